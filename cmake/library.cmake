@@ -1,0 +1,1 @@
+# libcairn.so, libcairn.a, install rules, the command: filled with capi.

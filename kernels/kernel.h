@@ -1,0 +1,81 @@
+// What a kernel is to everything above: made once for fixed shapes, asked for its workspace, then run many times.
+// Kernels know tensors, attributes and threads; they know no graph, no plan and no device queue.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "runtime/base/attrs.h"
+#include "runtime/base/random.h"
+#include "runtime/base/tensor.h"
+
+namespace cairn::kernels {
+
+// One op with fixed shapes. Operands stand in the order of the op's row in ops.def; an optional operand left out
+// has rank 0 and `present(i)` false. Outputs that accumulate (marked '+' in the row) are float32 (float64 in
+// float64 graphs).
+struct Signature {
+  std::string_view op;
+  std::span<const TensorDesc> in;
+  std::span<const TensorDesc> out;
+  uint32_t in_present = ~0u;   // bit i: operand i is there
+  uint32_t out_present = ~0u;  // bit i: somebody wants output i
+  const Attrs* attrs = nullptr;
+  int threads = 1;
+
+  bool has_in(size_t i) const { return i < in.size() && (in_present >> i & 1u); }
+  bool has_out(size_t i) const { return i < out.size() && (out_present >> i & 1u); }
+};
+
+// One call. Tensors left out have data == nullptr. `accumulate` bit i: add to output i instead of writing it;
+// only ever set for outputs marked '+'.
+struct Call {
+  std::span<const Tensor> in;
+  std::span<const Tensor> out;
+  void* workspace = nullptr;  // workspace_bytes() bytes, 64-byte aligned, contents undefined
+  uint32_t accumulate = 0;
+  RandomKey key;
+};
+
+// Immutable after creation; run() may be called from one thread at a time per object, on the thread of a compute
+// lane, whose thread_count() equals Signature::threads. Never allocates in run(), never throws from run() for
+// reasons known at creation. Same inputs, same threads: same bits.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual int64_t workspace_bytes() const { return 0; }
+  virtual void run(const Call& call) const = 0;
+};
+
+enum class Isa : uint8_t { kAny, kAvx2, kAvx512, kAmx };
+
+// A row of kernels.def. `make` returns nullptr when it does not take this signature (dtype, layout, shape).
+using MakeKernel = std::unique_ptr<Kernel> (*)(const Signature&);
+struct KernelRow {
+  std::string_view op;
+  std::string_view name;
+  Isa isa;
+  MakeKernel make;
+};
+
+// The rows of one backend, best first for each op. `find` returns nullptr if no row takes the signature.
+struct Registry {
+  std::string_view backend;
+  std::span<const KernelRow> rows;
+  // Bytes of the backend's packed form of a weight [n, k] for `use` ("forward": y = x w^T; "input_grad":
+  // dx = dy w) at `m` rows of x in `compute` dtype; 0: this backend reads such a weight as it is.
+  int64_t (*packed_bytes)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
+
+  std::unique_ptr<Kernel> find(const Signature& signature) const;
+  bool supports(std::string_view op) const;
+};
+
+const Registry& reference_registry();  // slow, obvious, double accumulators; f32, bf16 and f64; the oracle
+const Registry& cpu_registry();        // oneDNN + Highway; falls back to nothing: gaps are filled by select()
+
+// A kernel for the signature from `registry`, or from the reference rows when it has none (a row of the printed
+// table says so); kUnsupported with op, dtypes and shapes if neither has one.
+std::unique_ptr<Kernel> select(const Registry& registry, const Signature& signature);
+
+}  // namespace cairn::kernels

@@ -1,0 +1,80 @@
+// Element types, shapes and dense row-major tensors: the words that graph, kernels and files share.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/checked.h"
+
+namespace cairn {
+
+// Values are part of the ABI and of files. Append only. kOpaque: bytes in a layout only the backend knows
+// (packed weights).
+enum class DType : uint8_t { kF32 = 0, kBF16 = 1, kF16 = 2, kF64 = 3, kI32 = 4, kI64 = 5, kU8 = 6, kOpaque = 7 };
+inline constexpr int kDTypeCount = 8;
+
+int64_t dtype_bytes(DType);            // bytes of one element; 1 for kOpaque
+std::string_view dtype_name(DType);    // "f32", "bf16", ...
+DType dtype_from_name(std::string_view);  // kInvalidArgument if unknown
+inline bool is_float(DType t) { return t <= DType::kF64; }
+
+inline constexpr int kMaxRank = 8;
+
+struct Shape {
+  std::array<int64_t, kMaxRank> dims{};
+  int rank = 0;
+
+  Shape() = default;
+  Shape(std::initializer_list<int64_t> list);
+  explicit Shape(std::span<const int64_t> list);  // kInvalidArgument: rank > 8 or a dimension < 1
+  int64_t operator[](int axis) const { return dims[axis < 0 ? rank + axis : axis]; }
+  int64_t& operator[](int axis) { return dims[axis < 0 ? rank + axis : axis]; }
+  int64_t elements() const;  // checked; 1 for rank 0
+  int64_t last() const { return rank == 0 ? 1 : dims[rank - 1]; }
+  int64_t rows() const { return elements() / last(); }  // all dimensions but the last, multiplied
+  bool operator==(const Shape& other) const;
+  std::span<const int64_t> span() const { return {dims.data(), static_cast<size_t>(rank)}; }
+};
+
+std::string to_string(const Shape&);  // "[4, 256]"
+
+struct TensorDesc {
+  DType dtype = DType::kF32;
+  Shape shape;
+  int64_t packed_bytes = 0;  // > 0: a backend's packed form of this weight, of so many bytes
+
+  int64_t bytes() const {
+    return packed_bytes ? packed_bytes : checked_mul(shape.elements(), dtype_bytes(dtype));
+  }
+  bool operator==(const TensorDesc&) const = default;
+};
+
+std::string to_string(const TensorDesc&);  // "f32[4, 256]"
+
+// A dense row-major tensor somewhere; data is borrowed. data == nullptr: an optional operand left out.
+struct Tensor {
+  TensorDesc desc;
+  void* data = nullptr;
+
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
+  explicit operator bool() const { return data != nullptr; }
+};
+
+// bfloat16 as stored; conversion rounds to nearest even, NaN stays NaN.
+struct bf16 {
+  uint16_t bits;
+};
+inline float to_float(bf16 v) { return __builtin_bit_cast(float, static_cast<uint32_t>(v.bits) << 16); }
+inline bf16 to_bf16(float f) {
+  uint32_t u = __builtin_bit_cast(uint32_t, f);
+  if ((u & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>((u >> 16) | 0x40u)};
+  return {static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16)};
+}
+
+}  // namespace cairn

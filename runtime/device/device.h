@@ -1,0 +1,99 @@
+// What a device is: memory in tiers, queues (in-order lanes of work), events, copies, launches. Small on purpose; the
+// happens-before rules are in capi/docs/memory.md:
+//   1. Work in one queue runs in order of submission. Work in different queues is unordered but for events.
+//   2. record(e) marks the point reached by all work submitted to that queue before it; wait(e) holds back all work
+//      submitted after it until the marked point of the latest record(e) submitted before the wait is reached.
+//   3. Memory may be used again by work that is ordered after the last use in these terms: in queue time.
+// Submitting never blocks on the work itself. Errors inside queued work poison the device session: the first one is
+// kept and thrown by the next synchronize(); work after it in every queue of the device is skipped.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "runtime/base/memory.h"
+#include "runtime/device/ledger.h"
+
+namespace cairn::device {
+
+enum class Lane : uint8_t { kCompute = 0, kCopyOut = 1, kCopyIn = 2 };
+
+// A block of one tier, counted in the ledger from creation to destruction. Device and host blocks are zeroed.
+class Block {
+ public:
+  virtual ~Block() = default;
+  virtual Tier tier() const = 0;
+  virtual int64_t bytes() const = 0;
+  virtual void* address() const = 0;  // nullptr for disk
+};
+
+struct Location {
+  Block* block = nullptr;
+  int64_t offset = 0;
+};
+
+class Event {  // made by one device, used with its queues only
+ public:
+  virtual ~Event() = default;
+};
+
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  // `call`'s spans must stay valid until the work is done (the program owns them).
+  virtual void launch(const kernels::Kernel& kernel, const kernels::Call& call) = 0;
+  virtual void copy(Location to, Location from, int64_t bytes) = 0;
+  virtual void record(Event& event) = 0;
+  virtual void wait(Event& event) = 0;
+  // Blocks the caller until all work submitted so far is done; throws the poison if there is one.
+  virtual void synchronize() = 0;
+  // Seconds this queue spent waiting for events of other queues since the last call (stall).
+  virtual double take_stall_seconds() = 0;
+  virtual double take_busy_seconds() = 0;
+};
+
+struct DeviceInfo {
+  std::string name;         // "cpu"
+  std::string description;  // processor, instruction sets
+  int64_t memory_bytes = 0;
+  int threads = 0;
+  bool bf16 = false;        // fast bf16 products
+  // For the analytic cost model.
+  double f32_flops_per_second = 0, bf16_flops_per_second = 0, memory_bytes_per_second = 0;
+};
+
+struct DeviceOptions {
+  int threads = 0;                 // 0: all processors this process may use
+  double link_bytes_per_second = 0;  // throttle for copies to and from the host tier; 0: none
+  std::string disk_directory;      // for the disk tier; "": $TMPDIR or /tmp
+  HostAllocator allocator = {};    // allocate == nullptr: the system's
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  virtual const kernels::Registry& kernels() const = 0;
+  virtual Ledger& ledger() = 0;
+  // kOutOfMemory with the fault (device, host); kIo (disk: no space, no permission), naming the directory. Disk blocks
+  // are files reserved in full and unlinked at once, so nothing stays behind after a crash.
+  virtual std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) = 0;
+  virtual std::unique_ptr<Queue> create_queue(Lane lane) = 0;
+  virtual std::unique_ptr<Event> create_event() = 0;
+  virtual bool poisoned() const = 0;
+};
+
+// Opens "cpu", "reference" (the oracle's kernels), or "cuda:N" (kUnsupported with the reason where there is none).
+// kNotFound: no such device; the message lists those known.
+std::shared_ptr<Device> open(std::string_view name, const DeviceOptions& options);
+std::vector<DeviceInfo> list();
+
+// Wraps any device and verifies, at submission and as work runs: ranges inside blocks, use of released blocks,
+// foreign events, waits for events never recorded, and races: two pieces of work on overlapping bytes, one of them
+// writing, that no event orders (vector clocks over queues). The first violation poisons with kInternal.
+std::shared_ptr<Device> checked(std::shared_ptr<Device> inner);
+
+}  // namespace cairn::device

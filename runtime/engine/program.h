@@ -1,0 +1,101 @@
+// A plan compiled to a flat list of instructions over three queues. The engine only walks it: no decision is left, no
+// memory is taken.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device/device.h"
+#include "runtime/graph/joint.h"
+#include "runtime/plan/plan.h"
+
+namespace cairn::engine {
+
+enum class Opcode : uint8_t { kLaunch, kCopy, kRecord, kWait, kBegin, kEnd };
+
+// kLaunch: a = index into launches. kCopy: a = index into copies, on `lane`. kRecord, kWait: a = event, on `lane`.
+// kBegin, kEnd: a range of a tier's arena comes to life or ends in program order (for the ledger): a = range.
+struct Instruction {
+  Opcode opcode;
+  device::Lane lane;
+  int32_t a;
+};
+
+struct Launch {
+  int32_t kernel;
+  int32_t first_operand, inputs, outputs;  // Program::operands[first .. first + inputs + outputs)
+  int64_t workspace_offset, workspace_bytes;
+  uint32_t accumulates, first_writer;
+  uint32_t random_op;  // RandomKey::op
+  int32_t joint_op;    // for traces and error messages
+};
+
+struct Operand {  // a tensor at an arena offset; offset < 0: left out
+  TensorDesc desc;
+  int64_t offset = -1;
+};
+
+struct CopyJob {
+  Tier to, from;
+  int64_t to_offset, from_offset, bytes;
+  int32_t value;
+};
+
+struct Range {
+  Tier tier;
+  int64_t offset, bytes;
+};
+
+struct Program {
+  std::vector<Instruction> code;
+  std::vector<Launch> launches;
+  std::vector<Operand> operands;
+  std::vector<CopyJob> copies;
+  std::vector<Range> ranges;
+  int32_t events = 0;
+};
+
+// A plan together with what it was made from. Immutable; shared by sessions.
+struct CompiledPlan {
+  std::shared_ptr<const graph::JointGraph> joint;
+  plan::Problem problem;
+  std::vector<int32_t> problem_value;  // joint storage value -> index into problem.values, -1 for aliases
+  std::vector<int32_t> problem_op;     // problem op -> joint op
+  std::vector<Tier> link_tier;         // problem link -> tier
+  plan::Plan plan;
+  Program program;       // one micro-batch
+  Program prologue;      // packs, once per optimizer step
+  std::vector<std::shared_ptr<const kernels::Kernel>> kernels;
+  int threads = 1;
+  std::string device;
+
+  // Device bytes at the plan's peak by category (parameters, gradients, optimizer, activations, workspace); inputs,
+  // scratch and outputs count as activations, packed weights as parameters. Sums to arena_bytes (gaps of the layout
+  // count as workspace).
+  struct Memory {
+    int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
+  };
+  Memory memory_at_peak() const;
+};
+
+struct PlanOptions {
+  int64_t budget_bytes = 0;      // 0: none
+  double budget_share = 0;       // > 0: share of the keep-everything plan's arena, instead of budget_bytes
+  graph::AmpMode amp = graph::AmpMode::kOff;
+  graph::Optimizer optimizer = graph::Optimizer::kAdamW;
+  // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
+  plan::Policy policy = plan::Policy::kPlannerDecides;
+  std::vector<Tier> tiers = {Tier::kHost};  // where offloading may go, preferred first; the first serves kOffload
+  double link_bytes_per_second = 0;         // for the cost model; 0: measured default
+};
+
+// graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.
+std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
+                                            const PlanOptions& options);
+
+// The parts of compile(), for tests: joint graph -> problem (with kernels made, workspaces known).
+void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+void assemble(CompiledPlan& plan);  // plan -> program
+
+}  // namespace cairn::engine

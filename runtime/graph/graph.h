@@ -1,0 +1,122 @@
+// The forward model: values and ops with fixed shapes, nestable regions. Built node by node (each node is checked
+// when it is added), frozen once, then immutable and shareable between threads.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/ops/ops.h"
+#include "runtime/plan/problem.h"
+
+namespace cairn::graph {
+
+using ValueId = int32_t;   // index into Graph::values(); the C ABI adds 1
+using RegionId = int32_t;  // index into Graph::regions(); -1: outside every region
+inline constexpr ValueId kNone = -1;
+inline constexpr int kMaxRegionDepth = 8;
+
+enum class ValueKind : uint8_t { kInput = 0, kParameter = 1, kActivation = 2 };
+
+// How a parameter starts: constant `a`, normal(0, a), or uniform(-a, a), drawn from (seed, parameter index).
+enum class Init : uint8_t { kConstant = 0, kNormal = 1, kUniform = 2 };
+
+struct ParameterOptions {
+  bool frozen = false;   // no gradient, no optimizer state
+  bool decay = true;     // weight decay applies
+  Init init = Init::kConstant;
+  double init_scale = 0;
+};
+
+struct Value {
+  std::string name;
+  TensorDesc desc;
+  ValueKind kind = ValueKind::kActivation;
+  ParameterOptions parameter;
+  int32_t producer = -1;  // op, for activations
+  RegionId region = -1;
+};
+
+struct Op {
+  ops::OpCode code;
+  std::string name;  // "h0/attn/linear_3"
+  Attrs attrs;
+  std::vector<ValueId> in, out;  // row order; kNone where left out
+  RegionId region = -1;
+};
+
+struct Region {
+  std::string name;  // full path
+  RegionId parent = -1;
+  plan::Policy policy = plan::Policy::kPlannerDecides;
+  std::string offload_tier;  // for kOffload; "": host
+  int depth = 1;
+};
+
+// A host's own op. Shapes and workspace are asked when the node is added / the plan is made; forward and backward
+// run on a compute lane's thread. Callbacks return false to signal failure (the run is then poisoned).
+struct CustomOp {
+  std::string name;
+  int inputs = 0, outputs = 0;  // 1..4 each
+  bool recomputable = true;     // deterministic and without side effects
+  std::function<bool(std::span<const TensorDesc> in, std::span<TensorDesc> out)> shape;
+  std::function<int64_t(std::span<const TensorDesc> in)> workspace_bytes;  // may be empty: 0
+  std::function<bool(std::span<const Tensor> in, std::span<const Tensor> out, void* workspace)> forward;
+  // in: x..., y..., dy... (dy absent: data nullptr); out: dx... (unwanted: data nullptr). Empty: no gradient.
+  std::function<bool(std::span<const Tensor> in, std::span<const Tensor> out, void* workspace)> backward;
+};
+
+class Graph {
+ public:
+  // ---- building: until freeze(); kWrongState afterwards. On an error the graph is as before the call.
+  ValueId input(std::string name, TensorDesc desc);
+  ValueId parameter(std::string name, TensorDesc desc, ParameterOptions options);
+  // Adds an op by name. `in` may hold kNone for optional operands and may be shorter than the row. Returns the
+  // outputs in row order, kNone for optional outputs this call does not make.
+  std::vector<ValueId> op(std::string_view name, std::vector<ValueId> in, Attrs attrs = {});
+  void name_value(ValueId value, std::string name);
+  int custom(CustomOp op);  // registers; its name can then be used in op()
+  RegionId region_begin(std::string name, plan::Policy policy, std::string offload_tier = {});
+  void region_end(RegionId region);  // must be the innermost open one
+
+  // Ends building. Training graphs: loss is a scalar (output 0 of a loss op, or any scalar); weight its denominator
+  // (kNone: output 1 of the loss op, or 1). `outputs`: activations the host wants to read after a run.
+  // kInvalidArgument: a region is open, loss is not a scalar, no parameter has a gradient path.
+  void freeze(ValueId loss, ValueId weight, std::vector<ValueId> outputs);
+
+  // ---- reading; any thread once frozen
+  bool frozen() const { return frozen_; }
+  const std::vector<Value>& values() const { return values_; }
+  const std::vector<Op>& ops() const { return ops_; }
+  const std::vector<Region>& regions() const { return regions_; }
+  const std::vector<CustomOp>& customs() const { return customs_; }
+  ValueId loss() const { return loss_; }
+  ValueId weight() const { return weight_; }
+  const std::vector<ValueId>& outputs() const { return outputs_; }
+  bool trains() const { return loss_ != kNone; }
+  ValueId find(std::string_view name) const;  // kNone if there is none
+  // Things worth telling: regions without a gradient path, parameters without a gradient.
+  const std::vector<std::string>& notes() const { return notes_; }
+  // XXH3-128 style digest of structure (names, shapes, ops, attributes, regions): two 64-bit halves as hex.
+  std::string digest() const;
+
+ private:
+  friend struct Builder;
+  void building() const;
+  std::string unique(std::string name) const;
+  void note_gradient_paths();
+
+  std::vector<Value> values_;
+  std::vector<Op> ops_;
+  std::vector<Region> regions_;
+  std::vector<CustomOp> customs_;
+  std::vector<RegionId> open_;
+  std::vector<ValueId> outputs_;
+  std::vector<std::string> notes_;
+  ValueId loss_ = kNone, weight_ = kNone;
+  bool frozen_ = false;
+};
+
+}  // namespace cairn::graph

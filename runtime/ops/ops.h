@@ -1,0 +1,109 @@
+// The op table, as data. Rows are in ops.def; enum, names, schemas, gradient dispatch, documentation and the list of
+// conformance tests all come from re-including it.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/attrs.h"
+#include "runtime/base/tensor.h"
+
+namespace cairn::ops {
+
+enum class OpCode : uint16_t {
+#define OP(id, ...) k_##id,
+#include "runtime/ops/ops.def"
+#undef OP
+  kCount
+};
+
+enum Trait : uint32_t {
+  PURE = 1u << 0,        // outputs depend on inputs, attributes and random key only
+  RECOMPUTE = 1u << 1,   // may run again: pure and deterministic
+  RNG = 1u << 2,         // reads the random key
+  EFFECT = 1u << 3,      // writes something besides its outputs; runs exactly once
+  INTERNAL = 1u << 4,    // made by autodiff or lowering; cannot be added by name
+  LOSS = 1u << 5,        // outputs are (sum, weight); may be the graph's loss
+  FUSED_LOSS = 1u << 6,  // in training the gradient op computes the loss as well and takes its place
+  ALIAS = 1u << 7,       // output 0 is input 0's bytes under another shape; nothing runs
+};
+
+// What happens to a forward op in bf16/fp16 graphs. COMPUTE and FOLLOW: activations in and out have the compute
+// dtype. FULL: inputs are cast to f32, outputs are f32. MIXED: takes activations of any float dtype as they come,
+// outputs f32 (losses). ASIS: dtype comes from attributes or integer inputs.
+enum class Amp : uint8_t { COMPUTE, FOLLOW, FULL, MIXED, ASIS };
+
+// Tolerances of conformance: EXACT bit for bit; the others relative + absolute per dtype (tests/conformance).
+enum class Tolerance : uint8_t { EXACT, ELEMENTWISE, REDUCTION, GEMM };
+
+// Bits of `saves`: what the gradient rule reads. IN(i), OUT(i).
+constexpr uint32_t IN(int i) { return 1u << i; }
+constexpr uint32_t OUT(int i) { return 1u << (16 + i); }
+
+struct Operand {
+  std::string_view name;
+  bool optional = false;     // "name?"
+  bool accumulates = false;  // "name+" (outputs): kernel can add to it
+};
+
+struct AttrSchema {
+  std::string_view name;
+  char type;  // i integer, f real, s word, l list of integers
+  bool required;
+};
+
+// Inputs present are given in `in` (absent optionals: rank 0, present bit clear); fills `out`. Throws
+// kInvalidArgument naming op, operand and both shapes. Integer attributes are checked here, too. `out` holds the
+// outputs in row order; trailing outputs that this call does not make (pre of a linear without an activation, dk and
+// dv of packed attention) are left off, so out->size() may be less than the row's count.
+struct ShapeQuery {
+  std::string_view op;
+  std::span<const TensorDesc> in;
+  uint32_t in_present;
+  const Attrs* attrs;
+  std::vector<TensorDesc>* out;
+
+  bool has(size_t i) const { return i < in.size() && (in_present >> i & 1u); }
+};
+using ShapeRule = void (*)(const ShapeQuery&);
+
+class GradientEmitter;  // runtime/ops/gradients.h
+using GradientRule = void (*)(GradientEmitter&);
+
+// Work of one run, for the analytic cost model: floating-point operations and bytes moved.
+struct Work {
+  double flops = 0;
+  double bytes = 0;
+};
+
+struct OpRow {
+  OpCode code;
+  std::string_view name;
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+  std::vector<AttrSchema> attrs;
+  ShapeRule shape;
+  GradientRule gradient;  // nullptr: inputs get no gradient
+  uint32_t saves;
+  uint32_t traits;
+  Amp amp;
+  Tolerance tolerance;
+
+  bool is(Trait t) const { return traits & t; }
+};
+
+const OpRow& row(OpCode code);
+const OpRow* find(std::string_view name);  // nullptr if unknown
+std::span<const OpRow> all();
+inline std::string_view name(OpCode code) { return row(code).name; }
+
+// Checks names, types and presence against the row; kInvalidArgument names op and attribute and lists those known.
+void check_attrs(const OpRow& row, const Attrs& attrs);
+
+// attrs: only attention looks at it (causal); nullptr stands for the defaults.
+Work work(const OpRow& row, std::span<const TensorDesc> in, std::span<const TensorDesc> out,
+          const Attrs* attrs = nullptr);
+
+}  // namespace cairn::ops

@@ -1,0 +1,59 @@
+// Shape rules of the ops made by autodiff, lowering and the step controller.
+#include "runtime/ops/shapes.h"
+
+namespace cairn::ops {
+
+void shape_fill(const ShapeQuery& q) {
+  const Operands o(q);
+  const std::vector<int64_t> dims = o.attrs().list("shape");
+  const DType dtype = dtype_from_name(o.attrs().word("dtype", "f32"));
+  o.check_attr(is_float(dtype), "dtype", dtype_name(dtype), "it must be a float type");
+  o.put(desc(dtype, Shape{std::span<const int64_t>(dims)}));
+}
+
+void shape_accumulate(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.put(desc(wide(o.dtype(0)), o.shape(0)));
+}
+
+// Lowering sets the size of the packed form, which only the backend knows.
+void shape_pack_weight(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank(0, 2);
+  const std::string use = o.attrs().word("use");
+  o.check_attr(use == "forward" || use == "input_grad", "use", cat('\'', use, '\''),
+               "it must be forward or input_grad");
+  const int64_t m = o.attrs().integer("m");
+  o.check_attr(m > 0, "m", m, "it must be positive");
+  dtype_from_name(o.attrs().word("dtype"));
+  o.put(o[0]);
+}
+
+void shape_sum_squares(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.put(desc(DType::kF64, {}));
+}
+
+void shape_adamw(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.parameter(0, 0);
+  o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{8}, 1, "it must be f64[8]");
+  for (int i = 0; i < 3; ++i) o.put(o[0]);
+}
+
+void shape_custom_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  const int64_t inputs = o.attrs().integer("inputs"), outputs = o.attrs().integer("outputs");
+  o.check_attr(inputs >= 1 && inputs <= 4, "inputs", inputs, "it must be in 1..4");
+  o.check_attr(outputs >= 1 && outputs <= 4, "outputs", outputs, "it must be in 1..4");
+  for (int i = 0; i < inputs; ++i) {
+    o.check_attr(o.has(i), "inputs", inputs, "operand x", i, " is missing");
+    o.put(o[i]);
+  }
+}
+
+}  // namespace cairn::ops

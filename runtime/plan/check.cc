@@ -1,0 +1,141 @@
+// Everything the planner relies on, checked once at the door, with the place in the message.
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/base/checked.h"
+#include "runtime/plan/problem.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr Code kBad = Code::kInvalidArgument;
+
+using Names = std::unordered_map<std::string_view, size_t>;
+
+void add_name(Names& names, std::string_view kind, size_t i, std::string_view name) {
+  require(!name.empty(), kBad, kind, "[", i, "]: the name is empty");
+  const auto [other, fresh] = names.emplace(name, i);
+  require(fresh, kBad, kind, "[", i, "]: the name '", name, "' is taken by ", kind, "[", other->second, "]");
+}
+
+void not_negative(double x, std::string_view kind, size_t i, std::string_view field) {
+  require(std::isfinite(x) && x >= 0, kBad, kind, "[", i, "].", field, " must be finite and not negative: ", x);
+}
+
+void positive(double x, std::string_view kind, size_t i, std::string_view field) {
+  require(std::isfinite(x) && x > 0, kBad, kind, "[", i, "].", field, " must be finite and above 0: ", x);
+}
+
+void bytes(int64_t x, std::string_view kind, size_t i, std::string_view field) {
+  require(x >= 0, kBad, kind, "[", i, "].", field, " must not be negative: ", x);
+}
+
+void check_values(const Problem& p) {
+  Names names;
+  int64_t sum = 0;
+  for (size_t i = 0; i < p.values.size(); ++i) {
+    add_name(names, "values", i, p.values[i].name);
+    bytes(p.values[i].bytes, "values", i, "bytes");
+    require(!__builtin_add_overflow(sum, p.values[i].bytes, &sum), kBad, "values[", i, "] '", p.values[i].name,
+            "': the sum of all values' bytes overflows 64 bits");
+  }
+  for (size_t i = 0; i < p.ops.size(); ++i) {
+    bytes(p.ops[i].workspace_bytes, "ops", i, "workspace_bytes");
+    int64_t all;
+    require(!__builtin_add_overflow(sum, p.ops[i].workspace_bytes, &all), kBad, "ops[", i, "] '", p.ops[i].name,
+            "': the workspace beside all values overflows 64 bits");
+  }
+}
+
+void check_links(const Problem& p) {
+  Names names;
+  double all_bytes = 0;
+  for (const Value& v : p.values) all_bytes += static_cast<double>(v.bytes);
+  for (size_t i = 0; i < p.links.size(); ++i) {
+    const Link& link = p.links[i];
+    add_name(names, "links", i, link.tier);
+    require(link.tier != "device", kBad, "links[", i, "]: 'device' is not a tier of a link");
+    not_negative(link.latency_seconds, "links", i, "latency_seconds");
+    positive(link.out_bytes_per_second, "links", i, "out_bytes_per_second");
+    positive(link.in_bytes_per_second, "links", i, "in_bytes_per_second");
+    positive(link.both_ways_factor, "links", i, "both_ways_factor");
+    require(link.both_ways_factor <= 1, kBad, "links[", i, "].both_ways_factor is above 1: ", link.both_ways_factor);
+    bytes(link.capacity_bytes, "links", i, "capacity_bytes");
+    const double rate = std::min(link.out_bytes_per_second, link.in_bytes_per_second) * link.both_ways_factor;
+    require(std::isfinite(all_bytes / rate + link.latency_seconds * static_cast<double>(p.values.size())), kBad,
+            "links[", i, "]: copies of all values over it would never end");
+  }
+}
+
+void check_regions(const Problem& p) {
+  Names names;
+  const auto links = static_cast<int32_t>(p.links.size());
+  for (size_t i = 0; i < p.regions.size(); ++i) {
+    const Region& r = p.regions[i];
+    add_name(names, "regions", i, r.name);
+    require(r.parent >= -1 && r.parent < static_cast<int32_t>(i), kBad, "regions[", i, "] '", r.name,
+            "': the parent must come before it: ", r.parent);
+    require(r.policy <= Policy::kOffload, kBad, "regions[", i, "] '", r.name, "': unknown policy");
+    require(r.offload_tier >= -1 && r.offload_tier < links, kBad, "regions[", i, "] '", r.name,
+            "': offload_tier ", r.offload_tier, " is none of ", links, " links");
+    require(r.policy != Policy::kOffload || links > 0, kBad, "regions[", i, "] '", r.name,
+            "': the policy is OFFLOAD, but there is no link to offload to");
+  }
+}
+
+void check_ops(const Problem& p) {
+  Names names;
+  const auto values = static_cast<int32_t>(p.values.size());
+  std::vector<int32_t> maker(p.values.size(), -1);
+  for (size_t i = 0; i < p.ops.size(); ++i)
+    for (size_t k = 0; k < p.ops[i].outputs.size(); ++k) {
+      const int32_t v = p.ops[i].outputs[k];
+      require(v >= 0 && v < values, kBad, "ops[", i, "].outputs[", k, "]: no value ", v);
+      require(maker[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: value '", p.values[v].name, "' is made twice, by ops[",
+              maker[v], "] too");
+      maker[v] = static_cast<int32_t>(i);
+    }
+  double sum = 0;
+  for (size_t i = 0; i < p.ops.size(); ++i) {
+    const Op& op = p.ops[i];
+    add_name(names, "ops", i, op.name);
+    not_negative(op.seconds, "ops", i, "seconds");
+    sum += op.seconds;
+    require(op.region >= -1 && op.region < static_cast<int32_t>(p.regions.size()), kBad, "ops[", i,
+            "].region: no region ", op.region);
+    for (size_t k = 0; k < op.inputs.size(); ++k) {
+      const int32_t v = op.inputs[k];
+      require(v >= 0 && v < values, kBad, "ops[", i, "].inputs[", k, "]: no value ", v);
+      require(maker[v] < static_cast<int32_t>(i), kBad, "ops[", i, "].inputs[", k, "]: '", op.name, "' reads '",
+              p.values[v].name, "' before ops[", maker[v], "] makes it");
+    }
+  }
+  require(std::isfinite(sum), kBad, "the sum of the ops' seconds is not finite");
+  for (size_t i = 0; i < p.values.size(); ++i)
+    require(p.values[i].persistent || maker[i] >= 0, kBad, "values[", i, "] '", p.values[i].name,
+            "' is made by no op and not persistent");
+}
+
+}  // namespace
+
+int64_t Problem::persistent_bytes() const {
+  int64_t sum = 0;
+  for (const Value& v : values)
+    if (v.persistent) sum = checked_add(sum, v.bytes);
+  return sum;
+}
+
+void check(const Problem& p) {
+  require(p.values.size() < (1u << 30) && p.ops.size() < (1u << 30), kBad, "the problem has too many values or ops");
+  check_values(p);
+  check_links(p);
+  check_regions(p);
+  check_ops(p);
+  require(p.turnaround >= 0 && p.turnaround <= static_cast<int32_t>(p.ops.size()), kBad, "turnaround ", p.turnaround,
+          " lies outside 0..", p.ops.size());
+  require(p.budget_bytes >= 0, kBad, "budget_bytes must not be negative: ", p.budget_bytes);
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,41 @@
+#include "runtime/plan/index.h"
+
+#include <algorithm>
+
+namespace cairn::plan {
+
+Index::Index(const Problem& p) {
+  const auto values = static_cast<int32_t>(p.values.size()), ops = static_cast<int32_t>(p.ops.size());
+  maker.assign(values, -1);
+  last_forward.assign(values, -1);
+  first_backward.assign(values, -1);
+  persistent_bytes = p.persistent_bytes();
+  std::vector<std::vector<int32_t>> read(values);
+  std::vector<int32_t> seen(values, -1);
+  for (int32_t i = 0; i < ops; ++i) {
+    const Op& op = p.ops[i];
+    for (int32_t v : op.inputs) {
+      if (seen[v] == i) continue;
+      seen[v] = i;
+      read[v].push_back(i);
+      if (!p.values[v].persistent) inputs.push(v);
+      if (i < p.turnaround) last_forward[v] = i;
+      if (i >= p.turnaround && first_backward[v] < 0) first_backward[v] = i;
+    }
+    for (int32_t v : op.outputs) {
+      maker[v] = i;
+      if (i < p.turnaround) last_forward[v] = std::max(last_forward[v], i);
+      if (!p.values[v].persistent) outputs.push(v);
+    }
+    inputs.end_row();
+    outputs.end_row();
+    total_seconds += op.seconds;
+    if (i < p.turnaround) forward_seconds += op.seconds;
+  }
+  for (const auto& row : read) {
+    for (int32_t i : row) readers.push(i);
+    readers.end_row();
+  }
+}
+
+}  // namespace cairn::plan

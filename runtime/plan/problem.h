@@ -1,0 +1,60 @@
+// The planner's whole input, free of any tensor library (plan-format in runtime/plan/README.md). Bytes are exact,
+// seconds are costs from the cost model. A problem is a plain value: build it, check() it, solve it.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cairn::plan {
+
+enum class Policy : uint32_t { kPlannerDecides = 0, kKeep = 1, kRecompute = 2, kOffload = 3 };
+
+struct Value {
+  std::string name;
+  int64_t bytes = 0;
+  bool persistent = false;  // on the device from start to end
+};
+
+struct Op {
+  std::string name;
+  double seconds = 0;
+  int64_t workspace_bytes = 0;
+  std::vector<int32_t> inputs;   // indices into Problem::values
+  std::vector<int32_t> outputs;  // each value is made by at most one op
+  bool recomputable = true;
+  int32_t region = -1;  // index into Problem::regions; -1: none
+};
+
+// Regions nest: parent < index, or -1.
+struct Region {
+  std::string name;  // full path, "h0/attn"
+  int32_t parent = -1;
+  Policy policy = Policy::kPlannerDecides;
+  int32_t offload_tier = -1;  // index into Problem::links, for Policy::kOffload; -1: the first
+};
+
+struct Link {
+  std::string tier;  // "host", "disk", ...
+  double latency_seconds = 0;
+  double out_bytes_per_second = 1;
+  double in_bytes_per_second = 1;
+  double both_ways_factor = 1;
+  int64_t capacity_bytes = 0;
+};
+
+struct Problem {
+  std::vector<Value> values;
+  std::vector<Op> ops;  // in execution order
+  int32_t turnaround = 0;  // ops from here on are the backward part
+  std::vector<Region> regions;
+  std::vector<Link> links;
+  int64_t budget_bytes = 0;
+
+  int64_t persistent_bytes() const;
+};
+
+// kInvalidArgument naming the place: indices out of range, names twice, a value made twice or read before it is
+// made, negative or non-finite numbers, sums that overflow.
+void check(const Problem&);
+
+}  // namespace cairn::plan

@@ -1,0 +1,85 @@
+// The step controller: a closed state machine over micro-batches. It owns the denominator: gradients are sums, divided
+// once by the total weight of the effective batch.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/session.h"
+#include "runtime/step/schedule.h"
+
+namespace cairn::step {
+
+// What a micro-step did. Values are part of the ABI.
+enum class Outcome : uint32_t { kAccumulated = 0, kApplied = 1, kSkippedNonFinite = 2 };
+
+struct Options {
+  uint32_t micro_steps = 1;  // K
+  uint64_t seed = 0;         // of dropout
+  Schedule schedule;
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+  double clip_norm = 1.0;    // 0: no clipping
+};
+
+struct Report {
+  Outcome outcome = Outcome::kAccumulated;
+  uint64_t step = 0;          // optimizer updates completed after this call
+  uint32_t micro = 0;         // micro-batches accumulated after this call (0 once applied or skipped)
+  double loss = 0;            // of this micro-batch, sum / weight (0 if weight is 0)
+  double step_loss = 0;       // over the effective batch so far
+  double weight = 0;          // of this micro-batch
+  double step_weight = 0;     // over the effective batch so far
+  double gradient_norm = 0;   // after division, before clipping; only with kApplied / kSkippedNonFinite
+  double rate = 0;            // used by the update
+  double loss_scale = 1;
+  double seconds = 0, stall_seconds = 0, optimizer_seconds = 0;
+  uint64_t skipped_steps = 0;
+};
+
+// Everything that a resumed run needs beside the session's values.
+struct State {
+  uint64_t step = 0;
+  uint32_t micro = 0;
+  uint64_t updates = 0;  // AdamW's t: applied updates
+  uint64_t skipped = 0;
+  double loss_sum = 0, weight_sum = 0;
+  Options options;
+};
+
+class Stepper {
+ public:
+  Stepper(std::shared_ptr<engine::Session> session, Options options);
+
+  // Runs one micro-batch on the inputs written to the session. The K-th applies the update. kCancelled: the
+  // effective batch is discarded (micro is 0 again), parameters are as before.
+  Report micro();
+  // Ends the effective batch early (the remainder of an epoch): its own denominator. kWrongState with nothing
+  // accumulated.
+  Report apply();
+  // Throws away what was accumulated; parameters, moments and counters stay.
+  void discard();
+  // K and the schedule may change between steps: kWrongState in the middle of an effective batch.
+  void set_micro_steps(uint32_t micro_steps);
+  void set_schedule(const Schedule& schedule);
+
+  const Options& options() const { return state_.options; }
+  engine::Session& session() { return *session_; }
+  std::shared_ptr<engine::Session> session_ptr() const { return session_; }
+  State state() const { return state_; }
+  void restore(const State& state);  // the session's values must be restored by the caller
+
+ private:
+  struct Kernels;
+  Report finish(Report report);
+  std::shared_ptr<engine::Session> session_;
+  std::shared_ptr<Kernels> kernels_;
+  State state_;
+};
+
+// Fills all parameters from their Init, drawn from (seed, parameter index): same numbers on every backend.
+void initialise(engine::Session& session, uint64_t seed);
+// XXH3-128 over all parameters in graph order, as 32 hex digits.
+std::string parameter_digest(const engine::Session& session);
+
+}  // namespace cairn::step
