@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a GPT-2 on the CPU in PyTorch: the work that `cairn train gpt2.lua` does, with the same options.
 
-Prints one JSON object with the fields of `cairn train --json` that PyTorch can know. See README.md beside this file.
+Prints one JSON object with the fields of `cairn train --json` that PyTorch can know. See README.md.
 """
 
 import argparse
@@ -32,13 +32,17 @@ WARM_UP_STEPS = 2  # the compiler, the first touch of every page, the optimizer'
 
 
 def parse_arguments(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
     integers = dict(layers=12, heads=12, width=768, vocab=50304, seq=256, batch=4, steps=8, threads=2, seed=1)
     for name, default in integers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--accumulate", type=int, default=1, help="micro-batches per step")
     parser.add_argument("--amp", choices=["off", "bf16"], default="off")
-    parser.add_argument("--dtype", choices=["float32", "float64"], default="float32", help="float64: a reference")
+    parser.add_argument(
+        "--dtype", choices=["float32", "float64"], default="float32", help="float64: a reference"
+    )
     parser.add_argument("--mode", choices=["eager", "compile"], default="eager")
     parser.add_argument("--compile-mode", default="default", help="torch.compile's mode, e.g. max-autotune")
     parser.add_argument("--checkpoint", choices=["none", "layer"], default="none")
@@ -49,7 +53,7 @@ def parse_arguments(argv=None):
     parser.add_argument("--rate", type=float, default=3e-4)
     parser.add_argument("--warmup", type=int, default=0, help="steps of linear warm-up to the constant rate")
     parser.add_argument("--weight-decay", type=float, default=0.1)
-    parser.add_argument("--decay-all", action="store_true", help="decay biases and norms, too; else rank >= 2 only")
+    parser.add_argument("--decay-all", action="store_true", help="biases and norms decay, too")
     parser.add_argument("--betas", type=lambda text: tuple(map(float, text.split(","))), default=(0.9, 0.95))
     parser.add_argument("--clip", type=float, default=1.0, help="global gradient norm; 0: off")
     parser.add_argument("--optimizer", choices=["fused", "foreach", "loop"], default="fused")
@@ -66,7 +70,7 @@ def parse_arguments(argv=None):
 
 
 def batches(options):
-    """Yields steps*accumulate arrays int64 [batch, seq+1]; each row holds inputs and, shifted by one, targets."""
+    """Yields steps*accumulate tensors int64 [batch, seq+1]: inputs and, one further, targets."""
     count, shape = options.steps * options.accumulate, (options.batch, options.seq + 1)
     if options.batches:
         raw = np.fromfile(options.batches, dtype="<i4")
@@ -85,13 +89,17 @@ def batches(options):
     text = np.fromfile(options.data, dtype=np.uint8)
     windows = (text.size - 1) // options.seq
     if windows < 1 or int(text.max()) >= options.vocab:
-        sys.exit(f"{options.data}: too short for one window of {options.seq}, or a byte outside the vocabulary")
+        sys.exit(f"{options.data}: shorter than a window of {options.seq}, or a byte outside the vocabulary")
     # A fresh shuffle of the windows for every epoch: the order is a function of (seed, epoch, index) alone.
+    shuffled_epoch, order = None, None
     for index in range(count):
         rows = []
         for sample in range(index * options.batch, (index + 1) * options.batch):
             epoch, place = divmod(sample, windows)
-            start = int(np.random.default_rng([options.seed, epoch]).permutation(windows)[place]) * options.seq
+            if epoch != shuffled_epoch:
+                shuffled_epoch = epoch
+                order = np.random.default_rng([options.seed, epoch]).permutation(windows)
+            start = int(order[place]) * options.seq
             rows.append(text[start : start + options.seq + 1].astype(np.int64))
         yield torch.from_numpy(np.stack(rows))
 
@@ -104,16 +112,16 @@ def make_optimizer(model, options):
     groups = [dict(params=decayed, weight_decay=options.weight_decay)]
     if others:
         groups.append(dict(params=others, weight_decay=0.0))
-    how = dict(fused=dict(fused=True), foreach=dict(foreach=True), loop=dict(foreach=False))[options.optimizer]
-    return torch.optim.AdamW(groups, lr=options.rate, betas=options.betas, eps=1e-8, **how)
+    how = dict(fused=dict(fused=True), foreach=dict(foreach=True), loop=dict(foreach=False))
+    return torch.optim.AdamW(groups, lr=options.rate, betas=options.betas, eps=1e-8, **how[options.optimizer])
 
 
 def avoid_broken_amx():
     """Keeps bf16 alive where AMX is advertised but oneDNN cannot use it.
 
-    Some virtual machines set the AMX feature bits and leave out CPUID leaf 0x1D (the tile palettes). oneDNN then
-    loads an empty tile configuration and dies of SIGILL. A child process finds out; the next lower ISA is the
-    way out. oneDNN reads the variable at its first primitive, so setting it after the import is early enough.
+    Some virtual machines set the AMX feature bits and leave out CPUID leaf 0x1D (the tile palettes). oneDNN
+    then loads an empty tile configuration and dies of SIGILL. A child process finds out; a lower ISA is
+    the way out. oneDNN reads the variable at its first primitive, so after the import is early enough.
     """
     if "ONEDNN_MAX_CPU_ISA" in os.environ:
         return
@@ -136,7 +144,7 @@ def build_model(options):
 
 
 def train(model, options):
-    """Runs options.steps steps. Returns loss, gradient norm before clipping, and seconds, each one per step."""
+    """Runs options.steps steps. Returns losses, gradient norms before clipping, and seconds, by step."""
     parameters = list(model.parameters())
     optimizer = make_optimizer(model, options)
     forward = model
@@ -200,7 +208,9 @@ def main():
     if options.json:
         print(json.dumps(report))
     else:
-        pace = f"{report['tokens_per_second']:.1f} tokens/s, {median:.3f} s a step" if median else "too few steps to time"
+        pace = "too few steps to time"
+        if median:
+            pace = f"{report['tokens_per_second']:.1f} tokens/s, {median:.3f} s a step"
         print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f}, {pace}, "
               f"peak {report['process_peak_rss_bytes'] / 2**30:.2f} GiB")
 

@@ -86,7 +86,7 @@ class GPT2(nn.Module):
 
     @torch.no_grad()
     def initialise(self, layers):
-        """Hugging Face's: normal(0, 0.02), the projections into the residual stream by 1/sqrt(2 layers) less."""
+        """Hugging Face's: normal(0, 0.02), times 1/sqrt(2 layers) into the residual stream; biases 0."""
         for name, parameter in self.named_parameters():
             if parameter.dim() >= 2:
                 residual = name.endswith("c_proj.weight")
@@ -112,7 +112,7 @@ def save_weights(model, path):
 
 
 def load_weights(model, path):
-    """Reads names with or without the "transformer." prefix. A missing, unknown or misshaped tensor is an error."""
+    """Reads names with or without "transformer.". A missing, unknown or misshaped tensor is an error."""
     found = {name.removeprefix("transformer."): tensor for name, tensor in load_file(path).items()}
     found = {name: tensor for name, tensor in found.items() if not IGNORED_TENSORS.match(name)}
     model.load_state_dict(found, strict=True)

@@ -41,7 +41,7 @@ def make_weights(path, shape):
 
 
 def make_batches(path):
-    """Walks on the vocabulary: mostly a fixed successor, sometimes a jump. Random tokens would leave nothing to learn."""
+    """Walks on the vocabulary: mostly a fixed successor, sometimes a jump. Uniform tokens teach nothing."""
     steps, batch, length, vocab = SETTINGS["steps"], SETTINGS["batch"], SETTINGS["seq"] + 1, SETTINGS["vocab"]
     generator = np.random.default_rng(SEED)
     successor = generator.permutation(vocab)
@@ -49,12 +49,13 @@ def make_batches(path):
     tokens[..., 0] = generator.integers(vocab, size=(steps, batch))
     for place in range(1, length):
         jump = generator.random((steps, batch)) < 0.1
-        tokens[..., place] = np.where(jump, generator.integers(vocab, size=jump.shape), successor[tokens[..., place - 1]])
+        anywhere = generator.integers(vocab, size=jump.shape)
+        tokens[..., place] = np.where(jump, anywhere, successor[tokens[..., place - 1]])
     tokens.tofile(path)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, default=HERE / "data")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
@@ -84,7 +85,8 @@ def main():
         report[f"gradient_norm_{dtype}"] = norms
     (out / "gpt2_small_losses.json").write_text(json.dumps(report, indent=1) + "\n")
     apart = max(abs(a - b) for a, b in zip(report["loss_float32"], report["loss_float64"]))
-    print(f"loss {report['loss_float64'][0]:.6f} -> {report['loss_float64'][-1]:.6f}, fp32 and fp64 at most {apart:.1e} apart")
+    first, last = report["loss_float64"][0], report["loss_float64"][-1]
+    print(f"loss {first:.6f} -> {last:.6f}, fp32 and fp64 at most {apart:.1e} apart")
 
 
 if __name__ == "__main__":
