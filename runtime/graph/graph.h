@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/ops/ops.h"
@@ -103,12 +104,12 @@ class Graph {
   std::string digest() const;
 
  private:
-  friend struct Builder;
   void building() const;
-  std::string unique(std::string name) const;
-  void note_gradient_paths();
+  ValueId add_value(Value value);
+  std::vector<std::string> gradient_notes(ValueId loss) const;
 
   std::vector<Value> values_;
+  std::unordered_map<std::string, ValueId> by_name_;
   std::vector<Op> ops_;
   std::vector<Region> regions_;
   std::vector<CustomOp> customs_;

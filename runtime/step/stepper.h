@@ -59,9 +59,8 @@ class Stepper {
   Report apply();
   // Throws away what was accumulated; parameters, moments and counters stay.
   void discard();
-  // K and the schedule may change between steps: kWrongState in the middle of an effective batch.
-  void set_micro_steps(uint32_t micro_steps);
-  void set_schedule(const Schedule& schedule);
+  // Options of later steps (the seed stays): kWrongState in the middle of an effective batch.
+  void configure(const Options& options);
 
   const Options& options() const { return state_.options; }
   engine::Session& session() { return *session_; }

@@ -1,0 +1,166 @@
+// Forward part of the joint graph. Mixed precision is decided here, op by op, from the AMP column of the op table:
+// dtype is part of every value, so a recomputed op cannot see another one.
+#include <map>
+#include <optional>
+
+#include "runtime/graph/joint_builder.h"
+#include "runtime/graph/shapes.h"
+
+namespace cairn::graph {
+namespace {
+
+using ops::Amp;
+using ops::OpCode;
+
+// Operands that stay float32 beside bf16 activations: weights and norm parameters.
+constexpr struct {
+  OpCode code;
+  uint32_t operands;
+} kFullOperands[] = {
+    {OpCode::k_embedding, 1u << 0},           {OpCode::k_linear, 1u << 1 | 1u << 2},
+    {OpCode::k_layernorm, 1u << 1 | 1u << 2}, {OpCode::k_rmsnorm, 1u << 1},
+    {OpCode::k_add, 1u << 1},                 {OpCode::k_mul, 1u << 1},
+    {OpCode::k_linear_cross_entropy, 1u << 1},
+};
+
+bool stays_full(OpCode code, size_t operand) {
+  for (const auto& row : kFullOperands)
+    if (row.code == code) return row.operands >> operand & 1u;
+  return false;
+}
+
+class Forward {
+ public:
+  Forward(JointBuilder& builder, AmpMode amp) : b_(builder), amp_(amp) {}
+
+  void run() {
+    const Graph& g = b_.forward;
+    current_.assign(g.values().size(), -1);
+    mark_needed();
+    for (size_t v = 0; v < g.values().size(); ++v) {
+      const Value& value = g.values()[v];
+      if (value.kind == ValueKind::kActivation) continue;
+      const Role role = value.kind == ValueKind::kInput ? Role::kInput : Role::kParameter;
+      current_[v] = b_.add_value(value.name, value.desc, role, static_cast<ValueId>(v), value.region);
+    }
+    for (size_t i = 0; i < g.ops().size(); ++i)
+      if (needed_[i]) add(g.ops()[i]);
+    for (ValueId v : g.outputs()) output(g.values()[v].desc.dtype == DType::kF32 ? cast(current_[v], DType::kF32) : current_[v]);
+    if (g.trains()) {
+      b_.joint.loss = scalar(current_[g.loss()]);
+      if (g.weight() != kNone) b_.joint.weight = scalar(current_[g.weight()]);
+    }
+  }
+
+ private:
+  void mark_needed() {
+    const Graph& g = b_.forward;
+    std::vector<bool> wanted(g.values().size());
+    for (ValueId v : g.outputs()) wanted[v] = true;
+    if (g.loss() != kNone) wanted[g.loss()] = true;
+    if (g.weight() != kNone) wanted[g.weight()] = true;
+    needed_.assign(g.ops().size(), false);
+    for (size_t i = g.ops().size(); i-- > 0;) {
+      const Op& op = g.ops()[i];
+      bool any = ops::row(op.code).is(ops::EFFECT);
+      for (ValueId v : op.out) any = any || (v != kNone && wanted[v]);
+      needed_[i] = any;
+      if (any)
+        for (ValueId v : op.in)
+          if (v != kNone) wanted[v] = true;
+    }
+  }
+
+  // dtype the float activations of this op are to have; nothing: as they come.
+  std::optional<DType> wanted_dtype(const ops::OpRow& row, const Op& op) const {
+    if (amp_ == AmpMode::kOff) return {};
+    if (row.amp == Amp::FULL) return DType::kF32;
+    if (row.amp == Amp::COMPUTE) return DType::kBF16;
+    if (row.amp != Amp::FOLLOW) return {};
+    for (size_t i = 0; i < op.in.size(); ++i)
+      if (op.in[i] != kNone && b_.desc(current_[op.in[i]]).dtype == DType::kBF16) return DType::kBF16;
+    return {};
+  }
+
+  void add(const Op& op) {
+    const ops::OpRow& row = ops::row(op.code);
+    JointOp node;
+    node.code = op.code;
+    node.name = op.name;
+    node.attrs = op.attrs;
+    node.region = op.region;
+    const std::optional<DType> dtype = wanted_dtype(row, op);
+    std::vector<TensorDesc> descs(op.in.size());
+    for (size_t i = 0; i < op.in.size(); ++i) {
+      int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
+      if (value >= 0 && dtype && !stays_full(op.code, i)) {
+        const DType is = b_.desc(value).dtype;
+        if ((is == DType::kF32 || is == DType::kBF16) && is != *dtype) value = cast(value, *dtype);
+      }
+      node.in.push_back(value);
+      if (value >= 0) descs[i] = b_.desc(value);
+    }
+    // The table is float32; only the attribute says what rows of it are looked up as.
+    if (op.code == OpCode::k_embedding && dtype && descs[0].dtype == DType::kF32 && !node.attrs.has("dtype"))
+      node.attrs.set("dtype", std::string("bf16"));
+    const std::vector<TensorDesc> out = infer_shapes(b_.forward, row, node.attrs, node.in, descs);
+    for (size_t i = 0; i < op.out.size(); ++i) {
+      if (op.out[i] == kNone) {
+        node.out.push_back(-1);
+        continue;
+      }
+      const Value& value = b_.forward.values()[op.out[i]];
+      const int32_t id = b_.add_value(value.name, out[i], Role::kActivation, op.out[i], op.region);
+      current_[op.out[i]] = id;
+      node.out.push_back(id);
+    }
+    if (row.is(ops::ALIAS)) b_.joint.values[node.out[0]].alias_of = node.in[0];
+    b_.joint.ops.push_back(std::move(node));
+  }
+
+  int32_t cast(int32_t value, DType dtype) {
+    if (b_.desc(value).dtype == dtype) return value;
+    const auto key = std::make_pair(value, dtype);
+    if (auto it = casts_.find(key); it != casts_.end()) return it->second;
+    const JointValue from = b_.joint.values[value];
+    TensorDesc desc = from.desc;
+    desc.dtype = dtype;
+    JointOp node;
+    node.code = OpCode::k_cast;
+    node.name = cat(from.name, ".", dtype_name(dtype));
+    node.attrs = {{"dtype", std::string(dtype_name(dtype))}};
+    node.in = {value};
+    node.region = from.region;
+    node.out = {b_.add_value(node.name, desc, Role::kActivation, from.source, from.region)};
+    const int32_t id = node.out[0];
+    b_.joint.ops.push_back(std::move(node));
+    casts_.emplace(key, id);
+    return id;
+  }
+
+  // Outputs stay where the host can read them, whatever bytes they are a view of.
+  void output(int32_t value) {
+    for (int32_t v = value;; v = b_.joint.values[v].alias_of) {
+      if (!is_persistent(b_.joint.values[v].role)) b_.joint.values[v].role = Role::kOutput;
+      if (b_.joint.values[v].alias_of < 0) break;
+    }
+  }
+
+  int32_t scalar(int32_t value) {
+    const int32_t wide = cast(value, DType::kF64);
+    output(wide);
+    return wide;
+  }
+
+  JointBuilder& b_;
+  AmpMode amp_;
+  std::vector<int32_t> current_;  // forward value -> joint value
+  std::vector<bool> needed_;
+  std::map<std::pair<int32_t, DType>, int32_t> casts_;
+};
+
+}  // namespace
+
+void add_forward(JointBuilder& builder, AmpMode amp) { Forward(builder, amp).run(); }
+
+}  // namespace cairn::graph

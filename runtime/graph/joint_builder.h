@@ -1,0 +1,46 @@
+// The joint graph while it is made. Internal to runtime/graph.
+#pragma once
+#include <unordered_map>
+
+#include "runtime/graph/joint.h"
+
+namespace cairn::graph {
+
+struct JointBuilder {
+  JointGraph joint;
+  const Graph& forward;
+  std::unordered_map<std::string, int> names;  // how often a name was asked for
+
+  explicit JointBuilder(std::shared_ptr<const Graph> graph) : forward(*graph) { joint.forward = std::move(graph); }
+
+  std::string unique(std::string name) {
+    const int n = names[name]++;
+    return n == 0 ? name : cat(name, ".", n + 1);
+  }
+  int32_t add_value(std::string name, TensorDesc desc, Role role, ValueId source, RegionId region) {
+    JointValue value;
+    value.name = unique(std::move(name));
+    value.desc = desc;
+    value.role = role;
+    value.source = source;
+    value.region = region;
+    joint.values.push_back(std::move(value));
+    return static_cast<int32_t>(joint.values.size()) - 1;
+  }
+  const TensorDesc& desc(int32_t value) const { return joint.values[value].desc; }
+  bool trainable(int32_t value) const {
+    const JointValue& v = joint.values[value];
+    return v.role == Role::kParameter && !forward.values()[v.source].parameter.frozen;
+  }
+};
+
+// Forward ops into joint.ops with casts as `amp` wants them; dead ops are left out.
+void add_forward(JointBuilder& builder, AmpMode amp);
+// Backward ops, gradients of parameters, turnaround.
+void add_backward(JointBuilder& builder);
+// Packed forms of weights, for backends that have them.
+void add_packs(JointBuilder& builder, const JointOptions& options);
+// Moments and scratch of the optimizer.
+void add_optimizer(JointBuilder& builder, Optimizer optimizer);
+
+}  // namespace cairn::graph

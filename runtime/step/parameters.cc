@@ -1,0 +1,87 @@
+// Parameters as a whole: how they start, and their digest.
+#include <xxhash.h>
+
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+
+#include "runtime/step/stepper.h"
+
+namespace cairn::step {
+namespace {
+
+constexpr int64_t kPiece = 1 << 16;  // elements handled at once
+
+// Two normal numbers from two uniform ones (Box and Muller, 1958); u1 is moved off zero.
+std::pair<double, double> normal_pair(uint32_t a, uint32_t b) {
+  const double u1 = (static_cast<double>(a) + 0.5) * 0x1p-32, u2 = static_cast<double>(b) * 0x1p-32;
+  const double radius = std::sqrt(-2.0 * std::log(u1)), angle = 2.0 * std::numbers::pi * u2;
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+// Elements [begin, begin + count) of a parameter; begin is a multiple of 4.
+void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t begin, int64_t count, double* out) {
+  for (int64_t i = 0; i < count; i += 4) {
+    double four[4] = {options.init_scale, options.init_scale, options.init_scale, options.init_scale};
+    if (options.init != graph::Init::kConstant) {
+      const PhiloxBlock bits = random_block(key, static_cast<uint64_t>((begin + i) / 4));
+      if (options.init == graph::Init::kNormal) {
+        std::tie(four[0], four[1]) = normal_pair(bits[0], bits[1]);
+        std::tie(four[2], four[3]) = normal_pair(bits[2], bits[3]);
+        for (double& v : four) v *= options.init_scale;
+      } else {
+        for (int k = 0; k < 4; ++k) four[k] = options.init_scale * (2.0 * uniform(bits[k]) - 1.0);
+      }
+    }
+    for (int64_t k = 0; k < std::min<int64_t>(4, count - i); ++k) out[i + k] = four[k];
+  }
+}
+
+}  // namespace
+
+void initialise(engine::Session& session, uint64_t seed) {
+  const graph::JointGraph& joint = *session.plan().joint;
+  std::vector<double> wide(kPiece);
+  std::vector<float> narrow(kPiece);
+  uint32_t index = 0;
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    const graph::Value& source = joint.forward->values()[slot.source];
+    const TensorDesc& desc = source.desc;
+    const RandomKey key{seed, ~uint64_t{0}, 0, index++};
+    const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
+    for (int64_t begin = 0; begin < elements; begin += kPiece) {
+      const int64_t count = std::min(kPiece, elements - begin);
+      draw(source.parameter, key, begin, count, wide.data());
+      const void* from = wide.data();
+      if (desc.dtype == DType::kF32) {
+        for (int64_t i = 0; i < count; ++i) narrow[i] = static_cast<float>(wide[i]);
+        from = narrow.data();
+      }
+      session.write_at(slot.value, begin * width, from, count * width);
+    }
+  }
+  session.parameters_changed();
+}
+
+std::string parameter_digest(const engine::Session& session) {
+  const graph::JointGraph& joint = *session.plan().joint;
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
+  if (state == nullptr) throw std::bad_alloc();
+  XXH3_128bits_reset(state.get());
+  std::vector<char> piece(1 << 20);
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    const int64_t bytes = joint.values[slot.value].desc.bytes();
+    for (int64_t begin = 0; begin < bytes; begin += static_cast<int64_t>(piece.size())) {
+      const int64_t count = std::min<int64_t>(static_cast<int64_t>(piece.size()), bytes - begin);
+      session.read_at(slot.value, begin, piece.data(), count);
+      XXH3_128bits_update(state.get(), piece.data(), static_cast<size_t>(count));
+    }
+  }
+  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
+  char hex[33];
+  std::snprintf(hex, sizeof hex, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
+                static_cast<unsigned long long>(hash.low64));
+  return hex;
+}
+
+}  // namespace cairn::step

@@ -1,0 +1,141 @@
+#include "runtime/step/stepper.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "runtime/step/optimizer.h"
+
+namespace cairn::step {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void check(const Options& o) {
+  auto real = [](double v, double low, double high, const char* what) {
+    require(std::isfinite(v) && v >= low && v <= high, Code::kInvalidArgument, what, " is ", v, "; it must be from ",
+            low, " to ", high);
+  };
+  require(o.micro_steps >= 1, Code::kInvalidArgument, "micro_steps is 0; it must be at least 1");
+  real(o.schedule.rate, 0, 1e38, "rate");
+  real(o.schedule.minimum_rate, 0, 1e38, "minimum_rate");
+  real(o.beta1, 0, 0.9999999, "beta1");
+  real(o.beta2, 0, 0.9999999, "beta2");
+  real(o.eps, 0, 1e38, "eps");
+  real(o.weight_decay, 0, 1e38, "weight_decay");
+  real(o.clip_norm, 0, 1e38, "clip_norm");
+  require(o.schedule.kind == ScheduleKind::kConstant || o.schedule.total_steps > 0, Code::kInvalidArgument,
+          "a cosine or linear schedule needs total_steps");
+}
+
+}  // namespace
+
+struct Stepper::Kernels {
+  Updater updater;
+};
+
+Stepper::Stepper(std::shared_ptr<engine::Session> session, Options options) : session_(std::move(session)) {
+  require(session_ != nullptr, Code::kInvalidArgument, "session is null");
+  const graph::JointGraph& joint = *session_->plan().joint;
+  require(joint.forward->trains(), Code::kWrongState, "the graph has no loss; a stepper needs one that trains");
+  require(joint.hyper >= 0, Code::kWrongState, "the plan was made without an optimizer; a stepper needs one");
+  check(options);
+  state_.options = options;
+  kernels_ = std::make_shared<Kernels>(Kernels{Updater(*session_)});
+}
+
+Report Stepper::micro() {
+  const double start = now();
+  Report report;
+  engine::RunReport run;
+  try {
+    run = session_->run({state_.options.seed, state_.step, state_.micro});
+  } catch (const Error& error) {
+    if (error.code() == Code::kCancelled) discard();
+    throw;
+  }
+  const graph::JointGraph& joint = *session_->plan().joint;
+  double loss = 0, weight = 1;
+  session_->read(joint.loss, &loss, sizeof loss);
+  if (joint.weight >= 0) session_->read(joint.weight, &weight, sizeof weight);
+  state_.loss_sum += loss;
+  state_.weight_sum += weight;
+  state_.micro += 1;
+  report.loss = weight != 0 ? loss / weight : 0.0;
+  report.weight = weight;
+  report.stall_seconds = run.stall_seconds;
+  if (state_.micro >= state_.options.micro_steps) report = finish(report);
+  report.seconds = now() - start;
+  if (report.outcome == Outcome::kAccumulated) {
+    report.step = state_.step;
+    report.micro = state_.micro;
+    report.step_weight = state_.weight_sum;
+    report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
+    report.skipped_steps = state_.skipped;
+  }
+  return report;
+}
+
+Report Stepper::apply() {
+  require(state_.micro > 0, Code::kWrongState,
+          "nothing is accumulated (state EMPTY); apply needs state ACCUMULATED");
+  const double start = now();
+  Report report = finish({});
+  report.seconds = now() - start;
+  return report;
+}
+
+// Divide, clip, update: one factor for the fused kernel. A non-finite sum skips the update and leaves everything.
+Report Stepper::finish(Report report) {
+  const double start = now();
+  const Options& o = state_.options;
+  report.step_weight = state_.weight_sum;
+  report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
+  report.rate = rate_at(o.schedule, state_.step - state_.skipped);
+  const double norm_of_sum = kernels_->updater.gradient_norm();
+  const double divisor = state_.weight_sum != 0 ? state_.weight_sum : 1.0;
+  const double norm = norm_of_sum / std::abs(divisor);
+  report.gradient_norm = norm;
+  if (!std::isfinite(norm) || !std::isfinite(state_.loss_sum) || !std::isfinite(divisor)) {
+    report.outcome = Outcome::kSkippedNonFinite;
+    state_.skipped += 1;
+  } else {
+    // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
+    const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
+    kernels_->updater.apply(o, report.rate, state_.updates + 1, clip / divisor);
+    report.outcome = Outcome::kApplied;
+    state_.updates += 1;
+  }
+  state_.step += 1;
+  discard();
+  report.step = state_.step;
+  report.micro = 0;
+  report.skipped_steps = state_.skipped;
+  report.optimizer_seconds = now() - start;
+  return report;
+}
+
+void Stepper::discard() {
+  state_.micro = 0;
+  state_.loss_sum = 0;
+  state_.weight_sum = 0;
+}
+
+void Stepper::configure(const Options& options) {
+  require(state_.micro == 0, Code::kWrongState, "state is ACCUMULATED (", state_.micro,
+          " micro-batches); options change only in state EMPTY, between steps");
+  check(options);
+  const uint64_t seed = state_.options.seed;
+  state_.options = options;
+  state_.options.seed = seed;
+}
+
+void Stepper::restore(const State& state) {
+  check(state.options);
+  require(state.micro < state.options.micro_steps || state.micro == 0, Code::kInvalidArgument, "state has ",
+          state.micro, " micro-batches of ", state.options.micro_steps);
+  state_ = state;
+}
+
+}  // namespace cairn::step

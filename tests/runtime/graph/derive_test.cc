@@ -1,0 +1,193 @@
+#include <set>
+
+#include "runtime/graph/joint.h"
+
+namespace cairn::graph {
+namespace {
+
+using ops::OpCode;
+
+TensorDesc f32(std::initializer_list<int64_t> dims) { return {DType::kF32, Shape(dims)}; }
+
+// tokens -> tied embedding -> linear -> gelu -> + -> fused loss with the same table.
+std::shared_ptr<Graph> tied_model(bool frozen_table = false) {
+  auto g = std::make_shared<Graph>();
+  const ValueId tokens = g->input("tokens", {DType::kI32, {2, 3}}), targets = g->input("targets", {DType::kI32, {2, 3}});
+  ParameterOptions table_options;
+  table_options.frozen = frozen_table;
+  const ValueId table = g->parameter("table", f32({16, 8}), table_options);
+  const ValueId w = g->parameter("w", f32({8, 8}), {}), b = g->parameter("b", f32({8}), {});
+  const ValueId x = g->op("embedding", {table, tokens})[0];
+  const ValueId h = g->op("gelu", {g->op("linear", {x, w, b})[0]})[0];
+  const ValueId y = g->op("add", {x, h})[0];
+  const auto loss = g->op("linear_cross_entropy", {y, table, targets});
+  g->freeze(loss[0], kNone, {});
+  return g;
+}
+
+// Structure every joint graph must have: values made before they are read, accumulators overwritten exactly once.
+void check_order(const JointGraph& joint) {
+  std::set<int32_t> ready, first;
+  for (size_t v = 0; v < joint.values.size(); ++v)
+    if (is_persistent(joint.values[v].role) && joint.values[v].role != Role::kOutput) ready.insert(static_cast<int32_t>(v));
+  auto is_ready = [&](int32_t v) { return ready.contains(v) || ready.contains(joint.storage(v)); };
+  for (size_t i = 0; i < joint.ops.size(); ++i) {
+    const JointOp& op = joint.ops[i];
+    EXPECT_EQ(op.phase == Phase::kBackward, static_cast<int32_t>(i) >= joint.turnaround);
+    for (int32_t v : op.in)
+      if (v >= 0) EXPECT_TRUE(is_ready(v)) << op.name << " reads " << joint.values[v].name;
+    for (size_t k = 0; k < op.out.size(); ++k) {
+      if (op.out[k] < 0) continue;
+      const bool accumulator = joint.values[op.out[k]].role == Role::kGradient;
+      EXPECT_EQ(accumulator, static_cast<bool>(op.accumulates >> k & 1u)) << op.name;
+      if (op.first_writer >> k & 1u) EXPECT_TRUE(first.insert(op.out[k]).second) << op.name;
+      if (accumulator) EXPECT_TRUE(first.contains(op.out[k])) << op.name << " adds before the first write";
+      ready.insert(op.out[k]);
+    }
+  }
+  for (const ParameterSlot& slot : joint.parameters)
+    if (slot.gradient >= 0) EXPECT_TRUE(first.contains(slot.gradient));
+}
+
+const JointOp* find(const JointGraph& joint, OpCode code) {
+  for (const JointOp& op : joint.ops)
+    if (op.code == code) return &op;
+  return nullptr;
+}
+
+TEST(Derive, FusedLossReplacesItsForwardOp) {
+  const auto joint = derive(tied_model(), {});
+  check_order(*joint);
+  EXPECT_EQ(find(*joint, OpCode::k_linear_cross_entropy), nullptr);
+  ASSERT_NE(find(*joint, OpCode::k_linear_cross_entropy_grad), nullptr);
+  EXPECT_EQ(joint->ops[joint->turnaround].code, OpCode::k_linear_cross_entropy_grad);
+  EXPECT_EQ(joint->values[joint->loss].desc.dtype, DType::kF64);
+  EXPECT_EQ(joint->values[joint->loss].role, Role::kOutput);
+  EXPECT_GE(joint->weight, 0);
+}
+
+TEST(Derive, TiedParameterHasOneAccumulatorWithTwoWriters) {
+  const auto joint = derive(tied_model(), {});
+  const int32_t g = joint->find("table/gradient");
+  ASSERT_GE(g, 0);
+  int writers = 0, first = 0;
+  for (const JointOp& op : joint->ops)
+    for (size_t k = 0; k < op.out.size(); ++k)
+      if (op.out[k] == g) {
+        ++writers;
+        first += op.first_writer >> k & 1u;
+      }
+  EXPECT_EQ(writers, 2);
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(joint->find("table/gradient.2"), -1);
+}
+
+TEST(Derive, FrozenParameterHasNoGradientAndNoMoments) {
+  const auto joint = derive(tied_model(true), {});
+  check_order(*joint);
+  EXPECT_EQ(joint->find("table/gradient"), -1);
+  EXPECT_EQ(joint->find("table/m"), -1);
+  EXPECT_GE(joint->find("w/gradient"), 0);
+  EXPECT_GE(joint->find("w/m"), 0);
+  EXPECT_EQ(find(*joint, OpCode::k_embedding_grad), nullptr);
+}
+
+TEST(Derive, NoOptimizerNoMoments) {
+  JointOptions options;
+  options.optimizer = Optimizer::kNone;
+  const auto joint = derive(tied_model(), options);
+  EXPECT_EQ(joint->find("w/m"), -1);
+  EXPECT_EQ(joint->hyper, -1);
+}
+
+TEST(Derive, Bf16ActivationsFloat32Parameters) {
+  JointOptions options;
+  options.amp = AmpMode::kBf16;
+  const auto joint = derive(tied_model(), options);
+  check_order(*joint);
+  for (const JointValue& v : joint->values) {
+    if (v.role == Role::kParameter || v.role == Role::kGradient || v.role == Role::kOptimizer)
+      EXPECT_EQ(v.desc.dtype, DType::kF32) << v.name;
+    if (v.role == Role::kActivation && v.desc.shape.rank == 3) EXPECT_EQ(v.desc.dtype, DType::kBF16) << v.name;
+  }
+}
+
+TEST(Derive, Fp16IsRefusedByName) {
+  JointOptions options;
+  options.amp = AmpMode::kFp16;
+  try {
+    derive(tied_model(), options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnsupported);
+    EXPECT_NE(std::string(error.what()).find("fp16"), std::string::npos);
+  }
+}
+
+TEST(Derive, PacksReplaceWeights) {
+  JointOptions options;
+  options.amp = AmpMode::kBf16;
+  options.packed_bytes = [](const TensorDesc& w, std::string_view, int64_t, DType, int) { return 2 * w.shape.elements() + 64; };
+  const auto joint = derive(tied_model(), options);
+  check_order(*joint);
+  const JointOp* linear = find(*joint, OpCode::k_linear);
+  ASSERT_NE(linear, nullptr);
+  EXPECT_EQ(joint->values[linear->in[1]].role, Role::kPacked);
+  EXPECT_EQ(joint->values[linear->in[1]].desc.bytes(), 2 * 64 + 64);
+  const JointOp* loss = find(*joint, OpCode::k_linear_cross_entropy_grad);
+  EXPECT_EQ(joint->values[loss->in[1]].role, Role::kPacked);
+  EXPECT_EQ(joint->values[loss->in[4]].role, Role::kPacked);
+  EXPECT_NE(loss->in[1], loss->in[4]);
+  EXPECT_EQ(joint->prologue.size(), 4u);  // w and table, each for both uses
+}
+
+TEST(Derive, SharedValueSumsGradientsInOrder) {
+  auto g = std::make_shared<Graph>();
+  const ValueId w = g->parameter("w", f32({4}), {});
+  const ValueId a = g->op("scale", {w}, {{"factor", 2.0}})[0];
+  const ValueId s1 = g->op("mul", {a, a})[0], s2 = g->op("relu", {a})[0];
+  const ValueId loss = g->op("reduce_sum", {g->op("add", {s1, s2})[0]})[0];
+  g->freeze(loss, kNone, {});
+  const auto joint = derive(g, {});
+  check_order(*joint);
+  EXPECT_EQ(joint->weight, -1);
+  EXPECT_NE(find(*joint, OpCode::k_fill), nullptr);  // the seed of a general loss
+  int adds = 0;
+  for (const JointOp& op : joint->ops) adds += op.phase == Phase::kBackward && op.code == OpCode::k_add;
+  EXPECT_EQ(adds, 2);  // three readers of a
+}
+
+TEST(Derive, NothingMayFollowAFusedLoss) {
+  auto g = std::make_shared<Graph>();
+  const ValueId w = g->parameter("w", f32({4, 4}), {}), t = g->input("t", f32({4, 4}));
+  const ValueId loss = g->op("mse", {w, t})[0];
+  const ValueId scaled = g->op("scale", {loss}, {{"factor", 0.5}})[0];
+  g->freeze(scaled, kNone, {});
+  try {
+    derive(g, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnsupported);
+    EXPECT_NE(std::string(error.what()).find("mse"), std::string::npos);
+  }
+}
+
+TEST(Derive, DeadOpsAreLeftOutAndOutputsStay) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", f32({2, 4}));
+  const ValueId dead = g->op("relu", {x})[0];
+  (void)dead;
+  const ValueId y = g->op("scale", {x}, {{"factor", 3.0}})[0];
+  const ValueId flat = g->op("reshape", {y}, {{"shape", std::vector<int64_t>{8}}})[0];
+  g->name_value(flat, "flat");
+  g->freeze(kNone, kNone, {flat});
+  const auto joint = derive(g, {});
+  EXPECT_EQ(find(*joint, OpCode::k_relu), nullptr);
+  const int32_t out = joint->find("flat");
+  EXPECT_EQ(joint->values[out].role, Role::kOutput);
+  EXPECT_EQ(joint->values[joint->storage(out)].role, Role::kOutput);
+  EXPECT_NE(joint->storage(out), out);
+}
+
+}  // namespace
+}  // namespace cairn::graph
