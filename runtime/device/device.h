@@ -7,6 +7,7 @@
 // Submitting never blocks on the work itself. Errors inside queued work poison the device session: the first one is
 // kept and thrown by the next synchronize(); work after it in every queue of the device is skipped.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -53,6 +54,17 @@ class Queue {
   // Seconds this queue spent waiting for events of other queues since the last call (stall).
   virtual double take_stall_seconds() = 0;
   virtual double take_busy_seconds() = 0;
+
+  // For traces: begin and end of every launch and copy submitted from here on, in order of submission, in seconds of
+  // the steady clock. Take them after synchronize(). A queue that cannot measure gives none.
+  struct Busy {
+    double begin, end;
+  };
+  virtual void trace(bool /*on*/) {}
+  // Copies that would begin while *flag is set are left out: a cancelled run does not wait for them. nullptr: never.
+  // The flag must outlive the queue.
+  virtual void skip_copies_while(const std::atomic<bool>* /*flag*/) {}
+  virtual std::vector<Busy> take_trace() { return {}; }
 };
 
 struct DeviceInfo {
@@ -63,6 +75,8 @@ struct DeviceInfo {
   bool bf16 = false;        // fast bf16 products
   // For the analytic cost model.
   double f32_flops_per_second = 0, bf16_flops_per_second = 0, memory_bytes_per_second = 0;
+  double link_bytes_per_second = 0;  // stated rate of the host link; 0: none
+  std::string disk_directory;        // where the disk tier lies
 };
 
 struct DeviceOptions {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,11 @@ struct CompiledPlan {
   plan::Plan plan;
   Program program;       // one micro-batch
   Program prologue;      // packs, once per optimizer step
-  std::vector<std::shared_ptr<const kernels::Kernel>> kernels;
+  std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
+  std::vector<int32_t> op_kernel;        // problem op -> kernel
+  std::vector<int32_t> prologue_kernel;  // joint prologue op -> kernel
+  // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
+  std::unique_ptr<std::mutex[]> kernel_locks;
   int threads = 1;
   std::string device;
 
@@ -77,6 +82,8 @@ struct CompiledPlan {
     int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
   };
   Memory memory_at_peak() const;
+  // End of the persistent values, which fill the arena from 0.
+  int64_t persistent_bytes() const;
 };
 
 struct PlanOptions {

@@ -21,7 +21,8 @@ struct RunReport {
   double stall_seconds = 0;  // compute waited for copies
 };
 
-// One span of work, for traces. Lanes as device::Lane; seconds since the run began.
+// One span of work, for traces. Lanes as device::Lane; seconds since the run began; instruction: index into the
+// program's code, -1 - index for the prologue's.
 struct Span {
   device::Lane lane;
   double begin, end;
@@ -64,7 +65,14 @@ class Session {
   // Scratch for optimizer kernels: the part of the arena above the persistent values; at least `bytes`.
   void* workspace(int64_t bytes);
 
-  device::TierCount count(Tier tier) const { return device_->ledger().count(tier); }
+  // Bytes of this session alone, as measured: its blocks, and the ranges in use inside them. Peaks are over all runs
+  // since construction or reset_peaks().
+  device::TierCount count(Tier tier) const;
+  void reset_peaks();
+
+  // Spans of every launch and copy of later runs; spans() gives those of the last run.
+  void trace(bool on);
+  const std::vector<Span>& spans() const;
 
  private:
   struct Loaded;
@@ -73,6 +81,10 @@ class Session {
   std::unique_ptr<Loaded> loaded_;
   std::atomic<bool> cancelled_{false};
   bool packs_stale_ = true;
+
+  void settle() const;        // waits for work that launch() left running
+  void raise() const;         // throws the session's poison, if there is one
+  void keep_poison() const;   // from inside a catch block: keeps the error and throws it
 };
 
 }  // namespace cairn::engine

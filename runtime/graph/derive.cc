@@ -13,6 +13,7 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     add_optimizer(builder, options.optimizer);
   } else {
     builder.joint.turnaround = static_cast<int32_t>(builder.joint.ops.size());
+    add_optimizer(builder, Optimizer::kNone);  // slots of the parameters alone
   }
   add_packs(builder, options);
   return std::make_shared<const JointGraph>(std::move(builder.joint));

@@ -8,19 +8,27 @@ namespace {
 
 std::string_view type_name(char type) {
   switch (type) {
-    case 'i': return "an integer";
-    case 'f': return "a real number";
-    case 's': return "a word";
-    default: return "a list of integers";
+    case 'i':
+      return "an integer";
+    case 'f':
+      return "a real number";
+    case 's':
+      return "a word";
+    default:
+      return "a list of integers";
   }
 }
 
 bool fits(char type, const AttrValue& value) {
   switch (type) {
-    case 'i': return std::holds_alternative<int64_t>(value);
-    case 'f': return std::holds_alternative<double>(value) || std::holds_alternative<int64_t>(value);
-    case 's': return std::holds_alternative<std::string>(value);
-    default: return std::holds_alternative<std::vector<int64_t>>(value);
+    case 'i':
+      return std::holds_alternative<int64_t>(value);
+    case 'f':
+      return std::holds_alternative<double>(value) || std::holds_alternative<int64_t>(value);
+    case 's':
+      return std::holds_alternative<std::string>(value);
+    default:
+      return std::holds_alternative<std::vector<int64_t>>(value);
   }
 }
 
@@ -38,8 +46,8 @@ void check_attrs(const OpRow& row, const Attrs& attrs) {
     const AttrSchema* schema = nullptr;
     for (const AttrSchema& a : row.attrs)
       if (a.name == name) schema = &a;
-    require(schema != nullptr, Code::kInvalidArgument, row.name, ": unknown attribute '", name, "' (", known(row),
-            ")");
+    require(schema != nullptr, Code::kInvalidArgument, row.name, ": unknown attribute '", name, "' (",
+            known(row), ")");
     require(fits(schema->type, value), Code::kInvalidArgument, row.name, ": attribute '", name, "' must be ",
             type_name(schema->type));
     if (const double* real = std::get_if<double>(&value))

@@ -5,7 +5,8 @@ namespace cairn::ops {
 Id only_first(const GradientEmitter& e, std::string_view op, std::initializer_list<std::string_view> others) {
   int i = 0;
   for (std::string_view other : others)
-    require(e.grad_out(++i) == kNone, Code::kUnsupported, op, ": no gradient flows through output '", other, "'");
+    require(e.grad_out(++i) == kNone, Code::kUnsupported, op, ": no gradient flows through output '", other,
+            "'");
   return e.grad_out(0);
 }
 

@@ -5,8 +5,8 @@
 
 namespace cairn::ops {
 
-// Gradient of output 0 of an op whose other outputs are statistics that no gradient flows through; kUnsupported
-// names the op and output when one does.
+// Gradient of output 0 of an op whose other outputs are statistics that no gradient flows through;
+// kUnsupported names the op and output when one does.
 Id only_first(const GradientEmitter& e, std::string_view op, std::initializer_list<std::string_view> others);
 
 // `id` in the dtype of `like`: itself, or through a cast.

@@ -26,7 +26,8 @@ void grad_rope(GradientEmitter& e) {
   const Id dy = e.grad_out(0);
   if (dy == kNone || !e.wants(0)) return;
   Attrs attrs = e.attrs();
-  attrs.set("inverse", int64_t{1} - attrs.integer("inverse"));
+  const AttrValue inverse = int64_t{1} - attrs.integer("inverse");
+  attrs.set("inverse", inverse);
   e.give(0, emit_one(e, OpCode::k_rope, {dy}, std::move(attrs)));
 }
 

@@ -41,10 +41,10 @@ void grad_slice(GradientEmitter& e) {
   if (dy == kNone || !e.wants(0)) return;
   const Shape& x = e.desc(e.in(0)).shape;
   const int64_t axis = not_negative(e.attrs().integer("axis"), x.rank);
-  e.give(0, emit_one(e, OpCode::k_slice_grad, {dy},
-                     {{"axis", axis},
-                      {"begin", e.attrs().integer("begin")},
-                      {"size", x[static_cast<int>(axis)]}}));
+  e.give(
+      0,
+      emit_one(e, OpCode::k_slice_grad, {dy},
+               {{"axis", axis}, {"begin", e.attrs().integer("begin")}, {"size", x[static_cast<int>(axis)]}}));
 }
 
 void grad_concat(GradientEmitter& e) {

@@ -1,19 +1,21 @@
-// Gradients of losses: one fused op that makes loss, weight and the gradients at d loss = 1. The emitter puts its
-// outputs 0 and 1 in the place of the forward op's.
+// Gradients of losses: one fused op that makes loss, weight and the gradients at d loss = 1, whatever
+// grad_out(0) says. The emitter puts its outputs 0 and 1 in the place of the forward op's.
 #include "runtime/ops/gradient_tools.h"
 
 namespace cairn::ops {
 namespace {
 
-void no_gradient_of_weights(const GradientEmitter& e, std::string_view op, int i) {
-  require(e.in(i) == kNone || !e.wants(i), Code::kUnsupported, op, ": weights get no gradient");
+// Operand `weights` gets no gradient, and none comes through output `weight`.
+void check(const GradientEmitter& e, std::string_view op, int weights) {
+  only_first(e, op, {"weight"});
+  require(e.in(weights) == kNone || !e.wants(weights), Code::kUnsupported, op, ": weights get no gradient");
 }
 
 }  // namespace
 
 void grad_linear_cross_entropy(GradientEmitter& e) {
-  no_gradient_of_weights(e, "linear_cross_entropy", 3);
-  if (only_first(e, "linear_cross_entropy", {"weight"}) == kNone || !(e.wants(0) || e.wants(1))) return;
+  check(e, "linear_cross_entropy", 3);
+  if (!e.wants(0) && !e.wants(1)) return;
   const auto grads = e.emit(OpCode::k_linear_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.in(3), kNone},
                             e.attrs(), 7u | (e.wants(1) ? 8u : 0u));
   if (e.wants(1)) e.give(1, grads[3]);
@@ -21,15 +23,15 @@ void grad_linear_cross_entropy(GradientEmitter& e) {
 }
 
 void grad_cross_entropy(GradientEmitter& e) {
-  no_gradient_of_weights(e, "cross_entropy", 2);
-  if (only_first(e, "cross_entropy", {"weight"}) == kNone || !e.wants(0)) return;
+  check(e, "cross_entropy", 2);
+  if (!e.wants(0)) return;
   const auto grads = e.emit(OpCode::k_cross_entropy_grad, {e.in(0), e.in(1), e.in(2)}, e.attrs());
   e.give(0, grads[2]);
 }
 
 void grad_mse(GradientEmitter& e) {
-  no_gradient_of_weights(e, "mse", 2);
-  if (only_first(e, "mse", {"weight"}) == kNone || !(e.wants(0) || e.wants(1))) return;
+  check(e, "mse", 2);
+  if (!e.wants(0) && !e.wants(1)) return;
   const auto grads = e.emit(OpCode::k_mse_grad, {e.in(0), e.in(1), e.in(2)}, {},
                             3u | (e.wants(0) ? 4u : 0u) | (e.wants(1) ? 8u : 0u));
   if (e.wants(0)) e.give(0, grads[2]);

@@ -13,8 +13,7 @@ void grad_layernorm(GradientEmitter& e) {
   if (dy == kNone) return;
   const uint32_t wanted = 1u | (wants(e, 1) ? 2u : 0u) | (wants(e, 2) ? 4u : 0u);
   if (wanted == 1u && !e.wants(0)) return;
-  const auto grads =
-      e.emit(OpCode::k_layernorm_grad, {dy, e.in(0), e.in(1), e.out(1), e.out(2)}, {}, wanted);
+  const auto grads = e.emit(OpCode::k_layernorm_grad, {dy, e.in(0), e.in(1), e.out(1), e.out(2)}, {}, wanted);
   for (int i = 0; i < 3; ++i)
     if (wants(e, i)) e.give(i, grads[static_cast<size_t>(i)]);
 }

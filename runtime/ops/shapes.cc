@@ -21,7 +21,8 @@ Operands::Operands(const ShapeQuery& query) : q_(query), row_(find(query.op)) {
   if (q_.in.size() > row_->inputs.size())
     fail_with(cat(q_.in.size(), " operands given, it takes at most ", row_->inputs.size()));
   for (size_t i = 0; i < row_->inputs.size(); ++i)
-    if (!row_->inputs[i].optional && !q_.has(i)) fail_with(cat("operand '", row_->inputs[i].name, "' is missing"));
+    if (!row_->inputs[i].optional && !q_.has(i))
+      fail_with(cat("operand '", row_->inputs[i].name, "' is missing"));
 }
 
 void Operands::put(TensorDesc output) const {
@@ -54,7 +55,8 @@ void Operands::same(int i, int j) const {
 
 void Operands::parameter(int i, int j) const {
   const DType want = wide(dtype(j));
-  check_pair(dtype(i) == want && (*this)[i].packed_bytes == 0, i, j, "it must be ", dtype_name(want), " there");
+  check_pair(dtype(i) == want && (*this)[i].packed_bytes == 0, i, j, "it must be ", dtype_name(want),
+             " there");
 }
 
 void Operands::vector(int i, int64_t length, int j) const {

@@ -1,5 +1,5 @@
-// What shape rules share: reading operands and attributes with checks whose messages name op, operand and both
-// shapes. Internal to runtime/ops.
+// What shape rules share: reading operands and attributes with checks whose messages name op, operand and
+// both shapes. Internal to runtime/ops.
 #pragma once
 #include <string>
 
@@ -46,12 +46,12 @@ class Operands {
     if (!ok) fail_with(cat(name, " is ", value, ": ", why...));
   }
 
-  void floating(int i) const;                     // a float dtype, not packed
-  void integers(int i) const;                     // i32
-  void same(int i, int j) const;                  // dtype and shape
+  void floating(int i) const;     // a float dtype, not packed
+  void integers(int i) const;     // i32
+  void same(int i, int j) const;  // dtype and shape
   void same_shape(int i, int j) const;
   void same_dtype(int i, int j) const;
-  void parameter(int i, int j) const;             // operand i is f32 (f64 beside an f64 operand j)
+  void parameter(int i, int j) const;               // operand i is f32 (f64 beside an f64 operand j)
   void vector(int i, int64_t length, int j) const;  // [length], the last dimension of j
   void rank(int i, int rank) const;
   void rank_at_least(int i, int rank) const;

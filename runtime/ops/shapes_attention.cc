@@ -17,8 +17,8 @@ Heads check_heads(const Operands& o, int i) {
   h.heads = o.attrs().integer("heads");
   h.kv_heads = o.attrs().integer("kv_heads", h.heads);
   o.check_attr(h.heads > 0, "heads", h.heads, "it must be positive");
-  o.check_attr(h.kv_heads > 0 && h.heads % h.kv_heads == 0, "kv_heads", h.kv_heads, "it must divide heads = ",
-               h.heads);
+  o.check_attr(h.kv_heads > 0 && h.heads % h.kv_heads == 0, "kv_heads", h.kv_heads,
+               "it must divide heads = ", h.heads);
   const int64_t causal = o.attrs().integer("causal", 1);
   o.check_attr(causal == 0 || causal == 1, "causal", causal, "it must be 0 or 1");
   const double scale = o.attrs().real("scale", 1.0);
@@ -72,7 +72,8 @@ void shape_rope(const ShapeQuery& q) {
   o.rank(0, 3);
   const int64_t heads = o.attrs().integer("heads");
   o.check_attr(heads > 0, "heads", heads, "it must be positive");
-  o.check(o.shape(0).last() % (2 * heads) == 0, 0, "its last dimension is no multiple of 2 * heads = ", 2 * heads);
+  o.check(o.shape(0).last() % (2 * heads) == 0, 0,
+          "its last dimension is no multiple of 2 * heads = ", 2 * heads);
   const double base = o.attrs().real("base", 10000.0);
   o.check_attr(base > 0, "base", base, "it must be positive");
   const int64_t inverse = o.attrs().integer("inverse");

@@ -41,8 +41,8 @@ void shape_broadcast(const ShapeQuery& q) {
   const Operands o(q);
   o.floating(0);
   o.floating(1);
-  o.check_pair(o.dtype(1) == o.dtype(0) || (o.dtype(1) == DType::kF32 && wide(o.dtype(0)) == DType::kF32), 1, 0,
-               "the dtypes do not go together");
+  o.check_pair(o.dtype(1) == o.dtype(0) || (o.dtype(1) == DType::kF32 && wide(o.dtype(0)) == DType::kF32), 1,
+               0, "the dtypes do not go together");
   const Shape &a = o.shape(0), &b = o.shape(1);
   bool suffix = b.rank <= a.rank;
   for (int i = 0; suffix && i < b.rank; ++i) suffix = b.dims[b.rank - 1 - i] == a.dims[a.rank - 1 - i];

@@ -110,8 +110,10 @@ void shape_reduce(const ShapeQuery& q) {
   const std::vector<int> axes = o.axes(0);
   std::vector<int64_t> dims;
   for (int i = 0; i < o.shape(0).rank; ++i) {
-    if (!std::binary_search(axes.begin(), axes.end(), i)) dims.push_back(o.shape(0)[i]);
-    else if (keep) dims.push_back(1);
+    if (!std::binary_search(axes.begin(), axes.end(), i))
+      dims.push_back(o.shape(0)[i]);
+    else if (keep)
+      dims.push_back(1);
   }
   o.put(desc(o.dtype(0), Shape{std::span<const int64_t>(dims)}));
 }
@@ -129,7 +131,8 @@ void shape_expand(const ShapeQuery& q) {
   int64_t elements = 1;
   for (int i = 0; i < dx.rank; ++i)
     if (!repeated[static_cast<size_t>(i)]) elements = checked_mul(elements, dx[i]);
-  o.check(o.shape(0).elements() == elements, 0, "it must have ", elements, " elements to expand to ", show(dims));
+  o.check(o.shape(0).elements() == elements, 0, "it must have ", elements, " elements to expand to ",
+          show(dims));
   o.put(desc(o.dtype(0), dx));
 }
 

@@ -1,4 +1,5 @@
-// Shape rules of losses: (loss, weight) are float64 scalars; targets and weights have one element per row of x.
+// Shape rules of losses: (loss, weight) are float64 scalars; targets and weights have one element per row of
+// x.
 #include "runtime/ops/shapes.h"
 
 namespace cairn::ops {

@@ -17,7 +17,8 @@ void shape_embedding(const ShapeQuery& q) {
   DType dtype = o.dtype(0);
   if (const std::string word = o.attrs().word("dtype"); !word.empty()) dtype = dtype_from_name(word);
   o.check_attr(is_float(dtype), "dtype", dtype_name(dtype), "it must be a float type");
-  o.check(o.dtype(0) == wide(dtype), 0, "it must be ", dtype_name(wide(dtype)), " to give ", dtype_name(dtype));
+  o.check(o.dtype(0) == wide(dtype), 0, "it must be ", dtype_name(wide(dtype)), " to give ",
+          dtype_name(dtype));
   Shape y = o.shape(1);
   y.dims[y.rank++] = o.shape(0)[1];
   o.put(desc(dtype, y));
@@ -49,7 +50,8 @@ void shape_linear(const ShapeQuery& q) {
   const std::string act = o.attrs().word("activation");
   bool known = false;
   for (std::string_view word : kActivations) known |= word == act;
-  o.check_attr(known, "activation", cat('\'', act, '\''), "it must be one of gelu_tanh, gelu_erf, relu, silu");
+  o.check_attr(known, "activation", cat('\'', act, '\''),
+               "it must be one of gelu_tanh, gelu_erf, relu, silu");
   const TensorDesc y = desc(o.dtype(0), with_last(o.shape(0), n));
   o.put(y);
   if (act.starts_with("gelu") || act == "silu") o.put(y);

@@ -1,5 +1,5 @@
-// Work of one run of an op, for the analytic cost model. Products count exactly (a multiply-add is two operations);
-// everything else is bound by its bytes, so a rough count per element is enough.
+// Work of one run of an op, for the analytic cost model. Products count exactly (a multiply-add is two
+// operations); everything else is bound by its bytes, so a rough count per element is enough.
 #include "runtime/ops/ops.h"
 
 namespace cairn::ops {
@@ -23,20 +23,29 @@ using In = std::span<const TensorDesc>;
 
 double flops(const OpRow& row, In in, In out, const Attrs* attrs) {
   switch (row.code) {
-    case OpCode::k_linear: return 2 * elements(out, 0) * last(in[0]) + 8 * elements(out, 1);
-    case OpCode::k_linear_grad_input: return 2 * elements(in, 0) * last(out[0]);
-    case OpCode::k_linear_grad_weight: return 2 * elements(in, 0) * last(in[1]) + elements(in, 1);
-    case OpCode::k_linear_cross_entropy: return 2 * elements(in, 0) * static_cast<double>(in[1].shape[0]);
+    case OpCode::k_linear:
+      return 2 * elements(out, 0) * last(in[0]) + 8 * elements(out, 1);
+    case OpCode::k_linear_grad_input:
+      return 2 * elements(in, 0) * last(out[0]);
+    case OpCode::k_linear_grad_weight:
+      return 2 * elements(in, 0) * last(in[1]) + elements(in, 1);
+    case OpCode::k_linear_cross_entropy:
+      return 2 * elements(in, 0) * static_cast<double>(in[1].shape[0]);
     case OpCode::k_linear_cross_entropy_grad: {
       const bool weight_gradient = out.size() > 3 && out[3].shape.rank == 2;
       return (weight_gradient ? 6 : 4) * elements(in, 0) * static_cast<double>(in[1].shape[0]);
     }
-    case OpCode::k_attention: return attention_flops(out[0], attrs, 2);
+    case OpCode::k_attention:
+      return attention_flops(out[0], attrs, 2);
     // Scores again, dp, dv, dq, dk.
-    case OpCode::k_attention_grad: return attention_flops(in[0], attrs, 5);
-    case OpCode::k_reshape: return 0;
-    case OpCode::k_adamw: return 16 * elements(in, 0);
-    default: break;
+    case OpCode::k_attention_grad:
+      return attention_flops(in[0], attrs, 5);
+    case OpCode::k_reshape:
+      return 0;
+    case OpCode::k_adamw:
+      return 16 * elements(in, 0);
+    default:
+      break;
   }
   double largest = 0;
   for (size_t i = 0; i < in.size(); ++i) largest = std::max(largest, elements(in, i));
@@ -66,7 +75,8 @@ double traffic(const OpRow& row, In in, In out) {
 
 }  // namespace
 
-Work work(const OpRow& row, std::span<const TensorDesc> in, std::span<const TensorDesc> out, const Attrs* attrs) {
+Work work(const OpRow& row, std::span<const TensorDesc> in, std::span<const TensorDesc> out,
+          const Attrs* attrs) {
   return {flops(row, in, out, attrs), traffic(row, in, out)};
 }
 

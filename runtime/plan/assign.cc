@@ -20,7 +20,8 @@ struct Arena {
 void assign_device(const Problem& p, const Index& index, Plan& plan) {
   const auto steps = static_cast<int32_t>(plan.steps.size());
   Arena arena{{}, std::vector<int32_t>(p.values.size(), -1)};
-  std::vector<std::pair<int32_t, int32_t>> slots;  // (step, output position; -1: the step's own offset) per block
+  std::vector<std::pair<int32_t, int32_t>>
+      slots;  // (step, output position; -1: the step's own offset) per block
   struct Again {
     int32_t step, output, block;
   };
@@ -57,7 +58,8 @@ void assign_device(const Problem& p, const Index& index, Plan& plan) {
   const auto put = [&](int32_t s, int32_t k, size_t b) {
     const int64_t offset = index.persistent_bytes + layout.offsets[b];
     (k < 0 ? plan.steps[s].offset : plan.steps[s].offsets[k]) = offset;
-    if (arena.blocks[b].bytes > 0 && layout.offsets[b] + arena.blocks[b].bytes == layout.height && plan.peak_step < 0)
+    if (arena.blocks[b].bytes > 0 && layout.offsets[b] + arena.blocks[b].bytes == layout.height &&
+        plan.peak_step < 0)
       plan.peak_step = s;
   };
   plan.peak_step = -1;
@@ -73,7 +75,8 @@ void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
   for (int32_t s = 0; s < steps; ++s) {
     const Step& step = plan.steps[s];
     if (step.tier != tier || step.kind == StepKind::kWaitOut || step.kind == StepKind::kWaitIn) continue;
-    if (step.kind == StepKind::kOut) arena.open[step.index] = arena.begin(s, p.values[step.index].bytes, steps);
+    if (step.kind == StepKind::kOut)
+      arena.open[step.index] = arena.begin(s, p.values[step.index].bytes, steps);
     uses.emplace_back(s, arena.open[step.index]);
     if (step.kind == StepKind::kDrop) arena.blocks[arena.open[step.index]].end = s;
   }

@@ -27,7 +27,8 @@ class Knapsack {
   double operator()(double available) const {
     const double excess = total_ - available;
     if (excess <= 0) return 0;
-    const auto i = static_cast<size_t>(std::lower_bound(freed_.begin(), freed_.end(), excess) - freed_.begin());
+    const auto i =
+        static_cast<size_t>(std::lower_bound(freed_.begin(), freed_.end(), excess) - freed_.begin());
     if (i == freed_.size()) return spent_.back();  // the rest cannot be recomputed: nothing is claimed for it
     return spent_[i - 1] + items_[i - 1].seconds / items_[i - 1].bytes * (excess - freed_[i - 1]);
   }
@@ -71,18 +72,22 @@ double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_
   // A latency per copy is at least this much per byte of the largest value.
   std::vector<Tier> tiers;
   const auto rate = [&](double bytes_per_second, double latency) {
-    return largest == 0 ? bytes_per_second : 1 / (1 / bytes_per_second + latency / static_cast<double>(largest));
+    return largest == 0 ? bytes_per_second
+                        : 1 / (1 / bytes_per_second + latency / static_cast<double>(largest));
   };
   for (const Link& link : p.links)
-    tiers.push_back({static_cast<double>(link.capacity_bytes), rate(link.out_bytes_per_second, link.latency_seconds),
+    tiers.push_back({static_cast<double>(link.capacity_bytes),
+                     rate(link.out_bytes_per_second, link.latency_seconds),
                      rate(link.in_bytes_per_second, link.latency_seconds)});
   const double before = index.forward_seconds, after = index.total_seconds - before;
   const auto available = [&](double stall, double extra) {
     double sum = static_cast<double>(room);
-    for (const Tier& t : tiers) sum += std::min({t.capacity, t.out * (before + stall), t.in * (after + extra)});
+    for (const Tier& t : tiers)
+      sum += std::min({t.capacity, t.out * (before + stall), t.in * (after + extra)});
     return sum;
   };
-  // Least seconds added behind the turnaround, if `stall` are added before it: the root of a falling function.
+  // Least seconds added behind the turnaround, if `stall` are added before it: the root of a falling
+  // function.
   const auto extra_after = [&](double stall) {
     double low = 0, high = cost(available(stall, 0));
     for (int round = 0; round < (tiers.empty() ? 0 : 64); ++round) {
@@ -95,7 +100,8 @@ double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_
   double low = 0, high = tiers.empty() ? 0 : extra_after(0);
   for (int round = 0; round < 100 && high > low; ++round) {
     const double a = low + (high - low) / 3, b = high - (high - low) / 3;
-    (a + extra_after(a) <= b + extra_after(b) ? high : low) = a + extra_after(a) <= b + extra_after(b) ? b : a;
+    (a + extra_after(a) <= b + extra_after(b) ? high : low) =
+        a + extra_after(a) <= b + extra_after(b) ? b : a;
   }
   double added = extra_after(0);
   for (double stall : {low, high}) added = std::min(added, stall + extra_after(stall));

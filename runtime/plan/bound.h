@@ -1,4 +1,5 @@
-// The certificate: a lower bound on the seconds of every plan of a problem under a budget. README.md has the proof.
+// The certificate: a lower bound on the seconds of every plan of a problem under a budget. README.md has the
+// proof.
 #pragma once
 #include "runtime/plan/index.h"
 

@@ -21,7 +21,8 @@ void add_name(Names& names, std::string_view kind, size_t i, std::string_view na
 }
 
 void not_negative(double x, std::string_view kind, size_t i, std::string_view field) {
-  require(std::isfinite(x) && x >= 0, kBad, kind, "[", i, "].", field, " must be finite and not negative: ", x);
+  require(std::isfinite(x) && x >= 0, kBad, kind, "[", i, "].", field,
+          " must be finite and not negative: ", x);
 }
 
 void positive(double x, std::string_view kind, size_t i, std::string_view field) {
@@ -38,14 +39,14 @@ void check_values(const Problem& p) {
   for (size_t i = 0; i < p.values.size(); ++i) {
     add_name(names, "values", i, p.values[i].name);
     bytes(p.values[i].bytes, "values", i, "bytes");
-    require(!__builtin_add_overflow(sum, p.values[i].bytes, &sum), kBad, "values[", i, "] '", p.values[i].name,
-            "': the sum of all values' bytes overflows 64 bits");
+    require(!__builtin_add_overflow(sum, p.values[i].bytes, &sum), kBad, "values[", i, "] '",
+            p.values[i].name, "': the sum of all values' bytes overflows 64 bits");
   }
   for (size_t i = 0; i < p.ops.size(); ++i) {
     bytes(p.ops[i].workspace_bytes, "ops", i, "workspace_bytes");
     int64_t all;
-    require(!__builtin_add_overflow(sum, p.ops[i].workspace_bytes, &all), kBad, "ops[", i, "] '", p.ops[i].name,
-            "': the workspace beside all values overflows 64 bits");
+    require(!__builtin_add_overflow(sum, p.ops[i].workspace_bytes, &all), kBad, "ops[", i, "] '",
+            p.ops[i].name, "': the workspace beside all values overflows 64 bits");
   }
 }
 
@@ -61,11 +62,12 @@ void check_links(const Problem& p) {
     positive(link.out_bytes_per_second, "links", i, "out_bytes_per_second");
     positive(link.in_bytes_per_second, "links", i, "in_bytes_per_second");
     positive(link.both_ways_factor, "links", i, "both_ways_factor");
-    require(link.both_ways_factor <= 1, kBad, "links[", i, "].both_ways_factor is above 1: ", link.both_ways_factor);
+    require(link.both_ways_factor <= 1, kBad, "links[", i,
+            "].both_ways_factor is above 1: ", link.both_ways_factor);
     bytes(link.capacity_bytes, "links", i, "capacity_bytes");
     const double rate = std::min(link.out_bytes_per_second, link.in_bytes_per_second) * link.both_ways_factor;
-    require(std::isfinite(all_bytes / rate + link.latency_seconds * static_cast<double>(p.values.size())), kBad,
-            "links[", i, "]: copies of all values over it would never end");
+    require(std::isfinite(all_bytes / rate + link.latency_seconds * static_cast<double>(p.values.size())),
+            kBad, "links[", i, "]: copies of all values over it would never end");
   }
 }
 
@@ -93,8 +95,8 @@ void check_ops(const Problem& p) {
     for (size_t k = 0; k < p.ops[i].outputs.size(); ++k) {
       const int32_t v = p.ops[i].outputs[k];
       require(v >= 0 && v < values, kBad, "ops[", i, "].outputs[", k, "]: no value ", v);
-      require(maker[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: value '", p.values[v].name, "' is made twice, by ops[",
-              maker[v], "] too");
+      require(maker[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: value '", p.values[v].name,
+              "' is made twice, by ops[", maker[v], "] too");
       maker[v] = static_cast<int32_t>(i);
     }
   double sum = 0;
@@ -108,8 +110,8 @@ void check_ops(const Problem& p) {
     for (size_t k = 0; k < op.inputs.size(); ++k) {
       const int32_t v = op.inputs[k];
       require(v >= 0 && v < values, kBad, "ops[", i, "].inputs[", k, "]: no value ", v);
-      require(maker[v] < static_cast<int32_t>(i), kBad, "ops[", i, "].inputs[", k, "]: '", op.name, "' reads '",
-              p.values[v].name, "' before ops[", maker[v], "] makes it");
+      require(maker[v] < static_cast<int32_t>(i), kBad, "ops[", i, "].inputs[", k, "]: '", op.name,
+              "' reads '", p.values[v].name, "' before ops[", maker[v], "] makes it");
     }
   }
   require(std::isfinite(sum), kBad, "the sum of the ops' seconds is not finite");
@@ -128,13 +130,14 @@ int64_t Problem::persistent_bytes() const {
 }
 
 void check(const Problem& p) {
-  require(p.values.size() < (1u << 30) && p.ops.size() < (1u << 30), kBad, "the problem has too many values or ops");
+  require(p.values.size() < (1u << 30) && p.ops.size() < (1u << 30), kBad,
+          "the problem has too many values or ops");
   check_values(p);
   check_links(p);
   check_regions(p);
   check_ops(p);
-  require(p.turnaround >= 0 && p.turnaround <= static_cast<int32_t>(p.ops.size()), kBad, "turnaround ", p.turnaround,
-          " lies outside 0..", p.ops.size());
+  require(p.turnaround >= 0 && p.turnaround <= static_cast<int32_t>(p.ops.size()), kBad, "turnaround ",
+          p.turnaround, " lies outside 0..", p.ops.size());
   require(p.budget_bytes >= 0, kBad, "budget_bytes must not be negative: ", p.budget_bytes);
 }
 

@@ -10,6 +10,15 @@ Index::Index(const Problem& p) {
   last_forward.assign(values, -1);
   first_backward.assign(values, -1);
   persistent_bytes = p.persistent_bytes();
+  std::vector<int32_t> holder(p.regions.size(), -1);
+  for (size_t r = 0; r < p.regions.size(); ++r) {
+    const Region& region = p.regions[r];
+    if (region.policy != Policy::kPlannerDecides)
+      holder[r] = static_cast<int32_t>(r);
+    else if (region.parent >= 0)
+      holder[r] = holder[region.parent];
+  }
+  for (const Op& op : p.ops) scope.push_back(op.region >= 0 ? holder[op.region] : -1);
   std::vector<std::vector<int32_t>> read(values);
   std::vector<int32_t> seen(values, -1);
   for (int32_t i = 0; i < ops; ++i) {

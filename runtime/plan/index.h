@@ -25,12 +25,13 @@ class Rows {
 struct Index {
   explicit Index(const Problem&);  // the problem must pass check()
 
-  std::vector<int32_t> maker;         // per value: the op, or -1
-  Rows readers;                       // per value: reading ops, ascending, each once
-  Rows inputs;                        // per op: inputs that are not persistent, each once
-  Rows outputs;                       // per op: outputs that are not persistent
-  std::vector<int32_t> last_forward;  // per value: last forward op that makes or reads it, -1 if none
+  std::vector<int32_t> maker;           // per value: the op, or -1
+  Rows readers;                         // per value: reading ops, ascending, each once
+  Rows inputs;                          // per op: inputs that are not persistent, each once
+  Rows outputs;                         // per op: outputs that are not persistent
+  std::vector<int32_t> last_forward;    // per value: last forward op that makes or reads it, -1 if none
   std::vector<int32_t> first_backward;  // per value: first backward reader, -1 if none
+  std::vector<int32_t> scope;  // per op: the innermost region around it with an explicit policy, or -1
   int64_t persistent_bytes = 0;
   double forward_seconds = 0, total_seconds = 0;
 

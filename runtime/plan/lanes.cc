@@ -6,7 +6,8 @@ namespace cairn::plan {
 
 int32_t Lanes::issue(Way way, int64_t bytes, double now) {
   advance(now);
-  queue_[way].push_back({latency_, static_cast<double>(bytes), head_[way] == queue_[way].size() ? now : kNever, kNever});
+  queue_[way].push_back(
+      {latency_, static_cast<double>(bytes), head_[way] == queue_[way].size() ? now : kNever, kNever});
   return static_cast<int32_t>(queue_[way].size()) - 1;
 }
 

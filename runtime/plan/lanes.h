@@ -1,6 +1,6 @@
-// The two copy queues of one link, simulated in continuous time. A copy starts when it was issued and the copy before
-// it in its queue has ended, spends the link's latency, then its bytes at the link's rate; while both queues
-// transfer, each runs at both_ways_factor of its rate.
+// The two copy queues of one link, simulated in continuous time. A copy starts when it was issued and the
+// copy before it in its queue has ended, spends the link's latency, then its bytes at the link's rate; while
+// both queues transfer, each runs at both_ways_factor of its rate.
 #pragma once
 #include <array>
 #include <cstdint>

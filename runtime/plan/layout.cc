@@ -49,13 +49,15 @@ class Skyline {
   std::vector<int64_t> max_, set_;
 };
 
-// Short blocks by the stretch of steps they touch, so that the neighbours in time of one are found without a scan.
+// Short blocks by the stretch of steps they touch, so that the neighbours in time of one are found without a
+// scan.
 class Shelves {
  public:
   Shelves(std::span<const Block> blocks, int32_t steps, int32_t width)
       : blocks_(blocks), width_(width), shelf_(steps / width + 1), seen_(blocks.size(), -1) {}
 
-  // Offset of the smallest gap at or above `floor` that the block fits in, among the short blocks placed so far.
+  // Offset of the smallest gap at or above `floor` that the block fits in, among the short blocks placed so
+  // far.
   int64_t best_fit(int32_t b, int64_t floor, const std::vector<int64_t>& offsets, int64_t alignment) {
     const Block& block = blocks_[b];
     near_.clear();
@@ -79,7 +81,8 @@ class Shelves {
   }
 
   void add(int32_t b) {
-    for (int32_t s = blocks_[b].begin / width_; s <= (blocks_[b].end - 1) / width_; ++s) shelf_[s].push_back(b);
+    for (int32_t s = blocks_[b].begin / width_; s <= (blocks_[b].end - 1) / width_; ++s)
+      shelf_[s].push_back(b);
   }
 
  private:
@@ -103,20 +106,23 @@ bool by_length(const Block& a, const Block& b) { return a.end - a.begin > b.end 
 bool by_begin(const Block& a, const Block& b) { return a.begin < b.begin; }
 bool by_end(const Block& a, const Block& b) { return a.end > b.end; }
 
-// Saved values span the turnaround with nested lifetimes: stacked longest first they leave no holes. What lives only
-// briefly is then fitted above the stack by size.
+// Saved values span the turnaround with nested lifetimes: stacked longest first they leave no holes. What
+// lives only briefly is then fitted above the stack by size.
 Layout place(std::span<const Block> blocks, int32_t steps, int64_t alignment, const Recipe& recipe) {
   Layout layout{std::vector<int64_t>(blocks.size(), 0), 0};
   std::vector<int32_t> lengthy, brief;
   for (int32_t b = 0; b < static_cast<int32_t>(blocks.size()); ++b)
-    if (blocks[b].bytes > 0) (blocks[b].end - blocks[b].begin > recipe.longest ? lengthy : brief).push_back(b);
+    if (blocks[b].bytes > 0)
+      (blocks[b].end - blocks[b].begin > recipe.longest ? lengthy : brief).push_back(b);
   Skyline skyline(steps);
-  std::stable_sort(lengthy.begin(), lengthy.end(), [&](int32_t a, int32_t b) { return by_length(blocks[a], blocks[b]); });
+  std::stable_sort(lengthy.begin(), lengthy.end(),
+                   [&](int32_t a, int32_t b) { return by_length(blocks[a], blocks[b]); });
   for (int32_t b : lengthy) {
     layout.offsets[b] = align_up(skyline.highest(blocks[b].begin, blocks[b].end), alignment);
     skyline.raise(blocks[b].begin, blocks[b].end, layout.offsets[b] + blocks[b].bytes);
   }
-  std::stable_sort(brief.begin(), brief.end(), [&](int32_t a, int32_t b) { return recipe.before(blocks[a], blocks[b]); });
+  std::stable_sort(brief.begin(), brief.end(),
+                   [&](int32_t a, int32_t b) { return recipe.before(blocks[a], blocks[b]); });
   Shelves shelves(blocks, steps, std::max(1, std::min(recipe.longest, steps)));
   for (int32_t b : brief) {
     const int64_t floor = align_up(skyline.highest(blocks[b].begin, blocks[b].end), alignment);
@@ -147,7 +153,8 @@ Layout lay_out(std::span<const Block> blocks, int64_t alignment) {
   const int64_t ideal = most_alive(blocks, steps);
   // Best fit over everything compares each block with all that live beside it: only where there are few.
   constexpr int32_t kFew = 3000;
-  std::vector<Recipe> recipes = {{64, by_size}, {64, by_length}, {24, by_size}, {256, by_size}, {64, by_area}};
+  std::vector<Recipe> recipes = {
+      {64, by_size}, {64, by_length}, {24, by_size}, {256, by_size}, {64, by_area}};
   if (blocks.size() <= kFew)
     for (const auto before : {by_size, by_area, by_length, by_begin, by_end})
       recipes.push_back({std::max(steps, 1), before});
@@ -161,9 +168,10 @@ Layout lay_out(std::span<const Block> blocks, int64_t alignment) {
 }
 
 int64_t natural_alignment(const Problem& p) {
-  const bool whole =
-      std::all_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.bytes % kAlignment == 0; }) &&
-      std::all_of(p.ops.begin(), p.ops.end(), [](const Op& op) { return op.workspace_bytes % kAlignment == 0; });
+  const bool whole = std::all_of(p.values.begin(), p.values.end(),
+                                 [](const Value& v) { return v.bytes % kAlignment == 0; }) &&
+                     std::all_of(p.ops.begin(), p.ops.end(),
+                                 [](const Op& op) { return op.workspace_bytes % kAlignment == 0; });
   return whole ? kAlignment : 1;
 }
 

@@ -1,5 +1,5 @@
-// Static layout: offsets for blocks with known lifetimes in one arena, as low as can be (dynamic storage allocation,
-// NP-hard; here several greedy orders, the lowest kept).
+// Static layout: offsets for blocks with known lifetimes in one arena, as low as can be (dynamic storage
+// allocation, NP-hard; here several greedy orders, the lowest kept).
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
-// The planner's output: immutable once made, readable, serialisable. The steps are the whole truth; everything else
-// explains them.
+// The planner's output: immutable once made, readable, serialisable. The steps are the whole truth;
+// everything else explains them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,24 +12,24 @@ namespace cairn::plan {
 
 enum class StepKind : uint8_t { kRun, kFree, kOut, kWaitOut, kIn, kWaitIn, kDrop };
 
-// kRun: index is an op, offsets are the device offsets of its outputs that are not persistent, in the order of
-// Op::outputs (-1 for persistent ones). Otherwise index is a value, tier indexes Problem::links, offset is the
-// device offset (kIn). tier_offset: the copy's place in that tier's arena (kOut, kIn, kDrop).
+// kRun: index is an op, offsets are the device offsets of its outputs that are not persistent, in the order
+// of Op::outputs (-1 for persistent ones). Otherwise index is a value, tier indexes Problem::links, offset is
+// the device offset (kIn). tier_offset: the copy's place in that tier's arena (kOut, kIn, kDrop).
 struct Step {
   StepKind kind = StepKind::kRun;
   int32_t index = -1;
   int32_t tier = -1;
-  int64_t offset = -1;            // kIn: device offset; kRun: workspace offset
+  int64_t offset = -1;  // kIn: device offset; kRun: workspace offset
   int64_t tier_offset = -1;
-  std::vector<int64_t> offsets;   // kRun only
+  std::vector<int64_t> offsets;  // kRun only
 };
 
 enum class Decision : uint8_t { kKeep = 0, kRecompute = 1, kOffload = 2, kPersistent = 3 };
 
 struct ValuePlan {
   Decision decision = Decision::kKeep;
-  int32_t tier = -1;     // kOffload: index into Problem::links
-  int64_t offset = -1;   // first device offset
+  int32_t tier = -1;                        // kOffload: index into Problem::links
+  int64_t offset = -1;                      // first device offset
   int32_t first_step = -1, last_step = -1;  // device lifetime over all residencies
   std::string reason;
 };
@@ -43,8 +43,8 @@ struct Totals {
 
 struct Plan {
   int64_t budget_bytes = 0;
-  int64_t arena_bytes = 0;         // highest end of any device allocation, persistent values included
-  int64_t device_peak_bytes = 0;   // most bytes alive at once
+  int64_t arena_bytes = 0;                // highest end of any device allocation, persistent values included
+  int64_t device_peak_bytes = 0;          // most bytes alive at once
   std::vector<int64_t> tier_peak_bytes;   // per link: most bytes of copies held at once
   std::vector<int64_t> tier_arena_bytes;  // per link: height of its arena
   double predicted_seconds = 0, keep_all_seconds = 0, bound_seconds = 0, gap = 0, solve_seconds = 0;
@@ -55,13 +55,14 @@ struct Plan {
   int32_t peak_step = -1;  // the step whose allocation forms the arena's height
 };
 
-// Solves the problem: a plan with arena_bytes <= problem.budget_bytes, or Error(kOverBudget) whose fault names the
-// smallest budget that would do and whose message names the op at the peak and the five largest values alive there.
-// Pure and deterministic (solve_seconds excepted). budget_bytes == 0 in the problem means "no limit".
+// Solves the problem: a plan with arena_bytes <= problem.budget_bytes, or Error(kOverBudget) whose fault
+// names the smallest budget that would do and whose message names the op at the peak and the five largest
+// values alive there. Pure and deterministic (solve_seconds excepted). budget_bytes == 0 in the problem means
+// "no limit".
 Plan solve(const Problem&);
 
-// Replays the steps by the rules of the plan form, independently of the solver: allocation overlaps, liveness,
-// copies in flight, order, budgets, claimed peaks. Returns "" or the first violation.
+// Replays the steps by the rules of the plan form, independently of the solver: allocation overlaps,
+// liveness, copies in flight, order, budgets, claimed peaks. Returns "" or the first violation.
 std::string violation(const Problem&, const Plan&);
 
 // Event simulation of the steps: compute lane and two copy lanes per link.
@@ -78,7 +79,7 @@ Problem problem_from_json(std::string_view text);  // kInvalidArgument / kCorrup
 // One self-contained HTML page: memory over time by category, lanes, table of values, what forms the peak.
 struct ReportOptions {
   std::string title;
-  std::vector<std::string> categories;      // category name per value index (same length as values), may be empty
+  std::vector<std::string> categories;  // category name per value index (same length as values), may be empty
 };
 std::string to_html(const Problem&, const Plan&, const ReportOptions&);
 // The memory timeline alone, as an SVG picture.

@@ -1,5 +1,5 @@
-// The planner's whole input, free of any tensor library (plan-format in runtime/plan/README.md). Bytes are exact,
-// seconds are costs from the cost model. A problem is a plain value: build it, check() it, solve it.
+// The planner's whole input, free of any tensor library (plan-format in runtime/plan/README.md). Bytes are
+// exact, seconds are costs from the cost model. A problem is a plain value: build it, check() it, solve it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -44,7 +44,7 @@ struct Link {
 
 struct Problem {
   std::vector<Value> values;
-  std::vector<Op> ops;  // in execution order
+  std::vector<Op> ops;     // in execution order
   int32_t turnaround = 0;  // ops from here on are the backward part
   std::vector<Region> regions;
   std::vector<Link> links;
@@ -53,8 +53,8 @@ struct Problem {
   int64_t persistent_bytes() const;
 };
 
-// kInvalidArgument naming the place: indices out of range, names twice, a value made twice or read before it is
-// made, negative or non-finite numbers, sums that overflow.
+// kInvalidArgument naming the place: indices out of range, names twice, a value made twice or read before it
+// is made, negative or non-finite numbers, sums that overflow.
 void check(const Problem&);
 
 }  // namespace cairn::plan

@@ -8,8 +8,6 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int32_t kNone = -1;
-
 // Device state of a value.
 enum class At : uint8_t { kOff, kOn, kComing };
 // State of its copy in a tier. kGoing: on its way out; kThere: complete, waited for.
@@ -18,9 +16,16 @@ enum class CopyAt : uint8_t { kNone, kGoing, kThere };
 class Builder {
  public:
   Builder(const Problem& p, const Index& index, Resolved resolved, Pace pace)
-      : p_(p), index_(index), r_(std::move(resolved)), pace_(pace), at_(p.values.size(), At::kOff),
-        copy_at_(p.values.size(), CopyAt::kNone), copy_(p.values.size(), kNone), leaving_(p.links.size()),
-        lingering_(p.values.size(), 0), tier_bytes_(p.links.size(), 0) {
+      : p_(p),
+        index_(index),
+        r_(std::move(resolved)),
+        pace_(pace),
+        at_(p.values.size(), At::kOff),
+        copy_at_(p.values.size(), CopyAt::kNone),
+        copy_(p.values.size(), -1),
+        leaving_(p.links.size()),
+        lingering_(p.values.size(), 0),
+        tier_bytes_(p.links.size(), 0) {
     out_.tier_peak_bytes.assign(p.links.size(), 0);
     for (const Link& link : p.links) lanes_.emplace_back(link);
     out_.peak_bytes = alive_ = index.persistent_bytes;
@@ -47,7 +52,7 @@ class Builder {
 
   int64_t bytes(int32_t v) const { return p_.values[v].bytes; }
 
-  void emit(StepKind kind, int32_t index, int32_t tier = kNone) {
+  void emit(StepKind kind, int32_t index, int32_t tier = -1) {
     Step step;
     step.kind = kind;
     step.index = index;
@@ -134,7 +139,8 @@ class Builder {
   void settle() {
     for (size_t t = 0; t < lanes_.size(); ++t) {
       lanes_[t].advance(now_);
-      while (!leaving_[t].empty() && lanes_[t].end(Lanes::kOut, copy_[leaving_[t].front()]) <= now_) pop_leaving(t);
+      while (!leaving_[t].empty() && lanes_[t].end(Lanes::kOut, copy_[leaving_[t].front()]) <= now_)
+        pop_leaving(t);
     }
     for (size_t t = 0; t < lanes_.size(); ++t)
       while (lingering_bytes_ > pace_.window_bytes && !leaving_[t].empty()) pop_leaving(t);
@@ -155,6 +161,17 @@ class Builder {
       for (int32_t v : index_.outputs[i]) forward_end(v, i);
       settle();
     }
+    // What a region's policy sends away is gone at the turnaround; other copies may be late.
+    for (size_t t = 0; t < lanes_.size(); ++t) {
+      size_t count = leaving_[t].size();
+      while (count > 0 && !must_leave(leaving_[t][count - 1])) --count;
+      while (count-- > 0) pop_leaving(t);
+    }
+  }
+
+  bool must_leave(int32_t v) const {
+    const int32_t scope = index_.scope[index_.maker[v]];
+    return scope >= 0 && p_.regions[scope].policy == Policy::kOffload;
   }
 
   void forward_end(int32_t v, int32_t op) {
@@ -195,8 +212,8 @@ class Builder {
     }
   }
 
-  // Each offloaded value is fetched as late as hides its copy, if compute never stalled; copies of one link follow
-  // each other. Walks from the last need to the first, then forward to keep the window.
+  // Each offloaded value is fetched as late as hides its copy, if compute never stalled; copies of one link
+  // follow each other. Walks from the last need to the first, then forward to keep the window.
   void place_fetches() {
     const auto items = static_cast<int32_t>(order_.size());
     std::vector<double> start(order_.size() + 1, 0);
@@ -216,7 +233,8 @@ class Builder {
       const Link& link = p_.links[t];
       double free_until = Lanes::kNever;
       for (size_t k = list.size(); k-- > 0;) {
-        const double copy = link.latency_seconds + static_cast<double>(bytes(list[k].value)) / link.in_bytes_per_second;
+        const double copy =
+            link.latency_seconds + static_cast<double>(bytes(list[k].value)) / link.in_bytes_per_second;
         free_until = std::min(free_until, start[list[k].need]) - copy;
         const auto after = std::upper_bound(start.begin(), start.begin() + list[k].need + 1, free_until);
         list[k].issue = after == start.begin() ? 0 : static_cast<int32_t>(after - start.begin()) - 1;
@@ -242,8 +260,8 @@ class Builder {
 
   void fetch(int32_t v) {
     const int32_t tier = r_.choices[v];
-    if (tier < 0) return;                   // found no room in the tier
-    if (lingering_[v]) {  // still leaving: it simply stays
+    if (tier < 0) return;  // found no room in the tier
+    if (lingering_[v]) {   // still leaving: it simply stays
       lingering_[v] = 0;
       lingering_bytes_ -= bytes(v);
     }
@@ -288,7 +306,7 @@ class Builder {
   std::vector<uint8_t> lingering_;            // past their last forward use, not off the device yet
   int64_t lingering_bytes_ = 0, alive_ = 0;
   std::vector<int64_t> tier_bytes_;
-  std::vector<int32_t> order_;                   // ops from the turnaround on
+  std::vector<int32_t> order_;                  // ops from the turnaround on
   std::vector<std::vector<int32_t>> fetch_at_;  // per item of order_: values whose copy in starts before it
   double now_ = 0;
 };

@@ -31,7 +31,8 @@ Timeline simulate(const Problem& p, const Plan& plan) {
       going[step.index].push_back(copies.size());
       copies.push_back({s, step.tier, lanes[step.tier].issue(way, p.values[step.index].bytes, now), way});
     } else if (step.kind == StepKind::kWaitOut || step.kind == StepKind::kWaitIn) {
-      for (size_t c : going[step.index]) now = std::max(now, lanes[copies[c].tier].finish(copies[c].way, copies[c].number));
+      for (size_t c : going[step.index])
+        now = std::max(now, lanes[copies[c].tier].finish(copies[c].way, copies[c].number));
       going[step.index].clear();
       line.stall_seconds += now - before;
     }

@@ -8,34 +8,29 @@
 namespace cairn::plan {
 
 Space::Space(const Problem& p, const Index& index)
-    : p_(p), index_(index), scope_(p.ops.size(), -1), policy_(p.values.size(), Policy::kPlannerDecides),
-      free_(p.values.size(), 0), fixed_(p.values.size(), kKeepIt) {
+    : p_(p),
+      index_(index),
+      policy_(p.values.size(), Policy::kPlannerDecides),
+      free_(p.values.size(), 0),
+      fixed_(p.values.size(), kKeepIt) {
   obey_policies();
   partition_by_region();
   order_cheap();
   order_offload();
 }
 
-// The innermost region with an explicit policy decides. Outputs of a RECOMPUTE region, which other forward ops read,
-// are what it is recomputed for: they stay.
+// The innermost region with an explicit policy decides. Outputs of a RECOMPUTE region, which other forward
+// ops read, are what it is recomputed for: they stay.
 void Space::obey_policies() {
-  std::vector<int32_t> holder(p_.regions.size(), -1);
-  for (size_t r = 0; r < p_.regions.size(); ++r) {
-    const Region& region = p_.regions[r];
-    holder[r] = region.policy != Policy::kPlannerDecides ? static_cast<int32_t>(r)
-                                                         : region.parent >= 0 ? holder[region.parent] : -1;
-  }
   const auto inside = [&](int32_t region, int32_t ancestor) {
     while (region > ancestor) region = p_.regions[region].parent;
     return region == ancestor;
   };
-  for (size_t i = 0; i < p_.ops.size(); ++i)
-    if (p_.ops[i].region >= 0) scope_[i] = holder[p_.ops[i].region];
   std::vector<int64_t> room;
   for (const Link& link : p_.links) room.push_back(link.capacity_bytes);
   for (int32_t i = 0; i < p_.turnaround; ++i)
     for (int32_t v : index_.outputs[i]) {
-      const int32_t scope = scope_[i];
+      const int32_t scope = index_.scope[i];
       if (scope < 0) {
         free_[v] = 1;
         continue;
@@ -58,7 +53,8 @@ void Space::obey_policies() {
 }
 
 void Space::add_partition(const std::vector<int32_t>& unit_of_op, int32_t units) {
-  Partition part{units, std::vector<int32_t>(p_.values.size(), -1), std::vector<int32_t>(p_.values.size(), -1)};
+  Partition part{units, std::vector<int32_t>(p_.values.size(), -1),
+                 std::vector<int32_t>(p_.values.size(), -1)};
   for (int32_t i = 0; i < p_.turnaround; ++i)
     for (int32_t v : index_.outputs[i]) {
       int32_t low = unit_of_op[i], high = low;
@@ -98,9 +94,9 @@ void Space::partition_by_region() {
   add_partition(own, p_.turnaround);
 }
 
-// Greedy: the op whose second run frees most bytes per second. What it frees are its outputs; what that costs are
-// its inputs, as far as nothing else needs them later. Prices only rise as the list grows, so a heap with late
-// updates finds the order in O(n log n).
+// Greedy: the op whose second run frees most bytes per second. What it frees are its outputs; what that costs
+// are its inputs, as far as nothing else needs them later. Prices only rise as the list grows, so a heap with
+// late updates finds the order in O(n log n).
 void Space::order_cheap() {
   std::vector<uint8_t> needed(p_.values.size(), 0), gone(p_.values.size(), 0);
   for (size_t v = 0; v < p_.values.size(); ++v) needed[v] = index_.first_backward[v] >= 0;
@@ -148,8 +144,8 @@ void Space::order_cheap() {
   }
 }
 
-// The earliest made first: their gap is the longest, so both copies hide best. Each goes to the first link with room;
-// the part that can leave during forward comes from each link's rate.
+// The earliest made first: their gap is the longest, so both copies hide best. Each goes to the first link
+// with room; the part that can leave during forward comes from each link's rate.
 void Space::order_offload() {
   if (p_.links.empty()) return;
   std::vector<int64_t> room;
@@ -166,7 +162,8 @@ void Space::order_offload() {
       for (size_t t = p_.links.size(); t-- > 0;) {
         if (room[t] < bytes) continue;
         fits = static_cast<Choice>(t);
-        if (p_.links[t].latency_seconds + static_cast<double>(bytes) / p_.links[t].out_bytes_per_second <= left[t])
+        if (p_.links[t].latency_seconds + static_cast<double>(bytes) / p_.links[t].out_bytes_per_second <=
+            left[t])
           hides = fits;
       }
       if (fits < 0) continue;
@@ -210,23 +207,20 @@ std::vector<int32_t> spread(int32_t count, int32_t points) {
 std::vector<Candidate> Space::grid() const {
   const bool large = p_.ops.size() > 1500;
   const int32_t points = large ? 8 : 24;
-  const auto cut = [&](int32_t count, int32_t most) {
-    if (count > most) exhaustive_ = false;
-    return spread(count, most);
-  };
   // Recompute families: cheap ops alone, then beside the first groups of every partition.
   std::vector<Candidate> recompute(1);
-  for (int32_t n : cut(static_cast<int32_t>(cheap_.size()), 2 * points)) recompute.push_back({n});
+  for (int32_t n : spread(static_cast<int32_t>(cheap_.size()), 2 * points))
+    recompute.emplace_back().cheap = n;
   std::vector<int32_t> beside = {0};
-  for (int32_t n : cut(static_cast<int32_t>(cheap_.size()), 4)) beside.push_back(n);
+  for (int32_t n : spread(static_cast<int32_t>(cheap_.size()), 8)) beside.push_back(n);
   if (large) beside = {0, static_cast<int32_t>(cheap_.size() / 4), static_cast<int32_t>(cheap_.size() / 2)};
   for (int32_t part = 0; part < static_cast<int32_t>(partitions_.size()); ++part) {
     const int32_t units = partitions_[part].units;
     for (int32_t group = 1; group <= units; group *= 2) {
       if (large && units / group > 4096) continue;
       for (int32_t cheap : beside)
-        for (int32_t k : cut((units + group - 1) / group, points))
-          recompute.push_back({cheap, part, group, k});
+        for (int32_t k : spread((units + group - 1) / group, points))
+          recompute.push_back({cheap, part, group, k, 0, {}});
     }
   }
   // Offload families: everything so far beside none, what hides, and more.
@@ -234,28 +228,28 @@ std::vector<Candidate> Space::grid() const {
   std::vector<int32_t> amounts = {0};
   if (!offload_.empty()) {
     amounts.push_back(hidden_);
-    for (int32_t k : spread(static_cast<int32_t>(offload_.size()), 6)) amounts.push_back(k);
+    for (int32_t k : spread(static_cast<int32_t>(offload_.size()), large ? 2 : 6)) amounts.push_back(k);
     std::sort(amounts.begin(), amounts.end());
     amounts.erase(std::unique(amounts.begin(), amounts.end()), amounts.end());
   }
   int64_t largest = 0;
   for (const Value& v : p_.values)
     if (!v.persistent) largest = std::max(largest, v.bytes);
-  const bool copies = !offload_.empty() || std::any_of(fixed_.begin(), fixed_.end(), [](Choice c) { return c >= 0; });
+  const bool fixed = std::any_of(fixed_.begin(), fixed_.end(), [](Choice c) { return c >= 0; });
   std::vector<Pace> paces = {{}};
-  if (copies) paces = {{}, {4 * std::min(largest, INT64_MAX / 8)}, {0}};
-  const size_t stride = large && copies ? 4 : 1;
+  if (fixed || !offload_.empty()) paces = {{}, {4 * std::min(largest, INT64_MAX / 8)}, {0}};
+  const size_t stride = large ? 4 : 1;
   for (int32_t amount : amounts)
     for (const Pace& pace : paces) {
-      for (size_t k = 0; k < recompute.size(); k += amount > 0 ? stride : 1) {
+      for (size_t k = 0; k<recompute.size(); k += amount> 0 ? stride : 1) {
         all.push_back(recompute[k]);
         all.back().offload = amount;
         all.back().pace = pace;
       }
-      if (!copies) break;
+      if (amount == 0 && !fixed) break;  // no copies, no pace
     }
   // Offloading alone, finer.
-  for (int32_t amount : cut(static_cast<int32_t>(offload_.size()), 2 * points))
+  for (int32_t amount : spread(static_cast<int32_t>(offload_.size()), 2 * points))
     for (const Pace& pace : paces) {
       all.push_back({});
       all.back().offload = amount;

@@ -1,5 +1,6 @@
-// The plans this solver considers. A Candidate is a point in a small space of families; choices() turns it into a
-// choice per value. The list does not depend on the budget, so a larger budget never makes a plan slower.
+// The plans this solver considers. A Candidate is a point in a small space of families; choices() turns it
+// into a choice per value. The list does not depend on the budget, so a larger budget never makes a plan
+// slower.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -27,14 +28,14 @@ class Space {
   int32_t group_count(const Candidate& c) const {
     return (partitions_[c.partition].units + c.group - 1) / c.group;
   }
-  bool exhaustive() const { return exhaustive_; }  // the grid holds every value of every coordinate
+  // Whether the grid is fine enough for the problem's size; else a search between its points pays.
+  bool fine() const { return p_.ops.size() <= 400; }
   // What an explicit policy says about a value; kPlannerDecides if none.
   Policy policy(int32_t value) const { return policy_[value]; }
-  // The region whose explicit policy holds for an op; -1 if none.
-  int32_t scope(int32_t op) const { return scope_[op]; }
 
  private:
-  // Ops by unit. A value is inside a group if its maker and all its forward readers are: low..high are their units.
+  // Ops by unit. A value is inside a group if its maker and all its forward readers are: low..high are their
+  // units.
   struct Partition {
     int32_t units = 0;
     std::vector<int32_t> low, high;  // per value; low -1: outside of all units
@@ -49,7 +50,6 @@ class Space {
 
   const Problem& p_;
   const Index& index_;
-  std::vector<int32_t> scope_;
   std::vector<Policy> policy_;
   std::vector<uint8_t> free_;  // the planner decides, and the value can matter after the turnaround
   Choices fixed_;
@@ -61,7 +61,6 @@ class Space {
   };
   std::vector<Offload> offload_;
   int32_t hidden_ = 0;  // the first so many of offload_ can leave during forward
-  mutable bool exhaustive_ = true;
 };
 
 }  // namespace cairn::plan

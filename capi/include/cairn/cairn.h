@@ -354,7 +354,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create(cairn_graph_t* graph,
 CAIRN_API void cairn_plan_retain(cairn_plan_t* plan);
 CAIRN_API void cairn_plan_release(cairn_plan_t* plan);
 
-typedef struct cairn_plan_summary {
+typedef struct cairn_plan_summary_t {
   size_t struct_size;
   uint64_t peak_bytes[3];         /* per tier: what a session takes, and the highest byte a run uses */
   uint64_t budget_bytes;          /* 0: none */
@@ -373,7 +373,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* 
                                                             cairn_error_t* error);
 
 enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
-typedef struct cairn_plan_value {
+typedef struct cairn_plan_value_t {
   size_t struct_size;
   const char* name;     /* borrowed from the plan, as all texts here */
   const char* region;   /* "" outside */
@@ -390,10 +390,10 @@ typedef struct cairn_plan_value {
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index,
                                                           cairn_plan_value_t* out_value, cairn_error_t* error);
 
-/* Renderings: the plan as JSON ("cairn.plan/1"), its problem as JSON ("cairn.problem/1"), one HTML page, one SVG
- * picture of memory over time, a plan file (binary, see cairn_inspect). owns: caller. threads: const. since: 1.0 */
 enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_HTML = 2, CAIRN_RENDER_SVG = 3,
        CAIRN_RENDER_FILE = 4 };
+/* Renderings: the plan as JSON ("cairn.plan/1"), its problem as JSON ("cairn.problem/1"), one HTML page, one SVG
+ * picture of memory over time, a plan file (binary, see cairn_inspect). owns: caller. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
                                                            cairn_text_t** out_text, cairn_error_t* error);
 
@@ -423,8 +423,9 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_write(cairn_session_t* se
                                                              size_t size_bytes, cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, void* data,
                                                             size_t size_bytes, cairn_error_t* error);
-/* One forward run of a graph without a loss. blocks: until it is done. errors: CANCELLED, WRONG_STATE (graph trains: use
- * a stepper), DEVICE_LOST. since: 1.0 */
+/* One run on the inputs written: forward of a graph without a loss; forward and backward of a plan with no_optimizer, which
+ * overwrites the gradients. blocks: until it is done. errors: CANCELLED, WRONG_STATE (plan has an optimizer: use a
+ * stepper), DEVICE_LOST. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
 /* Makes the run under way, or else the next one, end with CANCELLED at the next op. threads: any, also during calls. since: 1.0 */
 CAIRN_API void cairn_session_cancel(cairn_session_t* session);
@@ -577,6 +578,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_train(cairn_instance_t*
                                                                cairn_error_t* error);
 CAIRN_API void cairn_tokenizer_retain(cairn_tokenizer_t* tokenizer);
 CAIRN_API void cairn_tokenizer_release(cairn_tokenizer_t* tokenizer);
+/* How many different tokens there are: 0..vocabulary-1. threads: const. since: 1.0 */
 CAIRN_API uint32_t cairn_tokenizer_vocabulary(const cairn_tokenizer_t* tokenizer);
 /* Text to tokens: out_tokens holds int32 numbers (size / 4 of them); and back. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_encode(const cairn_tokenizer_t* tokenizer, const char* text,
@@ -601,12 +603,13 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_random(cairn_instance_t* 
 CAIRN_API void cairn_dataset_retain(cairn_dataset_t* dataset);
 CAIRN_API void cairn_dataset_release(cairn_dataset_t* dataset);
 
-typedef struct cairn_dataset_info {
+typedef struct cairn_dataset_info_t {
   size_t struct_size;
   uint64_t tokens, windows; /* windows of one epoch */
   uint32_t vocabulary, length;
 } cairn_dataset_info_t;
 #define CAIRN_DATASET_INFO_INIT {sizeof(cairn_dataset_info_t), 0, 0, 0, 0}
+/* What a dataset holds. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_info(const cairn_dataset_t* dataset,
                                                             cairn_dataset_info_t* out_info, cairn_error_t* error);
 /* Micro-batch number index since the start of training: int32 inputs and targets, [batch, length] each, targets being the

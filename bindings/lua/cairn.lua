@@ -1,0 +1,48 @@
+-- cairn: trains neural networks inside a memory budget. The LuaJIT binding over cairn.h.
+--   local cairn = require "cairn"
+--   local graph = cairn.graph()                      building a graph raises errors at your line;
+--   local plan, err = cairn.plan(graph, device, {})  everything else returns nil, err when it fails
+-- cairn.nn and cairn.optim hold modules and optimizers by the names that people of Torch7 know.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local data = require "cairn.data"
+local graph = require "cairn.graph"
+local instance = require "cairn.instance"
+local plan = require "cairn.plan"
+local session = require "cairn.session"
+local stepper = require "cairn.stepper"
+
+local cairn = {
+  devices = instance.devices, device = instance.device,
+  graph = graph.Graph.new, load_graph = graph.Graph.load,
+  plan = plan.Plan.new, problem_solve = plan.problem_solve,
+  session = session.Session.new,
+  stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,
+  tokenizer = data.Tokenizer.open, train_tokenizer = data.Tokenizer.train,
+  dataset = data.Dataset.open, random_dataset = data.Dataset.random,
+  C = core.C,
+}
+
+function cairn.version() return ffi.string(core.C.cairn_version()) end
+
+-- What a file or checkpoint directory is, as a JSON text; or nil, err.
+function cairn.inspect(path)
+  core.expect_type(path, "string", "path")
+  local out = ffi.new("cairn_text_t*[1]")
+  local status = core.C.cairn_inspect(instance.get(), path, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
+-- Whether something is an error of this binding.
+function cairn.is_error(value) return core.is(core.Error, value) end
+
+-- cairn.nn and cairn.optim are loaded when they are first used.
+return setmetatable(cairn, {
+  __index = function(self, name)
+    if name ~= "nn" and name ~= "optim" then return nil end
+    local module = require("cairn." .. name)
+    rawset(self, name, module)
+    return module
+  end,
+})

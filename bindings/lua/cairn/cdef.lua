@@ -1,0 +1,386 @@
+-- Made from capi/include/cairn/cairn.h by make_cdef.sh. Do not edit.
+return [[
+typedef int32_t cairn_status_t;
+enum {
+ CAIRN_STATUS_OK = 0,
+ CAIRN_STATUS_INVALID_ARGUMENT = 1,
+ CAIRN_STATUS_WRONG_STATE = 2,
+ CAIRN_STATUS_OUT_OF_MEMORY = 3,
+ CAIRN_STATUS_OVER_BUDGET = 4,
+ CAIRN_STATUS_UNSUPPORTED = 5,
+ CAIRN_STATUS_NOT_FOUND = 6,
+ CAIRN_STATUS_CORRUPT_FILE = 7,
+ CAIRN_STATUS_IO = 8,
+ CAIRN_STATUS_DEVICE_LOST = 9,
+ CAIRN_STATUS_CANCELLED = 10,
+ CAIRN_STATUS_NON_FINITE = 11,
+ CAIRN_STATUS_INTERNAL = 12
+};
+ const char* cairn_status_name(cairn_status_t status);
+enum { CAIRN_TIER_DEVICE = 0, CAIRN_TIER_HOST = 1, CAIRN_TIER_DISK = 2 };
+typedef struct cairn_error cairn_error_t;
+ cairn_error_t* cairn_error_create(void);
+ void cairn_error_retain(cairn_error_t* error);
+ void cairn_error_release(cairn_error_t* error);
+ cairn_status_t cairn_error_status(const cairn_error_t* error);
+ const char* cairn_error_message(const cairn_error_t* error);
+typedef struct cairn_memory_fault {
+ size_t struct_size;
+ uint64_t requested_bytes;
+ uint64_t in_use_bytes;
+ uint64_t budget_bytes;
+ uint64_t smallest_budget_bytes;
+ uint32_t tier;
+ uint32_t reserved;
+ char region[128];
+} cairn_memory_fault_t;
+ cairn_status_t cairn_error_memory_fault(const cairn_error_t* error, cairn_memory_fault_t* out_fault);
+typedef struct cairn_text cairn_text_t;
+ void cairn_text_retain(cairn_text_t* text);
+ void cairn_text_release(cairn_text_t* text);
+ const char* cairn_text_data(const cairn_text_t* text);
+ size_t cairn_text_size(const cairn_text_t* text);
+ const char* cairn_version(void);
+ uint32_t cairn_version_number(void);
+typedef struct cairn_allocator {
+ size_t struct_size;
+ void* user;
+ void* (*allocate)(void* user, size_t bytes, size_t alignment);
+ void (*release)(void* user, void* block, size_t bytes, size_t alignment);
+} cairn_allocator_t;
+enum { CAIRN_LOG_INFO = 0, CAIRN_LOG_WARNING = 1 };
+typedef struct cairn_instance_options {
+ size_t struct_size;
+ const cairn_allocator_t* allocator;
+ void (*log)(void* user, int32_t level, const char* message);
+ void* log_user;
+} cairn_instance_options_t;
+typedef struct cairn_instance cairn_instance_t;
+ cairn_status_t cairn_instance_create(const cairn_instance_options_t* options,
+ cairn_instance_t** out_instance, cairn_error_t* error);
+ void cairn_instance_retain(cairn_instance_t* instance);
+ void cairn_instance_release(cairn_instance_t* instance);
+typedef struct cairn_device_info {
+ size_t struct_size;
+ char name[64];
+ char description[192];
+ uint64_t memory_bytes;
+ uint32_t threads;
+ uint32_t fast_bf16;
+} cairn_device_info_t;
+ cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t index,
+ cairn_device_info_t* out_info, cairn_error_t* error);
+typedef struct cairn_device_options {
+ size_t struct_size;
+ uint32_t threads;
+ uint32_t verify;
+ double link_bytes_per_second;
+ const char* disk_directory;
+} cairn_device_options_t;
+typedef struct cairn_device cairn_device_t;
+ cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name,
+ const cairn_device_options_t* options,
+ cairn_device_t** out_device, cairn_error_t* error);
+ void cairn_device_retain(cairn_device_t* device);
+ void cairn_device_release(cairn_device_t* device);
+enum { CAIRN_F32 = 0, CAIRN_BF16 = 1, CAIRN_F16 = 2, CAIRN_F64 = 3, CAIRN_I32 = 4, CAIRN_I64 = 5, CAIRN_U8 = 6 };
+typedef uint32_t cairn_value_t;
+typedef uint32_t cairn_region_t;
+typedef struct cairn_tensor_desc {
+ const char* name;
+ const int64_t* dims;
+ uint32_t rank;
+ uint32_t dtype;
+} cairn_tensor_desc_t;
+enum { CAIRN_ATTR_INTEGER = 0, CAIRN_ATTR_REAL = 1, CAIRN_ATTR_WORD = 2, CAIRN_ATTR_LIST = 3 };
+typedef struct cairn_attr {
+ const char* name;
+ int64_t integer;
+ double real;
+ const char* word;
+ const int64_t* list;
+ uint32_t list_count;
+ uint32_t kind;
+} cairn_attr_t;
+typedef struct cairn_graph cairn_graph_t;
+ cairn_status_t cairn_graph_create(cairn_instance_t* instance, cairn_graph_t** out_graph,
+ cairn_error_t* error);
+ void cairn_graph_retain(cairn_graph_t* graph);
+ void cairn_graph_release(cairn_graph_t* graph);
+ cairn_status_t cairn_graph_input(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
+ cairn_value_t* out_value, cairn_error_t* error);
+enum { CAIRN_INIT_CONSTANT = 0, CAIRN_INIT_NORMAL = 1, CAIRN_INIT_UNIFORM = 2 };
+typedef struct cairn_parameter_options {
+ size_t struct_size;
+ double init_scale;
+ uint32_t init;
+ uint32_t frozen;
+ uint32_t no_decay;
+ uint32_t reserved;
+} cairn_parameter_options_t;
+ cairn_status_t cairn_graph_parameter(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
+ const cairn_parameter_options_t* options,
+ cairn_value_t* out_value, cairn_error_t* error);
+ cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_value_t* inputs,
+ size_t input_count, const cairn_attr_t* attrs, size_t attr_count,
+ cairn_value_t* out_values, size_t out_count,
+ cairn_error_t* error);
+ cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,
+ cairn_error_t* error);
+typedef struct cairn_tensor {
+ void* data;
+ int64_t dims[8];
+ uint32_t rank;
+ uint32_t dtype;
+} cairn_tensor_t;
+typedef struct cairn_custom_op {
+ size_t struct_size;
+ const char* name;
+ uint32_t inputs;
+ uint32_t outputs;
+ uint32_t recomputable;
+ uint32_t reserved;
+ void* user;
+ int32_t (*shape)(void* user, const cairn_tensor_t* in, cairn_tensor_t* out);
+ int64_t (*workspace_bytes)(void* user, const cairn_tensor_t* in);
+ int32_t (*forward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
+ int32_t (*backward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
+} cairn_custom_op_t;
+ cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op_t* op,
+ cairn_error_t* error);
+enum {
+ CAIRN_REGION_PLANNER_DECIDES = 0,
+ CAIRN_REGION_KEEP = 1,
+ CAIRN_REGION_RECOMPUTE = 2,
+ CAIRN_REGION_OFFLOAD = 3
+};
+typedef struct cairn_region_options {
+ size_t struct_size;
+ const char* name;
+ uint32_t policy;
+ uint32_t tier;
+} cairn_region_options_t;
+ cairn_status_t cairn_graph_region_begin(cairn_graph_t* graph,
+ const cairn_region_options_t* options,
+ cairn_region_t* out_region, cairn_error_t* error);
+ cairn_status_t cairn_graph_region_end(cairn_graph_t* graph, cairn_region_t region,
+ cairn_error_t* error);
+typedef struct cairn_freeze_options {
+ size_t struct_size;
+ cairn_value_t loss;
+ cairn_value_t weight;
+ const cairn_value_t* outputs;
+ size_t output_count;
+} cairn_freeze_options_t;
+ cairn_status_t cairn_graph_freeze(cairn_graph_t* graph, const cairn_freeze_options_t* options,
+ cairn_error_t* error);
+typedef struct cairn_value_info {
+ size_t struct_size;
+ const char* name;
+ int64_t dims[8];
+ uint32_t rank;
+ uint32_t dtype;
+ uint32_t kind;
+ cairn_region_t region;
+ uint64_t bytes;
+} cairn_value_info_t;
+ size_t cairn_graph_value_count(const cairn_graph_t* graph);
+ cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t value,
+ cairn_value_info_t* out_info, cairn_error_t* error);
+ cairn_value_t cairn_graph_find(const cairn_graph_t* graph, const char* name);
+enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
+enum { CAIRN_OPTIMIZER_NONE = 0, CAIRN_OPTIMIZER_ADAMW = 1 };
+typedef struct cairn_plan_options {
+ size_t struct_size;
+ uint64_t budget_bytes;
+ double budget_share;
+ double link_bytes_per_second;
+ uint32_t amp;
+ uint32_t no_optimizer;
+ uint32_t policy;
+ uint32_t tier_count;
+ uint32_t tiers[4];
+} cairn_plan_options_t;
+typedef struct cairn_plan cairn_plan_t;
+ cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
+ const cairn_plan_options_t* options, cairn_plan_t** out_plan,
+ cairn_error_t* error);
+ void cairn_plan_retain(cairn_plan_t* plan);
+ void cairn_plan_release(cairn_plan_t* plan);
+typedef struct cairn_plan_summary {
+ size_t struct_size;
+ uint64_t peak_bytes[3];
+ uint64_t budget_bytes;
+ uint64_t live_peak_bytes;
+ uint64_t persistent_bytes;
+ uint64_t parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes;
+ uint64_t activation_peak_bytes;
+ uint64_t keep_bytes, recompute_bytes, offload_host_bytes, offload_disk_bytes;
+ double predicted_seconds, keep_all_seconds, bound_seconds, gap, solve_seconds;
+ uint64_t value_count, op_count, instruction_count, region_count;
+} cairn_plan_summary_t;
+ cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
+ cairn_error_t* error);
+enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
+typedef struct cairn_plan_value {
+ size_t struct_size;
+ const char* name;
+ const char* region;
+ const char* reason;
+ const char* category;
+ uint64_t bytes;
+ int64_t offset_bytes;
+ uint32_t decision;
+ uint32_t tier;
+ int32_t first_step, last_step;
+} cairn_plan_value_t;
+ cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index,
+ cairn_plan_value_t* out_value, cairn_error_t* error);
+enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_HTML = 2, CAIRN_RENDER_SVG = 3,
+ CAIRN_RENDER_FILE = 4 };
+ cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
+ cairn_text_t** out_text, cairn_error_t* error);
+ cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json, size_t size,
+ uint64_t budget_bytes, uint32_t kind, cairn_text_t** out_text,
+ cairn_error_t* error);
+typedef struct cairn_session cairn_session_t;
+ cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device,
+ cairn_session_t** out_session, cairn_error_t* error);
+ void cairn_session_retain(cairn_session_t* session);
+ void cairn_session_release(cairn_session_t* session);
+ cairn_status_t cairn_session_initialise(cairn_session_t* session, uint64_t seed,
+ cairn_error_t* error);
+ cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, const void* data,
+ size_t size_bytes, cairn_error_t* error);
+ cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, void* data,
+ size_t size_bytes, cairn_error_t* error);
+ cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
+ void cairn_session_cancel(cairn_session_t* session);
+typedef struct cairn_tier_usage {
+ size_t struct_size;
+ uint64_t reserved_bytes;
+ uint64_t peak_bytes;
+ uint64_t live_peak_bytes;
+} cairn_tier_usage_t;
+ cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
+ cairn_tier_usage_t* out_usage, cairn_error_t* error);
+ cairn_status_t cairn_session_digest(cairn_session_t* session, char out_hex[33],
+ cairn_error_t* error);
+enum { CAIRN_SCHEDULE_CONSTANT = 0, CAIRN_SCHEDULE_COSINE = 1, CAIRN_SCHEDULE_LINEAR = 2 };
+typedef struct cairn_stepper_options {
+ size_t struct_size;
+ uint64_t seed;
+ uint64_t warmup_steps;
+ uint64_t total_steps;
+ double rate, minimum_rate;
+ double beta1, beta2, eps, weight_decay;
+ double clip_norm;
+ uint32_t schedule;
+ uint32_t micro_steps;
+} cairn_stepper_options_t;
+enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
+typedef struct cairn_step_report {
+ size_t struct_size;
+ uint64_t step;
+ uint64_t skipped_steps;
+ double loss, weight;
+ double step_loss, step_weight;
+ double gradient_norm;
+ double rate, loss_scale;
+ double seconds, stall_seconds, optimizer_seconds;
+ uint32_t outcome;
+ uint32_t micro;
+} cairn_step_report_t;
+typedef struct cairn_stepper cairn_stepper_t;
+ cairn_status_t cairn_stepper_create(cairn_session_t* session,
+ const cairn_stepper_options_t* options,
+ cairn_stepper_t** out_stepper, cairn_error_t* error);
+ void cairn_stepper_retain(cairn_stepper_t* stepper);
+ void cairn_stepper_release(cairn_stepper_t* stepper);
+ cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
+ cairn_error_t* error);
+ cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
+ cairn_error_t* error);
+ cairn_status_t cairn_stepper_discard(cairn_stepper_t* stepper, cairn_error_t* error);
+ cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper,
+ const cairn_stepper_options_t* options,
+ cairn_error_t* error);
+ cairn_status_t cairn_stepper_report(const cairn_stepper_t* stepper,
+ cairn_step_report_t* out_report, cairn_error_t* error);
+typedef struct cairn_metadata {
+ const char* key;
+ const char* value;
+} cairn_metadata_t;
+ cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* directory,
+ const cairn_metadata_t* metadata, size_t metadata_count,
+ const char* const* files, size_t file_count,
+ cairn_error_t* error);
+typedef struct cairn_checkpoint cairn_checkpoint_t;
+ cairn_status_t cairn_checkpoint_open(cairn_instance_t* instance, const char* directory,
+ cairn_checkpoint_t** out_checkpoint, cairn_error_t* error);
+ void cairn_checkpoint_retain(cairn_checkpoint_t* checkpoint);
+ void cairn_checkpoint_release(cairn_checkpoint_t* checkpoint);
+ const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint);
+ const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, const char* key);
+ cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint,
+ cairn_graph_t** out_graph, cairn_error_t* error);
+ cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper,
+ const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
+ cairn_status_t cairn_session_load(cairn_session_t* session,
+ const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
+typedef struct cairn_name {
+ const char* ours;
+ const char* theirs;
+ uint32_t transposed;
+ uint32_t reserved;
+} cairn_name_t;
+ cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
+ const cairn_name_t* names, size_t name_count,
+ cairn_error_t* error);
+ cairn_status_t cairn_session_import(cairn_session_t* session, const char* path,
+ const cairn_name_t* names, size_t name_count,
+ cairn_error_t* error);
+ cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path,
+ cairn_error_t* error);
+ cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path,
+ cairn_graph_t** out_graph, cairn_error_t* error);
+ cairn_status_t cairn_inspect(const cairn_instance_t* instance, const char* path,
+ cairn_text_t** out_json, cairn_error_t* error);
+typedef struct cairn_tokenizer cairn_tokenizer_t;
+ cairn_status_t cairn_tokenizer_open(cairn_instance_t* instance, const char* kind,
+ const char* path, cairn_tokenizer_t** out_tokenizer,
+ cairn_error_t* error);
+ cairn_status_t cairn_tokenizer_train(cairn_instance_t* instance, const char* text_path,
+ uint32_t vocabulary, const char* model_path,
+ cairn_error_t* error);
+ void cairn_tokenizer_retain(cairn_tokenizer_t* tokenizer);
+ void cairn_tokenizer_release(cairn_tokenizer_t* tokenizer);
+ uint32_t cairn_tokenizer_vocabulary(const cairn_tokenizer_t* tokenizer);
+ cairn_status_t cairn_tokenizer_encode(const cairn_tokenizer_t* tokenizer, const char* text,
+ size_t size, cairn_text_t** out_tokens,
+ cairn_error_t* error);
+ cairn_status_t cairn_tokenizer_decode(const cairn_tokenizer_t* tokenizer, const int32_t* tokens,
+ size_t count, cairn_text_t** out_text,
+ cairn_error_t* error);
+ cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
+ const char* token_path, cairn_error_t* error);
+typedef struct cairn_dataset cairn_dataset_t;
+ cairn_status_t cairn_dataset_open(cairn_instance_t* instance, const char* token_path,
+ uint32_t length, cairn_dataset_t** out_dataset,
+ cairn_error_t* error);
+ cairn_status_t cairn_dataset_random(cairn_instance_t* instance, uint64_t seed,
+ uint32_t vocabulary, uint32_t length,
+ cairn_dataset_t** out_dataset, cairn_error_t* error);
+ void cairn_dataset_retain(cairn_dataset_t* dataset);
+ void cairn_dataset_release(cairn_dataset_t* dataset);
+typedef struct cairn_dataset_info {
+ size_t struct_size;
+ uint64_t tokens, windows;
+ uint32_t vocabulary, length;
+} cairn_dataset_info_t;
+ cairn_status_t cairn_dataset_info(const cairn_dataset_t* dataset,
+ cairn_dataset_info_t* out_info, cairn_error_t* error);
+ cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed,
+ uint64_t index, uint32_t batch, int32_t* inputs,
+ int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
+]]

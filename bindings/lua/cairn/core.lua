@@ -1,0 +1,174 @@
+-- What all chapters of the binding share: the library, errors, and objects over handles.
+-- Expected failures come back as nil, err; err is a table {code, status, message, fault} that prints as its message.
+-- Misuse of the binding itself (a wrong type, an object that was freed) raises an error at the caller's line.
+local ffi = require "ffi"
+
+ffi.cdef(require "cairn.cdef")
+
+local core = {}
+
+-- The library: $CAIRN_LIBRARY, the one the running program is linked with, beside an installed binding, the system's.
+local function load_library()
+  local tried = {}
+  local function try(path)
+    if not path or path == "" then return nil end
+    local ok, found = pcall(ffi.load, path)
+    if ok then
+      local has, version = pcall(function() return found.cairn_version_number() end)
+      if has and version >= 10000 and version < 20000 then return found end
+      found = "not libcairn 1.x"
+    end
+    tried[#tried + 1] = tostring(found)
+  end
+  local linked, linked_path = pcall(require, "cairn.library")
+  local here = debug.getinfo(1, "S").source:match("^@(.*/)cairn/core%.lua$")
+  local found = try(os.getenv("CAIRN_LIBRARY")) or try(linked and linked_path)
+    or try(here and here .. "libcairn.so") or try(here and here .. "../../../../../lib/libcairn.so")
+    or try("libcairn.so.1") or try("cairn")
+  if not found then
+    error("libcairn was not found; set CAIRN_LIBRARY to its path:\n  " .. table.concat(tried, "\n  "), 0)
+  end
+  return found
+end
+
+local C = load_library()
+core.C = C
+
+local Error = {}
+Error.__index = Error
+Error.__tostring = function(self) return self.message end
+Error.__concat = function(a, b) return tostring(a) .. tostring(b) end
+core.Error = Error
+
+local TIERS = { [0] = "device", "host", "disk" }
+core.TIERS = TIERS
+
+-- One error object for all calls: a Lua state runs one call at a time.
+local raw_error = ffi.gc(C.cairn_error_create(), C.cairn_error_release)
+core.raw_error = raw_error
+
+local function read_fault()
+  local fault = ffi.new("cairn_memory_fault_t", { ffi.sizeof("cairn_memory_fault_t") })
+  if C.cairn_error_memory_fault(raw_error, fault) ~= 0 then return nil end
+  return {
+    requested_bytes = tonumber(fault.requested_bytes), in_use_bytes = tonumber(fault.in_use_bytes),
+    budget_bytes = tonumber(fault.budget_bytes), smallest_budget_bytes = tonumber(fault.smallest_budget_bytes),
+    tier = TIERS[fault.tier], region = ffi.string(fault.region),
+  }
+end
+
+function core.make_error(status, message, fault)
+  return setmetatable({ code = status, status = ffi.string(C.cairn_status_name(status)), message = message,
+                        fault = fault }, Error)
+end
+
+-- nil, err of the call that just gave `status`.
+function core.failed(status)
+  local message = ffi.string(C.cairn_error_message(raw_error))
+  local about_memory = status == C.CAIRN_STATUS_OUT_OF_MEMORY or status == C.CAIRN_STATUS_OVER_BUDGET
+  return nil, core.make_error(status, message, about_memory and read_fault() or nil)
+end
+
+-- true, or nil, err.
+function core.done(status)
+  if status == 0 then return true end
+  return core.failed(status)
+end
+
+-- A class of objects that hold one reference to a handle. The finalizer is a safety net: the collector does not see the
+-- library's bytes, so call :free() when memory matters. Freeing twice is nothing.
+function core.class(name)
+  local class = {}
+  class.__index = class
+  class.__tostring = function(self)
+    return ("cairn.%s%s"):format(name, self.handle == nil and " (freed)" or "")
+  end
+  local release = C["cairn_" .. name .. "_release"]
+  function class.wrap(handle, fields)
+    fields = fields or {}
+    fields.handle = ffi.gc(handle, release)
+    return setmetatable(fields, class)
+  end
+  function class:free()
+    local handle = self.handle
+    if handle == nil then return end
+    self.handle = nil
+    release(ffi.gc(handle, nil))
+  end
+  -- The handle, or an error at the line that called the method which asks.
+  function class:raw(level)
+    local handle = self.handle
+    if handle == nil then error(("this %s was freed"):format(name), (level or 2) + 1) end
+    return handle
+  end
+  return class
+end
+
+function core.is(class, object) return type(object) == "table" and getmetatable(object) == class end
+
+function core.expect(class, object, what, level)
+  if not core.is(class, object) then
+    error(("%s expected, got %s"):format(what, type(object)), (level or 2) + 1)
+  end
+  return object
+end
+
+function core.expect_type(value, kind, what, level)
+  if type(value) ~= kind then
+    error(("%s: %s expected, got %s"):format(what, kind, type(value)), (level or 2) + 1)
+  end
+  return value
+end
+
+-- A struct with struct_size from a table of options: every key must be in `known`, as a field's name or as a function
+-- that sets it.
+function core.options(ctype, options, known, level)
+  local struct = ffi.new(ctype)
+  struct.struct_size = ffi.sizeof(ctype)
+  local anchors = {}
+  for key, value in pairs(options or {}) do
+    local field = known[key]
+    if field == nil then
+      local names = {}
+      for name in pairs(known) do names[#names + 1] = name end
+      table.sort(names)
+      error(("unknown option '%s' (known: %s)"):format(tostring(key), table.concat(names, " ")), (level or 2) + 1)
+    end
+    if type(field) == "function" then
+      field(struct, value, anchors)
+    else
+      if type(value) == "boolean" then value = value and 1 or 0 end
+      local ok, problem = pcall(function() struct[field] = value end)
+      if not ok then error(("option '%s': %s"):format(key, problem), (level or 2) + 1) end
+      anchors[#anchors + 1] = value
+    end
+  end
+  return struct, anchors
+end
+
+-- A field that takes one of a few words.
+function core.word(field, words)
+  return function(struct, value)
+    local number = words[value]
+    if number == nil then
+      local names = {}
+      for name in pairs(words) do names[#names + 1] = name end
+      table.sort(names)
+      error(("'%s' is none of: %s"):format(tostring(value), table.concat(names, ", ")), 4)
+    end
+    struct[field] = number
+  end
+end
+
+-- A text made by the library, as a Lua string.
+function core.take_text(out)
+  local text = ffi.string(C.cairn_text_data(out[0]), C.cairn_text_size(out[0]))
+  C.cairn_text_release(out[0])
+  return text
+end
+
+core.DTYPES = { f32 = 0, bf16 = 1, f16 = 2, f64 = 3, i32 = 4, i64 = 5, u8 = 6 }
+core.DTYPE_NAMES = {}
+for name, number in pairs(core.DTYPES) do core.DTYPE_NAMES[number] = name end
+
+return core

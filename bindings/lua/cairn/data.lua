@@ -1,0 +1,85 @@
+-- Text to tokens to batches.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local instance = require "cairn.instance"
+local C = core.C
+
+local Tokenizer = core.class "tokenizer"
+local Dataset = core.class "dataset"
+
+-- kind "bytes", or "bpe" with the path of a sentencepiece model. Returns the tokenizer, or nil, err.
+function Tokenizer.open(kind, path)
+  core.expect_type(kind, "string", "kind")
+  local out = ffi.new("cairn_tokenizer_t*[1]")
+  local status = C.cairn_tokenizer_open(instance.get(), kind, path, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Tokenizer.wrap(out[0], { kind = kind, path = path })
+end
+
+-- Trains a byte-pair vocabulary on a text file and writes the model.
+function Tokenizer.train(text_path, vocabulary, model_path)
+  return core.done(C.cairn_tokenizer_train(instance.get(), text_path, vocabulary, model_path, core.raw_error))
+end
+
+function Tokenizer:vocabulary() return tonumber(C.cairn_tokenizer_vocabulary(self:raw())) end
+
+-- An array of token numbers, or nil, err.
+function Tokenizer:encode(text)
+  core.expect_type(text, "string", "text")
+  local out = ffi.new("cairn_text_t*[1]")
+  local status = C.cairn_tokenizer_encode(self:raw(), text, #text, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  local bytes = core.take_text(out)
+  local tokens, list = ffi.new("int32_t[?]", math.max(#bytes / 4, 1)), {}
+  ffi.copy(tokens, bytes, #bytes)
+  for i = 1, #bytes / 4 do list[i] = tokens[i - 1] end
+  return list
+end
+
+function Tokenizer:decode(tokens)
+  local array = ffi.new("int32_t[?]", math.max(#tokens, 1), tokens)
+  local out = ffi.new("cairn_text_t*[1]")
+  local status = C.cairn_tokenizer_decode(self:raw(), array, #tokens, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
+-- Writes the token file of a text file.
+function Tokenizer:write(text_path, token_path)
+  return core.done(C.cairn_tokenizer_write(self:raw(), text_path, token_path, core.raw_error))
+end
+
+-- Windows of length + 1 tokens from a token file. Returns the dataset, or nil, err.
+function Dataset.open(token_path, length)
+  local out = ffi.new("cairn_dataset_t*[1]")
+  local status = C.cairn_dataset_open(instance.get(), token_path, length, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Dataset.wrap(out[0])
+end
+
+-- Tokens drawn from the seed, for benchmarks.
+function Dataset.random(seed, vocabulary, length)
+  local out = ffi.new("cairn_dataset_t*[1]")
+  local status = C.cairn_dataset_random(instance.get(), seed, vocabulary, length, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Dataset.wrap(out[0])
+end
+
+-- {tokens, windows, vocabulary, length}.
+function Dataset:info()
+  local info = ffi.new("cairn_dataset_info_t", { ffi.sizeof("cairn_dataset_info_t") })
+  local status = C.cairn_dataset_info(self:raw(), info, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return { tokens = tonumber(info.tokens), windows = tonumber(info.windows), vocabulary = info.vocabulary,
+           length = info.length }
+end
+
+-- Micro-batch number `index` (from 0) into two int32 buffers of batch * length. Returns the rows filled, or nil, err.
+function Dataset:batch(seed, index, batch, inputs, targets)
+  local rows = ffi.new("uint32_t[1]")
+  local status = C.cairn_dataset_batch(self:raw(), seed, index, batch, inputs, targets, rows, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return tonumber(rows[0])
+end
+
+return { Tokenizer = Tokenizer, Dataset = Dataset }

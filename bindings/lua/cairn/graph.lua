@@ -1,0 +1,225 @@
+-- Graphs: values, ops, parameters, regions. A mistake in a graph is a mistake in the program that builds it, so the
+-- building calls raise errors at the caller's line; freezing, saving and loading return nil, err.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local instance = require "cairn.instance"
+local C = core.C
+
+local Graph = core.class "graph"
+local Value = {}
+
+local function build(status, level)
+  if status ~= 0 then error(select(2, core.failed(status)).message, level + 1) end
+end
+
+-- A value of a graph: value:shape(), value:dtype(), value:name(), a + b, a * b, a * 0.5.
+Value.__index = Value
+local function value_of(graph, id)
+  if id == 0 then return nil end
+  return setmetatable({ graph = graph, id = tonumber(id) }, Value)
+end
+function Value:info() return self.graph:info(self) end
+function Value:shape() return self:info().shape end
+function Value:dtype() return self:info().dtype end
+function Value:name() return self:info().name end
+Value.__tostring = function(self)
+  local info = self:info()
+  return ("%s %s[%s]"):format(info.name, info.dtype, table.concat(info.shape, ", "))
+end
+Value.__add = function(a, b) return a.graph:op_at(3, "add", a, b) end
+Value.__mul = function(a, b)
+  if type(b) == "number" then return a.graph:op_at(3, "scale", a, { factor = b }) end
+  if type(a) == "number" then return b.graph:op_at(3, "scale", b, { factor = a }) end
+  return a.graph:op_at(3, "mul", a, b)
+end
+
+function Graph.new()
+  local out = ffi.new("cairn_graph_t*[1]")
+  local status = C.cairn_graph_create(instance.get(), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Graph.wrap(out[0])
+end
+
+local function describe(name, dims, dtype, level)
+  core.expect_type(name, "string", "name", level + 1)
+  core.expect_type(dims, "table", "dims", level + 1)
+  local number = core.DTYPES[dtype or "f32"]
+  if not number then error(("unknown dtype '%s'"):format(tostring(dtype)), level + 1) end
+  local shape = ffi.new("int64_t[?]", math.max(#dims, 1))
+  for i, dim in ipairs(dims) do shape[i - 1] = core.expect_type(dim, "number", "dim " .. i, level + 1) end
+  local desc = ffi.new("cairn_tensor_desc_t")
+  desc.name, desc.dims, desc.rank, desc.dtype = name, shape, #dims, number
+  return { desc = desc, shape = shape }  -- desc borrows shape
+end
+
+-- A value the host writes before each run.
+function Graph:input(name, dims, dtype)
+  local tensor = describe(name, dims, dtype, 2)
+  local out = ffi.new("cairn_value_t[1]")
+  build(C.cairn_graph_input(self:raw(), tensor.desc, out, core.raw_error), 2)
+  return value_of(self, out[0])
+end
+
+local PARAMETER = {
+  init = core.word("init", { constant = 0, normal = 1, uniform = 2 }), scale = "init_scale", frozen = "frozen",
+  no_decay = "no_decay",
+}
+-- A trainable tensor. options: init ("constant", "normal", "uniform"), scale (the constant, the standard deviation or
+-- the bound), frozen, no_decay, dtype.
+function Graph:parameter(name, dims, options)
+  local rest, dtype = {}, nil
+  for key, value in pairs(options or {}) do
+    if key == "dtype" then dtype = value else rest[key] = value end
+  end
+  local struct = core.options("cairn_parameter_options_t", rest, PARAMETER)
+  local tensor = describe(name, dims, dtype, 2)
+  local out = ffi.new("cairn_value_t[1]")
+  build(C.cairn_graph_parameter(self:raw(), tensor.desc, struct, out, core.raw_error), 2)
+  return value_of(self, out[0])
+end
+
+local function pack_attr(slot, name, value, anchors, level)
+  slot.name = name
+  if type(value) == "boolean" then value = value and 1 or 0 end
+  if type(value) == "number" then
+    slot.real = value
+    if value == math.floor(value) and math.abs(value) < 2 ^ 53 then
+      slot.integer, slot.kind = value, C.CAIRN_ATTR_INTEGER
+    else
+      slot.kind = C.CAIRN_ATTR_REAL
+    end
+  elseif type(value) == "string" then
+    slot.word, slot.kind = value, C.CAIRN_ATTR_WORD
+  elseif type(value) == "table" then
+    local list = ffi.new("int64_t[?]", math.max(#value, 1))
+    for i, item in ipairs(value) do list[i - 1] = core.expect_type(item, "number", name, level + 1) end
+    anchors[#anchors + 1] = list
+    slot.list, slot.list_count, slot.kind = list, #value, C.CAIRN_ATTR_LIST
+  else
+    error(("attribute '%s' is a %s"):format(name, type(value)), level + 1)
+  end
+end
+
+local MOST_OUTPUTS = 8
+
+-- Adds an op: graph:op("linear", x, w, b, {activation = "relu"}). An optional operand left out is false.
+-- Returns the op's outputs in the order of its row; those it does not make are nil.
+function Graph:op(name, ...) return self:op_at(3, name, ...) end
+
+function Graph:op_at(level, name, ...)
+  core.expect_type(name, "string", "op name", level)
+  local operands, count = { ... }, select("#", ...)
+  local attrs = {}
+  if count > 0 and type(operands[count]) == "table" and not core.is(Value, operands[count]) then
+    attrs, count = operands[count], count - 1
+  end
+  local inputs = ffi.new("cairn_value_t[?]", math.max(count, 1))
+  for i = 1, count do
+    local operand = operands[i]
+    if operand then
+      if not core.is(Value, operand) then
+        error(("%s: operand %d must be a value of a graph, not a %s"):format(name, i, type(operand)), level)
+      end
+      if operand.graph ~= self then error(("%s: operand %d is of another graph"):format(name, i), level) end
+      inputs[i - 1] = operand.id
+    elseif operand == nil and i == 1 then
+      error(("%s: operand 1 is nil"):format(name), level)
+    end
+  end
+  local names = {}
+  for key in pairs(attrs) do names[#names + 1] = core.expect_type(key, "string", "attribute name", level) end
+  table.sort(names)
+  local packed, anchors = ffi.new("cairn_attr_t[?]", math.max(#names, 1)), {}
+  for i, key in ipairs(names) do pack_attr(packed[i - 1], key, attrs[key], anchors, level) end
+  local out = ffi.new("cairn_value_t[?]", MOST_OUTPUTS)
+  build(C.cairn_graph_op(self:raw(), name, inputs, count, packed, #names, out, MOST_OUTPUTS, core.raw_error), level)
+  local values, last = {}, 0
+  for i = 1, MOST_OUTPUTS do
+    values[i] = value_of(self, out[i - 1])
+    if values[i] then last = i end
+  end
+  return unpack(values, 1, last)
+end
+
+-- Gives a value a name of its own; returns the value.
+function Graph:name(value, name)
+  core.expect(Value, value, "value")
+  build(C.cairn_graph_name(self:raw(), value.id, name, core.raw_error), 2)
+  return value
+end
+
+local POLICIES = { planner = 0, auto = 0, keep = 1, recompute = 2, offload = 3 }
+local REGION = { name = "name", policy = core.word("policy", POLICIES),
+                 tier = core.word("tier", { host = 1, disk = 2 }) }
+
+-- What `body` adds belongs to the region. policy: "planner" (or nil), "keep", "recompute", "offload", "offload:disk".
+-- Returns what body returns.
+function Graph:region(name, policy, body)
+  if type(policy) == "function" then policy, body = nil, policy end
+  core.expect_type(body, "function", "region body")
+  local word, tier = (policy or "planner"):match("^(%w+):?(%w*)$")
+  local options = core.options("cairn_region_options_t",
+    { name = core.expect_type(name, "string", "region name"), policy = word or policy,
+      tier = tier ~= "" and tier or nil }, REGION)
+  local out = ffi.new("cairn_region_t[1]")
+  build(C.cairn_graph_region_begin(self:raw(), options, out, core.raw_error), 2)
+  local results = { body() }
+  build(C.cairn_graph_region_end(self:raw(), out[0], core.raw_error), 2)
+  return unpack(results)
+end
+
+-- Ends building. options: loss, weight (values), outputs (array of values to read after a run).
+-- Returns the graph, or nil, err.
+function Graph:freeze(options)
+  options = options or {}
+  local struct = ffi.new("cairn_freeze_options_t", { ffi.sizeof("cairn_freeze_options_t") })
+  for _, key in ipairs { "loss", "weight" } do
+    if options[key] then struct[key] = core.expect(Value, options[key], key).id end
+  end
+  local outputs = options.outputs or {}
+  local list = ffi.new("cairn_value_t[?]", math.max(#outputs, 1))
+  for i, value in ipairs(outputs) do list[i - 1] = core.expect(Value, value, "output " .. i).id end
+  struct.outputs, struct.output_count = list, #outputs
+  local status = C.cairn_graph_freeze(self:raw(), struct, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  self.loss = options.loss
+  return self
+end
+
+local KINDS = { [0] = "input", "parameter", "activation" }
+-- {name, shape, dtype, kind, bytes} of a value, an id or a name; nil if there is none.
+function Graph:info(which)
+  local id = core.is(Value, which) and which.id or which
+  if type(id) == "string" then id = C.cairn_graph_find(self:raw(), id) end
+  if id == 0 then return nil end
+  local info = ffi.new("cairn_value_info_t", { ffi.sizeof("cairn_value_info_t") })
+  if C.cairn_graph_value_info(self:raw(), id, info, core.raw_error) ~= 0 then return nil end
+  local shape = {}
+  for i = 1, info.rank do shape[i] = tonumber(info.dims[i - 1]) end
+  return { name = ffi.string(info.name), shape = shape, dtype = core.DTYPE_NAMES[info.dtype],
+           kind = KINDS[info.kind], bytes = tonumber(info.bytes) }
+end
+
+function Graph:find(name) return value_of(self, C.cairn_graph_find(self:raw(), name)) end
+
+-- All parameters in order: an array of info tables.
+function Graph:parameters()
+  local list = {}
+  for id = 1, tonumber(C.cairn_graph_value_count(self:raw())) do
+    local info = self:info(id)
+    if info and info.kind == "parameter" then list[#list + 1] = info end
+  end
+  return list
+end
+
+function Graph:save(path) return core.done(C.cairn_graph_save(self:raw(), path, core.raw_error)) end
+
+function Graph.load(path)
+  core.expect_type(path, "string", "path")
+  local out = ffi.new("cairn_graph_t*[1]")
+  local status = C.cairn_graph_load(instance.get(), path, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Graph.wrap(out[0])
+end
+
+return { Graph = Graph, Value = Value, POLICIES = POLICIES }

@@ -1,0 +1,50 @@
+-- The instance and its devices. One instance per Lua state, made when it is first needed.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local C = core.C
+
+local instance = {}
+local Device = core.class "device"
+instance.Device = Device
+
+local shared
+function instance.get()
+  if not shared then
+    local out = ffi.new("cairn_instance_t*[1]")
+    local status = C.cairn_instance_create(nil, out, core.raw_error)
+    if status ~= 0 then error(tostring(select(2, core.failed(status))), 0) end
+    shared = ffi.gc(out[0], C.cairn_instance_release)
+  end
+  return shared
+end
+
+-- Devices of this machine: an array of {name, description, memory_bytes, threads, fast_bf16}.
+function instance.devices()
+  local list = {}
+  while true do
+    local info = ffi.new("cairn_device_info_t", { ffi.sizeof("cairn_device_info_t") })
+    local status = C.cairn_instance_device(instance.get(), #list, info, core.raw_error)
+    if status == C.CAIRN_STATUS_NOT_FOUND then return list end
+    if status ~= 0 then return core.failed(status) end
+    list[#list + 1] = {
+      name = ffi.string(info.name), description = ffi.string(info.description),
+      memory_bytes = tonumber(info.memory_bytes), threads = info.threads, fast_bf16 = info.fast_bf16 ~= 0,
+    }
+  end
+end
+
+local OPTIONS = { threads = "threads", verify = "verify", link_bytes_per_second = "link_bytes_per_second",
+                  disk_directory = "disk_directory" }
+
+-- Opens "cpu", "reference" or "cuda:N". options: threads, verify, link_bytes_per_second, disk_directory.
+-- Returns the device, or nil, err.
+function instance.device(name, options)
+  name = core.expect_type(name or "cpu", "string", "device name")
+  local struct, anchors = core.options("cairn_device_options_t", options, OPTIONS)
+  local out = ffi.new("cairn_device_t*[1]")
+  local status = C.cairn_device_open(instance.get(), name, struct, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Device.wrap(out[0], { name = name, anchors = anchors })
+end
+
+return instance

@@ -1,0 +1,60 @@
+-- Modules made of modules.
+local layers = require "cairn.nn.layers"
+local module = require "cairn.nn.module"
+local define, expect = module.define, module.expect
+
+local nn = {}
+
+-- One after the other: nn.Sequential():add(a):add(b, "name"). Children are named 1, 2, ... unless told otherwise.
+nn.Sequential = define("Sequential", function(self, ...)
+  self.modules, self.names = {}, {}
+  for _, child in ipairs { ... } do self:add(child) end
+end, function(self, context, x)
+  for i, child in ipairs(self.modules) do x = context:child(self.names[i], child, x) end
+  return x
+end, {
+  add = function(self, child, name)
+    self.modules[#self.modules + 1] = expect(child, "Sequential:add")
+    self.names[#self.modules] = name or tostring(#self.modules)
+    return self
+  end,
+})
+
+-- x + module(x).
+nn.Residual = define("Residual", function(self, inner) self.modules = { expect(inner, "Residual") } end,
+  function(self, context, x) return x + self.modules[1]:build(context, x) end)
+
+-- A checkpoint region around a module. policy: "planner", "keep", "recompute", "offload".
+nn.Region = define("Region", function(self, name, policy, inner)
+  self.name, self.policy, self.modules = name, policy, { expect(inner, "Region") }
+end, function(self, context, x)
+  return context.graph:region(self.name, self.policy, function() return self.modules[1]:build(context, x) end)
+end)
+
+-- A pre-norm transformer block: x + attention(norm(x)), then x + mlp(norm(x)). settings: dropout, ratio (4), kvHeads,
+-- rope, norm ("layer" or "rms"), mlp ("gelu" or "swiglu"), name and policy of its region.
+nn.Block = define("Block", function(self, width, heads, settings)
+  settings = settings or {}
+  local norm = settings.norm == "rms" and layers.RMSNorm or layers.LayerNorm
+  local hidden = width * (settings.ratio or 4)
+  local mlp
+  if settings.mlp == "swiglu" then
+    mlp = layers.SwiGLU(width, hidden)
+  else
+    mlp = nn.Sequential():add(layers.Linear(width, hidden), "fc"):add(layers.GELU())
+      :add(layers.Linear(hidden, width), "proj")
+  end
+  local attention = layers.CausalSelfAttention(width, heads, { kvHeads = settings.kvHeads, rope = settings.rope })
+  local drop = layers.Dropout(settings.dropout or 0)
+  self.region, self.policy = settings.name, settings.policy
+  self.modules = {
+    nn.Sequential():add(nn.Residual(nn.Sequential():add(norm(width), "norm1"):add(attention, "attn"):add(drop)), "a")
+      :add(nn.Residual(nn.Sequential():add(norm(width), "norm2"):add(mlp, "mlp"):add(drop)), "m"),
+  }
+end, function(self, context, x)
+  local function body() return self.modules[1]:build(context, x) end
+  if not self.region then return body() end
+  return context.graph:region(self.region, self.policy, body)
+end)
+
+return nn

@@ -1,0 +1,103 @@
+-- Modules. Shapes: x[.., C]; sequences are [batch, time, width].
+local module = require "cairn.nn.module"
+local define, positive = module.define, module.positive
+
+local nn = {}
+
+local function no_decay(scale) return { init = "constant", scale = scale, no_decay = true } end
+
+-- y = x w^T + b; weights start uniform in +-1/sqrt(inputs), as in Torch7. settings: bias (true), scale (standard
+-- deviation of a normal start instead).
+nn.Linear = define("Linear", function(self, inputs, outputs, settings)
+  if type(settings) == "boolean" then settings = { bias = settings } end
+  settings = settings or {}
+  self.inputs, self.outputs = positive(inputs, "inputs"), positive(outputs, "outputs")
+  self.bias, self.scale = settings.bias ~= false, settings.scale
+end, function(self, context, x)
+  local init = self.scale and { init = "normal", scale = self.scale }
+    or { init = "uniform", scale = 1 / math.sqrt(self.inputs) }
+  local w = context:parameter(self, "weight", { self.outputs, self.inputs }, init)
+  local b = self.bias and context:parameter(self, "bias", { self.outputs }, no_decay(0))
+  return (context:op("linear", x, w, b))
+end)
+
+-- Rows of a table by i32 ids[..] -> [.., width].
+nn.Embedding = define("Embedding", function(self, vocabulary, width, scale)
+  self.vocabulary, self.width = positive(vocabulary, "vocabulary"), positive(width, "width")
+  self.scale = scale or 0.02
+end, function(self, context, x)
+  local dims = { self.vocabulary, self.width }
+  return (context:op("embedding", context:parameter(self, "weight", dims, { init = "normal", scale = self.scale }), x))
+end)
+
+-- Adds a learned row per position to x[batch, time, width].
+nn.Positions = define("Positions", function(self, time, width, scale)
+  self.time, self.width, self.scale = positive(time, "time"), positive(width, "width"), scale or 0.02
+end, function(self, context, x)
+  return x + context:parameter(self, "weight", { self.time, self.width }, { init = "normal", scale = self.scale })
+end)
+
+nn.LayerNorm = define("LayerNorm", function(self, width, eps)
+  self.width, self.eps = positive(width, "width"), eps or 1e-5
+end, function(self, context, x)
+  local gamma = context:parameter(self, "weight", { self.width }, no_decay(1))
+  local beta = context:parameter(self, "bias", { self.width }, no_decay(0))
+  return (context:op("layernorm", x, gamma, beta, { eps = self.eps }))
+end)
+
+nn.RMSNorm = define("RMSNorm", function(self, width, eps)
+  self.width, self.eps = positive(width, "width"), eps or 1e-5
+end, function(self, context, x)
+  local gamma = context:parameter(self, "weight", { self.width }, no_decay(1))
+  return (context:op("rmsnorm", x, gamma, { eps = self.eps }))
+end)
+
+local function nothing() end
+nn.Identity = define("Identity", nothing, function(_, _, x) return x end)
+nn.ReLU = define("ReLU", nothing, function(_, context, x) return (context:op("relu", x)) end)
+nn.SiLU = define("SiLU", nothing, function(_, context, x) return (context:op("silu", x)) end)
+nn.GELU = define("GELU", function(self, approximate) self.approximate = approximate or "tanh" end,
+  function(self, context, x) return (context:op("gelu", x, { approximate = self.approximate })) end)
+
+-- silu(x gate^T) * (x up^T), then down: the feed-forward layer of Llama.
+nn.SwiGLU = define("SwiGLU", function(self, width, hidden)
+  local plain = { bias = false }
+  self.modules = { nn.Linear(width, hidden, plain), nn.Linear(width, hidden, plain), nn.Linear(hidden, width, plain) }
+end, function(self, context, x)
+  local gate = context:child("gate", self.modules[1], x)
+  local up = context:child("up", self.modules[2], x)
+  return context:child("down", self.modules[3], (context:op("swiglu", gate, up)))
+end)
+
+-- Only there while training.
+nn.Dropout = define("Dropout", function(self, rate) self.rate = rate or 0.5 end, function(self, context, x)
+  if not context.training or self.rate == 0 then return x end
+  return (context:op("dropout", x, { rate = self.rate }))
+end)
+
+nn.View = define("View", function(self, ...) self.shape = { ... } end,
+  function(self, context, x) return (context:op("reshape", x, { shape = self.shape })) end)
+
+-- Causal self-attention over x[batch, time, width]. settings: kvHeads (grouped queries), rope (true: rotary positions),
+-- bias (true).
+nn.CausalSelfAttention = define("CausalSelfAttention", function(self, width, heads, settings)
+  settings = settings or {}
+  self.heads, self.kv_heads = positive(heads, "heads"), settings.kvHeads or heads
+  self.rope = settings.rope
+  local inner = { bias = settings.bias, scale = settings.scale }
+  local narrow = width / heads * self.kv_heads
+  self.modules = { nn.Linear(width, width, inner), nn.Linear(width, narrow, inner), nn.Linear(width, narrow, inner),
+                   nn.Linear(width, width, inner) }
+end, function(self, context, x)
+  local q = context:child("query", self.modules[1], x)
+  local k = context:child("key", self.modules[2], x)
+  local v = context:child("value", self.modules[3], x)
+  if self.rope then
+    q = context:op("rope", q, { heads = self.heads })
+    k = context:op("rope", k, { heads = self.kv_heads })
+  end
+  local y = context:op("attention", q, k, v, { heads = self.heads, kv_heads = self.kv_heads })
+  return context:child("out", self.modules[4], y)
+end)
+
+return nn

@@ -1,0 +1,107 @@
+-- Plans: every byte decided before anything runs.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local instance = require "cairn.instance"
+local graphs = require "cairn.graph"
+local C = core.C
+
+local Plan = core.class "plan"
+
+local function set_tiers(struct, list)
+  if type(list) == "string" then
+    local words = {}
+    for word in list:gmatch("[^,]+") do words[#words + 1] = word end
+    list = words
+  end
+  if #list == 0 or #list > 4 then error("tiers: one to four of host, disk", 4) end
+  for i, word in ipairs(list) do
+    local number = ({ host = 1, disk = 2 })[word]
+    if not number then error(("tiers: '%s' is none of: host, disk"):format(tostring(word)), 4) end
+    struct.tiers[i - 1] = number
+  end
+  struct.tier_count = #list
+end
+
+local OPTIONS = {
+  budget_bytes = "budget_bytes", budget_share = "budget_share", link_bytes_per_second = "link_bytes_per_second",
+  amp = core.word("amp", { off = 0, bf16 = 1, fp16 = 2 }), no_optimizer = "no_optimizer",
+  policy = core.word("policy", graphs.POLICIES), tiers = set_tiers,
+}
+
+-- Plans a frozen graph on a device. options: budget_bytes or budget_share, amp, no_optimizer, policy, tiers
+-- ("host,disk" or an array), link_bytes_per_second.
+-- Returns the plan, or nil, err (OVER_BUDGET: err.fault.smallest_budget_bytes).
+function Plan.new(graph, device, options)
+  core.expect(graphs.Graph, graph, "graph")
+  core.expect(instance.Device, device, "device")
+  local struct = core.options("cairn_plan_options_t", options, OPTIONS)
+  local out = ffi.new("cairn_plan_t*[1]")
+  local status = C.cairn_plan_create(graph:raw(), device:raw(), struct, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Plan.wrap(out[0], { graph = graph, device = device })
+end
+
+local NUMBERS = {
+  "budget_bytes", "live_peak_bytes", "persistent_bytes", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
+  "activations_bytes", "workspace_bytes", "activation_peak_bytes", "keep_bytes", "recompute_bytes",
+  "offload_host_bytes", "offload_disk_bytes", "predicted_seconds", "keep_all_seconds", "bound_seconds", "gap",
+  "solve_seconds", "value_count", "op_count", "instruction_count", "region_count",
+}
+
+-- All numbers of the plan; peak_bytes is {device, host, disk}.
+function Plan:summary()
+  local struct = ffi.new("cairn_plan_summary_t", { ffi.sizeof("cairn_plan_summary_t") })
+  local status = C.cairn_plan_summary(self:raw(), struct, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  local summary = { peak_bytes = {} }
+  for i, tier in pairs(core.TIERS) do summary.peak_bytes[tier] = tonumber(struct.peak_bytes[i]) end
+  for _, name in ipairs(NUMBERS) do summary[name] = tonumber(struct[name]) end
+  return summary
+end
+
+local DECISIONS = { [0] = "keep", "recompute", "offload", "persistent" }
+-- The table of values: an array of {name, region, reason, category, bytes, offset_bytes, decision, tier, first_step,
+-- last_step}.
+function Plan:values()
+  local list = {}
+  while true do
+    local row = ffi.new("cairn_plan_value_t", { ffi.sizeof("cairn_plan_value_t") })
+    local status = C.cairn_plan_value(self:raw(), #list, row, core.raw_error)
+    if status == C.CAIRN_STATUS_NOT_FOUND then return list end
+    if status ~= 0 then return core.failed(status) end
+    list[#list + 1] = {
+      name = ffi.string(row.name), region = ffi.string(row.region), reason = ffi.string(row.reason),
+      category = ffi.string(row.category), bytes = tonumber(row.bytes), offset_bytes = tonumber(row.offset_bytes),
+      decision = DECISIONS[row.decision], tier = row.decision == 2 and core.TIERS[row.tier] or nil,
+      first_step = row.first_step, last_step = row.last_step,
+    }
+  end
+end
+
+local RENDERINGS = { json = 0, problem = 1, html = 2, svg = 3, file = 4 }
+
+local function rendering(kind, level)
+  local number = RENDERINGS[kind]
+  if not number then error("kind: one of json, problem, html, svg, file", level + 1) end
+  return number
+end
+
+-- The plan as a text: kind is "json", "problem", "html", "svg" or "file" (bytes of a plan file).
+function Plan:render(kind, title)
+  local out = ffi.new("cairn_text_t*[1]")
+  local status = C.cairn_plan_render(self:raw(), rendering(kind, 2), title, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
+-- Solves a problem given as JSON; budget_bytes 0 or nil: the problem's own. Returns the rendering, or nil, err.
+local function problem_solve(json, budget_bytes, kind)
+  core.expect_type(json, "string", "problem")
+  local out = ffi.new("cairn_text_t*[1]")
+  local number = rendering(kind or "json", 2)
+  local status = C.cairn_problem_solve(instance.get(), json, #json, budget_bytes or 0, number, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
+return { Plan = Plan, problem_solve = problem_solve }

@@ -1,0 +1,110 @@
+-- Sessions: memory taken, values written and read, runs.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local instance = require "cairn.instance"
+local numbers = require "cairn.numbers"
+local plans = require "cairn.plan"
+local C = core.C
+
+local Session = core.class "session"
+
+-- Takes all memory that the plan names. Returns the session, or nil, err.
+function Session.new(plan, device)
+  core.expect(plans.Plan, plan, "plan")
+  device = core.expect(instance.Device, device or plan.device, "device")
+  local out = ffi.new("cairn_session_t*[1]")
+  local status = C.cairn_session_create(plan:raw(), device:raw(), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Session.wrap(out[0], { plan = plan, graph = plan.graph, device = device })
+end
+
+function Session:initialise(seed)
+  return core.done(C.cairn_session_initialise(self:raw(), seed or 0, core.raw_error))
+end
+
+-- dtype and element count of a value by name; a gradient is as wide as sums are.
+local function layout(self, name)
+  local info = self.graph:info(name)
+  if info then return info.dtype, numbers.count(info.shape) end
+  local base = name:match("^(.*)/gradient$")
+  info = base and self.graph:info(base)
+  if info then return info.dtype == "f64" and "f64" or "f32", numbers.count(info.shape) end
+  return nil, core.make_error(C.CAIRN_STATUS_NOT_FOUND, ("the graph has no value '%s'"):format(name))
+end
+
+-- Writes an input or parameter: from an array of numbers, or from an FFI buffer of size_bytes (default: the value's).
+function Session:write(name, data, size_bytes)
+  core.expect_type(name, "string", "name")
+  local buffer = data
+  if type(data) == "table" or not size_bytes then
+    local dtype, count = layout(self, name)
+    if not dtype then return nil, count end
+    if type(data) == "table" then
+      buffer, size_bytes = numbers.pack(data, dtype, count, 2)
+    elseif type(data) == "cdata" then
+      size_bytes = count * numbers.SIZES[dtype]
+    end
+  end
+  if type(buffer) ~= "cdata" then error("data: an array of numbers or an FFI buffer expected", 2) end
+  return core.done(C.cairn_session_write(self:raw(), name, buffer, size_bytes, core.raw_error))
+end
+
+-- Reads an input, parameter, "NAME/gradient", output or the loss: as an array of numbers, or into an FFI buffer.
+function Session:read(name, buffer, size_bytes)
+  core.expect_type(name, "string", "name")
+  if buffer ~= nil and size_bytes ~= nil then
+    return core.done(C.cairn_session_read(self:raw(), name, buffer, size_bytes, core.raw_error))
+  end
+  local dtype, count = layout(self, name)
+  if not dtype then return nil, count end
+  local bytes = count * numbers.SIZES[dtype]
+  if buffer ~= nil then return core.done(C.cairn_session_read(self:raw(), name, buffer, bytes, core.raw_error)) end
+  local made = numbers.buffer(dtype, count)
+  local status = C.cairn_session_read(self:raw(), name, made, bytes, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return numbers.unpack(made, dtype, count)
+end
+
+function Session:run() return core.done(C.cairn_session_run(self:raw(), core.raw_error)) end
+function Session:cancel() C.cairn_session_cancel(self:raw()) end
+
+-- {reserved_bytes, peak_bytes, live_peak_bytes} of a tier: "device", "host" or "disk".
+function Session:usage(tier)
+  local number = ({ device = 0, host = 1, disk = 2 })[tier or "device"]
+  if not number then error("tier: one of device, host, disk", 2) end
+  local usage = ffi.new("cairn_tier_usage_t", { ffi.sizeof("cairn_tier_usage_t") })
+  local status = C.cairn_session_usage(self:raw(), number, usage, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return { reserved_bytes = tonumber(usage.reserved_bytes), peak_bytes = tonumber(usage.peak_bytes),
+           live_peak_bytes = tonumber(usage.live_peak_bytes) }
+end
+
+-- XXH3-128 over all parameters, 32 hex digits.
+function Session:digest()
+  local hex = ffi.new("char[33]")
+  local status = C.cairn_session_digest(self:raw(), hex, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return ffi.string(hex)
+end
+
+-- Rows {ours, theirs, transposed} (named or by position) as the C array, with what must stay alive.
+local function name_rows(rows)
+  local array = ffi.new("cairn_name_t[?]", math.max(#(rows or {}), 1))
+  for i, row in ipairs(rows or {}) do
+    array[i - 1].ours, array[i - 1].theirs = row.ours or row[1], row.theirs or row[2]
+    array[i - 1].transposed = (row.transposed or row[3]) and 1 or 0
+  end
+  return array, #(rows or {})
+end
+
+-- All parameters to and from a safetensors file, under other names.
+function Session:export(path, rows)
+  local array, count = name_rows(rows)
+  return core.done(C.cairn_session_export(self:raw(), path, array, count, core.raw_error))
+end
+function Session:import(path, rows)
+  local array, count = name_rows(rows)
+  return core.done(C.cairn_session_import(self:raw(), path, array, count, core.raw_error))
+end
+
+return { Session = Session }

@@ -1,0 +1,113 @@
+-- Steppers: micro-batches, accumulation, the optimizer's update. And checkpoints, which hold a stepper's state.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local instance = require "cairn.instance"
+local graphs = require "cairn.graph"
+local sessions = require "cairn.session"
+local C = core.C
+
+local Stepper = core.class "stepper"
+local Checkpoint = core.class "checkpoint"
+
+local OPTIONS = { schedule = core.word("schedule", { constant = 0, cosine = 1, linear = 2 }) }
+for _, name in ipairs { "seed", "warmup_steps", "total_steps", "rate", "minimum_rate", "beta1", "beta2", "eps",
+                        "weight_decay", "clip_norm", "micro_steps" } do
+  OPTIONS[name] = name
+end
+-- What CAIRN_STEPPER_OPTIONS_INIT sets.
+local DEFAULTS = { rate = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1, clip_norm = 1.0,
+                   micro_steps = 1 }
+
+local function stepper_options(options)
+  local all = {}
+  for key, value in pairs(DEFAULTS) do all[key] = value end
+  for key, value in pairs(options or {}) do all[key] = value end
+  return core.options("cairn_stepper_options_t", all, OPTIONS, 3)
+end
+
+-- A controller over a session whose graph trains. options: rate, beta1, beta2, eps, weight_decay, clip_norm, schedule
+-- ("constant", "cosine", "linear"), warmup_steps, total_steps, minimum_rate, micro_steps, seed.
+function Stepper.new(session, options)
+  core.expect(sessions.Session, session, "session")
+  local out = ffi.new("cairn_stepper_t*[1]")
+  local status = C.cairn_stepper_create(session:raw(), stepper_options(options), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Stepper.wrap(out[0], { session = session })
+end
+
+local OUTCOMES = { [0] = "accumulated", "applied", "skipped_nonfinite" }
+local REALS = { "step", "skipped_steps", "loss", "weight", "step_loss", "step_weight", "gradient_norm", "rate",
+                "loss_scale", "seconds", "stall_seconds", "optimizer_seconds", "micro" }
+
+local function reported(self, call)
+  local struct = ffi.new("cairn_step_report_t", { ffi.sizeof("cairn_step_report_t") })
+  local status = call(self:raw(3), struct, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  local report = { outcome = OUTCOMES[struct.outcome] }
+  for _, name in ipairs(REALS) do report[name] = tonumber(struct[name]) end
+  return report
+end
+
+-- One micro-batch on the inputs written to the session. Returns a report (all fields of cairn_step_report, outcome as
+-- "accumulated", "applied" or "skipped_nonfinite"), or nil, err.
+function Stepper:micro() return reported(self, C.cairn_stepper_micro) end
+function Stepper:apply() return reported(self, C.cairn_stepper_apply) end
+function Stepper:report() return reported(self, C.cairn_stepper_report) end
+function Stepper:discard() return core.done(C.cairn_stepper_discard(self:raw(), core.raw_error)) end
+function Stepper:configure(options)
+  return core.done(C.cairn_stepper_configure(self:raw(), stepper_options(options), core.raw_error))
+end
+
+-- Saves into a new directory, durably. metadata: a table of strings; files: paths of files to copy in.
+function Stepper:save(directory, metadata, files)
+  core.expect_type(directory, "string", "directory")
+  local keys = {}
+  for key in pairs(metadata or {}) do keys[#keys + 1] = key end
+  table.sort(keys)
+  local rows = ffi.new("cairn_metadata_t[?]", math.max(#keys, 1))
+  for i, key in ipairs(keys) do
+    rows[i - 1].key, rows[i - 1].value = key, core.expect_type(metadata[key], "string", "metadata " .. key)
+  end
+  local list = ffi.new("const char*[?]", math.max(#(files or {}), 1))
+  for i, path in ipairs(files or {}) do list[i - 1] = path end
+  return core.done(C.cairn_stepper_save(self:raw(), directory, rows, #keys, list, #(files or {}), core.raw_error))
+end
+
+-- Puts the stepper exactly where the saved one was.
+function Stepper:restore(checkpoint)
+  core.expect(Checkpoint, checkpoint, "checkpoint")
+  return core.done(C.cairn_stepper_restore(self:raw(), checkpoint:raw(), core.raw_error))
+end
+
+-- Opens a checkpoint, or the newest complete one below a directory. Returns it, or nil, err.
+function Checkpoint.open(directory)
+  core.expect_type(directory, "string", "directory")
+  local out = ffi.new("cairn_checkpoint_t*[1]")
+  local status = C.cairn_checkpoint_open(instance.get(), directory, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Checkpoint.wrap(out[0])
+end
+
+function Checkpoint:directory() return ffi.string(C.cairn_checkpoint_directory(self:raw())) end
+
+-- Value of a metadata key; nil if there is none.
+function Checkpoint:metadata(key)
+  local value = C.cairn_checkpoint_metadata(self:raw(), key)
+  return value ~= nil and ffi.string(value) or nil
+end
+
+-- The graph it was trained with, frozen.
+function Checkpoint:graph()
+  local out = ffi.new("cairn_graph_t*[1]")
+  local status = C.cairn_checkpoint_graph(self:raw(), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return graphs.Graph.wrap(out[0])
+end
+
+-- Parameters alone, by name, into any session.
+function sessions.Session:load(checkpoint)
+  core.expect(Checkpoint, checkpoint, "checkpoint")
+  return core.done(C.cairn_session_load(self:raw(), checkpoint:raw(), core.raw_error))
+end
+
+return { Stepper = Stepper, Checkpoint = Checkpoint }

@@ -1,0 +1,79 @@
+// The host's callbacks behind the runtime's CustomOp.
+#include <array>
+
+#include "capi/src/graph.h"
+
+namespace cairn::capi {
+namespace {
+
+constexpr size_t kMostOperands = 12;  // backward: 4 inputs, 4 outputs, 4 gradients
+
+cairn_tensor_t view(const TensorDesc& desc, void* data) {
+  cairn_tensor_t t{};
+  t.data = data;
+  t.rank = static_cast<uint32_t>(desc.shape.rank);
+  for (int i = 0; i < desc.shape.rank; ++i) t.dims[i] = desc.shape[i];
+  t.dtype = static_cast<uint32_t>(desc.dtype);
+  return t;
+}
+
+struct Views {
+  explicit Views(std::span<const TensorDesc> descs) {
+    for (size_t i = 0; i < descs.size() && i < kMostOperands; ++i) list[i] = view(descs[i], nullptr);
+  }
+  explicit Views(std::span<const Tensor> tensors) {
+    for (size_t i = 0; i < tensors.size() && i < kMostOperands; ++i) list[i] = view(tensors[i].desc, tensors[i].data);
+  }
+  std::array<cairn_tensor_t, kMostOperands> list{};
+};
+
+// A type that the host's shape callback filled.
+TensorDesc checked(const std::string& op, size_t output, const cairn_tensor_t& t) {
+  require(t.rank <= kMaxRank, Code::kInvalidArgument, "custom op '", op, "': shape gave output ", output, " the rank ",
+          t.rank);
+  require(t.dtype <= CAIRN_U8, Code::kInvalidArgument, "custom op '", op, "': shape gave output ", output,
+          " the unknown dtype ", t.dtype);
+  for (uint32_t d = 0; d < t.rank; ++d)
+    require(t.dims[d] >= 1, Code::kInvalidArgument, "custom op '", op, "': shape gave output ", output,
+            " the dimension ", t.dims[d], " on axis ", d);
+  TensorDesc desc;
+  desc.dtype = static_cast<DType>(t.dtype);
+  desc.shape = Shape(std::span<const int64_t>(t.dims, t.rank));
+  return desc;
+}
+
+using Run = int32_t (*)(void*, const cairn_tensor_t*, const cairn_tensor_t*, void*);
+
+auto runner(void* user, Run run) {
+  return [user, run](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
+    return run(user, Views(in).list.data(), Views(out).list.data(), workspace) == 0;
+  };
+}
+
+}  // namespace
+
+graph::CustomOp custom_op(const cairn_custom_op_t& op) {
+  graph::CustomOp made;
+  made.name = op.name;
+  made.inputs = static_cast<int>(op.inputs);
+  made.outputs = static_cast<int>(op.outputs);
+  made.recomputable = op.recomputable != 0;
+  made.shape = [name = made.name, user = op.user, shape = op.shape](std::span<const TensorDesc> in,
+                                                                     std::span<TensorDesc> out) {
+    Views outputs{std::span<const TensorDesc>()};
+    if (shape(user, Views(in).list.data(), outputs.list.data()) != 0) return false;
+    for (size_t i = 0; i < out.size(); ++i) out[i] = checked(name, i, outputs.list[i]);
+    return true;
+  };
+  if (op.workspace_bytes != nullptr)
+    made.workspace_bytes = [name = made.name, user = op.user, ask = op.workspace_bytes](std::span<const TensorDesc> in) {
+      const int64_t bytes = ask(user, Views(in).list.data());
+      require(bytes >= 0, Code::kInvalidArgument, "custom op '", name, "': workspace_bytes gave ", bytes);
+      return bytes;
+    };
+  made.forward = runner(op.user, op.forward);
+  if (op.backward != nullptr) made.backward = runner(op.user, op.backward);
+  return made;
+}
+
+}  // namespace cairn::capi

@@ -1,0 +1,160 @@
+// Chapter 8: data.
+#include "runtime/data/data.h"
+
+#include <string_view>
+#include <thread>
+
+#include "capi/src/instance.h"
+#include "capi/src/structs.h"
+#include "capi/src/text.h"
+
+using namespace cairn::capi;
+using cairn::Code;
+using cairn::require;
+namespace data = cairn::data;
+
+struct cairn_tokenizer : cairn::capi::Handle<cairn_tokenizer> {
+  std::unique_ptr<data::Tokenizer> tokenizer;
+};
+
+struct cairn_dataset : cairn::capi::Handle<cairn_dataset> {
+  std::unique_ptr<data::Dataset> dataset;
+};
+
+namespace {
+
+constexpr int32_t kIgnore = -100;  // what losses ignore by default
+
+int32_t positive(uint32_t value, std::string_view name) {
+  require(value >= 1 && value <= INT32_MAX, Code::kInvalidArgument, "argument '", name, "' is ", value,
+          "; it must be in 1..2^31-1");
+  return static_cast<int32_t>(value);
+}
+
+std::unique_ptr<data::Tokenizer> open_tokenizer(std::string_view kind, const char* path) {
+  if (kind == "bytes") {
+    require(path == nullptr, Code::kInvalidArgument, "the tokenizer 'bytes' has no file; path must be NULL");
+    return data::bytes_tokenizer();
+  }
+  require(kind == "bpe", Code::kInvalidArgument, "there is no tokenizer '", kind, "'; known: bytes, bpe");
+  not_null(path, "path");
+  return data::load_bpe(path);
+}
+
+cairn_status_t make_dataset(cairn_dataset_t** out_dataset, cairn_error_t* error, auto&& make) {
+  return guard(error, [&] {
+    not_null(out_dataset, "out_dataset");
+    auto made = std::make_unique<cairn_dataset>();
+    made->dataset = make();
+    *out_dataset = made.release();
+  });
+}
+
+}  // namespace
+
+cairn_status_t cairn_tokenizer_open(cairn_instance_t* instance, const char* kind, const char* path,
+                                    cairn_tokenizer_t** out_tokenizer, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(instance, "instance");
+    not_null(kind, "kind");
+    not_null(out_tokenizer, "out_tokenizer");
+    auto made = std::make_unique<cairn_tokenizer>();
+    made->tokenizer = open_tokenizer(kind, path);
+    *out_tokenizer = made.release();
+  });
+}
+
+cairn_status_t cairn_tokenizer_train(cairn_instance_t* instance, const char* text_path, uint32_t vocabulary,
+                                     const char* model_path, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(instance, "instance");
+    not_null(text_path, "text_path");
+    not_null(model_path, "model_path");
+    const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    data::train_bpe(text_path, positive(vocabulary, "vocabulary"), threads)->save(model_path);
+  });
+}
+void cairn_tokenizer_retain(cairn_tokenizer_t* tokenizer) { retain(tokenizer); }
+void cairn_tokenizer_release(cairn_tokenizer_t* tokenizer) { release(tokenizer); }
+
+uint32_t cairn_tokenizer_vocabulary(const cairn_tokenizer_t* tokenizer) {
+  return tokenizer == nullptr ? 0 : static_cast<uint32_t>(tokenizer->tokenizer->vocabulary());
+}
+
+cairn_status_t cairn_tokenizer_encode(const cairn_tokenizer_t* tokenizer, const char* text, size_t size,
+                                      cairn_text_t** out_tokens, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    array_not_null(text, size, "text");
+    not_null(out_tokens, "out_tokens");
+    const std::vector<int32_t> tokens = tokenizer->tokenizer->encode({text, size});
+    *out_tokens =
+        std::make_unique<cairn_text>(std::string(reinterpret_cast<const char*>(tokens.data()), tokens.size() * 4))
+            .release();
+  });
+}
+
+cairn_status_t cairn_tokenizer_decode(const cairn_tokenizer_t* tokenizer, const int32_t* tokens, size_t count,
+                                      cairn_text_t** out_text, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    array_not_null(tokens, count, "tokens");
+    not_null(out_text, "out_text");
+    *out_text = std::make_unique<cairn_text>(tokenizer->tokenizer->decode({tokens, count})).release();
+  });
+}
+
+cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path, const char* token_path,
+                                     cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(tokenizer, "tokenizer");
+    not_null(text_path, "text_path");
+    not_null(token_path, "token_path");
+    data::write_tokens(text_path, *tokenizer->tokenizer, token_path);
+  });
+}
+
+cairn_status_t cairn_dataset_open(cairn_instance_t* instance, const char* token_path, uint32_t length,
+                                  cairn_dataset_t** out_dataset, cairn_error_t* error) {
+  return make_dataset(out_dataset, error, [&] {
+    not_null(instance, "instance");
+    not_null(token_path, "token_path");
+    return data::Dataset::open(token_path, positive(length, "length"));
+  });
+}
+
+cairn_status_t cairn_dataset_random(cairn_instance_t* instance, uint64_t seed, uint32_t vocabulary, uint32_t length,
+                                    cairn_dataset_t** out_dataset, cairn_error_t* error) {
+  return make_dataset(out_dataset, error, [&] {
+    not_null(instance, "instance");
+    return data::Dataset::random(seed, positive(vocabulary, "vocabulary"), positive(length, "length"));
+  });
+}
+void cairn_dataset_retain(cairn_dataset_t* dataset) { retain(dataset); }
+void cairn_dataset_release(cairn_dataset_t* dataset) { release(dataset); }
+
+cairn_status_t cairn_dataset_info(const cairn_dataset_t* dataset, cairn_dataset_info_t* out_info,
+                                  cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(dataset, "dataset");
+    const OutStruct out(out_info, "out_info");
+    cairn_dataset_info_t info = CAIRN_DATASET_INFO_INIT;
+    info.tokens = static_cast<uint64_t>(dataset->dataset->tokens());
+    info.windows = static_cast<uint64_t>(dataset->dataset->windows());
+    info.vocabulary = static_cast<uint32_t>(dataset->dataset->vocabulary());
+    info.length = static_cast<uint32_t>(dataset->dataset->length());
+    out.write(info);
+  });
+}
+
+cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed, uint64_t index, uint32_t batch,
+                                   int32_t* inputs, int32_t* targets, uint32_t* out_rows, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(dataset, "dataset");
+    not_null(inputs, "inputs");
+    not_null(targets, "targets");
+    not_null(out_rows, "out_rows");
+    *out_rows = static_cast<uint32_t>(
+        dataset->dataset->batch(seed, index, positive(batch, "batch"), inputs, targets, kIgnore));
+  });
+}

@@ -1,0 +1,187 @@
+// Chapter 7: files.
+#include <set>
+#include <string_view>
+
+#include "capi/src/graph.h"
+#include "capi/src/session.h"
+#include "capi/src/structs.h"
+#include "capi/src/text.h"
+#include "runtime/io/checkpoint.h"
+
+using namespace cairn::capi;
+using cairn::Code;
+using cairn::require;
+namespace io = cairn::io;
+
+struct cairn_checkpoint : cairn::capi::Handle<cairn_checkpoint> {
+  explicit cairn_checkpoint(cairn_instance* in) : instance(in) {}
+  cairn::capi::Ref<cairn_instance> instance;
+  std::string directory;
+  std::unique_ptr<io::Checkpoint> checkpoint;
+};
+
+namespace {
+
+// A path argument; "" is a mistake everywhere.
+std::filesystem::path path_of(const char* path, std::string_view name) {
+  not_null(path, name);
+  require(path[0] != 0, Code::kInvalidArgument, "argument '", name, "' is empty");
+  return path;
+}
+
+io::Extras read_extras(const cairn_metadata_t* metadata, size_t metadata_count, const char* const* files,
+                       size_t file_count) {
+  array_not_null(metadata, metadata_count, "metadata");
+  array_not_null(files, file_count, "files");
+  io::Extras extras;
+  for (size_t i = 0; i < metadata_count; ++i) {
+    require(metadata[i].key != nullptr && metadata[i].value != nullptr, Code::kInvalidArgument, "metadata[", i,
+            "]: key or value is NULL");
+    require(extras.metadata.emplace(metadata[i].key, metadata[i].value).second, Code::kInvalidArgument, "metadata[", i,
+            "]: the key '", metadata[i].key, "' is given twice");
+  }
+  for (size_t i = 0; i < file_count; ++i) extras.files.push_back(path_of(files[i], cairn::cat("files[", i, "]")));
+  return extras;
+}
+
+std::vector<io::NameRow> read_names(const cairn_name_t* names, size_t count) {
+  array_not_null(names, count, "names");
+  std::vector<io::NameRow> rows;
+  for (size_t i = 0; i < count; ++i) {
+    require(names[i].ours != nullptr && names[i].theirs != nullptr, Code::kInvalidArgument, "names[", i,
+            "]: ours or theirs is NULL");
+    flag(names[i].transposed, cairn::cat("names[", i, "].transposed"));
+    reserved_zero(names[i].reserved, cairn::cat("names[", i, "]"));
+    rows.push_back({names[i].ours, names[i].theirs, names[i].transposed != 0});
+  }
+  return rows;
+}
+
+// Looked up before anything is loaded, so that a failing call leaves the session as it was.
+void check_parameters(const cairn::graph::Graph& graph, const io::Checkpoint& checkpoint, std::string_view directory) {
+  std::set<std::string_view> there;
+  for (const io::Checkpoint::TensorInfo& tensor : checkpoint.tensors()) there.insert(tensor.name);
+  for (const cairn::graph::Value& value : graph.values())
+    require(value.kind != cairn::graph::ValueKind::kParameter || there.contains(value.name), Code::kNotFound,
+            "the checkpoint '", directory, "' has no parameter '", value.name, "'");
+}
+
+}  // namespace
+
+cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* directory, const cairn_metadata_t* metadata,
+                                  size_t metadata_count, const char* const* files, size_t file_count,
+                                  cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    const std::filesystem::path path = path_of(directory, "directory");
+    io::save(*stepper->stepper, path, read_extras(metadata, metadata_count, files, file_count));
+  });
+}
+
+cairn_status_t cairn_checkpoint_open(cairn_instance_t* instance, const char* directory,
+                                     cairn_checkpoint_t** out_checkpoint, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(instance, "instance");
+    const std::filesystem::path path = path_of(directory, "directory");
+    not_null(out_checkpoint, "out_checkpoint");
+    auto made = std::make_unique<cairn_checkpoint>(instance);
+    const std::filesystem::path found = io::newest_checkpoint(path);
+    made->directory = found.string();
+    made->checkpoint = std::make_unique<io::Checkpoint>(found);
+    *out_checkpoint = made.release();
+  });
+}
+void cairn_checkpoint_retain(cairn_checkpoint_t* checkpoint) { retain(checkpoint); }
+void cairn_checkpoint_release(cairn_checkpoint_t* checkpoint) { release(checkpoint); }
+
+const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint) {
+  return checkpoint == nullptr ? "" : checkpoint->directory.c_str();
+}
+
+const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, const char* key) {
+  if (checkpoint == nullptr || key == nullptr) return nullptr;
+  for (const auto& [name, value] : checkpoint->checkpoint->metadata())
+    if (std::string_view(name) == key) return value.c_str();
+  return nullptr;
+}
+
+cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint, cairn_graph_t** out_graph,
+                                      cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(checkpoint, "checkpoint");
+    not_null(out_graph, "out_graph");
+    auto made = std::make_unique<cairn_graph>(checkpoint->instance.get());
+    made->graph = checkpoint->checkpoint->graph();
+    *out_graph = made.release();
+  });
+}
+
+cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper, const cairn_checkpoint_t* checkpoint,
+                                     cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    not_null(checkpoint, "checkpoint");
+    checkpoint->checkpoint->restore(*stepper->stepper);
+  });
+}
+
+cairn_status_t cairn_session_load(cairn_session_t* session, const cairn_checkpoint_t* checkpoint,
+                                  cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    not_null(checkpoint, "checkpoint");
+    cairn::engine::Session& s = *session->session;
+    check_parameters(*s.plan().joint->forward, *checkpoint->checkpoint, checkpoint->directory);
+    checkpoint->checkpoint->load_parameters(s);
+  });
+}
+
+cairn_status_t cairn_session_export(cairn_session_t* session, const char* path, const cairn_name_t* names,
+                                    size_t name_count, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    const std::filesystem::path to = path_of(path, "path");
+    io::export_safetensors(*session->session, read_names(names, name_count), to);
+  });
+}
+
+cairn_status_t cairn_session_import(cairn_session_t* session, const char* path, const cairn_name_t* names,
+                                    size_t name_count, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    const std::filesystem::path from = path_of(path, "path");
+    io::import_safetensors(*session->session, read_names(names, name_count), from);
+  });
+}
+
+cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(graph, "graph");
+    const std::filesystem::path to = path_of(path, "path");
+    cairn::write_file_durably(to, io::encode_graph(*graph->graph));
+  });
+}
+
+cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path, cairn_graph_t** out_graph,
+                                cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(instance, "instance");
+    const std::filesystem::path from = path_of(path, "path");
+    not_null(out_graph, "out_graph");
+    const cairn::MappedFile file(from);
+    auto made = std::make_unique<cairn_graph>(instance);
+    made->building = io::decode_graph(file.bytes());
+    made->graph = made->building;
+    *out_graph = made.release();
+  });
+}
+
+cairn_status_t cairn_inspect(const cairn_instance_t* instance, const char* path, cairn_text_t** out_json,
+                             cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(instance, "instance");
+    const std::filesystem::path at = path_of(path, "path");
+    not_null(out_json, "out_json");
+    *out_json = std::make_unique<cairn_text>(io::inspect(at)).release();
+  });
+}

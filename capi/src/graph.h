@@ -1,0 +1,38 @@
+// A graph handle: open for building, or frozen and shared with plans.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "capi/src/instance.h"
+#include "runtime/graph/graph.h"
+
+struct cairn_graph : cairn::capi::Handle<cairn_graph> {
+  explicit cairn_graph(cairn_instance* in) : instance(in) {}
+
+  cairn::capi::Ref<cairn_instance> instance;
+  std::shared_ptr<const cairn::graph::Graph> graph;
+  std::shared_ptr<cairn::graph::Graph> building;  // the same; empty when it came frozen from a checkpoint
+
+  // Names handed out while the graph may still move or rename its own; they live as long as the handle.
+  mutable std::mutex mutex;
+  mutable std::set<std::string> names;
+
+  cairn::graph::Graph& open() const {
+    cairn::require(building != nullptr && !building->frozen(), cairn::Code::kWrongState,
+                   "the graph is frozen; this call needs one that is still being built");
+    return *building;
+  }
+};
+
+namespace cairn::capi {
+
+// The runtime's id of a value of this graph; 0 is kNone. `what` names the argument in the message.
+graph::ValueId value_id(const graph::Graph& graph, cairn_value_t value, std::string_view what);
+inline cairn_value_t handle_id(graph::ValueId id) { return id == graph::kNone ? 0 : static_cast<cairn_value_t>(id) + 1; }
+
+// The host's callbacks as the runtime's (custom_op.cc).
+graph::CustomOp custom_op(const cairn_custom_op_t& op);
+
+}  // namespace cairn::capi

@@ -1,0 +1,201 @@
+// Chapter 4: plan.
+#include "capi/src/plan.h"
+
+#include "capi/src/graph.h"
+#include "capi/src/structs.h"
+#include "capi/src/text.h"
+
+using namespace cairn::capi;
+using cairn::Code;
+using cairn::require;
+using cairn::Tier;
+namespace engine = cairn::engine;
+namespace plan = cairn::plan;
+
+static_assert(CAIRN_AMP_FP16 == static_cast<int>(cairn::graph::AmpMode::kFp16));
+static_assert(CAIRN_OPTIMIZER_ADAMW == static_cast<int>(cairn::graph::Optimizer::kAdamW));
+static_assert(CAIRN_DECISION_PERSISTENT == static_cast<int>(plan::Decision::kPersistent));
+
+namespace cairn::capi {
+
+int64_t activation_peak(const plan::Problem& problem, const plan::Plan& plan) {
+  std::vector<bool> here(problem.values.size(), false);
+  int64_t alive = 0, peak = 0;
+  const auto arrive = [&](int32_t value) {
+    if (problem.values[value].persistent || here[value]) return;
+    here[value] = true;
+    alive += problem.values[value].bytes;
+  };
+  for (const plan::Step& step : plan.steps) {
+    if (step.kind == plan::StepKind::kRun) {
+      for (int32_t value : problem.ops[step.index].outputs) arrive(value);
+    } else if (step.kind == plan::StepKind::kIn) {
+      arrive(step.index);
+    } else if (step.kind == plan::StepKind::kFree) {
+      here[step.index] = false;
+      alive -= problem.values[step.index].bytes;
+    }
+    peak = std::max(peak, alive);
+  }
+  return peak;
+}
+
+}  // namespace cairn::capi
+
+cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from) : compiled(std::move(from)) {
+  const plan::Problem& problem = compiled->problem;
+  category.assign(problem.values.size(), "activation");
+  region.assign(problem.values.size(), -1);
+  for (size_t j = 0; j < compiled->joint->values.size(); ++j)
+    if (const int32_t p = compiled->problem_value[j]; p >= 0)
+      category[p] = cairn::graph::kRoleNames[static_cast<size_t>(compiled->joint->values[j].role)].data();
+  for (const plan::Op& op : problem.ops)
+    for (int32_t value : op.outputs) region[value] = op.region;
+  activation_peak_bytes = activation_peak(problem, compiled->plan);
+}
+
+namespace {
+
+std::vector<Tier> read_tiers(const cairn_plan_options_t& o) {
+  require(o.tier_count <= 4, Code::kInvalidArgument, "options.tier_count is ", o.tier_count, "; at most 4 are allowed");
+  std::vector<Tier> tiers;
+  for (uint32_t i = 0; i < o.tier_count; ++i) {
+    require(o.tiers[i] == CAIRN_TIER_HOST || o.tiers[i] == CAIRN_TIER_DISK, Code::kInvalidArgument, "options.tiers[", i,
+            "] is ", o.tiers[i], "; offloading goes to the tiers HOST (1) and DISK (2)");
+    const auto tier = static_cast<Tier>(o.tiers[i]);
+    require(std::find(tiers.begin(), tiers.end(), tier) == tiers.end(), Code::kInvalidArgument, "options.tiers[", i,
+            "] names a tier twice");
+    tiers.push_back(tier);
+  }
+  if (tiers.empty()) tiers = {Tier::kHost};
+  return tiers;
+}
+
+engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
+  const cairn_plan_options_t o = read_struct(given, CAIRN_PLAN_OPTIONS_INIT, "options");
+  require(o.budget_bytes <= INT64_MAX, Code::kInvalidArgument, "options.budget_bytes is ", o.budget_bytes,
+          "; at most 2^63 - 1 is allowed");
+  not_negative(o.budget_share, "options.budget_share");
+  not_negative(o.link_bytes_per_second, "options.link_bytes_per_second");
+  in_enum(o.amp, CAIRN_AMP_FP16, "options.amp");
+  flag(o.no_optimizer, "options.no_optimizer");
+  in_enum(o.policy, CAIRN_REGION_OFFLOAD, "options.policy");
+  return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
+          .budget_share = o.budget_share,
+          .amp = static_cast<cairn::graph::AmpMode>(o.amp),
+          .optimizer = o.no_optimizer ? cairn::graph::Optimizer::kNone : cairn::graph::Optimizer::kAdamW,
+          .policy = static_cast<plan::Policy>(o.policy),
+          .tiers = read_tiers(o),
+          .link_bytes_per_second = o.link_bytes_per_second};
+}
+
+uint64_t u(int64_t bytes) { return static_cast<uint64_t>(bytes); }
+
+cairn_plan_summary_t summary_of(const cairn_plan& handle) {
+  const engine::CompiledPlan& c = *handle.compiled;
+  const plan::Plan& p = c.plan;
+  cairn_plan_summary_t s = CAIRN_PLAN_SUMMARY_INIT;
+  s.peak_bytes[CAIRN_TIER_DEVICE] = u(p.arena_bytes);
+  for (size_t link = 0; link < c.link_tier.size(); ++link) {
+    const auto tier = static_cast<size_t>(c.link_tier[link]);
+    s.peak_bytes[tier] += u(p.tier_arena_bytes[link]);
+    (c.link_tier[link] == Tier::kHost ? s.offload_host_bytes : s.offload_disk_bytes) += u(p.totals.offload_bytes[link]);
+  }
+  s.budget_bytes = u(p.budget_bytes);
+  s.live_peak_bytes = u(p.device_peak_bytes);
+  s.persistent_bytes = u(c.problem.persistent_bytes());
+  const engine::CompiledPlan::Memory memory = c.memory_at_peak();
+  s.parameters_bytes = u(memory.parameters);
+  s.gradients_bytes = u(memory.gradients);
+  s.optimizer_bytes = u(memory.optimizer);
+  s.activations_bytes = u(memory.activations);
+  s.workspace_bytes = u(memory.workspace);
+  s.activation_peak_bytes = u(handle.activation_peak_bytes);
+  s.keep_bytes = u(p.totals.keep_bytes);
+  s.recompute_bytes = u(p.totals.recompute_bytes);
+  s.predicted_seconds = p.predicted_seconds;
+  s.keep_all_seconds = p.keep_all_seconds;
+  s.bound_seconds = p.bound_seconds;
+  s.gap = p.gap;
+  s.solve_seconds = p.solve_seconds;
+  s.value_count = c.problem.values.size();
+  s.op_count = c.problem.ops.size();
+  s.instruction_count = c.program.code.size();
+  s.region_count = c.problem.regions.size();
+  return s;
+}
+
+}  // namespace
+
+cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device, const cairn_plan_options_t* options,
+                                 cairn_plan_t** out_plan, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(graph, "graph");
+    not_null(device, "device");
+    not_null(out_plan, "out_plan");
+    const engine::PlanOptions o = read_plan(options);
+    require(graph->graph->frozen(), Code::kWrongState, "the graph is still being built; a plan needs a frozen one");
+    *out_plan = std::make_unique<cairn_plan>(engine::compile(graph->graph, *device->device, o)).release();
+  });
+}
+void cairn_plan_retain(cairn_plan_t* plan) { retain(plan); }
+void cairn_plan_release(cairn_plan_t* plan) { release(plan); }
+
+cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plan, "plan");
+    const OutStruct out(out_summary, "out_summary");
+    out.write(summary_of(*plan));
+  });
+}
+
+cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index, cairn_plan_value_t* out_value,
+                                cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plan, "plan");
+    const OutStruct out(out_value, "out_value");
+    const engine::CompiledPlan& c = *plan->compiled;
+    require(index < c.problem.values.size(), Code::kNotFound, "there is no row ", index, "; the plan has ",
+            c.problem.values.size());
+    const plan::ValuePlan& row = c.plan.values[index];
+    const bool persistent = row.decision == plan::Decision::kPersistent;
+    const int32_t region = plan->region[index];
+    cairn_plan_value_t v = CAIRN_PLAN_VALUE_INIT;
+    v.name = c.problem.values[index].name.c_str();
+    v.region = region < 0 ? "" : c.problem.regions[region].name.c_str();
+    v.reason = row.reason.c_str();
+    v.category = plan->category[index];
+    v.bytes = u(c.problem.values[index].bytes);
+    v.offset_bytes = persistent ? c.plan.value_offsets[index] : row.offset;
+    v.decision = static_cast<uint32_t>(row.decision);
+    v.tier = static_cast<uint32_t>(row.tier < 0 ? Tier::kDevice : c.link_tier[row.tier]);
+    v.first_step = row.first_step;
+    v.last_step = row.last_step;
+    out.write(v);
+  });
+}
+
+cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title, cairn_text_t** out_text,
+                                 cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plan, "plan");
+    not_null(out_text, "out_text");
+    const engine::CompiledPlan& c = *plan->compiled;
+    *out_text = std::make_unique<cairn_text>(render(c.problem, c.plan, kind, title, plan->category)).release();
+  });
+}
+
+cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json, size_t size, uint64_t budget_bytes,
+                                   uint32_t kind, cairn_text_t** out_text, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(instance, "instance");
+    array_not_null(json, size, "json");
+    not_null(out_text, "out_text");
+    in_enum(kind, CAIRN_RENDER_FILE, "kind");
+    require(budget_bytes <= INT64_MAX, Code::kInvalidArgument, "argument 'budget_bytes' is ", budget_bytes,
+            "; at most 2^63 - 1 is allowed");
+    plan::Problem problem = plan::problem_from_json({json, size});
+    if (budget_bytes != 0) problem.budget_bytes = static_cast<int64_t>(budget_bytes);
+    *out_text = std::make_unique<cairn_text>(render(problem, plan::solve(problem), kind, nullptr, {})).release();
+  });
+}

@@ -1,0 +1,39 @@
+// Renderings of a plan: text in, no decisions.
+#include "capi/src/plan.h"
+
+#include "capi/src/boundary.h"
+#include "runtime/io/checkpoint.h"
+
+namespace cairn::capi {
+namespace {
+
+using Renderer = std::string (*)(const plan::Problem&, const plan::Plan&, const plan::ReportOptions&);
+
+std::string file(const plan::Problem& problem, const plan::Plan& plan, const plan::ReportOptions&) {
+  const std::vector<std::byte> bytes = io::encode_plan(problem, plan);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+constexpr Renderer kRenderers[] = {
+    [](const plan::Problem& problem, const plan::Plan& plan, const plan::ReportOptions&) {
+      return plan::to_json(problem, plan, true);
+    },
+    [](const plan::Problem& problem, const plan::Plan&, const plan::ReportOptions&) { return plan::to_json(problem); },
+    plan::to_html,
+    plan::to_svg,
+    file,
+};
+static_assert(std::size(kRenderers) == CAIRN_RENDER_FILE + 1);
+
+}  // namespace
+
+std::string render(const plan::Problem& problem, const plan::Plan& plan, uint32_t kind, const char* title,
+                   const std::vector<const char*>& categories) {
+  in_enum(kind, CAIRN_RENDER_FILE, "kind");
+  plan::ReportOptions options;
+  options.title = title == nullptr ? "cairn plan" : title;
+  options.categories.assign(categories.begin(), categories.end());
+  return kRenderers[kind](problem, plan, options);
+}
+
+}  // namespace cairn::capi

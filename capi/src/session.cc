@@ -1,0 +1,135 @@
+// Chapter 5: session.
+#include "capi/src/session.h"
+
+#include "capi/src/instance.h"
+#include "capi/src/plan.h"
+#include "capi/src/structs.h"
+
+using namespace cairn::capi;
+using cairn::Code;
+using cairn::require;
+namespace graph = cairn::graph;
+
+namespace {
+
+// A value that outlives a run, by the name it has in the joint graph.
+int32_t persistent_value(const graph::JointGraph& joint, const char* name) {
+  const int32_t value = joint.find(name);
+  if (value < 0) {
+    require(joint.forward->find(name) == graph::kNone, Code::kNotFound, "'", name,
+            "' is not kept after a run; list it in the outputs when the graph is frozen");
+    cairn::fail(Code::kNotFound, "there is no value named '", name, "'");
+  }
+  const int32_t storage = joint.storage(value);
+  require(graph::is_persistent(joint.values[storage].role), Code::kNotFound, "'", name,
+          "' is not kept after a run; list it in the outputs when the graph is frozen");
+  return value;
+}
+
+void check_size(const graph::JointValue& value, size_t size_bytes) {
+  require(size_bytes == static_cast<uint64_t>(value.desc.bytes()), Code::kInvalidArgument, "'", value.name, "' is ",
+          to_string(value.desc), ", ", value.desc.bytes(), " bytes; ", size_bytes, " were given");
+}
+
+}  // namespace
+
+cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device, cairn_session_t** out_session,
+                                    cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plan, "plan");
+    not_null(device, "device");
+    not_null(out_session, "out_session");
+    const std::string& name = device->device->info().name;
+    require(name == plan->compiled->device, Code::kInvalidArgument, "the plan is made for device '",
+            plan->compiled->device, "', this is '", name, "'");
+    auto made = std::make_unique<cairn_session>();
+    made->vocabularies = vocabularies(*plan->compiled->joint->forward);
+    made->session = std::make_shared<cairn::engine::Session>(plan->compiled, device->device);
+    *out_session = made.release();
+  });
+}
+void cairn_session_retain(cairn_session_t* session) { retain(session); }
+void cairn_session_release(cairn_session_t* session) { release(session); }
+
+cairn_status_t cairn_session_initialise(cairn_session_t* session, uint64_t seed, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    cairn::step::initialise(*session->session, seed);
+  });
+}
+
+cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, const void* data, size_t size_bytes,
+                                   cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    not_null(name, "name");
+    not_null(data, "data");
+    cairn::engine::Session& s = *session->session;
+    const graph::JointGraph& joint = *s.plan().joint;
+    const int32_t value = joint.find(name);
+    require(value >= 0 || joint.forward->find(name) != graph::kNone, Code::kNotFound, "there is no value named '", name,
+            "'");
+    const graph::Role role = value < 0 ? graph::Role::kActivation : joint.values[value].role;
+    require(role == graph::Role::kInput || role == graph::Role::kParameter, Code::kInvalidArgument, "'", name,
+            "' is no input and no parameter; only these can be written");
+    check_size(joint.values[value], size_bytes);
+    if (const auto rules = session->vocabularies.find(joint.values[value].source);
+        role == graph::Role::kInput && rules != session->vocabularies.end())
+      check_vocabulary(joint.forward->values()[rules->first], rules->second, data);
+    s.write(value, data, static_cast<int64_t>(size_bytes));
+    if (role == graph::Role::kParameter) s.parameters_changed();
+  });
+}
+
+cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, void* data, size_t size_bytes,
+                                  cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    not_null(name, "name");
+    not_null(data, "data");
+    cairn::engine::Session& s = *session->session;
+    const int32_t value = persistent_value(*s.plan().joint, name);
+    check_size(s.plan().joint->values[value], size_bytes);
+    s.read(value, data, static_cast<int64_t>(size_bytes));
+  });
+}
+
+cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    cairn::engine::Session& s = *session->session;
+    require(s.plan().joint->hyper < 0, Code::kWrongState,
+            "the plan trains with an optimizer; run it with a stepper (or plan with no_optimizer)");
+    s.run({.seed = 0, .step = session->runs, .micro = 0});
+    ++session->runs;
+  });
+}
+
+void cairn_session_cancel(cairn_session_t* session) {
+  if (session != nullptr) session->session->cancel();
+}
+
+cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier, cairn_tier_usage_t* out_usage,
+                                   cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    const OutStruct out(out_usage, "out_usage");
+    in_enum(tier, CAIRN_TIER_DISK, "tier");
+    const cairn::device::TierCount count = session->session->count(static_cast<cairn::Tier>(tier));
+    cairn_tier_usage_t usage = CAIRN_TIER_USAGE_INIT;
+    usage.reserved_bytes = static_cast<uint64_t>(count.reserved_bytes);
+    usage.peak_bytes = static_cast<uint64_t>(count.peak_height_bytes);
+    usage.live_peak_bytes = static_cast<uint64_t>(count.peak_live_bytes);
+    out.write(usage);
+  });
+}
+
+cairn_status_t cairn_session_digest(cairn_session_t* session, char out_hex[33], cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    not_null(out_hex, "out_hex");
+    const std::string hex = cairn::step::parameter_digest(*session->session);
+    require(hex.size() == 32, Code::kInternal, "a digest of ", hex.size(), " digits");
+    std::memcpy(out_hex, hex.c_str(), 33);
+  });
+}

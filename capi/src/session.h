@@ -1,0 +1,18 @@
+// A session handle, and the stepper on top of one.
+#pragma once
+#include <memory>
+
+#include "capi/src/handle.h"
+#include "capi/src/vocabulary.h"
+#include "cairn/cairn.h"
+#include "runtime/step/stepper.h"
+
+struct cairn_session : cairn::capi::Handle<cairn_session> {
+  std::shared_ptr<cairn::engine::Session> session;
+  cairn::capi::Vocabularies vocabularies;
+  uint64_t runs = 0;  // of cairn_session_run: the step in the random key
+};
+
+struct cairn_stepper : cairn::capi::Handle<cairn_stepper> {
+  std::unique_ptr<cairn::step::Stepper> stepper;
+};

@@ -1,0 +1,147 @@
+// Chapter 6: stepper.
+#include <cmath>
+
+#include "capi/src/session.h"
+#include "capi/src/structs.h"
+
+using namespace cairn::capi;
+using cairn::Code;
+using cairn::require;
+namespace step = cairn::step;
+
+static_assert(CAIRN_SCHEDULE_LINEAR == static_cast<int>(step::ScheduleKind::kLinear));
+static_assert(CAIRN_STEP_SKIPPED_NONFINITE == static_cast<int>(step::Outcome::kSkippedNonFinite));
+
+namespace {
+
+void below_one(double beta, std::string_view name) {
+  require(beta >= 0 && beta < 1, Code::kInvalidArgument, "'", name, "' is ", beta, "; it must be at least 0 and below 1");
+}
+
+step::Options read_options(const cairn_stepper_options_t* given) {
+  const cairn_stepper_options_t o = read_struct(given, CAIRN_STEPPER_OPTIONS_INIT, "options");
+  in_enum(o.schedule, CAIRN_SCHEDULE_LINEAR, "options.schedule");
+  for (const auto& [value, name] : {std::pair{o.rate, "options.rate"}, {o.minimum_rate, "options.minimum_rate"},
+                                    {o.eps, "options.eps"}, {o.weight_decay, "options.weight_decay"},
+                                    {o.clip_norm, "options.clip_norm"}})
+    not_negative(value, name);
+  below_one(o.beta1, "options.beta1");
+  below_one(o.beta2, "options.beta2");
+  require(o.schedule == CAIRN_SCHEDULE_CONSTANT || o.total_steps > 0, Code::kInvalidArgument,
+          "options.total_steps is 0; the schedules COSINE and LINEAR need it");
+  return {.micro_steps = o.micro_steps == 0 ? 1 : o.micro_steps,
+          .seed = o.seed,
+          .schedule = {.kind = static_cast<step::ScheduleKind>(o.schedule),
+                       .rate = o.rate,
+                       .warmup_steps = o.warmup_steps,
+                       .total_steps = o.total_steps,
+                       .minimum_rate = o.minimum_rate},
+          .beta1 = o.beta1,
+          .beta2 = o.beta2,
+          .eps = o.eps,
+          .weight_decay = o.weight_decay,
+          .clip_norm = o.clip_norm};
+}
+
+cairn_step_report_t report_of(const step::Report& r) {
+  cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
+  report.step = r.step;
+  report.skipped_steps = r.skipped_steps;
+  report.loss = r.loss;
+  report.weight = r.weight;
+  report.step_loss = r.step_loss;
+  report.step_weight = r.step_weight;
+  report.gradient_norm = r.gradient_norm;
+  report.rate = r.rate;
+  report.loss_scale = r.loss_scale;
+  report.seconds = r.seconds;
+  report.stall_seconds = r.stall_seconds;
+  report.optimizer_seconds = r.optimizer_seconds;
+  report.outcome = static_cast<uint32_t>(r.outcome);
+  report.micro = r.micro;
+  return report;
+}
+
+// Runs `work` and fills the report, whose struct is checked before anything runs.
+template <class Work>
+cairn_status_t reported(cairn_step_report_t* out_report, cairn_error_t* error, Work&& work) {
+  return guard(error, [&] {
+    if (out_report == nullptr) {
+      work();
+      return;
+    }
+    const OutStruct out(out_report, "out_report");
+    out.write(report_of(work()));
+  });
+}
+
+}  // namespace
+
+cairn_status_t cairn_stepper_create(cairn_session_t* session, const cairn_stepper_options_t* options,
+                                    cairn_stepper_t** out_stepper, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    not_null(out_stepper, "out_stepper");
+    const step::Options o = read_options(options);
+    const cairn::graph::JointGraph& joint = *session->session->plan().joint;
+    require(joint.loss >= 0, Code::kWrongState, "the graph has no loss; a stepper needs one that trains");
+    require(joint.hyper >= 0, Code::kWrongState, "the plan has no optimizer; a stepper needs one made without no_optimizer");
+    auto made = std::make_unique<cairn_stepper>();
+    made->stepper = std::make_unique<step::Stepper>(session->session, o);
+    *out_stepper = made.release();
+  });
+}
+void cairn_stepper_retain(cairn_stepper_t* stepper) { retain(stepper); }
+void cairn_stepper_release(cairn_stepper_t* stepper) { release(stepper); }
+
+cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report, cairn_error_t* error) {
+  return reported(out_report, error, [&] {
+    not_null(stepper, "stepper");
+    return stepper->stepper->micro();
+  });
+}
+
+cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report, cairn_error_t* error) {
+  return reported(out_report, error, [&] {
+    not_null(stepper, "stepper");
+    return stepper->stepper->apply();
+  });
+}
+
+cairn_status_t cairn_stepper_discard(cairn_stepper_t* stepper, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    stepper->stepper->discard();
+  });
+}
+
+cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper, const cairn_stepper_options_t* options,
+                                       cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    not_null(options, "options");
+    step::Options o = read_options(options);
+    step::State state = stepper->stepper->state();
+    require(state.micro == 0, Code::kWrongState, state.micro,
+            " micro-batches are accumulated; options change between effective batches: apply or discard first");
+    o.seed = state.options.seed;
+    state.options = o;
+    stepper->stepper->restore(state);
+  });
+}
+
+cairn_status_t cairn_stepper_report(const cairn_stepper_t* stepper, cairn_step_report_t* out_report,
+                                    cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    const OutStruct out(out_report, "out_report");
+    const step::State state = stepper->stepper->state();
+    cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
+    report.step = state.step;
+    report.micro = state.micro;
+    report.skipped_steps = state.skipped;
+    report.step_weight = state.weight_sum;
+    report.step_loss = state.weight_sum > 0 ? state.loss_sum / state.weight_sum : 0;
+    out.write(report);
+  });
+}

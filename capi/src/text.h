@@ -1,0 +1,11 @@
+// A text made by the library.
+#pragma once
+#include <string>
+
+#include "capi/src/handle.h"
+#include "cairn/cairn.h"
+
+struct cairn_text : cairn::capi::Handle<cairn_text> {
+  explicit cairn_text(std::string text) : data(std::move(text)) {}
+  std::string data;
+};

@@ -1,0 +1,70 @@
+#include "capi/src/vocabulary.h"
+
+#include <cstring>
+
+namespace cairn::capi {
+namespace {
+
+// An op that looks numbers up: which operand holds them, which operand's which axis is the vocabulary.
+struct Lookup {
+  ops::OpCode code;
+  size_t numbers, table;
+  int axis;
+  bool ignores;
+};
+constexpr Lookup kLookups[] = {
+    {ops::OpCode::k_embedding, 1, 0, 0, false},
+    {ops::OpCode::k_linear_cross_entropy, 2, 1, 0, true},
+    {ops::OpCode::k_cross_entropy, 1, 0, -1, true},
+};
+constexpr int64_t kDefaultIgnore = -100;
+
+// The input whose numbers these are, in whatever order; kNone if an op made them.
+graph::ValueId source(const graph::Graph& g, graph::ValueId value) {
+  while (value != graph::kNone && g.values()[value].kind == graph::ValueKind::kActivation) {
+    const graph::Op& op = g.ops()[g.values()[value].producer];
+    if (op.code != ops::OpCode::k_reshape && op.code != ops::OpCode::k_transpose) return graph::kNone;
+    value = op.in[0];
+  }
+  return value != graph::kNone && g.values()[value].kind == graph::ValueKind::kInput ? value : graph::kNone;
+}
+
+std::string position(const Shape& shape, int64_t flat) {
+  std::string text = "]";
+  for (int axis = shape.rank - 1; axis >= 0; --axis) {
+    text = cat(axis > 0 ? ", " : "[", flat % shape[axis], text);
+    flat /= shape[axis];
+  }
+  return shape.rank == 0 ? "[]" : text;
+}
+
+}  // namespace
+
+Vocabularies vocabularies(const graph::Graph& g) {
+  Vocabularies found;
+  for (const graph::Op& op : g.ops())
+    for (const Lookup& lookup : kLookups) {
+      if (op.code != lookup.code) continue;
+      const graph::ValueId input = source(g, op.in[lookup.numbers]);
+      if (input == graph::kNone) continue;
+      found[input].push_back({.op = op.name,
+                              .size = g.values()[op.in[lookup.table]].desc.shape[lookup.axis],
+                              .ignores = lookup.ignores,
+                              .ignore = op.attrs.integer("ignore_index", kDefaultIgnore)});
+    }
+  return found;
+}
+
+void check_vocabulary(const graph::Value& input, const std::vector<Vocabulary>& rules, const void* data) {
+  const int64_t count = input.desc.shape.elements();
+  for (const Vocabulary& rule : rules)
+    for (int64_t i = 0; i < count; ++i) {
+      int32_t number;
+      std::memcpy(&number, static_cast<const char*>(data) + i * 4, 4);
+      require(rule.allows(number), Code::kInvalidArgument, "input '", input.name, "': the number ", number,
+              " at position ", position(input.desc.shape, i), " is outside the vocabulary of op '", rule.op, "' (0..",
+              rule.size - 1, rule.ignores ? cat(", or ", rule.ignore, " to ignore") : "", ")");
+    }
+}
+
+}  // namespace cairn::capi

@@ -1,0 +1,76 @@
+// Matrix products of bfloat16 with float32 sums on the AMX tiles: C[M, N] (+)= A[M, K] B[K, N].
+//
+// A is row-major with K a multiple of 32, or in blocks. B is in panels of 32 columns: panel
+// p holds, for every 32 steps of k, two tiles of 16 columns; a tile has 16 rows of 16 pairs (k even, k odd):
+// what TDPBF16PS reads. Missing columns and steps are zero. Bytes: packed_b_bytes(N, K).
+//
+// These functions run on the calling thread; callers share out panels or rows. Each product is a sum over k
+// in fixed order, whatever the share, so results do not depend on the number of threads.
+#pragma once
+#include <cstdint>
+
+#include "runtime/base/tensor.h"
+
+namespace cairn::kernels::cpu {
+
+inline constexpr int64_t kTileK = 32, kPanel = 32;
+
+inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+inline int64_t panels(int64_t n) { return (n + kPanel - 1) / kPanel; }
+inline int64_t packed_b_bytes(int64_t n, int64_t k) { return panels(n) * kPanel * round_up(k, kTileK) * 2; }
+
+// Panels [p0, p1) of B from w[N, K] row-major (B = w^T) ...
+void pack_b_transposed(const float* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0,
+                       int64_t p1);
+void pack_b_transposed(const bf16* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1);
+// ... or from w[K, N] row-major (B = w).
+void pack_b(const float* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1);
+void pack_b(const bf16* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1);
+
+// Blocks of 16 rows [g0, g1) of A^T, where a[K, M] is row-major, into A in blocks: block g holds, for every
+// 32 steps of k, one tile of 16 rows and 32 columns. Missing rows and steps are zero. Bytes:
+// packed_a_bytes(M, K).
+inline int64_t blocks_of_a(int64_t m) { return (m + 15) / 16; }
+inline int64_t packed_a_bytes(int64_t m, int64_t k) { return blocks_of_a(m) * 16 * round_up(k, kTileK) * 2; }
+void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* packed, int64_t g0, int64_t g1);
+
+struct GemmOperands {
+  const void* a;
+  int64_t a_row, a_step, a_block;  // bytes between rows, between steps of 32 in k, between blocks of 16 rows
+  const bf16* b;
+  int64_t k;        // a multiple of kTileK
+  int64_t b_panel;  // elements from one panel of B to the next: kPanel times the steps that were packed
+};
+inline GemmOperands row_major(const bf16* a, int64_t lda, const bf16* b, int64_t k) {
+  return {a, lda * 2, 64, lda * 32, b, k, kPanel * k};
+}
+inline GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k) {
+  return {a, 64, 1024, k * 32, b, k, kPanel * k};
+}
+
+// What becomes of a finished block of sums: rows x 32 floats, c[r * 32 + j] is C(m + r, n + j).
+class Epilogue {
+ public:
+  virtual ~Epilogue() = default;
+  virtual void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const = 0;
+};
+
+// Rows [m0, m1) x panels [p0, p1) of C through `scratch` (kGemmScratch bytes, of this thread) into an
+// epilogue.
+inline constexpr int64_t kGemmRows = 128;  // rows whose A stays in cache while panels of B go by
+inline constexpr int64_t kGemmScratch = kGemmRows * kPanel * 4;
+void amx_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
+              float* scratch, const Epilogue& epilogue);
+// The same into float32 C[M, ldc], added to what is there or not. scratch: for the last columns when N is no
+// multiple of 32.
+void amx_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
+                  float* scratch, float* c, int64_t ldc, bool add);
+
+// dw[n0..n1, k] (+)= dy^T x: dy[rows, ld_dy] row-major, x packed by pack_b(x, k, k, rows). n0 is a multiple
+// of 32. Blocks of dy are transposed in `space` (grad_weight_space(rows) bytes, of this thread) just before
+// they are used.
+inline int64_t grad_weight_space(int64_t rows) { return packed_a_bytes(kGemmRows, rows) + kGemmScratch; }
+void amx_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows, int64_t n0, int64_t n1,
+                     int64_t k, float* dw, bool add, void* space);
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,79 @@
+// Dropout with the bits of runtime/base/random.h: block b of four elements is Philox of (key, b).
+#include <cmath>
+
+#include "kernels/cpu/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/dropout.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd-inl.h"
+#include "runtime/base/random.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::kernels::cpu::HWY_NAMESPACE {
+
+// Loops over the four words of kMaxLanes blocks side by side; the compiler makes vectors of them.
+inline void philox_blocks(const RandomKey& key, uint64_t first, uint32_t (*out)[4], int count) {
+  for (int i = 0; i < count; ++i) {
+    const PhiloxBlock block = random_block(key, first + static_cast<uint64_t>(i));
+    for (int j = 0; j < 4; ++j) out[i][j] = block[static_cast<size_t>(j)];
+  }
+}
+
+template <class T>
+void dropout_typed(const RandomKey& key, float least, float factor, const T* x, T* y, int64_t begin,
+                   int64_t end) {
+  constexpr int kBlocks = 64;
+  uint32_t bits[kBlocks][4];
+  const V threshold = set(least), scale = set(factor);
+  const hn::RebindToSigned<DF> di;
+  for (int64_t at = begin; at < end; at += 4 * kBlocks) {
+    philox_blocks(key, static_cast<uint64_t>(at / 4), bits, kBlocks);
+    const int64_t n = end - at < 4 * kBlocks ? end - at : 4 * kBlocks;
+    sweep(0, n, [&](auto t, int64_t i) {
+      const auto u = hn::ShiftRight<8>(hn::LoadU(DU(), &bits[0][0] + i));
+      const V uniforms = hn::Mul(hn::ConvertTo(DF(), hn::BitCast(di, u)), set(0x1p-24f));
+      put(t, hn::IfThenElseZero(hn::Ge(uniforms, threshold), hn::Mul(get(t, x + at + i), scale)), y + at + i);
+    });
+  }
+}
+void dropout_dispatch(bool half, const RandomKey& key, float least, float factor, const void* x, void* y,
+                      int64_t begin, int64_t end) {
+  half ? dropout_typed(key, least, factor, static_cast<const bf16*>(x), static_cast<bf16*>(y), begin, end)
+       : dropout_typed(key, least, factor, static_cast<const float*>(x), static_cast<float*>(y), begin, end);
+}
+
+}  // namespace cairn::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/support.h"
+
+namespace cairn::kernels::cpu {
+
+HWY_EXPORT(dropout_dispatch);
+
+std::unique_ptr<Kernel> make_dropout(const Signature& s) {
+  if (!uniform_fast(s)) return nullptr;
+  const int64_t count = s.in[0].shape.elements();
+  const bool half = is_bf16(s.in[0]);
+  const double rate = s.attrs->real("rate");
+  // uniform = k / 2^24 >= rate exactly when k >= ceil(rate 2^24), which float32 holds.
+  const float threshold = static_cast<float>(std::ceil(rate * 0x1p24) * 0x1p-24);
+  const float factor = static_cast<float>(1.0 / (1.0 - rate));
+  const uint32_t op = static_cast<uint32_t>(s.attrs->integer("rng"));
+  return make_kernel([=](const Call& call) {
+    RandomKey key = call.key;
+    key.op = op;
+    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
+      HWY_DYNAMIC_DISPATCH(dropout_dispatch)
+      (half, key, threshold, factor, data_of(call.in, 0), data_of(call.out, 0), b, e);
+    });
+  });
+}
+
+}  // namespace cairn::kernels::cpu
+#endif

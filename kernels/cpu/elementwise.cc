@@ -1,0 +1,131 @@
+#include "kernels/cpu/elementwise.h"
+
+#include "kernels/cpu/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/elementwise.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/activation-inl.h"
+#include "kernels/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::kernels::cpu::HWY_NAMESPACE {
+
+template <class T>
+void map_typed(Map map, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
+               float factor) {
+  const T* a = static_cast<const T*>(in[0]);
+  const T* b = static_cast<const T*>(in[1]);
+  const T* c = static_cast<const T*>(in[2]);
+  T* y = static_cast<T*>(out[0]);
+  T* z = static_cast<T*>(out[1]);
+  const auto unary = [&](auto f) {
+    sweep(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i)), y + i); });
+  };
+  const auto binary = [&](auto f) {
+    sweep(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i), get(t, b + i)), y + i); });
+  };
+  switch (map) {
+    case Map::kGeluTanh:
+      return unary([](V x) { return gelu_tanh(x); });
+    case Map::kGeluErf:
+      return unary([](V x) { return gelu_erf(x); });
+    case Map::kSilu:
+      return unary([](V x) { return silu(x); });
+    case Map::kRelu:
+      return unary([](V x) { return relu(x); });
+    case Map::kGeluTanhGrad:
+      return binary([](V dy, V x) { return hn::Mul(dy, gelu_tanh_slope(x)); });
+    case Map::kGeluErfGrad:
+      return binary([](V dy, V x) { return hn::Mul(dy, gelu_erf_slope(x)); });
+    case Map::kSiluGrad:
+      return binary([](V dy, V x) { return hn::Mul(dy, silu_slope(x)); });
+    case Map::kReluGrad:
+      return binary([](V dy, V r) { return hn::IfThenElseZero(hn::Gt(r, hn::Zero(DF())), dy); });
+    case Map::kSwiglu:
+      return binary([](V gate, V up) { return hn::Mul(silu(gate), up); });
+    case Map::kSwigluGrad:
+      return sweep(begin, end, [&](auto t, int64_t i) {
+        const V dy = get(t, a + i), gate = get(t, b + i), up = get(t, c + i);
+        const V dup = hn::Mul(dy, silu(gate));
+        if (y != nullptr) put(t, hn::Mul(hn::Mul(dy, up), silu_slope(gate)), y + i);
+        if (z != nullptr) put(t, dup, z + i);
+      });
+    case Map::kAdd:
+      return binary([](V p, V q) { return hn::Add(p, q); });
+    case Map::kMul:
+      return binary([](V p, V q) { return hn::Mul(p, q); });
+    case Map::kScale:
+      return unary([factor](V x) { return hn::Mul(x, set(factor)); });
+  }
+}
+
+void map_dispatch(Map map, bool half, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
+                  float factor) {
+  half ? map_typed<bf16>(map, in, out, begin, end, factor)
+       : map_typed<float>(map, in, out, begin, end, factor);
+}
+
+template <class TA, class TB>
+void combine_typed(Map map, const void* a, const void* b, void* y, int64_t n) {
+  const auto go = [&](auto f) {
+    sweep(0, n, [&](auto t, int64_t i) {
+      put(t, f(get(t, static_cast<const TA*>(a) + i), get(t, static_cast<const TB*>(b) + i)),
+          static_cast<TA*>(y) + i);
+    });
+  };
+  if (map == Map::kAdd)
+    go([](V p, V q) { return hn::Add(p, q); });
+  else
+    go([](V p, V q) { return hn::Mul(p, q); });
+}
+
+void combine_dispatch(Map map, bool half_a, bool half_b, const void* a, const void* b, void* y, int64_t n) {
+  if (!half_a)
+    combine_typed<float, float>(map, a, b, y, n);
+  else if (half_b)
+    combine_typed<bf16, bf16>(map, a, b, y, n);
+  else
+    combine_typed<bf16, float>(map, a, b, y, n);
+}
+
+template <class TX, class TY>
+void convert_typed(bool add, const void* x, void* y, int64_t n) {
+  const TX* from = static_cast<const TX*>(x);
+  TY* to = static_cast<TY*>(y);
+  if (add)
+    sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Add(get(t, to + i), get(t, from + i)), to + i); });
+  else
+    sweep(0, n, [&](auto t, int64_t i) { put(t, get(t, from + i), to + i); });
+}
+
+void convert_dispatch(bool half_x, bool half_y, bool add, const void* x, void* y, int64_t n) {
+  if (half_x)
+    half_y ? convert_typed<bf16, bf16>(add, x, y, n) : convert_typed<bf16, float>(add, x, y, n);
+  else
+    half_y ? convert_typed<float, bf16>(add, x, y, n) : convert_typed<float, float>(add, x, y, n);
+}
+
+}  // namespace cairn::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cairn::kernels::cpu {
+HWY_EXPORT(map_dispatch);
+HWY_EXPORT(combine_dispatch);
+HWY_EXPORT(convert_dispatch);
+
+void map_elements(Map map, bool half, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
+                  float factor) {
+  HWY_DYNAMIC_DISPATCH(map_dispatch)(map, half, in, out, begin, end, factor);
+}
+void combine_row(Map map, bool half_a, bool half_b, const void* a, const void* b, void* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(combine_dispatch)(map, half_a, half_b, a, b, y, n);
+}
+void convert(bool half_x, bool half_y, bool add, const void* x, void* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(convert_dispatch)(half_x, half_y, add, x, y, n);
+}
+}  // namespace cairn::kernels::cpu
+#endif

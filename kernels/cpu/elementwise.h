@@ -1,0 +1,31 @@
+// Elementwise sweeps, one function per family, dispatched to the best instruction set at run time.
+#pragma once
+#include <cstdint>
+
+namespace cairn::kernels::cpu {
+
+enum class Map : uint8_t {
+  kGeluTanh,
+  kGeluErf,
+  kSilu,
+  kRelu,
+  kGeluTanhGrad,
+  kGeluErfGrad,
+  kSiluGrad,
+  kReluGrad,
+  kSwiglu,
+  kSwigluGrad,
+  kAdd,
+  kMul,
+  kScale
+};
+
+// Elements [begin, end) of up to three inputs and two outputs of one type; factor for kScale.
+void map_elements(Map map, bool half, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
+                  float factor);
+// y = a (+ or *) b for one row of n elements; b may be float32 beside bfloat16 a.
+void combine_row(Map map, bool half_a, bool half_b, const void* a, const void* b, void* y, int64_t n);
+// y = x in another type; add: y += x (float32 y).
+void convert(bool half_x, bool half_y, bool add, const void* x, void* y, int64_t n);
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,56 @@
+// Table lookup and its gradient.
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/support.h"
+
+namespace cairn::kernels::cpu {
+namespace {
+bool integer_ids(const TensorDesc& d) { return d.dtype == DType::kI32; }
+}  // namespace
+
+std::unique_ptr<Kernel> make_embedding(const Signature& s) {
+  if (!fast_float(s.in[0]) || !integer_ids(s.in[1]) || !fast_float(s.out[0])) return nullptr;
+  const int64_t vocab = s.in[0].shape[0], columns = s.in[0].shape.last(), count = s.in[1].shape.elements();
+  const bool half_table = is_bf16(s.in[0]), half_y = is_bf16(s.out[0]);
+  const int64_t table_bytes = columns * dtype_bytes(s.in[0].dtype),
+                y_bytes = columns * dtype_bytes(s.out[0].dtype);
+  return make_kernel([=](const Call& call) {
+    const char* table = input<const char>(call, 0);
+    const int32_t* ids = input<const int32_t>(call, 1);
+    char* y = output<char>(call, 0);
+    parallel_for(count, row_grain(columns), [&](int64_t b, int64_t e, int) {
+      for (int64_t i = b; i < e; ++i) {
+        if (ids[i] < 0 || ids[i] >= vocab)
+          std::memset(y + i * y_bytes, 0, static_cast<size_t>(y_bytes));
+        else
+          convert(half_table, half_y, false, table + ids[i] * table_bytes, y + i * y_bytes, columns);
+      }
+    });
+  });
+}
+
+// Threads own columns, so every row of the table is summed in token order at any thread count.
+std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
+  if (!integer_ids(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
+  const int64_t vocab = s.out[0].shape[0], columns = s.out[0].shape.last(), count = s.in[0].shape.elements();
+  const bool half = is_bf16(s.in[1]);
+  const int64_t bytes = dtype_bytes(s.in[1].dtype);
+  return make_kernel([=](const Call& call) {
+    const int32_t* ids = input<const int32_t>(call, 0);
+    const char* dy = input<const char>(call, 1);
+    float* table = output<float>(call, 0);
+    if (!accumulates(call, 0))
+      parallel_for(vocab * columns, kGrain,
+                   [&](int64_t b, int64_t e, int) { std::fill(table + b, table + e, 0.0f); });
+    parallel_for(columns, 16, [&](int64_t b, int64_t e, int) {
+      for (int64_t i = 0; i < count; ++i)
+        if (ids[i] >= 0 && ids[i] < vocab)
+          convert(half, false, true, dy + (i * columns + b) * bytes, table + ids[i] * columns + b, e - b);
+    });
+  });
+}
+
+}  // namespace cairn::kernels::cpu

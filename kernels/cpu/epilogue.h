@@ -1,0 +1,33 @@
+// What is done with finished blocks of sums: bias, activation, conversion; and column sums.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/cpu/amx_gemm.h"
+
+namespace cairn::kernels::cpu {
+
+enum class Activation : uint8_t { kNone, kGeluTanh, kGeluErf, kRelu, kSilu };
+// "" | "gelu_tanh" | "gelu_erf" | "relu" | "silu"; false if unknown.
+bool parse_activation(std::string_view word, Activation* out);
+
+// y = act(c + bias) in bfloat16; pre, when given, takes the argument of act, and y is computed from it as
+// stored.
+class LinearEpilogue final : public Epilogue {
+ public:
+  LinearEpilogue(Activation act, const float* bias, bf16* y, bf16* pre, int64_t ld)
+      : act_(act), bias_(bias), y_(y), pre_(pre), ld_(ld) {}
+  void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const override;
+
+  Activation act_;
+  const float* bias_;
+  bf16 *y_, *pre_;
+  int64_t ld_;
+};
+
+// y = act(x) over n float32 elements.
+void activate(Activation act, const float* x, float* y, int64_t n);
+// sums[j] (+)= sum over rows of x[r * ld + j], j < columns, in row order.
+void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add);
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,206 @@
+// The fused loss over a vocabulary: logits exist for one chunk of rows at a time, become their own gradient
+// in place, and are multiplied into dx and dw before the next chunk.
+#include <algorithm>
+#include <memory>
+
+#include "kernels/cpu/amx_forward.h"
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/epilogue.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/losses.h"
+#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/support.h"
+#include "kernels/cpu/workspace.h"
+
+namespace cairn::kernels::cpu {
+namespace {
+
+// dw is read and written once per chunk, so chunks are large; their logits stay within 64 MiB.
+constexpr int64_t kChunkBytes = 64 << 20;
+
+struct Sizes {
+  int64_t rows, width, vocab, chunk, ld;  // ld: elements from one row of logits to the next
+  int64_t ignore;
+  bool half;
+
+  Sizes(const Signature& s, bool half_logits)
+      : rows(s.in[0].shape.rows()), width(s.in[0].shape.last()), vocab(s.in[1].shape[0]), half(half_logits) {
+    ld = half ? round_up(vocab, kTileK) : vocab;
+    ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
+    chunk = s.attrs != nullptr ? s.attrs->integer("chunk", 0) : 0;
+    if (chunk <= 0) {
+      const int64_t most = std::max<int64_t>(32, kChunkBytes / (ld * (half ? 2 : 4)) / 32 * 32);
+      const int64_t chunks = (rows + most - 1) / most;
+      chunk = round_up((rows + chunks - 1) / chunks, 32);
+    }
+    chunk = std::min(chunk, rows);
+  }
+};
+
+// Losses of the chunk's rows; with `gradient` the logits become dlogits, their padding zero.
+void chunk_losses(const Sizes& z, const Targets& t, int64_t first, int64_t count, char* logits, bool gradient,
+                  double* losses) {
+  const int64_t bytes = z.half ? 2 : 4;
+  parallel_for(count, row_grain(z.vocab), [&](int64_t b, int64_t e, int) {
+    for (int64_t r = b; r < e; ++r) {
+      char* row = logits + r * z.ld * bytes;
+      losses[first + r] = cross_entropy_step(t, first + r, z.half, z.half, row, gradient ? row : nullptr);
+      if (gradient) std::fill(row + z.vocab * bytes, row + z.ld * bytes, 0);
+    }
+  });
+}
+
+bool operands_fit(const Signature& s) {
+  return s.in[2].dtype == DType::kI32 && (!s.has_in(3) || plain_f32(s.in[3])) &&
+         (s.out.size() < 3 || !s.has_out(2) || s.out[2].dtype == s.in[0].dtype) &&
+         (s.out.size() < 4 || !s.has_out(3) || plain_f32(s.out[3]));
+}
+
+// float32 by oneDNN: products for a whole chunk and for the rows left over.
+struct PlainChunk {
+  Product logits, dx, write_dw, add_dw;
+  PlainChunk(const Sizes& z, int64_t m)
+      : logits({.m = m, .n = z.vocab, .k = z.width, .transpose_b = true}),
+        dx({.m = m, .n = z.width, .k = z.vocab}),
+        write_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true}),
+        add_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true, .add = true}) {}
+  int64_t scratch_bytes() const {
+    return std::max(
+        {logits.scratch_bytes(), dx.scratch_bytes(), write_dw.scratch_bytes(), add_dw.scratch_bytes()});
+  }
+};
+
+std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
+  if (!plain_f32(s.in[0]) || !plain_f32(s.in[1]) || !operands_fit(s)) return nullptr;
+  const Sizes z(s, false);
+  auto whole = std::make_shared<PlainChunk>(z, z.chunk);
+  std::shared_ptr<PlainChunk> rest;
+  if (z.rows % z.chunk != 0) rest = std::make_shared<PlainChunk>(z, z.rows % z.chunk);
+  Workspace space;
+  const int64_t logits_at = space.add(z.chunk * z.ld * 4), losses_at = space.add(z.rows * 8);
+  const int64_t scratch_at = space.add(std::max(whole->scratch_bytes(), rest ? rest->scratch_bytes() : 0));
+  return make_kernel(
+      [=](const Call& call) {
+        const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore};
+        const float *x = input<const float>(call, 0), *w = input<const float>(call, 1);
+        float* logits = Workspace::at<float>(call.workspace, logits_at);
+        double* losses = Workspace::at<double>(call.workspace, losses_at);
+        void* scratch = Workspace::at<char>(call.workspace, scratch_at);
+        float *dx = gradient ? output<float>(call, 2) : nullptr,
+              *dw = gradient ? output<float>(call, 3) : nullptr;
+        for (int64_t r = 0; r < z.rows; r += z.chunk) {
+          const int64_t count = std::min(z.chunk, z.rows - r);
+          const PlainChunk& products = count == z.chunk ? *whole : *rest;
+          products.logits.run(x + r * z.width, w, logits, scratch);
+          chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr,
+                       losses);
+          if (dx != nullptr) products.dx.run(logits, w, dx + r * z.width, scratch);
+          if (dw != nullptr)
+            (r > 0 || accumulates(call, 3) ? products.add_dw : products.write_dw)
+                .run(logits, x + r * z.width, dw, scratch);
+        }
+        sum_losses(t, z.rows, losses, output<double>(call, 0), output<double>(call, 1));
+      },
+      space.bytes());
+}
+
+// bfloat16 on the tiles. Logits are rounded to bfloat16; losses and softmax are taken in float32 from there.
+struct AmxLoss {
+  Sizes z;
+  bool gradient, packed_grad;
+  TensorDesc weight;
+  Workspace space;
+  int64_t logits_at, losses_at, forward_at, grad_at = -1, dx_at = 0, x_at = 0, shares_at = 0, share = 0;
+  AmxForward whole, rest;  // `rest`: for the rows left over
+
+  AmxLoss(const Signature& s, bool with_gradient)
+      : z(s, true),
+        gradient(with_gradient),
+        packed_grad(s.has_in(4)),
+        weight(s.in[1]),
+        whole(z.chunk, z.vocab, z.width, s.in[1], true, s.threads),
+        rest(std::max<int64_t>(1, z.rows % z.chunk), z.vocab, z.width, s.in[1], true, s.threads) {
+    logits_at = space.add(z.chunk * z.ld * 2);
+    losses_at = space.add(z.rows * 8);
+    forward_at = space.add(std::max(whole.space.bytes(), rest.space.bytes()));
+    if (!gradient) return;
+    if (!packed_grad) grad_at = space.add(packed_b_bytes(z.width, z.vocab));
+    dx_at = space.add(z.chunk * z.width * 4);
+    x_at = space.add(packed_b_bytes(z.width, z.chunk));
+    share = grad_weight_space(z.chunk);
+    shares_at = space.add(s.threads * share);
+  }
+
+  void run(const Call& call) const {
+    const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore};
+    const bf16* x = input<const bf16>(call, 0);
+    bf16* logits = space.at<bf16>(call.workspace, logits_at);
+    double* losses = space.at<double>(call.workspace, losses_at);
+    bf16* dx = gradient ? output<bf16>(call, 2) : nullptr;
+    float* dw = gradient ? output<float>(call, 3) : nullptr;
+    const bf16* wg = packed_grad ? input<const bf16>(call, 4) : nullptr;
+    if (dx != nullptr && !packed_grad) {
+      bf16* to = space.at<bf16>(call.workspace, grad_at);
+      pack_panels(weight, false, data_of(call.in, 1), z.width, z.vocab, to);
+      wg = to;
+    }
+    for (int64_t r = 0; r < z.rows; r += z.chunk) {
+      const int64_t count = std::min(z.chunk, z.rows - r);
+      const LinearEpilogue store(Activation::kNone, nullptr, logits, nullptr, z.ld);
+      (count == z.chunk ? whole : rest)
+          .run(space.at<char>(call.workspace, forward_at), x + r * z.width, data_of(call.in, 1), store);
+      chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr, losses);
+      if (dx != nullptr) grad_input(call, logits, wg, count, dx + r * z.width);
+      if (dw != nullptr) grad_weight(call, logits, x + r * z.width, count, dw, r > 0 || accumulates(call, 3));
+    }
+    sum_losses(t, z.rows, losses, output<double>(call, 0), output<double>(call, 1));
+  }
+
+  void grad_input(const Call& call, const bf16* dlogits, const bf16* wg, int64_t count, bf16* dx) const {
+    const GemmOperands g = row_major(dlogits, z.ld, wg, z.ld);
+    float* sums = space.at<float>(call.workspace, dx_at);
+    const auto product = [&](int64_t m0, int64_t m1, int64_t p0, int64_t p1, int thread) {
+      char* scratch = space.at<char>(call.workspace, shares_at) + thread * share;
+      amx_gemm_f32(g, m0, m1, z.width, p0, p1, reinterpret_cast<float*>(scratch), sums, z.width, false);
+    };
+    if (count >= 64 * thread_count())
+      parallel_for(count, 32, [&](int64_t b, int64_t e, int t) { product(b, e, 0, panels(z.width), t); });
+    else
+      parallel_for(panels(z.width), 1, [&](int64_t b, int64_t e, int t) { product(0, count, b, e, t); });
+    parallel_for(count * z.width, kGrain,
+                 [&](int64_t b, int64_t e, int) { convert(false, true, false, sums + b, dx + b, e - b); });
+  }
+
+  void grad_weight(const Call& call, const bf16* dlogits, const bf16* x, int64_t count, float* dw,
+                   bool add) const {
+    bf16* packed_x = space.at<bf16>(call.workspace, x_at);
+    char* shares = space.at<char>(call.workspace, shares_at);
+    parallel_for(panels(z.width), 1,
+                 [&](int64_t b, int64_t e, int) { pack_b(x, z.width, z.width, count, packed_x, b, e); });
+    parallel_for(z.vocab, 32, [&](int64_t b, int64_t e, int t) {
+      amx_grad_weight(dlogits, z.ld, packed_x, count, b, e, z.width, dw, add, shares + t * share);
+    });
+  }
+};
+
+std::unique_ptr<Kernel> make_amx(const Signature& s, bool gradient) {
+  if (!has_amx() || !is_bf16(s.in[0]) || !weight_fits(s.in[1]) || !operands_fit(s)) return nullptr;
+  if (s.has_in(4) && s.in[4].packed_bytes == 0) return nullptr;
+  // The gradient for x needs the weight packed the other way, or plain.
+  if (gradient && s.has_out(2) && !s.has_in(4) && s.in[1].packed_bytes > 0) return nullptr;
+  auto loss = std::make_shared<AmxLoss>(s, gradient);
+  const int64_t bytes = loss->space.bytes();
+  return make_kernel([loss](const Call& call) { loss->run(call); }, bytes);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_linear_cross_entropy_amx(const Signature& s) { return make_amx(s, false); }
+std::unique_ptr<Kernel> make_linear_cross_entropy_grad_amx(const Signature& s) { return make_amx(s, true); }
+std::unique_ptr<Kernel> make_linear_cross_entropy_onednn(const Signature& s) { return make_plain(s, false); }
+std::unique_ptr<Kernel> make_linear_cross_entropy_grad_onednn(const Signature& s) {
+  return make_plain(s, true);
+}
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,119 @@
+// linear and its gradients by oneDNN's float32 products. bfloat16 activations, where there are no AMX tiles,
+// are widened in the workspace: on processors without tiles float32 is not slower.
+#include <memory>
+
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/epilogue.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/support.h"
+#include "kernels/cpu/workspace.h"
+
+namespace cairn::kernels::cpu {
+namespace {
+
+// An operand as float32: itself, or a copy in the workspace.
+struct Widened {
+  bool half = false;
+  int64_t count = 0, at = 0;
+
+  Widened(const TensorDesc& d, Workspace* space) : half(is_bf16(d)), count(d.shape.elements()) {
+    if (half) at = space->add(count * 4);
+  }
+  const float* read(const void* data, void* workspace) const {
+    if (!half) return static_cast<const float*>(data);
+    float* to = Workspace::at<float>(workspace, at);
+    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
+      convert(true, false, false, static_cast<const bf16*>(data) + b, to + b, e - b);
+    });
+    return to;
+  }
+  float* target(void* data, void* workspace) const {
+    return half ? Workspace::at<float>(workspace, at) : static_cast<float*>(data);
+  }
+  void finish(void* data, void* workspace) const {
+    if (!half) return;
+    const float* from = Workspace::at<float>(workspace, at);
+    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
+      convert(false, true, false, from + b, static_cast<bf16*>(data) + b, e - b);
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_linear_onednn(const Signature& s) {
+  Activation act;
+  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
+  if (!parse_activation(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
+  const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
+  Workspace space;
+  const Widened x(s.in[0], &space), w(s.in[1], &space), pre(s.out[0], &space);
+  auto product = std::make_shared<Product>(
+      ProductShape{.m = m, .n = n, .k = k, .transpose_b = true, .bias = s.has_in(2)});
+  const int64_t scratch_at = space.add(product->scratch_bytes());
+  const bool keep_pre = act != Activation::kNone && s.has_out(1);
+  return make_kernel(
+      [=](const Call& call) {
+        void* ws = call.workspace;
+        // Without activation the product is y; with one it is pre, or y in place when nobody wants pre.
+        void* target =
+            keep_pre && data_of(call.out, 1) != nullptr ? data_of(call.out, 1) : data_of(call.out, 0);
+        float* z = pre.target(target, ws);
+        product->run(x.read(data_of(call.in, 0), ws), w.read(data_of(call.in, 1), ws), z,
+                     Workspace::at<char>(ws, scratch_at), input<const float>(call, 2));
+        if (target != data_of(call.out, 0)) pre.finish(target, ws);
+        if (act != Activation::kNone) {
+          float* y = pre.target(data_of(call.out, 0), ws);
+          parallel_for(m * n, kGrain, [&](int64_t b, int64_t e, int) { activate(act, z + b, y + b, e - b); });
+        }
+        pre.finish(data_of(call.out, 0), ws);
+      },
+      space.bytes());
+}
+
+std::unique_ptr<Kernel> make_linear_grad_input_onednn(const Signature& s) {
+  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !fast_float(s.out[0])) return nullptr;
+  const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
+  Workspace space;
+  const Widened dy(s.in[0], &space), w(s.in[1], &space), dx(s.out[0], &space);
+  auto product = std::make_shared<Product>(ProductShape{.m = m, .n = n, .k = k});
+  const int64_t scratch_at = space.add(product->scratch_bytes());
+  return make_kernel(
+      [=](const Call& call) {
+        void* ws = call.workspace;
+        product->run(dy.read(data_of(call.in, 0), ws), w.read(data_of(call.in, 1), ws),
+                     dx.target(data_of(call.out, 0), ws), Workspace::at<char>(ws, scratch_at));
+        dx.finish(data_of(call.out, 0), ws);
+      },
+      space.bytes());
+}
+
+std::unique_ptr<Kernel> make_linear_grad_weight_onednn(const Signature& s) {
+  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
+  const int64_t rows = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.in[1].shape.last();
+  Workspace space;
+  const Widened x(s.in[0], &space), dy(s.in[1], &space);
+  const ProductShape shape{.m = n, .n = k, .k = rows, .transpose_a = true};
+  ProductShape adding = shape;
+  adding.add = true;
+  auto write = std::make_shared<Product>(shape), add = std::make_shared<Product>(adding);
+  const int64_t scratch_at = space.add(std::max(write->scratch_bytes(), add->scratch_bytes()));
+  return make_kernel(
+      [=](const Call& call) {
+        void* ws = call.workspace;
+        const float* wide_dy = dy.read(data_of(call.in, 1), ws);
+        if (float* dw = output<float>(call, 0))
+          (accumulates(call, 0) ? add : write)
+              ->run(wide_dy, x.read(data_of(call.in, 0), ws), dw, Workspace::at<char>(ws, scratch_at));
+        if (float* db = output<float>(call, 1))
+          parallel_for(n, 64, [&](int64_t c0, int64_t c1, int) {
+            column_sums(false, wide_dy + c0, n, rows, c1 - c0, db + c0, accumulates(call, 1));
+          });
+      },
+      space.bytes());
+}
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,143 @@
+// softmax, cross_entropy and mse with their gradients, row by row. Row losses are kept and added up in row
+// order, so sums do not depend on the threads.
+#include "kernels/cpu/losses.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/softmax.h"
+#include "kernels/cpu/support.h"
+
+namespace cairn::kernels::cpu {
+
+LossRow classify(const Targets& t, int64_t row) {
+  const int32_t target = t.targets[row];
+  const float weight = target == t.ignore_index ? 0.0f : t.weights != nullptr ? t.weights[row] : 1.0f;
+  if (weight == 0) return {LossRow::kIgnored, 0, 0};
+  return {target < 0 || target >= t.classes ? LossRow::kInvalid : LossRow::kValid, target, weight};
+}
+
+double cross_entropy_step(const Targets& t, int64_t row, bool half_x, bool half_d, const void* x, void* d) {
+  const LossRow r = classify(t, row);
+  if (r.kind == LossRow::kValid)
+    return r.weight * cross_entropy_row(half_x, half_d, x, t.classes, r.target, r.weight, d);
+  const bool ignored = r.kind == LossRow::kIgnored;
+  // All bits set is a NaN in both types.
+  if (d != nullptr) std::memset(d, ignored ? 0 : 0xff, static_cast<size_t>(t.classes * (half_d ? 2 : 4)));
+  return ignored ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+}
+
+void sum_losses(const Targets& t, int64_t rows, const double* losses, double* loss, double* weight) {
+  double total = 0, weights = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    total += losses[i];
+    weights += classify(t, i).weight;
+  }
+  if (loss != nullptr) *loss = total;
+  if (weight != nullptr) *weight = weights;
+}
+
+namespace {
+
+std::unique_ptr<Kernel> make_softmax_any(const Signature& s, bool gradient) {
+  if (!uniform_fast(s)) return nullptr;
+  const int64_t columns = s.in[0].shape.last(), rows = s.in[0].shape.rows();
+  const bool half = is_bf16(s.in[0]);
+  const int64_t bytes = columns * dtype_bytes(s.in[0].dtype);
+  return make_kernel([=](const Call& call) {
+    parallel_for(rows, row_grain(columns), [&](int64_t b, int64_t e, int) {
+      for (int64_t r = b; r < e; ++r) {
+        const char *x = input<const char>(call, 0) + r * bytes, *y = input<const char>(call, 1) + r * bytes;
+        char* out = output<char>(call, 0) + r * bytes;
+        gradient ? softmax_grad_row(half, x, y, out, columns) : softmax_row(half, x, out, columns);
+      }
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient) {
+  if (!fast_float(s.in[0]) || s.in[1].dtype != DType::kI32) return nullptr;
+  if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
+  const bool half_x = is_bf16(s.in[0]);
+  const bool half_d = gradient && is_bf16(s.out[2]);
+  if (gradient && !fast_float(s.out[2])) return nullptr;
+  const int64_t classes = s.in[0].shape.last(), rows = s.in[0].shape.rows();
+  const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
+  return make_kernel(
+      [=](const Call& call) {
+        const Targets t{input<const int32_t>(call, 1), input<const float>(call, 2), classes, ignore};
+        double* losses = static_cast<double*>(call.workspace);
+        char* d = gradient ? output<char>(call, 2) : nullptr;
+        parallel_for(rows, row_grain(classes), [&](int64_t b, int64_t e, int) {
+          for (int64_t r = b; r < e; ++r)
+            losses[r] = cross_entropy_step(t, r, half_x, half_d,
+                                           input<const char>(call, 0) + r * classes * (half_x ? 2 : 4),
+                                           d == nullptr ? nullptr : d + r * classes * (half_d ? 2 : 4));
+        });
+        sum_losses(t, rows, losses, output<double>(call, 0), output<double>(call, 1));
+      },
+      rows * 8);
+}
+
+float read(const void* p, bool half, int64_t i) {
+  return half ? to_float(static_cast<const bf16*>(p)[i]) : static_cast<const float*>(p)[i];
+}
+void write(void* p, bool half, int64_t i, float v) {
+  if (half)
+    static_cast<bf16*>(p)[i] = to_bf16(v);
+  else
+    static_cast<float*>(p)[i] = v;
+}
+
+std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
+  if (!fast_float(s.in[0]) || !fast_float(s.in[1])) return nullptr;
+  if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
+  for (size_t i = 2; i < s.out.size(); ++i)
+    if (s.has_out(i) && !fast_float(s.out[i])) return nullptr;
+  const int64_t columns = s.in[0].shape.last(), rows = s.in[0].shape.rows();
+  const bool half_x = is_bf16(s.in[0]), half_y = is_bf16(s.in[1]);
+  const bool half_dx = s.has_out(2) && is_bf16(s.out[2]), half_dy = s.has_out(3) && is_bf16(s.out[3]);
+  return make_kernel(
+      [=](const Call& call) {
+        const void *x = data_of(call.in, 0), *y = data_of(call.in, 1);
+        const float* weights = input<const float>(call, 2);
+        void *dx = data_of(call.out, 2), *dy = data_of(call.out, 3);
+        double* losses = static_cast<double*>(call.workspace);
+        parallel_for(rows, row_grain(columns), [&](int64_t b, int64_t e, int) {
+          for (int64_t r = b; r < e; ++r) {
+            const double w = weights != nullptr ? weights[r] : 1.0;
+            double sum = 0;
+            for (int64_t i = r * columns; i < (r + 1) * columns; ++i) {
+              const double diff = static_cast<double>(read(x, half_x, i)) - read(y, half_y, i);
+              sum += diff * diff;
+              if (dx != nullptr) write(dx, half_dx, i, static_cast<float>(2 * w * diff));
+              if (dy != nullptr) write(dy, half_dy, i, static_cast<float>(-2 * w * diff));
+            }
+            losses[r] = w == 0 ? 0 : w * sum;
+          }
+        });
+        double total = 0, weight = 0;
+        for (int64_t r = 0; r < rows; ++r) {
+          total += losses[r];
+          weight += weights != nullptr ? weights[r] : 1.0;
+        }
+        if (double* out = output<double>(call, 0)) *out = total;
+        if (double* out = output<double>(call, 1)) *out = weight * static_cast<double>(columns);
+      },
+      rows * 8);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_softmax(const Signature& s) { return make_softmax_any(s, false); }
+std::unique_ptr<Kernel> make_softmax_grad(const Signature& s) { return make_softmax_any(s, true); }
+std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make_cross_entropy_any(s, false); }
+std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
+  return make_cross_entropy_any(s, true);
+}
+std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_mse_any(s); }
+std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_mse_any(s); }
+
+}  // namespace cairn::kernels::cpu

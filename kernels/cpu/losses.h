@@ -1,0 +1,27 @@
+// Targets of a cross-entropy, shared by the plain and the fused loss.
+#pragma once
+#include <cstdint>
+
+namespace cairn::kernels::cpu {
+
+struct Targets {
+  const int32_t* targets;
+  const float* weights;  // may be null: all 1
+  int64_t classes;
+  int64_t ignore_index;
+};
+
+struct LossRow {
+  enum Kind { kValid, kIgnored, kInvalid } kind;
+  int64_t target;
+  float weight;
+};
+
+LossRow classify(const Targets&, int64_t row);
+// Weighted loss of one row of logits x; d, when given: its gradient (zeros for a row without a valid target).
+// An invalid target gives NaN.
+double cross_entropy_step(const Targets&, int64_t row, bool half_x, bool half_d, const void* x, void* d);
+// Adds up rows in order.
+void sum_losses(const Targets&, int64_t rows, const double* losses, double* loss, double* weight);
+
+}  // namespace cairn::kernels::cpu

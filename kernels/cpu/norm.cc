@@ -1,0 +1,173 @@
+#include "kernels/cpu/norm.h"
+
+#include "kernels/cpu/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/norm.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::kernels::cpu::HWY_NAMESPACE {
+
+template <bool centered, class T>
+void norm_typed(const NormRows& r, int64_t begin, int64_t end) {
+  const int64_t c = r.columns;
+  const float inverse = 1.0f / static_cast<float>(c);
+  for (int64_t row = begin; row < end; ++row) {
+    const T* x = static_cast<const T*>(r.x) + row * c;
+    T* y = static_cast<T*>(r.y) + row * c;
+    float mean = 0;
+    if (centered) {
+      V sum = hn::Zero(DF());
+      sweep(0, c, [&](auto t, int64_t i) { sum = hn::Add(sum, get(t, x + i)); });
+      mean = sum_lanes(sum) * inverse;
+    }
+    const V center = set(mean);
+    V squares = hn::Zero(DF());
+    sweep(0, c, [&](auto t, int64_t i) {
+      const V d = keep(t, hn::Sub(get(t, x + i), center), hn::Zero(DF()));
+      squares = hn::MulAdd(d, d, squares);
+    });
+    const float rstd = 1.0f / std::sqrt(sum_lanes(squares) * inverse + r.eps);
+    const V factor = set(rstd);
+    sweep(0, c, [&](auto t, int64_t i) {
+      V v = hn::Mul(hn::Sub(get(t, x + i), center), factor);
+      if (r.gamma != nullptr) v = hn::Mul(v, get(t, r.gamma + i));
+      if (r.beta != nullptr) v = hn::Add(v, get(t, r.beta + i));
+      put(t, v, y + i);
+    });
+    if (centered && r.mean != nullptr) r.mean[row] = mean;
+    if (r.rstd != nullptr) r.rstd[row] = rstd;
+  }
+}
+
+void norm_dispatch(const NormRows& r, int64_t begin, int64_t end) {
+  if (r.centered)
+    r.half ? norm_typed<true, bf16>(r, begin, end) : norm_typed<true, float>(r, begin, end);
+  else
+    r.half ? norm_typed<false, bf16>(r, begin, end) : norm_typed<false, float>(r, begin, end);
+}
+
+// With g = dy gamma, h = (x - mean) rstd: dx = rstd (g - mean(g) - h mean(g h)); without centering the middle
+// term is left out. dgamma = sum over rows of dy h, dbeta of dy.
+template <bool centered, class T>
+void norm_grad_typed(const NormGradRows& r, float* dgamma, float* dbeta, int64_t begin, int64_t end) {
+  const int64_t c = r.columns;
+  const float inverse = 1.0f / static_cast<float>(c);
+  for (int64_t row = begin; row < end; ++row) {
+    const T* x = static_cast<const T*>(r.x) + row * c;
+    const T* dy = static_cast<const T*>(r.dy) + row * c;
+    const V mean = set(centered ? r.mean[row] : 0.0f), rstd = set(r.rstd[row]);
+    V sum_g = hn::Zero(DF()), sum_gh = hn::Zero(DF());
+    sweep(0, c, [&](auto t, int64_t i) {
+      const V d = get(t, dy + i), h = hn::Mul(hn::Sub(get(t, x + i), mean), rstd);
+      const V g = r.gamma != nullptr ? hn::Mul(d, get(t, r.gamma + i)) : d;
+      sum_g = hn::Add(sum_g, g);
+      sum_gh = hn::MulAdd(g, h, sum_gh);
+      if (dgamma != nullptr) put(t, hn::MulAdd(d, h, get(t, dgamma + i)), dgamma + i);
+      if (dbeta != nullptr) put(t, hn::Add(get(t, dbeta + i), d), dbeta + i);
+    });
+    if (r.dx == nullptr) continue;
+    T* dx = static_cast<T*>(r.dx) + row * c;
+    const V mean_g = set(centered ? sum_lanes(sum_g) * inverse : 0.0f),
+            mean_gh = set(sum_lanes(sum_gh) * inverse);
+    sweep(0, c, [&](auto t, int64_t i) {
+      const V d = get(t, dy + i), h = hn::Mul(hn::Sub(get(t, x + i), mean), rstd);
+      const V g = r.gamma != nullptr ? hn::Mul(d, get(t, r.gamma + i)) : d;
+      put(t, hn::Mul(rstd, hn::Sub(hn::Sub(g, mean_g), hn::Mul(h, mean_gh))), dx + i);
+    });
+  }
+}
+
+void norm_grad_dispatch(const NormGradRows& r, float* dgamma, float* dbeta, int64_t begin, int64_t end) {
+  if (r.centered)
+    r.half ? norm_grad_typed<true, bf16>(r, dgamma, dbeta, begin, end)
+           : norm_grad_typed<true, float>(r, dgamma, dbeta, begin, end);
+  else
+    r.half ? norm_grad_typed<false, bf16>(r, dgamma, dbeta, begin, end)
+           : norm_grad_typed<false, float>(r, dgamma, dbeta, begin, end);
+}
+
+}  // namespace cairn::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/cpu/support.h"
+
+namespace cairn::kernels::cpu {
+namespace {
+
+HWY_EXPORT(norm_dispatch);
+HWY_EXPORT(norm_grad_dispatch);
+
+std::unique_ptr<Kernel> make_norm(const Signature& s, bool centered) {
+  if (!fast_float(s.in[0]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  for (size_t i = 1; i < s.in.size(); ++i)
+    if (s.has_in(i) && !plain_f32(s.in[i])) return nullptr;
+  NormRows r{.columns = s.in[0].shape.last(), .half = is_bf16(s.in[0]), .centered = centered};
+  r.eps = static_cast<float>(s.attrs != nullptr ? s.attrs->real("eps", 1e-5) : 1e-5);
+  const int64_t rows = s.in[0].shape.rows();
+  return make_kernel([r, rows](const Call& call) {
+    NormRows q = r;
+    q.x = data_of(call.in, 0);
+    q.gamma = input<const float>(call, 1);
+    q.beta = r.centered ? input<const float>(call, 2) : nullptr;
+    q.y = data_of(call.out, 0);
+    q.mean = r.centered ? output<float>(call, 1) : nullptr;
+    q.rstd = output<float>(call, r.centered ? 2 : 1);
+    parallel_for(rows, row_grain(q.columns), [&](int64_t b, int64_t e, int) {
+      HWY_DYNAMIC_DISPATCH(norm_dispatch)(q, b, e);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
+  if (!fast_float(s.in[0]) || s.in[1].dtype != s.in[0].dtype) return nullptr;
+  for (size_t i = 2; i < s.in.size(); ++i)
+    if (s.has_in(i) && !plain_f32(s.in[i])) return nullptr;
+  NormGradRows r{.columns = s.in[0].shape.last(), .half = is_bf16(s.in[0]), .centered = centered};
+  const int64_t rows = s.in[0].shape.rows(), threads = s.threads;
+  // Each thread sums its rows into its own two rows of the workspace; they are added up in thread order.
+  const int64_t stride = align_up(r.columns * 4, kAlignment) / 4;
+  return make_kernel(
+      [=](const Call& call) {
+        NormGradRows q = r;
+        q.dy = data_of(call.in, 0);
+        q.x = data_of(call.in, 1);
+        q.gamma = input<const float>(call, 2);
+        q.mean = r.centered ? input<const float>(call, 3) : nullptr;
+        q.rstd = input<const float>(call, r.centered ? 4 : 3);
+        q.dx = data_of(call.out, 0);
+        float* sums[2] = {output<float>(call, 1), r.centered ? output<float>(call, 2) : nullptr};
+        float* partial = static_cast<float*>(call.workspace);
+        std::memset(partial, 0, static_cast<size_t>(2 * threads * stride * 4));
+        parallel_for(rows, row_grain(q.columns), [&](int64_t b, int64_t e, int thread) {
+          float* mine = partial + 2 * thread * stride;
+          HWY_DYNAMIC_DISPATCH(norm_grad_dispatch)
+          (q, sums[0] != nullptr ? mine : nullptr, sums[1] != nullptr ? mine + stride : nullptr, b, e);
+        });
+        for (int which = 0; which < 2; ++which) {
+          if (sums[which] == nullptr) continue;
+          const bool add = accumulates(call, static_cast<size_t>(which) + 1);
+          for (int64_t i = 0; i < q.columns; ++i) {
+            float total = 0;
+            for (int64_t t = 0; t < threads; ++t) total += partial[(2 * t + which) * stride + i];
+            sums[which][i] = add ? sums[which][i] + total : total;
+          }
+        }
+      },
+      2 * threads * stride * 4);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_layernorm(const Signature& s) { return make_norm(s, true); }
+std::unique_ptr<Kernel> make_rmsnorm(const Signature& s) { return make_norm(s, false); }
+std::unique_ptr<Kernel> make_layernorm_grad(const Signature& s) { return make_norm_grad(s, true); }
+std::unique_ptr<Kernel> make_rmsnorm_grad(const Signature& s) { return make_norm_grad(s, false); }
+
+}  // namespace cairn::kernels::cpu
+#endif

@@ -1,0 +1,14 @@
+// Declares the maker of every row of kernels.def.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace cairn::kernels::cpu {
+
+#define KERNEL(op, name, isa, make) std::unique_ptr<Kernel> make(const Signature&);
+#include "kernels/cpu/kernels.def"
+#undef KERNEL
+
+// Registry::packed_bytes of this backend.
+int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,135 @@
+// Vectors of float over float32 or bfloat16 memory, for every Highway target. Included inside foreach_target
+// files (per-target include guard); everything here lives in the target's namespace.
+#if defined(CAIRN_KERNELS_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CAIRN_KERNELS_CPU_SIMD_INL_H_
+#undef CAIRN_KERNELS_CPU_SIMD_INL_H_
+#else
+#define CAIRN_KERNELS_CPU_SIMD_INL_H_
+#endif
+
+// GCC 12 warns about its own intrinsics (bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <hwy/highway.h>
+
+#include "runtime/base/tensor.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::kernels::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using DF = hn::ScalableTag<float>;
+using DU = hn::RebindToUnsigned<DF>;
+using DH = hn::Rebind<uint16_t, DF>;
+using V = hn::Vec<DF>;
+inline constexpr size_t kMaxLanes = hn::MaxLanes(DF());
+
+HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(DF())); }
+HWY_INLINE V set(float value) { return hn::Set(DF(), value); }
+
+// A whole vector, or the first n elements of one (the rest read as 0 and are not written).
+struct Full {};
+struct Part {
+  size_t n;
+};
+
+HWY_INLINE V get(Full, const float* p) { return hn::LoadU(DF(), p); }
+HWY_INLINE V get(Full, const bf16* p) {
+  const auto half = hn::LoadU(DH(), reinterpret_cast<const uint16_t*>(p));
+  return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU(), half)));
+}
+template <class T>
+HWY_INLINE V get(Part part, const T* p) {
+  T lane[kMaxLanes] = {};
+  for (size_t i = 0; i < part.n; ++i) lane[i] = p[i];
+  return get(Full(), lane);
+}
+
+// Round to nearest even; NaN stays NaN; denormals are kept (unlike the hardware's conversion).
+HWY_INLINE hn::Vec<DU> round_bf16(V v) {
+  const DU du;
+  const auto u = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(du, 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(u, hn::Set(du, 0x7fff)), odd));
+  const auto quiet = hn::Or(hn::ShiftRight<16>(u), hn::Set(du, 0x40));
+  return hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, rounded);
+}
+
+HWY_INLINE void put(Full, V v, float* p) { hn::StoreU(v, DF(), p); }
+HWY_INLINE void put(Full, V v, bf16* p) {
+#if HWY_TARGET == HWY_SCALAR
+  p->bits = static_cast<uint16_t>(hn::GetLane(round_bf16(v)));
+#elif HWY_TARGET == HWY_AVX2
+  hn::StoreU(hn::DemoteTo(DH(), hn::BitCast(hn::RebindToSigned<DF>(), round_bf16(v))), DH(),
+             reinterpret_cast<uint16_t*>(p));
+#else
+  hn::StoreU(hn::TruncateTo(DH(), round_bf16(v)), DH(), reinterpret_cast<uint16_t*>(p));
+#endif
+}
+template <class T>
+HWY_INLINE void put(Part part, V v, T* p) {
+  T lane[kMaxLanes];
+  put(Full(), v, lane);
+  for (size_t i = 0; i < part.n; ++i) p[i] = lane[i];
+}
+
+// Calls body(Full or Part, i) over [begin, end).
+template <class Body>
+HWY_INLINE void sweep(int64_t begin, int64_t end, const Body& body) {
+  const int64_t n = lanes();
+  for (; begin + n <= end; begin += n) body(Full(), begin);
+  if (begin < end) body(Part{static_cast<size_t>(end - begin)}, begin);
+}
+
+HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(DF(), v)); }
+HWY_INLINE float max_lanes(V v) { return hn::GetLane(hn::MaxOfLanes(DF(), v)); }
+
+// Lanes at and beyond n take the value of `otherwise`.
+HWY_INLINE V keep(Full, V v, V) { return v; }
+HWY_INLINE V keep(Part part, V v, V otherwise) {
+  return hn::IfThenElse(hn::FirstN(DF(), part.n), v, otherwise);
+}
+
+// e^x by Cody-Waite reduction and a polynomial of degree 6: within 2 ulp; 0 below -87.3, inf above 88.7.
+HWY_INLINE V exp(V x) {
+  const DF d;
+  const hn::RebindToSigned<DF> di;
+  const V in = hn::Min(hn::Max(x, set(-87.33f)), set(88.8f));
+  const V n = hn::Round(hn::Mul(in, set(1.44269504088896341f)));
+  V r = hn::NegMulAdd(n, set(0.693145751953125f), in);
+  r = hn::NegMulAdd(n, set(1.42860682030941723e-6f), r);
+  V p = set(1.0f / 5040.0f);
+  p = hn::MulAdd(p, r, set(1.0f / 720.0f));
+  p = hn::MulAdd(p, r, set(1.0f / 120.0f));
+  p = hn::MulAdd(p, r, set(1.0f / 24.0f));
+  p = hn::MulAdd(p, r, set(1.0f / 6.0f));
+  p = hn::MulAdd(p, r, set(0.5f));
+  p = hn::MulAdd(p, r, set(1.0f));
+  p = hn::MulAdd(p, r, set(1.0f));
+  // Two factors of 2^(n/2): n = 128 alone would overflow the exponent field.
+  const auto i = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(i);
+  const auto bias = hn::Set(di, 127);
+  const V s0 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const V s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(i, half), bias)));
+  V y = hn::Mul(hn::Mul(p, s0), s1);
+  y = hn::IfThenElse(hn::Lt(x, set(-87.33f)), hn::Zero(d), y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+}
+
+HWY_INLINE V sigmoid(V x) { return hn::Div(set(1.0f), hn::Add(set(1.0f), exp(hn::Neg(x)))); }
+
+// erfc(|x|) within 1.2e-7 relative: Chebyshev fit of Press et al., Numerical Recipes, 6.2.
+HWY_INLINE V erfc_abs(V x) {
+  const V z = hn::Abs(x);
+  const V t = hn::Div(set(1.0f), hn::MulAdd(set(0.5f), z, set(1.0f)));
+  V p = set(0.17087277f);
+  for (float c : {-0.82215223f, 1.48851587f, -1.13520398f, 0.27886807f, -0.18628806f, 0.09678418f,
+                  0.37409196f, 1.00002368f, -1.26551223f})
+    p = hn::MulAdd(p, t, set(c));
+  return hn::Mul(t, exp(hn::NegMulAdd(z, z, p)));
+}
+
+}  // namespace cairn::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,124 @@
+#include "kernels/cpu/softmax.h"
+
+#include <cmath>
+
+#include "kernels/cpu/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::kernels::cpu::HWY_NAMESPACE {
+
+inline constexpr float kLowest = -3.0e38f;
+
+template <class T>
+float row_max(const T* x, int64_t n) {
+  V top = set(kLowest);
+  sweep(0, n, [&](auto t, int64_t i) { top = hn::Max(top, keep(t, get(t, x + i), set(kLowest))); });
+  return max_lanes(top);
+}
+
+// Sum of exp(x - max). Two sums: a vocabulary is 50 000 long.
+template <class T>
+double exp_sum(const T* x, int64_t n, float max) {
+  const V shift = set(max);
+  double total = 0;
+  constexpr int64_t kBlock = 4096;
+  for (int64_t b = 0; b < n; b += kBlock) {
+    V sum = hn::Zero(DF());
+    sweep(b, b + kBlock < n ? b + kBlock : n, [&](auto t, int64_t i) {
+      sum = hn::Add(sum, keep(t, exp(hn::Sub(get(t, x + i), shift)), hn::Zero(DF())));
+    });
+    total += sum_lanes(sum);
+  }
+  return total;
+}
+
+template <class T>
+void softmax_typed(const T* x, T* y, int64_t n) {
+  const float max = row_max(x, n);
+  const V factor = set(static_cast<float>(1.0 / exp_sum(x, n, max))), shift = set(max);
+  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(exp(hn::Sub(get(t, x + i), shift)), factor), y + i); });
+}
+void softmax_dispatch(bool half, const void* x, void* y, int64_t n) {
+  half ? softmax_typed(static_cast<const bf16*>(x), static_cast<bf16*>(y), n)
+       : softmax_typed(static_cast<const float*>(x), static_cast<float*>(y), n);
+}
+
+template <class T>
+void softmax_grad_typed(const T* dy, const T* y, T* dx, int64_t n) {
+  V sum = hn::Zero(DF());
+  sweep(0, n, [&](auto t, int64_t i) { sum = hn::MulAdd(get(t, dy + i), get(t, y + i), sum); });
+  const V dot = set(sum_lanes(sum));
+  sweep(0, n,
+        [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), hn::Sub(get(t, dy + i), dot)), dx + i); });
+}
+void softmax_grad_dispatch(bool half, const void* dy, const void* y, void* dx, int64_t n) {
+  half ? softmax_grad_typed(static_cast<const bf16*>(dy), static_cast<const bf16*>(y), static_cast<bf16*>(dx),
+                            n)
+       : softmax_grad_typed(static_cast<const float*>(dy), static_cast<const float*>(y),
+                            static_cast<float*>(dx), n);
+}
+
+template <class T>
+float element(const T* x, int64_t i) {
+  if constexpr (sizeof(T) == 2)
+    return to_float(x[i]);
+  else
+    return x[i];
+}
+
+template <class T, class D>
+double cross_entropy_typed(const T* x, int64_t n, int64_t target, float weight, D* d) {
+  const float max = row_max(x, n);
+  const double sum = exp_sum(x, n, max), log_sum = std::log(sum) + max;
+  const double loss = log_sum - element(x, target);
+  if (d == nullptr) return loss;
+  // x may be d: the target's logit is read before it is overwritten.
+  const float at = element(x, target);
+  const V factor = set(static_cast<float>(weight / sum)), shift = set(max);
+  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(exp(hn::Sub(get(t, x + i), shift)), factor), d + i); });
+  const float own = static_cast<float>(weight * (std::exp(static_cast<double>(at) - log_sum) - 1.0));
+  if constexpr (sizeof(D) == 2)
+    d[target] = to_bf16(own);
+  else
+    d[target] = own;
+  return loss;
+}
+double cross_entropy_dispatch(bool half_x, bool half_d, const void* x, int64_t n, int64_t target,
+                              float weight, void* d) {
+  const auto* xf = static_cast<const float*>(x);
+  const auto* xh = static_cast<const bf16*>(x);
+  if (half_x)
+    return half_d ? cross_entropy_typed(xh, n, target, weight, static_cast<bf16*>(d))
+                  : cross_entropy_typed(xh, n, target, weight, static_cast<float*>(d));
+  return half_d ? cross_entropy_typed(xf, n, target, weight, static_cast<bf16*>(d))
+                : cross_entropy_typed(xf, n, target, weight, static_cast<float*>(d));
+}
+
+}  // namespace cairn::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cairn::kernels::cpu {
+HWY_EXPORT(softmax_dispatch);
+HWY_EXPORT(softmax_grad_dispatch);
+HWY_EXPORT(cross_entropy_dispatch);
+
+void softmax_row(bool half, const void* x, void* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(softmax_dispatch)(half, x, y, n);
+}
+void softmax_grad_row(bool half, const void* dy, const void* y, void* dx, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(softmax_grad_dispatch)(half, dy, y, dx, n);
+}
+double cross_entropy_row(bool half_x, bool half_d, const void* x, int64_t n, int64_t target, float weight,
+                         void* d) {
+  return HWY_DYNAMIC_DISPATCH(cross_entropy_dispatch)(half_x, half_d, x, n, target, weight, d);
+}
+}  // namespace cairn::kernels::cpu
+#endif

@@ -1,0 +1,6 @@
+// What Highway compiles for: AVX-512, AVX2, and a portable fallback; fewer targets keep the build short.
+// Included before any Highway header by every file that uses it.
+#pragma once
+#include <hwy/detect_targets.h>
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)

@@ -1,0 +1,73 @@
+// What the reference kernels share: element access in double, dispatch on the element type. Slow and obvious
+// on purpose: inputs are read into double, all arithmetic is double, an output is rounded once.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/kernel.h"
+
+namespace cairn::kernels::reference {
+
+inline double load(float v) { return v; }
+inline double load(double v) { return v; }
+inline double load(bf16 v) { return to_float(v); }
+
+template <class T>
+T store(double v) {
+  return static_cast<T>(v);
+}
+// Through float, but rounded once: an inexact float keeps a sticky last bit ("round to odd"), which cannot
+// lie on a tie of the coarser type.
+template <>
+inline bf16 store<bf16>(double v) {
+  float f = static_cast<float>(v);
+  if (std::isfinite(f) && static_cast<double>(f) != v) {
+    uint32_t bits = std::bit_cast<uint32_t>(f);
+    if (std::fabs(static_cast<double>(f)) > std::fabs(v)) --bits;  // back towards zero
+    f = std::bit_cast<float>(bits | 1u);
+  }
+  return to_bf16(f);
+}
+
+// Parameters, statistics and accumulated outputs beside activations of type T.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// Element i of a tensor of any float type or i32, for operands whose type is free.
+double at(const Tensor& tensor, int64_t i);
+void set(const Tensor& tensor, int64_t i, double v);
+
+// Writes output i of a call, or adds to it.
+template <class T>
+void put(const Call& call, size_t output, int64_t i, double v) {
+  T& target = call.out[output].as<T>()[i];
+  target = store<T>((call.accumulate >> output & 1u) ? load(target) + v : v);
+}
+
+// Do the operands have the dtypes that the letters say, one letter per operand in row order? T: the type of
+// the activations, P: f32 (f64 beside f64), I: i32, D: f64, F: any float type there are kernels for, A: any
+// plain type. Sets `t` to the type that T or P stand for. Operands left out fit; packed weights never do.
+bool fits(const Signature& signature, std::string_view in, std::string_view out, DType* t);
+
+// Makes K<float>, K<bf16> or K<double>; nullptr if the signature does not fit.
+template <template <class> class K>
+std::unique_ptr<Kernel> make(const Signature& s, std::string_view in, std::string_view out) {
+  DType t = DType::kF32;
+  if (!fits(s, in, out, &t)) return nullptr;
+  if (t == DType::kF32) return std::make_unique<K<float>>(s);
+  if (t == DType::kBF16) return std::make_unique<K<bf16>>(s);
+  return std::make_unique<K<double>>(s);
+}
+
+// For kernels that work on any type.
+template <class K>
+std::unique_ptr<Kernel> make_any(const Signature& s, std::string_view in, std::string_view out) {
+  DType t = DType::kF32;
+  if (!fits(s, in, out, &t)) return nullptr;
+  return std::make_unique<K>(s);
+}
+
+}  // namespace cairn::kernels::reference

@@ -1,0 +1,208 @@
+// Elementwise ops, dropout and softmax.
+#include <limits>
+
+#include "kernels/reference/activations.h"
+#include "kernels/reference/common.h"
+#include "kernels/reference/rows.h"
+
+namespace cairn::kernels::reference {
+namespace {
+
+using Function = double (*)(double);
+
+// y = f(x)
+template <class T>
+class Unary : public Kernel {
+ public:
+  explicit Unary(Function f) : f_(f) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.out[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i) c.out[0].as<T>()[i] = store<T>(f_(load(c.in[0].as<T>()[i])));
+  }
+
+ private:
+  Function f_;
+};
+
+// dx = dy * f(saved)
+template <class T>
+class UnaryGrad : public Kernel {
+ public:
+  explicit UnaryGrad(Function f) : f_(f) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.out[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i)
+      c.out[0].as<T>()[i] = store<T>(load(c.in[0].as<T>()[i]) * f_(load(c.in[1].as<T>()[i])));
+  }
+
+ private:
+  Function f_;
+};
+
+template <template <class> class K>
+std::unique_ptr<Kernel> make_function(const Signature& s, std::string_view in, Function f) {
+  DType t = DType::kF32;
+  if (!fits(s, in, "T", &t)) return nullptr;
+  if (t == DType::kF32) return std::make_unique<K<float>>(f);
+  if (t == DType::kBF16) return std::make_unique<K<bf16>>(f);
+  return std::make_unique<K<double>>(f);
+}
+
+bool wants_erf(const Signature& s) { return s.attrs->word("approximate", "tanh") == "erf"; }
+
+template <class T>
+class Swiglu : public Kernel {
+ public:
+  explicit Swiglu(const Signature&) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.out[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i)
+      c.out[0].as<T>()[i] = store<T>(silu(load(c.in[0].as<T>()[i])) * load(c.in[1].as<T>()[i]));
+  }
+};
+
+template <class T>
+class SwigluGrad : public Kernel {
+ public:
+  explicit SwigluGrad(const Signature&) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.in[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i) {
+      const double dy = load(c.in[0].as<T>()[i]), gate = load(c.in[1].as<T>()[i]),
+                   up = load(c.in[2].as<T>()[i]);
+      if (c.out[0]) c.out[0].as<T>()[i] = store<T>(dy * up * silu_derivative(gate));
+      if (c.out.size() > 1 && c.out[1]) c.out[1].as<T>()[i] = store<T>(dy * silu(gate));
+    }
+  }
+};
+
+// relu keeps bits as they are; the gradient is dy where y > 0, else 0 (also where dy is not finite).
+template <class T>
+class ReluGrad : public Kernel {
+ public:
+  explicit ReluGrad(const Signature&) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.out[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i)
+      c.out[0].as<T>()[i] = load(c.in[1].as<T>()[i]) > 0 ? c.in[0].as<T>()[i] : store<T>(0);
+  }
+};
+
+// y = a (+ or *) b, b repeated over a's leading dimensions.
+template <class T, bool kMultiply>
+class Binary : public Kernel {
+ public:
+  void run(const Call& c) const override {
+    const int64_t n = c.out[0].desc.shape.elements(), period = c.in[1].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i) {
+      const double a = load(c.in[0].as<T>()[i]), b = at(c.in[1], i % period);
+      c.out[0].as<T>()[i] = store<T>(kMultiply ? a * b : a + b);
+    }
+  }
+};
+template <class T>
+struct Add : Binary<T, false> {
+  explicit Add(const Signature&) {}
+};
+template <class T>
+struct Mul : Binary<T, true> {
+  explicit Mul(const Signature&) {}
+};
+
+template <class T>
+class Scale : public Kernel {
+ public:
+  explicit Scale(const Signature& s) : factor_(s.attrs->real("factor")) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.out[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i) c.out[0].as<T>()[i] = store<T>(load(c.in[0].as<T>()[i]) * factor_);
+  }
+
+ private:
+  double factor_;
+};
+
+template <class T>
+class Dropout : public Kernel {
+ public:
+  explicit Dropout(const Signature& s)
+      : rate_(s.attrs->real("rate")), rng_(static_cast<uint32_t>(s.attrs->integer("rng"))) {}
+  void run(const Call& c) const override {
+    RandomKey key = c.key;
+    key.op = rng_;
+    const int64_t n = c.out[0].desc.shape.elements();
+    const auto threshold = static_cast<float>(rate_);
+    PhiloxBlock block{};
+    for (int64_t i = 0; i < n; ++i) {
+      if (i % 4 == 0) block = random_block(key, static_cast<uint64_t>(i / 4));
+      const bool keep = uniform(block[static_cast<size_t>(i % 4)]) >= threshold;
+      c.out[0].as<T>()[i] = store<T>(keep ? load(c.in[0].as<T>()[i]) / (1.0 - rate_) : 0.0);
+    }
+  }
+
+ private:
+  double rate_;
+  uint32_t rng_;
+};
+
+template <class T>
+class Softmax : public Kernel {
+ public:
+  explicit Softmax(const Signature& s) : rows_(s.in[0].shape.rows()), n_(s.in[0].shape.last()) {}
+  void run(const Call& c) const override {
+    for (int64_t r = 0; r < rows_; ++r) {
+      const T* x = c.in[0].as<T>() + r * n_;
+      T* y = c.out[0].as<T>() + r * n_;
+      double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+      for (int64_t i = 0; i < n_; ++i) largest = std::max(largest, load(x[i]));
+      for (int64_t i = 0; i < n_; ++i) sum += std::exp(load(x[i]) - largest);
+      for (int64_t i = 0; i < n_; ++i) y[i] = store<T>(std::exp(load(x[i]) - largest) / sum);
+    }
+  }
+
+ private:
+  int64_t rows_, n_;
+};
+
+template <class T>
+class SoftmaxGrad : public Kernel {
+ public:
+  explicit SoftmaxGrad(const Signature& s) : rows_(s.in[0].shape.rows()), n_(s.in[0].shape.last()) {}
+  void run(const Call& c) const override {
+    for (int64_t r = 0; r < rows_; ++r) {
+      const T *dy = c.in[0].as<T>() + r * n_, *y = c.in[1].as<T>() + r * n_;
+      double sum = 0;
+      for (int64_t i = 0; i < n_; ++i) sum += load(dy[i]) * load(y[i]);
+      for (int64_t i = 0; i < n_; ++i)
+        c.out[0].as<T>()[r * n_ + i] = store<T>(load(y[i]) * (load(dy[i]) - sum));
+    }
+  }
+
+ private:
+  int64_t rows_, n_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_gelu(const Signature& s) {
+  return make_function<Unary>(s, "T", wants_erf(s) ? gelu_erf : gelu_tanh);
+}
+std::unique_ptr<Kernel> make_gelu_grad(const Signature& s) {
+  return make_function<UnaryGrad>(s, "TT", wants_erf(s) ? gelu_erf_derivative : gelu_tanh_derivative);
+}
+std::unique_ptr<Kernel> make_silu(const Signature& s) { return make_function<Unary>(s, "T", silu); }
+std::unique_ptr<Kernel> make_silu_grad(const Signature& s) {
+  return make_function<UnaryGrad>(s, "TT", silu_derivative);
+}
+std::unique_ptr<Kernel> make_relu(const Signature& s) { return make_function<Unary>(s, "T", relu); }
+std::unique_ptr<Kernel> make_relu_grad(const Signature& s) { return make<ReluGrad>(s, "TT", "T"); }
+std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make<Swiglu>(s, "TT", "T"); }
+std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) { return make<SwigluGrad>(s, "TTT", "TT"); }
+std::unique_ptr<Kernel> make_add(const Signature& s) { return make<Add>(s, "TF", "T"); }
+std::unique_ptr<Kernel> make_mul(const Signature& s) { return make<Mul>(s, "TF", "T"); }
+std::unique_ptr<Kernel> make_scale(const Signature& s) { return make<Scale>(s, "T", "T"); }
+std::unique_ptr<Kernel> make_dropout(const Signature& s) { return make<Dropout>(s, "T", "T"); }
+std::unique_ptr<Kernel> make_softmax(const Signature& s) { return make<Softmax>(s, "T", "T"); }
+std::unique_ptr<Kernel> make_softmax_grad(const Signature& s) { return make<SoftmaxGrad>(s, "TT", "T"); }
+
+}  // namespace cairn::kernels::reference

@@ -1,0 +1,180 @@
+// cross_entropy, linear_cross_entropy, mse and their gradients. loss and weight are sums, as float64 scalars.
+#include <limits>
+
+#include "kernels/reference/common.h"
+#include "kernels/reference/rows.h"
+
+namespace cairn::kernels::reference {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// What one row of logits gives: the row's loss, its weight, and factors of its gradient.
+struct Row {
+  int64_t target = 0;
+  double weight = 0;  // 0: ignored
+  double lse = 0;
+  double error = 0;
+
+  // weight * (softmax - one hot); NaN where the target is invalid.
+  double gradient(int64_t v, double logit) const {
+    if (weight == 0) return 0;
+    if (std::isnan(error)) return kNaN;
+    return weight * (std::exp(logit - lse) - (v == target ? 1.0 : 0.0));
+  }
+};
+
+Row row_of(const Tensor& targets, const Tensor& weights, int64_t r, int64_t ignore_index) {
+  Row row;
+  row.target = targets.as<int32_t>()[r];
+  row.weight = row.target == ignore_index ? 0.0 : weights ? at(weights, r) : 1.0;
+  return row;
+}
+
+// logit(v) gives the row's logits.
+template <class Logit>
+void finish(Row& row, int64_t classes, const Logit& logit) {
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (int64_t v = 0; v < classes; ++v) largest = std::max(largest, logit(v));
+  for (int64_t v = 0; v < classes; ++v) sum += std::exp(logit(v) - largest);
+  row.lse = largest + std::log(sum);
+  row.error = row.target >= 0 && row.target < classes ? row.lse - logit(row.target) : kNaN;
+}
+
+const Tensor& optional(std::span<const Tensor> list, size_t i) {
+  static const Tensor none;
+  return i < list.size() ? list[i] : none;
+}
+
+void write_loss(const Call& c, double loss, double weight) {
+  if (c.out[0]) *c.out[0].as<double>() = loss;
+  if (c.out.size() > 1 && c.out[1]) *c.out[1].as<double>() = weight;
+}
+
+template <class T>
+class CrossEntropy : public Kernel {
+ public:
+  explicit CrossEntropy(const Signature& s)
+      : rows_(s.in[0].shape.rows()),
+        n_(s.in[0].shape.last()),
+        ignore_(s.attrs->integer("ignore_index", -100)) {}
+  void run(const Call& c) const override {
+    double loss = 0, weight = 0;
+    T* d = c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
+    for (int64_t r = 0; r < rows_; ++r) {
+      const T* x = c.in[0].as<T>() + r * n_;
+      Row row = row_of(c.in[1], optional(c.in, 2), r, ignore_);
+      finish(row, n_, [&](int64_t v) { return load(x[v]); });
+      if (row.weight != 0) loss += row.weight * row.error;
+      weight += row.weight;
+      if (d != nullptr)
+        for (int64_t v = 0; v < n_; ++v) d[r * n_ + v] = store<T>(row.gradient(v, load(x[v])));
+    }
+    write_loss(c, loss, weight);
+  }
+
+ private:
+  int64_t rows_, n_, ignore_;
+};
+
+// logits = x w^T, one row at a time. dw needs all rows of a column, so logits are made a second time for it.
+template <class T>
+class LinearCrossEntropy : public Kernel {
+ public:
+  explicit LinearCrossEntropy(const Signature& s)
+      : rows_(s.in[0].shape.rows()),
+        n_(s.in[1].shape[0]),
+        k_(s.in[1].shape[1]),
+        ignore_(s.attrs->integer("ignore_index", -100)) {}
+  int64_t workspace_bytes() const override { return (n_ + k_ + rows_) * 8; }
+  void run(const Call& c) const override {
+    auto* logits = static_cast<double*>(c.workspace);
+    double *sum = logits + n_, *lse = sum + k_;
+    const auto* w = c.in[1].as<Wide<T>>();
+    T* dx = c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
+    double loss = 0, weight = 0;
+    for (int64_t r = 0; r < rows_; ++r) {
+      Row row = row_of(c.in[2], optional(c.in, 3), r, ignore_);
+      for (int64_t v = 0; v < n_; ++v) logits[v] = logit(c, r, v);
+      finish(row, n_, [&](int64_t v) { return logits[v]; });
+      lse[r] = std::isnan(row.error) ? kNaN : row.lse;
+      if (row.weight != 0) loss += row.weight * row.error;
+      weight += row.weight;
+      if (dx == nullptr) continue;
+      std::fill_n(sum, k_, 0.0);
+      if (row.weight != 0)
+        for (int64_t v = 0; v < n_; ++v) {
+          const double g = row.gradient(v, logits[v]);
+          for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(w[v * k_ + k]);
+        }
+      for (int64_t k = 0; k < k_; ++k) dx[r * k_ + k] = store<T>(sum[k]);
+    }
+    write_loss(c, loss, weight);
+    if (c.out.size() > 3 && c.out[3]) weight_gradient(c, sum, lse);
+  }
+
+ private:
+  double logit(const Call& c, int64_t r, int64_t v) const {
+    const T* x = c.in[0].as<T>() + r * k_;
+    const auto* w = c.in[1].as<Wide<T>>() + v * k_;
+    double dot = 0;
+    for (int64_t k = 0; k < k_; ++k) dot += load(x[k]) * load(w[k]);
+    return dot;
+  }
+
+  void weight_gradient(const Call& c, double* sum, const double* lse) const {
+    for (int64_t v = 0; v < n_; ++v) {
+      std::fill_n(sum, k_, 0.0);
+      for (int64_t r = 0; r < rows_; ++r) {
+        Row row = row_of(c.in[2], optional(c.in, 3), r, ignore_);
+        if (row.weight == 0) continue;
+        row.lse = row.error = lse[r];
+        const double g = row.gradient(v, logit(c, r, v));
+        for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(c.in[0].as<T>()[r * k_ + k]);
+      }
+      for (int64_t k = 0; k < k_; ++k) put<Wide<T>>(c, 3, v * k_ + k, sum[k]);
+    }
+  }
+
+  int64_t rows_, n_, k_, ignore_;
+};
+
+class Mse : public Kernel {
+ public:
+  explicit Mse(const Signature& s) : rows_(s.in[0].shape.rows()), n_(s.in[0].shape.last()) {}
+  void run(const Call& c) const override {
+    double loss = 0, weight = 0;
+    const Tensor& weights = optional(c.in, 2);
+    for (int64_t r = 0; r < rows_; ++r) {
+      const double w = weights ? at(weights, r) : 1.0;
+      weight += w * static_cast<double>(n_);
+      for (int64_t i = r * n_; i < (r + 1) * n_; ++i) {
+        const double difference = at(c.in[0], i) - at(c.in[1], i);
+        loss += w * difference * difference;
+        if (optional(c.out, 2)) set(c.out[2], i, 2 * w * difference);
+        if (optional(c.out, 3)) set(c.out[3], i, -2 * w * difference);
+      }
+    }
+    write_loss(c, loss, weight);
+  }
+
+ private:
+  int64_t rows_, n_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make<CrossEntropy>(s, "TIP", "DD"); }
+std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
+  return make<CrossEntropy>(s, "TIP", "DDT");
+}
+std::unique_ptr<Kernel> make_linear_cross_entropy(const Signature& s) {
+  return make<LinearCrossEntropy>(s, "TPIP", "DD");
+}
+std::unique_ptr<Kernel> make_linear_cross_entropy_grad(const Signature& s) {
+  return make<LinearCrossEntropy>(s, "TPIPP", "DDTP");
+}
+std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_any<Mse>(s, "FFF", "DD"); }
+std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_any<Mse>(s, "FFF", "DDFF"); }
+
+}  // namespace cairn::kernels::reference

@@ -1,0 +1,131 @@
+// reduce_sum, reduce_mean, expand, reduce_leading, accumulate, sum_squares.
+#include "kernels/reference/common.h"
+#include "kernels/reference/rows.h"
+
+namespace cairn::kernels::reference {
+namespace {
+
+// Walks a tensor in row order and tells the element of the tensor without `axes` that each element falls on.
+class Fold {
+ public:
+  Fold(const Shape& shape, const std::vector<int64_t>& axes) : shape_(shape) {
+    std::array<bool, kMaxRank> folded{};
+    folded.fill(axes.empty());
+    for (int64_t a : axes) folded[static_cast<size_t>(a < 0 ? a + shape.rank : a)] = true;
+    int64_t stride = 1;
+    for (int i = shape.rank - 1; i >= 0; --i) {
+      stride_[static_cast<size_t>(i)] = folded[static_cast<size_t>(i)] ? 0 : stride;
+      if (!folded[static_cast<size_t>(i)]) stride *= shape[i];
+    }
+    folded_elements_ = stride;
+  }
+  int64_t folded_elements() const { return folded_elements_; }
+  int64_t elements() const { return shape_.elements(); }
+
+  template <class Visit>  // visit(element, folded element)
+  void walk(const Visit& visit) const {
+    std::array<int64_t, kMaxRank> index{};
+    const int64_t n = elements();
+    for (int64_t e = 0; e < n; ++e) {
+      int64_t to = 0;
+      for (size_t i = 0; i < static_cast<size_t>(shape_.rank); ++i) to += index[i] * stride_[i];
+      visit(e, to);
+      for (int i = shape_.rank - 1; i >= 0; --i) {
+        if (++index[static_cast<size_t>(i)] < shape_[i]) break;
+        index[static_cast<size_t>(i)] = 0;
+      }
+    }
+  }
+
+ private:
+  Shape shape_;
+  std::array<int64_t, kMaxRank> stride_{};
+  int64_t folded_elements_ = 1;
+};
+
+template <class T>
+class Reduce : public Kernel {
+ public:
+  explicit Reduce(const Signature& s)
+      : fold_(s.in[0].shape, s.attrs->list("axes")),
+        divisor_(s.op == "reduce_mean" ? static_cast<double>(fold_.elements() / fold_.folded_elements())
+                                       : 1.0) {}
+  int64_t workspace_bytes() const override { return fold_.folded_elements() * 8; }
+  void run(const Call& c) const override {
+    auto* sum = static_cast<double*>(c.workspace);
+    std::fill_n(sum, fold_.folded_elements(), 0.0);
+    fold_.walk([&](int64_t e, int64_t to) { sum[to] += load(c.in[0].as<T>()[e]); });
+    for (int64_t i = 0; i < fold_.folded_elements(); ++i) c.out[0].as<T>()[i] = store<T>(sum[i] / divisor_);
+  }
+
+ private:
+  Fold fold_;
+  double divisor_;
+};
+
+template <class T>
+class Expand : public Kernel {
+ public:
+  explicit Expand(const Signature& s)
+      : fold_(s.out[0].shape, s.attrs->list("axes")), factor_(s.attrs->real("factor", 1.0)) {}
+  void run(const Call& c) const override {
+    fold_.walk([&](int64_t e, int64_t from) {
+      c.out[0].as<T>()[e] = store<T>(factor_ * load(c.in[0].as<T>()[from]));
+    });
+  }
+
+ private:
+  Fold fold_;
+  double factor_;
+};
+
+template <class T>
+class ReduceLeading : public Kernel {
+ public:
+  explicit ReduceLeading(const Signature& s)
+      : n_(s.out[0].shape.elements()), rows_(s.in[0].shape.elements() / n_) {}
+  int64_t workspace_bytes() const override { return n_ * 8; }
+  void run(const Call& c) const override {
+    auto* sum = static_cast<double*>(c.workspace);
+    std::fill_n(sum, n_, 0.0);
+    for (int64_t r = 0; r < rows_; ++r)
+      for (int64_t i = 0; i < n_; ++i) sum[i] += load(c.in[0].as<T>()[r * n_ + i]);
+    for (int64_t i = 0; i < n_; ++i) put<Wide<T>>(c, 0, i, sum[i]);
+  }
+
+ private:
+  int64_t n_, rows_;
+};
+
+template <class T>
+class Accumulate : public Kernel {
+ public:
+  explicit Accumulate(const Signature&) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.in[0].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i) put<Wide<T>>(c, 0, i, load(c.in[0].as<T>()[i]));
+  }
+};
+
+template <class T>
+class SumSquares : public Kernel {
+ public:
+  explicit SumSquares(const Signature&) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.in[0].desc.shape.elements();
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += load(c.in[0].as<T>()[i]) * load(c.in[0].as<T>()[i]);
+    put<double>(c, 0, 0, sum);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_reduce_sum(const Signature& s) { return make<Reduce>(s, "T", "T"); }
+std::unique_ptr<Kernel> make_reduce_mean(const Signature& s) { return make<Reduce>(s, "T", "T"); }
+std::unique_ptr<Kernel> make_expand(const Signature& s) { return make<Expand>(s, "T", "T"); }
+std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) { return make<ReduceLeading>(s, "T", "P"); }
+std::unique_ptr<Kernel> make_accumulate(const Signature& s) { return make<Accumulate>(s, "T", "P"); }
+std::unique_ptr<Kernel> make_sum_squares(const Signature& s) { return make<SumSquares>(s, "T", "D"); }
+
+}  // namespace cairn::kernels::reference

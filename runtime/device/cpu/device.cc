@@ -1,0 +1,54 @@
+#include "runtime/device/cpu/device.h"
+
+#include <cstdlib>
+#include <system_error>
+
+#include "runtime/device/cpu/queue.h"
+
+namespace cairn::device::cpu {
+namespace {
+
+class CpuDevice : public Device {
+ public:
+  CpuDevice(const kernels::Registry& registry, std::shared_ptr<State> state)
+      : registry_(registry), state_(std::move(state)) {}
+  const DeviceInfo& info() const override { return state_->info; }
+  const kernels::Registry& kernels() const override { return registry_; }
+  Ledger& ledger() override { return state_->ledger; }
+  std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) override {
+    return std::make_unique<CpuBlock>(state_, tier, bytes);
+  }
+  std::unique_ptr<Queue> create_queue(Lane lane) override {
+    try {
+      return std::make_unique<CpuQueue>(state_, lane);
+    } catch (const std::system_error& error) {
+      fail(Code::kOutOfMemory, "cannot start the thread of a queue: ", error.what());
+    }
+  }
+  std::unique_ptr<Event> create_event() override { return std::make_unique<CpuEvent>(); }
+  bool poisoned() const override { return state_->poison.set(); }
+
+ private:
+  const kernels::Registry& registry_;
+  const std::shared_ptr<State> state_;
+};
+
+std::string disk_directory(const DeviceOptions& options) {
+  if (!options.disk_directory.empty()) return options.disk_directory;
+  const char* temporary = std::getenv("TMPDIR");
+  return temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
+}
+
+}  // namespace
+
+std::shared_ptr<Device> open(std::string_view name, const kernels::Registry& registry, const DeviceOptions& options) {
+  require(options.threads >= 0, Code::kInvalidArgument, "threads must not be negative: ", options.threads);
+  require(options.link_bytes_per_second >= 0, Code::kInvalidArgument, "the link's rate must not be negative: ",
+          options.link_bytes_per_second);
+  DeviceInfo info = describe(name, options.threads);
+  info.link_bytes_per_second = options.link_bytes_per_second;
+  info.disk_directory = disk_directory(options);
+  return std::make_shared<CpuDevice>(registry, std::make_shared<State>(std::move(info), options));
+}
+
+}  // namespace cairn::device::cpu

@@ -1,0 +1,70 @@
+// One lane: a thread that does its work in order. Submitting takes a lock for a few instructions and never waits for
+// work. See event.h for how lanes wait for each other.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "runtime/device/cpu/event.h"
+#include "runtime/device/cpu/memory.h"
+
+namespace cairn::device::cpu {
+
+class CpuQueue : public Queue {
+ public:
+  CpuQueue(std::shared_ptr<State> state, Lane lane);
+  ~CpuQueue() override;  // finishes what was submitted
+  void launch(const kernels::Kernel& kernel, const kernels::Call& call) override;
+  void copy(Location to, Location from, int64_t bytes) override;
+  void record(Event& event) override;
+  void wait(Event& event) override;
+  void synchronize() override;
+  double take_stall_seconds() override { return take(stall_); }
+  double take_busy_seconds() override { return take(busy_); }
+  void trace(bool on) override;
+  std::vector<Busy> take_trace() override;
+  void skip_copies_while(const std::atomic<bool>* flag) override { skip_copies_.store(flag); }
+
+ private:
+  struct LaunchWork {
+    const kernels::Kernel* kernel;
+    kernels::Call call;
+  };
+  struct CopyWork {
+    const CpuBlock *to, *from;
+    int64_t to_offset, from_offset, bytes;
+  };
+  using Work = std::variant<LaunchWork, CopyWork, Mark>;
+
+  void submit(Work work);
+  bool take_batch();  // false: the queue ends
+  void loop();
+  void perform(const Work& work);
+  template <class Body>
+  void guarded(const Body& body);
+  void add(std::atomic<int64_t>& total, Clock::time_point begin, Clock::time_point end);
+  static double take(std::atomic<int64_t>& total) { return static_cast<double>(total.exchange(0)) * 1e-9; }
+
+  const std::shared_ptr<State> state_;
+  const Lane lane_;
+  const std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
+  std::atomic<int64_t> stall_{0}, busy_{0};  // nanoseconds
+  std::atomic<bool> tracing_{false};
+  std::atomic<const std::atomic<bool>*> skip_copies_{nullptr};
+
+  std::mutex mutex_;  // guards the next five
+  std::condition_variable filled_;
+  std::vector<Work> inbox_;
+  std::vector<Busy> trace_;
+  uint64_t submitted_ = 0;
+  bool sleeping_ = false, ending_ = false;
+  std::atomic<bool> inbox_filled_{false};  // lets an idle compute lane look without the lock
+
+  std::vector<Work> batch_;  // the thread's own
+  std::thread thread_;
+};
+
+}  // namespace cairn::device::cpu

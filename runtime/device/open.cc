@@ -1,0 +1,74 @@
+#include <dlfcn.h>
+
+#include "runtime/device/cpu/device.h"
+#include "runtime/device/device.h"
+
+namespace cairn::device {
+namespace {
+
+using MakeDevice = std::shared_ptr<Device> (*)(std::string_view name, const DeviceOptions& options);
+
+std::shared_ptr<Device> open_cpu(std::string_view, const DeviceOptions& options) {
+  return cpu::open("cpu", kernels::cpu_registry(), options);
+}
+
+std::shared_ptr<Device> open_reference(std::string_view, const DeviceOptions& options) {
+  return cpu::open("reference", kernels::reference_registry(), options);
+}
+
+// The plugin is looked up by name beside the other libraries, and exports one function:
+//   void cairn_device_plugin_open(std::string_view name, const DeviceOptions&, std::shared_ptr<Device>* out_device);
+// It stays loaded once opened: its devices' code lives in it.
+std::shared_ptr<Device> open_cuda(std::string_view name, const DeviceOptions& options) {
+  constexpr const char* kLibrary = "libcairn_cuda.so";
+  void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  const char* const reason = library == nullptr ? dlerror() : nullptr;
+  require(library != nullptr, Code::kUnsupported, "device '", name, "': no CUDA plugin: ",
+          reason != nullptr ? reason : "it cannot be loaded");
+  using Open = void (*)(std::string_view, const DeviceOptions&, std::shared_ptr<Device>*);
+  const auto plugin_open = reinterpret_cast<Open>(dlsym(library, "cairn_device_plugin_open"));
+  require(plugin_open != nullptr, Code::kUnsupported, "device '", name, "': ", kLibrary,
+          " is no plugin of this version: cairn_device_plugin_open is missing");
+  std::shared_ptr<Device> device;
+  plugin_open(name, options, &device);
+  require(device != nullptr, Code::kUnsupported, "device '", name, "': the CUDA plugin gave none");
+  return device;
+}
+
+struct Known {
+  std::string_view name;
+  bool numbered;  // "name:N", too
+  MakeDevice make;
+};
+constexpr Known kKnown[] = {{"cpu", false, open_cpu}, {"reference", false, open_reference}, {"cuda", true, open_cuda}};
+
+bool matches(const Known& known, std::string_view name) {
+  if (name == known.name) return true;
+  if (!known.numbered || !name.starts_with(known.name)) return false;
+  const std::string_view rest = name.substr(known.name.size());
+  return rest.size() > 1 && rest.size() < 5 && rest[0] == ':' &&
+         rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::shared_ptr<Device> open(std::string_view name, const DeviceOptions& options) {
+  std::string names;
+  for (const Known& known : kKnown) {
+    if (matches(known, name)) return known.make(name, options);
+    names += cat(names.empty() ? "" : ", ", known.name, known.numbered ? ":N" : "");
+  }
+  fail(Code::kNotFound, "no device '", name, "'; known are ", names);
+}
+
+std::vector<DeviceInfo> list() {
+  std::vector<DeviceInfo> found;
+  for (const Known& known : kKnown) try {
+      found.push_back(open(known.name, {})->info());
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnsupported) throw;  // a plugin that is not there is no failure
+    }
+  return found;
+}
+
+}  // namespace cairn::device

@@ -1,0 +1,222 @@
+// Plan -> program. Every copy is tied to the compute lane at both ends: it starts after the compute work before it, and
+// what the plan puts behind its wait starts after its end. So all reuse of bytes, on every tier, is ordered through
+// the compute lane (capi/docs/memory.md has the argument).
+#include <algorithm>
+#include <map>
+
+#include "runtime/engine/program.h"
+
+namespace cairn::engine {
+namespace {
+
+using device::Lane;
+
+class Assembler {
+ public:
+  explicit Assembler(CompiledPlan& plan) : plan_(plan), joint_(*plan.joint) {
+    const size_t count = plan.problem.values.size();
+    place_.assign(count, -1);
+    for (size_t v = 0; v < count; ++v)
+      if (plan.problem.values[v].persistent) place_[v] = plan.plan.value_offsets[v];
+    copy_event_.assign(count, -1);
+    stored_.assign(count, -1);
+    for (size_t v = 0; v < plan.problem_value.size(); ++v)
+      if (plan.problem_value[v] >= 0) stored_[static_cast<size_t>(plan.problem_value[v])] = static_cast<int32_t>(v);
+  }
+
+  Program micro_batch() {
+    using plan::StepKind;
+    program_ = {};
+    for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
+        case StepKind::kRun: run(step); break;
+        case StepKind::kFree: leave(step.index); break;
+        case StepKind::kOut: copy_out(step); break;
+        case StepKind::kIn: copy_in(step); break;
+        case StepKind::kWaitOut:
+        case StepKind::kWaitIn: emit(Opcode::kWait, Lane::kCompute, copy_event_[at(step.index)]); break;
+        case StepKind::kDrop: drop({step.tier, step.index}); break;
+      }
+    // The next micro-batch starts from nothing but persistent values.
+    for (size_t v = 0; v < place_.size(); ++v)
+      if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) leave(static_cast<int32_t>(v));
+    while (!tier_ranges_.empty()) drop(tier_ranges_.begin()->first);
+    return std::move(program_);
+  }
+
+  Program prologue() {
+    program_ = {};
+    const int64_t workspace = plan_.persistent_bytes();
+    for (size_t i = 0; i < joint_.prologue.size(); ++i)
+      launch(joint_.prologue[i], static_cast<int32_t>(i), plan_.prologue_kernel[i], workspace,
+             align_up(plan_.kernels[at(plan_.prologue_kernel[i])]->workspace_bytes(), kAlignment));
+    return std::move(program_);
+  }
+
+ private:
+  static size_t at(int32_t i) { return static_cast<size_t>(i); }
+  bool persistent(int32_t value) const { return plan_.problem.values[at(value)].persistent; }
+  int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
+
+  void emit(Opcode opcode, Lane lane, int32_t a) { program_.code.push_back({opcode, lane, a}); }
+  int32_t begin(Tier tier, int64_t offset, int64_t size) {
+    const auto range = static_cast<int32_t>(program_.ranges.size());
+    program_.ranges.push_back({tier, offset, size});
+    emit(Opcode::kBegin, Lane::kCompute, range);
+    return range;
+  }
+  void end(int32_t range) { emit(Opcode::kEnd, Lane::kCompute, range); }
+  // `then` goes on only after all work submitted to `first` so far.
+  int32_t order(Lane first, Lane then) {
+    const int32_t event = program_.events++;
+    emit(Opcode::kRecord, first, event);
+    emit(Opcode::kWait, then, event);
+    return event;
+  }
+
+  void arrive(int32_t value, int64_t offset) {
+    place_[at(value)] = offset;
+    device_ranges_[value] = begin(Tier::kDevice, offset, bytes(value));
+  }
+  void leave(int32_t value) {
+    const auto found = device_ranges_.find(value);
+    require(found != device_ranges_.end(), Code::kInternal, "the plan frees '", plan_.problem.values[at(value)].name,
+            "', which is not on the device");
+    end(found->second);
+    device_ranges_.erase(found);
+    place_[at(value)] = -1;
+  }
+
+  void run(const plan::Step& step) {
+    const plan::Op& op = plan_.problem.ops[at(step.index)];
+    size_t next = 0;
+    for (const int32_t v : op.outputs) {
+      const int64_t offset = next < step.offsets.size() ? step.offsets[next] : -1;
+      ++next;
+      if (persistent(v)) continue;
+      if (place_[at(v)] < 0) {
+        arrive(v, offset);
+      } else {
+        require(place_[at(v)] == offset, Code::kInternal, "the plan moves '", plan_.problem.values[at(v)].name, "'");
+      }
+    }
+    const int32_t joint_op = plan_.problem_op[at(step.index)];
+    launch(joint_.ops[at(joint_op)], joint_op, plan_.op_kernel[at(step.index)], step.offset, op.workspace_bytes);
+  }
+
+  void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, int64_t workspace_offset,
+              int64_t workspace_bytes) {
+    Launch launch = {};
+    launch.kernel = kernel;
+    launch.first_operand = static_cast<int32_t>(program_.operands.size());
+    const ops::OpRow& row = ops::row(op.code);
+    launch.inputs = operands(op.in, row.inputs.size());
+    launch.outputs = operands(op.out, row.outputs.size());
+    launch.workspace_offset = workspace_bytes > 0 ? workspace_offset : -1;
+    launch.workspace_bytes = workspace_bytes;
+    launch.accumulates = op.accumulates;
+    launch.first_writer = op.first_writer;
+    launch.random_op = static_cast<uint32_t>(op.attrs.has("rng") ? op.attrs.integer("rng") : 0);
+    launch.joint_op = joint_op;
+    const int32_t range = workspace_bytes > 0 ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;
+    program_.launches.push_back(launch);
+    emit(Opcode::kLaunch, Lane::kCompute, static_cast<int32_t>(program_.launches.size()) - 1);
+    if (range >= 0) end(range);
+  }
+
+  int32_t operands(const std::vector<int32_t>& ids, size_t slots) {
+    for (size_t i = 0; i < std::max(slots, ids.size()); ++i) {
+      Operand operand;
+      if (i < ids.size() && ids[i] >= 0) {
+        const int32_t value = plan_.problem_value[at(joint_.storage(ids[i]))];
+        operand.desc = joint_.values[at(ids[i])].desc;
+        operand.offset = place_[at(value)];
+        require(operand.offset >= 0, Code::kInternal, "the plan runs an op while '",
+                plan_.problem.values[at(value)].name, "' is not on the device");
+      }
+      program_.operands.push_back(operand);
+    }
+    return static_cast<int32_t>(std::max(slots, ids.size()));
+  }
+
+  void copy(Lane lane, const CopyJob& job) {
+    order(Lane::kCompute, lane);
+    program_.copies.push_back(job);
+    emit(Opcode::kCopy, lane, static_cast<int32_t>(program_.copies.size()) - 1);
+    copy_event_[at(job.value)] = program_.events++;
+    emit(Opcode::kRecord, lane, copy_event_[at(job.value)]);
+  }
+  int64_t stored_bytes(int32_t value) const { return joint_.values[at(stored_[at(value)])].desc.bytes(); }
+
+  void copy_out(const plan::Step& step) {
+    const Tier tier = plan_.link_tier[at(step.tier)];
+    const std::pair key(step.tier, step.index);
+    if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, step.tier_offset, bytes(step.index));
+    copy(Lane::kCopyOut,
+         {tier, Tier::kDevice, step.tier_offset, place_[at(step.index)], stored_bytes(step.index), step.index});
+  }
+  void copy_in(const plan::Step& step) {
+    arrive(step.index, step.offset);
+    copy(Lane::kCopyIn, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, step.tier_offset,
+                         stored_bytes(step.index), step.index});
+  }
+  void drop(std::pair<int32_t, int32_t> key) {
+    const auto found = tier_ranges_.find(key);
+    require(found != tier_ranges_.end(), Code::kInternal, "the plan drops '",
+            plan_.problem.values[at(key.second)].name, "' from a tier that does not hold it");
+    end(found->second);
+    tier_ranges_.erase(found);
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  Program program_;
+  std::vector<int64_t> place_;        // problem value -> device offset now, -1: not there
+  std::vector<int32_t> copy_event_;   // problem value -> event at the end of its last copy
+  std::vector<int32_t> stored_;       // problem value -> joint value
+  std::map<int32_t, int32_t> device_ranges_;                     // problem value -> range
+  std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
+};
+
+}  // namespace
+
+void assemble(CompiledPlan& plan) {
+  plan.prologue = Assembler(plan).prologue();
+  plan.program = Assembler(plan).micro_batch();
+}
+
+int64_t CompiledPlan::persistent_bytes() const {
+  int64_t end = 0;
+  for (size_t v = 0; v < problem.values.size(); ++v)
+    if (problem.values[v].persistent) end = std::max(end, plan.value_offsets[v] + problem.values[v].bytes);
+  return end;
+}
+
+CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
+  std::vector<bool> live(problem.values.size());
+  for (size_t v = 0; v < live.size(); ++v) live[v] = problem.values[v].persistent;
+  for (int32_t s = 0; s <= plan.peak_step && s < static_cast<int32_t>(plan.steps.size()); ++s) {
+    const plan::Step& step = plan.steps[static_cast<size_t>(s)];
+    if (step.kind == plan::StepKind::kRun)
+      for (const int32_t v : problem.ops[static_cast<size_t>(step.index)].outputs) live[static_cast<size_t>(v)] = true;
+    if (step.kind == plan::StepKind::kIn) live[static_cast<size_t>(step.index)] = true;
+    if (step.kind == plan::StepKind::kFree) live[static_cast<size_t>(step.index)] = false;
+  }
+  Memory memory;
+  int64_t counted = 0;
+  for (size_t j = 0; j < problem_value.size(); ++j) {
+    if (problem_value[j] < 0 || !live[static_cast<size_t>(problem_value[j])]) continue;
+    const int64_t bytes = problem.values[static_cast<size_t>(problem_value[j])].bytes;
+    counted += bytes;
+    switch (joint->values[j].role) {
+      case graph::Role::kParameter:
+      case graph::Role::kPacked: memory.parameters += bytes; break;
+      case graph::Role::kGradient: memory.gradients += bytes; break;
+      case graph::Role::kOptimizer: memory.optimizer += bytes; break;
+      default: memory.activations += bytes; break;
+    }
+  }
+  memory.workspace = plan.arena_bytes - counted;
+  return memory;
+}
+
+}  // namespace cairn::engine

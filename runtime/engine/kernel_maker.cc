@@ -1,0 +1,75 @@
+#include "runtime/engine/kernel_maker.h"
+
+#include "runtime/engine/custom.h"
+
+namespace cairn::engine {
+namespace {
+
+void add_list(std::string& key, const std::vector<TensorDesc>& list, uint32_t present) {
+  for (size_t i = 0; i < list.size(); ++i)
+    key += present >> i & 1u ? cat(';', to_string(list[i]), ':', list[i].packed_bytes) : ";-";
+  key += '|';
+}
+
+struct AttrText {
+  std::ostringstream& out;
+  void operator()(const std::vector<int64_t>& list) const {
+    for (int64_t i : list) out << i << ',';
+  }
+  // Exact: two rates that differ in the last bit are two kernels.
+  void operator()(double v) const { out << std::hexfloat << v << std::defaultfloat; }
+  template <class T>
+  void operator()(const T& v) const {
+    out << v;
+  }
+};
+
+std::string signature_key(const graph::JointOp& op, const Operands& operands) {
+  std::string key = cat(ops::name(op.code), '|');
+  add_list(key, operands.in, operands.in_present);
+  add_list(key, operands.out, operands.out_present);
+  std::ostringstream attrs;
+  for (const auto& [name, value] : op.attrs.items()) {
+    attrs << name << '=' << value.index() << ':';
+    std::visit(AttrText{attrs}, value);
+    attrs << ';';
+  }
+  return key + attrs.str();
+}
+
+}  // namespace
+
+Operands::Operands(const graph::JointGraph& joint, const graph::JointOp& op) {
+  const ops::OpRow& row = ops::row(op.code);
+  const auto fill = [&](const std::vector<int32_t>& ids, size_t slots, std::vector<TensorDesc>& descs,
+                        uint32_t& present) {
+    descs.resize(std::max(slots, ids.size()));
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] >= 0) {
+        descs[i] = joint.values[static_cast<size_t>(ids[i])].desc;
+        present |= 1u << i;
+      }
+  };
+  fill(op.in, row.inputs.size(), in, in_present);
+  fill(op.out, row.outputs.size(), out, out_present);
+}
+
+int32_t KernelMaker::make(const graph::JointOp& op) {
+  const Operands operands(*plan_.joint, op);
+  const auto [found, fresh] = made_.emplace(signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
+  if (!fresh) return found->second;
+  kernels::Signature signature;
+  signature.op = ops::name(op.code);
+  signature.in = operands.in;
+  signature.out = operands.out;
+  signature.in_present = operands.in_present;
+  signature.out_present = operands.out_present;
+  signature.attrs = &op.attrs;
+  signature.threads = plan_.threads;
+  const bool custom = op.code == ops::OpCode::k_custom || op.code == ops::OpCode::k_custom_grad;
+  plan_.kernels.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature)
+                                 : kernels::select(device_.kernels(), signature));
+  return found->second;
+}
+
+}  // namespace cairn::engine

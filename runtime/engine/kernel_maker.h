@@ -1,0 +1,29 @@
+// Kernels for the ops of a joint graph, made once and shared by ops of the same signature.
+#pragma once
+#include <string>
+#include <unordered_map>
+
+#include "runtime/engine/program.h"
+
+namespace cairn::engine {
+
+// An op's operands as its kernel sees them: padded to the row, with presence bits.
+struct Operands {
+  Operands(const graph::JointGraph& joint, const graph::JointOp& op);
+  std::vector<TensorDesc> in, out;
+  uint32_t in_present = 0, out_present = 0;
+};
+
+class KernelMaker {
+ public:
+  KernelMaker(CompiledPlan& plan, device::Device& device) : plan_(plan), device_(device) {}
+  // Index into plan.kernels. kUnsupported names op, dtypes and shapes.
+  int32_t make(const graph::JointOp& op);
+
+ private:
+  CompiledPlan& plan_;
+  device::Device& device_;
+  std::unordered_map<std::string, int32_t> made_;
+};
+
+}  // namespace cairn::engine

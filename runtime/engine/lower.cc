@@ -1,0 +1,248 @@
+// Joint graph -> planning problem. One problem value per storage: aliases have no bytes of their own.
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "runtime/engine/kernel_maker.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::JointOp;
+using graph::JointValue;
+using graph::Role;
+
+constexpr double kLaunchSeconds = 2e-6;
+constexpr double kHostBytesPerSecond = 8e9;  // one thread's copy on a server processor
+constexpr double kDiskBytesPerSecond = 1e9;
+constexpr double kLinkLatency = 20e-6;
+constexpr double kHostShare = 0.8;       // of the machine's memory may serve the host tier
+constexpr double kSharedMemory = 0.7;    // both directions at once, through one memory
+
+std::string unique(std::unordered_set<std::string>& taken, const std::string& wanted, size_t i) {
+  std::string name = wanted.empty() ? cat('#', i) : wanted;
+  while (!taken.insert(name).second) name += cat('#', i);
+  return name;
+}
+
+bool runs(const JointOp& op) { return !ops::row(op.code).is(ops::ALIAS); }
+
+class Lowering {
+ public:
+  Lowering(CompiledPlan& plan, device::Device& device, const PlanOptions& options)
+      : plan_(plan), joint_(*plan.joint), device_(device), options_(options), maker_(plan, device) {}
+
+  void run() {
+    values();
+    regions();
+    for (const JointOp& op : joint_.prologue) plan_.prologue_kernel.push_back(maker_.make(op));
+    for (size_t i = 0; i < joint_.ops.size(); ++i) {
+      if (static_cast<int32_t>(i) == joint_.turnaround)
+        plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
+      if (runs(joint_.ops[i])) op(static_cast<int32_t>(i));
+    }
+    if (joint_.turnaround >= static_cast<int32_t>(joint_.ops.size()))
+      plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
+    links();
+    policies();
+    // Packs and the optimizer run while nothing but persistent values lives; the arena must have room for them, too.
+    if (!plan_.problem.ops.empty()) {
+      int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
+      workspace = std::max(workspace, between_steps_workspace());
+    }
+    plan_.kernel_locks = std::make_unique<std::mutex[]>(plan_.kernels.size());
+  }
+
+ private:
+  void values() {
+    const size_t count = joint_.values.size();
+    std::vector<bool> used(count);
+    for (size_t v = 0; v < count; ++v)
+      used[v] = joint_.values[v].alias_of < 0 && is_persistent(joint_.values[v].role);
+    for (const JointOp& op : joint_.ops)
+      if (runs(op))
+        for (const auto* list : {&op.in, &op.out})
+          for (const int32_t v : *list)
+            if (v >= 0) used[static_cast<size_t>(joint_.storage(v))] = true;
+    plan_.problem_value.assign(count, -1);
+    std::unordered_set<std::string> names;
+    for (size_t v = 0; v < count; ++v) {
+      if (!used[v]) continue;
+      const JointValue& value = joint_.values[v];
+      plan_.problem_value[v] = static_cast<int32_t>(plan_.problem.values.size());
+      plan_.problem.values.push_back({unique(names, value.name, v), align_up(value.desc.bytes(), kAlignment),
+                                      is_persistent(value.role)});
+    }
+    made_.assign(plan_.problem.values.size(), false);
+  }
+
+  void op(int32_t index) {
+    const JointOp& op = joint_.ops[static_cast<size_t>(index)];
+    const ops::OpRow& row = ops::row(op.code);
+    plan::Op lowered;
+    lowered.name = unique(op_names_, op.name, static_cast<size_t>(index));
+    lowered.region = op.region;
+    lowered.recomputable = row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op);
+    const auto add = [](std::vector<int32_t>& list, int32_t v) {
+      if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+    };
+    for (const int32_t v : op.in)
+      if (v >= 0) add(lowered.inputs, stored(v));
+    for (const int32_t v : op.out) {
+      if (v < 0) continue;
+      const int32_t value = stored(v);
+      // What is added to was there before; of persistent values only outputs are made by an op.
+      const bool made_here = !plan_.problem.values[static_cast<size_t>(value)].persistent ||
+                             joint_.values[static_cast<size_t>(joint_.storage(v))].role == Role::kOutput;
+      if (!made_here || made_[static_cast<size_t>(value)]) {
+        require(plan_.problem.values[static_cast<size_t>(value)].persistent, Code::kInternal, "op '", op.name,
+                "' makes '", plan_.problem.values[static_cast<size_t>(value)].name, "' a second time");
+        lowered.recomputable = lowered.recomputable && made_here;
+        add(lowered.inputs, value);
+      } else {
+        made_[static_cast<size_t>(value)] = true;
+        add(lowered.outputs, value);
+      }
+    }
+    const int32_t kernel = maker_.make(op);
+    lowered.workspace_bytes = align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
+    lowered.seconds = seconds(op, row);
+    plan_.op_kernel.push_back(kernel);
+    plan_.problem_op.push_back(index);
+    plan_.problem.ops.push_back(std::move(lowered));
+  }
+
+  int32_t stored(int32_t value) const { return plan_.problem_value[static_cast<size_t>(joint_.storage(value))]; }
+
+  bool custom_reruns(const JointOp& op) const {
+    if (op.code != ops::OpCode::k_custom) return true;
+    return joint_.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable;
+  }
+
+  // The roofline of the device: whichever takes longer, arithmetic or bytes.
+  double seconds(const JointOp& op, const ops::OpRow& row) const {
+    const Operands operands(joint_, op);
+    const ops::Work work = ops::work(row, operands.in, operands.out, &op.attrs);
+    const device::DeviceInfo& info = device_.info();
+    bool bf16 = false;
+    for (size_t i = 0; i < operands.in.size(); ++i)
+      bf16 = bf16 || (operands.in_present >> i & 1u && operands.in[i].dtype == DType::kBF16);
+    const double rate = bf16 && info.bf16 ? info.bf16_flops_per_second : info.f32_flops_per_second;
+    return std::max(work.flops / std::max(rate, 1.0), work.bytes / std::max(info.memory_bytes_per_second, 1.0)) +
+           kLaunchSeconds;
+  }
+
+  int64_t between_steps_workspace() {
+    int64_t most = 0;
+    for (const int32_t kernel : plan_.prologue_kernel)
+      most = std::max(most, plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes());
+    for (const graph::ParameterSlot& slot : joint_.parameters) {
+      if (slot.gradient < 0 || joint_.norm < 0) continue;
+      most = std::max(most, workspace_of(ops::OpCode::k_sum_squares, {slot.gradient}, {joint_.norm}));
+      if (slot.moments.size() == 2)
+        most = std::max(most, workspace_of(ops::OpCode::k_adamw, {slot.gradient, joint_.hyper},
+                                           {slot.value, slot.moments[0], slot.moments[1]}));
+    }
+    return align_up(most, kAlignment);
+  }
+
+  int64_t workspace_of(ops::OpCode code, std::vector<int32_t> in, std::vector<int32_t> out) {
+    JointOp op;
+    op.code = code;
+    op.in = std::move(in);
+    op.out = std::move(out);
+    Operands operands(joint_, op);
+    // The kernel takes one row of hyper-parameters; the table has one per decay class.
+    if (code == ops::OpCode::k_adamw) operands.in[1].shape = Shape{8};
+    kernels::Signature signature;
+    signature.op = ops::name(code);
+    signature.in = operands.in;
+    signature.out = operands.out;
+    signature.in_present = operands.in_present;
+    signature.out_present = operands.out_present;
+    signature.attrs = &op.attrs;
+    signature.threads = plan_.threads;
+    return kernels::select(device_.kernels(), signature)->workspace_bytes();
+  }
+
+  void regions() {
+    for (const graph::Region& region : joint_.forward->regions())
+      plan_.problem.regions.push_back({region.name, region.parent, region.policy, -1});
+  }
+
+  void policies() {
+    auto& regions = plan_.problem.regions;
+    for (size_t i = 0; i < regions.size(); ++i) {
+      const std::string& wanted = joint_.forward->regions()[i].offload_tier;
+      if (regions[i].policy != plan::Policy::kOffload || wanted.empty()) continue;
+      for (size_t l = 0; l < plan_.problem.links.size(); ++l)
+        if (plan_.problem.links[l].tier == wanted) regions[i].offload_tier = static_cast<int32_t>(l);
+    }
+    if (options_.policy == plan::Policy::kPlannerDecides) return;
+    for (plan::Region& region : regions)
+      if (region.policy == plan::Policy::kPlannerDecides) region.policy = options_.policy;
+    if (!regions.empty()) return;
+    regions.push_back({"graph", -1, options_.policy, -1});  // no regions: the policy is for the whole graph
+    for (plan::Op& op : plan_.problem.ops) op.region = 0;
+  }
+
+  void links() {
+    std::vector<Tier> tiers;
+    const auto add = [&](Tier tier) {
+      require(tier != Tier::kDevice, Code::kInvalidArgument, "'device' is no tier to offload to; host and disk are");
+      if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
+    };
+    for (const Tier tier : options_.tiers) add(tier);
+    for (const graph::Region& region : joint_.forward->regions()) {
+      if (region.policy != plan::Policy::kOffload) continue;
+      const auto* name = std::find(std::begin(kTierNames), std::end(kTierNames),
+                                   region.offload_tier.empty() ? kTierNames[1] : region.offload_tier);
+      require(name != std::end(kTierNames), Code::kInvalidArgument, "region '", region.name, "': unknown tier '",
+              region.offload_tier, "'; host and disk are");
+      if (!region.offload_tier.empty() || tiers.empty()) add(static_cast<Tier>(name - std::begin(kTierNames)));
+    }
+    if (tiers.empty() && options_.policy == plan::Policy::kOffload) add(Tier::kHost);
+    for (const Tier tier : tiers) {
+      plan_.link_tier.push_back(tier);
+      plan_.problem.links.push_back(tier == Tier::kHost ? host_link() : disk_link());
+    }
+  }
+
+  plan::Link host_link() const {
+    const device::DeviceInfo& info = device_.info();
+    const double stated =
+        options_.link_bytes_per_second > 0 ? options_.link_bytes_per_second : info.link_bytes_per_second;
+    const double rate = stated > 0 ? stated : kHostBytesPerSecond;
+    return {"host", kLinkLatency, rate, rate, stated > 0 ? 1.0 : kSharedMemory,
+            static_cast<int64_t>(static_cast<double>(info.memory_bytes) * kHostShare)};
+  }
+
+  plan::Link disk_link() const {
+    const std::string& directory = device_.info().disk_directory;
+    struct statvfs space = {};
+    int64_t free_bytes = 0;
+    if (statvfs(directory.empty() ? "/tmp" : directory.c_str(), &space) == 0)
+      free_bytes = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
+    return {"disk", kLinkLatency, kDiskBytesPerSecond, kDiskBytesPerSecond, kSharedMemory, free_bytes};
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  device::Device& device_;
+  const PlanOptions& options_;
+  KernelMaker maker_;
+  std::unordered_set<std::string> op_names_;
+  std::vector<bool> made_;  // per problem value
+};
+
+}  // namespace
+
+void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
+  require(plan.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
+  plan.threads = device.info().threads;
+  plan.device = device.info().name;
+  Lowering(plan, device, options).run();
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,126 @@
+#include "runtime/engine/loaded.h"
+
+namespace cairn::engine {
+
+void Session::Loaded::take_memory(const CompiledPlan& plan, device::Device& device) {
+  const auto take = [&](Tier tier, int64_t bytes) {
+    if (bytes <= 0) return;
+    auto& block = blocks[static_cast<size_t>(tier)];
+    require(block == nullptr, Code::kInternal, "two links of the plan lead to the ",
+            kTierNames[static_cast<size_t>(tier)], " tier");
+    block = device.allocate(tier, bytes);
+    ledger.reserve(tier, bytes);
+  };
+  take(Tier::kDevice, plan.plan.arena_bytes);
+  require(blocks[0] != nullptr, Code::kInvalidArgument, "the plan's arena is empty");
+  for (size_t link = 0; link < plan.link_tier.size(); ++link)
+    take(plan.link_tier[link], plan.plan.tier_arena_bytes[link]);
+  for (size_t v = 0; v < plan.problem.values.size(); ++v)
+    if (plan.problem.values[v].persistent && plan.problem.values[v].bytes > 0)
+      ledger.begin_range(Tier::kDevice, plan.plan.value_offsets[v], plan.problem.values[v].bytes);
+  persistent_bytes = plan.persistent_bytes();
+}
+
+void Session::Loaded::resolve(const Program& program, device::Device& device, LoadedProgram& loaded) {
+  loaded.program = &program;
+  const int64_t arena_bytes = blocks[0]->bytes();
+  loaded.tensors.reserve(program.operands.size());
+  for (const Operand& operand : program.operands) {
+    Tensor tensor{operand.desc, nullptr};
+    if (operand.offset >= 0) {
+      require(operand.offset % kAlignment == 0 && operand.offset + operand.desc.bytes() <= arena_bytes, Code::kInternal,
+              "an operand of ", operand.desc.bytes(), " bytes at ", operand.offset, " does not fit the arena of ",
+              arena_bytes);
+      tensor.data = arena() + operand.offset;
+    }
+    loaded.tensors.push_back(tensor);
+  }
+  for (const Launch& launch : program.launches) {
+    require(launch.workspace_bytes == 0 || (launch.workspace_offset >= 0 && launch.workspace_offset % kAlignment == 0 &&
+                                            launch.workspace_offset + launch.workspace_bytes <= arena_bytes),
+            Code::kInternal, "a workspace of ", launch.workspace_bytes, " bytes at ", launch.workspace_offset,
+            " does not fit the arena of ", arena_bytes);
+    const Tensor* first = loaded.tensors.data() + launch.first_operand;
+    kernels::Call call;
+    call.in = {first, static_cast<size_t>(launch.inputs)};
+    call.out = {first + launch.inputs, static_cast<size_t>(launch.outputs)};
+    call.workspace = launch.workspace_bytes > 0 ? arena() + launch.workspace_offset : nullptr;
+    call.key.op = launch.random_op;
+    loaded.launches.push_back(
+        {kernels[static_cast<size_t>(launch.kernel)].get(), call, launch.accumulates, launch.first_writer});
+  }
+  for (const CopyJob& job : program.copies) {
+    device::Block* const to = blocks[static_cast<size_t>(job.to)].get();
+    device::Block* const from = blocks[static_cast<size_t>(job.from)].get();
+    require(to != nullptr && from != nullptr, Code::kInternal, "a copy to or from a tier without memory");
+    loaded.copies.push_back({{to, job.to_offset}, {from, job.from_offset}, job.bytes});
+  }
+  for (int32_t e = 0; e < program.events; ++e) loaded.events.push_back(device.create_event());
+  loaded.live.assign(program.ranges.size(), 0);
+}
+
+bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled) {
+  const Program& program = *loaded.program;
+  const bool is_prologue = &loaded == &prologue;
+  const auto note = [&](device::Lane lane, size_t i) {
+    if (tracing) [[unlikely]]
+      traced[static_cast<size_t>(lane)].push_back(is_prologue ? -1 - static_cast<int32_t>(i) : static_cast<int32_t>(i));
+  };
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    const Instruction& instruction = program.code[i];
+    const auto a = static_cast<size_t>(instruction.a);
+    switch (instruction.opcode) {
+      case Opcode::kLaunch: {
+        if (cancelled.load(std::memory_order_relaxed)) [[unlikely]] {
+          end_ranges(loaded);
+          return false;
+        }
+        const auto& launch = loaded.launches[a];
+        kernels::Call call = launch.call;
+        call.accumulate = key.micro == 0 ? launch.accumulates & ~launch.first_writer : launch.accumulates;
+        call.key.seed = key.seed;
+        call.key.step = key.step;
+        call.key.micro = key.micro;
+        note(device::Lane::kCompute, i);
+        queue(device::Lane::kCompute).launch(*launch.kernel, call);
+        break;
+      }
+      case Opcode::kCopy: {
+        const auto& copy = loaded.copies[a];
+        note(instruction.lane, i);
+        queue(instruction.lane).copy(copy.to, copy.from, copy.bytes);
+        break;
+      }
+      case Opcode::kRecord: queue(instruction.lane).record(*loaded.events[a]); break;
+      case Opcode::kWait: queue(instruction.lane).wait(*loaded.events[a]); break;
+      case Opcode::kBegin:
+        ledger.begin_range(program.ranges[a].tier, program.ranges[a].offset, program.ranges[a].bytes);
+        loaded.live[a] = 1;
+        break;
+      case Opcode::kEnd:
+        ledger.end_range(program.ranges[a].tier, program.ranges[a].offset);
+        loaded.live[a] = 0;
+        break;
+    }
+  }
+  return true;
+}
+
+void Session::Loaded::end_ranges(LoadedProgram& loaded) {
+  for (size_t r = 0; r < loaded.live.size(); ++r)
+    if (std::exchange(loaded.live[r], uint8_t{0}))
+      ledger.end_range(loaded.program->ranges[r].tier, loaded.program->ranges[r].offset);
+}
+
+void Session::Loaded::collect_spans(double run_began) {
+  spans.clear();
+  for (size_t lane = 0; lane < queues.size(); ++lane) {
+    const auto busy = queues[lane]->take_trace();
+    for (size_t i = 0; i < busy.size() && i < traced[lane].size(); ++i)
+      spans.push_back({static_cast<device::Lane>(lane), busy[i].begin - run_began, busy[i].end - run_began,
+                       traced[lane][i]});
+    traced[lane].clear();
+  }
+}
+
+}  // namespace cairn::engine

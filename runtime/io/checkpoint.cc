@@ -1,0 +1,188 @@
+#include "runtime/io/checkpoint.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "runtime/io/manifest.h"
+
+namespace cairn::io {
+namespace fs = std::filesystem;
+
+struct Checkpoint::Impl {
+  fs::path directory;
+  Manifest manifest;
+  std::shared_ptr<const graph::Graph> graph;
+  MappedFile tensors;
+
+  Impl(fs::path from, Manifest decoded)
+      : directory(std::move(from)),
+        manifest(std::move(decoded)),
+        graph(decode_graph(manifest.graph)),
+        tensors(directory / kTensorsName) {
+    require(tensors.bytes().size() == manifest.tensors_bytes, Code::kCorruptFile, "'", tensors.path().string(),
+            "' has ", tensors.bytes().size(), " bytes, not ", manifest.tensors_bytes);
+  }
+
+  std::span<const std::byte> bytes(const TensorInfo& tensor) const {
+    return tensors.bytes().subspan(tensor.offset, static_cast<size_t>(tensor.desc.bytes()));
+  }
+  void verify(const TensorInfo& tensor, const void* data) const {
+    const XXH128_hash_t digest = XXH3_128bits(data, static_cast<size_t>(tensor.desc.bytes()));
+    require(digest.low64 == tensor.digest_low && digest.high64 == tensor.digest_high, Code::kCorruptFile, "tensor '",
+            tensor.name, "' in '", tensors.path().string(), "' is damaged: its digest differs");
+  }
+  // Padding carries nothing, but a flipped bit in it is still a damaged file.
+  void verify_padding() const {
+    for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+      const TensorInfo& tensor = manifest.tensors[i];
+      const uint64_t begin = tensor.offset + static_cast<uint64_t>(tensor.desc.bytes());
+      const uint64_t end = i + 1 < manifest.tensors.size() ? manifest.tensors[i + 1].offset : manifest.tensors_bytes;
+      for (uint64_t at = begin; at < end; ++at)
+        require(tensors.bytes()[at] == std::byte{0}, Code::kCorruptFile, "'", tensors.path().string(),
+                "' is damaged after tensor '", tensor.name, "'");
+    }
+  }
+  const TensorInfo* find(std::string_view name) const {
+    for (const TensorInfo& tensor : manifest.tensors)
+      if (tensor.name == name) return &tensor;
+    return nullptr;
+  }
+};
+
+Checkpoint::Checkpoint(const fs::path& directory) {
+  std::error_code failed;
+  require(fs::exists(directory, failed), Code::kNotFound, "there is no checkpoint '", directory.string(), "'");
+  const MappedFile file(directory / kManifestName);
+  impl_ = std::make_unique<Impl>(directory, decode_manifest(file.bytes()));
+}
+
+Checkpoint::~Checkpoint() = default;
+
+std::shared_ptr<const graph::Graph> Checkpoint::graph() const { return impl_->graph; }
+const step::State& Checkpoint::state() const { return impl_->manifest.state; }
+const std::vector<Checkpoint::TensorInfo>& Checkpoint::tensors() const { return impl_->manifest.tensors; }
+const std::map<std::string, std::string>& Checkpoint::metadata() const { return impl_->manifest.metadata; }
+
+void Checkpoint::read(const TensorInfo& tensor, void* to) const {
+  const TensorInfo* known = impl_->find(tensor.name);
+  require(known != nullptr && known->desc == tensor.desc && known->offset == tensor.offset, Code::kInvalidArgument,
+          "tensor '", tensor.name, "' is not of this checkpoint");
+  const auto bytes = impl_->bytes(*known);
+  std::memcpy(to, bytes.data(), bytes.size());
+  impl_->verify(*known, to);
+}
+
+namespace {
+
+void write_pieces(engine::Session& session, int32_t value, std::span<const std::byte> bytes) {
+  for (size_t at = 0; at < bytes.size(); at += kPieceBytes)
+    session.write_at(value, static_cast<int64_t>(at), bytes.data() + at,
+                     static_cast<int64_t>(std::min<size_t>(kPieceBytes, bytes.size() - at)));
+}
+
+// The first thing two models do not share, for people.
+std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
+  for (size_t i = 0; i < std::min(ours.values().size(), theirs.values().size()); ++i) {
+    const graph::Value &a = ours.values()[i], &b = theirs.values()[i];
+    if (a.name != b.name) return cat("value ", i, " is '", a.name, "', in the checkpoint '", b.name, "'");
+    if (!(a.desc == b.desc))
+      return cat("'", a.name, "' is ", to_string(a.desc), ", in the checkpoint ", to_string(b.desc));
+    if (a.kind != b.kind || a.parameter.frozen != b.parameter.frozen || a.parameter.decay != b.parameter.decay)
+      return cat("'", a.name, "' is another kind of value in the checkpoint");
+  }
+  if (ours.values().size() != theirs.values().size())
+    return cat("the model has ", ours.values().size(), " values, in the checkpoint ", theirs.values().size());
+  for (size_t i = 0; i < std::min(ours.regions().size(), theirs.regions().size()); ++i) {
+    const graph::Region &a = ours.regions()[i], &b = theirs.regions()[i];
+    if (a.name != b.name || a.policy != b.policy || a.offload_tier != b.offload_tier)
+      return cat("region '", a.name, "' has another name or policy in the checkpoint ('", b.name, "')");
+  }
+  for (size_t i = 0; i < std::min(ours.ops().size(), theirs.ops().size()); ++i) {
+    const graph::Op &a = ours.ops()[i], &b = theirs.ops()[i];
+    if (a.code != b.code || a.in != b.in || !(a.attrs == b.attrs) || a.region != b.region)
+      return cat("op '", a.name, "' has another kind, other inputs, attributes or region in the checkpoint");
+  }
+  return "loss, weight, outputs or regions differ";
+}
+
+}  // namespace
+
+void Checkpoint::restore(step::Stepper& stepper) const {
+  engine::Session& session = stepper.session();
+  const graph::JointGraph& joint = *session.plan().joint;
+  require(joint.forward->digest() == impl_->graph->digest(), Code::kInvalidArgument,
+          "the checkpoint '", impl_->directory.string(), "' is of another model: ",
+          difference(*joint.forward, *impl_->graph));
+  const std::vector<Slot> slots = slots_of(joint, state().micro > 0);
+  const std::vector<TensorInfo>& stored = tensors();
+  for (size_t i = 0; i < std::max(slots.size(), stored.size()); ++i) {
+    require(i < slots.size(), Code::kInvalidArgument, "the checkpoint holds '", i < stored.size() ? stored[i].name : "",
+            "', which this session does not keep");
+    require(i < stored.size() && stored[i].name == slots[i].name, Code::kInvalidArgument,
+            "the checkpoint does not hold '", slots[i].name, "', which this session keeps");
+    const TensorDesc& desc = joint.values[slots[i].value].desc;
+    require(stored[i].desc == desc, Code::kInvalidArgument, "'", slots[i].name, "' is ", to_string(desc),
+            " in the session and ", to_string(stored[i].desc), " in the checkpoint");
+  }
+  // Everything is verified before anything is written: a damaged file leaves the session as it was.
+  for (const TensorInfo& tensor : stored) impl_->verify(tensor, impl_->bytes(tensor).data());
+  impl_->verify_padding();
+  stepper.restore(state());  // refuses options that it cannot use
+  for (size_t i = 0; i < slots.size(); ++i) write_pieces(session, slots[i].value, impl_->bytes(stored[i]));
+  session.parameters_changed();
+}
+
+std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) const {
+  const graph::JointGraph& joint = *session.plan().joint;
+  std::vector<std::string> missing;
+  std::vector<std::pair<int32_t, const TensorInfo*>> found;
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    const std::string& name = joint.forward->values()[slot.source].name;
+    const TensorInfo* tensor = impl_->find(name);
+    if (tensor == nullptr) {
+      missing.push_back(name);
+      continue;
+    }
+    const TensorDesc& desc = joint.values[slot.value].desc;
+    require(tensor->desc == desc, Code::kInvalidArgument, "parameter '", name, "' is ", to_string(desc),
+            " in the session and ", to_string(tensor->desc), " in the checkpoint");
+    impl_->verify(*tensor, impl_->bytes(*tensor).data());
+    found.emplace_back(slot.value, tensor);
+  }
+  for (const auto& [value, tensor] : found) write_pieces(session, value, impl_->bytes(*tensor));
+  session.parameters_changed();
+  return missing;
+}
+
+fs::path newest_checkpoint(const fs::path& directory) {
+  std::error_code failed;
+  require(fs::is_directory(directory, failed), Code::kNotFound, "there is no directory '", directory.string(), "'");
+  if (fs::exists(directory / kManifestName, failed)) return directory;
+  std::vector<std::pair<uint64_t, fs::path>> steps;
+  static constexpr std::string_view kPrefix = "step-";
+  for (fs::directory_iterator it(directory, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    uint64_t step = 0;
+    if (!name.starts_with(kPrefix)) continue;
+    const char* last = name.data() + name.size();
+    const auto parsed = std::from_chars(name.data() + kPrefix.size(), last, step);
+    if (parsed.ec == std::errc() && parsed.ptr == last) steps.emplace_back(step, it->path());
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  std::string why;
+  for (const auto& [step, path] : steps) {
+    try {
+      const Checkpoint complete(path);
+      return path;
+    } catch (const Error& error) {
+      why += cat("; ", path.filename().string(), ": ", error.what());
+    }
+  }
+  fail(Code::kNotFound, "'", directory.string(), "' is no checkpoint (no ", kManifestName,
+       ") and has no complete 'step-N' below it", why);
+}
+
+}  // namespace cairn::io

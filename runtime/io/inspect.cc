@@ -1,0 +1,196 @@
+// What a file is, as JSON. Files are told apart by their content, never by their name.
+#include <cstring>
+
+#include "runtime/data/data.h"
+#include "runtime/data/token_file.h"
+#include "runtime/io/envelope.h"
+#include "runtime/io/json.h"
+#include "runtime/io/manifest.h"
+#include "runtime/io/safetensors.h"
+
+namespace cairn::io {
+namespace fs = std::filesystem;
+namespace {
+
+std::string n(int64_t value) { return std::to_string(value); }
+std::string n(uint64_t value) { return std::to_string(value); }
+
+std::string json(const Shape& shape) {
+  Json out('[');
+  for (int64_t d : shape.span()) out.add(std::to_string(d));
+  return out.text();
+}
+
+std::string json(const TensorDesc& desc) {
+  return Json('{')
+      .add("dtype", json_text(dtype_name(desc.dtype)))
+      .add("shape", json(desc.shape))
+      .add("bytes", n(desc.bytes()))
+      .text();
+}
+
+std::string json(const std::map<std::string, std::string>& metadata) {
+  Json out('{');
+  for (const auto& [key, value] : metadata) out.add(key, json_text(value));
+  return out.text();
+}
+
+std::string json(const graph::Graph& graph) {
+  static constexpr const char* kPolicies[] = {"auto", "keep", "recompute", "offload"};
+  int64_t elements = 0;
+  Json inputs('{'), parameters('{'), regions('[');
+  for (const graph::Value& v : graph.values()) {
+    if (v.kind == graph::ValueKind::kInput) inputs.add(v.name, json(v.desc));
+    if (v.kind != graph::ValueKind::kParameter) continue;
+    parameters.add(v.name, json(v.desc));
+    elements += v.desc.shape.elements();
+  }
+  for (const graph::Region& r : graph.regions())
+    regions.add(Json('{')
+                    .add("name", json_text(r.name))
+                    .add("policy", json_text(kPolicies[static_cast<uint32_t>(r.policy) % 4]))
+                    .text());
+  return Json('{')
+      .add("digest", json_text(graph.digest()))
+      .add("ops", n(graph.ops().size()))
+      .add("values", n(graph.values().size()))
+      .add("parameter_count", n(elements))
+      .add("inputs", inputs.text())
+      .add("parameters", parameters.text())
+      .add("regions", regions.text())
+      .text();
+}
+
+std::string json(const step::State& s) {
+  static constexpr const char* kSchedules[] = {"constant", "cosine", "linear"};
+  const step::Options& o = s.options;
+  return Json('{')
+      .add("step", n(s.step))
+      .add("micro", n(uint64_t{s.micro}))
+      .add("micro_steps", n(uint64_t{o.micro_steps}))
+      .add("updates", n(s.updates))
+      .add("skipped_steps", n(s.skipped))
+      .add("seed", n(o.seed))
+      .add("schedule", json_text(kSchedules[static_cast<uint32_t>(o.schedule.kind) % 3]))
+      .add("rate", number(o.schedule.rate))
+      .add("warmup_steps", n(o.schedule.warmup_steps))
+      .add("total_steps", n(o.schedule.total_steps))
+      .add("minimum_rate", number(o.schedule.minimum_rate))
+      .add("beta1", number(o.beta1))
+      .add("beta2", number(o.beta2))
+      .add("eps", number(o.eps))
+      .add("weight_decay", number(o.weight_decay))
+      .add("clip_norm", number(o.clip_norm))
+      .text();
+}
+
+std::string hex(uint64_t high, uint64_t low) {
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(high),
+                static_cast<unsigned long long>(low));
+  return text;
+}
+
+std::string inspect_manifest(const fs::path&, std::span<const std::byte> bytes) {
+  const Manifest manifest = decode_manifest(bytes);
+  Json tensors('{');
+  for (const Checkpoint::TensorInfo& t : manifest.tensors)
+    tensors.add(t.name, Json('{')
+                            .add("dtype", json_text(dtype_name(t.desc.dtype)))
+                            .add("shape", json(t.desc.shape))
+                            .add("offset", n(t.offset))
+                            .add("xxh3_128", json_text(hex(t.digest_high, t.digest_low)))
+                            .text());
+  return Json('{')
+      .add("kind", json_text("checkpoint"))
+      .add("state", json(manifest.state))
+      .add("metadata", json(manifest.metadata))
+      .add("model", json(*decode_graph(manifest.graph)))
+      .add("tensors_bytes", n(manifest.tensors_bytes))
+      .add("tensors", tensors.text())
+      .text();
+}
+
+std::string inspect_graph(const fs::path&, std::span<const std::byte> bytes) {
+  return Json('{').add("kind", json_text("model")).add("model", json(*decode_graph(bytes))).text();
+}
+
+std::string inspect_plan(const fs::path&, std::span<const std::byte> bytes) {
+  const DecodedPlan decoded = decode_plan(bytes);
+  return Json('{')
+      .add("kind", json_text("plan"))
+      .add("plan", plan::to_json(decoded.problem, decoded.plan, false))
+      .text();
+}
+
+std::string inspect_tokens(const fs::path& path, std::span<const std::byte> bytes) {
+  data::TokenHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto set = data::Dataset::open(path, 1);
+  return Json('{')
+      .add("kind", json_text("tokens"))
+      .add("vocabulary", n(int64_t{set->vocabulary()}))
+      .add("tokens", n(set->tokens()))
+      .add("token_bytes", n(uint64_t{header.token_bytes}))
+      .text();
+}
+
+std::string inspect_safetensors(const fs::path& path, std::span<const std::byte>) {
+  const SafeTensors file(path);
+  Json tensors('{');
+  for (const SafeTensor& tensor : file.tensors()) tensors.add(tensor.name, json(tensor.desc));
+  return Json('{')
+      .add("kind", json_text("safetensors"))
+      .add("metadata", json(file.metadata()))
+      .add("tensors", tensors.text())
+      .text();
+}
+
+std::string inspect_tokenizer(const fs::path& path, std::span<const std::byte>) {
+  const auto tokenizer = data::load_bpe(path);
+  return Json('{')
+      .add("kind", json_text("tokenizer"))
+      .add("type", json_text(tokenizer->kind()))
+      .add("vocabulary", n(int64_t{tokenizer->vocabulary()}))
+      .text();
+}
+
+bool is_manifest(std::span<const std::byte> b) { return has_identifier(b, kManifestIdentifier); }
+bool is_graph(std::span<const std::byte> b) { return has_identifier(b, "CGRF"); }
+bool is_plan(std::span<const std::byte> b) { return has_identifier(b, "CPLN"); }
+bool is_tokens(std::span<const std::byte> b) {
+  return b.size() >= sizeof(data::TokenHeader) &&
+         std::memcmp(b.data(), data::kTokenMagic.data(), data::kTokenMagic.size()) == 0;
+}
+// A sentencepiece model begins with its list of pieces: field 1 of the message, a message itself.
+bool is_tokenizer(std::span<const std::byte> b) { return b.size() > 2 && b[0] == std::byte{0x0A}; }
+
+struct Kind {
+  bool (*is)(std::span<const std::byte>);
+  std::string (*inspect)(const fs::path&, std::span<const std::byte>);
+};
+constexpr Kind kKinds[] = {{is_manifest, inspect_manifest},
+                           {is_graph, inspect_graph},
+                           {is_plan, inspect_plan},
+                           {is_tokens, inspect_tokens},
+                           {looks_like_safetensors, inspect_safetensors},
+                           {is_tokenizer, inspect_tokenizer}};
+
+}  // namespace
+
+std::string inspect(const fs::path& path) {
+  std::error_code failed;
+  fs::path file = path;
+  if (fs::is_directory(path, failed)) {
+    const fs::path directory = newest_checkpoint(path);
+    const Checkpoint whole(directory);  // says so if the tensors do not belong to the manifest
+    file = directory / kManifestName;
+  }
+  const MappedFile mapped(file);
+  for (const Kind& kind : kKinds)
+    if (kind.is(mapped.bytes())) return kind.inspect(file, mapped.bytes());
+  fail(Code::kCorruptFile, "'", path.string(),
+       "' is none of checkpoint, model, plan, token file, safetensors file or tokenizer");
+}
+
+}  // namespace cairn::io

@@ -1,0 +1,41 @@
+// The manifest of a checkpoint as a plain struct. Private to runtime/io.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/io/checkpoint.h"
+
+namespace cairn::io {
+
+inline constexpr const char* kManifestName = "manifest.cairn";
+inline constexpr const char* kTensorsName = "tensors.bin";
+inline constexpr const char* kManifestIdentifier = "CMAN";
+
+struct Manifest {
+  std::vector<std::byte> graph;  // a model file
+  step::State state;
+  std::vector<Checkpoint::TensorInfo> tensors;  // one after the other, each at a multiple of 64
+  uint64_t tensors_bytes = 0;                   // size of tensors.bin
+  std::map<std::string, std::string> metadata;
+};
+
+// kInvalidArgument: metadata too large.
+std::vector<std::byte> encode_manifest(const Manifest& manifest);
+// kCorruptFile. Offsets, sizes and names are checked; the graph is not decoded.
+Manifest decode_manifest(std::span<const std::byte> bytes);
+
+// Places tensors one after the other: fills offsets, returns the size of tensors.bin.
+uint64_t place(std::vector<Checkpoint::TensorInfo>& tensors);
+
+// What a session's stepper has to keep: name and joint value, in the order of the file.
+struct Slot {
+  std::string name;
+  int32_t value;
+};
+std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients);
+
+// Tensors are moved in pieces of this size.
+inline constexpr int64_t kPieceBytes = int64_t{4} << 20;
+
+}  // namespace cairn::io

@@ -1,0 +1,122 @@
+// Parameters of a session as safetensors, under other names and transposed where the other side wants it.
+#include <algorithm>
+
+#include "runtime/io/checkpoint.h"
+#include "runtime/io/convert.h"
+#include "runtime/io/manifest.h"
+
+namespace cairn::io {
+namespace {
+
+struct Mapped {
+  std::string ours, theirs;
+  bool transposed = false;
+  int32_t value = -1;
+  TensorDesc desc;  // ours
+};
+
+Shape turned(const Shape& shape) { return {shape[1], shape[0]}; }
+
+std::vector<Mapped> map_parameters(const engine::Session& session, const std::vector<NameRow>& names) {
+  const graph::JointGraph& joint = *session.plan().joint;
+  std::map<std::string_view, const NameRow*> rows;
+  for (const NameRow& row : names)
+    require(rows.emplace(row.ours, &row).second, Code::kInvalidArgument, "parameter '", row.ours,
+            "' has two rows in the table of names");
+  std::vector<Mapped> mapped;
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    Mapped m;
+    m.ours = m.theirs = joint.forward->values()[slot.source].name;
+    m.value = slot.value;
+    m.desc = joint.values[slot.value].desc;
+    if (const auto row = rows.find(m.ours); row != rows.end()) {
+      m.theirs = row->second->theirs;
+      m.transposed = row->second->transposed;
+    }
+    require(!m.transposed || m.desc.shape.rank == 2, Code::kInvalidArgument, "parameter '", m.ours, "' is ",
+            to_string(m.desc), "; only matrices can be transposed");
+    mapped.push_back(std::move(m));
+  }
+  return mapped;
+}
+
+void read_whole(const engine::Session& session, const Mapped& m, std::byte* to) {
+  const int64_t bytes = m.desc.bytes();
+  for (int64_t at = 0; at < bytes; at += kPieceBytes)
+    session.read_at(m.value, at, to + at, std::min(kPieceBytes, bytes - at));
+}
+
+template <class T>
+void read_transposed(const engine::Session& session, const Mapped& m, void* to) {
+  std::vector<T> ours(static_cast<size_t>(m.desc.shape.elements()));
+  read_whole(session, m, reinterpret_cast<std::byte*>(ours.data()));
+  const int64_t rows = m.desc.shape[0], columns = m.desc.shape[1];
+  T* theirs = static_cast<T*>(to);
+  for (int64_t c = 0; c < columns; ++c)
+    for (int64_t r = 0; r < rows; ++r) theirs[c * rows + r] = ours[r * columns + c];
+}
+
+template <class T>
+void import_one(engine::Session& session, const Mapped& m, const SafeTensor& from) {
+  const int64_t elements = m.desc.shape.elements(), columns = m.desc.shape.last();
+  const int64_t rows = elements / columns;
+  const int64_t piece = kPieceBytes / static_cast<int64_t>(sizeof(T));
+  std::vector<T> buffer(static_cast<size_t>(std::min(piece, elements)));
+  for (int64_t at = 0; at < elements; at += piece) {
+    const int64_t n = std::min(piece, elements - at);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t e = at + i, source = m.transposed ? e % columns * rows + e / columns : e;
+      buffer[i] = static_cast<T>(load_float(from.data, from.desc.dtype, source));
+    }
+    session.write_at(m.value, at * static_cast<int64_t>(sizeof(T)), buffer.data(),
+                     n * static_cast<int64_t>(sizeof(T)));
+  }
+}
+
+}  // namespace
+
+void export_safetensors(const engine::Session& session, const std::vector<NameRow>& names,
+                        const std::filesystem::path& path) {
+  std::vector<SafeTensorSource> sources;
+  for (const Mapped& m : map_parameters(session, names)) {
+    TensorDesc desc = m.desc;
+    if (m.transposed) desc.shape = turned(desc.shape);
+    sources.push_back({m.theirs, desc, [&session, m](void* to) {
+                         if (!m.transposed)
+                           read_whole(session, m, static_cast<std::byte*>(to));
+                         else if (m.desc.dtype == DType::kF64)
+                           read_transposed<double>(session, m, to);
+                         else
+                           read_transposed<float>(session, m, to);
+                       }});
+  }
+  write_safetensors(path, sources, {{"format", "pt"}});
+}
+
+void import_safetensors(engine::Session& session, const std::vector<NameRow>& names,
+                        const std::filesystem::path& path) {
+  const SafeTensors file(path);
+  const std::string where = "'" + path.string() + "'";
+  std::map<std::string_view, const SafeTensor*> tensors;
+  for (const SafeTensor& tensor : file.tensors()) tensors.emplace(tensor.name, &tensor);
+  const std::vector<Mapped> mapped = map_parameters(session, names);
+  std::vector<const SafeTensor*> found;
+  for (const Mapped& m : mapped) {  // everything is checked before anything is written
+    const auto it = tensors.find(m.theirs);
+    require(it != tensors.end(), Code::kInvalidArgument, where, " has no tensor '", m.theirs, "' for parameter '",
+            m.ours, "'");
+    const SafeTensor& tensor = *it->second;
+    const Shape wanted = m.transposed ? turned(m.desc.shape) : m.desc.shape;
+    require(tensor.desc.shape == wanted, Code::kInvalidArgument, where, ": '", m.theirs, "' is ",
+            to_string(tensor.desc.shape), "; parameter '", m.ours, "' needs ", to_string(wanted));
+    require(is_float(tensor.desc.dtype), Code::kInvalidArgument, where, ": '", m.theirs, "' is ",
+            dtype_name(tensor.desc.dtype), "; parameter '", m.ours, "' needs a float type");
+    found.push_back(&tensor);
+  }
+  for (size_t i = 0; i < mapped.size(); ++i)
+    mapped[i].desc.dtype == DType::kF64 ? import_one<double>(session, mapped[i], *found[i])
+                                        : import_one<float>(session, mapped[i], *found[i]);
+  session.parameters_changed();
+}
+
+}  // namespace cairn::io

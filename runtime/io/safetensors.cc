@@ -1,0 +1,189 @@
+// The safetensors reader: u64 length of the header, a JSON object, then the bytes of the tensors. Everything that a
+// sloppy reader would let pass (holes, overlaps, names twice, unknown keys) is an error here.
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/io/checkpoint.h"
+#include "runtime/io/limits.h"
+#include "runtime/io/safetensors.h"
+
+namespace cairn::io {
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::object;
+
+struct Placed {
+  SafeTensor tensor;
+  uint64_t begin = 0, end = 0;
+};
+
+class Header {
+ public:
+  Header(std::string where, std::span<const std::byte> text) : where_(std::move(where)) {
+    // The parser wants readable bytes after the text; the mapping may end there.
+    const simdjson::padded_string padded(reinterpret_cast<const char*>(text.data()), text.size());
+    simdjson::dom::parser parser(kMaxSafetensorsHeader);
+    element root;
+    const auto error = parser.parse(padded).get(root);
+    require(!error, Code::kCorruptFile, where_, ": the header is not JSON: ", simdjson::error_message(error));
+    object tensors;
+    require(!root.get_object().get(tensors), Code::kCorruptFile, where_, ": the header is not a JSON object");
+    bool metadata_seen = false;
+    for (const auto& [key, value] : tensors) {
+      if (key == "__metadata__") {
+        require(!std::exchange(metadata_seen, true), Code::kCorruptFile, where_, ": __metadata__ is there twice");
+        read_metadata(value);
+      } else {
+        read_tensor(std::string(key), value);
+      }
+    }
+  }
+  std::vector<Placed>& placed() { return placed_; }
+  std::map<std::string, std::string>& metadata() { return metadata_; }
+
+ private:
+  void read_metadata(element value) {
+    object entries;
+    require(!value.get_object().get(entries), Code::kCorruptFile, where_, ": __metadata__ is not an object");
+    for (const auto& [key, text] : entries) {
+      std::string_view word;
+      require(!text.get_string().get(word), Code::kCorruptFile, where_, ": metadata '", key, "' is not a text");
+      require(metadata_.emplace(key, word).second, Code::kCorruptFile, where_, ": metadata '", key,
+              "' is there twice");
+    }
+  }
+
+  std::vector<uint64_t> numbers(const std::string& name, std::string_view key, element value) const {
+    simdjson::dom::array array;
+    require(!value.get_array().get(array), Code::kCorruptFile, where_, ": '", key, "' of '", name,
+            "' is not a list");
+    std::vector<uint64_t> list;
+    for (element item : array) {
+      uint64_t number = 0;
+      require(item.is_uint64() && !item.get_uint64().get(number) && number < uint64_t{1} << 62, Code::kCorruptFile,
+              where_, ": '", key, "' of '", name, "' holds something else than a size");
+      list.push_back(number);
+    }
+    return list;
+  }
+
+  void read_tensor(std::string name, element value) {
+    object fields;
+    require(!value.get_object().get(fields), Code::kCorruptFile, where_, ": '", name, "' is not an object");
+    std::string_view dtype;
+    std::vector<uint64_t> shape, range;
+    unsigned seen = 0;
+    for (const auto& [key, field] : fields) {
+      const unsigned bit = key == "dtype" ? 1 : key == "shape" ? 2 : key == "data_offsets" ? 4 : 0;
+      require(bit != 0, Code::kCorruptFile, where_, ": '", name, "' has an unknown field '", key, "'");
+      require(!(seen & bit), Code::kCorruptFile, where_, ": '", name, "' has '", key, "' twice");
+      seen |= bit;
+      if (bit == 1)
+        require(!field.get_string().get(dtype), Code::kCorruptFile, where_, ": 'dtype' of '", name,
+                "' is not a text");
+      else
+        (bit == 2 ? shape : range) = numbers(name, key, field);
+    }
+    require(seen == 7, Code::kCorruptFile, where_, ": '", name, "' lacks ",
+            !(seen & 1)   ? "dtype"
+            : !(seen & 2) ? "shape"
+                          : "data_offsets");
+    Placed placed;
+    placed.tensor.desc = describe(name, dtype, shape);
+    require(range.size() == 2 && range[0] <= range[1], Code::kCorruptFile, where_, ": 'data_offsets' of '", name,
+            "' is not a range");
+    placed.begin = range[0];
+    placed.end = range[1];
+    require(placed.end - placed.begin == static_cast<uint64_t>(placed.tensor.desc.bytes()), Code::kCorruptFile,
+            where_, ": '", name, "' is ", to_string(placed.tensor.desc), ", ", placed.tensor.desc.bytes(),
+            " bytes, but has ", placed.end - placed.begin);
+    placed.tensor.name = std::move(name);
+    placed_.push_back(std::move(placed));
+  }
+
+  TensorDesc describe(const std::string& name, std::string_view dtype, const std::vector<uint64_t>& shape) const {
+    TensorDesc desc;
+    const std::optional<DType> known = safetensors_dtype(dtype);
+    require(known.has_value(), Code::kUnsupported, where_, ": '", name, "' has dtype '", dtype, "'; known are ",
+            safetensors_dtypes());
+    desc.dtype = *known;
+    require(shape.size() <= kMaxRank, Code::kUnsupported, where_, ": '", name, "' has rank ", shape.size(),
+            "; at most ", kMaxRank, " is supported");
+    std::vector<int64_t> dims;
+    for (uint64_t d : shape) {
+      require(d > 0, Code::kUnsupported, where_, ": '", name, "' is empty (a dimension is 0)");
+      dims.push_back(static_cast<int64_t>(d));
+    }
+    try {
+      desc.shape = Shape(std::span<const int64_t>(dims));
+      desc.bytes();
+    } catch (const Error& error) {
+      fail(Code::kCorruptFile, where_, ": '", name, "': ", error.what());
+    }
+    return desc;
+  }
+
+  std::string where_;
+  std::vector<Placed> placed_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace
+
+bool looks_like_safetensors(std::span<const std::byte> file) {
+  uint64_t length = 0;
+  if (file.size() < 9) return false;
+  std::memcpy(&length, file.data(), 8);
+  return length <= file.size() - 8 && file[8] == std::byte{'{'};
+}
+
+SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
+  const std::string where = "'" + path.string() + "'";
+  const auto bytes = file_.bytes();
+  require(bytes.size() >= 10, Code::kCorruptFile, where, " has ", bytes.size(), " bytes; it is no safetensors file");
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where, ": a header of ", length, " bytes is above ",
+          kMaxSafetensorsHeader);
+  require(length >= 2 && length <= bytes.size() - 8, Code::kCorruptFile, where, ": a header of ", length,
+          " bytes does not fit a file of ", bytes.size());
+  const auto text = bytes.subspan(8, length);
+  require(text[0] == std::byte{'{'}, Code::kCorruptFile, where, ": the header does not begin with '{'");
+  size_t last = text.size();
+  while (last > 0 && text[last - 1] == std::byte{' '}) --last;
+  require(text[last - 1] == std::byte{'}'}, Code::kCorruptFile, where, ": the header does not end with '}'");
+
+  Header header(where, text.first(last));
+  metadata_ = std::move(header.metadata());
+  std::vector<Placed>& placed = header.placed();
+  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+  const auto data = bytes.subspan(8 + length);
+  uint64_t at = 0;
+  for (Placed& p : placed) {
+    require(p.begin == at, Code::kCorruptFile, where, ": '", p.tensor.name, "' begins at ", p.begin, ", ",
+            p.begin < at ? "inside the tensor before it" : "after a hole", "; ", at, " is expected");
+    at = p.end;
+    require(at <= data.size(), Code::kCorruptFile, where, ": '", p.tensor.name, "' ends at ", at, ", after the data's ",
+            data.size(), " bytes");
+    p.tensor.data = data.data() + p.begin;
+    tensors_.push_back(std::move(p.tensor));
+  }
+  require(at == data.size(), Code::kCorruptFile, where, ": ", data.size() - at, " bytes belong to no tensor");
+  std::vector<std::string_view> names;
+  for (const SafeTensor& tensor : tensors_) names.push_back(tensor.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  require(twice == names.end(), Code::kCorruptFile, where, ": tensor '", twice == names.end() ? "" : *twice,
+          "' is there twice");
+}
+
+const SafeTensor* SafeTensors::find(std::string_view name) const {
+  for (const SafeTensor& tensor : tensors_)
+    if (tensor.name == name) return &tensor;
+  return nullptr;
+}
+
+}  // namespace cairn::io

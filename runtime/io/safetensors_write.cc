@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <set>
+
+#include "runtime/io/checkpoint.h"
+#include "runtime/io/json.h"
+#include "runtime/io/limits.h"
+#include "runtime/io/safetensors.h"
+
+namespace cairn::io {
+namespace {
+
+struct NamedDType {
+  std::string_view name;
+  DType dtype;
+};
+constexpr NamedDType kDTypes[] = {{"F64", DType::kF64},   {"F32", DType::kF32}, {"F16", DType::kF16},
+                                  {"BF16", DType::kBF16}, {"I64", DType::kI64}, {"I32", DType::kI32},
+                                  {"U8", DType::kU8}};
+
+}  // namespace
+
+std::optional<DType> safetensors_dtype(std::string_view name) {
+  for (const NamedDType& row : kDTypes)
+    if (row.name == name) return row.dtype;
+  return std::nullopt;
+}
+
+std::string_view safetensors_name(DType dtype) {
+  for (const NamedDType& row : kDTypes)
+    if (row.dtype == dtype) return row.name;
+  fail(Code::kUnsupported, "safetensors has no dtype for ", dtype_name(dtype));
+}
+
+std::string safetensors_dtypes() {
+  std::string all;
+  for (const NamedDType& row : kDTypes) all += (all.empty() ? "" : ", ") + std::string(row.name);
+  return all;
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<SafeTensorSource>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  Json header('{');
+  if (!metadata.empty()) {
+    Json entries('{');
+    for (const auto& [key, value] : metadata) entries.add(key, json_text(value));
+    header.add("__metadata__", entries.text());
+  }
+  std::set<std::string_view> names = {"__metadata__"};
+  int64_t at = 0, largest = 0;
+  for (const SafeTensorSource& tensor : tensors) {
+    require(names.insert(tensor.name).second, Code::kInvalidArgument, "cannot write '", path.string(),
+            "': two tensors are named '", tensor.name, "'");
+    Json shape('['), range('[');
+    for (int64_t d : tensor.desc.shape.span()) shape.add(std::to_string(d));
+    const int64_t bytes = tensor.desc.bytes(), end = checked_add(at, bytes);
+    range.add(std::to_string(at)).add(std::to_string(end));
+    header.add(tensor.name, Json('{')
+                                .add("dtype", json_text(safetensors_name(tensor.desc.dtype)))
+                                .add("shape", shape.text())
+                                .add("data_offsets", range.text())
+                                .text());
+    at = end;
+    largest = std::max(largest, bytes);
+  }
+  std::string text = header.text();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // data stays aligned to 8
+  require(text.size() <= kMaxSafetensorsHeader, Code::kInvalidArgument, "cannot write '", path.string(),
+          "': its header of ", text.size(), " bytes is above ", kMaxSafetensorsHeader);
+  const uint64_t length = text.size();
+  DurableFile file(path);
+  file.append(&length, sizeof length);
+  file.append(text.data(), text.size());
+  std::vector<std::byte> buffer(static_cast<size_t>(largest));
+  for (const SafeTensorSource& tensor : tensors) {
+    tensor.read(buffer.data());
+    file.append(buffer.data(), static_cast<uint64_t>(tensor.desc.bytes()));
+  }
+  file.commit();
+}
+
+}  // namespace cairn::io

@@ -1,0 +1,16 @@
+// What a plan says about itself besides its steps: decisions and reasons per value, totals, and, where no
+// plan fits, what would.
+#pragma once
+#include "runtime/plan/index.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/space.h"
+
+namespace cairn::plan {
+
+// Fills Plan::values and Plan::totals from the steps (offsets assigned).
+void explain(const Problem&, const Index&, const Space&, Plan&);
+
+// Throws kOverBudget: `smallest` is the plan with the lowest arena.
+[[noreturn]] void fail_over_budget(const Problem&, const Index&, const Plan& smallest);
+
+}  // namespace cairn::plan

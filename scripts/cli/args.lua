@@ -1,0 +1,153 @@
+-- Strict command lines: --name VALUE or --name=VALUE, flags, key=value, positional words; -- ends the options.
+local fail = require "cli.fail"
+local format = require "cli.format"
+
+local args = {}
+
+-- 1048576, 512MiB, 1.5GiB, 4e9.
+function args.bytes(text, what)
+  local number, unit = text:match("^([%d%.]+[eE]?%+?%d*)%s*(%a*)$")
+  local scale = ({ [""] = 1, B = 1, KiB = 2 ^ 10, MiB = 2 ^ 20, GiB = 2 ^ 30, TiB = 2 ^ 40 })[unit or "?"]
+  local value = tonumber(number or "")
+  if not value or not scale or value <= 0 or value * scale >= 2 ^ 62 then
+    fail.usage(("%s: '%s' is no size; bytes, or with KiB, MiB, GiB"):format(what, text))
+  end
+  return math.floor(value * scale + 0.5)
+end
+
+-- {bytes} or {share}.
+function args.budget(text, what)
+  local percent = text:match("^([%d%.]+)%%$")
+  if not percent then return { bytes = args.bytes(text, what) } end
+  local share = tonumber(percent)
+  if not share or share <= 0 then fail.usage(("%s: '%s' is no share"):format(what, text)) end
+  return { share = share / 100 }
+end
+
+function args.whole(least)
+  return function(text, what)
+    local value = text:match("^%d+$") and tonumber(text)
+    if not value or value < least or value > 2 ^ 53 then
+      fail.usage(("%s: '%s' is no whole number of at least %d"):format(what, text, least))
+    end
+    return value
+  end
+end
+
+function args.real(text, what)
+  local value = tonumber(text)
+  if not value or value ~= value or value < 0 or value == math.huge then
+    fail.usage(("%s: '%s' is no number of at least 0"):format(what, text))
+  end
+  return value
+end
+
+function args.text(text) return text end
+
+function args.choice(...)
+  local words = { ... }
+  return function(text, what)
+    for _, word in ipairs(words) do
+      if word == text then return text end
+    end
+    fail.usage(("%s: '%s' is none of: %s"):format(what, text, table.concat(words, ", ")))
+  end
+end
+
+function args.tiers(text, what)
+  local seen = {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    if (word ~= "host" and word ~= "disk") or seen[word] then
+      fail.usage(("%s: '%s' is no list of host and disk"):format(what, text))
+    end
+    seen[word] = true
+  end
+  return text
+end
+
+args.FLAG = {}
+
+-- Options that several commands know: name -> {reader, help}.
+args.COMMON = {
+  device = { args.text, "cpu (default), reference, cuda:N" },
+  threads = { args.whole(1), "threads of the device (default: all processors); the bits of a run depend on it" },
+  budget = { args.budget, "bytes (KiB, MiB, GiB), or N% of what keeping everything takes" },
+  amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16" },
+  policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
+  tiers = { args.tiers, "where offloading may go: host (default), disk, or host,disk" },
+  link = { args.bytes, "throttle of the CPU device's host copies, bytes per second" },
+  seed = { args.whole(0), "of initial weights, dropout and the data's order (default 1337)" },
+  steps = { args.whole(1), "optimizer steps in all, those of a resumed run included" },
+  accumulate = { args.whole(1), "micro-batches of a step (default 1)" },
+  json = { args.FLAG, "one JSON object on stdout" },
+  quiet = { args.FLAG, "nothing on stderr but errors" },
+}
+
+-- Picks from COMMON by name, and adds a command's own.
+function args.known(names, own)
+  local known = {}
+  for name in names:gmatch("%S+") do known[name] = args.COMMON[name] end
+  for name, row in pairs(own or {}) do known[name] = row end
+  known["no-color"] = { args.FLAG, "no colours (as NO_COLOR=1)" }
+  return known
+end
+
+local function help(usage, known)
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  local lines = { "usage: " .. usage, "" }
+  for _, name in ipairs(names) do
+    local row = known[name]
+    local value = row[1] == args.FLAG and "" or " " .. (row[3] or "VALUE")
+    lines[#lines + 1] = ("  --%-22s %s"):format(name .. value, row[2])
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- Returns options (by name, '-' as '_'), positional words, and {key, value} pairs; or nil after printing help.
+function args.parse(arguments, known, usage, extra_help)
+  local options, words, settings = {}, {}, {}
+  local at, open = 1, true
+  while at <= #arguments do
+    local word = arguments[at]
+    local name, inline = word:match("^%-%-([^=]+)=?(.*)$")
+    if open and word == "--" then
+      open = false
+    elseif open and (word == "--help" or word == "-h") then
+      io.stdout:write(help(usage, known), extra_help or "")
+      return nil
+    elseif open and word:match("^%-") and word ~= "-" then
+      local row = name and known[name]
+      if not row then fail.usage(("unknown option '%s'; usage: %s"):format(word, usage)) end
+      local value
+      if row[1] == args.FLAG then
+        if word:find("=", 1, true) then fail.usage(("--%s takes no value"):format(name)) end
+        value = true
+      else
+        if word:find("=", 1, true) then
+          value = inline
+        else
+          at = at + 1
+          value = arguments[at]
+          if value == nil or (value:match("^%-%-") and known[value:match("^%-%-([^=]+)")]) then
+            fail.usage(("--%s needs a value"):format(name))
+          end
+        end
+        value = row[1](value, "--" .. name)
+      end
+      local key = name:gsub("-", "_")
+      if options[key] ~= nil then fail.usage(("--%s is given twice"):format(name)) end
+      options[key] = value
+    elseif word:match("^[%a_][%w_]*=") then
+      settings[#settings + 1] = { word:match("^([%a_][%w_]*)=(.*)$") }
+    else
+      words[#words + 1] = word
+    end
+    at = at + 1
+  end
+  if options.no_color then format.no_color = true end
+  return options, words, settings
+end
+
+return args

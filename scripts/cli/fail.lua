@@ -1,0 +1,27 @@
+-- Ways for a command to end: a message for stderr and the exit code.
+local fail = {}
+
+local Failure = {}
+Failure.__index = Failure
+Failure.__tostring = function(self) return self.message end
+
+-- Exit code by the status of an error of the binding.
+local CODES = {
+  INVALID_ARGUMENT = 3, WRONG_STATE = 1, OUT_OF_MEMORY = 4, OVER_BUDGET = 4, UNSUPPORTED = 1, NOT_FOUND = 3,
+  CORRUPT_FILE = 3, IO = 5, DEVICE_LOST = 6, CANCELLED = 130, NON_FINITE = 7, INTERNAL = 1,
+}
+
+function fail.with(code, message) error(setmetatable({ code = code, message = message }, Failure), 0) end
+function fail.usage(message) fail.with(2, message) end
+function fail.input(message) fail.with(3, message) end
+function fail.is(problem) return type(problem) == "table" and getmetatable(problem) == Failure end
+
+-- Passes a call's results on; ends the command if the first is nil and the second an error of the binding.
+function fail.check(what, result, err, ...)
+  if result ~= nil then return result, err, ... end
+  local message = tostring(err)
+  if what and what ~= "" then message = what .. ": " .. message end
+  fail.with(type(err) == "table" and CODES[err.status] or 1, message)
+end
+
+return fail

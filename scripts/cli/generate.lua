@@ -1,0 +1,83 @@
+-- cairn generate DIR --prompt TEXT
+local args = require "cli.args"
+local checkpoints = require "cli.checkpoints"
+local fail = require "cli.fail"
+local json = require "cli.json"
+local models = require "cli.model"
+
+local USAGE = "cairn generate DIR --prompt TEXT [--tokens N] [--temperature T] [--top-k K] [--seed N]"
+local KNOWN = args.known("device threads seed json quiet", {
+  prompt = { args.text, "what the text begins with", "TEXT" },
+  tokens = { args.whole(1), "tokens to generate (default 200)" },
+  temperature = { args.real, "0: always the likeliest; default 0.8" },
+  ["top-k"] = { args.whole(0), "draw among the K likeliest; 0: all (default 40)" },
+  recipe = { args.text, "the recipe, if it has moved", "FILE" },
+})
+
+-- Numbers in [0, 1) from a seed (Lehmer, 1951), the same on every machine.
+local function uniform(seed)
+  local state = seed % 2147483645 + 1
+  for _ = 1, 8 do state = state * 48271 % 2147483647 end
+  return function()
+    state = state * 48271 % 2147483647
+    return (state - 1) / 2147483646
+  end
+end
+
+-- A token by its logits (from 1; tokens count from 0), among the first `vocabulary`.
+local function draw(logits, vocabulary, temperature, top, random)
+  local order = {}
+  for i = 1, math.min(#logits, vocabulary) do order[i] = i end
+  table.sort(order, function(a, b)
+    if logits[a] ~= logits[b] then return logits[a] > logits[b] end
+    return a < b
+  end)
+  if temperature == 0 then return order[1] - 1 end
+  local count = top > 0 and math.min(top, #order) or #order
+  local weights, sum = {}, 0
+  for i = 1, count do
+    weights[i] = math.exp((logits[order[i]] - logits[order[1]]) / temperature)
+    sum = sum + weights[i]
+  end
+  local left = random() * sum
+  for i = 1, count do
+    left = left - weights[i]
+    if left < 0 then return order[i] - 1 end
+  end
+  return order[count] - 1
+end
+
+return function(arguments, root)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE)
+  if not options then return 0 end
+  if #words ~= 1 or #settings > 0 then fail.usage("one directory is needed; usage: " .. USAGE) end
+  if not options.prompt then fail.usage("--prompt is needed; usage: " .. USAGE) end
+  local model = models.open(words[1], root, options, true)
+  local tokenizer = checkpoints.tokenizer(model.opened)
+  local vocabulary, length = tokenizer:vocabulary(), model.o.seq
+  local tokens = fail.check("--prompt", tokenizer:encode(options.prompt))
+  if #tokens == 0 then tokens = fail.check("--prompt", tokenizer:encode("\n")) end
+  local from = #tokens
+  local random = uniform(options.seed or 1337)
+  for _ = 1, options.tokens or 200 do
+    local window = {}
+    local first = math.max(#tokens - length, 0)
+    for i = 1, length do window[i] = tokens[first + i] or 0 end
+    fail.check("--prompt", model.session:write("tokens", window))
+    fail.check("generate", model.session:write("position", { math.min(#tokens, length) - 1 }))
+    fail.check("generate", model.session:run())
+    local logits = fail.check("generate", model.session:read("logits"))
+    for i = 1, #logits do
+      if logits[i] ~= logits[i] then fail.with(7, "the model's output is not finite") end
+    end
+    tokens[#tokens + 1] = draw(logits, vocabulary, options.temperature or 0.8, options.top_k or 40, random)
+  end
+  local text = fail.check("generate", tokenizer:decode(tokens))
+  if options.json then
+    io.stdout:write(json.encode(json.object { { "text", text }, { "tokens", json.array(tokens) },
+                                              { "prompt_tokens", from } }), "\n")
+  else
+    io.stdout:write(text, "\n")
+  end
+  return 0
+end

@@ -1,0 +1,91 @@
+-- Reads JSON into Lua values; null becomes nil. For texts that cairn made itself: an error names the place.
+local ESCAPES = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
+
+local function utf8(code)
+  if code < 0x80 then return string.char(code) end
+  if code < 0x800 then return string.char(0xC0 + math.floor(code / 64), 0x80 + code % 64) end
+  return string.char(0xE0 + math.floor(code / 4096), 0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
+end
+
+return function(text)
+  local at = 1
+  local value
+
+  local function problem(what) error(("JSON: %s at byte %d"):format(what, at), 0) end
+  local function skip() at = text:find("[^ \t\r\n]", at) or #text + 1 end
+  local function accept(c)
+    skip()
+    if text:sub(at, at) ~= c then return false end
+    at = at + 1
+    return true
+  end
+
+  local function string_()
+    local stop = text:find('[\\"]', at)
+    if stop and text:sub(stop, stop) == '"' then
+      local plain = text:sub(at, stop - 1)
+      at = stop + 1
+      return plain
+    end
+    local parts = {}
+    while true do
+      stop = text:find('[\\"]', at) or problem("a text without an end")
+      parts[#parts + 1] = text:sub(at, stop - 1)
+      at = stop + 1
+      if text:sub(stop, stop) == '"' then return table.concat(parts) end
+      local escape = text:sub(at, at)
+      if escape == "u" then
+        parts[#parts + 1] = utf8(tonumber(text:sub(at + 1, at + 4), 16) or problem("a wrong escape"))
+        at = at + 5
+      else
+        parts[#parts + 1] = ESCAPES[escape] or escape
+        at = at + 1
+      end
+    end
+  end
+
+  local function object()
+    local result = {}
+    if accept("}") then return result end
+    repeat
+      if not accept('"') then problem("a key expected") end
+      local key = string_()
+      if not accept(":") then problem("':' expected") end
+      result[key] = value()
+    until not accept(",")
+    if not accept("}") then problem("'}' expected") end
+    return result
+  end
+
+  local function array()
+    local result, count = {}, 0
+    if accept("]") then return result end
+    repeat
+      count = count + 1
+      result[count] = value()
+    until not accept(",")
+    if not accept("]") then problem("']' expected") end
+    return result
+  end
+
+  local WORDS = { { "true", true }, { "false", false }, { "null", nil } }
+  function value()
+    if accept("{") then return object() end
+    if accept("[") then return array() end
+    if accept('"') then return string_() end
+    for _, word in ipairs(WORDS) do
+      if text:sub(at, at + #word[1] - 1) == word[1] then
+        at = at + #word[1]
+        return word[2]
+      end
+    end
+    local number = text:match("^-?[%d.]+[eE]?[+-]?%d*", at) or problem("a value expected")
+    at = at + #number
+    return tonumber(number) or problem("a number expected")
+  end
+
+  local result = value()
+  skip()
+  if at <= #text then problem("more text") end
+  return result
+end

@@ -1,0 +1,155 @@
+// The `cairn` command: LuaJIT with the binding and scripts/cli on its path. Everything else is Lua.
+//
+// Where the Lua files are: $CAIRN_LUA_ROOT, PREFIX/share/cairn/lua beside an installed PREFIX/bin/cairn, the
+// source tree this was built from. A root holds bindings/lua and scripts.
+//
+// Signals, once a command asks for them: the first SIGINT or SIGTERM sets a flag that the command reads
+// between micro-batches; the second also cancels the run under way; the third ends the process.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <lauxlib.h>
+#include <limits.h>
+#include <lua.h>
+#include <lualib.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cairn/cairn.h"
+
+static atomic_int interrupts;
+static _Atomic(cairn_session_t*) watched;
+
+static void on_signal(int number) {
+  const int count = atomic_fetch_add(&interrupts, 1) + 1;
+  cairn_session_t* session = atomic_load(&watched);
+  if (count == 2 && session != NULL) cairn_session_cancel(session);  // stores one atomic flag
+  if (count >= 3) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
+}
+
+static int catch_signals(lua_State* lua) {
+  (void)lua;
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  return 0;
+}
+
+static int count_interrupts(lua_State* lua) {
+  lua_pushinteger(lua, atomic_load(&interrupts));
+  return 1;
+}
+
+// watch(address of a session as a number, or nothing): which session the second signal cancels. The caller
+// keeps it alive.
+static int watch(lua_State* lua) {
+  atomic_store(&watched, (cairn_session_t*)(uintptr_t)luaL_optnumber(lua, 1, 0));
+  return 0;
+}
+
+static int open_native(lua_State* lua) {
+  static const luaL_Reg functions[] = {
+      {"catch_signals", catch_signals}, {"interrupts", count_interrupts}, {"watch", watch}, {NULL, NULL}};
+  lua_newtable(lua);
+  luaL_register(lua, NULL, functions);
+  return 1;
+}
+
+// The library this program is linked with, so that the binding loads the same one.
+static int open_library(lua_State* lua) {
+  Dl_info info;
+  if (dladdr((void*)(uintptr_t)&cairn_version, &info) == 0 || info.dli_fname == NULL) return 0;
+  lua_pushstring(lua, info.dli_fname);
+  return 1;
+}
+
+static int is_root(const char* root) {
+  char path[PATH_MAX];
+  if (root == NULL || root[0] == 0) return 0;
+  snprintf(path, sizeof(path), "%s/scripts/cli/main.lua", root);
+  return access(path, R_OK) == 0;
+}
+
+static const char* find_root(char* buffer, size_t size) {
+  const char* given = getenv("CAIRN_LUA_ROOT");
+  if (is_root(given)) return given;
+  char self[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+  if (length > 0) {
+    self[length] = 0;
+    for (int up = 0; up < 2; ++up) {
+      char* slash = strrchr(self, '/');
+      if (slash != NULL) *slash = 0;
+    }
+    snprintf(buffer, size, "%s/share/cairn/lua", self);
+    if (is_root(buffer)) return buffer;
+  }
+#ifdef CAIRN_LUA_SOURCE_DIR
+  if (is_root(CAIRN_LUA_SOURCE_DIR)) return CAIRN_LUA_SOURCE_DIR;
+#endif
+  return NULL;
+}
+
+static void preload(lua_State* lua, const char* name, lua_CFunction open) {
+  lua_getglobal(lua, "package");
+  lua_getfield(lua, -1, "preload");
+  lua_pushcfunction(lua, open);
+  lua_setfield(lua, -2, name);
+  lua_pop(lua, 2);
+}
+
+static void set_path(lua_State* lua, const char* root) {
+  lua_getglobal(lua, "package");
+  lua_getfield(lua, -1, "path");
+  lua_pushfstring(lua, "%s/bindings/lua/?.lua;%s/scripts/?.lua;%s", root, root, lua_tostring(lua, -1));
+  lua_setfield(lua, -3, "path");
+  lua_pop(lua, 2);
+}
+
+int main(int argc, char** argv) {
+  char buffer[PATH_MAX + 16];
+  const char* root = find_root(buffer, sizeof(buffer));
+  if (root == NULL) {
+    fprintf(stderr,
+            "cairn: the Lua files were not found; set CAIRN_LUA_ROOT to the folder with scripts/ and "
+            "bindings/\n");
+    return 1;
+  }
+  lua_State* lua = luaL_newstate();
+  if (lua == NULL) {
+    fprintf(stderr, "cairn: out of memory\n");
+    return 4;
+  }
+  luaL_openlibs(lua);
+  preload(lua, "cairn.library", open_library);
+  preload(lua, "cli.native", open_native);
+  set_path(lua, root);
+  int code = 1;
+  char entry[PATH_MAX + 64];
+  snprintf(entry, sizeof(entry), "%s/scripts/cli/main.lua", root);
+  if (luaL_loadfile(lua, entry) == 0) {
+    lua_pushstring(lua, root);
+    for (int i = 1; i < argc; ++i) lua_pushstring(lua, argv[i]);
+    luaL_checkstack(lua, argc + 8, "arguments");
+    if (lua_pcall(lua, argc, 1, 0) == 0) {
+      code = (int)lua_tointeger(lua, -1);
+    } else {
+      fprintf(stderr, "cairn: %s\n", lua_tostring(lua, -1));
+    }
+  } else {
+    fprintf(stderr, "cairn: %s\n", lua_tostring(lua, -1));
+  }
+  atomic_store(&watched, (cairn_session_t*)NULL);
+  lua_close(lua);
+  return code;
+}

@@ -1,0 +1,58 @@
+-- The command's entry: picks the file of the command, runs it, turns failures into one line on stderr and an exit code.
+local root = ...
+local fail = require "cli.fail"
+
+local COMMANDS = { "train", "plan", "verify", "profile", "inspect", "generate", "export", "devices", "lua" }
+
+local function usage()
+  return table.concat({
+    "cairn trains neural networks inside a memory budget.",
+    "",
+    "  cairn train    RECIPE [key=value ...]   train; RECIPE is a Lua file or a name: gpt2, llama, mlp",
+    "  cairn plan     RECIPE [key=value ...]   what the run would take; --sweep, --html FILE, --problem FILE",
+    "  cairn verify   RECIPE [key=value ...]   the same steps kept, recomputed, offloaded ...: compares bits",
+    "  cairn profile  RECIPE [key=value ...]   a trace of the plan's lanes and memory, for Perfetto",
+    "  cairn inspect  FILE                     any cairn or safetensors file",
+    "  cairn generate DIR --prompt TEXT        text from a trained model",
+    "  cairn export   DIR FILE.safetensors     weights by their Hugging Face names",
+    "  cairn devices                           what this machine has",
+    "  cairn lua      FILE [ARG ...]           runs a Lua program with the binding at hand",
+    "",
+    "cairn COMMAND --help tells more. Exit codes: 0 ok, 1 failure, 2 usage, 3 bad input, 4 out of memory or over",
+    "budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving.",
+    "",
+  }, "\n")
+end
+
+local function run(arguments)
+  local command = table.remove(arguments, 1)
+  if command == nil then
+    io.stderr:write(usage())
+    return 2
+  end
+  if command == "--help" or command == "-h" or command == "help" then
+    io.stdout:write(usage())
+    return 0
+  end
+  if command == "--version" then
+    io.stdout:write("cairn ", require("cairn").version(), "\n")
+    return 0
+  end
+  for _, name in ipairs(COMMANDS) do
+    if name == command then return require("cli." .. name)(arguments, root) or 0 end
+  end
+  fail.usage(("unknown command '%s' (known: %s)"):format(command, table.concat(COMMANDS, " ")))
+end
+
+local ok, result = xpcall(function(...) return run { ... } end, function(problem)
+  if fail.is(problem) then return problem end
+  return debug.traceback(tostring(problem), 2)
+end, select(2, ...))
+io.stdout:flush()
+if ok then return result end
+if fail.is(result) then
+  io.stderr:write("cairn: ", result.message, "\n")
+  return result.code
+end
+io.stderr:write("cairn: internal error, please report: ", result, "\n")
+return 1

@@ -1,0 +1,179 @@
+-- Recipes: finding, loading, options.
+--
+-- A recipe is a Lua file that returns a table:
+--   options   = { { "layers", 4, "blocks", whole = true, least = 1 }, ... }  names, defaults, words for help
+--   model     = function(o, graph) ... return { loss =, weight = } end       builds the training graph
+--   dataset   = function(o, run) ... return { batch = function(index) ... end, batches = of an epoch } end
+--   training  = { steps = 100, rate = 3e-4, ... }                            defaults of the training options below
+--   generator = function(o, graph) ... return { outputs = { logits } } end   optional: one token at a time
+--   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names
+-- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold.
+local fail = require "cli.fail"
+local posix = require "cli.posix"
+
+local recipe = {}
+
+-- Options of every recipe, with defaults that its `training` may change.
+local TRAINING = {
+  { "rate", 3e-4, "learning rate", least = 0 },
+  { "warmup", 0, "steps of linear warm-up", whole = true, least = 0 },
+  { "schedule", "constant", "of the learning rate", choices = { "constant", "cosine", "linear" } },
+  { "schedule_steps", 0, "where cosine and linear end; 0: at --steps", whole = true, least = 0 },
+  { "minimum_rate", 0, "where cosine and linear end", least = 0 },
+  { "weight_decay", 0.1, "AdamW's, for weights but not for biases and norms", least = 0 },
+  { "beta1", 0.9, "AdamW's", least = 0 },
+  { "beta2", 0.95, "AdamW's", least = 0 },
+  { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
+}
+recipe.DEFAULT_STEPS = 100
+
+-- Calls a function of a recipe. An error ends the command with the recipe's file and line.
+local function guarded(path, fn, ...)
+  local results = { xpcall(fn, function(problem)
+    if fail.is(problem) then return problem end
+    local text = tostring(problem)
+    for level = 2, 40 do
+      local info = debug.getinfo(level, "Sl")
+      if not info then break end
+      if info.source == "@" .. path then
+        text = text:gsub("^[^\n]-%.lua:%d+: ", "")
+        return ("%s:%d: %s"):format(path, info.currentline, text)
+      end
+    end
+    return text:find(path, 1, true) and text or path .. ": " .. text
+  end, ...) }
+  if results[1] then return unpack(results, 2, table.maxn(results)) end
+  if fail.is(results[2]) then error(results[2], 0) end
+  fail.input(results[2])
+end
+
+-- Path of a recipe given as a file or as the name of one that comes with cairn.
+function recipe.find(name, root)
+  local folder = root .. "/scripts/recipes/"
+  for _, path in ipairs { name, name .. ".lua", folder .. name, folder .. name .. ".lua" } do
+    local file = io.open(path, "r")
+    local readable = file and file:read("*a") ~= nil  -- a directory opens, but does not read
+    if file then file:close() end
+    if readable then return path end
+  end
+  local known = {}
+  for _, file in ipairs(posix.list(folder) or {}) do known[#known + 1] = file:match("^(.*)%.lua$") end
+  fail.input(("there is no recipe '%s' (a Lua file, or one of: %s)"):format(name, table.concat(known, " ")))
+end
+
+local function check_row(path, row)
+  if type(row) ~= "table" or type(row[1]) ~= "string" or row[2] == nil then
+    fail.input(path .. ": each of options must be { name, default, help }")
+  end
+end
+
+function recipe.load(name, root)
+  local path = recipe.find(name, root)
+  local file = io.open(path, "r")
+  local text = file:read("*a")
+  file:close()
+  local chunk, problem = loadstring(text, "@" .. path)
+  if not chunk then fail.input(problem) end
+  local self = guarded(path, chunk)
+  if type(self) ~= "table" then fail.input(path .. ": a recipe must return a table") end
+  for _, part in ipairs { "model", "dataset" } do
+    if type(self[part]) ~= "function" then fail.input(("%s: '%s' must be a function"):format(path, part)) end
+  end
+  self.path, self.text = path, text
+  self.name = path:match("([^/]+)%.lua$") or path
+  self.built_in = path:sub(1, #root) == root
+  self.training = self.training or {}
+  local rows, seen = {}, {}
+  for _, row in ipairs(self.options or {}) do
+    check_row(path, row)
+    rows[#rows + 1], seen[row[1]] = row, true
+  end
+  for _, row in ipairs(TRAINING) do
+    if not seen[row[1]] then
+      local copy = {}
+      for key, value in pairs(row) do copy[key] = value end
+      if self.training[row[1]] ~= nil then copy[2] = self.training[row[1]] end
+      rows[#rows + 1] = copy
+    end
+  end
+  self.rows = rows
+  -- Calls one of the recipe's functions.
+  function self.call(part, ...) return guarded(path, self[part], ...) end
+  function self.guard(fn, ...) return guarded(path, fn, ...) end
+  return self
+end
+
+local function read_value(row, text)
+  local name, default = row[1], row[2]
+  if type(default) == "boolean" then
+    if text == "true" or text == "false" then return text == "true" end
+    fail.usage(("%s=%s: true or false expected"):format(name, text))
+  elseif type(default) == "number" then
+    local value = tonumber(text)
+    if not value or value ~= value or math.abs(value) == math.huge then
+      fail.usage(("%s=%s: a number expected"):format(name, text))
+    end
+    if row.whole and value ~= math.floor(value) then
+      fail.usage(("%s=%s: a whole number expected"):format(name, text))
+    end
+    if row.least and value < row.least then fail.usage(("%s=%s: at least %g"):format(name, text, row.least)) end
+    if row.below and value >= row.below then fail.usage(("%s=%s: below %g"):format(name, text, row.below)) end
+    return value
+  end
+  if row.choices then
+    for _, choice in ipairs(row.choices) do
+      if choice == text then return text end
+    end
+    fail.usage(("%s=%s: one of %s expected"):format(name, text, table.concat(row.choices, ", ")))
+  end
+  return text
+end
+
+-- Option values: defaults, overridden by `saved` (function(name) -> text or nil), overridden by settings {key, text}.
+function recipe.resolve(self, settings, saved)
+  local values, by_name, names = {}, {}, {}
+  for _, row in ipairs(self.rows) do
+    by_name[row[1]], values[row[1]] = row, row[2]
+    names[#names + 1] = row[1]
+    local text = saved and saved(row[1])
+    if text then values[row[1]] = read_value(row, text) end
+  end
+  local given = {}
+  for _, setting in ipairs(settings) do
+    local name, text = setting[1], setting[2]
+    if not by_name[name] then
+      fail.usage(("%s: unknown option '%s' (known: %s)"):format(self.name, name, table.concat(names, " ")))
+    end
+    if given[name] then fail.usage(("%s= is given twice"):format(name)) end
+    values[name], given[name] = read_value(by_name[name], text), true
+  end
+  return values, given
+end
+
+-- Text of a value that read_value turns back into it.
+function recipe.value_text(value)
+  if type(value) == "number" then return ("%.17g"):format(value) end
+  return tostring(value)
+end
+
+-- What --help says about a recipe's options.
+function recipe.help(self)
+  local lines = { "", "options of " .. self.name .. ", as key=value:", "" }
+  for _, row in ipairs(self.rows) do
+    local default = row.choices and table.concat(row.choices, "|") or tostring(row[2])
+    lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. default, row[3] or "")
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- Options of cairn.stepper from a recipe's option values.
+function recipe.stepper_options(o, run)
+  local total = o.schedule_steps > 0 and o.schedule_steps or run.steps
+  return {
+    rate = o.rate, warmup_steps = o.warmup, schedule = o.schedule, total_steps = total, minimum_rate = o.minimum_rate,
+    weight_decay = o.weight_decay, beta1 = o.beta1, beta2 = o.beta2, clip_norm = o.clip, seed = run.seed,
+    micro_steps = run.accumulate,
+  }
+end
+
+return recipe

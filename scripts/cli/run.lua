@@ -1,0 +1,133 @@
+-- One training run from a recipe: graph, plan, session, stepper, data. Commands that train are built on it.
+local cairn = require "cairn"
+local fail = require "cli.fail"
+local posix = require "cli.posix"
+local recipes = require "cli.recipe"
+
+local run = {}
+local Run = {}
+Run.__index = Run
+
+-- The frozen training graph of a recipe.
+function run.graph(recipe, o)
+  local graph = fail.check("graph", cairn.graph())
+  local ends = recipe.call("model", o, graph)
+  if type(ends) ~= "table" or not ends.loss then
+    fail.input(recipe.path .. ": model must return { loss =, weight = }")
+  end
+  return fail.check("graph", graph:freeze(ends))
+end
+
+function run.device(options)
+  local settings = { threads = options.threads, link_bytes_per_second = options.link }
+  local device, err = cairn.device(options.device or "cpu", settings)
+  if not device and err.status == "NOT_FOUND" then fail.usage("--device: " .. err) end
+  return fail.check("--device", device, err)
+end
+
+-- Options of cairn.plan from those of the command line.
+function run.plan_options(options)
+  local budget = options.budget or {}
+  return { budget_bytes = budget.bytes, budget_share = budget.share, amp = options.amp, policy = options.policy,
+           tiers = options.tiers }
+end
+
+function run.plan(graph, device, options)
+  local plan, err = cairn.plan(graph, device, run.plan_options(options))
+  local smallest = err and err.fault and err.fault.smallest_budget_bytes or 0
+  if smallest > 0 and not err.message:find(("%d"):format(smallest), 1, true) then
+    err.message = ("%s; the smallest budget that fits is %d bytes"):format(err.message, smallest)
+  end
+  return fail.check("plan", plan, err)
+end
+
+-- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps,
+-- device (an open one, optional), note (function for messages). Parameters are filled by initialise, import or restore.
+function run.open(spec)
+  local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
+  local note = spec.note or function() end
+  local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
+  function about.text(o) return require("cli.text").dataset(o, about) end
+  self.device = spec.device or run.device(spec.options)
+  self.graph = run.graph(spec.recipe, spec.o)
+  self.plan = run.plan(self.graph, self.device, spec.options)
+  self.summary = fail.check("plan", self.plan:summary())
+  self.data = spec.recipe.call("dataset", spec.o, about)
+  self.session = fail.check("session", cairn.session(self.plan))
+  self.stepper = fail.check("stepper", cairn.stepper(self.session, recipes.stepper_options(spec.o, about)))
+  return self
+end
+
+function Run:initialise() fail.check("initial weights", self.session:initialise(self.spec.seed)) end
+
+-- Weights of a safetensors file, whose names may have the prefix of Hugging Face's whole model.
+function Run:import(path)
+  local rows = self.recipe.names and self.recipe.call("names", self.o) or {}
+  local ok, err = self.session:import(path, rows)
+  if ok then return end
+  if err.status == "NOT_FOUND" or err.status == "INVALID_ARGUMENT" then
+    local by_name, prefixed = {}, {}
+    for _, row in ipairs(rows) do by_name[row.ours or row[1]] = row end
+    for i, info in ipairs(self.graph:parameters()) do
+      local row = by_name[info.name] or { ours = info.name, theirs = info.name }
+      prefixed[i] = { row.ours or row[1], "transformer." .. (row.theirs or row[2]), row.transposed or row[3] }
+    end
+    if self.session:import(path, prefixed) then return end
+  end
+  fail.check("--init", nil, err)
+end
+
+-- Writes micro-batch number `index` and runs it. Returns the report and its tokens; nil, err if it was cancelled.
+function Run:micro(index)
+  local arrays, tokens = self.recipe.guard(self.data.batch, index)
+  if type(arrays) ~= "table" then fail.input(self.recipe.path .. ": batch must return arrays by input name") end
+  for name, array in pairs(arrays) do
+    fail.check(("micro-batch %d, input '%s'"):format(index, name), self.session:write(name, array))
+  end
+  local report, err = self.stepper:micro()
+  if not report and err.status == "CANCELLED" then return nil, err end
+  return fail.check("step", report, err), tokens or 0
+end
+
+-- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
+-- micro-batches. Returns {loss, tokens, seconds, stall_seconds, report, outcome}; outcome "stopped" in the middle.
+function Run:step(stop)
+  local began = posix.now()
+  local first, tokens, stall, report = self.next_batch, 0, 0, nil
+  repeat
+    if report and stop and stop() then return { outcome = "stopped", report = report } end
+    local made, count = self:micro(self.next_batch)
+    if not made then
+      self.next_batch = first - self.micro_before  -- the library threw the effective batch away
+      self.micro_before = 0
+      return { outcome = "cancelled" }
+    end
+    report, tokens, stall = made, tokens + count, stall + made.stall_seconds
+    self.next_batch = self.next_batch + 1
+    local epoch_ends = self.data.batches and self.next_batch % self.data.batches == 0
+    if report.outcome == "accumulated" and epoch_ends then
+      report = fail.check("step", self.stepper:apply())
+    end
+  until report.outcome ~= "accumulated"
+  self.micro_before = 0
+  return { outcome = report.outcome, report = report, loss = report.step_loss, tokens = tokens,
+           seconds = posix.now() - began, stall_seconds = stall }
+end
+Run.micro_before = 0  -- micro-batches of the step under way that were run before a resume
+
+function Run:usage()
+  local peaks = {}
+  for _, tier in ipairs { "device", "host", "disk" } do
+    peaks[tier] = fail.check("usage", self.session:usage(tier)).peak_bytes
+  end
+  return peaks
+end
+
+function Run:digest() return fail.check("digest", self.session:digest()) end
+
+function Run:close()
+  for _, part in ipairs { "stepper", "session", "plan", "graph" } do self[part]:free() end
+  if not self.spec.device then self.device:free() end
+end
+
+return run

@@ -1,0 +1,66 @@
+-- The same numbers of a plan, for JSON and for people.
+local format = require "cli.format"
+local json = require "cli.json"
+
+local summary = {}
+
+function summary.tiers(bytes)
+  return json.object { { "device", bytes.device }, { "host", bytes.host }, { "disk", bytes.disk } }
+end
+
+local CATEGORIES = { "parameters", "gradients", "optimizer", "activations", "workspace" }
+
+function summary.memory(plan)
+  local rows = {}
+  for i, name in ipairs(CATEGORIES) do rows[i] = { name, plan[name .. "_bytes"] } end
+  return json.object(rows)
+end
+
+-- micro_steps: micro-batches of a step; the library's seconds are of one.
+function summary.plan(plan, micro_steps)
+  local rows = {}
+  for i, name in ipairs { "keep_bytes", "recompute_bytes", "offload_host_bytes", "offload_disk_bytes" } do
+    rows[i] = { name, plan[name] }
+  end
+  rows[5] = { "predicted_step_seconds", plan.predicted_seconds * micro_steps }
+  rows[6] = { "bound_step_seconds", plan.bound_seconds * micro_steps }
+  rows[7] = { "gap", plan.gap }
+  rows[8] = { "solve_seconds", plan.solve_seconds }
+  rows[9] = { "keep_all_step_seconds", plan.keep_all_seconds * micro_steps }
+  return json.object(rows)
+end
+
+local function share(part, whole) return whole > 0 and format.percent(part / whole) or "0.0%" end
+
+-- Lines about memory: categories at the peak, decisions, peaks. `measured`: peaks by tier, or nil before a run.
+function summary.lines(plan, measured)
+  local peak = plan.peak_bytes.device
+  local rows = {}
+  for i, name in ipairs(CATEGORIES) do
+    local bytes = plan[name .. "_bytes"]
+    rows[i] = { "  " .. name, format.bytes(bytes), share(bytes, peak) }
+  end
+  local text = { format.table(rows, { "memory at the peak", "", "" }) }
+  local decided = {}
+  for _, row in ipairs { { "kept", plan.keep_bytes }, { "recomputed", plan.recompute_bytes },
+                         { "offloaded to host", plan.offload_host_bytes },
+                         { "offloaded to disk", plan.offload_disk_bytes } } do
+    if row[2] > 0 then decided[#decided + 1] = format.bytes(row[2]) .. " " .. row[1] end
+  end
+  text[#text + 1] = "for backward      " .. (#decided > 0 and table.concat(decided, ", ") or "nothing to hold") .. "\n"
+  for _, tier in ipairs { "device", "host", "disk" } do
+    local planned = plan.peak_bytes[tier]
+    local found = measured and measured[tier]
+    if planned > 0 or (found and found > 0) then
+      local line = ("peak, %-11s planned %s bytes"):format(tier, format.count(planned))
+      if found then
+        line = line .. (", measured %s bytes"):format(format.count(found))
+        line = line .. (found == planned and format.colour("green", "  equal") or format.colour("red", "  DIFFERENT"))
+      end
+      text[#text + 1] = line .. "\n"
+    end
+  end
+  return table.concat(text)
+end
+
+return summary

@@ -1,0 +1,239 @@
+-- cairn train RECIPE [key=value ...]
+local args = require "cli.args"
+local checkpoints = require "cli.checkpoints"
+local fail = require "cli.fail"
+local format = require "cli.format"
+local json = require "cli.json"
+local native = require "cli.native"
+local posix = require "cli.posix"
+local progress = require "cli.progress"
+local recipes = require "cli.recipe"
+local runs = require "cli.run"
+local summary = require "cli.summary"
+
+local USAGE = "cairn train RECIPE [key=value ...] [options]"
+local KNOWN = args.known("device threads budget amp policy tiers link seed steps accumulate json quiet", {
+  init = { args.text, "initial weights, by the names that `cairn export` writes", "FILE" },
+  out = { args.text, "where checkpoints, plan.html and metrics.jsonl go", "DIR" },
+  resume = { args.text, "continue a run from its newest checkpoint", "DIR" },
+  ["save-every"] = { args.whole(1), "steps between checkpoints (default: only at the end)" },
+  force = { args.FLAG, "start anew in an --out that has checkpoints already" },
+  recipe = { args.text, "with --resume: the recipe, if it has moved", "FILE" },
+  ["help-options"] = { args.FLAG, "lists the recipe's own options" },
+})
+local DEFAULT_SEED = 1337
+
+local function median(list)
+  if #list == 0 then return 0 end
+  local sorted = { unpack(list) }
+  table.sort(sorted)
+  local middle = math.floor(#sorted / 2) + 1
+  return #sorted % 2 == 1 and sorted[middle] or (sorted[middle - 1] + sorted[middle]) / 2
+end
+
+-- What is to be trained: from the command line alone, or from a checkpoint and the command line.
+local function specify(options, words, settings, root, note)
+  local opened, recipe
+  if options.resume then
+    opened = checkpoints.open(options.resume, root, options.recipe or words[1], note)
+    recipe = opened.recipe
+    options.amp = options.amp or opened.text("amp")
+    options.threads = options.threads or opened.number("threads")
+  else
+    if not words[1] then fail.usage("a recipe is needed; usage: " .. USAGE) end
+    recipe = recipes.load(words[1], root)
+  end
+  if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
+  local o = recipes.resolve(recipe, settings, opened and opened.option)
+  local number = opened and opened.number or function(_, otherwise) return otherwise end
+  return {
+    recipe = recipe, o = o, options = options, note = note,
+    seed = options.seed or number("seed", DEFAULT_SEED),
+    accumulate = options.accumulate or number("accumulate", 1),
+    steps = options.steps or number("steps", recipe.training.steps or recipes.DEFAULT_STEPS),
+  }, opened
+end
+
+-- Where to save: --out, or with --resume the run's own directory.
+local function out_directory(options, opened)
+  local out = options.out
+  if not out and opened then
+    out = opened.directory
+    if out:match("/step%-%d+/*$") then out = out:match("^(.*)/step%-%d+/*$") end
+  end
+  if not out then return nil end
+  local ok, problem = posix.make_directory(out)
+  if not ok then fail.with(5, "--out: " .. problem) end
+  local there = checkpoints.steps(out)
+  local continues = opened and posix.real_path(out) == posix.real_path(opened.directory:match("^(.*)/[^/]+/*$") or ".")
+  if #there > 0 and not continues then
+    if not options.force then
+      fail.usage(("%s has checkpoints already; --resume %s continues them, --force starts anew"):format(out, out))
+    end
+    for _, name in ipairs(there) do posix.remove_directory(out .. "/" .. name) end
+  end
+  return out
+end
+
+local function write_file(path, mode, text)
+  local file, problem = io.open(path, mode)
+  if not file then fail.with(5, problem) end
+  local ok, reason = file:write(text)
+  ok = file:close() and ok
+  if not ok then fail.with(5, ("%s: %s"):format(path, reason or "cannot be written")) end
+end
+
+local function start(run, opened, options)
+  if opened then
+    fail.check("--resume", run.stepper:restore(opened.checkpoint))
+    -- A checkpoint keeps the options it was saved under; those given now count, once no effective batch is open.
+    local report = fail.check("--resume", run.stepper:report())
+    run.next_batch = opened.number("next_batch", report.step * run.spec.accumulate)
+    run.micro_before = report.micro
+    if report.micro == 0 then
+      local about = { seed = run.spec.seed, steps = run.spec.steps, accumulate = run.spec.accumulate }
+      fail.check("--resume", run.stepper:configure(recipes.stepper_options(run.o, about)))
+    end
+    return report.step
+  end
+  run:initialise()
+  if options.init then run:import(options.init) end
+  return 0
+end
+
+-- Trains to the end or to what ends it. Fills `result`; returns why it ended: "done", "stopped", "nonfinite".
+local function loop(run, done, out, options, result)
+  local bar = progress.new(run.spec.steps, done, run.summary.peak_bytes.device, options.quiet)
+  local metrics = {}
+  local function stop() return native.interrupts() > 0 end
+  local function flush()
+    if out and #metrics > 0 then write_file(out .. "/metrics.jsonl", "ab", table.concat(metrics)) end
+    metrics = {}
+  end
+  local ended = "done"
+  while done < run.spec.steps do
+    local step = stop() and { outcome = "stopped" } or run:step(stop)
+    if step.outcome == "stopped" or step.outcome == "cancelled" then
+      ended = "stopped"
+      break
+    end
+    local report = step.report
+    result.skipped_steps, done = report.skipped_steps, report.step
+    result.loss[#result.loss + 1] = step.loss
+    result.seconds[#result.seconds + 1] = step.seconds
+    result.tokens[#result.tokens + 1] = step.tokens
+    result.stall[#result.stall + 1] = step.stall_seconds
+    metrics[#metrics + 1] = json.encode(json.object {
+      { "step", report.step }, { "loss", step.loss }, { "gradient_norm", report.gradient_norm },
+      { "rate", report.rate }, { "tokens", step.tokens }, { "seconds", step.seconds },
+      { "stall_seconds", step.stall_seconds }, { "outcome", step.outcome } }) .. "\n"
+    if #metrics >= 50 then flush() end
+    bar:update(done, step.loss, step.tokens)
+    if step.outcome == "skipped_nonfinite" then
+      ended = "nonfinite"
+      break
+    end
+    if options.save_every and out and done % options.save_every == 0 and done < run.spec.steps then
+      flush()
+      checkpoints.save(run, out)
+    end
+  end
+  flush()
+  bar:finish()
+  result.steps = done
+  return ended
+end
+
+-- Means and medians leave out the first step, which also touches memory and packs weights for the first time.
+local function digest_times(result)
+  local from = #result.seconds > 1 and 2 or 1
+  local seconds, tokens, stall, timed = 0, 0, 0, {}
+  for i = from, #result.seconds do
+    seconds, tokens, stall = seconds + result.seconds[i], tokens + result.tokens[i], stall + result.stall[i]
+    timed[#timed + 1] = result.seconds[i]
+  end
+  result.step_seconds_median = median(timed)
+  result.tokens_per_second = seconds > 0 and tokens / seconds or 0
+  result.stall_seconds = #timed > 0 and stall / #timed or 0
+end
+
+local function to_json(result)
+  local plan = result.plan
+  return json.encode(json.object {
+    { "steps", result.steps }, { "loss", json.array(result.loss) },
+    { "step_seconds_median", result.step_seconds_median }, { "tokens_per_second", result.tokens_per_second },
+    { "peak_bytes", summary.tiers(result.peak) }, { "planned_peak_bytes", summary.tiers(plan.peak_bytes) },
+    { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
+    { "stall_seconds", result.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
+    { "parameter_digest", result.digest }, { "skipped_steps", result.skipped_steps },
+    { "plan", summary.plan(plan, result.accumulate) }, { "first_step", result.first_step },
+    { "step_seconds", json.array(result.seconds) }, { "checkpoint", result.checkpoint },
+  }) .. "\n"
+end
+
+local function to_text(result)
+  local loss = result.loss
+  local lines = {}
+  if #loss > 0 then
+    lines[1] = ("%s  %.4f -> %.4f over steps %d to %d\n"):format(format.colour("bold", "loss"), loss[1], loss[#loss],
+      result.first_step + 1, result.steps)
+    lines[2] = ("%s  %s tokens/s, %s per step"):format(format.colour("bold", "rate"),
+      format.count(result.tokens_per_second), format.seconds(result.step_seconds_median))
+    lines[3] = result.stall_seconds > 0 and (", of it %s waiting for copies\n"):format(
+      format.seconds(result.stall_seconds)) or "\n"
+  else
+    lines[1] = ("nothing to do: step %d is done already\n"):format(result.steps)
+  end
+  lines[#lines + 1] = summary.lines(result.plan, result.peak)
+  lines[#lines + 1] = "parameters        " .. result.digest .. "\n"
+  if result.checkpoint then lines[#lines + 1] = "checkpoint        " .. result.checkpoint .. "\n" end
+  if result.picture then lines[#lines + 1] = "picture           " .. result.picture .. "\n" end
+  return table.concat(lines)
+end
+
+return function(arguments, root)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE)
+  if not options then return 0 end
+  if #words > 1 then fail.usage(("unexpected '%s'; usage: %s"):format(words[2], USAGE)) end
+  local function note(message)
+    if not options.quiet then io.stderr:write(message, "\n") end
+  end
+  local spec, opened = specify(options, words, settings, root, note)
+  if options.help_options then
+    io.stdout:write(recipes.help(spec.recipe))
+    return 0
+  end
+  if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
+  local run = runs.open(spec)
+  local out = out_directory(options, opened)
+  native.catch_signals()
+  native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw())))
+  local first = start(run, opened, options)
+  local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {},
+                   skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
+                   accumulate = spec.accumulate }
+  if out then
+    local page = fail.check("plan.html", run.plan:render("html", "cairn train " .. spec.recipe.name))
+    result.picture = out .. "/plan.html"
+    write_file(result.picture, "wb", page)
+    if first == 0 then os.remove(out .. "/metrics.jsonl") end
+  end
+  local ended = loop(run, first, out, options, result)
+  digest_times(result)
+  result.peak, result.digest = run:usage(), run:digest()
+  if out then result.checkpoint = checkpoints.save(run, out) end
+  io.stdout:write(options.json and to_json(result) or to_text(result))
+  native.watch()
+  local last_loss = result.loss[#result.loss]
+  run:close()
+  if ended == "nonfinite" then
+    local saved = result.checkpoint and ", saved in " .. result.checkpoint or ""
+    fail.with(7, ("step %d: loss or gradients are not finite (loss %s); the parameters are those of the step before%s")
+      :format(result.steps, tostring(last_loss), saved))
+  end
+  if ended == "stopped" then
+    fail.with(130, result.checkpoint and "interrupted; saved " .. result.checkpoint
+      or "interrupted; nothing is saved without --out")
+  end
+  return 0
+end

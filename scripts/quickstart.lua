@@ -1,0 +1,82 @@
+-- ./dev quickstart: trains a small GPT-2 twice, with all the memory it wants and inside a budget, and shows both.
+-- luajit scripts/quickstart.lua CAIRN DATA OUT
+local cairn, data, out = ...
+local root = arg[0]:match("^(.*)/scripts/[^/]*$") or "."
+package.path = root .. "/scripts/?.lua;" .. package.path
+local decode = require "cli.json_decode"
+local format = require "cli.format"
+
+local MODEL = "layers=4 heads=4 width=128 seq=128 batch=16 rate=2e-3 warmup=20 schedule=cosine"
+local SECONDS = 70      -- for both runs together
+local MOST_STEPS = 600
+local TRIAL_STEPS = 6
+local BUDGET = "60%"
+local PROMPT = "The best way to "
+
+local function quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+local function run(arguments, shows_progress)
+  local command = quote(cairn) .. " " .. arguments .. (shows_progress and "" or " --quiet")
+  local pipe = io.popen(command .. "; echo \"exit $?\"", "r")
+  local text = pipe:read("*a")
+  pipe:close()
+  local output, code = text:match("^(.*)exit (%d+)\n$")
+  if code ~= "0" then
+    io.stderr:write("quickstart: `cairn ", arguments, "` ended with exit code ", code or "?", "\n")
+    os.exit(tonumber(code) or 1)
+  end
+  return output
+end
+
+local function train(arguments, shows_progress)
+  return decode(run(("train gpt2 data=%s %s --json %s"):format(quote(data), MODEL, arguments), shows_progress))
+end
+
+local function headline(text) io.stdout:write("\n", format.colour("bold", text), "\n") end
+
+local function row(name, ...)
+  local cells = { ... }
+  for i, cell in ipairs(cells) do cells[i] = (" "):rep(16 - #cell) .. cell end
+  io.stdout:write(("  %-22s%s\n"):format(name, table.concat(cells)))
+end
+
+io.stdout:write(format.colour("dim", "text: " .. data), "\n")
+local trial = train("--steps " .. TRIAL_STEPS)
+-- The budgeted run recomputes part of the forward pass: allow for a third more.
+local steps = math.floor(SECONDS / (trial.step_seconds_median * 2.33))
+steps = math.max(20, math.min(MOST_STEPS, math.floor(steps / 10) * 10))
+
+headline(("1. %d steps with all the memory it wants"):format(steps))
+local free = train(("--steps %d --policy keep --out %s --force"):format(steps, quote(out .. "/free")), true)
+headline("2. the same steps inside " .. BUDGET .. " of that memory")
+local tight = train(("--steps %d --budget %s --out %s --force"):format(steps, BUDGET, quote(out .. "/tight")), true)
+
+headline("What it learned")
+io.stdout:write(format.colour("cyan", run(("generate %s --prompt %s --tokens 240"):format(quote(out .. "/tight"),
+  quote(PROMPT)))), "\n")
+
+headline("What it took")
+row("", "all it wants", "budget")
+row("loss", ("%.3f -> %.3f"):format(free.loss[1], free.loss[#free.loss]),
+  ("%.3f -> %.3f"):format(tight.loss[1], tight.loss[#tight.loss]))
+for _, name in ipairs { "parameters", "gradients", "optimizer", "activations", "workspace" } do
+  row(name, format.bytes(free.memory_bytes[name]), format.bytes(tight.memory_bytes[name]))
+end
+row("planned peak, bytes", format.count(free.planned_peak_bytes.device), format.count(tight.planned_peak_bytes.device))
+row("measured peak, bytes", format.count(free.peak_bytes.device), format.count(tight.peak_bytes.device))
+row("time per step", format.seconds(free.step_seconds_median), format.seconds(tight.step_seconds_median))
+row("tokens per second", format.count(free.tokens_per_second), format.count(tight.tokens_per_second))
+
+local saving = 1 - tight.peak_bytes.device / free.peak_bytes.device
+local slower = tight.step_seconds_median / free.step_seconds_median - 1
+io.stdout:write(("\n%s of the memory saved, steps %s %s\n"):format(format.colour("green", format.percent(saving)),
+  format.colour("green", format.percent(math.abs(slower))), slower >= 0 and "slower" or "faster"))
+
+local same = free.parameter_digest == tight.parameter_digest
+if same then
+  io.stdout:write(("all parameters after step %d are equal, bit for bit: %s\n"):format(steps, free.parameter_digest))
+else
+  io.stdout:write("THE PARAMETERS DIFFER: ", free.parameter_digest, " ", tight.parameter_digest, "\n")
+end
+io.stdout:write("\ncheckpoint  ", tight.checkpoint, "\npicture     ", out, "/tight/plan.html  (open it in a browser)\n")
+os.exit(same and 0 or 1)

@@ -1,0 +1,106 @@
+local cairn = require "cairn"
+local harness = require "harness"
+local nn, optim = cairn.nn, cairn.optim
+local test, equal = harness.test, harness.equal
+
+-- Trains on one fixed batch, whose loss must fall to `share` of its start.
+local function learns(name, model, criterion, input, x, target, share)
+  test(name, function()
+    local trainer = assert(nn.Trainer {
+      model = model, criterion = criterion, input = input, seed = 3,
+      device = assert(cairn.device("cpu", { threads = 1 })),
+      optim = optim.adamw { learningRate = 1e-2, weightDecay = 0 },
+    })
+    local first = assert(trainer:step(x, target)).loss
+    local last
+    for _ = 1, 60 do last = assert(trainer:step(x, target)).loss end
+    if last >= share * first or last ~= last then error(("loss went from %g to %g only"):format(first, last)) end
+    trainer:free()
+  end)
+end
+
+local function wave(count, factor)
+  local list = {}
+  for i = 1, count do list[i] = math.sin(factor * i) end
+  return list
+end
+local function numbers(count, below)
+  local list = {}
+  for i = 1, count do list[i] = i * 7 % below end
+  return list
+end
+
+for _, activation in ipairs { "ReLU", "GELU", "SiLU" } do
+  learns("Sequential, Linear and " .. activation,
+    nn.Sequential():add(nn.Linear(4, 32)):add(nn[activation]()):add(nn.Linear(32, 2)), nn.MSECriterion(), { 8, 4 },
+    wave(32, 1.7), wave(16, 0.9), 0.2)
+end
+
+learns("Embedding, Positions, Block, CrossEntropyCriterion",
+  nn.Sequential():add(nn.Embedding(16, 16)):add(nn.Positions(8, 16)):add(nn.Block(16, 2, { name = "h0" })):add(
+    nn.LayerNorm(16)):add(nn.Linear(16, 16)), nn.CrossEntropyCriterion(), { 2, 8, dtype = "i32" }, numbers(16, 16),
+  numbers(16, 13), 0.5)
+
+local table_ = nn.Embedding(16, 16)
+learns("a Llama block with a tied, fused head",
+  nn.Sequential():add(table_):add(nn.Block(16, 4, { norm = "rms", mlp = "swiglu", rope = true, kvHeads = 2 })):add(
+    nn.RMSNorm(16)), nn.LinearCrossEntropyCriterion(16, 16, table_), { 2, 8, dtype = "i32" }, numbers(16, 16),
+  numbers(16, 13), 0.5)
+
+learns("Residual, Dropout, View and Region",
+  nn.Sequential():add(nn.View(8, 4)):add(nn.Region("r", "recompute", nn.Residual(nn.Linear(4, 4)))):add(nn.Dropout(0.1))
+    :add(nn.Linear(4, 2)), nn.MSECriterion(), { 4, 8 }, wave(32, 1.7), wave(16, 0.9), 0.95)
+
+test("predict runs forward, without dropout", function()
+  local model = nn.Sequential():add(nn.Linear(2, 3)):add(nn.Dropout(0.5))
+  local trainer = assert(nn.Trainer { model = model, criterion = nn.MSECriterion(), input = { 4, 2 } })
+  local x = wave(8, 1)
+  local y = assert(trainer:predict(x))
+  equal(#y, 12)
+  local w, b = trainer.session:read("1.weight"), trainer.session:read("1.bias")
+  for row = 0, 3 do
+    for out = 0, 2 do
+      local wanted = b[out + 1] + w[2 * out + 1] * x[2 * row + 1] + w[2 * out + 2] * x[2 * row + 2]
+      harness.near(y[3 * row + out + 1], wanted, 1e-5, "output")
+    end
+  end
+  assert(trainer:step(x, wave(12, 2)))
+  assert(trainer:predict(x)[1] ~= y[1], "predict sees the new parameters")
+end)
+
+test("the same module twice shares its parameters; names follow the tree", function()
+  local shared = nn.Linear(4, 4)
+  local graph = assert(nn.build(nn.Sequential():add(shared, "a"):add(nn.GELU()):add(shared, "b"), nil, { 2, 4 }))
+  equal(#graph:parameters(), 2)
+  equal(graph:parameters()[1].name, "a.weight")
+end)
+
+test("modules are found and described", function()
+  local net = nn.Sequential():add(nn.Block(8, 2)):add(nn.Linear(8, 2))
+  equal(#net:findModules("Linear"), 7)
+  equal(tostring(net), "nn.Sequential")
+end)
+
+test("mistakes raise", function()
+  harness.raises(function() nn.Linear(0, 4) end, "nn_test.lua:", "inputs")
+  harness.raises(function() nn.Sequential():add(4) end, "module expected")
+  harness.raises(function() nn.Trainer { modell = 1 } end, "modell")
+  harness.raises(function() optim.adamw { learningrate = 1 } end, "learningrate", "learningRate")
+end)
+
+test("optim names the stepper's options", function()
+  local settings = { learningRate = 0.1, weightDecay = 0.2, accumulate = 3 }
+  local options = optim.with(optim.adamw(settings), optim.cosine(100, 5))
+  equal(options.rate, 0.1)
+  equal(options.weight_decay, 0.2)
+  equal(options.micro_steps, 3)
+  equal(options.schedule, "cosine")
+  equal(options.total_steps, 100)
+  equal(options.warmup_steps, 5)
+end)
+
+test("no globals are set", function()
+  for _, name in ipairs { "cairn", "nn", "optim", "core" } do equal(rawget(_G, name), nil, name) end
+end)
+
+return harness.finish()

@@ -1,0 +1,114 @@
+// Cases for comparing backends: sizes around vector and tile widths, odd ones, one.
+#pragma once
+#include "tests/conformance/gradient_cases.h"
+
+namespace cairn::conformance {
+
+inline void add_backend_products(std::vector<Case>& to) {
+  struct Size {
+    int64_t m, k, n;
+  };
+  const Size sizes[] = {{1, 7, 33}, {7, 33, 64},  {33, 64, 129},   {64, 129, 1}, {129, 1, 7},
+                        {1, 1, 1},  {64, 64, 64}, {129, 129, 129}, {32, 256, 96}};
+  for (const Size& s : sizes) {
+    const Operand x = T({s.m, s.k}), w = P({s.n, s.k}), b = P({s.n});
+    to.push_back({"linear", {x, w, b}, {}});
+    to.push_back({"linear", {x, w}, {}});
+  }
+  for (const char* act : {"gelu_tanh", "gelu_erf", "relu", "silu"})
+    for (const Size& s : {sizes[1], sizes[2], sizes[6]}) {
+      to.push_back({"linear", {T({s.m, s.k}), P({s.n, s.k}), P({s.n})}, word("activation", act)});
+      to.push_back({"linear", {T({1, s.m, s.k}), P({s.n, s.k})}, word("activation", act)});
+    }
+  for (int64_t c : {1, 7, 33, 64, 129})
+    for (const char* dtype : {"", "bf16"}) {
+      to.push_back({"embedding", {P({11, c}), I({2, 33}, 11)}, word("dtype", dtype)});
+      to.push_back({"embedding", {P({129, c}), {'I', {7}, -1, 130}}, word("dtype", dtype)});
+    }
+}
+
+inline void add_backend_rows(std::vector<Case>& to) {
+  for (int64_t rows : {1, 7, 33})
+    for (int64_t c : {7, 33, 64, 129, 768}) {
+      const List shape{rows, c};
+      const Operand x = T(shape), gamma = P({c}, 0.5, 1.5), beta = P({c});
+      to.push_back({"layernorm", {x, gamma, beta}, {}});
+      to.push_back({"rmsnorm", {x, gamma}, {}});
+      to.push_back({"softmax", {T(shape, -4, 4)}, {}});
+      to.push_back({"cross_entropy", {T(shape, -4, 4), I({rows}, c)}, {}});
+      to.push_back({"cross_entropy",
+                    {T(shape, -4, 4), {'I', {rows}, -1, static_cast<double>(c)}, W({rows})},
+                    with("ignore_index", int64_t{-1})});
+      to.push_back({"mse", {x, x}, {}});
+      to.push_back({"mse", {x, x, W({rows})}, {}});
+      for (const char* op : {"add", "mul"}) {
+        to.push_back({op, {x, P({c})}, {}});
+        to.push_back({op, {x, T({c})}, {}});
+        to.push_back({op, {x, x}, {}});
+      }
+    }
+  to.push_back({"layernorm", {T({33, 64})}, {}});
+  to.push_back({"layernorm", {T({33, 64}), kNoOperand, P({64})}, {}});
+  to.push_back({"rmsnorm", {T({33, 64})}, {}});
+  struct Size {
+    int64_t rows, c, classes;
+  };
+  for (const Size& s :
+       {Size{1, 7, 33}, Size{7, 33, 64}, Size{33, 64, 129}, Size{65, 32, 1000}, Size{129, 64, 7}})
+    for (int64_t chunk : {0, 1, 16}) {
+      const Operand x = T({s.rows, s.c}), w = P({s.classes, s.c});
+      to.push_back({"linear_cross_entropy", {x, w, I({s.rows}, s.classes)}, with("chunk", chunk)});
+      to.push_back({"linear_cross_entropy",
+                    {x, w, {'I', {s.rows}, -1, static_cast<double>(s.classes)}, W({s.rows})},
+                    {{"ignore_index", int64_t{-1}}, {"chunk", chunk}}});
+    }
+}
+
+inline void add_backend_attention(std::vector<Case>& to) {
+  struct Size {
+    int64_t batch, time, heads, kv, dim;
+  };
+  for (const Size& s :
+       {Size{1, 1, 1, 1, 8}, Size{2, 7, 2, 2, 8}, Size{1, 33, 2, 1, 16}, Size{2, 64, 4, 2, 32},
+        Size{1, 129, 2, 2, 64}, Size{1, 65, 3, 1, 7}, Size{1, 130, 1, 1, 128}})
+    for (int64_t causal : {1, 0}) {
+      Attrs attrs{{"heads", s.heads}, {"kv_heads", s.kv}, {"causal", causal}};
+      const List q{s.batch, s.time, s.heads * s.dim}, kv{s.batch, s.time, s.kv * s.dim};
+      to.push_back({"attention", {T(q), T(kv), T(kv)}, attrs});
+      attrs.set("scale", 0.3);
+      to.push_back({"attention", {T({s.batch, s.time, (s.heads + 2 * s.kv) * s.dim}, -3, 3)}, attrs});
+    }
+  for (int64_t dim : {2, 8, 14, 64}) to.push_back({"rope", {T({2, 33, 3 * dim})}, with("heads", int64_t{3})});
+}
+
+inline void add_backend_elements(std::vector<Case>& to) {
+  for (const List& shape : {List{1}, List{7}, List{33}, List{64}, List{129}, List{3, 1000}}) {
+    for (const char* kind : {"tanh", "erf"})
+      to.push_back({"gelu", {T(shape, -8, 8)}, word("approximate", kind)});
+    to.push_back({"silu", {T(shape, -20, 20)}, {}});
+    to.push_back({"swiglu", {T(shape, -8, 8), T(shape)}, {}});
+    to.push_back({"relu", {T(shape)}, {}});
+    to.push_back({"scale", {T(shape)}, with("factor", 0.37)});
+    to.push_back({"dropout", {T(shape)}, with("rate", 0.1)});
+    to.push_back({"dropout", {T(shape)}, with("rate", 0.75)});
+    for (const char* dtype : {"f32", "bf16"}) to.push_back({"cast", {T(shape)}, word("dtype", dtype)});
+  }
+  to.push_back({"transpose", {T({33, 129})}, with("perm", List{1, 0})});
+  to.push_back({"transpose", {T({2, 7, 33, 8})}, with("perm", List{0, 2, 1, 3})});
+  to.push_back({"transpose", {T({3, 33, 64})}, with("perm", List{2, 1, 0})});
+  for (const char* op : {"reduce_sum", "reduce_mean"})
+    for (const List& axes : {List{}, List{0}, List{1}, List{2}, List{0, 2}})
+      to.push_back({op, {T({7, 33, 65})}, with("axes", axes)});
+}
+
+inline std::vector<Case> backend_cases() {
+  std::vector<Case> cases = gradient_cases();
+  std::erase_if(cases, [](const Case& c) { return c.op == "cast"; });
+  add_backend_products(cases);
+  add_backend_rows(cases);
+  add_backend_attention(cases);
+  add_backend_elements(cases);
+  return cases;
+}
+
+}  // namespace cairn::conformance

@@ -1,0 +1,143 @@
+// Runs one kernel row of a backend on the operands of one call and compares it with the reference kernel:
+// values within the op's tolerance, the same bits twice, nothing written outside outputs and workspace.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/base/parallel.h"
+#include "tests/conformance/cases.h"
+
+namespace cairn::conformance {
+
+// |value - expected| <= relative * |expected| + absolute * (largest |expected| of the tensor).
+struct Bound {
+  double relative, absolute;
+};
+
+// By the op's tolerance and the coarsest float type among its operands. bf16 has 8 bits: 2^-8 is one
+// rounding.
+inline Bound bound(ops::Tolerance tolerance, bool coarse) {
+  using enum ops::Tolerance;
+  switch (tolerance) {
+    case EXACT:
+      return {0, 0};
+    case ELEMENTWISE:
+      return coarse ? Bound{0x1p-7, 1e-6} : Bound{4e-6, 1e-6};
+    case REDUCTION:
+      return coarse ? Bound{0x1p-7, 0x1p-9} : Bound{1e-5, 4e-6};
+    case GEMM:
+      return coarse ? Bound{0x1p-6, 0x1p-7} : Bound{1e-5, 1e-5};
+  }
+  return {0, 0};
+}
+
+inline bool is_coarse(const kernels::Signature& s) {
+  const auto any = [](std::span<const TensorDesc> list, uint32_t present) {
+    for (size_t i = 0; i < list.size(); ++i)
+      if ((present >> i & 1u) && list[i].dtype == DType::kBF16) return true;
+    return false;
+  };
+  return any(s.in, s.in_present) || any(s.out, s.out_present);
+}
+
+// The outputs of one run, in buffers of their own.
+struct Outputs {
+  std::vector<Buffer> buffers;
+  std::vector<Tensor> tensors;
+
+  // seeded: contents before the run, for outputs that are read; others hold NaN.
+  Outputs(const kernels::Signature& s, uint32_t seeded) {
+    for (size_t i = 0; i < s.out.size(); ++i) buffers.emplace_back(s.has_out(i) ? s.out[i].bytes() : 0);
+    for (size_t i = 0; i < s.out.size(); ++i) {
+      tensors.push_back({s.out[i], s.has_out(i) ? buffers[i].data() : nullptr});
+      if (s.has_out(i) && (seeded >> i & 1u)) fill(tensors[i], 900 + i, {'T', {}, 0.01, 1});
+    }
+  }
+  bool guards_intact() const {
+    bool ok = true;
+    for (const Buffer& b : buffers) ok = ok && b.guard_intact();
+    return ok;
+  }
+};
+
+inline void run_into(const kernels::Kernel& kernel, std::span<const Tensor> in, Outputs& out,
+                     uint32_t accumulate, const RandomKey& key, const std::string& what) {
+  Buffer workspace(kernel.workspace_bytes());
+  kernel.run({in, out.tensors, workspace.data(), accumulate, key});
+  EXPECT_TRUE(workspace.guard_intact()) << what << ": wrote past its workspace";
+  EXPECT_TRUE(out.guards_intact()) << what << ": wrote past an output";
+}
+
+// Largest error in units of the bound; fails the test when above 1.
+inline double worst_error(const kernels::Signature& s, const Outputs& expected, const Outputs& value,
+                          Bound bound, const std::string& what) {
+  double worst = 0;
+  for (size_t o = 0; o < s.out.size(); ++o) {
+    if (!s.has_out(o)) continue;
+    const Tensor &e = expected.tensors[o], &v = value.tensors[o];
+    const int64_t n = e.desc.shape.elements();
+    double largest = 0;
+    for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(get(e, i)));
+    for (int64_t i = 0; i < n; ++i) {
+      const double a = get(e, i), b = get(v, i), error = std::fabs(a - b);
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      const double allowed = bound.relative * std::fabs(a) + bound.absolute * largest;
+      const double ratio = allowed > 0 && !std::isnan(error) ? error / allowed : HUGE_VAL;
+      worst = std::max(worst, ratio);
+      if (ratio <= 1) continue;
+      ADD_FAILURE() << what << ": output " << o << " element " << i << " of " << to_string(e.desc) << " is "
+                    << b << ", reference " << a << " (largest " << largest << ")";
+      break;
+    }
+  }
+  return worst;
+}
+
+// `expected`: the signature the reference takes; `s`: that of the row (weights may be packed). `updates`:
+// outputs are read and written in any case (adamw). Returns the worst error in units of the bound; -1: row
+// takes it not.
+inline double compare(const kernels::KernelRow& row, const kernels::Signature& reference,
+                      std::span<const Tensor> reference_in, const kernels::Signature& s,
+                      std::span<const Tensor> in, const RandomKey& key, bool updates,
+                      const std::string& what) {
+  const ops::OpRow& op = *ops::find(s.op);
+  uint32_t sums = 0;
+  for (size_t i = 0; i < op.outputs.size(); ++i)
+    if (op.outputs[i].accumulates && s.has_out(i)) sums |= 1u << i;
+  const auto oracle = kernels::select(kernels::reference_registry(), reference);
+  double worst = -1;
+  for (uint32_t accumulate : {0u, sums}) {
+    const uint32_t seeded = updates ? ~0u : accumulate;
+    Outputs expected(s, seeded);
+    bool known = false;
+    for (int threads : {1, 2}) {
+      kernels::Signature threaded = s;
+      threaded.threads = threads;
+      const auto kernel = row.make(threaded);
+      if (kernel == nullptr) continue;
+      const std::string where =
+          cat(what, " [", row.name, ", ", threads, " threads, accumulate ", accumulate, "]");
+      if (!known) run_into(*oracle, reference_in, expected, accumulate, key, where + " reference");
+      known = true;
+      set_thread_count(threads);
+      Outputs first(s, seeded), second(s, seeded);
+      run_into(*kernel, in, first, accumulate, key, where);
+      run_into(*kernel, in, second, accumulate, key, where);
+      for (size_t o = 0; o < s.out.size(); ++o)
+        if (s.has_out(o)) {
+          EXPECT_EQ(std::memcmp(first.tensors[o].data, second.tensors[o].data,
+                                static_cast<size_t>(s.out[o].bytes())),
+                    0)
+              << where << ": output " << o << " has other bits in a second run";
+        }
+      worst =
+          std::max(worst, worst_error(s, expected, first, bound(op.tolerance, is_coarse(reference)), where));
+    }
+    if (sums == 0) break;
+  }
+  set_thread_count(1);
+  return worst;
+}
+
+}  // namespace cairn::conformance

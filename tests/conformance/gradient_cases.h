@@ -1,0 +1,141 @@
+// Small cases of every op with a gradient.
+#pragma once
+#include "tests/conformance/cases.h"
+
+namespace cairn::conformance {
+
+using List = std::vector<int64_t>;
+
+inline Attrs with(std::string name, AttrValue value) { return {{std::move(name), std::move(value)}}; }
+inline Attrs word(std::string name, std::string value) {
+  return with(std::move(name), AttrValue(std::move(value)));
+}
+
+inline void add_products(std::vector<Case>& to) {
+  to.push_back({"embedding", {P({5, 3}), I({7}, 5)}, {}});
+  to.push_back({"embedding", {P({6, 2}), I({2, 3}, 6)}, {}});
+  to.push_back({"embedding", {P({4, 3}), {'I', {2, 5}, -1, 5}}, {}});  // ids outside: zero rows
+  for (const char* act : {"", "gelu_tanh", "gelu_erf", "relu", "silu"})
+    for (const List& lead : {List{}, List{3}, List{2, 3}}) {
+      List x = lead;
+      x.push_back(4);
+      const Operand w = P({5, 4}), b = P({5});
+      to.push_back({"linear", {T(x), w, b}, word("activation", act)});
+      to.push_back({"linear", {T(x), w}, word("activation", act)});
+    }
+}
+
+inline void add_norms(std::vector<Case>& to) {
+  for (const List& shape : {List{7}, List{3, 5}, List{2, 3, 4}}) {
+    const Operand x = T(shape), gamma = P({shape.back()}, 0.5, 1.5), beta = P({shape.back()});
+    for (double eps : {1e-5, 0.1}) {
+      to.push_back({"layernorm", {x, gamma, beta}, with("eps", eps)});
+      to.push_back({"layernorm", {x, gamma}, with("eps", eps)});
+      to.push_back({"layernorm", {x, kNoOperand, beta}, with("eps", eps)});
+      to.push_back({"layernorm", {x}, with("eps", eps)});
+      to.push_back({"rmsnorm", {x, gamma}, with("eps", eps)});
+      to.push_back({"rmsnorm", {x}, with("eps", eps)});
+    }
+  }
+}
+
+inline void add_attention(std::vector<Case>& to) {
+  struct Size {
+    int64_t batch, time, heads, kv, dim;
+  };
+  for (const Size& s : {Size{1, 4, 1, 1, 3}, Size{2, 3, 2, 2, 2}, Size{1, 5, 4, 2, 2}, Size{2, 3, 3, 1, 2},
+                        Size{1, 1, 2, 2, 3}})
+    for (int64_t causal : {1, 0}) {
+      Attrs attrs{{"heads", s.heads}, {"kv_heads", s.kv}, {"causal", causal}};
+      const List q{s.batch, s.time, s.heads * s.dim}, kv{s.batch, s.time, s.kv * s.dim};
+      to.push_back({"attention", {T(q), T(kv), T(kv)}, attrs});
+      attrs.set("scale", 0.7);
+      to.push_back({"attention", {T({s.batch, s.time, (s.heads + 2 * s.kv) * s.dim})}, attrs});
+    }
+  to.push_back({"attention", {T({2, 3, 12})}, with("heads", int64_t{2})});
+  to.push_back({"rope", {T({2, 3, 8})}, with("heads", int64_t{2})});
+  to.push_back({"rope", {T({1, 5, 4})}, {{"heads", int64_t{1}}, {"base", 100.0}}});
+  to.push_back({"rope", {T({2, 4, 6})}, {{"heads", int64_t{3}}, {"inverse", int64_t{1}}}});
+}
+
+inline void add_elementwise(std::vector<Case>& to) {
+  for (const List& shape : {List{6}, List{2, 3}, List{2, 1, 5}}) {
+    to.push_back({"gelu", {T(shape, -3, 3)}, {}});
+    to.push_back({"gelu", {T(shape, -3, 3)}, word("approximate", "erf")});
+    to.push_back({"silu", {T(shape, -4, 4)}, {}});
+    to.push_back({"swiglu", {T(shape, -3, 3), T(shape)}, {}});
+    to.push_back({"relu", {apart(T(shape))}, {}});
+    to.push_back({"add", {T(shape), T(shape)}, {}});
+    to.push_back({"mul", {T(shape), T(shape)}, {}});
+    to.push_back({"add", {T(shape), P(shape)}, {}});
+    to.push_back({"mul", {T(shape), P(shape)}, {}});
+    to.push_back({"scale", {T(shape)}, with("factor", -1.7)});
+    to.push_back({"dropout", {T(shape)}, with("rate", 0.4)});
+    to.push_back({"dropout", {T(shape)}, with("rate", 0.0)});
+    to.push_back({"softmax", {T(shape, -2, 2)}, {}});
+  }
+  for (const char* op : {"add", "mul"}) {
+    to.push_back({op, {T({2, 3, 4}), P({4})}, {}});
+    to.push_back({op, {T({2, 3, 4}), P({3, 4})}, {}});
+    to.push_back({op, {T({2, 3, 4}), T({4})}, {}});
+    to.push_back({op, {T({5, 3}), P({})}, {}});
+  }
+}
+
+inline void add_losses(std::vector<Case>& to) {
+  for (const List& lead : {List{}, List{6}, List{2, 3}}) {
+    List x = lead, logits = lead;
+    x.push_back(4);
+    logits.push_back(5);
+    const Operand targets = I(lead, 5), some{'I', lead, -1, 5};  // -1 is ignored below
+    const Attrs ignore = with("ignore_index", int64_t{-1});
+    to.push_back({"cross_entropy", {T(logits, -2, 2), targets}, {}});
+    to.push_back({"cross_entropy", {T(logits, -2, 2), some, W(lead)}, ignore});
+    to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), targets}, {}});
+    to.push_back({"linear_cross_entropy",
+                  {T(x), P({5, 4}), some, W(lead)},
+                  {{"ignore_index", int64_t{-1}}, {"chunk", int64_t{2}}}});
+    to.push_back({"mse", {T(x), T(x)}, {}});
+    to.push_back({"mse", {T(x), T(x), W(lead)}, {}});
+  }
+}
+
+inline void add_layout(std::vector<Case>& to) {
+  to.push_back({"reshape", {T({2, 6})}, with("shape", List{3, 4})});
+  to.push_back({"reshape", {T({2, 3, 2})}, with("shape", List{-1, 2})});
+  to.push_back({"transpose", {T({2, 3})}, with("perm", List{1, 0})});
+  to.push_back({"transpose", {T({2, 3, 4})}, with("perm", List{2, 0, 1})});
+  to.push_back({"transpose", {T({2, 3, 2, 2})}, with("perm", List{0, 2, 1, 3})});
+  for (int64_t axis : {0, 1, -1})
+    to.push_back({"slice", {T({3, 4, 3})}, {{"axis", axis}, {"begin", int64_t{1}}, {"end", int64_t{3}}}});
+  to.push_back({"slice", {T({5})}, {{"axis", int64_t{0}}, {"begin", int64_t{4}}, {"end", int64_t{5}}}});
+  for (int64_t axis : {0, 1, -1}) {
+    List a{2, 3, 2}, b = a, c = a;
+    b[static_cast<size_t>(axis < 0 ? axis + 3 : axis)] = 1;
+    c[static_cast<size_t>(axis < 0 ? axis + 3 : axis)] = 4;
+    to.push_back({"concat", {T(a), T(b), T(c)}, with("axis", axis)});
+    to.push_back({"concat", {T(a)}, with("axis", axis)});
+  }
+  to.push_back({"concat", {T({2}), kNoOperand, T({3})}, with("axis", int64_t{0})});
+  for (const char* op : {"reduce_sum", "reduce_mean"}) {
+    to.push_back({op, {T({2, 3, 4})}, {}});
+    to.push_back({op, {T({5})}, {}});
+    for (int64_t keep : {0, 1})
+      for (const List& axes : {List{0}, List{1}, List{-1}, List{0, 2}, List{2, 1}, List{0, 1, 2}})
+        to.push_back({op, {T({2, 3, 4})}, {{"axes", axes}, {"keep", keep}}});
+  }
+}
+
+inline std::vector<Case> gradient_cases() {
+  std::vector<Case> cases;
+  add_products(cases);
+  add_norms(cases);
+  add_attention(cases);
+  add_elementwise(cases);
+  add_losses(cases);
+  add_layout(cases);
+  cases.push_back({"cast", {T({2, 3})}, word("dtype", "f64")});
+  return cases;
+}
+
+}  // namespace cairn::conformance

@@ -1,0 +1,186 @@
+// Gradients through graphs of several ops: values used twice, tied weights, sums of broadcasts, custom ops.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/conformance/gradient_cases.h"
+
+namespace cairn::conformance {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+
+TensorDesc f64(std::initializer_list<int64_t> shape) { return {DType::kF64, Shape(shape), 0}; }
+
+// Freezes with mse of y against random targets (or with `y` itself, if it is the loss), fills every parameter
+// and input, and compares all gradients with central differences.
+void check(const std::shared_ptr<Graph>& g, ValueId y, bool is_loss = false, int64_t classes = 0) {
+  ValueId loss = y;
+  if (!is_loss) {
+    const TensorDesc desc = g->values()[static_cast<size_t>(y)].desc;
+    loss = g->op("mse", {y, g->input("target", desc)})[0];
+  }
+  g->freeze(loss, graph::kNone, {});
+  graph::JointOptions options;
+  options.optimizer = graph::Optimizer::kNone;
+  Interpreter interpreter(graph::derive(g, options));
+  const graph::JointGraph& joint = interpreter.joint();
+  for (size_t v = 0; v < joint.values.size(); ++v) {
+    if (joint.values[v].role != graph::Role::kInput && joint.values[v].role != graph::Role::kParameter)
+      continue;
+    const Tensor t = interpreter.tensor(static_cast<int32_t>(v));
+    fill(t, v + 100, t.desc.dtype == DType::kI32 ? I({}, classes) : T({}));
+  }
+  const RandomKey key;
+  interpreter.run(true, key);
+  std::vector<std::vector<double>> gradients;
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    ASSERT_GE(slot.gradient, 0);
+    const Tensor t = interpreter.tensor(slot.gradient);
+    for (gradients.emplace_back(); gradients.back().size() < static_cast<size_t>(t.desc.shape.elements());)
+      gradients.back().push_back(get(t, static_cast<int64_t>(gradients.back().size())));
+  }
+  for (size_t p = 0; p < joint.parameters.size(); ++p) {
+    const Tensor t = interpreter.tensor(joint.parameters[p].value);
+    for (int64_t i = 0; i < t.desc.shape.elements(); ++i) {
+      const double x = get(t, i), h = 1e-5;
+      set(t, i, x + h);
+      interpreter.run(true, key);
+      const double up = interpreter.loss();
+      set(t, i, x - h);
+      interpreter.run(true, key);
+      const double down = interpreter.loss();
+      set(t, i, x);
+      const double expected = (up - down) / (2 * h);
+      ASSERT_NEAR(gradients[p][static_cast<size_t>(i)], expected, 1e-7 * std::max(1.0, std::fabs(expected)))
+          << joint.values[static_cast<size_t>(joint.parameters[p].value)].name << ", element " << i;
+    }
+  }
+}
+
+TEST(GraphGradients, AValueUsedTwice) {
+  auto g = std::make_shared<Graph>();
+  const ValueId p = g->parameter("p", f64({3, 4}), {});
+  const ValueId h = g->op("silu", {p})[0];
+  check(g, g->op("add", {g->op("mul", {h, h})[0], g->op("gelu", {h})[0]})[0]);
+}
+
+TEST(GraphGradients, AParameterAddedToItself) {
+  auto g = std::make_shared<Graph>();
+  const ValueId p = g->parameter("p", f64({5}), {});
+  check(g, g->op("mul", {g->op("add", {p, p})[0], p})[0]);
+}
+
+// The sum over the broadcast belongs to both summands: neither may swallow it.
+TEST(GraphGradients, ASumOfParametersThatIsBroadcast) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->parameter("x", f64({3, 4}), {}), a = g->parameter("a", f64({4}), {}),
+                b = g->parameter("b", f64({4}), {});
+  check(g, g->op("add", {x, g->op("add", {a, b})[0]})[0]);
+}
+
+TEST(GraphGradients, AWeightMadeOfParameters) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", f64({3, 4})), a = g->parameter("a", f64({2, 4}), {}),
+                b = g->parameter("b", f64({2, 4}), {});
+  check(g, g->op("linear", {x, g->op("add", {a, b})[0]})[0]);
+}
+
+TEST(GraphGradients, PreActivationIsAValueToo) {
+  for (const char* act : {"gelu_tanh", "silu"}) {
+    auto g = std::make_shared<Graph>();
+    const ValueId x = g->parameter("x", f64({3, 4}), {}), w = g->parameter("w", f64({5, 4}), {});
+    const std::vector<ValueId> out = g->op("linear", {x, w}, word("activation", act));
+    check(g, g->op("mul", {out[0], out[1]})[0]);
+  }
+}
+
+// Lookup, block, tied projection: the shape of a language model.
+TEST(GraphGradients, TiedEmbedding) {
+  auto g = std::make_shared<Graph>();
+  const ValueId table = g->parameter("table", f64({6, 4}), {}),
+                position = g->parameter("position", f64({3, 4}), {});
+  const ValueId ids = g->input("ids", {DType::kI32, Shape{2, 3}, 0});
+  const ValueId targets = g->input("targets", {DType::kI32, Shape{2, 3}, 0});
+  ValueId h = g->op("add", {g->op("embedding", {table, ids})[0], position})[0];
+  const ValueId norm =
+      g->op("layernorm", {h, g->parameter("gamma", f64({4}), {}), g->parameter("beta", f64({4}), {})})[0];
+  const ValueId qkv =
+      g->op("linear", {norm, g->parameter("qkv", f64({12, 4}), {}), g->parameter("bias", f64({12}), {})})[0];
+  const ValueId mixed = g->op("attention", {qkv}, with("heads", int64_t{2}))[0];
+  h = g->op("add", {h, g->op("dropout", {mixed}, with("rate", 0.25))[0]})[0];
+  check(g, g->op("linear_cross_entropy", {h, table, targets})[0], true, 6);
+}
+
+TEST(GraphGradients, SplitHeadsWithRope) {
+  auto g = std::make_shared<Graph>();
+  const ValueId qkv = g->parameter("qkv", f64({1, 4, 16}), {});
+  const auto part = [&](int64_t begin, int64_t end) {
+    return g->op("slice", {qkv}, {{"axis", int64_t{-1}}, {"begin", begin}, {"end", end}})[0];
+  };
+  const ValueId q = g->op("rope", {part(0, 8)}, with("heads", int64_t{2}))[0];
+  const ValueId k = g->op("rope", {part(8, 12)}, with("heads", int64_t{1}))[0];
+  check(g, g->op("attention", {q, k, part(12, 16)}, {{"heads", int64_t{2}}, {"kv_heads", int64_t{1}}})[0]);
+}
+
+TEST(GraphGradients, AScalarThatIsNoLossOp) {
+  auto g = std::make_shared<Graph>();
+  const ValueId p = g->parameter("p", f64({3, 4}), {});
+  check(g, g->op("reduce_mean", {g->op("mul", {p, p})[0]})[0], true);
+}
+
+// y0 = a * b, y1 = a + b, given by the host.
+graph::CustomOp pair_op() {
+  graph::CustomOp op;
+  op.name = "pair";
+  op.inputs = op.outputs = 2;
+  op.shape = [](std::span<const TensorDesc> in, std::span<TensorDesc> out) {
+    out[0] = out[1] = in[0];
+    return in[0] == in[1];
+  };
+  op.forward = [](std::span<const Tensor> in, std::span<const Tensor> out, void*) {
+    for (int64_t i = 0; i < in[0].desc.shape.elements(); ++i) {
+      set(out[0], i, get(in[0], i) * get(in[1], i));
+      set(out[1], i, get(in[0], i) + get(in[1], i));
+    }
+    return true;
+  };
+  op.backward = [](std::span<const Tensor> in, std::span<const Tensor> out, void*) {
+    const auto dy = [&](size_t which, int64_t i) { return in[4 + which] ? get(in[4 + which], i) : 0.0; };
+    for (int64_t i = 0; i < in[0].desc.shape.elements(); ++i)
+      for (size_t o : {size_t{0}, size_t{1}})
+        if (out[o]) set(out[o], i, dy(0, i) * get(in[1 - o], i) + dy(1, i));
+    return true;
+  };
+  return op;
+}
+
+TEST(GraphGradients, CustomOp) {
+  for (const bool both : {true, false}) {
+    auto g = std::make_shared<Graph>();
+    g->custom(pair_op());
+    const ValueId a = g->parameter("a", f64({2, 3}), {}), b = g->parameter("b", f64({2, 3}), {});
+    const std::vector<ValueId> out = g->op("pair", {a, b});
+    check(g, both ? g->op("mul", {out[0], out[1]})[0] : out[0]);
+  }
+}
+
+TEST(GraphGradients, WeightsOfALossGetNone) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->parameter("x", f64({3, 4}), {}), w = g->parameter("w", f64({3}), {});
+  const ValueId y = g->input("y", f64({3, 4}));
+  g->freeze(g->op("mse", {x, y, w})[0], graph::kNone, {});
+  graph::JointOptions options;
+  options.optimizer = graph::Optimizer::kNone;
+  try {
+    graph::derive(g, options);
+    FAIL() << "weights got a gradient";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kUnsupported);
+    EXPECT_NE(std::string(e.what()).find("weights get no gradient"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace cairn::conformance

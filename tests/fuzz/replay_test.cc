@@ -1,0 +1,30 @@
+// The fuzz targets over mutated samples: a few thousand inputs each, the same every time.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/fuzz/targets.h"
+#include "tests/runtime/io/samples.h"
+
+namespace cairn::fuzz {
+namespace {
+
+class Replay : public testing::TestWithParam<Target> {};
+
+TEST_P(Replay, SamplesAndTheirMutations) {
+  const Target& target = GetParam();
+  std::mt19937 random(17);
+  const std::vector<std::string> seeds = target.seeds();
+  for (const std::string& seed : seeds) ASSERT_NO_THROW(target.run(test::bytes_of(seed)));
+  ASSERT_NO_THROW(target.run({}));
+  for (int round = 0; round < 3000; ++round) {
+    std::string input = seeds[random() % seeds.size()];
+    for (size_t n = random() % 5 + 1; n > 0; --n) input = test::mutate(input, random);
+    ASSERT_NO_THROW(target.run(test::bytes_of(input))) << "round " << round;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Loaders, Replay, testing::ValuesIn(targets().begin(), targets().end()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace cairn::fuzz

@@ -1,0 +1,17 @@
+# test_fuzz: the targets over mutated samples, in every build. With CAIRN_FUZZ (clang): fuzz_<target>, libFuzzer programs,
+# e.g. `bin/fuzz_graph -max_total_time=60 corpus/`.
+set(fuzz_dir ${CMAKE_CURRENT_LIST_DIR})
+if(CAIRN_TESTS)
+  add_executable(test_fuzz ${fuzz_dir}/replay_test.cc ${fuzz_dir}/targets.cc)
+  target_link_libraries(test_fuzz PRIVATE GTest::gtest_main cairn_io)
+  add_test(NAME fuzz COMMAND test_fuzz)
+endif()
+if(CAIRN_FUZZ)
+  target_compile_options(cairn_flags INTERFACE -fsanitize=fuzzer-no-link)
+  foreach(target graph plan manifest safetensors tokens plan_json)
+    add_executable(fuzz_${target} ${fuzz_dir}/fuzz.cc ${fuzz_dir}/targets.cc)
+    target_compile_definitions(fuzz_${target} PRIVATE CAIRN_FUZZ_TARGET="${target}")
+    target_link_libraries(fuzz_${target} PRIVATE cairn_io)
+    target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+  endforeach()
+endif()

@@ -1,0 +1,228 @@
+"""Writes data/ops_<family>.txt: values and gradients of every op family, computed by PyTorch in float64.
+
+Form, one item per line (floats as the hex digits of their bits, rounded to float32 or kept in float64):
+    case OP                         begins a case
+    attr NAME i|f|s|l VALUE         l: comma separated
+    in KIND DTYPE DIMS VALUES       in row order; KIND T activation, P parameter, W row weights, I integers, - left out
+    out INDEX DTYPE DIMS VALUES     an output of the op
+    target DTYPE DIMS VALUES        loss = sum of (output 0 - target)^2; without this line output 0 is the loss
+    grad INDEX DTYPE DIMS VALUES    gradient of the loss with respect to operand INDEX
+Run: python3 make_ops.py  (needs torch; the tests do not)
+"""
+import math
+import pathlib
+import struct
+
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(20)
+HERE = pathlib.Path(__file__).parent / "data"
+
+
+def words(t):
+    kind = {torch.float32: "f32", torch.float64: "f64", torch.int32: "i32"}[t.dtype]
+    dims = ",".join(map(str, t.shape)) or "-"
+    pack = {"f32": ">f", "f64": ">d", "i32": ">i"}[kind]
+    return f"{kind} {dims} " + " ".join(struct.pack(pack, v).hex() for v in t.detach().reshape(-1).tolist())
+
+
+def f32(t):
+    return t.detach().to(torch.float32)
+
+
+def attribute(name, value):
+    if isinstance(value, str):
+        return f"attr {name} s {value}"
+    if isinstance(value, (list, tuple)):
+        return f"attr {name} l {','.join(map(str, value))}"
+    return f"attr {name} {'f' if isinstance(value, float) else 'i'} {value}"
+
+
+def case(lines, op, operands, attrs, function, loss=False):
+    """operands: (kind, tensor) or None; function(tensors) -> outputs of the op (None: not compared)."""
+    tensors, leaves = [], []
+    for item in operands:
+        if item is None:
+            tensors.append(None)
+            continue
+        kind, value = item
+        if value.is_floating_point():
+            value = f32(value).double().requires_grad_(kind in "TP")
+        tensors.append(value)
+    outputs = function(*tensors)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    lines.append(f"case {op}")
+    lines += [attribute(*a) for a in attrs.items()]
+    for item, value in zip(operands, tensors):
+        lines.append("in -" if item is None else f"in {item[0]} {words(value if item[0] == 'I' else f32(value))}")
+    for i, y in enumerate(outputs):
+        if y is not None:
+            lines.append(f"out {i} {words(y.detach().double() if loss else f32(y))}")
+    total = outputs[0]
+    if not loss:
+        target = f32(torch.randn_like(outputs[0]))
+        lines.append(f"target {words(target)}")
+        total = ((outputs[0] - target.double()) ** 2).sum()
+    total.backward()
+    for i, (item, value) in enumerate(zip(operands, tensors)):
+        if item is not None and item[0] in "TP":
+            lines.append(f"grad {i} {words(f32(value.grad))}")
+
+
+def T(*shape):
+    return "T", torch.randn(*shape, dtype=torch.float64)
+
+
+def P(*shape):
+    return "P", torch.randn(*shape, dtype=torch.float64) * 0.5
+
+
+def I(high, *shape):
+    return "I", torch.randint(0, high, shape, dtype=torch.int32)
+
+
+def products():
+    lines = []
+    activations = {"": lambda v: v, "gelu_tanh": lambda v: F.gelu(v, approximate="tanh"), "gelu_erf": F.gelu,
+                   "relu": F.relu, "silu": F.silu}
+    for name, act in activations.items():
+        for bias in (True, False):
+            operands = [T(2, 3, 6), P(5, 6)] + ([P(5)] if bias else [])
+
+            def linear(x, w, b=None):
+                pre = F.linear(x, w, b)
+                return (act(pre), pre) if name in ("gelu_tanh", "gelu_erf", "silu") else act(pre)
+            case(lines, "linear", operands, {"activation": name} if name else {}, linear)
+    case(lines, "embedding", [P(7, 4), I(7, 2, 5)], {}, lambda t, ids: F.embedding(ids.long(), t))
+    return lines
+
+
+def norms():
+    lines = []
+    for eps in (1e-5, 1e-2):
+        case(lines, "layernorm", [T(2, 3, 8), P(8), P(8)], {"eps": eps}, lambda x, g, b: (
+            F.layer_norm(x, (8,), g, b, eps), x.mean(-1), (x.var(-1, unbiased=False) + eps).rsqrt()))
+        case(lines, "rmsnorm", [T(2, 3, 8), P(8)], {"eps": eps}, lambda x, g: (
+            F.rms_norm(x, (8,), g, eps), (x.square().mean(-1) + eps).rsqrt()))
+    case(lines, "layernorm", [T(5, 6)], {}, lambda x: F.layer_norm(x, (6,)))
+    case(lines, "rmsnorm", [T(5, 6)], {}, lambda x: F.rms_norm(x, (6,), eps=1e-5))
+    return lines
+
+
+def heads(x, n):
+    return x.view(x.shape[0], x.shape[1], n, -1).transpose(1, 2)
+
+
+def attend(q, k, v, n, groups, causal, scale=None):
+    q, k, v = heads(q, n), heads(k, groups), heads(v, groups)
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=groups != n)
+    k = k.repeat_interleave(n // groups, 1)
+    scores = q @ k.transpose(-1, -2) * (scale or 1 / math.sqrt(q.shape[-1]))
+    if causal:
+        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf)
+    return y.transpose(1, 2).flatten(2), scores.logsumexp(-1)
+
+
+def attention():
+    lines = []
+    for causal in (1, 0):
+        for n, groups, dim in ((2, 2, 4), (4, 2, 3), (3, 1, 4)):
+            attrs = {"heads": n, "kv_heads": groups, "causal": causal}
+            case(lines, "attention", [T(2, 5, n * dim), T(2, 5, groups * dim), T(2, 5, groups * dim)], attrs,
+                 lambda q, k, v: attend(q, k, v, n, groups, bool(causal)))
+            parts = [n * dim, groups * dim, groups * dim]
+            case(lines, "attention", [T(2, 5, sum(parts))], attrs,
+                 lambda x: attend(*x.split(parts, -1), n, groups, bool(causal)))
+    case(lines, "attention", [T(1, 4, 24)], {"heads": 2, "scale": 0.25},
+         lambda x: attend(*x.chunk(3, -1), 2, 2, True, 0.25))
+
+    def rope(x, n, base):
+        x = x.view(x.shape[0], x.shape[1], n, -1)
+        half = x.shape[-1] // 2
+        angle = torch.arange(x.shape[1], dtype=torch.float64)[:, None, None] * base ** (
+            -torch.arange(half, dtype=torch.float64) / half)
+        a, b = x[..., :half], x[..., half:]
+        return torch.cat([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -1).flatten(2)
+    for n, base in ((2, 10000.0), (1, 500.0)):
+        case(lines, "rope", [T(2, 6, n * 8)], {"heads": n, "base": base}, lambda x: rope(x, n, base))
+    return lines
+
+
+def elementwise():
+    lines = []
+    wide = ("T", torch.linspace(-9, 9, 45, dtype=torch.float64).view(5, 9) + 0.01)
+    case(lines, "gelu", [wide], {"approximate": "tanh"}, lambda x: F.gelu(x, approximate="tanh"))
+    case(lines, "gelu", [wide], {"approximate": "erf"}, F.gelu)
+    case(lines, "silu", [wide], {}, F.silu)
+    case(lines, "relu", [wide], {}, F.relu)
+    case(lines, "swiglu", [wide, T(5, 9)], {}, lambda g, u: F.silu(g) * u)
+    case(lines, "softmax", [wide], {}, lambda x: x.softmax(-1))
+    case(lines, "scale", [T(4, 3)], {"factor": -2.5}, lambda x: x * -2.5)
+    for op, f in (("add", torch.add), ("mul", torch.mul)):
+        case(lines, op, [T(2, 3, 4), P(3, 4)], {}, f)
+        case(lines, op, [T(2, 3, 4), P(4)], {}, f)
+        case(lines, op, [T(2, 3, 4), T(2, 3, 4)], {}, f)
+    return lines
+
+
+def cross(logits, targets, weights, ignore):
+    errors = F.cross_entropy(logits.flatten(0, -2), targets.long().flatten(), ignore_index=ignore, reduction="none")
+    kept = (targets.flatten() != ignore).double() * (1 if weights is None else weights.flatten())
+    return (errors * kept).sum(), kept.sum()
+
+
+def losses():
+    lines = []
+    for weighted in (False, True):
+        for ignore in (-100, 3):
+            targets = I(7, 2, 5)
+            if ignore == 3:
+                targets[1][0, 1] = targets[1][1, 3] = 3
+            weights = [("W", torch.rand(2, 5, dtype=torch.float64))] if weighted else []
+            attrs = {"ignore_index": ignore} if ignore != -100 else {}
+            case(lines, "cross_entropy", [T(2, 5, 7), targets] + weights, attrs,
+                 lambda x, t, w=None: cross(x, t, w, ignore), loss=True)
+            case(lines, "linear_cross_entropy", [T(2, 5, 4), P(7, 4), targets] + weights, attrs,
+                 lambda x, m, t, w=None: cross(x @ m.T, t, w, ignore), loss=True)
+        case(lines, "mse", [T(3, 4), T(3, 4)] + ([("W", torch.rand(3, dtype=torch.float64))] if weighted else []), {},
+             lambda x, y, w=None: (((x - y) ** 2 * (1 if w is None else w[:, None])).sum(),
+                                   torch.tensor(12.0, dtype=torch.float64) if w is None else 4 * w.sum()), loss=True)
+    return lines
+
+
+def layout():
+    lines = []
+    case(lines, "reshape", [T(2, 6)], {"shape": [3, -1]}, lambda x: x.reshape(3, -1))
+    case(lines, "transpose", [T(2, 3, 4)], {"perm": [2, 0, 1]}, lambda x: x.permute(2, 0, 1))
+    case(lines, "slice", [T(3, 5)], {"axis": 1, "begin": 1, "end": 4}, lambda x: x[:, 1:4])
+    case(lines, "concat", [T(2, 3), T(2, 1), T(2, 4)], {"axis": -1}, lambda *x: torch.cat(x, -1))
+    for axes in ([0], [1, -1]):
+        for keep in (0, 1):
+            attrs = {"axes": axes, "keep": keep}
+            case(lines, "reduce_sum", [T(3, 2, 4)], attrs, lambda x: x.sum(axes, keepdim=bool(keep)))
+            case(lines, "reduce_mean", [T(3, 2, 4)], attrs, lambda x: x.mean(axes, keepdim=bool(keep)))
+    return lines
+
+
+def optimizer():
+    """Five steps of AdamW in float64. Items: hyper per step (rate, beta1, beta2, eps, weight_decay), gradients, results."""
+    lines = []
+    for rate, beta1, beta2, eps, decay in ((1e-2, 0.9, 0.999, 1e-8, 0.1), (3e-4, 0.8, 0.95, 1e-6, 0.0)):
+        p = torch.nn.Parameter(torch.randn(6, dtype=torch.float64))
+        lines.append("case adamw")
+        lines.append(f"start {words(p)}")
+        lines.append("hyper " + words(torch.tensor([rate, beta1, beta2, eps, decay], dtype=torch.float64)))
+        torch_optimizer = torch.optim.AdamW([p], lr=rate, betas=(beta1, beta2), eps=eps, weight_decay=decay)
+        for _ in range(5):
+            p.grad = torch.randn(6, dtype=torch.float64)
+            lines.append(f"step {words(p.grad)}")
+            torch_optimizer.step()
+            state = torch_optimizer.state[p]
+            for t in (p, state["exp_avg"], state["exp_avg_sq"]):
+                lines.append(f"result {words(t)}")
+    return lines
+
+
+for family in (products, norms, attention, elementwise, losses, layout, optimizer):
+    (HERE / f"ops_{family.__name__}.txt").write_text("\n".join(family()) + "\n")

@@ -1,0 +1,153 @@
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "tests/runtime/device/support.h"
+
+namespace cairn::device {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point t) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+TEST(Memory, BlocksAreZeroedCountedAndGivenBack) {
+  const auto device = open_cpu();
+  {
+    const auto a = device->allocate(Tier::kDevice, 1000), b = device->allocate(Tier::kHost, 3 << 20),
+               c = device->allocate(Tier::kDisk, 5000);
+    EXPECT_EQ(a->bytes(), 1000);
+    EXPECT_EQ(static_cast<char*>(a->address())[999], 0);
+    EXPECT_EQ(static_cast<char*>(b->address())[(3 << 20) - 1], 0);
+    EXPECT_EQ(c->address(), nullptr);
+    EXPECT_EQ(c->tier(), Tier::kDisk);
+    EXPECT_EQ(device->ledger().count(Tier::kDevice).reserved_bytes, 1000);
+    EXPECT_EQ(device->ledger().count(Tier::kHost).reserved_bytes, 3 << 20);
+    EXPECT_EQ(device->ledger().count(Tier::kDisk).reserved_bytes, 5000);
+  }
+  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kDisk}) {
+    EXPECT_EQ(device->ledger().count(tier).reserved_bytes, 0);
+    EXPECT_GT(device->ledger().count(tier).peak_reserved_bytes, 0);
+  }
+}
+
+struct CountingAllocator {
+  int64_t held = 0, limit = 1 << 20;
+  HostAllocator hooks() {
+    return {this,
+            [](void* user, size_t bytes, size_t alignment) -> void* {
+              auto* self = static_cast<CountingAllocator*>(user);
+              if (self->held + static_cast<int64_t>(bytes) > self->limit) return nullptr;
+              self->held += static_cast<int64_t>(bytes);
+              void* block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+              std::memset(block, 0xee, bytes);
+              return block;
+            },
+            [](void* user, void* block, size_t bytes, size_t) {
+              static_cast<CountingAllocator*>(user)->held -= static_cast<int64_t>(bytes);
+              std::free(block);
+            }};
+  }
+};
+
+TEST(Memory, TheHostsAllocatorServesArenaAndHostTier) {
+  CountingAllocator allocator;
+  DeviceOptions options;
+  options.allocator = allocator.hooks();
+  const auto device = open_cpu(options);
+  {
+    const auto a = device->allocate(Tier::kDevice, 1000), b = device->allocate(Tier::kHost, 2000);
+    EXPECT_EQ(allocator.held, 3000);
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(static_cast<unsigned char*>(a->address())[i], 0) << "not zeroed";
+    try {
+      device->allocate(Tier::kDevice, 2 << 20);
+      FAIL() << "the allocator's refusal was ignored";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kOutOfMemory);
+      ASSERT_NE(error.fault(), nullptr);
+      EXPECT_EQ(error.fault()->requested_bytes, 2u << 20);
+      EXPECT_EQ(error.fault()->in_use_bytes, 1000u);
+      EXPECT_EQ(error.fault()->tier, Tier::kDevice);
+    }
+  }
+  EXPECT_EQ(allocator.held, 0);
+  EXPECT_EQ(device->ledger().count(Tier::kDevice).reserved_bytes, 0);
+}
+
+TEST(Memory, MoreThanTheMachineHasIsOutOfMemory) {
+  const auto device = open_cpu();
+  std::string message;
+  EXPECT_EQ(code_of([&] { device->allocate(Tier::kDevice, device->info().memory_bytes + 1); }, &message),
+            Code::kOutOfMemory);
+  EXPECT_NE(message.find("memory"), std::string::npos);
+  EXPECT_EQ(code_of([&] { device->allocate(Tier::kHost, 0); }), Code::kInvalidArgument);
+}
+
+TEST(Disk, RoundTripKeepsEveryByteAndLeavesNothingBehind) {
+  const std::string directory = ::testing::TempDir() + "cairn_disk_" + std::to_string(getpid());
+  std::filesystem::create_directory(directory);
+  DeviceOptions options;
+  options.disk_directory = directory;
+  const auto device = open_cpu(options);
+  {
+    constexpr int64_t kBytes = (3 << 20) + 17;
+    const auto disk = device->allocate(Tier::kDisk, kBytes + 100), a = device->allocate(Tier::kDevice, kBytes),
+               b = device->allocate(Tier::kDevice, kBytes);
+    EXPECT_TRUE(std::filesystem::is_empty(directory));
+    auto* bytes = static_cast<unsigned char*>(a->address());
+    for (int64_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<unsigned char>(i * 31 >> 3);
+    const auto queue = device->create_queue(Lane::kCopyOut);
+    queue->copy({disk.get(), 100}, {a.get(), 0}, kBytes);
+    queue->copy({b.get(), 0}, {disk.get(), 100}, kBytes);
+    queue->synchronize();
+    EXPECT_EQ(std::memcmp(a->address(), b->address(), kBytes), 0);
+    queue->copy({disk.get(), 0}, {disk.get(), 100}, 10);
+    EXPECT_EQ(code_of([&] { queue->synchronize(); }), Code::kUnsupported);
+  }
+  std::filesystem::remove_all(directory);
+}
+
+TEST(Disk, NoSpaceAndNoDirectoryAreIoErrorsThatNameThePlace) {
+  std::string message;
+  DeviceOptions options;
+  options.disk_directory = "/nonexistent-directory";
+  EXPECT_EQ(code_of([&] { open_cpu(options)->allocate(Tier::kDisk, 100); }, &message), Code::kIo);
+  EXPECT_NE(message.find("/nonexistent-directory"), std::string::npos);
+  options.disk_directory = ::testing::TempDir();
+  const auto device = open_cpu(options);
+  constexpr int64_t kHuge = int64_t{1} << 60;
+  EXPECT_EQ(code_of([&] { device->allocate(Tier::kDisk, kHuge); }, &message), Code::kIo);
+  EXPECT_NE(message.find(std::to_string(kHuge)), std::string::npos) << message;
+  EXPECT_NE(message.find(options.disk_directory), std::string::npos) << message;
+  EXPECT_EQ(device->ledger().count(Tier::kDisk).reserved_bytes, 0);
+}
+
+TEST(Throttle, CopiesTakeAtLeastTheirBytesAtTheLinksRate) {
+  DeviceOptions options;
+  options.link_bytes_per_second = 100e6;
+  const auto device = open_cpu(options);
+  constexpr int64_t kBytes = 4 << 20;
+  const auto a = device->allocate(Tier::kDevice, kBytes), host = device->allocate(Tier::kHost, kBytes);
+  const auto out = device->create_queue(Lane::kCopyOut), in = device->create_queue(Lane::kCopyIn);
+  auto start = std::chrono::steady_clock::now();
+  out->copy({host.get(), 0}, {a.get(), 0}, kBytes);
+  out->copy({host.get(), 0}, {a.get(), 0}, kBytes);
+  out->synchronize();
+  EXPECT_GE(seconds_since(start), 2 * kBytes / 100e6 * 0.999);
+  start = std::chrono::steady_clock::now();
+  in->copy({a.get(), 0}, {host.get(), 0}, kBytes);
+  in->synchronize();
+  EXPECT_GE(seconds_since(start), kBytes / 100e6 * 0.999);
+  // Two queues of one direction share the link.
+  const auto second = device->create_queue(Lane::kCopyOut);
+  const auto other = device->allocate(Tier::kHost, kBytes);
+  start = std::chrono::steady_clock::now();
+  out->copy({host.get(), 0}, {a.get(), 0}, kBytes);
+  second->copy({other.get(), 0}, {a.get(), 0}, kBytes);
+  out->synchronize();
+  second->synchronize();
+  EXPECT_GE(seconds_since(start), 2 * kBytes / 100e6 * 0.999);
+}
+
+}  // namespace
+}  // namespace cairn::device

@@ -1,0 +1,139 @@
+#include "tests/runtime/engine/support.h"
+
+namespace cairn::engine {
+namespace {
+
+std::shared_ptr<device::Device> reference() { return device::open("reference", {.threads = 1}); }
+
+// One storage, one value; what persists persists; what accumulates is there before.
+TEST(Lower, MakesAProblemThatTellsTheTruth) {
+  const auto device = reference();
+  const auto plan = compile(transformer(), *device, {});
+  const plan::Problem& p = plan->problem;
+  EXPECT_NO_THROW(plan::check(p));
+  EXPECT_EQ(p.regions.size(), plan->joint->forward->regions().size());
+  EXPECT_GT(p.turnaround, 0);
+  EXPECT_LT(p.turnaround, static_cast<int32_t>(p.ops.size()));
+  ASSERT_EQ(plan->problem_op.size(), p.ops.size());
+  for (size_t i = 0; i < p.ops.size(); ++i) {
+    const graph::JointOp& op = plan->joint->ops[static_cast<size_t>(plan->problem_op[i])];
+    EXPECT_FALSE(ops::row(op.code).is(ops::ALIAS));
+    EXPECT_GT(p.ops[i].seconds, 0);
+    EXPECT_EQ(p.ops[i].workspace_bytes % 64, 0);
+    EXPECT_EQ(op.phase == graph::Phase::kForward, static_cast<int32_t>(i) < p.turnaround) << op.name;
+    if (op.accumulates != 0) {
+      EXPECT_FALSE(p.ops[i].recomputable) << op.name;
+    }
+    for (const int32_t v : p.ops[i].outputs)
+      if (p.values[static_cast<size_t>(v)].persistent) {
+        EXPECT_EQ(p.ops[i].outputs.size() + p.ops[i].inputs.size() > 0, true);
+      }
+  }
+  for (size_t v = 0; v < plan->problem_value.size(); ++v) {
+    const graph::JointValue& value = plan->joint->values[v];
+    if (value.alias_of >= 0) {
+      EXPECT_EQ(plan->problem_value[v], -1);
+    } else if (plan->problem_value[v] >= 0) {
+      const plan::Value& lowered = p.values[static_cast<size_t>(plan->problem_value[v])];
+      EXPECT_EQ(lowered.persistent, graph::is_persistent(value.role)) << value.name;
+      EXPECT_GE(lowered.bytes, value.desc.bytes());
+      EXPECT_EQ(lowered.bytes % 64, 0);
+      EXPECT_LT(lowered.bytes - value.desc.bytes(), 64);
+    } else {
+      EXPECT_FALSE(graph::is_persistent(value.role)) << value.name;
+    }
+  }
+}
+
+TEST(Lower, SharesKernelsBetweenOpsOfOneSignature) {
+  const auto device = reference();
+  const auto two = compile(transformer(2), *device, {}), four = compile(transformer(4), *device, {});
+  EXPECT_GT(four->problem.ops.size(), two->problem.ops.size() + 20);
+  // Only dropout, whose random stream is its own, and its gradient are new in a new layer.
+  EXPECT_LE(four->kernels.size(), two->kernels.size() + 6);
+}
+
+TEST(Lower, TiersBecomeLinks) {
+  const auto device = device::open("reference", {.threads = 1, .link_bytes_per_second = 3e9});
+  PlanOptions options;
+  options.tiers = {Tier::kDisk, Tier::kHost, Tier::kDisk};
+  const auto plan = compile(mlp(), *device, options);
+  ASSERT_EQ(plan->problem.links.size(), 2u);
+  EXPECT_EQ(plan->problem.links[0].tier, "disk");
+  EXPECT_EQ(plan->problem.links[1].tier, "host");
+  EXPECT_EQ(plan->problem.links[1].out_bytes_per_second, 3e9);
+  EXPECT_GT(plan->problem.links[0].capacity_bytes, 0);
+  EXPECT_GT(plan->problem.links[1].capacity_bytes, 0);
+  options.tiers = {Tier::kDevice};
+  EXPECT_THROW(compile(mlp(), *device, options), Error);
+}
+
+TEST(Compile, RegionsOverrideNothingButPlannerDecides) {
+  const auto device = reference();
+  PlanOptions options;
+  options.policy = plan::Policy::kRecompute;
+  const auto kept = compile(mlp(4, true, plan::Policy::kKeep), *device, options);
+  for (const plan::Region& region : kept->problem.regions) EXPECT_EQ(region.policy, plan::Policy::kKeep);
+  const auto free = compile(mlp(4), *device, options);
+  for (const plan::Region& region : free->problem.regions) EXPECT_EQ(region.policy, plan::Policy::kRecompute);
+}
+
+TEST(Compile, WithoutRegionsThePolicyIsForTheWholeGraph) {
+  const auto device = reference();
+  PlanOptions options;
+  const auto keep = compile(mlp(4, false), *device, options);
+  EXPECT_TRUE(keep->problem.regions.empty());
+  options.policy = plan::Policy::kRecompute;
+  const auto recompute = compile(mlp(4, false), *device, options);
+  ASSERT_EQ(recompute->problem.regions.size(), 1u);
+  for (const plan::Op& op : recompute->problem.ops) EXPECT_EQ(op.region, 0);
+  EXPECT_LE(recompute->plan.arena_bytes, keep->plan.arena_bytes);
+}
+
+TEST(Compile, ExplicitOffloadTiersOfRegionsAreObeyed) {
+  const auto device = reference();
+  const auto plan = compile(mlp(4, true, plan::Policy::kOffload, "disk"), *device, {});
+  ASSERT_EQ(plan->link_tier.size(), 2u);  // host by default, disk by the regions
+  EXPECT_EQ(plan->link_tier[1], Tier::kDisk);
+  EXPECT_GT(plan->plan.tier_arena_bytes[1], 0);
+  EXPECT_EQ(plan->plan.tier_arena_bytes[0], 0);
+  for (const CopyJob& job : plan->program.copies) EXPECT_TRUE(job.to == Tier::kDisk || job.from == Tier::kDisk);
+}
+
+TEST(Compile, RefusesSenselessOptions) {
+  const auto device = reference();
+  const auto code = [&](const PlanOptions& options) {
+    try {
+      compile(mlp(), *device, options);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return Code::kOk;
+  };
+  EXPECT_EQ(code({.budget_bytes = -1}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.budget_share = -0.5}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.budget_share = std::nan("")}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.link_bytes_per_second = -1}), Code::kInvalidArgument);
+  EXPECT_EQ(code({.amp = graph::AmpMode::kFp16}), Code::kUnsupported);
+  EXPECT_EQ(code({.budget_bytes = 100}), Code::kOverBudget);
+  EXPECT_EQ(code({.budget_share = 1.0}), Code::kOk);
+}
+
+TEST(Compile, IsDeterministic) {
+  const auto device = reference();
+  PlanOptions options;
+  options.budget_share = 0.98;
+  const auto a = compile(transformer(), *device, options), b = compile(transformer(), *device, options);
+  EXPECT_EQ(plan::to_json(a->problem), plan::to_json(b->problem));
+  ASSERT_EQ(a->program.code.size(), b->program.code.size());
+  for (size_t i = 0; i < a->program.code.size(); ++i) {
+    EXPECT_EQ(a->program.code[i].opcode, b->program.code[i].opcode);
+    EXPECT_EQ(a->program.code[i].a, b->program.code[i].a);
+  }
+  ASSERT_EQ(a->program.operands.size(), b->program.operands.size());
+  for (size_t i = 0; i < a->program.operands.size(); ++i)
+    EXPECT_EQ(a->program.operands[i].offset, b->program.operands[i].offset);
+}
+
+}  // namespace
+}  // namespace cairn::engine

@@ -1,0 +1,344 @@
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "tests/runtime/engine/support.h"
+
+namespace cairn::engine {
+namespace {
+
+std::shared_ptr<device::Device> reference(bool check = true) {
+  auto device = device::open("reference", {.threads = 1});
+  return check ? device::checked(device) : device;
+}
+
+template <class Call>
+Code code_of(const Call& call, std::string* message = nullptr) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (message != nullptr) *message = error.what();
+    return error.code();
+  }
+  return Code::kOk;
+}
+
+// y = 2x by the host, with a hook in forward and a switch for failure.
+struct Doubler {
+  std::function<void()> in_forward = [] {};
+  std::atomic<bool> fails{false};
+  std::atomic<int> forwards{0};
+
+  std::shared_ptr<Graph> graph(int ops = 1) {
+    auto g = std::make_shared<Graph>();
+    graph::CustomOp op;
+    op.name = "doubler";
+    op.inputs = op.outputs = 1;
+    op.shape = [](std::span<const TensorDesc> in, std::span<TensorDesc> out) {
+      out[0] = in[0];
+      return true;
+    };
+    op.workspace_bytes = [](std::span<const TensorDesc> in) { return in[0].bytes(); };
+    op.forward = [this](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
+      ++forwards;
+      in_forward();
+      std::memcpy(workspace, in[0].data, static_cast<size_t>(in[0].desc.bytes()));
+      for (int64_t i = 0; i < in[0].desc.shape.elements(); ++i)
+        out[0].as<float>()[i] = 2 * static_cast<float*>(workspace)[i];
+      return !fails;
+    };
+    op.backward = [](std::span<const Tensor> in, std::span<const Tensor> out, void*) {
+      if (in.size() != 3 || out.size() != 1) return false;  // x, y, dy -> dx
+      for (int64_t i = 0; i < out[0].desc.shape.elements(); ++i)
+        out[0].as<float>()[i] = 2 * in[2].as<float>()[i];
+      return true;
+    };
+    g->custom(op);
+    ValueId x = g->op("mul", {g->input("x", {DType::kF32, {4, 8}}), parameter(*g, "w", {8})})[0];
+    for (int i = 0; i < ops; ++i) x = g->op("doubler", {x})[0];
+    const auto loss = g->op("mse", {x, g->input("t", {DType::kF32, {4, 8}})});
+    g->freeze(loss[0], loss[1], {x});
+    return g;
+  }
+};
+
+TEST(Session, TheFirstMicroBatchOverwritesLaterOnesAdd) {
+  const auto device = reference();
+  Session session(compile(mlp(), *device, {}), device);
+  fill(session);
+  const int32_t gradient = session.plan().joint->parameters.at(0).gradient;
+  const auto numbers = [&] {
+    const auto bytes = bytes_of(session, gradient);
+    return std::vector<float>(reinterpret_cast<const float*>(bytes.data()),
+                              reinterpret_cast<const float*>(bytes.data() + bytes.size()));
+  };
+  session.run({1, 1, 0});
+  const auto first = numbers();
+  session.run({1, 1, 0});
+  EXPECT_EQ(numbers(), first) << "micro-batch 0 must overwrite";
+  fill(session, 99);
+  session.run({1, 1, 0});
+  const auto other = numbers();
+  fill(session, 1);
+  session.run({1, 1, 0});
+  fill(session, 99);
+  // Dropout differs between micro-batches, so take the second one alone for comparison.
+  session.run({1, 1, 1});
+  const auto sum = numbers();
+  EXPECT_NE(sum, other);
+  EXPECT_NE(sum, first);
+}
+
+TEST(Session, SumsGradientsOverMicroBatches) {
+  Doubler doubler;
+  const auto device = reference();
+  Session session(compile(doubler.graph(), *device, {}), device);
+  fill(session);
+  const int32_t gradient = session.plan().joint->parameters.at(0).gradient;
+  float once[8], thrice[8];
+  session.run({0, 0, 0});
+  session.read(gradient, once, sizeof once);
+  session.run({0, 0, 1});
+  session.run({0, 0, 2});
+  session.read(gradient, thrice, sizeof thrice);
+  for (int i = 0; i < 8; ++i) EXPECT_NEAR(thrice[i], 3 * once[i], 1e-5f * std::fabs(once[i]) + 1e-7f);
+}
+
+TEST(Session, CustomOpsRunForwardAndBackward) {
+  Doubler doubler;
+  const auto device = reference();
+  Session session(compile(doubler.graph(), *device, {}), device);
+  float x[32], t[32] = {}, w[8], y[32], gradient[8];
+  for (int i = 0; i < 32; ++i) x[i] = static_cast<float>(i) / 32;
+  for (int i = 0; i < 8; ++i) w[i] = 1 + static_cast<float>(i) / 8;
+  const graph::JointGraph& joint = *session.plan().joint;
+  session.write(joint.find("x"), x, sizeof x);
+  session.write(joint.find("t"), t, sizeof t);
+  session.write(joint.find("w"), w, sizeof w);
+  session.run({0, 0, 0});
+  int32_t output = -1;
+  for (size_t v = 0; v < joint.values.size(); ++v)
+    if (joint.values[v].role == graph::Role::kOutput && joint.values[v].desc.shape.rank == 2) output = static_cast<int32_t>(v);
+  ASSERT_GE(output, 0);
+  session.read(output, y, sizeof y);
+  for (int i = 0; i < 32; ++i) EXPECT_EQ(y[i], 2 * x[i] * w[i % 8]);
+  // d sum((2xw)^2) / dw = sum 8 x^2 w, by whatever factor mse takes: proportional.
+  session.read(joint.parameters.at(0).gradient, gradient, sizeof gradient);
+  const auto expected = [&](int i) {
+    float sum = 0;
+    for (int r = 0; r < 4; ++r) sum += x[r * 8 + i] * x[r * 8 + i] * w[i];
+    return sum;
+  };
+  for (int i = 1; i < 8; ++i) EXPECT_NEAR(gradient[i] / gradient[0], expected(i) / expected(0), 1e-3) << i;
+  expect_exact_memory(session);
+}
+
+TEST(Session, AFailingCallbackPoisonsAndNamesTheOp) {
+  Doubler doubler;
+  const auto device = reference();
+  Session session(compile(doubler.graph(), *device, {}), device);
+  fill(session);
+  session.run({0, 0, 0});
+  doubler.fails = true;
+  std::string message, again;
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }, &message), Code::kInternal);
+  EXPECT_NE(message.find("doubler"), std::string::npos) << message;
+  EXPECT_TRUE(session.poisoned());
+  doubler.fails = false;
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }, &again), Code::kInternal);
+  EXPECT_EQ(again, message) << "the original error is kept";
+  float w[8];
+  EXPECT_EQ(code_of([&] { session.read(session.plan().joint->find("w"), w, sizeof w); }), Code::kInternal);
+}
+
+TEST(Session, CancelStopsWithinAnOpAndTheNextRunIsWhole) {
+  Doubler doubler;
+  const auto device = reference();
+  PlanOptions options;
+  options.policy = plan::Policy::kOffload;
+  Session session(compile(doubler.graph(6), *device, options), device);
+  fill(session);
+  session.run({0, 0, 0});
+  const Result expected = result(session);
+  doubler.forwards = 0;
+  doubler.in_forward = [&] {
+    if (doubler.forwards == 3) session.cancel();
+  };
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }), Code::kCancelled);
+  EXPECT_EQ(doubler.forwards, 3) << "work queued behind the cancel still ran";
+  EXPECT_FALSE(session.poisoned());
+  doubler.in_forward = [] {};
+  session.run({0, 0, 0});
+  EXPECT_EQ(result(session), expected);
+  expect_exact_memory(session);
+}
+
+TEST(Session, CancelFromAnotherThread) {
+  Doubler doubler;
+  const auto device = reference();
+  Session session(compile(doubler.graph(50), *device, {}), device);
+  fill(session);
+  doubler.in_forward = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+  std::thread other([&] {
+    while (doubler.forwards == 0) std::this_thread::yield();
+    session.cancel();
+  });
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }), Code::kCancelled);
+  other.join();
+  EXPECT_LT(doubler.forwards, 50);
+  doubler.in_forward = [] {};
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }), Code::kOk);
+}
+
+TEST(Session, ACancelBetweenRunsIsSeenByTheNext) {
+  const auto device = reference();
+  Session session(compile(mlp(), *device, {}), device);
+  fill(session);
+  session.cancel();
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }), Code::kCancelled);
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }), Code::kOk);
+}
+
+TEST(Session, ReadsAndWritesCheckSizes) {
+  const auto device = reference();
+  Session session(compile(mlp(), *device, {}), device);
+  const int32_t head = session.plan().joint->find("head");
+  std::vector<float> numbers(240, 1.5f), back(240);
+  std::string message;
+  EXPECT_EQ(code_of([&] { session.write(head, numbers.data(), 956); }, &message), Code::kInvalidArgument);
+  EXPECT_NE(message.find("head"), std::string::npos);
+  EXPECT_NE(message.find("960"), std::string::npos);
+  EXPECT_NE(message.find("956"), std::string::npos);
+  session.write(head, numbers.data(), 960);
+  session.write_at(head, 8, back.data(), 4);
+  EXPECT_EQ(code_of([&] { session.write_at(head, 956, back.data(), 8); }), Code::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { session.read_at(head, -4, back.data(), 8); }), Code::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { session.read(-1, back.data(), 8); }), Code::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { session.read(1 << 20, back.data(), 8); }), Code::kInvalidArgument);
+  session.read(head, back.data(), 960);
+  numbers[2] = 0;
+  EXPECT_EQ(back, numbers);
+  int32_t activation = -1;
+  const auto& values = session.plan().joint->values;
+  for (size_t v = 0; v < values.size(); ++v)
+    if (values[v].role == graph::Role::kActivation) activation = static_cast<int32_t>(v);
+  EXPECT_EQ(code_of([&] { session.read(activation, back.data(), values[static_cast<size_t>(activation)].desc.bytes()); }),
+            Code::kInvalidArgument);
+}
+
+TEST(Session, TooMuchForTheMachineIsOutOfMemoryWithAFault) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", {DType::kF32, {1, 1 << 20}});
+  const ValueId y = g->op("linear", {x, parameter(*g, "w", {1 << 22, 1 << 20})})[0];
+  const auto loss = g->op("mse", {y, g->input("t", {DType::kF32, {1, 1 << 22}})});
+  g->freeze(loss[0], loss[1], {});
+  const auto device = reference();
+  const auto plan = compile(g, *device, {});
+  try {
+    Session session(plan, device);
+    FAIL() << "48 TiB were found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kOutOfMemory);
+    ASSERT_NE(error.fault(), nullptr);
+    EXPECT_EQ(error.fault()->requested_bytes, static_cast<uint64_t>(plan->plan.arena_bytes));
+  }
+  EXPECT_EQ(device->ledger().count(Tier::kDevice).reserved_bytes, 0);
+}
+
+TEST(Session, SharesItsPlanWithOthersAtTheSameTime) {
+  const auto device = reference(false);
+  const auto plan = compile(transformer(2), *device, {});
+  Session alone(plan, device);
+  fill(alone);
+  alone.run({3, 1, 0});
+  const Result expected = result(alone);
+  const auto other_device = device::open("reference", {.threads = 1});
+  const auto one_device = device;
+  std::vector<std::unique_ptr<Session>> sessions;
+  sessions.push_back(std::make_unique<Session>(plan, one_device));
+  sessions.push_back(std::make_unique<Session>(plan, one_device));
+  sessions.push_back(std::make_unique<Session>(plan, other_device));
+  std::vector<std::thread> threads;
+  for (auto& session : sessions)
+    threads.emplace_back([&session] {
+      fill(*session);
+      for (int i = 0; i < 5; ++i) session->run({3, 1, 0});
+    });
+  for (auto& thread : threads) thread.join();
+  for (auto& session : sessions) {
+    EXPECT_EQ(result(*session), expected);
+    expect_exact_memory(*session);
+  }
+}
+
+TEST(Session, MemoryAtPeakSumsToTheArena) {
+  const auto device = reference();
+  for (const auto policy : {plan::Policy::kKeep, plan::Policy::kRecompute, plan::Policy::kOffload}) {
+    PlanOptions options;
+    options.policy = policy;
+    const auto plan = compile(transformer(), *device, options);
+    const auto m = plan->memory_at_peak();
+    EXPECT_EQ(m.parameters + m.gradients + m.optimizer + m.activations + m.workspace, plan->plan.arena_bytes);
+    EXPECT_GT(m.parameters, 0);
+    EXPECT_GE(m.gradients, m.parameters - 64 * 64);
+    EXPECT_EQ(m.optimizer, 2 * m.gradients);
+    EXPECT_GT(m.activations, 0);
+    EXPECT_GE(m.workspace, 0);
+  }
+}
+
+TEST(Session, TracesLaunchesAndCopiesInsideTheRun) {
+  const auto device = reference();
+  PlanOptions options;
+  options.policy = plan::Policy::kOffload;
+  Session session(compile(mlp(), *device, options), device);
+  fill(session);
+  session.run({0, 0, 0});
+  EXPECT_TRUE(session.spans().empty());
+  session.trace(true);
+  const RunReport report = session.run({0, 0, 0});
+  const Program& program = session.plan().program;
+  EXPECT_EQ(session.spans().size(), program.launches.size() + program.copies.size());
+  for (const Span& span : session.spans()) {
+    EXPECT_GE(span.begin, 0);
+    EXPECT_LE(span.begin, span.end);
+    EXPECT_LE(span.end, report.seconds + 1e-3);
+    ASSERT_GE(span.instruction, 0);
+    const Instruction& i = program.code.at(static_cast<size_t>(span.instruction));
+    EXPECT_EQ(i.opcode, span.lane == device::Lane::kCompute ? Opcode::kLaunch : Opcode::kCopy);
+    EXPECT_EQ(i.lane, span.lane);
+  }
+}
+
+TEST(Session, RunsOneKernelForTheOptimizer) {
+  const auto device = reference();
+  const auto plan = compile(mlp(), *device, {});
+  Session session(plan, device);
+  fill(session);
+  session.run({0, 0, 0});
+  const graph::JointGraph& joint = *plan->joint;
+  const int32_t gradient = joint.parameters.at(0).gradient;
+  const TensorDesc desc = joint.values[static_cast<size_t>(gradient)].desc, scalar{DType::kF64, Shape{}};
+  kernels::Signature signature;
+  signature.op = "sum_squares";
+  signature.in = {&desc, 1};
+  signature.out = {&scalar, 1};
+  const Attrs none;
+  signature.attrs = &none;
+  const auto kernel = kernels::select(device->kernels(), signature);
+  session.launch(*kernel, {session.tensor(gradient)}, {session.tensor(joint.norm)}, 0);
+  session.launch(*kernel, {session.tensor(gradient)}, {session.tensor(joint.norm)}, 1);
+  double sum = 0, expected = 0;
+  session.read(joint.norm, &sum, sizeof sum);
+  const auto bytes = bytes_of(session, gradient);
+  for (size_t i = 0; i < bytes.size() / 4; ++i) {
+    const float f = reinterpret_cast<const float*>(bytes.data())[i];
+    expected += 2.0 * f * f;
+  }
+  EXPECT_NEAR(sum, expected, 1e-12 * expected);
+  EXPECT_EQ(code_of([&] { session.workspace(plan->plan.arena_bytes); }), Code::kInternal);
+  EXPECT_NE(session.workspace(0), nullptr);
+}
+
+}  // namespace
+}  // namespace cairn::engine

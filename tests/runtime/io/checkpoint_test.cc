@@ -1,0 +1,193 @@
+#include "runtime/io/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/io/manifest.h"
+#include "tests/runtime/io/rig.h"
+#include "tests/runtime/io/scratch.h"
+
+namespace cairn::io {
+namespace {
+namespace fs = std::filesystem;
+
+// Saved after `cut` micro-batches of three a step: at a step's end and in the middle of an accumulation.
+class Resume : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(Resume, ContinuesBitForBit) {
+  const uint64_t cut = GetParam(), end = 15;
+  const test::Scratch scratch;
+  test::Rig whole;
+  const std::vector<double> expected = whole.train(0, end);
+  {
+    test::Rig first;
+    first.train(0, cut);
+    save(*first.stepper, scratch / "saved", {});
+    EXPECT_EQ(first.train(cut, end), std::vector<double>(expected.begin() + static_cast<ptrdiff_t>(cut), expected.end()));
+  }
+  test::Rig resumed(test::sample_graph(), 99);  // other initial values: all must come from the checkpoint
+  resumed.train(0, 1);
+  const Checkpoint checkpoint(scratch / "saved");
+  EXPECT_EQ(checkpoint.state().micro, cut % 3);
+  EXPECT_EQ(checkpoint.state().step, cut / 3);
+  checkpoint.restore(*resumed.stepper);
+  EXPECT_EQ(resumed.train(cut, end), std::vector<double>(expected.begin() + static_cast<ptrdiff_t>(cut), expected.end()));
+  EXPECT_EQ(resumed.digest(), whole.digest());
+}
+INSTANTIATE_TEST_SUITE_P(Cuts, Resume, testing::Values(0, 1, 2, 3, 7, 12));
+
+TEST(Checkpoint, HoldsWhatWasSaved) {
+  const test::Scratch scratch;
+  test::Rig rig;
+  rig.train(0, 4);
+  const auto tokenizer = scratch.put("tokenizer.model", "abc");
+  save(*rig.stepper, scratch / "saved", {{{"recipe", "gpt2.lua"}}, {tokenizer}});
+  const Checkpoint checkpoint(scratch / "saved");
+  EXPECT_EQ(checkpoint.graph()->digest(), test::sample_graph()->digest());
+  EXPECT_EQ(checkpoint.metadata().at("recipe"), "gpt2.lua");
+  EXPECT_EQ(test::slurp(scratch / "saved" / "tokenizer.model"), "abc");
+  std::vector<std::string> names;
+  for (const auto& tensor : checkpoint.tensors()) {
+    names.push_back(tensor.name);
+    EXPECT_EQ(tensor.offset % 64, 0u);
+    const int32_t id = rig.session->plan().joint->find(tensor.name);
+    if (id < 0) continue;
+    std::vector<std::byte> stored(static_cast<size_t>(tensor.desc.bytes())), live(stored.size());
+    checkpoint.read(tensor, stored.data());
+    rig.session->read(id, live.data(), tensor.desc.bytes());
+    EXPECT_EQ(stored, live) << tensor.name;
+  }
+  for (const char* name : {"wte", "wte/m", "wte/v", "wte/gradient", "h0.qkv", "h0.qkv/gradient", "h0.mlp"})
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  EXPECT_EQ(std::find(names.begin(), names.end(), "h0.mlp/m"), names.end());  // frozen
+
+  rig.train(4, 6);  // a step's end: no gradients
+  save(*rig.stepper, scratch / "saved", {});
+  for (const auto& tensor : Checkpoint(scratch / "saved").tensors())
+    EXPECT_FALSE(tensor.name.ends_with("/gradient")) << tensor.name;
+  EXPECT_FALSE(fs::exists(scratch / "saved" / "tokenizer.model"));
+}
+
+TEST(Checkpoint, ParametersAloneByName) {
+  const test::Scratch scratch;
+  test::Rig rig, other(test::sample_graph(), 99);
+  rig.train(0, 3);
+  save(*rig.stepper, scratch / "saved", {});
+  EXPECT_TRUE(Checkpoint(scratch / "saved").load_parameters(*other.session).empty());
+  EXPECT_EQ(other.digest(), rig.digest());
+  EXPECT_EQ(other.stepper->state().step, 0u);
+
+  const auto model = [](const char* name, int64_t width) {
+    auto g = std::make_shared<graph::Graph>();
+    const auto x = g->input("ids", {DType::kI32, {2}}), t = g->input("targets", {DType::kI32, {2}});
+    const auto table = g->parameter("wte", {DType::kF32, {11, width}}, {});
+    const auto head = g->parameter(name, {DType::kF32, {5, width}}, {});
+    const auto loss = g->op("linear_cross_entropy", {g->op("embedding", {table, x})[0], head, t});
+    g->freeze(loss[0], loss[1], {});
+    return g;
+  };
+  test::Rig tuned(model("head", 8));
+  EXPECT_EQ(Checkpoint(scratch / "saved").load_parameters(*tuned.session), std::vector<std::string>{"head"});
+  const std::string before = tuned.digest();
+  test::Rig wide(model("head", 6));
+  const auto result = test::failure([&] { Checkpoint(scratch / "saved").load_parameters(*wide.session); });
+  EXPECT_EQ(result.code, Code::kInvalidArgument);
+  EXPECT_NE(result.message.find("[11, 6]"), std::string::npos) << result.message;
+  EXPECT_NE(result.message.find("[11, 8]"), std::string::npos) << result.message;
+
+  const auto foreign = test::failure([&] { Checkpoint(scratch / "saved").restore(*tuned.stepper); });
+  EXPECT_EQ(foreign.code, Code::kInvalidArgument);
+  EXPECT_NE(foreign.message.find("another model"), std::string::npos) << foreign.message;
+  EXPECT_EQ(tuned.digest(), before);
+}
+
+TEST(Checkpoint, EveryDamageIsFoundAndLeavesTheSessionAlone) {
+  const test::Scratch scratch;
+  test::Rig rig, other(test::sample_graph(), 99);
+  rig.train(0, 4);
+  save(*rig.stepper, scratch / "saved", {});
+  const std::string untouched = other.digest();
+  const auto damage = [&](const char* name, const std::string& content) {
+    fs::remove_all(scratch / "bad");
+    fs::copy(scratch / "saved", scratch / "bad");
+    scratch.put(std::string("bad/") + name, content);
+    const auto result = test::failure([&] { Checkpoint(scratch / "bad").restore(*other.stepper); });
+    EXPECT_EQ(other.stepper->state().step, 0u);
+    return result.code;
+  };
+  const std::string tensors = test::slurp(scratch / "saved" / kTensorsName);
+  const std::string manifest = test::slurp(scratch / "saved" / kManifestName);
+  std::mt19937 random(1);
+  for (int round = 0; round < 150; ++round) {
+    std::string bad = tensors;
+    bad[random() % bad.size()] ^= static_cast<char>(1u << random() % 8);
+    ASSERT_EQ(damage(kTensorsName, bad), Code::kCorruptFile);
+    bad = manifest;
+    bad[random() % bad.size()] ^= static_cast<char>(1u << random() % 8);
+    ASSERT_EQ(damage(kManifestName, bad), Code::kCorruptFile);
+    ASSERT_EQ(damage(kManifestName, manifest.substr(0, random() % manifest.size())), Code::kCorruptFile);
+    ASSERT_EQ(damage(kTensorsName, tensors.substr(0, random() % tensors.size())), Code::kCorruptFile);
+  }
+  EXPECT_EQ(damage(kTensorsName, tensors + std::string(64, '\0')), Code::kCorruptFile);
+  EXPECT_EQ(damage(kManifestName, ""), Code::kCorruptFile);
+  EXPECT_EQ(other.digest(), untouched);
+  EXPECT_EQ(damage(kManifestName, manifest), Code::kOk);
+}
+
+TEST(Checkpoint, ADamagedTensorIsNamedWhenItIsRead) {
+  const test::Scratch scratch;
+  test::Rig rig;
+  save(*rig.stepper, scratch / "saved", {});
+  std::string tensors = test::slurp(scratch / "saved" / kTensorsName);
+  tensors[0] ^= 1;
+  scratch.put(std::string("saved/") + kTensorsName, tensors);
+  const Checkpoint checkpoint(scratch / "saved");
+  std::vector<std::byte> to(static_cast<size_t>(checkpoint.tensors()[0].desc.bytes()));
+  const auto result = test::failure([&] { checkpoint.read(checkpoint.tensors()[0], to.data()); });
+  EXPECT_EQ(result.code, Code::kCorruptFile);
+  EXPECT_NE(result.message.find("'" + checkpoint.tensors()[0].name + "'"), std::string::npos) << result.message;
+  auto strange = checkpoint.tensors()[0];
+  strange.offset += 64;
+  EXPECT_EQ(test::failure([&] { checkpoint.read(strange, to.data()); }).code, Code::kInvalidArgument);
+}
+
+TEST(Checkpoint, SavingNeverReplacesOtherPeoplesFiles) {
+  const test::Scratch scratch;
+  test::Rig rig;
+  fs::create_directory(scratch / "home");
+  scratch.put("home/letter", "dear");
+  EXPECT_EQ(test::failure([&] { save(*rig.stepper, scratch / "home", {}); }).code, Code::kInvalidArgument);
+  EXPECT_EQ(test::slurp(scratch / "home" / "letter"), "dear");
+  EXPECT_EQ(test::failure([&] { save(*rig.stepper, scratch / "home" / "letter", {}); }).code, Code::kInvalidArgument);
+  fs::create_directory(scratch / "empty");
+  save(*rig.stepper, scratch / "empty", {});
+  const auto twice = test::failure([&] {
+    save(*rig.stepper, scratch / "x", {{}, {scratch / "home" / "letter", scratch / "home" / "letter"}});
+  });
+  EXPECT_EQ(twice.code, Code::kInvalidArgument);
+  EXPECT_EQ(test::failure([&] { save(*rig.stepper, scratch / "x", {{}, {scratch / "none"}}); }).code, Code::kNotFound);
+  EXPECT_FALSE(fs::exists(scratch / "x"));
+}
+
+TEST(Checkpoint, TheNewestCompleteOneIsFound) {
+  const test::Scratch scratch;
+  test::Rig rig;
+  EXPECT_EQ(test::failure([&] { newest_checkpoint(scratch / "none"); }).code, Code::kNotFound);
+  EXPECT_EQ(test::failure([&] { newest_checkpoint(scratch.path()); }).code, Code::kNotFound);
+  EXPECT_EQ(test::failure([&] { Checkpoint checkpoint(scratch / "none"); }).code, Code::kNotFound);
+  EXPECT_EQ(test::failure([&] { Checkpoint checkpoint(scratch.path()); }).code, Code::kNotFound);
+  for (const char* name : {"step-9", "step-10", "step-100x", "other-200"}) save(*rig.stepper, scratch / name, {});
+  EXPECT_EQ(newest_checkpoint(scratch.path()), scratch / "step-10");
+  EXPECT_EQ(newest_checkpoint(scratch / "step-9"), scratch / "step-9");
+  fs::create_directory(scratch / "step-11");
+  save(*rig.stepper, scratch / "step-12", {});
+  fs::resize_file(scratch / "step-12" / kTensorsName, 64);
+  EXPECT_EQ(newest_checkpoint(scratch.path()), scratch / "step-10");
+  fs::remove_all(scratch / "step-10");
+  fs::remove_all(scratch / "step-9");
+  const auto result = test::failure([&] { newest_checkpoint(scratch.path()); });
+  EXPECT_EQ(result.code, Code::kNotFound);
+  EXPECT_NE(result.message.find("step-12"), std::string::npos) << result.message;
+}
+
+}  // namespace
+}  // namespace cairn::io

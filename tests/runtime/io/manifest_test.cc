@@ -1,0 +1,125 @@
+#include "runtime/io/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/io/reseal.h"
+#include "tests/runtime/io/samples.h"
+#include "tests/runtime/io/scratch.h"
+
+namespace cairn::io {
+namespace {
+
+Manifest sample() {
+  Manifest m;
+  m.graph = encode_graph(*test::sample_graph());
+  m.state.step = 12;
+  m.state.micro = 3;
+  m.state.updates = 11;
+  m.state.skipped = 1;
+  m.state.loss_sum = 3.25;
+  m.state.weight_sum = 64;
+  m.state.options = {.micro_steps = 4,
+                     .seed = 0xFEEDFACECAFEBEEF,
+                     .schedule = {step::ScheduleKind::kCosine, 1e-3, 10, 100, 1e-5},
+                     .beta1 = 0.8,
+                     .beta2 = 0.9,
+                     .eps = 1e-7,
+                     .weight_decay = 0.2,
+                     .clip_norm = 0.5};
+  m.tensors = {{"wte", {DType::kF32, {11, 8}}, 0, 1, 2}, {"wte/m", {DType::kF32, {3}}, 0, 3, 4}};
+  m.tensors_bytes = place(m.tensors);
+  m.metadata = {{"recipe", "gpt2.lua"}, {"empty", ""}};
+  return m;
+}
+
+TEST(Manifest, GivesBackEverything) {
+  const Manifest a = sample(), b = decode_manifest(encode_manifest(a));
+  EXPECT_EQ(b.graph, a.graph);
+  EXPECT_EQ(b.state.step, 12u);
+  EXPECT_EQ(b.state.micro, 3u);
+  EXPECT_EQ(b.state.updates, 11u);
+  EXPECT_EQ(b.state.skipped, 1u);
+  EXPECT_EQ(b.state.loss_sum, 3.25);
+  EXPECT_EQ(b.state.weight_sum, 64);
+  EXPECT_EQ(b.state.options.micro_steps, 4u);
+  EXPECT_EQ(b.state.options.seed, 0xFEEDFACECAFEBEEF);
+  EXPECT_EQ(b.state.options.schedule.kind, step::ScheduleKind::kCosine);
+  EXPECT_EQ(b.state.options.schedule.rate, 1e-3);
+  EXPECT_EQ(b.state.options.schedule.warmup_steps, 10u);
+  EXPECT_EQ(b.state.options.schedule.total_steps, 100u);
+  EXPECT_EQ(b.state.options.schedule.minimum_rate, 1e-5);
+  EXPECT_EQ(b.state.options.beta1, 0.8);
+  EXPECT_EQ(b.state.options.beta2, 0.9);
+  EXPECT_EQ(b.state.options.eps, 1e-7);
+  EXPECT_EQ(b.state.options.weight_decay, 0.2);
+  EXPECT_EQ(b.state.options.clip_norm, 0.5);
+  EXPECT_EQ(b.metadata, a.metadata);
+  EXPECT_EQ(b.tensors_bytes, 384u + 64u);
+  ASSERT_EQ(b.tensors.size(), 2u);
+  EXPECT_EQ(b.tensors[1].name, "wte/m");
+  EXPECT_EQ(b.tensors[1].offset, 384u);
+  EXPECT_EQ(b.tensors[1].digest_high, 4u);
+}
+
+// One reason each; the reason is part of the message.
+struct Broken {
+  const char* reason;
+  void (*make)(Manifest&);
+};
+const Broken kMustFail[] = {
+    {"is there twice", [](Manifest& m) { m.tensors[1].name = "wte"; }},
+    {"lies at 320", [](Manifest& m) { m.tensors[1].offset = 320; }},
+    {"lies at 448", [](Manifest& m) { m.tensors[1].offset = 448; }},
+    {"its tensors take 448 bytes, not 512", [](Manifest& m) { m.tensors_bytes = 512; }},
+    {"unknown dtype 7", [](Manifest& m) { m.tensors[0].desc.dtype = DType::kOpaque; }},
+    {"overflows", [](Manifest& m) { m.tensors[0].desc.shape.dims[0] = int64_t{1} << 62; }},
+    {"must be at least 1", [](Manifest& m) { m.tensors[0].desc.shape.dims[0] = -4; }},
+    {"micro-batch 4 of 4", [](Manifest& m) { m.state.micro = 4; }},
+    {"of 0", [](Manifest& m) { m.state.micro = m.state.options.micro_steps = 0; }},
+    {"unknown schedule", [](Manifest& m) { m.state.options.schedule.kind = static_cast<step::ScheduleKind>(9); }},
+    {"not a number", [](Manifest& m) { m.state.options.beta2 = NAN; }},
+};
+
+TEST(Manifest, MustFail) {
+  for (const Broken& broken : kMustFail) {
+    Manifest m = sample();
+    broken.make(m);
+    const auto result = test::failure([&] { decode_manifest(encode_manifest(m)); });
+    EXPECT_EQ(result.code, Code::kCorruptFile) << broken.reason;
+    EXPECT_NE(result.message.find(broken.reason), std::string::npos) << broken.reason << " / " << result.message;
+  }
+  Manifest m = sample();
+  m.metadata["large"] = std::string((1 << 20) + 1, 'x');
+  EXPECT_EQ(test::failure([&] { encode_manifest(m); }).code, Code::kInvalidArgument);
+}
+
+TEST(Manifest, EveryTruncationAndEveryFlippedBitIsFound) {
+  Manifest small = sample();
+  const std::string good = test::text_of(encode_manifest(small));
+  for (size_t size = 0; size < good.size(); ++size)
+    ASSERT_EQ(test::failure([&] { decode_manifest(test::bytes_of(good).first(size)); }).code, Code::kCorruptFile);
+  std::string bad = good;
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    bad[bit / 8] ^= static_cast<char>(1u << bit % 8);
+    ASSERT_EQ(test::failure([&] { decode_manifest(test::bytes_of(bad)); }).code, Code::kCorruptFile) << bit;
+    bad[bit / 8] = good[bit / 8];
+  }
+}
+
+TEST(Manifest, DamageUnderARightDigestNeverCrashes) {
+  const std::string good = test::text_of(encode_manifest(sample()));
+  std::mt19937 random(3);
+  for (int round = 0; round < 5000; ++round) {
+    std::string bad = good;
+    for (size_t n = random() % 3 + 1; n > 0; --n) bad = test::mutate(bad, random);
+    const auto result = test::failure([&] {
+      const Manifest m = decode_manifest(test::bytes_of(test::reseal(bad)));
+      for (const auto& tensor : m.tensors)
+        ASSERT_LE(tensor.offset + static_cast<uint64_t>(tensor.desc.bytes()), m.tensors_bytes);
+    });
+    ASSERT_TRUE(result.code == Code::kOk || result.code == Code::kCorruptFile) << result.message;
+  }
+}
+
+}  // namespace
+}  // namespace cairn::io

@@ -1,0 +1,46 @@
+// The analytic cost model's inputs: exact for products.
+#include <gtest/gtest.h>
+
+#include "tests/runtime/ops/descs.h"
+
+namespace cairn::ops {
+namespace {
+
+Work of(std::string_view op, const std::vector<TensorDesc>& in, const Attrs& attrs = {}) {
+  const std::vector<TensorDesc> out = infer(op, in, attrs);
+  return work(*find(op), in, out, &attrs);
+}
+
+TEST(Work, ProductsAreExact) {
+  EXPECT_EQ(of("linear", {f32({2, 3, 4}), f32({5, 4})}).flops, 2.0 * 6 * 5 * 4);
+  EXPECT_EQ(of("linear_grad_input", {f32({6, 5}), f32({5, 4})}).flops, 2.0 * 6 * 5 * 4);
+  EXPECT_EQ(of("linear_grad_weight", {f32({6, 4}), f32({6, 5})}).flops, 2.0 * 6 * 5 * 4 + 6 * 5);
+  EXPECT_EQ(of("linear_cross_entropy", {f32({6, 4}), f32({7, 4}), i32({6})}).flops, 2.0 * 6 * 7 * 4);
+  EXPECT_EQ(of("linear_cross_entropy_grad", {f32({6, 4}), f32({7, 4}), i32({6})}).flops, 6.0 * 6 * 7 * 4);
+  EXPECT_EQ(of("linear", {f32({6, 4}), f32({5, 4})}).bytes, 4.0 * (24 + 20 + 30));
+}
+
+TEST(Work, AttentionCountsWhatACausalMaskLeaves) {
+  Attrs attrs{{"heads", int64_t{2}}};
+  const double b = 3, t = 5, width = 8;
+  EXPECT_EQ(of("attention", {f32({3, 5, 24})}, attrs).flops, 4 * b * t * (t + 1) / 2 * width);
+  attrs.set("causal", int64_t{0});
+  EXPECT_EQ(of("attention", {f32({3, 5, 24})}, attrs).flops, 4 * b * t * t * width);
+  EXPECT_EQ(of("attention_grad",
+               {f32({3, 5, 8}), f32({3, 5, 24}), none(), none(), f32({3, 5, 8}), f32({3, 2, 5})}, attrs)
+                .flops,
+            10 * b * t * t * width);
+}
+
+TEST(Work, TheRestIsBoundByBytes) {
+  EXPECT_EQ(of("add", {bf({10, 4}), f32({4})}).bytes, 80 + 16 + 80);
+  EXPECT_EQ(of("reshape", {f32({10, 4})}, {{"shape", List{40}}}).bytes, 0);
+  EXPECT_EQ(of("transpose", {f32({10, 4})}, {{"perm", List{1, 0}}}).flops, 0);
+  EXPECT_EQ(of("adamw", {f32({10}), f64({8})}).bytes, 40 + 64 + 2 * 3 * 40);
+  // A lookup reads the rows it takes, not the table.
+  EXPECT_EQ(of("embedding", {f32({50000, 4}), i32({3})}).bytes, 12 + 2 * 48);
+  EXPECT_GT(of("gelu", {f32({10})}).flops, 0);
+}
+
+}  // namespace
+}  // namespace cairn::ops

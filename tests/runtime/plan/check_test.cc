@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "make_problem.h"
+#include "runtime/plan/problem.h"
+
+namespace cairn::plan {
+namespace {
+
+struct Case {
+  const char* name;
+  std::function<void(Problem&)> spoil;
+  const char* message;
+};
+
+TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
+  const Case cases[] = {
+      {"value twice", [](Problem& p) { p.values[2].name = "a1"; },
+       "values[2]: the name 'a1' is taken by values[1]"},
+      {"op twice", [](Problem& p) { p.ops[1].name = "f1"; }, "ops[1]: the name 'f1' is taken"},
+      {"empty name", [](Problem& p) { p.values[1].name = ""; }, "values[1]: the name is empty"},
+      {"bytes", [](Problem& p) { p.values[1].bytes = -1; }, "values[1].bytes must not be negative: -1"},
+      {"sum", [](Problem& p) { p.values[1].bytes = p.values[2].bytes = INT64_MAX / 2 + 1; },
+       "overflows 64 bits"},
+      {"workspace sum", [](Problem& p) { p.ops[0].workspace_bytes = INT64_MAX; }, "overflows 64 bits"},
+      {"seconds", [](Problem& p) { p.ops[3].seconds = std::nan(""); }, "ops[3].seconds must be finite"},
+      {"negative seconds", [](Problem& p) { p.ops[3].seconds = -1; }, "ops[3].seconds must be finite"},
+      {"infinite sum", [](Problem& p) { p.ops[0].seconds = p.ops[1].seconds = 1.7e308; }, "not finite"},
+      {"input", [](Problem& p) { p.ops[2].inputs[0] = 99; }, "ops[2].inputs[0]: no value 99"},
+      {"output", [](Problem& p) { p.ops[2].outputs[0] = -1; }, "ops[2].outputs[0]: no value -1"},
+      {"made twice", [](Problem& p) { p.ops[1].outputs[0] = 1; },
+       "ops[1].outputs[0]: value 'a1' is made twice, by ops[0]"},
+      {"before made", [](Problem& p) { p.ops[0].inputs[0] = 2; },
+       "ops[0].inputs[0]: 'f1' reads 'a2' before ops[1]"},
+      {"own output", [](Problem& p) { p.ops[0].inputs[0] = 1; },
+       "ops[0].inputs[0]: 'f1' reads 'a1' before ops[0]"},
+      {"made by none", [](Problem& p) { p.values[0].persistent = false; },
+       "'a0' is made by no op and not persistent"},
+      {"region", [](Problem& p) { p.ops[0].region = 77; }, "ops[0].region: no region 77"},
+      {"parent", [](Problem& p) { p.regions[0].parent = 0; },
+       "regions[0] 'r0': the parent must come before it"},
+      {"offload", [](Problem& p) { p.regions[0].policy = Policy::kOffload; }, "there is no link"},
+      {"turnaround", [](Problem& p) { p.turnaround = 100; }, "turnaround 100 lies outside"},
+      {"budget", [](Problem& p) { p.budget_bytes = -5; }, "budget_bytes must not be negative"},
+      {"rate",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 0, 1, 1, 1});
+       },
+       "links[0].out_bytes_per_second"},
+      {"factor",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 1, 1, 1.5, 1});
+       },
+       "both_ways_factor is above 1"},
+      {"device",
+       [](Problem& p) {
+         p.links.push_back({"device", 0, 1, 1, 1, 1});
+       },
+       "'device' is not a tier"},
+      {"endless copy",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 1e-320, 1, 1, 1});
+       },
+       "would never end"},
+  };
+  for (const Case& c : cases) {
+    Problem p = chain(3);
+    check(p);
+    c.spoil(p);
+    try {
+      check(p);
+      ADD_FAILURE() << c.name << ": accepted";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kInvalidArgument) << c.name;
+      EXPECT_NE(std::string(e.what()).find(c.message), std::string::npos) << c.name << ": " << e.what();
+    }
+  }
+}
+
+TEST(Check, PersistentBytesAreSummed) { EXPECT_EQ(chain(3).persistent_bytes(), 128); }
+
+}  // namespace
+}  // namespace cairn::plan

@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include "make_problem.h"
+
+namespace cairn::plan {
+namespace {
+
+TEST(Simulate, LanesRunBesideEachOther) {
+  Problem p = chain(4);
+  p.links.push_back({"host", 0, 6400, 3200, 1, 1 << 20});
+  const auto step = [](StepKind kind, int32_t index, int32_t tier = -1) {
+    Step s;
+    s.kind = kind;
+    s.index = index;
+    s.tier = tier;
+    return s;
+  };
+  Plan plan;
+  plan.steps = {step(StepKind::kRun, 0),     step(StepKind::kOut, 1, 0), step(StepKind::kRun, 1),
+                step(StepKind::kWaitOut, 1), step(StepKind::kFree, 1),   step(StepKind::kIn, 1, 0),
+                step(StepKind::kWaitIn, 1),  step(StepKind::kRun, 1)};
+  const Timeline line = simulate(p, plan);
+  EXPECT_DOUBLE_EQ(line.seconds, 5);
+  EXPECT_DOUBLE_EQ(line.stall_seconds, 2);
+  EXPECT_DOUBLE_EQ(line.recompute_seconds, 1);
+  EXPECT_EQ(line.step_span[1], (std::array<double, 2>{1, 2}));
+  EXPECT_EQ(line.step_span[5], (std::array<double, 2>{2, 4}));
+  EXPECT_EQ(line.step_span[6], (std::array<double, 2>{2, 4}));
+  EXPECT_EQ(line.step_span[7], (std::array<double, 2>{4, 5}));
+}
+
+TEST(Simulate, ACopyNobodyWaitsForStillEndsTheStep) {
+  Problem p = chain(1);
+  p.links.push_back({"host", 0, 640, 640, 1, 1 << 20});
+  Plan plan;
+  plan.steps.resize(2);
+  plan.steps[0].index = 0;
+  plan.steps[1] = {StepKind::kOut, 1, 0, -1, 0, {}};
+  const Timeline line = simulate(p, plan);
+  EXPECT_DOUBLE_EQ(line.seconds, 11);
+  EXPECT_DOUBLE_EQ(line.stall_seconds, 10);
+}
+
+}  // namespace
+}  // namespace cairn::plan

@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "make_problem.h"
+#include "runtime/plan/index.h"
+
+namespace cairn::plan {
+namespace {
+
+TEST(Solver, KeepsEverythingThatFits) {
+  const Problem p = chain(6);
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_EQ(plan.arena_bytes, 128 + 7 * 6400);
+  EXPECT_DOUBLE_EQ(plan.predicted_seconds, plan.keep_all_seconds);
+  EXPECT_EQ(plan.gap, 0);
+  EXPECT_EQ(plan.totals.recompute_bytes, 0);
+}
+
+// One block too many: making any one of a1..a5 again takes 1 s, and the bound says the same.
+TEST(Solver, MakesOneValueAgainWhereOneIsTooMany) {
+  Problem p = chain(6);
+  p.budget_bytes = keep_all_arena(p) - 1;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_DOUBLE_EQ(plan.predicted_seconds, plan.keep_all_seconds + 1);
+}
+
+TEST(Solver, GroupsOfAChainReachRootMemory) {
+  const Problem p = chain(64);
+  EXPECT_LE(smallest_budget(p), 128 + 22 * 6400);
+}
+
+TEST(Solver, ALinkHidesWhatRecomputeWouldCost) {
+  Problem p = chain(12);
+  p.links.push_back({"host", 0, 6400 * 2, 6400 * 2, 1, 1 << 20});
+  p.budget_bytes = 128 + 10 * 6400;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_DOUBLE_EQ(plan.predicted_seconds, plan.keep_all_seconds);
+  EXPECT_GT(plan.totals.offload_bytes[0], 0);
+}
+
+TEST(Solver, EmptyAndOneSidedProblems) {
+  Problem p;
+  EXPECT_EQ(violation(p, solve(p)), "");
+  p = chain(3);
+  p.turnaround = 0;
+  EXPECT_EQ(violation(p, solve(p)), "");
+  p.turnaround = static_cast<int32_t>(p.ops.size());
+  EXPECT_EQ(violation(p, solve(p)), "");
+  p.values[0].bytes = p.values.back().bytes = 0;
+  EXPECT_EQ(violation(p, solve(p)), "");
+}
+
+TEST(Solver, IsDeterministic) {
+  Problem p = random_problem(7);
+  p.budget_bytes = smallest_budget(p);
+  Plan a = solve(p), b = solve(p);
+  a.solve_seconds = b.solve_seconds = 0;
+  EXPECT_EQ(to_json(p, a, true), to_json(p, b, true));
+}
+
+struct Policies : testing::TestWithParam<Policy> {};
+
+TEST_P(Policies, AreObeyed) {
+  Problem p = chain(9, 6400, 3, GetParam());
+  p.links.push_back({"disk", 0, 1e6, 1e6, 1, 1 << 20});
+  p.links.push_back({"host", 0, 1e6, 1e6, 1, 1 << 20});
+  for (Region& r : p.regions) r.offload_tier = 1;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  for (int i = 1; i <= 8; ++i) {
+    const ValuePlan& v = plan.values[i];
+    switch (GetParam()) {
+      case Policy::kRecompute:
+        EXPECT_EQ(v.decision, i % 3 ? Decision::kRecompute : Decision::kKeep) << i;
+        break;
+      case Policy::kOffload:
+        EXPECT_EQ(v.decision, Decision::kOffload) << i;
+        EXPECT_EQ(v.tier, 1);
+        break;
+      default:
+        EXPECT_EQ(v.decision, Decision::kKeep) << i;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, Policies,
+                         testing::Values(Policy::kPlannerDecides, Policy::kKeep, Policy::kRecompute,
+                                         Policy::kOffload));
+
+TEST(Solver, KeepIsKeptUnderAnyBudget) {
+  Problem p = chain(9, 6400, 3, Policy::kKeep);
+  EXPECT_EQ(smallest_budget(p), keep_all_arena(p));
+}
+
+TEST(Solver, OffloadIsObeyedOverASlowLink) {
+  Problem p = chain(6, 6400, 3, Policy::kOffload);
+  p.links.push_back({"disk", .1, 100, 100, .5, 1 << 20});
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_EQ(plan.totals.offload_bytes[0], 6 * 6400);
+}
+
+// Every plan is valid and says the truth about itself.
+TEST(SolverProperty, PlansAreValidAtEveryBudget) {
+  EXPECT_TRUE(rc::check([](uint32_t seed) {
+    Problem p = random_problem(seed);
+    const int64_t most = keep_all_arena(p), least = smallest_budget(p);
+    RC_ASSERT(least <= most);
+    for (int64_t budget : {int64_t{0}, most, least, least + (most - least) / 2}) {
+      p.budget_bytes = budget;
+      if (budget == 0 && most == 0) continue;
+      const Plan plan = solve(p);
+      const std::string wrong = violation(p, plan);
+      if (!wrong.empty()) RC_FAIL(wrong);
+      RC_ASSERT(budget == 0 || plan.arena_bytes <= budget);
+    }
+  }));
+}
+
+TEST(SolverProperty, TheSmallestBudgetIsExact) {
+  EXPECT_TRUE(rc::check([](uint32_t seed) {
+    Problem p = random_problem(seed);
+    p.budget_bytes = smallest_budget(p);
+    if (p.budget_bytes == p.persistent_bytes()) return;  // nothing to plan
+    RC_ASSERT(solve(p).arena_bytes == p.budget_bytes);
+    if (--p.budget_bytes == 0) return;
+    try {
+      solve(p);
+      RC_FAIL("one byte less was accepted");
+    } catch (const Error& e) {
+      RC_ASSERT(e.code() == Code::kOverBudget);
+      RC_ASSERT(static_cast<int64_t>(e.fault()->smallest_budget_bytes) == p.budget_bytes + 1);
+    }
+  }));
+}
+
+TEST(SolverProperty, MoreMemoryIsNeverSlower) {
+  EXPECT_TRUE(rc::check([](uint32_t seed) {
+    Problem p = random_problem(seed);
+    const int64_t most = keep_all_arena(p), least = smallest_budget(p);
+    double before = 1e300;
+    for (int k = 0; k <= 6; ++k) {
+      p.budget_bytes = least + (most - least) * k / 6;
+      if (p.budget_bytes == 0) continue;
+      const double seconds = solve(p).predicted_seconds;
+      RC_ASSERT(seconds <= before * (1 + 1e-12));
+      before = seconds;
+    }
+  }));
+}
+
+// Ops that may not run again run once; values of KEEP regions never come back; those of RECOMPUTE regions are
+// not copied.
+TEST(SolverProperty, PoliciesHold) {
+  EXPECT_TRUE(rc::check([](uint32_t seed) {
+    Problem p = random_problem(seed);
+    p.budget_bytes = smallest_budget(p);
+    if (p.budget_bytes == 0) return;
+    const Plan plan = solve(p);
+    const Index index(p);
+    for (size_t v = 0; v < p.values.size(); ++v) {
+      if (index.maker[v] < 0 || index.maker[v] >= p.turnaround) continue;
+      int32_t region = p.ops[index.maker[v]].region;
+      while (region >= 0 && p.regions[region].policy == Policy::kPlannerDecides)
+        region = p.regions[region].parent;
+      if (region < 0) continue;
+      const Decision d = plan.values[v].decision;
+      if (p.regions[region].policy == Policy::kKeep)
+        RC_ASSERT(d == Decision::kKeep || d == Decision::kPersistent);
+      if (p.regions[region].policy == Policy::kRecompute) RC_ASSERT(d != Decision::kOffload);
+    }
+  }));
+}
+
+TEST(Solver, AThousandLayersTakeSeconds) {
+  Problem p = chain(1000, 6400, 10);
+  p.budget_bytes = 128 + 300 * 6400;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_LT(plan.gap, .03);
+  EXPECT_LT(plan.solve_seconds, 20);  // sanitizers included
+  double before = 1e300;
+  for (int blocks : {150, 250, 400, 700, 990}) {
+    p.budget_bytes = 128 + blocks * 6400;
+    const double seconds = solve(p).predicted_seconds;
+    EXPECT_LE(seconds, before);
+    before = seconds;
+  }
+}
+
+}  // namespace
+}  // namespace cairn::plan

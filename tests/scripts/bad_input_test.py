@@ -1,0 +1,140 @@
+"""Bad input of every kind: a clear message, the right exit code, nothing lost."""
+import re
+import subprocess
+
+from harness import CAIRN, TINY, Case, main
+
+
+class BadInput(Case):
+    def gpt2(self, code, *arguments, says=()):
+        return self.fails(code, "train", "gpt2", *TINY, *arguments, says=says)
+
+    def recipe(self, text):
+        path = self.folder / "mine.lua"
+        path.write_text(text)
+        return path
+
+    def test_data(self):
+        self.gpt2(3, "data=/nowhere/text.txt", says="/nowhere/text.txt")
+        (self.folder / "empty.txt").write_text("")
+        self.gpt2(3, "data=empty.txt", says="empty")
+        (self.folder / "short.txt").write_text("abc")
+        self.gpt2(3, "data=short.txt", says="short.txt")
+        self.gpt2(5, f"data={self.folder}", says=str(self.folder))
+
+    def test_token_outside_the_vocabulary(self):
+        small = [word for word in TINY if "vocab" not in word]
+        self.fails(3, "train", "gpt2", *small, "vocab=64", f"data={self.text}", "--steps", 2, says="64")
+
+    def test_over_budget_names_the_smallest(self):
+        done = self.gpt2(4, "data=random", "--budget", "1KiB", says="budget")
+        numbers = sorted({int(number) for number in re.findall(r"\d{4,}", done.stderr)})
+        self.assertTrue(numbers)
+        fitting = [n for n in numbers if self.fits(n)]
+        self.assertTrue(fitting, f"none of {numbers} fits")
+
+    def fits(self, budget):
+        command = [CAIRN, "plan", "gpt2", *TINY, "--budget", str(budget)]
+        return subprocess.run(command, env=self.environment, capture_output=True, timeout=60).returncode == 0
+
+    def test_a_gpu_where_there_is_none(self):
+        command = [CAIRN, "train", "gpt2", *TINY, "data=random", "--device", "cuda:0", "--steps", "1"]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cuda", done.stderr.lower())
+
+    def test_fp16_is_said_to_be_missing(self):
+        self.gpt2(1, "data=random", "--amp", "fp16", says="fp16")
+
+    def test_non_finite(self):
+        diverging = [word for word in TINY if "rate" not in word]
+        done = self.fails(7, "train", "gpt2", *diverging, "rate=1e30", f"data={self.text}", "--steps", 20, "--out", "run",
+                          says=("not finite", "saved in run/step-"))
+        self.assertIn("loss", done.stdout)
+        self.cairn("inspect", "run")
+
+    def test_recipes(self):
+        self.fails(3, "train", "nosuch", says=("nosuch", "gpt2", "mlp"))
+        self.fails(3, "train", self.folder, says="recipe")
+        self.fails(3, "train", self.recipe("return {"), says="mine.lua:1")
+        self.fails(3, "train", self.recipe("\n\nlocal x = nil + 1\nreturn {}"), says=("mine.lua:3", "arithmetic"))
+        self.fails(3, "train", self.recipe("return 5"), says="table")
+        self.fails(3, "train", self.recipe("return { dataset = print }"), says="model")
+        self.fails(3, "train", self.recipe("return { options = { 5 }, model = print, dataset = print }"), says="options")
+        self.fails(3, "train", self.recipe("return { model = function() end, dataset = print }"), says="model must return")
+
+    def test_a_mistake_in_a_model_names_the_line(self):
+        text = """return {
+  dataset = function() end,
+  model = function(o, graph)
+    local x = graph:input("x", { 4, 8 })
+    return { loss = graph:op("linear", x, graph:parameter("w", { 3, 9 })) }
+  end,
+}
+"""
+        self.fails(3, "train", self.recipe(text), says=("mine.lua:5", "linear", "8", "9"))
+        self.fails(3, "train", self.recipe(text.replace('"linear"', '"liner"')), says=("mine.lua:5", "liner"))
+        inside = """local nn = require("cairn").nn
+return {
+  dataset = function() end,
+  model = function(o, graph)
+    return nn.attach(graph, nn.Linear(9, 3), nn.MSECriterion(), { 4, 8 })
+  end,
+}
+"""
+        self.fails(3, "train", self.recipe(inside), says=("mine.lua:5", "linear"))
+
+    def test_a_mistake_in_batches_names_the_line(self):
+        text = """local nn = require("cairn").nn
+return {
+  model = function(o, graph) return nn.attach(graph, nn.Linear(2, 1), nn.MSECriterion(), { 4, 2 }) end,
+  dataset = function()
+    return { batch = function(index)
+      return { input = no_such_thing.field }
+    end }
+  end,
+}
+"""
+        self.fails(3, "train", self.recipe(text), says=("mine.lua:6", "no_such_thing"))
+        wrong = text.replace("no_such_thing.field", "{ 1, 2, 3 }")
+        self.fails(3, "train", self.recipe(wrong), says=("3 numbers", "8 needed"))
+        self.fails(3, "train", self.recipe(text.replace("input = no_such_thing.field", "thing = { 1 }")), says="thing")
+
+    def test_a_recipe_of_ones_own(self):
+        text = """local nn = require("cairn").nn
+return {
+  options = { { "width", 8, "of the hidden layer", whole = true, least = 1 } },
+  training = { steps = 5, rate = 0.05 },
+  model = function(o, graph)
+    local net = nn.Sequential():add(nn.Linear(2, o.width)):add(nn.ReLU()):add(nn.Linear(o.width, 1))
+    return nn.attach(graph, net, nn.MSECriterion(), { 4, 2 })
+  end,
+  dataset = function()
+    return { batch = function(index)
+      local x, y = {}, {}
+      for i = 1, 4 do
+        x[2 * i - 1], x[2 * i] = math.sin(index + i), math.cos(index + i)
+        y[i] = x[2 * i - 1] + x[2 * i]
+      end
+      return { input = x, target = y }, 4
+    end }
+  end,
+}
+"""
+        path = self.recipe(text)
+        self.assertIn("steps 1 to 5", self.cairn("train", path, "width=16").stdout)
+        self.cairn("train", path, "--out", "run", "--quiet")
+        self.assertIn("steps 6 to 9", self.cairn("train", "--resume", "run", "--steps", 9).stdout)
+
+    def test_files(self):
+        self.fails(3, "inspect", "nowhere.bin", says="nowhere.bin")
+        (self.folder / "noise.bin").write_bytes(bytes(range(256)) * 16)
+        self.fails(3, "inspect", "noise.bin")
+        self.gpt2(3, "data=random", "--init", "nowhere.safetensors", says="nowhere.safetensors")
+        self.gpt2(3, "data=random", "--init", "noise.bin")
+        self.fails(5, "train", "gpt2", *TINY, "data=random", "--steps", 1, "--out", "noise.bin", says="noise.bin")
+        self.fails(3, "plan", "--problem", "noise.bin")
+        self.fails(3, "plan", "--problem", "nowhere.json", says="nowhere.json")
+
+
+main()

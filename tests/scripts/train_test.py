@@ -1,0 +1,96 @@
+"""`cairn train`: the JSON object to the letter, equal bits under every plan, exact memory, other recipes."""
+import json
+
+from harness import TINY, Case, main
+
+KEYS = {"steps", "loss", "step_seconds_median", "tokens_per_second", "peak_bytes", "planned_peak_bytes",
+        "activation_peak_bytes", "memory_bytes", "stall_seconds", "process_peak_rss_bytes", "parameter_digest",
+        "skipped_steps", "plan"}
+PLAN_KEYS = {"keep_bytes", "recompute_bytes", "offload_host_bytes", "offload_disk_bytes", "predicted_step_seconds",
+             "bound_step_seconds", "gap", "solve_seconds"}
+TIERS = {"device", "host", "disk"}
+
+
+class Train(Case):
+    def test_json(self):
+        result = self.train("--steps", 4)
+        self.assertEqual(KEYS - result.keys(), set())
+        self.assertEqual(PLAN_KEYS - result["plan"].keys(), set())
+        self.assertEqual(result["peak_bytes"].keys(), TIERS)
+        self.assertEqual(result["memory_bytes"].keys(),
+                         {"parameters", "gradients", "optimizer", "activations", "workspace"})
+        self.assertEqual(result["steps"], 4)
+        self.assertEqual(len(result["loss"]), 4)
+        self.assertLess(abs(result["loss"][0] - 5.545), 0.2)  # log 256: it knows nothing yet
+        self.assertLess(result["loss"][3], result["loss"][0])
+        self.assertRegex(result["parameter_digest"], "^[0-9a-f]{32}$")
+        self.assertEqual(result["skipped_steps"], 0)
+        self.assertEqual(sum(result["memory_bytes"].values()), result["peak_bytes"]["device"])
+        for key in ("step_seconds_median", "tokens_per_second", "process_peak_rss_bytes"):
+            self.assertGreater(result[key], 0, key)
+
+    def test_every_plan_gives_the_same_bits_and_its_promised_peak(self):
+        keep = self.train("--steps", 3, "--policy", "keep")
+        plans = {
+            "auto": [], "recompute": ["--policy", "recompute"], "host": ["--policy", "offload"],
+            "disk": ["--policy", "offload", "--tiers", "disk"], "80%": ["--budget", "80%"],
+            "throttled": ["--policy", "offload", "--link", "1GiB"],
+        }
+        results = {name: self.train("--steps", 3, *options) for name, options in plans.items()}
+        for name, result in {"keep": keep, **results}.items():
+            with self.subTest(name):
+                self.assertEqual(result["parameter_digest"], keep["parameter_digest"])
+                self.assertEqual(result["loss"], keep["loss"])
+                self.assertEqual(result["peak_bytes"], result["planned_peak_bytes"])
+        self.assertGreater(results["recompute"]["plan"]["recompute_bytes"], 0)
+        self.assertGreater(results["host"]["plan"]["offload_host_bytes"], 0)
+        self.assertGreater(results["disk"]["plan"]["offload_disk_bytes"], 0)
+        self.assertGreater(results["disk"]["peak_bytes"]["disk"], 0)
+        self.assertLess(results["recompute"]["activation_peak_bytes"], keep["activation_peak_bytes"])
+        self.assertLessEqual(results["80%"]["peak_bytes"]["device"], 0.8 * keep["peak_bytes"]["device"])
+
+    def test_seed_and_accumulation(self):
+        one = self.train("--steps", 2, "--seed", 7)
+        self.assertEqual(one["loss"], self.train("--steps", 2, "--seed", 7)["loss"])
+        self.assertNotEqual(one["loss"], self.train("--steps", 2, "--seed", 8)["loss"])
+        parts = self.train("batch=2", "--steps", 1, "--accumulate", 2, "--seed", 7, model=[w for w in TINY if "batch" not in w])
+        self.assertAlmostEqual(parts["loss"][0], one["loss"][0], places=5)
+
+    def test_remainder_of_an_epoch_is_a_step_of_its_own(self):
+        self.text.write_text("abcdefgh" * 20)  # 160 tokens: 9 windows of 17; batches of 4: 3 per epoch, the last with 1
+        result = self.train("--steps", 4, "--accumulate", 2)
+        self.assertEqual(result["steps"], 4)
+        self.assertEqual(result["skipped_steps"], 0)
+
+    def test_random_data_dropout_bpe(self):
+        self.train("--steps", 2, "dropout=0.1", data="random")
+        self.train("--steps", 2, "tokens=bpe", "vocab=280", model=[w for w in TINY if "vocab" not in w])
+
+    def test_bf16(self):
+        result = self.train("--steps", 3, "--amp", "bf16")
+        self.assertLess(result["loss"][2], result["loss"][0])
+
+    def test_reference_device_agrees(self):
+        fast, slow = self.train("--steps", 2), self.train("--steps", 2, "--device", "reference")
+        for a, b in zip(fast["loss"], slow["loss"]):
+            self.assertAlmostEqual(a, b, places=4)
+
+    def test_other_recipes(self):
+        spiral = self.train("--steps", 200, recipe="mlp", model=["width=32", "samples=256"])
+        self.assertLess(spiral["loss"][-1], 0.5 * spiral["loss"][0])
+        squares = self.train("--steps", 100, recipe="mlp", model=["loss=mse", "activation=gelu", "samples=256"])
+        self.assertLess(squares["loss"][-1], squares["loss"][0])
+        llama = self.train("--steps", 4, recipe="llama", model=[*TINY, "kv_heads=1"])
+        self.assertLess(llama["loss"][-1], llama["loss"][0])
+
+    def test_text_for_people(self):
+        done = self.cairn("train", "gpt2", *TINY, f"data={self.text}", "--steps", 3, "--threads", 2, "--out", "run")
+        for word in ("loss", "tokens/s", "activations", "planned", "measured", "equal", "run/step-00000003", "plan.html"):
+            self.assertIn(word, done.stdout)
+        self.assertIn("step 3/3", done.stderr)
+        self.assertIn("<svg", (self.folder / "run/plan.html").read_text())
+        rows = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([row["step"] for row in rows], [1, 2, 3])
+
+
+main()
