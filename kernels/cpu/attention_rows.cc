@@ -53,6 +53,13 @@ float score_row_dispatch(const float* s, int64_t visible, int64_t n, float scale
 template <class T>
 void score_grad_typed(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,
                       float delta, T* p, T* ds) {
+  if (visible == 1) {
+    // A softmax of one element is constant; rounding in delta must not give it a slope.
+    clear(p, 0, n);
+    clear(ds, 0, n);
+    put(Part{1}, set(1.0f), p);
+    return;
+  }
   const V factor = set(scale), shift = set(lse), center = set(delta);
   sweep(0, visible, [&](auto t, int64_t i) {
     const V prob = exp(hn::MulSub(get(t, s + i), factor, shift));

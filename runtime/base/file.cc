@@ -103,15 +103,19 @@ void DurableDirectory::write(const std::string& name, std::span<const std::byte>
 
 void DurableDirectory::commit() {
   require(!committed_, Code::kWrongState, "'", target_.string(), "' is committed already");
-  require(*open_ == 0, Code::kWrongState, "'", target_.string(), "': ", *open_, " of its files are not closed");
+  require(*open_ == 0, Code::kWrongState, "'", target_.string(), "': ", *open_,
+          " of its files are not closed");
   sync_directory(temporary_);
   std::error_code ignored;
   const bool exchange = fs::exists(target_, ignored);
-  // Both are one atomic step: a reader finds the old directory or the new one. A plain rename fails if a target that
-  // is not empty appeared meanwhile.
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), exchange ? RENAME_EXCHANGE : 0) != 0)
-    fail(Code::kIo, "cannot put '", temporary_.string(), "' in place of '", target_.string(), "': ", last_error(),
-         exchange && errno == EINVAL ? "; this file system cannot exchange directories: save under a new name" : "");
+  // Both are one atomic step: a reader finds the old directory or the new one. A plain rename fails if a
+  // target that is not empty appeared meanwhile.
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), exchange ? RENAME_EXCHANGE : 0) !=
+      0)
+    fail(Code::kIo, "cannot put '", temporary_.string(), "' in place of '", target_.string(),
+         "': ", last_error(),
+         exchange && errno == EINVAL ? "; this file system cannot exchange directories: save under a new name"
+                                     : "");
   // From here on temporary_ names the old content, which nobody needs, or nothing.
   committed_ = true;
   sync_directory(target_.parent_path());

@@ -75,7 +75,8 @@ Temporary make_temporary(const fs::path& target, TemporaryKind kind) {
     const fs::path path = parent / (attempt ? stem + "." + std::to_string(attempt) : stem);
     const int fd = open_new(path, kind);
     if (fd < 0) {
-      require(errno == EEXIST || errno == ENOENT, Code::kIo, "cannot make '", path.string(), "': ", last_error());
+      require(errno == EEXIST || errno == ENOENT, Code::kIo, "cannot make '", path.string(),
+              "': ", last_error());
       continue;
     }
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && same_file(fd, path)) return {path, fd};
@@ -107,7 +108,8 @@ void sync_fd(int fd, const std::string& path) {
 void sync_directory(const fs::path& path) {
   const int fd = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   require(fd >= 0, Code::kIo, "cannot open directory '", path.string(), "': ", last_error());
-  const int result = ::fsync(fd);
+  int result = ::fsync(fd);
+  while (result != 0 && errno == EINTR) result = ::fsync(fd);
   const int error = errno;
   ::close(fd);
   errno = error;

@@ -1,5 +1,5 @@
-// sentencepiece as a lossless BPE: it sees only text that it returns unchanged, everything else goes by byte tokens,
-// and pieces are turned back into bytes here.
+// sentencepiece as a lossless BPE: it sees only text that it returns unchanged, everything else goes by byte
+// tokens, and pieces are turned back into bytes here.
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
@@ -104,7 +104,7 @@ class BpeTokenizer final : public Tokenizer {
 
   std::string model_;
   sp::SentencePieceProcessor processor_;
-  std::vector<std::string> pieces_;     // what a token stands for
+  std::vector<std::string> pieces_;  // what a token stands for
   std::array<int32_t, 256> byte_token_;
 };
 
@@ -130,8 +130,8 @@ class Sentences final : public sp::SentenceIterator {
 
 }  // namespace
 
-// Learning merges is one thread's work, and sentencepiece writes the number of threads into the model: one, so that the
-// same text gives the same model.
+// Learning merges is one thread's work, and sentencepiece writes the number of threads into the model: one,
+// so that the same text gives the same model.
 std::unique_ptr<Tokenizer> train_bpe(const std::filesystem::path& text, int32_t vocabulary, int /*threads*/) {
   const MappedFile file(text);
   const std::string where = "'" + text.string() + "'";
@@ -150,10 +150,12 @@ std::unique_ptr<Tokenizer> train_bpe(const std::filesystem::path& text, int32_t 
   };
   split_text({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, plain,
              [](std::string_view) {});
-  require(!pieces.empty(), Code::kInvalidArgument, "text ", where, " has no printable characters to learn from");
+  require(!pieces.empty(), Code::kInvalidArgument, "text ", where,
+          " has no printable characters to learn from");
   const int64_t smallest = kFixedPieces + static_cast<int64_t>(characters.size());
-  require(vocabulary >= smallest, Code::kInvalidArgument, "a vocabulary of ", vocabulary, " is too small for ",
-          where, ": it has ", characters.size(), " different characters; the smallest possible is ", smallest);
+  require(vocabulary >= smallest, Code::kInvalidArgument, "a vocabulary of ", vocabulary,
+          " is too small for ", where, ": it has ", characters.size(),
+          " different characters; the smallest possible is ", smallest);
 
   const std::unordered_map<std::string, std::string> options = {
       {"model_type", "bpe"},

@@ -15,8 +15,8 @@ class BytesTokenizer final : public Tokenizer {
   std::string decode(std::span<const int32_t> tokens) const override {
     std::string text(tokens.size(), '\0');
     for (size_t i = 0; i < tokens.size(); ++i) {
-      require(tokens[i] >= 0 && tokens[i] < 256, Code::kInvalidArgument, "token ", tokens[i], " at position ", i,
-              " is outside the vocabulary of 256");
+      require(tokens[i] >= 0 && tokens[i] < 256, Code::kInvalidArgument, "token ", tokens[i], " at position ",
+              i, " is outside the vocabulary of 256");
       text[i] = static_cast<char>(tokens[i]);
     }
     return text;

@@ -6,7 +6,8 @@
 namespace cairn::data {
 namespace {
 
-// splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): its finaliser.
+// splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): its
+// finaliser.
 uint64_t mix(uint64_t x) {
   x += 0x9E3779B97F4A7C15ull;
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
@@ -17,11 +18,11 @@ uint64_t mix(uint64_t x) {
 }  // namespace
 
 int64_t permute(uint64_t seed, uint64_t epoch, int64_t index, int64_t count) {
-  require(count >= 1 && index >= 0 && index < count, Code::kInvalidArgument, "index ", index, " is outside 0..",
-          count - 1);
-  // A Feistel network permutes 2^(2 half) >= count numbers; walking the cycle until a number below count appears
-  // restricts it to a permutation of 0..count-1 (Black, Rogaway, "Ciphers with arbitrary finite domains", 2002). The
-  // domain is at most 4 * count, so a walk takes fewer than four steps on average.
+  require(count >= 1 && index >= 0 && index < count, Code::kInvalidArgument, "index ", index,
+          " is outside 0..", count - 1);
+  // A Feistel network permutes 2^(2 half) >= count numbers; walking the cycle until a number below count
+  // appears restricts it to a permutation of 0..count-1 (Black, Rogaway, "Ciphers with arbitrary finite
+  // domains", 2002). The domain is at most 4 * count, so a walk takes fewer than four steps on average.
   const int half = std::max(1, (static_cast<int>(std::bit_width(static_cast<uint64_t>(count - 1))) + 1) / 2);
   const uint64_t mask = (uint64_t{1} << half) - 1;
   const uint64_t key = mix(mix(seed) ^ epoch);

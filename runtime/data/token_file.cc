@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{4} << 20;
 
-// Where the chunk at the head of `text` ends: at a newline, because no token crosses one; without a newline at
-// kChunkBytes, but not inside a UTF-8 character.
+// Where the chunk at the head of `text` ends: at a newline, because no token crosses one; without a newline
+// at kChunkBytes, but not inside a UTF-8 character.
 size_t chunk_end(std::string_view text) {
   if (text.size() <= kChunkBytes) return text.size();
   const size_t newline = text.rfind('\n', kChunkBytes - 1);
@@ -57,12 +57,12 @@ class TokenFile final : public Dataset {
             Code::kCorruptFile, where, ": the header is not valid");
     const uint64_t payload = bytes.size() - sizeof header_;
     require(header_.count == payload / header_.token_bytes && payload % header_.token_bytes == 0,
-            Code::kCorruptFile, where, " has ", payload, " bytes of tokens where its header says ", header_.count,
-            " tokens of ", header_.token_bytes);
+            Code::kCorruptFile, where, " has ", payload, " bytes of tokens where its header says ",
+            header_.count, " tokens of ", header_.token_bytes);
     tokens_ = bytes.data() + sizeof header_;
     const XXH128_hash_t digest = XXH3_128bits(tokens_, payload);
-    require(digest.low64 == header_.digest_low && digest.high64 == header_.digest_high, Code::kCorruptFile, where,
-            ": the tokens' digest differs");
+    require(digest.low64 == header_.digest_low && digest.high64 == header_.digest_high, Code::kCorruptFile,
+            where, ": the tokens' digest differs");
     header_.token_bytes == 2 ? check_vocabulary<uint16_t>(where) : check_vocabulary<int32_t>(where);
     require(length >= 1, Code::kInvalidArgument, "a window of ", length, " tokens");
     require(header_.count >= static_cast<uint64_t>(length) + 1, Code::kInvalidArgument, where, " has ",
@@ -83,8 +83,8 @@ class TokenFile final : public Dataset {
     const T* tokens = reinterpret_cast<const T*>(tokens_);
     for (uint64_t i = 0; i < header_.count; ++i)
       if (static_cast<uint32_t>(tokens[i]) >= header_.vocabulary) [[unlikely]]
-        fail(Code::kCorruptFile, where, ": token ", tokens[i], " at position ", i, " is outside the vocabulary of ",
-             header_.vocabulary);
+        fail(Code::kCorruptFile, where, ": token ", tokens[i], " at position ", i,
+             " is outside the vocabulary of ", header_.vocabulary);
   }
   template <class T>
   void read(int64_t window, int32_t* to) const {
@@ -115,7 +115,8 @@ class RandomTokens final : public Dataset {
     PhiloxBlock block{};
     for (int32_t i = 0; i <= length_; ++i) {
       if (i % 4 == 0) block = random_block(key, static_cast<uint64_t>(i) / 4);
-      to[i] = static_cast<int32_t>(static_cast<uint64_t>(block[i % 4]) * static_cast<uint32_t>(vocabulary_) >> 32);
+      to[i] = static_cast<int32_t>(static_cast<uint64_t>(block[i % 4]) * static_cast<uint32_t>(vocabulary_) >>
+                                   32);
     }
   }
 
@@ -126,13 +127,15 @@ class RandomTokens final : public Dataset {
 
 }  // namespace
 
-void write_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer, const std::filesystem::path& out) {
+void write_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
+                  const std::filesystem::path& out) {
   const MappedFile source(text);
   require(!source.bytes().empty(), Code::kInvalidArgument, "text '", text.string(), "' is empty");
   TokenHeader header;
   header.vocabulary = static_cast<uint32_t>(tokenizer.vocabulary());
   header.token_bytes = tokenizer.vocabulary() <= kMaxVocabularyOfU16 ? 2 : 4;
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                              XXH3_freeState);
   require(state != nullptr, Code::kOutOfMemory, "no memory for a digest");
   XXH3_128bits_reset(state.get());
 

@@ -5,14 +5,17 @@
 
 namespace cairn::data {
 
-// Bytes of the well-formed UTF-8 character at the head of `text` (Unicode 15, table 3-7: no overlong forms, no
-// surrogates, at most U+10FFFF); 0 if there is none.
+// Bytes of the well-formed UTF-8 character at the head of `text` (Unicode 15, table 3-7: no overlong forms,
+// no surrogates, at most U+10FFFF); 0 if there is none.
 inline size_t utf8_length(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   if (text.empty()) return 0;
   const uint8_t b = byte(0);
   if (b < 0x80) return 1;
-  const size_t length = b >= 0xC2 && b <= 0xDF ? 2 : b >= 0xE0 && b <= 0xEF ? 3 : b >= 0xF0 && b <= 0xF4 ? 4 : 0;
+  const size_t length = b >= 0xC2 && b <= 0xDF   ? 2
+                        : b >= 0xE0 && b <= 0xEF ? 3
+                        : b >= 0xF0 && b <= 0xF4 ? 4
+                                                 : 0;
   if (length == 0 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
@@ -23,8 +26,9 @@ inline size_t utf8_length(std::string_view text) {
   return length;
 }
 
-// Characters that sentencepiece keeps for itself or changes: control characters (NUL ends its strings, newlines end
-// its sentences), U+2581 (its mark for a space), U+2047, U+2585, U+FFFD and the tab of its boundary marks.
+// Characters that sentencepiece keeps for itself or changes: control characters (NUL ends its strings,
+// newlines end its sentences), U+2581 (its mark for a space), U+2047, U+2585, U+FFFD and the tab of its
+// boundary marks.
 inline bool reserved(std::string_view character) {
   return static_cast<uint8_t>(character[0]) < 0x20 || character == "\x7F" || character == "\xE2\x96\x81" ||
          character == "\xE2\x81\x87" || character == "\xE2\x96\x85" || character == "\xEF\xBF\xBD";
@@ -33,8 +37,8 @@ inline bool reserved(std::string_view character) {
 // Longest piece handed over at once. A cut is part of the encoding: same text, same cuts.
 inline constexpr size_t kPieceBytes = 4096;
 
-// Calls plain(piece) and raw(bytes) in order; together they are the text. A piece is well-formed, has no reserved
-// character and at most kPieceBytes bytes.
+// Calls plain(piece) and raw(bytes) in order; together they are the text. A piece is well-formed, has no
+// reserved character and at most kPieceBytes bytes.
 template <class Plain, class Raw>
 void split_text(std::string_view text, const Plain& plain, const Raw& raw) {
   size_t begin = 0, at = 0;

@@ -22,8 +22,9 @@ struct Checkpoint::Impl {
         manifest(std::move(decoded)),
         graph(decode_graph(manifest.graph)),
         tensors(directory / kTensorsName) {
-    require(tensors.bytes().size() == manifest.tensors_bytes, Code::kCorruptFile, "'", tensors.path().string(),
-            "' has ", tensors.bytes().size(), " bytes, not ", manifest.tensors_bytes);
+    require(tensors.bytes().size() == manifest.tensors_bytes, Code::kCorruptFile, "'",
+            tensors.path().string(), "' has ", tensors.bytes().size(), " bytes, not ",
+            manifest.tensors_bytes);
   }
 
   std::span<const std::byte> bytes(const TensorInfo& tensor) const {
@@ -31,15 +32,16 @@ struct Checkpoint::Impl {
   }
   void verify(const TensorInfo& tensor, const void* data) const {
     const XXH128_hash_t digest = XXH3_128bits(data, static_cast<size_t>(tensor.desc.bytes()));
-    require(digest.low64 == tensor.digest_low && digest.high64 == tensor.digest_high, Code::kCorruptFile, "tensor '",
-            tensor.name, "' in '", tensors.path().string(), "' is damaged: its digest differs");
+    require(digest.low64 == tensor.digest_low && digest.high64 == tensor.digest_high, Code::kCorruptFile,
+            "tensor '", tensor.name, "' in '", tensors.path().string(), "' is damaged: its digest differs");
   }
   // Padding carries nothing, but a flipped bit in it is still a damaged file.
   void verify_padding() const {
     for (size_t i = 0; i < manifest.tensors.size(); ++i) {
       const TensorInfo& tensor = manifest.tensors[i];
       const uint64_t begin = tensor.offset + static_cast<uint64_t>(tensor.desc.bytes());
-      const uint64_t end = i + 1 < manifest.tensors.size() ? manifest.tensors[i + 1].offset : manifest.tensors_bytes;
+      const uint64_t end =
+          i + 1 < manifest.tensors.size() ? manifest.tensors[i + 1].offset : manifest.tensors_bytes;
       for (uint64_t at = begin; at < end; ++at)
         require(tensors.bytes()[at] == std::byte{0}, Code::kCorruptFile, "'", tensors.path().string(),
                 "' is damaged after tensor '", tensor.name, "'");
@@ -54,7 +56,8 @@ struct Checkpoint::Impl {
 
 Checkpoint::Checkpoint(const fs::path& directory) {
   std::error_code failed;
-  require(fs::exists(directory, failed), Code::kNotFound, "there is no checkpoint '", directory.string(), "'");
+  require(fs::exists(directory, failed), Code::kNotFound, "there is no checkpoint '", directory.string(),
+          "'");
   const MappedFile file(directory / kManifestName);
   impl_ = std::make_unique<Impl>(directory, decode_manifest(file.bytes()));
 }
@@ -68,8 +71,8 @@ const std::map<std::string, std::string>& Checkpoint::metadata() const { return 
 
 void Checkpoint::read(const TensorInfo& tensor, void* to) const {
   const TensorInfo* known = impl_->find(tensor.name);
-  require(known != nullptr && known->desc == tensor.desc && known->offset == tensor.offset, Code::kInvalidArgument,
-          "tensor '", tensor.name, "' is not of this checkpoint");
+  require(known != nullptr && known->desc == tensor.desc && known->offset == tensor.offset,
+          Code::kInvalidArgument, "tensor '", tensor.name, "' is not of this checkpoint");
   const auto bytes = impl_->bytes(*known);
   std::memcpy(to, bytes.data(), bytes.size());
   impl_->verify(*known, to);
@@ -90,7 +93,8 @@ std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
     if (a.name != b.name) return cat("value ", i, " is '", a.name, "', in the checkpoint '", b.name, "'");
     if (!(a.desc == b.desc))
       return cat("'", a.name, "' is ", to_string(a.desc), ", in the checkpoint ", to_string(b.desc));
-    if (a.kind != b.kind || a.parameter.frozen != b.parameter.frozen || a.parameter.decay != b.parameter.decay)
+    if (a.kind != b.kind || a.parameter.frozen != b.parameter.frozen ||
+        a.parameter.decay != b.parameter.decay)
       return cat("'", a.name, "' is another kind of value in the checkpoint");
   }
   if (ours.values().size() != theirs.values().size())
@@ -113,14 +117,13 @@ std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
 void Checkpoint::restore(step::Stepper& stepper) const {
   engine::Session& session = stepper.session();
   const graph::JointGraph& joint = *session.plan().joint;
-  require(joint.forward->digest() == impl_->graph->digest(), Code::kInvalidArgument,
-          "the checkpoint '", impl_->directory.string(), "' is of another model: ",
-          difference(*joint.forward, *impl_->graph));
+  require(joint.forward->digest() == impl_->graph->digest(), Code::kInvalidArgument, "the checkpoint '",
+          impl_->directory.string(), "' is of another model: ", difference(*joint.forward, *impl_->graph));
   const std::vector<Slot> slots = slots_of(joint, state().micro > 0);
   const std::vector<TensorInfo>& stored = tensors();
   for (size_t i = 0; i < std::max(slots.size(), stored.size()); ++i) {
-    require(i < slots.size(), Code::kInvalidArgument, "the checkpoint holds '", i < stored.size() ? stored[i].name : "",
-            "', which this session does not keep");
+    require(i < slots.size(), Code::kInvalidArgument, "the checkpoint holds '",
+            i < stored.size() ? stored[i].name : "", "', which this session does not keep");
     require(i < stored.size() && stored[i].name == slots[i].name, Code::kInvalidArgument,
             "the checkpoint does not hold '", slots[i].name, "', which this session keeps");
     const TensorDesc& desc = joint.values[slots[i].value].desc;
@@ -159,7 +162,8 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
 
 fs::path newest_checkpoint(const fs::path& directory) {
   std::error_code failed;
-  require(fs::is_directory(directory, failed), Code::kNotFound, "there is no directory '", directory.string(), "'");
+  require(fs::is_directory(directory, failed), Code::kNotFound, "there is no directory '", directory.string(),
+          "'");
   if (fs::exists(directory / kManifestName, failed)) return directory;
   std::vector<std::pair<uint64_t, fs::path>> steps;
   static constexpr std::string_view kPrefix = "step-";

@@ -26,8 +26,8 @@ bool has_identifier(std::span<const std::byte> file, const char* identifier) {
 Opened::Opened(std::span<const std::byte> file, const char* identifier, std::string_view what)
     : identifier_(identifier), what_(what) {
   require(has_identifier(file, identifier), Code::kCorruptFile, what, ": not a ", what, " file");
-  require(file.size() <= kMaxFlatBufferBytes, Code::kCorruptFile, what, ": ", file.size(), " bytes are above ",
-          kMaxFlatBufferBytes);
+  require(file.size() <= kMaxFlatBufferBytes, Code::kCorruptFile, what, ": ", file.size(),
+          " bytes are above ", kMaxFlatBufferBytes);
   buffer_ = file.first(file.size() - kTrailer);
   const XXH128_hash_t hash = XXH3_128bits(buffer_.data(), buffer_.size());
   uint64_t stored[2];

@@ -1,5 +1,6 @@
-// How a FlatBuffer lies in a file: the buffer, padded with zeros to 16 bytes, then the XXH3-128 (low, high) of all
-// bytes before. Opening checks size, identifier, digest and the verifier, in this order. Private to runtime/io.
+// How a FlatBuffer lies in a file: the buffer, padded with zeros to 16 bytes, then the XXH3-128 (low, high)
+// of all bytes before. Opening checks size, identifier, digest and the verifier, in this order. Private to
+// runtime/io.
 #pragma once
 #include <flatbuffers/flatbuffers.h>
 
@@ -29,7 +30,8 @@ class Opened {
   template <class Root>
   const Root* root() const {
     flatbuffers::Verifier verifier(data(), buffer_.size(), kMaxDepth, kMaxTables);
-    require(verifier.VerifyBuffer<Root>(identifier_), Code::kCorruptFile, what_, ": the structure is damaged");
+    require(verifier.VerifyBuffer<Root>(identifier_), Code::kCorruptFile, what_,
+            ": the structure is damaged");
     const Root* root = flatbuffers::GetRoot<Root>(data());
     require(root->version() == kFormatVersion, Code::kCorruptFile, what_, ": version ", root->version(),
             " is not known; this library reads version ", kFormatVersion);

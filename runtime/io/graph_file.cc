@@ -1,19 +1,19 @@
-// Models as files. The structure is stored as it is; reading it builds it again through Graph's own calls, so that every
-// node is checked as if a host had added it.
+// Models as files. The structure is stored as it is; reading it builds it again through Graph's own calls, so
+// that every node is checked as if a host had added it.
 #include <algorithm>
 #include <unordered_set>
 
-#include "runtime/io/schema/graph_generated.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/envelope.h"
+#include "runtime/io/schema/graph_generated.h"
 
 namespace cairn::io {
 namespace {
 
-using graph::Graph;
-using graph::ValueKind;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
+using graph::Graph;
+using graph::ValueKind;
 
 Offset<fb::Attr> encode_attr(FlatBufferBuilder& to, const std::string& name, const AttrValue& value) {
   const auto key = to.CreateString(name);
@@ -33,10 +33,14 @@ Offset<fb::Attr> encode_attr(FlatBufferBuilder& to, const std::string& name, con
 
 AttrValue attr_value(const fb::Attr& attr, Budget& budget) {
   switch (attr.kind()) {
-    case fb::AttrKind::Integer: return attr.integer();
-    case fb::AttrKind::Real: return attr.real();
-    case fb::AttrKind::Word: return text_of(attr.word(), budget);
-    case fb::AttrKind::List: return list_of(attr.list(), budget);
+    case fb::AttrKind::Integer:
+      return attr.integer();
+    case fb::AttrKind::Real:
+      return attr.real();
+    case fb::AttrKind::Word:
+      return text_of(attr.word(), budget);
+    case fb::AttrKind::List:
+      return list_of(attr.list(), budget);
   }
   fail(Code::kCorruptFile, budget.what(), ": unknown kind of attribute ", static_cast<int>(attr.kind()));
 }
@@ -77,14 +81,14 @@ Parts read_parts(const fb::GraphFile& file, Budget& budget) {
   const uint64_t ops = count_of(file.ops(), kMaxValues, "ops", budget);
   for (uint32_t i = 0; i < ops; ++i) {
     const fb::GraphOp& from = *file.ops()->Get(i);
-    Parts::Op op{text_of(from.op(), budget), text_of(from.name(), budget), {}, list_of(from.in(), budget),
-                 list_of(from.out(), budget), from.region()};
+    Parts::Op op{text_of(from.op(), budget), text_of(from.name(), budget), {},
+                 list_of(from.in(), budget), list_of(from.out(), budget),  from.region()};
     const uint64_t attrs = count_of(from.attrs(), kMaxAttrs, "attributes", budget);
     for (uint32_t a = 0; a < attrs; ++a) {
       const fb::Attr& attr = *from.attrs()->Get(a);
       std::string key = text_of(attr.name(), budget);
-      require(!op.attrs.has(key), Code::kCorruptFile, budget.what(), ": op '", op.name, "' has attribute '", key,
-              "' twice");
+      require(!op.attrs.has(key), Code::kCorruptFile, budget.what(), ": op '", op.name, "' has attribute '",
+              key, "' twice");
       op.attrs.set(std::move(key), attr_value(attr, budget));
     }
     parts.ops.push_back(std::move(op));
@@ -109,8 +113,8 @@ Parts read_parts(const fb::GraphFile& file, Budget& budget) {
   return parts;
 }
 
-// Builds the graph again in the stored order. Regions are opened and closed as late as the next node allows, which
-// gives every node its region and every region its number.
+// Builds the graph again in the stored order. Regions are opened and closed as late as the next node allows,
+// which gives every node its region and every region its number.
 class Replay {
  public:
   explicit Replay(const Parts& parts) : parts_(parts), graph_(std::make_shared<Graph>()) {
@@ -118,7 +122,8 @@ class Replay {
     for (const Parts::Op& op : parts.ops) {
       defaults_.insert(op.name);
       if (const ops::OpRow* row = ops::find(op.row))
-        for (size_t i = 1; i < row->outputs.size(); ++i) defaults_.insert(cat(op.name, ".", row->outputs[i].name));
+        for (size_t i = 1; i < row->outputs.size(); ++i)
+          defaults_.insert(cat(op.name, ".", row->outputs[i].name));
     }
     for (const graph::Value& value : parts.values) finals_.insert(value.name);
   }
@@ -195,8 +200,8 @@ class Replay {
     const graph::Region& region = parts_.regions[id];
     close_to(region.parent);
     const size_t slash = region.name.rfind('/');
-    graph_->region_begin(slash == std::string::npos ? region.name : region.name.substr(slash + 1), region.policy,
-                         region.offload_tier);
+    graph_->region_begin(slash == std::string::npos ? region.name : region.name.substr(slash + 1),
+                         region.policy, region.offload_tier);
     open_.push_back(id);
   }
 
@@ -212,14 +217,15 @@ class Replay {
       const graph::Value &a = graph_->values()[i], &b = parts_.values[i];
       require(a.name == b.name && a.desc == b.desc && a.kind == b.kind && a.producer == b.producer &&
                   a.region == b.region,
-              Code::kCorruptFile, "value '", b.name, "' is stored as ", to_string(b.desc), " but built as '", a.name,
-              "', ", to_string(a.desc));
+              Code::kCorruptFile, "value '", b.name, "' is stored as ", to_string(b.desc), " but built as '",
+              a.name, "', ", to_string(a.desc));
     }
     for (size_t i = 0; i < parts_.ops.size(); ++i) {
       const graph::Op& a = graph_->ops()[i];
       const Parts::Op& b = parts_.ops[i];
-      require(a.name == b.name && a.in == b.in && a.out == b.out && a.region == b.region && a.attrs == b.attrs,
-              Code::kCorruptFile, "op '", b.name, "' is stored otherwise than built");
+      require(
+          a.name == b.name && a.in == b.in && a.out == b.out && a.region == b.region && a.attrs == b.attrs,
+          Code::kCorruptFile, "op '", b.name, "' is stored otherwise than built");
     }
     for (size_t i = 0; i < parts_.regions.size(); ++i)
       require(graph_->regions()[i].name == parts_.regions[i].name, Code::kCorruptFile, "region '",
@@ -245,25 +251,25 @@ std::vector<std::byte> encode_graph(const Graph& graph) {
   FlatBufferBuilder to;
   std::vector<Offset<fb::GraphValue>> values;
   for (const graph::Value& v : graph.values())
-    values.push_back(fb::CreateGraphValue(
-        to, to.CreateString(v.name), static_cast<uint8_t>(v.desc.dtype),
-        to.CreateVector(v.desc.shape.dims.data(), v.desc.shape.rank), static_cast<uint8_t>(v.kind),
-        v.parameter.frozen, v.parameter.decay, static_cast<uint8_t>(v.parameter.init), v.parameter.init_scale,
-        v.producer, v.region));
+    values.push_back(fb::CreateGraphValue(to, to.CreateString(v.name), static_cast<uint8_t>(v.desc.dtype),
+                                          to.CreateVector(v.desc.shape.dims.data(), v.desc.shape.rank),
+                                          static_cast<uint8_t>(v.kind), v.parameter.frozen, v.parameter.decay,
+                                          static_cast<uint8_t>(v.parameter.init), v.parameter.init_scale,
+                                          v.producer, v.region));
   std::vector<Offset<fb::GraphOp>> ops;
   for (const graph::Op& op : graph.ops()) {
     require(op.code != ops::OpCode::k_custom, Code::kUnsupported, "op '", op.name,
             "' is a custom op; a model with custom ops cannot be stored");
     std::vector<Offset<fb::Attr>> attrs;
     for (const auto& [key, value] : op.attrs.items()) attrs.push_back(encode_attr(to, key, value));
-    ops.push_back(fb::CreateGraphOp(to, to.CreateString(std::string(ops::name(op.code))), to.CreateString(op.name),
-                                    to.CreateVector(attrs), to.CreateVector(op.in), to.CreateVector(op.out),
-                                    op.region));
+    ops.push_back(fb::CreateGraphOp(to, to.CreateString(std::string(ops::name(op.code))),
+                                    to.CreateString(op.name), to.CreateVector(attrs), to.CreateVector(op.in),
+                                    to.CreateVector(op.out), op.region));
   }
   std::vector<Offset<fb::GraphRegion>> regions;
   for (const graph::Region& r : graph.regions())
-    regions.push_back(fb::CreateGraphRegion(to, to.CreateString(r.name), r.parent, static_cast<uint8_t>(r.policy),
-                                            to.CreateString(r.offload_tier)));
+    regions.push_back(fb::CreateGraphRegion(to, to.CreateString(r.name), r.parent,
+                                            static_cast<uint8_t>(r.policy), to.CreateString(r.offload_tier)));
   to.Finish(fb::CreateGraphFile(to, kFormatVersion, to.CreateVector(values), to.CreateVector(ops),
                                 to.CreateVector(regions), graph.loss(), graph.weight(),
                                 to.CreateVector(graph.outputs()), to.CreateString(graph.digest())),

@@ -8,7 +8,8 @@
 
 namespace cairn::io {
 
-// A quoted JSON text. Bytes that are not printable ASCII are escaped or, from 0x80 on, passed as they are (UTF-8).
+// A quoted JSON text. Bytes that are not printable ASCII are escaped or, from 0x80 on, passed as they are
+// (UTF-8).
 inline std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -1,6 +1,6 @@
-// Semantic limits of files: every count that drives an allocation or a loop is bounded before it is used. Beyond these,
-// what a file makes us allocate is bounded by its own size (Budget): FlatBuffers may name one vector from many places,
-// so a small file could otherwise stand for a huge one. Our encoder never does that.
+// Semantic limits of files: every count that drives an allocation or a loop is bounded before it is used.
+// Beyond these, what a file makes us allocate is bounded by its own size (Budget): FlatBuffers may name one
+// vector from many places, so a small file could otherwise stand for a huge one. Our encoder never does that.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,16 +10,16 @@
 namespace cairn::io {
 
 inline constexpr uint64_t kMaxFlatBufferBytes = (uint64_t{1} << 31) - 1 - 64;
-inline constexpr uint32_t kMaxDepth = 8;           // nesting of tables; the schemas need 4
+inline constexpr uint32_t kMaxDepth = 8;  // nesting of tables; the schemas need 4
 inline constexpr uint32_t kMaxTables = 1u << 23;
-inline constexpr uint64_t kMaxValues = 1u << 20;   // also ops and tensors
+inline constexpr uint64_t kMaxValues = 1u << 20;  // also ops and tensors
 inline constexpr uint64_t kMaxSteps = 1u << 23;
-inline constexpr uint64_t kMaxRegions = 20000;     // adding a region looks at all others
+inline constexpr uint64_t kMaxRegions = 20000;  // adding a region looks at all others
 inline constexpr uint64_t kMaxLinks = 16;
-inline constexpr uint64_t kMaxAttrs = 32;          // of one op
+inline constexpr uint64_t kMaxAttrs = 32;  // of one op
 inline constexpr uint64_t kMaxNameBytes = 4096;
 inline constexpr uint64_t kMaxMetadata = 1024;
-inline constexpr uint64_t kMaxMetadataBytes = 1u << 20;  // of one value
+inline constexpr uint64_t kMaxMetadataBytes = 1u << 20;         // of one value
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // as the format's own reader
 
 // Counts what is taken out of a file; more than the file has is kCorruptFile.

@@ -15,18 +15,21 @@ using flatbuffers::Offset;
 Offset<fb::ManifestState> encode_state(FlatBufferBuilder& to, const step::State& s) {
   const step::Options& o = s.options;
   const auto options = fb::CreateManifestOptions(
-      to, o.micro_steps, o.seed, static_cast<uint32_t>(o.schedule.kind), o.schedule.rate, o.schedule.warmup_steps,
-      o.schedule.total_steps, o.schedule.minimum_rate, o.beta1, o.beta2, o.eps, o.weight_decay, o.clip_norm);
-  return fb::CreateManifestState(to, s.step, s.micro, s.updates, s.skipped, s.loss_sum, s.weight_sum, options);
+      to, o.micro_steps, o.seed, static_cast<uint32_t>(o.schedule.kind), o.schedule.rate,
+      o.schedule.warmup_steps, o.schedule.total_steps, o.schedule.minimum_rate, o.beta1, o.beta2, o.eps,
+      o.weight_decay, o.clip_norm);
+  return fb::CreateManifestState(to, s.step, s.micro, s.updates, s.skipped, s.loss_sum, s.weight_sum,
+                                 options);
 }
 
 step::State read_state(const fb::ManifestState& from) {
   const fb::ManifestOptions& o = *from.options();
-  require(o.micro_steps() >= 1 && from.micro() < o.micro_steps(), Code::kCorruptFile, "checkpoint: micro-batch ",
-          from.micro(), " of ", o.micro_steps());
+  require(o.micro_steps() >= 1 && from.micro() < o.micro_steps(), Code::kCorruptFile,
+          "checkpoint: micro-batch ", from.micro(), " of ", o.micro_steps());
   require(o.schedule() <= static_cast<uint32_t>(step::ScheduleKind::kLinear), Code::kCorruptFile,
           "checkpoint: unknown schedule ", o.schedule());
-  for (double number : {o.rate(), o.minimum_rate(), o.beta1(), o.beta2(), o.eps(), o.weight_decay(), o.clip_norm()})
+  for (double number :
+       {o.rate(), o.minimum_rate(), o.beta1(), o.beta2(), o.eps(), o.weight_decay(), o.clip_norm()})
     require(std::isfinite(number), Code::kCorruptFile, "checkpoint: an option is not a number");
   step::State s;
   s.step = from.step();
@@ -37,8 +40,8 @@ step::State read_state(const fb::ManifestState& from) {
   s.weight_sum = from.weight_sum();
   s.options.micro_steps = o.micro_steps();
   s.options.seed = o.seed();
-  s.options.schedule = {static_cast<step::ScheduleKind>(o.schedule()), o.rate(), o.warmup_steps(), o.total_steps(),
-                        o.minimum_rate()};
+  s.options.schedule = {static_cast<step::ScheduleKind>(o.schedule()), o.rate(), o.warmup_steps(),
+                        o.total_steps(), o.minimum_rate()};
   s.options.beta1 = o.beta1();
   s.options.beta2 = o.beta2();
   s.options.eps = o.eps();
@@ -66,17 +69,19 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
   require(manifest.metadata.size() <= kMaxMetadata, Code::kInvalidArgument, manifest.metadata.size(),
           " metadata entries are more than ", kMaxMetadata);
   FlatBufferBuilder to;
-  const auto graph = to.CreateVector(reinterpret_cast<const uint8_t*>(manifest.graph.data()), manifest.graph.size());
+  const auto graph =
+      to.CreateVector(reinterpret_cast<const uint8_t*>(manifest.graph.data()), manifest.graph.size());
   const auto state = encode_state(to, manifest.state);
   std::vector<Offset<fb::ManifestTensor>> tensors;
   for (const Checkpoint::TensorInfo& t : manifest.tensors)
-    tensors.push_back(fb::CreateManifestTensor(to, to.CreateString(t.name), static_cast<uint8_t>(t.desc.dtype),
-                                               to.CreateVector(t.desc.shape.dims.data(), t.desc.shape.rank),
-                                               t.offset, t.digest_low, t.digest_high));
+    tensors.push_back(fb::CreateManifestTensor(
+        to, to.CreateString(t.name), static_cast<uint8_t>(t.desc.dtype),
+        to.CreateVector(t.desc.shape.dims.data(), t.desc.shape.rank), t.offset, t.digest_low, t.digest_high));
   std::vector<Offset<fb::ManifestEntry>> metadata;
   for (const auto& [key, value] : manifest.metadata) {
-    require(key.size() <= kMaxNameBytes && value.size() <= kMaxMetadataBytes, Code::kInvalidArgument, "metadata '",
-            key.substr(0, 64), "' of ", value.size(), " bytes is longer than ", kMaxMetadataBytes);
+    require(key.size() <= kMaxNameBytes && value.size() <= kMaxMetadataBytes, Code::kInvalidArgument,
+            "metadata '", key.substr(0, 64), "' of ", value.size(), " bytes is longer than ",
+            kMaxMetadataBytes);
     metadata.push_back(fb::CreateManifestEntry(to, to.CreateString(key), to.CreateString(value)));
   }
   to.Finish(fb::CreateManifestFile(to, kFormatVersion, graph, state, to.CreateVector(tensors),
@@ -104,10 +109,11 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
                                   from.offset(), from.digest_low(), from.digest_high()};
     require(names.insert(tensor.name).second, Code::kCorruptFile, "checkpoint: tensor '", tensor.name,
             "' is there twice");
-    require(tensor.offset == at, Code::kCorruptFile, "checkpoint: tensor '", tensor.name, "' lies at ", tensor.offset,
-            " where ", at, " is expected");
+    require(tensor.offset == at, Code::kCorruptFile, "checkpoint: tensor '", tensor.name, "' lies at ",
+            tensor.offset, " where ", at, " is expected");
     const auto size = static_cast<uint64_t>(tensor.desc.bytes());
-    require(size <= (uint64_t{1} << 62) - at, Code::kCorruptFile, "checkpoint: tensor '", tensor.name, "' is too large");
+    require(size <= (uint64_t{1} << 62) - at, Code::kCorruptFile, "checkpoint: tensor '", tensor.name,
+            "' is too large");
     at = aligned(at + size);
     manifest.tensors.push_back(std::move(tensor));
   }
@@ -132,7 +138,8 @@ std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients) {
     const std::string& name = joint.forward->values()[slot.source].name;
     slots.push_back({name, slot.value});
     for (size_t i = 0; i < slot.moments.size(); ++i)
-      slots.push_back({i < std::size(kMoments) ? name + kMoments[i] : cat(name, "/moment", i), slot.moments[i]});
+      slots.push_back(
+          {i < std::size(kMoments) ? name + kMoments[i] : cat(name, "/moment", i), slot.moments[i]});
     if (gradients && slot.gradient >= 0) slots.push_back({name + "/gradient", slot.gradient});
   }
   return slots;

@@ -103,8 +103,8 @@ void import_safetensors(engine::Session& session, const std::vector<NameRow>& na
   std::vector<const SafeTensor*> found;
   for (const Mapped& m : mapped) {  // everything is checked before anything is written
     const auto it = tensors.find(m.theirs);
-    require(it != tensors.end(), Code::kInvalidArgument, where, " has no tensor '", m.theirs, "' for parameter '",
-            m.ours, "'");
+    require(it != tensors.end(), Code::kInvalidArgument, where, " has no tensor '", m.theirs,
+            "' for parameter '", m.ours, "'");
     const SafeTensor& tensor = *it->second;
     const Shape wanted = m.transposed ? turned(m.desc.shape) : m.desc.shape;
     require(tensor.desc.shape == wanted, Code::kInvalidArgument, where, ": '", m.theirs, "' is ",

@@ -18,18 +18,19 @@ Offset<fb::Problem> encode_problem(FlatBufferBuilder& to, const plan::Problem& p
   std::vector<Offset<fb::ProblemOp>> ops;
   for (const plan::Op& op : p.ops)
     ops.push_back(fb::CreateProblemOp(to, to.CreateString(op.name), op.seconds, op.workspace_bytes,
-                                      to.CreateVector(op.inputs), to.CreateVector(op.outputs), op.recomputable,
-                                      op.region));
+                                      to.CreateVector(op.inputs), to.CreateVector(op.outputs),
+                                      op.recomputable, op.region));
   std::vector<Offset<fb::ProblemRegion>> regions;
   for (const plan::Region& r : p.regions)
     regions.push_back(fb::CreateProblemRegion(to, to.CreateString(r.name), r.parent,
                                               static_cast<uint8_t>(r.policy), r.offload_tier));
   std::vector<Offset<fb::ProblemLink>> links;
   for (const plan::Link& l : p.links)
-    links.push_back(fb::CreateProblemLink(to, to.CreateString(l.tier), l.latency_seconds, l.out_bytes_per_second,
-                                          l.in_bytes_per_second, l.both_ways_factor, l.capacity_bytes));
-  return fb::CreateProblem(to, to.CreateVector(values), to.CreateVector(ops), p.turnaround, to.CreateVector(regions),
-                           to.CreateVector(links), p.budget_bytes);
+    links.push_back(fb::CreateProblemLink(to, to.CreateString(l.tier), l.latency_seconds,
+                                          l.out_bytes_per_second, l.in_bytes_per_second, l.both_ways_factor,
+                                          l.capacity_bytes));
+  return fb::CreateProblem(to, to.CreateVector(values), to.CreateVector(ops), p.turnaround,
+                           to.CreateVector(regions), to.CreateVector(links), p.budget_bytes);
 }
 
 Offset<fb::Plan> encode_decisions(FlatBufferBuilder& to, const plan::Plan& p) {
@@ -44,9 +45,10 @@ Offset<fb::Plan> encode_decisions(FlatBufferBuilder& to, const plan::Plan& p) {
                        static_cast<uint32_t>(s.kind));
     offsets.insert(offsets.end(), s.offsets.begin(), s.offsets.end());
   }
-  return fb::CreatePlan(to, p.budget_bytes, p.arena_bytes, p.device_peak_bytes, to.CreateVector(p.tier_peak_bytes),
-                        to.CreateVector(p.tier_arena_bytes), p.predicted_seconds, p.keep_all_seconds, p.bound_seconds,
-                        p.gap, p.solve_seconds, to.CreateVector(p.value_offsets), to.CreateVector(values),
+  return fb::CreatePlan(to, p.budget_bytes, p.arena_bytes, p.device_peak_bytes,
+                        to.CreateVector(p.tier_peak_bytes), to.CreateVector(p.tier_arena_bytes),
+                        p.predicted_seconds, p.keep_all_seconds, p.bound_seconds, p.gap, p.solve_seconds,
+                        to.CreateVector(p.value_offsets), to.CreateVector(values),
                         to.CreateVectorOfStructs(steps), to.CreateVector(offsets), p.totals.keep_bytes,
                         p.totals.recompute_bytes, to.CreateVector(p.totals.offload_bytes), p.peak_step);
 }
@@ -61,8 +63,9 @@ plan::Problem read_problem(const fb::Problem& from, Budget& budget) {
   const uint64_t ops = count_of(from.ops(), kMaxValues, "ops", budget);
   for (uint32_t i = 0; i < ops; ++i) {
     const fb::ProblemOp& op = *from.ops()->Get(i);
-    p.ops.push_back({text_of(op.name(), budget), op.seconds(), op.workspace_bytes(), list_of(op.inputs(), budget),
-                     list_of(op.outputs(), budget), op.recomputable(), op.region()});
+    p.ops.push_back({text_of(op.name(), budget), op.seconds(), op.workspace_bytes(),
+                     list_of(op.inputs(), budget), list_of(op.outputs(), budget), op.recomputable(),
+                     op.region()});
   }
   p.turnaround = from.turnaround();
   const uint64_t regions = count_of(from.regions(), kMaxValues, "regions", budget);
@@ -89,11 +92,12 @@ void read_steps(const fb::Plan& from, plan::Plan& p, Budget& budget) {
   size_t used = 0;
   for (uint32_t i = 0; i < steps; ++i) {
     const fb::PlanStep& s = *from.steps()->Get(i);
-    require(s.kind() <= static_cast<uint32_t>(plan::StepKind::kDrop), Code::kCorruptFile, budget.what(), ": step ", i,
-            " is of unknown kind ", s.kind());
+    require(s.kind() <= static_cast<uint32_t>(plan::StepKind::kDrop), Code::kCorruptFile, budget.what(),
+            ": step ", i, " is of unknown kind ", s.kind());
     require(s.offsets() <= offsets.size() - used, Code::kCorruptFile, budget.what(), ": step ", i,
             " has more offsets than are stored");
-    plan::Step step{static_cast<plan::StepKind>(s.kind()), s.index(), s.tier(), s.offset(), s.tier_offset(), {}};
+    plan::Step step{
+        static_cast<plan::StepKind>(s.kind()), s.index(), s.tier(), s.offset(), s.tier_offset(), {}};
     step.offsets.assign(offsets.begin() + static_cast<ptrdiff_t>(used),
                         offsets.begin() + static_cast<ptrdiff_t>(used + s.offsets()));
     used += s.offsets();
@@ -123,8 +127,8 @@ plan::Plan read_plan(const fb::Plan& from, Budget& budget) {
   const uint64_t values = count_of(from.values(), kMaxValues, "values", budget);
   for (uint32_t i = 0; i < values; ++i) {
     const fb::PlanValue& v = *from.values()->Get(i);
-    require(v.decision() <= static_cast<uint8_t>(plan::Decision::kPersistent), Code::kCorruptFile, budget.what(),
-            ": unknown decision ", static_cast<int>(v.decision()));
+    require(v.decision() <= static_cast<uint8_t>(plan::Decision::kPersistent), Code::kCorruptFile,
+            budget.what(), ": unknown decision ", static_cast<int>(v.decision()));
     p.values.push_back({static_cast<plan::Decision>(v.decision()), v.tier(), v.offset(), v.first_step(),
                         v.last_step(), text_of(v.reason(), budget)});
   }
@@ -161,8 +165,8 @@ DecodedPlan decode_plan(std::span<const std::byte> bytes) {
     fail(Code::kCorruptFile, "plan: ", error.what());
   }
   // What a replay does not look at but readers index with.
-  require(p.values.size() == problem.values.size(), Code::kCorruptFile, "plan: decisions about ", p.values.size(),
-          " of ", problem.values.size(), " values");
+  require(p.values.size() == problem.values.size(), Code::kCorruptFile, "plan: decisions about ",
+          p.values.size(), " of ", problem.values.size(), " values");
   require(p.totals.offload_bytes.size() == problem.links.size() && p.peak_step >= -1 &&
               p.peak_step < static_cast<int64_t>(p.steps.size()),
           Code::kCorruptFile, "plan: its totals do not fit its steps");

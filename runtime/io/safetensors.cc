@@ -1,5 +1,7 @@
-// The safetensors reader: u64 length of the header, a JSON object, then the bytes of the tensors. Everything that a
-// sloppy reader would let pass (holes, overlaps, names twice, unknown keys) is an error here.
+// The safetensors reader: u64 length of the header, a JSON object, then the bytes of the tensors. Everything
+// that a sloppy reader would let pass (holes, overlaps, names twice, unknown keys) is an error here.
+#include "runtime/io/safetensors.h"
+
 #include <simdjson.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/limits.h"
-#include "runtime/io/safetensors.h"
 
 namespace cairn::io {
 namespace {
@@ -34,7 +35,8 @@ class Header {
     bool metadata_seen = false;
     for (const auto& [key, value] : tensors) {
       if (key == "__metadata__") {
-        require(!std::exchange(metadata_seen, true), Code::kCorruptFile, where_, ": __metadata__ is there twice");
+        require(!std::exchange(metadata_seen, true), Code::kCorruptFile, where_,
+                ": __metadata__ is there twice");
         read_metadata(value);
       } else {
         read_tensor(std::string(key), value);
@@ -50,7 +52,8 @@ class Header {
     require(!value.get_object().get(entries), Code::kCorruptFile, where_, ": __metadata__ is not an object");
     for (const auto& [key, text] : entries) {
       std::string_view word;
-      require(!text.get_string().get(word), Code::kCorruptFile, where_, ": metadata '", key, "' is not a text");
+      require(!text.get_string().get(word), Code::kCorruptFile, where_, ": metadata '", key,
+              "' is not a text");
       require(metadata_.emplace(key, word).second, Code::kCorruptFile, where_, ": metadata '", key,
               "' is there twice");
     }
@@ -63,8 +66,8 @@ class Header {
     std::vector<uint64_t> list;
     for (element item : array) {
       uint64_t number = 0;
-      require(item.is_uint64() && !item.get_uint64().get(number) && number < uint64_t{1} << 62, Code::kCorruptFile,
-              where_, ": '", key, "' of '", name, "' holds something else than a size");
+      require(item.is_uint64() && !item.get_uint64().get(number) && number < uint64_t{1} << 62,
+              Code::kCorruptFile, where_, ": '", key, "' of '", name, "' holds something else than a size");
       list.push_back(number);
     }
     return list;
@@ -93,22 +96,23 @@ class Header {
                           : "data_offsets");
     Placed placed;
     placed.tensor.desc = describe(name, dtype, shape);
-    require(range.size() == 2 && range[0] <= range[1], Code::kCorruptFile, where_, ": 'data_offsets' of '", name,
-            "' is not a range");
+    require(range.size() == 2 && range[0] <= range[1], Code::kCorruptFile, where_, ": 'data_offsets' of '",
+            name, "' is not a range");
     placed.begin = range[0];
     placed.end = range[1];
-    require(placed.end - placed.begin == static_cast<uint64_t>(placed.tensor.desc.bytes()), Code::kCorruptFile,
-            where_, ": '", name, "' is ", to_string(placed.tensor.desc), ", ", placed.tensor.desc.bytes(),
-            " bytes, but has ", placed.end - placed.begin);
+    require(placed.end - placed.begin == static_cast<uint64_t>(placed.tensor.desc.bytes()),
+            Code::kCorruptFile, where_, ": '", name, "' is ", to_string(placed.tensor.desc), ", ",
+            placed.tensor.desc.bytes(), " bytes, but has ", placed.end - placed.begin);
     placed.tensor.name = std::move(name);
     placed_.push_back(std::move(placed));
   }
 
-  TensorDesc describe(const std::string& name, std::string_view dtype, const std::vector<uint64_t>& shape) const {
+  TensorDesc describe(const std::string& name, std::string_view dtype,
+                      const std::vector<uint64_t>& shape) const {
     TensorDesc desc;
     const std::optional<DType> known = safetensors_dtype(dtype);
-    require(known.has_value(), Code::kUnsupported, where_, ": '", name, "' has dtype '", dtype, "'; known are ",
-            safetensors_dtypes());
+    require(known.has_value(), Code::kUnsupported, where_, ": '", name, "' has dtype '", dtype,
+            "'; known are ", safetensors_dtypes());
     desc.dtype = *known;
     require(shape.size() <= kMaxRank, Code::kUnsupported, where_, ": '", name, "' has rank ", shape.size(),
             "; at most ", kMaxRank, " is supported");
@@ -143,11 +147,12 @@ bool looks_like_safetensors(std::span<const std::byte> file) {
 SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
   const std::string where = "'" + path.string() + "'";
   const auto bytes = file_.bytes();
-  require(bytes.size() >= 10, Code::kCorruptFile, where, " has ", bytes.size(), " bytes; it is no safetensors file");
+  require(bytes.size() >= 10, Code::kCorruptFile, where, " has ", bytes.size(),
+          " bytes; it is no safetensors file");
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
-  require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where, ": a header of ", length, " bytes is above ",
-          kMaxSafetensorsHeader);
+  require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where, ": a header of ", length,
+          " bytes is above ", kMaxSafetensorsHeader);
   require(length >= 2 && length <= bytes.size() - 8, Code::kCorruptFile, where, ": a header of ", length,
           " bytes does not fit a file of ", bytes.size());
   const auto text = bytes.subspan(8, length);
@@ -166,8 +171,8 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
     require(p.begin == at, Code::kCorruptFile, where, ": '", p.tensor.name, "' begins at ", p.begin, ", ",
             p.begin < at ? "inside the tensor before it" : "after a hole", "; ", at, " is expected");
     at = p.end;
-    require(at <= data.size(), Code::kCorruptFile, where, ": '", p.tensor.name, "' ends at ", at, ", after the data's ",
-            data.size(), " bytes");
+    require(at <= data.size(), Code::kCorruptFile, where, ": '", p.tensor.name, "' ends at ", at,
+            ", after the data's ", data.size(), " bytes");
     p.tensor.data = data.data() + p.begin;
     tensors_.push_back(std::move(p.tensor));
   }

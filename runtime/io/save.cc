@@ -16,8 +16,9 @@ void check_target(const fs::path& directory) {
   if (!fs::exists(directory, failed)) return;
   require(fs::is_directory(directory, failed), Code::kInvalidArgument, "cannot save to '", directory.string(),
           "': it is not a directory");
-  require(fs::exists(directory / kManifestName, failed) || fs::is_empty(directory, failed), Code::kInvalidArgument,
-          "cannot save to '", directory.string(), "': it holds other files and is not a checkpoint");
+  require(fs::exists(directory / kManifestName, failed) || fs::is_empty(directory, failed),
+          Code::kInvalidArgument, "cannot save to '", directory.string(),
+          "': it holds other files and is not a checkpoint");
 }
 
 void check_space(fs::path directory, uint64_t bytes) {
@@ -41,7 +42,8 @@ std::vector<ExtraFile> open_extras(const Extras& extras) {
   std::set<std::string> names = {kManifestName, kTensorsName};
   for (const fs::path& path : extras.files) {
     std::string name = path.filename().string();
-    require(names.insert(name).second, Code::kInvalidArgument, "a checkpoint cannot hold two files named '", name, "'");
+    require(names.insert(name).second, Code::kInvalidArgument, "a checkpoint cannot hold two files named '",
+            name, "'");
     files.push_back({std::move(name), std::make_unique<MappedFile>(path)});
   }
   return files;
@@ -74,7 +76,8 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   manifest.state = stepper.state();
   manifest.metadata = extras.metadata;
   const std::vector<Slot> slots = slots_of(joint, manifest.state.micro > 0);
-  for (const Slot& slot : slots) manifest.tensors.push_back({slot.name, joint.values[slot.value].desc, 0, 0, 0});
+  for (const Slot& slot : slots)
+    manifest.tensors.push_back({slot.name, joint.values[slot.value].desc, 0, 0, 0});
   manifest.tensors_bytes = place(manifest.tensors);
   const std::vector<ExtraFile> files = open_extras(extras);
 
@@ -83,7 +86,8 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   for (const ExtraFile& extra : files) total += extra.file->bytes().size();
   check_space(directory, total);
 
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(), XXH3_freeState);
+  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                              XXH3_freeState);
   require(state != nullptr, Code::kOutOfMemory, "no memory for a digest");
   std::vector<std::byte> piece(kPieceBytes);
   DurableDirectory target(directory);

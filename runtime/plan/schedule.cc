@@ -86,7 +86,6 @@ class Builder {
     tier_bytes_[tier] += bytes(v);
     out_.tier_peak_bytes[tier] = std::max(out_.tier_peak_bytes[tier], tier_bytes_[tier]);
     emit(StepKind::kOut, v, tier);
-    out_.copies = true;
     copy_[v] = lanes_[tier].issue(Lanes::kOut, bytes(v), now_);
     copy_at_[v] = CopyAt::kGoing;
     leaving_[tier].push_back(v);

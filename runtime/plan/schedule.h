@@ -29,7 +29,6 @@ struct Schedule {
   int64_t peak_bytes = 0;   // most bytes alive at once, persistent values and workspace included
   int32_t peak_step = -1;   // where they are alive
   std::vector<int64_t> tier_peak_bytes;
-  bool copies = false;  // any out or in
 };
 
 // What remains of `choices` once impossible ones are dropped (persistent values, ops that may not run again,

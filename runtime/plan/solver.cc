@@ -26,9 +26,8 @@ class Solver {
       : p_(p), index_(p), space_(p, index_), budget_(p.budget_bytes > 0 ? p.budget_bytes : INT64_MAX) {}
 
   Plan solve() {
-    const Tried plain = evaluate({});
-    if (plain.peak_bytes <= budget_ && !schedule({}).copies) {
-      Plan plan = lay_out_candidate({});  // without copies nothing is faster than doing the least
+    if (const Schedule least = schedule({}); least.peak_bytes <= budget_ && never_waits(least)) {
+      Plan plan = lay_out_candidate({});  // nothing is faster than doing the least
       if (plan.arena_bytes <= budget_) return finish(std::move(plan));
     }
     std::vector<Tried> tried;
@@ -41,6 +40,13 @@ class Solver {
 
  private:
   Schedule schedule(const Candidate& c) const { return make_schedule(p_, index_, space_.choices(c), c.pace); }
+
+  bool never_waits(const Schedule& s) const {
+    double sum = 0;
+    for (const Step& step : s.steps)
+      if (step.kind == StepKind::kRun) sum += p_.ops[step.index].seconds;
+    return s.seconds <= sum;
+  }
 
   Tried evaluate(const Candidate& c) const {
     const Schedule s = schedule(c);

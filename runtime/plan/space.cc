@@ -209,12 +209,13 @@ std::vector<Candidate> Space::grid() const {
   const int32_t points = large ? 8 : 24;
   // Recompute families: cheap ops alone, then beside the first groups of every partition.
   std::vector<Candidate> recompute(1);
+  const bool any_free = std::any_of(free_.begin(), free_.end(), [](uint8_t f) { return f != 0; });
   for (int32_t n : spread(static_cast<int32_t>(cheap_.size()), 2 * points))
     recompute.emplace_back().cheap = n;
   std::vector<int32_t> beside = {0};
   for (int32_t n : spread(static_cast<int32_t>(cheap_.size()), 8)) beside.push_back(n);
   if (large) beside = {0, static_cast<int32_t>(cheap_.size() / 4), static_cast<int32_t>(cheap_.size() / 2)};
-  for (int32_t part = 0; part < static_cast<int32_t>(partitions_.size()); ++part) {
+  for (int32_t part = 0; any_free && part < static_cast<int32_t>(partitions_.size()); ++part) {
     const int32_t units = partitions_[part].units;
     for (int32_t group = 1; group <= units; group *= 2) {
       if (large && units / group > 4096) continue;

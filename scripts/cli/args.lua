@@ -1,4 +1,5 @@
--- Strict command lines: --name VALUE or --name=VALUE, flags, key=value, positional words; -- ends the options.
+-- Strict command lines: --name VALUE or --name=VALUE, flags, key=value, positional words; -- ends the options. Of what
+-- is given twice, the last counts.
 local fail = require "cli.fail"
 local format = require "cli.format"
 
@@ -136,9 +137,7 @@ function args.parse(arguments, known, usage, extra_help)
         end
         value = row[1](value, "--" .. name)
       end
-      local key = name:gsub("-", "_")
-      if options[key] ~= nil then fail.usage(("--%s is given twice"):format(name)) end
-      options[key] = value
+      options[name:gsub("-", "_")] = value
     elseif word:match("^[%a_][%w_]*=") then
       settings[#settings + 1] = { word:match("^([%a_][%w_]*)=(.*)$") }
     else

@@ -27,6 +27,13 @@ local TRAINING = {
 }
 recipe.DEFAULT_STEPS = 100
 
+-- Where a function of a recipe begins, as "file:line". A call in tail position leaves no line of its own.
+local function place_of(path, fn)
+  local info = debug.getinfo(fn, "S")
+  return info.source == "@" .. path and ("%s:%d"):format(path, math.max(info.linedefined, 1)) or path
+end
+recipe.place_of = place_of
+
 -- Calls a function of a recipe. An error ends the command with the recipe's file and line.
 local function guarded(path, fn, ...)
   local results = { xpcall(fn, function(problem)
@@ -40,7 +47,8 @@ local function guarded(path, fn, ...)
         return ("%s:%d: %s"):format(path, info.currentline, text)
       end
     end
-    return text:find(path, 1, true) and text or path .. ": " .. text
+    if text:find(path, 1, true) then return text end
+    return place_of(path, fn) .. ": " .. text:gsub("^[^\n]-%.lua:%d+: ", "")
   end, ...) }
   if results[1] then return unpack(results, 2, table.maxn(results)) end
   if fail.is(results[2]) then error(results[2], 0) end
@@ -138,16 +146,14 @@ function recipe.resolve(self, settings, saved)
     local text = saved and saved(row[1])
     if text then values[row[1]] = read_value(row, text) end
   end
-  local given = {}
   for _, setting in ipairs(settings) do
     local name, text = setting[1], setting[2]
     if not by_name[name] then
       fail.usage(("%s: unknown option '%s' (known: %s)"):format(self.name, name, table.concat(names, " ")))
     end
-    if given[name] then fail.usage(("%s= is given twice"):format(name)) end
-    values[name], given[name] = read_value(by_name[name], text), true
+    values[name] = read_value(by_name[name], text)
   end
-  return values, given
+  return values
 end
 
 -- Text of a value that read_value turns back into it.

@@ -82,7 +82,13 @@ function Run:micro(index)
   local arrays, tokens = self.recipe.guard(self.data.batch, index)
   if type(arrays) ~= "table" then fail.input(self.recipe.path .. ": batch must return arrays by input name") end
   for name, array in pairs(arrays) do
-    fail.check(("micro-batch %d, input '%s'"):format(index, name), self.session:write(name, array))
+    local what = ("micro-batch %d, input '%s'"):format(index, name)
+    local called, ok, err = pcall(self.session.write, self.session, name, array)
+    if not called then  -- the wrong type or count: a mistake in the recipe
+      local place = recipes.place_of(self.recipe.path, self.data.batch)
+      fail.input(("%s: %s: %s"):format(place, what, (tostring(ok):gsub("^[^\n]-%.lua:%d+: ", ""))))
+    end
+    fail.check(what, ok, err)
   end
   local report, err = self.stepper:micro()
   if not report and err.status == "CANCELLED" then return nil, err end

@@ -34,6 +34,7 @@ end
 -- What is to be trained: from the command line alone, or from a checkpoint and the command line.
 local function specify(options, words, settings, root, note)
   local opened, recipe
+  if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
   if options.resume then
     opened = checkpoints.open(options.resume, root, options.recipe or words[1], note)
     recipe = opened.recipe
@@ -43,7 +44,6 @@ local function specify(options, words, settings, root, note)
     if not words[1] then fail.usage("a recipe is needed; usage: " .. USAGE) end
     recipe = recipes.load(words[1], root)
   end
-  if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
   local o = recipes.resolve(recipe, settings, opened and opened.option)
   local number = opened and opened.number or function(_, otherwise) return otherwise end
   return {

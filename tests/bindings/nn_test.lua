@@ -13,7 +13,7 @@ local function learns(name, model, criterion, input, x, target, share)
     })
     local first = assert(trainer:step(x, target)).loss
     local last
-    for _ = 1, 60 do last = assert(trainer:step(x, target)).loss end
+    for _ = 1, 200 do last = assert(trainer:step(x, target)).loss end
     if last >= share * first or last ~= last then error(("loss went from %g to %g only"):format(first, last)) end
     trainer:free()
   end)

@@ -31,7 +31,8 @@ std::string facts(const fs::path& folder) {
   out += cat("model ", graph->ops().size(), " ops, loss ", graph->values()[graph->loss()].name, "\n");
   for (const graph::Value& v : graph->values())
     if (v.kind != graph::ValueKind::kActivation) out += cat("value ", v.name, " ", to_string(v.desc), "\n");
-  for (const graph::Region& r : graph->regions()) out += cat("region ", r.name, " ", static_cast<int>(r.policy), "\n");
+  for (const graph::Region& r : graph->regions())
+    out += cat("region ", r.name, " ", static_cast<int>(r.policy), "\n");
   const DecodedPlan plan = decode_plan(test::bytes_of(bytes("plan.cairn")));
   out += cat("plan ", plan.plan.steps.size(), " steps, arena ", plan.plan.arena_bytes, "\n");
   const Checkpoint checkpoint(folder / "checkpoint");
@@ -40,10 +41,12 @@ std::string facts(const fs::path& folder) {
   for (const auto& tensor : checkpoint.tensors()) {
     std::vector<std::byte> data(static_cast<size_t>(tensor.desc.bytes()));
     checkpoint.read(tensor, data.data());
-    out += cat("tensor ", tensor.name, " ", to_string(tensor.desc), " ", std::hex, tensor.digest_high, std::dec, "\n");
+    out += cat("tensor ", tensor.name, " ", to_string(tensor.desc), " ", std::hex, tensor.digest_high,
+               std::dec, "\n");
   }
   const SafeTensors weights(folder / "weights.safetensors");
-  for (const SafeTensor& tensor : weights.tensors()) out += cat("weight ", tensor.name, " ", to_string(tensor.desc), "\n");
+  for (const SafeTensor& tensor : weights.tensors())
+    out += cat("weight ", tensor.name, " ", to_string(tensor.desc), "\n");
   const auto set = data::Dataset::open(folder / "tokens.bin", 4);
   out += cat("tokens ", set->tokens(), " of ", set->vocabulary(), "\n");
   const auto tokenizer = data::load_bpe(folder / "tokenizer.model");
@@ -54,7 +57,8 @@ std::string facts(const fs::path& folder) {
 
 TEST(Compat, EveryReleaseIsRead) {
   ASSERT_FALSE(releases().empty());
-  for (const fs::path& folder : releases()) EXPECT_EQ(facts(folder), test::slurp(folder / "facts.txt")) << folder;
+  for (const fs::path& folder : releases())
+    EXPECT_EQ(facts(folder), test::slurp(folder / "facts.txt")) << folder;
 }
 
 TEST(Compat, DISABLED_Write) {

@@ -54,8 +54,8 @@ inline void add_backend_rows(std::vector<Case>& to) {
     int64_t rows, c, classes;
   };
   for (const Size& s :
-       {Size{1, 7, 33}, Size{7, 33, 64}, Size{33, 64, 129}, Size{65, 32, 1000}, Size{129, 64, 7}})
-    for (int64_t chunk : {0, 1, 16}) {
+       {Size{1, 7, 33}, Size{7, 33, 64}, Size{33, 64, 129}, Size{65, 32, 300}, Size{129, 64, 7}})
+    for (int64_t chunk : {0, 16}) {
       const Operand x = T({s.rows, s.c}), w = P({s.classes, s.c});
       to.push_back({"linear_cross_entropy", {x, w, I({s.rows}, s.classes)}, with("chunk", chunk)});
       to.push_back({"linear_cross_entropy",
@@ -75,6 +75,7 @@ inline void add_backend_attention(std::vector<Case>& to) {
       Attrs attrs{{"heads", s.heads}, {"kv_heads", s.kv}, {"causal", causal}};
       const List q{s.batch, s.time, s.heads * s.dim}, kv{s.batch, s.time, s.kv * s.dim};
       to.push_back({"attention", {T(q), T(kv), T(kv)}, attrs});
+      if (s.time > 100 && causal == 0) continue;  // long enough with one mask
       attrs.set("scale", 0.3);
       to.push_back({"attention", {T({s.batch, s.time, (s.heads + 2 * s.kv) * s.dim}, -3, 3)}, attrs});
     }

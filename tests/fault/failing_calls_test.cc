@@ -1,5 +1,5 @@
-// Saves with a file system that fails. The system calls under durable writes are replaced in this program: the n-th one
-// fails, for every n, or writes come back short or interrupted.
+// Saves with a file system that fails. The system calls under durable writes are replaced in this program:
+// the n-th one fails, for every n, or writes come back short or interrupted.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -60,7 +60,8 @@ extern "C" {
 __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
   return write_piece("pwrite", fd, data, bytes, offset);
 }
-__attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void* data, size_t bytes, off64_t offset) {
+__attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void* data, size_t bytes,
+                                                        off64_t offset) {
   return write_piece("pwrite64", fd, data, bytes, offset);
 }
 __attribute__((visibility("default"))) int fsync(int fd) {
@@ -75,7 +76,8 @@ __attribute__((visibility("default"))) int rename(const char* from, const char* 
 __attribute__((visibility("default"))) int renameat2(int a, const char* from, int b, const char* to,
                                                      unsigned flags) noexcept {
   return fails(false) ? -1
-                      : next<int (*)(int, const char*, int, const char*, unsigned)>("renameat2")(a, from, b, to, flags);
+                      : next<int (*)(int, const char*, int, const char*, unsigned)>("renameat2")(a, from, b,
+                                                                                                 to, flags);
 }
 }
 
@@ -127,7 +129,8 @@ TEST(FailingCalls, EveryFailureLeavesAWholeCheckpoint) {
         continue;
       }
       EXPECT_EQ(result.code, Code::kIo) << "call " << n << ": " << result.message;
-      EXPECT_NE(result.message.find(std::generic_category().message(error)), std::string::npos) << result.message;
+      EXPECT_NE(result.message.find(std::generic_category().message(error)), std::string::npos)
+          << result.message;
       EXPECT_NE(result.message.find(scratch.path().string()), std::string::npos) << result.message;
       const uint64_t step = step_of(scratch / "saved", probe);
       EXPECT_TRUE(step == 1 || step == 2) << "call " << n;
@@ -152,7 +155,9 @@ TEST(FailingCalls, ANewDirectoryIsThereWholeOrNotAtAll) {
     }();
     if (result.code == Code::kOk) break;
     EXPECT_EQ(result.code, Code::kIo);
-    if (fs::exists(scratch / "runs" / "step-1")) EXPECT_EQ(step_of(scratch / "runs" / "step-1", probe), 0u);
+    if (fs::exists(scratch / "runs" / "step-1")) {
+      EXPECT_EQ(step_of(scratch / "runs" / "step-1", probe), 0u);
+    }
     fs::remove_all(scratch / "runs");
   }
   EXPECT_EQ(step_of(scratch / "runs" / "step-1", probe), 0u);
@@ -224,7 +229,8 @@ TEST(FailingCalls, AFullDiskIsAnErrorBeforeAnythingIsWritten) {
   const test::Scratch scratch;
   const fs::path disk = scratch / "disk";
   fs::create_directory(disk);
-  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=128k") != 0) GTEST_SKIP() << "may not mount a small disk here";
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=128k") != 0)
+    GTEST_SKIP() << "may not mount a small disk here";
   struct Unmount {
     fs::path path;
     ~Unmount() { ::umount2(path.c_str(), MNT_DETACH); }

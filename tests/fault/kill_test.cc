@@ -69,7 +69,8 @@ TEST(Kill, WhateverIsLeftIsWhole) {
       ASSERT_EQ(probe.digest(), digests[done]);
       most = std::max(most, done);
     }
-    // Every directory that carries a checkpoint's name is a whole one (a removal under way excepted: the oldest).
+    // Every directory that carries a checkpoint's name is a whole one (a removal under way excepted: the
+    // oldest).
     EXPECT_NO_THROW(Checkpoint(scratch / "latest"));
   }
   EXPECT_GT(most, 2u);

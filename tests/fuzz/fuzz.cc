@@ -1,4 +1,5 @@
-// A libFuzzer program for the target named by CAIRN_FUZZ_TARGET. Begins with the samples when its corpus is empty.
+// A libFuzzer program for the target named by CAIRN_FUZZ_TARGET. Begins with the samples when its corpus is
+// empty.
 #include <cstdint>
 #include <cstring>
 

@@ -99,7 +99,8 @@ void plan_json(std::span<const std::byte> input) {
       [&] {
         const plan::Problem problem = plan::problem_from_json(text(input));
         const std::string once = plan::to_json(problem);
-        if (plan::to_json(plan::problem_from_json(once)) != once) throw std::logic_error("not the same problem");
+        if (plan::to_json(plan::problem_from_json(once)) != once)
+          throw std::logic_error("not the same problem");
       },
       {Code::kCorruptFile, Code::kInvalidArgument});
 }
@@ -119,8 +120,10 @@ std::vector<std::string> manifest_seeds() {
 }
 std::vector<std::string> safetensors_seeds() {
   return {test::safetensors("{}", 0),
-          test::safetensors(R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
-                            R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]}} )", 32)};
+          test::safetensors(
+              R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+              R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]}} )",
+              32)};
 }
 std::vector<std::string> token_seeds() {
   std::vector<std::string> seeds;
@@ -138,12 +141,10 @@ std::vector<std::string> token_seeds() {
 }
 std::vector<std::string> plan_json_seeds() { return {plan::to_json(test::sample_plan().problem)}; }
 
-constexpr Target kTargets[] = {{"graph", graph, graph_seeds},
-                               {"plan", plan, plan_seeds},
-                               {"manifest", manifest, manifest_seeds},
-                               {"safetensors", safetensors, safetensors_seeds},
-                               {"tokens", tokens, token_seeds},
-                               {"plan_json", plan_json, plan_json_seeds}};
+constexpr Target kTargets[] = {
+    {"graph", graph, graph_seeds},          {"plan", plan, plan_seeds},
+    {"manifest", manifest, manifest_seeds}, {"safetensors", safetensors, safetensors_seeds},
+    {"tokens", tokens, token_seeds},        {"plan_json", plan_json, plan_json_seeds}};
 
 }  // namespace
 

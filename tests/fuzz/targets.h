@@ -1,5 +1,5 @@
-// One function per loader: any bytes end in success or in one of the declared errors. Used by the libFuzzer programs
-// (CAIRN_FUZZ) and, with mutated samples, by the ordinary tests.
+// One function per loader: any bytes end in success or in one of the declared errors. Used by the libFuzzer
+// programs (CAIRN_FUZZ) and, with mutated samples, by the ordinary tests.
 #pragma once
 #include <cstddef>
 #include <functional>

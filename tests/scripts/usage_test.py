@@ -29,7 +29,6 @@ class Usage(Case):
         self.fails(2, *train, "--steps", "--json", says="--steps needs a value")
         self.fails(2, *train, "--steps", "many", says="many")
         self.fails(2, *train, "--steps", "0", says="0")
-        self.fails(2, *train, "--steps", "3", "--steps", "4", says="twice")
         self.fails(2, *train, "--json=yes", says="--json")
         self.fails(2, *train, "--budget", "lots", says="lots")
         self.fails(2, *train, "--budget", "-5", says="-5")
@@ -43,7 +42,6 @@ class Usage(Case):
         self.fails(2, *train, "dropout=1", says="dropout")
         self.fails(2, *train, "tokens=words", says=("words", "bpe"))
         self.fails(2, *train, "schedule=sometimes", says="cosine")
-        self.fails(2, *train, "layers=3", "layers=3", says="twice")
         self.fails(2, *train, "--resume", "a", "--init", "b")
         self.fails(2, *train, "--save-every", "1", says="--out")
 

@@ -26,11 +26,11 @@ Value.__tostring = function(self)
   local info = self:info()
   return ("%s %s[%s]"):format(info.name, info.dtype, table.concat(info.shape, ", "))
 end
-Value.__add = function(a, b) return a.graph:op_at(3, "add", a, b) end
+Value.__add = function(a, b) return a.graph:op("add", a, b) end
 Value.__mul = function(a, b)
-  if type(b) == "number" then return a.graph:op_at(3, "scale", a, { factor = b }) end
-  if type(a) == "number" then return b.graph:op_at(3, "scale", b, { factor = a }) end
-  return a.graph:op_at(3, "mul", a, b)
+  if type(b) == "number" then return a.graph:op("scale", a, { factor = b }) end
+  if type(a) == "number" then return b.graph:op("scale", b, { factor = a }) end
+  return a.graph:op("mul", a, b)
 end
 
 function Graph.new()
@@ -104,10 +104,8 @@ local MOST_OUTPUTS = 8
 
 -- Adds an op: graph:op("linear", x, w, b, {activation = "relu"}). An optional operand left out is false.
 -- Returns the op's outputs in the order of its row; those it does not make are nil.
-function Graph:op(name, ...) return self:op_at(3, name, ...) end
-
-function Graph:op_at(level, name, ...)
-  core.expect_type(name, "string", "op name", level)
+function Graph:op(name, ...)
+  core.expect_type(name, "string", "op name")
   local operands, count = { ... }, select("#", ...)
   local attrs = {}
   if count > 0 and type(operands[count]) == "table" and not core.is(Value, operands[count]) then
@@ -118,21 +116,21 @@ function Graph:op_at(level, name, ...)
     local operand = operands[i]
     if operand then
       if not core.is(Value, operand) then
-        error(("%s: operand %d must be a value of a graph, not a %s"):format(name, i, type(operand)), level)
+        error(("%s: operand %d must be a value of a graph, not a %s"):format(name, i, type(operand)), 2)
       end
-      if operand.graph ~= self then error(("%s: operand %d is of another graph"):format(name, i), level) end
+      if operand.graph ~= self then error(("%s: operand %d is of another graph"):format(name, i), 2) end
       inputs[i - 1] = operand.id
     elseif operand == nil and i == 1 then
-      error(("%s: operand 1 is nil"):format(name), level)
+      error(("%s: operand 1 is nil"):format(name), 2)
     end
   end
   local names = {}
-  for key in pairs(attrs) do names[#names + 1] = core.expect_type(key, "string", "attribute name", level) end
+  for key in pairs(attrs) do names[#names + 1] = core.expect_type(key, "string", "attribute name") end
   table.sort(names)
   local packed, anchors = ffi.new("cairn_attr_t[?]", math.max(#names, 1)), {}
-  for i, key in ipairs(names) do pack_attr(packed[i - 1], key, attrs[key], anchors, level) end
+  for i, key in ipairs(names) do pack_attr(packed[i - 1], key, attrs[key], anchors, 2) end
   local out = ffi.new("cairn_value_t[?]", MOST_OUTPUTS)
-  build(C.cairn_graph_op(self:raw(), name, inputs, count, packed, #names, out, MOST_OUTPUTS, core.raw_error), level)
+  build(C.cairn_graph_op(self:raw(), name, inputs, count, packed, #names, out, MOST_OUTPUTS, core.raw_error), 2)
   local values, last = {}, 0
   for i = 1, MOST_OUTPUTS do
     values[i] = value_of(self, out[i - 1])

@@ -41,7 +41,7 @@ local REALS = { "step", "skipped_steps", "loss", "weight", "step_loss", "step_we
 
 local function reported(self, call)
   local struct = ffi.new("cairn_step_report_t", { ffi.sizeof("cairn_step_report_t") })
-  local status = call(self:raw(3), struct, core.raw_error)
+  local status = call(self:raw(), struct, core.raw_error)
   if status ~= 0 then return core.failed(status) end
   local report = { outcome = OUTCOMES[struct.outcome] }
   for _, name in ipairs(REALS) do report[name] = tonumber(struct[name]) end

@@ -45,7 +45,8 @@ TEST(Permute, DependsOnSeedAndEpoch) {
   EXPECT_LT(fixed, 10);
 }
 
-// Neighbours must not stay neighbours, and every place must be reached from everywhere: chi-square of first halves.
+// Neighbours must not stay neighbours, and every place must be reached from everywhere: chi-square of first
+// halves.
 TEST(Permute, Mixes) {
   int low = 0, neighbours = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
@@ -200,7 +201,8 @@ TEST(TokenFile, ATokenOutsideTheVocabularyIsNamed) {
 TEST(TokenFile, BadArguments) {
   const test::Scratch scratch;
   const auto bytes = bytes_tokenizer();
-  EXPECT_EQ(test::failure([&] { write_tokens(scratch / "none", *bytes, scratch / "out"); }).code, Code::kNotFound);
+  EXPECT_EQ(test::failure([&] { write_tokens(scratch / "none", *bytes, scratch / "out"); }).code,
+            Code::kNotFound);
   EXPECT_EQ(test::failure([&] { write_tokens(scratch.put("empty", ""), *bytes, scratch / "out"); }).code,
             Code::kInvalidArgument);
   EXPECT_EQ(test::failure([&] { Dataset::open(scratch / "none", 4); }).code, Code::kNotFound);

@@ -11,8 +11,9 @@ namespace cairn::data {
 namespace {
 
 std::string english(int lines) {
-  static const char* const kWords[] = {"the",  "river", "runs",  "down", "from",  "mountain", "and",  "stones",
-                                       "mark", "way",   "back,", "for",  "those", "who",      "walk", "there."};
+  static const char* const kWords[] = {"the",   "river",  "runs", "down",  "from",  "mountain",
+                                       "and",   "stones", "mark", "way",   "back,", "for",
+                                       "those", "who",    "walk", "there."};
   std::mt19937 random(7);
   std::string text;
   for (int i = 0; i < lines; ++i) {
@@ -38,7 +39,8 @@ const std::string_view kHard[] = {
     "trailing \n leading",
     "\xE2\x96\x81 is the mark\xE2\x96\x81of sentencepiece \xE2\x81\x87 \xE2\x96\x85",
     "<s></s><unk><0x41> <pad>",
-    "na\xC3\xAFve \xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E \xF0\x9F\x98\x80 e\xCC\x81 \xEF\xBC\xA1 \xEF\xBF\xBD \xEF\xBB\xBF.",
+    "na\xC3\xAFve \xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E \xF0\x9F\x98\x80 e\xCC\x81 \xEF\xBC\xA1 \xEF\xBF\xBD "
+    "\xEF\xBB\xBF.",
     "bad \xFF\xFE \xC3 \xE2\x96 \xED\xA0\x80 \xF5\x80\x80\x80 \xC0\x80 utf-8 \x80",
     "\r\n\v\f\x7F\x1B[0m",
 };

@@ -98,7 +98,8 @@ TEST(GraphFile, WhatCannotBeStoredIsSaid) {
 TEST(GraphFile, EveryTruncationAndEveryFlippedBitIsFound) {
   const std::string good = sample();
   for (size_t size = 0; size < good.size(); ++size)
-    ASSERT_EQ(test::failure([&] { decode_graph(test::bytes_of(good).first(size)); }).code, Code::kCorruptFile);
+    ASSERT_EQ(test::failure([&] { decode_graph(test::bytes_of(good).first(size)); }).code,
+              Code::kCorruptFile);
   std::string bad = good;
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     bad[bit / 8] ^= static_cast<char>(1u << bit % 8);

@@ -24,7 +24,8 @@ TEST(Inspect, SaysWhatEachFileIs) {
   test::Rig rig;
   rig.train(0, 4);
   save(*rig.stepper, scratch / "run" / "step-1", {{{"recipe", "a \"b\"\n"}}, {}});
-  for (const auto& path : {scratch / "run", scratch / "run" / "step-1", scratch / "run" / "step-1" / kManifestName}) {
+  for (const auto& path :
+       {scratch / "run", scratch / "run" / "step-1", scratch / "run" / "step-1" / kManifestName}) {
     const std::string text = inspect(path);
     EXPECT_EQ(member(text, "/kind"), "\"checkpoint\"");
     EXPECT_EQ(member(text, "/state/step"), "1");
@@ -50,8 +51,10 @@ TEST(Inspect, SaysWhatEachFileIs) {
 
 TEST(Inspect, ForeignFilesAreErrors) {
   const test::Scratch scratch;
-  for (const char* content : {"", "x", "hello, world, this is a text", "\n\x05hello", "CGRFCGRFCGRFCGRFCGRFCGRFCGRF"})
-    EXPECT_EQ(test::failure([&] { inspect(scratch.put("file", content)); }).code, Code::kCorruptFile) << content;
+  for (const char* content :
+       {"", "x", "hello, world, this is a text", "\n\x05hello", "CGRFCGRFCGRFCGRFCGRFCGRFCGRF"})
+    EXPECT_EQ(test::failure([&] { inspect(scratch.put("file", content)); }).code, Code::kCorruptFile)
+        << content;
   EXPECT_EQ(test::failure([&] { inspect(scratch / "none"); }).code, Code::kNotFound);
   EXPECT_EQ(test::failure([&] { inspect(scratch.path()); }).code, Code::kNotFound);
 }

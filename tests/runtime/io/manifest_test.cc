@@ -76,7 +76,8 @@ const Broken kMustFail[] = {
     {"must be at least 1", [](Manifest& m) { m.tensors[0].desc.shape.dims[0] = -4; }},
     {"micro-batch 4 of 4", [](Manifest& m) { m.state.micro = 4; }},
     {"of 0", [](Manifest& m) { m.state.micro = m.state.options.micro_steps = 0; }},
-    {"unknown schedule", [](Manifest& m) { m.state.options.schedule.kind = static_cast<step::ScheduleKind>(9); }},
+    {"unknown schedule",
+     [](Manifest& m) { m.state.options.schedule.kind = static_cast<step::ScheduleKind>(9); }},
     {"not a number", [](Manifest& m) { m.state.options.beta2 = NAN; }},
 };
 
@@ -86,7 +87,8 @@ TEST(Manifest, MustFail) {
     broken.make(m);
     const auto result = test::failure([&] { decode_manifest(encode_manifest(m)); });
     EXPECT_EQ(result.code, Code::kCorruptFile) << broken.reason;
-    EXPECT_NE(result.message.find(broken.reason), std::string::npos) << broken.reason << " / " << result.message;
+    EXPECT_NE(result.message.find(broken.reason), std::string::npos)
+        << broken.reason << " / " << result.message;
   }
   Manifest m = sample();
   m.metadata["large"] = std::string((1 << 20) + 1, 'x');
@@ -97,7 +99,8 @@ TEST(Manifest, EveryTruncationAndEveryFlippedBitIsFound) {
   Manifest small = sample();
   const std::string good = test::text_of(encode_manifest(small));
   for (size_t size = 0; size < good.size(); ++size)
-    ASSERT_EQ(test::failure([&] { decode_manifest(test::bytes_of(good).first(size)); }).code, Code::kCorruptFile);
+    ASSERT_EQ(test::failure([&] { decode_manifest(test::bytes_of(good).first(size)); }).code,
+              Code::kCorruptFile);
   std::string bad = good;
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     bad[bit / 8] ^= static_cast<char>(1u << bit % 8);

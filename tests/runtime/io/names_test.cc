@@ -7,7 +7,8 @@
 namespace cairn::io {
 namespace {
 
-const std::vector<NameRow> kNames = {{"wte", "transformer.wte.weight", false}, {"h0.qkv", "attn.c_attn.weight", true}};
+const std::vector<NameRow> kNames = {{"wte", "transformer.wte.weight", false},
+                                     {"h0.qkv", "attn.c_attn.weight", true}};
 
 std::vector<float> values(const test::Rig& rig, const char* name) {
   const int32_t id = rig.session->plan().joint->find(name);
@@ -40,7 +41,8 @@ TEST(Names, ExportThenImportGivesTheSameParameters) {
 }
 
 // Rewrites the exported file with one tensor as `type`.
-void retype(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& name, DType type) {
+void retype(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& name,
+            DType type) {
   const SafeTensors file(from);
   std::vector<SafeTensorSource> sources;
   for (const SafeTensor& tensor : file.tensors()) {
@@ -55,7 +57,8 @@ void retype(const std::filesystem::path& from, const std::filesystem::path& to, 
                            if (!changed) static_cast<float*>(out)[i] = v;
                            if (changed && type == DType::kF64) static_cast<double*>(out)[i] = v;
                            if (changed && type == DType::kBF16) static_cast<bf16*>(out)[i] = to_bf16(v);
-                           if (changed && type == DType::kF16) static_cast<uint16_t*>(out)[i] = 0x3555;  // 0.33325
+                           if (changed && type == DType::kF16)
+                             static_cast<uint16_t*>(out)[i] = 0x3555;  // 0.33325
                            if (changed && type == DType::kI32) static_cast<int32_t*>(out)[i] = 1;
                          }
                        }});

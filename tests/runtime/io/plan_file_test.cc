@@ -22,7 +22,8 @@ TEST(PlanFile, GivesBackTheSamePlan) {
   EXPECT_EQ(d.plan.gap, s.plan.gap);
   EXPECT_EQ(d.plan.totals.offload_bytes, s.plan.totals.offload_bytes);
   ASSERT_EQ(d.plan.values.size(), s.plan.values.size());
-  for (size_t i = 0; i < d.plan.values.size(); ++i) EXPECT_EQ(d.plan.values[i].reason, s.plan.values[i].reason);
+  for (size_t i = 0; i < d.plan.values.size(); ++i)
+    EXPECT_EQ(d.plan.values[i].reason, s.plan.values[i].reason);
   ASSERT_EQ(d.plan.steps.size(), s.plan.steps.size());
   for (size_t i = 0; i < d.plan.steps.size(); ++i) {
     EXPECT_EQ(d.plan.steps[i].kind, s.plan.steps[i].kind);

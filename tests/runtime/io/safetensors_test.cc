@@ -38,10 +38,18 @@ struct Broken {
 };
 #define ONE(fields) "{\"a\":{" fields "}}"
 const Broken kMustFail[] = {
-    {"is there twice", R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2},
-    {"inside the tensor before it", R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6},
-    {"inside the tensor before it", R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4},
-    {"after a hole", R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[5,9]}})", 9},
+    {"is there twice",
+     R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+     2},
+    {"inside the tensor before it",
+     R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+     6},
+    {"inside the tensor before it",
+     R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+     4},
+    {"after a hole",
+     R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[4],"data_offsets":[5,9]}})",
+     9},
     {"after a hole", ONE(R"("dtype":"U8","shape":[4],"data_offsets":[1,5])"), 5},
     {"belong to no tensor", ONE(R"("dtype":"U8","shape":[4],"data_offsets":[0,4])"), 5},
     {"belong to no tensor", "{}", 1},
@@ -54,7 +62,8 @@ const Broken kMustFail[] = {
     {"something else than a size", ONE(R"("dtype":"U8","shape":[4],"data_offsets":[0,4.0])"), 4},
     {"something else than a size", ONE(R"("dtype":"U8","shape":[-4],"data_offsets":[0,4])"), 4},
     {"something else than a size", ONE(R"("dtype":"U8","shape":["4"],"data_offsets":[0,4])"), 4},
-    {"something else than a size", ONE(R"("dtype":"U8","shape":[4],"data_offsets":[0,18446744073709551615])"), 4},
+    {"something else than a size", ONE(R"("dtype":"U8","shape":[4],"data_offsets":[0,18446744073709551615])"),
+     4},
     {"overflows", ONE(R"("dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4])"), 4},
     {"overflows", ONE(R"("dtype":"F64","shape":[2305843009213693951],"data_offsets":[0,4])"), 4},
     {"lacks dtype", ONE(R"("shape":[4],"data_offsets":[0,4])"), 4},
@@ -78,7 +87,8 @@ const Broken kMustFail[] = {
     {"dtype 'F8_E4M3'", ONE(R"("dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4])"), 4, Code::kUnsupported},
     {"dtype 'BOOL'", ONE(R"("dtype":"BOOL","shape":[4],"data_offsets":[0,4])"), 4, Code::kUnsupported},
     {"is empty", ONE(R"("dtype":"U8","shape":[0],"data_offsets":[0,0])"), 0, Code::kUnsupported},
-    {"rank 9", ONE(R"("dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1])"), 1, Code::kUnsupported},
+    {"rank 9", ONE(R"("dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1])"), 1,
+     Code::kUnsupported},
 };
 
 TEST(SafeTensors, MustFail) {
@@ -86,7 +96,8 @@ TEST(SafeTensors, MustFail) {
   for (const Broken& broken : kMustFail) {
     const auto result = load(scratch, test::safetensors(broken.header, broken.data));
     EXPECT_EQ(result.code, broken.code) << broken.header << ": " << result.message;
-    EXPECT_NE(result.message.find(broken.reason), std::string::npos) << broken.reason << " / " << result.message;
+    EXPECT_NE(result.message.find(broken.reason), std::string::npos)
+        << broken.reason << " / " << result.message;
   }
 }
 
@@ -113,7 +124,8 @@ TEST(SafeTensors, EveryTruncationIsAnErrorAndNoFlippedBitCrashes) {
   const std::string good = test::safetensors(kGood, 40);
   for (size_t size = 0; size < good.size(); ++size)
     ASSERT_EQ(load(scratch, good.substr(0, size)).code, Code::kCorruptFile) << size;
-  // The format has no digest: a flipped letter of a name or bit of data is another valid file. Structure must hold.
+  // The format has no digest: a flipped letter of a name or bit of data is another valid file. Structure must
+  // hold.
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     std::string bad = good;
     bad[bit / 8] ^= static_cast<char>(1u << bit % 8);
@@ -124,7 +136,8 @@ TEST(SafeTensors, EveryTruncationIsAnErrorAndNoFlippedBitCrashes) {
       for (const SafeTensor& tensor : file.tensors()) bytes += tensor.desc.bytes();
       ASSERT_EQ(bytes, 40);
     });
-    ASSERT_TRUE(result.code == Code::kOk || result.code == Code::kCorruptFile || result.code == Code::kUnsupported);
+    ASSERT_TRUE(result.code == Code::kOk || result.code == Code::kCorruptFile ||
+                result.code == Code::kUnsupported);
   }
 }
 
@@ -155,7 +168,8 @@ TEST(SafeTensors, WhatIsWrittenIsRead) {
   EXPECT_EQ(length % 8, 0u);
 
   sources.push_back(sources[0]);
-  EXPECT_EQ(test::failure([&] { write_safetensors(scratch / "out", sources, {}); }).code, Code::kInvalidArgument);
+  EXPECT_EQ(test::failure([&] { write_safetensors(scratch / "out", sources, {}); }).code,
+            Code::kInvalidArgument);
   EXPECT_TRUE(test::slurp(scratch / "out") == text);  // the old file is untouched
   sources.pop_back();
   sources[0].desc.dtype = DType::kOpaque;

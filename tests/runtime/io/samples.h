@@ -12,26 +12,29 @@
 
 namespace cairn::test {
 
-// A little transformer block with nested regions, an empty region, tied and frozen parameters, a random op, optional
-// operands, attributes of every kind that the op table has, and values renamed in awkward ways.
+// A little transformer block with nested regions, an empty region, tied and frozen parameters, a random op,
+// optional operands, attributes of every kind that the op table has, and values renamed in awkward ways.
 inline std::shared_ptr<graph::Graph> sample_graph() {
   auto g = std::make_shared<graph::Graph>();
   const auto ids = g->input("ids", {DType::kI32, {2, 4}});
   const auto targets = g->input("targets", {DType::kI32, {2, 4}});
-  const auto table = g->parameter("wte", {DType::kF32, {11, 8}}, {.init = graph::Init::kNormal, .init_scale = 0.02});
+  const auto table =
+      g->parameter("wte", {DType::kF32, {11, 8}}, {.init = graph::Init::kNormal, .init_scale = 0.02});
   auto x = g->op("embedding", {table, ids})[0];
   const auto block = g->region_begin("h0", plan::Policy::kRecompute);
   const auto gamma = g->parameter("h0.ln.weight", {DType::kF32, {8}}, {.decay = false, .init_scale = 1});
   const auto attn = g->region_begin("attn", plan::Policy::kOffload, "disk");
   const auto normed = g->op("layernorm", {x, gamma}, {{"eps", 1e-6}})[0];
-  const auto qkv = g->parameter("h0.qkv", {DType::kF32, {24, 8}}, {.init = graph::Init::kUniform, .init_scale = 0.1});
+  const auto qkv =
+      g->parameter("h0.qkv", {DType::kF32, {24, 8}}, {.init = graph::Init::kUniform, .init_scale = 0.1});
   const auto packed = g->op("linear", {normed, qkv})[0];
   const auto y = g->op("attention", {packed}, {{"heads", int64_t{2}}})[0];
   g->region_end(attn);
   g->region_end(g->region_begin("empty", plan::Policy::kKeep));
   x = g->op("add", {x, y})[0];
   const auto mlp = g->region_begin("mlp", plan::Policy::kKeep);
-  const auto w = g->parameter("h0.mlp", {DType::kF32, {8, 8}}, {.frozen = true, .init = graph::Init::kNormal, .init_scale = 0.3});
+  const auto w = g->parameter("h0.mlp", {DType::kF32, {8, 8}},
+                              {.frozen = true, .init = graph::Init::kNormal, .init_scale = 0.3});
   auto z = g->op("linear", {x, w}, {{"activation", std::string("gelu_tanh")}})[0];
   z = g->op("dropout", {z}, {{"rate", 0.1}})[0];
   g->region_end(mlp);
@@ -64,15 +67,23 @@ inline SamplePlan sample_plan() {
   p.links.push_back({"host", 1e-6, 1e9, 1e9, 0.8, 1 << 20});
   for (int i = 0; i < 4; ++i) {
     p.values.push_back({"x" + std::to_string(i), 640 + 64 * i, false});
-    p.ops.push_back({"f" + std::to_string(i), 1e-3, 128, i ? std::vector<int32_t>{0, i} : std::vector<int32_t>{0},
-                     {i + 1}, true, i < 2 ? 1 : i == 2 ? 2 : -1});
+    p.ops.push_back({"f" + std::to_string(i),
+                     1e-3,
+                     128,
+                     i ? std::vector<int32_t>{0, i} : std::vector<int32_t>{0},
+                     {i + 1},
+                     true,
+                     i < 2    ? 1
+                     : i == 2 ? 2
+                              : -1});
   }
   p.turnaround = 4;
   for (int i = 3; i >= 0; --i) {
     p.values.push_back({"dx" + std::to_string(i), 640 + 64 * i, false});
     std::vector<int32_t> in = {0, i + 1};
     if (i < 3) in.push_back(static_cast<int32_t>(p.values.size()) - 2);
-    p.ops.push_back({"b" + std::to_string(i), 2e-3, 0, in, {static_cast<int32_t>(p.values.size()) - 1}, false, -1});
+    p.ops.push_back(
+        {"b" + std::to_string(i), 2e-3, 0, in, {static_cast<int32_t>(p.values.size()) - 1}, false, -1});
   }
   s.plan = plan::solve(p);
   return s;
@@ -100,17 +111,27 @@ inline std::string mutate(std::string file, std::mt19937& random) {
   if (file.empty()) return file;
   const size_t at = random() % file.size();
   switch (random() % 6) {
-    case 0: file[at] ^= static_cast<char>(1u << random() % 8); break;
-    case 1: file[at] = static_cast<char>(random()); break;
+    case 0:
+      file[at] ^= static_cast<char>(1u << random() % 8);
+      break;
+    case 1:
+      file[at] = static_cast<char>(random());
+      break;
     case 2: {
       static constexpr uint32_t kNumbers[] = {0, 1, 0x7f, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff};
       const uint32_t number = kNumbers[random() % 8];
       std::memcpy(file.data() + at, &number, std::min<size_t>(4, file.size() - at));
       break;
     }
-    case 3: file.resize(at); break;
-    case 4: file.insert(at, file.substr(random() % file.size(), random() % 32)); break;
-    default: file.erase(at, random() % 32); break;
+    case 3:
+      file.resize(at);
+      break;
+    case 4:
+      file.insert(at, file.substr(random() % file.size(), random() % 32));
+      break;
+    default:
+      file.erase(at, random() % 32);
+      break;
   }
   return file;
 }

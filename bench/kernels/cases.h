@@ -1,0 +1,42 @@
+// The kernels of one training micro-step of GPT-2 124M (batch 4, sequence 256) and of its update, with how
+// often each runs.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace cairn::bench {
+
+struct Case {
+  std::string name;  // "linear fc 1024x768->3072"
+  std::string op;
+  std::vector<TensorDesc> in, out;
+  uint32_t in_present, out_present, accumulate;
+  Attrs attrs;
+  double count;  // runs in a step
+  double flops;  // of one run; 0: bytes count
+  double bytes;  // read and written by one run
+  bool gemm;     // part of the floor: matrix products alone
+};
+
+std::vector<Case> gpt2_cases(DType compute, int threads);
+
+// A case with its operands, ready to run.
+class Runner {
+ public:
+  Runner(const Case& c, int threads);  // kUnsupported if no kernel takes it
+  void run();
+  const std::string& row() const { return row_; }
+  int64_t workspace_bytes() const { return static_cast<int64_t>(workspace_.size()); }
+
+ private:
+  const Case& case_;
+  std::unique_ptr<kernels::Kernel> kernel_;
+  std::string row_;
+  std::vector<std::vector<std::byte>> storage_;
+  std::vector<std::byte> workspace_;
+  std::vector<Tensor> in_, out_;
+};
+
+}  // namespace cairn::bench

@@ -1,0 +1,123 @@
+// bench_kernels [--threads=N] [Google Benchmark options]   every kernel of a GPT-2 124M step, f32 and bf16
+// bench_kernels --step [--threads=N] [--repeats=N]          a table: best time, rate, share of the step; the
+// sum of all
+//                                                           kernels beside the floor, the matrix products
+//                                                           alone
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "bench/kernels/cases.h"
+#include "runtime/base/parallel.h"
+
+namespace cairn::bench {
+namespace {
+
+// With one thread its processor time, which others on the machine disturb less; else the time on the wall.
+double now() {
+  if (thread_count() == 1) {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double best_seconds(Runner& runner, int repeats) {
+  runner.run();
+  double best = 1e30;
+  for (int i = 0; i < repeats; ++i) {
+    const double start = now();
+    runner.run();
+    best = std::min(best, now() - start);
+  }
+  return best;
+}
+
+void print_step(DType compute, int threads, int repeats) {
+  const std::vector<Case> cases = gpt2_cases(compute, threads);
+  struct Line {
+    const Case* c;
+    std::string row;
+    double seconds;
+  };
+  std::vector<Line> lines;
+  double total = 0, floor = 0;
+  for (const Case& c : cases) {
+    Runner runner(c, threads);
+    const double seconds = best_seconds(runner, c.count > 4 ? 3 * repeats : repeats);
+    lines.push_back({&c, runner.row(), seconds});
+    total += seconds * c.count;
+    if (c.gemm) floor += seconds * c.count;
+  }
+  std::printf("%s, %d threads\n%-28s %-12s %9s %6s %9s %10s %7s\n", std::string(dtype_name(compute)).c_str(),
+              threads, "kernel", "row", "best ms", "runs", "ms/step", "rate", "share");
+  for (const Line& l : lines) {
+    const bool flops = l.c->flops > 0;
+    std::printf("%-28s %-12s %9.3f %6.1f %9.2f %6.0f %s %6.1f%%\n", l.c->name.c_str(), l.row.c_str(),
+                l.seconds * 1e3, l.c->count, l.seconds * l.c->count * 1e3,
+                (flops ? l.c->flops : l.c->bytes) / l.seconds / 1e9, flops ? "GF/s" : "GB/s",
+                100 * l.seconds * l.c->count / total);
+  }
+  std::printf(
+      "all kernels %.1f ms, products (with what is fused into them) %.1f ms, ratio %.3f, %.0f tokens/s\n\n",
+      total * 1e3, floor * 1e3, total / floor, 1024 / total);
+}
+
+void run_case(benchmark::State& state, const Case& c, int threads) {
+  set_thread_count(threads);
+  Runner runner(c, threads);
+  for (auto _ : state) runner.run();
+  state.SetLabel(runner.row());
+  const double n = static_cast<double>(state.iterations());
+  if (c.flops > 0)
+    state.counters["FLOP/s"] = benchmark::Counter(c.flops * n, benchmark::Counter::kIsRate);
+  else
+    state.counters["B/s"] = benchmark::Counter(c.bytes * n, benchmark::Counter::kIsRate);
+}
+
+int main(int argc, char** argv) {
+  bool step = false;
+  int threads = thread_count(), repeats = 7, kept = 1;
+  const auto number = [](const char* argument, const char* name, int* to) {
+    const size_t length = std::strlen(name);
+    if (std::strncmp(argument, name, length) != 0) return false;
+    *to = std::max(1, std::atoi(argument + length));
+    return true;
+  };
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--step") == 0)
+      step = true;
+    else if (!number(argv[i], "--threads=", &threads) && !number(argv[i], "--repeats=", &repeats))
+      argv[kept++] = argv[i];
+  }
+  argc = kept;
+  set_thread_count(threads);
+  constexpr DType kTypes[] = {DType::kF32, DType::kBF16};
+  if (step) {
+    for (DType type : kTypes) print_step(type, threads, repeats);
+    return 0;
+  }
+  std::vector<std::vector<Case>> cases;
+  for (DType type : kTypes) cases.push_back(gpt2_cases(type, threads));
+  for (size_t t = 0; t < cases.size(); ++t)
+    for (const Case& c : cases[t])
+      benchmark::RegisterBenchmark((std::string(dtype_name(kTypes[t])) + "/" + c.name).c_str(),
+                                   [&c, threads](benchmark::State& state) { run_case(state, c, threads); })
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+}  // namespace cairn::bench
+
+int main(int argc, char** argv) { return cairn::bench::main(argc, argv); }
