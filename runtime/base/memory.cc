@@ -9,7 +9,8 @@
 namespace cairn {
 namespace {
 
-// Big blocks start at a huge page's boundary: the products read whole weights, and 4 KiB pages cost them TLB misses.
+// Big blocks start at a huge page's boundary: the products read whole weights, and 4 KiB pages cost them TLB
+// misses.
 constexpr size_t kHugePage = size_t{2} << 20;
 
 size_t whole_pages(size_t bytes) { return (bytes + kPageBytes - 1) & ~size_t{kPageBytes - 1}; }
@@ -29,7 +30,8 @@ void* map_pages(void*, size_t bytes, size_t alignment) {
   if (start > base) munmap(mapped, start - base);
   const size_t behind = base + size + slack - (start + size);
   if (behind > 0) munmap(reinterpret_cast<void*>(start + size), behind);
-  if (size >= kHugePage) madvise(reinterpret_cast<void*>(start), size, MADV_HUGEPAGE);  // a hint: may be refused
+  if (size >= kHugePage)
+    madvise(reinterpret_cast<void*>(start), size, MADV_HUGEPAGE);  // a hint: may be refused
   return reinterpret_cast<void*>(start);
 }
 

@@ -48,7 +48,7 @@ void Dataset::window(uint64_t seed, uint64_t epoch, int64_t index, int32_t* inpu
 
 int64_t Dataset::batch(uint64_t seed, uint64_t index, int64_t batch, int32_t* inputs, int32_t* targets,
                        int32_t ignore) const {
-  require(batch >= 1, Code::kInvalidArgument, "a batch of ", batch, " rows");
+  require(batch >= 1 && batch <= int64_t{1} << 30, Code::kInvalidArgument, "a batch of ", batch, " rows");
   const auto per_epoch = static_cast<uint64_t>(batches_per_epoch(batch));
   const uint64_t epoch = index / per_epoch;
   const int64_t first = static_cast<int64_t>(index % per_epoch) * batch;

@@ -1,11 +1,13 @@
-// What a device is: memory in tiers, queues (in-order lanes of work), events, copies, launches. Small on purpose; the
-// happens-before rules are in capi/docs/memory.md:
+// What a device is: memory in tiers, queues (in-order lanes of work), events, copies, launches. Small on
+// purpose; the happens-before rules are in capi/docs/memory.md:
 //   1. Work in one queue runs in order of submission. Work in different queues is unordered but for events.
-//   2. record(e) marks the point reached by all work submitted to that queue before it; wait(e) holds back all work
-//      submitted after it until the marked point of the latest record(e) submitted before the wait is reached.
+//   2. record(e) marks the point reached by all work submitted to that queue before it; wait(e) holds back
+//   all work
+//      submitted after it until the marked point of the latest record(e) submitted before the wait is
+//      reached.
 //   3. Memory may be used again by work that is ordered after the last use in these terms: in queue time.
-// Submitting never blocks on the work itself. Errors inside queued work poison the device session: the first one is
-// kept and thrown by the next synchronize(); work after it in every queue of the device is skipped.
+// Submitting never blocks on the work itself. Errors inside queued work poison the device session: the first
+// one is kept and thrown by the next synchronize(); work after it in every queue of the device is skipped.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -55,14 +57,14 @@ class Queue {
   virtual double take_stall_seconds() = 0;
   virtual double take_busy_seconds() = 0;
 
-  // For traces: begin and end of every launch and copy submitted from here on, in order of submission, in seconds of
-  // the steady clock. Take them after synchronize(). A queue that cannot measure gives none.
+  // For traces: begin and end of every launch and copy submitted from here on, in order of submission, in
+  // seconds of the steady clock. Take them after synchronize(). A queue that cannot measure gives none.
   struct Busy {
     double begin, end;
   };
   virtual void trace(bool /*on*/) {}
-  // Copies that would begin while *flag is set are left out: a cancelled run does not wait for them. nullptr: never.
-  // The flag must outlive the queue.
+  // Copies that would begin while *flag is set are left out: a cancelled run does not wait for them. nullptr:
+  // never. The flag must outlive the queue.
   virtual void skip_copies_while(const std::atomic<bool>* /*flag*/) {}
   virtual std::vector<Busy> take_trace() { return {}; }
 };
@@ -72,7 +74,7 @@ struct DeviceInfo {
   std::string description;  // processor, instruction sets
   int64_t memory_bytes = 0;
   int threads = 0;
-  bool bf16 = false;        // fast bf16 products
+  bool bf16 = false;  // fast bf16 products
   // For the analytic cost model.
   double f32_flops_per_second = 0, bf16_flops_per_second = 0, memory_bytes_per_second = 0;
   double link_bytes_per_second = 0;  // stated rate of the host link; 0: none
@@ -80,10 +82,10 @@ struct DeviceInfo {
 };
 
 struct DeviceOptions {
-  int threads = 0;                 // 0: all processors this process may use
+  int threads = 0;                   // 0: all processors this process may use
   double link_bytes_per_second = 0;  // throttle for copies to and from the host tier; 0: none
-  std::string disk_directory;      // for the disk tier; "": $TMPDIR or /tmp
-  HostAllocator allocator = {};    // allocate == nullptr: the system's
+  std::string disk_directory;        // for the disk tier; "": $TMPDIR or /tmp
+  HostAllocator allocator = {};      // allocate == nullptr: the system's
 };
 
 class Device {
@@ -92,22 +94,23 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual const kernels::Registry& kernels() const = 0;
   virtual Ledger& ledger() = 0;
-  // kOutOfMemory with the fault (device, host); kIo (disk: no space, no permission), naming the directory. Disk blocks
-  // are files reserved in full and unlinked at once, so nothing stays behind after a crash.
+  // kOutOfMemory with the fault (device, host); kIo (disk: no space, no permission), naming the directory.
+  // Disk blocks are files reserved in full and unlinked at once, so nothing stays behind after a crash.
   virtual std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) = 0;
   virtual std::unique_ptr<Queue> create_queue(Lane lane) = 0;
   virtual std::unique_ptr<Event> create_event() = 0;
   virtual bool poisoned() const = 0;
 };
 
-// Opens "cpu", "reference" (the oracle's kernels), or "cuda:N" (kUnsupported with the reason where there is none).
-// kNotFound: no such device; the message lists those known.
+// Opens "cpu", "reference" (the oracle's kernels), or "cuda:N" (kUnsupported with the reason where there is
+// none). kNotFound: no such device; the message lists those known.
 std::shared_ptr<Device> open(std::string_view name, const DeviceOptions& options);
 std::vector<DeviceInfo> list();
 
-// Wraps any device and verifies, at submission and as work runs: ranges inside blocks, use of released blocks,
-// foreign events, waits for events never recorded, and races: two pieces of work on overlapping bytes, one of them
-// writing, that no event orders (vector clocks over queues). The first violation poisons with kInternal.
+// Wraps any device and verifies, at submission and as work runs: ranges inside blocks, use of released
+// blocks, foreign events, waits for events never recorded, and races: two pieces of work on overlapping
+// bytes, one of them writing, that no event orders (vector clocks over queues). The first violation poisons
+// with kInternal.
 std::shared_ptr<Device> checked(std::shared_ptr<Device> inner);
 
 }  // namespace cairn::device

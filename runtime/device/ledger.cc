@@ -27,14 +27,15 @@ void Ledger::begin_range(Tier tier, int64_t offset, int64_t bytes) {
   std::lock_guard lock(mutex_);
   auto& ranges = ranges_[index(tier)];
   const int64_t end = offset + bytes;
-  require(offset >= 0 && bytes > 0, Code::kInternal, name(tier), " range [", offset, ", ", end, ") is not a range");
+  require(offset >= 0 && bytes > 0, Code::kInternal, name(tier), " range [", offset, ", ", end,
+          ") is not a range");
   const auto after = ranges.lower_bound(offset);
-  require(after == ranges.end() || after->first >= end, Code::kInternal, name(tier), " range [", offset, ", ", end,
-          ") overlaps the live one at ", after == ranges.end() ? 0 : after->first);
+  require(after == ranges.end() || after->first >= end, Code::kInternal, name(tier), " range [", offset, ", ",
+          end, ") overlaps the live one at ", after == ranges.end() ? 0 : after->first);
   if (after != ranges.begin()) {
     const auto before = std::prev(after);
-    require(before->first + before->second <= offset, Code::kInternal, name(tier), " range [", offset, ", ", end,
-            ") overlaps the live one [", before->first, ", ", before->first + before->second, ")");
+    require(before->first + before->second <= offset, Code::kInternal, name(tier), " range [", offset, ", ",
+            end, ") overlaps the live one [", before->first, ", ", before->first + before->second, ")");
   }
   ranges.emplace_hint(after, offset, bytes);
   TierCount& c = counts_[index(tier)];

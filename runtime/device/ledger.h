@@ -1,5 +1,6 @@
-// The one account of bytes. Blocks (arenas) are counted when a device allocates them; what lives inside an arena is
-// counted by the engine as the program runs. Planned and measured peaks are compared on these numbers.
+// The one account of bytes. Blocks (arenas) are counted when a device allocates them; what lives inside an
+// arena is counted by the engine as the program runs. Planned and measured peaks are compared on these
+// numbers.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,17 +12,17 @@
 namespace cairn::device {
 
 struct TierCount {
-  int64_t reserved_bytes = 0;       // blocks held now
+  int64_t reserved_bytes = 0;  // blocks held now
   int64_t peak_reserved_bytes = 0;
-  int64_t live_bytes = 0;           // ranges in use inside blocks now
+  int64_t live_bytes = 0;  // ranges in use inside blocks now
   int64_t peak_live_bytes = 0;
-  int64_t peak_height_bytes = 0;    // highest end of any range: what an arena must hold
+  int64_t peak_height_bytes = 0;  // highest end of any range: what an arena must hold
 };
 
 // Thread-safe.
 class Ledger {
  public:
-  void reserve(Tier tier, int64_t bytes);   // a block was taken
+  void reserve(Tier tier, int64_t bytes);  // a block was taken
   void release(Tier tier, int64_t bytes);
   // A range of the tier's arena comes to life / ends. kInternal if it overlaps a live range or was not live.
   void begin_range(Tier tier, int64_t offset, int64_t bytes);

@@ -17,14 +17,15 @@ std::shared_ptr<Device> open_reference(std::string_view, const DeviceOptions& op
 }
 
 // The plugin is looked up by name beside the other libraries, and exports one function:
-//   void cairn_device_plugin_open(std::string_view name, const DeviceOptions&, std::shared_ptr<Device>* out_device);
+//   void cairn_device_plugin_open(std::string_view name, const DeviceOptions&, std::shared_ptr<Device>*
+//   out_device);
 // It stays loaded once opened: its devices' code lives in it.
 std::shared_ptr<Device> open_cuda(std::string_view name, const DeviceOptions& options) {
   constexpr const char* kLibrary = "libcairn_cuda.so";
   void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   const char* const reason = library == nullptr ? dlerror() : nullptr;
-  require(library != nullptr, Code::kUnsupported, "device '", name, "': no CUDA plugin: ",
-          reason != nullptr ? reason : "it cannot be loaded");
+  require(library != nullptr, Code::kUnsupported, "device '", name,
+          "': no CUDA plugin: ", reason != nullptr ? reason : "it cannot be loaded");
   using Open = void (*)(std::string_view, const DeviceOptions&, std::shared_ptr<Device>*);
   const auto plugin_open = reinterpret_cast<Open>(dlsym(library, "cairn_device_plugin_open"));
   require(plugin_open != nullptr, Code::kUnsupported, "device '", name, "': ", kLibrary,
@@ -40,7 +41,8 @@ struct Known {
   bool numbered;  // "name:N", too
   MakeDevice make;
 };
-constexpr Known kKnown[] = {{"cpu", false, open_cpu}, {"reference", false, open_reference}, {"cuda", true, open_cuda}};
+constexpr Known kKnown[] = {
+    {"cpu", false, open_cpu}, {"reference", false, open_reference}, {"cuda", true, open_cuda}};
 
 bool matches(const Known& known, std::string_view name) {
   if (name == known.name) return true;

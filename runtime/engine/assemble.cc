@@ -1,6 +1,6 @@
-// Plan -> program. Every copy is tied to the compute lane at both ends: it starts after the compute work before it, and
-// what the plan puts behind its wait starts after its end. So all reuse of bytes, on every tier, is ordered through
-// the compute lane (capi/docs/memory.md has the argument).
+// Plan -> program. Every copy is tied to the compute lane at both ends: it starts after the compute work
+// before it, and what the plan puts behind its wait starts after its end. So all reuse of bytes, on every
+// tier, is ordered through the compute lane (capi/docs/memory.md has the argument).
 #include <algorithm>
 #include <map>
 
@@ -21,20 +21,33 @@ class Assembler {
     copy_event_.assign(count, -1);
     stored_.assign(count, -1);
     for (size_t v = 0; v < plan.problem_value.size(); ++v)
-      if (plan.problem_value[v] >= 0) stored_[static_cast<size_t>(plan.problem_value[v])] = static_cast<int32_t>(v);
+      if (plan.problem_value[v] >= 0)
+        stored_[static_cast<size_t>(plan.problem_value[v])] = static_cast<int32_t>(v);
   }
 
   Program micro_batch() {
     using plan::StepKind;
     program_ = {};
     for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
-        case StepKind::kRun: run(step); break;
-        case StepKind::kFree: leave(step.index); break;
-        case StepKind::kOut: copy_out(step); break;
-        case StepKind::kIn: copy_in(step); break;
+        case StepKind::kRun:
+          run(step);
+          break;
+        case StepKind::kFree:
+          leave(step.index);
+          break;
+        case StepKind::kOut:
+          copy_out(step);
+          break;
+        case StepKind::kIn:
+          copy_in(step);
+          break;
         case StepKind::kWaitOut:
-        case StepKind::kWaitIn: emit(Opcode::kWait, Lane::kCompute, copy_event_[at(step.index)]); break;
-        case StepKind::kDrop: drop({step.tier, step.index}); break;
+        case StepKind::kWaitIn:
+          emit(Opcode::kWait, Lane::kCompute, copy_event_[at(step.index)]);
+          break;
+        case StepKind::kDrop:
+          drop({step.tier, step.index});
+          break;
       }
     // The next micro-batch starts from nothing but persistent values.
     for (size_t v = 0; v < place_.size(); ++v)
@@ -79,8 +92,8 @@ class Assembler {
   }
   void leave(int32_t value) {
     const auto found = device_ranges_.find(value);
-    require(found != device_ranges_.end(), Code::kInternal, "the plan frees '", plan_.problem.values[at(value)].name,
-            "', which is not on the device");
+    require(found != device_ranges_.end(), Code::kInternal, "the plan frees '",
+            plan_.problem.values[at(value)].name, "', which is not on the device");
     end(found->second);
     device_ranges_.erase(found);
     place_[at(value)] = -1;
@@ -96,11 +109,13 @@ class Assembler {
       if (place_[at(v)] < 0) {
         arrive(v, offset);
       } else {
-        require(place_[at(v)] == offset, Code::kInternal, "the plan moves '", plan_.problem.values[at(v)].name, "'");
+        require(place_[at(v)] == offset, Code::kInternal, "the plan moves '",
+                plan_.problem.values[at(v)].name, "'");
       }
     }
     const int32_t joint_op = plan_.problem_op[at(step.index)];
-    launch(joint_.ops[at(joint_op)], joint_op, plan_.op_kernel[at(step.index)], step.offset, op.workspace_bytes);
+    launch(joint_.ops[at(joint_op)], joint_op, plan_.op_kernel[at(step.index)], step.offset,
+           op.workspace_bytes);
   }
 
   void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, int64_t workspace_offset,
@@ -151,8 +166,8 @@ class Assembler {
     const Tier tier = plan_.link_tier[at(step.tier)];
     const std::pair key(step.tier, step.index);
     if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, step.tier_offset, bytes(step.index));
-    copy(Lane::kCopyOut,
-         {tier, Tier::kDevice, step.tier_offset, place_[at(step.index)], stored_bytes(step.index), step.index});
+    copy(Lane::kCopyOut, {tier, Tier::kDevice, step.tier_offset, place_[at(step.index)],
+                          stored_bytes(step.index), step.index});
   }
   void copy_in(const plan::Step& step) {
     arrive(step.index, step.offset);
@@ -170,10 +185,10 @@ class Assembler {
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
   Program program_;
-  std::vector<int64_t> place_;        // problem value -> device offset now, -1: not there
-  std::vector<int32_t> copy_event_;   // problem value -> event at the end of its last copy
-  std::vector<int32_t> stored_;       // problem value -> joint value
-  std::map<int32_t, int32_t> device_ranges_;                     // problem value -> range
+  std::vector<int64_t> place_;                // problem value -> device offset now, -1: not there
+  std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
+  std::vector<int32_t> stored_;               // problem value -> joint value
+  std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
   std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
 };
 
@@ -197,7 +212,8 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
   for (int32_t s = 0; s <= plan.peak_step && s < static_cast<int32_t>(plan.steps.size()); ++s) {
     const plan::Step& step = plan.steps[static_cast<size_t>(s)];
     if (step.kind == plan::StepKind::kRun)
-      for (const int32_t v : problem.ops[static_cast<size_t>(step.index)].outputs) live[static_cast<size_t>(v)] = true;
+      for (const int32_t v : problem.ops[static_cast<size_t>(step.index)].outputs)
+        live[static_cast<size_t>(v)] = true;
     if (step.kind == plan::StepKind::kIn) live[static_cast<size_t>(step.index)] = true;
     if (step.kind == plan::StepKind::kFree) live[static_cast<size_t>(step.index)] = false;
   }
@@ -209,10 +225,18 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
     counted += bytes;
     switch (joint->values[j].role) {
       case graph::Role::kParameter:
-      case graph::Role::kPacked: memory.parameters += bytes; break;
-      case graph::Role::kGradient: memory.gradients += bytes; break;
-      case graph::Role::kOptimizer: memory.optimizer += bytes; break;
-      default: memory.activations += bytes; break;
+      case graph::Role::kPacked:
+        memory.parameters += bytes;
+        break;
+      case graph::Role::kGradient:
+        memory.gradients += bytes;
+        break;
+      case graph::Role::kOptimizer:
+        memory.optimizer += bytes;
+        break;
+      default:
+        memory.activations += bytes;
+        break;
     }
   }
   memory.workspace = plan.arena_bytes - counted;

@@ -6,12 +6,12 @@ namespace cairn::engine {
 namespace {
 
 void check_options(const PlanOptions& options) {
-  require(options.budget_bytes >= 0, Code::kInvalidArgument, "the budget must not be negative: ",
-          options.budget_bytes, " bytes");
+  require(options.budget_bytes >= 0, Code::kInvalidArgument,
+          "the budget must not be negative: ", options.budget_bytes, " bytes");
   require(std::isfinite(options.budget_share) && options.budget_share >= 0, Code::kInvalidArgument,
           "the budget's share must be a number not below 0: ", options.budget_share);
-  require(std::isfinite(options.link_bytes_per_second) && options.link_bytes_per_second >= 0, Code::kInvalidArgument,
-          "the link's rate must not be negative: ", options.link_bytes_per_second);
+  require(std::isfinite(options.link_bytes_per_second) && options.link_bytes_per_second >= 0,
+          Code::kInvalidArgument, "the link's rate must not be negative: ", options.link_bytes_per_second);
 }
 
 // What the plan would need if everything were kept, whatever the regions say.

@@ -14,8 +14,8 @@ class CustomKernel : public kernels::Kernel {
       : graph_(std::move(graph)), op_(op), backward_(backward) {
     if (!op_.workspace_bytes) return;
     workspace_ = op_.workspace_bytes(signature.in.first(static_cast<size_t>(op_.inputs)));
-    require(workspace_ >= 0, Code::kInvalidArgument, "custom op '", op_.name, "' asks for a workspace of ", workspace_,
-            " bytes");
+    require(workspace_ >= 0, Code::kInvalidArgument, "custom op '", op_.name, "' asks for a workspace of ",
+            workspace_, " bytes");
   }
   int64_t workspace_bytes() const override { return workspace_; }
   void run(const kernels::Call& call) const override {
@@ -47,15 +47,16 @@ class CustomKernel : public kernels::Kernel {
 
 }  // namespace
 
-std::unique_ptr<kernels::Kernel> make_custom_kernel(std::shared_ptr<const graph::Graph> graph, ops::OpCode code,
-                                                    const kernels::Signature& signature) {
+std::unique_ptr<kernels::Kernel> make_custom_kernel(std::shared_ptr<const graph::Graph> graph,
+                                                    ops::OpCode code, const kernels::Signature& signature) {
   const auto& customs = graph->customs();
   const int64_t index = signature.attrs->integer("custom", -1);
-  require(index >= 0 && index < static_cast<int64_t>(customs.size()), Code::kInternal, "no custom op ", index);
+  require(index >= 0 && index < static_cast<int64_t>(customs.size()), Code::kInternal, "no custom op ",
+          index);
   const graph::CustomOp& op = customs[static_cast<size_t>(index)];
   const bool backward = code == ops::OpCode::k_custom_grad;
-  require(backward ? static_cast<bool>(op.backward) : static_cast<bool>(op.forward), Code::kUnsupported, "custom op '",
-          op.name, "' has no ", backward ? "backward" : "forward", " callback");
+  require(backward ? static_cast<bool>(op.backward) : static_cast<bool>(op.forward), Code::kUnsupported,
+          "custom op '", op.name, "' has no ", backward ? "backward" : "forward", " callback");
   return std::make_unique<CustomKernel>(std::move(graph), op, backward, signature);
 }
 

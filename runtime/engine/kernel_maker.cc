@@ -56,7 +56,8 @@ Operands::Operands(const graph::JointGraph& joint, const graph::JointOp& op) {
 
 int32_t KernelMaker::make(const graph::JointOp& op) {
   const Operands operands(*plan_.joint, op);
-  const auto [found, fresh] = made_.emplace(signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
+  const auto [found, fresh] =
+      made_.emplace(signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
   if (!fresh) return found->second;
   kernels::Signature signature;
   signature.op = ops::name(op.code);

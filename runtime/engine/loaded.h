@@ -1,4 +1,5 @@
-// A program with everything resolved to addresses: running it is a walk over an array. Internal to runtime/engine.
+// A program with everything resolved to addresses: running it is a walk over an array. Internal to
+// runtime/engine.
 #pragma once
 #include <array>
 #include <deque>
@@ -8,7 +9,8 @@
 
 namespace cairn::engine {
 
-// Lets a cancelled run fall through the work it has queued, and takes turns with other sessions of the same plan.
+// Lets a cancelled run fall through the work it has queued, and takes turns with other sessions of the same
+// plan.
 class GuardedKernel : public kernels::Kernel {
  public:
   GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, const std::atomic<bool>& cancelled,

@@ -17,8 +17,8 @@ constexpr double kLaunchSeconds = 2e-6;
 constexpr double kHostBytesPerSecond = 8e9;  // one thread's copy on a server processor
 constexpr double kDiskBytesPerSecond = 1e9;
 constexpr double kLinkLatency = 20e-6;
-constexpr double kHostShare = 0.8;       // of the machine's memory may serve the host tier
-constexpr double kSharedMemory = 0.7;    // both directions at once, through one memory
+constexpr double kHostShare = 0.8;     // of the machine's memory may serve the host tier
+constexpr double kSharedMemory = 0.7;  // both directions at once, through one memory
 
 std::string unique(std::unordered_set<std::string>& taken, const std::string& wanted, size_t i) {
   std::string name = wanted.empty() ? cat('#', i) : wanted;
@@ -46,7 +46,8 @@ class Lowering {
       plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
     links();
     policies();
-    // Packs and the optimizer run while nothing but persistent values lives; the arena must have room for them, too.
+    // Packs and the optimizer run while nothing but persistent values lives; the arena must have room for
+    // them, too.
     if (!plan_.problem.ops.empty()) {
       int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
       workspace = std::max(workspace, between_steps_workspace());
@@ -83,7 +84,8 @@ class Lowering {
     plan::Op lowered;
     lowered.name = unique(op_names_, op.name, static_cast<size_t>(index));
     lowered.region = op.region;
-    lowered.recomputable = row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op);
+    lowered.recomputable =
+        row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op);
     const auto add = [](std::vector<int32_t>& list, int32_t v) {
       if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
     };
@@ -106,14 +108,17 @@ class Lowering {
       }
     }
     const int32_t kernel = maker_.make(op);
-    lowered.workspace_bytes = align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
+    lowered.workspace_bytes =
+        align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
     lowered.seconds = seconds(op, row);
     plan_.op_kernel.push_back(kernel);
     plan_.problem_op.push_back(index);
     plan_.problem.ops.push_back(std::move(lowered));
   }
 
-  int32_t stored(int32_t value) const { return plan_.problem_value[static_cast<size_t>(joint_.storage(value))]; }
+  int32_t stored(int32_t value) const {
+    return plan_.problem_value[static_cast<size_t>(joint_.storage(value))];
+  }
 
   bool custom_reruns(const JointOp& op) const {
     if (op.code != ops::OpCode::k_custom) return true;
@@ -129,7 +134,8 @@ class Lowering {
     for (size_t i = 0; i < operands.in.size(); ++i)
       bf16 = bf16 || (operands.in_present >> i & 1u && operands.in[i].dtype == DType::kBF16);
     const double rate = bf16 && info.bf16 ? info.bf16_flops_per_second : info.f32_flops_per_second;
-    return std::max(work.flops / std::max(rate, 1.0), work.bytes / std::max(info.memory_bytes_per_second, 1.0)) +
+    return std::max(work.flops / std::max(rate, 1.0),
+                    work.bytes / std::max(info.memory_bytes_per_second, 1.0)) +
            kLaunchSeconds;
   }
 
@@ -190,7 +196,8 @@ class Lowering {
   void links() {
     std::vector<Tier> tiers;
     const auto add = [&](Tier tier) {
-      require(tier != Tier::kDevice, Code::kInvalidArgument, "'device' is no tier to offload to; host and disk are");
+      require(tier != Tier::kDevice, Code::kInvalidArgument,
+              "'device' is no tier to offload to; host and disk are");
       if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
     };
     for (const Tier tier : options_.tiers) add(tier);
@@ -198,9 +205,10 @@ class Lowering {
       if (region.policy != plan::Policy::kOffload) continue;
       const auto* name = std::find(std::begin(kTierNames), std::end(kTierNames),
                                    region.offload_tier.empty() ? kTierNames[1] : region.offload_tier);
-      require(name != std::end(kTierNames), Code::kInvalidArgument, "region '", region.name, "': unknown tier '",
-              region.offload_tier, "'; host and disk are");
-      if (!region.offload_tier.empty() || tiers.empty()) add(static_cast<Tier>(name - std::begin(kTierNames)));
+      require(name != std::end(kTierNames), Code::kInvalidArgument, "region '", region.name,
+              "': unknown tier '", region.offload_tier, "'; host and disk are");
+      if (!region.offload_tier.empty() || tiers.empty())
+        add(static_cast<Tier>(name - std::begin(kTierNames)));
     }
     if (tiers.empty() && options_.policy == plan::Policy::kOffload) add(Tier::kHost);
     for (const Tier tier : tiers) {
@@ -214,7 +222,11 @@ class Lowering {
     const double stated =
         options_.link_bytes_per_second > 0 ? options_.link_bytes_per_second : info.link_bytes_per_second;
     const double rate = stated > 0 ? stated : kHostBytesPerSecond;
-    return {"host", kLinkLatency, rate, rate, stated > 0 ? 1.0 : kSharedMemory,
+    return {"host",
+            kLinkLatency,
+            rate,
+            rate,
+            stated > 0 ? 1.0 : kSharedMemory,
             static_cast<int64_t>(static_cast<double>(info.memory_bytes) * kHostShare)};
   }
 

@@ -1,5 +1,5 @@
-// A plan compiled to a flat list of instructions over three queues. The engine only walks it: no decision is left, no
-// memory is taken.
+// A plan compiled to a flat list of instructions over three queues. The engine only walks it: no decision is
+// left, no memory is taken.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,8 +15,9 @@ namespace cairn::engine {
 
 enum class Opcode : uint8_t { kLaunch, kCopy, kRecord, kWait, kBegin, kEnd };
 
-// kLaunch: a = index into launches. kCopy: a = index into copies, on `lane`. kRecord, kWait: a = event, on `lane`.
-// kBegin, kEnd: a range of a tier's arena comes to life or ends in program order (for the ledger): a = range.
+// kLaunch: a = index into launches. kCopy: a = index into copies, on `lane`. kRecord, kWait: a = event, on
+// `lane`. kBegin, kEnd: a range of a tier's arena comes to life or ends in program order (for the ledger): a
+// = range.
 struct Instruction {
   Opcode opcode;
   device::Lane lane;
@@ -65,19 +66,19 @@ struct CompiledPlan {
   std::vector<int32_t> problem_op;     // problem op -> joint op
   std::vector<Tier> link_tier;         // problem link -> tier
   plan::Plan plan;
-  Program program;       // one micro-batch
-  Program prologue;      // packs, once per optimizer step
+  Program program;                                              // one micro-batch
+  Program prologue;                                             // packs, once per optimizer step
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
-  std::vector<int32_t> op_kernel;        // problem op -> kernel
-  std::vector<int32_t> prologue_kernel;  // joint prologue op -> kernel
+  std::vector<int32_t> op_kernel;                               // problem op -> kernel
+  std::vector<int32_t> prologue_kernel;                         // joint prologue op -> kernel
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
   std::unique_ptr<std::mutex[]> kernel_locks;
   int threads = 1;
   std::string device;
 
-  // Device bytes at the plan's peak by category (parameters, gradients, optimizer, activations, workspace); inputs,
-  // scratch and outputs count as activations, packed weights as parameters. Sums to arena_bytes (gaps of the layout
-  // count as workspace).
+  // Device bytes at the plan's peak by category (parameters, gradients, optimizer, activations, workspace);
+  // inputs, scratch and outputs count as activations, packed weights as parameters. Sums to arena_bytes (gaps
+  // of the layout count as workspace).
   struct Memory {
     int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
   };
@@ -87,14 +88,15 @@ struct CompiledPlan {
 };
 
 struct PlanOptions {
-  int64_t budget_bytes = 0;      // 0: none
-  double budget_share = 0;       // > 0: share of the keep-everything plan's arena, instead of budget_bytes
+  int64_t budget_bytes = 0;  // 0: none
+  double budget_share = 0;   // > 0: share of the keep-everything plan's arena, instead of budget_bytes
   graph::AmpMode amp = graph::AmpMode::kOff;
   graph::Optimizer optimizer = graph::Optimizer::kAdamW;
   // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
   plan::Policy policy = plan::Policy::kPlannerDecides;
-  std::vector<Tier> tiers = {Tier::kHost};  // where offloading may go, preferred first; the first serves kOffload
-  double link_bytes_per_second = 0;         // for the cost model; 0: measured default
+  std::vector<Tier> tiers = {
+      Tier::kHost};                  // where offloading may go, preferred first; the first serves kOffload
+  double link_bytes_per_second = 0;  // for the cost model; 0: measured default
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

@@ -16,16 +16,17 @@ double now() {
 
 Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<device::Device> device)
     : plan_(std::move(plan)), device_(std::move(device)), loaded_(std::make_unique<Loaded>()) {
-  require(plan_ != nullptr && device_ != nullptr, Code::kInvalidArgument, "a session needs a plan and a device");
+  require(plan_ != nullptr && device_ != nullptr, Code::kInvalidArgument,
+          "a session needs a plan and a device");
   const device::DeviceInfo& info = device_->info();
-  require(plan_->device == info.name && plan_->threads == info.threads, Code::kInvalidArgument, "the plan is for '",
-          plan_->device, "' with ", plan_->threads, " threads, not for '", info.name, "' with ", info.threads);
+  require(plan_->device == info.name && plan_->threads == info.threads, Code::kInvalidArgument,
+          "the plan is for '", plan_->device, "' with ", plan_->threads, " threads, not for '", info.name,
+          "' with ", info.threads);
   Loaded& l = *loaded_;
   l.take_memory(*plan_, *device_);
   for (size_t k = 0; k < plan_->kernels.size(); ++k)
-    l.kernels.push_back(std::make_unique<GuardedKernel>(*plan_->kernels[k],
-                                                        plan_->kernel_locks ? &plan_->kernel_locks[k] : nullptr,
-                                                        cancelled_, l.skipped));
+    l.kernels.push_back(std::make_unique<GuardedKernel>(
+        *plan_->kernels[k], plan_->kernel_locks ? &plan_->kernel_locks[k] : nullptr, cancelled_, l.skipped));
   l.resolve(plan_->program, *device_, l.main);
   l.resolve(plan_->prologue, *device_, l.prologue);
   for (size_t lane = 0; lane < l.queues.size(); ++lane) {
@@ -127,11 +128,12 @@ void Session::synchronize() {
 
 Tensor Session::tensor(int32_t value) const {
   const graph::JointGraph& joint = *plan_->joint;
-  require(value >= 0 && value < static_cast<int32_t>(joint.values.size()), Code::kInvalidArgument, "no value ", value);
+  require(value >= 0 && value < static_cast<int32_t>(joint.values.size()), Code::kInvalidArgument,
+          "no value ", value);
   const graph::JointValue& v = joint.values[static_cast<size_t>(value)];
   const int32_t stored = plan_->problem_value[static_cast<size_t>(joint.storage(value))];
-  require(stored >= 0 && plan_->problem.values[static_cast<size_t>(stored)].persistent, Code::kInvalidArgument,
-          "value '", v.name, "' does not persist: it lives inside a run only");
+  require(stored >= 0 && plan_->problem.values[static_cast<size_t>(stored)].persistent,
+          Code::kInvalidArgument, "value '", v.name, "' does not persist: it lives inside a run only");
   return {v.desc, loaded_->arena() + plan_->plan.value_offsets[static_cast<size_t>(stored)]};
 }
 
@@ -143,23 +145,25 @@ void* Session::address(int32_t value) const {
 
 void Session::write(int32_t value, const void* from, int64_t bytes) {
   const Tensor t = tensor(value);
-  require(bytes == t.desc.bytes(), Code::kInvalidArgument, "value '", plan_->joint->values[static_cast<size_t>(value)].name,
-          "' is ", to_string(t.desc), ", ", t.desc.bytes(), " bytes, but ", bytes, " are written");
+  require(bytes == t.desc.bytes(), Code::kInvalidArgument, "value '",
+          plan_->joint->values[static_cast<size_t>(value)].name, "' is ", to_string(t.desc), ", ",
+          t.desc.bytes(), " bytes, but ", bytes, " are written");
   write_at(value, 0, from, bytes);
 }
 
 void Session::read(int32_t value, void* to, int64_t bytes) const {
   const Tensor t = tensor(value);
-  require(bytes == t.desc.bytes(), Code::kInvalidArgument, "value '", plan_->joint->values[static_cast<size_t>(value)].name,
-          "' is ", to_string(t.desc), ", ", t.desc.bytes(), " bytes, but ", bytes, " are read");
+  require(bytes == t.desc.bytes(), Code::kInvalidArgument, "value '",
+          plan_->joint->values[static_cast<size_t>(value)].name, "' is ", to_string(t.desc), ", ",
+          t.desc.bytes(), " bytes, but ", bytes, " are read");
   read_at(value, 0, to, bytes);
 }
 
 namespace {
 
 char* part(const Tensor& t, const std::string& name, int64_t offset, int64_t bytes) {
-  require(offset >= 0 && bytes >= 0 && offset <= t.desc.bytes() - bytes, Code::kInvalidArgument, "value '", name,
-          "' has ", t.desc.bytes(), " bytes; [", offset, ", ", offset + bytes, ") lies outside");
+  require(offset >= 0 && bytes >= 0 && offset <= t.desc.bytes() - bytes, Code::kInvalidArgument, "value '",
+          name, "' has ", t.desc.bytes(), " bytes; [", offset, ", ", offset + bytes, ") lies outside");
   return t.as<char>() + offset;
 }
 
@@ -184,9 +188,9 @@ void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) co
 
 void* Session::workspace(int64_t bytes) {
   const Loaded& l = *loaded_;
-  require(bytes >= 0 && l.persistent_bytes + bytes <= l.blocks[0]->bytes(), Code::kInternal, "a workspace of ", bytes,
-          " bytes does not fit behind the ", l.persistent_bytes, " persistent bytes of an arena of ",
-          l.blocks[0]->bytes());
+  require(bytes >= 0 && l.persistent_bytes + bytes <= l.blocks[0]->bytes(), Code::kInternal,
+          "a workspace of ", bytes, " bytes does not fit behind the ", l.persistent_bytes,
+          " persistent bytes of an arena of ", l.blocks[0]->bytes());
   return l.arena() + l.persistent_bytes;
 }
 

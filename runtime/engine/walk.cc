@@ -28,16 +28,17 @@ void Session::Loaded::resolve(const Program& program, device::Device& device, Lo
   for (const Operand& operand : program.operands) {
     Tensor tensor{operand.desc, nullptr};
     if (operand.offset >= 0) {
-      require(operand.offset % kAlignment == 0 && operand.offset + operand.desc.bytes() <= arena_bytes, Code::kInternal,
-              "an operand of ", operand.desc.bytes(), " bytes at ", operand.offset, " does not fit the arena of ",
-              arena_bytes);
+      require(operand.offset % kAlignment == 0 && operand.offset + operand.desc.bytes() <= arena_bytes,
+              Code::kInternal, "an operand of ", operand.desc.bytes(), " bytes at ", operand.offset,
+              " does not fit the arena of ", arena_bytes);
       tensor.data = arena() + operand.offset;
     }
     loaded.tensors.push_back(tensor);
   }
   for (const Launch& launch : program.launches) {
-    require(launch.workspace_bytes == 0 || (launch.workspace_offset >= 0 && launch.workspace_offset % kAlignment == 0 &&
-                                            launch.workspace_offset + launch.workspace_bytes <= arena_bytes),
+    require(launch.workspace_bytes == 0 ||
+                (launch.workspace_offset >= 0 && launch.workspace_offset % kAlignment == 0 &&
+                 launch.workspace_offset + launch.workspace_bytes <= arena_bytes),
             Code::kInternal, "a workspace of ", launch.workspace_bytes, " bytes at ", launch.workspace_offset,
             " does not fit the arena of ", arena_bytes);
     const Tensor* first = loaded.tensors.data() + launch.first_operand;
@@ -64,7 +65,8 @@ bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::
   const bool is_prologue = &loaded == &prologue;
   const auto note = [&](device::Lane lane, size_t i) {
     if (tracing) [[unlikely]]
-      traced[static_cast<size_t>(lane)].push_back(is_prologue ? -1 - static_cast<int32_t>(i) : static_cast<int32_t>(i));
+      traced[static_cast<size_t>(lane)].push_back(is_prologue ? -1 - static_cast<int32_t>(i)
+                                                              : static_cast<int32_t>(i));
   };
   for (size_t i = 0; i < program.code.size(); ++i) {
     const Instruction& instruction = program.code[i];
@@ -91,8 +93,12 @@ bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::
         queue(instruction.lane).copy(copy.to, copy.from, copy.bytes);
         break;
       }
-      case Opcode::kRecord: queue(instruction.lane).record(*loaded.events[a]); break;
-      case Opcode::kWait: queue(instruction.lane).wait(*loaded.events[a]); break;
+      case Opcode::kRecord:
+        queue(instruction.lane).record(*loaded.events[a]);
+        break;
+      case Opcode::kWait:
+        queue(instruction.lane).wait(*loaded.events[a]);
+        break;
       case Opcode::kBegin:
         ledger.begin_range(program.ranges[a].tier, program.ranges[a].offset, program.ranges[a].bytes);
         loaded.live[a] = 1;

@@ -239,7 +239,7 @@ std::vector<Candidate> Space::grid() const {
   const bool fixed = std::any_of(fixed_.begin(), fixed_.end(), [](Choice c) { return c >= 0; });
   std::vector<Pace> paces = {{}};
   if (fixed || !offload_.empty()) paces = {{}, {4 * std::min(largest, INT64_MAX / 8)}, {0}};
-  const size_t stride = large ? 4 : 1;
+  const size_t stride = large ? 4 : p_.ops.size() > 60 ? 3 : 1;
   for (int32_t amount : amounts)
     for (const Pace& pace : paces) {
       for (size_t k = 0; k<recompute.size(); k += amount> 0 ? stride : 1) {

@@ -549,7 +549,8 @@ typedef struct cairn_name {
   uint32_t reserved;
 } cairn_name_t;
 /* All parameters to and from a safetensors file; parameters without a row keep their names. Import converts F16, BF16
- * and F64. errors: IO, CORRUPT_FILE, NOT_FOUND (a tensor is missing). since: 1.0 */
+ * and F64. errors: IO, CORRUPT_FILE, NOT_FOUND (no such file); INVALID_ARGUMENT names a tensor that is missing or
+ * has another shape, and nothing is written then. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);

@@ -119,10 +119,11 @@ class CheckedQueue : public Queue {
 
  private:
   std::string work_name(std::string_view what) {
-    return cat(what, " (work ", checker_->clock(id_).at(id_) + 1, " of the ", kLanes[static_cast<size_t>(lane_)],
-               " queue)");
+    return cat(what, " (work ", checker_->clock(id_).at(id_) + 1, " of the ",
+               kLanes[static_cast<size_t>(lane_)], " queue)");
   }
-  const CheckedBlock* own_block(const Location& at, int64_t bytes, const std::string& work, std::string_view role) {
+  const CheckedBlock* own_block(const Location& at, int64_t bytes, const std::string& work,
+                                std::string_view role) {
     const auto* block = dynamic_cast<const CheckedBlock*>(at.block);
     if (block == nullptr || block->checker() != checker_.get()) {
       checker_->violation(cat(work, ": its ", role, " is no block of this device"));
@@ -141,8 +142,8 @@ class CheckedQueue : public Queue {
     checker_->violation(cat(work_name("record or wait"), " is for an event of another device"));
     return nullptr;
   }
-  bool touch(const void* data, int64_t bytes, bool write, Moment now, std::string_view work, std::string_view role,
-             size_t i) {
+  bool touch(const void* data, int64_t bytes, bool write, Moment now, std::string_view work,
+             std::string_view role, size_t i) {
     if (data == nullptr || bytes == 0) return true;
     const std::string what = cat(work, ", ", role, " ", i);
     Region* const region = checker_->find(data, bytes);
@@ -157,10 +158,12 @@ class CheckedQueue : public Queue {
     const std::string work = work_name("launch");
     const Moment now = checker_->start(id_);
     for (size_t i = 0; i < call.in.size(); ++i)
-      if (!touch(call.in[i].data, call.in[i].data ? call.in[i].desc.bytes() : 0, false, now, work, "input", i))
+      if (!touch(call.in[i].data, call.in[i].data ? call.in[i].desc.bytes() : 0, false, now, work, "input",
+                 i))
         return false;
     for (size_t i = 0; i < call.out.size(); ++i)
-      if (!touch(call.out[i].data, call.out[i].data ? call.out[i].desc.bytes() : 0, true, now, work, "output", i))
+      if (!touch(call.out[i].data, call.out[i].data ? call.out[i].desc.bytes() : 0, true, now, work, "output",
+                 i))
         return false;
     const int64_t workspace = kernel.workspace_bytes();
     if (workspace > 0 && call.workspace == nullptr) {
@@ -178,7 +181,8 @@ class CheckedQueue : public Queue {
 
 class CheckedDevice : public Device {
  public:
-  explicit CheckedDevice(std::shared_ptr<Device> inner) : checker_(std::make_shared<Checker>(std::move(inner))) {}
+  explicit CheckedDevice(std::shared_ptr<Device> inner)
+      : checker_(std::make_shared<Checker>(std::move(inner))) {}
   const DeviceInfo& info() const override { return inner().info(); }
   const kernels::Registry& kernels() const override { return inner().kernels(); }
   Ledger& ledger() override { return inner().ledger(); }

@@ -42,8 +42,8 @@ bool Checker::access(Region& region, int64_t offset, int64_t bytes, bool write, 
   const auto race = region.history.access(offset, offset + bytes, write, access, clock(access.when.queue));
   if (race)
     violation(cat("race on bytes [", offset, ", ", offset + bytes, ") of the ",
-                  kTierNames[static_cast<size_t>(region.tier)], " block: ", access.what, write ? " writes" : " reads",
-                  " them, and no event orders it after ", race->what));
+                  kTierNames[static_cast<size_t>(region.tier)], " block: ", access.what,
+                  write ? " writes" : " reads", " them, and no event orders it after ", race->what));
   return !race;
 }
 

@@ -1,6 +1,6 @@
-// What a checked device knows: its living blocks with their histories, the clocks of its queues and of the host. All
-// order is fixed when work is submitted (events are snapshots), so every rule can be checked there, without luck in
-// timing.
+// What a checked device knows: its living blocks with their histories, the clocks of its queues and of the
+// host. All order is fixed when work is submitted (events are snapshots), so every rule can be checked there,
+// without luck in timing.
 #pragma once
 #include <atomic>
 #include <map>
@@ -34,8 +34,8 @@ class Checker {
   Moment start(size_t queue);
 
   Region* add_region(Tier tier, int64_t bytes, const void* address);
-  // The bytes may be used again by anybody: no work may still touch them. After a violation the block is held until
-  // the device goes, so that the work that uses it does no harm.
+  // The bytes may be used again by anybody: no work may still touch them. After a violation the block is held
+  // until the device goes, so that the work that uses it does no harm.
   void remove_region(Region* region, std::unique_ptr<Block> block);
   // The living region around [address, address + bytes); nullptr if there is none.
   Region* find(const void* address, int64_t bytes);

@@ -1,5 +1,6 @@
-// Vector clocks over queues: who has seen how much of whose work (Lamport 1978; Mattern 1989). The submitting host has
-// a clock, too: it has seen what it synchronised with, and all work submitted later starts after that.
+// Vector clocks over queues: who has seen how much of whose work (Lamport 1978; Mattern 1989). The submitting
+// host has a clock, too: it has seen what it synchronised with, and all work submitted later starts after
+// that.
 #pragma once
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,6 @@
-// The last accesses to every byte of a block: enough to find each race, and no more. A write hides all that came
-// before it (they were ordered before it, or the race is reported already); of reads the last per queue counts.
+// The last accesses to every byte of a block: enough to find each race, and no more. A write hides all that
+// came before it (they were ordered before it, or the race is reported already); of reads the last per queue
+// counts.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,9 +19,10 @@ struct Access {
 
 class History {
  public:
-  // Notes an access to [begin, end). Returns an earlier one that races with it: unordered with `now` (the clock of
-  // the accessing work) and one of the two writes.
-  std::optional<Access> access(int64_t begin, int64_t end, bool write, const Access& access, const VectorClock& now);
+  // Notes an access to [begin, end). Returns an earlier one that races with it: unordered with `now` (the
+  // clock of the accessing work) and one of the two writes.
+  std::optional<Access> access(int64_t begin, int64_t end, bool write, const Access& access,
+                               const VectorClock& now);
   // Forgets accesses that `seen` has seen. Returns true if none is left.
   bool forget(const VectorClock& seen);
   // Some access that `seen` has not seen, if there is one.
@@ -34,7 +36,8 @@ class History {
     std::vector<Access> reads;  // one per queue
   };
   using Cells = std::map<int64_t, Cell>;
-  Cells::iterator split(int64_t at);  // the first cell that begins at or after `at`, after cutting the one across
+  Cells::iterator split(
+      int64_t at);  // the first cell that begins at or after `at`, after cutting the one across
 
   Cells cells_;  // by begin; disjoint; bytes without one were never touched
 };

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kChunk = int64_t{1} << 20;
 
-// Copies past the caches: what leaves or comes back is not read again soon, and the kernels running meanwhile need
-// the cache for themselves.
+// Copies past the caches: what leaves or comes back is not read again soon, and the kernels running meanwhile
+// need the cache for themselves.
 void move_bytes(char* to, const char* from, int64_t bytes) {
 #ifdef CAIRN_STREAM
   constexpr int64_t kLine = 64;
@@ -53,7 +53,9 @@ void memory_to_memory(Throttle* link, char* to, const char* from, int64_t bytes)
 
 void copy(State& state, const CpuBlock& to, int64_t to_offset, const CpuBlock& from, int64_t from_offset,
           int64_t bytes) {
-  const auto at = [](const CpuBlock& block, int64_t offset) { return static_cast<char*>(block.address()) + offset; };
+  const auto at = [](const CpuBlock& block, int64_t offset) {
+    return static_cast<char*>(block.address()) + offset;
+  };
   if (to.tier() == Tier::kDisk) {
     require(from.tier() != Tier::kDisk, Code::kUnsupported, "copies from disk to disk");
     to.file().write(at(from, from_offset), to_offset, bytes);

@@ -13,8 +13,8 @@
 namespace cairn::device::cpu {
 namespace {
 
-// One thread's sustained rates in matrix products and its share of the memory's bandwidth. Round numbers, measured
-// on server processors of each class: good enough to weigh recomputing against copying.
+// One thread's sustained rates in matrix products and its share of the memory's bandwidth. Round numbers,
+// measured on server processors of each class: good enough to weigh recomputing against copying.
 struct IsaRate {
   std::string_view flag;  // in /proc/cpuinfo
   std::string_view name;

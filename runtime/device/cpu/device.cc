@@ -41,10 +41,11 @@ std::string disk_directory(const DeviceOptions& options) {
 
 }  // namespace
 
-std::shared_ptr<Device> open(std::string_view name, const kernels::Registry& registry, const DeviceOptions& options) {
+std::shared_ptr<Device> open(std::string_view name, const kernels::Registry& registry,
+                             const DeviceOptions& options) {
   require(options.threads >= 0, Code::kInvalidArgument, "threads must not be negative: ", options.threads);
-  require(options.link_bytes_per_second >= 0, Code::kInvalidArgument, "the link's rate must not be negative: ",
-          options.link_bytes_per_second);
+  require(options.link_bytes_per_second >= 0, Code::kInvalidArgument,
+          "the link's rate must not be negative: ", options.link_bytes_per_second);
   DeviceInfo info = describe(name, options.threads);
   info.link_bytes_per_second = options.link_bytes_per_second;
   info.disk_directory = disk_directory(options);

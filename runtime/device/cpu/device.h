@@ -7,9 +7,11 @@
 namespace cairn::device::cpu {
 
 // `name` is what DeviceInfo reports: "cpu" or "reference", as the registry.
-std::shared_ptr<Device> open(std::string_view name, const kernels::Registry& registry, const DeviceOptions& options);
+std::shared_ptr<Device> open(std::string_view name, const kernels::Registry& registry,
+                             const DeviceOptions& options);
 
-// Static facts: processor, instruction sets, physical memory; rates by instruction set and threads (analytic).
+// Static facts: processor, instruction sets, physical memory; rates by instruction set and threads
+// (analytic).
 DeviceInfo describe(std::string_view name, int threads);
 
 }  // namespace cairn::device::cpu

@@ -1,5 +1,6 @@
-// Points in queues. Every queue has a timeline: the number of pieces of work it has done. An event is no object of
-// its own on the lanes: recording it notes (timeline, number submitted so far), waiting for it waits for that number.
+// Points in queues. Every queue has a timeline: the number of pieces of work it has done. An event is no
+// object of its own on the lanes: recording it notes (timeline, number submitted so far), waiting for it
+// waits for that number.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -12,8 +13,8 @@
 
 namespace cairn::device::cpu {
 
-// Advanced by one thread, waited for by any. Waiting sleeps: with as many compute threads as processors, a lane that
-// spins would take time from the kernels it waits for.
+// Advanced by one thread, waited for by any. Waiting sleeps: with as many compute threads as processors, a
+// lane that spins would take time from the kernels it waits for.
 class Timeline {
  public:
   void advance(uint64_t done) {

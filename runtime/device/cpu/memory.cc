@@ -32,9 +32,9 @@ int open_unnamed(const std::string& directory) {
   fault.budget_bytes = static_cast<uint64_t>(state.info.memory_bytes);
   fault.tier = tier;
   throw Error(Code::kOutOfMemory,
-              cat("the ", kTierNames[static_cast<size_t>(tier)], " tier of '", state.info.name, "' cannot give ",
-                  bytes, " bytes: ", why, " (", fault.in_use_bytes, " bytes in use, the machine has ",
-                  fault.budget_bytes, ")"),
+              cat("the ", kTierNames[static_cast<size_t>(tier)], " tier of '", state.info.name,
+                  "' cannot give ", bytes, " bytes: ", why, " (", fault.in_use_bytes,
+                  " bytes in use, the machine has ", fault.budget_bytes, ")"),
               fault);
 }
 
@@ -52,7 +52,8 @@ DiskFile::~DiskFile() { close(descriptor_); }
 
 void DiskFile::read(void* to, int64_t offset, int64_t bytes) const {
   for (int64_t done = 0; done < bytes;) {
-    const ssize_t n = pread(descriptor_, static_cast<char*>(to) + done, static_cast<size_t>(bytes - done), offset + done);
+    const ssize_t n =
+        pread(descriptor_, static_cast<char*>(to) + done, static_cast<size_t>(bytes - done), offset + done);
     if (n < 0 && errno == EINTR) continue;
     require(n > 0, Code::kIo, "disk tier in '", directory_, "': reading ", bytes, " bytes at ", offset, ": ",
             n < 0 ? reason(errno) : "the file ends early");
@@ -62,8 +63,8 @@ void DiskFile::read(void* to, int64_t offset, int64_t bytes) const {
 
 void DiskFile::write(const void* from, int64_t offset, int64_t bytes) const {
   for (int64_t done = 0; done < bytes;) {
-    const ssize_t n =
-        pwrite(descriptor_, static_cast<const char*>(from) + done, static_cast<size_t>(bytes - done), offset + done);
+    const ssize_t n = pwrite(descriptor_, static_cast<const char*>(from) + done,
+                             static_cast<size_t>(bytes - done), offset + done);
     if (n < 0 && errno == EINTR) continue;
     require(n > 0, Code::kIo, "disk tier in '", directory_, "': writing ", bytes, " bytes at ", offset, ": ",
             n < 0 ? reason(errno) : "nothing was written");
@@ -77,7 +78,8 @@ CpuBlock::CpuBlock(std::shared_ptr<State> state, Tier tier, int64_t bytes)
   if (tier == Tier::kDisk) {
     file_ = std::make_unique<DiskFile>(state_->info.disk_directory, bytes);
   } else {
-    if (bytes > state_->info.memory_bytes) out_of_memory(*state_, tier, bytes, "more than the machine's memory");
+    if (bytes > state_->info.memory_bytes)
+      out_of_memory(*state_, tier, bytes, "more than the machine's memory");
     const HostAllocator& a = state_->allocator;
     address_ = a.allocate(a.user, static_cast<size_t>(bytes), static_cast<size_t>(kPageBytes));
     if (address_ == nullptr) out_of_memory(*state_, tier, bytes, "the allocator refused");

@@ -7,8 +7,8 @@ namespace cairn::device::cpu {
 namespace {
 
 constexpr size_t kReserved = 1024;
-// An idle compute lane looks this often for more work before it sleeps: about 10 microseconds, less than a wake-up.
-// Copy lanes sleep at once, they share the processors with the kernels.
+// An idle compute lane looks this often for more work before it sleeps: about 10 microseconds, less than a
+// wake-up. Copy lanes sleep at once, they share the processors with the kernels.
 constexpr int kComputeLooks = 400;
 
 void relax() {
@@ -28,8 +28,8 @@ Kind& own(Base& object, std::string_view what) {
 
 const CpuBlock& own_range(const Location& at, int64_t bytes) {
   require(at.block != nullptr, Code::kInvalidArgument, "a copy without a block");
-  require(bytes > 0 && at.offset >= 0 && at.offset <= at.block->bytes() - bytes, Code::kInvalidArgument, "a copy of ",
-          bytes, " bytes at ", at.offset, " leaves its block of ", at.block->bytes(), " bytes");
+  require(bytes > 0 && at.offset >= 0 && at.offset <= at.block->bytes() - bytes, Code::kInvalidArgument,
+          "a copy of ", bytes, " bytes at ", at.offset, " leaves its block of ", at.block->bytes(), " bytes");
   return own<CpuBlock>(*at.block, "block");
 }
 

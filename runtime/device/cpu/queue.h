@@ -1,5 +1,5 @@
-// One lane: a thread that does its work in order. Submitting takes a lock for a few instructions and never waits for
-// work. See event.h for how lanes wait for each other.
+// One lane: a thread that does its work in order. Submitting takes a lock for a few instructions and never
+// waits for work. See event.h for how lanes wait for each other.
 #pragma once
 #include <atomic>
 #include <condition_variable>

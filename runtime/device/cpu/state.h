@@ -1,4 +1,5 @@
-// What the blocks, queues and events of one CPU device share. They hold it alive: release order never matters.
+// What the blocks, queues and events of one CPU device share. They hold it alive: release order never
+// matters.
 #pragma once
 #include <atomic>
 #include <mutex>

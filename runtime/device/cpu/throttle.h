@@ -1,5 +1,5 @@
-// Stands in for a link of a stated rate: copies of one direction share it and sleep until their bytes would have
-// arrived. Sleeps, never spins.
+// Stands in for a link of a stated rate: copies of one direction share it and sleep until their bytes would
+// have arrived. Sleeps, never spins.
 #pragma once
 #include <chrono>
 #include <cstdint>

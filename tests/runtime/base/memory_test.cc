@@ -9,7 +9,8 @@ namespace {
 
 TEST(SystemAllocator, GivesZeroedAlignedBlocksOfAnySize) {
   const HostAllocator& a = system_allocator();
-  for (const size_t bytes : {size_t{1}, size_t{4096}, size_t{4097}, (size_t{2} << 20) - 1, size_t{2} << 20, size_t{5000001}})
+  for (const size_t bytes :
+       {size_t{1}, size_t{4096}, size_t{4097}, (size_t{2} << 20) - 1, size_t{2} << 20, size_t{5000001}})
     for (const size_t alignment : {size_t{64}, size_t{4096}, size_t{1} << 16}) {
       auto* block = static_cast<unsigned char*>(a.allocate(a.user, bytes, alignment));
       ASSERT_NE(block, nullptr) << bytes << " at " << alignment;

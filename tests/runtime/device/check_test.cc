@@ -9,10 +9,10 @@ using kernels::Call;
 class Check : public ::testing::Test {
  protected:
   std::shared_ptr<Device> device = checked(open_cpu());
-  std::unique_ptr<Block> block = device->allocate(Tier::kDevice, 256), host = device->allocate(Tier::kHost, 256),
-                         disk = device->allocate(Tier::kDisk, 256);
-  std::unique_ptr<Queue> compute = device->create_queue(Lane::kCompute), out = device->create_queue(Lane::kCopyOut),
-                         in = device->create_queue(Lane::kCopyIn);
+  std::unique_ptr<Block> block = device->allocate(Tier::kDevice, 256),
+                         host = device->allocate(Tier::kHost, 256), disk = device->allocate(Tier::kDisk, 256);
+  std::unique_ptr<Queue> compute = device->create_queue(Lane::kCompute),
+                         out = device->create_queue(Lane::kCopyOut), in = device->create_queue(Lane::kCopyIn);
   std::unique_ptr<Event> event = device->create_event(), event2 = device->create_event();
   FunctionKernel nothing{[](const Call&) {}};
   std::vector<std::unique_ptr<Tensor>> tensors;
@@ -29,8 +29,12 @@ class Check : public ::testing::Test {
   }
   void read(int64_t offset, int64_t bytes) { compute->launch(nothing, call(at(offset, bytes), nullptr)); }
   void write(int64_t offset, int64_t bytes) { compute->launch(nothing, call(nullptr, at(offset, bytes))); }
-  void copy_out(int64_t offset, int64_t bytes) { out->copy({host.get(), offset}, {block.get(), offset}, bytes); }
-  void copy_in(int64_t offset, int64_t bytes) { in->copy({block.get(), offset}, {host.get(), offset}, bytes); }
+  void copy_out(int64_t offset, int64_t bytes) {
+    out->copy({host.get(), offset}, {block.get(), offset}, bytes);
+  }
+  void copy_in(int64_t offset, int64_t bytes) {
+    in->copy({block.get(), offset}, {host.get(), offset}, bytes);
+  }
   void order(Queue& first, Queue& then, Event& by) {
     first.record(by);
     then.wait(by);

@@ -91,8 +91,8 @@ TEST(Disk, RoundTripKeepsEveryByteAndLeavesNothingBehind) {
   const auto device = open_cpu(options);
   {
     constexpr int64_t kBytes = (3 << 20) + 17;
-    const auto disk = device->allocate(Tier::kDisk, kBytes + 100), a = device->allocate(Tier::kDevice, kBytes),
-               b = device->allocate(Tier::kDevice, kBytes);
+    const auto disk = device->allocate(Tier::kDisk, kBytes + 100),
+               a = device->allocate(Tier::kDevice, kBytes), b = device->allocate(Tier::kDevice, kBytes);
     EXPECT_TRUE(std::filesystem::is_empty(directory));
     auto* bytes = static_cast<unsigned char*>(a->address());
     for (int64_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<unsigned char>(i * 31 >> 3);

@@ -1,5 +1,5 @@
-// Random programs of launches and copies over three queues and three tiers, ordered by random but sufficient events,
-// against a serial model that does the same one after the other.
+// Random programs of launches and copies over three queues and three tiers, ordered by random but sufficient
+// events, against a serial model that does the same one after the other.
 #include <random>
 
 #include "tests/runtime/device/support.h"
@@ -21,8 +21,8 @@ void mix(const Call& call) {
 
 struct Model {
   std::vector<unsigned char> memory[3] = {std::vector<unsigned char>(kCells * kCell),
-                                          std::vector<unsigned char>(kCells * kCell),
-                                          std::vector<unsigned char>(kCells * kCell)};
+                                          std::vector<unsigned char>(kCells* kCell),
+                                          std::vector<unsigned char>(kCells* kCell)};
   unsigned char* at(int tier, int cell) { return memory[tier].data() + cell * kCell; }
 };
 
@@ -35,7 +35,8 @@ void random_program(uint32_t seed, const std::shared_ptr<Device>& device) {
   for (int q = 0; q < 3; ++q) queue[q] = device->create_queue(static_cast<Lane>(q));
   Model model;
   for (int64_t i = 0; i < kCells * kCell; ++i)
-    model.memory[0][i] = static_cast<unsigned char*>(block[0]->address())[i] = static_cast<unsigned char>(random());
+    model.memory[0][i] = static_cast<unsigned char*>(block[0]->address())[i] =
+        static_cast<unsigned char>(random());
   const FunctionKernel kernel(mix);
   std::vector<std::unique_ptr<std::array<Tensor, 2>>> operands;
   std::vector<std::unique_ptr<Event>> events;
@@ -86,10 +87,12 @@ void random_program(uint32_t seed, const std::shared_ptr<Device>& device) {
   }
   for (auto& q : queue) q->synchronize();
   for (int t = 0; t < 2; ++t)
-    ASSERT_EQ(std::memcmp(block[t]->address(), model.memory[t].data(), kCells * kCell), 0) << "seed " << seed << " tier " << t;
+    ASSERT_EQ(std::memcmp(block[t]->address(), model.memory[t].data(), kCells * kCell), 0)
+        << "seed " << seed << " tier " << t;
   queue[2]->copy({block[0].get(), 0}, {block[2].get(), 0}, kCells * kCell);
   queue[2]->synchronize();
-  ASSERT_EQ(std::memcmp(block[0]->address(), model.memory[2].data(), kCells * kCell), 0) << "seed " << seed << " disk";
+  ASSERT_EQ(std::memcmp(block[0]->address(), model.memory[2].data(), kCells * kCell), 0)
+      << "seed " << seed << " disk";
 }
 
 TEST(Stress, RandomProgramsMatchTheSerialModel) {

@@ -97,7 +97,8 @@ TEST(Compile, ExplicitOffloadTiersOfRegionsAreObeyed) {
   EXPECT_EQ(plan->link_tier[1], Tier::kDisk);
   EXPECT_GT(plan->plan.tier_arena_bytes[1], 0);
   EXPECT_EQ(plan->plan.tier_arena_bytes[0], 0);
-  for (const CopyJob& job : plan->program.copies) EXPECT_TRUE(job.to == Tier::kDisk || job.from == Tier::kDisk);
+  for (const CopyJob& job : plan->program.copies)
+    EXPECT_TRUE(job.to == Tier::kDisk || job.from == Tier::kDisk);
 }
 
 TEST(Compile, RefusesSenselessOptions) {

@@ -1,4 +1,5 @@
-// A plan made by hand, without graph or planner: many launches of a kernel that does nothing, with copies between.
+// A plan made by hand, without graph or planner: many launches of a kernel that does nothing, with copies
+// between.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -88,7 +89,8 @@ TEST(HandMadePlan, LaunchesCostLittle) {
   RecordProperty("nanoseconds_per_instruction", std::to_string(nanoseconds));
   std::printf("launch overhead: %.0f ns per instruction\n", nanoseconds);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-  EXPECT_LT(nanoseconds, 20000.0);  // the goal is 2000; ten times that leaves room for a machine shared with others
+  EXPECT_LT(nanoseconds,
+            20000.0);  // the goal is 2000; ten times that leaves room for a machine shared with others
 #endif
 }
 

@@ -1,5 +1,6 @@
-// Plans never change numbers: whatever is kept, recomputed or offloaded, gradients and outputs are the same to the
-// bit, and memory is what the plan said, to the byte. On checked devices, so that every ordering is verified as well.
+// Plans never change numbers: whatever is kept, recomputed or offloaded, gradients and outputs are the same
+// to the bit, and memory is what the plan said, to the byte. On checked devices, so that every ordering is
+// verified as well.
 #include "tests/runtime/engine/support.h"
 
 namespace cairn::engine {
@@ -102,7 +103,8 @@ TEST_P(SameBits, WithAShareOfTheKeepAllPlan) {
   std::shared_ptr<const CompiledPlan> keep, part;
   const Result expected = run(o, &keep);
   // Half of the way between what persists, which no plan can save, and everything.
-  o.budget_share = 0.5 + 0.5 * static_cast<double>(keep->persistent_bytes()) / static_cast<double>(keep->plan.arena_bytes);
+  o.budget_share =
+      0.5 + 0.5 * static_cast<double>(keep->persistent_bytes()) / static_cast<double>(keep->plan.arena_bytes);
   try {
     EXPECT_EQ(run(o, &part), expected);
   } catch (const Error& error) {  // workspaces and the largest op may need more than that
@@ -117,10 +119,12 @@ TEST_P(SameBits, WithAShareOfTheKeepAllPlan) {
             static_cast<int64_t>(o.budget_share * static_cast<double>(keep->plan.arena_bytes)));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Devices, SameBits,
-    ::testing::Combine(::testing::Values("reference", "cpu"), ::testing::Range(size_t{0}, std::size(kModels))),
-    [](const auto& test) { return std::get<0>(test.param) + "_" + kModels[std::get<1>(test.param)].name; });
+INSTANTIATE_TEST_SUITE_P(Devices, SameBits,
+                         ::testing::Combine(::testing::Values("reference", "cpu"),
+                                            ::testing::Range(size_t{0}, std::size(kModels))),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + kModels[std::get<1>(test.param)].name;
+                         });
 
 }  // namespace
 }  // namespace cairn::engine

@@ -118,7 +118,8 @@ TEST(Session, CustomOpsRunForwardAndBackward) {
   session.run({0, 0, 0});
   int32_t output = -1;
   for (size_t v = 0; v < joint.values.size(); ++v)
-    if (joint.values[v].role == graph::Role::kOutput && joint.values[v].desc.shape.rank == 2) output = static_cast<int32_t>(v);
+    if (joint.values[v].role == graph::Role::kOutput && joint.values[v].desc.shape.rank == 2)
+      output = static_cast<int32_t>(v);
   ASSERT_GE(output, 0);
   session.read(output, y, sizeof y);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(y[i], 2 * x[i] * w[i % 8]);
@@ -222,7 +223,9 @@ TEST(Session, ReadsAndWritesCheckSizes) {
   const auto& values = session.plan().joint->values;
   for (size_t v = 0; v < values.size(); ++v)
     if (values[v].role == graph::Role::kActivation) activation = static_cast<int32_t>(v);
-  EXPECT_EQ(code_of([&] { session.read(activation, back.data(), values[static_cast<size_t>(activation)].desc.bytes()); }),
+  EXPECT_EQ(code_of([&] {
+              session.read(activation, back.data(), values[static_cast<size_t>(activation)].desc.bytes());
+            }),
             Code::kInvalidArgument);
 }
 
@@ -338,6 +341,53 @@ TEST(Session, RunsOneKernelForTheOptimizer) {
   EXPECT_NEAR(sum, expected, 1e-12 * expected);
   EXPECT_EQ(code_of([&] { session.workspace(plan->plan.arena_bytes); }), Code::kInternal);
   EXPECT_NE(session.workspace(0), nullptr);
+}
+
+TEST(Session, NewParametersAreSeenByTheNextRun) {
+  const auto device = device::checked(device::open("cpu", {.threads = 1}));
+  PlanOptions options;
+  options.amp = graph::AmpMode::kBf16;  // weights are packed, if the backend packs any
+  const auto plan = compile(transformer(1), *device, options);
+  Session changed(plan, device), fresh(plan, device);
+  fill(changed, 1);
+  changed.run({0, 0, 0});
+  const Result before = result(changed);
+  fill(changed, 2);
+  changed.run({0, 0, 0});
+  fill(fresh, 2);
+  fresh.run({0, 0, 0});
+  EXPECT_EQ(result(changed), result(fresh));
+  EXPECT_NE(result(changed), before);
+  // In place, as the optimizer does: the session must be told.
+  const int32_t table = plan->joint->find("table");
+  std::memset(changed.address(table), 0, static_cast<size_t>(changed.tensor(table).desc.bytes()));
+  std::memset(fresh.address(table), 0, static_cast<size_t>(fresh.tensor(table).desc.bytes()));
+  changed.parameters_changed();
+  fresh.parameters_changed();
+  changed.run({0, 0, 0});
+  fresh.run({0, 0, 0});
+  EXPECT_EQ(result(changed), result(fresh));
+}
+
+TEST(Session, RunsGraphsWithoutALoss) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", {DType::kF32, {2, 3}});
+  const ValueId y = g->op("scale", {g->op("scale", {x}, {{"factor", 3.0}})[0]}, {{"factor", 2.0}})[0];
+  g->freeze(graph::kNone, graph::kNone, {y});
+  const auto device = reference();
+  Session session(compile(g, *device, {}), device);
+  const float numbers[6] = {1, 2, 3, 4, 5, 6};
+  float out[6] = {};
+  const auto& values = session.plan().joint->values;
+  int32_t output = -1;
+  for (size_t v = 0; v < values.size(); ++v)
+    if (values[v].role == graph::Role::kOutput) output = static_cast<int32_t>(v);
+  ASSERT_GE(output, 0);
+  session.write(session.plan().joint->find("x"), numbers, sizeof numbers);
+  session.run({0, 0, 0});
+  session.read(output, out, sizeof out);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(out[i], 6 * numbers[i]);
+  expect_exact_memory(session);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ inline ValueId parameter(Graph& g, const std::string& name, std::initializer_lis
 
 // Blocks of two linear layers with gelu between, each in a region of its own.
 inline std::shared_ptr<Graph> mlp(int layers = 4, bool regions = true,
-                                  plan::Policy policy = plan::Policy::kPlannerDecides, const std::string& tier = {}) {
+                                  plan::Policy policy = plan::Policy::kPlannerDecides,
+                                  const std::string& tier = {}) {
   auto g = std::make_shared<Graph>();
   ValueId x = g->input("x", {DType::kF32, {32, 24}});
   const ValueId targets = g->input("targets", {DType::kI32, {32}});
@@ -47,21 +48,24 @@ inline std::shared_ptr<Graph> transformer(int layers = 3) {
   const ValueId table = parameter(*g, "table", {kVocabulary, kWidth});
   ValueId x = g->op("embedding", {table, tokens})[0];
   const auto norm = [&](ValueId v, const std::string& name) {
-    return g->op("layernorm", {v, parameter(*g, name + ".g", {kWidth}), parameter(*g, name + ".b", {kWidth})})[0];
+    return g->op("layernorm",
+                 {v, parameter(*g, name + ".g", {kWidth}), parameter(*g, name + ".b", {kWidth})})[0];
   };
   for (int i = 0; i < layers; ++i) {
     const std::string name = "h" + std::to_string(i);
     const auto block = g->region_begin(name, plan::Policy::kPlannerDecides);
     const auto attention = g->region_begin("attn", plan::Policy::kPlannerDecides);
-    const ValueId qkv = g->op("linear", {norm(x, name + ".ln1"), parameter(*g, name + ".qkv", {3 * kWidth, kWidth}),
-                                         parameter(*g, name + ".qkv_bias", {3 * kWidth})})[0];
+    const ValueId qkv =
+        g->op("linear", {norm(x, name + ".ln1"), parameter(*g, name + ".qkv", {3 * kWidth, kWidth}),
+                         parameter(*g, name + ".qkv_bias", {3 * kWidth})})[0];
     const ValueId y = g->op("attention", {qkv}, {{"heads", int64_t{4}}})[0];
     const ValueId o = g->op("linear", {y, parameter(*g, name + ".o", {kWidth, kWidth})})[0];
     x = g->op("add", {x, g->op("dropout", {o}, {{"rate", 0.2}})[0]})[0];
     g->region_end(attention);
     const auto feed = g->region_begin("mlp", plan::Policy::kPlannerDecides);
-    const ValueId up = g->op("linear", {norm(x, name + ".ln2"), parameter(*g, name + ".up", {4 * kWidth, kWidth}),
-                                        parameter(*g, name + ".up_bias", {4 * kWidth})},
+    const ValueId up = g->op("linear",
+                             {norm(x, name + ".ln2"), parameter(*g, name + ".up", {4 * kWidth, kWidth}),
+                              parameter(*g, name + ".up_bias", {4 * kWidth})},
                              {{"activation", std::string("gelu_tanh")}})[0];
     x = g->op("add", {x, g->op("linear", {up, parameter(*g, name + ".down", {kWidth, 4 * kWidth})})[0]})[0];
     g->region_end(feed);
@@ -94,7 +98,8 @@ inline void fill(Session& session, uint32_t seed = 1) {
 }
 
 inline std::vector<char> bytes_of(const Session& session, int32_t value) {
-  std::vector<char> bytes(static_cast<size_t>(session.plan().joint->values[static_cast<size_t>(value)].desc.bytes()));
+  std::vector<char> bytes(
+      static_cast<size_t>(session.plan().joint->values[static_cast<size_t>(value)].desc.bytes()));
   session.read(value, bytes.data(), static_cast<int64_t>(bytes.size()));
   return bytes;
 }

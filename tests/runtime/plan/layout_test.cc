@@ -69,7 +69,7 @@ TEST(Layout, AHundredThousandBlocksAreQuickAndClose) {
   }
   const auto start = std::chrono::steady_clock::now();
   const Layout layout = lay_out(blocks, 64);
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 20);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 60);
   EXPECT_LT(static_cast<double>(layout.height), 1.01 * static_cast<double>(kept) + 64 * 50 * 40);
 }
 

@@ -1,0 +1,155 @@
+// Ops of the host: called with what the contract says, trained through, failing without harm to others.
+#include <atomic>
+
+#include "tests/capi/rig.h"
+
+namespace cairn_test {
+namespace {
+
+struct Square {  // y = x^2, dx = 2 x dy
+  std::atomic<int> forwards{0}, backwards{0}, fail_forward_at{0};
+  int32_t shape_result = 0;
+  bool bad_shape = false;
+
+  cairn_custom_op_t op() {
+    cairn_custom_op_t op = CAIRN_CUSTOM_OP_INIT;
+    op.name = "square";
+    op.inputs = op.outputs = 1;
+    op.recomputable = 1;
+    op.user = this;
+    op.shape = [](void* user, const cairn_tensor_t* in, cairn_tensor_t* out) -> int32_t {
+      const auto& self = *static_cast<Square*>(user);
+      EXPECT_EQ(in[0].data, nullptr);
+      out[0] = in[0];
+      if (self.bad_shape) out[0].dims[0] = -5;
+      return self.shape_result;
+    };
+    op.workspace_bytes = [](void*, const cairn_tensor_t*) -> int64_t { return 64; };
+    op.forward = [](void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace) -> int32_t {
+      auto& self = *static_cast<Square*>(user);
+      EXPECT_NE(workspace, nullptr);
+      const auto* x = static_cast<const float*>(in[0].data);
+      for (int64_t i = 0; i < in[0].dims[0] * in[0].dims[1]; ++i) static_cast<float*>(out[0].data)[i] = x[i] * x[i];
+      return ++self.forwards == self.fail_forward_at ? 1 : 0;
+    };
+    op.backward = [](void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void*) -> int32_t {
+      ++static_cast<Square*>(user)->backwards;
+      const auto *x = static_cast<const float*>(in[0].data), *dy = static_cast<const float*>(in[2].data);
+      for (int64_t i = 0; i < in[0].dims[0] * in[0].dims[1]; ++i) static_cast<float*>(out[0].data)[i] = 2 * x[i] * dy[i];
+      return 0;
+    };
+    return op;
+  }
+};
+
+constexpr int64_t kN = 4;
+
+cairn::Graph squares(const cairn::Instance& instance, Square& square, bool backward = true) {
+  auto graph = cairn::Graph::create(instance);
+  cairn_custom_op_t op = square.op();
+  if (!backward) op.backward = nullptr;
+  graph.custom_op(op);
+  const auto w = graph.parameter("w", {kN, kN}, cairn::init_constant(0.5));
+  const auto x = graph.input("x", {kN, kN});
+  graph.freeze(graph.op("mse", {graph.op("square", {w}), x}));
+  return graph;
+}
+
+TEST(CustomOp, TrainsThroughTheHostsGradient) {
+  const Devices devices;
+  Square square;
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.no_optimizer = 1;
+  const auto plan = cairn::Plan::create(squares(devices.instance, square), devices.device, options);
+  auto session = cairn::Session::create(plan, devices.device);
+  session.initialise(1);
+  session.write("x", std::vector<float>(kN * kN, 1.0f));
+  session.run();
+  EXPECT_GE(square.forwards.load(), 1);
+  EXPECT_EQ(square.backwards.load(), 1);
+  std::vector<float> gradient(kN * kN);
+  session.read("w/gradient", gradient);
+  // d/dw (w^2 - x)^2 = 2 (w^2 - x) 2 w, at w = 0.5, x = 1
+  for (float g : gradient) EXPECT_FLOAT_EQ(g, 2 * (0.25f - 1) * 2 * 0.5f);
+}
+
+TEST(CustomOp, AFailingCallbackPoisonsItsSessionOnly) {
+  const Devices devices;
+  Square square;
+  Trainer trainer(devices, squares(devices.instance, square));
+  trainer.session.write("x", std::vector<float>(kN * kN, 1.0f));
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+  square.fail_forward_at = square.forwards + 1;
+  Failure first, second;
+  const cairn_status_t status = cairn_stepper_micro(trainer.stepper.get(), nullptr, first);
+  EXPECT_NE(status, CAIRN_STATUS_OK);
+  EXPECT_NE(first.message().find("square"), std::string::npos) << first.message();
+  EXPECT_EQ(cairn_stepper_micro(trainer.stepper.get(), nullptr, second), status) << "it says so again";
+  EXPECT_EQ(first.message(), second.message()) << "the original error";
+  trainer.stepper = {};
+  trainer.session = {};
+  const Devices others;
+  Trainer fresh(others, squares(others.instance, square));
+  fresh.session.write("x", std::vector<float>(kN * kN, 1.0f));
+  EXPECT_EQ(fresh.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+}
+
+TEST(CustomOp, WithoutBackwardThereIsNoPlanToTrain) {
+  const Devices devices;
+  Square square;
+  const auto graph = squares(devices.instance, square, false);
+  cairn_plan_t* plan = nullptr;
+  Failure failure;
+  expect_failure(cairn_plan_create(graph.get(), devices.device.get(), nullptr, &plan, failure), CAIRN_STATUS_UNSUPPORTED,
+                 failure, {"square"});
+}
+
+TEST(CustomOp, WrongDescriptions) {
+  const auto instance = cairn::Instance::create();
+  auto graph = cairn::Graph::create(instance);
+  Square square;
+  Failure failure;
+  const auto with = [&](auto change) {
+    cairn_custom_op_t op = square.op();
+    change(op);
+    return cairn_graph_custom_op(graph.get(), &op, failure);
+  };
+  expect_failure(with([](auto& o) { o.name = nullptr; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"name"});
+  expect_failure(with([](auto& o) { o.name = "gelu"; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"gelu"});
+  expect_failure(with([](auto& o) { o.inputs = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square", "5"});
+  expect_failure(with([](auto& o) { o.outputs = 0; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square", "0"});
+  expect_failure(with([](auto& o) { o.shape = nullptr; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"shape"});
+  expect_failure(with([](auto& o) { o.forward = nullptr; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"forward"});
+  expect_failure(with([](auto& o) { o.recomputable = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"recomputable"});
+  ASSERT_EQ(with([](auto&) {}), CAIRN_STATUS_OK) << failure.message();
+  expect_failure(with([](auto&) {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square"});
+
+  const auto x = graph.input("x", {kN, kN});
+  cairn::Value out = 0;
+  square.bad_shape = true;
+  expect_failure(cairn_graph_op(graph.get(), "square", &x, 1, nullptr, 0, &out, 1, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square", "-5"});
+  square.bad_shape = false;
+  square.shape_result = 1;
+  expect_failure(cairn_graph_op(graph.get(), "square", &x, 1, nullptr, 0, &out, 1, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square"});
+  EXPECT_EQ(graph.value_count(), 1u);
+}
+
+TEST(CustomOp, CannotBeSaved) {
+  const Devices devices;
+  const Folder folder;
+  Square square;
+  const auto graph = squares(devices.instance, square);
+  Failure failure;
+  expect_failure(cairn_graph_save(graph.get(), (folder / "graph.cairn").c_str(), failure), CAIRN_STATUS_UNSUPPORTED,
+                 failure, {"square"});
+  Trainer trainer(devices, graph);
+  expect_failure(
+      cairn_stepper_save(trainer.stepper.get(), (folder / "checkpoint").c_str(), nullptr, 0, nullptr, 0, failure),
+      CAIRN_STATUS_UNSUPPORTED, failure, {"square"});
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+}
+
+}  // namespace
+}  // namespace cairn_test

@@ -1,0 +1,178 @@
+// Chapter 7: what comes back from files, and what files that are not right say.
+#include <fstream>
+
+#include "tests/capi/rig.h"
+
+namespace cairn_test {
+namespace {
+
+void spoil(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::trunc) << text; }
+
+TEST(Files, ResumeInTheMiddleOfAnAccumulation) {
+  const Folder folder;
+  const Devices devices;
+  const auto graph = perceptron(devices.instance);
+  std::string whole;
+  {
+    Trainer trainer(devices, graph, CAIRN_PLAN_OPTIONS_INIT, 2);
+    for (int i = 0; i < 3; ++i) {
+      trainer.write(0.1f * static_cast<float>(i));
+      trainer.stepper.micro();
+    }
+    const std::string note = folder / "note.txt";
+    std::ofstream(note) << "hello";
+    trainer.stepper.save(folder / "run/step-3", {{"recipe", "mlp"}}, {note.c_str()});
+    trainer.write(0.3f);
+    trainer.stepper.micro();
+    whole = trainer.session.digest();
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "run/step-3/note.txt"));
+  const auto checkpoint = cairn::Checkpoint::open(devices.instance, folder / "run");
+  EXPECT_NE(checkpoint.directory().find("step-3"), std::string::npos);
+  EXPECT_EQ(checkpoint.metadata("recipe"), "mlp");
+  EXPECT_EQ(checkpoint.metadata("nothing"), std::nullopt);
+  // The graph comes from the checkpoint.
+  Trainer trainer(devices, checkpoint.graph(), CAIRN_PLAN_OPTIONS_INIT, 2);
+  trainer.stepper.restore(checkpoint);
+  EXPECT_EQ(trainer.stepper.report().micro, 1u);
+  trainer.write(0.3f);
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+  EXPECT_EQ(trainer.session.digest(), whole);
+}
+
+TEST(Files, CheckpointsThatAreNot) {
+  const Folder folder;
+  const Devices devices;
+  Failure failure;
+  cairn_checkpoint_t* checkpoint = nullptr;
+  const auto open = [&](const std::string& path) {
+    return cairn_checkpoint_open(devices.instance.get(), path.c_str(), &checkpoint, failure);
+  };
+  expect_failure(open(folder / "nothing"), CAIRN_STATUS_NOT_FOUND, failure, {"nothing"});
+  expect_failure(open(""), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"directory"});
+  EXPECT_EQ(cairn_checkpoint_open(devices.instance.get(), nullptr, &checkpoint, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  Trainer trainer(devices, perceptron(devices.instance));
+  trainer.stepper.save(folder / "c");
+  spoil(folder / "c/manifest.cairn", "no manifest");
+  expect_failure(open(folder / "c"), CAIRN_STATUS_CORRUPT_FILE, failure, {"manifest.cairn"});
+  EXPECT_EQ(checkpoint, nullptr);
+}
+
+TEST(Files, AFlippedTensorLeavesTheSessionAsItWas) {
+  const Folder folder;
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  trainer.stepper.save(folder / "c");
+  const std::string tensors = folder / "c/tensors.bin";
+  {
+    std::fstream file(tensors, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(100);
+    file.put('\x55');
+  }
+  trainer.session.initialise(9);
+  const std::string before = trainer.session.digest();
+  const auto checkpoint = cairn::Checkpoint::open(devices.instance, folder / "c");
+  Failure failure;
+  expect_failure(cairn_session_load(trainer.session.get(), checkpoint.get(), failure), CAIRN_STATUS_CORRUPT_FILE, failure,
+                 {"layer0.weight"});
+  EXPECT_EQ(trainer.session.digest(), before);
+  expect_failure(cairn_stepper_restore(trainer.stepper.get(), checkpoint.get(), failure), CAIRN_STATUS_CORRUPT_FILE,
+                 failure);
+  EXPECT_EQ(trainer.session.digest(), before);
+}
+
+TEST(Files, ParametersByName) {
+  const Folder folder;
+  const Devices devices, others;
+  Trainer trainer(devices, perceptron(devices.instance));
+  trainer.stepper.save(folder / "c");
+  const auto checkpoint = cairn::Checkpoint::open(devices.instance, folder / "c");
+  auto reader = cairn::Session::create(cairn::Plan::create(perceptron(others.instance, 0, false), others.device),
+                                       others.device);
+  reader.load(checkpoint);
+  EXPECT_EQ(reader.digest(), trainer.session.digest());
+  const Devices third;
+  Trainer stranger(third, language(third.instance));
+  const std::string before = stranger.session.digest();
+  Failure failure;
+  expect_failure(cairn_session_load(stranger.session.get(), checkpoint.get(), failure), CAIRN_STATUS_NOT_FOUND, failure,
+                 {"'table'"});
+  EXPECT_NE(cairn_stepper_restore(stranger.stepper.get(), checkpoint.get(), failure), CAIRN_STATUS_OK);
+  EXPECT_EQ(stranger.session.digest(), before);
+}
+
+TEST(Files, WrongArgumentsOfSave) {
+  const Folder folder;
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  Failure failure;
+  const auto save = [&](const std::string& path, std::vector<cairn_metadata_t> metadata, std::vector<const char*> files) {
+    return cairn_stepper_save(trainer.stepper.get(), path.c_str(), metadata.data(), metadata.size(), files.data(),
+                              files.size(), failure);
+  };
+  expect_failure(save(folder / "c", {{"a", "1"}, {"a", "2"}}, {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'a'", "twice"});
+  expect_failure(save(folder / "c", {{"a", nullptr}}, {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"metadata[0]"});
+  expect_failure(save(folder / "c", {}, {nullptr}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"files[0]"});
+  EXPECT_NE(save(folder / "c", {}, {"/nowhere/at/all"}), CAIRN_STATUS_OK);
+  EXPECT_NE(failure.message().find("/nowhere/at/all"), std::string::npos) << failure.message();
+  expect_failure(save("/proc/cairn", {}, {}), CAIRN_STATUS_IO, failure, {"/proc"});
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path)) << "nothing is left of a save that failed";
+}
+
+TEST(Files, Safetensors) {
+  const Folder folder;
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  const std::vector<cairn_name_t> names = {{"layer0.weight", "h.0.mlp", 1, 0}};
+  trainer.session.save_safetensors(folder / "w.safetensors", names);
+  const std::string digest = trainer.session.digest();
+  trainer.session.initialise(5);
+  ASSERT_NE(trainer.session.digest(), digest);
+  trainer.session.load_safetensors(folder / "w.safetensors", names);
+  EXPECT_EQ(trainer.session.digest(), digest);
+  Failure failure;
+  const auto load = [&](const std::string& path, std::vector<cairn_name_t> rows) {
+    return cairn_session_import(trainer.session.get(), path.c_str(), rows.data(), rows.size(), failure);
+  };
+  expect_failure(load(folder / "w.safetensors", {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"layer0.weight"});
+  expect_failure(load(folder / "none.safetensors", names), CAIRN_STATUS_NOT_FOUND, failure, {"none.safetensors"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", nullptr, 0, 0}}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"names[0]"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 2, 0}}), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"transposed"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 1, 1}}), CAIRN_STATUS_UNSUPPORTED, failure,
+                 {"names[0]"});
+  spoil(folder / "w.safetensors", "short");
+  expect_failure(load(folder / "w.safetensors", names), CAIRN_STATUS_CORRUPT_FILE, failure, {"w.safetensors"});
+  EXPECT_EQ(trainer.session.digest(), digest);
+}
+
+TEST(Files, GraphsAndInspect) {
+  const Folder folder;
+  const Devices devices;
+  const auto graph = perceptron(devices.instance);
+  const std::string path = folder / "graph.cairn";
+  graph.save(path);
+  const auto back = cairn::Graph::load(devices.instance, path);
+  ASSERT_EQ(back.value_count(), graph.value_count());
+  for (cairn::Value v = 1; v <= graph.value_count(); ++v) {
+    EXPECT_STREQ(back.info(v).name, graph.info(v).name);
+    EXPECT_EQ(back.info(v).bytes, graph.info(v).bytes);
+    EXPECT_EQ(back.info(v).region, graph.info(v).region);
+  }
+  Failure failure;
+  const auto loaded = back.get();
+  expect_failure(cairn_graph_name(loaded, 1, "late", failure), CAIRN_STATUS_WRONG_STATE, failure, {"frozen"});
+  EXPECT_EQ(devices.instance.inspect(path).front(), '{');
+  cairn_graph_t* none = nullptr;
+  spoil(path, "not a graph at all");
+  expect_failure(cairn_graph_load(devices.instance.get(), path.c_str(), &none, failure), CAIRN_STATUS_CORRUPT_FILE, failure);
+  expect_failure(cairn_graph_load(devices.instance.get(), (folder / "none").c_str(), &none, failure),
+                 CAIRN_STATUS_NOT_FOUND, failure, {"none"});
+  cairn_text_t* text = nullptr;
+  expect_failure(cairn_inspect(devices.instance.get(), path.c_str(), &text, failure), CAIRN_STATUS_CORRUPT_FILE, failure);
+  expect_failure(cairn_graph_save(graph.get(), "/nowhere/at/all/graph", failure), CAIRN_STATUS_IO, failure, {"/nowhere"});
+}
+
+}  // namespace
+}  // namespace cairn_test

@@ -1,0 +1,216 @@
+// Chapter 2: instance, hooks, devices; and memory that is not there, at every place where it is asked for.
+#include <atomic>
+#include <cstdlib>
+
+#include "tests/capi/rig.h"
+
+namespace cairn_test {
+namespace {
+
+// Counts blocks and bytes; the allocation number `fail_at` (from 1) gets nothing.
+struct Memory {
+  std::atomic<int64_t> held{0}, blocks{0}, calls{0};
+  int64_t fail_at = 0;
+
+  cairn_allocator_t hook() {
+    cairn_allocator_t a = CAIRN_ALLOCATOR_INIT;
+    a.user = this;
+    a.allocate = [](void* user, size_t bytes, size_t alignment) -> void* {
+      auto& memory = *static_cast<Memory*>(user);
+      if (++memory.calls == memory.fail_at) return nullptr;
+      void* block = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+      memory.held += static_cast<int64_t>(bytes);
+      ++memory.blocks;
+      return block;
+    };
+    a.release = [](void* user, void* block, size_t bytes, size_t) {
+      auto& memory = *static_cast<Memory*>(user);
+      memory.held -= static_cast<int64_t>(bytes);
+      --memory.blocks;
+      std::free(block);
+    };
+    return a;
+  }
+};
+
+TEST(Instance, VersionIsOne) {
+  EXPECT_EQ(cairn_version_number(), CAIRN_VERSION_MAJOR * 10000u + CAIRN_VERSION_MINOR * 100u + CAIRN_VERSION_PATCH);
+  EXPECT_EQ(std::string(cairn_version()), std::to_string(CAIRN_VERSION_MAJOR) + "." +
+                                              std::to_string(CAIRN_VERSION_MINOR) + "." +
+                                              std::to_string(CAIRN_VERSION_PATCH));
+}
+
+TEST(Instance, HalfAnAllocatorIsNone) {
+  Memory memory;
+  cairn_allocator_t hook = memory.hook();
+  hook.release = nullptr;
+  cairn_instance_options_t options = CAIRN_INSTANCE_OPTIONS_INIT;
+  options.allocator = &hook;
+  cairn_instance_t* instance = nullptr;
+  Failure failure;
+  expect_failure(cairn_instance_create(&options, &instance, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"allocator", "release"});
+}
+
+TEST(Instance, ListsDevicesAndRefusesOthers) {
+  const auto instance = cairn::Instance::create();
+  const auto devices = instance.devices();
+  ASSERT_FALSE(devices.empty());
+  EXPECT_STREQ(devices[0].name, "cpu");
+  EXPECT_GT(devices[0].threads, 0u);
+  EXPECT_GT(devices[0].memory_bytes, 0u);
+  Failure failure;
+  cairn_device_info_t info = CAIRN_DEVICE_INFO_INIT;
+  expect_failure(cairn_instance_device(instance.get(), devices.size(), &info, failure), CAIRN_STATUS_NOT_FOUND, failure,
+                 {std::to_string(devices.size())});
+  cairn_device_t* device = nullptr;
+  expect_failure(cairn_device_open(instance.get(), "tpu", nullptr, &device, failure), CAIRN_STATUS_NOT_FOUND, failure,
+                 {"tpu", "cpu", "reference", "cuda"});
+  expect_failure(cairn_device_open(instance.get(), nullptr, nullptr, &device, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"'name'"});
+  cairn_device_options_t options = CAIRN_DEVICE_OPTIONS_INIT;
+  options.link_bytes_per_second = -1;
+  expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"link_bytes_per_second", "-1"});
+  options = CAIRN_DEVICE_OPTIONS_INIT;
+  options.verify = 2;
+  expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"verify"});
+  EXPECT_EQ(device, nullptr);
+}
+
+TEST(Instance, AGpuThatIsNotThereIsAStatus) {
+  const auto instance = cairn::Instance::create();
+  for (const auto& info : instance.devices())
+    if (std::string(info.name).rfind("cuda", 0) == 0) GTEST_SKIP() << "there is one";
+  Failure failure;
+  cairn_device_t* device = nullptr;
+  expect_failure(cairn_device_open(instance.get(), "cuda:0", nullptr, &device, failure), CAIRN_STATUS_UNSUPPORTED,
+                 failure, {"cuda:0"});
+}
+
+TEST(Instance, AllMemoryOfTensorsComesFromTheHost) {
+  Memory memory;
+  const cairn_allocator_t hook = memory.hook();
+  cairn_instance_options_t options = CAIRN_INSTANCE_OPTIONS_INIT;
+  options.allocator = &hook;
+  {
+    const Devices devices(options);
+    cairn_plan_options_t plan_options = CAIRN_PLAN_OPTIONS_INIT;
+    plan_options.policy = CAIRN_REGION_OFFLOAD;
+    Trainer trainer(devices, perceptron(devices.instance), plan_options);
+    const cairn_plan_summary_t summary = trainer.plan.summary();
+    ASSERT_GT(summary.peak_bytes[CAIRN_TIER_HOST], 0u);
+    const uint64_t planned = summary.peak_bytes[CAIRN_TIER_DEVICE] + summary.peak_bytes[CAIRN_TIER_HOST];
+    EXPECT_GE(memory.held.load(), static_cast<int64_t>(planned));
+    const int64_t calls = memory.calls;
+    for (int i = 0; i < 3; ++i) {
+      trainer.write(0.5f);
+      trainer.stepper.micro();
+    }
+    EXPECT_EQ(memory.calls.load(), calls) << "memory was taken after the session was made";
+    EXPECT_EQ(trainer.session.usage(CAIRN_TIER_DEVICE).peak_bytes, summary.peak_bytes[CAIRN_TIER_DEVICE]);
+    EXPECT_EQ(trainer.session.usage(CAIRN_TIER_HOST).peak_bytes, summary.peak_bytes[CAIRN_TIER_HOST]);
+  }
+  EXPECT_EQ(memory.held.load(), 0);
+  EXPECT_EQ(memory.blocks.load(), 0);
+}
+
+// A whole training run in which the n-th allocation fails, for n = 1, 2, ... until none is left to fail.
+TEST(Instance, EveryAllocationMayFail) {
+  std::string reference;
+  int64_t failures = 0;
+  for (int64_t fail_at = 0;; ++fail_at) {
+    ASSERT_LT(fail_at, 200) << "allocations without end";
+    Memory memory;
+    memory.fail_at = fail_at;
+    const cairn_allocator_t hook = memory.hook();
+    cairn_instance_options_t options = CAIRN_INSTANCE_OPTIONS_INIT;
+    options.allocator = &hook;
+    bool failed = false;
+    {
+      const Devices devices(options);
+      const auto graph = perceptron(devices.instance);
+      cairn_plan_options_t plan_options = CAIRN_PLAN_OPTIONS_INIT;
+      plan_options.policy = CAIRN_REGION_OFFLOAD;
+      const auto plan = cairn::Plan::create(graph, devices.device, plan_options);
+      const auto attempt = [&] {
+        auto session = cairn::Session::create(plan, devices.device);
+        session.initialise(3);
+        auto stepper = cairn::Stepper::create(session);
+        session.write("x", std::vector<float>(kBatch * kWidth, 0.5f));
+        session.write("target", std::vector<float>(kBatch * kWidth, 0.25f));
+        stepper.micro();
+        return session.digest();
+      };
+      std::string digest;
+      try {
+        digest = attempt();
+      } catch (const cairn::Error& e) {
+        failed = true;
+        ++failures;
+        EXPECT_EQ(e.status(), CAIRN_STATUS_OUT_OF_MEMORY) << e.what();
+        ASSERT_TRUE(e.fault().has_value());
+        EXPECT_GT(e.fault()->requested_bytes, 0u);
+        EXPECT_EQ(memory.blocks.load(), 0) << "left behind after allocation " << fail_at;
+        digest = attempt();  // the same plan and device, once there is memory
+      }
+      if (fail_at == 0) reference = digest;
+      EXPECT_EQ(digest, reference);
+    }
+    EXPECT_EQ(memory.blocks.load(), 0) << "leaked after allocation " << fail_at;
+    if (fail_at > 0 && !failed) break;
+  }
+  EXPECT_GE(failures, 2) << "arena and host tier at least";
+}
+
+TEST(Instance, LogTellsWhatAGraphDoesNotTrain) {
+  std::vector<std::string> told;
+  cairn_instance_options_t options = CAIRN_INSTANCE_OPTIONS_INIT;
+  options.log_user = &told;
+  options.log = [](void* user, int32_t level, const char* message) {
+    EXPECT_EQ(level, CAIRN_LOG_WARNING);
+    static_cast<std::vector<std::string>*>(user)->push_back(message);
+  };
+  const auto instance = cairn::Instance::create(options);
+  auto graph = cairn::Graph::create(instance);
+  const auto x = graph.input("x", {4, 4});
+  const auto w = graph.parameter("w", {4, 4});
+  graph.parameter("forgotten", {4, 4});
+  cairn::Value dead = 0;
+  graph.region("aside", CAIRN_REGION_RECOMPUTE, [&] { dead = graph.op("relu", {x}); });
+  graph.freeze(graph.op("mse", {graph.op("linear", {x, w}), x}), {dead});
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_NE((told[0] + told[1]).find("'forgotten'"), std::string::npos);
+  EXPECT_NE((told[0] + told[1]).find("'aside'"), std::string::npos);
+}
+
+// Any order of releases, from children to parents and back: sanitizers watch.
+TEST(Instance, HandlesKeepWhatTheyNeed) {
+  for (int order = 0; order < 6; ++order) {
+    Devices devices;
+    auto graph = perceptron(devices.instance);
+    Trainer trainer(devices, graph);
+    cairn::Session session = trainer.session;
+    const auto drop = [&](int what) {
+      switch (what) {
+        case 0: devices.instance = {}; break;
+        case 1: devices.device = {}; break;
+        case 2: graph = {}; break;
+        case 3: trainer.plan = {}; break;
+        case 4: trainer.session = session = {}; break;
+        default: trainer.stepper = {};
+      }
+    };
+    for (int i = 0; i < 6; ++i) {
+      drop((i * (order % 2 ? 5 : 1) + order) % 6);
+      if (trainer.stepper && trainer.session) {  // still works without the others
+        trainer.write(0.5f);
+        EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cairn_test

@@ -1,0 +1,161 @@
+// Chapter 4: budgets, the table of values, renderings.
+#include <set>
+
+#include "tests/capi/rig.h"
+
+namespace cairn_test {
+namespace {
+
+struct PlanTest : testing::Test {
+  cairn_status_t plan_with(cairn_plan_options_t options) {
+    cairn_plan_t* plan = nullptr;
+    const cairn_status_t status = cairn_plan_create(graph.get(), devices.device.get(), &options, &plan, failure);
+    cairn_plan_release(plan);
+    return status;
+  }
+  cairn_status_t with(auto change) {
+    cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+    change(options);
+    return plan_with(options);
+  }
+  Devices devices;
+  cairn::Graph graph = perceptron(devices.instance);
+  Failure failure;
+};
+
+TEST_F(PlanTest, WrongOptions) {
+  expect_failure(with([](auto& o) { o.amp = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"amp", "3"});
+  expect_failure(with([](auto& o) { o.amp = CAIRN_AMP_FP16; }), CAIRN_STATUS_UNSUPPORTED, failure, {"fp16"});
+  expect_failure(with([](auto& o) { o.policy = 4; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"policy", "4"});
+  expect_failure(with([](auto& o) { o.no_optimizer = 2; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"no_optimizer"});
+  expect_failure(with([](auto& o) { o.budget_share = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"budget_share"});
+  expect_failure(with([](auto& o) { o.budget_bytes = UINT64_MAX; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"budget_bytes"});
+  expect_failure(with([](auto& o) { o.tier_count = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tier_count"});
+  expect_failure(with([](auto& o) { o.tier_count = 1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tiers[0]"});
+  expect_failure(with([](auto& o) {
+                   o.tier_count = 2;
+                   o.tiers[0] = o.tiers[1] = CAIRN_TIER_HOST;
+                 }),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tiers[1]", "twice"});
+  cairn_plan_t* plan = nullptr;
+  expect_failure(cairn_plan_create(graph.get(), nullptr, nullptr, &plan, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"'device'"});
+  auto building = cairn::Graph::create(devices.instance);
+  expect_failure(cairn_plan_create(building.get(), devices.device.get(), nullptr, &plan, failure),
+                 CAIRN_STATUS_WRONG_STATE, failure, {"frozen"});
+}
+
+TEST_F(PlanTest, OverBudgetNamesTheSmallestThatDoes) {
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.budget_bytes = 4096;
+  expect_failure(plan_with(options), CAIRN_STATUS_OVER_BUDGET, failure, {"4096", "linear"});
+  cairn_memory_fault_t fault = CAIRN_MEMORY_FAULT_INIT;
+  ASSERT_EQ(cairn_error_memory_fault(failure, &fault), CAIRN_STATUS_OK);
+  EXPECT_EQ(fault.tier, static_cast<uint32_t>(CAIRN_TIER_DEVICE));
+  options.budget_bytes = fault.smallest_budget_bytes;
+  ASSERT_EQ(plan_with(options), CAIRN_STATUS_OK) << failure.message();
+  options.budget_bytes = fault.smallest_budget_bytes - 4096;
+  EXPECT_EQ(plan_with(options), CAIRN_STATUS_OVER_BUDGET);
+  // What the smallest plan says is what a run takes.
+  options.budget_bytes = fault.smallest_budget_bytes;
+  Trainer trainer(devices, graph, options);
+  trainer.write(0.5f);
+  trainer.stepper.micro();
+  EXPECT_EQ(trainer.session.usage().peak_bytes, trainer.plan.summary().peak_bytes[CAIRN_TIER_DEVICE]);
+  EXPECT_LE(trainer.session.usage().peak_bytes, fault.smallest_budget_bytes);
+}
+
+TEST_F(PlanTest, SummaryAddsUp) {
+  const auto s = cairn::Plan::create(graph, devices.device).summary();
+  EXPECT_EQ(s.budget_bytes, 0u);
+  EXPECT_EQ(s.parameters_bytes + s.gradients_bytes + s.optimizer_bytes + s.activations_bytes + s.workspace_bytes,
+            s.peak_bytes[CAIRN_TIER_DEVICE]);
+  EXPECT_EQ(s.gradients_bytes, kLayers * kWidth * kWidth * 4u);
+  EXPECT_EQ(s.optimizer_bytes, 2 * s.gradients_bytes);
+  EXPECT_GE(s.parameters_bytes, s.gradients_bytes);
+  EXPECT_GE(s.peak_bytes[CAIRN_TIER_DEVICE], s.live_peak_bytes);
+  EXPECT_GT(s.live_peak_bytes, s.persistent_bytes);
+  EXPECT_LE(s.persistent_bytes + s.activation_peak_bytes, s.live_peak_bytes);
+  // Backward of the last layer needs the arguments of all four gelus and the outputs of three.
+  EXPECT_GE(s.activation_peak_bytes, (2 * kLayers - 1) * kBatch * kWidth * 4u);
+  EXPECT_EQ(s.recompute_bytes + s.offload_host_bytes + s.offload_disk_bytes, 0u);
+  EXPECT_GT(s.keep_bytes, 0u);
+  EXPECT_GT(s.predicted_seconds, 0.0);
+  EXPECT_GE(s.predicted_seconds, s.bound_seconds);
+  EXPECT_EQ(s.region_count, static_cast<uint64_t>(kLayers));
+  EXPECT_GT(s.instruction_count, s.op_count);
+}
+
+TEST_F(PlanTest, PoliciesShowInTheTable) {
+  for (const uint32_t policy : {CAIRN_REGION_KEEP, CAIRN_REGION_RECOMPUTE, CAIRN_REGION_OFFLOAD}) {
+    cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+    options.policy = policy;
+    const auto plan = cairn::Plan::create(graph, devices.device, options);
+    uint64_t sums[4] = {0, 0, 0, 0}, persistent = 0;
+    std::set<std::string> names, categories;
+    for (const cairn_plan_value_t& row : plan.values()) {
+      EXPECT_TRUE(names.insert(row.name).second) << row.name;
+      ASSERT_LE(row.decision, static_cast<uint32_t>(CAIRN_DECISION_PERSISTENT));
+      sums[row.decision] += row.bytes;
+      categories.insert(row.category);
+      if (row.decision == CAIRN_DECISION_PERSISTENT) persistent += row.bytes;
+      if (row.decision == CAIRN_DECISION_OFFLOAD) EXPECT_EQ(row.tier, static_cast<uint32_t>(CAIRN_TIER_HOST));
+      EXPECT_GE(row.offset_bytes, 0) << row.name;
+      EXPECT_STRNE(row.reason, "") << row.name;
+    }
+    const auto s = plan.summary();
+    EXPECT_EQ(persistent, s.persistent_bytes);
+    EXPECT_EQ(s.recompute_bytes > 0, policy == CAIRN_REGION_RECOMPUTE);
+    EXPECT_EQ(s.offload_host_bytes > 0, policy == CAIRN_REGION_OFFLOAD);
+    EXPECT_EQ(sums[CAIRN_DECISION_RECOMPUTE] > 0, policy == CAIRN_REGION_RECOMPUTE);
+    EXPECT_EQ(sums[CAIRN_DECISION_OFFLOAD] > 0, policy == CAIRN_REGION_OFFLOAD);
+    for (const char* wanted : {"parameter", "gradient", "optimizer", "input", "output", "activation", "backward"})
+      EXPECT_TRUE(categories.count(wanted)) << wanted;
+    cairn_plan_value_t row = CAIRN_PLAN_VALUE_INIT;
+    expect_failure(cairn_plan_value(plan.get(), s.value_count, &row, failure), CAIRN_STATUS_NOT_FOUND, failure,
+                   {std::to_string(s.value_count)});
+  }
+}
+
+TEST_F(PlanTest, Renderings) {
+  const auto plan = cairn::Plan::create(graph, devices.device);
+  EXPECT_NE(plan.render(CAIRN_RENDER_PLAN_JSON).find("cairn.plan/1"), std::string::npos);
+  EXPECT_NE(plan.render(CAIRN_RENDER_HTML, "a title of its own").find("a title of its own"), std::string::npos);
+  EXPECT_NE(plan.render(CAIRN_RENDER_SVG).find("<svg"), std::string::npos);
+  const Folder folder;
+  const std::string bytes = plan.render(CAIRN_RENDER_FILE), path = folder / "plan.cairn";
+  FILE* file = std::fopen(path.c_str(), "wb");
+  ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
+  std::fclose(file);
+  EXPECT_NE(devices.instance.inspect(path).find("plan"), std::string::npos);
+  cairn_text_t* text = nullptr;
+  expect_failure(cairn_plan_render(plan.get(), 5, nullptr, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"kind", "5"});
+}
+
+TEST_F(PlanTest, ProblemsAreSolvedAlone) {
+  const auto plan = cairn::Plan::create(graph, devices.device);
+  const std::string problem = plan.render(CAIRN_RENDER_PROBLEM_JSON);
+  cairn_text_t* text = nullptr;
+  const auto solve = [&](const std::string& json, uint64_t budget) {
+    return cairn_problem_solve(devices.instance.get(), json.data(), json.size(), budget, CAIRN_RENDER_PLAN_JSON, &text,
+                               failure);
+  };
+  ASSERT_EQ(solve(problem, 0), CAIRN_STATUS_OK) << failure.message();
+  const std::string wanted =
+      "\"arena_bytes\":" + std::to_string(plan.summary().peak_bytes[CAIRN_TIER_DEVICE]);
+  std::string found = cairn_text_data(text);
+  std::erase(found, ' ');
+  EXPECT_NE(found.find(wanted), std::string::npos) << wanted;
+  cairn_text_release(text);
+  text = nullptr;
+  EXPECT_EQ(solve(problem, 1), CAIRN_STATUS_OVER_BUDGET);
+  EXPECT_EQ(solve("{", 0), CAIRN_STATUS_CORRUPT_FILE) << failure.message();
+  EXPECT_EQ(solve("", 0), CAIRN_STATUS_CORRUPT_FILE) << failure.message();
+  EXPECT_EQ(text, nullptr);
+  EXPECT_EQ(cairn_problem_solve(devices.instance.get(), nullptr, 3, 0, 0, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace cairn_test

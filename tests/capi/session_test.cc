@@ -1,0 +1,184 @@
+// Chapter 5: values in and out, runs, cancelling from another thread.
+#include <cmath>
+#include <thread>
+
+#include "tests/capi/rig.h"
+
+namespace cairn_test {
+namespace {
+
+TEST(Session, ForwardRunOfAGraphWithoutALoss) {
+  const Devices devices;
+  const auto plan = cairn::Plan::create(perceptron(devices.instance, 0, false), devices.device);
+  auto session = cairn::Session::create(plan, devices.device);
+  session.initialise(1);
+  std::vector<float> w(kWidth * kWidth), y(kBatch * kWidth);
+  session.read("layer0.weight", w);
+  EXPECT_NE(w[0], 0.0f) << "parameters of a graph that only predicts start, too";
+  session.write("x", std::vector<float>(kBatch * kWidth, 1.0f));
+  session.run();
+  session.read("y", y);
+  for (int i = 1; i < kBatch; ++i) EXPECT_EQ(y[i * kWidth], y[0]) << "equal rows, equal results";
+  // New weights count at once.
+  session.write("layer3.weight", std::vector<float>(kWidth * kWidth, 0.0f));
+  session.run();
+  session.read("y", y);
+  EXPECT_EQ(y[0], 0.0f);
+}
+
+TEST(Session, NamesAndSizes) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  cairn_session_t* session = trainer.session.get();
+  std::vector<float> some(kBatch * kWidth);
+  Failure failure;
+  const size_t right = some.size() * 4;
+  const auto write = [&](const char* name, size_t bytes) {
+    return cairn_session_write(session, name, some.data(), bytes, failure);
+  };
+  const auto read = [&](const char* name, size_t bytes) {
+    return cairn_session_read(session, name, some.data(), bytes, failure);
+  };
+  expect_failure(write("z", right), CAIRN_STATUS_NOT_FOUND, failure, {"'z'"});
+  expect_failure(write("x", right - 4), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'x'", std::to_string(right)});
+  expect_failure(write("y", right), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'y'", "input"});
+  expect_failure(write("layer0/linear_0", right), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"layer0/linear_0"});
+  expect_failure(write(nullptr, right), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'name'"});
+  EXPECT_EQ(cairn_session_write(session, "x", nullptr, right, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  expect_failure(read("z", right), CAIRN_STATUS_NOT_FOUND, failure, {"'z'"});
+  expect_failure(read("layer0/linear_0", right), CAIRN_STATUS_NOT_FOUND, failure, {"outputs"});
+  expect_failure(read("layer0.weight", right), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"layer0.weight"});
+  trainer.write(0.5f);
+  trainer.stepper.micro();
+  std::vector<float> w(kWidth * kWidth);
+  for (const char* name : {"layer0.weight", "layer0.weight/gradient", "layer0.weight/m", "layer0.weight/v"}) {
+    std::fill(w.begin(), w.end(), 0.0f);
+    trainer.session.read(name, w);
+    float sum = 0;
+    for (float v : w) sum += std::abs(v);
+    EXPECT_GT(sum, 0.0f) << name;
+  }
+  EXPECT_EQ(read("y", right), CAIRN_STATUS_OK) << failure.message();
+}
+
+TEST(Session, TokensOutsideTheVocabulary) {
+  const Devices devices;
+  const auto plan = cairn::Plan::create(language(devices.instance), devices.device);
+  auto session = cairn::Session::create(plan, devices.device);
+  Failure failure;
+  const auto write = [&](const char* name, std::vector<int32_t> data) {
+    return cairn_session_write(session.get(), name, data.data(), data.size() * 4, failure);
+  };
+  EXPECT_EQ(write("ids", numbers(kVocabulary - 1)), CAIRN_STATUS_OK) << failure.message();
+  std::vector<int32_t> bad = numbers(3);
+  bad[kLength + 2] = kVocabulary;
+  expect_failure(write("ids", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'ids'", " 11 ", "[1, 2]", "embedding", "0..10"});
+  bad[kLength + 2] = -1;
+  expect_failure(write("ids", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"-1", "[1, 2]"});
+  expect_failure(write("targets", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'targets'", "-1", "-100"});
+  bad[kLength + 2] = -100;
+  EXPECT_EQ(write("targets", bad), CAIRN_STATUS_OK) << "the number that losses ignore: " << failure.message();
+  expect_failure(write("ids", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"-100"});
+  // The refused numbers did not get in.
+  std::vector<int32_t> now(kRows * kLength);
+  session.read("ids", now);
+  EXPECT_EQ(now, numbers(kVocabulary - 1));
+}
+
+TEST(Session, RunNeedsAPlanWithoutAnOptimizer) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  Failure failure;
+  expect_failure(cairn_session_run(trainer.session.get(), failure), CAIRN_STATUS_WRONG_STATE, failure, {"stepper"});
+}
+
+TEST(Session, GradientsAloneAreThoseOfTheStepper) {
+  const Devices devices;
+  const auto graph = perceptron(devices.instance);
+  Trainer trainer(devices, graph);
+  trainer.write(0.5f);
+  trainer.stepper.micro();
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.no_optimizer = 1;
+  const Devices others;
+  auto session = cairn::Session::create(cairn::Plan::create(graph, others.device, options), others.device);
+  session.initialise(1);
+  session.write("x", std::vector<float>(kBatch * kWidth, 0.5f));
+  session.write("target", std::vector<float>(kBatch * kWidth, 0.25f));
+  std::vector<float> ours(kWidth * kWidth), theirs(ours.size());
+  for (int i = 0; i < 2; ++i) {  // each run overwrites
+    session.run();
+    session.read("layer1.weight/gradient", ours);
+    trainer.session.read("layer1.weight/gradient", theirs);
+    EXPECT_EQ(ours, theirs);
+  }
+}
+
+TEST(Session, DeviceMustBeThePlans) {
+  const Devices devices;
+  const auto plan = cairn::Plan::create(perceptron(devices.instance), devices.device);
+  const auto oracle = cairn::Device::open(devices.instance, "reference");
+  cairn_session_t* session = nullptr;
+  Failure failure;
+  expect_failure(cairn_session_create(plan.get(), oracle.get(), &session, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"cpu", "reference"});
+}
+
+TEST(Session, DiskTierWithoutADirectoryIsAnIoError) {
+  const auto instance = cairn::Instance::create();
+  cairn_device_options_t device_options = CAIRN_DEVICE_OPTIONS_INIT;
+  device_options.disk_directory = "/nowhere/at/all";
+  const auto device = cairn::Device::open(instance, "cpu", device_options);
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.policy = CAIRN_REGION_OFFLOAD;
+  options.tier_count = 1;
+  options.tiers[0] = CAIRN_TIER_DISK;
+  const auto plan = cairn::Plan::create(perceptron(instance), device, options);
+  ASSERT_GT(plan.summary().peak_bytes[CAIRN_TIER_DISK], 0u);
+  cairn_session_t* session = nullptr;
+  Failure failure;
+  expect_failure(cairn_session_create(plan.get(), device.get(), &session, failure), CAIRN_STATUS_IO, failure,
+                 {"/nowhere/at/all"});
+}
+
+TEST(Session, CancelBeforeARunAndFromAnotherThread) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  trainer.write(0.5f);
+  trainer.stepper.micro();
+  const std::string before = trainer.session.digest();
+  Failure failure;
+  trainer.session.cancel();
+  expect_failure(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_CANCELLED, failure);
+  EXPECT_EQ(trainer.stepper.report().micro, 0u);
+  EXPECT_EQ(trainer.session.digest(), before);
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED)) << "one cancel, one run";
+
+  std::thread other([session = trainer.session] { session.cancel(); });
+  cairn_status_t status = CAIRN_STATUS_OK;
+  for (int i = 0; i < 100000 && status == CAIRN_STATUS_OK; ++i)
+    status = cairn_stepper_micro(trainer.stepper.get(), nullptr, failure);
+  other.join();
+  EXPECT_EQ(status, CAIRN_STATUS_CANCELLED);
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+}
+
+TEST(Session, UsageOfEveryTier) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance, CAIRN_REGION_OFFLOAD));
+  trainer.write(0.5f);
+  trainer.stepper.micro();
+  const auto summary = trainer.plan.summary();
+  for (uint32_t tier : {CAIRN_TIER_DEVICE, CAIRN_TIER_HOST, CAIRN_TIER_DISK}) {
+    EXPECT_EQ(trainer.session.usage(tier).peak_bytes, summary.peak_bytes[tier]) << tier;
+    EXPECT_GE(trainer.session.usage(tier).reserved_bytes, summary.peak_bytes[tier]) << tier;
+  }
+  EXPECT_EQ(trainer.session.usage(CAIRN_TIER_DEVICE).live_peak_bytes, summary.live_peak_bytes);
+  cairn_tier_usage_t usage = CAIRN_TIER_USAGE_INIT;
+  Failure failure;
+  expect_failure(cairn_session_usage(trainer.session.get(), 3, &usage, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"tier", "3"});
+}
+
+}  // namespace
+}  // namespace cairn_test

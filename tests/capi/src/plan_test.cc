@@ -1,0 +1,29 @@
+// The peak of activations, on plans made by hand.
+#include "capi/src/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace cairn::capi {
+namespace {
+
+using plan::Step;
+using plan::StepKind;
+
+TEST(ActivationPeak, CountsWhatIsOnTheDeviceAndDoesNotPersist) {
+  plan::Problem p;
+  p.values = {{"w", 1000, true}, {"a", 10, false}, {"b", 20, false}, {"c", 40, false}};
+  p.ops = {{.name = "1", .workspace_bytes = 500, .inputs = {0}, .outputs = {1}},
+           {.name = "2", .inputs = {1}, .outputs = {2}},
+           {.name = "3", .inputs = {2}, .outputs = {3, 0}}};
+  plan::Plan made;
+  made.steps = {Step{StepKind::kRun, 0}, Step{StepKind::kRun, 1}, Step{StepKind::kOut, 1},
+                Step{StepKind::kWaitOut, 1}, Step{StepKind::kFree, 1}, Step{StepKind::kRun, 2}};
+  EXPECT_EQ(activation_peak(p, made), 60);  // b and c
+  made.steps.push_back(Step{StepKind::kIn, 1});
+  EXPECT_EQ(activation_peak(p, made), 70);  // a is back beside them
+  made.steps.push_back(Step{StepKind::kRun, 2});
+  EXPECT_EQ(activation_peak(p, made), 70);  // writes c where it is
+}
+
+}  // namespace
+}  // namespace cairn::capi

@@ -1,0 +1,115 @@
+// Chapter 6: the state machine as it shows through the ABI.
+#include <cmath>
+
+#include "tests/capi/rig.h"
+
+namespace cairn_test {
+namespace {
+
+TEST(Stepper, NeedsALossAndAnOptimizer) {
+  const Devices devices;
+  Failure failure;
+  cairn_stepper_t* stepper = nullptr;
+  auto session = cairn::Session::create(
+      cairn::Plan::create(perceptron(devices.instance, 0, false), devices.device), devices.device);
+  expect_failure(cairn_stepper_create(session.get(), nullptr, &stepper, failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"loss"});
+  const Devices others;
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.no_optimizer = 1;
+  session = cairn::Session::create(cairn::Plan::create(perceptron(others.instance), others.device, options),
+                                   others.device);
+  expect_failure(cairn_stepper_create(session.get(), nullptr, &stepper, failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"optimizer"});
+  EXPECT_EQ(stepper, nullptr);
+}
+
+TEST(Stepper, WrongOptions) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  Failure failure;
+  const auto with = [&](auto change) {
+    cairn_stepper_options_t options = CAIRN_STEPPER_OPTIONS_INIT;
+    change(options);
+    return cairn_stepper_configure(trainer.stepper.get(), &options, failure);
+  };
+  expect_failure(with([](auto& o) { o.schedule = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"schedule"});
+  expect_failure(with([](auto& o) { o.schedule = CAIRN_SCHEDULE_COSINE; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"total_steps"});
+  expect_failure(with([](auto& o) { o.rate = -1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"rate"});
+  expect_failure(with([](auto& o) { o.rate = INFINITY; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"rate"});
+  expect_failure(with([](auto& o) { o.beta1 = 1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"beta1"});
+  expect_failure(with([](auto& o) { o.clip_norm = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"clip_norm"});
+  EXPECT_EQ(cairn_stepper_configure(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+}
+
+TEST(Stepper, AccumulatesAppliesDiscards) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance), CAIRN_PLAN_OPTIONS_INIT, 3);
+  Failure failure;
+  cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
+  expect_failure(cairn_stepper_apply(trainer.stepper.get(), &report, failure), CAIRN_STATUS_WRONG_STATE, failure);
+  const std::string start = trainer.session.digest();
+  trainer.write(0.5f);
+  for (uint32_t i = 1; i <= 2; ++i) {
+    report = trainer.stepper.micro();
+    EXPECT_EQ(report.outcome, static_cast<uint32_t>(CAIRN_STEP_ACCUMULATED));
+    EXPECT_EQ(report.micro, i);
+    EXPECT_EQ(report.weight, kBatch * kWidth);
+    EXPECT_EQ(report.step_weight, i * report.weight);
+  }
+  const auto standing = trainer.stepper.report();
+  EXPECT_EQ(standing.micro, 2u);
+  EXPECT_DOUBLE_EQ(standing.step_loss, report.step_loss);
+  cairn_stepper_options_t options = CAIRN_STEPPER_OPTIONS_INIT;
+  expect_failure(cairn_stepper_configure(trainer.stepper.get(), &options, failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"2"});
+  EXPECT_EQ(trainer.session.digest(), start);
+  trainer.stepper.discard();
+  EXPECT_EQ(trainer.stepper.report().micro, 0u);
+  for (int i = 0; i < 3; ++i) report = trainer.stepper.micro();
+  EXPECT_EQ(report.outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+  EXPECT_EQ(report.step, 1u);
+  EXPECT_GT(report.gradient_norm, 0.0);
+  EXPECT_NE(trainer.session.digest(), start);
+  options.rate = 0.5;
+  options.seed = 99;
+  trainer.stepper.configure(options);
+  EXPECT_EQ(trainer.stepper.micro().rate, 0.5);
+  EXPECT_EQ(trainer.stepper.report().step, 2u);
+}
+
+TEST(Stepper, NotANumberIsSkippedAndNothingChanges) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  trainer.write(0.5f);
+  trainer.stepper.micro();
+  const std::string before = trainer.session.digest();
+  std::vector<float> moment(kWidth * kWidth), after(kWidth * kWidth);
+  trainer.session.read("layer0.weight/m", moment);
+  trainer.write(std::nanf(""));
+  const auto report = trainer.stepper.micro();
+  EXPECT_EQ(report.outcome, static_cast<uint32_t>(CAIRN_STEP_SKIPPED_NONFINITE));
+  EXPECT_EQ(report.skipped_steps, 1u);
+  EXPECT_EQ(trainer.session.digest(), before);
+  trainer.session.read("layer0.weight/m", after);
+  EXPECT_EQ(moment, after);
+  trainer.write(0.5f);
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+}
+
+TEST(Stepper, ReportStructIsCheckedBeforeAnythingRuns) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  trainer.write(0.5f);
+  cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
+  report.struct_size = 0;
+  Failure failure;
+  expect_failure(cairn_stepper_micro(trainer.stepper.get(), &report, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"out_report"});
+  EXPECT_EQ(trainer.stepper.report().step, 0u);
+  EXPECT_EQ(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_OK);
+}
+
+}  // namespace
+}  // namespace cairn_test
