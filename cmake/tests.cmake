@@ -13,6 +13,8 @@ function(cairn_test_folder folder)
                                              CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <string> <vector> <memory> <map>)
   add_test(NAME ${folder} COMMAND ${name})
+  # Several test programs share few processors: idle OpenMP threads must sleep, not spin.
+  set_tests_properties(${folder} PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
 find_library(RAPIDCHECK rapidcheck REQUIRED)

@@ -26,8 +26,8 @@ int main(int argc, char** argv) {
 
   cairn_dataset_info_t info = CAIRN_DATASET_INFO_INIT;
   CHECK(cairn_dataset_info(dataset, &info, error));
-  printf("%llu tokens, %llu windows of %u\n", (unsigned long long)info.tokens, (unsigned long long)info.windows,
-         info.length);
+  printf("%llu tokens, %llu windows of %u\n", (unsigned long long)info.tokens,
+         (unsigned long long)info.windows, info.length);
 
   int32_t inputs[ROWS * LENGTH], targets[ROWS * LENGTH], again[ROWS * LENGTH];
   uint32_t rows = 0;

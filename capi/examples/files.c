@@ -1,5 +1,5 @@
-/* Chapter 7: a checkpoint and a safetensors file; a model that predicts with the parameters of one that trained.
- * usage: files [FOLDER to write into] */
+/* Chapter 7: a checkpoint and a safetensors file; a model that predicts with the parameters of one that
+ * trained. usage: files [FOLDER to write into] */
 #include <string.h>
 
 #include "model.h"

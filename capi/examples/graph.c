@@ -18,7 +18,8 @@ int main(void) {
   normal.init = CAIRN_INIT_NORMAL;
   normal.init_scale = 0.5;
   CHECK(cairn_graph_parameter(graph, &(cairn_tensor_desc_t){"w", square, 2, CAIRN_F32}, &normal, &w, error));
-  CHECK(cairn_graph_parameter(graph, &(cairn_tensor_desc_t){"wrong", narrow, 2, CAIRN_F32}, NULL, &wrong, error));
+  CHECK(cairn_graph_parameter(graph, &(cairn_tensor_desc_t){"wrong", narrow, 2, CAIRN_F32}, NULL, &wrong,
+                              error));
 
   /* The message names op, operand and both shapes, and the graph is as it was. */
   const size_t before = cairn_graph_value_count(graph);
@@ -29,7 +30,8 @@ int main(void) {
   EXPECT(strstr(cairn_error_message(error), "linear") != NULL);
   EXPECT(cairn_graph_value_count(graph) == before);
 
-  /* Activations of this region are made again in the backward pass instead of being kept. w is used twice: tied. */
+  /* Activations of this region are made again in the backward pass instead of being kept. w is used twice:
+   * tied. */
   cairn_region_options_t block = CAIRN_REGION_OPTIONS_INIT;
   block.name = "block";
   block.policy = CAIRN_REGION_RECOMPUTE;
@@ -52,7 +54,8 @@ int main(void) {
   for (cairn_value_t v = 1; v <= cairn_graph_value_count(graph); ++v) {
     cairn_value_info_t info = CAIRN_VALUE_INFO_INIT;
     CHECK(cairn_graph_value_info(graph, v, &info, error));
-    printf("%-20s rank %u, %llu bytes, region %u\n", info.name, info.rank, (unsigned long long)info.bytes, info.region);
+    printf("%-20s rank %u, %llu bytes, region %u\n", info.name, info.rank, (unsigned long long)info.bytes,
+           info.region);
   }
   EXPECT(cairn_graph_find(graph, "prediction") == y);
 

@@ -1,5 +1,5 @@
-/* A small perceptron for the examples: x[BATCH, IN] -> prediction[BATCH, OUT], squared error against target. Each layer is a
- * region, so that the planner may decide about it. */
+/* A small perceptron for the examples: x[BATCH, IN] -> prediction[BATCH, OUT], squared error against target.
+ * Each layer is a region, so that the planner may decide about it. */
 #ifndef CAIRN_EXAMPLE_MODEL_H_
 #define CAIRN_EXAMPLE_MODEL_H_
 
@@ -7,7 +7,8 @@
 
 enum { BATCH = 64, IN = 8, WIDTH = 32, OUT = 2, LAYERS = 4 };
 
-static cairn_value_t add_layer(cairn_graph_t* graph, const char* name, cairn_value_t x, int64_t in, int64_t out) {
+static cairn_value_t add_layer(cairn_graph_t* graph, const char* name, cairn_value_t x, int64_t in,
+                               int64_t out) {
   char label[64];
   const int64_t shape[] = {out, in};
   cairn_parameter_options_t options = CAIRN_PARAMETER_OPTIONS_INIT;
@@ -15,12 +16,14 @@ static cairn_value_t add_layer(cairn_graph_t* graph, const char* name, cairn_val
   options.init_scale = 0.3;
   cairn_value_t inputs[3] = {x, 0, 0}, y = 0;
   snprintf(label, sizeof label, "%s.weight", name);
-  CHECK(cairn_graph_parameter(graph, &(cairn_tensor_desc_t){label, shape, 2, CAIRN_F32}, &options, &inputs[1], error));
+  CHECK(cairn_graph_parameter(graph, &(cairn_tensor_desc_t){label, shape, 2, CAIRN_F32}, &options, &inputs[1],
+                              error));
   options.init = CAIRN_INIT_CONSTANT;
   options.init_scale = 0;
   options.no_decay = 1;
   snprintf(label, sizeof label, "%s.bias", name);
-  CHECK(cairn_graph_parameter(graph, &(cairn_tensor_desc_t){label, shape, 1, CAIRN_F32}, &options, &inputs[2], error));
+  CHECK(cairn_graph_parameter(graph, &(cairn_tensor_desc_t){label, shape, 1, CAIRN_F32}, &options, &inputs[2],
+                              error));
   cairn_region_options_t region_options = CAIRN_REGION_OPTIONS_INIT;
   region_options.name = name;
   cairn_region_t region;

@@ -37,8 +37,8 @@ int main(void) {
   cairn_plan_value_t row = CAIRN_PLAN_VALUE_INIT;
   for (size_t i = 0; cairn_plan_value(plan, i, &row, NULL) == CAIRN_STATUS_OK; ++i)
     if (row.decision != CAIRN_DECISION_PERSISTENT)
-      printf("  %-28s %7llu bytes  %-10s %s\n", row.name, (unsigned long long)row.bytes, decisions[row.decision],
-             row.reason);
+      printf("  %-28s %7llu bytes  %-10s %s\n", row.name, (unsigned long long)row.bytes,
+             decisions[row.decision], row.reason);
 
   cairn_text_t* page = NULL;
   CHECK(cairn_plan_render(plan, CAIRN_RENDER_HTML, "example", &page, error));

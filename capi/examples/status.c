@@ -14,8 +14,8 @@ int main(void) {
   const cairn_status_t status = cairn_device_open(instance, "abacus", NULL, &device, error);
   printf("%s: %s\n", cairn_status_name(status), cairn_error_message(error));
   EXPECT(status == CAIRN_STATUS_NOT_FOUND && cairn_error_status(error) == status);
-  EXPECT(device == NULL);                                        /* out params stay untouched */
-  EXPECT(strstr(cairn_error_message(error), "cpu") != NULL);     /* the message lists what there is */
+  EXPECT(device == NULL);                                    /* out params stay untouched */
+  EXPECT(strstr(cairn_error_message(error), "cpu") != NULL); /* the message lists what there is */
 
   /* Only failures about memory come with numbers. */
   cairn_memory_fault_t fault = CAIRN_MEMORY_FAULT_INIT;

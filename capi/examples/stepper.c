@@ -31,7 +31,8 @@ int main(void) {
     CHECK(cairn_session_write(session, "x", x, sizeof x, error));
     CHECK(cairn_session_write(session, "target", target, sizeof target, error));
     CHECK(cairn_stepper_micro(stepper, &report, error));
-    printf("micro-batch %u: loss %.4f %s\n", i, report.loss, report.outcome == CAIRN_STEP_APPLIED ? "applied" : "");
+    printf("micro-batch %u: loss %.4f %s\n", i, report.loss,
+           report.outcome == CAIRN_STEP_APPLIED ? "applied" : "");
     EXPECT(report.outcome == (i % 3 == 2 ? CAIRN_STEP_APPLIED : CAIRN_STEP_ACCUMULATED));
   }
   CHECK(cairn_stepper_apply(stepper, &report, error));

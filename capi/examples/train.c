@@ -1,5 +1,5 @@
-/* A whole training run: a small transformer learns to count, inside 70 % of the memory that keeping everything takes. It is
- * saved half way, loaded into a new session, and goes on as if nothing had happened.
+/* A whole training run: a small transformer learns to count, inside 70 % of the memory that keeping
+ * everything takes. It is saved half way, loaded into a new session, and goes on as if nothing had happened.
  *   cc train.c $(pkg-config --cflags --libs cairn) -o train && ./train [FOLDER for the checkpoint] */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static void check(cairn_status_t status, const char* call) {
 
 /* ---- the model */
 
-static cairn_value_t parameter(cairn_graph_t* graph, const char* block, const char* name, int64_t rows, int64_t columns) {
+static cairn_value_t parameter(cairn_graph_t* graph, const char* block, const char* name, int64_t rows,
+                               int64_t columns) {
   char label[64];
   snprintf(label, sizeof label, "%s%s", block, name);
   const int64_t dims[] = {rows, columns};
@@ -33,7 +34,8 @@ static cairn_value_t parameter(cairn_graph_t* graph, const char* block, const ch
   return value;
 }
 
-static cairn_value_t op(cairn_graph_t* graph, const char* name, cairn_value_t a, cairn_value_t b, const cairn_attr_t* attr) {
+static cairn_value_t op(cairn_graph_t* graph, const char* name, cairn_value_t a, cairn_value_t b,
+                        const cairn_attr_t* attr) {
   const cairn_value_t inputs[] = {a, b};
   cairn_value_t value = 0;
   CHECK(cairn_graph_op(graph, name, inputs, b != 0 ? 2 : 1, attr, attr != NULL ? 1 : 0, &value, 1, error));
@@ -77,7 +79,8 @@ static cairn_graph_t* make_graph(cairn_instance_t* instance) {
     x = add_block(graph, block, x);
   }
   /* The table is the last layer, too: tied. Logits are never whole in memory. */
-  const cairn_value_t inputs[] = {op(graph, "rmsnorm", x, parameter(graph, "", "norm", WIDTH, 0), NULL), table, targets};
+  const cairn_value_t inputs[] = {op(graph, "rmsnorm", x, parameter(graph, "", "norm", WIDTH, 0), NULL),
+                                  table, targets};
   cairn_freeze_options_t freeze = CAIRN_FREEZE_OPTIONS_INIT;
   CHECK(cairn_graph_op(graph, "linear_cross_entropy", inputs, 3, NULL, 0, &freeze.loss, 1, error));
   CHECK(cairn_graph_freeze(graph, &freeze, error));
@@ -98,7 +101,8 @@ static void make_batch(unsigned step, int32_t* tokens, int32_t* targets) {
   }
 }
 
-static cairn_step_report_t train(cairn_session_t* session, cairn_stepper_t* stepper, unsigned from, unsigned to) {
+static cairn_step_report_t train(cairn_session_t* session, cairn_stepper_t* stepper, unsigned from,
+                                 unsigned to) {
   static int32_t tokens[BATCH * LENGTH], targets[BATCH * LENGTH];
   cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
   for (unsigned step = from; step < to; ++step) {
@@ -107,15 +111,17 @@ static cairn_step_report_t train(cairn_session_t* session, cairn_stepper_t* step
     CHECK(cairn_session_write(session, "targets", targets, sizeof targets, error));
     CHECK(cairn_stepper_micro(stepper, &report, error));
     if (step % 10 == 9)
-      printf("step %2llu: loss %.4f, gradient norm %.3f, rate %.4f, %.1f ms\n", (unsigned long long)report.step,
-             report.loss, report.gradient_norm, report.rate, 1e3 * (report.seconds + report.optimizer_seconds));
+      printf("step %2llu: loss %.4f, gradient norm %.3f, rate %.4f, %.1f ms\n",
+             (unsigned long long)report.step, report.loss, report.gradient_norm, report.rate,
+             1e3 * (report.seconds + report.optimizer_seconds));
   }
   return report;
 }
 
 /* ---- the run */
 
-static void start(cairn_plan_t* plan, cairn_device_t* device, cairn_session_t** session, cairn_stepper_t** stepper) {
+static void start(cairn_plan_t* plan, cairn_device_t* device, cairn_session_t** session,
+                  cairn_stepper_t** stepper) {
   cairn_stepper_options_t options = CAIRN_STEPPER_OPTIONS_INIT;
   options.rate = 1e-2;
   options.schedule = CAIRN_SCHEDULE_COSINE;

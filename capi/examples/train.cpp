@@ -1,5 +1,6 @@
 // The same in C++: a perceptron learns the sum and the difference of two numbers inside a budget.
-//   c++ -std=c++17 train.cpp $(pkg-config --cflags --libs cairn) -o train && ./train [FOLDER for the checkpoint]
+//   c++ -std=c++17 train.cpp $(pkg-config --cflags --libs cairn) -o train && ./train [FOLDER for the
+//   checkpoint]
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -18,8 +19,9 @@ cairn::Graph make_graph(const cairn::Instance& instance) {
   for (const std::string name : {"first", "second", "third"}) {
     const cairn::Value weight = graph.parameter(name + ".weight", {kWidth, width}, cairn::init_normal(0.3));
     const cairn::Value bias = graph.parameter(name + ".bias", {kWidth});
-    graph.region(name, CAIRN_REGION_PLANNER_DECIDES,
-                 [&] { x = graph.op("linear", {x, weight, bias}, {{"activation", "gelu_tanh"}}); });
+    graph.region(name, CAIRN_REGION_PLANNER_DECIDES, [&] {
+      x = graph.op("linear", {x, weight, bias}, {{"activation", "gelu_tanh"}});
+    });
     width = kWidth;
   }
   x = graph.op("linear", {x, graph.parameter("last.weight", {kOut, kWidth}, cairn::init_normal(0.1))});

@@ -1,5 +1,6 @@
-// The ABI boundary: no exception crosses it. Every fallible function is one guard() around its work; inside, errors
-// are exceptions, and report() turns the one in flight into a status and fills the caller's error object.
+// The ABI boundary: no exception crosses it. Every fallible function is one guard() around its work; inside,
+// errors are exceptions, and report() turns the one in flight into a status and fills the caller's error
+// object.
 #pragma once
 #include <string_view>
 
@@ -29,13 +30,14 @@ void not_null(const T* argument, std::string_view name) {
 // An array of `count` elements: NULL is fine for none.
 template <class T>
 void array_not_null(const T* array, size_t count, std::string_view name) {
-  require(array != nullptr || count == 0, Code::kInvalidArgument, "argument '", name, "' is NULL, but ", count,
-          " elements are announced");
+  require(array != nullptr || count == 0, Code::kInvalidArgument, "argument '", name, "' is NULL, but ",
+          count, " elements are announced");
 }
 
 // An enumerator in 0..last, a flag that is 0 or 1, a number that is finite and not negative.
 inline void in_enum(uint32_t value, uint32_t last, std::string_view name) {
-  require(value <= last, Code::kInvalidArgument, "'", name, "' is ", value, "; values 0 to ", last, " are known");
+  require(value <= last, Code::kInvalidArgument, "'", name, "' is ", value, "; values 0 to ", last,
+          " are known");
 }
 inline void flag(uint32_t value, std::string_view name) {
   require(value <= 1, Code::kInvalidArgument, "'", name, "' is ", value, "; it is a flag, 0 or 1");

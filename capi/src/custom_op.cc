@@ -22,15 +22,16 @@ struct Views {
     for (size_t i = 0; i < descs.size() && i < kMostOperands; ++i) list[i] = view(descs[i], nullptr);
   }
   explicit Views(std::span<const Tensor> tensors) {
-    for (size_t i = 0; i < tensors.size() && i < kMostOperands; ++i) list[i] = view(tensors[i].desc, tensors[i].data);
+    for (size_t i = 0; i < tensors.size() && i < kMostOperands; ++i)
+      list[i] = view(tensors[i].desc, tensors[i].data);
   }
   std::array<cairn_tensor_t, kMostOperands> list{};
 };
 
 // A type that the host's shape callback filled.
 TensorDesc checked(const std::string& op, size_t output, const cairn_tensor_t& t) {
-  require(t.rank <= kMaxRank, Code::kInvalidArgument, "custom op '", op, "': shape gave output ", output, " the rank ",
-          t.rank);
+  require(t.rank <= kMaxRank, Code::kInvalidArgument, "custom op '", op, "': shape gave output ", output,
+          " the rank ", t.rank);
   require(t.dtype <= CAIRN_U8, Code::kInvalidArgument, "custom op '", op, "': shape gave output ", output,
           " the unknown dtype ", t.dtype);
   for (uint32_t d = 0; d < t.rank; ++d)
@@ -59,14 +60,15 @@ graph::CustomOp custom_op(const cairn_custom_op_t& op) {
   made.outputs = static_cast<int>(op.outputs);
   made.recomputable = op.recomputable != 0;
   made.shape = [name = made.name, user = op.user, shape = op.shape](std::span<const TensorDesc> in,
-                                                                     std::span<TensorDesc> out) {
+                                                                    std::span<TensorDesc> out) {
     Views outputs{std::span<const TensorDesc>()};
     if (shape(user, Views(in).list.data(), outputs.list.data()) != 0) return false;
     for (size_t i = 0; i < out.size(); ++i) out[i] = checked(name, i, outputs.list[i]);
     return true;
   };
   if (op.workspace_bytes != nullptr)
-    made.workspace_bytes = [name = made.name, user = op.user, ask = op.workspace_bytes](std::span<const TensorDesc> in) {
+    made.workspace_bytes = [name = made.name, user = op.user,
+                            ask = op.workspace_bytes](std::span<const TensorDesc> in) {
       const int64_t bytes = ask(user, Views(in).list.data());
       require(bytes >= 0, Code::kInvalidArgument, "custom op '", name, "': workspace_bytes gave ", bytes);
       return bytes;

@@ -88,9 +88,9 @@ cairn_status_t cairn_tokenizer_encode(const cairn_tokenizer_t* tokenizer, const 
     array_not_null(text, size, "text");
     not_null(out_tokens, "out_tokens");
     const std::vector<int32_t> tokens = tokenizer->tokenizer->encode({text, size});
-    *out_tokens =
-        std::make_unique<cairn_text>(std::string(reinterpret_cast<const char*>(tokens.data()), tokens.size() * 4))
-            .release();
+    *out_tokens = std::make_unique<cairn_text>(
+                      std::string(reinterpret_cast<const char*>(tokens.data()), tokens.size() * 4))
+                      .release();
   });
 }
 
@@ -104,8 +104,8 @@ cairn_status_t cairn_tokenizer_decode(const cairn_tokenizer_t* tokenizer, const 
   });
 }
 
-cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path, const char* token_path,
-                                     cairn_error_t* error) {
+cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
+                                     const char* token_path, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(tokenizer, "tokenizer");
     not_null(text_path, "text_path");
@@ -123,8 +123,8 @@ cairn_status_t cairn_dataset_open(cairn_instance_t* instance, const char* token_
   });
 }
 
-cairn_status_t cairn_dataset_random(cairn_instance_t* instance, uint64_t seed, uint32_t vocabulary, uint32_t length,
-                                    cairn_dataset_t** out_dataset, cairn_error_t* error) {
+cairn_status_t cairn_dataset_random(cairn_instance_t* instance, uint64_t seed, uint32_t vocabulary,
+                                    uint32_t length, cairn_dataset_t** out_dataset, cairn_error_t* error) {
   return make_dataset(out_dataset, error, [&] {
     not_null(instance, "instance");
     return data::Dataset::random(seed, positive(vocabulary, "vocabulary"), positive(length, "length"));
@@ -147,8 +147,9 @@ cairn_status_t cairn_dataset_info(const cairn_dataset_t* dataset, cairn_dataset_
   });
 }
 
-cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed, uint64_t index, uint32_t batch,
-                                   int32_t* inputs, int32_t* targets, uint32_t* out_rows, cairn_error_t* error) {
+cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed, uint64_t index,
+                                   uint32_t batch, int32_t* inputs, int32_t* targets, uint32_t* out_rows,
+                                   cairn_error_t* error) {
   return guard(error, [&] {
     not_null(dataset, "dataset");
     not_null(inputs, "inputs");

@@ -35,12 +35,13 @@ io::Extras read_extras(const cairn_metadata_t* metadata, size_t metadata_count, 
   array_not_null(files, file_count, "files");
   io::Extras extras;
   for (size_t i = 0; i < metadata_count; ++i) {
-    require(metadata[i].key != nullptr && metadata[i].value != nullptr, Code::kInvalidArgument, "metadata[", i,
-            "]: key or value is NULL");
-    require(extras.metadata.emplace(metadata[i].key, metadata[i].value).second, Code::kInvalidArgument, "metadata[", i,
-            "]: the key '", metadata[i].key, "' is given twice");
+    require(metadata[i].key != nullptr && metadata[i].value != nullptr, Code::kInvalidArgument, "metadata[",
+            i, "]: key or value is NULL");
+    require(extras.metadata.emplace(metadata[i].key, metadata[i].value).second, Code::kInvalidArgument,
+            "metadata[", i, "]: the key '", metadata[i].key, "' is given twice");
   }
-  for (size_t i = 0; i < file_count; ++i) extras.files.push_back(path_of(files[i], cairn::cat("files[", i, "]")));
+  for (size_t i = 0; i < file_count; ++i)
+    extras.files.push_back(path_of(files[i], cairn::cat("files[", i, "]")));
   return extras;
 }
 
@@ -58,7 +59,8 @@ std::vector<io::NameRow> read_names(const cairn_name_t* names, size_t count) {
 }
 
 // Looked up before anything is loaded, so that a failing call leaves the session as it was.
-void check_parameters(const cairn::graph::Graph& graph, const io::Checkpoint& checkpoint, std::string_view directory) {
+void check_parameters(const cairn::graph::Graph& graph, const io::Checkpoint& checkpoint,
+                      std::string_view directory) {
   std::set<std::string_view> there;
   for (const io::Checkpoint::TensorInfo& tensor : checkpoint.tensors()) there.insert(tensor.name);
   for (const cairn::graph::Value& value : graph.values())
@@ -68,9 +70,9 @@ void check_parameters(const cairn::graph::Graph& graph, const io::Checkpoint& ch
 
 }  // namespace
 
-cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* directory, const cairn_metadata_t* metadata,
-                                  size_t metadata_count, const char* const* files, size_t file_count,
-                                  cairn_error_t* error) {
+cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* directory,
+                                  const cairn_metadata_t* metadata, size_t metadata_count,
+                                  const char* const* files, size_t file_count, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(stepper, "stepper");
     const std::filesystem::path path = path_of(directory, "directory");

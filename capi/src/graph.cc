@@ -1,4 +1,5 @@
-// Chapter 3: graph. Checks what the C types allow and the runtime's do not; shapes and attributes are the runtime's.
+// Chapter 3: graph. Checks what the C types allow and the runtime's do not; shapes and attributes are the
+// runtime's.
 #include "capi/src/graph.h"
 
 #include <cmath>
@@ -17,8 +18,8 @@ static_assert(CAIRN_REGION_OFFLOAD == static_cast<int>(cairn::plan::Policy::kOff
 namespace cairn::capi {
 
 graph::ValueId value_id(const graph::Graph& graph, cairn_value_t value, std::string_view what) {
-  require(value <= graph.values().size(), Code::kInvalidArgument, what, " is value ", value, "; the graph has ",
-          graph.values().size());
+  require(value <= graph.values().size(), Code::kInvalidArgument, what, " is value ", value,
+          "; the graph has ", graph.values().size());
   return static_cast<graph::ValueId>(value) - 1;
 }
 
@@ -31,12 +32,12 @@ cairn::TensorDesc read_desc(const cairn_tensor_desc_t* desc) {
   not_null(desc->name, "desc.name");
   require(desc->rank <= cairn::kMaxRank, Code::kInvalidArgument, "'", desc->name, "': rank ", desc->rank,
           " is above 8");
-  require(desc->dims != nullptr || desc->rank == 0, Code::kInvalidArgument, "'", desc->name, "': dims is NULL at rank ",
-          desc->rank);
+  require(desc->dims != nullptr || desc->rank == 0, Code::kInvalidArgument, "'", desc->name,
+          "': dims is NULL at rank ", desc->rank);
   in_enum(desc->dtype, CAIRN_U8, "dtype");
   for (uint32_t i = 0; i < desc->rank; ++i)
-    require(desc->dims[i] >= 1, Code::kInvalidArgument, "'", desc->name, "': dimension ", i, " is ", desc->dims[i],
-            "; it must be at least 1");
+    require(desc->dims[i] >= 1, Code::kInvalidArgument, "'", desc->name, "': dimension ", i, " is ",
+            desc->dims[i], "; it must be at least 1");
   cairn::TensorDesc made;
   made.dtype = static_cast<cairn::DType>(desc->dtype);
   made.shape = cairn::Shape(std::span<const int64_t>(desc->dims, desc->rank));
@@ -46,17 +47,22 @@ cairn::TensorDesc read_desc(const cairn_tensor_desc_t* desc) {
 
 cairn::AttrValue read_attr(std::string_view op, const cairn_attr_t& attr) {
   switch (attr.kind) {
-    case CAIRN_ATTR_INTEGER: return attr.integer;
-    case CAIRN_ATTR_REAL: return attr.real;
+    case CAIRN_ATTR_INTEGER:
+      return attr.integer;
+    case CAIRN_ATTR_REAL:
+      return attr.real;
     case CAIRN_ATTR_WORD:
-      require(attr.word != nullptr, Code::kInvalidArgument, op, ": the word of attribute '", attr.name, "' is NULL");
+      require(attr.word != nullptr, Code::kInvalidArgument, op, ": the word of attribute '", attr.name,
+              "' is NULL");
       return std::string(attr.word);
     case CAIRN_ATTR_LIST:
-      require(attr.list != nullptr || attr.list_count == 0, Code::kInvalidArgument, op, ": the list of attribute '",
-              attr.name, "' is NULL");
+      require(attr.list != nullptr || attr.list_count == 0, Code::kInvalidArgument, op,
+              ": the list of attribute '", attr.name, "' is NULL");
       return attr.list_count == 0 ? std::vector<int64_t>()
                                   : std::vector<int64_t>(attr.list, attr.list + attr.list_count);
-    default: cairn::fail(Code::kInvalidArgument, op, ": attribute '", attr.name, "' has the unknown kind ", attr.kind);
+    default:
+      cairn::fail(Code::kInvalidArgument, op, ": attribute '", attr.name, "' has the unknown kind ",
+                  attr.kind);
   }
 }
 
@@ -65,7 +71,8 @@ cairn::Attrs read_attrs(std::string_view op, const cairn_attr_t* attrs, size_t c
   cairn::Attrs made;
   for (size_t i = 0; i < count; ++i) {
     require(attrs[i].name != nullptr, Code::kInvalidArgument, op, ": the name of attribute ", i, " is NULL");
-    require(!made.has(attrs[i].name), Code::kInvalidArgument, op, ": attribute '", attrs[i].name, "' is given twice");
+    require(!made.has(attrs[i].name), Code::kInvalidArgument, op, ": attribute '", attrs[i].name,
+            "' is given twice");
     made.set(attrs[i].name, read_attr(op, attrs[i]));
   }
   return made;
@@ -87,7 +94,8 @@ graph::ParameterOptions read_parameter(const cairn_parameter_options_t* given) {
 
 }  // namespace
 
-cairn_status_t cairn_graph_create(cairn_instance_t* instance, cairn_graph_t** out_graph, cairn_error_t* error) {
+cairn_status_t cairn_graph_create(cairn_instance_t* instance, cairn_graph_t** out_graph,
+                                  cairn_error_t* error) {
   return guard(error, [&] {
     not_null(instance, "instance");
     not_null(out_graph, "out_graph");
@@ -100,8 +108,8 @@ cairn_status_t cairn_graph_create(cairn_instance_t* instance, cairn_graph_t** ou
 void cairn_graph_retain(cairn_graph_t* graph) { retain(graph); }
 void cairn_graph_release(cairn_graph_t* graph) { release(graph); }
 
-cairn_status_t cairn_graph_input(cairn_graph_t* graph, const cairn_tensor_desc_t* desc, cairn_value_t* out_value,
-                                 cairn_error_t* error) {
+cairn_status_t cairn_graph_input(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
+                                 cairn_value_t* out_value, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
     not_null(out_value, "out_value");
@@ -121,9 +129,9 @@ cairn_status_t cairn_graph_parameter(cairn_graph_t* graph, const cairn_tensor_de
   });
 }
 
-cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_value_t* inputs, size_t input_count,
-                              const cairn_attr_t* attrs, size_t attr_count, cairn_value_t* out_values,
-                              size_t out_count, cairn_error_t* error) {
+cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_value_t* inputs,
+                              size_t input_count, const cairn_attr_t* attrs, size_t attr_count,
+                              cairn_value_t* out_values, size_t out_count, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
     not_null(op, "op");
@@ -137,7 +145,8 @@ cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_
   });
 }
 
-cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name, cairn_error_t* error) {
+cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,
+                                cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
     not_null(name, "name");
@@ -147,18 +156,19 @@ cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const
   });
 }
 
-cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op_t* op, cairn_error_t* error) {
+cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op_t* op,
+                                     cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
     const cairn_custom_op_t given = read_struct(op, "op");
     not_null(given.name, "op.name");
     flag(given.recomputable, "op.recomputable");
     reserved_zero(given.reserved, "op");
-    require(given.inputs >= 1 && given.inputs <= 4 && given.outputs >= 1 && given.outputs <= 4, Code::kInvalidArgument,
-            "custom op '", given.name, "' has ", given.inputs, " inputs and ", given.outputs,
-            " outputs; 1 to 4 of each are allowed");
-    require(given.shape != nullptr && given.forward != nullptr, Code::kInvalidArgument, "custom op '", given.name,
-            "': the callback ", given.shape == nullptr ? "shape" : "forward", " is NULL");
+    require(given.inputs >= 1 && given.inputs <= 4 && given.outputs >= 1 && given.outputs <= 4,
+            Code::kInvalidArgument, "custom op '", given.name, "' has ", given.inputs, " inputs and ",
+            given.outputs, " outputs; 1 to 4 of each are allowed");
+    require(given.shape != nullptr && given.forward != nullptr, Code::kInvalidArgument, "custom op '",
+            given.name, "': the callback ", given.shape == nullptr ? "shape" : "forward", " is NULL");
     graph->open().custom(custom_op(given));
   });
 }
@@ -185,13 +195,14 @@ cairn_status_t cairn_graph_region_end(cairn_graph_t* graph, cairn_region_t regio
   return guard(error, [&] {
     not_null(graph, "graph");
     graph::Graph& g = graph->open();
-    require(region >= 1 && region <= g.regions().size(), Code::kInvalidArgument, "argument 'region' is ", region,
-            "; the graph has ", g.regions().size());
+    require(region >= 1 && region <= g.regions().size(), Code::kInvalidArgument, "argument 'region' is ",
+            region, "; the graph has ", g.regions().size());
     g.region_end(static_cast<graph::RegionId>(region) - 1);
   });
 }
 
-cairn_status_t cairn_graph_freeze(cairn_graph_t* graph, const cairn_freeze_options_t* options, cairn_error_t* error) {
+cairn_status_t cairn_graph_freeze(cairn_graph_t* graph, const cairn_freeze_options_t* options,
+                                  cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
     const cairn_freeze_options_t o = read_struct(options, CAIRN_FREEZE_OPTIONS_INIT, "options");
@@ -202,21 +213,24 @@ cairn_status_t cairn_graph_freeze(cairn_graph_t* graph, const cairn_freeze_optio
       require(o.outputs[i] != 0, Code::kInvalidArgument, "options.outputs[", i, "] is 0, which is no value");
       outputs[i] = value_id(g, o.outputs[i], cairn::cat("options.outputs[", i, "]"));
     }
-    g.freeze(value_id(g, o.loss, "options.loss"), value_id(g, o.weight, "options.weight"), std::move(outputs));
+    g.freeze(value_id(g, o.loss, "options.loss"), value_id(g, o.weight, "options.weight"),
+             std::move(outputs));
     for (const std::string& note : g.notes()) graph->instance->tell(CAIRN_LOG_WARNING, note);
   });
 }
 
-size_t cairn_graph_value_count(const cairn_graph_t* graph) { return graph == nullptr ? 0 : graph->graph->values().size(); }
+size_t cairn_graph_value_count(const cairn_graph_t* graph) {
+  return graph == nullptr ? 0 : graph->graph->values().size();
+}
 
-cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t value, cairn_value_info_t* out_info,
-                                      cairn_error_t* error) {
+cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t value,
+                                      cairn_value_info_t* out_info, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
     const OutStruct out(out_info, "out_info");
     const graph::Graph& g = *graph->graph;
-    require(value >= 1 && value <= g.values().size(), Code::kNotFound, "there is no value ", value, "; the graph has ",
-            g.values().size());
+    require(value >= 1 && value <= g.values().size(), Code::kNotFound, "there is no value ", value,
+            "; the graph has ", g.values().size());
     const graph::Value& v = g.values()[value - 1];
     cairn_value_info_t info = CAIRN_VALUE_INFO_INIT;
     if (g.frozen()) {

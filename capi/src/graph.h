@@ -30,7 +30,9 @@ namespace cairn::capi {
 
 // The runtime's id of a value of this graph; 0 is kNone. `what` names the argument in the message.
 graph::ValueId value_id(const graph::Graph& graph, cairn_value_t value, std::string_view what);
-inline cairn_value_t handle_id(graph::ValueId id) { return id == graph::kNone ? 0 : static_cast<cairn_value_t>(id) + 1; }
+inline cairn_value_t handle_id(graph::ValueId id) {
+  return id == graph::kNone ? 0 : static_cast<cairn_value_t>(id) + 1;
+}
 
 // The host's callbacks as the runtime's (custom_op.cc).
 graph::CustomOp custom_op(const cairn_custom_op_t& op);

@@ -1,5 +1,6 @@
-// Reference counts of handles. A handle starts with one reference, the caller's; retain and release come from any
-// thread. Handles own runtime objects through shared_ptr, so what one handle needs of another outlives both.
+// Reference counts of handles. A handle starts with one reference, the caller's; retain and release come from
+// any thread. Handles own runtime objects through shared_ptr, so what one handle needs of another outlives
+// both.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -10,7 +10,8 @@ using namespace cairn::capi;
 using cairn::Code;
 
 const char* cairn_version(void) {
-  return CAIRN_TEXT(CAIRN_VERSION_MAJOR) "." CAIRN_TEXT(CAIRN_VERSION_MINOR) "." CAIRN_TEXT(CAIRN_VERSION_PATCH);
+  return CAIRN_TEXT(CAIRN_VERSION_MAJOR) "." CAIRN_TEXT(CAIRN_VERSION_MINOR) "." CAIRN_TEXT(
+      CAIRN_VERSION_PATCH);
 }
 uint32_t cairn_version_number(void) {
   return CAIRN_VERSION_MAJOR * 10000 + CAIRN_VERSION_MINOR * 100 + CAIRN_VERSION_PATCH;
@@ -23,14 +24,15 @@ constexpr uint32_t kMostThreads = 4096;
 cairn::HostAllocator read_allocator(const cairn_allocator_t* given) {
   if (given == nullptr) return {};
   const cairn_allocator_t a = read_struct(given, "options.allocator");
-  cairn::require(a.allocate != nullptr && a.release != nullptr, Code::kInvalidArgument, "options.allocator needs both ",
+  cairn::require(a.allocate != nullptr && a.release != nullptr, Code::kInvalidArgument,
+                 "options.allocator needs both ",
                  "callbacks: ", a.allocate == nullptr ? "allocate" : "release", " is NULL");
   return {a.user, a.allocate, a.release};
 }
 
 cairn::device::DeviceOptions convert(const cairn_device_options_t& o, const cairn_instance& instance) {
-  cairn::require(o.threads <= kMostThreads, Code::kInvalidArgument, "options.threads is ", o.threads, "; at most ",
-                 kMostThreads, " are allowed");
+  cairn::require(o.threads <= kMostThreads, Code::kInvalidArgument, "options.threads is ", o.threads,
+                 "; at most ", kMostThreads, " are allowed");
   flag(o.verify, "options.verify");
   not_negative(o.link_bytes_per_second, "options.link_bytes_per_second");
   return {.threads = static_cast<int>(o.threads),
@@ -56,14 +58,14 @@ cairn_status_t cairn_instance_create(const cairn_instance_options_t* options, ca
 void cairn_instance_retain(cairn_instance_t* instance) { retain(instance); }
 void cairn_instance_release(cairn_instance_t* instance) { release(instance); }
 
-cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t index, cairn_device_info_t* out_info,
-                                     cairn_error_t* error) {
+cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t index,
+                                     cairn_device_info_t* out_info, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(instance, "instance");
     const OutStruct out(out_info, "out_info");
     const auto devices = cairn::device::list();
-    cairn::require(index < devices.size(), Code::kNotFound, "there is no device number ", index, "; this machine has ",
-                   devices.size());
+    cairn::require(index < devices.size(), Code::kNotFound, "there is no device number ", index,
+                   "; this machine has ", devices.size());
     const cairn::device::DeviceInfo& device = devices[index];
     cairn_device_info_t info = CAIRN_DEVICE_INFO_INIT;
     copy_text(info.name, device.name);
@@ -75,8 +77,9 @@ cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t in
   });
 }
 
-cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name, const cairn_device_options_t* options,
-                                 cairn_device_t** out_device, cairn_error_t* error) {
+cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name,
+                                 const cairn_device_options_t* options, cairn_device_t** out_device,
+                                 cairn_error_t* error) {
   return guard(error, [&] {
     not_null(instance, "instance");
     not_null(name, "name");

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "capi/src/handle.h"
 #include "cairn/cairn.h"
+#include "capi/src/handle.h"
 #include "runtime/device/device.h"
 
 struct cairn_instance : cairn::capi::Handle<cairn_instance> {

@@ -57,14 +57,15 @@ cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from) : compi
 namespace {
 
 std::vector<Tier> read_tiers(const cairn_plan_options_t& o) {
-  require(o.tier_count <= 4, Code::kInvalidArgument, "options.tier_count is ", o.tier_count, "; at most 4 are allowed");
+  require(o.tier_count <= 4, Code::kInvalidArgument, "options.tier_count is ", o.tier_count,
+          "; at most 4 are allowed");
   std::vector<Tier> tiers;
   for (uint32_t i = 0; i < o.tier_count; ++i) {
-    require(o.tiers[i] == CAIRN_TIER_HOST || o.tiers[i] == CAIRN_TIER_DISK, Code::kInvalidArgument, "options.tiers[", i,
-            "] is ", o.tiers[i], "; offloading goes to the tiers HOST (1) and DISK (2)");
+    require(o.tiers[i] == CAIRN_TIER_HOST || o.tiers[i] == CAIRN_TIER_DISK, Code::kInvalidArgument,
+            "options.tiers[", i, "] is ", o.tiers[i], "; offloading goes to the tiers HOST (1) and DISK (2)");
     const auto tier = static_cast<Tier>(o.tiers[i]);
-    require(std::find(tiers.begin(), tiers.end(), tier) == tiers.end(), Code::kInvalidArgument, "options.tiers[", i,
-            "] names a tier twice");
+    require(std::find(tiers.begin(), tiers.end(), tier) == tiers.end(), Code::kInvalidArgument,
+            "options.tiers[", i, "] names a tier twice");
     tiers.push_back(tier);
   }
   if (tiers.empty()) tiers = {Tier::kHost};
@@ -99,7 +100,8 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   for (size_t link = 0; link < c.link_tier.size(); ++link) {
     const auto tier = static_cast<size_t>(c.link_tier[link]);
     s.peak_bytes[tier] += u(p.tier_arena_bytes[link]);
-    (c.link_tier[link] == Tier::kHost ? s.offload_host_bytes : s.offload_disk_bytes) += u(p.totals.offload_bytes[link]);
+    (c.link_tier[link] == Tier::kHost ? s.offload_host_bytes : s.offload_disk_bytes) +=
+        u(p.totals.offload_bytes[link]);
   }
   s.budget_bytes = u(p.budget_bytes);
   s.live_peak_bytes = u(p.device_peak_bytes);
@@ -127,21 +129,24 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
 
 }  // namespace
 
-cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device, const cairn_plan_options_t* options,
-                                 cairn_plan_t** out_plan, cairn_error_t* error) {
+cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
+                                 const cairn_plan_options_t* options, cairn_plan_t** out_plan,
+                                 cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
     not_null(device, "device");
     not_null(out_plan, "out_plan");
     const engine::PlanOptions o = read_plan(options);
-    require(graph->graph->frozen(), Code::kWrongState, "the graph is still being built; a plan needs a frozen one");
+    require(graph->graph->frozen(), Code::kWrongState,
+            "the graph is still being built; a plan needs a frozen one");
     *out_plan = std::make_unique<cairn_plan>(engine::compile(graph->graph, *device->device, o)).release();
   });
 }
 void cairn_plan_retain(cairn_plan_t* plan) { retain(plan); }
 void cairn_plan_release(cairn_plan_t* plan) { release(plan); }
 
-cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary, cairn_error_t* error) {
+cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
+                                  cairn_error_t* error) {
   return guard(error, [&] {
     not_null(plan, "plan");
     const OutStruct out(out_summary, "out_summary");
@@ -175,18 +180,20 @@ cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index, cairn_pl
   });
 }
 
-cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title, cairn_text_t** out_text,
-                                 cairn_error_t* error) {
+cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
+                                 cairn_text_t** out_text, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(plan, "plan");
     not_null(out_text, "out_text");
     const engine::CompiledPlan& c = *plan->compiled;
-    *out_text = std::make_unique<cairn_text>(render(c.problem, c.plan, kind, title, plan->category)).release();
+    *out_text =
+        std::make_unique<cairn_text>(render(c.problem, c.plan, kind, title, plan->category)).release();
   });
 }
 
-cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json, size_t size, uint64_t budget_bytes,
-                                   uint32_t kind, cairn_text_t** out_text, cairn_error_t* error) {
+cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json, size_t size,
+                                   uint64_t budget_bytes, uint32_t kind, cairn_text_t** out_text,
+                                   cairn_error_t* error) {
   return guard(error, [&] {
     not_null(instance, "instance");
     array_not_null(json, size, "json");
@@ -196,6 +203,7 @@ cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json,
             "; at most 2^63 - 1 is allowed");
     plan::Problem problem = plan::problem_from_json({json, size});
     if (budget_bytes != 0) problem.budget_bytes = static_cast<int64_t>(budget_bytes);
-    *out_text = std::make_unique<cairn_text>(render(problem, plan::solve(problem), kind, nullptr, {})).release();
+    *out_text =
+        std::make_unique<cairn_text>(render(problem, plan::solve(problem), kind, nullptr, {})).release();
   });
 }

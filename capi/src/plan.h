@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "capi/src/handle.h"
 #include "cairn/cairn.h"
+#include "capi/src/handle.h"
 #include "runtime/engine/program.h"
 
 struct cairn_plan : cairn::capi::Handle<cairn_plan> {

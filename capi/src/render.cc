@@ -1,7 +1,6 @@
 // Renderings of a plan: text in, no decisions.
-#include "capi/src/plan.h"
-
 #include "capi/src/boundary.h"
+#include "capi/src/plan.h"
 #include "runtime/io/checkpoint.h"
 
 namespace cairn::capi {
@@ -18,7 +17,9 @@ constexpr Renderer kRenderers[] = {
     [](const plan::Problem& problem, const plan::Plan& plan, const plan::ReportOptions&) {
       return plan::to_json(problem, plan, true);
     },
-    [](const plan::Problem& problem, const plan::Plan&, const plan::ReportOptions&) { return plan::to_json(problem); },
+    [](const plan::Problem& problem, const plan::Plan&, const plan::ReportOptions&) {
+      return plan::to_json(problem);
+    },
     plan::to_html,
     plan::to_svg,
     file,

@@ -27,8 +27,8 @@ int32_t persistent_value(const graph::JointGraph& joint, const char* name) {
 }
 
 void check_size(const graph::JointValue& value, size_t size_bytes) {
-  require(size_bytes == static_cast<uint64_t>(value.desc.bytes()), Code::kInvalidArgument, "'", value.name, "' is ",
-          to_string(value.desc), ", ", value.desc.bytes(), " bytes; ", size_bytes, " were given");
+  require(size_bytes == static_cast<uint64_t>(value.desc.bytes()), Code::kInvalidArgument, "'", value.name,
+          "' is ", to_string(value.desc), ", ", value.desc.bytes(), " bytes; ", size_bytes, " were given");
 }
 
 }  // namespace
@@ -39,9 +39,6 @@ cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device, 
     not_null(plan, "plan");
     not_null(device, "device");
     not_null(out_session, "out_session");
-    const std::string& name = device->device->info().name;
-    require(name == plan->compiled->device, Code::kInvalidArgument, "the plan is made for device '",
-            plan->compiled->device, "', this is '", name, "'");
     auto made = std::make_unique<cairn_session>();
     made->vocabularies = vocabularies(*plan->compiled->joint->forward);
     made->session = std::make_shared<cairn::engine::Session>(plan->compiled, device->device);
@@ -58,8 +55,8 @@ cairn_status_t cairn_session_initialise(cairn_session_t* session, uint64_t seed,
   });
 }
 
-cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, const void* data, size_t size_bytes,
-                                   cairn_error_t* error) {
+cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, const void* data,
+                                   size_t size_bytes, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(session, "session");
     not_null(name, "name");
@@ -67,8 +64,8 @@ cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, c
     cairn::engine::Session& s = *session->session;
     const graph::JointGraph& joint = *s.plan().joint;
     const int32_t value = joint.find(name);
-    require(value >= 0 || joint.forward->find(name) != graph::kNone, Code::kNotFound, "there is no value named '", name,
-            "'");
+    require(value >= 0 || joint.forward->find(name) != graph::kNone, Code::kNotFound,
+            "there is no value named '", name, "'");
     const graph::Role role = value < 0 ? graph::Role::kActivation : joint.values[value].role;
     require(role == graph::Role::kInput || role == graph::Role::kParameter, Code::kInvalidArgument, "'", name,
             "' is no input and no parameter; only these can be written");
@@ -109,8 +106,8 @@ void cairn_session_cancel(cairn_session_t* session) {
   if (session != nullptr) session->session->cancel();
 }
 
-cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier, cairn_tier_usage_t* out_usage,
-                                   cairn_error_t* error) {
+cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
+                                   cairn_tier_usage_t* out_usage, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(session, "session");
     const OutStruct out(out_usage, "out_usage");

@@ -2,9 +2,9 @@
 #pragma once
 #include <memory>
 
+#include "cairn/cairn.h"
 #include "capi/src/handle.h"
 #include "capi/src/vocabulary.h"
-#include "cairn/cairn.h"
 #include "runtime/step/stepper.h"
 
 struct cairn_session : cairn::capi::Handle<cairn_session> {

@@ -17,9 +17,10 @@ struct cairn_error : cairn::capi::Handle<cairn_error> {
 namespace cairn::capi {
 namespace {
 
-constexpr const char* kNames[] = {"OK",          "INVALID_ARGUMENT", "WRONG_STATE",  "OUT_OF_MEMORY", "OVER_BUDGET",
-                                  "UNSUPPORTED", "NOT_FOUND",        "CORRUPT_FILE", "IO",            "DEVICE_LOST",
-                                  "CANCELLED",   "NON_FINITE",       "INTERNAL"};
+constexpr const char* kNames[] = {"OK",          "INVALID_ARGUMENT", "WRONG_STATE", "OUT_OF_MEMORY",
+                                  "OVER_BUDGET", "UNSUPPORTED",      "NOT_FOUND",   "CORRUPT_FILE",
+                                  "IO",          "DEVICE_LOST",      "CANCELLED",   "NON_FINITE",
+                                  "INTERNAL"};
 constexpr size_t kNameCount = std::size(kNames);
 static_assert(kNameCount == static_cast<size_t>(Code::kInternal) + 1);
 static_assert(CAIRN_STATUS_INVALID_ARGUMENT == static_cast<int>(Code::kInvalidArgument));
@@ -70,7 +71,8 @@ cairn_status_t report(cairn_error_t* error) noexcept {
     if (fault == nullptr && e.code() == Code::kOutOfMemory) fault = &heap_fault();
     return set(error, static_cast<cairn_status_t>(e.code()), e.what(), fault);
   } catch (const std::bad_alloc&) {
-    return set(error, CAIRN_STATUS_OUT_OF_MEMORY, "the system gave no memory for a bookkeeping object", &heap_fault());
+    return set(error, CAIRN_STATUS_OUT_OF_MEMORY, "the system gave no memory for a bookkeeping object",
+               &heap_fault());
   } catch (const std::filesystem::filesystem_error& e) {
     return set(error, CAIRN_STATUS_IO, e.what(), nullptr);
   } catch (const std::system_error& e) {

@@ -15,14 +15,17 @@ static_assert(CAIRN_STEP_SKIPPED_NONFINITE == static_cast<int>(step::Outcome::kS
 namespace {
 
 void below_one(double beta, std::string_view name) {
-  require(beta >= 0 && beta < 1, Code::kInvalidArgument, "'", name, "' is ", beta, "; it must be at least 0 and below 1");
+  require(beta >= 0 && beta < 1, Code::kInvalidArgument, "'", name, "' is ", beta,
+          "; it must be at least 0 and below 1");
 }
 
 step::Options read_options(const cairn_stepper_options_t* given) {
   const cairn_stepper_options_t o = read_struct(given, CAIRN_STEPPER_OPTIONS_INIT, "options");
   in_enum(o.schedule, CAIRN_SCHEDULE_LINEAR, "options.schedule");
-  for (const auto& [value, name] : {std::pair{o.rate, "options.rate"}, {o.minimum_rate, "options.minimum_rate"},
-                                    {o.eps, "options.eps"}, {o.weight_decay, "options.weight_decay"},
+  for (const auto& [value, name] : {std::pair{o.rate, "options.rate"},
+                                    {o.minimum_rate, "options.minimum_rate"},
+                                    {o.eps, "options.eps"},
+                                    {o.weight_decay, "options.weight_decay"},
                                     {o.clip_norm, "options.clip_norm"}})
     not_negative(value, name);
   below_one(o.beta1, "options.beta1");
@@ -85,7 +88,8 @@ cairn_status_t cairn_stepper_create(cairn_session_t* session, const cairn_steppe
     const step::Options o = read_options(options);
     const cairn::graph::JointGraph& joint = *session->session->plan().joint;
     require(joint.loss >= 0, Code::kWrongState, "the graph has no loss; a stepper needs one that trains");
-    require(joint.hyper >= 0, Code::kWrongState, "the plan has no optimizer; a stepper needs one made without no_optimizer");
+    require(joint.hyper >= 0, Code::kWrongState,
+            "the plan has no optimizer; a stepper needs one made without no_optimizer");
     auto made = std::make_unique<cairn_stepper>();
     made->stepper = std::make_unique<step::Stepper>(session->session, o);
     *out_stepper = made.release();
@@ -94,14 +98,16 @@ cairn_status_t cairn_stepper_create(cairn_session_t* session, const cairn_steppe
 void cairn_stepper_retain(cairn_stepper_t* stepper) { retain(stepper); }
 void cairn_stepper_release(cairn_stepper_t* stepper) { release(stepper); }
 
-cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report, cairn_error_t* error) {
+cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
+                                   cairn_error_t* error) {
   return reported(out_report, error, [&] {
     not_null(stepper, "stepper");
     return stepper->stepper->micro();
   });
 }
 
-cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report, cairn_error_t* error) {
+cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
+                                   cairn_error_t* error) {
   return reported(out_report, error, [&] {
     not_null(stepper, "stepper");
     return stepper->stepper->apply();
@@ -122,8 +128,9 @@ cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper, const cairn_ste
     not_null(options, "options");
     step::Options o = read_options(options);
     step::State state = stepper->stepper->state();
-    require(state.micro == 0, Code::kWrongState, state.micro,
-            " micro-batches are accumulated; options change between effective batches: apply or discard first");
+    require(
+        state.micro == 0, Code::kWrongState, state.micro,
+        " micro-batches are accumulated; options change between effective batches: apply or discard first");
     o.seed = state.options.seed;
     state.options = o;
     stepper->stepper->restore(state);

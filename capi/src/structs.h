@@ -1,5 +1,6 @@
-// The growth rule of structs with struct_size, in one place. Smaller than ours: missing fields are zero. Larger: fine
-// if the tail that we do not know is all zero, else kUnsupported, so that a new caller with an old library is told.
+// The growth rule of structs with struct_size, in one place. Smaller than ours: missing fields are zero.
+// Larger: fine if the tail that we do not know is all zero, else kUnsupported, so that a new caller with an
+// old library is told.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +17,8 @@ size_t known_size(const Struct* given, std::string_view name) {
   const size_t size = given->struct_size;
   require(size >= sizeof(size_t), Code::kInvalidArgument, name, ".struct_size is ", size,
           "; set the struct up with its _INIT macro");
-  require(size <= (1u << 20), Code::kInvalidArgument, name, ".struct_size is ", size, ": not a size of this struct");
+  require(size <= (1u << 20), Code::kInvalidArgument, name, ".struct_size is ", size,
+          ": not a size of this struct");
   const char* bytes = reinterpret_cast<const char*>(given);
   for (size_t i = sizeof(Struct); i < size; ++i)
     require(bytes[i] == 0, Code::kUnsupported, name, " has a field at byte ", i,
@@ -50,7 +52,8 @@ class OutStruct {
   }
   void write(const Struct& values) const {
     constexpr size_t first = sizeof(size_t);
-    std::memcpy(reinterpret_cast<char*>(out_) + first, reinterpret_cast<const char*>(&values) + first, size_ - first);
+    std::memcpy(reinterpret_cast<char*>(out_) + first, reinterpret_cast<const char*>(&values) + first,
+                size_ - first);
   }
 
  private:

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "capi/src/handle.h"
 #include "cairn/cairn.h"
+#include "capi/src/handle.h"
 
 struct cairn_text : cairn::capi::Handle<cairn_text> {
   explicit cairn_text(std::string text) : data(std::move(text)) {}

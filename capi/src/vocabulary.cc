@@ -62,8 +62,8 @@ void check_vocabulary(const graph::Value& input, const std::vector<Vocabulary>& 
       int32_t number;
       std::memcpy(&number, static_cast<const char*>(data) + i * 4, 4);
       require(rule.allows(number), Code::kInvalidArgument, "input '", input.name, "': the number ", number,
-              " at position ", position(input.desc.shape, i), " is outside the vocabulary of op '", rule.op, "' (0..",
-              rule.size - 1, rule.ignores ? cat(", or ", rule.ignore, " to ignore") : "", ")");
+              " at position ", position(input.desc.shape, i), " is outside the vocabulary of op '", rule.op,
+              "' (0..", rule.size - 1, rule.ignores ? cat(", or ", rule.ignore, " to ignore") : "", ")");
     }
 }
 

@@ -10,12 +10,14 @@
 namespace cairn::capi {
 
 struct Vocabulary {
-  std::string op;      // that reads the input
-  int64_t size = 0;    // numbers 0..size-1
+  std::string op;    // that reads the input
+  int64_t size = 0;  // numbers 0..size-1
   bool ignores = false;
   int64_t ignore = 0;  // and this one, for losses
 
-  bool allows(int64_t number) const { return (number >= 0 && number < size) || (ignores && number == ignore); }
+  bool allows(int64_t number) const {
+    return (number >= 0 && number < size) || (ignores && number == ignore);
+  }
 };
 
 using Vocabularies = std::map<graph::ValueId, std::vector<Vocabulary>>;  // by input

@@ -2,29 +2,14 @@
 
 #include <algorithm>
 
-#if defined(__x86_64__)
-// GCC 12 warns about its own intrinsics (bug 105593).
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
+#include "kernels/cpu/amx_tiles.h"
 
+#if defined(__x86_64__)
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")
 
 namespace cairn::kernels::cpu {
 namespace {
-
-// Tiles 0-3: sums, 2 x 2 blocks of 16 x 16; 4, 5: A; 6, 7: B. rows0, rows1: rows of the two blocks of A.
-void configure(int64_t rows0, int64_t rows1) {
-  alignas(64) uint8_t config[64] = {1};
-  const int64_t rows[8] = {rows0, rows0, rows1, rows1, rows0, rows1, 16, 16};
-  for (int i = 0; i < 8; ++i) {
-    config[16 + 2 * i] = rows[i] != 0 ? 64 : 0;
-    config[48 + i] = static_cast<uint8_t>(rows[i]);
-  }
-  // Not the intrinsic: GCC 12 tells the optimiser that it reads 8 bytes only.
-  __asm__ volatile("ldtilecfg %0" ::"m"(*reinterpret_cast<const char(*)[64]>(config)));
-}
 
 struct Step {
   const char *a0, *a1;  // a1 == nullptr: at most 16 rows
@@ -97,9 +82,9 @@ void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int6
   for (; m < m_end; m += 32) {
     const char* a0 = a + m / 16 * g.a_block;
     const int64_t rows = std::min<int64_t>(32, m_end - m);
-    if (rows < 32) configure(std::min<int64_t>(16, rows), std::max<int64_t>(0, rows - 16));
+    if (rows < 32) configure_tiles(std::min<int64_t>(16, rows), std::max<int64_t>(0, rows - 16));
     block({a0, rows > 16 ? a0 + g.a_block : nullptr, b, g.a_row, g.a_step, steps}, c, pitch, add);
-    if (rows < 32) configure(16, 16);
+    if (rows < 32) configure_tiles(16, 16);
     c += 8 * pitch;
   }
 }
@@ -109,33 +94,6 @@ int64_t k_share(int64_t k) {
   constexpr int64_t kMost = 1024;
   const int64_t parts = (k + kMost - 1) / kMost;
   return round_up((k + parts - 1) / parts, kTileK);
-}
-
-// 16 x 16 elements of 32 bits.
-inline void transpose16(__m512i r[16]) {
-  __m512i t[16];
-  for (int i = 0; i < 8; ++i) {
-    t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
-    t[2 * i + 1] = _mm512_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    r[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
-    r[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
-    r[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
-    r[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
-    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
-    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
-    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
-  }
 }
 
 // Up to 32 neighbouring elements as bfloat16; the others are zero.
@@ -242,7 +200,7 @@ void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* pa
 void amx_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
               float* scratch, const Epilogue& epilogue) {
   const int64_t share = k_share(g.k);
-  configure(16, 16);
+  configure_tiles(16, 16);
   for (int64_t m = m0; m < m1; m += kGemmRows) {
     const int64_t m_end = std::min(m1, m + kGemmRows);
     for (int64_t p = p0; p < p1; ++p) {
@@ -257,7 +215,7 @@ void amx_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t 
 void amx_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
                   float* scratch, float* c, int64_t ldc, bool add) {
   const int64_t share = k_share(g.k);
-  configure(16, 16);
+  configure_tiles(16, 16);
   for (int64_t k = 0; k < g.k; k += share) {
     const int64_t k_end = std::min(g.k, k + share);
     const bool keep = add || k > 0;

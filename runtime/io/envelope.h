@@ -4,7 +4,9 @@
 #pragma once
 #include <flatbuffers/flatbuffers.h>
 
+#include <bit>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +20,7 @@
 namespace cairn::io {
 
 inline constexpr uint32_t kFormatVersion = 1;
+static_assert(std::endian::native == std::endian::little, "lists are copied out of files as they are");
 
 std::vector<std::byte> seal(const flatbuffers::FlatBufferBuilder& builder);
 
@@ -56,7 +59,10 @@ template <class T>
 std::vector<T> list_of(const flatbuffers::Vector<T>* list, Budget& budget) {
   if (list == nullptr) return {};
   budget.take(list->size() * sizeof(T));
-  return {list->begin(), list->end()};
+  // Copied, not read in place: the verifier does not look at the alignment of a vector's items.
+  std::vector<T> copy(list->size());
+  if (!copy.empty()) std::memcpy(copy.data(), list->Data(), copy.size() * sizeof(T));
+  return copy;
 }
 template <class T>
 uint64_t count_of(const flatbuffers::Vector<T>* list, uint64_t limit, std::string_view of, Budget& budget) {

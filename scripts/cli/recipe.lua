@@ -158,8 +158,9 @@ end
 
 -- Text of a value that read_value turns back into it.
 function recipe.value_text(value)
-  if type(value) == "number" then return ("%.17g"):format(value) end
-  return tostring(value)
+  if type(value) ~= "number" then return tostring(value) end
+  local short = ("%.15g"):format(value)
+  return tonumber(short) == value and short or ("%.17g"):format(value)
 end
 
 -- What --help says about a recipe's options.

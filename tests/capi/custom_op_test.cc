@@ -25,17 +25,20 @@ struct Square {  // y = x^2, dx = 2 x dy
       return self.shape_result;
     };
     op.workspace_bytes = [](void*, const cairn_tensor_t*) -> int64_t { return 64; };
-    op.forward = [](void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace) -> int32_t {
+    op.forward = [](void* user, const cairn_tensor_t* in, const cairn_tensor_t* out,
+                    void* workspace) -> int32_t {
       auto& self = *static_cast<Square*>(user);
       EXPECT_NE(workspace, nullptr);
       const auto* x = static_cast<const float*>(in[0].data);
-      for (int64_t i = 0; i < in[0].dims[0] * in[0].dims[1]; ++i) static_cast<float*>(out[0].data)[i] = x[i] * x[i];
+      for (int64_t i = 0; i < in[0].dims[0] * in[0].dims[1]; ++i)
+        static_cast<float*>(out[0].data)[i] = x[i] * x[i];
       return ++self.forwards == self.fail_forward_at ? 1 : 0;
     };
     op.backward = [](void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void*) -> int32_t {
       ++static_cast<Square*>(user)->backwards;
       const auto *x = static_cast<const float*>(in[0].data), *dy = static_cast<const float*>(in[2].data);
-      for (int64_t i = 0; i < in[0].dims[0] * in[0].dims[1]; ++i) static_cast<float*>(out[0].data)[i] = 2 * x[i] * dy[i];
+      for (int64_t i = 0; i < in[0].dims[0] * in[0].dims[1]; ++i)
+        static_cast<float*>(out[0].data)[i] = 2 * x[i] * dy[i];
       return 0;
     };
     return op;
@@ -100,8 +103,8 @@ TEST(CustomOp, WithoutBackwardThereIsNoPlanToTrain) {
   const auto graph = squares(devices.instance, square, false);
   cairn_plan_t* plan = nullptr;
   Failure failure;
-  expect_failure(cairn_plan_create(graph.get(), devices.device.get(), nullptr, &plan, failure), CAIRN_STATUS_UNSUPPORTED,
-                 failure, {"square"});
+  expect_failure(cairn_plan_create(graph.get(), devices.device.get(), nullptr, &plan, failure),
+                 CAIRN_STATUS_UNSUPPORTED, failure, {"square"});
 }
 
 TEST(CustomOp, WrongDescriptions) {
@@ -116,11 +119,15 @@ TEST(CustomOp, WrongDescriptions) {
   };
   expect_failure(with([](auto& o) { o.name = nullptr; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"name"});
   expect_failure(with([](auto& o) { o.name = "gelu"; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"gelu"});
-  expect_failure(with([](auto& o) { o.inputs = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square", "5"});
-  expect_failure(with([](auto& o) { o.outputs = 0; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square", "0"});
+  expect_failure(with([](auto& o) { o.inputs = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"square", "5"});
+  expect_failure(with([](auto& o) { o.outputs = 0; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"square", "0"});
   expect_failure(with([](auto& o) { o.shape = nullptr; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"shape"});
-  expect_failure(with([](auto& o) { o.forward = nullptr; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"forward"});
-  expect_failure(with([](auto& o) { o.recomputable = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"recomputable"});
+  expect_failure(with([](auto& o) { o.forward = nullptr; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"forward"});
+  expect_failure(with([](auto& o) { o.recomputable = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"recomputable"});
   ASSERT_EQ(with([](auto&) {}), CAIRN_STATUS_OK) << failure.message();
   expect_failure(with([](auto&) {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square"});
 
@@ -142,12 +149,12 @@ TEST(CustomOp, CannotBeSaved) {
   Square square;
   const auto graph = squares(devices.instance, square);
   Failure failure;
-  expect_failure(cairn_graph_save(graph.get(), (folder / "graph.cairn").c_str(), failure), CAIRN_STATUS_UNSUPPORTED,
-                 failure, {"square"});
+  expect_failure(cairn_graph_save(graph.get(), (folder / "graph.cairn").c_str(), failure),
+                 CAIRN_STATUS_UNSUPPORTED, failure, {"square"});
   Trainer trainer(devices, graph);
-  expect_failure(
-      cairn_stepper_save(trainer.stepper.get(), (folder / "checkpoint").c_str(), nullptr, 0, nullptr, 0, failure),
-      CAIRN_STATUS_UNSUPPORTED, failure, {"square"});
+  expect_failure(cairn_stepper_save(trainer.stepper.get(), (folder / "checkpoint").c_str(), nullptr, 0,
+                                    nullptr, 0, failure),
+                 CAIRN_STATUS_UNSUPPORTED, failure, {"square"});
   EXPECT_TRUE(std::filesystem::is_empty(folder.path));
 }
 

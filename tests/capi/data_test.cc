@@ -32,25 +32,27 @@ TEST_F(DataTest, Tokenizers) {
 
   cairn_tokenizer_t* none = nullptr;
   cairn_text_t* text = nullptr;
-  expect_failure(cairn_tokenizer_open(instance.get(), "words", nullptr, &none, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"'words'", "bytes", "bpe"});
-  expect_failure(cairn_tokenizer_open(instance.get(), "bytes", "file", &none, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"path"});
-  expect_failure(cairn_tokenizer_open(instance.get(), "bpe", nullptr, &none, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"path"});
+  expect_failure(cairn_tokenizer_open(instance.get(), "words", nullptr, &none, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'words'", "bytes", "bpe"});
+  expect_failure(cairn_tokenizer_open(instance.get(), "bytes", "file", &none, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"path"});
+  expect_failure(cairn_tokenizer_open(instance.get(), "bpe", nullptr, &none, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"path"});
   expect_failure(cairn_tokenizer_open(instance.get(), "bpe", (folder / "none").c_str(), &none, failure),
                  CAIRN_STATUS_NOT_FOUND, failure, {"none"});
   expect_failure(cairn_tokenizer_open(instance.get(), "bpe", (folder / "text").c_str(), &none, failure),
                  CAIRN_STATUS_CORRUPT_FILE, failure);
   const int32_t outside = 256;
-  expect_failure(cairn_tokenizer_decode(bytes.get(), &outside, 1, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"256"});
+  expect_failure(cairn_tokenizer_decode(bytes.get(), &outside, 1, &text, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"256"});
   EXPECT_EQ(cairn_tokenizer_encode(bytes.get(), nullptr, 3, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(text, nullptr);
-  EXPECT_NE(cairn_tokenizer_train(instance.get(), (folder / "none").c_str(), 300, (folder / "m").c_str(), failure),
-            CAIRN_STATUS_OK);
-  EXPECT_EQ(cairn_tokenizer_train(instance.get(), (folder / "text").c_str(), 0, (folder / "m").c_str(), failure),
-            CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_NE(
+      cairn_tokenizer_train(instance.get(), (folder / "none").c_str(), 300, (folder / "m").c_str(), failure),
+      CAIRN_STATUS_OK);
+  EXPECT_EQ(
+      cairn_tokenizer_train(instance.get(), (folder / "text").c_str(), 0, (folder / "m").c_str(), failure),
+      CAIRN_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_F(DataTest, BatchesAreAFunctionOfSeedAndIndex) {

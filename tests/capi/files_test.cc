@@ -50,7 +50,8 @@ TEST(Files, CheckpointsThatAreNot) {
   };
   expect_failure(open(folder / "nothing"), CAIRN_STATUS_NOT_FOUND, failure, {"nothing"});
   expect_failure(open(""), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"directory"});
-  EXPECT_EQ(cairn_checkpoint_open(devices.instance.get(), nullptr, &checkpoint, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_checkpoint_open(devices.instance.get(), nullptr, &checkpoint, failure),
+            CAIRN_STATUS_INVALID_ARGUMENT);
   Trainer trainer(devices, perceptron(devices.instance));
   trainer.stepper.save(folder / "c");
   spoil(folder / "c/manifest.cairn", "no manifest");
@@ -73,11 +74,11 @@ TEST(Files, AFlippedTensorLeavesTheSessionAsItWas) {
   const std::string before = trainer.session.digest();
   const auto checkpoint = cairn::Checkpoint::open(devices.instance, folder / "c");
   Failure failure;
-  expect_failure(cairn_session_load(trainer.session.get(), checkpoint.get(), failure), CAIRN_STATUS_CORRUPT_FILE, failure,
-                 {"layer0.weight"});
+  expect_failure(cairn_session_load(trainer.session.get(), checkpoint.get(), failure),
+                 CAIRN_STATUS_CORRUPT_FILE, failure, {"layer0.weight"});
   EXPECT_EQ(trainer.session.digest(), before);
-  expect_failure(cairn_stepper_restore(trainer.stepper.get(), checkpoint.get(), failure), CAIRN_STATUS_CORRUPT_FILE,
-                 failure);
+  expect_failure(cairn_stepper_restore(trainer.stepper.get(), checkpoint.get(), failure),
+                 CAIRN_STATUS_CORRUPT_FILE, failure);
   EXPECT_EQ(trainer.session.digest(), before);
 }
 
@@ -87,16 +88,16 @@ TEST(Files, ParametersByName) {
   Trainer trainer(devices, perceptron(devices.instance));
   trainer.stepper.save(folder / "c");
   const auto checkpoint = cairn::Checkpoint::open(devices.instance, folder / "c");
-  auto reader = cairn::Session::create(cairn::Plan::create(perceptron(others.instance, 0, false), others.device),
-                                       others.device);
+  auto reader = cairn::Session::create(
+      cairn::Plan::create(perceptron(others.instance, 0, false), others.device), others.device);
   reader.load(checkpoint);
   EXPECT_EQ(reader.digest(), trainer.session.digest());
   const Devices third;
   Trainer stranger(third, language(third.instance));
   const std::string before = stranger.session.digest();
   Failure failure;
-  expect_failure(cairn_session_load(stranger.session.get(), checkpoint.get(), failure), CAIRN_STATUS_NOT_FOUND, failure,
-                 {"'table'"});
+  expect_failure(cairn_session_load(stranger.session.get(), checkpoint.get(), failure),
+                 CAIRN_STATUS_NOT_FOUND, failure, {"'table'"});
   EXPECT_NE(cairn_stepper_restore(stranger.stepper.get(), checkpoint.get(), failure), CAIRN_STATUS_OK);
   EXPECT_EQ(stranger.session.digest(), before);
 }
@@ -106,12 +107,15 @@ TEST(Files, WrongArgumentsOfSave) {
   const Devices devices;
   Trainer trainer(devices, perceptron(devices.instance));
   Failure failure;
-  const auto save = [&](const std::string& path, std::vector<cairn_metadata_t> metadata, std::vector<const char*> files) {
-    return cairn_stepper_save(trainer.stepper.get(), path.c_str(), metadata.data(), metadata.size(), files.data(),
-                              files.size(), failure);
+  const auto save = [&](const std::string& path, std::vector<cairn_metadata_t> metadata,
+                        std::vector<const char*> files) {
+    return cairn_stepper_save(trainer.stepper.get(), path.c_str(), metadata.data(), metadata.size(),
+                              files.data(), files.size(), failure);
   };
-  expect_failure(save(folder / "c", {{"a", "1"}, {"a", "2"}}, {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'a'", "twice"});
-  expect_failure(save(folder / "c", {{"a", nullptr}}, {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"metadata[0]"});
+  expect_failure(save(folder / "c", {{"a", "1"}, {"a", "2"}}, {}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'a'", "twice"});
+  expect_failure(save(folder / "c", {{"a", nullptr}}, {}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"metadata[0]"});
   expect_failure(save(folder / "c", {}, {nullptr}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"files[0]"});
   EXPECT_NE(save(folder / "c", {}, {"/nowhere/at/all"}), CAIRN_STATUS_OK);
   EXPECT_NE(failure.message().find("/nowhere/at/all"), std::string::npos) << failure.message();
@@ -134,16 +138,19 @@ TEST(Files, Safetensors) {
   const auto load = [&](const std::string& path, std::vector<cairn_name_t> rows) {
     return cairn_session_import(trainer.session.get(), path.c_str(), rows.data(), rows.size(), failure);
   };
-  expect_failure(load(folder / "w.safetensors", {}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"layer0.weight"});
-  expect_failure(load(folder / "none.safetensors", names), CAIRN_STATUS_NOT_FOUND, failure, {"none.safetensors"});
-  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", nullptr, 0, 0}}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"names[0]"});
-  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 2, 0}}), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"transposed"});
-  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 1, 1}}), CAIRN_STATUS_UNSUPPORTED, failure,
-                 {"names[0]"});
+  expect_failure(load(folder / "w.safetensors", {}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"layer0.weight"});
+  expect_failure(load(folder / "none.safetensors", names), CAIRN_STATUS_NOT_FOUND, failure,
+                 {"none.safetensors"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", nullptr, 0, 0}}),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"names[0]"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 2, 0}}),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"transposed"});
+  expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 1, 1}}),
+                 CAIRN_STATUS_UNSUPPORTED, failure, {"names[0]"});
   spoil(folder / "w.safetensors", "short");
-  expect_failure(load(folder / "w.safetensors", names), CAIRN_STATUS_CORRUPT_FILE, failure, {"w.safetensors"});
+  expect_failure(load(folder / "w.safetensors", names), CAIRN_STATUS_CORRUPT_FILE, failure,
+                 {"w.safetensors"});
   EXPECT_EQ(trainer.session.digest(), digest);
 }
 
@@ -166,12 +173,15 @@ TEST(Files, GraphsAndInspect) {
   EXPECT_EQ(devices.instance.inspect(path).front(), '{');
   cairn_graph_t* none = nullptr;
   spoil(path, "not a graph at all");
-  expect_failure(cairn_graph_load(devices.instance.get(), path.c_str(), &none, failure), CAIRN_STATUS_CORRUPT_FILE, failure);
+  expect_failure(cairn_graph_load(devices.instance.get(), path.c_str(), &none, failure),
+                 CAIRN_STATUS_CORRUPT_FILE, failure);
   expect_failure(cairn_graph_load(devices.instance.get(), (folder / "none").c_str(), &none, failure),
                  CAIRN_STATUS_NOT_FOUND, failure, {"none"});
   cairn_text_t* text = nullptr;
-  expect_failure(cairn_inspect(devices.instance.get(), path.c_str(), &text, failure), CAIRN_STATUS_CORRUPT_FILE, failure);
-  expect_failure(cairn_graph_save(graph.get(), "/nowhere/at/all/graph", failure), CAIRN_STATUS_IO, failure, {"/nowhere"});
+  expect_failure(cairn_inspect(devices.instance.get(), path.c_str(), &text, failure),
+                 CAIRN_STATUS_CORRUPT_FILE, failure);
+  expect_failure(cairn_graph_save(graph.get(), "/nowhere/at/all/graph", failure), CAIRN_STATUS_IO, failure,
+                 {"/nowhere"});
 }
 
 }  // namespace

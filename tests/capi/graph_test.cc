@@ -5,8 +5,10 @@ namespace cairn_test {
 namespace {
 
 struct GraphTest : testing::Test {
-  cairn_status_t op(const char* name, const std::vector<cairn::Value>& in, const std::vector<cairn_attr_t>& attrs = {}) {
-    return cairn_graph_op(graph.get(), name, in.data(), in.size(), attrs.data(), attrs.size(), &out, 1, failure);
+  cairn_status_t op(const char* name, const std::vector<cairn::Value>& in,
+                    const std::vector<cairn_attr_t>& attrs = {}) {
+    return cairn_graph_op(graph.get(), name, in.data(), in.size(), attrs.data(), attrs.size(), &out, 1,
+                          failure);
   }
   cairn_status_t begin(const char* name, uint32_t policy = 0, uint32_t tier = 0) {
     cairn_region_options_t options = CAIRN_REGION_OPTIONS_INIT;
@@ -24,22 +26,26 @@ struct GraphTest : testing::Test {
 
 TEST_F(GraphTest, WrongTensors) {
   const int64_t fine[] = {2, 3}, zero[] = {2, 0}, huge[] = {INT64_MAX, 3};
-  const auto input = [&](cairn_tensor_desc_t desc) { return cairn_graph_input(graph.get(), &desc, &out, failure); };
+  const auto input = [&](cairn_tensor_desc_t desc) {
+    return cairn_graph_input(graph.get(), &desc, &out, failure);
+  };
   expect_failure(input({nullptr, fine, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"name"});
   expect_failure(input({"", fine, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"name"});
-  expect_failure(input({"x", nullptr, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'x'", "dims"});
+  expect_failure(input({"x", nullptr, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'x'", "dims"});
   expect_failure(input({"x", fine, 9, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'x'", "9"});
-  expect_failure(input({"x", zero, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'x'", "dimension 1 is 0"});
+  expect_failure(input({"x", zero, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'x'", "dimension 1 is 0"});
   expect_failure(input({"x", huge, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"overflow"});
   expect_failure(input({"x", fine, 2, 7}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"dtype", "7"});
   EXPECT_EQ(cairn_graph_value_count(graph.get()), 0u);
   graph.input("x", {2, 3});
   expect_failure(input({"x", fine, 2, CAIRN_F32}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'x'"});
-  expect_failure(cairn_graph_input(graph.get(), nullptr, &out, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"'desc'"});
+  expect_failure(cairn_graph_input(graph.get(), nullptr, &out, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"'desc'"});
   const cairn_tensor_desc_t desc = {"y", fine, 2, CAIRN_F32};
-  expect_failure(cairn_graph_input(graph.get(), &desc, nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"'out_value'"});
+  expect_failure(cairn_graph_input(graph.get(), &desc, nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"'out_value'"});
   EXPECT_EQ(cairn_graph_value_count(graph.get()), 1u);
 }
 
@@ -54,11 +60,12 @@ TEST_F(GraphTest, WrongParameters) {
   expect_failure(with([](auto& o) { o.init = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"init", "3"});
   expect_failure(with([](auto& o) { o.frozen = 2; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"frozen"});
   expect_failure(with([](auto& o) { o.no_decay = 9; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"no_decay"});
-  expect_failure(with([](auto& o) { o.init_scale = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"init_scale"});
+  expect_failure(with([](auto& o) { o.init_scale = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"init_scale"});
   expect_failure(with([](auto& o) { o.reserved = 1; }), CAIRN_STATUS_UNSUPPORTED, failure, {"reserved"});
   const cairn_tensor_desc_t whole = {"w", dims, 2, CAIRN_I32};
-  expect_failure(cairn_graph_parameter(graph.get(), &whole, nullptr, &out, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"'w'", "i32"});
+  expect_failure(cairn_graph_parameter(graph.get(), &whole, nullptr, &out, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'w'", "i32"});
   EXPECT_EQ(cairn_graph_value_count(graph.get()), 0u);
 }
 
@@ -68,13 +75,17 @@ TEST_F(GraphTest, WrongOps) {
   out = 77;
   expect_failure(op("gelo", {x}), CAIRN_STATUS_NOT_FOUND, failure, {"gelo"});
   expect_failure(op("adamw", {x}), CAIRN_STATUS_NOT_FOUND, failure, {"adamw"});
-  expect_failure(op("linear", {x, w}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"linear", "[8, 4]", "[5, 3]", "w"});
+  expect_failure(op("linear", {x, w}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"linear", "[8, 4]", "[5, 3]", "w"});
   expect_failure(op("linear", {x, 99}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"linear", "99", "2"});
   expect_failure(op("linear", {x}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"linear", "'w'"});
   expect_failure(op("gelu", {x, x}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"gelu", "2"});
-  EXPECT_EQ(cairn_graph_op(graph.get(), "gelu", nullptr, 1, nullptr, 0, &out, 1, failure), CAIRN_STATUS_INVALID_ARGUMENT);
-  EXPECT_EQ(cairn_graph_op(graph.get(), nullptr, &x, 1, nullptr, 0, &out, 1, failure), CAIRN_STATUS_INVALID_ARGUMENT);
-  EXPECT_EQ(cairn_graph_op(graph.get(), "gelu", &x, 1, nullptr, 0, nullptr, 1, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_graph_op(graph.get(), "gelu", nullptr, 1, nullptr, 0, &out, 1, failure),
+            CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_graph_op(graph.get(), nullptr, &x, 1, nullptr, 0, &out, 1, failure),
+            CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_graph_op(graph.get(), "gelu", &x, 1, nullptr, 0, nullptr, 1, failure),
+            CAIRN_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(out, 77u) << "out params stay untouched";
   EXPECT_EQ(cairn_graph_value_count(graph.get()), 2u);
 }
@@ -89,14 +100,16 @@ TEST_F(GraphTest, WrongAttributes) {
     a.real = 1;
     return a;
   };
-  expect_failure(op("gelu", {x}, {attr("aproximate", CAIRN_ATTR_WORD)}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"gelu", "'aproximate'", "approximate"});
-  expect_failure(op("gelu", {x}, {attr("approximate", CAIRN_ATTR_REAL)}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"gelu", "'approximate'", "word"});
-  expect_failure(op("gelu", {x}, {attr("approximate", 4)}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"kind 4"});
-  expect_failure(op("gelu", {x}, {attr(nullptr, CAIRN_ATTR_WORD)}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"gelu"});
-  expect_failure(op("gelu", {x}, {attr("approximate", 2), attr("approximate", 2)}), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"twice"});
+  expect_failure(op("gelu", {x}, {attr("aproximate", CAIRN_ATTR_WORD)}), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"gelu", "'aproximate'", "approximate"});
+  expect_failure(op("gelu", {x}, {attr("approximate", CAIRN_ATTR_REAL)}), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"gelu", "'approximate'", "word"});
+  expect_failure(op("gelu", {x}, {attr("approximate", 4)}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"kind 4"});
+  expect_failure(op("gelu", {x}, {attr(nullptr, CAIRN_ATTR_WORD)}), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"gelu"});
+  expect_failure(op("gelu", {x}, {attr("approximate", 2), attr("approximate", 2)}),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"twice"});
   cairn_attr_t wordless = attr("approximate", CAIRN_ATTR_WORD);
   wordless.word = nullptr;
   expect_failure(op("gelu", {x}, {wordless}), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"NULL"});
@@ -120,8 +133,10 @@ TEST_F(GraphTest, Regions) {
   expect_failure(begin(nullptr), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"name"});
   expect_failure(begin("a", 4), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"policy", "4"});
   expect_failure(begin("a", CAIRN_REGION_OFFLOAD, 3), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tier", "3"});
-  expect_failure(begin("a", CAIRN_REGION_KEEP, CAIRN_TIER_HOST), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'a'"});
-  expect_failure(cairn_graph_region_end(graph.get(), 1, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"1"});
+  expect_failure(begin("a", CAIRN_REGION_KEEP, CAIRN_TIER_HOST), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'a'"});
+  expect_failure(cairn_graph_region_end(graph.get(), 1, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"1"});
 
   std::vector<cairn::Region> open;
   for (int depth = 1; depth <= 8; ++depth) {
@@ -129,18 +144,21 @@ TEST_F(GraphTest, Regions) {
     open.push_back(region);
   }
   expect_failure(begin("deep"), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"8"});
-  expect_failure(cairn_graph_region_end(graph.get(), open[3], failure), CAIRN_STATUS_WRONG_STATE, failure, {"deep"});
+  expect_failure(cairn_graph_region_end(graph.get(), open[3], failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"deep"});
   const auto x = graph.input("x", {2, 2});
   const auto y = graph.op("relu", {x});
   EXPECT_EQ(graph.info(y).region, open.back());
   while (open.size() > 1) {
-    ASSERT_EQ(cairn_graph_region_end(graph.get(), open.back(), failure), CAIRN_STATUS_OK) << failure.message();
+    ASSERT_EQ(cairn_graph_region_end(graph.get(), open.back(), failure), CAIRN_STATUS_OK)
+        << failure.message();
     open.pop_back();
   }
   cairn_freeze_options_t freeze = CAIRN_FREEZE_OPTIONS_INIT;
   freeze.outputs = &y;
   freeze.output_count = 1;
-  expect_failure(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_WRONG_STATE, failure, {"'deep'"});
+  expect_failure(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"'deep'"});
   ASSERT_EQ(cairn_graph_region_end(graph.get(), open[0], failure), CAIRN_STATUS_OK);
   EXPECT_EQ(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_OK) << failure.message();
 }
@@ -157,20 +175,23 @@ TEST_F(GraphTest, FrozenIsFrozen) {
                  {"loss", "[4, 4]"});
   freeze.loss = 0;
   freeze.output_count = 1;
-  expect_failure(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"outputs"});
+  expect_failure(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"outputs"});
   const cairn_value_t none = 0;
   freeze.outputs = &none;
   expect_failure(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"outputs[0]"});
   graph.freeze(0, {y});
-  expect_failure(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_WRONG_STATE, failure, {"frozen"});
+  expect_failure(cairn_graph_freeze(graph.get(), &freeze, failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"frozen"});
   expect_failure(op("relu", {x}), CAIRN_STATUS_WRONG_STATE, failure, {"frozen"});
   expect_failure(begin("late"), CAIRN_STATUS_WRONG_STATE, failure, {"frozen"});
-  expect_failure(cairn_graph_name(graph.get(), y, "late", failure), CAIRN_STATUS_WRONG_STATE, failure, {"frozen"});
+  expect_failure(cairn_graph_name(graph.get(), y, "late", failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"frozen"});
   const int64_t dims[] = {1};
   const cairn_tensor_desc_t desc = {"late", dims, 1, CAIRN_F32};
-  expect_failure(cairn_graph_parameter(graph.get(), &desc, nullptr, &out, failure), CAIRN_STATUS_WRONG_STATE, failure,
-                 {"frozen"});
+  expect_failure(cairn_graph_parameter(graph.get(), &desc, nullptr, &out, failure), CAIRN_STATUS_WRONG_STATE,
+                 failure, {"frozen"});
 }
 
 TEST_F(GraphTest, TableOfValues) {
@@ -195,8 +216,10 @@ TEST_F(GraphTest, TableOfValues) {
   for (cairn_value_t none : {cairn_value_t{0}, y + 1})
     expect_failure(cairn_graph_value_info(graph.get(), none, &row, failure), CAIRN_STATUS_NOT_FOUND, failure,
                    {std::to_string(none)});
-  expect_failure(cairn_graph_name(graph.get(), y, "x", failure), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'x'"});
-  expect_failure(cairn_graph_name(graph.get(), 0, "z", failure), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"0"});
+  expect_failure(cairn_graph_name(graph.get(), y, "x", failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'x'"});
+  expect_failure(cairn_graph_name(graph.get(), 0, "z", failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"0"});
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ struct Memory {
 };
 
 TEST(Instance, VersionIsOne) {
-  EXPECT_EQ(cairn_version_number(), CAIRN_VERSION_MAJOR * 10000u + CAIRN_VERSION_MINOR * 100u + CAIRN_VERSION_PATCH);
+  EXPECT_EQ(cairn_version_number(),
+            CAIRN_VERSION_MAJOR * 10000u + CAIRN_VERSION_MINOR * 100u + CAIRN_VERSION_PATCH);
   EXPECT_EQ(std::string(cairn_version()), std::to_string(CAIRN_VERSION_MAJOR) + "." +
                                               std::to_string(CAIRN_VERSION_MINOR) + "." +
                                               std::to_string(CAIRN_VERSION_PATCH));
@@ -61,21 +62,21 @@ TEST(Instance, ListsDevicesAndRefusesOthers) {
   EXPECT_GT(devices[0].memory_bytes, 0u);
   Failure failure;
   cairn_device_info_t info = CAIRN_DEVICE_INFO_INIT;
-  expect_failure(cairn_instance_device(instance.get(), devices.size(), &info, failure), CAIRN_STATUS_NOT_FOUND, failure,
-                 {std::to_string(devices.size())});
+  expect_failure(cairn_instance_device(instance.get(), devices.size(), &info, failure),
+                 CAIRN_STATUS_NOT_FOUND, failure, {std::to_string(devices.size())});
   cairn_device_t* device = nullptr;
-  expect_failure(cairn_device_open(instance.get(), "tpu", nullptr, &device, failure), CAIRN_STATUS_NOT_FOUND, failure,
-                 {"tpu", "cpu", "reference", "cuda"});
-  expect_failure(cairn_device_open(instance.get(), nullptr, nullptr, &device, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"'name'"});
+  expect_failure(cairn_device_open(instance.get(), "tpu", nullptr, &device, failure), CAIRN_STATUS_NOT_FOUND,
+                 failure, {"tpu", "cpu", "reference", "cuda"});
+  expect_failure(cairn_device_open(instance.get(), nullptr, nullptr, &device, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'name'"});
   cairn_device_options_t options = CAIRN_DEVICE_OPTIONS_INIT;
   options.link_bytes_per_second = -1;
-  expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"link_bytes_per_second", "-1"});
+  expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"link_bytes_per_second", "-1"});
   options = CAIRN_DEVICE_OPTIONS_INIT;
   options.verify = 2;
-  expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"verify"});
+  expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"verify"});
   EXPECT_EQ(device, nullptr);
 }
 
@@ -85,8 +86,8 @@ TEST(Instance, AGpuThatIsNotThereIsAStatus) {
     if (std::string(info.name).rfind("cuda", 0) == 0) GTEST_SKIP() << "there is one";
   Failure failure;
   cairn_device_t* device = nullptr;
-  expect_failure(cairn_device_open(instance.get(), "cuda:0", nullptr, &device, failure), CAIRN_STATUS_UNSUPPORTED,
-                 failure, {"cuda:0"});
+  expect_failure(cairn_device_open(instance.get(), "cuda:0", nullptr, &device, failure),
+                 CAIRN_STATUS_UNSUPPORTED, failure, {"cuda:0"});
 }
 
 TEST(Instance, AllMemoryOfTensorsComesFromTheHost) {
@@ -194,12 +195,23 @@ TEST(Instance, HandlesKeepWhatTheyNeed) {
     cairn::Session session = trainer.session;
     const auto drop = [&](int what) {
       switch (what) {
-        case 0: devices.instance = {}; break;
-        case 1: devices.device = {}; break;
-        case 2: graph = {}; break;
-        case 3: trainer.plan = {}; break;
-        case 4: trainer.session = session = {}; break;
-        default: trainer.stepper = {};
+        case 0:
+          devices.instance = {};
+          break;
+        case 1:
+          devices.device = {};
+          break;
+        case 2:
+          graph = {};
+          break;
+        case 3:
+          trainer.plan = {};
+          break;
+        case 4:
+          trainer.session = session = {};
+          break;
+        default:
+          trainer.stepper = {};
       }
     };
     for (int i = 0; i < 6; ++i) {

@@ -9,7 +9,8 @@ namespace {
 struct PlanTest : testing::Test {
   cairn_status_t plan_with(cairn_plan_options_t options) {
     cairn_plan_t* plan = nullptr;
-    const cairn_status_t status = cairn_plan_create(graph.get(), devices.device.get(), &options, &plan, failure);
+    const cairn_status_t status =
+        cairn_plan_create(graph.get(), devices.device.get(), &options, &plan, failure);
     cairn_plan_release(plan);
     return status;
   }
@@ -26,21 +27,26 @@ struct PlanTest : testing::Test {
 TEST_F(PlanTest, WrongOptions) {
   expect_failure(with([](auto& o) { o.amp = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"amp", "3"});
   expect_failure(with([](auto& o) { o.amp = CAIRN_AMP_FP16; }), CAIRN_STATUS_UNSUPPORTED, failure, {"fp16"});
-  expect_failure(with([](auto& o) { o.policy = 4; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"policy", "4"});
-  expect_failure(with([](auto& o) { o.no_optimizer = 2; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"no_optimizer"});
-  expect_failure(with([](auto& o) { o.budget_share = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"budget_share"});
+  expect_failure(with([](auto& o) { o.policy = 4; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"policy", "4"});
+  expect_failure(with([](auto& o) { o.no_optimizer = 2; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"no_optimizer"});
+  expect_failure(with([](auto& o) { o.budget_share = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"budget_share"});
   expect_failure(with([](auto& o) { o.budget_bytes = UINT64_MAX; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"budget_bytes"});
-  expect_failure(with([](auto& o) { o.tier_count = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tier_count"});
-  expect_failure(with([](auto& o) { o.tier_count = 1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tiers[0]"});
+  expect_failure(with([](auto& o) { o.tier_count = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"tier_count"});
+  expect_failure(with([](auto& o) { o.tier_count = 1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"tiers[0]"});
   expect_failure(with([](auto& o) {
                    o.tier_count = 2;
                    o.tiers[0] = o.tiers[1] = CAIRN_TIER_HOST;
                  }),
                  CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tiers[1]", "twice"});
   cairn_plan_t* plan = nullptr;
-  expect_failure(cairn_plan_create(graph.get(), nullptr, nullptr, &plan, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"'device'"});
+  expect_failure(cairn_plan_create(graph.get(), nullptr, nullptr, &plan, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'device'"});
   auto building = cairn::Graph::create(devices.instance);
   expect_failure(cairn_plan_create(building.get(), devices.device.get(), nullptr, &plan, failure),
                  CAIRN_STATUS_WRONG_STATE, failure, {"frozen"});
@@ -69,8 +75,9 @@ TEST_F(PlanTest, OverBudgetNamesTheSmallestThatDoes) {
 TEST_F(PlanTest, SummaryAddsUp) {
   const auto s = cairn::Plan::create(graph, devices.device).summary();
   EXPECT_EQ(s.budget_bytes, 0u);
-  EXPECT_EQ(s.parameters_bytes + s.gradients_bytes + s.optimizer_bytes + s.activations_bytes + s.workspace_bytes,
-            s.peak_bytes[CAIRN_TIER_DEVICE]);
+  EXPECT_EQ(
+      s.parameters_bytes + s.gradients_bytes + s.optimizer_bytes + s.activations_bytes + s.workspace_bytes,
+      s.peak_bytes[CAIRN_TIER_DEVICE]);
   EXPECT_EQ(s.gradients_bytes, kLayers * kWidth * kWidth * 4u);
   EXPECT_EQ(s.optimizer_bytes, 2 * s.gradients_bytes);
   EXPECT_GE(s.parameters_bytes, s.gradients_bytes);
@@ -100,7 +107,9 @@ TEST_F(PlanTest, PoliciesShowInTheTable) {
       sums[row.decision] += row.bytes;
       categories.insert(row.category);
       if (row.decision == CAIRN_DECISION_PERSISTENT) persistent += row.bytes;
-      if (row.decision == CAIRN_DECISION_OFFLOAD) EXPECT_EQ(row.tier, static_cast<uint32_t>(CAIRN_TIER_HOST));
+      if (row.decision == CAIRN_DECISION_OFFLOAD) {
+        EXPECT_EQ(row.tier, static_cast<uint32_t>(CAIRN_TIER_HOST));
+      }
       EXPECT_GE(row.offset_bytes, 0) << row.name;
       EXPECT_STRNE(row.reason, "") << row.name;
     }
@@ -110,18 +119,20 @@ TEST_F(PlanTest, PoliciesShowInTheTable) {
     EXPECT_EQ(s.offload_host_bytes > 0, policy == CAIRN_REGION_OFFLOAD);
     EXPECT_EQ(sums[CAIRN_DECISION_RECOMPUTE] > 0, policy == CAIRN_REGION_RECOMPUTE);
     EXPECT_EQ(sums[CAIRN_DECISION_OFFLOAD] > 0, policy == CAIRN_REGION_OFFLOAD);
-    for (const char* wanted : {"parameter", "gradient", "optimizer", "input", "output", "activation", "backward"})
+    for (const char* wanted :
+         {"parameter", "gradient", "optimizer", "input", "output", "activation", "backward"})
       EXPECT_TRUE(categories.count(wanted)) << wanted;
     cairn_plan_value_t row = CAIRN_PLAN_VALUE_INIT;
-    expect_failure(cairn_plan_value(plan.get(), s.value_count, &row, failure), CAIRN_STATUS_NOT_FOUND, failure,
-                   {std::to_string(s.value_count)});
+    expect_failure(cairn_plan_value(plan.get(), s.value_count, &row, failure), CAIRN_STATUS_NOT_FOUND,
+                   failure, {std::to_string(s.value_count)});
   }
 }
 
 TEST_F(PlanTest, Renderings) {
   const auto plan = cairn::Plan::create(graph, devices.device);
   EXPECT_NE(plan.render(CAIRN_RENDER_PLAN_JSON).find("cairn.plan/1"), std::string::npos);
-  EXPECT_NE(plan.render(CAIRN_RENDER_HTML, "a title of its own").find("a title of its own"), std::string::npos);
+  EXPECT_NE(plan.render(CAIRN_RENDER_HTML, "a title of its own").find("a title of its own"),
+            std::string::npos);
   EXPECT_NE(plan.render(CAIRN_RENDER_SVG).find("<svg"), std::string::npos);
   const Folder folder;
   const std::string bytes = plan.render(CAIRN_RENDER_FILE), path = folder / "plan.cairn";
@@ -130,8 +141,8 @@ TEST_F(PlanTest, Renderings) {
   std::fclose(file);
   EXPECT_NE(devices.instance.inspect(path).find("plan"), std::string::npos);
   cairn_text_t* text = nullptr;
-  expect_failure(cairn_plan_render(plan.get(), 5, nullptr, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"kind", "5"});
+  expect_failure(cairn_plan_render(plan.get(), 5, nullptr, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"kind", "5"});
 }
 
 TEST_F(PlanTest, ProblemsAreSolvedAlone) {
@@ -139,8 +150,8 @@ TEST_F(PlanTest, ProblemsAreSolvedAlone) {
   const std::string problem = plan.render(CAIRN_RENDER_PROBLEM_JSON);
   cairn_text_t* text = nullptr;
   const auto solve = [&](const std::string& json, uint64_t budget) {
-    return cairn_problem_solve(devices.instance.get(), json.data(), json.size(), budget, CAIRN_RENDER_PLAN_JSON, &text,
-                               failure);
+    return cairn_problem_solve(devices.instance.get(), json.data(), json.size(), budget,
+                               CAIRN_RENDER_PLAN_JSON, &text, failure);
   };
   ASSERT_EQ(solve(problem, 0), CAIRN_STATUS_OK) << failure.message();
   const std::string wanted =
@@ -154,7 +165,8 @@ TEST_F(PlanTest, ProblemsAreSolvedAlone) {
   EXPECT_EQ(solve("{", 0), CAIRN_STATUS_CORRUPT_FILE) << failure.message();
   EXPECT_EQ(solve("", 0), CAIRN_STATUS_CORRUPT_FILE) << failure.message();
   EXPECT_EQ(text, nullptr);
-  EXPECT_EQ(cairn_problem_solve(devices.instance.get(), nullptr, 3, 0, 0, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_problem_solve(devices.instance.get(), nullptr, 3, 0, 0, &text, failure),
+            CAIRN_STATUS_INVALID_ARGUMENT);
 }
 
 }  // namespace

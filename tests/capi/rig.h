@@ -1,7 +1,9 @@
 // What the tests of the C ABI share: an error object that says what was expected, and small models.
 #pragma once
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -28,7 +30,8 @@ inline void expect_failure(cairn_status_t got, cairn_status_t wanted, const Fail
     EXPECT_FALSE(failure.message().empty());
   }
   for (const std::string& word : words)
-    EXPECT_NE(failure.message().find(word), std::string::npos) << "'" << word << "' is not in: " << failure.message();
+    EXPECT_NE(failure.message().find(word), std::string::npos)
+        << "'" << word << "' is not in: " << failure.message();
 }
 
 // A fresh folder, gone afterwards.
@@ -59,8 +62,8 @@ inline constexpr int64_t kBatch = 16, kWidth = 32;
 inline constexpr int kLayers = 4;
 
 // x[16, 32] through four gelu layers, one region each, squared error against target[16, 32].
-inline cairn::Graph perceptron(const cairn::Instance& instance, uint32_t policy = CAIRN_REGION_PLANNER_DECIDES,
-                               bool trains = true) {
+inline cairn::Graph perceptron(const cairn::Instance& instance,
+                               uint32_t policy = CAIRN_REGION_PLANNER_DECIDES, bool trains = true) {
   auto graph = cairn::Graph::create(instance);
   cairn::Value x = graph.input("x", {kBatch, kWidth});
   for (int i = 0; i < kLayers; ++i) {
@@ -93,8 +96,8 @@ inline cairn::Graph language(const cairn::Instance& instance) {
 
 // A session with a stepper, ready to train.
 struct Trainer {
-  Trainer(const Devices& devices, const cairn::Graph& graph, const cairn_plan_options_t& options = CAIRN_PLAN_OPTIONS_INIT,
-          uint32_t micro_steps = 1)
+  Trainer(const Devices& devices, const cairn::Graph& graph,
+          const cairn_plan_options_t& options = CAIRN_PLAN_OPTIONS_INIT, uint32_t micro_steps = 1)
       : plan(cairn::Plan::create(graph, devices.device, options)),
         session(cairn::Session::create(plan, devices.device)) {
     session.initialise(1);

@@ -40,9 +40,11 @@ TEST(Session, NamesAndSizes) {
     return cairn_session_read(session, name, some.data(), bytes, failure);
   };
   expect_failure(write("z", right), CAIRN_STATUS_NOT_FOUND, failure, {"'z'"});
-  expect_failure(write("x", right - 4), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'x'", std::to_string(right)});
+  expect_failure(write("x", right - 4), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'x'", std::to_string(right)});
   expect_failure(write("y", right), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'y'", "input"});
-  expect_failure(write("layer0/linear_0", right), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"layer0/linear_0"});
+  expect_failure(write("layer0/linear_0", right), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"layer0/linear_0"});
   expect_failure(write(nullptr, right), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'name'"});
   EXPECT_EQ(cairn_session_write(session, "x", nullptr, right, failure), CAIRN_STATUS_INVALID_ARGUMENT);
   expect_failure(read("z", right), CAIRN_STATUS_NOT_FOUND, failure, {"'z'"});
@@ -72,7 +74,8 @@ TEST(Session, TokensOutsideTheVocabulary) {
   EXPECT_EQ(write("ids", numbers(kVocabulary - 1)), CAIRN_STATUS_OK) << failure.message();
   std::vector<int32_t> bad = numbers(3);
   bad[kLength + 2] = kVocabulary;
-  expect_failure(write("ids", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'ids'", " 11 ", "[1, 2]", "embedding", "0..10"});
+  expect_failure(write("ids", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'ids'", " 11 ", "[1, 2]", "embedding", "0..10"});
   bad[kLength + 2] = -1;
   expect_failure(write("ids", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"-1", "[1, 2]"});
   expect_failure(write("targets", bad), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'targets'", "-1", "-100"});
@@ -89,7 +92,8 @@ TEST(Session, RunNeedsAPlanWithoutAnOptimizer) {
   const Devices devices;
   Trainer trainer(devices, perceptron(devices.instance));
   Failure failure;
-  expect_failure(cairn_session_run(trainer.session.get(), failure), CAIRN_STATUS_WRONG_STATE, failure, {"stepper"});
+  expect_failure(cairn_session_run(trainer.session.get(), failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"stepper"});
 }
 
 TEST(Session, GradientsAloneAreThoseOfTheStepper) {
@@ -120,8 +124,8 @@ TEST(Session, DeviceMustBeThePlans) {
   const auto oracle = cairn::Device::open(devices.instance, "reference");
   cairn_session_t* session = nullptr;
   Failure failure;
-  expect_failure(cairn_session_create(plan.get(), oracle.get(), &session, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"cpu", "reference"});
+  expect_failure(cairn_session_create(plan.get(), oracle.get(), &session, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"cpu", "reference"});
 }
 
 TEST(Session, DiskTierWithoutADirectoryIsAnIoError) {
@@ -149,10 +153,12 @@ TEST(Session, CancelBeforeARunAndFromAnotherThread) {
   const std::string before = trainer.session.digest();
   Failure failure;
   trainer.session.cancel();
-  expect_failure(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_CANCELLED, failure);
+  expect_failure(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_CANCELLED,
+                 failure);
   EXPECT_EQ(trainer.stepper.report().micro, 0u);
   EXPECT_EQ(trainer.session.digest(), before);
-  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED)) << "one cancel, one run";
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED))
+      << "one cancel, one run";
 
   std::thread other([session = trainer.session] { session.cancel(); });
   cairn_status_t status = CAIRN_STATUS_OK;
@@ -176,8 +182,8 @@ TEST(Session, UsageOfEveryTier) {
   EXPECT_EQ(trainer.session.usage(CAIRN_TIER_DEVICE).live_peak_bytes, summary.live_peak_bytes);
   cairn_tier_usage_t usage = CAIRN_TIER_USAGE_INIT;
   Failure failure;
-  expect_failure(cairn_session_usage(trainer.session.get(), 3, &usage, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"tier", "3"});
+  expect_failure(cairn_session_usage(trainer.session.get(), 3, &usage, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"tier", "3"});
 }
 
 }  // namespace

@@ -7,9 +7,10 @@ namespace cairn_test {
 namespace {
 
 TEST(Status, EveryCodeHasItsName) {
-  const std::vector<std::string> names = {"OK",          "INVALID_ARGUMENT", "WRONG_STATE",  "OUT_OF_MEMORY", "OVER_BUDGET",
-                                          "UNSUPPORTED", "NOT_FOUND",        "CORRUPT_FILE", "IO",            "DEVICE_LOST",
-                                          "CANCELLED",   "NON_FINITE",       "INTERNAL"};
+  const std::vector<std::string> names = {"OK",          "INVALID_ARGUMENT", "WRONG_STATE", "OUT_OF_MEMORY",
+                                          "OVER_BUDGET", "UNSUPPORTED",      "NOT_FOUND",   "CORRUPT_FILE",
+                                          "IO",          "DEVICE_LOST",      "CANCELLED",   "NON_FINITE",
+                                          "INTERNAL"};
   for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(cairn_status_name(static_cast<int32_t>(i)), names[i]);
   for (int32_t none : {-1, 13, 1 << 30}) EXPECT_STREQ(cairn_status_name(none), "UNKNOWN");
 }
@@ -50,7 +51,8 @@ TEST(Status, ErrorStaysUntilTheNextFailure) {
   ASSERT_EQ(cairn_instance_create(nullptr, &instance, failure), CAIRN_STATUS_OK);
   EXPECT_EQ(failure.message(), before);
   cairn_graph_t* graph = nullptr;
-  expect_failure(cairn_graph_create(nullptr, &graph, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'instance'"});
+  expect_failure(cairn_graph_create(nullptr, &graph, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'instance'"});
   EXPECT_EQ(graph, nullptr);
   cairn_instance_release(instance);
 }
@@ -61,7 +63,8 @@ TEST(Status, LongMessagesAreCutAtACharacter) {
   while (name.size() < 3000) name += "\xc3\xa4";  // a two-byte letter
   Failure failure;
   cairn_device_t* device = nullptr;
-  EXPECT_EQ(cairn_device_open(instance.get(), name.c_str(), nullptr, &device, failure), CAIRN_STATUS_NOT_FOUND);
+  EXPECT_EQ(cairn_device_open(instance.get(), name.c_str(), nullptr, &device, failure),
+            CAIRN_STATUS_NOT_FOUND);
   const std::string message = failure.message();
   EXPECT_LE(message.size(), 1023u);
   EXPECT_GE(message.size(), 1022u);
@@ -80,13 +83,15 @@ TEST(Status, FaultOnlyAfterFailuresOfMemory) {
   cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
   options.budget_bytes = 1;
   cairn_plan_t* plan = nullptr;
-  ASSERT_EQ(cairn_plan_create(graph.get(), devices.device.get(), &options, &plan, failure), CAIRN_STATUS_OVER_BUDGET);
+  ASSERT_EQ(cairn_plan_create(graph.get(), devices.device.get(), &options, &plan, failure),
+            CAIRN_STATUS_OVER_BUDGET);
   ASSERT_EQ(cairn_error_memory_fault(failure, &fault), CAIRN_STATUS_OK);
   EXPECT_EQ(fault.budget_bytes, 1u);
   EXPECT_GT(fault.smallest_budget_bytes, 1u);
   EXPECT_NE(std::string(fault.region), "");
   // A failure of another kind takes the fault away.
-  EXPECT_EQ(cairn_plan_create(nullptr, devices.device.get(), &options, &plan, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_plan_create(nullptr, devices.device.get(), &options, &plan, failure),
+            CAIRN_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(cairn_error_memory_fault(failure, &fault), CAIRN_STATUS_NOT_FOUND);
 }
 
@@ -108,8 +113,8 @@ TEST(StructSize, LargerIsFineWithAZeroTailAndToldOtherwise) {
   cairn_device_release(device);
   device = nullptr;
   reinterpret_cast<char*>(&options)[sizeof(Larger) - 1] = 1;
-  expect_failure(cairn_device_open(instance.get(), "cpu", &options.known, &device, failure), CAIRN_STATUS_UNSUPPORTED,
-                 failure, {"options"});
+  expect_failure(cairn_device_open(instance.get(), "cpu", &options.known, &device, failure),
+                 CAIRN_STATUS_UNSUPPORTED, failure, {"options"});
   EXPECT_EQ(device, nullptr);
 }
 
@@ -121,12 +126,13 @@ TEST(StructSize, SmallerLeavesTheRestZero) {
   options.struct_size = offsetof(cairn_device_options_t, verify);
   Failure failure;
   cairn_device_t* device = nullptr;
-  ASSERT_EQ(cairn_device_open(instance.get(), "cpu", &options, &device, failure), CAIRN_STATUS_OK) << failure.message();
+  ASSERT_EQ(cairn_device_open(instance.get(), "cpu", &options, &device, failure), CAIRN_STATUS_OK)
+      << failure.message();
   cairn_device_release(device);
   for (size_t size : {size_t{0}, size_t{7}, size_t{1} << 40}) {
     options.struct_size = size;
-    expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                   failure, {"struct_size"});
+    expect_failure(cairn_device_open(instance.get(), "cpu", &options, &device, failure),
+                   CAIRN_STATUS_INVALID_ARGUMENT, failure, {"struct_size"});
   }
 }
 

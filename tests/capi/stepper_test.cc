@@ -12,15 +12,15 @@ TEST(Stepper, NeedsALossAndAnOptimizer) {
   cairn_stepper_t* stepper = nullptr;
   auto session = cairn::Session::create(
       cairn::Plan::create(perceptron(devices.instance, 0, false), devices.device), devices.device);
-  expect_failure(cairn_stepper_create(session.get(), nullptr, &stepper, failure), CAIRN_STATUS_WRONG_STATE, failure,
-                 {"loss"});
+  expect_failure(cairn_stepper_create(session.get(), nullptr, &stepper, failure), CAIRN_STATUS_WRONG_STATE,
+                 failure, {"loss"});
   const Devices others;
   cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
   options.no_optimizer = 1;
   session = cairn::Session::create(cairn::Plan::create(perceptron(others.instance), others.device, options),
                                    others.device);
-  expect_failure(cairn_stepper_create(session.get(), nullptr, &stepper, failure), CAIRN_STATUS_WRONG_STATE, failure,
-                 {"optimizer"});
+  expect_failure(cairn_stepper_create(session.get(), nullptr, &stepper, failure), CAIRN_STATUS_WRONG_STATE,
+                 failure, {"optimizer"});
   EXPECT_EQ(stepper, nullptr);
 }
 
@@ -34,12 +34,13 @@ TEST(Stepper, WrongOptions) {
     return cairn_stepper_configure(trainer.stepper.get(), &options, failure);
   };
   expect_failure(with([](auto& o) { o.schedule = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"schedule"});
-  expect_failure(with([](auto& o) { o.schedule = CAIRN_SCHEDULE_COSINE; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"total_steps"});
+  expect_failure(with([](auto& o) { o.schedule = CAIRN_SCHEDULE_COSINE; }), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"total_steps"});
   expect_failure(with([](auto& o) { o.rate = -1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"rate"});
   expect_failure(with([](auto& o) { o.rate = INFINITY; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"rate"});
   expect_failure(with([](auto& o) { o.beta1 = 1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"beta1"});
-  expect_failure(with([](auto& o) { o.clip_norm = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"clip_norm"});
+  expect_failure(with([](auto& o) { o.clip_norm = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"clip_norm"});
   EXPECT_EQ(cairn_stepper_configure(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT);
 }
 
@@ -48,7 +49,8 @@ TEST(Stepper, AccumulatesAppliesDiscards) {
   Trainer trainer(devices, perceptron(devices.instance), CAIRN_PLAN_OPTIONS_INIT, 3);
   Failure failure;
   cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
-  expect_failure(cairn_stepper_apply(trainer.stepper.get(), &report, failure), CAIRN_STATUS_WRONG_STATE, failure);
+  expect_failure(cairn_stepper_apply(trainer.stepper.get(), &report, failure), CAIRN_STATUS_WRONG_STATE,
+                 failure);
   const std::string start = trainer.session.digest();
   trainer.write(0.5f);
   for (uint32_t i = 1; i <= 2; ++i) {
@@ -62,8 +64,8 @@ TEST(Stepper, AccumulatesAppliesDiscards) {
   EXPECT_EQ(standing.micro, 2u);
   EXPECT_DOUBLE_EQ(standing.step_loss, report.step_loss);
   cairn_stepper_options_t options = CAIRN_STEPPER_OPTIONS_INIT;
-  expect_failure(cairn_stepper_configure(trainer.stepper.get(), &options, failure), CAIRN_STATUS_WRONG_STATE, failure,
-                 {"2"});
+  expect_failure(cairn_stepper_configure(trainer.stepper.get(), &options, failure), CAIRN_STATUS_WRONG_STATE,
+                 failure, {"2"});
   EXPECT_EQ(trainer.session.digest(), start);
   trainer.stepper.discard();
   EXPECT_EQ(trainer.stepper.report().micro, 0u);
@@ -105,8 +107,8 @@ TEST(Stepper, ReportStructIsCheckedBeforeAnythingRuns) {
   cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
   report.struct_size = 0;
   Failure failure;
-  expect_failure(cairn_stepper_micro(trainer.stepper.get(), &report, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
-                 {"out_report"});
+  expect_failure(cairn_stepper_micro(trainer.stepper.get(), &report, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"out_report"});
   EXPECT_EQ(trainer.stepper.report().step, 0u);
   EXPECT_EQ(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_OK);
 }

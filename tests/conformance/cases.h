@@ -69,6 +69,8 @@ inline double draw(uint64_t tensor, int64_t element, const Operand& o) {
   key.step = tensor;
   const PhiloxBlock block = random_block(key, static_cast<uint64_t>(element));
   const double u = block[0] * 0x1p-32;
+  // Where a range begins below zero, what it holds for (ignored, outside) must come up.
+  if (o.kind == 'I' && o.lo < 0 && element % 5 == 1) return o.lo;
   if (o.kind == 'I') return std::floor(o.lo + u * (o.hi - o.lo));
   const double v = o.lo + u * (o.hi - o.lo);
   return o.apart ? v + (v < 0 ? -0.1 : 0.1) : v;

@@ -78,8 +78,8 @@ inline double largest_of(const Tensor& t) {
 // Largest error in units of the bound; fails the test when above 1.
 inline double worst_error(const kernels::Signature& s, const Outputs& expected, const Outputs& value,
                           Bound bound, const std::string& what) {
-  // An output may cancel to nothing (dq and dk of attention over one position), while the terms of its sums are as
-  // large as its neighbours'.
+  // An output may cancel to nothing (dq and dk of attention over one position), while the terms of its sums
+  // are as large as its neighbours'.
   double neighbours = 0;
   for (const Tensor& t : expected.tensors)
     if (t && t.desc.shape.rank > 0) neighbours = std::max(neighbours, largest_of(t));

@@ -1,6 +1,6 @@
-// cairn.hpp - the C header with C++17 manners: objects that release themselves, exceptions, containers as arguments.
-// Nothing here that is not in cairn.h, where every function's contract is. Objects are references to handles: copying one
-// retains, and both name the same thing. Header-only; needs libcairn.
+// cairn.hpp - the C header with C++17 manners: objects that release themselves, exceptions, containers as
+// arguments. Nothing here that is not in cairn.h, where every function's contract is. Objects are references
+// to handles: copying one retains, and both name the same thing. Header-only; needs libcairn.
 #ifndef CAIRN_HPP_
 #define CAIRN_HPP_
 
@@ -110,7 +110,8 @@ class Instance : public detail::Handle<cairn_instance_t, cairn_instance_retain, 
   std::vector<cairn_device_info_t> devices() const {
     std::vector<cairn_device_info_t> found;
     cairn_device_info_t info = CAIRN_DEVICE_INFO_INIT;
-    while (cairn_instance_device(handle_, found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
+    while (cairn_instance_device(handle_, found.size(), &info, nullptr) == CAIRN_STATUS_OK)
+      found.push_back(info);
     return found;
   }
   std::string inspect(const std::string& path) const {
@@ -124,8 +125,9 @@ class Device : public detail::Handle<cairn_device_t, cairn_device_retain, cairn_
   using Handle::Handle;
   static Device open(const Instance& instance, const std::string& name,
                      const cairn_device_options_t& options = CAIRN_DEVICE_OPTIONS_INIT) {
-    return Device(detail::make<cairn_device_t*>(
-        [&](auto* out, auto* error) { return cairn_device_open(instance.get(), name.c_str(), &options, out, error); }));
+    return Device(detail::make<cairn_device_t*>([&](auto* out, auto* error) {
+      return cairn_device_open(instance.get(), name.c_str(), &options, out, error);
+    }));
   }
 };
 
@@ -184,16 +186,19 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
   }
   Value input(const std::string& name, const std::vector<int64_t>& dims, uint32_t dtype = CAIRN_F32) {
     const cairn_tensor_desc_t desc = describe(name, dims, dtype);
-    return detail::make<Value>([&](auto* out, auto* error) { return cairn_graph_input(handle_, &desc, out, error); });
+    return detail::make<Value>(
+        [&](auto* out, auto* error) { return cairn_graph_input(handle_, &desc, out, error); });
   }
   Value parameter(const std::string& name, const std::vector<int64_t>& dims,
-                  const cairn_parameter_options_t& options = CAIRN_PARAMETER_OPTIONS_INIT, uint32_t dtype = CAIRN_F32) {
+                  const cairn_parameter_options_t& options = CAIRN_PARAMETER_OPTIONS_INIT,
+                  uint32_t dtype = CAIRN_F32) {
     const cairn_tensor_desc_t desc = describe(name, dims, dtype);
     return detail::make<Value>(
         [&](auto* out, auto* error) { return cairn_graph_parameter(handle_, &desc, &options, out, error); });
   }
   // The first output of an op; or its first N.
-  Value op(const std::string& name, const std::vector<Value>& inputs, std::initializer_list<Attr> attrs = {}) {
+  Value op(const std::string& name, const std::vector<Value>& inputs,
+           std::initializer_list<Attr> attrs = {}) {
     return ops<1>(name, inputs, attrs)[0];
   }
   template <size_t N>
@@ -236,12 +241,14 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
   size_t value_count() const { return cairn_graph_value_count(handle_); }
   Value find(const std::string& name) const { return cairn_graph_find(handle_, name.c_str()); }
   cairn_value_info_t info(Value value) const {
-    return detail::fill(cairn_value_info_t CAIRN_VALUE_INFO_INIT,
-                        [&](auto* out, auto* error) { return cairn_graph_value_info(handle_, value, out, error); });
+    return detail::fill(cairn_value_info_t CAIRN_VALUE_INFO_INIT, [&](auto* out, auto* error) {
+      return cairn_graph_value_info(handle_, value, out, error);
+    });
   }
 
  private:
-  static cairn_tensor_desc_t describe(const std::string& name, const std::vector<int64_t>& dims, uint32_t dtype) {
+  static cairn_tensor_desc_t describe(const std::string& name, const std::vector<int64_t>& dims,
+                                      uint32_t dtype) {
     return {name.c_str(), detail::data_or_null(dims), static_cast<uint32_t>(dims.size()), dtype};
   }
 };
@@ -252,8 +259,9 @@ class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_r
   using Handle::Handle;
   static Plan create(const Graph& graph, const Device& device,
                      const cairn_plan_options_t& options = CAIRN_PLAN_OPTIONS_INIT) {
-    return Plan(detail::make<cairn_plan_t*>(
-        [&](auto* out, auto* error) { return cairn_plan_create(graph.get(), device.get(), &options, out, error); }));
+    return Plan(detail::make<cairn_plan_t*>([&](auto* out, auto* error) {
+      return cairn_plan_create(graph.get(), device.get(), &options, out, error);
+    }));
   }
   cairn_plan_summary_t summary() const {
     return detail::fill(cairn_plan_summary_t CAIRN_PLAN_SUMMARY_INIT,
@@ -272,12 +280,14 @@ class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_r
 };
 
 // ---- 7. files: opened here, because sessions and steppers read them
-class Checkpoint : public detail::Handle<cairn_checkpoint_t, cairn_checkpoint_retain, cairn_checkpoint_release> {
+class Checkpoint
+    : public detail::Handle<cairn_checkpoint_t, cairn_checkpoint_retain, cairn_checkpoint_release> {
  public:
   using Handle::Handle;
   static Checkpoint open(const Instance& instance, const std::string& directory) {
-    return Checkpoint(detail::make<cairn_checkpoint_t*>(
-        [&](auto* out, auto* error) { return cairn_checkpoint_open(instance.get(), directory.c_str(), out, error); }));
+    return Checkpoint(detail::make<cairn_checkpoint_t*>([&](auto* out, auto* error) {
+      return cairn_checkpoint_open(instance.get(), directory.c_str(), out, error);
+    }));
   }
   std::string directory() const { return cairn_checkpoint_directory(handle_); }
   std::optional<std::string> metadata(const std::string& key) const {
@@ -318,8 +328,9 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   }
   void cancel() const noexcept { cairn_session_cancel(handle_); }
   cairn_tier_usage_t usage(uint32_t tier = CAIRN_TIER_DEVICE) const {
-    return detail::fill(cairn_tier_usage_t CAIRN_TIER_USAGE_INIT,
-                        [&](auto* out, auto* error) { return cairn_session_usage(handle_, tier, out, error); });
+    return detail::fill(cairn_tier_usage_t CAIRN_TIER_USAGE_INIT, [&](auto* out, auto* error) {
+      return cairn_session_usage(handle_, tier, out, error);
+    });
   }
   std::string digest() {
     char hex[33];
@@ -345,7 +356,8 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
 class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cairn_stepper_release> {
  public:
   using Handle::Handle;
-  static Stepper create(const Session& session, const cairn_stepper_options_t& options = CAIRN_STEPPER_OPTIONS_INIT) {
+  static Stepper create(const Session& session,
+                        const cairn_stepper_options_t& options = CAIRN_STEPPER_OPTIONS_INIT) {
     return Stepper(detail::make<cairn_stepper_t*>(
         [&](auto* out, auto* error) { return cairn_stepper_create(session.get(), &options, out, error); }));
   }
@@ -382,7 +394,9 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
  public:
   using Handle::Handle;
   static Tokenizer bytes(const Instance& instance) { return open(instance, "bytes", nullptr); }
-  static Tokenizer bpe(const Instance& instance, const std::string& path) { return open(instance, "bpe", path.c_str()); }
+  static Tokenizer bpe(const Instance& instance, const std::string& path) {
+    return open(instance, "bpe", path.c_str());
+  }
   static void train(const Instance& instance, const std::string& text_path, uint32_t vocabulary,
                     const std::string& model_path) {
     detail::check([&](auto* error) {
@@ -391,8 +405,9 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
   }
   uint32_t vocabulary() const { return cairn_tokenizer_vocabulary(handle_); }
   std::vector<int32_t> encode(std::string_view text) const {
-    const std::string bytes = detail::take_text(detail::make<cairn_text_t*>(
-        [&](auto* out, auto* error) { return cairn_tokenizer_encode(handle_, text.data(), text.size(), out, error); }));
+    const std::string bytes = detail::take_text(detail::make<cairn_text_t*>([&](auto* out, auto* error) {
+      return cairn_tokenizer_encode(handle_, text.data(), text.size(), out, error);
+    }));
     std::vector<int32_t> tokens(bytes.size() / sizeof(int32_t));
     bytes.copy(reinterpret_cast<char*>(tokens.data()), bytes.size());
     return tokens;
@@ -403,14 +418,16 @@ class Tokenizer : public detail::Handle<cairn_tokenizer_t, cairn_tokenizer_retai
     }));
   }
   void write(const std::string& text_path, const std::string& token_path) const {
-    detail::check(
-        [&](auto* error) { return cairn_tokenizer_write(handle_, text_path.c_str(), token_path.c_str(), error); });
+    detail::check([&](auto* error) {
+      return cairn_tokenizer_write(handle_, text_path.c_str(), token_path.c_str(), error);
+    });
   }
 
  private:
   static Tokenizer open(const Instance& instance, const char* kind, const char* path) {
-    return Tokenizer(detail::make<cairn_tokenizer_t*>(
-        [&](auto* out, auto* error) { return cairn_tokenizer_open(instance.get(), kind, path, out, error); }));
+    return Tokenizer(detail::make<cairn_tokenizer_t*>([&](auto* out, auto* error) {
+      return cairn_tokenizer_open(instance.get(), kind, path, out, error);
+    }));
   }
 };
 

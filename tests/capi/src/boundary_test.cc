@@ -1,12 +1,12 @@
 // What the boundary makes of exceptions, whoever throws them.
 #include "capi/src/boundary.h"
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <system_error>
-
-#include <gtest/gtest.h>
 
 namespace cairn::capi {
 namespace {
@@ -37,8 +37,12 @@ TEST(Boundary, EveryCodeIsItsStatus) {
 
 TEST(Boundary, FaultsTravelWhole) {
   const Caught caught(Error(Code::kOutOfMemory, "no",
-                            {.requested_bytes = 1, .in_use_bytes = 2, .budget_bytes = 3, .smallest_budget_bytes = 4,
-                             .tier = Tier::kDisk, .region = std::string(500, 'r')}));
+                            {.requested_bytes = 1,
+                             .in_use_bytes = 2,
+                             .budget_bytes = 3,
+                             .smallest_budget_bytes = 4,
+                             .tier = Tier::kDisk,
+                             .region = std::string(500, 'r')}));
   ASSERT_TRUE(caught.has_fault);
   EXPECT_EQ(caught.fault.requested_bytes, 1u);
   EXPECT_EQ(caught.fault.in_use_bytes, 2u);
@@ -57,7 +61,8 @@ TEST(Boundary, ForeignExceptions) {
   EXPECT_NE(file.message().find("/some/path"), std::string::npos);
   EXPECT_EQ(Caught(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))).status,
             CAIRN_STATUS_OUT_OF_MEMORY);
-  EXPECT_EQ(Caught(std::system_error(std::make_error_code(std::errc::bad_address))).status, CAIRN_STATUS_INTERNAL);
+  EXPECT_EQ(Caught(std::system_error(std::make_error_code(std::errc::bad_address))).status,
+            CAIRN_STATUS_INTERNAL);
   EXPECT_EQ(Caught(std::logic_error("oops")).status, CAIRN_STATUS_INTERNAL);
   EXPECT_EQ(Caught(std::logic_error("oops")).message(), "oops");
   EXPECT_EQ(Caught(42).status, CAIRN_STATUS_INTERNAL);

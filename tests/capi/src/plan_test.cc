@@ -9,6 +9,13 @@ namespace {
 using plan::Step;
 using plan::StepKind;
 
+Step step(StepKind kind, int32_t index) {
+  Step made;
+  made.kind = kind;
+  made.index = index;
+  return made;
+}
+
 TEST(ActivationPeak, CountsWhatIsOnTheDeviceAndDoesNotPersist) {
   plan::Problem p;
   p.values = {{"w", 1000, true}, {"a", 10, false}, {"b", 20, false}, {"c", 40, false}};
@@ -16,12 +23,12 @@ TEST(ActivationPeak, CountsWhatIsOnTheDeviceAndDoesNotPersist) {
            {.name = "2", .inputs = {1}, .outputs = {2}},
            {.name = "3", .inputs = {2}, .outputs = {3, 0}}};
   plan::Plan made;
-  made.steps = {Step{StepKind::kRun, 0}, Step{StepKind::kRun, 1}, Step{StepKind::kOut, 1},
-                Step{StepKind::kWaitOut, 1}, Step{StepKind::kFree, 1}, Step{StepKind::kRun, 2}};
+  made.steps = {step(StepKind::kRun, 0),     step(StepKind::kRun, 1),  step(StepKind::kOut, 1),
+                step(StepKind::kWaitOut, 1), step(StepKind::kFree, 1), step(StepKind::kRun, 2)};
   EXPECT_EQ(activation_peak(p, made), 60);  // b and c
-  made.steps.push_back(Step{StepKind::kIn, 1});
+  made.steps.push_back(step(StepKind::kIn, 1));
   EXPECT_EQ(activation_peak(p, made), 70);  // a is back beside them
-  made.steps.push_back(Step{StepKind::kRun, 2});
+  made.steps.push_back(step(StepKind::kRun, 2));
   EXPECT_EQ(activation_peak(p, made), 70);  // writes c where it is
 }
 

@@ -1,0 +1,57 @@
+// Set-up of the AMX tiles, and the transpose that both packers use.
+#pragma once
+#include <cstdint>
+
+#if defined(__x86_64__)
+// GCC 12 warns about its own intrinsics (bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16")
+
+namespace cairn::kernels::cpu {
+
+// Tiles 0-3: sums, 2 x 2 blocks of 16 x 16; 4, 5: A; 6, 7: B. rows0, rows1: rows of the two blocks of A.
+inline void configure_tiles(int64_t rows0, int64_t rows1) {
+  alignas(64) uint8_t config[64] = {1};
+  const int64_t rows[8] = {rows0, rows0, rows1, rows1, rows0, rows1, 16, 16};
+  for (int i = 0; i < 8; ++i) {
+    config[16 + 2 * i] = rows[i] != 0 ? 64 : 0;
+    config[48 + i] = static_cast<uint8_t>(rows[i]);
+  }
+  // Not the intrinsic: GCC 12 tells the optimiser that it reads 8 bytes only.
+  __asm__ volatile("ldtilecfg %0" ::"m"(*reinterpret_cast<const char(*)[64]>(config)));
+}
+
+// 16 x 16 elements of 32 bits.
+inline void transpose16(__m512i r[16]) {
+  __m512i t[16];
+  for (int i = 0; i < 8; ++i) {
+    t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
+    t[2 * i + 1] = _mm512_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    r[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
+    r[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
+    r[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
+    r[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
+    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
+    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
+    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
+  }
+  for (int i = 0; i < 4; ++i) {
+    r[i] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88);
+    r[i + 8] = _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd);
+    r[i + 4] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88);
+    r[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
+  }
+}
+
+}  // namespace cairn::kernels::cpu
+#pragma GCC pop_options
+#endif
