@@ -29,6 +29,19 @@ std::filesystem::path path_of(const char* path, std::string_view name) {
   return path;
 }
 
+// Decoders see bytes: the path joins the message here.
+template <class Work>
+void naming(const std::filesystem::path& path, Work&& work) {
+  try {
+    work();
+  } catch (const cairn::Error& e) {
+    if (e.code() != Code::kCorruptFile ||
+        std::string_view(e.what()).find(path.string()) != std::string_view::npos)
+      throw;
+    cairn::fail(Code::kCorruptFile, "'", path.string(), "': ", e.what());
+  }
+}
+
 io::Extras read_extras(const cairn_metadata_t* metadata, size_t metadata_count, const char* const* files,
                        size_t file_count) {
   array_not_null(metadata, metadata_count, "metadata");
@@ -89,7 +102,7 @@ cairn_status_t cairn_checkpoint_open(cairn_instance_t* instance, const char* dir
     auto made = std::make_unique<cairn_checkpoint>(instance);
     const std::filesystem::path found = io::newest_checkpoint(path);
     made->directory = found.string();
-    made->checkpoint = std::make_unique<io::Checkpoint>(found);
+    naming(found, [&] { made->checkpoint = std::make_unique<io::Checkpoint>(found); });
     *out_checkpoint = made.release();
   });
 }
@@ -172,7 +185,7 @@ cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path, ca
     not_null(out_graph, "out_graph");
     const cairn::MappedFile file(from);
     auto made = std::make_unique<cairn_graph>(instance);
-    made->building = io::decode_graph(file.bytes());
+    naming(from, [&] { made->building = io::decode_graph(file.bytes()); });
     made->graph = made->building;
     *out_graph = made.release();
   });

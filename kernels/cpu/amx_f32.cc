@@ -15,20 +15,23 @@ namespace cairn::kernels::cpu {
 namespace {
 
 constexpr int64_t kLevels = 3, kTileBytes = 1024;
-constexpr int64_t kBlock = 192;   // rows of A or columns of B that a thread splits at a time
-constexpr int64_t kNear = 6;      // steps of k whose part of a panel of B stays in the nearest cache
+constexpr int64_t kMostBlock = 192;  // rows of A or columns of B that a thread splits at a time
+constexpr int64_t kNear = 24;        // steps of k between one load and store of C
 
 inline __m512 rounded(__m512 v) {
   const __m256bh half = _mm512_cvtneps_pbh(v);
   return _mm512_castsi512_ps(
       _mm512_slli_epi32(_mm512_cvtepu16_epi32(reinterpret_cast<const __m256i&>(half)), 16));
 }
-inline __mmask16 first(int64_t n) { return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1); }
+inline __mmask16 first(int64_t n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
+}
 
-// 16 i (rows of A or columns of B) x 32 k as three tiles. k_contiguous: from[i * ld + k], else from[k * ld + i].
-// The tile of A has rows i, that of B rows of pairs of k; the memory's order makes one of them, a transpose the other.
-inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool left, int64_t i_left, int64_t k_left,
-                       char* to) {
+// 16 i (rows of A or columns of B) x 32 k as three tiles. k_contiguous: from[i * ld + k], else from[k * ld +
+// i]. The tile of A has rows i, that of B rows of pairs of k; the memory's order makes one of them, a
+// transpose the other.
+inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool left, int64_t i_left,
+                       int64_t k_left, char* to) {
   __m512i r[kLevels][16];
   const __mmask16 mask_i = first(i_left), low = first(k_left), high = first(k_left - 16);
   for (int64_t j = 0; j < 16; ++j) {
@@ -46,7 +49,8 @@ inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool le
         const __m512bh both = _mm512_cvtne2ps_pbh(q_top, p_top);
         r[level][j] = reinterpret_cast<const __m512i&>(both);
       } else {
-        r[level][j] = _mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(p_top), 16), _mm512_castps_si512(q_top));
+        r[level][j] =
+            _mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(p_top), 16), _mm512_castps_si512(q_top));
       }
       p = _mm512_sub_ps(p, p_top);
       q = _mm512_sub_ps(q, q_top);
@@ -58,8 +62,9 @@ inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool le
   }
 }
 
-// c += A B for 32 x 32 over `steps`. A: two blocks of 16 rows, a_block apart, three tiles a step. B: a step holds the
-// tiles of the first 16 columns, then those of the other 16. The order of the six products changes one side at a time.
+// c += A B for 32 x 32 over `steps`. A: two blocks of 16 rows, a_block apart, three tiles a step. B: a step
+// holds the tiles of the first 16 columns, then those of the other 16. The order of the six products changes
+// one side at a time.
 inline void block(const char* a, int64_t a_block, const char* b, int64_t b_block, int64_t steps, float* c,
                   int64_t pitch, bool add) {
   char* c00 = reinterpret_cast<char*>(c);
@@ -75,12 +80,12 @@ inline void block(const char* a, int64_t a_block, const char* b, int64_t b_block
     _tile_zero(2);
     _tile_zero(3);
   }
-#define CAIRN_LEFT(level)                             \
-  _tile_loadd(4, a + (level) * kTileBytes, 64);       \
-  _tile_loadd(5, a + a_block + (level) * kTileBytes, 64)
-#define CAIRN_RIGHT(level)                            \
-  _tile_loadd(6, b + (level) * kTileBytes, 64);       \
-  _tile_loadd(7, b + b_block + (level) * kTileBytes, 64)
+#define CAIRN_LEFT(level)                     \
+  _tile_loadd(4, a + (level)*kTileBytes, 64); \
+  _tile_loadd(5, a + a_block + (level)*kTileBytes, 64)
+#define CAIRN_RIGHT(level)                    \
+  _tile_loadd(6, b + (level)*kTileBytes, 64); \
+  _tile_loadd(7, b + b_block + (level)*kTileBytes, 64)
 #define CAIRN_PRODUCTS     \
   _tile_dpbf16ps(0, 4, 6); \
   _tile_dpbf16ps(1, 4, 7); \
@@ -113,8 +118,8 @@ inline void block(const char* a, int64_t a_block, const char* b, int64_t b_block
 }
 
 struct Area {
-  const char *a, *b;       // of the first row and column
-  int64_t strip;           // bytes from one 16 of a side to the next
+  const char *a, *b;  // of the first row and column
+  int64_t strip;      // bytes from one 16 of a side to the next
   int64_t steps, rows, columns;
   float* c;
   int64_t ldc;
@@ -128,7 +133,8 @@ inline void multiply_block(const Area& area, int64_t m, int64_t n, int64_t k, fl
   const char* b = area.b + n / 16 * area.strip + k * kLevels * kTileBytes;
   const bool add = area.add || k > 0;
   float* c = area.c + m * area.ldc + n;
-  const int64_t rows = std::min<int64_t>(32, area.rows - m), columns = std::min<int64_t>(32, area.columns - n);
+  const int64_t rows = std::min<int64_t>(32, area.rows - m),
+                columns = std::min<int64_t>(32, area.columns - n);
   if (rows == 32 && columns == 32) return block(a, area.strip, b, area.strip, steps, c, area.ldc * 4, add);
   block(a, area.strip, b, area.strip, steps, edge, 128, false);
   for (int64_t i = 0; i < rows; ++i)
@@ -136,11 +142,12 @@ inline void multiply_block(const Area& area, int64_t m, int64_t n, int64_t k, fl
       c[i * area.ldc + j] = add ? c[i * area.ldc + j] + edge[i * 32 + j] : edge[i * 32 + j];
 }
 
-// Rows x columns of C. The side that all threads share goes by once, 32 at a time, a share of k after the other, while
-// the thread's own block stays in its cache.
+// Rows x columns of C. The side that all threads share goes by once, 32 at a time, a share of k after the
+// other, while the thread's own block stays in its cache.
 void multiply(const Area& area, bool rows_outside) {
   alignas(64) float edge[32 * 32];
-  const int64_t outside = rows_outside ? area.rows : area.columns, inside = rows_outside ? area.columns : area.rows;
+  const int64_t outside = rows_outside ? area.rows : area.columns,
+                inside = rows_outside ? area.columns : area.rows;
   for (int64_t o = 0; o < outside; o += 32)
     for (int64_t k = 0; k < area.steps; k += kNear)
       for (int64_t i = 0; i < inside; i += 32)
@@ -159,11 +166,13 @@ SplitProduct::SplitProduct(const ProductShape& s, int threads) : shape_(s) {
   k_block_ = round_up((s.k + parts - 1) / parts, kTileK);
   const int64_t deep = k_block_ * 2 * kLevels;
   shared_at_ = space_.add(round_up(share_a_ ? s.m : s.n, 32) * deep);
-  block_bytes_ = kBlock * deep;
+  block_ = share_a_ ? kMostBlock : 128;
+  block_bytes_ = block_ * deep;
   blocks_at_ = space_.add(threads * block_bytes_);
 }
 
-// [i0, i1) of a side over [k0, k1): strips of 16, each with its steps of k, each with its levels; whole pairs of strips.
+// [i0, i1) of a side over [k0, k1): strips of 16, each with its steps of k, each with its levels; whole pairs
+// of strips.
 void SplitProduct::pack(const Side& side, bool left, const float* from, int64_t i0, int64_t i1, int64_t k0,
                         int64_t k1, char* to) const {
   for (int64_t i = i0; i < round_up(i1, 32); i += 16)
@@ -187,8 +196,8 @@ void SplitProduct::run(const float* a, const float* b, float* c, void* scratch, 
     parallel_for(other.count, 32, [&](int64_t begin, int64_t end, int thread) {
       char* mine = Workspace::at<char>(scratch, blocks_at_) + thread * block_bytes_;
       configure_tiles(16, 16);
-      for (int64_t i = begin; i < end; i += kBlock) {
-        const int64_t i_end = std::min(end, i + kBlock);
+      for (int64_t i = begin; i < end; i += block_) {
+        const int64_t i_end = std::min(end, i + block_);
         pack(other, !share_a_, from_other, i, i_end, k0, k1, mine);
         Area area{share_a_ ? shared : mine, share_a_ ? mine : shared, strip, steps, 0, 0, c, shape_.ldc, add};
         area.rows = share_a_ ? shape_.m : i_end - i;
@@ -197,7 +206,8 @@ void SplitProduct::run(const float* a, const float* b, float* c, void* scratch, 
         multiply(area, share_a_);
         if (bias != nullptr && last)
           for (int64_t r = 0; r < area.rows; ++r)
-            for (int64_t j = 0; j < area.columns; ++j) area.c[r * shape_.ldc + j] += bias[(share_a_ ? i : 0) + j];
+            for (int64_t j = 0; j < area.columns; ++j)
+              area.c[r * shape_.ldc + j] += bias[(share_a_ ? i : 0) + j];
       }
       _tile_release();
     });

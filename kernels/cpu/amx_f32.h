@@ -1,8 +1,8 @@
-// float32 matrix products on the bfloat16 tiles. Every float32 number is the exact sum of three bfloat16 numbers
-// (8 + 8 + 8 bits); of the nine partial products the six largest are summed, in float32: what is left out is below
-// 2^-24 of the product, as is the rounding of an ordinary float32 product. About twice the rate of AVX-512. Numbers below
-// 2^-100 in size lose low bits; an infinity gives NaN. (Henry, Tang, Heinecke: "Leveraging the bfloat16 Artificial
-// Intelligence Datatype for Higher-Precision Computations", ARITH 2019.)
+// float32 matrix products on the bfloat16 tiles. Every float32 number is the exact sum of three bfloat16
+// numbers (8 + 8 + 8 bits); of the nine partial products the six largest are summed, in float32; what is left
+// out is below 2^-24 of the product, like the rounding of an ordinary float32 product (tests/kernels measures
+// both). Numbers below 2^-100 in size lose low bits; an infinity gives NaN. (Henry, Tang, Heinecke:
+// "Leveraging the bfloat16 Artificial Intelligence Datatype for Higher-Precision Computations", ARITH 2019.)
 #pragma once
 #include <cstdint>
 
@@ -21,7 +21,7 @@ class SplitProduct {
  private:
   // One operand as it lies in memory: element (i, k), i a row of A or a column of B.
   struct Side {
-    int64_t count;      // rows of A or columns of B
+    int64_t count;  // rows of A or columns of B
     int64_t ld;
     bool k_contiguous;
   };
@@ -30,10 +30,10 @@ class SplitProduct {
 
   ProductShape shape_;
   Side a_, b_;
-  bool share_a_;   // the smaller side is split once for all threads, the other block by block
+  bool share_a_;  // the smaller side is split once for all threads, the other block by block
   int64_t k_block_;
   Workspace space_;
-  int64_t shared_at_, blocks_at_, block_bytes_;
+  int64_t shared_at_, blocks_at_, block_, block_bytes_;
 };
 
 }  // namespace cairn::kernels::cpu

@@ -6,11 +6,12 @@
 #include "kernels/cpu/amx_forward.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/epilogue.h"
+#include "kernels/cpu/float_product.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/losses.h"
-#include "kernels/cpu/onednn.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/support.h"
+#include "kernels/cpu/widened.h"
 #include "kernels/cpu/workspace.h"
 
 namespace cairn::kernels::cpu {
@@ -57,14 +58,14 @@ bool operands_fit(const Signature& s) {
          (s.out.size() < 4 || !s.has_out(3) || plain_f32(s.out[3]));
 }
 
-// float32 by oneDNN: products for a whole chunk and for the rows left over.
+// Products in float32: for a whole chunk and for the rows left over. bfloat16 activations are widened first.
 struct PlainChunk {
-  Product logits, dx, write_dw, add_dw;
-  PlainChunk(const Sizes& z, int64_t m)
-      : logits({.m = m, .n = z.vocab, .k = z.width, .transpose_b = true}),
-        dx({.m = m, .n = z.width, .k = z.vocab}),
-        write_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true}),
-        add_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true, .add = true}) {}
+  FloatProduct logits, dx, write_dw, add_dw;
+  PlainChunk(const Sizes& z, int64_t m, int threads)
+      : logits({.m = m, .n = z.vocab, .k = z.width, .transpose_b = true}, threads),
+        dx({.m = m, .n = z.width, .k = z.vocab}, threads),
+        write_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true}, threads),
+        add_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true, .add = true}, threads) {}
   int64_t scratch_bytes() const {
     return std::max(
         {logits.scratch_bytes(), dx.scratch_bytes(), write_dw.scratch_bytes(), add_dw.scratch_bytes()});
@@ -72,23 +73,25 @@ struct PlainChunk {
 };
 
 std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
-  if (!plain_f32(s.in[0]) || !plain_f32(s.in[1]) || !operands_fit(s)) return nullptr;
+  if (!fast_float(s.in[0]) || !plain_f32(s.in[1]) || !operands_fit(s)) return nullptr;
   const Sizes z(s, false);
-  auto whole = std::make_shared<PlainChunk>(z, z.chunk);
+  auto whole = std::make_shared<PlainChunk>(z, z.chunk, s.threads);
   std::shared_ptr<PlainChunk> rest;
-  if (z.rows % z.chunk != 0) rest = std::make_shared<PlainChunk>(z, z.rows % z.chunk);
+  if (z.rows % z.chunk != 0) rest = std::make_shared<PlainChunk>(z, z.rows % z.chunk, s.threads);
   Workspace space;
   const int64_t logits_at = space.add(z.chunk * z.ld * 4), losses_at = space.add(z.rows * 8);
   const int64_t scratch_at = space.add(std::max(whole->scratch_bytes(), rest ? rest->scratch_bytes() : 0));
+  const Widened wide_x(s.in[0], &space), wide_dx(s.in[0], &space);
   return make_kernel(
       [=](const Call& call) {
         const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore};
-        const float *x = input<const float>(call, 0), *w = input<const float>(call, 1);
+        const float *x = wide_x.read(data_of(call.in, 0), call.workspace), *w = input<const float>(call, 1);
         float* logits = Workspace::at<float>(call.workspace, logits_at);
         double* losses = Workspace::at<double>(call.workspace, losses_at);
         void* scratch = Workspace::at<char>(call.workspace, scratch_at);
-        float *dx = gradient ? output<float>(call, 2) : nullptr,
-              *dw = gradient ? output<float>(call, 3) : nullptr;
+        void* to_x = gradient ? data_of(call.out, 2) : nullptr;
+        float* dx = to_x != nullptr ? wide_dx.target(to_x, call.workspace) : nullptr;
+        float* dw = gradient ? output<float>(call, 3) : nullptr;
         for (int64_t r = 0; r < z.rows; r += z.chunk) {
           const int64_t count = std::min(z.chunk, z.rows - r);
           const PlainChunk& products = count == z.chunk ? *whole : *rest;
@@ -100,6 +103,7 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
             (r > 0 || accumulates(call, 3) ? products.add_dw : products.write_dw)
                 .run(logits, x + r * z.width, dw, scratch);
         }
+        if (dx != nullptr) wide_dx.finish(to_x, call.workspace);
         sum_losses(t, z.rows, losses, output<double>(call, 0), output<double>(call, 1));
       },
       space.bytes());
@@ -198,9 +202,7 @@ std::unique_ptr<Kernel> make_amx(const Signature& s, bool gradient) {
 
 std::unique_ptr<Kernel> make_linear_cross_entropy_amx(const Signature& s) { return make_amx(s, false); }
 std::unique_ptr<Kernel> make_linear_cross_entropy_grad_amx(const Signature& s) { return make_amx(s, true); }
-std::unique_ptr<Kernel> make_linear_cross_entropy_onednn(const Signature& s) { return make_plain(s, false); }
-std::unique_ptr<Kernel> make_linear_cross_entropy_grad_onednn(const Signature& s) {
-  return make_plain(s, true);
-}
+std::unique_ptr<Kernel> make_linear_cross_entropy_f32(const Signature& s) { return make_plain(s, false); }
+std::unique_ptr<Kernel> make_linear_cross_entropy_grad_f32(const Signature& s) { return make_plain(s, true); }
 
 }  // namespace cairn::kernels::cpu

@@ -90,11 +90,11 @@ HWY_INLINE V keep(Part part, V v, V otherwise) {
   return hn::IfThenElse(hn::FirstN(DF(), part.n), v, otherwise);
 }
 
-// e^x by Cody-Waite reduction and a polynomial of degree 6: within 2 ulp; 0 below -87.3, inf above 88.7.
+// e^x by Cody-Waite reduction and a polynomial of degree 7: within 2 ulp; 0 below -104, inf above 88.7. NaN
+// stays NaN: the minimum and maximum of x86 give their second operand then.
 HWY_INLINE V exp(V x) {
   const DF d;
-  const hn::RebindToSigned<DF> di;
-  const V in = hn::Min(hn::Max(x, set(-87.33f)), set(88.8f));
+  const V in = hn::Min(set(89.0f), hn::Max(set(-104.0f), x));
   const V n = hn::Round(hn::Mul(in, set(1.44269504088896341f)));
   V r = hn::NegMulAdd(n, set(0.693145751953125f), in);
   r = hn::NegMulAdd(n, set(1.42860682030941723e-6f), r);
@@ -106,18 +106,32 @@ HWY_INLINE V exp(V x) {
   p = hn::MulAdd(p, r, set(0.5f));
   p = hn::MulAdd(p, r, set(1.0f));
   p = hn::MulAdd(p, r, set(1.0f));
+#if HWY_TARGET == HWY_AVX3
+  (void)d;
+  return V{_mm512_scalef_ps(p.raw, n.raw)};
+#else
   // Two factors of 2^(n/2): n = 128 alone would overflow the exponent field.
+  const hn::RebindToSigned<DF> di;
   const auto i = hn::ConvertTo(di, n);
   const auto half = hn::ShiftRight<1>(i);
   const auto bias = hn::Set(di, 127);
   const V s0 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const V s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(i, half), bias)));
-  V y = hn::Mul(hn::Mul(p, s0), s1);
-  y = hn::IfThenElse(hn::Lt(x, set(-87.33f)), hn::Zero(d), y);
-  return hn::IfThenElse(hn::IsNaN(x), x, y);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Mul(hn::Mul(p, s0), s1));
+#endif
 }
 
-HWY_INLINE V sigmoid(V x) { return hn::Div(set(1.0f), hn::Add(set(1.0f), exp(hn::Neg(x)))); }
+// 1 / (1 + e^-x). With AVX-512 by an estimate of 14 bits and one Newton step: within 2 ulp and cheaper than a
+// division.
+HWY_INLINE V sigmoid(V x) {
+#if HWY_TARGET == HWY_AVX3
+  const V d = hn::Add(set(1.0f), exp(hn::Min(set(80.0f), hn::Neg(x))));
+  const V estimate{_mm512_rcp14_ps(d.raw)};
+  return hn::Mul(estimate, hn::NegMulAdd(d, estimate, set(2.0f)));
+#else
+  return hn::Div(set(1.0f), hn::Add(set(1.0f), exp(hn::Neg(x))));
+#endif
+}
 
 // erfc(|x|) within 1.2e-7 relative: Chebyshev fit of Press et al., Numerical Recipes, 6.2.
 HWY_INLINE V erfc_abs(V x) {

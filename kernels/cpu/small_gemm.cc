@@ -20,16 +20,16 @@ HWY_INLINE void block(const SmallGemm& g, int64_t i, int64_t j, Tag tag) {
   float* c = g.c + i * g.ldc + j;
   for (int r = 0; r < kRows; ++r)
     for (int v = 0; v < kVectors; ++v) sum[r][v] = g.add ? get(tag, c + r * g.ldc + v * w) : hn::Zero(DF());
-  const float* a = g.a + i * g.a_row;
+  const float* left_of[kRows];
+  for (int r = 0; r < kRows; ++r) left_of[r] = g.a + (i + r) * g.a_row;
   const float* b = g.b + j;
   for (int64_t k = 0; k < g.k; ++k) {
     V right[kVectors];
     for (int v = 0; v < kVectors; ++v) right[v] = get(tag, b + v * w);
     for (int r = 0; r < kRows; ++r) {
-      const V left = set(a[r * g.a_row]);
+      const V left = set(left_of[r][k * g.a_step]);
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
     }
-    a += g.a_step;
     b += g.ldb;
   }
   for (int r = 0; r < kRows; ++r)

@@ -25,10 +25,11 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// Writes a new directory next to `target`, then puts it in place: files fsynced, directory fsynced, rename (exchange
-// if the target exists), parent fsynced. Until commit() returns, the old target is what a reader finds; a crash leaves
-// at most a ".NAME.tmp-PID" directory that the next writer of the same target removes (a live writer holds a lock on
-// its own). kIo names path, bytes and cause (disk full); kInvalidArgument: the target is a file.
+// Writes a new directory next to `target`, then puts it in place: files fsynced, directory fsynced, rename
+// (exchange if the target exists), parent fsynced. Until commit() returns, the old target is what a reader
+// finds; a crash leaves at most a ".NAME.tmp-PID" directory that the next writer of the same target removes
+// (a live writer holds a lock on its own). kIo names path, bytes and cause (disk full); kInvalidArgument: the
+// target is a file.
 class DurableDirectory {
  public:
   explicit DurableDirectory(std::filesystem::path target);

@@ -17,20 +17,22 @@ class Tokenizer {
   virtual int32_t vocabulary() const = 0;
   virtual std::string kind() const = 0;  // "bytes", "bpe"
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
-  virtual std::string decode(std::span<const int32_t> tokens) const = 0;  // kInvalidArgument: outside the vocabulary
-  virtual void save(const std::filesystem::path& path) const = 0;        // bytes: writes nothing
+  virtual std::string decode(
+      std::span<const int32_t> tokens) const = 0;                  // kInvalidArgument: outside the vocabulary
+  virtual void save(const std::filesystem::path& path) const = 0;  // bytes: writes nothing
 };
 std::unique_ptr<Tokenizer> bytes_tokenizer();
 // sentencepiece BPE with byte fallback, lossless (no normalisation): encode then decode gives the same bytes.
 std::unique_ptr<Tokenizer> train_bpe(const std::filesystem::path& text, int32_t vocabulary, int threads);
 std::unique_ptr<Tokenizer> load_bpe(const std::filesystem::path& model);
 
-// Writes a token file: header (magic, version, vocabulary, count, XXH3-128), then u16 or i32 tokens. Streams; durable.
-// kIo: text cannot be read; kInvalidArgument: it is empty.
-void write_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer, const std::filesystem::path& out);
+// Writes a token file: header (magic, version, vocabulary, count, XXH3-128), then u16 or i32 tokens. Streams;
+// durable. kIo: text cannot be read; kInvalidArgument: it is empty.
+void write_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
+                  const std::filesystem::path& out);
 
-// A mapped token file (or random tokens), cut into windows of length + 1. kCorruptFile: foreign, truncated or flipped;
-// kInvalidArgument: shorter than one window.
+// A mapped token file (or random tokens), cut into windows of length + 1. kCorruptFile: foreign, truncated or
+// flipped; kInvalidArgument: shorter than one window.
 class Dataset {
  public:
   static std::unique_ptr<Dataset> open(const std::filesystem::path& token_file, int32_t length);
@@ -45,10 +47,11 @@ class Dataset {
   // Window number `index` of an epoch in shuffled order: inputs[length], targets[length] (the next token).
   // The order is a keyed permutation of 0..windows-1 (Feistel network with cycle walking): O(1) per index.
   void window(uint64_t seed, uint64_t epoch, int64_t index, int32_t* inputs, int32_t* targets) const;
-  // Micro-batch number `index` counted from the start of training: rows = batch windows; epochs follow each other; the
-  // last micro-batch of an epoch may have fewer rows: returns rows filled, the rest is token 0 with target
-  // `ignore` (so its weight is 0).
-  int64_t batch(uint64_t seed, uint64_t index, int64_t batch, int32_t* inputs, int32_t* targets, int32_t ignore) const;
+  // Micro-batch number `index` counted from the start of training: rows = batch windows; epochs follow each
+  // other; the last micro-batch of an epoch may have fewer rows: returns rows filled, the rest is token 0
+  // with target `ignore` (so its weight is 0).
+  int64_t batch(uint64_t seed, uint64_t index, int64_t batch, int32_t* inputs, int32_t* targets,
+                int32_t ignore) const;
   int64_t batches_per_epoch(int64_t batch) const { return (windows() + batch - 1) / batch; }
 
  protected:

@@ -1,6 +1,7 @@
-// Checkpoints: a directory with manifest.cairn (FlatBuffers: graph, run state, tensor table with XXH3-128 of each
-// tensor and of the manifest itself), tensors.bin (64-byte aligned blobs) and whatever extra files the host adds
-// (tokenizer, recipe). Verifier -> semantic limits -> build; anything unknown, truncated or flipped is kCorruptFile.
+// Checkpoints: a directory with manifest.cairn (FlatBuffers: graph, run state, tensor table with XXH3-128 of
+// each tensor and of the manifest itself), tensors.bin (64-byte aligned blobs) and whatever extra files the
+// host adds (tokenizer, recipe). Verifier -> semantic limits -> build; anything unknown, truncated or flipped
+// is kCorruptFile.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -8,22 +9,22 @@
 #include <string>
 #include <vector>
 
-#include "runtime/graph/graph.h"
 #include "runtime/base/file.h"
+#include "runtime/graph/graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/step/stepper.h"
 
 namespace cairn::io {
 
-// The host's own part: small named texts kept in the manifest (recipe name, options, tokenizer kind) and files copied
-// into the directory.
+// The host's own part: small named texts kept in the manifest (recipe name, options, tokenizer kind) and
+// files copied into the directory.
 struct Extras {
   std::map<std::string, std::string> metadata;
   std::vector<std::filesystem::path> files;
 };
 
-// Saves parameters, moments, run state and, in the middle of an accumulation, gradients. Durable when it returns.
-// Checks free space first. No temporary copy of tensors in memory.
+// Saves parameters, moments, run state and, in the middle of an accumulation, gradients. Durable when it
+// returns. Checks free space first. No temporary copy of tensors in memory.
 void save(step::Stepper& stepper, const std::filesystem::path& directory, const Extras& extras);
 
 // An opened checkpoint: structure verified, tensors checked when they are read.
@@ -42,10 +43,11 @@ class Checkpoint {
   const step::State& state() const;
   const std::vector<TensorInfo>& tensors() const;
   const std::map<std::string, std::string>& metadata() const;
-  // Into a session whose graph has the same digest: everything; bit-identical continuation. kInvalidArgument names
-  // the first difference.
+  // Into a session whose graph has the same digest: everything; bit-identical continuation. kInvalidArgument
+  // names the first difference.
   void restore(step::Stepper& stepper) const;
-  // Parameters alone, by name, into any session (generation, fine-tuning); returns names not found in the checkpoint.
+  // Parameters alone, by name, into any session (generation, fine-tuning); returns names not found in the
+  // checkpoint.
   std::vector<std::string> load_parameters(engine::Session& session) const;
   void read(const TensorInfo& tensor, void* to) const;  // kCorruptFile if the digest differs
 
@@ -54,10 +56,12 @@ class Checkpoint {
   std::unique_ptr<Impl> impl_;
 };
 
-// DIR itself if it is a checkpoint, else the newest complete "step-*" below it. kNotFound says what was looked for.
+// DIR itself if it is a checkpoint, else the newest complete "step-*" below it. kNotFound says what was
+// looked for.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& directory);
 
-// ---- models and plans as files of their own (model.cairn, plan.cairn); custom ops cannot be stored (kUnsupported).
+// ---- models and plans as files of their own (model.cairn, plan.cairn); custom ops cannot be stored
+// (kUnsupported).
 std::vector<std::byte> encode_graph(const graph::Graph& graph);
 std::shared_ptr<graph::Graph> decode_graph(std::span<const std::byte> bytes);  // frozen as it was
 std::vector<std::byte> encode_plan(const plan::Problem& problem, const plan::Plan& plan);
@@ -94,8 +98,8 @@ struct SafeTensorSource {  // data is asked for when it is written
 void write_safetensors(const std::filesystem::path& path, const std::vector<SafeTensorSource>& tensors,
                        const std::map<std::string, std::string>& metadata);
 
-// Parameters of a session under other names: rows (ours, theirs, transposed) map e.g. to Hugging Face GPT-2, whose
-// Conv1D weights are [in, out] where ours are [out, in]. A parameter without a row keeps its name.
+// Parameters of a session under other names: rows (ours, theirs, transposed) map e.g. to Hugging Face GPT-2,
+// whose Conv1D weights are [in, out] where ours are [out, in]. A parameter without a row keeps its name.
 struct NameRow {
   std::string ours, theirs;
   bool transposed = false;
@@ -103,9 +107,11 @@ struct NameRow {
 void export_safetensors(const engine::Session& session, const std::vector<NameRow>& names,
                         const std::filesystem::path& path);
 // kInvalidArgument: a tensor is missing, its shape differs (both shapes), or its dtype is not a float one.
-void import_safetensors(engine::Session& session, const std::vector<NameRow>& names, const std::filesystem::path& path);
+void import_safetensors(engine::Session& session, const std::vector<NameRow>& names,
+                        const std::filesystem::path& path);
 
-// What a file is, for `cairn inspect`: a JSON object (kind, tensors, plan, state ...). kCorruptFile if it is none of ours.
+// What a file is, for `cairn inspect`: a JSON object (kind, tensors, plan, state ...). kCorruptFile if it is
+// none of ours.
 std::string inspect(const std::filesystem::path& path);
 
 }  // namespace cairn::io

@@ -107,7 +107,8 @@ local function help(usage, known)
 end
 
 -- Returns options (by name, '-' as '_'), positional words, and {key, value} pairs; or nil after printing help.
-function args.parse(arguments, known, usage, extra_help)
+-- more_help: what help says about the words before it, as function(words) -> text.
+function args.parse(arguments, known, usage, more_help)
   local options, words, settings = {}, {}, {}
   local at, open = 1, true
   while at <= #arguments do
@@ -116,7 +117,7 @@ function args.parse(arguments, known, usage, extra_help)
     if open and word == "--" then
       open = false
     elseif open and (word == "--help" or word == "-h") then
-      io.stdout:write(help(usage, known), extra_help or "")
+      io.stdout:write(help(usage, known), more_help and more_help(words) or "")
       return nil
     elseif open and word:match("^%-") and word ~= "-" then
       local row = name and known[name]

@@ -1,6 +1,6 @@
 // The `cairn` command: LuaJIT with the binding and scripts/cli on its path. Everything else is Lua.
 //
-// Where the Lua files are: $CAIRN_LUA_ROOT, PREFIX/share/cairn/lua beside an installed PREFIX/bin/cairn, the
+// Where the Lua files are: $CAIRN_LUA_ROOT, PREFIX/share/cairn beside an installed PREFIX/bin/cairn, the
 // source tree this was built from. A root holds bindings/lua and scripts.
 //
 // Signals, once a command asks for them: the first SIGINT or SIGTERM sets a flag that the command reads
@@ -91,7 +91,7 @@ static const char* find_root(char* buffer, size_t size) {
       char* slash = strrchr(self, '/');
       if (slash != NULL) *slash = 0;
     }
-    snprintf(buffer, size, "%s/share/cairn/lua", self);
+    snprintf(buffer, size, "%s/share/cairn", self);
     if (is_root(buffer)) return buffer;
   }
 #ifdef CAIRN_LUA_SOURCE_DIR

@@ -9,7 +9,7 @@ local runs = require "cli.run"
 local summary = require "cli.summary"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
-local KNOWN = args.known("device threads budget amp policy tiers link json quiet accumulate", {
+local KNOWN = args.known("device threads budget amp policy tiers link seed steps json quiet accumulate", {
   sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits" },
   html = { args.text, "writes the plan as one HTML page", "FILE" },
   problem = { args.text, "plans this problem (JSON, cairn.problem/1) instead of a recipe", "FILE" },
@@ -129,7 +129,9 @@ local function print_sweep(list, options, micro_steps)
 end
 
 return function(arguments, root)
-  local options, words, settings = args.parse(arguments, KNOWN, USAGE)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE, function(given)
+    return recipes.help(given, root)
+  end)
   if not options then return 0 end
   if options.problem then
     if #words + #settings > 0 then fail.usage("--problem goes without a recipe; usage: " .. USAGE) end

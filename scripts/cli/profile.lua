@@ -9,7 +9,7 @@ local runs = require "cli.run"
 local trace = require "cli.trace"
 
 local USAGE = "cairn profile RECIPE [key=value ...] [--trace FILE] [options]"
-local KNOWN = args.known("device threads budget amp policy tiers link json quiet", {
+local KNOWN = args.known("device threads budget amp policy tiers link seed steps json quiet", {
   trace = { args.text, "where the trace goes (default: cairn-trace.json)", "FILE" },
 })
 

@@ -163,8 +163,10 @@ function recipe.value_text(value)
   return tonumber(short) == value and short or ("%.17g"):format(value)
 end
 
--- What --help says about a recipe's options.
-function recipe.help(self)
+-- What --help says about the options of the recipe named first in `words`.
+function recipe.help(words, root)
+  if not words[1] then return "\nNaming a recipe before --help lists its own options.\n" end
+  local self = recipe.load(words[1], root)
   local lines = { "", "options of " .. self.name .. ", as key=value:", "" }
   for _, row in ipairs(self.rows) do
     local default = row.choices and table.concat(row.choices, "|") or tostring(row[2])

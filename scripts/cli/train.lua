@@ -19,7 +19,6 @@ local KNOWN = args.known("device threads budget amp policy tiers link seed steps
   ["save-every"] = { args.whole(1), "steps between checkpoints (default: only at the end)" },
   force = { args.FLAG, "start anew in an --out that has checkpoints already" },
   recipe = { args.text, "with --resume: the recipe, if it has moved", "FILE" },
-  ["help-options"] = { args.FLAG, "lists the recipe's own options" },
 })
 local DEFAULT_SEED = 1337
 
@@ -192,17 +191,15 @@ local function to_text(result)
 end
 
 return function(arguments, root)
-  local options, words, settings = args.parse(arguments, KNOWN, USAGE)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE, function(given)
+    return recipes.help(given, root)
+  end)
   if not options then return 0 end
   if #words > 1 then fail.usage(("unexpected '%s'; usage: %s"):format(words[2], USAGE)) end
   local function note(message)
     if not options.quiet then io.stderr:write(message, "\n") end
   end
   local spec, opened = specify(options, words, settings, root, note)
-  if options.help_options then
-    io.stdout:write(recipes.help(spec.recipe))
-    return 0
-  end
   if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
   local run = runs.open(spec)
   local out = out_directory(options, opened)

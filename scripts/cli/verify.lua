@@ -9,7 +9,7 @@ local recipes = require "cli.recipe"
 local runs = require "cli.run"
 
 local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--device D] [--amp A] [--seed N]"
-local KNOWN = args.known("device threads amp seed steps json quiet link")
+local KNOWN = args.known("device threads amp budget seed steps json quiet link")
 local STEPS = 4
 local LOSS_TOLERANCE = 1e-4  -- relative: one batch and its parts add up in different orders
 
@@ -84,6 +84,9 @@ local function variants_of(verifier)
   }
   for _, bytes in ipairs(verifier:budgets()) do
     list[#list + 1] = { name = "budget " .. format.bytes(bytes), options = { budget = { bytes = bytes } } }
+  end
+  if verifier.options.budget then
+    list[#list + 1] = { name = "the budget given", options = { budget = verifier.options.budget } }
   end
   list[#list + 1] = { name = "resumed", resumes = true }
   for _, variant in ipairs(list) do variant.group = "steps" end

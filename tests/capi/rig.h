@@ -58,10 +58,10 @@ struct Devices {
   cairn::Device device;
 };
 
-inline constexpr int64_t kBatch = 16, kWidth = 32;
+inline constexpr int64_t kBatch = 64, kWidth = 32;
 inline constexpr int kLayers = 4;
 
-// x[16, 32] through four gelu layers, one region each, squared error against target[16, 32].
+// x[64, 32] through four gelu layers, one region each, squared error against target[64, 32].
 inline cairn::Graph perceptron(const cairn::Instance& instance,
                                uint32_t policy = CAIRN_REGION_PLANNER_DECIDES, bool trains = true) {
   auto graph = cairn::Graph::create(instance);

@@ -2,7 +2,7 @@
 import json
 import struct
 
-from harness import TINY, Case, main
+from harness import Case, main
 
 
 class Models(Case):

@@ -11,7 +11,9 @@ class Usage(Case):
             self.assertIn(f"cairn {command}", text)
             self.assertIn("usage: cairn " + command, self.cairn(command, "--help").stdout)
         self.assertRegex(self.cairn("--version").stdout, r"^cairn 1\.\d+\.\d+\n$")
-        self.assertIn("layers=4", self.cairn("train", "gpt2", "--help-options").stdout)
+        self.assertNotIn("layers=4", self.cairn("train", "--help").stdout)
+        for command in ("train", "plan"):
+            self.assertIn("layers=4", self.cairn(command, "gpt2", "--help").stdout)
 
     def test_unknown_words(self):
         self.fails(2)

@@ -23,7 +23,7 @@ local function load_library()
   local linked, linked_path = pcall(require, "cairn.library")
   local here = debug.getinfo(1, "S").source:match("^@(.*/)cairn/core%.lua$")
   local found = try(os.getenv("CAIRN_LIBRARY")) or try(linked and linked_path)
-    or try(here and here .. "libcairn.so") or try(here and here .. "../../../../../lib/libcairn.so")
+    or try(here and here .. "libcairn.so") or try(here and here .. "../../../../lib/libcairn.so")
     or try("libcairn.so.1") or try("cairn")
   if not found then
     error("libcairn was not found; set CAIRN_LIBRARY to its path:\n  " .. table.concat(tried, "\n  "), 0)

@@ -2,48 +2,15 @@
 // are widened in the workspace: on processors without tiles float32 is not slower.
 #include <memory>
 
-#include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/epilogue.h"
-#include "kernels/cpu/isa.h"
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/float_product.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/support.h"
+#include "kernels/cpu/widened.h"
 #include "kernels/cpu/workspace.h"
 
 namespace cairn::kernels::cpu {
-namespace {
-
-// An operand as float32: itself, or a copy in the workspace.
-struct Widened {
-  bool half = false;
-  int64_t count = 0, at = 0;
-
-  Widened(const TensorDesc& d, Workspace* space) : half(is_bf16(d)), count(d.shape.elements()) {
-    if (half) at = space->add(count * 4);
-  }
-  const float* read(const void* data, void* workspace) const {
-    if (!half) return static_cast<const float*>(data);
-    float* to = Workspace::at<float>(workspace, at);
-    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(true, false, false, static_cast<const bf16*>(data) + b, to + b, e - b);
-    });
-    return to;
-  }
-  float* target(void* data, void* workspace) const {
-    return half ? Workspace::at<float>(workspace, at) : static_cast<float*>(data);
-  }
-  void finish(void* data, void* workspace) const {
-    if (!half) return;
-    const float* from = Workspace::at<float>(workspace, at);
-    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(false, true, false, from + b, static_cast<bf16*>(data) + b, e - b);
-    });
-  }
-};
-
-}  // namespace
-
-std::unique_ptr<Kernel> make_linear_onednn(const Signature& s) {
+std::unique_ptr<Kernel> make_linear_f32(const Signature& s) {
   Activation act;
   if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
   if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
@@ -51,8 +18,8 @@ std::unique_ptr<Kernel> make_linear_onednn(const Signature& s) {
   const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
   Workspace space;
   const Widened x(s.in[0], &space), w(s.in[1], &space), pre(s.out[0], &space);
-  auto product = std::make_shared<Product>(
-      ProductShape{.m = m, .n = n, .k = k, .transpose_b = true, .bias = s.has_in(2)});
+  auto product = std::make_shared<FloatProduct>(
+      ProductShape{.m = m, .n = n, .k = k, .transpose_b = true, .bias = s.has_in(2)}, s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
   const bool keep_pre = act != Activation::kNone && s.has_out(1);
   return make_kernel(
@@ -74,12 +41,12 @@ std::unique_ptr<Kernel> make_linear_onednn(const Signature& s) {
       space.bytes());
 }
 
-std::unique_ptr<Kernel> make_linear_grad_input_onednn(const Signature& s) {
+std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
   if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !fast_float(s.out[0])) return nullptr;
   const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
   Workspace space;
   const Widened dy(s.in[0], &space), w(s.in[1], &space), dx(s.out[0], &space);
-  auto product = std::make_shared<Product>(ProductShape{.m = m, .n = n, .k = k});
+  auto product = std::make_shared<FloatProduct>(ProductShape{.m = m, .n = n, .k = k}, s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
   return make_kernel(
       [=](const Call& call) {
@@ -91,7 +58,7 @@ std::unique_ptr<Kernel> make_linear_grad_input_onednn(const Signature& s) {
       space.bytes());
 }
 
-std::unique_ptr<Kernel> make_linear_grad_weight_onednn(const Signature& s) {
+std::unique_ptr<Kernel> make_linear_grad_weight_f32(const Signature& s) {
   if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
   const int64_t rows = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.in[1].shape.last();
   Workspace space;
@@ -99,7 +66,8 @@ std::unique_ptr<Kernel> make_linear_grad_weight_onednn(const Signature& s) {
   const ProductShape shape{.m = n, .n = k, .k = rows, .transpose_a = true};
   ProductShape adding = shape;
   adding.add = true;
-  auto write = std::make_shared<Product>(shape), add = std::make_shared<Product>(adding);
+  auto write = std::make_shared<FloatProduct>(shape, s.threads),
+       add = std::make_shared<FloatProduct>(adding, s.threads);
   const int64_t scratch_at = space.add(std::max(write->scratch_bytes(), add->scratch_bytes()));
   return make_kernel(
       [=](const Call& call) {
