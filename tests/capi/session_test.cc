@@ -128,10 +128,13 @@ TEST(Session, DeviceMustBeThePlans) {
                  CAIRN_STATUS_INVALID_ARGUMENT, failure, {"cpu", "reference"});
 }
 
-TEST(Session, DiskTierWithoutADirectoryIsAnIoError) {
+TEST(Session, ADiskTierThatIsGoneIsAnIoError) {
+  Folder folder;
   const auto instance = cairn::Instance::create();
   cairn_device_options_t device_options = CAIRN_DEVICE_OPTIONS_INIT;
-  device_options.disk_directory = "/nowhere/at/all";
+  const std::string directory = folder / "disk";
+  std::filesystem::create_directory(directory);
+  device_options.disk_directory = directory.c_str();
   const auto device = cairn::Device::open(instance, "cpu", device_options);
   cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
   options.policy = CAIRN_REGION_OFFLOAD;
@@ -139,10 +142,12 @@ TEST(Session, DiskTierWithoutADirectoryIsAnIoError) {
   options.tiers[0] = CAIRN_TIER_DISK;
   const auto plan = cairn::Plan::create(perceptron(instance), device, options);
   ASSERT_GT(plan.summary().peak_bytes[CAIRN_TIER_DISK], 0u);
+  EXPECT_NO_THROW(cairn::Session::create(plan, device));
+  std::filesystem::remove_all(directory);
   cairn_session_t* session = nullptr;
   Failure failure;
   expect_failure(cairn_session_create(plan.get(), device.get(), &session, failure), CAIRN_STATUS_IO, failure,
-                 {"/nowhere/at/all"});
+                 {directory});
 }
 
 TEST(Session, CancelBeforeARunAndFromAnotherThread) {
