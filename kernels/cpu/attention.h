@@ -38,7 +38,7 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first);
 
 // p = softmax(scale * s) over the first `visible` of n scores, the others 0; p may be s. Returns the
 // log-sum-exp.
-float score_row(const float* s, int64_t visible, int64_t n, float scale, bool half, void* p);
+float score_row(float* s, int64_t visible, int64_t n, float scale, bool half, void* p);
 // p = exp(scale * s - lse), ds = scale * p (dp - delta) over the first `visible` of n, the others 0; may
 // overwrite s and dp when in float32.
 void score_grad_row(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,

@@ -19,7 +19,7 @@ void clear(T* p, int64_t begin, int64_t end) {
 }
 
 template <class T>
-float score_row_typed(const float* s, int64_t visible, int64_t n, float scale, T* p) {
+float score_row_typed(float* s, int64_t visible, int64_t n, float scale, T* p) {
   const V lowest = set(-3.0e38f);
   V top = lowest;
   sweep(0, visible, [&](auto t, int64_t i) { top = hn::Max(top, keep(t, get(t, s + i), lowest)); });
@@ -34,18 +34,18 @@ float score_row_typed(const float* s, int64_t visible, int64_t n, float scale, T
   const V factor = set(scale), shift = set(largest);
   V sum = hn::Zero(DF());
   sweep(0, visible, [&](auto t, int64_t i) {
-    sum = hn::Add(sum, keep(t, exp(hn::MulSub(get(t, s + i), factor, shift)), hn::Zero(DF())));
+    const V v = exp(hn::MulSub(get(t, s + i), factor, shift));
+    put(t, v, s + i);
+    sum = hn::Add(sum, keep(t, v, hn::Zero(DF())));
   });
   const float total = sum_lanes(sum);
   const float lse = largest + std::log(total);
   const V inverse = set(1.0f / total);
-  sweep(0, visible, [&](auto t, int64_t i) {
-    put(t, hn::Mul(exp(hn::MulSub(get(t, s + i), factor, shift)), inverse), p + i);
-  });
+  sweep(0, visible, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, s + i), inverse), p + i); });
   clear(p, visible, n);
   return lse;
 }
-float score_row_dispatch(const float* s, int64_t visible, int64_t n, float scale, bool half, void* p) {
+float score_row_dispatch(float* s, int64_t visible, int64_t n, float scale, bool half, void* p) {
   return half ? score_row_typed(s, visible, n, scale, static_cast<bf16*>(p))
               : score_row_typed(s, visible, n, scale, static_cast<float*>(p));
 }
@@ -100,7 +100,7 @@ HWY_EXPORT(score_row_dispatch);
 HWY_EXPORT(score_grad_dispatch);
 HWY_EXPORT(dot_dispatch);
 
-float score_row(const float* s, int64_t visible, int64_t n, float scale, bool half, void* p) {
+float score_row(float* s, int64_t visible, int64_t n, float scale, bool half, void* p) {
   return HWY_DYNAMIC_DISPATCH(score_row_dispatch)(s, visible, n, scale, half, p);
 }
 void score_grad_row(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,

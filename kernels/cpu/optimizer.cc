@@ -31,33 +31,42 @@ void adamw_range(const AdamwFactors& f, const float* grad, float* p, float* m, f
   });
 }
 
-// Squares of float32 are exact in float64. Eight sums whose order does not depend on the vector length.
+// Squares of float32 are exact in float64. 32 sums, one for each place in a group of 32: the same for every
+// vector length, added up in one order.
 template <class T>
 double squares_typed(const T* x, int64_t n) {
-  double sums[8] = {};
+  constexpr int64_t kSums = 32;
+  double sums[kSums] = {};
   int64_t i = 0;
 #if HWY_TARGET == HWY_AVX3
   const hn::ScalableTag<double> dd;
   const hn::Half<DF> dh;
-  auto total = hn::Zero(dd);
-  for (; i + 16 <= n; i += 16) {
-    const V v = get(Full(), x + i);
-    const auto low = hn::PromoteTo(dd, hn::LowerHalf(dh, v)), high = hn::PromoteTo(dd, hn::UpperHalf(dh, v));
-    total = hn::MulAdd(low, low, total);
-    total = hn::MulAdd(high, high, total);
+  auto s0 = hn::Zero(dd), s1 = s0, s2 = s0, s3 = s0;
+  const auto add = [&](V v, auto& low, auto& high) {
+    const auto l = hn::PromoteTo(dd, hn::LowerHalf(dh, v)), h = hn::PromoteTo(dd, hn::UpperHalf(dh, v));
+    low = hn::MulAdd(l, l, low);
+    high = hn::MulAdd(h, h, high);
+  };
+  for (; i + kSums <= n; i += kSums) {
+    add(get(Full(), x + i), s0, s1);
+    add(get(Full(), x + i + 16), s2, s3);
   }
-  hn::StoreU(total, dd, sums);
+  hn::StoreU(s0, dd, sums);
+  hn::StoreU(s1, dd, sums + 8);
+  hn::StoreU(s2, dd, sums + 16);
+  hn::StoreU(s3, dd, sums + 24);
 #endif
   for (; i < n; ++i) {
-    const double v = [&] {
-      if constexpr (sizeof(T) == 2)
-        return to_float(x[i]);
-      else
-        return x[i];
-    }();
-    sums[i % 8] += v * v;
+    double v;
+    if constexpr (sizeof(T) == 2)
+      v = to_float(x[i]);
+    else
+      v = x[i];
+    sums[i % kSums] += v * v;
   }
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+  for (int64_t width = kSums / 2; width > 0; width /= 2)
+    for (int64_t j = 0; j < width; ++j) sums[j] += sums[j + width];
+  return sums[0];
 }
 double squares(bool half, const void* x, int64_t n) {
   return half ? squares_typed(static_cast<const bf16*>(x), n)

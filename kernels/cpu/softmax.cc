@@ -23,16 +23,19 @@ float row_max(const T* x, int64_t n) {
   return max_lanes(top);
 }
 
-// Sum of exp(x - max). Two sums: a vocabulary is 50 000 long.
-template <class T>
-double exp_sum(const T* x, int64_t n, float max) {
+// Sum of exp(x - max), in blocks: a vocabulary is 50 000 long. The exponentials are left in e, when given,
+// which may be x.
+template <class T, class E>
+double exp_sum(const T* x, int64_t n, float max, E* e) {
   const V shift = set(max);
   double total = 0;
   constexpr int64_t kBlock = 4096;
   for (int64_t b = 0; b < n; b += kBlock) {
     V sum = hn::Zero(DF());
     sweep(b, b + kBlock < n ? b + kBlock : n, [&](auto t, int64_t i) {
-      sum = hn::Add(sum, keep(t, exp(hn::Sub(get(t, x + i), shift)), hn::Zero(DF())));
+      const V v = exp(hn::Sub(get(t, x + i), shift));
+      if (e != nullptr) put(t, v, e + i);
+      sum = hn::Add(sum, keep(t, v, hn::Zero(DF())));
     });
     total += sum_lanes(sum);
   }
@@ -42,8 +45,8 @@ double exp_sum(const T* x, int64_t n, float max) {
 template <class T>
 void softmax_typed(const T* x, T* y, int64_t n) {
   const float max = row_max(x, n);
-  const V factor = set(static_cast<float>(1.0 / exp_sum(x, n, max))), shift = set(max);
-  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(exp(hn::Sub(get(t, x + i), shift)), factor), y + i); });
+  const V factor = set(static_cast<float>(1.0 / exp_sum(x, n, max, y)));
+  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), factor), y + i); });
 }
 void softmax_dispatch(bool half, const void* x, void* y, int64_t n) {
   half ? softmax_typed(static_cast<const bf16*>(x), static_cast<bf16*>(y), n)
@@ -75,14 +78,12 @@ float element(const T* x, int64_t i) {
 
 template <class T, class D>
 double cross_entropy_typed(const T* x, int64_t n, int64_t target, float weight, D* d) {
-  const float max = row_max(x, n);
-  const double sum = exp_sum(x, n, max), log_sum = std::log(sum) + max;
-  const double loss = log_sum - element(x, target);
+  const float max = row_max(x, n), at = element(x, target);  // x may be d: read before it is overwritten
+  const double sum = exp_sum(x, n, max, d), log_sum = std::log(sum) + max;
+  const double loss = log_sum - at;
   if (d == nullptr) return loss;
-  // x may be d: the target's logit is read before it is overwritten.
-  const float at = element(x, target);
-  const V factor = set(static_cast<float>(weight / sum)), shift = set(max);
-  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(exp(hn::Sub(get(t, x + i), shift)), factor), d + i); });
+  const V factor = set(static_cast<float>(weight / sum));
+  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, d + i), factor), d + i); });
   const float own = static_cast<float>(weight * (std::exp(static_cast<double>(at) - log_sum) - 1.0));
   if constexpr (sizeof(D) == 2)
     d[target] = to_bf16(own);

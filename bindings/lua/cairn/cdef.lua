@@ -207,7 +207,7 @@ typedef struct cairn_plan cairn_plan_t;
  cairn_error_t* error);
  void cairn_plan_retain(cairn_plan_t* plan);
  void cairn_plan_release(cairn_plan_t* plan);
-typedef struct cairn_plan_summary {
+typedef struct cairn_plan_summary_t {
  size_t struct_size;
  uint64_t peak_bytes[3];
  uint64_t budget_bytes;
@@ -222,7 +222,7 @@ typedef struct cairn_plan_summary {
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);
 enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
-typedef struct cairn_plan_value {
+typedef struct cairn_plan_value_t {
  size_t struct_size;
  const char* name;
  const char* region;
@@ -373,7 +373,7 @@ typedef struct cairn_dataset cairn_dataset_t;
  cairn_dataset_t** out_dataset, cairn_error_t* error);
  void cairn_dataset_retain(cairn_dataset_t* dataset);
  void cairn_dataset_release(cairn_dataset_t* dataset);
-typedef struct cairn_dataset_info {
+typedef struct cairn_dataset_info_t {
  size_t struct_size;
  uint64_t tokens, windows;
  uint32_t vocabulary, length;
