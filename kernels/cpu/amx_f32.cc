@@ -34,6 +34,7 @@ inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool le
                        int64_t k_left, char* to) {
   __m512i r[kLevels][16];
   const __mmask16 mask_i = first(i_left), low = first(k_left), high = first(k_left - 16);
+#pragma GCC unroll 16
   for (int64_t j = 0; j < 16; ++j) {
     __m512 p, q;
     if (k_contiguous) {
@@ -43,6 +44,7 @@ inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool le
       p = _mm512_maskz_loadu_ps(2 * j < k_left ? mask_i : 0, from + 2 * j * ld);
       q = _mm512_maskz_loadu_ps(2 * j + 1 < k_left ? mask_i : 0, from + (2 * j + 1) * ld);
     }
+#pragma GCC unroll 16
     for (int64_t level = 0; level < kLevels; ++level) {
       const __m512 p_top = rounded(p), q_top = rounded(q);
       if (k_contiguous) {
@@ -56,8 +58,10 @@ inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool le
       q = _mm512_sub_ps(q, q_top);
     }
   }
+#pragma GCC unroll 16
   for (int64_t level = 0; level < kLevels; ++level) {
     if (k_contiguous != left) transpose16(r[level]);
+#pragma GCC unroll 16
     for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + level * kTileBytes + j * 64, r[level][j]);
   }
 }

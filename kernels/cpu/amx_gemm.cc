@@ -125,10 +125,12 @@ void pack_transposed_typed(const T* w, int64_t ld, int64_t n, int64_t k, bf16* p
       for (int64_t half = 0; half < 2; ++half) {
         const int64_t column = p * kPanel + half * 16, left = k - s * kTileK;
         __m512i r[16];
+#pragma GCC unroll 16
         for (int64_t j = 0; j < 16; ++j)
           r[j] = column + j < n ? load32(w + (column + j) * ld + s * kTileK, left) : _mm512_setzero_si512();
         transpose16(r);
         bf16* to = packed + ((p * steps + s) * 2 + half) * 512;
+#pragma GCC unroll 16
         for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, r[j]);
       }
 }
@@ -179,6 +181,7 @@ void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* pa
     for (int64_t s = 0; s < steps; ++s) {
       const int64_t left = std::min((g1 - g) * 16, m - g * 16);
       __m512i first[16], second[16];
+#pragma GCC unroll 16
       for (int64_t pair = 0; pair < 16; ++pair) {
         const int64_t row = s * kTileK + 2 * pair;
         const bf16* from = a + row * ld + g * 16;
@@ -189,10 +192,12 @@ void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* pa
       }
       transpose16(first);
       bf16* to = packed + (g * steps + s) * 512;
+#pragma GCC unroll 16
       for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, first[j]);
       if (g + 1 >= g1) continue;
       transpose16(second);
       to += steps * 512;
+#pragma GCC unroll 16
       for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, second[j]);
     }
 }

@@ -12,8 +12,8 @@ namespace cairn::kernels::cpu {
 class FloatProduct {
  public:
   FloatProduct(const ProductShape& s, int threads) {
-    constexpr int64_t kLeast = 64;
-    if (has_amx() && s.m >= kLeast && s.n >= kLeast && s.k >= kLeast)
+    constexpr int64_t kLeast = 256, kLeastDepth = 128;  // below, splitting costs more than the tiles save
+    if (has_amx() && s.m >= kLeast && s.n >= kLeast && s.k >= kLeastDepth)
       split_.emplace(s, threads);
     else
       plain_.emplace(s);

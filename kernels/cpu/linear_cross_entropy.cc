@@ -17,8 +17,8 @@
 namespace cairn::kernels::cpu {
 namespace {
 
-// dw is read and written once per chunk, so chunks are large; their logits stay within 64 MiB.
-constexpr int64_t kChunkBytes = 64 << 20;
+// dw is read and written, and the weight read, once per chunk, so chunks are large: up to so many logits.
+constexpr int64_t kChunkLogits = 32 << 20;
 
 struct Sizes {
   int64_t rows, width, vocab, chunk, ld;  // ld: elements from one row of logits to the next
@@ -31,7 +31,7 @@ struct Sizes {
     ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
     chunk = s.attrs != nullptr ? s.attrs->integer("chunk", 0) : 0;
     if (chunk <= 0) {
-      const int64_t most = std::max<int64_t>(32, kChunkBytes / (ld * (half ? 2 : 4)) / 32 * 32);
+      const int64_t most = std::max<int64_t>(32, kChunkLogits / ld / 32 * 32);
       const int64_t chunks = (rows + most - 1) / most;
       chunk = round_up((rows + chunks - 1) / chunks, 32);
     }

@@ -18,21 +18,29 @@ HWY_INLINE void block(const SmallGemm& g, int64_t i, int64_t j, Tag tag) {
   const int64_t w = lanes();
   V sum[kRows][kVectors];
   float* c = g.c + i * g.ldc + j;
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sum[r][v] = g.add ? get(tag, c + r * g.ldc + v * w) : hn::Zero(DF());
   const float* left_of[kRows];
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) left_of[r] = g.a + (i + r) * g.a_row;
   const float* b = g.b + j;
   for (int64_t k = 0; k < g.k; ++k) {
     V right[kVectors];
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) right[v] = get(tag, b + v * w);
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const V left = set(left_of[r][k * g.a_step]);
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
     }
     b += g.ldb;
   }
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) put(tag, sum[r][v], c + r * g.ldc + v * w);
 }
 

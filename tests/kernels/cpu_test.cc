@@ -43,11 +43,12 @@ struct Trial {
     if (data != nullptr) std::memcpy(p, data, static_cast<size_t>(d.bytes()));
     return {d, p};
   }
-  void run(std::string_view op, const Attrs& attrs, int threads, uint32_t accumulate = 0) {
+  void run(std::string_view op, const Attrs& attrs, int threads, uint32_t accumulate = 0,
+           const Registry& registry = cpu_registry()) {
     std::vector<TensorDesc> in_desc, out_desc;
     for (const Tensor& t : in) in_desc.push_back(t.desc);
     for (const Tensor& t : out) out_desc.push_back(t.desc);
-    const auto kernel = cpu_registry().find({op, in_desc, out_desc, ~0u, ~0u, &attrs, threads});
+    const auto kernel = registry.find({op, in_desc, out_desc, ~0u, ~0u, &attrs, threads});
     ASSERT_NE(kernel, nullptr) << op;
     set_thread_count(threads);
     const Tensor workspace =
@@ -90,6 +91,40 @@ TEST(SplitProduct, IsAsAccurateAsFloat32AndAgreesForEveryOrder) {
         EXPECT_EQ(std::memcmp(split.data(), two.data(), split.size() * 4), 0)
             << "other bits with two threads";
       }
+}
+
+// Sizes at which float32 goes to the tiles, in several blocks of k, with bias and with accumulation.
+TEST(CpuKernels, LargeFloatProductsAgreeWithTheReference) {
+  const int64_t rows = 300, k = 900, n = 261;
+  const auto x = draw(rows * k, 8), w = draw(n * k, 9), bias = draw(n, 10), dy = draw(rows * n, 11);
+  const auto largest_difference = [&](bool weight_gradient) {
+    std::vector<float> results[2];
+    for (int which = 0; which < 2; ++which) {
+      Trial r;
+      r.in = {r.place({DType::kF32, {rows, k}, 0}, x.data(), 0)};
+      if (weight_gradient) {
+        r.in.push_back(r.place({DType::kF32, {rows, n}, 0}, dy.data(), 0));
+        r.out = {r.place({DType::kF32, {n, k}, 0}, w.data(), 0),
+                 r.place({DType::kF32, {n}, 0}, bias.data(), 0)};
+      } else {
+        r.in.push_back(r.place({DType::kF32, {n, k}, 0}, w.data(), 0));
+        r.in.push_back(r.place({DType::kF32, {n}, 0}, bias.data(), 0));
+        r.out = {r.place({DType::kF32, {rows, n}, 0}, nullptr, 0),
+                 r.place({DType::kF32, {rows, n}, 0}, nullptr, 0)};
+      }
+      const Attrs attrs = weight_gradient ? Attrs{} : Attrs{{"activation", std::string("relu")}};
+      r.run(weight_gradient ? "linear_grad_weight" : "linear", attrs, 2, weight_gradient ? 3 : 0,
+            which == 0 ? cpu_registry() : reference_registry());
+      for (const Tensor& t : r.out)
+        results[which].insert(results[which].end(), t.as<float>(), t.as<float>() + t.desc.shape.elements());
+    }
+    float worst = 0;
+    for (size_t i = 0; i < results[0].size(); ++i)
+      worst = std::max(worst, std::fabs(results[0][i] - results[1][i]));
+    return worst;
+  };
+  EXPECT_LT(largest_difference(false), 3e-4f);  // sums of 900 products of size 1: about 30 in size
+  EXPECT_LT(largest_difference(true), 2e-4f);
 }
 
 TEST(CpuKernels, BitsDoNotDependOnAddresses) {
