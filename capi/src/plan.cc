@@ -68,7 +68,6 @@ std::vector<Tier> read_tiers(const cairn_plan_options_t& o) {
             "options.tiers[", i, "] names a tier twice");
     tiers.push_back(tier);
   }
-  if (tiers.empty()) tiers = {Tier::kHost};
   return tiers;
 }
 

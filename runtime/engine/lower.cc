@@ -210,7 +210,8 @@ class Lowering {
       if (!region.offload_tier.empty() || tiers.empty())
         add(static_cast<Tier>(name - std::begin(kTierNames)));
     }
-    if (tiers.empty() && options_.policy == plan::Policy::kOffload) add(Tier::kHost);
+    const bool linked = options_.link_bytes_per_second > 0 || device_.info().link_bytes_per_second > 0;
+    if (tiers.empty() && (linked || options_.policy == plan::Policy::kOffload)) add(Tier::kHost);
     for (const Tier tier : tiers) {
       plan_.link_tier.push_back(tier);
       plan_.problem.links.push_back(tier == Tier::kHost ? host_link() : disk_link());

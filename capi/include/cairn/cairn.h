@@ -339,7 +339,9 @@ typedef struct cairn_plan_options {
   uint32_t no_optimizer;         /* 1: gradients only, no optimizer state */
   uint32_t policy;               /* CAIRN_REGION_*: for all regions that leave it to the planner */
   uint32_t tier_count;
-  uint32_t tiers[4];             /* where offloading may go, first choice first; tier_count 0: host */
+  uint32_t tiers[4];             /* where offloading may go, first choice first; tier_count 0: host, where a region or
+                                    the policy asks for it or the link has a stated rate; else the CPU, whose host tier
+                                    is the same memory, only keeps and recomputes */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}}
 
