@@ -1,5 +1,5 @@
-// What a kernel is to everything above: made once for fixed shapes, asked for its workspace, then run many times.
-// Kernels know tensors, attributes and threads; they know no graph, no plan and no device queue.
+// What a kernel is to everything above: made once for fixed shapes, asked for its workspace, then run many
+// times. Kernels know tensors, attributes and threads; they know no graph, no plan and no device queue.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace cairn::kernels {
 
-// One op with fixed shapes. Operands stand in the order of the op's row in ops.def; an optional operand left out
-// has rank 0 and `present(i)` false. Outputs that accumulate (marked '+' in the row) are float32 (float64 in
-// float64 graphs).
+// One op with fixed shapes. Operands stand in the order of the op's row in ops.def; an optional operand left
+// out has rank 0 and `present(i)` false. Outputs that accumulate (marked '+' in the row) are float32 (float64
+// in float64 graphs).
 struct Signature {
   std::string_view op;
   std::span<const TensorDesc> in;
@@ -38,9 +38,9 @@ struct Call {
   RandomKey key;
 };
 
-// Immutable after creation; run() may be called from one thread at a time per object, on the thread of a compute
-// lane, whose thread_count() equals Signature::threads. Never allocates in run(), never throws from run() for
-// reasons known at creation. Same inputs, same threads: same bits.
+// Immutable after creation; run() may be called from one thread at a time per object, on the thread of a
+// compute lane, whose thread_count() equals Signature::threads. Never allocates in run(), never throws from
+// run() for reasons known at creation. Same inputs, same threads: same bits.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -65,7 +65,8 @@ struct Registry {
   std::span<const KernelRow> rows;
   // Bytes of the backend's packed form of a weight [n, k] for `use` ("forward": y = x w^T; "input_grad":
   // dx = dy w) at `m` rows of x in `compute` dtype; 0: this backend reads such a weight as it is.
-  int64_t (*packed_bytes)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
+  int64_t (*packed_bytes)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
+                          int threads);
 
   std::unique_ptr<Kernel> find(const Signature& signature) const;
   bool supports(std::string_view op) const;
@@ -74,8 +75,8 @@ struct Registry {
 const Registry& reference_registry();  // slow, obvious, double accumulators; f32, bf16 and f64; the oracle
 const Registry& cpu_registry();        // oneDNN + Highway; falls back to nothing: gaps are filled by select()
 
-// A kernel for the signature from `registry`, or from the reference rows when it has none (a row of the printed
-// table says so); kUnsupported with op, dtypes and shapes if neither has one.
+// A kernel for the signature from `registry`, or from the reference rows when it has none (a row of the
+// printed table says so); kUnsupported with op, dtypes and shapes if neither has one.
 std::unique_ptr<Kernel> select(const Registry& registry, const Signature& signature);
 
 }  // namespace cairn::kernels

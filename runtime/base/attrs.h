@@ -1,4 +1,5 @@
-// Attributes of an op: a few named numbers, lists and words, checked against the op's row when the node is added.
+// Attributes of an op: a few named numbers, lists and words, checked against the op's row when the node is
+// added.
 #pragma once
 #include <cstdint>
 #include <string>

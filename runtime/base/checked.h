@@ -9,14 +9,15 @@ namespace cairn {
 
 inline int64_t checked_add(int64_t a, int64_t b) {
   int64_t sum;
-  require(!__builtin_add_overflow(a, b, &sum), Code::kInvalidArgument, "size overflows 64 bits: ", a, " + ", b);
+  require(!__builtin_add_overflow(a, b, &sum), Code::kInvalidArgument, "size overflows 64 bits: ", a, " + ",
+          b);
   return sum;
 }
 
 inline int64_t checked_mul(int64_t a, int64_t b) {
   int64_t product;
-  require(!__builtin_mul_overflow(a, b, &product), Code::kInvalidArgument, "size overflows 64 bits: ", a, " * ",
-          b);
+  require(!__builtin_mul_overflow(a, b, &product), Code::kInvalidArgument, "size overflows 64 bits: ", a,
+          " * ", b);
   return product;
 }
 

@@ -1,4 +1,5 @@
-// The host's allocator: every block that cairn takes for tensors (arenas, host tier, staging) comes from here.
+// The host's allocator: every block that cairn takes for tensors (arenas, host tier, staging) comes from
+// here.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +8,8 @@
 
 namespace cairn {
 
-// allocate returns `bytes` bytes aligned to `alignment` (a power of two), or nullptr; release gets the same sizes.
-// Both may be called from any thread.
+// allocate returns `bytes` bytes aligned to `alignment` (a power of two), or nullptr; release gets the same
+// sizes. Both may be called from any thread.
 struct HostAllocator {
   void* user = nullptr;
   void* (*allocate)(void* user, size_t bytes, size_t alignment) = nullptr;

@@ -23,8 +23,8 @@ inline void set_thread_count([[maybe_unused]] int threads) {
 #endif
 }
 
-// Calls body(begin, end, thread) on `thread_count()` contiguous shares of [0, count), each a multiple of `grain`
-// long (the last excepted). Runs serially when one share is enough. body must not throw.
+// Calls body(begin, end, thread) on `thread_count()` contiguous shares of [0, count), each a multiple of
+// `grain` long (the last excepted). Runs serially when one share is enough. body must not throw.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, const Body& body) {
   const int64_t blocks = (count + grain - 1) / grain;

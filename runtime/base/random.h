@@ -1,5 +1,5 @@
-// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
-// 1, 2, 3", SC 2011). A number is a pure function of key and counter, so recomputing needs no saved state.
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011). A number is a pure function of key and counter, so recomputing needs no saved state.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -30,9 +30,10 @@ inline PhiloxBlock philox(PhiloxBlock counter, uint32_t key0, uint32_t key1) {
 // Four 32-bit numbers for elements 4*block .. 4*block+3 of the tensor named by `key`. The 128-bit counter is
 // (block low, block high ^ step high, step low, micro:op mixed); seed is the Philox key.
 inline PhiloxBlock random_block(const RandomKey& key, uint64_t block) {
-  return philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (key.micro << 16),
-                 static_cast<uint32_t>(key.step) ^ static_cast<uint32_t>(key.step >> 32) * 0x9E3779B9u, key.op},
-                static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32));
+  return philox(
+      {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (key.micro << 16),
+       static_cast<uint32_t>(key.step) ^ static_cast<uint32_t>(key.step >> 32) * 0x9E3779B9u, key.op},
+      static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32));
 }
 
 // Uniform in [0, 1) with 24 bits.

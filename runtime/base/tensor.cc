@@ -19,7 +19,8 @@ DType dtype_from_name(std::string_view name) {
   fail(Code::kInvalidArgument, "unknown dtype '", name, "'");
 }
 
-Shape::Shape(std::initializer_list<int64_t> list) : Shape(std::span<const int64_t>(list.begin(), list.size())) {}
+Shape::Shape(std::initializer_list<int64_t> list)
+    : Shape(std::span<const int64_t>(list.begin(), list.size())) {}
 
 Shape::Shape(std::span<const int64_t> list) {
   require(list.size() <= kMaxRank, Code::kInvalidArgument, "rank ", list.size(), " is above ", kMaxRank);

@@ -13,11 +13,20 @@ namespace cairn {
 
 // Values are part of the ABI and of files. Append only. kOpaque: bytes in a layout only the backend knows
 // (packed weights).
-enum class DType : uint8_t { kF32 = 0, kBF16 = 1, kF16 = 2, kF64 = 3, kI32 = 4, kI64 = 5, kU8 = 6, kOpaque = 7 };
+enum class DType : uint8_t {
+  kF32 = 0,
+  kBF16 = 1,
+  kF16 = 2,
+  kF64 = 3,
+  kI32 = 4,
+  kI64 = 5,
+  kU8 = 6,
+  kOpaque = 7
+};
 inline constexpr int kDTypeCount = 8;
 
-int64_t dtype_bytes(DType);            // bytes of one element; 1 for kOpaque
-std::string_view dtype_name(DType);    // "f32", "bf16", ...
+int64_t dtype_bytes(DType);               // bytes of one element; 1 for kOpaque
+std::string_view dtype_name(DType);       // "f32", "bf16", ...
 DType dtype_from_name(std::string_view);  // kInvalidArgument if unknown
 inline bool is_float(DType t) { return t <= DType::kF64; }
 

@@ -94,9 +94,9 @@ struct PlanOptions {
   graph::Optimizer optimizer = graph::Optimizer::kAdamW;
   // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
   plan::Policy policy = plan::Policy::kPlannerDecides;
-  // Where offloading may go, preferred first; the first serves kOffload. Empty: host, if a region or the policy asks
-  // for offloading or the host link has a stated rate. A CPU's host tier is otherwise the same memory under another
-  // name: leaving for it saves nothing.
+  // Where offloading may go, preferred first; the first serves kOffload. Empty: host, if a region or the
+  // policy asks for offloading or the host link has a stated rate. A CPU's host tier is otherwise the same
+  // memory under another name: leaving for it saves nothing.
   std::vector<Tier> tiers;
   double link_bytes_per_second = 0;  // for the cost model; 0: measured default
 };

@@ -1,5 +1,5 @@
-// Reverse-mode differentiation of the joint graph's forward part. Rules come from the op table; this file walks ops
-// backwards, sums what meets, and sends parameters' gradients into their accumulators.
+// Reverse-mode differentiation of the joint graph's forward part. Rules come from the op table; this file
+// walks ops backwards, sums what meets, and sends parameters' gradients into their accumulators.
 #include "runtime/graph/joint_builder.h"
 #include "runtime/graph/shapes.h"
 #include "runtime/ops/gradients.h"
@@ -41,9 +41,7 @@ class Autodiff final : public ops::GradientEmitter {
   }
 
   // ---- ops::GradientEmitter
-  ops::Id in(int i) const override {
-    return i < static_cast<int>(op_->in.size()) ? op_->in[i] : ops::kNone;
-  }
+  ops::Id in(int i) const override { return i < static_cast<int>(op_->in.size()) ? op_->in[i] : ops::kNone; }
   ops::Id out(int i) const override { return i < static_cast<int>(outs_.size()) ? outs_[i] : ops::kNone; }
   const Attrs& attrs() const override { return op_->attrs; }
   const TensorDesc& desc(ops::Id value) const override { return b_.desc(value); }
@@ -58,7 +56,8 @@ class Autodiff final : public ops::GradientEmitter {
     return value >= 0 && differentiable_[value];
   }
 
-  std::vector<ops::Id> emit(OpCode code, std::vector<ops::Id> inputs, Attrs op_attrs, uint32_t wanted) override {
+  std::vector<ops::Id> emit(OpCode code, std::vector<ops::Id> inputs, Attrs op_attrs,
+                            uint32_t wanted) override {
     const ops::OpRow& row = ops::row(code);
     JointOp node;
     node.code = code;
@@ -69,22 +68,24 @@ class Autodiff final : public ops::GradientEmitter {
     inputs.resize(row.inputs.size(), -1);
     std::vector<TensorDesc> descs(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
-      require(inputs[i] >= 0 || row.inputs[i].optional, Code::kInternal, node.name, ": input '", row.inputs[i].name,
-              "' is missing");
+      require(inputs[i] >= 0 || row.inputs[i].optional, Code::kInternal, node.name, ": input '",
+              row.inputs[i].name, "' is missing");
       if (inputs[i] >= 0) descs[i] = b_.desc(inputs[i]);
     }
     node.in = std::move(inputs);
     const std::vector<TensorDesc> made = infer_shapes(b_.forward, row, node.attrs, node.in, descs);
     node.out.assign(row.outputs.size(), -1);
     // A fused loss computes the forward op's outputs as well and takes its place.
-    const bool replaces = row_->is(ops::FUSED_LOSS) && row.outputs.size() > 2 && row.outputs[0].name == "loss";
+    const bool replaces =
+        row_->is(ops::FUSED_LOSS) && row.outputs.size() > 2 && row.outputs[0].name == "loss";
     for (size_t i = 0; i < made.size(); ++i) {
       if (replaces && i < 2) {
         node.out[i] = op_->out[i];
         continue;
       }
       if (row.outputs[i].optional && !(wanted >> i & 1u)) continue;
-      node.out[i] = b_.add_value(cat(node.name, ".", row.outputs[i].name), made[i], Role::kBackward, kNone, op_->region);
+      node.out[i] = b_.add_value(cat(node.name, ".", row.outputs[i].name), made[i], Role::kBackward, kNone,
+                                 op_->region);
       made_by_[node.out[i]] = {static_cast<int32_t>(b_.joint.ops.size()), static_cast<int32_t>(i)};
     }
     replaces_ = replaces_ || replaces;
@@ -102,7 +103,8 @@ class Autodiff final : public ops::GradientEmitter {
       return;
     }
     if (b_.desc(grad).dtype != b_.desc(target).dtype)
-      grad = emit(OpCode::k_cast, {grad}, {{"dtype", std::string(dtype_name(b_.desc(target).dtype))}}, ~0u)[0];
+      grad =
+          emit(OpCode::k_cast, {grad}, {{"dtype", std::string(dtype_name(b_.desc(target).dtype))}}, ~0u)[0];
     contributions_[target].push_back(grad);
   }
 
@@ -125,7 +127,8 @@ class Autodiff final : public ops::GradientEmitter {
     }
   }
 
-  // The loss: output 0 of a fused loss is taken at d loss = 1 by its own gradient op; another scalar gets a one.
+  // The loss: output 0 of a fused loss is taken at d loss = 1 by its own gradient op; another scalar gets a
+  // one.
   void seed() {
     int32_t loss = b_.joint.loss;
     const JointOp* producer = nullptr;
@@ -140,9 +143,9 @@ class Autodiff final : public ops::GradientEmitter {
     row_ = &ops::row(producer->code);
     const TensorDesc desc = b_.desc(loss);
     std::vector<int64_t> dims(desc.shape.span().begin(), desc.shape.span().end());
-    contributions_[loss].push_back(emit(OpCode::k_fill, {},
-                                        {{"shape", dims}, {"value", 1.0}, {"dtype", std::string(dtype_name(desc.dtype))}},
-                                        ~0u)[0]);
+    contributions_[loss].push_back(
+        emit(OpCode::k_fill, {},
+             {{"shape", dims}, {"value", 1.0}, {"dtype", std::string(dtype_name(desc.dtype))}}, ~0u)[0]);
   }
 
   void check_rule() const {
@@ -150,8 +153,8 @@ class Autodiff final : public ops::GradientEmitter {
             ") has no gradient, but the loss reaches parameters through it");
     if (op_->code == OpCode::k_custom) {
       const CustomOp& custom = b_.forward.customs()[op_->attrs.integer("custom")];
-      require(static_cast<bool>(custom.backward), Code::kUnsupported, "custom op '", custom.name, "' (", op_->name,
-              ") has no backward callback, but the loss reaches parameters through it");
+      require(static_cast<bool>(custom.backward), Code::kUnsupported, "custom op '", custom.name, "' (",
+              op_->name, ") has no backward callback, but the loss reaches parameters through it");
     }
     if (row_->is(ops::FUSED_LOSS))
       require(is_seed(op_->out[0]), Code::kUnsupported, "op '", row_->name, "' (", op_->name,
@@ -171,12 +174,13 @@ class Autodiff final : public ops::GradientEmitter {
   int32_t gradient_of(int32_t parameter) {
     if (auto it = gradients_.find(parameter); it != gradients_.end()) return it->second;
     const JointValue from = b_.joint.values[parameter];
-    const int32_t id = b_.add_value(from.name + "/gradient", from.desc, Role::kGradient, from.source, from.region);
+    const int32_t id =
+        b_.add_value(from.name + "/gradient", from.desc, Role::kGradient, from.source, from.region);
     return gradients_[parameter] = id;
   }
 
-  // Sends a gradient into the parameter's accumulator: directly, if its maker can add and this rule made it (an older
-  // one may have other readers).
+  // Sends a gradient into the parameter's accumulator: directly, if its maker can add and this rule made it
+  // (an older one may have other readers).
   void accumulate(int32_t parameter, int32_t grad) {
     const int32_t into = gradient_of(parameter);
     if (auto it = made_by_.find(grad); it != made_by_.end() && it->second.first >= rule_start_) {

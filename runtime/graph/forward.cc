@@ -1,5 +1,5 @@
-// Forward part of the joint graph. Mixed precision is decided here, op by op, from the AMP column of the op table:
-// dtype is part of every value, so a recomputed op cannot see another one.
+// Forward part of the joint graph. Mixed precision is decided here, op by op, from the AMP column of the op
+// table: dtype is part of every value, so a recomputed op cannot see another one.
 #include <map>
 #include <optional>
 
@@ -17,9 +17,12 @@ constexpr struct {
   OpCode code;
   uint32_t operands;
 } kFullOperands[] = {
-    {OpCode::k_embedding, 1u << 0},           {OpCode::k_linear, 1u << 1 | 1u << 2},
-    {OpCode::k_layernorm, 1u << 1 | 1u << 2}, {OpCode::k_rmsnorm, 1u << 1},
-    {OpCode::k_add, 1u << 1},                 {OpCode::k_mul, 1u << 1},
+    {OpCode::k_embedding, 1u << 0},
+    {OpCode::k_linear, 1u << 1 | 1u << 2},
+    {OpCode::k_layernorm, 1u << 1 | 1u << 2},
+    {OpCode::k_rmsnorm, 1u << 1},
+    {OpCode::k_add, 1u << 1},
+    {OpCode::k_mul, 1u << 1},
     {OpCode::k_linear_cross_entropy, 1u << 1},
 };
 
@@ -45,7 +48,8 @@ class Forward {
     }
     for (size_t i = 0; i < g.ops().size(); ++i)
       if (needed_[i]) add(g.ops()[i]);
-    for (ValueId v : g.outputs()) output(g.values()[v].desc.dtype == DType::kF32 ? cast(current_[v], DType::kF32) : current_[v]);
+    for (ValueId v : g.outputs())
+      output(g.values()[v].desc.dtype == DType::kF32 ? cast(current_[v], DType::kF32) : current_[v]);
     if (g.trains()) {
       b_.joint.loss = scalar(current_[g.loss()]);
       if (g.weight() != kNone) b_.joint.weight = scalar(current_[g.weight()]);

@@ -1,4 +1,5 @@
-// Ending the building of a graph: what the loss is, which values matter, what is worth telling; and the digest.
+// Ending the building of a graph: what the loss is, which values matter, what is worth telling; and the
+// digest.
 #include <xxhash.h>
 
 #include "runtime/graph/graph.h"
@@ -11,13 +12,16 @@ void Graph::freeze(ValueId loss, ValueId weight, std::vector<ValueId> outputs) {
           "' was begun and not ended");
   auto known = [&](ValueId v) { return v >= 0 && v < static_cast<ValueId>(values_.size()); };
   require(loss != kNone || !outputs.empty(), Code::kInvalidArgument, "a graph needs a loss or outputs");
-  for (ValueId v : outputs) require(known(v), Code::kInvalidArgument, "an output is not a value of this graph");
+  for (ValueId v : outputs)
+    require(known(v), Code::kInvalidArgument, "an output is not a value of this graph");
   if (loss != kNone) {
     require(known(loss), Code::kInvalidArgument, "the loss is not a value of this graph");
-    require(values_[loss].desc.shape.elements() == 1 && is_float(values_[loss].desc.dtype), Code::kInvalidArgument,
-            "the loss '", values_[loss].name, "' is ", to_string(values_[loss].desc), "; it must be one real number");
+    require(values_[loss].desc.shape.elements() == 1 && is_float(values_[loss].desc.dtype),
+            Code::kInvalidArgument, "the loss '", values_[loss].name, "' is ", to_string(values_[loss].desc),
+            "; it must be one real number");
     const int32_t producer = values_[loss].producer;
-    require(producer >= 0, Code::kInvalidArgument, "the loss '", values_[loss].name, "' is not made by an op");
+    require(producer >= 0, Code::kInvalidArgument, "the loss '", values_[loss].name,
+            "' is not made by an op");
     const Op& op = ops_[producer];
     if (weight == kNone && ops::row(op.code).is(ops::LOSS) && op.out[0] == loss) weight = op.out[1];
   }
@@ -25,8 +29,8 @@ void Graph::freeze(ValueId loss, ValueId weight, std::vector<ValueId> outputs) {
     require(loss != kNone, Code::kInvalidArgument, "a weight needs a loss");
     require(known(weight), Code::kInvalidArgument, "the weight is not a value of this graph");
     require(values_[weight].desc.shape.elements() == 1 && is_float(values_[weight].desc.dtype),
-            Code::kInvalidArgument, "the weight '", values_[weight].name, "' is ", to_string(values_[weight].desc),
-            "; it must be one real number");
+            Code::kInvalidArgument, "the weight '", values_[weight].name, "' is ",
+            to_string(values_[weight].desc), "; it must be one real number");
   }
   std::vector<std::string> notes;
   if (loss != kNone) notes = gradient_notes(loss);
@@ -60,7 +64,8 @@ std::vector<std::string> Graph::gradient_notes(ValueId loss) const {
   std::vector<std::string> notes;
   for (size_t v = 0; v < values_.size(); ++v)
     if (values_[v].kind == ValueKind::kParameter && !values_[v].parameter.frozen && !to_loss[v])
-      notes.push_back(cat("parameter '", values_[v].name, "' gets no gradient: the loss does not depend on it"));
+      notes.push_back(
+          cat("parameter '", values_[v].name, "' gets no gradient: the loss does not depend on it"));
   std::vector<bool> used(regions_.size()), path(regions_.size());
   for (const Op& op : ops_) {
     bool carries = false;
@@ -73,7 +78,8 @@ std::vector<std::string> Graph::gradient_notes(ValueId loss) const {
   for (size_t r = 0; r < regions_.size(); ++r) {
     if (!used[r]) notes.push_back(cat("region '", regions_[r].name, "' holds no op"));
     if (used[r] && !path[r])
-      notes.push_back(cat("region '", regions_[r].name, "' has no gradient path: nothing in it is needed by backward"));
+      notes.push_back(
+          cat("region '", regions_[r].name, "' has no gradient path: nothing in it is needed by backward"));
   }
   return notes;
 }

@@ -66,9 +66,11 @@ int Graph::custom(CustomOp op) {
   check_name(op.name, "custom op");
   require(ops::find(op.name) == nullptr, Code::kInvalidArgument, "'", op.name, "' is a built-in op");
   for (const CustomOp& other : customs_)
-    require(other.name != op.name, Code::kInvalidArgument, "a custom op named '", op.name, "' exists already");
+    require(other.name != op.name, Code::kInvalidArgument, "a custom op named '", op.name,
+            "' exists already");
   require(op.inputs >= 1 && op.inputs <= 4 && op.outputs >= 1 && op.outputs <= 4, Code::kInvalidArgument,
-          "custom op '", op.name, "' has ", op.inputs, " inputs and ", op.outputs, " outputs; 1 to 4 are allowed");
+          "custom op '", op.name, "' has ", op.inputs, " inputs and ", op.outputs,
+          " outputs; 1 to 4 are allowed");
   require(op.shape && op.forward, Code::kInvalidArgument, "custom op '", op.name,
           "' needs the callbacks shape and forward");
   customs_.push_back(std::move(op));
@@ -89,7 +91,8 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
     require(static_cast<int>(in.size()) == custom.inputs, Code::kInvalidArgument, name, ": takes ",
             custom.inputs, " inputs, got ", in.size());
     require(attrs.items().empty(), Code::kInvalidArgument, name, ": custom ops take no attributes");
-    attrs = {{"custom", int64_t{index}}, {"inputs", int64_t{custom.inputs}}, {"outputs", int64_t{custom.outputs}}};
+    attrs = {
+        {"custom", int64_t{index}}, {"inputs", int64_t{custom.inputs}}, {"outputs", int64_t{custom.outputs}}};
     row = &ops::row(ops::OpCode::k_custom);
   } else {
     require(row->code != ops::OpCode::k_custom, Code::kNotFound, "unknown op 'custom'");
@@ -98,8 +101,8 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
     ops::check_attrs(*row, attrs);
     if (row->is(ops::RNG)) attrs.set("rng", static_cast<int64_t>(ops_.size()));
   }
-  require(in.size() <= row->inputs.size(), Code::kInvalidArgument, name, ": takes at most ", row->inputs.size(),
-          " inputs, got ", in.size());
+  require(in.size() <= row->inputs.size(), Code::kInvalidArgument, name, ": takes at most ",
+          row->inputs.size(), " inputs, got ", in.size());
   in.resize(row->inputs.size(), kNone);
   std::vector<TensorDesc> descs(in.size());
   for (size_t i = 0; i < in.size(); ++i) {
@@ -108,8 +111,8 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
               "' is missing");
       continue;
     }
-    require(in[i] >= 0 && in[i] < static_cast<ValueId>(values_.size()), Code::kInvalidArgument, name, ": input '",
-            row->inputs[i].name, "' is not a value of this graph");
+    require(in[i] >= 0 && in[i] < static_cast<ValueId>(values_.size()), Code::kInvalidArgument, name,
+            ": input '", row->inputs[i].name, "' is not a value of this graph");
     descs[i] = values_[in[i]].desc;
   }
   node.code = row->code;
@@ -152,7 +155,8 @@ void Graph::name_value(ValueId value, std::string name) {
 RegionId Graph::region_begin(std::string name, plan::Policy policy, std::string offload_tier) {
   building();
   check_name(name, "region");
-  require(name.find('/') == std::string::npos, Code::kInvalidArgument, "region name '", name, "' holds a '/'");
+  require(name.find('/') == std::string::npos, Code::kInvalidArgument, "region name '", name,
+          "' holds a '/'");
   require(policy <= plan::Policy::kOffload, Code::kInvalidArgument, "region '", name, "': unknown policy ",
           static_cast<uint32_t>(policy));
   require(static_cast<int>(open_.size()) < kMaxRegionDepth, Code::kInvalidArgument, "region '", name,
@@ -164,7 +168,8 @@ RegionId Graph::region_begin(std::string name, plan::Policy policy, std::string 
   region.offload_tier = std::move(offload_tier);
   region.depth = static_cast<int>(open_.size()) + 1;
   for (const Region& other : regions_)
-    require(other.name != region.name, Code::kInvalidArgument, "a region named '", region.name, "' exists already");
+    require(other.name != region.name, Code::kInvalidArgument, "a region named '", region.name,
+            "' exists already");
   regions_.push_back(std::move(region));
   open_.push_back(static_cast<RegionId>(regions_.size()) - 1);
   return open_.back();
@@ -174,7 +179,8 @@ void Graph::region_end(RegionId region) {
   building();
   require(!open_.empty(), Code::kWrongState, "no region is open");
   require(open_.back() == region, Code::kWrongState, "region '",
-          region >= 0 && region < static_cast<RegionId>(regions_.size()) ? regions_[region].name : std::string("?"),
+          region >= 0 && region < static_cast<RegionId>(regions_.size()) ? regions_[region].name
+                                                                         : std::string("?"),
           "' is not the innermost open one; that is '", regions_[open_.back()].name, "'");
   open_.pop_back();
 }

@@ -1,5 +1,5 @@
-// The forward model: values and ops with fixed shapes, nestable regions. Built node by node (each node is checked
-// when it is added), frozen once, then immutable and shareable between threads.
+// The forward model: values and ops with fixed shapes, nestable regions. Built node by node (each node is
+// checked when it is added), frozen once, then immutable and shareable between threads.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -25,8 +25,8 @@ enum class ValueKind : uint8_t { kInput = 0, kParameter = 1, kActivation = 2 };
 enum class Init : uint8_t { kConstant = 0, kNormal = 1, kUniform = 2 };
 
 struct ParameterOptions {
-  bool frozen = false;   // no gradient, no optimizer state
-  bool decay = true;     // weight decay applies
+  bool frozen = false;  // no gradient, no optimizer state
+  bool decay = true;    // weight decay applies
   Init init = Init::kConstant;
   double init_scale = 0;
 };
@@ -56,8 +56,9 @@ struct Region {
   int depth = 1;
 };
 
-// A host's own op. Shapes and workspace are asked when the node is added / the plan is made; forward and backward
-// run on a compute lane's thread. Callbacks return false to signal failure (the run is then poisoned).
+// A host's own op. Shapes and workspace are asked when the node is added / the plan is made; forward and
+// backward run on a compute lane's thread. Callbacks return false to signal failure (the run is then
+// poisoned).
 struct CustomOp {
   std::string name;
   int inputs = 0, outputs = 0;  // 1..4 each
@@ -74,17 +75,17 @@ class Graph {
   // ---- building: until freeze(); kWrongState afterwards. On an error the graph is as before the call.
   ValueId input(std::string name, TensorDesc desc);
   ValueId parameter(std::string name, TensorDesc desc, ParameterOptions options);
-  // Adds an op by name. `in` may hold kNone for optional operands and may be shorter than the row. Returns the
-  // outputs in row order, kNone for optional outputs this call does not make.
+  // Adds an op by name. `in` may hold kNone for optional operands and may be shorter than the row. Returns
+  // the outputs in row order, kNone for optional outputs this call does not make.
   std::vector<ValueId> op(std::string_view name, std::vector<ValueId> in, Attrs attrs = {});
   void name_value(ValueId value, std::string name);
   int custom(CustomOp op);  // registers; its name can then be used in op()
   RegionId region_begin(std::string name, plan::Policy policy, std::string offload_tier = {});
   void region_end(RegionId region);  // must be the innermost open one
 
-  // Ends building. Training graphs: loss is a scalar (output 0 of a loss op, or any scalar); weight its denominator
-  // (kNone: output 1 of the loss op, or 1). `outputs`: activations the host wants to read after a run.
-  // kInvalidArgument: a region is open, loss is not a scalar, no parameter has a gradient path.
+  // Ends building. Training graphs: loss is a scalar (output 0 of a loss op, or any scalar); weight its
+  // denominator (kNone: output 1 of the loss op, or 1). `outputs`: activations the host wants to read after a
+  // run. kInvalidArgument: a region is open, loss is not a scalar, no parameter has a gradient path.
   void freeze(ValueId loss, ValueId weight, std::vector<ValueId> outputs);
 
   // ---- reading; any thread once frozen

@@ -1,4 +1,5 @@
-// The joint graph: forward + backward + casts, packs and optimizer state, derived from a frozen graph. Immutable.
+// The joint graph: forward + backward + casts, packs and optimizer state, derived from a frozen graph.
+// Immutable.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,8 +30,8 @@ struct JointValue {
   std::string name;
   TensorDesc desc;
   Role role = Role::kActivation;
-  ValueId source = kNone;   // the forward value it is, or is the gradient / moment / pack of
-  int32_t alias_of = -1;    // >= 0: same bytes as that value (reshape)
+  ValueId source = kNone;  // the forward value it is, or is the gradient / moment / pack of
+  int32_t alias_of = -1;   // >= 0: same bytes as that value (reshape)
   RegionId region = -1;
 };
 
@@ -57,9 +58,9 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
 struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
-  std::vector<JointOp> ops;     // forward then backward, in execution order; no prologue ops
-  std::vector<JointOp> prologue;  // once per optimizer step, before the first micro-batch: packs
-  int32_t turnaround = 0;       // first backward op
+  std::vector<JointOp> ops;        // forward then backward, in execution order; no prologue ops
+  std::vector<JointOp> prologue;   // once per optimizer step, before the first micro-batch: packs
+  int32_t turnaround = 0;          // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;
   int32_t hyper = -1, norm = -1;  // scratch of the optimizer: 8 float64 per decay class (2); 1 float64
@@ -74,8 +75,10 @@ struct JointGraph {
 enum class AmpMode : uint32_t { kOff = 0, kBf16 = 1, kFp16 = 2 };
 enum class Optimizer : uint32_t { kNone = 0, kAdamW = 1 };
 
-// How a backend packs a weight; see kernels::Registry::packed_bytes. A plain function, so that graph knows no kernel.
-using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
+// How a backend packs a weight; see kernels::Registry::packed_bytes. A plain function, so that graph knows no
+// kernel.
+using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
+                                int threads);
 
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
@@ -84,7 +87,8 @@ struct JointOptions {
   int threads = 1;
 };
 
-// Forward graph -> joint graph. kUnsupported: fp16; an op without a gradient on a path that needs one (by name).
+// Forward graph -> joint graph. kUnsupported: fp16; an op without a gradient on a path that needs one (by
+// name).
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options);
 
 }  // namespace cairn::graph

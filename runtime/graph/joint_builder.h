@@ -11,7 +11,9 @@ struct JointBuilder {
   const Graph& forward;
   std::unordered_map<std::string, int> names;  // how often a name was asked for
 
-  explicit JointBuilder(std::shared_ptr<const Graph> graph) : forward(*graph) { joint.forward = std::move(graph); }
+  explicit JointBuilder(std::shared_ptr<const Graph> graph) : forward(*graph) {
+    joint.forward = std::move(graph);
+  }
 
   std::string unique(std::string name) {
     const int n = names[name]++;

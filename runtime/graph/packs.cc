@@ -1,5 +1,5 @@
-// Backends keep weights for their matrix units in a layout of their own. Such a pack is a value like any other: with a
-// name, bytes, and an op that makes it, once per optimizer step.
+// Backends keep weights for their matrix units in a layout of their own. Such a pack is a value like any
+// other: with a name, bytes, and an op that makes it, once per optimizer step.
 #include <map>
 #include <tuple>
 
@@ -47,7 +47,8 @@ void add_packs(JointBuilder& builder, const JointOptions& options) {
           TensorDesc packed = desc;
           packed.dtype = DType::kOpaque;
           packed.packed_bytes = bytes;
-          pack = builder.add_value(cat(from.name, "/packed.", use.use), packed, Role::kPacked, from.source, from.region);
+          pack = builder.add_value(cat(from.name, "/packed.", use.use), packed, Role::kPacked, from.source,
+                                   from.region);
           JointOp node;
           node.code = OpCode::k_pack_weight;
           node.name = cat("pack ", joint.values[pack].name);

@@ -1,5 +1,5 @@
-// The op table, as data. Rows are in ops.def; enum, names, schemas, gradient dispatch, documentation and the list of
-// conformance tests all come from re-including it.
+// The op table, as data. Rows are in ops.def; enum, names, schemas, gradient dispatch, documentation and the
+// list of conformance tests all come from re-including it.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -30,9 +30,9 @@ enum Trait : uint32_t {
   ALIAS = 1u << 7,       // output 0 is input 0's bytes under another shape; nothing runs
 };
 
-// What happens to a forward op in bf16/fp16 graphs. COMPUTE and FOLLOW: activations in and out have the compute
-// dtype. FULL: inputs are cast to f32, outputs are f32. MIXED: takes activations of any float dtype as they come,
-// outputs f32 (losses). ASIS: dtype comes from attributes or integer inputs.
+// What happens to a forward op in bf16/fp16 graphs. COMPUTE and FOLLOW: activations in and out have the
+// compute dtype. FULL: inputs are cast to f32, outputs are f32. MIXED: takes activations of any float dtype
+// as they come, outputs f32 (losses). ASIS: dtype comes from attributes or integer inputs.
 enum class Amp : uint8_t { COMPUTE, FOLLOW, FULL, MIXED, ASIS };
 
 // Tolerances of conformance: EXACT bit for bit; the others relative + absolute per dtype (tests/conformance).
@@ -55,9 +55,9 @@ struct AttrSchema {
 };
 
 // Inputs present are given in `in` (absent optionals: rank 0, present bit clear); fills `out`. Throws
-// kInvalidArgument naming op, operand and both shapes. Integer attributes are checked here, too. `out` holds the
-// outputs in row order; trailing outputs that this call does not make (pre of a linear without an activation, dk and
-// dv of packed attention) are left off, so out->size() may be less than the row's count.
+// kInvalidArgument naming op, operand and both shapes. Integer attributes are checked here, too. `out` holds
+// the outputs in row order; trailing outputs that this call does not make (pre of a linear without an
+// activation, dk and dv of packed attention) are left off, so out->size() may be less than the row's count.
 struct ShapeQuery {
   std::string_view op;
   std::span<const TensorDesc> in;
@@ -99,7 +99,8 @@ const OpRow* find(std::string_view name);  // nullptr if unknown
 std::span<const OpRow> all();
 inline std::string_view name(OpCode code) { return row(code).name; }
 
-// Checks names, types and presence against the row; kInvalidArgument names op and attribute and lists those known.
+// Checks names, types and presence against the row; kInvalidArgument names op and attribute and lists those
+// known.
 void check_attrs(const OpRow& row, const Attrs& attrs);
 
 // attrs: only attention looks at it (causal); nullptr stands for the defaults.

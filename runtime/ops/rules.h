@@ -13,7 +13,7 @@ namespace cairn::ops {
 #define CAIRN_SKIP(rule, Argument)
 #define OP(id, inputs, outputs, attrs, shape, gradient, ...) \
   CAIRN_PICK(CAIRN_RULE_##shape)                             \
-  (shape, const ShapeQuery&) CAIRN_PICK(CAIRN_RULE_##gradient)(gradient, GradientEmitter&)
+  (shape, const ShapeQuery&)CAIRN_PICK(CAIRN_RULE_##gradient)(gradient, GradientEmitter&)
 #include "runtime/ops/ops.def"
 #undef OP
 #undef CAIRN_SKIP

@@ -9,7 +9,8 @@ const TensorDesc kHyperDesc{DType::kF64, {kHypers}};
 const TensorDesc kScalar{DType::kF64, Shape{}};
 }  // namespace
 
-const kernels::Kernel* Updater::kernel(std::string_view op, std::vector<TensorDesc> in, std::vector<TensorDesc> out) {
+const kernels::Kernel* Updater::kernel(std::string_view op, std::vector<TensorDesc> in,
+                                       std::vector<TensorDesc> out) {
   const std::string key = cat(op, to_string(in[0]));
   for (const auto& [known, kernel] : kernels_)
     if (known == key) return kernel.get();

@@ -1,5 +1,5 @@
-// The kernels of one update: gradient norm with its finiteness check, then AdamW fused with division by the weight,
-// clipping and the update. Internal to runtime/step.
+// The kernels of one update: gradient norm with its finiteness check, then AdamW fused with division by the
+// weight, clipping and the update. Internal to runtime/step.
 #pragma once
 #include <memory>
 #include <vector>
@@ -13,7 +13,8 @@ class Updater {
  public:
   explicit Updater(engine::Session& session);
 
-  // Square root of the sum of squares of all gradients (sums, not yet divided). Not finite if any gradient is not.
+  // Square root of the sum of squares of all gradients (sums, not yet divided). Not finite if any gradient is
+  // not.
   double gradient_norm();
   // One AdamW update with gradients multiplied by `factor`; t counts from 1.
   void apply(const Options& options, double rate, uint64_t t, double factor);

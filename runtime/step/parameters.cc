@@ -20,7 +20,8 @@ std::pair<double, double> normal_pair(uint32_t a, uint32_t b) {
 }
 
 // Elements [begin, begin + count) of a parameter; begin is a multiple of 4.
-void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t begin, int64_t count, double* out) {
+void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t begin, int64_t count,
+          double* out) {
   for (int64_t i = 0; i < count; i += 4) {
     double four[4] = {options.init_scale, options.init_scale, options.init_scale, options.init_scale};
     if (options.init != graph::Init::kConstant) {

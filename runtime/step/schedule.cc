@@ -12,9 +12,11 @@ constexpr std::string_view kNames[] = {"constant", "cosine", "linear"};
 }
 
 double rate_at(const Schedule& s, uint64_t step) {
-  if (step < s.warmup_steps) return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup_steps);
+  if (step < s.warmup_steps)
+    return s.rate * static_cast<double>(step + 1) / static_cast<double>(s.warmup_steps);
   if (s.kind == ScheduleKind::kConstant) return s.rate;
-  const double span = s.total_steps > s.warmup_steps ? static_cast<double>(s.total_steps - s.warmup_steps) : 1.0;
+  const double span =
+      s.total_steps > s.warmup_steps ? static_cast<double>(s.total_steps - s.warmup_steps) : 1.0;
   const double progress = std::min(1.0, static_cast<double>(step - s.warmup_steps) / span);
   const double share =
       s.kind == ScheduleKind::kCosine ? 0.5 * (1.0 + std::cos(std::numbers::pi * progress)) : 1.0 - progress;

@@ -10,8 +10,8 @@ enum class ScheduleKind : uint32_t { kConstant = 0, kCosine = 1, kLinear = 2 };
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kConstant;
   double rate = 3e-4;
-  uint64_t warmup_steps = 0;   // linear from rate / warmup to rate
-  uint64_t total_steps = 0;    // kCosine, kLinear: where the minimum is reached
+  uint64_t warmup_steps = 0;  // linear from rate / warmup to rate
+  uint64_t total_steps = 0;   // kCosine, kLinear: where the minimum is reached
   double minimum_rate = 0;
 };
 

@@ -14,8 +14,8 @@ double now() {
 
 void check(const Options& o) {
   auto real = [](double v, double low, double high, const char* what) {
-    require(std::isfinite(v) && v >= low && v <= high, Code::kInvalidArgument, what, " is ", v, "; it must be from ",
-            low, " to ", high);
+    require(std::isfinite(v) && v >= low && v <= high, Code::kInvalidArgument, what, " is ", v,
+            "; it must be from ", low, " to ", high);
   };
   require(o.micro_steps >= 1, Code::kInvalidArgument, "micro_steps is 0; it must be at least 1");
   real(o.schedule.rate, 0, 1e38, "rate");
@@ -38,7 +38,8 @@ struct Stepper::Kernels {
 Stepper::Stepper(std::shared_ptr<engine::Session> session, Options options) : session_(std::move(session)) {
   require(session_ != nullptr, Code::kInvalidArgument, "session is null");
   const graph::JointGraph& joint = *session_->plan().joint;
-  require(joint.forward->trains(), Code::kWrongState, "the graph has no loss; a stepper needs one that trains");
+  require(joint.forward->trains(), Code::kWrongState,
+          "the graph has no loss; a stepper needs one that trains");
   require(joint.hyper >= 0, Code::kWrongState, "the plan was made without an optimizer; a stepper needs one");
   check(options);
   state_.options = options;
@@ -86,7 +87,8 @@ Report Stepper::apply() {
   return report;
 }
 
-// Divide, clip, update: one factor for the fused kernel. A non-finite sum skips the update and leaves everything.
+// Divide, clip, update: one factor for the fused kernel. A non-finite sum skips the update and leaves
+// everything.
 Report Stepper::finish(Report report) {
   const double start = now();
   const Options& o = state_.options;

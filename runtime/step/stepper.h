@@ -1,5 +1,5 @@
-// The step controller: a closed state machine over micro-batches. It owns the denominator: gradients are sums, divided
-// once by the total weight of the effective batch.
+// The step controller: a closed state machine over micro-batches. It owns the denominator: gradients are
+// sums, divided once by the total weight of the effective batch.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,19 +19,19 @@ struct Options {
   uint64_t seed = 0;         // of dropout
   Schedule schedule;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
-  double clip_norm = 1.0;    // 0: no clipping
+  double clip_norm = 1.0;  // 0: no clipping
 };
 
 struct Report {
   Outcome outcome = Outcome::kAccumulated;
-  uint64_t step = 0;          // optimizer updates completed after this call
-  uint32_t micro = 0;         // micro-batches accumulated after this call (0 once applied or skipped)
-  double loss = 0;            // of this micro-batch, sum / weight (0 if weight is 0)
-  double step_loss = 0;       // over the effective batch so far
-  double weight = 0;          // of this micro-batch
-  double step_weight = 0;     // over the effective batch so far
-  double gradient_norm = 0;   // after division, before clipping; only with kApplied / kSkippedNonFinite
-  double rate = 0;            // used by the update
+  uint64_t step = 0;         // optimizer updates completed after this call
+  uint32_t micro = 0;        // micro-batches accumulated after this call (0 once applied or skipped)
+  double loss = 0;           // of this micro-batch, sum / weight (0 if weight is 0)
+  double step_loss = 0;      // over the effective batch so far
+  double weight = 0;         // of this micro-batch
+  double step_weight = 0;    // over the effective batch so far
+  double gradient_norm = 0;  // after division, before clipping; only with kApplied / kSkippedNonFinite
+  double rate = 0;           // used by the update
   double loss_scale = 1;
   double seconds = 0, stall_seconds = 0, optimizer_seconds = 0;
   uint64_t skipped_steps = 0;

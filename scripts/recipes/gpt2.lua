@@ -7,10 +7,10 @@ local function layer_norm(graph, name, x, width)
   return (graph:op("layernorm", x, gamma, beta))
 end
 
-local function linear(graph, name, x, inputs, outputs, scale, attributes)
+local function linear(graph, name, x, inputs, outputs, scale)
   local w = graph:parameter(name .. ".weight", { outputs, inputs }, { init = "normal", scale = scale })
   local b = graph:parameter(name .. ".bias", { outputs }, { no_decay = true })
-  return (graph:op("linear", x, w, b, attributes or {}))
+  return (graph:op("linear", x, w, b))
 end
 
 local function dropout(graph, x, rate)
@@ -38,7 +38,8 @@ local function body(o, graph, batch, rate)
       end)
       graph:region("mlp", function()
         local y = layer_norm(graph, name .. "ln_2", x, o.width)
-        y = linear(graph, name .. "mlp.c_fc", y, o.width, 4 * o.width, 0.02, { activation = "gelu_tanh" })
+        y = linear(graph, name .. "mlp.c_fc", y, o.width, 4 * o.width, 0.02)
+        y = graph:op("gelu", y)  -- an op of its own: the planner may compute it again without the product
         y = linear(graph, name .. "mlp.c_proj", y, 4 * o.width, o.width, residual_scale)
         x = x + dropout(graph, y, rate)
       end)

@@ -1,7 +1,8 @@
 // A small GPT-2, 20 steps from PyTorch's initial weights on PyTorch's batches: losses must agree to 1e-5
 // (tests/golden/make_gpt2_losses.py wrote the fixtures).
-#include <fstream>
 #include <simdjson.h>
+
+#include <fstream>
 
 #include "tests/support/gpt2.h"
 
@@ -33,7 +34,7 @@ struct Curve {
 };
 
 Curve train(const Golden& golden, const std::string& device_name, graph::AmpMode amp, plan::Policy policy,
-          uint32_t micro_steps = 1) {
+            uint32_t micro_steps = 1) {
   test::Gpt2 shape;
   const int batch = shape.batch;
   shape.batch = batch / static_cast<int>(micro_steps);
@@ -78,7 +79,8 @@ Curve train(const Golden& golden, const std::string& device_name, graph::AmpMode
   return run;
 }
 
-void expect_close(const std::vector<double>& got, const std::vector<double>& want, double tolerance, const char* what) {
+void expect_close(const std::vector<double>& got, const std::vector<double>& want, double tolerance,
+                  const char* what) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance) << what << " at step " << i;
 }

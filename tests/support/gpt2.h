@@ -21,7 +21,8 @@ struct Gpt2 {
 inline std::vector<io::NameRow> gpt2_names(const Gpt2& o) {
   std::vector<io::NameRow> rows;
   for (int i = 0; i < o.layers; ++i)
-    for (const char* name : {"attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight"}) {
+    for (const char* name :
+         {"attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight"}) {
       const std::string full = "h." + std::to_string(i) + "." + name;
       rows.push_back({full, full, true});
     }
@@ -32,8 +33,8 @@ inline std::shared_ptr<graph::Graph> gpt2_graph(const Gpt2& o) {
   using graph::ValueId;
   auto g = std::make_shared<graph::Graph>();
   const int64_t c = o.width, b = o.batch, t = o.length;
-  auto parameter = [&](const std::string& name, std::initializer_list<int64_t> dims, graph::Init init, double scale,
-                       bool decay) {
+  auto parameter = [&](const std::string& name, std::initializer_list<int64_t> dims, graph::Init init,
+                       double scale, bool decay) {
     graph::ParameterOptions options;
     options.init = init;
     options.init_scale = scale;
@@ -43,7 +44,9 @@ inline std::shared_ptr<graph::Graph> gpt2_graph(const Gpt2& o) {
   auto weight = [&](const std::string& name, int64_t out, int64_t in, double scale = 0.02) {
     return parameter(name, {out, in}, graph::Init::kNormal, scale, true);
   };
-  auto bias = [&](const std::string& name, int64_t n) { return parameter(name, {n}, graph::Init::kConstant, 0, false); };
+  auto bias = [&](const std::string& name, int64_t n) {
+    return parameter(name, {n}, graph::Init::kConstant, 0, false);
+  };
   auto gain = [&](const std::string& name) { return parameter(name, {c}, graph::Init::kConstant, 1, false); };
   auto norm = [&](ValueId x, const std::string& name) {
     const ValueId gamma = gain(name + ".weight"), beta = bias(name + ".bias", c);
@@ -62,7 +65,8 @@ inline std::shared_ptr<graph::Graph> gpt2_graph(const Gpt2& o) {
     return y;
   };
 
-  const ValueId tokens = g->input("tokens", {DType::kI32, {b, t}}), targets = g->input("targets", {DType::kI32, {b, t}});
+  const ValueId tokens = g->input("tokens", {DType::kI32, {b, t}}),
+                targets = g->input("targets", {DType::kI32, {b, t}});
   const ValueId wte = weight("wte.weight", o.vocabulary, c), wpe = weight("wpe.weight", t, c);
   ValueId x = drop(g->op("add", {g->op("embedding", {wte, tokens})[0], wpe})[0]);
   const double projection = 0.02 / std::sqrt(2.0 * o.layers);

@@ -35,7 +35,8 @@ const CpuBlock& own_range(const Location& at, int64_t bytes) {
 
 }  // namespace
 
-CpuQueue::CpuQueue(std::shared_ptr<State> state, Lane lane) : state_(std::move(state)), lane_(lane) {
+CpuQueue::CpuQueue(std::shared_ptr<State> state, Lane lane)
+    : state_(std::move(state)), lane_(lane), splitter_(lane != Lane::kCompute && state_->info.threads > 1) {
   inbox_.reserve(kReserved);
   batch_.reserve(kReserved);
   thread_ = std::thread([this] { loop(); });
@@ -148,7 +149,7 @@ void CpuQueue::perform(const Work& work) {
     const std::atomic<bool>* const skip = skip_copies_.load();
     guarded([&] {
       if (skip != nullptr && skip->load(std::memory_order_relaxed)) return;
-      cpu::copy(*state_, *job->to, job->to_offset, *job->from, job->from_offset, job->bytes);
+      cpu::copy(*state_, splitter_, *job->to, job->to_offset, *job->from, job->from_offset, job->bytes);
     });
   }
 }

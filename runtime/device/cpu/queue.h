@@ -10,6 +10,7 @@
 
 #include "runtime/device/cpu/event.h"
 #include "runtime/device/cpu/memory.h"
+#include "runtime/device/cpu/splitter.h"
 
 namespace cairn::device::cpu {
 
@@ -64,6 +65,7 @@ class CpuQueue : public Queue {
   std::atomic<bool> inbox_filled_{false};  // lets an idle compute lane look without the lock
 
   std::vector<Work> batch_;  // the thread's own
+  Splitter splitter_;
   std::thread thread_;
 };
 

@@ -12,7 +12,8 @@ TensorDesc f32(std::initializer_list<int64_t> dims) { return {DType::kF32, Shape
 // tokens -> tied embedding -> linear -> gelu -> + -> fused loss with the same table.
 std::shared_ptr<Graph> tied_model(bool frozen_table = false) {
   auto g = std::make_shared<Graph>();
-  const ValueId tokens = g->input("tokens", {DType::kI32, {2, 3}}), targets = g->input("targets", {DType::kI32, {2, 3}});
+  const ValueId tokens = g->input("tokens", {DType::kI32, {2, 3}}),
+                targets = g->input("targets", {DType::kI32, {2, 3}});
   ParameterOptions table_options;
   table_options.frozen = frozen_table;
   const ValueId table = g->parameter("table", f32({16, 8}), table_options);
@@ -25,11 +26,13 @@ std::shared_ptr<Graph> tied_model(bool frozen_table = false) {
   return g;
 }
 
-// Structure every joint graph must have: values made before they are read, accumulators overwritten exactly once.
+// Structure every joint graph must have: values made before they are read, accumulators overwritten exactly
+// once.
 void check_order(const JointGraph& joint) {
   std::set<int32_t> ready, first;
   for (size_t v = 0; v < joint.values.size(); ++v)
-    if (is_persistent(joint.values[v].role) && joint.values[v].role != Role::kOutput) ready.insert(static_cast<int32_t>(v));
+    if (is_persistent(joint.values[v].role) && joint.values[v].role != Role::kOutput)
+      ready.insert(static_cast<int32_t>(v));
   auto is_ready = [&](int32_t v) { return ready.contains(v) || ready.contains(joint.storage(v)); };
   for (size_t i = 0; i < joint.ops.size(); ++i) {
     const JointOp& op = joint.ops[i];
@@ -108,7 +111,8 @@ TEST(Derive, Bf16ActivationsFloat32Parameters) {
   for (const JointValue& v : joint->values) {
     if (v.role == Role::kParameter || v.role == Role::kGradient || v.role == Role::kOptimizer)
       EXPECT_EQ(v.desc.dtype, DType::kF32) << v.name;
-    if (v.role == Role::kActivation && v.desc.shape.rank == 3) EXPECT_EQ(v.desc.dtype, DType::kBF16) << v.name;
+    if (v.role == Role::kActivation && v.desc.shape.rank == 3)
+      EXPECT_EQ(v.desc.dtype, DType::kBF16) << v.name;
   }
 }
 
@@ -127,7 +131,9 @@ TEST(Derive, Fp16IsRefusedByName) {
 TEST(Derive, PacksReplaceWeights) {
   JointOptions options;
   options.amp = AmpMode::kBf16;
-  options.packed_bytes = [](const TensorDesc& w, std::string_view, int64_t, DType, int) { return 2 * w.shape.elements() + 64; };
+  options.packed_bytes = [](const TensorDesc& w, std::string_view, int64_t, DType, int) {
+    return 2 * w.shape.elements() + 64;
+  };
   const auto joint = derive(tied_model(), options);
   check_order(*joint);
   const JointOp* linear = find(*joint, OpCode::k_linear);

@@ -19,7 +19,8 @@ std::string message_of(Code code, const Body& body) {
 }
 
 void expect_words(const std::string& text, std::vector<std::string> words) {
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
 }
 
 TEST(Graph, WrongShapeIsAnErrorWhenTheNodeIsAdded) {
@@ -27,7 +28,11 @@ TEST(Graph, WrongShapeIsAnErrorWhenTheNodeIsAdded) {
   const ValueId x = g.input("x", f32({4, 8}));
   const ValueId w = g.parameter("w", f32({10, 7}), {});
   const size_t before = g.values().size();
-  expect_words(message_of(Code::kInvalidArgument, [&] { g.op("linear", {x, w}); }), {"linear", "w", "[10, 7]", "[4, 8]"});
+  expect_words(message_of(Code::kInvalidArgument,
+                          [&] {
+                            g.op("linear", {x, w});
+                          }),
+               {"linear", "w", "[10, 7]", "[4, 8]"});
   EXPECT_EQ(g.values().size(), before);
   EXPECT_TRUE(g.ops().empty());
 }
@@ -37,10 +42,17 @@ TEST(Graph, UnknownOpAndAttribute) {
   const ValueId x = g.input("x", f32({4, 8}));
   expect_words(message_of(Code::kNotFound, [&] { g.op("gelux", {x}); }), {"gelux"});
   expect_words(message_of(Code::kNotFound, [&] { g.op("gelu_grad", {x, x}); }), {"gelu_grad"});
-  expect_words(message_of(Code::kInvalidArgument, [&] { g.op("gelu", {x}, {{"colour", std::string("red")}}); }),
+  expect_words(message_of(Code::kInvalidArgument,
+                          [&] {
+                            g.op("gelu", {x}, {{"colour", std::string("red")}});
+                          }),
                {"gelu", "colour", "approximate"});
   expect_words(message_of(Code::kInvalidArgument, [&] { g.op("dropout", {x}); }), {"dropout", "rate"});
-  expect_words(message_of(Code::kInvalidArgument, [&] { g.op("dropout", {x}, {{"rate", 0.1}, {"rng", int64_t{1}}}); }), {"rng"});
+  expect_words(message_of(Code::kInvalidArgument,
+                          [&] {
+                            g.op("dropout", {x}, {{"rate", 0.1}, {"rng", int64_t{1}}});
+                          }),
+               {"rng"});
   expect_words(message_of(Code::kInvalidArgument, [&] { g.op("gelu", {}); }), {"gelu", "x", "missing"});
   expect_words(message_of(Code::kInvalidArgument, [&] { g.op("gelu", {99}); }), {"gelu", "x"});
 }
@@ -64,7 +76,8 @@ TEST(Graph, RegionsNestToDepthEight) {
   for (int i = 0; i < kMaxRegionDepth; ++i)
     open.push_back(g.region_begin("r" + std::to_string(i), plan::Policy::kPlannerDecides));
   EXPECT_EQ(g.regions()[open[1]].name, "r0/r1");
-  expect_words(message_of(Code::kInvalidArgument, [&] { g.region_begin("deep", plan::Policy::kKeep); }), {"deep", "8"});
+  expect_words(message_of(Code::kInvalidArgument, [&] { g.region_begin("deep", plan::Policy::kKeep); }),
+               {"deep", "8"});
   expect_words(message_of(Code::kWrongState, [&] { g.region_end(open[2]); }), {"r2", "innermost", "r7"});
   for (size_t i = open.size(); i-- > 0;) g.region_end(open[i]);
   message_of(Code::kWrongState, [&] { g.region_end(open[0]); });
@@ -76,10 +89,13 @@ TEST(Graph, FreezeChecks) {
   const ValueId x = g.input("x", f32({4, 8})), t = g.input("t", f32({4, 8}));
   const auto loss = g.op("mse", {x, t});
   message_of(Code::kInvalidArgument, [&] { g.freeze(kNone, kNone, {}); });
-  expect_words(message_of(Code::kInvalidArgument, [&] { g.freeze(x, kNone, {}); }), {"loss", "x", "one real number"});
-  expect_words(message_of(Code::kInvalidArgument, [&] { g.freeze(loss[0], kNone, {}); }), {"no trainable parameter"});
+  expect_words(message_of(Code::kInvalidArgument, [&] { g.freeze(x, kNone, {}); }),
+               {"loss", "x", "one real number"});
+  expect_words(message_of(Code::kInvalidArgument, [&] { g.freeze(loss[0], kNone, {}); }),
+               {"no trainable parameter"});
   const RegionId region = g.region_begin("open", plan::Policy::kKeep);
-  expect_words(message_of(Code::kWrongState, [&] { g.freeze(kNone, kNone, {loss[0]}); }), {"open", "not ended"});
+  expect_words(message_of(Code::kWrongState, [&] { g.freeze(kNone, kNone, {loss[0]}); }),
+               {"open", "not ended"});
   g.region_end(region);
   g.freeze(kNone, kNone, {loss[0]});
   EXPECT_TRUE(g.frozen());

@@ -22,8 +22,10 @@ std::shared_ptr<graph::Graph> mlp(int64_t rows) {
   };
   graph::ParameterOptions no_decay;
   no_decay.decay = false;
-  const ValueId x = g->input("x", f32({rows, kIn})), t = g->input("t", f32({rows, kOut})), w = g->input("w", f32({rows}));
-  const ValueId w1 = weight("w1", 8, kIn), b1 = g->parameter("b1", f32({8}), no_decay), w2 = weight("w2", kOut, 8);
+  const ValueId x = g->input("x", f32({rows, kIn})), t = g->input("t", f32({rows, kOut})),
+                w = g->input("w", f32({rows}));
+  const ValueId w1 = weight("w1", 8, kIn), b1 = g->parameter("b1", f32({8}), no_decay),
+                w2 = weight("w2", kOut, 8);
   const ValueId h = g->op("gelu", {g->op("linear", {x, w1, b1})[0]})[0];
   const auto loss = g->op("mse", {g->op("linear", {h, w2})[0], t, w});
   g->freeze(loss[0], graph::kNone, {});
@@ -49,7 +51,8 @@ struct Rig {
     session->write(id("w"), w.data(), static_cast<int64_t>(w.size() * 4));
   }
   std::vector<float> get(const char* name) const {
-    std::vector<float> out(static_cast<size_t>(session->plan().joint->values[id(name)].desc.shape.elements()));
+    std::vector<float> out(
+        static_cast<size_t>(session->plan().joint->values[id(name)].desc.shape.elements()));
     session->read(id(name), out.data(), static_cast<int64_t>(out.size() * 4));
     return out;
   }
