@@ -62,11 +62,10 @@ def run(command):
 
 
 def floor_of(options, amp):
-    """Seconds of the matrix products of one micro-step alone, from bench_kernels."""
-    if not options.kernels or options.shape != "124m":
+    """Seconds of the matrix products of one micro-step alone, at oneDNN's rate."""
+    if not options.floor or options.shape != "124m":
         return None
-    done = subprocess.run([options.kernels, "--floor", amp, "--threads", str(options.threads)], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([options.floor, amp, str(options.threads)], capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
@@ -123,7 +122,10 @@ def goals(rows, floors):
             lines.append(f"| process peak RSS, {amp}: <= 0.75x PyTorch | {by[f'cairn {amp}']['rss_bytes'] / rss:.2f}x |")
         if floors.get(amp) and f"cairn {amp}" in by:
             share = by[f"cairn {amp}"]["step_seconds"] / floors[amp]["seconds"]
-            lines.append(f"| step / its matrix products alone, {amp} ({floors[amp]['seconds'] * 1e3:.0f} ms) | {share:.2f}x |")
+            floor = floors[amp]
+            how = f"{floor['seconds'] * 1e3:.0f} ms at oneDNN's {floor['gflops_per_second']:.0f} GFLOP/s"
+            how += ", which runs without AMX here" if amp == "bf16" and floor["onednn_without_amx"] else ""
+            lines.append(f"| step / its matrix products alone, {amp} ({how}) | {share:.2f}x |")
     base = by.get("cairn f32")
     for name in (n for n, *_ in CAIRN[2:]):
         if base and name in by:
@@ -135,7 +137,7 @@ def goals(rows, floors):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--cairn", default=str(ROOT / "build/release/bin/cairn"))
-    parser.add_argument("--kernels", default=str(ROOT / "build/release/bin/bench_kernels"), help="for the floor; '' to skip")
+    parser.add_argument("--floor", default=str(ROOT / "build/release/bin/bench_floor"), help="'' to skip")
     parser.add_argument("--torch", default="", help="a Python that has torch; without it only cairn is measured")
     parser.add_argument("--shape", choices=SHAPES, default="124m")
     parser.add_argument("--steps", type=int, default=8)

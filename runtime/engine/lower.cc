@@ -2,6 +2,8 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <unordered_set>
 
 #include "runtime/engine/kernel_maker.h"
@@ -234,9 +236,9 @@ class Lowering {
   plan::Link disk_link() const {
     const std::string& directory = device_.info().disk_directory;
     struct statvfs space = {};
-    int64_t free_bytes = 0;
-    if (statvfs(directory.empty() ? "/tmp" : directory.c_str(), &space) == 0)
-      free_bytes = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
+    require(statvfs(directory.c_str(), &space) == 0, Code::kIo, "disk tier: '", directory,
+            "': ", std::strerror(errno));
+    const int64_t free_bytes = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
     return {"disk", kLinkLatency, kDiskBytesPerSecond, kDiskBytesPerSecond, kSharedMemory, free_bytes};
   }
 

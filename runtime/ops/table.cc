@@ -40,15 +40,32 @@ std::vector<AttrSchema> schemas(std::string_view text) {
   return list;
 }
 
-std::vector<OpRow> build() {
-  using enum Amp;
-  using enum Tolerance;
-  std::vector<OpRow> rows;
-#define OP(id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance)                       \
-  rows.push_back({OpCode::k_##id, #id, operands(inputs), operands(outputs), schemas(attrs), shape, gradient, \
-                  saves, traits, amp, tolerance});
+// A row as it is written; plain data, so that the compiler has one loop to translate and not sixty
+// constructors.
+struct Source {
+  OpCode code;
+  std::string_view name, inputs, outputs, attrs;
+  ShapeRule shape;
+  GradientRule gradient;
+  uint32_t saves, traits;
+  Amp amp;
+  Tolerance tolerance;
+};
+
+using enum Amp;
+using enum Tolerance;
+constexpr Source kSources[] = {
+#define OP(id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance) \
+  {OpCode::k_##id, #id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance},
 #include "runtime/ops/ops.def"
 #undef OP
+};
+
+std::vector<OpRow> build() {
+  std::vector<OpRow> rows;
+  for (const Source& s : kSources)
+    rows.push_back({s.code, s.name, operands(s.inputs), operands(s.outputs), schemas(s.attrs), s.shape,
+                    s.gradient, s.saves, s.traits, s.amp, s.tolerance});
   return rows;
 }
 

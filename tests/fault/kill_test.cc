@@ -18,6 +18,16 @@ namespace fs = std::filesystem;
 // Saves for ever: over the same directory and as new ones. Tells through `ready` that it began.
 [[noreturn]] void child(const fs::path& root, int ready) {
   test::Rig rig;
+  // A removal that was killed half way leaves a folder that is no checkpoint; a save refuses to replace such
+  // a thing.
+  if (fs::exists(root / "runs"))
+    for (const auto& entry : fs::directory_iterator(root / "runs")) {
+      try {
+        Checkpoint whole(entry.path());
+      } catch (const Error&) {
+        fs::remove_all(entry.path());
+      }
+    }
   for (uint64_t index = 0;; ++index) {
     rig.train(index, index + 1);
     save(*rig.stepper, root / "latest", {});

@@ -1,6 +1,7 @@
 #include "runtime/device/cpu/copy.h"
 
 #include <algorithm>
+
 #include "runtime/base/checked.h"
 
 namespace cairn::device::cpu {
@@ -21,8 +22,8 @@ void memory_to_memory(Splitter& splitter, Throttle* link, char* to, const char* 
 
 }  // namespace
 
-void copy(State& state, Splitter& splitter, const CpuBlock& to, int64_t to_offset, const CpuBlock& from, int64_t from_offset,
-          int64_t bytes) {
+void copy(State& state, Splitter& splitter, const CpuBlock& to, int64_t to_offset, const CpuBlock& from,
+          int64_t from_offset, int64_t bytes) {
   const auto at = [](const CpuBlock& block, int64_t offset) {
     return static_cast<char*>(block.address()) + offset;
   };

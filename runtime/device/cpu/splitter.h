@@ -1,6 +1,6 @@
-// Shares a memory copy between two threads. Where copies and kernels run on the same processors, a copy on one thread
-// holds up one of the kernel's threads, and the others wait for it at the next barrier: half the copy on each of two
-// costs the kernels half the time.
+// Shares a memory copy between two threads. Where copies and kernels run on the same processors, a copy on
+// one thread holds up one of the kernel's threads, and the others wait for it at the next barrier: half the
+// copy on each of two costs the kernels half the time.
 #pragma once
 #include <condition_variable>
 #include <cstdint>

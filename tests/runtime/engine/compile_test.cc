@@ -92,13 +92,26 @@ TEST(Compile, WithoutRegionsThePolicyIsForTheWholeGraph) {
 
 TEST(Compile, ExplicitOffloadTiersOfRegionsAreObeyed) {
   const auto device = reference();
-  const auto plan = compile(mlp(4, true, plan::Policy::kOffload, "disk"), *device, {});
-  ASSERT_EQ(plan->link_tier.size(), 2u);  // host by default, disk by the regions
+  PlanOptions options;
+  options.tiers = {Tier::kHost};
+  const auto plan = compile(mlp(4, true, plan::Policy::kOffload, "disk"), *device, options);
+  ASSERT_EQ(plan->link_tier.size(), 2u);  // host by the options, disk by the regions
   EXPECT_EQ(plan->link_tier[1], Tier::kDisk);
   EXPECT_GT(plan->plan.tier_arena_bytes[1], 0);
   EXPECT_EQ(plan->plan.tier_arena_bytes[0], 0);
   for (const CopyJob& job : plan->program.copies)
     EXPECT_TRUE(job.to == Tier::kDisk || job.from == Tier::kDisk);
+}
+
+TEST(Compile, WithoutTiersHostServesOnlyWhoAsksOrAStatedLink) {
+  const auto device = reference();
+  EXPECT_TRUE(compile(mlp(4), *device, {})->link_tier.empty());
+  EXPECT_EQ(compile(mlp(4, true, plan::Policy::kOffload), *device, {})->link_tier.size(), 1u);
+  PlanOptions options;
+  options.policy = plan::Policy::kOffload;
+  EXPECT_EQ(compile(mlp(4), *device, options)->link_tier, std::vector<Tier>{Tier::kHost});
+  const auto linked = device::open("reference", {.threads = 1, .link_bytes_per_second = 3e9});
+  EXPECT_EQ(compile(mlp(4), *linked, {})->link_tier, std::vector<Tier>{Tier::kHost});
 }
 
 TEST(Compile, RefusesSenselessOptions) {
