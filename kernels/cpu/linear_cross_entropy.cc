@@ -18,7 +18,7 @@ namespace cairn::kernels::cpu {
 namespace {
 
 // dw is read and written, and the weight read, once per chunk, so chunks are large: up to so many logits.
-constexpr int64_t kChunkLogits = 32 << 20;
+constexpr int64_t kChunkLogits = 16 << 20;
 
 struct Sizes {
   int64_t rows, width, vocab, chunk, ld;  // ld: elements from one row of logits to the next

@@ -116,9 +116,9 @@ static void set_path(lua_State* lua, const char* root) {
   lua_pop(lua, 2);
 }
 
-// Idle OpenMP threads spin for milliseconds by default, which costs several times as much where other work shares the
-// processors. libgomp reads its settings when it is loaded, so the program starts itself once more. A setting of the
-// user's own stands.
+// Idle OpenMP threads spin for milliseconds by default, which costs several times as much where other work
+// shares the processors. libgomp reads its settings when it is loaded, so the program starts itself once
+// more. A setting of the user's own stands.
 static void spin_shortly(char** argv) {
   if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
   if (setenv("GOMP_SPINCOUNT", "5000", 0) == 0) execv("/proc/self/exe", argv);
