@@ -2,7 +2,6 @@
 // between.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstring>
 
 #include "runtime/engine/session.h"
@@ -67,16 +66,8 @@ std::shared_ptr<CompiledPlan> hand_made(const device::Device& device, int launch
   return plan;
 }
 
-double best_nanoseconds_per_instruction(Session& session) {
-  double best = 1e9;
-  for (int i = 0; i < 20; ++i) {
-    const RunReport report = session.run({0, 0, 0});
-    best = std::min(best, report.seconds * 1e9 / static_cast<double>(session.plan().program.code.size()));
-  }
-  return best;
-}
-
-TEST(HandMadePlan, LaunchesCostLittle) {
+// The walker runs far ahead of the queue; the account must not.
+TEST(HandMadePlan, ManyLaunchesLeaveTheAccountAsItWas) {
   const auto device = device::open("reference", {.threads = 1});
   auto plan = hand_made(*device, 9);  // no copies
   {
@@ -85,13 +76,9 @@ TEST(HandMadePlan, LaunchesCostLittle) {
     for (int i = 0; i < 200; ++i) p.code.insert(p.code.end(), once.begin(), once.end());
   }
   Session session(plan, device);
-  const double nanoseconds = best_nanoseconds_per_instruction(session);
-  RecordProperty("nanoseconds_per_instruction", std::to_string(nanoseconds));
-  std::printf("launch overhead: %.0f ns per instruction\n", nanoseconds);
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-  EXPECT_LT(nanoseconds,
-            20000.0);  // the goal is 2000; ten times that leaves room for a machine shared with others
-#endif
+  for (int i = 0; i < 3; ++i) session.run({0, 0, 0});
+  EXPECT_EQ(session.count(Tier::kDevice).live_bytes, 64) << "only what persists is left";
+  EXPECT_EQ(session.count(Tier::kDevice).peak_live_bytes, 192);
 }
 
 TEST(HandMadePlan, CopiesAndLaunchesPassTheCheck) {
