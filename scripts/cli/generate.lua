@@ -4,6 +4,7 @@ local checkpoints = require "cli.checkpoints"
 local fail = require "cli.fail"
 local json = require "cli.json"
 local models = require "cli.model"
+local uniform = require "cairn.random"
 
 local USAGE = "cairn generate DIR --prompt TEXT [--tokens N] [--temperature T] [--top-k K] [--seed N]"
 local KNOWN = args.known("device threads seed json quiet", {
@@ -13,16 +14,6 @@ local KNOWN = args.known("device threads seed json quiet", {
   ["top-k"] = { args.whole(0), "draw among the K likeliest; 0: all (default 40)" },
   recipe = { args.text, "the recipe, if it has moved", "FILE" },
 })
-
--- Numbers in [0, 1) from a seed (Lehmer, 1951), the same on every machine.
-local function uniform(seed)
-  local state = seed % 2147483645 + 1
-  for _ = 1, 8 do state = state * 48271 % 2147483647 end
-  return function()
-    state = state * 48271 % 2147483647
-    return (state - 1) / 2147483646
-  end
-end
 
 -- A token by its logits (from 1; tokens count from 0), among the first `vocabulary`.
 local function draw(logits, vocabulary, temperature, top, random)

@@ -1,5 +1,6 @@
 -- A multi-layer perceptron that tells the arms of a spiral apart, on points drawn from the seed.
 local nn = require("cairn").nn
+local generator = require "cairn.random"
 
 local ACTIVATIONS = { relu = nn.ReLU, gelu = nn.GELU, silu = nn.SiLU }
 
@@ -12,16 +13,6 @@ local function model(o)
     inputs = o.width
   end
   return net:add(nn.Linear(inputs, o.classes), "head")
-end
-
--- Numbers in [0, 1) that are the same on every machine: a 32-bit generator with a period of 2^31 - 2 (Lehmer, 1951).
-local function generator(seed)
-  local state = seed % 2147483645 + 1
-  for _ = 1, 8 do state = state * 48271 % 2147483647 end
-  return function()
-    state = state * 48271 % 2147483647
-    return (state - 1) / 2147483646
-  end
 end
 
 -- A normal number, by Box and Muller.
