@@ -14,30 +14,30 @@ struct Life {
   bool by_run = false;                                                   // how its present life began
 };
 
-std::string reason(const Problem& p, const Index& index, const Space& space, int32_t v, Decision decision) {
+std::string reason(const Problem& p, const Index& index, const Rules& rules, int32_t v, Decision decision) {
   const int32_t maker = index.maker[v];
   if (decision == Decision::kPersistent) return "persistent: on the device from start to end";
   if (maker >= p.turnaround) return "made by backward, gone after its last reader";
   const int32_t scope = index.scope[maker];
-  const std::string policy = scope >= 0 && space.policy(v) != Policy::kPlannerDecides
+  const std::string policy = scope >= 0 && rules.policy[v] != Policy::kPlannerDecides
                                  ? cat("region '", p.regions[scope].name, "'")
                                  : "";
   switch (decision) {
     case Decision::kRecompute:
-      if (space.policy(v) == Policy::kRecompute) return cat("policy RECOMPUTE of ", policy);
+      if (rules.policy[v] == Policy::kRecompute) return cat("policy RECOMPUTE of ", policy);
       return cat("made again by '", p.ops[maker].name, "': ", human_seconds(p.ops[maker].seconds),
                  " to fit the budget");
     case Decision::kOffload:
-      if (space.policy(v) == Policy::kOffload) return cat("policy OFFLOAD of ", policy);
+      if (rules.policy[v] == Policy::kOffload) return cat("policy OFFLOAD of ", policy);
       return "leaves over the link to fit the budget";
     default:
       break;
   }
   const bool read_later = index.first_backward[v] >= 0;
-  if (space.policy(v) == Policy::kKeep) return cat("policy KEEP of ", policy);
-  if (space.policy(v) == Policy::kOffload && read_later)
+  if (rules.policy[v] == Policy::kKeep) return cat("policy KEEP of ", policy);
+  if (rules.policy[v] == Policy::kOffload && read_later)
     return cat("stays in spite of OFFLOAD of ", policy, ": under a page, or no room in the tier");
-  if (space.policy(v) == Policy::kRecompute && read_later)
+  if (rules.policy[v] == Policy::kRecompute && read_later)
     return p.ops[maker].recomputable ? cat("what ", policy, " is recomputed for, or read by others")
                                      : cat("'", p.ops[maker].name, "' may not run again");
   if (!read_later) return "not read by backward";
@@ -47,7 +47,7 @@ std::string reason(const Problem& p, const Index& index, const Space& space, int
 
 }  // namespace
 
-void explain(const Problem& p, const Index& index, const Space& space, Plan& plan) {
+void explain(const Problem& p, const Index& index, const Rules& rules, Plan& plan) {
   const auto values = static_cast<int32_t>(p.values.size());
   std::vector<Life> life(values);
   plan.values.assign(values, {});
@@ -93,7 +93,7 @@ void explain(const Problem& p, const Index& index, const Space& space, Plan& pla
       value.first_step = 0;
     }
     if (p.values[v].persistent || life[v].here) value.last_step = end;
-    value.reason = reason(p, index, space, v, value.decision);
+    value.reason = reason(p, index, rules, v, value.decision);
     if (p.values[v].persistent || !index.saved(v, p.turnaround)) continue;
     int64_t& total = value.decision == Decision::kOffload     ? plan.totals.offload_bytes[value.tier]
                      : value.decision == Decision::kRecompute ? plan.totals.recompute_bytes

@@ -3,12 +3,12 @@
 #pragma once
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/space.h"
+#include "runtime/plan/rules.h"
 
 namespace cairn::plan {
 
 // Fills Plan::values and Plan::totals from the steps (offsets assigned).
-void explain(const Problem&, const Index&, const Space&, Plan&);
+void explain(const Problem&, const Index&, const Rules&, Plan&);
 
 // Throws kOverBudget: `smallest` is the plan with the lowest arena.
 [[noreturn]] void fail_over_budget(const Problem&, const Index&, const Plan& smallest);

@@ -1,104 +1,21 @@
-#include <simdjson.h>
-
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 
-#include "runtime/base/error.h"
+#include "runtime/plan/json_node.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {
 namespace {
 
-namespace dom = simdjson::dom;
-
 constexpr size_t kMostBytes = size_t{1} << 30;  // of text
 constexpr size_t kMostItems = size_t{1} << 24;  // values, ops
-constexpr size_t kMostName = 4096;
-constexpr size_t kMostDepth = 64;  // of regions
-
-// A JSON value and the way to it, for messages: "ops[3].inputs[1]".
-struct Node {
-  dom::element element;
-  std::string place;
-
-  template <class... Parts>
-  [[noreturn]] void bad(const Parts&... parts) const {
-    fail(Code::kInvalidArgument, place.empty() ? "problem" : place, ": ", parts...);
-  }
-  Node at(std::string_view key) const {
-    Node child{{}, place.empty() ? std::string(key) : cat(place, ".", key)};
-    if (object().at_key(key).get(child.element)) fail(Code::kInvalidArgument, child.place, " is missing");
-    return child;
-  }
-  bool has(std::string_view key) const { return !object().at_key(key).error(); }
-  dom::object object() const {
-    dom::object o;
-    if (element.get_object().get(o)) bad("not an object");
-    return o;
-  }
-  std::vector<Node> list(size_t most) const {
-    dom::array array;
-    if (element.get_array().get(array)) bad("not a list");
-    std::vector<Node> nodes;
-    for (dom::element item : array) {
-      if (nodes.size() == most) bad("more than ", most, " items");
-      nodes.push_back({item, cat(place, "[", nodes.size(), "]")});
-    }
-    return nodes;
-  }
-  std::string name() const {
-    std::string_view s;
-    if (element.get_string().get(s)) bad("not a string");
-    if (s.size() > kMostName) bad("longer than ", kMostName, " bytes");
-    return std::string(s);
-  }
-  int64_t integer() const {
-    if (!element.is_int64()) bad("not a 64-bit integer without point or exponent");
-    const int64_t x = element.get_int64().value();
-    if (x < 0) bad("must not be negative: ", x);
-    return x;
-  }
-  double number() const {
-    double x;
-    if (!element.is_number() || element.get_double().get(x)) bad("not a number");
-    if (!std::isfinite(x) || x < 0) bad("must be finite and not negative: ", x);
-    return x;
-  }
-  bool flag() const {
-    bool x;
-    if (element.get_bool().get(x)) bad("not true or false");
-    return x;
-  }
-};
-
-void refuse_duplicate_keys(const Node& node) {
-  if (node.element.is_array()) {
-    size_t i = 0;
-    for (dom::element item : dom::array(node.element))
-      if (item.is_object() || item.is_array())
-        refuse_duplicate_keys({item, cat(node.place, "[", i++, "]")});
-      else
-        ++i;
-    return;
-  }
-  if (!node.element.is_object()) return;
-  std::vector<std::string_view> keys;
-  for (auto [key, item] : dom::object(node.element)) {
-    keys.push_back(key);
-    if (item.is_object() || item.is_array())
-      refuse_duplicate_keys({item, node.place.empty() ? std::string(key) : cat(node.place, ".", key)});
-  }
-  std::sort(keys.begin(), keys.end());
-  const auto twice = std::adjacent_find(keys.begin(), keys.end());
-  if (twice != keys.end()) node.bad("the key '", *twice, "' appears twice");
-}
+constexpr size_t kMostDepth = 64;               // of regions
 
 using Names = std::unordered_map<std::string, int32_t>;
 
 // A region's path makes its ancestors as well: "h0/attn" needs "h0".
-int32_t region_of(Problem& p, Names& names, const std::string& path, const Node& node) {
+int32_t region_of(Problem& p, Names& names, const std::string& path, const JsonNode& node) {
   if (path.empty()) return -1;
   if (const auto known = names.find(path); known != names.end()) return known->second;
   if (static_cast<size_t>(std::count(path.begin(), path.end(), '/')) >= kMostDepth)
@@ -114,10 +31,10 @@ int32_t region_of(Problem& p, Names& names, const std::string& path, const Node&
   }
 }
 
-void read_regions(Problem& p, Names& regions, const Names& tiers, const Node& root) {
+void read_regions(Problem& p, Names& regions, const Names& tiers, const JsonNode& root) {
   if (!root.has("regions")) return;
-  for (const Node& node : root.at("regions").list(kMostItems)) {
-    const Node name = node.at("name"), policy = node.at("policy");
+  for (const JsonNode& node : root.at("regions").list(kMostItems)) {
+    const JsonNode name = node.at("name"), policy = node.at("policy");
     const int32_t r = region_of(p, regions, name.name(), name);
     if (r < 0) name.bad("the name is empty");
     const auto found = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), policy.name());
@@ -130,9 +47,9 @@ void read_regions(Problem& p, Names& regions, const Names& tiers, const Node& ro
   }
 }
 
-std::vector<int32_t> read_names(const Names& values, const Node& node) {
+std::vector<int32_t> read_names(const Names& values, const JsonNode& node) {
   std::vector<int32_t> list;
-  for (const Node& item : node.list(kMostItems)) {
+  for (const JsonNode& item : node.list(kMostItems)) {
     const auto found = values.find(item.name());
     if (found == values.end()) item.bad("unknown value '", item.name(), "'");
     list.push_back(found->second);
@@ -140,17 +57,17 @@ std::vector<int32_t> read_names(const Names& values, const Node& node) {
   return list;
 }
 
-Problem read_problem(const Node& root) {
+Problem read_problem(const JsonNode& root) {
   if (root.at("format").name() != "cairn.problem/1")
     fail(Code::kCorruptFile, "format: expected 'cairn.problem/1', found '", root.at("format").name(), "'");
   Problem p;
   Names values, tiers, regions;
-  for (const Node& node : root.at("values").list(kMostItems)) {
+  for (const JsonNode& node : root.at("values").list(kMostItems)) {
     p.values.push_back({node.at("name").name(), node.at("bytes").integer(), node.at("persistent").flag()});
     if (!values.emplace(p.values.back().name, static_cast<int32_t>(p.values.size()) - 1).second)
       node.at("name").bad("the name '", p.values.back().name, "' appears twice");
   }
-  for (const Node& node : root.at("links").list(1024)) {
+  for (const JsonNode& node : root.at("links").list(1024)) {
     p.links.push_back({node.at("tier").name(), node.at("latency_seconds").number(),
                        node.at("out_bytes_per_second").number(), node.at("in_bytes_per_second").number(),
                        node.at("both_ways_factor").number(), node.at("capacity_bytes").integer()});
@@ -158,7 +75,7 @@ Problem read_problem(const Node& root) {
       node.at("tier").bad("the tier '", p.links.back().tier, "' appears twice");
   }
   read_regions(p, regions, tiers, root);
-  for (const Node& node : root.at("ops").list(kMostItems)) {
+  for (const JsonNode& node : root.at("ops").list(kMostItems)) {
     Op op;
     op.name = node.at("name").name();
     op.seconds = node.at("seconds").number();
@@ -181,15 +98,8 @@ Problem read_problem(const Node& root) {
 
 Problem problem_from_json(std::string_view text) {
   require(text.size() <= kMostBytes, Code::kInvalidArgument, "problem: longer than ", kMostBytes, " bytes");
-  dom::parser parser;
-  dom::element element;
-  const simdjson::padded_string padded(text);
-  const auto error = parser.parse(padded).get(element);
-  require(!error, Code::kCorruptFile, "problem: not JSON: ", simdjson::error_message(error));
-  const Node root{element, ""};
-  require(element.is_object(), Code::kCorruptFile, "problem: not an object");
-  refuse_duplicate_keys(root);
-  Problem p = read_problem(root);
+  const JsonText json("problem", text);
+  Problem p = read_problem(json.root());
   check(p);
   return p;
 }

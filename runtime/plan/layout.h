@@ -1,5 +1,6 @@
 // Static layout: offsets for blocks with known lifetimes in one arena, as low as can be (dynamic storage
-// allocation, NP-hard; here several greedy orders, the lowest kept).
+// allocation, NP-hard). Sweeps outwards from a peak, then repairs by ejection, then, for a wanted capacity, a
+// branch and bound on what is left. Pure, deterministic, limited by counts of work, never by a clock.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,7 +11,7 @@
 
 namespace cairn::plan {
 
-// Takes memory from step `begin` up to, not including, step `end`.
+// Takes memory from step `begin` up to, not including, step `end`. 0 <= begin.
 struct Block {
   int32_t begin = 0, end = 0;
   int64_t bytes = 0;
@@ -21,13 +22,23 @@ struct Layout {
   int64_t height = 0;            // highest end of any block
 };
 
-// Deterministic. Blocks of no bytes lie at 0.
+// As low as can be cheaply. Blocks of no bytes or no steps lie at 0.
 Layout lay_out(std::span<const Block>, int64_t alignment);
+
+// Stops as soon as the height is at most `capacity`, and tries much harder while it is above; never higher
+// than the layout without a capacity, unless that is already within it. Returns the lowest layout found even
+// if it is above the capacity. 0 and INT64_MAX mean no particular wish: the same as without. The harder try
+// takes up to about 0.1 s times `effort` (1 to 1000).
+Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 1);
+
+// Most bytes alive at once: no layout is lower.
+int64_t most_alive(std::span<const Block>);
 
 // kAlignment if every value's and workspace's bytes are multiples of it, else 1.
 int64_t natural_alignment(const Problem&);
 
 // Sets all offsets of the plan's steps, value_offsets, arena_bytes, tier_arena_bytes and peak_step.
-void assign_offsets(const Problem&, const Index&, Plan&);
+// capacity: of the device, persistent values included; 0: as low as is cheap to find.
+void assign_offsets(const Problem&, const Index&, Plan&, int64_t capacity = 0);
 
 }  // namespace cairn::plan

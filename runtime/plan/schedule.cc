@@ -15,28 +15,24 @@ enum class CopyAt : uint8_t { kNone, kGoing, kThere };
 
 class Builder {
  public:
-  Builder(const Problem& p, const Index& index, Resolved resolved, Pace pace)
+  Builder(const Problem& p, const Index& index, const Sequence& sequence, Pace pace)
       : p_(p),
         index_(index),
-        r_(std::move(resolved)),
+        s_(sequence),
         pace_(pace),
-        at_(p.values.size(), At::kOff),
-        copy_at_(p.values.size(), CopyAt::kNone),
-        copy_(p.values.size(), -1),
+        values_(p.values.size()),
         leaving_(p.links.size()),
-        lingering_(p.values.size(), 0),
         tier_bytes_(p.links.size(), 0) {
     out_.tier_peak_bytes.assign(p.links.size(), 0);
     for (const Link& link : p.links) lanes_.emplace_back(link);
     out_.peak_bytes = alive_ = index.persistent_bytes;
-    out_.steps.reserve(p.ops.size() * 5);
+    out_.steps.reserve(s_.ops.size() + 2 * s_.stays.size());
   }
 
   Schedule build() && {
-    forward();
-    order_backward();
+    group_stays();
     place_fetches();
-    backward();
+    for (size_t item = 0; item < s_.ops.size(); ++item) step(static_cast<int32_t>(item));
     out_.seconds = now_;
     for (Lanes& lanes : lanes_) {
       lanes.advance(Lanes::kNever);
@@ -46,126 +42,132 @@ class Builder {
   }
 
  private:
+  struct State {
+    At at = At::kOff;
+    CopyAt copy_at = CopyAt::kNone;
+    bool lingering = false;  // past its stay's end, not off the device yet
+    int16_t tier = -1;       // of the copy
+    int32_t copy = -1;       // its number in its queue
+  };
   struct Fetch {
-    int32_t value, need, issue;  // items of order_
+    int32_t value, tier, need, earliest, issue;  // need, earliest, issue: items
   };
 
   int64_t bytes(int32_t v) const { return p_.values[v].bytes; }
 
   void emit(StepKind kind, int32_t index, int32_t tier = -1) {
-    Step step;
+    Step& step = out_.steps.emplace_back();
     step.kind = kind;
     step.index = index;
     step.tier = tier;
-    out_.steps.push_back(std::move(step));
   }
 
   void note_peak(int64_t extra) {
     if (alive_ + extra <= out_.peak_bytes) return;
     out_.peak_bytes = alive_ + extra;
     out_.peak_step = static_cast<int32_t>(out_.steps.size()) - 1;
+    out_.peak_item = item_;
   }
 
   void run(int32_t op) {
+    for (int32_t v : index_.outputs[op]) {  // written in place: not while a copy is in flight
+      if (values_[v].at == At::kComing) wait_in(v);
+      if (values_[v].at == At::kOn && values_[v].copy_at == CopyAt::kGoing) wait_out(v);
+    }
     emit(StepKind::kRun, op);
-    for (int32_t v : index_.outputs[op])
-      if (at_[v] == At::kOff) {
-        at_[v] = At::kOn;
-        alive_ += bytes(v);
-      }
+    for (int32_t v : index_.outputs[op]) {
+      stay_on(v);
+      if (values_[v].at != At::kOff) continue;
+      values_[v].at = At::kOn;
+      alive_ += bytes(v);
+    }
     note_peak(p_.ops[op].workspace_bytes);
     now_ += p_.ops[op].seconds;
   }
 
-  void start_out(int32_t v) {
-    const int32_t tier = r_.choices[v];
-    if (tier_bytes_[tier] + bytes(v) > p_.links[tier].capacity_bytes) {
-      r_.choices[v] = kKeepIt;  // no room in the tier: stays
-      return;
-    }
+  void start_out(int32_t v, int16_t tier) {
+    State& state = values_[v];
+    if (state.copy_at != CopyAt::kNone) return;
+    if (tier_bytes_[tier] + bytes(v) > p_.links[tier].capacity_bytes) return;  // no room in the tier: stays
     tier_bytes_[tier] += bytes(v);
     out_.tier_peak_bytes[tier] = std::max(out_.tier_peak_bytes[tier], tier_bytes_[tier]);
+    state.tier = tier;
     emit(StepKind::kOut, v, tier);
-    copy_[v] = lanes_[tier].issue(Lanes::kOut, bytes(v), now_);
-    copy_at_[v] = CopyAt::kGoing;
+    state.copy = lanes_[tier].issue(Lanes::kOut, bytes(v), now_);
+    state.copy_at = CopyAt::kGoing;
     leaving_[tier].push_back(v);
   }
 
   void wait_out(int32_t v) {
-    emit(StepKind::kWaitOut, v, r_.choices[v]);
-    now_ = std::max(now_, lanes_[r_.choices[v]].finish(Lanes::kOut, copy_[v]));
-    copy_at_[v] = CopyAt::kThere;
+    State& state = values_[v];
+    emit(StepKind::kWaitOut, v, state.tier);
+    now_ = std::max(now_, lanes_[state.tier].finish(Lanes::kOut, state.copy));
+    state.copy_at = CopyAt::kThere;
+  }
+
+  void wait_in(int32_t v) {
+    State& state = values_[v];
+    emit(StepKind::kWaitIn, v, state.tier);
+    now_ = std::max(now_, lanes_[state.tier].finish(Lanes::kIn, state.copy));
+    state.at = At::kOn;
+    drop(v);
   }
 
   void drop(int32_t v) {
-    emit(StepKind::kDrop, v, r_.choices[v]);
-    tier_bytes_[r_.choices[v]] -= bytes(v);
-    copy_at_[v] = CopyAt::kNone;
+    State& state = values_[v];
+    emit(StepKind::kDrop, v, state.tier);
+    tier_bytes_[state.tier] -= bytes(v);
+    state.copy_at = CopyAt::kNone;
   }
 
   void take_off(int32_t v) {
-    if (copy_at_[v] == CopyAt::kGoing) wait_out(v);
+    if (values_[v].copy_at == CopyAt::kGoing) wait_out(v);
     emit(StepKind::kFree, v);
-    at_[v] = At::kOff;
+    values_[v].at = At::kOff;
     alive_ -= bytes(v);
   }
 
-  // Frees a value nobody needs again; a copy of it that was never fetched goes as well.
-  void end(int32_t v) {
-    take_off(v);
-    if (copy_at_[v] == CopyAt::kThere) drop(v);
-  }
-
-  // A value past its last forward use waits for its copy; bytes of such values are the window.
-  void past_forward(int32_t v) {
-    if (copy_at_[v] == CopyAt::kThere) {
-      take_off(v);
-      return;
-    }
-    lingering_[v] = 1;
-    lingering_bytes_ += bytes(v);
-  }
-
-  void leave(int32_t v) {
-    if (copy_at_[v] == CopyAt::kGoing) wait_out(v);
-    if (!lingering_[v]) return;
-    lingering_[v] = 0;
+  void stay_on(int32_t v) {
+    if (!values_[v].lingering) return;
+    values_[v].lingering = false;
     lingering_bytes_ -= bytes(v);
-    if (at_[v] == At::kOn) take_off(v);
+  }
+
+  // The stay ends. A value that goes over a link waits for its copy; bytes of such values are the window.
+  void end(const Stay& stay) {
+    const int32_t v = stay.value;
+    State& state = values_[v];
+    if (state.at != At::kOn) return;
+    if (stay.to < 0) {
+      take_off(v);
+      if (state.copy_at == CopyAt::kThere) drop(v);  // never fetched
+    } else if (state.copy_at == CopyAt::kThere) {
+      take_off(v);
+    } else if (state.copy_at == CopyAt::kGoing) {
+      state.lingering = true;
+      lingering_bytes_ += bytes(v);
+    }  // else it found no room, and stays
+  }
+
+  void pop_leaving(size_t tier) {
+    const int32_t v = leaving_[tier].front();
+    leaving_[tier].pop_front();
+    if (values_[v].copy_at == CopyAt::kGoing) wait_out(v);
+    if (!values_[v].lingering) return;
+    stay_on(v);
+    if (values_[v].at == At::kOn) take_off(v);
   }
 
   // Lets go what has been copied by now; beyond the window, waits for the oldest copies.
   void settle() {
     for (size_t t = 0; t < lanes_.size(); ++t) {
       lanes_[t].advance(now_);
-      while (!leaving_[t].empty() && lanes_[t].end(Lanes::kOut, copy_[leaving_[t].front()]) <= now_)
+      while (!leaving_[t].empty() && (values_[leaving_[t].front()].copy_at != CopyAt::kGoing ||
+                                      lanes_[t].end(Lanes::kOut, values_[leaving_[t].front()].copy) <= now_))
         pop_leaving(t);
     }
     for (size_t t = 0; t < lanes_.size(); ++t)
       while (lingering_bytes_ > pace_.window_bytes && !leaving_[t].empty()) pop_leaving(t);
-  }
-
-  void pop_leaving(size_t tier) {
-    const int32_t v = leaving_[tier].front();
-    leaving_[tier].pop_front();
-    leave(v);
-  }
-
-  void forward() {
-    for (int32_t i = 0; i < p_.turnaround; ++i) {
-      run(i);
-      for (int32_t v : index_.outputs[i])
-        if (r_.choices[v] >= 0) start_out(v);
-      for (int32_t v : index_.inputs[i]) forward_end(v, i);
-      for (int32_t v : index_.outputs[i]) forward_end(v, i);
-      settle();
-    }
-    // What a region's policy sends away is gone at the turnaround; other copies may be late.
-    for (size_t t = 0; t < lanes_.size(); ++t) {
-      size_t count = leaving_[t].size();
-      while (count > 0 && !must_leave(leaving_[t][count - 1])) --count;
-      while (count-- > 0) pop_leaving(t);
-    }
   }
 
   bool must_leave(int32_t v) const {
@@ -173,62 +175,52 @@ class Builder {
     return scope >= 0 && p_.regions[scope].policy == Policy::kOffload;
   }
 
-  void forward_end(int32_t v, int32_t op) {
-    if (index_.last_forward[v] != op || at_[v] != At::kOn) return;
-    if (r_.later_uses[v] == 0 || r_.choices[v] == kRemake)
-      take_off(v);
-    else if (r_.choices[v] >= 0)
-      past_forward(v);
+  // What a region's policy sends away is gone at the turnaround; other copies may be late.
+  void turn_around() {
+    for (size_t t = 0; t < lanes_.size(); ++t) {
+      size_t count = leaving_[t].size();
+      while (count > 0 && !must_leave(leaving_[t][count - 1])) --count;
+      while (count-- > 0) pop_leaving(t);
+    }
   }
 
-  // The order of all runs from the turnaround on: before an op come the ops its inputs must be made again by.
-  void order_backward() {
-    std::vector<uint8_t> made(p_.values.size(), 0);
-    std::vector<int32_t> again, open;
-    std::vector<uint8_t> listed(p_.ops.size(), 0);
-    const auto need = [&](int32_t reader) {
-      for (int32_t v : index_.inputs[reader]) {
-        const int32_t maker = index_.maker[v];
-        if (r_.choices[v] != kRemake || made[v] || listed[maker]) continue;
-        listed[maker] = 1;
-        again.push_back(maker);
-        open.push_back(maker);
-      }
-    };
-    for (auto b = p_.turnaround; b < static_cast<int32_t>(p_.ops.size()); ++b) {
-      again.clear();
-      need(b);
-      while (!open.empty()) {
-        const int32_t op = open.back();
-        open.pop_back();
-        need(op);
-      }
-      std::sort(again.begin(), again.end());
-      for (int32_t op : again)
-        for (int32_t v : index_.outputs[op]) made[v] = 1;
-      order_.insert(order_.end(), again.begin(), again.end());
-      order_.push_back(b);
+  // Stays by the item they end at, and those that leave over a link by the item they begin at.
+  void group_stays() {
+    ends_.assign(s_.ops.size() + 1, 0);
+    for (const Stay& stay : s_.stays) ++ends_[stay.end];
+    int32_t sum = 0;
+    for (int32_t& count : ends_) {
+      sum += count;
+      count = sum;
     }
+    by_end_.resize(s_.stays.size());
+    for (size_t i = s_.stays.size(); i-- > 0;) by_end_[--ends_[s_.stays[i].end]] = static_cast<int32_t>(i);
+    for (const Stay& stay : s_.stays)
+      if (stay.to >= 0) outs_.push_back({stay.begin, &stay});
+    std::stable_sort(outs_.begin(), outs_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
   // Each offloaded value is fetched as late as hides its copy, if compute never stalled; copies of one link
   // follow each other. Walks from the last need to the first, then forward to keep the window.
   void place_fetches() {
-    const auto items = static_cast<int32_t>(order_.size());
-    std::vector<double> start(order_.size() + 1, 0);
-    std::vector<uint8_t> seen(p_.values.size(), 0);
+    const auto items = static_cast<int32_t>(s_.ops.size());
+    fetch_at_.resize(s_.ops.size());
     std::vector<std::vector<Fetch>> fetches(p_.links.size());
-    for (int32_t j = 0; j < items; ++j) {
-      start[j + 1] = start[j] + p_.ops[order_[j]].seconds;
-      for (int32_t v : index_.inputs[order_[j]])
-        if (r_.choices[v] >= 0 && !seen[v]) {
-          seen[v] = 1;
-          fetches[r_.choices[v]].push_back({v, j, j});
-        }
+    std::vector<int32_t> gone(p_.values.size(), 0);
+    for (const Stay& stay : s_.stays) {
+      if (stay.from >= 0)
+        fetches[stay.from].push_back(
+            {stay.value, stay.from, stay.begin, std::max(gone[stay.value], first_backward()), stay.begin});
+      gone[stay.value] = stay.end + 1;
     }
-    fetch_at_.resize(order_.size());
+    if (std::all_of(fetches.begin(), fetches.end(), [](const auto& list) { return list.empty(); })) return;
+    std::vector<double> start(s_.ops.size() + 1, 0);
+    for (int32_t j = 0; j < items; ++j) start[j + 1] = start[j] + p_.ops[s_.ops[j]].seconds;
     for (size_t t = 0; t < fetches.size(); ++t) {
       auto& list = fetches[t];
+      std::stable_sort(list.begin(), list.end(),
+                       [](const Fetch& a, const Fetch& b) { return a.need < b.need; });
       const Link& link = p_.links[t];
       double free_until = Lanes::kNever;
       for (size_t k = list.size(); k-- > 0;) {
@@ -236,11 +228,17 @@ class Builder {
             link.latency_seconds + static_cast<double>(bytes(list[k].value)) / link.in_bytes_per_second;
         free_until = std::min(free_until, start[list[k].need]) - copy;
         const auto after = std::upper_bound(start.begin(), start.begin() + list[k].need + 1, free_until);
-        list[k].issue = after == start.begin() ? 0 : static_cast<int32_t>(after - start.begin()) - 1;
+        const int32_t issue = after == start.begin() ? 0 : static_cast<int32_t>(after - start.begin()) - 1;
+        list[k].issue = std::max(issue, std::min(list[k].earliest, list[k].need));
       }
       keep_window(list);
-      for (const Fetch& f : list) fetch_at_[f.issue].push_back(f.value);
+      for (const Fetch& f : list) fetch_at_[f.issue].push_back(f);
     }
+  }
+
+  int32_t first_backward() const {
+    const auto at = std::lower_bound(s_.anchor.begin(), s_.anchor.end(), p_.turnaround);
+    return static_cast<int32_t>(at - s_.anchor.begin());
   }
 
   void keep_window(std::vector<Fetch>& list) const {
@@ -257,63 +255,58 @@ class Builder {
     }
   }
 
-  void fetch(int32_t v) {
-    const int32_t tier = r_.choices[v];
-    if (tier < 0) return;  // found no room in the tier
-    if (lingering_[v]) {   // still leaving: it simply stays
-      lingering_[v] = 0;
-      lingering_bytes_ -= bytes(v);
-    }
-    if (at_[v] != At::kOff) return;
-    emit(StepKind::kIn, v, tier);
-    at_[v] = At::kComing;
+  void fetch(const Fetch& f) {
+    const int32_t v = f.value;
+    stay_on(v);  // still leaving: it simply stays
+    State& state = values_[v];
+    if (state.at != At::kOff || state.copy_at == CopyAt::kNone) return;
+    emit(StepKind::kIn, v, state.tier);
+    state.at = At::kComing;
     alive_ += bytes(v);
     note_peak(0);
-    copy_[v] = lanes_[tier].issue(Lanes::kIn, bytes(v), now_);
+    state.copy = lanes_[state.tier].issue(Lanes::kIn, bytes(v), now_);
   }
 
-  void backward() {
-    for (size_t j = 0; j < order_.size(); ++j) {
-      const int32_t op = order_[j];
-      for (int32_t v : fetch_at_[j]) fetch(v);
-      for (int32_t v : index_.inputs[op])
-        if (at_[v] == At::kComing) {
-          emit(StepKind::kWaitIn, v, r_.choices[v]);
-          now_ = std::max(now_, lanes_[r_.choices[v]].finish(Lanes::kIn, copy_[v]));
-          at_[v] = At::kOn;
-          drop(v);
-        }
-      run(op);
-      for (int32_t v : index_.inputs[op])
-        if (--r_.later_uses[v] == 0) end(v);
-      for (int32_t v : index_.outputs[op])
-        if (r_.later_uses[v] == 0 && at_[v] == At::kOn) end(v);
-      settle();
+  void step(int32_t item) {
+    item_ = item;
+    const int32_t op = s_.ops[item];
+    if (s_.anchor[item] >= p_.turnaround && !turned_) {
+      turned_ = true;
+      turn_around();
     }
+    for (const Fetch& f : fetch_at_[item]) fetch(f);
+    for (int32_t v : index_.inputs[op])
+      if (values_[v].at == At::kComing) wait_in(v);
+    run(op);
+    for (; next_out_ < outs_.size() && outs_[next_out_].first == item; ++next_out_)
+      start_out(outs_[next_out_].second->value, outs_[next_out_].second->to);
+    for (int32_t k = ends_[item]; k < ends_[item + 1]; ++k) end(s_.stays[by_end_[k]]);
+    settle();
   }
 
   const Problem& p_;
   const Index& index_;
-  Resolved r_;
+  const Sequence& s_;
   Pace pace_;
   Schedule out_;
-  std::vector<At> at_;
-  std::vector<CopyAt> copy_at_;
-  std::vector<int32_t> copy_;  // number of the value's latest copy in its queue
+  std::vector<State> values_;
   std::vector<Lanes> lanes_;
   std::vector<std::deque<int32_t>> leaving_;  // per link: copies going out, in order of issue
-  std::vector<uint8_t> lingering_;            // past their last forward use, not off the device yet
   int64_t lingering_bytes_ = 0, alive_ = 0;
   std::vector<int64_t> tier_bytes_;
-  std::vector<int32_t> order_;                  // ops from the turnaround on
-  std::vector<std::vector<int32_t>> fetch_at_;  // per item of order_: values whose copy in starts before it
+  std::vector<int32_t> by_end_, ends_;  // stays by end: by_end_[ends_[i]] ... by_end_[ends_[i + 1] - 1]
+  std::vector<std::pair<int32_t, const Stay*>> outs_;
+  size_t next_out_ = 0;
+  std::vector<std::vector<Fetch>> fetch_at_;  // per item: copies in that start before it
+  int32_t item_ = -1;
+  bool turned_ = false;
   double now_ = 0;
 };
 
 }  // namespace
 
-Schedule make_schedule(const Problem& p, const Index& index, const Choices& choices, Pace pace) {
-  return Builder(p, index, resolve(p, index, choices), pace).build();
+Schedule make_schedule(const Problem& p, const Index& index, const Sequence& sequence, Pace pace) {
+  return Builder(p, index, sequence, pace).build();
 }
 
 }  // namespace cairn::plan

@@ -1,132 +1,326 @@
-// The search: evaluates the candidates of Space by their schedules, and takes the fastest whose layout fits.
-// A later, better search replaces Space and this file; schedule, layout, bound, explain and the forms stay.
+// From a budget to a plan. Small problems: one set of good plans over all budgets, searched without looking
+// at the budget, so that more memory is never slower and the smallest budget is exact. Large ones: stages,
+// dynamic program, then the same local search, for the one budget.
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <numeric>
+#include <climits>
+#include <map>
+#include <optional>
 
+#include "runtime/base/checked.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/bound.h"
 #include "runtime/plan/explain.h"
+#include "runtime/plan/frontier.h"
+#include "runtime/plan/improve.h"
 #include "runtime/plan/layout.h"
 #include "runtime/plan/plan.h"
-#include "runtime/plan/space.h"
+#include "runtime/plan/recursion.h"
 
 namespace cairn::plan {
 namespace {
 
-struct Tried {
-  Candidate candidate;
-  double seconds = 0;
-  int64_t peak_bytes = 0;
+constexpr size_t kSmall = 160;              // ops of a problem whose plans for all budgets are searched
+constexpr int kLevels = 28;                 // budgets that the search aims at there
+constexpr int kAllSubsets = 9;              // so few saved values: every subset is tried
+constexpr int64_t kSearchWork = 2'500'000;  // and for a large one, after the dynamic program
+constexpr int64_t kTableWork = 40'000'000;  // steps of the dynamic program
+constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
+constexpr size_t kOptions = 48;       // per stage
+constexpr double kGoodEnough = 1e-4;  // gap that ends the search
+constexpr int kLayouts = 8;           // tried per round
+constexpr int kRounds = 4;            // of feedback from the real peak or arena
+
+// Plans that no other beats in both peak and seconds.
+class Archive {
+ public:
+  void add(const Thresholds& t, Pace pace, const Cost& cost) {
+    auto at = plans_.upper_bound(cost.peak_bytes);
+    if (at != plans_.begin() && std::prev(at)->second.cost.seconds <= cost.seconds) return;
+    while (at != plans_.end() && at->second.cost.seconds >= cost.seconds) at = plans_.erase(at);
+    if (at != plans_.begin() && std::prev(at)->first == cost.peak_bytes) plans_.erase(std::prev(at));
+    plans_.emplace(cost.peak_bytes, Candidate{t, pace, cost});
+  }
+  // The fastest whose peak fits; nullptr if none does.
+  const Candidate* within(int64_t peak) const {
+    const auto at = plans_.upper_bound(peak);
+    return at == plans_.begin() ? nullptr : &std::prev(at)->second;
+  }
+  const std::map<int64_t, Candidate>& plans() const { return plans_; }
+  bool empty() const { return plans_.empty(); }
+
+ private:
+  std::map<int64_t, Candidate> plans_;  // by rising peak, and so by falling seconds
 };
 
 class Solver {
  public:
   explicit Solver(const Problem& p)
-      : p_(p), index_(p), space_(p, index_), budget_(p.budget_bytes > 0 ? p.budget_bytes : INT64_MAX) {}
+      : p_(p),
+        index_(p),
+        gaps_(p, index_),
+        rules_(p, index_, gaps_),
+        evaluate_(p, index_, gaps_),
+        improve_(p, index_, gaps_, rules_, evaluate_,
+                 [this](const Thresholds& t, Pace pace, const Cost& cost) { archive_.add(t, pace, cost); }),
+        budget_(p.budget_bytes > 0 ? p.budget_bytes : INT64_MAX) {}
 
   Plan solve() {
-    if (const Schedule least = schedule({}); least.peak_bytes <= budget_ && never_waits(least)) {
-      Plan plan = lay_out_candidate({});  // nothing is faster than doing the least
+    const Candidate least{rules_.base, {}, evaluate_(rules_.base, {}, sequence_)};
+    if (least.cost.peak_bytes <= budget_ && least.cost.seconds <= sequence_.seconds) {
+      Plan plan = lay_out(least, budget_);  // nothing is faster than doing the least
       if (plan.arena_bytes <= budget_) return finish(std::move(plan));
     }
-    std::vector<Tried> tried;
-    for (const Candidate& candidate : space_.grid()) tried.push_back(evaluate(candidate));
-    std::stable_sort(tried.begin(), tried.end(), [](const Tried& a, const Tried& b) {
-      return a.seconds != b.seconds ? a.seconds < b.seconds : a.peak_bytes < b.peak_bytes;
-    });
-    return finish(first_that_fits(tried));
+    if (p_.ops.size() <= kSmall) {
+      search_all_budgets();
+      if (auto plan = fastest_within(budget_, budget_)) return finish(std::move(*plan));
+      fail_over_budget(p_, index_, *lowest());
+    }
+    if (auto plan = for_budget(budget_)) return finish(std::move(*plan));
+    Plan smallest = smallest_plan();
+    if (smallest.arena_bytes <= budget_) return finish(std::move(smallest));
+    fail_over_budget(p_, index_, smallest);
   }
 
  private:
-  Schedule schedule(const Candidate& c) const { return make_schedule(p_, index_, space_.choices(c), c.pace); }
-
-  bool never_waits(const Schedule& s) const {
-    double sum = 0;
-    for (const Step& step : s.steps)
-      if (step.kind == StepKind::kRun) sum += p_.ops[step.index].seconds;
-    return s.seconds <= sum;
-  }
-
-  Tried evaluate(const Candidate& c) const {
-    const Schedule s = schedule(c);
-    return {c, s.seconds, s.peak_bytes};
-  }
-
-  Plan lay_out_candidate(const Candidate& c) const {
-    Schedule s = schedule(c);
-    Plan plan;
-    plan.steps = std::move(s.steps);
-    plan.device_peak_bytes = s.peak_bytes;
-    plan.tier_peak_bytes = std::move(s.tier_peak_bytes);
-    assign_offsets(p_, index_, plan);
-    return plan;
-  }
-
-  // `tried` by rising seconds. Layout costs more than a schedule, so it is made only where the peak fits.
-  Plan first_that_fits(const std::vector<Tried>& tried) const {
-    for (const Tried& t : tried) {
-      if (t.peak_bytes > budget_) continue;
-      Plan plan = lay_out_candidate(t.candidate);
-      if (plan.arena_bytes > budget_) continue;
-      if (space_.fine()) return plan;
-      return refined(tried, t, std::move(plan));
+  // ------------------------------------------------------------------------- all budgets of a small problem
+  // Looks at the problem alone: what it finds is the same for every budget.
+  void search_all_budgets() {
+    for (const Pace& pace : paces()) try_thresholds(rules_.base, pace);
+    try_subsets();
+    const int64_t most = archive_.plans().rbegin()->first, room = most - index_.persistent_bytes;
+    const Stages stages(p_, index_);
+    const OptionSets sets(p_, index_, gaps_, rules_, stages, p_.links.empty() ? -1 : 0, kOptions);
+    for (int level = 1; level <= kLevels; ++level) {
+      from_stages(stages, sets, room * level / kLevels);
+      from_recursion(stages, room * level / kLevels / 2);
     }
-    fail_over_budget(p_, index_, smallest(tried));
+    for (Thresholds& t : improve_.bare())
+      if (try_thresholds(t, {})) bare_.push_back({t, {}, evaluate_(t, {}, sequence_)});
+    Candidate low = archive_.plans().begin()->second;
+    improve_.descend(low, 0);
+    low = archive_.plans().begin()->second;
+    improve_.shrink(low, 4 * level_work());
+    const int64_t least = archive_.plans().begin()->first;
+    for (int level = 0; level < kLevels; ++level) {
+      const int64_t budget = least + (most - least) * level / kLevels;
+      int64_t target = budget;
+      for (int round = 0; round < kRounds; ++round) {
+        search_budget(target, round == 0 ? level_work() : level_work() / 4);
+        const Candidate* found = archive_.within(target);
+        if (!found) break;
+        const int64_t over = lay_out(*found, budget).arena_bytes - budget;
+        if (over <= 0) break;
+        target = found->cost.peak_bytes - std::max<int64_t>(1, over / 2);
+      }
+    }
   }
 
-  Plan smallest(const std::vector<Tried>& tried) const {
-    std::vector<size_t> order(tried.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return tried[a].peak_bytes < tried[b].peak_bytes; });
-    Plan best;
-    best.arena_bytes = INT64_MAX;
-    for (size_t i : order) {
-      if (tried[i].peak_bytes >= best.arena_bytes) break;  // an arena is never lower than its peak
-      Plan plan = lay_out_candidate(tried[i].candidate);
-      if (plan.arena_bytes < best.arena_bytes) best = std::move(plan);
+  void search_budget(int64_t budget, int64_t work) {
+    for (const Candidate& from : bare_) {
+      Candidate c = from;
+      if (c.cost.peak_bytes <= budget) improve_.search(c, budget, 0);
+    }
+    if (const Candidate* start = archive_.within(budget)) improve_.anneal(*start, budget, work * 6 / 10);
+    if (const Candidate* start = archive_.within(budget)) {
+      Candidate c = *start;
+      improve_.search(c, budget, work * 4 / 10);
+    }
+  }
+
+  int64_t level_work() const {
+    const auto ops = static_cast<int64_t>(p_.ops.size());
+    return std::clamp<int64_t>(20 * ops * ops, 4'000, 500'000);
+  }
+
+  std::vector<Pace> paces() const {
+    if (p_.links.empty()) return {{}};
+    int64_t largest = 0;
+    for (const Value& v : p_.values)
+      if (!v.persistent) largest = std::max(largest, v.bytes);
+    return {{}, {4 * std::min(largest, INT64_MAX / 8)}, {0}};
+  }
+
+  bool try_thresholds(const Thresholds& t, Pace pace) {
+    const Cost cost = evaluate_(t, pace, sequence_);
+    if (cost.valid) archive_.add(t, pace, cost);
+    return cost.valid;
+  }
+
+  void try_subsets() {
+    std::vector<int32_t> saved;
+    for (size_t v = 0; v < p_.values.size(); ++v)
+      if (const int32_t g = rules_.across[v]; g >= 0 && rules_.free[g] && p_.values[v].bytes > 0)
+        saved.push_back(g);
+    if (saved.size() > kAllSubsets) return;
+    for (uint32_t subset = 1; subset < 1u << saved.size(); ++subset) {
+      Thresholds t = rules_.base;
+      for (size_t k = 0; k < saved.size(); ++k)
+        if (subset >> k & 1) t[saved[k]] = p_.turnaround;
+      try_thresholds(t, {});
+    }
+  }
+
+  // The fastest plan of the archive with such a peak whose arena fits.
+  std::optional<Plan> fastest_within(int64_t peak, int64_t budget, int attempts = INT_MAX) {
+    for (auto at = archive_.plans().rbegin(); at != archive_.plans().rend() && attempts > 0; ++at) {
+      if (at->first > peak) continue;
+      --attempts;
+      Plan plan = lay_out(at->second, budget);
+      if (plan.arena_bytes <= budget) return plan;
+    }
+    return {};
+  }
+
+  std::optional<Plan> lowest() {
+    std::optional<Plan> best;
+    for (const auto& [peak, candidate] : archive_.plans()) {
+      if (best && peak >= best->arena_bytes) break;  // an arena is never lower than its peak
+      Plan plan = lay_out(candidate, peak);
+      if (!best || plan.arena_bytes < best->arena_bytes) best = std::move(plan);
     }
     return best;
   }
 
-  // Looks between the grid's points: takes a few of the fastest families that fit and does less of each
-  // thing, as long as the peak fits.
-  Plan refined(const std::vector<Tried>& tried, const Tried& found, Plan plan) const {
-    std::vector<Tried> better;
-    int families = 0;
-    for (const Tried& t : tried) {
-      if (t.peak_bytes > budget_) continue;
-      if (++families > kFamilies) break;
-      const Tried less = do_less(t);
-      if (less.seconds < found.seconds) better.push_back(less);
-    }
-    std::stable_sort(better.begin(), better.end(),
-                     [](const Tried& a, const Tried& b) { return a.seconds < b.seconds; });
-    for (const Tried& t : better) {
-      Plan other = lay_out_candidate(t.candidate);
-      if (other.arena_bytes <= budget_) return other;
-    }
-    return plan;
+  // ------------------------------------------------------------------------- candidates from the structure
+  void from_stages(const Stages& stages, const OptionSets& sets, int64_t room,
+                   int64_t work = kTableWork / 64) {
+    const int32_t link = p_.links.empty() ? -1 : 0;
+    double price = 0;
+    const Chosen chosen = choose_options(p_, stages, sets, room, link, kLags[0], work, price);
+    if (!chosen.found) return;
+    Thresholds t = rules_.base;
+    for (size_t s = 0; s < stages.all.size(); ++s) sets.apply(s, *chosen.options[s], t);
+    for (const Pace& pace : paces()) try_thresholds(t, pace);
   }
 
-  Tried do_less(Tried at) const {
-    for (int32_t Candidate::*coordinate : {&Candidate::groups, &Candidate::cheap, &Candidate::offload}) {
-      int32_t low = -1, high = at.candidate.*coordinate;  // high fits, low does not
-      while (high - low > 1) {
-        Candidate c = at.candidate;
-        c.*coordinate = low + (high - low) / 2;
-        const Tried t = evaluate(c);
-        const bool fits = t.peak_bytes <= layout_room();
-        if (fits && t.seconds <= at.seconds) at = t;
-        (fits ? high : low) = c.*coordinate;
+  void from_recursion(const Stages& stages, int64_t room) {
+    Thresholds t;
+    if (recurse(p_, index_, gaps_, rules_, stages, room, t)) try_thresholds(t, {});
+  }
+
+  // ------------------------------------------------------------------------- one budget of a large problem
+  std::optional<Plan> for_budget(int64_t budget) {
+    const double bound = lower_bound_seconds(p_, index_, budget);
+    archive_ = {};
+    for (const Pace& pace : paces()) try_thresholds(rules_.base, pace);
+    int64_t target = budget;
+    std::optional<Plan> best;
+    for (int round = 0; round < kRounds && target > index_.persistent_bytes; ++round) {
+      aim(target);
+      const Candidate* first = archive_.within(target);
+      if (!first) break;
+      keep_faster(best, fastest_within(target, budget, kLayouts));
+      const int64_t over = lay_out(*first, budget).arena_bytes - budget;
+      if (over <= 0) break;
+      target = first->cost.peak_bytes - over;
+    }
+    if (best && p_.ops.size() <= kSearched && predicted(*best) > bound * (1 + kGoodEnough)) {
+      if (const Candidate* first = archive_.within(target)) {
+        Candidate c = *first;
+        improve_.search(c, target, kSearchWork);
+        keep_faster(best, fastest_within(target, budget, kLayouts));
       }
     }
-    return at;
+    return best;
   }
 
-  // Leaves a little for what layout adds to the peak.
-  int64_t layout_room() const { return budget_ - (budget_ - index_.persistent_bytes) / 2000; }
+  void keep_faster(std::optional<Plan>& best, std::optional<Plan> plan) const {
+    if (plan && (!best || predicted(*plan) < predicted(*best))) best = std::move(plan);
+  }
+
+  double predicted(const Plan& plan) const { return simulate(p_, plan).seconds; }
+
+  // Fills the archive with plans whose peak is close to the target.
+  void aim(int64_t target) {
+    if (!stages_) {
+      stages_.emplace(p_, index_);
+      sets_.push_back({p_, index_, gaps_, rules_, *stages_, -1, kOptions});
+      if (!p_.links.empty()) sets_.push_back({p_, index_, gaps_, rules_, *stages_, 0, kOptions});
+    }
+    aim_with(sets_[0], -1, {}, target);
+    if (!p_.links.empty())
+      for (const Lag& lag : kLags) aim_with(sets_[1], 0, lag, target);
+    if (!archive_.within(target)) deepen(target);
+    const Candidate* found = archive_.within(target);
+    if (!found && !archive_.empty()) {
+      Candidate c = archive_.plans().begin()->second;
+      if (p_.ops.size() <= kSearched) improve_.descend(c, target);
+      found = archive_.within(target);
+    }
+  }
+
+  // The table's peaks are a little too high or low: looks for the room at which the real one is the target.
+  void aim_with(const OptionSets& sets, int32_t link, Lag lag, int64_t target) {
+    const int64_t wanted = target - index_.persistent_bytes;
+    int64_t room = wanted, fits = 0, too_much = 0;
+    double price = 0;
+    for (int round = 0; round < (link < 0 ? 2 * kRounds : kRounds) && room > 0; ++round) {
+      const Chosen chosen = choose_options(p_, *stages_, sets, room, link, lag, kTableWork, price);
+      if (!chosen.found) break;
+      Thresholds t = rules_.base;
+      for (size_t s = 0; s < stages_->all.size(); ++s) sets.apply(s, *chosen.options[s], t);
+      const Cost cost = evaluate_(t, {}, sequence_);
+      if (!cost.valid) break;
+      archive_.add(t, {}, cost);
+      const int64_t spare = target - cost.peak_bytes;
+      (spare >= 0 ? fits : too_much) = room;
+      if (spare >= 0 && spare <= wanted / 1000) break;
+      if (fits > 0 && too_much > 0 && std::abs(too_much - fits) <= wanted / 2000) break;
+      room = fits > 0 && too_much > 0 ? (fits + too_much) / 2 : room + spare;
+    }
+  }
+
+  // More levels of recompute.
+  void deepen(int64_t target) {
+    int64_t room = target - index_.persistent_bytes;
+    for (int round = 0; round < 2 * kRounds && room > 0; ++round) {
+      Thresholds t;
+      if (!recurse(p_, index_, gaps_, rules_, *stages_, room, t)) return;
+      const Cost cost = evaluate_(t, {}, sequence_);
+      if (!cost.valid) return;
+      archive_.add(t, {}, cost);
+      if (cost.peak_bytes <= target) return;
+      room -= cost.peak_bytes - target;
+    }
+  }
+
+  // Does not look at the budget: the same for all that are too small.
+  Plan smallest_plan() {
+    archive_ = {};
+    for (const Pace& pace : paces()) try_thresholds(rules_.base, pace);
+    int64_t high = archive_.plans().begin()->first - index_.persistent_bytes, low = 0;
+    for (int round = 0; round < 12 && high - low > high / 64; ++round) {
+      const int64_t room = low + (high - low) / 2;
+      Thresholds t;
+      (recurse(p_, index_, gaps_, rules_, *stages_, room, t) && try_thresholds(t, {}) ? high : low) = room;
+    }
+    if (p_.ops.size() <= kSearched) {
+      for (const Thresholds& t : improve_.bare()) try_thresholds(t, {});
+      Candidate c = archive_.plans().begin()->second;
+      improve_.shrink(c, kSearchWork);
+    }
+    Plan best = *lowest();
+    for (int round = 0; round < kRounds; ++round) {  // exact: one page less fails
+      auto plan = for_budget(best.arena_bytes - kPageBytes);
+      if (!plan) break;
+      best = std::move(*plan);
+    }
+    return best;
+  }
+
+  // ------------------------------------------------------------------------- plans
+  // Tries hard only as long as the arena is higher than `capacity`.
+  Plan lay_out(const Candidate& c, int64_t capacity) {
+    Schedule s = evaluate_.schedule(c.thresholds, c.pace, sequence_);
+    Plan plan;
+    plan.steps = std::move(s.steps);
+    plan.device_peak_bytes = s.peak_bytes;
+    plan.tier_peak_bytes = std::move(s.tier_peak_bytes);
+    assign_offsets(p_, index_, plan, capacity == INT64_MAX ? 0 : capacity);
+    return plan;
+  }
 
   Plan finish(Plan plan) const {
     plan.budget_bytes = p_.budget_bytes;
@@ -135,15 +329,24 @@ class Solver {
     plan.bound_seconds = lower_bound_seconds(p_, index_, p_.budget_bytes);
     plan.gap =
         plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
-    explain(p_, index_, space_, plan);
+    explain(p_, index_, rules_, plan);
     return plan;
   }
 
-  static constexpr int kFamilies = 6;
+  static constexpr size_t kSearched = 6000;  // ops of a problem that local search still does something for
+
   const Problem& p_;
   Index index_;
-  Space space_;
+  Gaps gaps_;
+  Rules rules_;
+  Evaluator evaluate_;
+  Archive archive_;
+  std::vector<Candidate> bare_;
+  Improver improve_;
+  Sequence sequence_;
   int64_t budget_;
+  std::optional<Stages> stages_;
+  std::vector<OptionSets> sets_;  // without links, and with the first one
 };
 
 }  // namespace

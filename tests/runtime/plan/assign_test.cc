@@ -1,8 +1,6 @@
-#include <gtest/gtest.h>
-
-#include "make_problem.h"
 #include "runtime/plan/layout.h"
 #include "runtime/plan/schedule.h"
+#include "thresholds.h"
 
 namespace cairn::plan {
 namespace {
@@ -10,8 +8,9 @@ namespace {
 TEST(Assign, PersistentValuesFillTheArenaFromZero) {
   Problem p = chain(3);
   p.ops[1].workspace_bytes = 640;
-  const Index index(p);
-  Schedule schedule = make_schedule(p, index, Choices(p.values.size(), kKeepIt), {});
+  const Planned c(p);
+  const Index& index = c.index;
+  const Schedule schedule = make_schedule(p, index, c.sequence(), {});
   Plan plan;
   plan.steps = schedule.steps;
   assign_offsets(p, index, plan);
@@ -28,11 +27,11 @@ TEST(Assign, PersistentValuesFillTheArenaFromZero) {
 TEST(Assign, EachTierHasItsOwnArena) {
   Problem p = chain(4);
   p.links.push_back({"host", 0, 6400, 6400, 1, 1 << 20});
-  const Index index(p);
-  Choices choices(p.values.size(), kKeepIt);
-  choices[1] = choices[2] = 0;
+  Planned c(p);
+  c.set(1, over_link(0)).set(2, over_link(0));
+  const Index& index = c.index;
   Plan plan;
-  plan.steps = make_schedule(p, index, choices, {}).steps;
+  plan.steps = make_schedule(p, index, c.sequence(), {}).steps;
   assign_offsets(p, index, plan);
   EXPECT_EQ(plan.tier_arena_bytes, (std::vector<int64_t>{12800}));
   for (const Step& s : plan.steps) {

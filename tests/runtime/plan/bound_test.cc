@@ -3,24 +3,35 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cmath>
+
 #include "make_problem.h"
-#include "runtime/plan/layout.h"
-#include "runtime/plan/schedule.h"
+#include "optimum.h"
 
 namespace cairn::plan {
 namespace {
 
 TEST(Bound, IsTheSumOfSecondsWithoutPressure) {
   const Problem p = chain(5);
-  EXPECT_DOUBLE_EQ(lower_bound_seconds(p, Index(p), 0), 16);
-  EXPECT_DOUBLE_EQ(lower_bound_seconds(p, Index(p), 1 << 30), 16);
+  for (const int64_t budget : {int64_t{0}, int64_t{1} << 30}) {
+    const Bound bound = lower_bound(p, Index(p), budget);
+    EXPECT_DOUBLE_EQ(bound.seconds, 16);
+    EXPECT_EQ(bound.moment, -1);
+    EXPECT_EQ(bound.byte_price, 0);
+    EXPECT_EQ(bound.remake_price, 0);
+    EXPECT_DOUBLE_EQ(lower_bound_seconds(p, Index(p), budget), 16);
+  }
 }
 
 // At the loss a1..a4 are read later besides a5 and g5: 6 blocks. Room for 4 leaves 2 to make again, 1 s each.
 TEST(Bound, CountsWhatMustBeMadeAgain) {
   const Problem p = chain(5);
-  EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 4 * 6400), 18, 1e-6);
-  EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 4 * 6400 + 3200), 17.5, 1e-6);
+  const Bound bound = lower_bound(p, Index(p), 128 + 4 * 6400);
+  EXPECT_NEAR(bound.seconds, 18, 1e-6);
+  EXPECT_NEAR(bound.remake_price, 1.0 / 6400, 1e-9);
+  EXPECT_GE(bound.moment, p.turnaround);
+  EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 4 * 6400 + 3200), 18, 1e-6);  // no half ops
+  EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 5 * 6400 - 1), 18, 1e-6);
 }
 
 // The same with a link that could take one block in forward's 5 s without a stall.
@@ -28,31 +39,67 @@ TEST(Bound, CountsWhatALinkCanTake) {
   Problem p = chain(5);
   p.links.push_back({"host", 0, 6400 / 5.0, 1e9, 1, 1 << 20});
   EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 4 * 6400), 17, 1e-6);
-  p.links[0].capacity_bytes = 3200;
-  EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 4 * 6400), 17.5, 1e-6);
+  p.links[0].capacity_bytes = 0;
+  EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 4 * 6400), 18, 1e-6);
 }
 
-// Every choice for every value, both paces: none beats the bound at the budget it happens to need.
-TEST(Bound, NoPlanIsFaster) {
-  EXPECT_TRUE(rc::check([](uint32_t seed) {
-    const Problem p = random_problem(seed, {4, true, false});
+// u1..u3 are cheap to make from t, which is dear and which no later op reads: it stays or is made again.
+TEST(Bound, CountsTheInputsOfOpsMadeAgain) {
+  Maker m;
+  m.value("in", 0, true).value("t", 100).value("w", 0).value("g", 0).value("end", 0, true);
+  for (const char* u : {"u1", "u2", "u3"}) m.value(u, 100);
+  m.op("deep", 10, {"in"}, {"t"});
+  for (const char* u : {"1", "2", "3"}) m.op(std::string("f") + u, 1, {"t"}, {std::string("u") + u});
+  m.op("last", 1, {"in"}, {"w"}).turnaround().op("loss", 1, {"w"}, {"g"}, 200);
+  for (const char* u : {"1", "2", "3"}) m.op(std::string("b") + u, 1, {std::string("u") + u, "g"}, {"end"});
+  for (auto& op : m.p.ops)
+    if (op.name == "b1" || op.name == "b2") op.outputs.clear();
+  const Index index(m.p);
+  // 400 bytes leave 200 at the loss: u1 and u2 or, since u3 alone would need t made again, too, t and u1.
+  EXPECT_NEAR(lower_bound_seconds(m.p, index, 400) - index.total_seconds, 2, 1e-6);
+  EXPECT_NEAR(optimum_seconds(m.p, index, 400) - index.total_seconds, 2, 1e-6);
+}
+
+TEST(Bound, IsFiniteWhereNothingFits) {
+  const Problem p = chain(5);
+  for (const int64_t budget : {1, 128, 128 + 6400, 128 + 2 * 6400}) {
+    const Bound bound = lower_bound(p, Index(p), budget);
+    EXPECT_TRUE(std::isfinite(bound.seconds));
+    EXPECT_GE(bound.seconds, 16);
+  }
+}
+
+// No plan at all is faster, however it runs ops again; and little is lost to the best one.
+TEST(Bound, IsBelowTheOptimumAndNearIt) {
+  double bounds = 0, optima = 0;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    const Problem p = random_problem(seed, {5, false, false});
     const Index index(p);
-    std::vector<int32_t> free;
-    for (size_t v = 0; v < p.values.size(); ++v)
-      if (index.saved(static_cast<int32_t>(v), p.turnaround)) free.push_back(static_cast<int32_t>(v));
-    if (free.size() > 4) free.resize(4);
-    const auto kinds = static_cast<int>(p.links.size()) + 2;
-    int total = 1;
-    for (size_t k = 0; k < free.size(); ++k) total *= kinds;
-    for (int code = 0; code < total; ++code) {
-      Choices choices(p.values.size(), kKeepIt);
-      for (int rest = code, k = 0; k < static_cast<int>(free.size()); ++k, rest /= kinds)
-        choices[free[k]] = static_cast<Choice>(rest % kinds - 2);
-      for (const Pace pace : {Pace{}, Pace{0}}) {
-        const Schedule s = make_schedule(p, index, choices, pace);
-        RC_ASSERT(lower_bound_seconds(p, index, std::max<int64_t>(1, s.peak_bytes)) <=
-                  s.seconds * (1 + 1e-9));
-      }
+    const int64_t least = least_bytes(p, index), most = most_bytes(p, index);
+    for (int64_t k = 0; k < 6; ++k) {
+      const int64_t budget = std::max<int64_t>(1, least + (most - least) * k / 5);
+      const double optimum = optimum_seconds(p, index, budget);
+      if (!std::isfinite(optimum) || index.total_seconds == 0) continue;
+      const double bound = lower_bound_seconds(p, index, budget);
+      ASSERT_LE(bound, optimum * (1 + 1e-12)) << "seed " << seed << ", budget " << budget;
+      bounds += bound / index.total_seconds - 1;
+      optima += optimum / index.total_seconds - 1;
+    }
+  }
+  EXPECT_GT(optima, 1);
+  EXPECT_GT(bounds, 0.8 * optima);
+}
+
+// With links: what the planner finds, at budgets from the smallest on.
+TEST(Bound, NoPlanOfTheSolverIsFaster) {
+  EXPECT_TRUE(rc::check([](uint32_t seed) {
+    Problem p = random_problem(seed, {6, true, false});
+    const Index index(p);
+    const int64_t least = smallest_budget(p), most = std::max(least, keep_all_arena(p));
+    for (int64_t k = 0; k < 4; ++k) {
+      p.budget_bytes = std::max<int64_t>(1, least + (most - least) * k / 3);
+      const Plan plan = solve(p);
+      RC_ASSERT(lower_bound_seconds(p, index, p.budget_bytes) <= simulate(p, plan).seconds * (1 + 1e-12));
     }
   }));
 }

@@ -1,0 +1,40 @@
+// Prices thresholds: exactly as the plan made from them will be judged, but for the layout.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "runtime/plan/rules.h"
+#include "runtime/plan/schedule.h"
+
+namespace cairn::plan {
+
+struct Cost {
+  bool valid = false;
+  double seconds = 0;
+  int64_t peak_bytes = 0;
+};
+
+class Evaluator {
+ public:
+  Evaluator(const Problem& p, const Index& index, const Gaps& gaps)
+      : p_(p), index_(index), sequencer_(p, index, gaps) {}
+
+  // `sequence` is the thresholds' afterwards.
+  Cost operator()(const Thresholds& t, Pace pace, Sequence& sequence);
+  Schedule schedule(const Thresholds& t, Pace pace, Sequence& sequence);
+  // Runs priced so far: the measure of how much a search has spent, the same on every machine.
+  int64_t work() const { return sequencer_.work() + scheduled_; }
+
+ private:
+  int64_t most_items() const { return std::max(kMostRuns * static_cast<int64_t>(p_.ops.size()), kFewRuns); }
+  static constexpr int64_t kMostRuns = 40,
+                           kFewRuns = 200'000;  // per op, on average, that a plan may have; in all
+
+  const Problem& p_;
+  const Index& index_;
+  Sequencer sequencer_;
+  int64_t scheduled_ = 0;
+};
+
+}  // namespace cairn::plan

@@ -1,0 +1,46 @@
+#include "runtime/plan/rules.h"
+
+#include <algorithm>
+
+#include "runtime/base/checked.h"
+
+namespace cairn::plan {
+
+Rules::Rules(const Problem& p, const Index& index, const Gaps& gaps)
+    : policy(p.values.size(), Policy::kPlannerDecides),
+      free(gaps.all.size(), 0),
+      across(p.values.size(), -1),
+      base(gaps.keep_all(p)) {
+  const auto inside = [&](int32_t region, int32_t ancestor) {
+    while (region > ancestor) region = p.regions[region].parent;
+    return region == ancestor;
+  };
+  std::vector<int64_t> room;
+  for (const Link& link : p.links) room.push_back(link.capacity_bytes);
+  for (int32_t i = 0; i < static_cast<int32_t>(p.ops.size()); ++i)
+    for (int32_t v : index.outputs[i]) {
+      const int32_t gap = across[v] = gaps.across(p, index, v);
+      const int32_t scope = i < p.turnaround ? index.scope[i] : -1;
+      if (scope < 0) {
+        for (int32_t g = gaps.first[v]; g < gaps.first[v + 1]; ++g)
+          free[g] = p.ops[i].recomputable && gaps.all[g].end - gaps.all[g].begin > 1;
+        continue;
+      }
+      const Region& region = p.regions[scope];
+      policy[v] = region.policy;
+      if (region.policy == Policy::kRecompute && p.ops[i].recomputable) {
+        const auto readers = index.readers[v];
+        const bool output = std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {
+          return reader < p.turnaround && !inside(p.ops[reader].region, scope);
+        });
+        if (!output && gap >= 0) base[gap] = p.turnaround;
+      } else if (region.policy == Policy::kOffload && p.values[v].bytes >= kPageBytes && gap >= 0) {
+        const int32_t tier = std::max(0, region.offload_tier);
+        if (p.values[v].bytes > room[tier]) continue;
+        room[tier] -= p.values[v].bytes;
+        base[gap] = over_link(tier);
+      }
+    }
+}
+
+}  // namespace cairn::plan

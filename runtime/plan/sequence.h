@@ -1,0 +1,88 @@
+// Which values stay on the device between their uses, and the order of runs that follows from it. Time and
+// memory of a plan without copies are exact here; schedule.h adds the lanes of the links.
+//
+// A value is touched by the op that makes it and by its readers in the problem's order. Between two touches
+// lies a gap; behind the last one, the tail. A gap's threshold says what happens to the value in it: after
+// the runs for op j, the value stays iff j >= threshold. So 0 keeps it, kNever makes it again for each use,
+// and a threshold inside the gap drops it at first and keeps what is made again from then on, as a checkpoint
+// of a deeper level. A negative threshold sends it over a link. What is missing when an op comes is made
+// again right before it, with whatever that needs in turn, each op at most once.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "runtime/plan/index.h"
+
+namespace cairn::plan {
+
+using Thresholds = std::vector<int32_t>;
+inline constexpr int32_t kKeepIt = 0, kNever = std::numeric_limits<int32_t>::max();
+inline constexpr int32_t over_link(int32_t link) { return -1 - link; }
+inline constexpr int32_t link_of(int32_t threshold) { return -1 - threshold; }
+
+// The gaps of all values, numbered value by value. Values made by no op have none.
+struct Gaps {
+  Gaps(const Problem&, const Index&);
+
+  struct Gap {
+    int32_t value, begin, end;  // ops that touch; end: kNever for the tail
+  };
+  std::vector<Gap> all;
+  std::vector<int32_t>
+      first;  // per value, and one more: its gaps are all[first[v]] ... all[first[v + 1] - 1]
+
+  // The gap of v that op j's runs are followed by; -1: not made yet.
+  int32_t at(int32_t v, int32_t j) const;
+  // The gap around the turnaround, -1 if v is not saved for backward.
+  int32_t across(const Problem&, const Index&, int32_t v) const;
+  // Everything stays until its last reader; what may not be made again, until anything needs it last. What is
+  // made again in backward stays until it is needed last: each op runs at most twice.
+  Thresholds keep_all(const Problem&) const;
+};
+
+// One stretch of time on the device: items of the sequence, both touched.
+struct Stay {
+  int32_t value, begin, end;
+  int16_t from = -1, to = -1;  // links it came and leaves by
+};
+
+struct Sequence {
+  std::vector<int32_t> ops;     // items: ops in order of execution
+  std::vector<int32_t> anchor;  // per item: the first run that it is for
+  std::vector<Stay> stays;
+  std::vector<int64_t> live;  // per item: bytes alive while it runs, persistent values and workspace included
+  double seconds = 0;         // sum over the items
+  int64_t peak_bytes = 0;
+  int32_t peak_item = -1;
+
+  // How far it is above a budget: bytes above it, summed over the items.
+  double excess(int64_t budget) const;
+};
+
+// Scratch for many evaluations; one thread at a time.
+class Sequencer {
+ public:
+  Sequencer(const Problem&, const Index&, const Gaps&);
+  // False if it would take more than `most_items` runs, or make again what may not be.
+  bool run(const Thresholds&, Sequence& out, int64_t most_items = kNever);
+  int64_t work() const { return work_; }  // items made so far, in all calls
+
+ private:
+  bool collect(int32_t op);
+  void touch(int32_t v, int32_t item, Sequence& out);
+  void measure(Sequence& out) const;
+
+  const Problem& p_;
+  const Index& index_;
+  const Gaps& gaps_;
+  int64_t work_ = 0;
+  int32_t stamp_ = 0;
+  std::vector<int32_t> stay_;     // per value: its present stay, -1: off the device
+  std::vector<int32_t> touches_;  // per value: touches so far
+  std::vector<int16_t> tier_;     // per value: the link beyond which it is, -1: none
+  std::vector<int32_t> seen_value_, seen_op_;
+  std::vector<int32_t> group_, open_, touched_;
+};
+
+}  // namespace cairn::plan

@@ -1,0 +1,58 @@
+#include "runtime/plan/rules.h"
+
+#include "thresholds.h"
+
+namespace cairn::plan {
+namespace {
+
+TEST(Rules, LeaveValuesOutsideOfPoliciesToThePlanner) {
+  const Planned c(chain(6, 6400, 3));
+  for (int v = 1; v <= 5; ++v) {
+    ASSERT_GE(c.rules.across[v], 0);
+    EXPECT_TRUE(c.rules.free[c.rules.across[v]]);
+    EXPECT_EQ(c.rules.base[c.rules.across[v]], kKeepIt);
+  }
+  EXPECT_EQ(c.rules.across[0], -1);               // persistent
+  EXPECT_EQ(c.rules.across[6], c.gaps.first[6]);  // read by the loss, right behind
+  EXPECT_FALSE(c.rules.free[c.rules.across[6]]);
+}
+
+TEST(Rules, RecomputeKeepsWhatOtherRegionsRead) {
+  const Planned c(chain(6, 6400, 3, Policy::kRecompute));
+  EXPECT_EQ(c.rules.base[c.rules.across[1]], c.p.turnaround);
+  EXPECT_EQ(c.rules.base[c.rules.across[2]], c.p.turnaround);
+  EXPECT_EQ(c.rules.base[c.rules.across[3]], kKeepIt);
+  EXPECT_FALSE(c.rules.free[c.rules.across[3]]);
+}
+
+TEST(Rules, OffloadTakesTheRegionsTierWhileItHasRoom) {
+  Problem p = chain(6, 6400, 6, Policy::kOffload);
+  p.links.push_back({"disk", 0, 1, 1, 1, 1 << 20});
+  p.links.push_back({"host", 0, 1, 1, 1, 2 * 6400});
+  p.regions[0].offload_tier = 1;
+  const Planned c(p);
+  EXPECT_EQ(c.rules.base[c.rules.across[1]], over_link(1));
+  EXPECT_EQ(c.rules.base[c.rules.across[2]], over_link(1));
+  EXPECT_EQ(c.rules.base[c.rules.across[3]], kKeepIt);
+}
+
+TEST(Rules, SmallValuesDoNotLeave) {
+  Problem p = chain(3, 640, 3, Policy::kOffload);
+  p.links.push_back({"host", 0, 1, 1, 1, 1 << 20});
+  const Planned c(p);
+  EXPECT_EQ(c.rules.base[c.rules.across[1]], kKeepIt);
+}
+
+TEST(Rules, TheInnermostPolicyDecides) {
+  Maker m;
+  m.p = chain(4, 6400, 4);
+  m.p.regions = {{"out", -1, Policy::kRecompute, -1}, {"out/in", 0, Policy::kKeep, -1}};
+  m.p.ops[1].region = 1;
+  const Planned c(m.p);
+  EXPECT_EQ(c.rules.policy[1], Policy::kRecompute);
+  EXPECT_EQ(c.rules.policy[2], Policy::kKeep);
+  EXPECT_EQ(c.rules.base[c.rules.across[2]], kKeepIt);
+}
+
+}  // namespace
+}  // namespace cairn::plan

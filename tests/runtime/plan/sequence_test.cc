@@ -1,0 +1,109 @@
+#include "runtime/plan/sequence.h"
+
+#include <rapidcheck.h>
+
+#include "thresholds.h"
+
+namespace cairn::plan {
+namespace {
+
+TEST(Sequence, KeepsUntilTheLastReader) {
+  const Planned c(chain(3));
+  EXPECT_EQ(c.order(), "f1 f2 f3 loss b3 b2 b1");
+  const Sequence s = c.sequence();
+  EXPECT_DOUBLE_EQ(s.seconds, 3 + 1 + 6);
+  EXPECT_EQ(s.peak_bytes, 128 + 4 * 6400);  // a1 a2 a3 g3
+  EXPECT_EQ(s.peak_item, 3);
+  EXPECT_EQ(s.excess(128 + 3 * 6400), 2 * 6400.0);  // a1 a2 a3 g3, and a1 a2 g3 g2
+}
+
+TEST(Sequence, MakesAgainWhatIsMissingAndHoldsItFromTheThresholdOn) {
+  Planned c(chain(4));
+  c.set(1, 4).set(2, 4);
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 f1 f2 b3 b2 b1");
+  // a1 is only passed through for b3, and made once more for b2.
+  c.set(1, kNever);
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 f1 f2 b3 f1 b2 b1");
+  c.set(1, 7);  // op 7 is b2
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 f1 f2 b3 f1 b2 b1");
+  c.set(1, 6);
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 f1 f2 b3 b2 b1");
+}
+
+TEST(Sequence, AStayEndsWithTheLastTouch) {
+  Planned c(chain(2));
+  for (const Stay& stay : c.sequence().stays)
+    if (stay.value == 2) EXPECT_EQ(stay.end, 2);  // a2 is read by the loss last
+}
+
+TEST(Sequence, OverALinkItIsGoneBetweenTwoTouches) {
+  Problem p = chain(3);
+  p.links.push_back({"host", 0, 1, 1, 1, 1 << 20});
+  Planned c(p);
+  c.set(1, over_link(0));
+  std::vector<Stay> stays;
+  for (const Stay& stay : c.sequence().stays)
+    if (stay.value == 1) stays.push_back(stay);
+  ASSERT_EQ(stays.size(), 2u);
+  EXPECT_EQ(stays[0].to, 0);
+  EXPECT_EQ(stays[0].end, 1);
+  EXPECT_EQ(stays[1].from, 0);
+  EXPECT_EQ(stays[1].begin, 5);
+}
+
+TEST(Sequence, RefusesToRunAgainWhatMayNot) {
+  Problem p = chain(3);
+  p.ops[1].recomputable = false;
+  Planned c(p);
+  c.set(2, 4);
+  Sequence s;
+  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.thresholds, s));
+  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.rules.base, s, 3));  // more items than wanted
+}
+
+// Forward, too: a skip dropped after its first reader is made again for the second.
+TEST(Sequence, GapsInsideForwardCountAsWell) {
+  Maker m;
+  m.value("x", 64, true).value("s", 640).value("t", 64).value("u", 64).value("g", 64, true);
+  m.op("f1", 1, {"x"}, {"s"})
+      .op("f2", 1, {"s"}, {"t"})
+      .op("f3", 1, {"t"}, {"u"})
+      .op("f4", 1, {"s", "u"}, {"g"});
+  m.turnaround().op("b", 1, {"u"}, {});
+  Planned c(m.p);
+  const int32_t gap = c.gaps.first[1] + 1;  // between f2 and f4
+  EXPECT_EQ(c.gaps.at(1, 2), gap);
+  c.thresholds[gap] = kNever;
+  EXPECT_EQ(c.order(), "f1 f2 f3 f1 f4 b");
+}
+
+// Whatever the thresholds, everything read is there, and first runs are in order.
+TEST(SequenceProperty, IsAlwaysComplete) {
+  EXPECT_TRUE(rc::check([](uint32_t seed) {
+    Planned c(random_problem(seed, {12, false, false}));
+    std::mt19937 random(seed);
+    for (size_t g = 0; g < c.thresholds.size(); ++g)
+      if (c.rules.free[g] && random() % 2)
+        c.thresholds[g] = random() % 3 ? static_cast<int32_t>(random() % (c.p.ops.size() + 1)) : kNever;
+    Sequence s;
+    if (!Sequencer(c.p, c.index, c.gaps).run(c.thresholds, s)) return;
+    int32_t next = 0;
+    std::vector<int64_t> live(s.ops.size(), c.index.persistent_bytes);
+    for (size_t i = 0; i < s.ops.size(); ++i) {
+      if (s.ops[i] == next) ++next;
+      live[i] += c.p.ops[s.ops[i]].workspace_bytes;
+      for (int32_t v : c.index.inputs[s.ops[i]])
+        RC_ASSERT(std::any_of(s.stays.begin(), s.stays.end(), [&](const Stay& stay) {
+          return stay.value == v && stay.begin < static_cast<int32_t>(i) &&
+                 static_cast<int32_t>(i) <= stay.end;
+        }));
+    }
+    RC_ASSERT(next == static_cast<int32_t>(c.p.ops.size()));
+    for (const Stay& stay : s.stays)
+      for (int32_t i = stay.begin; i <= stay.end; ++i) live[i] += c.p.values[stay.value].bytes;
+    RC_ASSERT(live == s.live);
+  }));
+}
+
+}  // namespace
+}  // namespace cairn::plan
