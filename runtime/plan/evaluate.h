@@ -21,7 +21,9 @@ class Evaluator {
       : p_(p), index_(index), sequencer_(p, index, gaps) {}
 
   // `sequence` is the thresholds' afterwards.
-  Cost operator()(const Thresholds& t, Pace pace, Sequence& sequence);
+  // Gives up, as if invalid, once it is sure to take more than `most_seconds`.
+  Cost operator()(const Thresholds& t, Pace pace, Sequence& sequence,
+                  double most_seconds = std::numeric_limits<double>::infinity());
   Schedule schedule(const Thresholds& t, Pace pace, Sequence& sequence);
   // Runs priced so far: the measure of how much a search has spent, the same on every machine.
   int64_t work() const { return sequencer_.work() + scheduled_; }

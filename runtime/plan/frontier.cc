@@ -20,7 +20,7 @@ constexpr int kRounds = 3;
 constexpr double kCopyAhead = 4;
 constexpr size_t kLong = 256, kNear = 64;  // stages
 constexpr double kRegret = .1;             // share of a stage's forward seconds
-constexpr int kClasses = 4;                // plans that differ a lot in `run` do not compete
+constexpr int kClasses = 2;                // plans in the middle of a run do not compete with others
 // In each cell the best plan survives at several prices per byte: one price alone would drift to the side of
 // the cell that it favours, and with it the whole table.
 constexpr std::array<double, 3> kPrices = {.5, 1, 2};
@@ -30,13 +30,7 @@ class Frontier {
  public:
   Frontier(const Problem& p, const Stages& stages, const OptionSets& sets, int64_t room, int32_t link,
            Lag lag, int64_t most_work)
-      : p_(p), stages_(stages), sets_(sets), room_(room), link_(link), lag_(lag) {
-    const auto steps = static_cast<int64_t>(stages.all.size() * sets.largest() * kSlots);
-    little_ = room / 24;
-    much_ = room / 5;
-    cells_ = std::clamp<int64_t>(most_work / std::max<int64_t>(steps, 1), 24, 4096);
-    scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
-  }
+      : p_(p), stages_(stages), sets_(sets), room_(room), link_(link), lag_(lag), most_work_(most_work) {}
 
   // Tries prices around the one at which the stages would fill the room each for itself: the table is too
   // coarse for long chains to find the best mix alone, but not to make a mix fit.
@@ -70,6 +64,11 @@ class Frontier {
     std::vector<std::vector<Label>> all;
     all.push_back({Label{}});
     worth_.clear();
+    int64_t steps = 1;
+    for (size_t s = 0; s < stages_.all.size(); ++s)
+      steps += static_cast<int64_t>(worthwhile(s).size()) * kSlots;
+    cells_ = std::clamp<int64_t>(most_work_ / steps, 24, 4096);
+    scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
     table_.assign(static_cast<size_t>(cells_ * kSlots), Label{});
     score_.assign(table_.size(), 0);
     used_.assign(table_.size(), 0);
@@ -209,7 +208,7 @@ class Frontier {
 
   void offer(const Label& n, double late) {
     const int64_t cell = std::min(cells_ - 1, static_cast<int64_t>(static_cast<double>(n.kept) * scale_));
-    const int kind = n.run == 0 ? 0 : n.run <= little_ ? 1 : n.run <= much_ ? 2 : 3;
+    const int kind = n.run == 0 ? 0 : 1;
     auto slot = static_cast<int32_t>(cell * kSlots + kind * static_cast<int>(kPrices.size()));
     for (double factor : kPrices) {
       const double score = n.seconds + late + factor * price_ * static_cast<double>(n.kept);
@@ -230,8 +229,8 @@ class Frontier {
   const OptionSets& sets_;
   int64_t room_, cells_ = 0;
   int32_t link_;
-  int64_t little_ = 0, much_ = 0;
   Lag lag_;
+  int64_t most_work_;
   double price_ = 0, scale_ = 0;
   std::vector<Label> table_;
   std::vector<double> score_;

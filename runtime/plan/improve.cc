@@ -11,6 +11,7 @@ constexpr int kShakes = 3;
 
 constexpr double kHot = .003, kCold = 1.5e-4,
                  kOverweight = .7;  // of annealing, in shares of the step's seconds
+constexpr double kSurelyNot = 20;   // times the heat: what is worse by more is never taken
 constexpr int64_t kRelaxWork = 100'000;
 
 }  // namespace
@@ -124,7 +125,7 @@ void Improver::relax(Candidate& c, int64_t budget, int64_t until) {
       const int32_t before = c.thresholds[move.gap];
       if (threshold == before || (threshold != move.threshold && before < threshold)) continue;
       c.thresholds[move.gap] = threshold;
-      const Cost cost = evaluate_(c.thresholds, c.pace, tried_);
+      const Cost cost = evaluate_(c.thresholds, c.pace, tried_, c.cost.seconds);
       if (cost.valid && cost.peak_bytes <= budget &&
           (cost.seconds < c.cost.seconds ||
            (cost.seconds == c.cost.seconds && cost.peak_bytes <= c.cost.peak_bytes))) {
@@ -251,7 +252,7 @@ void Improver::anneal(Candidate c, int64_t budget, int64_t work) {
     const double heat = kHot * std::pow(kCold / kHot, done);
     undo.clear();
     change_something(c, budget, undo);
-    const Cost cost = evaluate_(c.thresholds, c.pace, tried_);
+    const Cost cost = evaluate_(c.thresholds, c.pace, tried_, (now + kSurelyNot * heat) * scale);
     const double then = cost.valid ? energy(cost) : 1e300;
     if (then <= now ||
         (then < 1e300 && static_cast<double>(random() >> 11) * 0x1p-53 < std::exp((now - then) / heat))) {

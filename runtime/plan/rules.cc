@@ -28,6 +28,8 @@ Rules::Rules(const Problem& p, const Index& index, const Gaps& gaps)
       }
       const Region& region = p.regions[scope];
       policy[v] = region.policy;
+      // Kept for whatever is made again from it, too; costs nothing where nothing is.
+      if (region.policy == Policy::kKeep) base[gaps.first[v + 1] - 1] = kKeepIt;
       if (region.policy == Policy::kRecompute && p.ops[i].recomputable) {
         const auto readers = index.readers[v];
         const bool output = std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {

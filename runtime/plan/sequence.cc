@@ -47,26 +47,33 @@ double Sequence::excess(int64_t budget) const {
 }
 
 Sequencer::Sequencer(const Problem& p, const Index& index, const Gaps& gaps)
-    : p_(p),
-      index_(index),
-      gaps_(gaps),
-      stay_(p.values.size()),
-      touches_(p.values.size()),
-      tier_(p.values.size()),
-      seen_value_(p.values.size(), 0),
-      seen_op_(p.ops.size(), 0) {}
+    : p_(p), index_(index), gaps_(gaps), seen_op_(p.ops.size(), 0) {
+  for (int32_t op = 0; op < static_cast<int32_t>(p.ops.size()); ++op) {
+    Row row{};
+    row.inputs = static_cast<int32_t>(touches_.size());
+    touches_.insert(touches_.end(), index.inputs[op].begin(), index.inputs[op].end());
+    row.outputs = static_cast<int32_t>(touches_.size());
+    touches_.insert(touches_.end(), index.outputs[op].begin(), index.outputs[op].end());
+    row.end = static_cast<int32_t>(touches_.size());
+    row.recomputable = p.ops[op].recomputable;
+    row.seconds = p.ops[op].seconds;
+    rows_.push_back(row);
+  }
+  for (size_t v = 0; v < p.values.size(); ++v) start_.push_back({-1, gaps.first[v] - 1, 0, -1});
+}
 
 // The ops to run again before `op`, in order, into group_.
 bool Sequencer::collect(int32_t op) {
   open_.assign(1, op);
   while (!open_.empty()) {
-    const int32_t at = open_.back();
+    const Row& row = rows_[open_.back()];
     open_.pop_back();
-    for (int32_t u : index_.inputs[at]) {
-      if (stay_[u] >= 0 || tier_[u] >= 0) continue;
-      const int32_t maker = index_.maker[u];
+    for (int32_t k = row.inputs; k < row.outputs; ++k) {
+      const State& u = state_[touches_[k]];
+      if (u.stay >= 0 || u.tier >= 0) continue;
+      const int32_t maker = index_.maker[touches_[k]];
       if (seen_op_[maker] == stamp_) continue;
-      if (!p_.ops[maker].recomputable) return false;
+      if (!rows_[maker].recomputable) return false;
       seen_op_[maker] = stamp_;
       group_.push_back(maker);
       open_.push_back(maker);
@@ -76,65 +83,73 @@ bool Sequencer::collect(int32_t op) {
   return true;
 }
 
-void Sequencer::touch(int32_t v, int32_t item, Sequence& out) {
-  if (stay_[v] < 0) {
-    stay_[v] = static_cast<int32_t>(out.stays.size());
-    out.stays.push_back({v, item, item, tier_[v], -1});
-    tier_[v] = -1;
+inline void Sequencer::touch(int32_t v, int32_t item, Sequence& out) {
+  State& s = state_[v];
+  if (s.stay < 0) {
+    s.stay = static_cast<int32_t>(out.stays.size());
+    out.stays.push_back({v, item, item, static_cast<int16_t>(s.tier), -1});
+    s.tier = -1;
   } else {
-    out.stays[stay_[v]].end = item;
+    out.stays[s.stay].end = item;
   }
-  if (seen_value_[v] == stamp_) return;
-  seen_value_[v] = stamp_;
+  if (s.seen == stamp_) return;
+  s.seen = stamp_;
   touched_.push_back(v);
 }
 
-bool Sequencer::run(const Thresholds& t, Sequence& out, int64_t most_items) {
+void Sequencer::run_group(int32_t anchor, Sequence& out) {
+  for (int32_t op : group_) {
+    const Row& row = rows_[op];
+    const auto item = static_cast<int32_t>(out.ops.size());
+    out.ops.push_back(op);
+    out.anchor.push_back(anchor);
+    out.seconds += row.seconds;
+    for (int32_t k = row.inputs; k < row.outputs; ++k) touch(touches_[k], item, out);
+    for (int32_t k = row.outputs; k < row.end; ++k) {
+      state_[touches_[k]].tier = -1;  // made here: not fetched
+      touch(touches_[k], item, out);
+    }
+  }
+}
+
+bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
   out.ops.clear();
   out.anchor.clear();
   out.stays.clear();
   out.seconds = 0;
-  std::fill(stay_.begin(), stay_.end(), -1);
-  std::fill(touches_.begin(), touches_.end(), 0);
-  std::fill(tier_.begin(), tier_.end(), int16_t{-1});
-  const auto ops = static_cast<int32_t>(p_.ops.size());
+  state_ = start_;
+  std::fill(seen_op_.begin(), seen_op_.end(), 0);
+  const auto ops = static_cast<int32_t>(rows_.size());
+  double again = 0;
   for (int32_t j = 0; j < ops; ++j) {
-    if (stamp_ == kNever) {
-      std::fill(seen_value_.begin(), seen_value_.end(), 0);
-      std::fill(seen_op_.begin(), seen_op_.end(), 0);
-      stamp_ = 0;
-    }
-    ++stamp_;
+    stamp_ = j + 1;
     group_.clear();
     touched_.clear();
-    for (int32_t u : index_.inputs[j])
-      if (stay_[u] < 0 && tier_[u] < 0) {
-        if (!collect(j)) return false;
-        break;
-      }
-    group_.push_back(j);
-    if (static_cast<int64_t>(out.ops.size() + group_.size()) > most_items) return false;
-    for (int32_t op : group_) {
-      const auto item = static_cast<int32_t>(out.ops.size());
-      out.ops.push_back(op);
-      out.anchor.push_back(j);
-      out.seconds += p_.ops[op].seconds;
-      for (int32_t u : index_.inputs[op]) touch(u, item, out);
-      for (int32_t w : index_.outputs[op]) {
-        tier_[w] = -1;  // made here: not fetched
-        touch(w, item, out);
-      }
+    const Row& row = rows_[j];
+    for (int32_t k = row.inputs; k < row.outputs; ++k) {
+      const State& u = state_[touches_[k]];
+      if (u.stay >= 0 || u.tier >= 0) continue;
+      if (!collect(j)) return false;
+      for (int32_t op : group_) again += rows_[op].seconds;
+      break;
     }
-    for (int32_t u : index_.inputs[j]) ++touches_[u];
-    for (int32_t w : index_.outputs[j]) ++touches_[w];
+    group_.push_back(j);
+    if (static_cast<int64_t>(out.ops.size() + group_.size()) > limits.items ||
+        index_.total_seconds + again > limits.seconds) {
+      work_ += static_cast<int64_t>(out.ops.size());
+      return false;
+    }
+    run_group(j, out);
+    for (int32_t k = row.inputs; k < row.end; ++k) ++state_[touches_[k]].gap;
     for (int32_t v : touched_) {
-      const int32_t gap = gaps_.first[v] + touches_[v] - 1;
-      const int32_t threshold = t[gap];
+      State& s = state_[v];
+      const int32_t threshold = t[s.gap];
       if (threshold >= 0) {
-        if (j < threshold) stay_[v] = -1;
-      } else if (gaps_.all[gap].begin == j) {
-        out.stays[stay_[v]].to = tier_[v] = static_cast<int16_t>(link_of(threshold));
-        stay_[v] = -1;
+        if (j < threshold) s.stay = -1;
+      } else if (gaps_.all[s.gap].begin == j) {
+        s.tier = link_of(threshold);
+        out.stays[s.stay].to = static_cast<int16_t>(s.tier);
+        s.stay = -1;
       }
     }
   }

@@ -63,26 +63,45 @@ struct Sequence {
 // Scratch for many evaluations; one thread at a time.
 class Sequencer {
  public:
+  // When to give up.
+  struct Limits {
+    int64_t items = kNever;
+    double seconds = std::numeric_limits<double>::infinity();
+  };
+
   Sequencer(const Problem&, const Index&, const Gaps&);
-  // False if it would take more than `most_items` runs, or make again what may not be.
-  bool run(const Thresholds&, Sequence& out, int64_t most_items = kNever);
+  // False beyond the limits, or if it would make again what may not be.
+  bool run(const Thresholds&, Sequence& out, const Limits&);
+  bool run(const Thresholds& t, Sequence& out) { return run(t, out, Limits{}); }
   int64_t work() const { return work_; }  // items made so far, in all calls
 
  private:
+  struct Row {
+    int32_t inputs, outputs, end;  // into touches_
+    bool recomputable;
+    double seconds;
+  };
+  struct State {
+    int32_t stay;  // the present one, -1: off the device
+    int32_t gap;   // that follows the last touch in order
+    int32_t seen;  // stamp of the group that touched it last
+    int32_t tier;  // the link beyond which it is, -1: none
+  };
+
   bool collect(int32_t op);
+  void run_group(int32_t anchor, Sequence& out);
   void touch(int32_t v, int32_t item, Sequence& out);
   void measure(Sequence& out) const;
 
   const Problem& p_;
   const Index& index_;
   const Gaps& gaps_;
+  std::vector<Row> rows_;
+  std::vector<int32_t> touches_;  // inputs and outputs of all ops
+  std::vector<State> start_, state_;
   int64_t work_ = 0;
   int32_t stamp_ = 0;
-  std::vector<int32_t> stay_;     // per value: its present stay, -1: off the device
-  std::vector<int32_t> touches_;  // per value: touches so far
-  std::vector<int16_t> tier_;     // per value: the link beyond which it is, -1: none
-  std::vector<int32_t> seen_value_, seen_op_;
-  std::vector<int32_t> group_, open_, touched_;
+  std::vector<int32_t> seen_op_, group_, open_, touched_;
 };
 
 }  // namespace cairn::plan

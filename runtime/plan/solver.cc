@@ -23,14 +23,14 @@ namespace {
 
 constexpr size_t kSmall = 160;              // ops of a problem whose plans for all budgets are searched
 constexpr int kLevels = 28;                 // budgets that the search aims at there
-constexpr int kAllSubsets = 9;              // so few saved values: every subset is tried
-constexpr int64_t kSearchWork = 2'500'000;  // and for a large one, after the dynamic program
-constexpr int64_t kTableWork = 40'000'000;  // steps of the dynamic program
+constexpr int kAllSubsets = 12;             // so few saved values: every subset is tried
+constexpr int64_t kSearchWork = 6'000'000;  // and for a large one, after the dynamic program
+constexpr int64_t kTableWork = 12'000'000;  // steps of the dynamic program
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
-constexpr size_t kOptions = 48;       // per stage
-constexpr double kGoodEnough = 1e-4;  // gap that ends the search
-constexpr int kLayouts = 8;           // tried per round
-constexpr int kRounds = 4;            // of feedback from the real peak or arena
+constexpr size_t kOptions = 48;                                // per stage
+constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps that end the search
+constexpr int kLayouts = 8;                                    // tried per round
+constexpr int kRounds = 4;                                     // of feedback from the real peak or arena
 
 // Plans that no other beats in both peak and seconds.
 class Archive {
@@ -69,10 +69,10 @@ class Solver {
   Plan solve() {
     const Candidate least{rules_.base, {}, evaluate_(rules_.base, {}, sequence_)};
     if (least.cost.peak_bytes <= budget_ && least.cost.seconds <= sequence_.seconds) {
-      Plan plan = lay_out(least, budget_);  // nothing is faster than doing the least
+      Plan plan = lay_out(least, capacity(least, budget_));  // nothing is faster than doing the least
       if (plan.arena_bytes <= budget_) return finish(std::move(plan));
     }
-    if (p_.ops.size() <= kSmall) {
+    if (small()) {
       search_all_budgets();
       if (auto plan = fastest_within(budget_, budget_)) return finish(std::move(*plan));
       fail_over_budget(p_, index_, *lowest());
@@ -131,7 +131,7 @@ class Solver {
 
   int64_t level_work() const {
     const auto ops = static_cast<int64_t>(p_.ops.size());
-    return std::clamp<int64_t>(20 * ops * ops, 4'000, 500'000);
+    return std::clamp<int64_t>(ops * ops * ops * 6 / 10, 4'000, 600'000);
   }
 
   std::vector<Pace> paces() const {
@@ -167,7 +167,7 @@ class Solver {
     for (auto at = archive_.plans().rbegin(); at != archive_.plans().rend() && attempts > 0; ++at) {
       if (at->first > peak) continue;
       --attempts;
-      Plan plan = lay_out(at->second, budget);
+      Plan plan = lay_out(at->second, capacity(at->second, budget));
       if (plan.arena_bytes <= budget) return plan;
     }
     return {};
@@ -185,7 +185,7 @@ class Solver {
 
   // ------------------------------------------------------------------------- candidates from the structure
   void from_stages(const Stages& stages, const OptionSets& sets, int64_t room,
-                   int64_t work = kTableWork / 64) {
+                   int64_t work = kTableWork / 20) {
     const int32_t link = p_.links.empty() ? -1 : 0;
     double price = 0;
     const Chosen chosen = choose_options(p_, stages, sets, room, link, kLags[0], work, price);
@@ -216,12 +216,14 @@ class Solver {
       if (over <= 0) break;
       target = first->cost.peak_bytes - over;
     }
-    if (best && p_.ops.size() <= kSearched && predicted(*best) > bound * (1 + kGoodEnough)) {
-      if (const Candidate* first = archive_.within(target)) {
-        Candidate c = *first;
-        improve_.search(c, target, kSearchWork);
-        keep_faster(best, fastest_within(target, budget, kLayouts));
-      }
+    for (int round = 0; best && round < kRounds && p_.ops.size() <= kSearched; ++round) {
+      const double before = predicted(*best);
+      const Candidate* first = archive_.within(target);
+      if (!first || before <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater))) break;
+      improve_.anneal(*first, target, kSearchWork / 2);
+      Candidate c = *archive_.within(target);
+      improve_.search(c, target, kSearchWork / 2);
+      keep_faster(best, fastest_within(target, budget, kLayouts));
     }
     return best;
   }
@@ -232,22 +234,25 @@ class Solver {
 
   double predicted(const Plan& plan) const { return simulate(p_, plan).seconds; }
 
+  void look_at_stages() {
+    if (stages_) return;
+    stages_.emplace(p_, index_);
+    sets_.push_back({p_, index_, gaps_, rules_, *stages_, -1, kOptions});
+    if (!p_.links.empty()) sets_.push_back({p_, index_, gaps_, rules_, *stages_, 0, kOptions});
+  }
+
   // Fills the archive with plans whose peak is close to the target.
   void aim(int64_t target) {
-    if (!stages_) {
-      stages_.emplace(p_, index_);
-      sets_.push_back({p_, index_, gaps_, rules_, *stages_, -1, kOptions});
-      if (!p_.links.empty()) sets_.push_back({p_, index_, gaps_, rules_, *stages_, 0, kOptions});
-    }
+    look_at_stages();
     aim_with(sets_[0], -1, {}, target);
     if (!p_.links.empty())
       for (const Lag& lag : kLags) aim_with(sets_[1], 0, lag, target);
     if (!archive_.within(target)) deepen(target);
     const Candidate* found = archive_.within(target);
-    if (!found && !archive_.empty()) {
+    if (!found && p_.ops.size() <= kSearched) {
+      for (const Thresholds& t : improve_.bare()) try_thresholds(t, {});
       Candidate c = archive_.plans().begin()->second;
-      if (p_.ops.size() <= kSearched) improve_.descend(c, target);
-      found = archive_.within(target);
+      improve_.descend(c, target);
     }
   }
 
@@ -288,6 +293,7 @@ class Solver {
 
   // Does not look at the budget: the same for all that are too small.
   Plan smallest_plan() {
+    look_at_stages();
     archive_ = {};
     for (const Pace& pace : paces()) try_thresholds(rules_.base, pace);
     int64_t high = archive_.plans().begin()->first - index_.persistent_bytes, low = 0;
@@ -311,6 +317,10 @@ class Solver {
   }
 
   // ------------------------------------------------------------------------- plans
+  // Of small problems an arena does not depend on the budget, so that what fits fits in more as well.
+  int64_t capacity(const Candidate& c, int64_t budget) const { return small() ? c.cost.peak_bytes : budget; }
+  bool small() const { return p_.ops.size() <= kSmall; }
+
   // Tries hard only as long as the arena is higher than `capacity`.
   Plan lay_out(const Candidate& c, int64_t capacity) {
     Schedule s = evaluate_.schedule(c.thresholds, c.pace, sequence_);

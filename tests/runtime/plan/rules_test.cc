@@ -36,6 +36,17 @@ TEST(Rules, OffloadTakesTheRegionsTierWhileItHasRoom) {
   EXPECT_EQ(c.rules.base[c.rules.across[3]], kKeepIt);
 }
 
+// b is not saved, but d is made again from it.
+TEST(Rules, KeepHoldsForOpsMadeAgainAsWell) {
+  Maker m;
+  m.region("kept", -1, Policy::kKeep).value("x", 64, true).value("b", 64).value("d", 6400).value("e", 64);
+  m.op("f1", 1, {"x"}, {"b"}, 0, true, 0).op("f2", 1, {"b"}, {"d"}).op("f3", 1, {"d"}, {"e"});
+  m.turnaround().op("loss", 1, {"e"}, {}).op("b2", 1, {"d"}, {});
+  Planned c(m.p);
+  c.set(2, m.p.turnaround);
+  EXPECT_EQ(c.order(), "f1 f2 f3 loss f2 b2");
+}
+
 TEST(Rules, SmallValuesDoNotLeave) {
   Problem p = chain(3, 640, 3, Policy::kOffload);
   p.links.push_back({"host", 0, 1, 1, 1, 1 << 20});

@@ -58,7 +58,8 @@ TEST(Sequence, RefusesToRunAgainWhatMayNot) {
   c.set(2, 4);
   Sequence s;
   EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.thresholds, s));
-  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.rules.base, s, 3));  // more items than wanted
+  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.rules.base, s, {3}));         // more items than wanted
+  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.rules.base, s, {100, 9.5}));  // 3 + 1 + 6 seconds
 }
 
 // Forward, too: a skip dropped after its first reader is made again for the second.
