@@ -7,8 +7,8 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kRounding = 1e-9;     // of sums in another order
-constexpr int64_t kScheduleWork = 12;  // a run on the lanes takes about so much longer than one without
+constexpr double kRounding = 1e-9;    // of sums in another order
+constexpr int64_t kScheduleWork = 3;  // a run on the lanes takes about so much longer than one without
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Cost Evaluator::operator()(const Thresholds& t, Pace pace, Sequence& sequence, d
                                   [](const Stay& stay) { return stay.to >= 0; });
   if (!copies) return {true, sequence.seconds, sequence.peak_bytes};
   scheduled_ += kScheduleWork * static_cast<int64_t>(sequence.ops.size());
-  const Schedule s = make_schedule(p_, index_, sequence, pace);
+  const Schedule s = make_schedule(p_, index_, sequence, pace, false);
   return {true, s.seconds, s.peak_bytes};
 }
 

@@ -25,7 +25,8 @@ Improver::Improver(const Problem& p, const Index& index, const Gaps& gaps, const
       evaluate_(evaluate),
       seen_(std::move(seen)),
       last_touch_(p.values.size(), -1),
-      blocked_(gaps.all.size(), -1) {
+      blocked_(gaps.all.size(), -1),
+      links_(static_cast<int32_t>(p.links.size())) {
   for (size_t g = 0; g < gaps.all.size(); ++g)
     if (rules.free[g]) free_gaps_.push_back(static_cast<int32_t>(g));
 }
@@ -69,9 +70,8 @@ std::vector<Improver::Move> Improver::moves_at_peak(const Candidate& c, int64_t 
     if (c.thresholds[gap] <= last_touch_[v])
       moves.push_back({gap, last_touch_[v] + 1, bytes / (seconds + 1e-12)});
     if (gap == rules_.across[v])
-      for (size_t l = 0; l < p_.links.size(); ++l)
-        if (c.thresholds[gap] >= 0)
-          moves.push_back({gap, over_link(static_cast<int32_t>(l)), bytes / (seconds / 8 + 1e-12)});
+      for (int32_t l = 0; l < links_; ++l)
+        if (c.thresholds[gap] >= 0) moves.push_back({gap, over_link(l), bytes / (seconds / 8 + 1e-12)});
   }
   (void)budget;
   std::stable_sort(moves.begin(), moves.end(),
@@ -192,8 +192,8 @@ int32_t Improver::random_threshold(int32_t g) {
   const bool across = rules_.across[gap.value] == g;
   const auto pick = static_cast<int>(random() % 100);
   if (pick < 40) return rules_.base[g];
-  if (across && !p_.links.empty() && pick < 60)
-    return over_link(static_cast<int32_t>(random() % p_.links.size()));
+  if (across && links_ > 0 && pick < 60)
+    return over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)));
   if (pick < 75) return std::max(gap.begin + 1, gap.begin < p_.turnaround ? p_.turnaround : 0);
   if (pick < 82) return kNever;
   const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
@@ -216,8 +216,9 @@ void Improver::change_something(Candidate& c, int64_t budget,
       const Stay& stay = sequence_.stays[random() % sequence_.stays.size()];
       if (stay.begin >= item || stay.end <= item || sequence_.anchor[stay.begin] == here) continue;
       const int32_t g = gaps_.at(stay.value, here - 1);
-      const bool across = g >= 0 && rules_.across[stay.value] == g && !p_.links.empty();
-      set(g, across && chance(50) ? over_link(static_cast<int32_t>(random() % p_.links.size())) : here);
+      const bool across = g >= 0 && rules_.across[stay.value] == g && links_ > 0;
+      set(g, across && chance(50) ? over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)))
+                                  : here);
     }
   } else if (chance(60) && sequence_.ops.size() > p_.ops.size()) {
     for (int tries = 0; tries < 24 && undo.empty(); ++tries) {

@@ -23,6 +23,8 @@ class Improver {
   // `seen` is told of every valid plan that was priced.
   Improver(const Problem&, const Index&, const Gaps&, const Rules&, Evaluator&, Seen seen);
 
+  // Whether it may send values over links.
+  void use_links(bool may) { links_ = may ? static_cast<int32_t>(p_.links.size()) : 0; }
   // Gives up values until the peak is within the budget. False if nothing more helps; `c` is the last plan.
   bool descend(Candidate& c, int64_t budget);
   // Tries faster plans near `c`, which fits, until about `work` runs were priced.
@@ -57,7 +59,7 @@ class Improver {
   Sequence sequence_, tried_;
   std::vector<int32_t> last_touch_, blocked_;
   std::vector<int32_t> free_gaps_;
-  int32_t round_ = 0;
+  int32_t links_, round_ = 0;
   uint64_t state_ = 0x9e3779b97f4a7c15;
 };
 

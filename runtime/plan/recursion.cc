@@ -149,22 +149,23 @@ class Recursion {
   }
 
   void fill(int32_t s, int32_t t) {
-    for (int32_t m = 0; m <= levels_; ++m) {
-      float& best = cost_[at(s, t, m)];
-      if (s == t) {
-        if (up(groups_[s].peak) <= m) best = static_cast<float>(groups_[s].again);
-        continue;
-      }
-      const int64_t beside = live_at(stages_.all[groups_[t].end - 1].back_begin);
-      for (int32_t k = s + 1; k <= t; ++k) {
-        const int32_t rest = m - up(groups_[k - 1].out);
-        if (rest < 0 || up(need_[static_cast<size_t>(s) * groups_.size() + k - 1] + beside) > m) continue;
-        const float c =
-            static_cast<float>(sums_[k] - sums_[s]) + cost_[at(k, t, rest)] + cost_[at(s, k - 1, m)];
-        if (c < best) {
-          best = c;
-          split_[at(s, t, m)] = k;
-        }
+    float* best = &cost_[at(s, t, 0)];
+    int32_t* split = &split_[at(s, t, 0)];
+    if (s == t) {
+      for (int32_t m = up(groups_[s].peak); m <= levels_; ++m) best[m] = static_cast<float>(groups_[s].again);
+      return;
+    }
+    const int64_t beside = live_at(stages_.all[groups_[t].end - 1].back_begin);
+    for (int32_t k = s + 1; k <= t; ++k) {
+      const int32_t out = up(groups_[k - 1].out);
+      const int32_t least =
+          std::max(out, up(need_[static_cast<size_t>(s) * groups_.size() + k - 1] + beside));
+      const auto pass = static_cast<float>(sums_[k] - sums_[s]);
+      const float *later = &cost_[at(k, t, 0)], *earlier = &cost_[at(s, k - 1, 0)];
+      for (int32_t m = least; m <= levels_; ++m) {
+        const float c = pass + later[m - out] + earlier[m];
+        split[m] = c < best[m] ? k : split[m];
+        best[m] = std::min(best[m], c);
       }
     }
   }

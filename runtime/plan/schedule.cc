@@ -1,7 +1,6 @@
 #include "runtime/plan/schedule.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "runtime/plan/lanes.h"
 
@@ -15,18 +14,19 @@ enum class CopyAt : uint8_t { kNone, kGoing, kThere };
 
 class Builder {
  public:
-  Builder(const Problem& p, const Index& index, const Sequence& sequence, Pace pace)
+  Builder(const Problem& p, const Index& index, const Sequence& sequence, Pace pace, bool with_steps)
       : p_(p),
         index_(index),
         s_(sequence),
         pace_(pace),
+        with_steps_(with_steps),
         values_(p.values.size()),
         leaving_(p.links.size()),
         tier_bytes_(p.links.size(), 0) {
     out_.tier_peak_bytes.assign(p.links.size(), 0);
     for (const Link& link : p.links) lanes_.emplace_back(link);
     out_.peak_bytes = alive_ = index.persistent_bytes;
-    out_.steps.reserve(s_.ops.size() + 2 * s_.stays.size());
+    if (with_steps) out_.steps.reserve(s_.ops.size() + 2 * s_.stays.size());
   }
 
   Schedule build() && {
@@ -49,6 +49,12 @@ class Builder {
     int16_t tier = -1;       // of the copy
     int32_t copy = -1;       // its number in its queue
   };
+  struct Queue {
+    std::vector<int32_t> values;
+    size_t head = 0;
+    bool empty() const { return head == values.size(); }
+    int32_t front() const { return values[head]; }
+  };
   struct Fetch {
     int32_t value, tier, need, earliest, issue;  // need, earliest, issue: items
   };
@@ -56,6 +62,7 @@ class Builder {
   int64_t bytes(int32_t v) const { return p_.values[v].bytes; }
 
   void emit(StepKind kind, int32_t index, int32_t tier = -1) {
+    if (!with_steps_) return;
     Step& step = out_.steps.emplace_back();
     step.kind = kind;
     step.index = index;
@@ -65,7 +72,7 @@ class Builder {
   void note_peak(int64_t extra) {
     if (alive_ + extra <= out_.peak_bytes) return;
     out_.peak_bytes = alive_ + extra;
-    out_.peak_step = static_cast<int32_t>(out_.steps.size()) - 1;
+    out_.peak_step = with_steps_ ? static_cast<int32_t>(out_.steps.size()) - 1 : -1;
     out_.peak_item = item_;
   }
 
@@ -95,7 +102,7 @@ class Builder {
     emit(StepKind::kOut, v, tier);
     state.copy = lanes_[tier].issue(Lanes::kOut, bytes(v), now_);
     state.copy_at = CopyAt::kGoing;
-    leaving_[tier].push_back(v);
+    leaving_[tier].values.push_back(v);
   }
 
   void wait_out(int32_t v) {
@@ -151,7 +158,7 @@ class Builder {
 
   void pop_leaving(size_t tier) {
     const int32_t v = leaving_[tier].front();
-    leaving_[tier].pop_front();
+    ++leaving_[tier].head;
     if (values_[v].copy_at == CopyAt::kGoing) wait_out(v);
     if (!values_[v].lingering) return;
     stay_on(v);
@@ -178,9 +185,9 @@ class Builder {
   // What a region's policy sends away is gone at the turnaround; other copies may be late.
   void turn_around() {
     for (size_t t = 0; t < lanes_.size(); ++t) {
-      size_t count = leaving_[t].size();
-      while (count > 0 && !must_leave(leaving_[t][count - 1])) --count;
-      while (count-- > 0) pop_leaving(t);
+      size_t end = leaving_[t].values.size();
+      while (end > leaving_[t].head && !must_leave(leaving_[t].values[end - 1])) --end;
+      while (leaving_[t].head < end) pop_leaving(t);
     }
   }
 
@@ -205,7 +212,6 @@ class Builder {
   // follow each other. Walks from the last need to the first, then forward to keep the window.
   void place_fetches() {
     const auto items = static_cast<int32_t>(s_.ops.size());
-    fetch_at_.resize(s_.ops.size());
     std::vector<std::vector<Fetch>> fetches(p_.links.size());
     std::vector<int32_t> gone(p_.values.size(), 0);
     for (const Stay& stay : s_.stays) {
@@ -232,8 +238,10 @@ class Builder {
         list[k].issue = std::max(issue, std::min(list[k].earliest, list[k].need));
       }
       keep_window(list);
-      for (const Fetch& f : list) fetch_at_[f.issue].push_back(f);
+      fetches_.insert(fetches_.end(), list.begin(), list.end());
     }
+    std::stable_sort(fetches_.begin(), fetches_.end(),
+                     [](const Fetch& a, const Fetch& b) { return a.issue < b.issue; });
   }
 
   int32_t first_backward() const {
@@ -274,7 +282,8 @@ class Builder {
       turned_ = true;
       turn_around();
     }
-    for (const Fetch& f : fetch_at_[item]) fetch(f);
+    for (; next_fetch_ < fetches_.size() && fetches_[next_fetch_].issue == item; ++next_fetch_)
+      fetch(fetches_[next_fetch_]);
     for (int32_t v : index_.inputs[op])
       if (values_[v].at == At::kComing) wait_in(v);
     run(op);
@@ -288,16 +297,18 @@ class Builder {
   const Index& index_;
   const Sequence& s_;
   Pace pace_;
+  bool with_steps_;
   Schedule out_;
   std::vector<State> values_;
   std::vector<Lanes> lanes_;
-  std::vector<std::deque<int32_t>> leaving_;  // per link: copies going out, in order of issue
+  std::vector<Queue> leaving_;  // per link: copies going out, in order of issue
   int64_t lingering_bytes_ = 0, alive_ = 0;
   std::vector<int64_t> tier_bytes_;
   std::vector<int32_t> by_end_, ends_;  // stays by end: by_end_[ends_[i]] ... by_end_[ends_[i + 1] - 1]
   std::vector<std::pair<int32_t, const Stay*>> outs_;
   size_t next_out_ = 0;
-  std::vector<std::vector<Fetch>> fetch_at_;  // per item: copies in that start before it
+  std::vector<Fetch> fetches_;  // by the item that they start before
+  size_t next_fetch_ = 0;
   int32_t item_ = -1;
   bool turned_ = false;
   double now_ = 0;
@@ -305,8 +316,9 @@ class Builder {
 
 }  // namespace
 
-Schedule make_schedule(const Problem& p, const Index& index, const Sequence& sequence, Pace pace) {
-  return Builder(p, index, sequence, pace).build();
+Schedule make_schedule(const Problem& p, const Index& index, const Sequence& sequence, Pace pace,
+                       bool with_steps) {
+  return Builder(p, index, sequence, pace, with_steps).build();
 }
 
 }  // namespace cairn::plan

@@ -25,6 +25,7 @@ struct Schedule {
   std::vector<int64_t> tier_peak_bytes;
 };
 
-Schedule make_schedule(const Problem&, const Index&, const Sequence&, Pace);
+// with_steps: false for its price alone.
+Schedule make_schedule(const Problem&, const Index&, const Sequence&, Pace, bool with_steps = true);
 
 }  // namespace cairn::plan

@@ -98,6 +98,16 @@ class Solver {
     }
     for (Thresholds& t : improve_.bare())
       if (try_thresholds(t, {})) bare_.push_back({t, {}, evaluate_(t, {}, sequence_)});
+    const bool copies = !p_.links.empty();
+    improve_.use_links(false);
+    search_levels(most);
+    if (!copies) return;
+    improve_.use_links(true);
+    search_levels(most);
+  }
+
+  // Aims at budgets between the least that can be found and that of keeping everything.
+  void search_levels(int64_t most) {
     Candidate low = archive_.plans().begin()->second;
     improve_.descend(low, 0);
     low = archive_.plans().begin()->second;
