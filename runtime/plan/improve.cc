@@ -9,9 +9,9 @@ namespace {
 constexpr size_t kMostMoves = 20;  // priced per step of a descent
 constexpr int kShakes = 3;
 
-constexpr double kHot = .003, kCold = 1.5e-4,
-                 kOverweight = .7;  // of annealing, in shares of the step's seconds
-constexpr double kSurelyNot = 20;   // times the heat: what is worse by more is never taken
+// Of annealing, in shares of a mean op's seconds; and what a peak over the budget weighs.
+constexpr double kHot = .33, kCold = .0165, kOverweight = .7;
+constexpr double kSurelyNot = 20;  // times the heat: what is worse by more is never taken
 constexpr int64_t kRelaxWork = 100'000;
 
 }  // namespace
@@ -250,7 +250,7 @@ void Improver::anneal(Candidate c, int64_t budget, int64_t work) {
   std::vector<std::pair<int32_t, int32_t>> undo;
   while (evaluate_.work() < until) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
-    const double heat = kHot * std::pow(kCold / kHot, done);
+    const double heat = kHot * std::pow(kCold / kHot, done) / static_cast<double>(p_.ops.size());
     undo.clear();
     change_something(c, budget, undo);
     const Cost cost = evaluate_(c.thresholds, c.pace, tried_, (now + kSurelyNot * heat) * scale);

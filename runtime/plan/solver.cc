@@ -115,9 +115,12 @@ class Solver {
     const int64_t least = archive_.plans().begin()->first;
     for (int level = 0; level < kLevels; ++level) {
       const int64_t budget = least + (most - least) * level / kLevels;
+      const double bound = lower_bound_seconds(p_, index_, budget);
       int64_t target = budget;
       for (int round = 0; round < kRounds; ++round) {
-        search_budget(target, round == 0 ? level_work() : level_work() / 4);
+        const Candidate* known = archive_.within(target);
+        const bool optimal = known && known->cost.seconds <= bound * (1 + 1e-9);
+        if (!optimal) search_budget(target, round == 0 ? level_work() : level_work() / 4);
         const Candidate* found = archive_.within(target);
         if (!found) break;
         const int64_t over = lay_out(*found, budget).arena_bytes - budget;
@@ -141,7 +144,7 @@ class Solver {
 
   int64_t level_work() const {
     const auto ops = static_cast<int64_t>(p_.ops.size());
-    return std::clamp<int64_t>(ops * ops * ops * 6 / 10, 4'000, 600'000);
+    return std::clamp<int64_t>(4 * ops * ops * ops, 4'000, 600'000);
   }
 
   std::vector<Pace> paces() const {

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 
 #include "make_problem.h"
 #include "runtime/plan/index.h"
@@ -102,42 +101,47 @@ TEST(Solver, OffloadIsObeyedOverASlowLink) {
   EXPECT_EQ(plan.totals.offload_bytes[0], 6 * 6400);
 }
 
+constexpr uint32_t kSeeds = 25;  // the planner's own program of checks tries many more
+
 // Every plan is valid and says the truth about itself.
 TEST(SolverProperty, PlansAreValidAtEveryBudget) {
-  EXPECT_TRUE(rc::check([](uint32_t seed) {
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     const int64_t most = keep_all_arena(p), least = smallest_budget(p);
-    RC_ASSERT(least <= most);
+    ASSERT_TRUE(least <= most);
     for (int64_t budget : {int64_t{0}, most, least, least + (most - least) / 2}) {
       p.budget_bytes = budget;
       if (budget == 0 && most == 0) continue;
       const Plan plan = solve(p);
       const std::string wrong = violation(p, plan);
-      if (!wrong.empty()) RC_FAIL(wrong);
-      RC_ASSERT(budget == 0 || plan.arena_bytes <= budget);
+      ASSERT_EQ(wrong, "");
+      ASSERT_TRUE(budget == 0 || plan.arena_bytes <= budget);
     }
-  }));
+  }
 }
 
 TEST(SolverProperty, TheSmallestBudgetIsExact) {
-  EXPECT_TRUE(rc::check([](uint32_t seed) {
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     p.budget_bytes = smallest_budget(p);
-    if (p.budget_bytes == p.persistent_bytes()) return;  // nothing to plan
-    RC_ASSERT(solve(p).arena_bytes == p.budget_bytes);
-    if (--p.budget_bytes == 0) return;
+    if (p.budget_bytes == p.persistent_bytes()) continue;  // nothing to plan
+    ASSERT_TRUE(solve(p).arena_bytes == p.budget_bytes);
+    if (--p.budget_bytes == 0) continue;
     try {
       solve(p);
-      RC_FAIL("one byte less was accepted");
+      FAIL() << "one byte less was accepted";
     } catch (const Error& e) {
-      RC_ASSERT(e.code() == Code::kOverBudget);
-      RC_ASSERT(static_cast<int64_t>(e.fault()->smallest_budget_bytes) == p.budget_bytes + 1);
+      ASSERT_TRUE(e.code() == Code::kOverBudget);
+      ASSERT_TRUE(static_cast<int64_t>(e.fault()->smallest_budget_bytes) == p.budget_bytes + 1);
     }
-  }));
+  }
 }
 
 TEST(SolverProperty, MoreMemoryIsNeverSlower) {
-  EXPECT_TRUE(rc::check([](uint32_t seed) {
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     const int64_t most = keep_all_arena(p), least = smallest_budget(p);
     double before = 1e300;
@@ -145,19 +149,20 @@ TEST(SolverProperty, MoreMemoryIsNeverSlower) {
       p.budget_bytes = least + (most - least) * k / 6;
       if (p.budget_bytes == 0) continue;
       const double seconds = solve(p).predicted_seconds;
-      RC_ASSERT(seconds <= before * (1 + 1e-12));
+      ASSERT_TRUE(seconds <= before * (1 + 1e-12));
       before = seconds;
     }
-  }));
+  }
 }
 
 // Ops that may not run again run once; values of KEEP regions never come back; those of RECOMPUTE regions are
 // not copied.
 TEST(SolverProperty, PoliciesHold) {
-  EXPECT_TRUE(rc::check([](uint32_t seed) {
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     p.budget_bytes = smallest_budget(p);
-    if (p.budget_bytes == 0) return;
+    if (p.budget_bytes == 0) continue;
     const Plan plan = solve(p);
     const Index index(p);
     for (size_t v = 0; v < p.values.size(); ++v) {
@@ -168,10 +173,10 @@ TEST(SolverProperty, PoliciesHold) {
       if (region < 0) continue;
       const Decision d = plan.values[v].decision;
       if (p.regions[region].policy == Policy::kKeep)
-        RC_ASSERT(d == Decision::kKeep || d == Decision::kPersistent);
-      if (p.regions[region].policy == Policy::kRecompute) RC_ASSERT(d != Decision::kOffload);
+        ASSERT_TRUE(d == Decision::kKeep || d == Decision::kPersistent);
+      if (p.regions[region].policy == Policy::kRecompute) ASSERT_TRUE(d != Decision::kOffload);
     }
-  }));
+  }
 }
 
 TEST(Solver, AThousandLayersTakeSeconds) {
