@@ -46,7 +46,7 @@ bool Improver::price(Candidate& c) {
 }
 
 // What could leave before the fullest item: values alive there that it does not touch.
-std::vector<Improver::Move> Improver::moves_at_peak(const Candidate& c, int64_t budget) {
+std::vector<Improver::Move> Improver::moves_at_peak(const Candidate& c) {
   std::vector<Move> moves;
   const int32_t item = sequence_.peak_item;
   if (item < 0) return moves;
@@ -73,7 +73,6 @@ std::vector<Improver::Move> Improver::moves_at_peak(const Candidate& c, int64_t 
       for (int32_t l = 0; l < links_; ++l)
         if (c.thresholds[gap] >= 0) moves.push_back({gap, over_link(l), bytes / (seconds / 8 + 1e-12)});
   }
-  (void)budget;
   std::stable_sort(moves.begin(), moves.end(),
                    [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
   if (moves.size() > kMostMoves) moves.resize(kMostMoves);
@@ -84,7 +83,7 @@ bool Improver::descend(Candidate& c, int64_t budget) {
   if (!price(c)) return false;
   while (c.cost.peak_bytes > budget) {
     const double excess = sequence_.excess(budget) + static_cast<double>(c.cost.peak_bytes - budget);
-    const std::vector<Move> moves = moves_at_peak(c, budget);
+    const std::vector<Move> moves = moves_at_peak(c);
     double best = 0;
     Move chosen{-1, 0, 0};
     for (const Move& move : moves) {

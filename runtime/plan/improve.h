@@ -6,15 +6,9 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/plan/evaluate.h"
+#include "runtime/plan/archive.h"
 
 namespace cairn::plan {
-
-struct Candidate {
-  Thresholds thresholds;
-  Pace pace;
-  Cost cost;
-};
 
 class Improver {
  public:
@@ -43,7 +37,7 @@ class Improver {
   bool price(Candidate& c);
   // Keeps again what fits.
   void relax(Candidate& c, int64_t budget, int64_t until);
-  std::vector<Move> moves_at_peak(const Candidate& c, int64_t budget);
+  std::vector<Move> moves_at_peak(const Candidate& c);
   void shake(Candidate& c);
   int32_t random_threshold(int32_t gap);
   void change_something(Candidate& c, int64_t budget, std::vector<std::pair<int32_t, int32_t>>& undo);

@@ -1,0 +1,29 @@
+#include "runtime/plan/archive.h"
+
+#include <gtest/gtest.h>
+
+namespace cairn::plan {
+namespace {
+
+TEST(Archive, KeepsWhatNothingBeatsInBothPeakAndSeconds) {
+  Archive archive;
+  EXPECT_TRUE(archive.empty());
+  EXPECT_EQ(archive.within(INT64_MAX), nullptr);
+  const auto add = [&](int64_t peak, double seconds) { archive.add({}, {}, {true, seconds, peak}); };
+  add(100, 5);
+  add(50, 8);
+  add(80, 9);  // slower than the one of 50
+  EXPECT_EQ(archive.plans().size(), 2u);
+  add(70, 5);  // as fast as the one of 100, with less
+  EXPECT_EQ(archive.plans().size(), 2u);
+  EXPECT_EQ(archive.within(1000)->cost.peak_bytes, 70);
+  add(70, 4);
+  EXPECT_EQ(archive.within(70)->cost.seconds, 4);
+  EXPECT_EQ(archive.within(69)->cost.seconds, 8);
+  EXPECT_EQ(archive.within(49), nullptr);
+  add(40, 1);  // beats all
+  EXPECT_EQ(archive.plans().size(), 1u);
+}
+
+}  // namespace
+}  // namespace cairn::plan
