@@ -1,8 +1,11 @@
 // The good plans that searches have met.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <vector>
 
 #include "runtime/plan/evaluate.h"
 
@@ -14,26 +17,58 @@ struct Candidate {
   Cost cost;
 };
 
-// Plans that no other beats in both peak and seconds.
+// Plans that no other beats in both peak and seconds; and, as the arena of such a plan may be higher than its
+// peak, those that only these beat, and so on.
 class Archive {
  public:
-  void add(const Thresholds& t, Pace pace, const Cost& cost) {
-    auto at = plans_.upper_bound(cost.peak_bytes);
-    if (at != plans_.begin() && std::prev(at)->second.cost.seconds <= cost.seconds) return;
-    while (at != plans_.end() && at->second.cost.seconds >= cost.seconds) at = plans_.erase(at);
-    if (at != plans_.begin() && std::prev(at)->first == cost.peak_bytes) plans_.erase(std::prev(at));
-    plans_.emplace(cost.peak_bytes, Candidate{t, pace, cost});
-  }
+  void add(const Thresholds& t, Pace pace, const Cost& cost) { add(0, t, pace, cost); }
   // The fastest whose peak fits; nullptr if none does.
   const Candidate* within(int64_t peak) const {
-    const auto at = plans_.upper_bound(peak);
-    return at == plans_.begin() ? nullptr : &std::prev(at)->second;
+    const auto at = layers_[0].upper_bound(peak);
+    return at == layers_[0].begin() ? nullptr : &std::prev(at)->second;
   }
-  const std::map<int64_t, Candidate>& plans() const { return plans_; }
-  bool empty() const { return plans_.empty(); }
+  // Of the first layer: by rising peak, and so by falling seconds.
+  const std::map<int64_t, Candidate>& plans() const { return layers_[0]; }
+  bool empty() const { return layers_[0].empty(); }
+  // Of all layers, by rising seconds.
+  std::vector<const Candidate*> by_seconds(int64_t most_peak) const {
+    std::vector<const Candidate*> list;
+    for (const Layer& layer : layers_)
+      for (const auto& [peak, candidate] : layer)
+        if (peak <= most_peak) list.push_back(&candidate);
+    std::stable_sort(list.begin(), list.end(), [](const Candidate* a, const Candidate* b) {
+      return a->cost.seconds != b->cost.seconds ? a->cost.seconds < b->cost.seconds
+                                                : a->cost.peak_bytes < b->cost.peak_bytes;
+    });
+    return list;
+  }
 
  private:
-  std::map<int64_t, Candidate> plans_;  // by rising peak, and so by falling seconds
+  static constexpr size_t kLayers = 4;
+  using Layer = std::map<int64_t, Candidate>;
+
+  void add(size_t number, const Thresholds& t, Pace pace, const Cost& cost) {
+    for (; number < layers_.size(); ++number) {
+      Layer& layer = layers_[number];
+      auto at = layer.upper_bound(cost.peak_bytes);
+      if (at != layer.begin()) {
+        const Candidate& before = std::prev(at)->second;
+        if (before.cost.peak_bytes == cost.peak_bytes && before.cost.seconds == cost.seconds) return;
+        if (before.cost.seconds <= cost.seconds) continue;  // beaten here
+        if (before.cost.peak_bytes == cost.peak_bytes) at = std::prev(at);
+      }
+      std::vector<Candidate> beaten;
+      while (at != layer.end() && at->second.cost.seconds >= cost.seconds) {
+        beaten.push_back(std::move(at->second));
+        at = layer.erase(at);
+      }
+      layer.emplace(cost.peak_bytes, Candidate{t, pace, cost});
+      for (const Candidate& c : beaten) add(number + 1, c.thresholds, c.pace, c.cost);
+      return;
+    }
+  }
+
+  std::array<Layer, kLayers> layers_;
 };
 
 }  // namespace cairn::plan

@@ -1,6 +1,7 @@
 #include "runtime/plan/moment.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 namespace cairn::plan {
@@ -37,7 +38,8 @@ bool Remake::refine(double available) {
   // The highest price that can matter: a byte for all the seconds. Where it frees too little no plan fits.
   const double limit = closure_.total_seconds();
   while (cuts_.back().bytes > available && cuts_.back().price < limit) {
-    const double price = std::max({4 * cuts_.back().price, closure_.dearest(), 1e-9 * limit});
+    const double price = std::max({4 * cuts_.back().price, closure_.dearest(), 1e-9 * limit,
+                                   std::numeric_limits<double>::min()});  // subnormal seconds: still rises
     cuts_.push_back(closure_.cut(std::min(price, limit)));
     added = true;
   }

@@ -45,8 +45,11 @@ class Solver {
 
   Plan solve() {
     const Candidate least{rules_.base, {}, evaluate_(rules_.base, {}, sequence_)};
-    if (least.cost.peak_bytes <= budget_ && least.cost.seconds <= sequence_.seconds) {
-      Plan plan = lay_out(least, capacity(least, budget_));  // nothing is faster than doing the least
+    // Nothing is faster than running each op once and never waiting; where policies ask for more, a search
+    // may find something better.
+    const double seconds = small() ? index_.total_seconds : sequence_.seconds;
+    if (least.cost.peak_bytes <= budget_ && least.cost.seconds <= seconds) {
+      Plan plan = lay_out(least, capacity(least, budget_));
       if (plan.arena_bytes <= budget_) return finish(std::move(plan));
     }
     if (small()) {
@@ -154,20 +157,23 @@ class Solver {
 
   // The fastest plan of the archive with such a peak whose arena fits.
   std::optional<Plan> fastest_within(int64_t peak, int64_t budget, int attempts = INT_MAX) {
-    for (auto at = archive_.plans().rbegin(); at != archive_.plans().rend() && attempts > 0; ++at) {
-      if (at->first > peak) continue;
-      --attempts;
-      Plan plan = lay_out(at->second, capacity(at->second, budget));
+    for (const Candidate* candidate : archive_.by_seconds(peak)) {
+      if (attempts-- == 0) break;
+      Plan plan = lay_out(*candidate, capacity(*candidate, budget));
       if (plan.arena_bytes <= budget) return plan;
     }
     return {};
   }
 
   std::optional<Plan> lowest() {
+    std::vector<const Candidate*> list = archive_.by_seconds(INT64_MAX);
+    std::stable_sort(list.begin(), list.end(), [](const Candidate* a, const Candidate* b) {
+      return a->cost.peak_bytes < b->cost.peak_bytes;
+    });
     std::optional<Plan> best;
-    for (const auto& [peak, candidate] : archive_.plans()) {
-      if (best && peak >= best->arena_bytes) break;  // an arena is never lower than its peak
-      Plan plan = lay_out(candidate, peak);
+    for (const Candidate* candidate : list) {
+      if (best && candidate->cost.peak_bytes >= best->arena_bytes) break;  // an arena is never below its peak
+      Plan plan = lay_out(*candidate, candidate->cost.peak_bytes);
       if (!best || plan.arena_bytes < best->arena_bytes) best = std::move(plan);
     }
     return best;

@@ -24,7 +24,7 @@ std::vector<int32_t> crossings(const Problem& p, const Index& index, int32_t lon
 std::vector<int32_t> cuts(const Problem& p, const Index& index, int32_t& longest) {
   std::vector<int32_t> best;
   longest = p.turnaround;
-  for (int32_t span = p.turnaround; span == p.turnaround || span >= 8; span /= 2) {
+  for (int32_t span = p.turnaround; span > 0; span = span > 8 ? span / 2 : 0) {
     const std::vector<int32_t> count = crossings(p, index, span);
     std::vector<int32_t> found;
     for (int32_t c = 1; c < p.turnaround; ++c)

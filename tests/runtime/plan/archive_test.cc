@@ -25,5 +25,17 @@ TEST(Archive, KeepsWhatNothingBeatsInBothPeakAndSeconds) {
   EXPECT_EQ(archive.plans().size(), 1u);
 }
 
+TEST(Archive, RemembersWhatWasBeaten) {
+  Archive archive;
+  archive.add({1}, {}, {true, 5, 100});
+  archive.add({2}, {}, {true, 5, 100});  // the same price: the first stays
+  archive.add({4}, {}, {true, 6, 100});
+  archive.add({3}, {}, {true, 4, 90});
+  ASSERT_EQ(archive.by_seconds(1000).size(), 3u);
+  EXPECT_EQ(archive.by_seconds(1000)[0]->thresholds, Thresholds{3});
+  EXPECT_EQ(archive.by_seconds(95).size(), 1u);
+  EXPECT_EQ(archive.plans().size(), 1u);
+}
+
 }  // namespace
 }  // namespace cairn::plan
