@@ -48,7 +48,7 @@ install(DIRECTORY capi/include/cairn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FIL
 install(DIRECTORY capi/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY bindings/lua DESTINATION ${lua_folder}/bindings FILES_MATCHING PATTERN "*.lua")
-install(DIRECTORY scripts DESTINATION ${lua_folder} FILES_MATCHING PATTERN "*.lua")
+install(DIRECTORY scripts DESTINATION ${lua_folder} FILES_MATCHING PATTERN "*.lua" PATTERN "devices/*.json")
 
 # What a static link needs beside libcairn.a, as linker flags; the same in cairn.pc and cairnConfig.cmake.
 set(private_libraries dnnl hwy simdjson xxhash sentencepiece sentencepiece_train)

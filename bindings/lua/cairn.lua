@@ -5,6 +5,7 @@
 -- cairn.nn and cairn.optim hold modules and optimizers by the names that people of Torch7 know.
 local ffi = require "ffi"
 local core = require "cairn.core"
+local costs = require "cairn.costs"
 local data = require "cairn.data"
 local graph = require "cairn.graph"
 local instance = require "cairn.instance"
@@ -15,6 +16,7 @@ local stepper = require "cairn.stepper"
 local cairn = {
   devices = instance.devices, device = instance.device,
   graph = graph.Graph.new, load_graph = graph.Graph.load,
+  costs = costs.Costs.new, read_costs = costs.Costs.read,
   plan = plan.Plan.new, problem_solve = plan.problem_solve,
   session = session.Session.new,
   stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,

@@ -1,6 +1,7 @@
 // Chapter 4: plan.
 #include "capi/src/plan.h"
 
+#include "capi/src/costs.h"
 #include "capi/src/graph.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
@@ -80,13 +81,17 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   in_enum(o.amp, CAIRN_AMP_FP16, "options.amp");
   flag(o.no_optimizer, "options.no_optimizer");
   in_enum(o.policy, CAIRN_REGION_OFFLOAD, "options.policy");
+  flag(o.force_costs, "options.force_costs");
+  reserved_zero(o.reserved, "options");
   return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
           .budget_share = o.budget_share,
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
           .optimizer = o.no_optimizer ? cairn::graph::Optimizer::kNone : cairn::graph::Optimizer::kAdamW,
           .policy = static_cast<plan::Policy>(o.policy),
           .tiers = read_tiers(o),
-          .link_bytes_per_second = o.link_bytes_per_second};
+          .link_bytes_per_second = o.link_bytes_per_second,
+          .costs = o.costs == nullptr ? nullptr : o.costs->whole(),
+          .force_costs = o.force_costs != 0};
 }
 
 uint64_t u(int64_t bytes) { return static_cast<uint64_t>(bytes); }
@@ -123,6 +128,9 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.op_count = c.problem.ops.size();
   s.instruction_count = c.program.code.size();
   s.region_count = c.problem.regions.size();
+  s.update_seconds = c.update_seconds;
+  s.host_seconds = c.host_seconds;
+  s.measured_op_count = static_cast<uint64_t>(c.measured_ops);
   return s;
 }
 
@@ -197,7 +205,7 @@ cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json,
     not_null(instance, "instance");
     array_not_null(json, size, "json");
     not_null(out_text, "out_text");
-    in_enum(kind, CAIRN_RENDER_FILE, "kind");
+    in_enum(kind, CAIRN_RENDER_REPORT, "kind");
     require(budget_bytes <= INT64_MAX, Code::kInvalidArgument, "argument 'budget_bytes' is ", budget_bytes,
             "; at most 2^63 - 1 is allowed");
     plan::Problem problem = plan::problem_from_json({json, size});

@@ -2,6 +2,7 @@
 #include "capi/src/boundary.h"
 #include "capi/src/plan.h"
 #include "runtime/io/checkpoint.h"
+#include "runtime/plan/sweep.h"
 
 namespace cairn::capi {
 namespace {
@@ -20,17 +21,25 @@ constexpr Renderer kRenderers[] = {
     [](const plan::Problem& problem, const plan::Plan&, const plan::ReportOptions&) {
       return plan::to_json(problem);
     },
-    plan::to_html,
+    [](const plan::Problem& problem, const plan::Plan& plan, const plan::ReportOptions& options) {
+      plan::ReportOptions quick = options;
+      quick.curve_budgets = 0;
+      return plan::to_html(problem, plan, quick);
+    },
     plan::to_svg,
     file,
+    [](const plan::Problem& problem, const plan::Plan&, const plan::ReportOptions&) {
+      return plan::to_json(problem, plan::sweep(problem));
+    },
+    plan::to_html,
 };
-static_assert(std::size(kRenderers) == CAIRN_RENDER_FILE + 1);
+static_assert(std::size(kRenderers) == CAIRN_RENDER_REPORT + 1);
 
 }  // namespace
 
 std::string render(const plan::Problem& problem, const plan::Plan& plan, uint32_t kind, const char* title,
                    const std::vector<const char*>& categories) {
-  in_enum(kind, CAIRN_RENDER_FILE, "kind");
+  in_enum(kind, CAIRN_RENDER_REPORT, "kind");
   plan::ReportOptions options;
   options.title = title == nullptr ? "cairn plan" : title;
   options.categories.assign(categories.begin(), categories.end());

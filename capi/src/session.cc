@@ -4,6 +4,7 @@
 #include "capi/src/instance.h"
 #include "capi/src/plan.h"
 #include "capi/src/structs.h"
+#include "runtime/engine/measure.h"
 
 using namespace cairn::capi;
 using cairn::Code;
@@ -106,6 +107,37 @@ void cairn_session_cancel(cairn_session_t* session) {
   if (session != nullptr) session->session->cancel();
 }
 
+static_assert(CAIRN_LANE_COPY_IN == static_cast<int>(cairn::device::Lane::kCopyIn));
+
+cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    flag(on, "on");
+    session->session->trace(on != 0);
+  });
+}
+
+cairn_status_t cairn_session_span(const cairn_session_t* session, size_t index, cairn_span_t* out_span,
+                                  cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    const OutStruct out(out_span, "out_span");
+    const auto& spans = session->session->spans();
+    require(index < spans.size(), Code::kNotFound, "there is no span ", index, "; the last traced run has ",
+            spans.size());
+    const cairn::engine::CompiledPlan& plan = session->session->plan();
+    const cairn::engine::Span& found = spans[index];
+    cairn_span_t span = CAIRN_SPAN_INIT;
+    span.name = cairn::engine::span_name(plan, found).c_str();
+    span.begin_seconds = found.begin;
+    span.end_seconds = found.end;
+    span.live_bytes = static_cast<uint64_t>(found.live_bytes);
+    span.lane = static_cast<uint32_t>(found.lane);
+    span.tier = static_cast<uint32_t>(cairn::engine::span_tier(plan, found));
+    out.write(span);
+  });
+}
+
 cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
                                    cairn_tier_usage_t* out_usage, cairn_error_t* error) {
   return guard(error, [&] {
@@ -117,6 +149,8 @@ cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier
     usage.reserved_bytes = static_cast<uint64_t>(count.reserved_bytes);
     usage.peak_bytes = static_cast<uint64_t>(count.peak_height_bytes);
     usage.live_peak_bytes = static_cast<uint64_t>(count.peak_live_bytes);
+    usage.pinned_bytes = static_cast<uint64_t>(count.pinned_bytes);
+    usage.staging_bytes = static_cast<uint64_t>(count.staging_bytes);
     out.write(usage);
   });
 }

@@ -62,6 +62,13 @@ cairn_step_report_t report_of(const step::Report& r) {
   report.optimizer_seconds = r.optimizer_seconds;
   report.outcome = static_cast<uint32_t>(r.outcome);
   report.micro = r.micro;
+  for (size_t tier = 0; tier < r.out.size(); ++tier) {
+    report.copied_out_bytes[tier] = static_cast<uint64_t>(r.out[tier].bytes);
+    report.copied_in_bytes[tier] = static_cast<uint64_t>(r.in[tier].bytes);
+    report.copying_out_seconds[tier] = r.out[tier].busy_seconds;
+    report.copying_in_seconds[tier] = r.in[tier].busy_seconds;
+  }
+  report.fell_back = r.fell_back ? 1 : 0;
   return report;
 }
 

@@ -6,12 +6,16 @@
 //      submitted after it until the marked point of the latest record(e) submitted before the wait is
 //      reached.
 //   3. Memory may be used again by work that is ordered after the last use in these terms: in queue time.
-// Submitting never blocks on the work itself. Errors inside queued work poison the device session: the first
-// one is kept and thrown by the next synchronize(); work after it in every queue of the device is skipped.
+// Submitting never blocks on the work itself. Errors inside queued work poison the queue's group: the first
+// one is kept and thrown by the next synchronize(); work after it in every queue of the group is skipped.
+// Other groups of the device go on.
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,12 +34,33 @@ class Block {
   virtual ~Block() = default;
   virtual Tier tier() const = 0;
   virtual int64_t bytes() const = 0;
-  virtual void* address() const = 0;  // nullptr for disk
+  virtual void* address() const = 0;                   // nullptr for disk
+  virtual int64_t pinned_bytes() const { return 0; }   // of them, locked in memory
+  virtual int64_t staging_bytes() const { return 0; }  // memory beside them that their copies go through
 };
 
 struct Location {
   Block* block = nullptr;
   int64_t offset = 0;
+};
+
+// Bytes from one block to another.
+struct Copy {
+  Location to, from;
+  int64_t bytes = 0;
+};
+
+// What the copies of one queue moved between the device and one tier, and how long they took.
+struct Traffic {
+  int64_t bytes = 0;
+  double busy_seconds = 0;
+};
+
+// Queues that work together fail together: one session's error is none of another's.
+class Group {
+ public:
+  virtual ~Group() = default;
+  virtual bool poisoned() const = 0;
 };
 
 class Event {  // made by one device, used with its queues only
@@ -49,6 +74,9 @@ class Queue {
   // `call`'s spans must stay valid until the work is done (the program owns them).
   virtual void launch(const kernels::Kernel& kernel, const kernels::Call& call) = 0;
   virtual void copy(Location to, Location from, int64_t bytes) = 0;
+  // Several copies between the same two blocks as one piece of work, done in this order. `parts` must stay
+  // valid until the work is done (the program owns them).
+  virtual void copy(std::span<const Copy> parts) = 0;
   virtual void record(Event& event) = 0;
   virtual void wait(Event& event) = 0;
   // Blocks the caller until all work submitted so far is done; throws the poison if there is one.
@@ -56,6 +84,8 @@ class Queue {
   // Seconds this queue spent waiting for events of other queues since the last call (stall).
   virtual double take_stall_seconds() = 0;
   virtual double take_busy_seconds() = 0;
+  // Copies done since the last call, by the tier at the other end.
+  virtual std::array<Traffic, kTierCount> take_traffic() = 0;
 
   // For traces: begin and end of every launch and copy submitted from here on, in order of submission, in
   // seconds of the steady clock. Take them after synchronize(). A queue that cannot measure gives none.
@@ -70,8 +100,9 @@ class Queue {
 };
 
 struct DeviceInfo {
-  std::string name;         // "cpu"
-  std::string description;  // processor, instruction sets
+  std::string name;            // "cpu"
+  std::string description;     // processor, instruction sets
+  std::string processor, isa;  // its parts: identity of a profile
   int64_t memory_bytes = 0;
   int threads = 0;
   bool bf16 = false;  // fast bf16 products
@@ -81,11 +112,20 @@ struct DeviceInfo {
   std::string disk_directory;        // where the disk tier lies
 };
 
+// A host tier that may be paged out stalls copies where the plan says they hide. CPU devices lock it where
+// the system allows (RLIMIT_MEMLOCK); where copies are right either way, a refusal is an error only if asked
+// for.
+enum class Pinning : uint8_t { kWhereAllowed, kRequired };
+
 struct DeviceOptions {
   int threads = 0;                   // 0: all processors this process may use
   double link_bytes_per_second = 0;  // throttle for copies to and from the host tier; 0: none
   std::string disk_directory;        // for the disk tier; "": $TMPDIR or /tmp
   HostAllocator allocator = {};      // allocate == nullptr: the system's
+  Pinning pinning = Pinning::kWhereAllowed;
+  // For tests: asked before each transfer of `bytes` to or from the disk tier's file. Returns how many of
+  // them to transfer at once, or -errno to fail with. Called from any thread.
+  std::function<int64_t(bool writes, int64_t offset, int64_t bytes)> disk_fault = {};
 };
 
 class Device {
@@ -94,12 +134,16 @@ class Device {
   virtual const DeviceInfo& info() const = 0;
   virtual const kernels::Registry& kernels() const = 0;
   virtual Ledger& ledger() = 0;
-  // kOutOfMemory with the fault (device, host); kIo (disk: no space, no permission), naming the directory.
-  // Disk blocks are files reserved in full and unlinked at once, so nothing stays behind after a crash.
+  // kOutOfMemory with the fault (device, host); kIo with the fault (disk: no space, no permission), naming
+  // the directory. Host blocks have every page present, pinned where allowed. Disk blocks are files reserved
+  // in full and unlinked at once, so nothing stays behind after a crash; their copies go through a ring of
+  // pinned memory that comes with the block.
   virtual std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) = 0;
-  virtual std::unique_ptr<Queue> create_queue(Lane lane) = 0;
+  virtual std::shared_ptr<Group> create_group() = 0;
+  // nullptr: the group of all queues that have none of their own.
+  virtual std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group = nullptr) = 0;
   virtual std::unique_ptr<Event> create_event() = 0;
-  virtual bool poisoned() const = 0;
+  virtual bool poisoned() const = 0;  // all of it, whatever the group
 };
 
 // Opens "cpu", "reference" (the oracle's kernels), or "cuda:N" (kUnsupported with the reason where there is

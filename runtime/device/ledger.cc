@@ -23,6 +23,16 @@ void Ledger::release(Tier tier, int64_t bytes) {
   counts_[index(tier)].reserved_bytes -= bytes;
 }
 
+void Ledger::pin(Tier tier, int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  counts_[index(tier)].pinned_bytes += bytes;
+}
+
+void Ledger::stage(Tier tier, int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  counts_[index(tier)].staging_bytes += bytes;
+}
+
 void Ledger::begin_range(Tier tier, int64_t offset, int64_t bytes) {
   std::lock_guard lock(mutex_);
   auto& ranges = ranges_[index(tier)];

@@ -17,6 +17,8 @@ struct TierCount {
   int64_t live_bytes = 0;  // ranges in use inside blocks now
   int64_t peak_live_bytes = 0;
   int64_t peak_height_bytes = 0;  // highest end of any range: what an arena must hold
+  int64_t pinned_bytes = 0;       // locked in memory, of the blocks held and (host) of staging
+  int64_t staging_bytes = 0;      // memory beside the blocks through which copies of this tier go
 };
 
 // Thread-safe.
@@ -24,6 +26,8 @@ class Ledger {
  public:
   void reserve(Tier tier, int64_t bytes);  // a block was taken
   void release(Tier tier, int64_t bytes);
+  void pin(Tier tier, int64_t bytes);    // negative: no longer
+  void stage(Tier tier, int64_t bytes);  // negative: given back
   // A range of the tier's arena comes to life / ends. kInternal if it overlaps a live range or was not live.
   void begin_range(Tier tier, int64_t offset, int64_t bytes);
   void end_range(Tier tier, int64_t offset);

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/base/checked.h"
 #include "runtime/engine/program.h"
 
 namespace cairn::engine {
 namespace {
 
 using device::Lane;
+
+// Copies that start together and take hardly longer than starting them does, travel as one.
+constexpr int64_t kSmallCopy = 256 << 10, kBatch = 1 << 20;
 
 class Assembler {
  public:
@@ -30,6 +34,7 @@ class Assembler {
     program_ = {};
     for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
         case StepKind::kRun:
+          send_batches();
           run(step);
           break;
         case StepKind::kFree:
@@ -43,12 +48,14 @@ class Assembler {
           break;
         case StepKind::kWaitOut:
         case StepKind::kWaitIn:
+          send_batches();
           emit(Opcode::kWait, Lane::kCompute, copy_event_[at(step.index)]);
           break;
         case StepKind::kDrop:
           drop({step.tier, step.index});
           break;
       }
+    send_batches();
     // The next micro-batch starts from nothing but persistent values.
     for (size_t v = 0; v < place_.size(); ++v)
       if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) leave(static_cast<int32_t>(v));
@@ -153,12 +160,53 @@ class Assembler {
     return static_cast<int32_t>(std::max(slots, ids.size()));
   }
 
-  void copy(Lane lane, const CopyJob& job) {
-    order(Lane::kCompute, lane);
-    program_.copies.push_back(job);
-    emit(Opcode::kCopy, lane, static_cast<int32_t>(program_.copies.size()) - 1);
-    copy_event_[at(job.value)] = program_.events++;
-    emit(Opcode::kRecord, lane, copy_event_[at(job.value)]);
+  // Copies gather until compute goes on, or waits: nothing that is submitted in between could delay them.
+  struct Batch {
+    Lane lane;
+    std::vector<CopyJob> jobs;
+    int64_t bytes = 0;
+  };
+  static Tier far(const CopyJob& job) { return job.to == Tier::kDevice ? job.from : job.to; }
+
+  void copy(Batch& batch, const CopyJob& job) {
+    const bool joins = !batch.jobs.empty() && far(batch.jobs[0]) == far(job) && job.bytes <= kSmallCopy &&
+                       batch.bytes + job.bytes <= kBatch;
+    if (!joins) send(batch);
+    batch.jobs.push_back(job);
+    batch.bytes += job.bytes;
+    if (job.bytes > kSmallCopy) send(batch);
+  }
+
+  // One piece of work, one event; neighbours on both sides are one copy.
+  void send(Batch& batch) {
+    if (batch.jobs.empty()) return;
+    order(Lane::kCompute, batch.lane);
+    const int32_t done = program_.events++;
+    for (const CopyJob& job : batch.jobs) copy_event_[at(job.value)] = done;
+    std::sort(batch.jobs.begin(), batch.jobs.end(), [](const CopyJob& a, const CopyJob& b) {
+      return std::pair(a.to_offset, a.from_offset) < std::pair(b.to_offset, b.from_offset);
+    });
+    const size_t first = program_.copies.size();
+    for (const CopyJob& job : batch.jobs) {
+      if (program_.copies.size() > first) {
+        CopyJob& last = program_.copies.back();
+        const int64_t size = align_up(last.bytes, kAlignment);
+        if (last.to_offset + size == job.to_offset && last.from_offset + size == job.from_offset) {
+          last.bytes = size + job.bytes;
+          continue;
+        }
+      }
+      program_.copies.push_back(job);
+    }
+    program_.copies[first].count = static_cast<int32_t>(program_.copies.size() - first);
+    emit(Opcode::kCopy, batch.lane, static_cast<int32_t>(first));
+    emit(Opcode::kRecord, batch.lane, done);
+    batch.jobs.clear();
+    batch.bytes = 0;
+  }
+  void send_batches() {
+    send(out_);
+    send(in_);
   }
   int64_t stored_bytes(int32_t value) const { return joint_.values[at(stored_[at(value)])].desc.bytes(); }
 
@@ -166,13 +214,13 @@ class Assembler {
     const Tier tier = plan_.link_tier[at(step.tier)];
     const std::pair key(step.tier, step.index);
     if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, step.tier_offset, bytes(step.index));
-    copy(Lane::kCopyOut, {tier, Tier::kDevice, step.tier_offset, place_[at(step.index)],
-                          stored_bytes(step.index), step.index});
+    copy(out_, {tier, Tier::kDevice, step.tier_offset, place_[at(step.index)], stored_bytes(step.index),
+                step.index});
   }
   void copy_in(const plan::Step& step) {
     arrive(step.index, step.offset);
-    copy(Lane::kCopyIn, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, step.tier_offset,
-                         stored_bytes(step.index), step.index});
+    copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, step.tier_offset,
+               stored_bytes(step.index), step.index});
   }
   void drop(std::pair<int32_t, int32_t> key) {
     const auto found = tier_ranges_.find(key);
@@ -185,6 +233,7 @@ class Assembler {
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
   Program program_;
+  Batch out_{Lane::kCopyOut, {}}, in_{Lane::kCopyIn, {}};
   std::vector<int64_t> place_;                // problem value -> device offset now, -1: not there
   std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;               // problem value -> joint value

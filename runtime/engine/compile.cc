@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "runtime/costs/model.h"
 #include "runtime/engine/program.h"
 
 namespace cairn::engine {
@@ -14,6 +15,27 @@ void check_options(const PlanOptions& options) {
           Code::kInvalidArgument, "the link's rate must not be negative: ", options.link_bytes_per_second);
 }
 
+const costs::DeviceModel* model_of(const PlanOptions& options) {
+  return options.costs != nullptr && options.costs->model ? &*options.costs->model : nullptr;
+}
+
+void check_profile(const PlanOptions& options, const device::DeviceInfo& info) {
+  if (options.costs == nullptr || !options.costs->profile || options.force_costs) return;
+  const std::string differs = costs::difference(options.costs->profile->machine, costs::machine_of(info));
+  require(differs.empty(), Code::kInvalidArgument, "the profile was measured on another machine: ", differs,
+          "; measure one here, or force this one if it will do");
+}
+
+// The device's memory bounds every budget, and is the budget for a device that is not there.
+int64_t budget_within(const PlanOptions& options, const device::DeviceInfo& info) {
+  const costs::DeviceModel* model = model_of(options);
+  const int64_t memory = model != nullptr ? model->memory_bytes : info.memory_bytes;
+  require(options.budget_bytes <= memory || memory <= 0, Code::kInvalidArgument, "the budget of ",
+          options.budget_bytes, " bytes is above the ", memory, " bytes of memory that '",
+          model != nullptr ? model->name : info.name, "' has");
+  return options.budget_bytes == 0 && model != nullptr ? memory : options.budget_bytes;
+}
+
 // What the plan would need if everything were kept, whatever the regions say.
 int64_t keep_all_bytes(plan::Problem problem) {
   for (plan::Region& region : problem.regions) region.policy = plan::Policy::kKeep;
@@ -26,18 +48,23 @@ int64_t keep_all_bytes(plan::Problem problem) {
 std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
                                             const PlanOptions& options) {
   check_options(options);
+  check_profile(options, device.info());
+  const int64_t budget = budget_within(options, device.info());
   auto plan = std::make_shared<CompiledPlan>();
   graph::JointOptions joint;
   joint.amp = options.amp;
   joint.optimizer = options.optimizer;
-  joint.packed_bytes = device.kernels().packed_bytes;
+  const costs::DeviceModel* model = model_of(options);
+  joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
   joint.threads = device.info().threads;
   plan->joint = graph::derive(std::move(graph), joint);
   lower(*plan, device, options);
-  plan->problem.budget_bytes = options.budget_bytes;
+  plan->problem.budget_bytes = budget;
   if (options.budget_share > 0)
     plan->problem.budget_bytes = std::max<int64_t>(
         1, static_cast<int64_t>(options.budget_share * static_cast<double>(keep_all_bytes(plan->problem))));
+  if (model != nullptr)
+    plan->problem.budget_bytes = std::min(plan->problem.budget_bytes, model->memory_bytes);
   plan->plan = plan::solve(plan->problem);
   assemble(*plan);
   return plan;

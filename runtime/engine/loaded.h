@@ -14,14 +14,15 @@ namespace cairn::engine {
 class GuardedKernel : public kernels::Kernel {
  public:
   GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, const std::atomic<bool>& cancelled,
-                std::atomic<bool>& skipped)
-      : inner_(inner), lock_(lock), cancelled_(cancelled), skipped_(skipped) {}
+                std::atomic<bool>& skipped, std::atomic<bool>& added)
+      : inner_(inner), lock_(lock), cancelled_(cancelled), skipped_(skipped), added_(added) {}
   int64_t workspace_bytes() const override { return inner_.workspace_bytes(); }
   void run(const kernels::Call& call) const override {
     if (cancelled_.load(std::memory_order_relaxed)) {
       skipped_.store(true, std::memory_order_relaxed);
       return;
     }
+    if (call.accumulate != 0) added_.store(true, std::memory_order_relaxed);
     const auto turn = lock_ != nullptr ? std::unique_lock(*lock_) : std::unique_lock<std::mutex>();
     inner_.run(call);
   }
@@ -31,6 +32,7 @@ class GuardedKernel : public kernels::Kernel {
   std::mutex* const lock_;
   const std::atomic<bool>& cancelled_;
   std::atomic<bool>& skipped_;
+  std::atomic<bool>& added_;
 };
 
 struct LoadedProgram {
@@ -39,14 +41,10 @@ struct LoadedProgram {
     kernels::Call call;
     uint32_t accumulates, first_writer;
   };
-  struct LoadedCopy {
-    device::Location to, from;
-    int64_t bytes;
-  };
   const Program* program = nullptr;
   std::vector<Tensor> tensors;
   std::vector<LoadedLaunch> launches;
-  std::vector<LoadedCopy> copies;
+  std::vector<device::Copy> copies;
   std::vector<std::unique_ptr<device::Event>> events;
   std::vector<uint8_t> live;  // per range: begun and not ended
 };
@@ -57,6 +55,7 @@ struct Session::Loaded {
   std::vector<std::unique_ptr<GuardedKernel>> kernels;
   LoadedProgram main, prologue;
   std::atomic<bool> skipped{false};
+  std::atomic<bool> added{false};  // a kernel of this run began to add to what was there before
   int64_t persistent_bytes = 0;
 
   // Work of Session::launch(), until the next synchronize().
@@ -65,17 +64,29 @@ struct Session::Loaded {
   };
   std::deque<Pending> pending;
   std::optional<Error> poison;
+  std::optional<Error> stopped;  // nothing runs any more, but what persists can be read
 
   bool tracing = false;
-  std::array<std::vector<int32_t>, 3> traced;  // per lane: instructions submitted, in order
+  struct Traced {
+    int32_t instruction;
+    int64_t live_bytes;
+  };
+  std::array<std::vector<Traced>, 3> traced;  // per lane: what was submitted, in order
   std::vector<Span> spans;
 
-  // Last, so that they end first: their work uses everything above.
+  // Last, so that they end first: their work uses everything above. They fail together, and no other
+  // session's with them.
   std::array<std::unique_ptr<device::Queue>, 3> queues;
 
   device::Queue& queue(device::Lane lane) { return *queues[static_cast<size_t>(lane)]; }
   char* arena() const { return static_cast<char*>(blocks[0]->address()); }
 
+  void start(device::Device& device, const std::atomic<bool>& cancelled);  // the queues
+  // Ends what is under way, whatever comes of it.
+  void drain();
+  // After drain(): runs this plan from here on, which uses no `lost` tier and fits the arena.
+  void change(const CompiledPlan& plan, Tier lost, device::Device& device,
+              const std::atomic<bool>& cancelled);
   void take_memory(const CompiledPlan& plan, device::Device& device);
   void resolve(const Program& program, device::Device& device, LoadedProgram& loaded);
   // Submits the program's work. False: cancelled on the way; all ranges it began have ended.

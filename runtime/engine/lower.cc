@@ -6,6 +6,8 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "runtime/costs/model.h"
+#include "runtime/engine/cost_query.h"
 #include "runtime/engine/kernel_maker.h"
 
 namespace cairn::engine {
@@ -14,13 +16,6 @@ namespace {
 using graph::JointOp;
 using graph::JointValue;
 using graph::Role;
-
-constexpr double kLaunchSeconds = 2e-6;
-constexpr double kHostBytesPerSecond = 8e9;  // one thread's copy on a server processor
-constexpr double kDiskBytesPerSecond = 1e9;
-constexpr double kLinkLatency = 20e-6;
-constexpr double kHostShare = 0.8;     // of the machine's memory may serve the host tier
-constexpr double kSharedMemory = 0.7;  // both directions at once, through one memory
 
 std::string unique(std::unordered_set<std::string>& taken, const std::string& wanted, size_t i) {
   std::string name = wanted.empty() ? cat('#', i) : wanted;
@@ -33,7 +28,12 @@ bool runs(const JointOp& op) { return !ops::row(op.code).is(ops::ALIAS); }
 class Lowering {
  public:
   Lowering(CompiledPlan& plan, device::Device& device, const PlanOptions& options)
-      : plan_(plan), joint_(*plan.joint), device_(device), options_(options), maker_(plan, device) {}
+      : plan_(plan),
+        joint_(*plan.joint),
+        device_(device),
+        options_(options),
+        maker_(plan, device),
+        costs_(device.info(), options.costs) {}
 
   void run() {
     values();
@@ -54,6 +54,7 @@ class Lowering {
       int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
       workspace = std::max(workspace, between_steps_workspace());
     }
+    seconds_around();
     plan_.kernel_locks = std::make_unique<std::mutex[]>(plan_.kernels.size());
   }
 
@@ -112,7 +113,9 @@ class Lowering {
     const int32_t kernel = maker_.make(op);
     lowered.workspace_bytes =
         align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
-    lowered.seconds = seconds(op, row);
+    const costs::Answer cost = costs_.seconds(query_of(joint_, op));
+    lowered.seconds = cost.seconds;
+    plan_.measured_ops += cost.measured ? 1 : 0;
     plan_.op_kernel.push_back(kernel);
     plan_.problem_op.push_back(index);
     plan_.problem.ops.push_back(std::move(lowered));
@@ -127,18 +130,12 @@ class Lowering {
     return joint_.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable;
   }
 
-  // The roofline of the device: whichever takes longer, arithmetic or bytes.
-  double seconds(const JointOp& op, const ops::OpRow& row) const {
-    const Operands operands(joint_, op);
-    const ops::Work work = ops::work(row, operands.in, operands.out, &op.attrs);
-    const device::DeviceInfo& info = device_.info();
-    bool bf16 = false;
-    for (size_t i = 0; i < operands.in.size(); ++i)
-      bf16 = bf16 || (operands.in_present >> i & 1u && operands.in[i].dtype == DType::kBF16);
-    const double rate = bf16 && info.bf16 ? info.bf16_flops_per_second : info.f32_flops_per_second;
-    return std::max(work.flops / std::max(rate, 1.0),
-                    work.bytes / std::max(info.memory_bytes_per_second, 1.0)) +
-           kLaunchSeconds;
+  // What a step takes beside its plan: optimizer and host have entries of their own in a profile.
+  void seconds_around() {
+    for (const JointOp& op : joint_.prologue)
+      plan_.update_seconds += costs_.seconds(query_of(joint_, op)).seconds;
+    if (joint_.hyper >= 0) plan_.update_seconds += costs_.seconds(optimizer_query(joint_)).seconds;
+    plan_.host_seconds = costs_.seconds(host_query(joint_)).seconds;
   }
 
   int64_t between_steps_workspace() {
@@ -213,7 +210,10 @@ class Lowering {
         add(static_cast<Tier>(name - std::begin(kTierNames)));
     }
     const bool linked = options_.link_bytes_per_second > 0 || device_.info().link_bytes_per_second > 0;
-    if (tiers.empty() && (linked || options_.policy == plan::Policy::kOffload)) add(Tier::kHost);
+    // A device with memory of its own gains by leaving for the host; a CPU's host tier is the same memory.
+    const bool separate =
+        options_.costs != nullptr && options_.costs->model && options_.costs->model->separate_memory;
+    if (tiers.empty() && (linked || separate || options_.policy == plan::Policy::kOffload)) add(Tier::kHost);
     for (const Tier tier : tiers) {
       plan_.link_tier.push_back(tier);
       plan_.problem.links.push_back(tier == Tier::kHost ? host_link() : disk_link());
@@ -221,25 +221,17 @@ class Lowering {
   }
 
   plan::Link host_link() const {
-    const device::DeviceInfo& info = device_.info();
-    const double stated =
-        options_.link_bytes_per_second > 0 ? options_.link_bytes_per_second : info.link_bytes_per_second;
-    const double rate = stated > 0 ? stated : kHostBytesPerSecond;
-    return {"host",
-            kLinkLatency,
-            rate,
-            rate,
-            stated > 0 ? 1.0 : kSharedMemory,
-            static_cast<int64_t>(static_cast<double>(info.memory_bytes) * kHostShare)};
+    return costs_.host_link(options_.link_bytes_per_second > 0 ? options_.link_bytes_per_second
+                                                               : device_.info().link_bytes_per_second);
   }
 
   plan::Link disk_link() const {
+    if (options_.costs != nullptr && options_.costs->model) return costs_.disk_link(INT64_MAX);
     const std::string& directory = device_.info().disk_directory;
     struct statvfs space = {};
     require(statvfs(directory.c_str(), &space) == 0, Code::kIo, "disk tier: '", directory,
             "': ", std::strerror(errno));
-    const int64_t free_bytes = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
-    return {"disk", kLinkLatency, kDiskBytesPerSecond, kDiskBytesPerSecond, kSharedMemory, free_bytes};
+    return costs_.disk_link(static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize));
   }
 
   CompiledPlan& plan_;
@@ -247,6 +239,7 @@ class Lowering {
   device::Device& device_;
   const PlanOptions& options_;
   KernelMaker maker_;
+  const costs::Model costs_;
   std::unordered_set<std::string> op_names_;
   std::vector<bool> made_;  // per problem value
 };
@@ -256,7 +249,8 @@ class Lowering {
 void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
   require(plan.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
   plan.threads = device.info().threads;
-  plan.device = device.info().name;
+  const bool modelled = options.costs != nullptr && options.costs->model;
+  plan.device = modelled ? "a model of " + options.costs->model->name : device.info().name;
   Lowering(plan, device, options).run();
 }
 

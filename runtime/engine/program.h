@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/costs/table.h"
 #include "runtime/device/device.h"
 #include "runtime/graph/joint.h"
 #include "runtime/plan/plan.h"
@@ -15,9 +16,9 @@ namespace cairn::engine {
 
 enum class Opcode : uint8_t { kLaunch, kCopy, kRecord, kWait, kBegin, kEnd };
 
-// kLaunch: a = index into launches. kCopy: a = index into copies, on `lane`. kRecord, kWait: a = event, on
-// `lane`. kBegin, kEnd: a range of a tier's arena comes to life or ends in program order (for the ledger): a
-// = range.
+// kLaunch: a = index into launches. kCopy: a = index into copies, on `lane`; one submission does the `count`
+// copies that begin there. kRecord, kWait: a = event, on `lane`. kBegin, kEnd: a range of a tier's arena
+// comes to life or ends in program order (for the ledger): a = range.
 struct Instruction {
   Opcode opcode;
   device::Lane lane;
@@ -41,7 +42,8 @@ struct Operand {  // a tensor at an arena offset; offset < 0: left out
 struct CopyJob {
   Tier to, from;
   int64_t to_offset, from_offset, bytes;
-  int32_t value;
+  int32_t value;      // of several neighbours moved as one, the first
+  int32_t count = 1;  // of an instruction's first copy: how many it does
 };
 
 struct Range {
@@ -72,9 +74,13 @@ struct CompiledPlan {
   std::vector<int32_t> op_kernel;                               // problem op -> kernel
   std::vector<int32_t> prologue_kernel;                         // joint prologue op -> kernel
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
-  std::unique_ptr<std::mutex[]> kernel_locks;
+  std::shared_ptr<std::mutex[]> kernel_locks;
   int threads = 1;
   std::string device;
+  // What the cost model says beside the problem's seconds: of the packs, the norm and the update, once per
+  // step; of inputs in and loss out, once per micro-batch. No plan changes these.
+  double update_seconds = 0, host_seconds = 0;
+  int64_t measured_ops = 0;  // ops of the problem whose seconds come from the profile
 
   // Device bytes at the plan's peak by category (parameters, gradients, optimizer, activations, workspace);
   // inputs, scratch and outputs count as activations, packed weights as parameters. Sums to arena_bytes (gaps
@@ -99,9 +105,14 @@ struct PlanOptions {
   // memory under another name: leaving for it saves nothing.
   std::vector<Tier> tiers;
   double link_bytes_per_second = 0;  // for the cost model; 0: measured default
+  // A profile, or the model of a device that is not there: the plan is then for that one, and no session runs
+  // it. nullptr: the device's own rates.
+  std::shared_ptr<const costs::Table> costs;
+  bool force_costs = false;  // take a profile that was measured on another machine
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.
+// kInvalidArgument: a budget above the device's memory, a profile of another machine.
 std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
                                             const PlanOptions& options);
 

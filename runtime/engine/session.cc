@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "runtime/engine/fallback.h"
 #include "runtime/engine/loaded.h"
 
 namespace cairn::engine {
@@ -26,13 +27,11 @@ Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<devic
   l.take_memory(*plan_, *device_);
   for (size_t k = 0; k < plan_->kernels.size(); ++k)
     l.kernels.push_back(std::make_unique<GuardedKernel>(
-        *plan_->kernels[k], plan_->kernel_locks ? &plan_->kernel_locks[k] : nullptr, cancelled_, l.skipped));
+        *plan_->kernels[k], plan_->kernel_locks ? &plan_->kernel_locks[k] : nullptr, cancelled_, l.skipped,
+        l.added));
   l.resolve(plan_->program, *device_, l.main);
   l.resolve(plan_->prologue, *device_, l.prologue);
-  for (size_t lane = 0; lane < l.queues.size(); ++lane) {
-    l.queues[lane] = device_->create_queue(static_cast<device::Lane>(lane));
-    l.queues[lane]->skip_copies_while(&cancelled_);
-  }
+  l.start(*device_, cancelled_);
 }
 
 // The queues finish first: their work reads cancelled_.
@@ -58,39 +57,78 @@ void Session::keep_poison() const {
 
 RunReport Session::run(const RunKey& key) {
   raise();
+  if (loaded_->stopped) throw *loaded_->stopped;
   settle();
   if (take_cancel()) fail(Code::kCancelled, "cancelled before the run began");
   Loaded& l = *loaded_;
   const double began = now();
-  l.skipped.store(false);
-  for (const auto& queue : l.queues) {
-    queue->take_stall_seconds();
-    queue->trace(l.tracing);
-  }
-  bool complete = true;
+  bool complete = false;
+  RunReport report;
   try {
-    if (packs_stale_) complete = l.walk(l.prologue, key, cancelled_);
-    complete = complete && l.walk(l.main, key, cancelled_);
-    for (const auto& queue : l.queues) queue->synchronize();
+    complete = attempt(key);
   } catch (...) {
-    l.end_ranges(l.prologue);
-    l.end_ranges(l.main);
-    for (const auto& queue : l.queues) try {
-        queue->synchronize();
-      } catch (const Error&) {  // the same poison
-      }
-    keep_poison();
+    l.drain();
+    const std::optional<Error> lost = disk_failure(*plan_);
+    if (!lost) keep_poison();
+    leave_disk(*lost, key);
+    report.fell_back = true;
   }
+  if (report.fell_back) try {
+      complete = attempt(key);
+    } catch (...) {
+      l.drain();
+      keep_poison();
+    }
   if (l.tracing) l.collect_spans(began);
   if (!complete || l.skipped.load()) {
     take_cancel();
     fail(Code::kCancelled, "cancelled: the gradients of this step are undefined");
   }
   packs_stale_ = false;
-  RunReport report;
   report.seconds = now() - began;
   report.stall_seconds = l.queue(device::Lane::kCompute).take_stall_seconds();
+  report.out = l.queue(device::Lane::kCopyOut).take_traffic();
+  report.in = l.queue(device::Lane::kCopyIn).take_traffic();
   return report;
+}
+
+bool Session::attempt(const RunKey& key) {
+  Loaded& l = *loaded_;
+  l.skipped.store(false);
+  l.added.store(false);
+  for (size_t lane = 0; lane < l.queues.size(); ++lane) {
+    l.traced[lane].clear();
+    l.queues[lane]->take_stall_seconds();
+    l.queues[lane]->take_traffic();
+    l.queues[lane]->trace(l.tracing);
+  }
+  const bool complete =
+      (!packs_stale_ || l.walk(l.prologue, key, cancelled_)) && l.walk(l.main, key, cancelled_);
+  for (const auto& queue : l.queues) queue->synchronize();
+  return complete;
+}
+
+void Session::leave_disk(const Error& why, const RunKey& key) {
+  Loaded& l = *loaded_;
+  const auto io_error = [&](const auto&... more) {
+    return Error(Code::kIo, cat(why.what(), "; ", more...), *why.fault());
+  };
+  std::shared_ptr<const CompiledPlan> rest;
+  try {
+    rest = without_tier(*plan_, Tier::kDisk);
+    l.change(*rest, Tier::kDisk, *device_, cancelled_);
+  } catch (const Error& error) {
+    l.stopped = io_error("the session cannot go on without the disk tier: ", error.what(),
+                         ". Parameters and optimizer state are as before");
+    throw *l.stopped;
+  }
+  plan_before_ = std::exchange(plan_, std::move(rest));
+  // A first micro-batch writes over all gradients; a later one adds to what cannot be made again here.
+  if (!may_repeat(*plan_) || (key.micro > 0 && l.added.load()))
+    throw io_error(
+        "micro-batch ", key.micro,
+        " was under way, and gradients are lost with it: repeat the effective batch. Parameters and "
+        "optimizer state are as before, and the session goes on without the disk tier");
 }
 
 void Session::launch(const kernels::Kernel& kernel, std::vector<Tensor> in, std::vector<Tensor> out,
@@ -194,7 +232,14 @@ void* Session::workspace(int64_t bytes) {
   return l.arena() + l.persistent_bytes;
 }
 
-device::TierCount Session::count(Tier tier) const { return loaded_->ledger.count(tier); }
+device::TierCount Session::count(Tier tier) const {
+  device::TierCount count = loaded_->ledger.count(tier);
+  if (const auto& block = loaded_->blocks[static_cast<size_t>(tier)]; block != nullptr) {
+    count.pinned_bytes = block->pinned_bytes();
+    count.staging_bytes = block->staging_bytes();
+  }
+  return count;
+}
 void Session::reset_peaks() { loaded_->ledger.reset_peaks(); }
 void Session::trace(bool on) { loaded_->tracing = on; }
 const std::vector<Span>& Session::spans() const { return loaded_->spans; }

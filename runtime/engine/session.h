@@ -1,6 +1,7 @@
 // A compiled plan loaded on a device: the arena, the tiers' arenas, queues and events, and the values that
 // persist from step to step. Takes all its memory in the constructor, nothing later. One thread at a time.
 #pragma once
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string_view>
@@ -19,6 +20,10 @@ struct RunKey {
 struct RunReport {
   double seconds = 0;
   double stall_seconds = 0;  // compute waited for copies
+  // Per tier, between it and the device: what copies moved and how long they took. A link's use while it is
+  // busy is bytes / (rate * busy_seconds).
+  std::array<device::Traffic, kTierCount> out{}, in{};
+  bool fell_back = false;  // the disk failed: this micro-batch ran again, from the plan without it
 };
 
 // One span of work, for traces. Lanes as device::Lane; seconds since the run began; instruction: index into
@@ -27,6 +32,7 @@ struct Span {
   device::Lane lane;
   double begin, end;
   int32_t instruction;
+  int64_t live_bytes;  // of the device's arena, where it stands in the program
 };
 
 class Session {
@@ -35,8 +41,8 @@ class Session {
   Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<device::Device> device);
   ~Session();
 
-  const CompiledPlan& plan() const { return *plan_; }
-  device::Device& device() { return *device_; }
+  const CompiledPlan& plan() const { return *plan_; }  // that runs now
+  device::Device& device() const { return *device_; }
   std::shared_ptr<device::Device> device_ptr() const { return device_; }
 
   // Persistent values by joint id. Sizes must match exactly: kInvalidArgument naming the value and both
@@ -53,7 +59,11 @@ class Session {
 
   // One micro-batch: forward and backward. Inputs must have been written. kCancelled: stopped at an
   // instruction boundary; gradients of this step are then undefined (the stepper discards the effective
-  // batch). Any other error poisons the session: later calls throw the same error.
+  // batch). A failing disk costs the session that tier: it goes on with a plan without it (fallback.h). The
+  // micro-batch runs again and is reported as fell_back, where nothing of it was added to gradients of
+  // earlier ones; else kIo: the effective batch must be repeated, parameters and optimizer state are as
+  // before. Where no such plan fits the arena, this and later runs throw kIo, but values can be read. Any
+  // other error poisons the session: later calls throw the same error.
   RunReport run(const RunKey& key);
   // Runs one kernel of the optimizer on persistent values, in order on the compute queue (see
   // step/optimizer.cc).
@@ -80,13 +90,16 @@ class Session {
  private:
   struct Loaded;
   std::shared_ptr<const CompiledPlan> plan_;
+  std::shared_ptr<const CompiledPlan> plan_before_;  // it fell back: callers may still hold this one
   std::shared_ptr<device::Device> device_;
   std::unique_ptr<Loaded> loaded_;
   std::atomic<bool> cancelled_{false};
   bool packs_stale_ = true;
 
-  void settle() const;       // waits for work that launch() left running
-  void raise() const;        // throws the session's poison, if there is one
+  bool attempt(const RunKey& key);                       // false: cancelled
+  void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
+  void settle() const;                                   // waits for work that launch() left running
+  void raise() const;                                    // throws the session's poison, if there is one
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it
 };
 

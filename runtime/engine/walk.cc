@@ -2,6 +2,37 @@
 
 namespace cairn::engine {
 
+void Session::Loaded::start(device::Device& device, const std::atomic<bool>& cancelled) {
+  const auto group = device.create_group();
+  for (size_t lane = 0; lane < queues.size(); ++lane) {
+    queues[lane] = device.create_queue(static_cast<device::Lane>(lane), group);
+    queues[lane]->skip_copies_while(&cancelled);
+  }
+}
+
+void Session::Loaded::drain() {
+  end_ranges(prologue);
+  end_ranges(main);
+  for (const auto& queue : queues) try {
+      queue->synchronize();
+    } catch (const Error&) {  // the same poison
+    }
+}
+
+void Session::Loaded::change(const CompiledPlan& plan, Tier lost, device::Device& device,
+                             const std::atomic<bool>& cancelled) {
+  for (auto& queue : queues) queue.reset();
+  auto& block = blocks[static_cast<size_t>(lost)];
+  ledger.release(lost, block->bytes());
+  block.reset();
+  main = {};
+  prologue = {};
+  spans.clear();  // they name instructions of the plan before
+  resolve(plan.program, device, main);
+  resolve(plan.prologue, device, prologue);
+  start(device, cancelled);
+}
+
 void Session::Loaded::take_memory(const CompiledPlan& plan, device::Device& device) {
   const auto take = [&](Tier tier, int64_t bytes) {
     if (bytes <= 0) return;
@@ -65,8 +96,9 @@ bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::
   const bool is_prologue = &loaded == &prologue;
   const auto note = [&](device::Lane lane, size_t i) {
     if (tracing) [[unlikely]]
-      traced[static_cast<size_t>(lane)].push_back(is_prologue ? -1 - static_cast<int32_t>(i)
-                                                              : static_cast<int32_t>(i));
+      traced[static_cast<size_t>(lane)].push_back(
+          {is_prologue ? -1 - static_cast<int32_t>(i) : static_cast<int32_t>(i),
+           ledger.count(Tier::kDevice).live_bytes});
   };
   for (size_t i = 0; i < program.code.size(); ++i) {
     const Instruction& instruction = program.code[i];
@@ -88,9 +120,14 @@ bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::
         break;
       }
       case Opcode::kCopy: {
-        const auto& copy = loaded.copies[a];
+        const auto count = static_cast<size_t>(program.copies[a].count);
+        const device::Copy& first = loaded.copies[a];
         note(instruction.lane, i);
-        queue(instruction.lane).copy(copy.to, copy.from, copy.bytes);
+        if (count == 1) {
+          queue(instruction.lane).copy(first.to, first.from, first.bytes);
+        } else {
+          queue(instruction.lane).copy(std::span(&first, count));
+        }
         break;
       }
       case Opcode::kRecord:
@@ -124,7 +161,7 @@ void Session::Loaded::collect_spans(double run_began) {
     const auto busy = queues[lane]->take_trace();
     for (size_t i = 0; i < busy.size() && i < traced[lane].size(); ++i)
       spans.push_back({static_cast<device::Lane>(lane), busy[i].begin - run_began, busy[i].end - run_began,
-                       traced[lane][i]});
+                       traced[lane][i].instruction, traced[lane][i].live_bytes});
     traced[lane].clear();
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,11 @@ struct Plan {
 // "no limit".
 Plan solve(const Problem&);
 
+// A plan per budget (0: no limit; problem.budget_bytes is not looked at), nothing where none fits. The same
+// plans as solve() makes one by one, but a small problem is searched only once.
+inline constexpr size_t kSmallProblem = 160;  // ops
+std::vector<std::optional<Plan>> solve_all(const Problem&, const std::vector<int64_t>& budgets);
+
 // Replays the steps by the rules of the plan form, independently of the solver: allocation overlaps,
 // liveness, copies in flight, order, budgets, claimed peaks. Returns "" or the first violation.
 std::string violation(const Problem&, const Plan&);
@@ -76,10 +82,12 @@ std::string to_json(const Problem&);
 std::string to_json(const Problem&, const Plan&, bool with_steps);
 Problem problem_from_json(std::string_view text);  // kInvalidArgument / kCorruptFile naming the place
 
-// One self-contained HTML page: memory over time by category, lanes, table of values, what forms the peak.
+// One self-contained HTML page: seconds over the budget, memory over time by category, lanes, what forms the
+// peak, a table of values. The curve solves the problem once per budget.
 struct ReportOptions {
   std::string title;
   std::vector<std::string> categories;  // category name per value index (same length as values), may be empty
+  int curve_budgets = -1;               // -1: as many as the problem's size allows; 0: no curve
 };
 std::string to_html(const Problem&, const Plan&, const ReportOptions&);
 // The memory timeline alone, as an SVG picture.

@@ -90,7 +90,7 @@ class Recursion {
   int32_t up(int64_t bytes) const { return static_cast<int32_t>((bytes + unit_ - 1) / unit_); }
 
   int64_t live_at(int32_t op) const {
-    return op < static_cast<int32_t>(stages_.backward_live.size()) ? stages_.backward_live[op] : 0;
+    return op < static_cast<int32_t>(stages_.backward_before.size()) ? stages_.backward_before[op] : 0;
   }
 
   int64_t common_unit() const {

@@ -7,9 +7,30 @@
 namespace cairn::plan {
 namespace {
 
-constexpr std::string_view kPalette[] = {"#c3c9d1", "#2b6cb0", "#dd8a2f", "#2f9e73", "#8b62b5",
-                                         "#8db9de", "#c2557f", "#4ba3a8", "#a5a13a", "#7a5c48"};
-constexpr std::string_view kWorkspaceColor = "#d8553f";
+struct Named {
+  std::string_view name, color;
+};
+constexpr Named kKnown[] = {
+    // by what the planner does with a value
+    {"persistent", color::kGrey},
+    {"kept for backward", color::kBlue},
+    {"recomputed", color::kOrange},
+    {"offloaded", color::kGreen},
+    {"made by backward", color::kSky},
+    {"short-lived", color::kPurple},
+    // by what a value is for
+    {"parameter", color::kSlate},
+    {"optimizer", color::kGrey},
+    {"gradient", color::kPurple},
+    {"packed", color::kSand},
+    {"input", color::kYellow},
+    {"output", color::kMint},
+    {"scratch", color::kGreen},
+    {"activation", color::kBlue},
+    {"backward", color::kSky},
+};
+constexpr std::string_view kOthers[] = {color::kSlate, color::kBlue,   color::kOrange, color::kGreen,
+                                        color::kSky,   color::kPurple, color::kYellow, color::kGrey};
 
 // Bytes on the device, step by step.
 class Memory {
@@ -50,10 +71,25 @@ Categories categorize(const Problem& p, const Index& index, const Plan& plan, co
     return static_cast<int32_t>(found - c.names.begin());
   };
   if (options.categories.size() == p.values.size()) {
-    for (size_t pass : {1, 0})  // what never leaves lies at the bottom
+    // What the planner moves has the planner's names: that is what the picture is about.
+    const auto name_of = [&](size_t v) -> std::string {
+      const Decision d = plan.values[v].decision;
+      return d == Decision::kRecompute ? "recomputed"
+             : d == Decision::kOffload ? "offloaded"
+                                       : options.categories[v];
+    };
+    // From the bottom: what never leaves, what forward keeps, what is moved, what backward makes.
+    const auto layer = [&](size_t v) {
+      const Decision d = plan.values[v].decision;
+      return p.values[v].persistent                                 ? 0
+             : d == Decision::kRecompute || d == Decision::kOffload ? 2
+             : index.maker[v] >= p.turnaround                       ? 3
+                                                                    : 1;
+    };
+    for (int pass = 0; pass < 4; ++pass)
       for (size_t v = 0; v < p.values.size(); ++v)
-        if (p.values[v].persistent == (pass == 1)) slot(options.categories[v]);
-    for (const std::string& name : options.categories) c.of_value.push_back(slot(name));
+        if (layer(v) == pass) slot(name_of(v));
+    for (size_t v = 0; v < p.values.size(); ++v) c.of_value.push_back(slot(name_of(v)));
   } else {
     c.names = {"persistent", "kept for backward", "recomputed",
                "offloaded",  "made by backward",  "short-lived"};
@@ -68,9 +104,13 @@ Categories categorize(const Problem& p, const Index& index, const Plan& plan, co
                                                             : 5);
     }
   }
-  for (size_t k = 0; k < c.names.size(); ++k) c.colors.emplace_back(kPalette[k % std::size(kPalette)]);
+  for (size_t k = 0; k < c.names.size(); ++k) {
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                    [&](const Named& row) { return row.name == c.names[k]; });
+    c.colors.emplace_back(known != std::end(kKnown) ? known->color : kOthers[k % std::size(kOthers)]);
+  }
   c.names.emplace_back("workspace");
-  c.colors.emplace_back(kWorkspaceColor);
+  c.colors.emplace_back(color::kVermillion);
   return c;
 }
 
@@ -134,6 +174,37 @@ PeakView view_peak(const Problem& p, const Index& index, const Plan& plan) {
   std::stable_sort(peak.values.begin(), peak.values.end(),
                    [&](int32_t a, int32_t b) { return p.values[a].bytes > p.values[b].bytes; });
   return peak;
+}
+
+std::vector<std::vector<int32_t>> owners(const Problem& p, const Index& index, const Plan& plan,
+                                         const std::vector<int32_t>& steps, size_t most) {
+  std::vector<std::vector<int32_t>> found;
+  Memory memory(p, index);
+  int32_t next = 0;
+  for (int32_t step : steps) {
+    for (; next <= step; ++next) memory.take(plan.steps[next], [](int32_t, int64_t) {});
+    std::vector<int32_t> here;
+    for (size_t v = 0; v < p.values.size(); ++v)
+      if (memory.here(v)) here.push_back(static_cast<int32_t>(v));
+    const size_t count = std::min(most, here.size());
+    std::partial_sort(
+        here.begin(), here.begin() + static_cast<int64_t>(count), here.end(), [&](int32_t a, int32_t b) {
+          return p.values[a].bytes != p.values[b].bytes ? p.values[a].bytes > p.values[b].bytes : a < b;
+        });
+    here.resize(count);
+    found.push_back(std::move(here));
+  }
+  return found;
+}
+
+std::string_view decision_name(Decision d) {
+  constexpr std::string_view kNames[] = {"keep", "recompute", "offload", "persistent"};
+  return kNames[static_cast<size_t>(d)];
+}
+
+std::string_view decision_color(Decision d) {
+  constexpr std::string_view kColors[] = {color::kBlue, color::kOrange, color::kGreen, color::kGrey};
+  return kColors[static_cast<size_t>(d)];
 }
 
 std::string step_words(const Problem& p, const Step& step) {

@@ -1,5 +1,6 @@
-// The lanes: what computes and what is copied, when. What is narrower than a pixel is merged.
+// The lanes: what computes and what is copied, when. What is too narrow to be seen is drawn together.
 #include <algorithm>
+#include <array>
 
 #include "runtime/base/error.h"
 #include "runtime/plan/report.h"
@@ -12,31 +13,63 @@ constexpr int kRow = 30, kBar = 20, kTop = 34;
 struct Kind {
   std::string_view name, color;
 };
-constexpr Kind kForward = {"forward", "#2b6cb0"}, kBackward = {"backward", "#8b62b5"},
-               kAgain = {"run again", "#dd8a2f"}, kOut = {"copy out", "#2f9e73"},
-               kIn = {"copy in", "#4ba3a8"}, kStall = {"compute waits", "#e6b8b2"};
+constexpr Kind kForward = {"forward", color::kBlue}, kBackward = {"backward", color::kSky},
+               kAgain = {"run again", color::kOrange}, kOut = {"copy out", color::kGreen},
+               kIn = {"copy in", color::kMint}, kStall = {"compute waits", ""};
+
+std::string paint(const Kind& kind) {
+  return kind.color.empty() ? "class='stall' fill-opacity='.38'" : cat("fill='", kind.color, "'");
+}
+
+constexpr const Kind* kOrder[] = {&kForward, &kBackward, &kAgain, &kOut, &kIn, &kStall};
 
 struct Bar {
   double begin, end;
   const Kind* kind;
   size_t step;
-  int count = 1;
 };
 
-// Joins neighbours of one kind that together stay under a pixel and a half.
-std::vector<Bar> merged(const std::vector<Bar>& bars, double pixel) {
-  std::vector<Bar> out;
+// Neighbours too narrow to be seen one by one, together: seconds by kind, in kOrder.
+struct Cluster {
+  double begin = 0, end = 0;
+  std::array<double, std::size(kOrder)> seconds = {};
+  size_t step = 0;
+  int count = 0;
+
+  void add(const Bar& bar) {
+    if (count++ == 0) {
+      begin = bar.begin;
+      step = bar.step;
+    }
+    end = bar.end;
+    for (size_t k = 0; k < std::size(kOrder); ++k)
+      if (kOrder[k] == bar.kind) seconds[k] += bar.end - bar.begin;
+  }
+};
+
+std::vector<Cluster> clustered(const std::vector<Bar>& bars, double pixel) {
+  std::vector<Cluster> out;
+  bool open = false;
   for (const Bar& bar : bars) {
     if (bar.end <= bar.begin) continue;
-    if (!out.empty() && out.back().kind == bar.kind && bar.begin - out.back().end < pixel / 4 &&
-        bar.end - out.back().begin < 1.5 * pixel) {
-      out.back().end = bar.end;
-      out.back().count += bar.count;
-    } else {
-      out.push_back(bar);
-    }
+    const bool wide = bar.end - bar.begin >= 2 * pixel;
+    if (wide || !open || bar.begin - out.back().end > pixel / 4 || bar.end - out.back().begin > 4 * pixel)
+      out.emplace_back();
+    out.back().add(bar);
+    open = !wide;
   }
   return out;
+}
+
+std::string words(const Problem& p, const Plan& plan, const Cluster& c) {
+  std::string out;
+  for (size_t k = 0; k < std::size(kOrder); ++k)
+    if (c.seconds[k] > 0)
+      out += c.count == 1 ? cat(kOrder[k]->name, ": ")
+                          : cat(kOrder[k]->name, " ", human_seconds(c.seconds[k]), "\n");
+  out += label(step_words(p, plan.steps[c.step]), 60);
+  if (c.count > 1) out += cat(" and ", c.count - 1, " more");
+  return out + cat("\n", human_seconds(c.end - c.begin), " from ", human_seconds(c.begin));
 }
 
 }  // namespace
@@ -70,33 +103,35 @@ std::string lanes_picture(const Problem& p, const Plan& plan, const Timeline& li
               lanes.end());
   const double width = kPlotRight - kPlotLeft, scale = line.seconds > 0 ? width / line.seconds : 0;
   const int height = kTop + kRow * static_cast<int>(lanes.size());
-  std::string out = cat(
-      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 ", kPictureWidth, " ", height,
-      "' font-family='system-ui, Helvetica, Arial, sans-serif' font-size='11.5' fill='#20262e' role='img'>");
-  int x = kPlotLeft;
+  std::string out = open_svg(height, "Lanes of compute and copies over one step");
+  double x = kPlotLeft;
   std::vector<const Kind*> used;
   for (const Lane& lane : lanes)
     for (const Bar& bar : lane.bars)
       if (bar.end > bar.begin && std::find(used.begin(), used.end(), bar.kind) == used.end())
         used.push_back(bar.kind);
   for (const Kind* kind : used) {
-    out += cat("<rect x='", x, "' y='6' width='11' height='11' rx='2' fill='", kind->color, "'/><text x='",
-               x + 16, "' y='15.5'>", kind->name, "</text>");
-    x += 38 + 6 * static_cast<int>(kind->name.size());
+    out += cat("<rect x='", fixed(x, 1), "' y='6' width='11' height='11' rx='2' ", paint(*kind),
+               "/><text x='", fixed(x + 16, 1), "' y='15.5' class='s'>", kind->name, "</text>");
+    x += 32 + text_width(kind->name, 11.5);
   }
   for (size_t k = 0; k < lanes.size(); ++k) {
     const int y = kTop + kRow * static_cast<int>(k);
-    out += cat("<text text-anchor='end' x='", kPlotLeft - 8, "' y='", y + 14, "'>", escaped(lanes[k].name),
-               "</text><rect x='", kPlotLeft, "' y='", y, "' width='", width, "' height='", kBar,
-               "' fill='#f3f5f7'/>");
-    for (const Bar& bar : merged(lanes[k].bars, scale > 0 ? 1 / scale : 0)) {
-      out += cat("<rect x='", fixed(kPlotLeft + bar.begin * scale, 2), "' y='", y, "' width='",
-                 fixed(std::max(.3, (bar.end - bar.begin) * scale - .15), 2), "' height='", kBar, "' fill='",
-                 bar.kind->color, "'><title>", bar.kind->name, ": ",
-                 escaped(step_words(p, plan.steps[bar.step])));
-      if (bar.count > 1) out += cat(" and ", bar.count - 1, " more");
-      out += cat("\n", human_seconds(bar.end - bar.begin), " from ", human_seconds(bar.begin),
-                 "</title></rect>");
+    out += cat("<text text-anchor='end' class='s' x='", kPlotLeft - 8, "' y='", y + 14, "'>",
+               label(lanes[k].name, 10), "</text><rect class='lane' x='", kPlotLeft, "' y='", y, "' width='",
+               width, "' height='", kBar, "'/>");
+    for (const Cluster& c : clustered(lanes[k].bars, scale > 0 ? 1 / scale : 0)) {
+      const double left = kPlotLeft + c.begin * scale, across = std::max(.3, (c.end - c.begin) * scale - .15);
+      out += "<g>";
+      double top = y;
+      for (size_t i = 0; i < std::size(kOrder); ++i) {  // several kinds: stacked by their share of the time
+        if (c.seconds[i] <= 0) continue;
+        const double part = kBar * c.seconds[i] / (c.end - c.begin);
+        out += cat("<rect x='", fixed(left, 2), "' y='", fixed(top, 1), "' width='", fixed(across, 2),
+                   "' height='", fixed(part, 1), "' ", paint(*kOrder[i]), "/>");
+        top += part;
+      }
+      out += cat("<title>", words(p, plan, c), "</title></g>");
     }
   }
   return out + "</svg>\n";

@@ -20,7 +20,6 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kSmall = 160;              // ops of a problem whose plans for all budgets are searched
 constexpr int kLevels = 28;                 // budgets that the search aims at there
 constexpr int kAllSubsets = 12;             // so few saved values: every subset is tried
 constexpr int64_t kSearchWork = 6'000'000;  // and for a large one, after the dynamic program
@@ -40,27 +39,34 @@ class Solver {
         rules_(p, index_, gaps_),
         evaluate_(p, index_, gaps_),
         improve_(p, index_, gaps_, rules_, evaluate_,
-                 [this](const Thresholds& t, Pace pace, const Cost& cost) { archive_.add(t, pace, cost); }),
-        budget_(p.budget_bytes > 0 ? p.budget_bytes : INT64_MAX) {}
+                 [this](const Thresholds& t, Pace pace, const Cost& cost) { archive_.add(t, pace, cost); }) {}
 
-  Plan solve() {
+  // budget_bytes 0: no limit. Nothing if no plan fits; the smallest plan is then in `smallest`, if wanted.
+  std::optional<Plan> solve(int64_t budget_bytes, std::optional<Plan>* smallest = nullptr) {
+    const int64_t budget = budget_bytes > 0 ? budget_bytes : INT64_MAX;
     const Candidate least{rules_.base, {}, evaluate_(rules_.base, {}, sequence_)};
     // Nothing is faster than running each op once and never waiting; where policies ask for more, a search
     // may find something better.
     const double seconds = small() ? index_.total_seconds : sequence_.seconds;
-    if (least.cost.peak_bytes <= budget_ && least.cost.seconds <= seconds) {
-      Plan plan = lay_out(least, capacity(least, budget_));
-      if (plan.arena_bytes <= budget_) return finish(std::move(plan));
+    if (least.cost.peak_bytes <= budget && least.cost.seconds <= seconds) {
+      Plan plan = lay_out(least, capacity(least, budget));
+      if (plan.arena_bytes <= budget) return finish(std::move(plan), budget_bytes);
     }
     if (small()) {
-      search_all_budgets();
-      if (auto plan = fastest_within(budget_, budget_)) return finish(std::move(*plan));
-      fail_over_budget(p_, index_, *lowest());
+      if (!searched_) search_all_budgets();
+      searched_ = true;
+      if (auto plan = fastest_within(budget, budget)) return finish(std::move(*plan), budget_bytes);
+      if (smallest) *smallest = lowest();
+      return {};
     }
-    if (auto plan = for_budget(budget_)) return finish(std::move(*plan));
-    Plan smallest = smallest_plan();
-    if (smallest.arena_bytes <= budget_) return finish(std::move(smallest));
-    fail_over_budget(p_, index_, smallest);
+    if (auto plan = for_budget(budget)) return finish(std::move(*plan), budget_bytes);
+    if (!smallest_) {
+      smallest_ = smallest_plan();
+      smallest_fit_ = fit_;
+    }
+    if (smallest_->arena_bytes <= budget) return finish(from_smallest(budget), budget_bytes);
+    if (smallest) *smallest = smallest_;
+    return {};
   }
 
  private:
@@ -124,7 +130,7 @@ class Solver {
 
   int64_t level_work() const {
     const auto ops = static_cast<int64_t>(p_.ops.size());
-    return std::clamp<int64_t>(4 * ops * ops * ops, 4'000, 600'000);
+    return std::clamp<int64_t>(8 * ops * ops * ops, 8'000, 600'000);
   }
 
   std::vector<Pace> paces() const {
@@ -160,7 +166,10 @@ class Solver {
     for (const Candidate* candidate : archive_.by_seconds(peak)) {
       if (attempts-- == 0) break;
       Plan plan = lay_out(*candidate, capacity(*candidate, budget));
-      if (plan.arena_bytes <= budget) return plan;
+      if (plan.arena_bytes <= budget) {
+        fit_ = *candidate;
+        return plan;
+      }
     }
     return {};
   }
@@ -174,7 +183,9 @@ class Solver {
     for (const Candidate* candidate : list) {
       if (best && candidate->cost.peak_bytes >= best->arena_bytes) break;  // an arena is never below its peak
       Plan plan = lay_out(*candidate, candidate->cost.peak_bytes);
-      if (!best || plan.arena_bytes < best->arena_bytes) best = std::move(plan);
+      if (best && plan.arena_bytes >= best->arena_bytes) continue;
+      best = std::move(plan);
+      fit_ = *candidate;
     }
     return best;
   }
@@ -212,15 +223,7 @@ class Solver {
       if (over <= 0) break;
       target = first->cost.peak_bytes - over;
     }
-    for (int round = 0; best && round < kRounds && p_.ops.size() <= kSearched; ++round) {
-      const double before = predicted(*best);
-      const Candidate* first = archive_.within(target);
-      if (!first || before <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater))) break;
-      improve_.anneal(*first, target, kSearchWork / 2);
-      Candidate c = *archive_.within(target);
-      improve_.search(c, target, kSearchWork / 2);
-      keep_faster(best, fastest_within(target, budget, kLayouts));
-    }
+    if (best) improve_fit(best, target, budget, bound);
     return best;
   }
 
@@ -312,10 +315,33 @@ class Solver {
     return best;
   }
 
+  // Between the smallest budget and those that for_budget() masters: what is faster near the smallest plan.
+  Plan from_smallest(int64_t budget) {
+    archive_ = {};
+    archive_.add(smallest_fit_.thresholds, smallest_fit_.pace, smallest_fit_.cost);
+    std::optional<Plan> best = smallest_;
+    const double bound = lower_bound_seconds(p_, index_, budget);
+    improve_fit(best, budget, budget, bound);
+    return std::move(*best);
+  }
+
+  // Searches near the archive's best as long as that gains much.
+  void improve_fit(std::optional<Plan>& best, int64_t target, int64_t budget, double bound) {
+    if (p_.ops.size() > kSearched) return;
+    for (int round = 0; round < kRounds; ++round) {
+      const Candidate* first = archive_.within(target);
+      if (!first || predicted(*best) <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater))) return;
+      improve_.anneal(*first, target, kSearchWork / 2);
+      Candidate c = *archive_.within(target);
+      improve_.search(c, target, kSearchWork / 2);
+      keep_faster(best, fastest_within(target, budget, kLayouts));
+    }
+  }
+
   // ------------------------------------------------------------------------- plans
   // Of small problems an arena does not depend on the budget, so that what fits fits in more as well.
   int64_t capacity(const Candidate& c, int64_t budget) const { return small() ? c.cost.peak_bytes : budget; }
-  bool small() const { return p_.ops.size() <= kSmall; }
+  bool small() const { return p_.ops.size() <= kSmallProblem; }
 
   // Tries hard only as long as the arena is higher than `capacity`.
   Plan lay_out(const Candidate& c, int64_t capacity) {
@@ -328,11 +354,11 @@ class Solver {
     return plan;
   }
 
-  Plan finish(Plan plan) const {
-    plan.budget_bytes = p_.budget_bytes;
+  Plan finish(Plan plan, int64_t budget_bytes) const {
+    plan.budget_bytes = budget_bytes;
     plan.predicted_seconds = simulate(p_, plan).seconds;
     plan.keep_all_seconds = index_.total_seconds;
-    plan.bound_seconds = lower_bound_seconds(p_, index_, p_.budget_bytes);
+    plan.bound_seconds = lower_bound_seconds(p_, index_, budget_bytes);
     plan.gap =
         plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
     explain(p_, index_, rules_, plan);
@@ -350,7 +376,9 @@ class Solver {
   std::vector<Candidate> bare_;
   Improver improve_;
   Sequence sequence_;
-  int64_t budget_;
+  bool searched_ = false;  // the archive has plans for all budgets
+  std::optional<Plan> smallest_;
+  Candidate fit_, smallest_fit_;  // of the last plan that fitted, and of the smallest
   std::optional<Stages> stages_;
   std::vector<OptionSets> sets_;  // without links, and with the first one
 };
@@ -360,9 +388,25 @@ class Solver {
 Plan solve(const Problem& p) {
   const auto start = std::chrono::steady_clock::now();
   check(p);
-  Plan plan = Solver(p).solve();
-  plan.solve_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return plan;
+  std::optional<Plan> smallest;
+  std::optional<Plan> plan = Solver(p).solve(p.budget_bytes, &smallest);
+  if (!plan) fail_over_budget(p, Index(p), *smallest);
+  plan->solve_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return std::move(*plan);
+}
+
+std::vector<std::optional<Plan>> solve_all(const Problem& p, const std::vector<int64_t>& budgets) {
+  check(p);
+  Solver solver(p);
+  std::vector<std::optional<Plan>> plans;
+  for (int64_t budget : budgets) {
+    const auto start = std::chrono::steady_clock::now();
+    plans.push_back(solver.solve(budget));
+    if (plans.back())
+      plans.back()->solve_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  return plans;
 }
 
 }  // namespace cairn::plan

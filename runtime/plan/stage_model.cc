@@ -81,7 +81,7 @@ bool StageModel::build(const Problem& p, const Index& index, const Gaps& gaps, c
     ops.push_back(op);
   }
   for (int32_t b = stage.back_begin; b < stage.back_end; ++b) {
-    Backward back{0, false, stages.backward_live[b]};
+    Backward back{0, false, stages.backward_before[b], stages.backward_live[b]};
     back.reads = mask(index.inputs[b], back.reads_in);
     backward.push_back(back);
   }
@@ -103,6 +103,7 @@ std::vector<int64_t> StageModel::key() const {
   for (const Backward& b : backward) {
     add(b.reads);
     add(b.reads_in);
+    key.push_back(b.before);
     key.push_back(b.live);
   }
   for (uint64_t m : {saved, stuck, out, candidates, forced, forced_moves}) add(m);
@@ -171,7 +172,7 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
   };
   int32_t before = 0;
   if (option.gives_out) {
-    const int64_t live = backward.empty() ? 0 : backward.front().live;
+    const int64_t live = backward.empty() ? 0 : backward.front().before;
     make(out, live);
     option.needs_in = reads_in;
     before = items;
@@ -182,7 +183,7 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
     }
   }
   for (const Backward& b : backward) {
-    make(b.reads, b.live);
+    make(b.reads, b.before);
     extra[items] = b.live;
     touch(b.reads);
     on |= b.reads;

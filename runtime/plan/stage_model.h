@@ -26,7 +26,7 @@ struct StageModel {
   struct Backward {
     uint64_t reads;
     bool reads_in;
-    int64_t live;
+    int64_t before, live;  // as Stages says
   };
   std::vector<LocalOp> ops;
   std::vector<int64_t> bytes;  // per value

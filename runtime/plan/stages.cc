@@ -40,7 +40,10 @@ std::vector<int32_t> cuts(const Problem& p, const Index& index, int32_t& longest
 }  // namespace
 
 Stages::Stages(const Problem& p, const Index& index)
-    : of_op(p.turnaround, 0), of_backward(p.ops.size(), -1), backward_live(p.ops.size(), 0) {
+    : of_op(p.turnaround, 0),
+      of_backward(p.ops.size(), -1),
+      backward_before(p.ops.size(), 0),
+      backward_live(p.ops.size(), 0) {
   int32_t longest = 0;
   std::vector<int32_t> at = cuts(p, index, longest);
   at.push_back(p.turnaround);
@@ -79,18 +82,19 @@ Stages::Stages(const Problem& p, const Index& index)
     if (s.back_begin == ops) s.back_begin = s.back_end = next;
     next = s.back_begin;
   }
-  std::vector<int64_t> change(p.ops.size() + 1, 0);
-  for (int32_t b = p.turnaround; b < ops; ++b) {
-    change[b] += p.ops[b].workspace_bytes;
-    change[b + 1] -= p.ops[b].workspace_bytes;
+  std::vector<int64_t> ending(p.ops.size(), 0);
+  int64_t alive = 0;
+  for (int32_t b = p.turnaround; b < ops; ++b)
     for (int32_t v : index.outputs[b]) {
       const auto readers = index.readers[v];
-      change[b] += p.values[v].bytes;
-      change[(readers.empty() ? b : readers.back()) + 1] -= p.values[v].bytes;
+      ending[readers.empty() ? b : readers.back()] += p.values[v].bytes;
     }
+  for (int32_t b = p.turnaround; b < ops; ++b) {
+    backward_before[b] = alive;
+    for (int32_t v : index.outputs[b]) alive += p.values[v].bytes;
+    backward_live[b] = alive + p.ops[b].workspace_bytes;
+    alive -= ending[b];
   }
-  int64_t alive = 0;
-  for (int32_t b = p.turnaround; b < ops; ++b) backward_live[b] = alive += change[b];
 }
 
 }  // namespace cairn::plan

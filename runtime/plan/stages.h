@@ -20,8 +20,9 @@ struct Stages {
   std::vector<Stage> all;
   std::vector<int32_t> of_op;        // per forward op
   std::vector<int32_t> of_backward;  // per op; the stage during which it runs, -1: no saved value is left
-  std::vector<int64_t>
-      backward_live;  // per op of backward: bytes made by backward alive as it runs, workspace
+  // Per op of backward: bytes made by backward that are alive before it runs, and, with its workspace, as it
+  // does.
+  std::vector<int64_t> backward_before, backward_live;
 };
 
 }  // namespace cairn::plan

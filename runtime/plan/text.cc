@@ -1,32 +1,90 @@
 #include "runtime/plan/text.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "runtime/base/error.h"
 
 namespace cairn::plan {
 
+namespace {
+
+// Bytes of the character at the head of the text; 0 if they are not UTF-8 (overlong and surrogates included).
+size_t character(std::string_view text) {
+  const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
+  const unsigned char head = byte(0);
+  if (head < 0x80) return 1;
+  const size_t size = head >= 0xf0 && head < 0xf5 ? 4 : head >= 0xe0 ? 3 : head >= 0xc2 ? 2 : 0;
+  if (head >= 0xf5 || size == 0 || size > text.size()) return 0;
+  for (size_t k = 1; k < size; ++k)
+    if ((byte(k) & 0xc0) != 0x80) return 0;
+  const bool bad = (head == 0xe0 && byte(1) < 0xa0) || (head == 0xed && byte(1) >= 0xa0) ||
+                   (head == 0xf0 && byte(1) < 0x90) || (head == 0xf4 && byte(1) >= 0x90);
+  return bad ? 0 : size;
+}
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd", kEllipsis = "\xe2\x80\xa6";
+
+// Calls each(bytes) for every character; what is not UTF-8 is replaced byte by byte.
+template <class Each>
+void for_characters(std::string_view text, const Each& each) {
+  while (!text.empty()) {
+    const size_t size = character(text);
+    each(size == 0 ? kReplacement : text.substr(0, size));
+    text.remove_prefix(std::max<size_t>(1, size));
+  }
+}
+
+bool control(std::string_view c) {
+  const auto head = static_cast<unsigned char>(c[0]);
+  return head < 0x20 || head == 0x7f || (head == 0xc2 && static_cast<unsigned char>(c[1]) < 0xa0);
+}
+
+}  // namespace
+
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
+  for_characters(text, [&](std::string_view c) {
+    constexpr std::string_view kSpecial = "&<>\"'";
+    constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    const size_t at = c.size() == 1 ? kSpecial.find(c[0]) : std::string_view::npos;
+    out += at != std::string_view::npos ? kEntities[at] : control(c) ? " " : c;
+  });
   return out;
+}
+
+std::string shortened(std::string_view text, size_t most) {
+  const size_t count = characters(text);
+  if (count <= most) return std::string(text);
+  const size_t tail = (most - 1) / 2, head = most - 1 - tail;
+  std::string out;
+  size_t k = 0;
+  for_characters(text, [&](std::string_view c) {
+    if (k == head) out += kEllipsis;
+    if (k < head || k >= count - tail) out += c;
+    ++k;
+  });
+  return out;
+}
+
+std::string label(std::string_view text, size_t most) { return escaped(shortened(text, most)); }
+
+size_t characters(std::string_view text) {
+  size_t count = 0;
+  for_characters(text, [&](std::string_view) { ++count; });
+  return count;
+}
+
+void append_script_string(std::string& out, std::string_view text) {
+  std::string clean, quoted;
+  for_characters(text, [&](std::string_view c) { clean += control(c) ? " " : c; });
+  append_string(quoted, clean);
+  for (const char c : quoted) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
 }
 
 std::string fixed(double x, int decimals) {

@@ -17,9 +17,18 @@ void append_number(std::string& out, Number x) {
 
 void append_string(std::string& out, std::string_view text);  // quoted and escaped
 
-std::string escaped(std::string_view text);  // for HTML and SVG
-std::string human_bytes(int64_t);            // "12.3 MiB"
-std::string human_seconds(double);           // "4.56 ms"
+// Quoted and escaped for JSON inside of a <script> element: nothing in it ends the element.
+void append_script_string(std::string& out, std::string_view text);
+
+// For HTML and SVG, text and attributes. Bytes that are not UTF-8 become U+FFFD, control characters spaces.
+std::string escaped(std::string_view text);
+// At most `most` characters; of longer texts the middle is left out.
+std::string shortened(std::string_view text, size_t most);
+// escaped(shortened()): for names of any length.
+std::string label(std::string_view text, size_t most = 120);
+size_t characters(std::string_view text);  // of UTF-8
+std::string human_bytes(int64_t);          // "12.3 MiB"
+std::string human_seconds(double);         // "4.56 ms"
 std::string fixed(double, int decimals);
 
 inline constexpr std::string_view kPolicyNames[] = {"PLANNER_DECIDES", "KEEP", "RECOMPUTE", "OFFLOAD"};

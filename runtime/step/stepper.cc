@@ -53,7 +53,8 @@ Report Stepper::micro() {
   try {
     run = session_->run({state_.options.seed, state_.step, state_.micro});
   } catch (const Error& error) {
-    if (error.code() == Code::kCancelled) discard();
+    // Nothing of the effective batch is left, but the session goes on.
+    if (error.code() == Code::kCancelled || (error.code() == Code::kIo && !session_->poisoned())) discard();
     throw;
   }
   const graph::JointGraph& joint = *session_->plan().joint;
@@ -66,6 +67,9 @@ Report Stepper::micro() {
   report.loss = weight != 0 ? loss / weight : 0.0;
   report.weight = weight;
   report.stall_seconds = run.stall_seconds;
+  report.out = run.out;
+  report.in = run.in;
+  report.fell_back = run.fell_back;
   if (state_.micro >= state_.options.micro_steps) report = finish(report);
   report.seconds = now() - start;
   if (report.outcome == Outcome::kAccumulated) {

@@ -35,6 +35,8 @@ struct Report {
   double loss_scale = 1;
   double seconds = 0, stall_seconds = 0, optimizer_seconds = 0;
   uint64_t skipped_steps = 0;
+  std::array<device::Traffic, kTierCount> out{}, in{};  // of this micro-batch, as engine::RunReport
+  bool fell_back = false;
 };
 
 // Everything that a resumed run needs beside the session's values.
@@ -52,7 +54,8 @@ class Stepper {
   Stepper(std::shared_ptr<engine::Session> session, Options options);
 
   // Runs one micro-batch on the inputs written to the session. The K-th applies the update. kCancelled: the
-  // effective batch is discarded (micro is 0 again), parameters are as before.
+  // effective batch is discarded (micro is 0 again), parameters are as before. kIo from a failing disk tier
+  // with gradients of earlier micro-batches lost: the same.
   Report micro();
   // Ends the effective batch early (the remainder of an epoch): its own denominator. kWrongState with nothing
   // accumulated.

@@ -10,9 +10,10 @@ function args.bytes(text, what)
   local number, unit = text:match("^([%d%.]+[eE]?%+?%d*)%s*(%a*)$")
   local scale = ({ [""] = 1, B = 1, KiB = 2 ^ 10, MiB = 2 ^ 20, GiB = 2 ^ 30, TiB = 2 ^ 40 })[unit or "?"]
   local value = tonumber(number or "")
-  if not value or not scale or value <= 0 or value * scale >= 2 ^ 62 then
+  if not value or not scale or value * scale >= 2 ^ 62 then
     fail.usage(("%s: '%s' is no size; bytes, or with KiB, MiB, GiB"):format(what, text))
   end
+  if value * scale < 1 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
   return math.floor(value * scale + 0.5)
 end
 
@@ -21,7 +22,8 @@ function args.budget(text, what)
   local percent = text:match("^([%d%.]+)%%$")
   if not percent then return { bytes = args.bytes(text, what) } end
   local share = tonumber(percent)
-  if not share or share <= 0 then fail.usage(("%s: '%s' is no share"):format(what, text)) end
+  if not share then fail.usage(("%s: '%s' is no share"):format(what, text)) end
+  if share <= 0 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
   return { share = share / 100 }
 end
 
@@ -78,6 +80,8 @@ args.COMMON = {
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks)" },
   link = { args.bytes, "throttle of the CPU device's host copies, bytes per second" },
+  profile = { args.text, "plan with the seconds that `cairn profile` measured", "FILE" },
+  ["force-profile"] = { args.FLAG, "take a --profile that was measured on another machine" },
   seed = { args.whole(0), "of initial weights, dropout and the data's order (default 1337)" },
   steps = { args.whole(1), "optimizer steps in all, those of a resumed run included" },
   accumulate = { args.whole(1), "micro-batches of a step (default 1)" },

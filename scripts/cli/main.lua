@@ -11,7 +11,7 @@ local function usage()
     "  cairn train    RECIPE [key=value ...]   train; RECIPE is a Lua file or a name: gpt2, llama, mlp",
     "  cairn plan     RECIPE [key=value ...]   what the run would take; --sweep, --html FILE, --problem FILE",
     "  cairn verify   RECIPE [key=value ...]   the same steps kept, recomputed, offloaded ...: compares bits",
-    "  cairn profile  RECIPE [key=value ...]   a trace of the plan's lanes and memory, for Perfetto",
+    "  cairn profile  RECIPE [key=value ...]   measures costs to plan with, and a trace for Perfetto",
     "  cairn inspect  FILE                     any cairn or safetensors file",
     "  cairn generate DIR --prompt TEXT        text from a trained model",
     "  cairn export   DIR FILE.safetensors     weights by their Hugging Face names",

@@ -1,23 +1,28 @@
 -- cairn plan RECIPE [key=value ...]: what a run would take. Or --problem FILE: solves a planning problem.
 local args = require "cli.args"
 local cairn = require "cairn"
+local costs = require "cli.costs"
 local fail = require "cli.fail"
 local format = require "cli.format"
+local joint = require "cli.joint"
 local json = require "cli.json"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
 local summary = require "cli.summary"
+local sweep = require "cli.sweep"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
-local KNOWN = args.known("device threads budget amp policy tiers link seed steps json quiet accumulate", {
-  sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits" },
-  html = { args.text, "writes the plan as one HTML page", "FILE" },
+local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps json quiet " ..
+                         "accumulate", {
+  ["device-model"] = { args.text, "plans for a device that is not there: h200, h100, rtx4090, cpu, or a file",
+    "NAME|FILE" },
+  sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
+    "checkpointing by hand" },
+  html = { args.text, "writes the plan as one HTML page, with the curve of --sweep", "FILE" },
   problem = { args.text, "plans this problem (JSON, cairn.problem/1) instead of a recipe", "FILE" },
   ["problem-out"] = { args.text, "writes the recipe's problem as JSON", "FILE" },
   ["plan-out"] = { args.text, "writes the plan as a binary file, for cairn inspect", "FILE" },
 })
-local SWEEP = { 1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1,
-                0.05 }
 local NO_LIMIT = 2 ^ 62
 
 local function read_file(path, what)
@@ -42,6 +47,10 @@ local function field(text, name) return tonumber(text:match('"' .. name .. '"%s*
 
 local function solve_problem(options)
   local problem = read_file(options.problem, "--problem")
+  if options.sweep then
+    sweep.problem(options.problem, problem, options)
+    return 0
+  end
   local budget = options.budget and options.budget.bytes or 0
   if options.budget and options.budget.share then
     local whole = fail.check(options.problem, cairn.problem_solve(problem, NO_LIMIT, "json"))
@@ -49,7 +58,7 @@ local function solve_problem(options)
   end
   local text = fail.check(options.problem, cairn.problem_solve(problem, budget, "json"))
   if options.html then
-    write_file(options.html, fail.check(options.problem, cairn.problem_solve(problem, budget, "html")))
+    write_file(options.html, fail.check(options.problem, cairn.problem_solve(problem, budget, "report")))
   end
   if options.json then
     io.stdout:write(text, text:sub(-1) == "\n" and "" or "\n")
@@ -70,62 +79,9 @@ local function rows_of(plan, micro_steps)
     { "planned_peak_bytes", summary.tiers(plan.peak_bytes) }, { "activation_peak_bytes", plan.activation_peak_bytes },
     { "memory_bytes", summary.memory(plan) }, { "live_peak_bytes", plan.live_peak_bytes },
     { "persistent_bytes", plan.persistent_bytes }, { "values", plan.value_count }, { "ops", plan.op_count },
-    { "instructions", plan.instruction_count }, { "regions", plan.region_count },
+    { "measured_ops", plan.measured_op_count }, { "instructions", plan.instruction_count },
+    { "regions", plan.region_count },
   }
-end
-
--- Plans from keeping everything down to the smallest budget that fits.
-local function sweep(graph, device, options)
-  local base = runs.plan_options(options)
-  local function try(change)
-    local wanted = {}
-    for key, value in pairs(base) do wanted[key] = value end
-    wanted.budget_bytes, wanted.budget_share = change.bytes, change.share
-    local plan, err = cairn.plan(graph, device, wanted)
-    if not plan then
-      if err.status ~= "OVER_BUDGET" then fail.check("plan", nil, err) end
-      return nil, err.fault and err.fault.smallest_budget_bytes
-    end
-    local found = fail.check("plan", plan:summary())
-    plan:free()
-    return found
-  end
-  local list, whole = {}, nil
-  for _, share in ipairs(SWEEP) do
-    local found, smallest = try { share = share }
-    if not found then
-      found = smallest and smallest > 0 and try { bytes = smallest }
-      if not found then break end
-    end
-    whole = whole or found.peak_bytes.device
-    found.share = found.budget_bytes > 0 and found.budget_bytes / whole or share
-    list[#list + 1] = found
-    if smallest then break end
-  end
-  return list
-end
-
-local function print_sweep(list, options, micro_steps)
-  if options.json then
-    local rows = {}
-    for i, plan in ipairs(list) do
-      rows[i] = json.object(rows_of(plan, micro_steps))
-      table.insert(rows[i].rows, 2, { "budget_share", plan.share })
-    end
-    io.stdout:write(json.encode(json.array(rows)), "\n")
-    return
-  end
-  local rows = {}
-  for i, plan in ipairs(list) do
-    rows[i] = {
-      format.percent(plan.share), format.bytes(plan.peak_bytes.device), format.seconds(plan.predicted_seconds),
-      format.percent(plan.predicted_seconds / plan.keep_all_seconds - 1), format.percent(plan.gap),
-      format.bytes(plan.keep_bytes), format.bytes(plan.recompute_bytes),
-      format.bytes(plan.offload_host_bytes + plan.offload_disk_bytes),
-    }
-  end
-  io.stdout:write(format.table(rows,
-    { "budget", "peak", "predicted", "slower", "gap", "kept", "recomputed", "offloaded" }))
 end
 
 return function(arguments, root)
@@ -133,35 +89,44 @@ return function(arguments, root)
     return recipes.help(given, root)
   end)
   if not options then return 0 end
+  for _, name in ipairs { "budget", "html", "problem_out", "plan_out" } do
+    if options.sweep and options[name] then
+      fail.usage(("--%s does not go with --sweep"):format((name:gsub("_", "-"))))
+    end
+  end
   if options.problem then
     if #words + #settings > 0 then fail.usage("--problem goes without a recipe; usage: " .. USAGE) end
-    for _, name in ipairs { "sweep", "problem_out", "plan_out", "amp", "policy", "tiers", "accumulate" } do
+    for _, name in ipairs { "problem_out", "plan_out", "amp", "policy", "tiers", "accumulate", "profile",
+                          "device_model" } do
       if options[name] then fail.usage(("--%s does not go with --problem"):format((name:gsub("_", "-")))) end
     end
     return solve_problem(options)
   end
   if not words[1] then fail.usage("a recipe is needed; usage: " .. USAGE) end
   if #words > 1 then fail.usage(("unexpected '%s'; usage: %s"):format(words[2], USAGE)) end
+  costs.load(options, root)
   local recipe = recipes.load(words[1], root)
-  local o = recipes.resolve(recipe, settings)
+  local given = recipes.resolve(recipe, settings, nil, true)
+  if given.batch == "auto" and options.sweep then fail.usage("--sweep does not go with batch=auto") end
   local device = runs.device(options)
+  local o, micro_steps, candidates
+  o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
+  micro_steps = micro_steps or 1
   local graph = runs.graph(recipe, o)
-  local micro_steps = options.accumulate or 1
   if options.sweep then
-    for _, name in ipairs { "budget", "html", "problem_out", "plan_out" } do
-      if options[name] then fail.usage(("--%s does not go with --sweep"):format((name:gsub("_", "-")))) end
-    end
-    print_sweep(sweep(graph, device, options), options, micro_steps)
+    sweep.recipe(graph, device, options, micro_steps, rows_of)
     return 0
   end
   local plan = runs.plan(graph, device, options)
   local numbers = fail.check("plan", plan:summary())
   local title = "cairn plan " .. recipe.name
-  for option, kind in pairs { html = "html", problem_out = "problem", plan_out = "file" } do
+  for option, kind in pairs { html = "report", problem_out = "problem", plan_out = "file" } do
     if options[option] then write_file(options[option], fail.check("plan", plan:render(kind, title))) end
   end
   if options.json then
-    local text = json.encode(json.object(rows_of(numbers, micro_steps)))
+    local rows = rows_of(numbers, micro_steps)
+    for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do rows[#rows + 1] = row end
+    local text = json.encode(json.object(rows))
     if options.problem_out then
       -- The whole plan in the form of cairn.plan/1, too, so that both files can be judged together.
       local whole = fail.check("plan", plan:render("json", title))
@@ -172,8 +137,20 @@ return function(arguments, root)
     io.stdout:write(text, "\n")
     return 0
   end
+  if candidates then
+    io.stdout:write(joint.text(candidates))
+    io.stdout:write(("batch             %d samples in %d micro-batches of %d: %.4g samples/s predicted\n"):format(
+      given.global_batch, micro_steps, o.batch, candidates[1].samples_per_second))
+  end
   io.stdout:write(("%s  %s per micro-batch predicted, %s if everything is kept\n"):format(format.colour("bold", "time"),
     format.seconds(numbers.predicted_seconds), format.seconds(numbers.keep_all_seconds)))
+  io.stdout:write(("step              %s: %d of these, %s around each, %s for the update\n"):format(
+    format.seconds(summary.step_seconds(numbers, numbers.predicted_seconds, micro_steps)), micro_steps,
+    format.seconds(numbers.host_seconds), format.seconds(numbers.update_seconds)))
+  if options.profile then
+    io.stdout:write(("costs             %d of %d ops measured, the others modelled\n"):format(numbers.measured_op_count,
+      numbers.op_count))
+  end
   io.stdout:write(("bound             %s: no plan under this budget is faster; gap %s\n"):format(
     format.seconds(numbers.bound_seconds), format.percent(numbers.gap)))
   io.stdout:write(summary.lines(numbers))

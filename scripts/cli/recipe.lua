@@ -25,6 +25,9 @@ local TRAINING = {
   { "beta2", 0.95, "AdamW's", least = 0 },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
 }
+-- Of every recipe that has a batch.
+local GLOBAL_BATCH = { "global_batch", 0, "samples of a step: batch times --accumulate; 0: not stated. batch=auto " ..
+  "chooses among its divisors", whole = true, least = 0 }
 recipe.DEFAULT_STEPS = 100
 
 -- Where a function of a recipe begins, as "file:line". A call in tail position leaves no line of its own.
@@ -96,6 +99,7 @@ function recipe.load(name, root)
     check_row(path, row)
     rows[#rows + 1], seen[row[1]] = row, true
   end
+  if seen.batch and not seen.global_batch then rows[#rows + 1] = GLOBAL_BATCH end
   for _, row in ipairs(TRAINING) do
     if not seen[row[1]] then
       local copy = {}
@@ -113,6 +117,7 @@ end
 
 local function read_value(row, text)
   local name, default = row[1], row[2]
+  if name == "batch" and text == "auto" then return text end
   if type(default) == "boolean" then
     if text == "true" or text == "false" then return text == "true" end
     fail.usage(("%s=%s: true or false expected"):format(name, text))
@@ -138,7 +143,8 @@ local function read_value(row, text)
 end
 
 -- Option values: defaults, overridden by `saved` (function(name) -> text or nil), overridden by settings {key, text}.
-function recipe.resolve(self, settings, saved)
+-- joint: the command can do with batch=auto and global_batch (see cli.joint).
+function recipe.resolve(self, settings, saved, joint)
   local values, by_name, names = {}, {}, {}
   for _, row in ipairs(self.rows) do
     by_name[row[1]], values[row[1]] = row, row[2]
@@ -152,6 +158,9 @@ function recipe.resolve(self, settings, saved)
       fail.usage(("%s: unknown option '%s' (known: %s)"):format(self.name, name, table.concat(names, " ")))
     end
     values[name] = read_value(by_name[name], text)
+    if not joint and (values[name] == "auto" and name == "batch" or by_name[name] == GLOBAL_BATCH) then
+      fail.usage(("%s=%s: goes with `cairn plan` and `cairn train`"):format(name, text))
+    end
   end
   return values
 end
@@ -170,7 +179,8 @@ function recipe.help(words, root)
   local lines = { "", "options of " .. self.name .. ", as key=value:", "" }
   for _, row in ipairs(self.rows) do
     local default = row.choices and table.concat(row.choices, "|") or tostring(row[2])
-    lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. default, row[3] or "")
+    lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. default,
+      (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or ""))
   end
   return table.concat(lines, "\n") .. "\n"
 end

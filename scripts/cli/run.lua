@@ -29,7 +29,7 @@ end
 function run.plan_options(options)
   local budget = options.budget or {}
   return { budget_bytes = budget.bytes, budget_share = budget.share, amp = options.amp, policy = options.policy,
-           tiers = options.tiers }
+           tiers = options.tiers, costs = options.costs, force_costs = options.force_profile }
 end
 
 function run.plan(graph, device, options)
@@ -41,16 +41,17 @@ function run.plan(graph, device, options)
   return fail.check("plan", plan, err)
 end
 
--- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps,
--- device (an open one, optional), note (function for messages). Parameters are filled by initialise, import or restore.
+-- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
+-- (function for messages), and what stays the caller's: device (an open one, optional), plan (a ready one for all of
+-- these, optional). Parameters are filled by initialise, import or restore.
 function run.open(spec)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
   local note = spec.note or function() end
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
   function about.text(o) return require("cli.text").dataset(o, about) end
   self.device = spec.device or run.device(spec.options)
-  self.graph = run.graph(spec.recipe, spec.o)
-  self.plan = run.plan(self.graph, self.device, spec.options)
+  self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options)
+  self.graph = self.plan.graph
   self.summary = fail.check("plan", self.plan:summary())
   self.data = spec.recipe.call("dataset", spec.o, about)
   self.session = fail.check("session", cairn.session(self.plan))
@@ -96,10 +97,12 @@ function Run:micro(index)
 end
 
 -- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
--- micro-batches. Returns {loss, tokens, seconds, stall_seconds, report, outcome}; outcome "stopped" in the middle.
+-- micro-batches. Returns {loss, tokens, seconds, stall_seconds, copies, fell_back, report, outcome}; outcome "stopped"
+-- in the middle.
 function Run:step(stop)
   local began = posix.now()
   local first, tokens, stall, report = self.next_batch, 0, 0, nil
+  local copies, fell_back = { host = {}, disk = {} }, false
   repeat
     if report and stop and stop() then return { outcome = "stopped", report = report } end
     local made, count = self:micro(self.next_batch)
@@ -109,6 +112,10 @@ function Run:step(stop)
       return { outcome = "cancelled" }
     end
     report, tokens, stall = made, tokens + count, stall + made.stall_seconds
+    fell_back = fell_back or made.fell_back
+    for tier, sums in pairs(copies) do
+      for name, n in pairs(made.copies[tier]) do sums[name] = (sums[name] or 0) + n end
+    end
     self.next_batch = self.next_batch + 1
     local epoch_ends = self.data.batches and self.next_batch % self.data.batches == 0
     if report.outcome == "accumulated" and epoch_ends then
@@ -117,7 +124,7 @@ function Run:step(stop)
   until report.outcome ~= "accumulated"
   self.micro_before = 0
   return { outcome = report.outcome, report = report, loss = report.step_loss, tokens = tokens,
-           seconds = posix.now() - began, stall_seconds = stall }
+           seconds = posix.now() - began, stall_seconds = stall, copies = copies, fell_back = fell_back }
 end
 Run.micro_before = 0  -- micro-batches of the step under way that were run before a resume
 
@@ -132,7 +139,10 @@ end
 function Run:digest() return fail.check("digest", self.session:digest()) end
 
 function Run:close()
-  for _, part in ipairs { "stepper", "session", "plan", "graph" } do self[part]:free() end
+  for _, part in ipairs { "stepper", "session" } do self[part]:free() end
+  if not self.spec.plan then
+    for _, part in ipairs { "plan", "graph" } do self[part]:free() end
+  end
   if not self.spec.device then self.device:free() end
 end
 

@@ -16,17 +16,24 @@ function summary.memory(plan)
   return json.object(rows)
 end
 
+-- Seconds of a step whose micro-batches take `seconds` each in their plan: no plan changes what is around it.
+function summary.step_seconds(plan, seconds, micro_steps)
+  return (seconds + plan.host_seconds) * micro_steps + plan.update_seconds
+end
+
 -- micro_steps: micro-batches of a step; the library's seconds are of one.
 function summary.plan(plan, micro_steps)
   local rows = {}
   for i, name in ipairs { "keep_bytes", "recompute_bytes", "offload_host_bytes", "offload_disk_bytes" } do
     rows[i] = { name, plan[name] }
   end
-  rows[5] = { "predicted_step_seconds", plan.predicted_seconds * micro_steps }
-  rows[6] = { "bound_step_seconds", plan.bound_seconds * micro_steps }
-  rows[7] = { "gap", plan.gap }
+  local predicted = summary.step_seconds(plan, plan.predicted_seconds, micro_steps)
+  local bound = summary.step_seconds(plan, plan.bound_seconds, micro_steps)
+  rows[5] = { "predicted_step_seconds", predicted }
+  rows[6] = { "bound_step_seconds", bound }
+  rows[7] = { "gap", bound > 0 and predicted / bound - 1 or plan.gap }
   rows[8] = { "solve_seconds", plan.solve_seconds }
-  rows[9] = { "keep_all_step_seconds", plan.keep_all_seconds * micro_steps }
+  rows[9] = { "keep_all_step_seconds", summary.step_seconds(plan, plan.keep_all_seconds, micro_steps) }
   return json.object(rows)
 end
 

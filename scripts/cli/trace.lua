@@ -1,6 +1,4 @@
--- A plan as trace events: its steps replayed over a compute lane and two copy lanes per tier, with memory as counters.
--- The rules are those of the plan form: a copy starts when it is issued and its lane is free, and takes
--- latency + bytes / rate; compute waits where the plan says so.
+-- Trace events: a compute lane and two copy lanes per tier, with memory as counters.
 local decode = require "cli.json_decode"
 local json = require "cli.json"
 
@@ -18,8 +16,32 @@ local function lane_name(lane, name)
                        { "args", { name = name } } }
 end
 
--- Events and the predicted seconds of a plan, from the JSON texts of its problem and of itself.
-function trace.events(problem_text, plan_text)
+local function memory_at(at, bytes)
+  return json.object { { "ph", "C" }, { "pid", 1 }, { "name", "device bytes" }, { "ts", at * MICRO },
+                       { "args", { alive = bytes } } }
+end
+
+-- Events of a run, from its spans. Where compute waited for a copy, its lane is empty.
+function trace.measured(spans)
+  local events, lanes = { lane_name(1, "compute") }, { compute = 1 }
+  local next_lane = 2
+  for _, span in ipairs(spans) do
+    local name = span.lane == "compute" and "compute"
+      or ("copy %s %s"):format(span.lane == "copy_out" and "to" or "from", span.tier)
+    if not lanes[name] then
+      lanes[name], next_lane = next_lane, next_lane + 1
+      events[#events + 1] = lane_name(lanes[name], name)
+    end
+    if span.lane == "compute" then events[#events + 1] = memory_at(span.begin_seconds, span.live_bytes) end
+    events[#events + 1] = complete(lanes[name], span.name, span.begin_seconds, span.end_seconds)
+  end
+  return events
+end
+
+-- Events and the predicted seconds of a plan, from the JSON texts of its problem and of itself. The rules are those of
+-- the plan form: a copy starts when it is issued and its lane is free, and takes latency + bytes / rate; compute waits
+-- where the plan says so.
+function trace.predicted(problem_text, plan_text)
   local problem, plan = decode(problem_text), decode(plan_text)
   local bytes, ops, links, persistent = {}, {}, {}, 0
   for _, value in ipairs(problem.values) do
@@ -34,10 +56,7 @@ function trace.events(problem_text, plan_text)
     events[#events + 1] = lane_name(2 * i + 1, "copy from " .. link.tier)
   end
   local now, resident, live, ends = 0, {}, persistent, {}
-  local function memory(at)
-    events[#events + 1] = json.object { { "ph", "C" }, { "pid", 1 }, { "name", "device bytes" },
-                                        { "ts", at * MICRO }, { "args", { alive = live } } }
-  end
+  local function memory(at) events[#events + 1] = memory_at(at, live) end
   local function take(value)
     if not resident[value] then
       resident[value] = true

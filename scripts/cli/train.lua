@@ -1,18 +1,25 @@
 -- cairn train RECIPE [key=value ...]
 local args = require "cli.args"
 local checkpoints = require "cli.checkpoints"
+local costs = require "cli.costs"
 local fail = require "cli.fail"
 local format = require "cli.format"
+local joint = require "cli.joint"
 local json = require "cli.json"
 local native = require "cli.native"
 local posix = require "cli.posix"
 local progress = require "cli.progress"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
+local stats = require "cli.stats"
 local summary = require "cli.summary"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
-local KNOWN = args.known("device threads budget amp policy tiers link seed steps accumulate json quiet", {
+local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps accumulate " ..
+                         "json quiet", {
+  ["device-model"] = { function()
+    fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
+  end, "not here: it goes with `cairn plan`" },
   init = { args.text, "initial weights, by the names that `cairn export` writes", "FILE" },
   out = { args.text, "where checkpoints, plan.html and metrics.jsonl go", "DIR" },
   resume = { args.text, "continue a run from its newest checkpoint", "DIR" },
@@ -21,14 +28,7 @@ local KNOWN = args.known("device threads budget amp policy tiers link seed steps
   recipe = { args.text, "with --resume: the recipe, if it has moved", "FILE" },
 })
 local DEFAULT_SEED = 1337
-
-local function median(list)
-  if #list == 0 then return 0 end
-  local sorted = { unpack(list) }
-  table.sort(sorted)
-  local middle = math.floor(#sorted / 2) + 1
-  return #sorted % 2 == 1 and sorted[middle] or (sorted[middle - 1] + sorted[middle]) / 2
-end
+local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge by
 
 -- What is to be trained: from the command line alone, or from a checkpoint and the command line.
 local function specify(options, words, settings, root, note)
@@ -43,7 +43,8 @@ local function specify(options, words, settings, root, note)
     if not words[1] then fail.usage("a recipe is needed; usage: " .. USAGE) end
     recipe = recipes.load(words[1], root)
   end
-  local o = recipes.resolve(recipe, settings, opened and opened.option)
+  local o = recipes.resolve(recipe, settings, opened and opened.option, true)
+  if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
   local number = opened and opened.number or function(_, otherwise) return otherwise end
   return {
     recipe = recipe, o = o, options = options, note = note,
@@ -51,6 +52,21 @@ local function specify(options, words, settings, root, note)
     accumulate = options.accumulate or number("accumulate", 1),
     steps = options.steps or number("steps", recipe.training.steps or recipes.DEFAULT_STEPS),
   }, opened
+end
+
+-- Takes up what batch and global_batch ask for: the micro-batch and how many of them. Returns batch=auto's candidates.
+local function choose(spec, opened, note)
+  local o, options = spec.o, spec.options
+  if not o.batch or (o.batch ~= "auto" and o.global_batch == 0) then return nil end
+  spec.device = runs.device(options)
+  local micro_steps, candidates
+  spec.o, micro_steps, spec.options, candidates = joint.resolve(spec.recipe, o, spec.device, options)
+  spec.accumulate = micro_steps or spec.accumulate
+  if opened and opened.number("accumulate", 1) ~= spec.accumulate and options.accumulate == nil then
+    note(("note: %d micro-batches per step from here on"):format(spec.accumulate))
+  end
+  if candidates then note(joint.text(candidates)) end
+  return candidates
 end
 
 -- Where to save: --out, or with --resume the run's own directory.
@@ -122,6 +138,10 @@ local function loop(run, done, out, options, result)
     result.seconds[#result.seconds + 1] = step.seconds
     result.tokens[#result.tokens + 1] = step.tokens
     result.stall[#result.stall + 1] = step.stall_seconds
+    result.copies[#result.copies + 1] = step.copies
+    if step.fell_back then
+      io.stderr:write("note: the disk tier failed; training goes on from a plan without it\n")
+    end
     metrics[#metrics + 1] = json.encode(json.object {
       { "step", report.step }, { "loss", step.loss }, { "gradient_norm", report.gradient_norm },
       { "rate", report.rate }, { "tokens", step.tokens }, { "seconds", step.seconds },
@@ -151,23 +171,48 @@ local function digest_times(result)
     seconds, tokens, stall = seconds + result.seconds[i], tokens + result.tokens[i], stall + result.stall[i]
     timed[#timed + 1] = result.seconds[i]
   end
-  result.step_seconds_median = median(timed)
+  result.step_seconds_median, result.timed_steps = stats.median(timed), #timed
   result.tokens_per_second = seconds > 0 and tokens / seconds or 0
   result.stall_seconds = #timed > 0 and stall / #timed or 0
+  result.copies_per_step = {}
+  for tier, name in ipairs { "host", "disk" } do
+    local mean = {}
+    for _, key in ipairs { "out_bytes", "in_bytes", "out_seconds", "in_seconds" } do
+      local sum = 0
+      for i = from, #result.copies do sum = sum + result.copies[i][name][key] end
+      mean[#mean + 1] = { key, #timed > 0 and sum / #timed or 0 }
+    end
+    result.copies_per_step[tier] = { name, json.object(mean) }
+  end
+end
+
+-- Says so when steps take another time than the profile promised: it was measured under other conditions.
+local function hint(result, options)
+  if not options.profile or options.quiet or options.json or result.timed_steps < DRIFT_STEPS then return end
+  local predicted = summary.step_seconds(result.plan, result.plan.predicted_seconds, result.accumulate)
+  local drift = result.step_seconds_median / predicted - 1
+  if math.abs(drift) <= DRIFT then return end
+  io.stderr:write(("note: a step takes %s, %s %s than %s predicts (%s); `cairn profile` measures again\n"):format(
+    format.seconds(result.step_seconds_median), format.percent(math.abs(drift)), drift > 0 and "more" or "less",
+    options.profile, format.seconds(predicted)))
 end
 
 local function to_json(result)
   local plan = result.plan
-  return json.encode(json.object {
+  local rows = {
     { "steps", result.steps }, { "loss", json.array(result.loss) },
     { "step_seconds_median", result.step_seconds_median }, { "tokens_per_second", result.tokens_per_second },
     { "peak_bytes", summary.tiers(result.peak) }, { "planned_peak_bytes", summary.tiers(plan.peak_bytes) },
     { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
     { "stall_seconds", result.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
+    { "copies", json.object(result.copies_per_step) },
     { "parameter_digest", result.digest }, { "skipped_steps", result.skipped_steps },
     { "plan", summary.plan(plan, result.accumulate) }, { "first_step", result.first_step },
     { "step_seconds", json.array(result.seconds) }, { "checkpoint", result.checkpoint },
-  }) .. "\n"
+    { "batch", result.batch }, { "accumulate", result.accumulate },
+  }
+  if result.candidates then rows[#rows + 1] = { "candidates", joint.json(result.candidates) } end
+  return json.encode(json.object(rows)) .. "\n"
 end
 
 local function to_text(result)
@@ -200,15 +245,18 @@ return function(arguments, root)
     if not options.quiet then io.stderr:write(message, "\n") end
   end
   local spec, opened = specify(options, words, settings, root, note)
+  costs.load(options, root)
+  local candidates = choose(spec, opened, note)
+  options = spec.options
   if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
   local run = runs.open(spec)
   local out = out_directory(options, opened)
   native.catch_signals()
   native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw())))
   local first = start(run, opened, options)
-  local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {},
+  local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {}, copies = {},
                    skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
-                   accumulate = spec.accumulate }
+                   accumulate = spec.accumulate, batch = spec.o.batch, candidates = candidates }
   if out then
     local page = fail.check("plan.html", run.plan:render("html", "cairn train " .. spec.recipe.name))
     result.picture = out .. "/plan.html"
@@ -220,6 +268,7 @@ return function(arguments, root)
   result.peak, result.digest = run:usage(), run:digest()
   if out then result.checkpoint = checkpoints.save(run, out) end
   io.stdout:write(options.json and to_json(result) or to_text(result))
+  hint(result, options)
   native.watch()
   local last_loss = result.loss[#result.loss]
   run:close()

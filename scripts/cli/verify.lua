@@ -1,174 +1,207 @@
 -- cairn verify RECIPE [key=value ...]: trains the same few steps under many plans and compares what must be equal.
 local args = require "cli.args"
 local cairn = require "cairn"
+local costs = require "cli.costs"
 local fail = require "cli.fail"
 local format = require "cli.format"
 local json = require "cli.json"
 local posix = require "cli.posix"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
+local verdict = require "cli.verdict"
 
-local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--device D] [--amp A] [--seed N]"
-local KNOWN = args.known("device threads amp budget seed steps json quiet link")
-local STEPS = 4
-local LOSS_TOLERANCE = 1e-4  -- relative: one batch and its parts add up in different orders
+local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--budgets N] [--device D] [--amp A] [--seed N]"
+local KNOWN = args.known("device threads amp budget seed steps json quiet link profile force-profile", {
+  budgets = { args.whole(1), "budgets from the smallest that fits to keeping everything, per tiers (default 5)" },
+})
+local STEPS, BUDGETS = 3, 5
+local LINK = 2e9  -- bytes per second of the throttled host link, where --link names no other
+local MICRO_BATCHES = 3
+
+-- Where a budget may send what it does not keep. `slow`: over the throttled link.
+local TIERS = {
+  { name = "recompute only" },
+  { name = "host", tiers = "host" },
+  { name = "slow host", tiers = "host", slow = true },
+  { name = "host and disk", tiers = "host,disk", slow = true },
+}
 
 local Verifier = {}
 Verifier.__index = Verifier
 
--- Runs `steps` steps under a variant's options. between(run) may replace the run after half of them.
-function Verifier:train(variant)
-  local options = { amp = self.options.amp }
+function Verifier:open(variant)
+  local options = { amp = self.options.amp, costs = not variant.slow and self.options.costs or nil,
+                    force_profile = self.options.force_profile }
   for key, value in pairs(variant.options or {}) do options[key] = value end
-  local function open()
-    local run = runs.open {
-      recipe = self.recipe, o = variant.o or self.o, options = options, seed = self.seed,
-      accumulate = variant.accumulate or 1, steps = self.steps, device = self.device,
-    }
-    return run
+  local device = variant.slow and self.slow_device or self.device
+  local plan
+  if variant.budget then  -- the same whatever is accumulated
+    plan = self.plans[variant.name] or runs.plan(self.graph, device, options)
+    self.plans[variant.name] = plan
   end
-  local run = open()
+  return runs.open {
+    recipe = self.recipe, o = variant.o or self.o, options = options, seed = self.seed,
+    accumulate = variant.accumulate, steps = self.steps, device = device, plan = plan,
+  }
+end
+
+-- Saves a run, and goes on in a new one.
+function Verifier:resume(run, variant)
+  local directory = ("%s/cairn-verify-%d"):format(os.getenv("TMPDIR") or "/tmp", posix.pid())
+  fail.check("save", run.stepper:save(directory))
+  local next_batch = run.next_batch
+  run:close()
+  local again = self:open(variant)
+  local checkpoint, err = cairn.checkpoint(directory)
+  local ok, why
+  if checkpoint then ok, why = again.stepper:restore(checkpoint) end
+  posix.remove_directory(directory)
+  fail.check("resume", checkpoint, err)
+  fail.check("resume", ok, why)
+  again.next_batch, again.micro_before = next_batch, fail.check("resume", again.stepper:report()).micro
+  return again
+end
+
+-- Runs all steps of a variant. `variant.resumes`: "between" steps or "inside" the one in the middle.
+function Verifier:train(variant)
+  local began = posix.now()
+  local run = self:open(variant)
   run:initialise()
-  local result = { name = variant.name, group = variant.group, loss = {}, planned = run.summary.peak_bytes }
+  local result = { name = variant.name, group = variant.group, micro_batches = variant.accumulate, loss = {},
+                   budget = variant.budget, planned = run.summary.peak_bytes, plan = run.summary }
+  local middle = math.floor(self.steps / 2) + 1
+  -- The end of an epoch may leave a later step with one micro-batch, which has no inside.
+  if variant.resumes == "inside" and middle * variant.accumulate > self.micro_batches then middle = 1 end
   for step = 1, self.steps do
-    if variant.resumes and step == math.floor(self.steps / 2) + 1 then
-      run = self:resume(run, open)
+    if variant.resumes and step == middle then
+      if variant.resumes == "inside" then
+        local made = run:step(function() return true end)
+        if made.outcome ~= "stopped" then fail.with(1, variant.name .. ": a step has no inside to resume in") end
+      end
+      run = self:resume(run, variant)
     end
     local made = run:step()
     if made.outcome ~= "applied" then
       fail.with(7, ("%s: step %d was not applied (%s)"):format(variant.name, step, made.outcome))
     end
     result.loss[step], result.norm = made.loss, result.norm or made.report.gradient_norm
+    result.fell_back = result.fell_back or made.fell_back
   end
   result.digest, result.measured = run:digest(), run:usage()
   result.exact = true
   for tier, bytes in pairs(result.planned) do result.exact = result.exact and result.measured[tier] == bytes end
+  verdict.compare(self.groups, result, run)
   run:close()
+  result.seconds = posix.now() - began
   return result
 end
 
--- Saves a run, and goes on in a new one.
-function Verifier:resume(run, open) -- luacheck: ignore self
-  local directory = ("%s/cairn-verify-%d"):format(os.getenv("TMPDIR") or "/tmp", posix.pid())
-  fail.check("save", run.stepper:save(directory))
-  local next_batch = run.next_batch
-  run:close()
-  local again = open()
-  local checkpoint, err = cairn.checkpoint(directory)
-  local ok = checkpoint and again.stepper:restore(checkpoint)
-  posix.remove_directory(directory)
-  fail.check("resume", checkpoint, err)
-  fail.check("resume", ok, "the checkpoint could not be restored")
-  again.next_batch = next_batch
-  return again
-end
-
--- The smallest budget that fits, and one half-way to keeping everything.
-function Verifier:budgets()
-  local graph = runs.graph(self.recipe, self.o)
-  local whole = fail.check("plan", cairn.plan(graph, self.device, { amp = self.options.amp, policy = "keep" }))
+-- Budgets for a row of TIERS: the smallest that fits and others evenly up to keeping everything, which is left out.
+function Verifier:budgets(where)
+  local graph = self.graph
+  local device = where.slow and self.slow_device or self.device
+  local whole = fail.check("plan", cairn.plan(graph, device, { amp = self.options.amp, policy = "keep" }))
   local peak = fail.check("plan", whole:summary()).peak_bytes.device
-  local _, err = cairn.plan(graph, self.device, { amp = self.options.amp, budget_bytes = 1 })
-  local smallest = err and err.fault and err.fault.smallest_budget_bytes or 0
-  if smallest == 0 or smallest > peak then return {} end
-  return { smallest, math.floor((smallest + peak) / 2) }
+  whole:free()
+  local plan, err = cairn.plan(graph, device, { amp = self.options.amp, budget_bytes = 1, tiers = where.tiers })
+  if plan then fail.with(1, "a plan for a budget of one byte") end
+  local smallest = err.fault and err.fault.smallest_budget_bytes or 0
+  if err.status ~= "OVER_BUDGET" or smallest == 0 then fail.check("plan", nil, err) end
+  local list = {}
+  for i = 0, self.options.budgets - 1 do
+    local bytes = math.floor(smallest + (peak - smallest) * i / self.options.budgets)
+    if bytes ~= list[#list] then list[#list + 1] = bytes end
+  end
+  return list
 end
 
-local function variants_of(verifier)
-  local list = {
+-- What runs: {name, group, accumulate, options, resumes, o, slow}. The first of a group is what others must equal.
+function Verifier:variants()
+  local plain = {
     { name = "keep", options = { policy = "keep" } },
     { name = "auto" },
     { name = "recompute", options = { policy = "recompute" } },
     { name = "offload to host", options = { policy = "offload", tiers = "host" } },
     { name = "offload to disk", options = { policy = "offload", tiers = "disk" } },
   }
-  for _, bytes in ipairs(verifier:budgets()) do
-    list[#list + 1] = { name = "budget " .. format.bytes(bytes), options = { budget = { bytes = bytes } } }
+  for _, where in ipairs(TIERS) do
+    for _, bytes in ipairs(self:budgets(where)) do
+      plain[#plain + 1] = { name = ("%s B, %s"):format(format.count(bytes), where.name), slow = where.slow,
+                            budget = bytes, options = { budget = { bytes = bytes }, tiers = where.tiers } }
+    end
   end
-  if verifier.options.budget then
-    list[#list + 1] = { name = "the budget given", options = { budget = verifier.options.budget } }
+  if self.options.budget then
+    plain[#plain + 1] = { name = "the budget given", options = { budget = self.options.budget } }
   end
-  list[#list + 1] = { name = "resumed", resumes = true }
-  for _, variant in ipairs(list) do variant.group = "steps" end
-  for _, policy in ipairs { "keep", "recompute", "offload" } do
-    list[#list + 1] = { name = "2 micro-batches, " .. policy, group = "2 micro-batches", accumulate = 2,
-                        options = { policy = policy } }
+  local list = {}
+  for _, accumulate in ipairs { 1, MICRO_BATCHES } do
+    local group = accumulate == 1 and "1 micro-batch" or accumulate .. " micro-batches"
+    local function add(row)
+      local copy = { group = group, accumulate = accumulate }
+      for key, value in pairs(row) do copy[key] = value end
+      list[#list + 1] = copy
+    end
+    for _, row in ipairs(plain) do add(row) end
+    add { name = "resumed", resumes = "between" }
+    local recompute = { policy = "recompute" }
+    add { name = "resumed, recompute", resumes = "between", options = recompute }
+    if accumulate > 1 and self.micro_batches > 1 then
+      add { name = "resumed inside a step", resumes = "inside" }
+      add { name = "resumed inside a step, recompute", resumes = "inside", options = recompute }
+    end
   end
-  if verifier.o.batch then
-    local double = {}
-    for key, value in pairs(verifier.o) do double[key] = value end
-    double.batch = 2 * verifier.o.batch
-    list[#list + 1] = { name = "1 batch of both", group = "1 batch", o = double }
+  if self.o.batch and self.micro_batches >= MICRO_BATCHES then
+    local wide = {}
+    for key, value in pairs(self.o) do wide[key] = value end
+    wide.batch = MICRO_BATCHES * self.o.batch
+    list[#list + 1] = { name = ("1 batch of all %d"):format(MICRO_BATCHES), group = verdict.WIDE, accumulate = 1,
+                        o = wide }
   end
   return list
 end
 
-local function near(a, b) return math.abs(a - b) <= LOSS_TOLERANCE * math.max(math.abs(a), math.abs(b)) end
-
--- Problems found in the results, as texts.
-local function judge(results)
-  local problems, first, by_group = {}, {}, {}
-  for _, result in ipairs(results) do
-    first[result.group] = first[result.group] or result
-    by_group[result.group] = result
-    result.equal = result.digest == first[result.group].digest
-    if not result.equal then
-      problems[#problems + 1] = ('%s: not the parameters of "%s"'):format(result.name, first[result.group].name)
-    end
-    if not result.exact then problems[#problems + 1] = result.name .. ": the measured peak is not the planned one" end
-  end
-  local parts, one = first["2 micro-batches"], by_group["1 batch"]
-  if one then
-    one.equal = near(parts.norm, one.norm) and near(parts.loss[1], one.loss[1])
-    if not one.equal then
-      problems[#problems + 1] = ("one batch: loss %.9g, gradient norm %.9g; its two halves accumulated: %.9g, %.9g")
-        :format(one.loss[1], one.norm, parts.loss[1], parts.norm)
-    end
-  end
-  return problems
-end
-
-local function print_rows(results, problems)
-  local rows = {}
-  for i, result in ipairs(results) do
-    rows[i] = { result.name, result.digest:sub(1, 16), ("%.6f"):format(result.loss[#result.loss]),
-                format.bytes(result.measured.device), result.exact and "= planned" or "NOT planned",
-                result.equal and "ok" or "DIFFERS" }
-  end
-  io.stdout:write(format.table(rows, { "run", "parameters", "last loss", "peak", "", "" }))
-  for _, problem in ipairs(problems) do io.stdout:write(format.colour("red", problem), "\n") end
-  if #problems == 0 then
-    io.stdout:write(format.colour("green", "all plans give the same bits, and take the memory they promise"), "\n")
-  end
+-- Micro-batches of an epoch, which ends a step early.
+local function epoch_of(recipe, o, seed, steps)
+  local about = { seed = seed, steps = steps, accumulate = 1, note = function() end }
+  function about.text(values) return require("cli.text").dataset(values, about) end
+  return recipe.call("dataset", o, about).batches or math.huge
 end
 
 return function(arguments, root)
-  local options, words, settings = args.parse(arguments, KNOWN, USAGE)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE, function(given)
+    return recipes.help(given, root)
+  end)
   if not options then return 0 end
   if #words ~= 1 then fail.usage("one recipe is needed; usage: " .. USAGE) end
+  costs.load(options, root)
+  local began = posix.now()
+  options.budgets = options.budgets or BUDGETS
   local recipe = recipes.load(words[1], root)
+  local o = recipes.resolve(recipe, settings)
   local verifier = setmetatable({
-    recipe = recipe, o = recipes.resolve(recipe, settings), options = options, seed = options.seed or 1337,
-    steps = math.max(options.steps or STEPS, 2), device = runs.device(options),
+    recipe = recipe, o = o, options = options, seed = options.seed or 1337,
+    steps = math.max(options.steps or STEPS, 2), device = runs.device(options), groups = {},
+    graph = runs.graph(recipe, o), plans = {},
   }, Verifier)
-  local results = {}
-  for _, variant in ipairs(variants_of(verifier)) do
-    if not options.quiet then io.stderr:write(variant.name, " ...\n") end
-    results[#results + 1] = verifier:train(variant)
-  end
-  local problems = judge(results)
-  if options.json then
-    local list = {}
-    for i, result in ipairs(results) do
-      list[i] = json.object {
-        { "name", result.name }, { "parameter_digest", result.digest }, { "loss", json.array(result.loss) },
-        { "gradient_norm", result.norm }, { "equal", result.equal }, { "peak_is_planned", result.exact },
-        { "peak_bytes", result.measured } }
+  verifier.micro_batches = epoch_of(recipe, o, verifier.seed, verifier.steps)
+  local slow = { device = options.device, threads = options.threads, link = options.link or LINK }
+  verifier.slow_device = runs.device(slow)
+  local results, variants = {}, verifier:variants()
+  for i, variant in ipairs(variants) do
+    if not options.quiet then
+      io.stderr:write(("%d/%d  %s: %s ...\n"):format(i, #variants, variant.group, variant.name))
     end
-    io.stdout:write(json.encode(json.object { { "ok", #problems == 0 }, { "problems", json.array(problems) },
-                                              { "runs", json.array(list) } }), "\n")
-  else
-    print_rows(results, problems)
+    results[i] = verifier:train(variant)
   end
-  return #problems == 0 and 0 or 1
+  local problems = verdict.judge(results, verifier.groups)
+  local about = { steps = verifier.steps, seconds = posix.now() - began, link = slow.link }
+  if options.json then
+    io.stdout:write(json.encode(verdict.json(results, problems, about)), "\n")
+  else
+    io.stdout:write(verdict.text(results, problems, about))
+  end
+  if #problems > 0 then
+    fail.with(1, ("verify: %d broken promises in %d runs; the first: %s"):format(#problems, #results, problems[1]))
+  end
+  return 0
 end

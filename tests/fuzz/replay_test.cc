@@ -1,4 +1,4 @@
-// The fuzz targets over mutated samples: a few thousand inputs each, the same every time.
+// The fuzz targets over mutated samples: hundreds to thousands of inputs each, the same every time.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,7 +17,7 @@ TEST_P(Replay, SamplesAndTheirMutations) {
   const std::vector<std::string> seeds = target.seeds();
   for (const std::string& seed : seeds) ASSERT_NO_THROW(target.run(test::bytes_of(seed)));
   ASSERT_NO_THROW(target.run({}));
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < target.rounds; ++round) {
     std::string input = seeds[random() % seeds.size()];
     for (size_t n = random() % 5 + 1; n > 0; --n) input = test::mutate(input, random);
     ASSERT_NO_THROW(target.run(test::bytes_of(input))) << "round " << round;

@@ -6,10 +6,13 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "runtime/costs/table.h"
 #include "runtime/data/data.h"
 #include "runtime/data/token_file.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/manifest.h"
+#include "tests/fuzz/plan_solve.h"
+#include "tests/runtime/costs/samples.h"
 #include "tests/runtime/io/reseal.h"
 #include "tests/runtime/io/samples.h"
 
@@ -105,6 +108,22 @@ void plan_json(std::span<const std::byte> input) {
       {Code::kCorruptFile, Code::kInvalidArgument});
 }
 
+void plan_solve(std::span<const std::byte> input) {
+  expect_declared([&] { solve_problem(text(input)); }, {Code::kCorruptFile, Code::kInvalidArgument});
+}
+
+void costs_json(std::span<const std::byte> input) {
+  expect_declared(
+      [&] {
+        const costs::Table table = costs::from_json(text(input));
+        if (!table.profile) return;
+        const std::string once = costs::to_json(*table.profile);
+        if (costs::to_json(*costs::from_json(once).profile) != once)
+          throw std::logic_error("not the same profile");
+      },
+      {Code::kCorruptFile, Code::kInvalidArgument});
+}
+
 std::vector<std::string> graph_seeds() { return {unsealed(io::encode_graph(*test::sample_graph()))}; }
 std::vector<std::string> plan_seeds() {
   const test::SamplePlan s = test::sample_plan();
@@ -139,12 +158,19 @@ std::vector<std::string> token_seeds() {
   }
   return seeds;
 }
+std::vector<std::string> costs_json_seeds() {
+  return {costs::to_json(costs::sample_profile()), costs::kModel};
+}
 std::vector<std::string> plan_json_seeds() { return {plan::to_json(test::sample_plan().problem)}; }
 
-constexpr Target kTargets[] = {
-    {"graph", graph, graph_seeds},          {"plan", plan, plan_seeds},
-    {"manifest", manifest, manifest_seeds}, {"safetensors", safetensors, safetensors_seeds},
-    {"tokens", tokens, token_seeds},        {"plan_json", plan_json, plan_json_seeds}};
+constexpr Target kTargets[] = {{"graph", graph, graph_seeds},
+                               {"plan", plan, plan_seeds},
+                               {"manifest", manifest, manifest_seeds},
+                               {"safetensors", safetensors, safetensors_seeds},
+                               {"tokens", tokens, token_seeds},
+                               {"plan_json", plan_json, plan_json_seeds},
+                               {"plan_solve", plan_solve, problem_seeds, 300},
+                               {"costs_json", costs_json, costs_json_seeds}};
 
 }  // namespace
 

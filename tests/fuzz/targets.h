@@ -13,6 +13,7 @@ struct Target {
   const char* name;
   void (*run)(std::span<const std::byte> input);  // throws std::logic_error on an undeclared error
   std::vector<std::string> (*seeds)();
+  int rounds = 3000;  // of mutated samples in the ordinary tests
 };
 // graph, plan, manifest: the input is the file without its digest, which is put under it.
 std::span<const Target> targets();

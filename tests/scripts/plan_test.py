@@ -1,5 +1,6 @@
-"""`cairn plan`, `verify`, `profile`."""
+"""`cairn plan`, `profile --predicted`."""
 import json
+import re
 
 from harness import TINY, Case, main
 
@@ -33,12 +34,37 @@ class Plan(Case):
             self.assertIn("gap", row["plan"])
             if row["budget_bytes"]:
                 self.assertLessEqual(row["planned_peak_bytes"]["device"], row["budget_bytes"])
-        self.assertIn("slower", self.cairn("plan", "gpt2", *TINY, "--sweep").stdout)
+            for hand in row["by_hand"].values():  # nobody by hand is faster within the same bytes
+                if row["planned_peak_bytes"]["device"] <= hand["budget_bytes"] <= row["budget_bytes"]:
+                    self.assertLessEqual(row["plan"]["predicted_step_seconds"],
+                                         hand["predicted_step_seconds"] * (1 + 1e-9))
+        self.assertEqual(set(rows[0]["by_hand"]), {"keep_all", "per_layer", "sqrt_n"})
+        text = self.cairn("plan", "gpt2", *TINY, "--sweep").stdout
+        for word in ("slower", "bound", "gap", "by hand", "every layer checkpointed (2 layers)", "sqrt(n)"):
+            self.assertIn(word, text)
+        self.fails(2, "plan", "gpt2", *TINY, "--sweep", "--budget", "80%")
+
+    def test_sweep_of_a_problem(self):
+        self.plan("--problem-out", "problem.json", "--tiers", "host", "--link", "1e9")
+        rows = json.loads(self.cairn("plan", "--problem", "problem.json", "--sweep", "--json").stdout)
+        self.assertGreater(len(rows), 2)
+        for row in rows[0], rows[len(rows) // 2]:  # what the recipe's own plan under that budget says
+            other = self.plan("--budget", row["budget_bytes"], "--tiers", "host", "--link", "1e9")
+            self.assertEqual(set(row["plan"]), set(other["plan"]))
+            self.assertEqual(row["planned_peak_bytes"], other["planned_peak_bytes"])
+            for key in ("keep_bytes", "recompute_bytes", "offload_host_bytes"):
+                self.assertEqual(row["plan"][key], other["plan"][key])
+        self.fails(2, "plan", "--problem", "problem.json", "--sweep", "--html", "x.html")
 
     def test_files(self):
         text = self.cairn("plan", "gpt2", *TINY, "--html", "plan.html", "--plan-out", "plan.cairn").stdout
         self.assertIn("activations", text)
-        self.assertIn("<svg", (self.folder / "plan.html").read_text())
+        page = (self.folder / "plan.html").read_text()
+        for part in ("Seconds per step over the budget", "Device memory over one step", "<h2>Values</h2>"):
+            self.assertIn(part, page)
+        data = re.search(r"id='values-data'>(.*?)</script>", page, re.DOTALL).group(1)
+        rows = json.loads(data)
+        self.assertEqual(len(rows["name"]), self.plan()["values"])
         self.cairn("inspect", "plan.cairn")
 
     def test_problem_and_back(self):
@@ -57,8 +83,8 @@ class Plan(Case):
         self.fails(2, "plan", "gpt2", "--problem", "problem.json")
         self.fails(2, "plan", "--problem", "problem.json", "--amp", "bf16")
 
-    def test_profile(self):
-        self.cairn("profile", "gpt2", *TINY, "--policy", "offload", "--trace", "trace.json")
+    def test_predicted_trace(self):
+        self.cairn("profile", "gpt2", *TINY, "--policy", "offload", "--predicted", "--trace", "trace.json")
         events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
         lanes = {event["args"]["name"] for event in events if event["ph"] == "M"}
         self.assertIn("compute", lanes)
@@ -68,15 +94,6 @@ class Plan(Case):
         peak = max(event["args"]["alive"] for event in events if event["ph"] == "C")
         planned = self.plan("--policy", "offload")
         self.assertEqual(peak, planned["live_peak_bytes"])
-
-    def test_verify(self):
-        done = self.cairn("verify", "gpt2", *TINY, f"data={self.text}", "--steps", 2, "--json", "--quiet")
-        result = json.loads(done.stdout)
-        self.assertTrue(result["ok"], result["problems"])
-        names = [run["name"] for run in result["runs"]]
-        for name in ("keep", "recompute", "offload to host", "offload to disk", "resumed", "1 batch of both"):
-            self.assertIn(name, names)
-        self.cairn("verify", "mlp", "samples=128", "--steps", 2)
 
 
 main()

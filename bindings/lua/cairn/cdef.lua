@@ -188,6 +188,17 @@ typedef struct cairn_value_info {
  cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t value,
  cairn_value_info_t* out_info, cairn_error_t* error);
  cairn_value_t cairn_graph_find(const cairn_graph_t* graph, const char* name);
+typedef struct cairn_costs cairn_costs_t;
+ cairn_status_t cairn_costs_create(cairn_device_t* device, cairn_costs_t** out_costs,
+ cairn_error_t* error);
+ cairn_status_t cairn_costs_read(cairn_instance_t* instance, const char* json, size_t size,
+ cairn_costs_t** out_costs, cairn_error_t* error);
+ void cairn_costs_retain(cairn_costs_t* costs);
+ void cairn_costs_release(cairn_costs_t* costs);
+ cairn_status_t cairn_costs_measure_link(cairn_costs_t* costs, cairn_device_t* device,
+ uint32_t tier, cairn_error_t* error);
+ cairn_status_t cairn_costs_json(const cairn_costs_t* costs, cairn_text_t** out_json,
+ cairn_error_t* error);
 enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
 enum { CAIRN_OPTIMIZER_NONE = 0, CAIRN_OPTIMIZER_ADAMW = 1 };
 typedef struct cairn_plan_options {
@@ -200,6 +211,9 @@ typedef struct cairn_plan_options {
  uint32_t policy;
  uint32_t tier_count;
  uint32_t tiers[4];
+ const cairn_costs_t* costs;
+ uint32_t force_costs;
+ uint32_t reserved;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
@@ -218,6 +232,9 @@ typedef struct cairn_plan_summary_t {
  uint64_t keep_bytes, recompute_bytes, offload_host_bytes, offload_disk_bytes;
  double predicted_seconds, keep_all_seconds, bound_seconds, gap, solve_seconds;
  uint64_t value_count, op_count, instruction_count, region_count;
+ double update_seconds;
+ double host_seconds;
+ uint64_t measured_op_count;
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);
@@ -237,7 +254,7 @@ typedef struct cairn_plan_value_t {
  cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index,
  cairn_plan_value_t* out_value, cairn_error_t* error);
 enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_HTML = 2, CAIRN_RENDER_SVG = 3,
- CAIRN_RENDER_FILE = 4 };
+ CAIRN_RENDER_FILE = 4, CAIRN_RENDER_SWEEP = 5, CAIRN_RENDER_REPORT = 6 };
  cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
  cairn_text_t** out_text, cairn_error_t* error);
  cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json, size_t size,
@@ -256,11 +273,29 @@ typedef struct cairn_session cairn_session_t;
  size_t size_bytes, cairn_error_t* error);
  cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
  void cairn_session_cancel(cairn_session_t* session);
+ cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);
+enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2 };
+typedef struct cairn_span {
+ size_t struct_size;
+ const char* name;
+ double begin_seconds;
+ double end_seconds;
+ uint64_t live_bytes;
+ uint32_t lane;
+ uint32_t tier;
+} cairn_span_t;
+ cairn_status_t cairn_session_span(const cairn_session_t* session, size_t index,
+ cairn_span_t* out_span, cairn_error_t* error);
+ cairn_status_t cairn_costs_add_run(cairn_costs_t* costs, const cairn_session_t* session,
+ double step_seconds, double optimizer_seconds,
+ cairn_error_t* error);
 typedef struct cairn_tier_usage {
  size_t struct_size;
  uint64_t reserved_bytes;
  uint64_t peak_bytes;
  uint64_t live_peak_bytes;
+ uint64_t pinned_bytes;
+ uint64_t staging_bytes;
 } cairn_tier_usage_t;
  cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
  cairn_tier_usage_t* out_usage, cairn_error_t* error);
@@ -290,6 +325,10 @@ typedef struct cairn_step_report {
  double seconds, stall_seconds, optimizer_seconds;
  uint32_t outcome;
  uint32_t micro;
+ uint64_t copied_out_bytes[3], copied_in_bytes[3];
+ double copying_out_seconds[3], copying_in_seconds[3];
+ uint32_t fell_back;
+ uint32_t reserved;
 } cairn_step_report_t;
 typedef struct cairn_stepper cairn_stepper_t;
  cairn_status_t cairn_stepper_create(cairn_session_t* session,

@@ -1,6 +1,7 @@
 -- Plans: every byte decided before anything runs.
 local ffi = require "ffi"
 local core = require "cairn.core"
+local costs = require "cairn.costs"
 local instance = require "cairn.instance"
 local graphs = require "cairn.graph"
 local C = core.C
@@ -22,14 +23,20 @@ local function set_tiers(struct, list)
   struct.tier_count = #list
 end
 
+local function set_costs(struct, value)
+  struct.costs = core.expect(costs.Costs, value, "costs", 4):raw()
+end
+
 local OPTIONS = {
   budget_bytes = "budget_bytes", budget_share = "budget_share", link_bytes_per_second = "link_bytes_per_second",
   amp = core.word("amp", { off = 0, bf16 = 1, fp16 = 2 }), no_optimizer = "no_optimizer",
-  policy = core.word("policy", graphs.POLICIES), tiers = set_tiers,
+  policy = core.word("policy", graphs.POLICIES), tiers = set_tiers, costs = set_costs,
+  force_costs = "force_costs",
 }
 
 -- Plans a frozen graph on a device. options: budget_bytes or budget_share, amp, no_optimizer, policy, tiers
--- ("host,disk" or an array), link_bytes_per_second.
+-- ("host,disk" or an array), link_bytes_per_second, costs (a profile or device model), force_costs (a profile of
+-- another machine will do).
 -- Returns the plan, or nil, err (OVER_BUDGET: err.fault.smallest_budget_bytes).
 function Plan.new(graph, device, options)
   core.expect(graphs.Graph, graph, "graph")
@@ -45,7 +52,8 @@ local NUMBERS = {
   "budget_bytes", "live_peak_bytes", "persistent_bytes", "parameters_bytes", "gradients_bytes", "optimizer_bytes",
   "activations_bytes", "workspace_bytes", "activation_peak_bytes", "keep_bytes", "recompute_bytes",
   "offload_host_bytes", "offload_disk_bytes", "predicted_seconds", "keep_all_seconds", "bound_seconds", "gap",
-  "solve_seconds", "value_count", "op_count", "instruction_count", "region_count",
+  "solve_seconds", "value_count", "op_count", "instruction_count", "region_count", "update_seconds", "host_seconds",
+  "measured_op_count",
 }
 
 -- All numbers of the plan; peak_bytes is {device, host, disk}.
@@ -78,15 +86,16 @@ function Plan:values()
   end
 end
 
-local RENDERINGS = { json = 0, problem = 1, html = 2, svg = 3, file = 4 }
+local RENDERINGS = { json = 0, problem = 1, html = 2, svg = 3, file = 4, sweep = 5, report = 6 }
 
 local function rendering(kind, level)
   local number = RENDERINGS[kind]
-  if not number then error("kind: one of json, problem, html, svg, file", level + 1) end
+  if not number then error("kind: one of json, problem, html, svg, file, sweep, report", level + 1) end
   return number
 end
 
--- The plan as a text: kind is "json", "problem", "html", "svg" or "file" (bytes of a plan file).
+-- The plan as a text: kind is "json", "problem", "html", "svg", "file" (bytes of a plan file), "sweep" (the trade-off
+-- curve as JSON) or "report" (the HTML page with the curve). The last two solve the problem under some 20 budgets.
 function Plan:render(kind, title)
   local out = ffi.new("cairn_text_t*[1]")
   local status = C.cairn_plan_render(self:raw(), rendering(kind, 2), title, out, core.raw_error)

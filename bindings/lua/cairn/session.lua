@@ -79,6 +79,25 @@ function Session:usage(tier)
            live_peak_bytes = tonumber(usage.live_peak_bytes) }
 end
 
+-- Whether later runs record when each op and copy ran.
+function Session:trace(on) return core.done(C.cairn_session_trace(self:raw(), on and 1 or 0, core.raw_error)) end
+
+local LANES = { [0] = "compute", "copy_out", "copy_in" }
+-- The spans of the last traced run: an array of {name, lane, tier, begin_seconds, end_seconds, live_bytes}.
+function Session:spans()
+  local list = {}
+  local span = ffi.new("cairn_span_t", { ffi.sizeof("cairn_span_t") })
+  while true do
+    local status = C.cairn_session_span(self:raw(), #list, span, core.raw_error)
+    if status == C.CAIRN_STATUS_NOT_FOUND then return list end
+    if status ~= 0 then return core.failed(status) end
+    list[#list + 1] = {
+      name = ffi.string(span.name), lane = LANES[span.lane], tier = span.lane ~= 0 and core.TIERS[span.tier] or nil,
+      begin_seconds = span.begin_seconds, end_seconds = span.end_seconds, live_bytes = tonumber(span.live_bytes),
+    }
+  end
+end
+
 -- XXH3-128 over all parameters, 32 hex digits.
 function Session:digest()
   local hex = ffi.new("char[33]")

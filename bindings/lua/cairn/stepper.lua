@@ -45,11 +45,19 @@ local function reported(self, call)
   if status ~= 0 then return core.failed(status) end
   local report = { outcome = OUTCOMES[struct.outcome] }
   for _, name in ipairs(REALS) do report[name] = tonumber(struct[name]) end
+  report.fell_back = struct.fell_back ~= 0
+  report.copies = {}
+  for tier, name in ipairs { "host", "disk" } do
+    report.copies[name] = {
+      out_bytes = tonumber(struct.copied_out_bytes[tier]), in_bytes = tonumber(struct.copied_in_bytes[tier]),
+      out_seconds = struct.copying_out_seconds[tier], in_seconds = struct.copying_in_seconds[tier] }
+  end
   return report
 end
 
 -- One micro-batch on the inputs written to the session. Returns a report (all fields of cairn_step_report, outcome as
--- "accumulated", "applied" or "skipped_nonfinite"), or nil, err.
+-- "accumulated", "applied" or "skipped_nonfinite", fell_back as a boolean, what was copied as
+-- copies.host.out_bytes, in_bytes, out_seconds, in_seconds, and copies.disk), or nil, err.
 function Stepper:micro() return reported(self, C.cairn_stepper_micro) end
 function Stepper:apply() return reported(self, C.cairn_stepper_apply) end
 function Stepper:report() return reported(self, C.cairn_stepper_report) end

@@ -328,6 +328,28 @@ CAIRN_API cairn_value_t cairn_graph_find(const cairn_graph_t* graph, const char*
 
 /* 4. Plan ----------------------------------------------------------------------------------------------------------- */
 
+/* Seconds of ops and links that plans are made with: a profile, measured on a machine, or the model of a device that is
+ * not there. Without one, plans use rough rates of the device. */
+typedef struct cairn_costs cairn_costs_t;
+/* An empty profile of a device, filled by cairn_costs_measure_link and cairn_costs_add_run. owns: caller. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_create(cairn_device_t* device, cairn_costs_t** out_costs,
+                                                            cairn_error_t* error);
+/* Reads JSON, "cairn.profile/1" or "cairn.device-model/1". owns: caller. errors: CORRUPT_FILE (not JSON, another format);
+ * INVALID_ARGUMENT names the place. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_read(cairn_instance_t* instance, const char* json, size_t size,
+                                                          cairn_costs_t** out_costs, cairn_error_t* error);
+CAIRN_API void cairn_costs_retain(cairn_costs_t* costs);
+CAIRN_API void cairn_costs_release(cairn_costs_t* costs);
+/* Measures copies to and from a tier, each direction alone and both at once, and puts the result into the profile. Takes
+ * 256 MiB on the device and as much on the tier for the time of the call. INVALID_ARGUMENT also means: the profile is
+ * another machine's. errors: WRONG_STATE (the costs are a device model), IO (disk tier). blocks: for about a second;
+ * nothing else should run. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_measure_link(cairn_costs_t* costs, cairn_device_t* device,
+                                                                  uint32_t tier, cairn_error_t* error);
+/* The profile as JSON. owns: caller. errors: WRONG_STATE (the costs are a device model). threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_json(const cairn_costs_t* costs, cairn_text_t** out_json,
+                                                          cairn_error_t* error);
+
 enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
 enum { CAIRN_OPTIMIZER_NONE = 0, CAIRN_OPTIMIZER_ADAMW = 1 };
 typedef struct cairn_plan_options {
@@ -342,12 +364,17 @@ typedef struct cairn_plan_options {
   uint32_t tiers[4];             /* where offloading may go, first choice first; tier_count 0: host, where a region or
                                     the policy asks for it or the link has a stated rate; else the CPU, whose host tier
                                     is the same memory, only keeps and recomputes */
+  const cairn_costs_t* costs;    /* read during the call; NULL: the device's rough rates. A device model's plan is for
+                                    that device: no session runs it, and its memory is the budget where none is given */
+  uint32_t force_costs;          /* 1: take a profile that was measured on another machine */
+  uint32_t reserved;             /* 0 */
 } cairn_plan_options_t;
-#define CAIRN_PLAN_OPTIONS_INIT {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}}
+#define CAIRN_PLAN_OPTIONS_INIT {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0}
 
 typedef struct cairn_plan cairn_plan_t;
 /* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. options may be NULL.
- * The plan is immutable. errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
+ * The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a profile of another machine.
+ * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
  * five largest values alive there), UNSUPPORTED (fp16; an op without a gradient, by name), WRONG_STATE (not frozen).
  * since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
@@ -367,9 +394,13 @@ typedef struct cairn_plan_summary_t {
   uint64_t keep_bytes, recompute_bytes, offload_host_bytes, offload_disk_bytes; /* of values that backward needs */
   double predicted_seconds, keep_all_seconds, bound_seconds, gap, solve_seconds; /* of one micro-batch */
   uint64_t value_count, op_count, instruction_count, region_count;
+  double update_seconds;          /* predicted, once per step: packs of weights, gradient norm, optimizer */
+  double host_seconds;            /* predicted, per micro-batch: inputs written, work submitted, loss read */
+  uint64_t measured_op_count;     /* ops whose seconds come from the profile */
 } cairn_plan_summary_t;
-#define CAIRN_PLAN_SUMMARY_INIT \
-  {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0, 0}
+#define CAIRN_PLAN_SUMMARY_INIT                                                                            \
+  {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
+   0, 0, 0, 0, 0.0, 0.0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);
@@ -393,9 +424,12 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_value(const cairn_plan_t* pl
                                                           cairn_plan_value_t* out_value, cairn_error_t* error);
 
 enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_HTML = 2, CAIRN_RENDER_SVG = 3,
-       CAIRN_RENDER_FILE = 4 };
+       CAIRN_RENDER_FILE = 4, CAIRN_RENDER_SWEEP = 5, CAIRN_RENDER_REPORT = 6 };
 /* Renderings: the plan as JSON ("cairn.plan/1"), its problem as JSON ("cairn.problem/1"), one HTML page, one SVG
- * picture of memory over time, a plan file (binary, see cairn_inspect). owns: caller. threads: const. since: 1.0 */
+ * picture of memory over time, a plan file (binary, see cairn_inspect), the trade-off curve as JSON ("cairn.sweep/1":
+ * plans of the same problem from keeping everything down to the smallest budget, and checkpointing by hand), the HTML
+ * page with that curve. blocks: SWEEP and REPORT for the time of solving the problem under some 20 budgets.
+ * owns: caller. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
                                                            cairn_text_t** out_text, cairn_error_t* error);
 
@@ -432,13 +466,39 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_run(cairn_session_t* sess
 /* Makes the run under way, or else the next one, end with CANCELLED at the next op. threads: any, also during calls. since: 1.0 */
 CAIRN_API void cairn_session_cancel(cairn_session_t* session);
 
+/* 1: later runs record when each op and copy ran; 0: no longer. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);
+enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2 };
+typedef struct cairn_span {
+  size_t struct_size;
+  const char* name;          /* of the op, or of the value that is copied; borrowed from the session's plan */
+  double begin_seconds;      /* since the run began */
+  double end_seconds;
+  uint64_t live_bytes;       /* device bytes in use at that place of the program */
+  uint32_t lane;             /* CAIRN_LANE_* */
+  uint32_t tier;             /* of a copy: the other end */
+} cairn_span_t;
+#define CAIRN_SPAN_INIT {sizeof(cairn_span_t), NULL, 0.0, 0.0, 0, 0, 0}
+/* Span number index of the last traced run, from 0: lane by lane, each in order.
+ * errors: NOT_FOUND past the last. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_span(const cairn_session_t* session, size_t index,
+                                                            cairn_span_t* out_span, cairn_error_t* error);
+/* Adds the session's last traced run to a profile: seconds of each op. Of the step of one micro-batch that it was part of:
+ * step_seconds, as the caller saw it, and optimizer_seconds, as its report says; 0: not known.
+ * errors: WRONG_STATE (no run was traced; the costs are a device model). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_add_run(cairn_costs_t* costs, const cairn_session_t* session,
+                                                             double step_seconds, double optimizer_seconds,
+                                                             cairn_error_t* error);
+
 typedef struct cairn_tier_usage {
   size_t struct_size;
   uint64_t reserved_bytes; /* taken from the system for this session's device, now */
   uint64_t peak_bytes;     /* highest end of any byte used since the session was made */
   uint64_t live_peak_bytes;
+  uint64_t pinned_bytes;   /* of those reserved, locked in memory */
+  uint64_t staging_bytes;  /* host memory beside them, through which copies to and from this tier go */
 } cairn_tier_usage_t;
-#define CAIRN_TIER_USAGE_INIT {sizeof(cairn_tier_usage_t), 0, 0, 0}
+#define CAIRN_TIER_USAGE_INIT {sizeof(cairn_tier_usage_t), 0, 0, 0, 0, 0}
 /* Measured bytes of a tier, from the one ledger under everything. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
                                                              cairn_tier_usage_t* out_usage, cairn_error_t* error);
@@ -475,8 +535,13 @@ typedef struct cairn_step_report {
   double seconds, stall_seconds, optimizer_seconds;
   uint32_t outcome;         /* CAIRN_STEP_* */
   uint32_t micro;           /* micro-batches accumulated after this call */
+  uint64_t copied_out_bytes[3], copied_in_bytes[3];     /* of this micro-batch, by tier: from the device, and back */
+  double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took */
+  uint32_t fell_back;       /* 1: the disk tier failed; this micro-batch ran again, from a plan without it */
+  uint32_t reserved;
 } cairn_step_report_t;
-#define CAIRN_STEP_REPORT_INIT {sizeof(cairn_step_report_t), 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0}
+#define CAIRN_STEP_REPORT_INIT                                                                                       \
+  {sizeof(cairn_step_report_t), 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, {0}, {0}, {0}, {0}, 0, 0}
 
 typedef struct cairn_stepper cairn_stepper_t;
 /* A controller over a session whose graph trains. Gradients are sums over the effective batch, divided once by its total
@@ -488,7 +553,9 @@ CAIRN_API void cairn_stepper_retain(cairn_stepper_t* stepper);
 CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
 /* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. A batch
  * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. out_report may be NULL.
- * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), DEVICE_LOST. since: 1.0 */
+ * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), DEVICE_LOST, IO (the disk tier failed
+ * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
+ * a plan without it fits its memory). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
                                                              cairn_error_t* error);
 /* Ends the effective batch early, with the denominator it has (the remainder of an epoch).

@@ -254,6 +254,29 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
 };
 
 // ---- 4. plan
+class Session;
+class Costs : public detail::Handle<cairn_costs_t, cairn_costs_retain, cairn_costs_release> {
+ public:
+  using Handle::Handle;
+  static Costs create(const Device& device) {
+    return Costs(detail::make<cairn_costs_t*>(
+        [&](auto* out, auto* error) { return cairn_costs_create(device.get(), out, error); }));
+  }
+  static Costs read(const Instance& instance, std::string_view json) {
+    return Costs(detail::make<cairn_costs_t*>([&](auto* out, auto* error) {
+      return cairn_costs_read(instance.get(), json.data(), json.size(), out, error);
+    }));
+  }
+  void measure_link(const Device& device, uint32_t tier) {
+    detail::check([&](auto* error) { return cairn_costs_measure_link(handle_, device.get(), tier, error); });
+  }
+  void add_run(const Session& session, double step_seconds = 0, double optimizer_seconds = 0);
+  std::string json() const {
+    return detail::take_text(detail::make<cairn_text_t*>(
+        [&](auto* out, auto* error) { return cairn_costs_json(handle_, out, error); }));
+  }
+};
+
 class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_release> {
  public:
   using Handle::Handle;
@@ -332,6 +355,19 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
       return cairn_session_usage(handle_, tier, out, error);
     });
   }
+  void trace(bool on) {
+    detail::check([&](auto* error) { return cairn_session_trace(handle_, on ? 1 : 0, error); });
+  }
+  std::vector<cairn_span_t> spans() const {  // of the last traced run; names borrow from the plan
+    std::vector<cairn_span_t> rows;
+    for (;;) {
+      cairn_span_t span = CAIRN_SPAN_INIT;
+      const cairn_status_t status = cairn_session_span(handle_, rows.size(), &span, nullptr);
+      if (status == CAIRN_STATUS_NOT_FOUND) return rows;
+      detail::check([&](auto* error) { return cairn_session_span(handle_, rows.size(), &span, error); });
+      rows.push_back(span);
+    }
+  }
   std::string digest() {
     char hex[33];
     detail::check([&](auto* error) { return cairn_session_digest(handle_, hex, error); });
@@ -351,6 +387,12 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
     });
   }
 };
+
+inline void Costs::add_run(const Session& session, double step_seconds, double optimizer_seconds) {
+  detail::check([&](auto* error) {
+    return cairn_costs_add_run(handle_, session.get(), step_seconds, optimizer_seconds, error);
+  });
+}
 
 // ---- 6. stepper
 class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cairn_stepper_release> {

@@ -1,4 +1,6 @@
 // The wrapper: every call is checked by the Checker, then passed on.
+#include <deque>
+
 #include "runtime/device/check/checker.h"
 
 namespace cairn::device {
@@ -21,6 +23,8 @@ class CheckedBlock : public Block {
   Tier tier() const override { return inner_->tier(); }
   int64_t bytes() const override { return inner_->bytes(); }
   void* address() const override { return inner_->address(); }
+  int64_t pinned_bytes() const override { return inner_->pinned_bytes(); }
+  int64_t staging_bytes() const override { return inner_->staging_bytes(); }
   Block* inner() const { return inner_.get(); }
   Region* region() const { return region_; }
   const Checker* checker() const { return checker_.get(); }
@@ -73,6 +77,23 @@ class CheckedQueue : public Queue {
         checker_->access(*target->region(), to.offset, bytes, true, {now, name}))
       inner_->copy({target->inner(), to.offset}, {source->inner(), from.offset}, bytes);
   }
+  void copy(std::span<const Copy> parts) override {
+    std::lock_guard lock(checker_->mutex);
+    if (checker_->poisoned()) return;
+    const std::string name = work_name("copy");
+    const Moment now = checker_->start(id_);
+    auto& inner = batches_.emplace_back();
+    for (const Copy& part : parts) {
+      const auto* target = own_block(part.to, part.bytes, name, "target");
+      const auto* source = target != nullptr ? own_block(part.from, part.bytes, name, "source") : nullptr;
+      if (source == nullptr ||
+          !checker_->access(*source->region(), part.from.offset, part.bytes, false, {now, name}) ||
+          !checker_->access(*target->region(), part.to.offset, part.bytes, true, {now, name}))
+        return;
+      inner.push_back({{target->inner(), part.to.offset}, {source->inner(), part.from.offset}, part.bytes});
+    }
+    inner_->copy(inner);
+  }
   void record(Event& event) override {
     std::lock_guard lock(checker_->mutex);
     if (checker_->poisoned()) return;
@@ -94,13 +115,16 @@ class CheckedQueue : public Queue {
   }
   void synchronize() override {
     VectorClock reached;
+    size_t batches;
     {
       std::lock_guard lock(checker_->mutex);
+      batches = batches_.size();
       reached = checker_->clock(id_);
     }
     const auto note = [&] {
       std::lock_guard lock(checker_->mutex);
       checker_->synchronised(reached);
+      if (batches == batches_.size()) batches_.clear();
       checker_->raise();
     };
     try {
@@ -113,6 +137,7 @@ class CheckedQueue : public Queue {
   }
   double take_stall_seconds() override { return inner_->take_stall_seconds(); }
   double take_busy_seconds() override { return inner_->take_busy_seconds(); }
+  std::array<Traffic, kTierCount> take_traffic() override { return inner_->take_traffic(); }
   void trace(bool on) override { inner_->trace(on); }
   std::vector<Busy> take_trace() override { return inner_->take_trace(); }
   void skip_copies_while(const std::atomic<bool>* flag) override { inner_->skip_copies_while(flag); }
@@ -175,6 +200,7 @@ class CheckedQueue : public Queue {
 
   const std::shared_ptr<Checker> checker_;
   const Lane lane_;
+  std::deque<std::vector<Copy>> batches_;  // what the queue inside was given, until it is done
   std::unique_ptr<Queue> inner_;
   size_t id_ = 0;
 };
@@ -189,8 +215,9 @@ class CheckedDevice : public Device {
   std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) override {
     return std::make_unique<CheckedBlock>(checker_, inner().allocate(tier, bytes));
   }
-  std::unique_ptr<Queue> create_queue(Lane lane) override {
-    return std::make_unique<CheckedQueue>(checker_, lane, inner().create_queue(lane));
+  std::shared_ptr<Group> create_group() override { return inner().create_group(); }
+  std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group) override {
+    return std::make_unique<CheckedQueue>(checker_, lane, inner().create_queue(lane, group));
   }
   std::unique_ptr<Event> create_event() override {
     return std::make_unique<CheckedEvent>(checker_, inner().create_event());

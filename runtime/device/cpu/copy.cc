@@ -1,6 +1,7 @@
 #include "runtime/device/cpu/copy.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "runtime/base/checked.h"
 
@@ -9,34 +10,44 @@ namespace {
 
 constexpr int64_t kChunk = int64_t{1} << 20;
 
-void memory_to_memory(Splitter& splitter, Throttle* link, char* to, const char* from, int64_t bytes) {
-  if (link == nullptr || !link->on()) return splitter.move(to, from, bytes);
-  const Clock::time_point start = link->take(bytes);
-  for (int64_t done = 0; done < bytes;) {
-    const int64_t part = std::min(kChunk, bytes - done);
-    splitter.move(to + done, from + done, part);
-    done += part;
-    link->pace(start, done);
-  }
+char* at(const CpuBlock& block, int64_t offset) { return static_cast<char*>(block.address()) + offset; }
+
+void disk(Splitter& splitter, const CpuBlock& to, const CpuBlock& from, std::span<const Part> parts) {
+  const bool writes = to.tier() == Tier::kDisk;
+  require(!writes || from.tier() != Tier::kDisk, Code::kUnsupported, "copies from disk to disk");
+  std::vector<Piece> pieces;
+  for (const Part& part : parts)
+    pieces.push_back({writes ? at(from, part.from_offset) : at(to, part.to_offset),
+                      writes ? part.to_offset : part.from_offset, part.bytes});
+  writes ? to.disk().write(splitter, pieces) : from.disk().read(splitter, pieces);
+}
+
+// All parts take the link together, as one transfer.
+void paced(Splitter& splitter, Throttle& link, const CpuBlock& to, const CpuBlock& from,
+           std::span<const Part> parts, bool follows) {
+  int64_t total = 0;
+  for (const Part& part : parts) total += part.bytes;
+  const Clock::time_point start = link.take(total, follows);
+  int64_t arrived = 0;
+  for (const Part& part : parts)
+    for (int64_t done = 0; done < part.bytes;) {
+      const int64_t chunk = std::min(kChunk, part.bytes - done);
+      splitter.move(at(to, part.to_offset + done), at(from, part.from_offset + done), chunk);
+      done += chunk;
+      arrived += chunk;
+      if (arrived == total || arrived % kChunk == 0) link.pace(start, arrived);
+    }
 }
 
 }  // namespace
 
-void copy(State& state, Splitter& splitter, const CpuBlock& to, int64_t to_offset, const CpuBlock& from,
-          int64_t from_offset, int64_t bytes) {
-  const auto at = [](const CpuBlock& block, int64_t offset) {
-    return static_cast<char*>(block.address()) + offset;
-  };
-  if (to.tier() == Tier::kDisk) {
-    require(from.tier() != Tier::kDisk, Code::kUnsupported, "copies from disk to disk");
-    to.file().write(at(from, from_offset), to_offset, bytes);
-  } else if (from.tier() == Tier::kDisk) {
-    from.file().read(at(to, to_offset), from_offset, bytes);
-  } else {
-    Throttle* const between = to.tier() == Tier::kHost ? &state.out_link : &state.in_link;
-    Throttle* const link = to.tier() == from.tier() ? nullptr : between;
-    memory_to_memory(splitter, link, at(to, to_offset), at(from, from_offset), bytes);
-  }
+void copy(State& state, Splitter& splitter, const CpuBlock& to, const CpuBlock& from,
+          std::span<const Part> parts, bool follows) {
+  if (to.tier() == Tier::kDisk || from.tier() == Tier::kDisk) return disk(splitter, to, from, parts);
+  Throttle& link = to.tier() == Tier::kHost ? state.out_link : state.in_link;
+  if (to.tier() != from.tier() && link.on()) return paced(splitter, link, to, from, parts, follows);
+  for (const Part& part : parts)
+    splitter.move(at(to, part.to_offset), at(from, part.from_offset), part.bytes);
 }
 
 }  // namespace cairn::device::cpu

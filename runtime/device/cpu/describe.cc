@@ -75,6 +75,8 @@ DeviceInfo describe(std::string_view name, int threads) {
   info.threads = 1;  // parallel_for is serial in such a build
   (void)threads;
 #endif
+  info.processor = processor.model;
+  info.isa = processor.rate.name;
   info.description = cat(processor.model, ", ", processor.rate.name, ", ", info.threads,
                          info.threads == 1 ? " thread" : " threads");
   info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);

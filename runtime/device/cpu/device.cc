@@ -18,15 +18,18 @@ class CpuDevice : public Device {
   std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) override {
     return std::make_unique<CpuBlock>(state_, tier, bytes);
   }
-  std::unique_ptr<Queue> create_queue(Lane lane) override {
+  std::shared_ptr<Group> create_group() override { return std::make_shared<CpuGroup>(); }
+  std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group) override {
+    auto own = group == nullptr ? state_->shared_group : std::dynamic_pointer_cast<CpuGroup>(group);
+    require(own != nullptr, Code::kInvalidArgument, "the group belongs to another device, not to 'cpu'");
     try {
-      return std::make_unique<CpuQueue>(state_, lane);
+      return std::make_unique<CpuQueue>(state_, std::move(own), lane);
     } catch (const std::system_error& error) {
       fail(Code::kOutOfMemory, "cannot start the thread of a queue: ", error.what());
     }
   }
   std::unique_ptr<Event> create_event() override { return std::make_unique<CpuEvent>(); }
-  bool poisoned() const override { return state_->poison.set(); }
+  bool poisoned() const override { return false; }  // kernels of other groups are not concerned
 
  private:
   const kernels::Registry& registry_;

@@ -1,25 +1,12 @@
 // Blocks of the CPU device's three tiers: memory for the arena and the host tier, a file for the disk tier.
 #pragma once
 #include <memory>
+#include <optional>
 
-#include "runtime/device/cpu/state.h"
+#include "runtime/device/cpu/disk.h"
+#include "runtime/device/cpu/pinned.h"
 
 namespace cairn::device::cpu {
-
-// A file of fixed size without a name. read/write throw kIo naming directory, offset and bytes.
-class DiskFile {
- public:
-  DiskFile(const std::string& directory, int64_t bytes);
-  ~DiskFile();
-  DiskFile(const DiskFile&) = delete;
-  DiskFile& operator=(const DiskFile&) = delete;
-  void read(void* to, int64_t offset, int64_t bytes) const;
-  void write(const void* from, int64_t offset, int64_t bytes) const;
-
- private:
-  std::string directory_;
-  int descriptor_ = -1;
-};
 
 class CpuBlock : public Block {
  public:
@@ -27,15 +14,17 @@ class CpuBlock : public Block {
   ~CpuBlock() override;
   Tier tier() const override { return tier_; }
   int64_t bytes() const override { return bytes_; }
-  void* address() const override { return address_; }
-  const DiskFile& file() const { return *file_; }
+  void* address() const override { return memory_ ? memory_->address() : nullptr; }
+  int64_t pinned_bytes() const override { return memory_ ? memory_->pinned_bytes() : 0; }
+  int64_t staging_bytes() const override { return disk_ ? disk_->staging_bytes() : 0; }
+  Disk& disk() const { return *disk_; }
 
  private:
   std::shared_ptr<State> state_;
   Tier tier_;
   int64_t bytes_;
-  void* address_ = nullptr;
-  std::unique_ptr<DiskFile> file_;
+  std::optional<Memory> memory_;
+  std::unique_ptr<Disk> disk_;
 };
 
 }  // namespace cairn::device::cpu

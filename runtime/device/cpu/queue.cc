@@ -1,7 +1,8 @@
 #include "runtime/device/cpu/queue.h"
 
+#include <sys/prctl.h>
+
 #include "runtime/base/parallel.h"
-#include "runtime/device/cpu/copy.h"
 
 namespace cairn::device::cpu {
 namespace {
@@ -35,8 +36,11 @@ const CpuBlock& own_range(const Location& at, int64_t bytes) {
 
 }  // namespace
 
-CpuQueue::CpuQueue(std::shared_ptr<State> state, Lane lane)
-    : state_(std::move(state)), lane_(lane), splitter_(lane != Lane::kCompute && state_->info.threads > 1) {
+CpuQueue::CpuQueue(std::shared_ptr<State> state, std::shared_ptr<CpuGroup> group, Lane lane)
+    : state_(std::move(state)),
+      group_(std::move(group)),
+      lane_(lane),
+      splitter_(lane != Lane::kCompute && state_->info.threads > 1) {
   inbox_.reserve(kReserved);
   batch_.reserve(kReserved);
   thread_ = std::thread([this] { loop(); });
@@ -70,7 +74,19 @@ void CpuQueue::launch(const kernels::Kernel& kernel, const kernels::Call& call) 
 void CpuQueue::copy(Location to, Location from, int64_t bytes) {
   const CpuBlock& target = own_range(to, bytes);
   const CpuBlock& source = own_range(from, bytes);
-  submit(CopyWork{&target, &source, to.offset, from.offset, bytes});
+  submit(CopyWork{&target, &source, {to.offset, from.offset, bytes}, {}});
+}
+
+void CpuQueue::copy(std::span<const Copy> parts) {
+  require(!parts.empty(), Code::kInvalidArgument, "a copy without parts");
+  for (const Copy& part : parts) {
+    own_range(part.to, part.bytes);
+    own_range(part.from, part.bytes);
+    require(part.to.block == parts[0].to.block && part.from.block == parts[0].from.block,
+            Code::kInvalidArgument, "the parts of one copy are between different blocks");
+  }
+  submit(CopyWork{
+      &own_range(parts[0].to, parts[0].bytes), &own_range(parts[0].from, parts[0].bytes), {}, parts});
 }
 
 void CpuQueue::record(Event& event) {
@@ -96,7 +112,7 @@ void CpuQueue::synchronize() {
     point = submitted_;
   }
   timeline_->wait(point);
-  state_->poison.raise();
+  group_->poison.raise();
 }
 
 void CpuQueue::trace(bool on) {
@@ -110,6 +126,13 @@ std::vector<Queue::Busy> CpuQueue::take_trace() {
   return std::exchange(trace_, {});
 }
 
+std::array<Traffic, kTierCount> CpuQueue::take_traffic() {
+  std::array<Traffic, kTierCount> traffic;
+  for (size_t t = 0; t < traffic.size(); ++t)
+    traffic[t] = {moved_[t].bytes.exchange(0), take(moved_[t].busy)};
+  return traffic;
+}
+
 bool CpuQueue::take_batch() {
   batch_.clear();
   for (int look = 0; lane_ == Lane::kCompute && look < kComputeLooks; ++look) {
@@ -119,6 +142,7 @@ bool CpuQueue::take_batch() {
   std::unique_lock lock(mutex_);
   while (inbox_.empty() && !ending_) {
     sleeping_ = true;
+    idle_ = true;
     filled_.wait(lock);
   }
   sleeping_ = false;
@@ -129,6 +153,9 @@ bool CpuQueue::take_batch() {
 
 void CpuQueue::loop() {
   if (lane_ == Lane::kCompute) set_thread_count(state_->info.threads);
+  // Copies of a stated rate end by the clock; the system's habit of rounding sleeps up by 50 microseconds is
+  // no property of the link.
+  if (lane_ != Lane::kCompute) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   uint64_t done = 0;
   while (take_batch())
     for (const Work& work : batch_) {
@@ -141,34 +168,45 @@ void CpuQueue::perform(const Work& work) {
   if (const auto* mark = std::get_if<Mark>(&work)) {
     if (mark->timeline->reached(mark->point)) return;
     const Clock::time_point begin = Clock::now();
+    idle_ = true;
     mark->timeline->wait(mark->point);
     add(stall_, begin, Clock::now());
   } else if (const auto* launch = std::get_if<LaunchWork>(&work)) {
     guarded([&] { launch->kernel->run(launch->call); });
   } else if (const auto* job = std::get_if<CopyWork>(&work)) {
-    const std::atomic<bool>* const skip = skip_copies_.load();
-    guarded([&] {
-      if (skip != nullptr && skip->load(std::memory_order_relaxed)) return;
-      cpu::copy(*state_, splitter_, *job->to, job->to_offset, *job->from, job->from_offset, job->bytes);
-    });
+    guarded([&] { perform(*job); });
   }
+}
+
+void CpuQueue::perform(const CopyWork& job) {
+  const std::atomic<bool>* const skip = skip_copies_.load();
+  if (skip != nullptr && skip->load(std::memory_order_relaxed)) return;
+  parts_.clear();
+  for (const Copy& part : job.many) parts_.push_back({part.to.offset, part.from.offset, part.bytes});
+  if (job.many.empty()) parts_.push_back(job.one);
+  const Clock::time_point begin = Clock::now();
+  cpu::copy(*state_, splitter_, *job.to, *job.from, parts_, !std::exchange(idle_, false));
+  const Tier other = job.to->tier() == Tier::kDevice ? job.from->tier() : job.to->tier();
+  Moved& moved = moved_[static_cast<size_t>(other)];
+  for (const Part& part : parts_) moved.bytes.fetch_add(part.bytes, std::memory_order_relaxed);
+  add(moved.busy, begin, Clock::now());
 }
 
 // Runs unless poisoned; whatever it throws becomes the poison.
 template <class Body>
 void CpuQueue::guarded(const Body& body) {
   const Clock::time_point begin = Clock::now();
-  if (!state_->poison.set()) {
+  if (!group_->poison.set()) {
     try {
       body();
     } catch (const Error& error) {
-      state_->poison.keep(error);
+      group_->poison.keep(error);
     } catch (const std::bad_alloc&) {
-      state_->poison.keep(Error(Code::kOutOfMemory, "queued work ran out of memory"));
+      group_->poison.keep(Error(Code::kOutOfMemory, "queued work ran out of memory"));
     } catch (const std::exception& error) {
-      state_->poison.keep(Error(Code::kInternal, cat("queued work failed: ", error.what())));
+      group_->poison.keep(Error(Code::kInternal, cat("queued work failed: ", error.what())));
     } catch (...) {
-      state_->poison.keep(Error(Code::kInternal, "queued work failed"));
+      group_->poison.keep(Error(Code::kInternal, "queued work failed"));
     }
   }
   const Clock::time_point end = Clock::now();

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/device/cpu/copy.h"
 #include "runtime/device/cpu/event.h"
 #include "runtime/device/cpu/memory.h"
 #include "runtime/device/cpu/splitter.h"
@@ -16,15 +17,17 @@ namespace cairn::device::cpu {
 
 class CpuQueue : public Queue {
  public:
-  CpuQueue(std::shared_ptr<State> state, Lane lane);
+  CpuQueue(std::shared_ptr<State> state, std::shared_ptr<CpuGroup> group, Lane lane);
   ~CpuQueue() override;  // finishes what was submitted
   void launch(const kernels::Kernel& kernel, const kernels::Call& call) override;
   void copy(Location to, Location from, int64_t bytes) override;
+  void copy(std::span<const Copy> parts) override;
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override;
   double take_stall_seconds() override { return take(stall_); }
   double take_busy_seconds() override { return take(busy_); }
+  std::array<Traffic, kTierCount> take_traffic() override;
   void trace(bool on) override;
   std::vector<Busy> take_trace() override;
   void skip_copies_while(const std::atomic<bool>* flag) override { skip_copies_.store(flag); }
@@ -36,7 +39,8 @@ class CpuQueue : public Queue {
   };
   struct CopyWork {
     const CpuBlock *to, *from;
-    int64_t to_offset, from_offset, bytes;
+    Part one;
+    std::span<const Copy> many;  // instead of `one`, if there are any
   };
   using Work = std::variant<LaunchWork, CopyWork, Mark>;
 
@@ -44,15 +48,21 @@ class CpuQueue : public Queue {
   bool take_batch();  // false: the queue ends
   void loop();
   void perform(const Work& work);
+  void perform(const CopyWork& job);
   template <class Body>
   void guarded(const Body& body);
   void add(std::atomic<int64_t>& total, Clock::time_point begin, Clock::time_point end);
   static double take(std::atomic<int64_t>& total) { return static_cast<double>(total.exchange(0)) * 1e-9; }
 
   const std::shared_ptr<State> state_;
+  const std::shared_ptr<CpuGroup> group_;
   const Lane lane_;
   const std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
+  struct Moved {
+    std::atomic<int64_t> bytes{0}, busy{0};
+  };
   std::atomic<int64_t> stall_{0}, busy_{0};  // nanoseconds
+  std::array<Moved, kTierCount> moved_;
   std::atomic<bool> tracing_{false};
   std::atomic<const std::atomic<bool>*> skip_copies_{nullptr};
 
@@ -64,7 +74,9 @@ class CpuQueue : public Queue {
   bool sleeping_ = false, ending_ = false;
   std::atomic<bool> inbox_filled_{false};  // lets an idle compute lane look without the lock
 
-  std::vector<Work> batch_;  // the thread's own
+  std::vector<Work> batch_;  // the thread's own, as the next two
+  std::vector<Part> parts_;
+  bool idle_ = true;  // nothing to do since the last copy
   Splitter splitter_;
   std::thread thread_;
 };

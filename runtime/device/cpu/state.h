@@ -33,19 +33,29 @@ class Poison {
   std::optional<Error> error_;
 };
 
+class CpuGroup : public Group {
+ public:
+  bool poisoned() const override { return poison.set(); }
+  Poison poison;
+};
+
 struct State {
   State(DeviceInfo device_info, const DeviceOptions& options)
       : info(std::move(device_info)),
         allocator(options.allocator.allocate != nullptr ? options.allocator : system_allocator()),
         system_memory(options.allocator.allocate == nullptr),
+        pinning(options.pinning),
+        disk_fault(options.disk_fault),
         out_link(options.link_bytes_per_second),
         in_link(options.link_bytes_per_second) {}
 
   const DeviceInfo info;
   const HostAllocator allocator;
   const bool system_memory;  // the system's allocator: blocks come zeroed
+  const Pinning pinning;
+  const std::function<int64_t(bool, int64_t, int64_t)> disk_fault;
   Ledger ledger;
-  Poison poison;
+  const std::shared_ptr<CpuGroup> shared_group = std::make_shared<CpuGroup>();
   Throttle out_link, in_link;
 };
 

@@ -13,8 +13,9 @@ class Throttle {
  public:
   explicit Throttle(double bytes_per_second) : rate_(bytes_per_second) {}
   bool on() const { return rate_ > 0; }
-  // Takes the link for `bytes`, behind those who took it before. Returns when they start to move.
-  Clock::time_point take(int64_t bytes);
+  // Takes the link for `bytes`, behind those who took it before. Returns when they start to move. `follows`:
+  // they stood ready before the link was free, so what waking up took is not the link's time.
+  Clock::time_point take(int64_t bytes, bool follows = false);
   // Sleeps until `bytes` of a transfer begun at `start` have arrived.
   void pace(Clock::time_point start, int64_t bytes) const;
 

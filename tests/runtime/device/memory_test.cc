@@ -1,6 +1,9 @@
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <algorithm>
 
 #include "tests/runtime/device/support.h"
 
@@ -74,6 +77,62 @@ TEST(Memory, TheHostsAllocatorServesArenaAndHostTier) {
   EXPECT_EQ(device->ledger().count(Tier::kDevice).reserved_bytes, 0);
 }
 
+TEST(Memory, TheHostTierIsPresentAndPinnedWhereAllowed) {
+  const auto device = open_cpu();
+  constexpr int64_t kBytes = (5 << 20) + 100;
+  {
+    const auto arena = device->allocate(Tier::kDevice, kBytes), host = device->allocate(Tier::kHost, kBytes);
+    const int64_t pinned = host->pinned_bytes();
+    EXPECT_TRUE(pinned == 0 || pinned == kBytes) << pinned;
+    EXPECT_EQ(arena->pinned_bytes(), 0);
+    EXPECT_EQ(device->ledger().count(Tier::kHost).pinned_bytes, pinned);
+    EXPECT_EQ(device->ledger().count(Tier::kDevice).pinned_bytes, 0);
+    const int64_t pages = (kBytes + 4095) / 4096;
+    std::vector<unsigned char> present(static_cast<size_t>(pages));
+    ASSERT_EQ(mincore(host->address(), static_cast<size_t>(kBytes), present.data()), 0);
+    EXPECT_EQ(std::count_if(present.begin(), present.end(), [](unsigned char p) { return p & 1; }), pages)
+        << "pages would come in the first step";
+  }
+  EXPECT_EQ(device->ledger().count(Tier::kHost).pinned_bytes, 0);
+}
+
+TEST(Memory, AHostThatIsShortOfMemoryIsAnErrorAndNoKilledProcess) {
+  const auto device = open_cpu();
+  std::string message;
+  // The machine has as much, but never free.
+  for (const Tier tier : {Tier::kHost, Tier::kDevice}) {
+    EXPECT_EQ(code_of([&] { device->allocate(tier, device->info().memory_bytes); }, &message),
+              Code::kOutOfMemory);
+    EXPECT_NE(message.find("available"), std::string::npos) << message;
+    EXPECT_EQ(device->ledger().count(tier).reserved_bytes, 0);
+  }
+}
+
+// In a process of its own, which may lock nothing.
+int pin_without_leave() {
+  const rlimit none{0, 0};
+  if (setrlimit(RLIMIT_MEMLOCK, &none) != 0 || (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0))
+    return 77;
+  DeviceOptions options;
+  const auto lenient = open_cpu(options);
+  const auto block = lenient->allocate(Tier::kHost, 1 << 20);
+  if (block->pinned_bytes() != 0) return 77;  // this system lets everybody
+  options.pinning = Pinning::kRequired;
+  std::string message;
+  const auto strict = open_cpu(options);
+  if (code_of([&] { strict->allocate(Tier::kHost, 1 << 20); }, &message) != Code::kOutOfMemory) return 1;
+  if (message.find("RLIMIT_MEMLOCK") == std::string::npos) return 2;
+  return strict->ledger().count(Tier::kHost).reserved_bytes == 0 ? 0 : 3;
+}
+
+TEST(MemoryDeathTest, WhatCannotBePinnedIsAnErrorOnlyIfAskedFor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      _exit(pin_without_leave()),
+      [](int status) { return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 77); },
+      "");
+}
+
 TEST(Memory, MoreThanTheMachineHasIsOutOfMemory) {
   const auto device = open_cpu();
   std::string message;
@@ -81,45 +140,6 @@ TEST(Memory, MoreThanTheMachineHasIsOutOfMemory) {
             Code::kOutOfMemory);
   EXPECT_NE(message.find("memory"), std::string::npos);
   EXPECT_EQ(code_of([&] { device->allocate(Tier::kHost, 0); }), Code::kInvalidArgument);
-}
-
-TEST(Disk, RoundTripKeepsEveryByteAndLeavesNothingBehind) {
-  const std::string directory = ::testing::TempDir() + "cairn_disk_" + std::to_string(getpid());
-  std::filesystem::create_directory(directory);
-  DeviceOptions options;
-  options.disk_directory = directory;
-  const auto device = open_cpu(options);
-  {
-    constexpr int64_t kBytes = (3 << 20) + 17;
-    const auto disk = device->allocate(Tier::kDisk, kBytes + 100),
-               a = device->allocate(Tier::kDevice, kBytes), b = device->allocate(Tier::kDevice, kBytes);
-    EXPECT_TRUE(std::filesystem::is_empty(directory));
-    auto* bytes = static_cast<unsigned char*>(a->address());
-    for (int64_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<unsigned char>(i * 31 >> 3);
-    const auto queue = device->create_queue(Lane::kCopyOut);
-    queue->copy({disk.get(), 100}, {a.get(), 0}, kBytes);
-    queue->copy({b.get(), 0}, {disk.get(), 100}, kBytes);
-    queue->synchronize();
-    EXPECT_EQ(std::memcmp(a->address(), b->address(), kBytes), 0);
-    queue->copy({disk.get(), 0}, {disk.get(), 100}, 10);
-    EXPECT_EQ(code_of([&] { queue->synchronize(); }), Code::kUnsupported);
-  }
-  std::filesystem::remove_all(directory);
-}
-
-TEST(Disk, NoSpaceAndNoDirectoryAreIoErrorsThatNameThePlace) {
-  std::string message;
-  DeviceOptions options;
-  options.disk_directory = "/nonexistent-directory";
-  EXPECT_EQ(code_of([&] { open_cpu(options)->allocate(Tier::kDisk, 100); }, &message), Code::kIo);
-  EXPECT_NE(message.find("/nonexistent-directory"), std::string::npos);
-  options.disk_directory = ::testing::TempDir();
-  const auto device = open_cpu(options);
-  constexpr int64_t kHuge = int64_t{1} << 60;
-  EXPECT_EQ(code_of([&] { device->allocate(Tier::kDisk, kHuge); }, &message), Code::kIo);
-  EXPECT_NE(message.find(std::to_string(kHuge)), std::string::npos) << message;
-  EXPECT_NE(message.find(options.disk_directory), std::string::npos) << message;
-  EXPECT_EQ(device->ledger().count(Tier::kDisk).reserved_bytes, 0);
 }
 
 TEST(Throttle, CopiesTakeAtLeastTheirBytesAtTheLinksRate) {

@@ -100,9 +100,11 @@ TEST(Queue, EventsMayBeRecordedOnOneQueueThenAnother) {
   EXPECT_EQ(done, 1);
 }
 
-TEST(Queue, TheFirstErrorPoisonsAllQueuesAndIsKept) {
+TEST(Queue, TheFirstErrorPoisonsTheGroupAndIsKept) {
   const auto device = open_cpu();
-  const auto compute = device->create_queue(Lane::kCompute), in = device->create_queue(Lane::kCopyIn);
+  const auto group = device->create_group();
+  const auto compute = device->create_queue(Lane::kCompute, group),
+             in = device->create_queue(Lane::kCopyIn, group);
   const auto host = device->allocate(Tier::kHost, 64), block = device->allocate(Tier::kDevice, 64);
   const auto event = device->create_event();
   std::memset(host->address(), 5, 64);
@@ -122,7 +124,8 @@ TEST(Queue, TheFirstErrorPoisonsAllQueuesAndIsKept) {
   EXPECT_EQ(message, "the first failure");
   EXPECT_EQ(code_of([&] { compute->synchronize(); }), Code::kNonFinite);
   EXPECT_EQ(code_of([&] { compute->synchronize(); }), Code::kNonFinite);
-  EXPECT_TRUE(device->poisoned());
+  EXPECT_TRUE(group->poisoned());
+  EXPECT_FALSE(device->poisoned()) << "other groups go on";
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(static_cast<char*>(block->address())[0], 0) << "a copy ran after the poison";
 }

@@ -38,5 +38,36 @@ TEST(ReportData, TheCallersCategoriesAreUsed) {
   EXPECT_EQ(c.names, (std::vector<std::string>{"parameters", "activations", "workspace"}));
 }
 
+TEST(ReportData, WhatThePlannerMovesHasItsOwnCategory) {
+  Problem p = chain(8, 6400, 2);
+  p.budget_bytes = smallest_budget(p);
+  ReportOptions options;
+  options.categories.assign(p.values.size(), "activation");
+  const Plan plan = solve(p);
+  const Categories c = categorize(p, Index(p), plan, options);
+  for (size_t v = 0; v < p.values.size(); ++v)
+    EXPECT_EQ(c.names[c.of_value[v]],
+              plan.values[v].decision == Decision::kRecompute ? "recomputed" : "activation");
+  EXPECT_NE(std::find(c.names.begin(), c.names.end(), "recomputed"), c.names.end());
+  const Categories plain = categorize(p, Index(p), plan, {});
+  for (size_t a = 0; a < c.names.size(); ++a)
+    for (size_t b = 0; b < plain.names.size(); ++b)
+      if (c.names[a] == plain.names[b]) EXPECT_EQ(c.colors[a], plain.colors[b]) << c.names[a];
+}
+
+TEST(ReportData, OwnersAreTheLargestOnTheDevice) {
+  Problem p = random_problem(11);
+  p.budget_bytes = smallest_budget(p);
+  const Plan plan = solve(p);
+  const Index index(p);
+  const PeakView peak = view_peak(p, index, plan);
+  const auto found = owners(p, index, plan, {0, peak.step, peak.step}, 3);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[1], found[2]);
+  ASSERT_EQ(found[1].size(), std::min<size_t>(3, peak.values.size()));
+  for (size_t k = 0; k < found[1].size(); ++k)
+    EXPECT_EQ(p.values[found[1][k]].bytes, p.values[peak.values[k]].bytes);
+}
+
 }  // namespace
 }  // namespace cairn::plan

@@ -12,7 +12,8 @@ TEST(ReportSvg, ShowsThePeakAndTheBudget) {
   const Plan plan = solve(p);
   const std::string svg = to_svg(p, plan, {"a test", {}});
   EXPECT_EQ(svg.rfind("<svg xmlns=", 0), 0u);
-  for (const char* part : {"a test", "budget 43.9 KiB", "peak ", "backward begins", "</svg>"})
+  for (const char* part :
+       {"a test", "budget 43.9 KiB", "peak ", "backward begins", "largest besides persistent", "</svg>"})
     EXPECT_NE(svg.find(part), std::string::npos) << part;
   EXPECT_EQ(svg.find("<a & b>"), std::string::npos);
 }

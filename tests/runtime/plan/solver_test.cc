@@ -145,12 +145,35 @@ TEST(SolverProperty, MoreMemoryIsNeverSlower) {
     Problem p = random_problem(seed);
     const int64_t most = keep_all_arena(p), least = smallest_budget(p);
     double before = 1e300;
-    for (int k = 0; k <= 6; ++k) {
-      p.budget_bytes = least + (most - least) * k / 6;
-      if (p.budget_bytes == 0) continue;
-      const double seconds = solve(p).predicted_seconds;
+    std::vector<int64_t> budgets;
+    for (int k = 0; k <= 6; ++k) budgets.push_back(std::max<int64_t>(1, least + (most - least) * k / 6));
+    for (const std::optional<Plan>& plan : solve_all(p, budgets)) {
+      if (!plan) continue;
+      const double seconds = plan->predicted_seconds;
       ASSERT_TRUE(seconds <= before * (1 + 1e-12));
       before = seconds;
+    }
+  }
+}
+
+TEST(SolverProperty, ManyBudgetsAtOnceAreTheSamePlans) {
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Problem p = random_problem(seed);
+    const int64_t most = keep_all_arena(p), least = smallest_budget(p);
+    const std::vector<int64_t> budgets = {most, least + (most - least) / 2, least,
+                                          std::max<int64_t>(1, least - 1)};
+    const std::vector<std::optional<Plan>> plans = solve_all(p, budgets);
+    for (size_t k = 0; k < budgets.size(); ++k) {
+      p.budget_bytes = budgets[k];
+      if (budgets[k] == 0) continue;
+      if (!plans[k]) {
+        EXPECT_THROW(solve(p), Error);
+        continue;
+      }
+      Plan alone = solve(p), together = *plans[k];
+      alone.solve_seconds = together.solve_seconds = 0;
+      EXPECT_EQ(to_json(p, alone, true), to_json(p, together, true));
     }
   }
 }

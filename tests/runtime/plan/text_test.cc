@@ -23,5 +23,33 @@ TEST(Text, ForMachines) {
   EXPECT_EQ(out, "0.1-5\"\\\"\\\\\\u000a\xc3\xa9\"");
 }
 
+TEST(Text, EscapedIsAlwaysUtf8WithoutControls) {
+  EXPECT_EQ(escaped("it's"), "it&#39;s");
+  EXPECT_EQ(escaped("\xf0\x9f\x97\xbf \xc3\xa9"), "\xf0\x9f\x97\xbf \xc3\xa9");
+  const std::string bad = "\xef\xbf\xbd";
+  EXPECT_EQ(escaped("\xff"), bad);
+  EXPECT_EQ(escaped("\xc3"), bad);
+  EXPECT_EQ(escaped("\xc0\xaf"), bad + bad) << "overlong";
+  EXPECT_EQ(escaped("\xed\xa0\x80"), bad + bad + bad) << "half of a pair";
+  EXPECT_EQ(escaped("\xf4\x90\x80\x80"), bad + bad + bad + bad) << "beyond the last";
+  EXPECT_EQ(escaped(std::string_view("a\0b\x7f\xc2\x85", 6)), "a b  ");
+}
+
+TEST(Text, ShortenedKeepsBothEnds) {
+  EXPECT_EQ(shortened("short", 5), "short");
+  EXPECT_EQ(shortened("0123456789", 5),
+            "01\xe2\x80\xa6"
+            "89");
+  EXPECT_EQ(characters(shortened(std::string(4096, 'x'), 120)), 120u);
+  EXPECT_EQ(shortened("\xf0\x9f\x97\xbf\xf0\x9f\x97\xbf\xf0\x9f\x97\xbf", 2), "\xf0\x9f\x97\xbf\xe2\x80\xa6");
+  EXPECT_EQ(label("<<<<", 3), "&lt;\xe2\x80\xa6&lt;");
+}
+
+TEST(Text, InAScript) {
+  std::string out;
+  append_script_string(out, "</script>\"\n\xff");
+  EXPECT_EQ(out, "\"\\u003c/script>\\\" \xef\xbf\xbd\"");
+}
+
 }  // namespace
 }  // namespace cairn::plan

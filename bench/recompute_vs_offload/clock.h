@@ -1,0 +1,30 @@
+// Clocks, and medians of what they say.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <vector>
+
+namespace cairn::bench {
+
+inline double wall_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Of a computation: with one thread its processor time, which others on the machine disturb less; else the
+// wall's.
+inline double compute_seconds(int threads) {
+  if (threads != 1) return wall_seconds();
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+inline double median(std::vector<double> samples) {
+  if (samples.empty()) return 0;
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+}  // namespace cairn::bench

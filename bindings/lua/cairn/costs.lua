@@ -1,0 +1,49 @@
+-- Costs: seconds of ops and links that plans are made with; a measured profile, or the model of another device.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local instance = require "cairn.instance"
+local C = core.C
+
+local Costs = core.class "costs"
+
+-- An empty profile of a device, to be filled by measure_link and add_run. Returns it, or nil, err.
+function Costs.new(device)
+  core.expect(instance.Device, device, "device")
+  local out = ffi.new("cairn_costs_t*[1]")
+  local status = C.cairn_costs_create(device:raw(), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Costs.wrap(out[0])
+end
+
+-- From JSON, "cairn.profile/1" or "cairn.device-model/1". Returns the costs, or nil, err.
+function Costs.read(json)
+  core.expect_type(json, "string", "json")
+  local out = ffi.new("cairn_costs_t*[1]")
+  local status = C.cairn_costs_read(instance.get(), json, #json, out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return Costs.wrap(out[0])
+end
+
+-- Measures copies to and from a tier, "host" or "disk". Returns true, or nil, err.
+function Costs:measure_link(device, tier)
+  core.expect(instance.Device, device, "device")
+  local number = ({ host = 1, disk = 2 })[tier]
+  if not number then error("tier: one of host, disk", 2) end
+  return core.done(C.cairn_costs_measure_link(self:raw(), device:raw(), number, core.raw_error))
+end
+
+-- Adds a session's last traced run, and what is known of the step around it. Returns true, or nil, err.
+function Costs:add_run(session, step_seconds, optimizer_seconds)
+  return core.done(C.cairn_costs_add_run(self:raw(), session:raw(), step_seconds or 0, optimizer_seconds or 0,
+    core.raw_error))
+end
+
+-- The profile as JSON.
+function Costs:json()
+  local out = ffi.new("cairn_text_t*[1]")
+  local status = C.cairn_costs_json(self:raw(), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return core.take_text(out)
+end
+
+return { Costs = Costs }

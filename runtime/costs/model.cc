@@ -1,0 +1,131 @@
+#include "runtime/costs/model.h"
+
+#include <algorithm>
+
+namespace cairn::costs {
+namespace {
+
+constexpr double kLaunchSeconds = 2e-6;
+constexpr double kHostBytesPerSecond = 8e9;  // one thread's copy on a server processor
+constexpr double kDiskBytesPerSecond = 1e9;
+constexpr double kLinkLatency = 20e-6;
+constexpr double kHostShare = 0.8;     // of the machine's memory may serve the host tier
+constexpr double kSharedMemory = 0.7;  // both directions at once, through one memory
+
+std::string class_of(std::string_view op, std::string_view dtype) { return cat(op, ' ', dtype); }
+
+// What happens around a plan scales by nothing but itself.
+bool around(std::string_view op) { return op == kOptimizerOp || op == kHostOp; }
+
+struct Sums {
+  double measured = 0, modelled = 0;
+};
+
+std::map<std::string, double, std::less<>> class_ratios(const Profile& profile) {
+  std::map<std::string, Sums> sums;
+  for (const auto& [signature, cost] : profile.ops) {
+    if (!(cost.median_seconds > 0) || !(cost.modelled_seconds > 0)) continue;
+    const auto add = [&](Sums& s) {
+      s.measured += cost.median_seconds;
+      s.modelled += cost.modelled_seconds;
+    };
+    add(sums[class_of(cost.op, cost.dtype)]);
+    if (!around(cost.op)) add(sums[""]);
+  }
+  std::map<std::string, double, std::less<>> ratios;
+  for (const auto& [name, s] : sums) ratios[name] = s.measured / s.modelled;
+  return ratios;
+}
+
+}  // namespace
+
+Machine machine_of(const device::DeviceInfo& info) {
+  return {.processor = info.processor,
+          .isa = info.isa,
+          .device = info.name,
+          .threads = info.threads,
+          .memory_bytes = info.memory_bytes,
+          .cairn = {}};
+}
+
+Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
+    : table_(std::move(table)),
+      f32_(info.f32_flops_per_second),
+      bf16_(info.bf16 ? info.bf16_flops_per_second : info.f32_flops_per_second),
+      f16_(info.f32_flops_per_second),
+      memory_(info.memory_bytes_per_second),
+      launch_seconds_(kLaunchSeconds),
+      host_bytes_(static_cast<int64_t>(static_cast<double>(info.memory_bytes) * kHostShare)) {
+  if (table_ == nullptr) return;
+  if (table_->profile) {
+    launch_seconds_ = table_->profile->launch_seconds;
+    ratios_ = class_ratios(*table_->profile);
+  }
+  if (table_->model) {
+    const DeviceModel& m = *table_->model;
+    f32_ = m.f32_flops_per_second;
+    bf16_ = m.bf16_flops_per_second;
+    f16_ = m.f16_flops_per_second;
+    memory_ = m.memory_bytes_per_second;
+    launch_seconds_ = m.launch_seconds;
+  }
+}
+
+double Model::modelled(const ops::Work& work, DType dtype) const {
+  const double rate = dtype == DType::kBF16 ? bf16_ : dtype == DType::kF16 ? f16_ : f32_;
+  return std::max(work.flops / std::max(rate, 1.0), work.bytes / std::max(memory_, 1.0));
+}
+
+double Model::ratio(std::string_view op, DType dtype) const {
+  auto found = ratios_.find(class_of(op, dtype_name(dtype)));
+  if (found == ratios_.end() && !around(op)) found = ratios_.find("");
+  return found == ratios_.end() ? 1.0 : found->second;
+}
+
+Answer Model::seconds(const Query& query) const {
+  if (table_ != nullptr && table_->profile) {
+    const auto& ops = table_->profile->ops;
+    if (const auto found = ops.find(query.signature); found != ops.end())
+      return {found->second.median_seconds + launch_seconds_, true};
+  }
+  return {modelled(query.work, query.dtype) * ratio(query.op, query.dtype) + launch_seconds_, false};
+}
+
+// A link of the table in the place of the default, with the default's capacity unless the table has one.
+plan::Link Model::measured_link(plan::Link otherwise, double stated) const {
+  if (table_ == nullptr) return otherwise;
+  const auto take = [&](plan::Link link) {
+    if (link.capacity_bytes == 0) link.capacity_bytes = otherwise.capacity_bytes;
+    return link;
+  };
+  if (table_->model) {
+    for (const plan::Link& link : table_->model->links)
+      if (link.tier == otherwise.tier) return take(link);
+    return otherwise;
+  }
+  if (const LinkCost* exact = table_->profile->find_link(otherwise.tier, stated)) return take(exact->link);
+  const LinkCost* free = table_->profile->find_link(otherwise.tier, 0);
+  if (free == nullptr) return otherwise;
+  // Measured without the throttle: it caps each direction, and leaves contention only where that is slower.
+  plan::Link link = free->link;
+  const double together =
+      link.both_ways_factor * std::min(link.out_bytes_per_second, link.in_bytes_per_second);
+  link.out_bytes_per_second = std::min(stated, link.out_bytes_per_second);
+  link.in_bytes_per_second = std::min(stated, link.in_bytes_per_second);
+  link.both_ways_factor =
+      std::min(1.0, together / std::min(link.out_bytes_per_second, link.in_bytes_per_second));
+  return take(link);
+}
+
+plan::Link Model::host_link(double stated) const {
+  const double rate = stated > 0 ? stated : kHostBytesPerSecond;
+  return measured_link({"host", kLinkLatency, rate, rate, stated > 0 ? 1.0 : kSharedMemory, host_bytes_},
+                       stated);
+}
+
+plan::Link Model::disk_link(int64_t disk_bytes) const {
+  return measured_link(
+      {"disk", kLinkLatency, kDiskBytesPerSecond, kDiskBytesPerSecond, kSharedMemory, disk_bytes}, 0);
+}
+
+}  // namespace cairn::costs

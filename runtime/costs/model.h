@@ -1,0 +1,57 @@
+// Seconds of an op or a link: measured where the profile has its signature, else modelled.
+//   modelled:  max(FLOPs / rate, bytes / memory rate)                        (a roofline)
+//   scaled:    modelled * (measured / modelled seconds of the profile's ops of the same class, summed)
+// A class is an op with the dtype of its arithmetic; ops of a class that the profile lacks take the ratio of
+// all. Every op pays launch_seconds on top.
+#pragma once
+#include <map>
+#include <memory>
+
+#include "runtime/costs/table.h"
+#include "runtime/device/device.h"
+#include "runtime/ops/ops.h"
+
+namespace cairn::costs {
+
+Machine machine_of(const device::DeviceInfo& info);
+
+struct Query {
+  std::string_view op;
+  DType dtype = DType::kF32;  // of the arithmetic: bf16 as soon as one operand is
+  ops::Work work;
+  std::string signature;
+};
+
+struct Answer {
+  double seconds = 0;  // launch included
+  bool measured = false;
+};
+
+// Ops that are no rows of the op table, for what a step does around its plan.
+inline constexpr std::string_view kOptimizerOp = "optimizer";  // norm and update, once per step
+inline constexpr std::string_view kHostOp = "host";            // inputs in, loss out, once per micro-batch
+
+class Model {
+ public:
+  // table: nullptr for the device's own rates.
+  Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table);
+
+  double modelled(const ops::Work& work, DType dtype) const;  // no launch
+  Answer seconds(const Query& query) const;
+  double launch_seconds() const { return launch_seconds_; }
+  // capacity_bytes of the host tier follows from the machine's memory; of the disk tier it is `disk_bytes`.
+  // stated: rate that the host link is throttled to, 0: none.
+  plan::Link host_link(double stated) const;
+  plan::Link disk_link(int64_t disk_bytes) const;
+
+ private:
+  double ratio(std::string_view op, DType dtype) const;
+  plan::Link measured_link(plan::Link otherwise, double stated) const;
+
+  std::shared_ptr<const Table> table_;
+  double f32_ = 0, bf16_ = 0, f16_ = 0, memory_ = 0, launch_seconds_ = 0;
+  int64_t host_bytes_ = 0;
+  std::map<std::string, double, std::less<>> ratios_;  // by class; "" for all
+};
+
+}  // namespace cairn::costs

@@ -1,0 +1,49 @@
+// Collects measured seconds and condenses them into a profile.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/costs/model.h"
+
+namespace cairn::costs {
+
+class Recorder {
+ public:
+  Recorder() = default;
+  Recorder(const Recorder&) = delete;  // runs point into it
+  Recorder& operator=(const Recorder&) = delete;
+
+  // One sample. occurrence: which of the ops with this signature it was in its run, from 0. The same op in
+  // another place meets other caches, so medians are taken per place and averaged over the places.
+  void add(const Query& query, double modelled_seconds, size_t occurrence, double seconds);
+  // Samples between the two are the ops of one run. Delays fall on other ops in each run, so medians of the
+  // parts add up to less than the median of the whole; ops of runs are therefore scaled, all by the same
+  // factor, such that a run's ops sum up to what runs took, in the median.
+  void begin_run() { runs_.emplace_back(), in_run_ = true; }
+  void end_run() { in_run_ = false; }
+  // Mean seconds between the ops of one run.
+  void add_launch(double seconds) { launches_.push_back(seconds); }
+  bool empty() const { return ops_.empty(); }
+  // Puts what was collected into the profile, in the place of entries with the same signature.
+  void merge_into(Profile& profile) const;
+
+ private:
+  struct Samples {
+    OpCost cost;  // median, spread and count not yet there
+    std::vector<std::vector<double>> places;
+    bool in_runs = false;
+  };
+  struct Run {
+    double seconds = 0;
+    std::vector<std::pair<const Samples*, size_t>> ops;  // and the place of each
+  };
+  double scale() const;
+
+  std::map<std::string, Samples> ops_;
+  std::vector<Run> runs_;
+  bool in_run_ = false;
+  std::vector<double> launches_;
+};
+
+}  // namespace cairn::costs

@@ -1,0 +1,76 @@
+// What is known about seconds: a profile, measured on a machine, or a model of a device that is not there.
+// Plain values with a JSON form each (runtime/costs/README.md).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/tensor.h"
+#include "runtime/plan/problem.h"
+
+namespace cairn::costs {
+
+// Where a profile was measured. Costs are taken for another machine only if they are forced.
+struct Machine {
+  std::string processor;  // as the system names it
+  std::string isa;        // the instruction set that the kernels use
+  std::string device;     // "cpu", "cuda:0"
+  int64_t threads = 0;
+  int64_t memory_bytes = 0;
+  std::string cairn;  // version; for the reader, not compared
+};
+// "" or what differs between processor, ISA, device and threads.
+std::string difference(const Machine& measured, const Machine& here);
+
+// Seconds of one kind of op, by signature (op, operands as the kernel gets them, attributes).
+struct OpCost {
+  std::string op;     // "linear"
+  std::string dtype;  // of its arithmetic: scaling by class needs it
+  double median_seconds = 0;
+  double spread_seconds = 0;    // interquartile range
+  double modelled_seconds = 0;  // what the analytic model says, without the launch
+  int64_t count = 0;            // samples
+};
+
+struct LinkCost {
+  plan::Link link;                     // capacity_bytes 0: not part of a profile
+  double stated_bytes_per_second = 0;  // throttle it was measured under; 0: none
+};
+
+struct Profile {
+  Machine machine;
+  double launch_seconds = 0;          // from the end of one op to the begin of the next
+  std::map<std::string, OpCost> ops;  // by signature
+  std::vector<LinkCost> links;        // at most one per tier and stated rate
+
+  const LinkCost* find_link(std::string_view tier, double stated) const;
+  void set_link(LinkCost link);  // in place of the one with its tier and stated rate
+};
+
+struct DeviceModel {
+  std::string name;
+  std::vector<std::string> sources;  // of the numbers
+  int64_t memory_bytes = 0;
+  double f32_flops_per_second = 0, bf16_flops_per_second = 0, f16_flops_per_second = 0;
+  double memory_bytes_per_second = 0;
+  double launch_seconds = 0;
+  // The device has memory of its own: leaving for the host frees something, and the CPU's packed forms of
+  // weights are no part of its plans.
+  bool separate_memory = true;
+  std::vector<plan::Link> links;  // capacity_bytes 0: not limited
+};
+
+// One of the two.
+struct Table {
+  std::optional<Profile> profile;
+  std::optional<DeviceModel> model;
+};
+
+// Either form, by its "format". kCorruptFile / kInvalidArgument naming the place.
+Table from_json(std::string_view text);
+std::string to_json(const Profile& profile);
+
+}  // namespace cairn::costs

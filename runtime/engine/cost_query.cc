@@ -1,0 +1,108 @@
+#include "runtime/engine/cost_query.h"
+
+#include "runtime/engine/kernel_maker.h"
+
+namespace cairn::engine {
+namespace {
+
+constexpr size_t kMostSignature = 4096;  // as the profile's reader allows
+
+std::string operand_text(const std::vector<TensorDesc>& list, uint32_t present) {
+  std::string text;
+  for (size_t i = 0; i < list.size(); ++i) {
+    text += i == 0 ? "" : ", ";
+    if ((present >> i & 1u) == 0) {
+      text += '-';
+      continue;
+    }
+    text += to_string(list[i]);
+    if (list[i].packed_bytes > 0) text += cat(" packed ", list[i].packed_bytes);
+  }
+  return text;
+}
+
+struct AttrText {
+  std::ostringstream& out;
+  void operator()(const std::vector<int64_t>& list) const {
+    for (size_t i = 0; i < list.size(); ++i) out << (i == 0 ? "" : " ") << list[i];
+  }
+  template <class T>
+  void operator()(const T& value) const {
+    out << value;
+  }
+};
+
+std::string attr_text(const graph::JointGraph& joint, const Attrs& attrs) {
+  std::ostringstream out;
+  for (const auto& [name, value] : attrs.items()) {
+    if (name == "rng") continue;  // the number of a random stream
+    out << ' ' << name << '=';
+    if (name == "custom")  // an index, which another graph gives to another op
+      out << joint.forward->customs()[static_cast<size_t>(attrs.integer("custom"))].name;
+    else
+      std::visit(AttrText{out}, value);
+  }
+  return std::move(out).str();
+}
+
+DType arithmetic(const Operands& operands) {
+  for (const DType narrow : {DType::kBF16, DType::kF16})
+    for (size_t i = 0; i < operands.in.size(); ++i)
+      if ((operands.in_present >> i & 1u) != 0 && operands.in[i].dtype == narrow) return narrow;
+  return DType::kF32;
+}
+
+void add_work(ops::Work& sum, ops::OpCode code, const std::vector<TensorDesc>& in,
+              const std::vector<TensorDesc>& out) {
+  const ops::Work work = ops::work(ops::row(code), in, out);
+  sum.flops += work.flops;
+  sum.bytes += work.bytes;
+}
+
+}  // namespace
+
+costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op) {
+  const Operands operands(joint, op);
+  costs::Query query;
+  query.op = ops::name(op.code);
+  query.dtype = arithmetic(operands);
+  query.work = ops::work(ops::row(op.code), operands.in, operands.out, &op.attrs);
+  query.signature = cat(query.op, '(', operand_text(operands.in, operands.in_present), ") -> (",
+                        operand_text(operands.out, operands.out_present), ')', attr_text(joint, op.attrs));
+  if (query.signature.size() > kMostSignature) query.signature.resize(kMostSignature);
+  return query;
+}
+
+costs::Query optimizer_query(const graph::JointGraph& joint) {
+  costs::Query query;
+  query.op = costs::kOptimizerOp;
+  int64_t tensors = 0, elements = 0;
+  const TensorDesc scalar{DType::kF64, Shape{}}, hyper{DType::kF64, Shape{8}};
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    if (slot.gradient < 0 || slot.moments.size() != 2) continue;
+    const TensorDesc& value = joint.values[static_cast<size_t>(slot.value)].desc;
+    const TensorDesc& gradient = joint.values[static_cast<size_t>(slot.gradient)].desc;
+    tensors += 1;
+    elements += value.shape.elements();
+    add_work(query.work, ops::OpCode::k_sum_squares, {gradient}, {scalar});
+    add_work(query.work, ops::OpCode::k_adamw, {gradient, hyper}, {value, value, value});
+  }
+  query.signature = cat(query.op, '(', tensors, " tensors, ", elements, " elements)");
+  return query;
+}
+
+costs::Query host_query(const graph::JointGraph& joint) {
+  costs::Query query;
+  query.op = costs::kHostOp;
+  int64_t inputs = 0, bytes = 0;
+  for (const graph::JointValue& value : joint.values) {
+    if (value.role != graph::Role::kInput) continue;
+    inputs += 1;
+    bytes += value.desc.bytes();
+  }
+  query.work.bytes = 2 * static_cast<double>(bytes);
+  query.signature = cat(query.op, '(', inputs, " inputs, ", bytes, " bytes)");
+  return query;
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,165 @@
+-- What `cairn verify` compares: bits inside a group of runs, planned and measured bytes in every run, and one batch
+-- with the same samples in parts.
+local ffi = require "ffi"
+local fail = require "cli.fail"
+local format = require "cli.format"
+local json = require "cli.json"
+local summary = require "cli.summary"
+
+local verdict = {}
+
+verdict.WIDE = "1 batch"  -- compared with its parts by value, not by bits: sums add up in another order
+local LOSS_TOLERANCE = 1e-4  -- relative
+local TIERS = { "device", "host", "disk" }
+local SIZES = { f32 = 4, f64 = 8 }
+
+local function parameters(run)
+  local list = {}
+  for _, info in ipairs(run.graph:parameters()) do
+    local count = 1
+    for _, dim in ipairs(info.shape) do count = count * dim end
+    local buffer = ffi.new(info.dtype == "f64" and "double[?]" or "float[?]", count)
+    fail.check(info.name, run.session:read(info.name, buffer, count * SIZES[info.dtype]))
+    list[#list + 1] = { name = info.name, buffer = buffer, count = count }
+  end
+  return list
+end
+
+-- The largest absolute difference of any parameter, and whose it is.
+local function largest_difference(ours, theirs)
+  local most, where = 0, nil
+  for i, one in ipairs(ours) do
+    local other = theirs[i]
+    for at = 0, one.count - 1 do
+      local difference = math.abs(one.buffer[at] - other.buffer[at])
+      if difference > most or difference ~= difference then
+        most, where = difference, one.name
+        if difference ~= difference then return math.huge, where end
+      end
+    end
+  end
+  return most, where
+end
+
+-- Compares a finished run with the first of its group, whose parameters are kept; a wide batch with its parts.
+function verdict.compare(groups, result, run)
+  local first = groups[result.group]
+  if result.group == verdict.WIDE then
+    for _, group in pairs(groups) do
+      if group.micro_batches > 1 then first = group end
+    end
+  elseif not first then
+    groups[result.group] = { name = result.name, digest = result.digest, loss = result.loss, norm = result.norm,
+                             micro_batches = result.micro_batches, parameters = parameters(run) }
+    result.same_bits, result.difference = true, 0
+    return
+  end
+  result.against = first
+  result.same_bits, result.difference = result.digest == first.digest, 0
+  if not result.same_bits then
+    result.difference, result.where = largest_difference(parameters(run), first.parameters)
+  end
+end
+
+local function near(a, b) return math.abs(a - b) <= LOSS_TOLERANCE * math.max(math.abs(a), math.abs(b)) end
+
+local function same_losses(a, b)
+  for i, loss in ipairs(a) do
+    if loss ~= b[i] then return false end
+  end
+  return true
+end
+
+-- Fills result.ok; returns problems as texts.
+function verdict.judge(results)
+  local problems = {}
+  for _, result in ipairs(results) do
+    local before, name, first = #problems, result.group .. ", " .. result.name, result.against
+    local function problem(text, ...) problems[#problems + 1] = name .. ": " .. text:format(...) end
+    if not result.exact then problem("the measured peak is not the planned one") end
+    if result.budget and result.measured.device > result.budget then
+      problem("took %d bytes of its budget of %d", result.measured.device, result.budget)
+    end
+    if result.fell_back then problem("the disk tier failed and a plan without it went on") end
+    if result.group == verdict.WIDE then
+      if not (near(first.norm, result.norm) and near(first.loss[1], result.loss[1])) then
+        problem("loss %.9g, gradient norm %.9g; its parts accumulated: %.9g, %.9g", result.loss[1], result.norm,
+          first.loss[1], first.norm)
+      end
+    elseif not result.same_bits then
+      problem('not the parameters of "%s": up to %.3g apart, in %s', first.name, result.difference, result.where or "?")
+    elseif first and not same_losses(first.loss, result.loss) then
+      problem('not the losses of "%s"', first.name)
+    end
+    result.ok = #problems == before
+  end
+  return problems
+end
+
+local function counts(results)
+  local equal, exact = 0, 0
+  for _, result in ipairs(results) do
+    equal, exact = equal + (result.same_bits and 1 or 0), exact + (result.exact and 1 or 0)
+  end
+  return equal, exact
+end
+
+function verdict.json(results, problems, about)
+  local list = {}
+  for i, result in ipairs(results) do
+    local plan = result.plan
+    list[i] = json.object {
+      { "name", result.name }, { "group", result.group }, { "accumulate", result.micro_batches },
+      { "ok", result.ok }, { "equal", result.same_bits }, { "largest_difference", result.difference },
+      { "parameter_digest", result.digest }, { "loss", json.array(result.loss) }, { "gradient_norm", result.norm },
+      { "peak_is_planned", result.exact }, { "peak_bytes", summary.tiers(result.measured) },
+      { "planned_peak_bytes", summary.tiers(result.planned) }, { "budget_bytes", plan.budget_bytes },
+      { "keep_bytes", plan.keep_bytes }, { "recompute_bytes", plan.recompute_bytes },
+      { "offload_host_bytes", plan.offload_host_bytes }, { "offload_disk_bytes", plan.offload_disk_bytes },
+      { "seconds", result.seconds } }
+  end
+  local equal, exact = counts(results)
+  return json.object {
+    { "ok", #problems == 0 }, { "problems", json.array(problems) }, { "steps", about.steps },
+    { "link_bytes_per_second", about.link }, { "bit_equal_runs", equal }, { "peaks_as_planned", exact },
+    { "runs", json.array(list) }, { "seconds", about.seconds } }
+end
+
+local function difference_text(result)
+  if result.same_bits then return "same bits" end
+  return ("%.2g apart"):format(result.difference)
+end
+
+function verdict.text(results, problems, about)
+  local text, rows, group = {}, {}, nil
+  local function flush()
+    if group then
+      text[#text + 1] = format.colour("bold", group) .. "\n" .. format.table(rows,
+        { "run", "parameters", "bits", "last loss", "recomputed", "offloaded", "device", "host", "disk", "peaks", "" })
+    end
+    rows = {}
+  end
+  for _, result in ipairs(results) do
+    if result.group ~= group then
+      flush()
+      group = result.group
+    end
+    local row = { result.name, result.digest:sub(1, 12), difference_text(result),
+                  ("%.6f"):format(result.loss[#result.loss]), format.bytes(result.plan.recompute_bytes),
+                  format.bytes(result.plan.offload_host_bytes + result.plan.offload_disk_bytes) }
+    for _, tier in ipairs(TIERS) do row[#row + 1] = format.bytes(result.measured[tier]) end
+    row[#row + 1], row[#row + 2] = result.exact and "= planned" or "NOT planned", result.ok and "ok" or "WRONG"
+    rows[#rows + 1] = row
+  end
+  flush()
+  local equal = counts(results)
+  text[#text + 1] = ("%d runs of %d steps in %s; %d with the bits of their group's first; slow host: %s/s\n"):format(
+    #results, about.steps, format.seconds(about.seconds), equal, format.bytes(about.link))
+  for _, problem in ipairs(problems) do text[#text + 1] = format.colour("red", problem) .. "\n" end
+  if #problems == 0 then
+    text[#text + 1] = format.colour("green", "all plans give the same bits, and take the memory they promise") .. "\n"
+  end
+  return table.concat(text)
+end
+
+return verdict

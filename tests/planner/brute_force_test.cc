@@ -1,0 +1,60 @@
+// Random graphs of up to 12 forward ops: never slower than the best of all choices per saved value, at any
+// budget that some choice fits.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "bench/plan/problems.h"
+#include "tests/planner/brute.h"
+#include "tests/planner/cases.h"
+#include "tests/runtime/plan/make_problem.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr size_t kMostFree = 12;  // 2^12 plans
+
+// Two generators: shapes of all kinds, and forward graphs with the backward part derived from them.
+Problem small_problem(uint32_t seed) {
+  if (seed % 2) return random_problem(seed, {.most_ops = 12, .links = false, .regions = false});
+  return bench::random_problem(2 + static_cast<int>(seed / 2 % 11), seed);
+}
+
+TEST(BruteForce, NoSlowerAtAnyBudget) {
+  const auto [first, count] = cases(70);
+  int64_t problems = 0, budgets = 0, equal = 0, better = 0, worse = 0;
+  for (uint32_t seed = first; seed - first < count; ++seed) {
+    say_progress(seed - first, count);
+    Problem p = small_problem(seed);
+    const Index index(p);
+    const Gaps gaps(p, index);
+    const Rules rules(p, index, gaps);
+    const std::vector<int32_t> free = free_across(p, rules);
+    if (free.size() > kMostFree) continue;
+    ++problems;
+    for (const BrutePoint& point : brute_force(p, index, gaps, rules, free)) {
+      if ((p.budget_bytes = point.arena_bytes) == 0) continue;  // no bytes at all: nothing to decide
+      ++budgets;
+      try {
+        const Plan plan = solve(p);
+        ASSERT_EQ(violation(p, plan), "") << "seed " << seed << ", budget " << p.budget_bytes;
+        const double seconds = plan.predicted_seconds, tolerance = 1e-9 * point.seconds;
+        ++(seconds > point.seconds + tolerance   ? worse
+           : seconds < point.seconds - tolerance ? better
+                                                 : equal);
+        EXPECT_LE(seconds, point.seconds + tolerance) << "seed " << seed << ", budget " << p.budget_bytes;
+      } catch (const Error& e) {
+        ++worse;
+        ADD_FAILURE() << "seed " << seed << ", budget " << p.budget_bytes << ": " << e.what();
+      }
+    }
+  }
+  EXPECT_GT(better + equal, 0);
+  RecordProperty("problems", std::to_string(problems));
+  std::printf("%ld problems, %ld budgets: equal %ld, better %ld, worse %ld\n", static_cast<long>(problems),
+              static_cast<long>(budgets), static_cast<long>(equal), static_cast<long>(better),
+              static_cast<long>(worse));
+}
+
+}  // namespace
+}  // namespace cairn::plan

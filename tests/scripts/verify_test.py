@@ -1,0 +1,80 @@
+"""`cairn verify`: what it runs, what it says, and that it finds what is wrong."""
+import json
+
+from harness import TINY, Case, main
+
+TIERS = ("recompute only", "host", "slow host", "host and disk")
+
+
+class Verify(Case):
+    def verify(self, *arguments, code=0):
+        return json.loads(self.cairn("verify", *arguments, "--json", "--quiet", "--threads", 2, code=code).stdout)
+
+    def test_gpt2(self):
+        result = self.verify("gpt2", *TINY, f"data={self.text}", "--steps", 2, "--budgets", 2)
+        self.assertTrue(result["ok"], result["problems"])
+        runs = {(run["group"], run["name"]): run for run in result["runs"]}
+        self.assertEqual(len(runs), len(result["runs"]))
+        digests = {}
+        for group in ("1 micro-batch", "3 micro-batches"):
+            names = [name for of, name in runs if of == group]
+            for name in ("keep", "recompute", "offload to host", "offload to disk", "resumed"):
+                self.assertIn(name, names)
+            for tiers in TIERS:
+                self.assertEqual(sum(name.endswith(" B, " + tiers) for name in names), 2, tiers)
+            digests[group] = {runs[group, name]["parameter_digest"] for name in names}
+            self.assertEqual(len(digests[group]), 1)
+            self.assertGreater(runs[group, "recompute"]["recompute_bytes"], 0)
+            self.assertGreater(runs[group, "offload to host"]["peak_bytes"]["host"], 0)
+            self.assertGreater(runs[group, "offload to disk"]["peak_bytes"]["disk"], 0)
+        self.assertNotEqual(*digests.values())
+        self.assertIn(("3 micro-batches", "resumed inside a step"), runs)
+        wide = runs["1 batch", "1 batch of all 3"]
+        self.assertTrue(wide["ok"])
+        self.assertLess(wide["largest_difference"], 1e-2)
+        for run in result["runs"]:
+            self.assertEqual(run["peak_bytes"], run["planned_peak_bytes"])
+            self.assertTrue(run["peak_is_planned"])
+            if run["budget_bytes"]:
+                self.assertLessEqual(run["peak_bytes"]["device"], run["budget_bytes"])
+        self.assertEqual(result["peaks_as_planned"], len(runs))
+        self.assertGreater(result["seconds"], 0)
+
+    def test_mlp_for_people(self):
+        text = self.cairn("verify", "mlp", "samples=256", "--steps", 2, "--budgets", 1).stdout
+        for word in ("same bits", "apart", "= planned", "host and disk", " runs of 2 steps in ", "1 batch of all 3"):
+            self.assertIn(word, text)
+        # An epoch of one micro-batch has nothing to accumulate.
+        text = self.cairn("verify", "mlp", "samples=64", "--steps", 2, "--budgets", 1).stdout
+        self.assertNotIn("1 batch of all 3", text)
+        self.assertNotIn("inside a step", text)
+
+    def test_finds_numbers_that_change(self):
+        # A data set that is no pure function of its index: every run trains on something else.
+        (self.folder / "broken.lua").write_text("""
+            local nn = require("cairn").nn
+            local count = 0
+            return {
+              options = { { "batch", 4, "points", whole = true, least = 1 } },
+              model = function(o, g) return nn.attach(g, nn.Linear(2, 1), nn.MSECriterion(), { o.batch, 2 }) end,
+              dataset = function(o)
+                return { batch = function()
+                  local input, target = {}, {}
+                  for i = 1, 2 * o.batch do count = count + 1; input[i] = math.sin(count) end
+                  for i = 1, o.batch do target[i] = 1 end
+                  return { input = input, target = target }, o.batch
+                end }
+              end,
+            }""")
+        result = self.verify("broken.lua", "rate=0.1", "--steps", 2, "--budgets", 1, code=1)
+        self.assertFalse(result["ok"])
+        self.assertTrue(any("not the parameters" in problem for problem in result["problems"]))
+        wrong = [run for run in result["runs"] if not run["equal"] and run["group"] != "1 batch"]
+        self.assertTrue(wrong)
+        for run in wrong:
+            self.assertFalse(run["ok"])
+            self.assertGreater(run["largest_difference"], 0)
+        self.assertIn("WRONG", self.cairn("verify", "broken.lua", "rate=0.1", "--budgets", 1, code=1).stdout)
+
+
+main()
