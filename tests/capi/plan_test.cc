@@ -135,14 +135,16 @@ TEST_F(PlanTest, Renderings) {
             std::string::npos);
   EXPECT_NE(plan.render(CAIRN_RENDER_SVG).find("<svg"), std::string::npos);
   const Folder folder;
+  EXPECT_NE(plan.render(CAIRN_RENDER_SWEEP).find("cairn.sweep/1"), std::string::npos);
+  EXPECT_GT(plan.render(CAIRN_RENDER_REPORT, "t").size(), plan.render(CAIRN_RENDER_HTML, "t").size());
   const std::string bytes = plan.render(CAIRN_RENDER_FILE), path = folder / "plan.cairn";
   FILE* file = std::fopen(path.c_str(), "wb");
   ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
   std::fclose(file);
   EXPECT_NE(devices.instance.inspect(path).find("plan"), std::string::npos);
   cairn_text_t* text = nullptr;
-  expect_failure(cairn_plan_render(plan.get(), 5, nullptr, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT,
-                 failure, {"kind", "5"});
+  expect_failure(cairn_plan_render(plan.get(), 7, nullptr, &text, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"kind", "7"});
 }
 
 TEST_F(PlanTest, ProblemsAreSolvedAlone) {
