@@ -80,8 +80,7 @@ class Replay {
       return cat(s < plan_.steps.size() ? cat("step ", s, ": ") : "", broken.what);
     }
     try {
-      must(next_ == p_.ops.size(), "the plan ends before '", p_.ops[next_ < p_.ops.size() ? next_ : 0].name,
-           "' has run");
+      if (next_ < p_.ops.size()) must(false, "the plan ends before '", p_.ops[next_].name, "' has run");
       claims();
     } catch (const Broken& broken) {
       return broken.what;
