@@ -46,8 +46,8 @@ class Solver {
     const int64_t budget = budget_bytes > 0 ? budget_bytes : INT64_MAX;
     const Candidate least{rules_.base, {}, evaluate_(rules_.base, {}, sequence_)};
     // Nothing is faster than running each op once and never waiting; where policies ask for more, a search
-    // may find something better.
-    const double seconds = small() ? index_.total_seconds : sequence_.seconds;
+    // may find something better, if there is a budget at all.
+    const double seconds = small() && budget_bytes > 0 ? index_.total_seconds : sequence_.seconds;
     if (least.cost.peak_bytes <= budget && least.cost.seconds <= seconds) {
       Plan plan = lay_out(least, capacity(least, budget));
       if (plan.arena_bytes <= budget) return finish(std::move(plan), budget_bytes);
