@@ -31,6 +31,13 @@ Improver::Improver(const Problem& p, const Index& index, const Gaps& gaps, const
     if (rules.free[g]) free_gaps_.push_back(static_cast<int32_t>(g));
 }
 
+void Improver::restart() {
+  state_ = kSeed;
+  round_ = 0;
+  std::fill(blocked_.begin(), blocked_.end(), -1);
+  use_links(true);
+}
+
 // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 uint64_t Improver::random() {
   uint64_t z = state_ += 0x9e3779b97f4a7c15;

@@ -17,6 +17,8 @@ class Improver {
   // `seen` is told of every valid plan that was priced.
   Improver(const Problem&, const Index&, const Gaps&, const Rules&, Evaluator&, Seen seen);
 
+  // What it does from here on depends on no call before.
+  void restart();
   // Whether it may send values over links.
   void use_links(bool may) { links_ = may ? static_cast<int32_t>(p_.links.size()) : 0; }
   // Gives up values until the peak is within the budget. False if nothing more helps; `c` is the last plan.
@@ -54,7 +56,8 @@ class Improver {
   std::vector<int32_t> last_touch_, blocked_;
   std::vector<int32_t> free_gaps_;
   int32_t links_, round_ = 0;
-  uint64_t state_ = 0x9e3779b97f4a7c15;
+  static constexpr uint64_t kSeed = 0x9e3779b97f4a7c15;
+  uint64_t state_ = kSeed;
 };
 
 }  // namespace cairn::plan

@@ -206,6 +206,47 @@ TEST(SolverProperty, PoliciesHold) {
   }
 }
 
+// Above kSmallProblem each budget is searched for itself; what was searched before must not show.
+Problem uneven_chain(int layers) {
+  Problem p = chain(layers, 64 * 1024);
+  for (size_t v = 0; v < p.values.size(); ++v) p.values[v].bytes += 64 * static_cast<int64_t>(v * 37 % 101);
+  return p;
+}
+
+TEST(SolverLarge, ManyBudgetsAtOnceAreTheSamePlans) {
+  Problem p = uneven_chain(90);
+  ASSERT_GT(p.ops.size(), kSmallProblem);
+  const int64_t most = keep_all_arena(p);
+  const std::vector<int64_t> budgets = {most / 3, most / 16, most / 3};
+  const std::vector<std::optional<Plan>> plans = solve_all(p, budgets);
+  for (size_t k = 0; k < budgets.size(); ++k) {
+    SCOPED_TRACE(budgets[k]);
+    const std::optional<Plan> alone = solve_all(p, {budgets[k]})[0];
+    ASSERT_EQ(alone.has_value(), plans[k].has_value());
+    if (!alone) continue;
+    Plan a = *alone, b = *plans[k];
+    a.solve_seconds = b.solve_seconds = 0;
+    EXPECT_EQ(to_json(p, a, true), to_json(p, b, true));
+  }
+}
+
+TEST(SolverLarge, TheSmallestBudgetIsExact) {
+  Problem p = uneven_chain(90);
+  p.budget_bytes = p.persistent_bytes() + 1;
+  try {
+    solve(p);
+    FAIL() << "one byte for all activations";
+  } catch (const Error& e) {
+    ASSERT_EQ(e.code(), Code::kOverBudget);
+    p.budget_bytes = static_cast<int64_t>(e.fault()->smallest_budget_bytes);
+  }
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_LE(plan.arena_bytes, p.budget_bytes);
+  p.budget_bytes -= 4096;
+  EXPECT_THROW(solve(p), Error);
+}
+
 TEST(Solver, AThousandLayersTakeSeconds) {
   Problem p = chain(1000, 6400, 10);
   p.budget_bytes = 128 + 300 * 6400;

@@ -1,0 +1,117 @@
+// Small problems: one set of good plans over all budgets, so that more memory is never slower and the
+// smallest budget is exact.
+#include <algorithm>
+
+#include "runtime/plan/bound.h"
+#include "runtime/plan/recursion.h"
+#include "runtime/plan/search.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr int kLevels = 28;      // budgets that the search aims at
+constexpr int kAllSubsets = 12;  // so few saved values: every subset is tried
+constexpr int kRounds = 4;       // of feedback from the real arena
+constexpr size_t kOptions = 48;  // per stage
+constexpr int64_t kTableWork = 600'000;
+
+class AllBudgets {
+ public:
+  explicit AllBudgets(Search& search) : s_(search), p_(search.p) {}
+
+  void run() {
+    s_.restart();
+    try_subsets();
+    const int64_t most = s_.archive.plans().rbegin()->first;
+    from_structure(most - s_.index.persistent_bytes);
+    for (Thresholds& t : s_.improve.bare())
+      if (s_.try_thresholds(t, {})) bare_.push_back({t, {}, s_.evaluate(t, {}, s_.sequence)});
+    s_.improve.use_links(false);
+    aim_everywhere(most);
+    if (p_.links.empty()) return;
+    s_.improve.use_links(true);
+    aim_everywhere(most);
+  }
+
+ private:
+  void try_subsets() {
+    std::vector<int32_t> saved;
+    for (size_t v = 0; v < p_.values.size(); ++v)
+      if (const int32_t g = s_.rules.across[v]; g >= 0 && s_.rules.free[g] && p_.values[v].bytes > 0)
+        saved.push_back(g);
+    if (saved.size() > kAllSubsets) return;
+    for (uint32_t subset = 1; subset < 1u << saved.size(); ++subset) {
+      Thresholds t = s_.rules.base;
+      for (size_t k = 0; k < saved.size(); ++k)
+        if (subset >> k & 1) t[saved[k]] = p_.turnaround;
+      s_.try_thresholds(t, {});
+    }
+  }
+
+  void from_structure(int64_t room) {
+    const Stages stages(p_, s_.index);
+    const int32_t link = p_.links.empty() ? -1 : 0;
+    const OptionSets sets(p_, s_.index, s_.gaps, s_.rules, stages, link, kOptions);
+    for (int level = 1; level <= kLevels; ++level) {
+      double price = 0;
+      const Chosen chosen =
+          choose_options(p_, stages, sets, room * level / kLevels, link, {}, kTableWork, price);
+      if (chosen.found)
+        for (const Pace& pace : s_.paces()) s_.try_thresholds(s_.thresholds_of(sets, chosen), pace);
+      Thresholds t;
+      if (recurse(p_, s_.index, s_.gaps, s_.rules, stages, room * level / kLevels / 2, t))
+        s_.try_thresholds(t, {});
+    }
+  }
+
+  // At budgets between the least that can be found and that of keeping everything.
+  void aim_everywhere(int64_t most) {
+    Candidate low = s_.archive.plans().begin()->second;
+    s_.improve.descend(low, 0);
+    low = s_.archive.plans().begin()->second;
+    s_.improve.shrink(low, 4 * level_work());
+    const int64_t least = s_.archive.plans().begin()->first;
+    for (int level = 0; level < kLevels; ++level) {
+      const int64_t budget = least + (most - least) * level / kLevels;
+      const double bound = lower_bound_seconds(p_, s_.index, budget);
+      int64_t target = budget;
+      for (int round = 0; round < kRounds; ++round) {
+        const Candidate* known = s_.archive.within(target);
+        const bool optimal = known && known->cost.seconds <= bound * (1 + 1e-9);
+        if (!optimal) aim(target, round == 0 ? level_work() : level_work() / 4);
+        const Candidate* found = s_.archive.within(target);
+        if (!found) break;
+        const int64_t over = s_.lay_out(*found, budget).arena_bytes - budget;
+        if (over <= 0) break;
+        target = found->cost.peak_bytes - std::max<int64_t>(1, over / 2);
+      }
+    }
+  }
+
+  void aim(int64_t budget, int64_t work) {
+    for (const Candidate& from : bare_) {
+      Candidate c = from;
+      if (c.cost.peak_bytes <= budget) s_.improve.search(c, budget, 0);
+    }
+    if (const Candidate* start = s_.archive.within(budget)) s_.improve.anneal(*start, budget, work * 6 / 10);
+    if (const Candidate* start = s_.archive.within(budget)) {
+      Candidate c = *start;
+      s_.improve.search(c, budget, work * 4 / 10);
+    }
+  }
+
+  int64_t level_work() const {
+    const auto ops = static_cast<int64_t>(p_.ops.size());
+    return std::clamp<int64_t>(8 * ops * ops * ops, 8'000, 600'000);
+  }
+
+  Search& s_;
+  const Problem& p_;
+  std::vector<Candidate> bare_;
+};
+
+}  // namespace
+
+void search_all_budgets(Search& search) { AllBudgets(search).run(); }
+
+}  // namespace cairn::plan
