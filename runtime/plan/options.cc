@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
 
 #include "runtime/plan/stage_model.h"
@@ -9,12 +10,52 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kMostCandidates = 12;  // 2^12 subsets, each priced in about a microsecond
-constexpr int kFewCandidates = 7;    // with so few, any of them may go over the link
+constexpr int kMostCandidates = 12, kLeastCandidates = 6;
+constexpr int64_t kMostPriced = 1'500'000;  // subsets in all, each priced in a few microseconds
+constexpr int kFewCandidates = 7;           // with so few, any of them may go over the link
+constexpr double kNothing = std::numeric_limits<double>::infinity();
 
 bool dominates(const Option& a, const Option& b) {
   return a.gives_out == b.gives_out && a.kept <= b.kept && a.peak <= b.peak && a.held <= b.held &&
          a.moved <= b.moved && a.seconds <= b.seconds && a.needs_in <= b.needs_in;
+}
+
+// What an option gains in bytes over one that is no slower.
+double gain(const Option& a, const Option& over) {
+  const auto less = [](int64_t x, int64_t y) { return static_cast<double>(std::max<int64_t>(0, y - x)); };
+  return less(a.kept, over.kept) + less(a.peak, over.peak) / 4 + less(a.held, over.held) / 4 +
+         less(a.moved, over.moved) / 2;
+}
+
+// Of options by rising seconds, more than `most`: drops, again and again, the one that gains least over one
+// that is no slower.
+void drop_close(std::vector<Option>& options, size_t most) {
+  struct Nearest {
+    double gain = kNothing;
+    size_t to = 0;
+  };
+  std::vector<Nearest> nearest(options.size());
+  std::vector<uint8_t> gone(options.size(), 0);
+  const auto look = [&](size_t i) {
+    nearest[i] = {};
+    for (size_t j = 0; j < i; ++j) {
+      if (gone[j] || options[i].gives_out != options[j].gives_out) continue;
+      if (const double g = gain(options[i], options[j]); g < nearest[i].gain) nearest[i] = {g, j};
+    }
+  };
+  for (size_t i = 0; i < options.size(); ++i) look(i);
+  for (size_t left = options.size(); left > most; --left) {
+    size_t worst = 0;
+    for (size_t i = 1; i < options.size(); ++i)
+      if (!gone[i] && nearest[i].gain < nearest[worst].gain) worst = i;
+    if (nearest[worst].gain == kNothing) break;
+    gone[worst] = 1;
+    nearest[worst] = {};
+    for (size_t i = worst + 1; i < options.size(); ++i)
+      if (!gone[i] && nearest[i].to == worst && nearest[i].gain < kNothing) look(i);
+  }
+  size_t next = 0;
+  std::erase_if(options, [&](const Option&) { return gone[next++] != 0; });
 }
 
 std::vector<Option> pareto(std::vector<Option> options, size_t most) {
@@ -25,33 +66,14 @@ std::vector<Option> pareto(std::vector<Option> options, size_t most) {
   for (const Option& o : options)
     if (std::none_of(kept.begin(), kept.end(), [&](const Option& k) { return dominates(k, o); }))
       kept.push_back(o);
-  // Too many: drops, again and again, what lies closest in bytes kept to one that is no slower.
-  while (kept.size() > most) {
-    size_t worst = 1;
-    double least = 1e300;
-    for (size_t i = 1; i < kept.size(); ++i)
-      for (size_t j = 0; j < i; ++j) {
-        if (kept[i].gives_out != kept[j].gives_out) continue;
-        const auto more = [](int64_t a, int64_t b) {
-          return static_cast<double>(std::max<int64_t>(0, a - b));
-        };
-        const double gained = more(kept[j].kept, kept[i].kept) + more(kept[j].peak, kept[i].peak) / 4 +
-                              more(kept[j].held, kept[i].held) / 4 + more(kept[j].moved, kept[i].moved) / 2;
-        if (gained < least) {
-          least = gained;
-          worst = i;
-        }
-      }
-    if (least == 1e300) break;
-    kept.erase(kept.begin() + static_cast<int64_t>(worst));
-  }
+  drop_close(kept, most);
   std::stable_sort(kept.begin(), kept.end(),
                    [](const Option& a, const Option& b) { return a.peak < b.peak; });
   return kept;
 }
 
 // The candidates worth asking about: those that free the most bytes.
-std::vector<int32_t> chosen(const StageModel& m) {
+std::vector<int32_t> chosen(const StageModel& m, int most) {
   std::vector<std::pair<int64_t, int32_t>> by_bytes;
   for (uint64_t rest = m.candidates; rest; rest &= rest - 1) {
     const int32_t op = std::countr_zero(rest);
@@ -64,12 +86,12 @@ std::vector<int32_t> chosen(const StageModel& m) {
   std::sort(by_bytes.begin(), by_bytes.end());
   std::vector<int32_t> ops;
   for (const auto& [bytes, op] : by_bytes)
-    if (ops.size() < kMostCandidates) ops.push_back(op);
+    if (static_cast<int>(ops.size()) < most) ops.push_back(op);
   return ops;
 }
 
-std::vector<Option> enumerate(const StageModel& m, bool link, size_t most) {
-  const std::vector<int32_t> ops = chosen(m);
+std::vector<Option> enumerate(const StageModel& m, bool link, size_t most, int candidates) {
+  const std::vector<int32_t> ops = chosen(m, candidates);
   const auto count = static_cast<int>(ops.size());
   std::vector<Option> all;
   const auto add = [&](uint64_t again, uint64_t moves) {
@@ -98,12 +120,27 @@ std::vector<Option> enumerate(const StageModel& m, bool link, size_t most) {
   return pareto(std::move(all), most);
 }
 
+// How many candidates a stage may have, so that all stages together are priced in time.
+int candidates_for(const std::vector<StageModel>& models, bool link) {
+  for (int most = kMostCandidates; most > kLeastCandidates; --most) {
+    int64_t priced = 0;
+    for (const StageModel& m : models) {
+      const int count = std::min(std::popcount(m.candidates), most);
+      priced += (int64_t{1} << count) * (link ? 1 + count / 2 : 1);
+    }
+    if (priced <= kMostPriced) return most;
+  }
+  return kLeastCandidates;
+}
+
 }  // namespace
 
 OptionSets::OptionSets(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules,
                        const Stages& stages, int32_t link, size_t most)
     : p_(p), index_(index), gaps_(gaps), rules_(rules), stages_(stages), link_(link) {
   std::map<std::vector<int64_t>, int32_t> known;
+  std::vector<StageModel> models;  // the distinct ones
+  std::vector<int32_t> set_of_model;
   for (size_t s = 0; s < stages.all.size(); ++s) {
     StageModel model;
     if (!model.build(p, index, gaps, rules, stages, s)) {
@@ -117,9 +154,15 @@ OptionSets::OptionSets(const Problem& p, const Index& index, const Gaps& gaps, c
       continue;
     }
     const auto [at, fresh] = known.emplace(model.key(), static_cast<int32_t>(sets_.size()));
-    if (fresh) sets_.push_back(enumerate(model, link >= 0, most));
     set_of_.push_back(at->second);
+    if (!fresh) continue;
+    sets_.emplace_back();
+    models.push_back(std::move(model));
+    set_of_model.push_back(at->second);
   }
+  const int candidates = candidates_for(models, link >= 0);
+  for (size_t m = 0; m < models.size(); ++m)
+    sets_[set_of_model[m]] = enumerate(models[m], link >= 0, most, candidates);
 }
 
 size_t OptionSets::largest() const {

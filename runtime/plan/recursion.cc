@@ -11,7 +11,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr int32_t kMostGroups = 256;
-constexpr int64_t kMostLevels = 96;        // of room
+constexpr int64_t kMostLevels = 1024;      // of room
 constexpr int64_t kMostWork = 60'000'000;  // entries times splits
 constexpr float kNoWay = std::numeric_limits<float>::infinity();
 
@@ -26,8 +26,8 @@ struct Group {
 class Recursion {
  public:
   Recursion(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules, const Stages& stages,
-            int64_t room)
-      : p_(p), index_(index), gaps_(gaps), rules_(rules), stages_(stages), room_(room) {
+            int64_t room, const OptionSets* sets)
+      : p_(p), index_(index), gaps_(gaps), rules_(rules), stages_(stages), sets_(sets), room_(room) {
     make_groups();
   }
 
@@ -52,18 +52,27 @@ class Recursion {
       for (int32_t s = 0; s + span < n; ++s) fill(s, s + span);
     // The first way through is no recompute: its checkpoints come free, from the last group to the first.
     std::vector<float> best(static_cast<size_t>(n) * (levels_ + 1), kNoWay);
-    std::vector<int32_t> from(best.size(), -1);
+    std::vector<First> from(best.size());
     for (int32_t s = n; s-- > 0;)
       for (int32_t m = 0; m <= levels_; ++m) {
         float& b = best[at1(s, m)];
-        int32_t& f = from[at1(s, m)];
+        First& f = from[at1(s, m)];
         for (int32_t k = s; k < n; ++k) {  // s..k is one segment, k + 1 begins with a checkpoint
           const float segment = segment_first(s, k, m);
           const int32_t rest = m - up(groups_[k].out);
           const float later = k + 1 == n ? 0.0f : rest < 0 ? kNoWay : best[at1(k + 1, rest)];
           if (segment + later < b) {
             b = segment + later;
-            f = k;
+            f = {k, nullptr};
+          }
+        }
+        for (const Option& o : options(s)) {
+          const int32_t rest = m - up(o.kept);
+          if (o.gives_out || rest < 0 || up(o.peak) > m) continue;
+          const float later = s + 1 == n ? 0.0f : best[at1(s + 1, rest)];
+          if (static_cast<float>(o.seconds) + later < b) {
+            b = static_cast<float>(o.seconds) + later;
+            f = {s, &o};
           }
         }
       }
@@ -71,18 +80,41 @@ class Recursion {
     for (const Group& g : groups_) inside(g, t);
     int32_t m = levels_;
     for (int32_t s = 0; s < n;) {
-      const int32_t k = from[at1(s, m)];
-      place(s, k, m, t);
-      if (k + 1 < n) {
-        hold(k, 0, t);
-        m -= up(groups_[k].out);
+      const First f = from[at1(s, m)];
+      if (f.option) {
+        leave_alone(groups_[s], t);
+        sets_->apply(groups_[s].begin, *f.option, t);
+        m -= up(f.option->kept);
+      } else {
+        place(s, f.last, m, t);
+        if (f.last + 1 < n) {
+          hold(f.last, 0, t);
+          m -= up(groups_[f.last].out);
+        }
       }
-      s = k + 1;
+      s = f.last + 1;
     }
     return true;
   }
 
  private:
+  // How a first segment ends; with an option if it is a single stage that keeps something.
+  struct First {
+    int32_t last = -1;
+    const Option* option = nullptr;
+  };
+  std::span<const Option> options(int32_t group) const {
+    const Group& g = groups_[group];
+    if (!sets_ || g.end != g.begin + 1) return {};
+    return sets_->of(g.begin);
+  }
+  // As the policies have it.
+  void leave_alone(const Group& g, Thresholds& t) const {
+    for (int32_t op = stages_.all[g.begin].begin; op < stages_.all[g.begin].end; ++op)
+      for (int32_t v : index_.outputs[op])
+        for (int32_t gap = gaps_.first[v]; gap < gaps_.first[v + 1]; ++gap) t[gap] = rules_.base[gap];
+  }
+
   size_t at1(int32_t s, int32_t m) const { return static_cast<size_t>(s) * (levels_ + 1) + m; }
   size_t at(int32_t s, int32_t t, int32_t m) const {
     return (static_cast<size_t>(s) * groups_.size() + t) * (levels_ + 1) + m;
@@ -206,6 +238,7 @@ class Recursion {
   const Gaps& gaps_;
   const Rules& rules_;
   const Stages& stages_;
+  const OptionSets* const sets_;
   int64_t room_, unit_ = 1;
   int32_t levels_ = 0;
   bool possible_ = true;
@@ -219,9 +252,9 @@ class Recursion {
 }  // namespace
 
 bool recurse(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules, const Stages& stages,
-             int64_t room, Thresholds& thresholds) {
+             int64_t room, Thresholds& thresholds, const OptionSets* sets) {
   thresholds = rules.base;
-  return Recursion(p, index, gaps, rules, stages, room).solve(thresholds);
+  return Recursion(p, index, gaps, rules, stages, room, sets).solve(thresholds);
 }
 
 }  // namespace cairn::plan

@@ -75,7 +75,7 @@ class OneBudget {
 
  private:
   void look_at_stages();
-  void aim(int64_t target);
+  void aim(int64_t target, double bound);
   void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
   void deepen(int64_t target);
   std::optional<Fit> from_scratch(int64_t budget);

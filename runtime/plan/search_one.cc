@@ -38,7 +38,7 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget) {
   int64_t target = budget;
   std::optional<Fit> best;
   for (int round = 0; round < kRounds && target > s_.index.persistent_bytes; ++round) {
-    aim(target);
+    aim(target, bound);
     const Candidate* first = s_.archive.within(target);
     if (!first) break;
     const int64_t peak = first->cost.peak_bytes;
@@ -59,12 +59,13 @@ void OneBudget::look_at_stages() {
 }
 
 // Fills the archive with plans whose peak is close to the target.
-void OneBudget::aim(int64_t target) {
+void OneBudget::aim(int64_t target, double bound) {
   look_at_stages();
   aim_with(sets_[0], -1, {}, target);
   if (!s_.p.links.empty())
     for (const Lag& lag : kLags) aim_with(sets_[1], 0, lag, target);
-  if (!s_.archive.within(target)) deepen(target);
+  const Candidate* single = s_.archive.within(target);
+  if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) deepen(target);
   if (s_.archive.within(target) || s_.p.ops.size() > kSearched) return;
   for (const Thresholds& t : s_.improve.bare()) s_.try_thresholds(t, {});
   Candidate c = s_.archive.plans().begin()->second;
@@ -96,7 +97,7 @@ void OneBudget::deepen(int64_t target) {
   int64_t room = target - s_.index.persistent_bytes;
   for (int round = 0; round < 2 * kRounds && room > 0; ++round) {
     Thresholds t;
-    if (!recurse(s_.p, s_.index, s_.gaps, s_.rules, *stages_, room, t)) return;
+    if (!recurse(s_.p, s_.index, s_.gaps, s_.rules, *stages_, room, t, &sets_[0])) return;
     const Cost cost = s_.evaluate(t, {}, s_.sequence);
     if (!cost.valid) return;
     s_.archive.add(t, {}, cost);
