@@ -74,7 +74,7 @@ std::vector<Improver::Move> Improver::moves_at_peak(const Candidate& c) {
     const auto bytes = static_cast<double>(p_.values[v].bytes);
     const double seconds = p_.ops[index_.maker[v]].seconds;
     // Gone after its last touch, held again once made; or never held.
-    if (c.thresholds[gap] <= last_touch_[v])
+    if (c.thresholds[gap] < 0 || held_from(c.thresholds[gap]) <= last_touch_[v])
       moves.push_back({gap, last_touch_[v] + 1, bytes / (seconds + 1e-12)});
     if (gap == rules_.across[v])
       for (int32_t l = 0; l < links_; ++l)
@@ -193,15 +193,32 @@ void Improver::shake(Candidate& c) {
   }
 }
 
+// Made where another op reads what it is made from; or anywhere.
+int32_t Improver::random_early(int32_t g) {
+  const Gaps::Gap& gap = gaps_.all[g];
+  const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
+  if (end <= gap.begin + 1) return gap.begin + 1;
+  const auto inputs = index_.inputs[index_.maker[gap.value]];
+  for (int tries = 0; tries < 4 && !inputs.empty(); ++tries) {
+    const auto readers = index_.readers[inputs[random() % inputs.size()]];
+    if (readers.empty()) continue;
+    const int32_t op = readers[random() % readers.size()];
+    if (gap.begin < op && op < end) return early(op);
+  }
+  return early(gap.begin + 1 + static_cast<int32_t>(random() % static_cast<uint64_t>(end - gap.begin - 1)));
+}
+
 int32_t Improver::random_threshold(int32_t g) {
   const Gaps::Gap& gap = gaps_.all[g];
   const bool across = rules_.across[gap.value] == g;
   const auto pick = static_cast<int>(random() % 100);
-  if (pick < 40) return rules_.base[g];
+  // Of a tail: kept beyond its last reader, for what is made again from it.
+  if (pick < 40) return gap.end == kNever && chance(50) ? kKeepIt : rules_.base[g];
   if (across && links_ > 0 && pick < 60)
     return over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)));
   if (pick < 75) return std::max(gap.begin + 1, gap.begin < p_.turnaround ? p_.turnaround : 0);
   if (pick < 82) return kNever;
+  if (pick < 90) return random_early(g);
   const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
   return gap.begin + 1 + static_cast<int32_t>(random() % static_cast<uint64_t>(std::max(1, end - gap.begin)));
 }
@@ -233,7 +250,9 @@ void Improver::change_something(Candidate& c, int64_t budget,
       if (op == here) continue;
       for (int32_t v : index_.outputs[op]) {
         const int32_t g = gaps_.at(v, here - 1);
-        if (g >= 0 && c.thresholds[g] >= here) set(g, chance(70) ? rules_.base[g] : gaps_.all[g].begin + 1);
+        if (g < 0 || c.thresholds[g] < here) continue;
+        const bool tail = gaps_.all[g].end == kNever;
+        set(g, tail && chance(50) ? kKeepIt : chance(70) ? rules_.base[g] : gaps_.all[g].begin + 1);
       }
     }
   }

@@ -42,6 +42,7 @@ class Improver {
   std::vector<Move> moves_at_peak(const Candidate& c);
   void shake(Candidate& c);
   int32_t random_threshold(int32_t gap);
+  int32_t random_early(int32_t gap);
   void change_something(Candidate& c, int64_t budget, std::vector<std::pair<int32_t, int32_t>>& undo);
   bool chance(int percent) { return static_cast<int>(random() % 100) < percent; }
   uint64_t random();

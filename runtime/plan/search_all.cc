@@ -93,7 +93,9 @@ class AllBudgets {
       Candidate c = from;
       if (c.cost.peak_bytes <= budget) s_.improve.search(c, budget, 0);
     }
-    if (const Candidate* start = s_.archive.within(budget)) s_.improve.anneal(*start, budget, work * 6 / 10);
+    if (const Candidate* start = s_.archive.within(budget)) s_.improve.anneal(*start, budget, work * 3 / 10);
+    const auto above = s_.archive.plans().upper_bound(budget);
+    if (above != s_.archive.plans().end()) s_.improve.anneal(above->second, budget, work * 3 / 10);
     if (const Candidate* start = s_.archive.within(budget)) {
       Candidate c = *start;
       s_.improve.search(c, budget, work * 4 / 10);

@@ -62,22 +62,31 @@ Sequencer::Sequencer(const Problem& p, const Index& index, const Gaps& gaps)
   for (size_t v = 0; v < p.values.size(); ++v) start_.push_back({-1, gaps.first[v] - 1, 0, -1});
 }
 
-// The ops to run again before `op`, in order, into group_.
-bool Sequencer::collect(int32_t op) {
-  open_.assign(1, op);
+void Sequencer::note_early(const Thresholds& t) {
+  early_.clear();
+  for (size_t g = 0; g < t.size(); ++g)
+    if (is_early(t[g]) && gaps_.all[g].begin < held_from(t[g]) && held_from(t[g]) < gaps_.all[g].end)
+      early_.emplace_back(held_from(t[g]), static_cast<int32_t>(g));
+  std::sort(early_.begin(), early_.end());
+}
+
+// Puts what makes v again on the list of ops to run before the present one.
+inline void Sequencer::want(int32_t v) {
+  const int32_t maker = index_.maker[v];
+  if (seen_op_[maker] == stamp_) return;
+  seen_op_[maker] = stamp_;
+  group_.push_back(maker);
+  open_.push_back(maker);
+}
+
+// Completes the group by what its ops need in turn, and orders it. False if one of them may not run again.
+bool Sequencer::collect() {
   while (!open_.empty()) {
     const Row& row = rows_[open_.back()];
     open_.pop_back();
-    for (int32_t k = row.inputs; k < row.outputs; ++k) {
-      const State& u = state_[touches_[k]];
-      if (u.stay >= 0 || u.tier >= 0) continue;
-      const int32_t maker = index_.maker[touches_[k]];
-      if (seen_op_[maker] == stamp_) continue;
-      if (!rows_[maker].recomputable) return false;
-      seen_op_[maker] = stamp_;
-      group_.push_back(maker);
-      open_.push_back(maker);
-    }
+    if (!row.recomputable) return false;
+    for (int32_t k = row.inputs; k < row.outputs; ++k)
+      if (missing(touches_[k])) want(touches_[k]);
   }
   std::sort(group_.begin(), group_.end());
   return true;
@@ -121,17 +130,21 @@ bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
   std::fill(seen_op_.begin(), seen_op_.end(), 0);
   const auto ops = static_cast<int32_t>(rows_.size());
   double again = 0;
+  note_early(t);
+  auto next_early = early_.begin();
   for (int32_t j = 0; j < ops; ++j) {
     stamp_ = j + 1;
     group_.clear();
+    open_.clear();
     touched_.clear();
     const Row& row = rows_[j];
-    for (int32_t k = row.inputs; k < row.outputs; ++k) {
-      const State& u = state_[touches_[k]];
-      if (u.stay >= 0 || u.tier >= 0) continue;
-      if (!collect(j)) return false;
+    for (int32_t k = row.inputs; k < row.outputs; ++k)
+      if (missing(touches_[k])) want(touches_[k]);
+    for (; next_early != early_.end() && next_early->first == j; ++next_early)
+      if (const int32_t v = gaps_.all[next_early->second].value; missing(v)) want(v);
+    if (!group_.empty()) {
+      if (!collect()) return false;
       for (int32_t op : group_) again += rows_[op].seconds;
-      break;
     }
     group_.push_back(j);
     if (static_cast<int64_t>(out.ops.size() + group_.size()) > limits.items ||
@@ -145,7 +158,7 @@ bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
       State& s = state_[v];
       const int32_t threshold = t[s.gap];
       if (threshold >= 0) {
-        if (j < threshold) s.stay = -1;
+        if (j < held_from(threshold)) s.stay = -1;
       } else if (gaps_.all[s.gap].begin == j) {
         s.tier = link_of(threshold);
         out.stays[s.stay].to = static_cast<int16_t>(s.tier);

@@ -6,10 +6,12 @@
 // the runs for op j, the value stays iff j >= threshold. So 0 keeps it, kNever makes it again for each use,
 // and a threshold inside the gap drops it at first and keeps what is made again from then on, as a checkpoint
 // of a deeper level. A negative threshold sends it over a link. What is missing when an op comes is made
-// again right before it, with whatever that needs in turn, each op at most once.
+// again right before it, with whatever that needs in turn, each op at most once. An early threshold has its
+// value made right before the op that it names, as if that op read it: while what makes it is at hand.
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "runtime/plan/index.h"
@@ -18,6 +20,11 @@ namespace cairn::plan {
 
 using Thresholds = std::vector<int32_t>;
 inline constexpr int32_t kKeepIt = 0, kNever = std::numeric_limits<int32_t>::max();
+inline constexpr int32_t kEarly = 1 << 30;  // a bit of positive thresholds but kNever; ops are fewer
+inline constexpr int32_t early(int32_t op) { return op | kEarly; }
+inline constexpr bool is_early(int32_t threshold) { return threshold >= kEarly && threshold != kNever; }
+// The op from whose runs on the value stays, for thresholds that are no links.
+inline constexpr int32_t held_from(int32_t threshold) { return threshold & (kEarly - 1); }
 inline constexpr int32_t over_link(int32_t link) { return -1 - link; }
 inline constexpr int32_t link_of(int32_t threshold) { return -1 - threshold; }
 
@@ -88,7 +95,10 @@ class Sequencer {
     int32_t tier;  // the link beyond which it is, -1: none
   };
 
-  bool collect(int32_t op);
+  bool collect();
+  bool missing(int32_t v) const { return state_[v].stay < 0 && state_[v].tier < 0; }
+  void note_early(const Thresholds&);
+  void want(int32_t v);
   void run_group(int32_t anchor, Sequence& out);
   void touch(int32_t v, int32_t item, Sequence& out);
   void measure(Sequence& out) const;
@@ -102,6 +112,7 @@ class Sequencer {
   int64_t work_ = 0;
   int32_t stamp_ = 0;
   std::vector<int32_t> seen_op_, group_, open_, touched_;
+  std::vector<std::pair<int32_t, int32_t>> early_;  // (op, gap), by op
 };
 
 }  // namespace cairn::plan

@@ -65,8 +65,8 @@ TEST(Optimum, IsMostlyReached) {
       "the smallest budget is the least of all plans (layout aside) in %ld of %ld problems\n",
       gaps.size(), 100 * share, 100 * mean, 100 * part(.95), 100 * part(.99), 100 * gaps.back(),
       worst.second.c_str(), static_cast<long>(at_least), static_cast<long>(none));
-  EXPECT_GE(share, .92);
-  EXPECT_LE(mean, .008);
+  EXPECT_GE(share, .95);
+  EXPECT_LE(mean, .005);
   EXPECT_GE(static_cast<double>(at_least), .92 * static_cast<double>(none));
 }
 

@@ -30,6 +30,31 @@ TEST(Sequence, MakesAgainWhatIsMissingAndHoldsItFromTheThresholdOn) {
   EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 f1 f2 b3 b2 b1");
 }
 
+TEST(Sequence, AnEarlyThresholdMakesItForAnotherOp) {
+  Planned c(chain(4));
+  c.set(1, early(5));  // op 5 is b4, which does not read a1
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss f1 b4 b3 b2 b1");
+  c.set(1, early(7));  // op 7 is b2, which does
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 b3 f1 b2 b1");
+  c.set(2, early(5));  // a2 needs a1, which is not held yet
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss f1 f2 b4 b3 f1 b2 b1");
+  c.set(1, over_link(0)).set(2, early(5));  // there already: nothing to make but a2
+  EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss f2 b4 b3 b2 b1");
+}
+
+// t is read in forward alone; y is made from it again.
+TEST(Sequence, AValueBeyondItsLastReaderSparesItsMaker) {
+  Maker m;
+  m.value("x", 64, true).value("t", 64).value("y", 64).value("g", 64);
+  m.op("f1", 1, {"x"}, {"t"}).op("f2", 1, {"t"}, {"y"});
+  m.turnaround().op("b", 1, {"x"}, {"g"}).op("c", 1, {"y", "g"}, {});
+  Planned c(m.p);
+  c.set(m.find("y"), 3);
+  EXPECT_EQ(c.order(), "f1 f2 b f1 f2 c");
+  c.thresholds[c.gaps.at(m.find("t"), 3)] = kKeepIt;
+  EXPECT_EQ(c.order(), "f1 f2 b f2 c");
+}
+
 TEST(Sequence, AStayEndsWithTheLastTouch) {
   Planned c(chain(2));
   for (const Stay& stay : c.sequence().stays)
@@ -85,7 +110,9 @@ TEST(SequenceProperty, IsAlwaysComplete) {
     std::mt19937 random(seed);
     for (size_t g = 0; g < c.thresholds.size(); ++g)
       if (c.rules.free[g] && random() % 2)
-        c.thresholds[g] = random() % 3 ? static_cast<int32_t>(random() % (c.p.ops.size() + 1)) : kNever;
+        c.thresholds[g] =
+            random() % 3 ? static_cast<int32_t>(random() % (c.p.ops.size() + 1)) | (random() % 3 ? 0 : kEarly)
+                         : kNever;
     Sequence s;
     if (!Sequencer(c.p, c.index, c.gaps).run(c.thresholds, s)) return;
     int32_t next = 0;
