@@ -19,18 +19,22 @@ class AllBudgets {
  public:
   explicit AllBudgets(Search& search) : s_(search), p_(search.p) {}
 
+  // As if there were no links first: with them the smallest budget is no larger, and nothing slower.
   void run() {
     s_.restart();
     try_subsets();
     const int64_t most = s_.archive.plans().rbegin()->first;
-    from_structure(most - s_.index.persistent_bytes);
+    from_structure(most - s_.index.persistent_bytes, -1);
     for (Thresholds& t : s_.improve.bare())
       if (s_.try_thresholds(t, {})) bare_.push_back({t, {}, s_.evaluate(t, {}, s_.sequence)});
     s_.improve.use_links(false);
-    aim_everywhere(most);
+    Problem alone = p_;
+    alone.links.clear();
+    aim_everywhere(alone, most);
     if (p_.links.empty()) return;
     s_.improve.use_links(true);
-    aim_everywhere(most);
+    from_structure(most - s_.index.persistent_bytes, 0);
+    aim_everywhere(p_, most);
   }
 
  private:
@@ -48,9 +52,8 @@ class AllBudgets {
     }
   }
 
-  void from_structure(int64_t room) {
+  void from_structure(int64_t room, int32_t link) {
     const Stages stages(p_, s_.index);
-    const int32_t link = p_.links.empty() ? -1 : 0;
     const OptionSets sets(p_, s_.index, s_.gaps, s_.rules, stages, link, kOptions);
     for (int level = 1; level <= kLevels; ++level) {
       double price = 0;
@@ -59,13 +62,13 @@ class AllBudgets {
       if (chosen.found)
         for (const Pace& pace : s_.paces()) s_.try_thresholds(s_.thresholds_of(sets, chosen), pace);
       Thresholds t;
-      if (recurse(p_, s_.index, s_.gaps, s_.rules, stages, room * level / kLevels / 2, t))
+      if (link < 0 && recurse(p_, s_.index, s_.gaps, s_.rules, stages, room * level / kLevels / 2, t))
         s_.try_thresholds(t, {});
     }
   }
 
   // At budgets between the least that can be found and that of keeping everything.
-  void aim_everywhere(int64_t most) {
+  void aim_everywhere(const Problem& bounded, int64_t most) {
     Candidate low = s_.archive.plans().begin()->second;
     s_.improve.descend(low, 0);
     low = s_.archive.plans().begin()->second;
@@ -73,7 +76,7 @@ class AllBudgets {
     const int64_t least = s_.archive.plans().begin()->first;
     for (int level = 0; level < kLevels; ++level) {
       const int64_t budget = least + (most - least) * level / kLevels;
-      const double bound = lower_bound_seconds(p_, s_.index, budget);
+      const double bound = lower_bound_seconds(bounded, s_.index, budget);
       int64_t target = budget;
       for (int round = 0; round < kRounds; ++round) {
         const Candidate* known = s_.archive.within(target);

@@ -120,7 +120,9 @@ const Fit& OneBudget::smallest() {
   if (s_.p.ops.size() <= kSearched) {
     for (const Thresholds& t : s_.improve.bare()) s_.try_thresholds(t, {});
     Candidate c = s_.archive.plans().begin()->second;
+    s_.improve.use_links(false);  // so that links do not make it larger
     s_.improve.shrink(c, kSearchWork);
+    s_.improve.use_links(true);
   }
   smallest_ = s_.lowest();
   // Exact: until one page less fails, in growing steps.

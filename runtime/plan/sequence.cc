@@ -59,7 +59,7 @@ Sequencer::Sequencer(const Problem& p, const Index& index, const Gaps& gaps)
     row.seconds = p.ops[op].seconds;
     rows_.push_back(row);
   }
-  for (size_t v = 0; v < p.values.size(); ++v) start_.push_back({-1, gaps.first[v] - 1, 0, -1});
+  for (size_t v = 0; v < p.values.size(); ++v) start_.push_back({-1, gaps.first[v] - 1, 0, -1, -1});
 }
 
 void Sequencer::note_early(const Thresholds& t) {
@@ -106,6 +106,13 @@ inline void Sequencer::touch(int32_t v, int32_t item, Sequence& out) {
   touched_.push_back(v);
 }
 
+// It left over a link for nothing: it is made again first, or nobody asks for it any more.
+inline void Sequencer::never_mind(State& s, Sequence& out) {
+  if (s.tier < 0) return;
+  out.stays[s.left].to = -1;
+  s.tier = -1;
+}
+
 void Sequencer::run_group(int32_t anchor, Sequence& out) {
   for (int32_t op : group_) {
     const Row& row = rows_[op];
@@ -115,7 +122,7 @@ void Sequencer::run_group(int32_t anchor, Sequence& out) {
     out.seconds += row.seconds;
     for (int32_t k = row.inputs; k < row.outputs; ++k) touch(touches_[k], item, out);
     for (int32_t k = row.outputs; k < row.end; ++k) {
-      state_[touches_[k]].tier = -1;  // made here: not fetched
+      never_mind(state_[touches_[k]], out);
       touch(touches_[k], item, out);
     }
   }
@@ -162,10 +169,12 @@ bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
       } else if (gaps_.all[s.gap].begin == j) {
         s.tier = link_of(threshold);
         out.stays[s.stay].to = static_cast<int16_t>(s.tier);
+        s.left = s.stay;
         s.stay = -1;
       }
     }
   }
+  for (State& s : state_) never_mind(s, out);
   work_ += static_cast<int64_t>(out.ops.size());
   measure(out);
   return true;

@@ -93,12 +93,14 @@ class Sequencer {
     int32_t gap;   // that follows the last touch in order
     int32_t seen;  // stamp of the group that touched it last
     int32_t tier;  // the link beyond which it is, -1: none
+    int32_t left;  // then: the stay that ended by leaving
   };
 
   bool collect();
   bool missing(int32_t v) const { return state_[v].stay < 0 && state_[v].tier < 0; }
   void note_early(const Thresholds&);
   void want(int32_t v);
+  void never_mind(State&, Sequence& out);
   void run_group(int32_t anchor, Sequence& out);
   void touch(int32_t v, int32_t item, Sequence& out);
   void measure(Sequence& out) const;

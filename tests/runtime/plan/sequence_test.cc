@@ -76,6 +76,25 @@ TEST(Sequence, OverALinkItIsGoneBetweenTwoTouches) {
   EXPECT_EQ(stays[1].begin, 5);
 }
 
+// y and its companion c come from one op; making y again makes c, so c need not travel.
+TEST(Sequence, WhatIsMadeAgainAnywayDoesNotLeave) {
+  Maker m;
+  m.value("x", 64, true).value("y", 64).value("c", 64).value("g", 64).link("host", 1);
+  m.op("f", 1, {"x"}, {"y", "c"}).op("h", 1, {"y", "c"}, {});
+  m.turnaround().op("b", 1, {"y"}, {"g"}).op("d", 1, {"c", "g"}, {});
+  Planned c(m.p);
+  c.set(m.find("c"), over_link(0));
+  const auto links = [&] {
+    int count = 0;
+    for (const Stay& stay : c.sequence().stays) count += (stay.to >= 0) + (stay.from >= 0);
+    return count;
+  };
+  EXPECT_EQ(links(), 2);
+  c.set(m.find("y"), 2);
+  EXPECT_EQ(c.order(), "f h f b d");
+  EXPECT_EQ(links(), 0);
+}
+
 TEST(Sequence, RefusesToRunAgainWhatMayNot) {
   Problem p = chain(3);
   p.ops[1].recomputable = false;

@@ -143,6 +143,16 @@ TEST(SolverProperty, TheSmallestBudgetIsExact) {
   }
 }
 
+TEST(SolverProperty, LinksDoNotRaiseTheSmallestBudget) {
+  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+    SCOPED_TRACE(seed);
+    Problem p = random_problem(seed, {.regions = false});
+    Problem alone = p;
+    alone.links.clear();
+    EXPECT_LE(smallest_budget(p), smallest_budget(alone));
+  }
+}
+
 TEST(SolverProperty, MoreMemoryIsNeverSlower) {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     SCOPED_TRACE(seed);
