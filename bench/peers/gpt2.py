@@ -57,6 +57,7 @@ def parse_arguments(argv=None):
     parser.add_argument("--betas", type=lambda text: tuple(map(float, text.split(","))), default=(0.9, 0.95))
     parser.add_argument("--clip", type=float, default=1.0, help="global gradient norm; 0: off")
     parser.add_argument("--optimizer", choices=["fused", "foreach", "loop"], default="fused")
+    parser.add_argument("--saved", action="store_true", help="also report the bytes saved for backward")
     parser.add_argument("--json", action="store_true", help="JSON on stdout instead of a line of text")
     options = parser.parse_args(argv)
     for name in ("layers", "heads", "width", "vocab", "seq", "batch", "steps", "threads", "accumulate"):
@@ -174,6 +175,26 @@ def train(model, options):
     return losses, norms, seconds
 
 
+def saved_bytes(model, options):
+    """Bytes of all storages that one micro-batch keeps from forward to backward, parameters excepted."""
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    saved = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            saved[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    batch = next(batches(options))
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.amp == "bf16"):
+            loss = model(batch[:, :-1], batch[:, 1:])
+    total = sum(saved.values())
+    del loss
+    return total
+
+
 def main():
     options = parse_arguments()
     torch.set_num_threads(options.threads)
@@ -205,6 +226,8 @@ def main():
         seed=options.seed,
         onednn_max_cpu_isa=os.environ.get("ONEDNN_MAX_CPU_ISA"),  # null: no limit
     )
+    if options.saved:
+        report["saved_bytes"] = saved_bytes(model, options)
     if options.json:
         print(json.dumps(report))
     else:
