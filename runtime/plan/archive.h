@@ -53,7 +53,9 @@ class Archive {
       auto at = layer.upper_bound(cost.peak_bytes);
       if (at != layer.begin()) {
         const Candidate& before = std::prev(at)->second;
-        if (before.cost.peak_bytes == cost.peak_bytes && before.cost.seconds == cost.seconds) return;
+        if (before.cost.peak_bytes == cost.peak_bytes && before.cost.seconds == cost.seconds &&
+            before.cost.order == cost.order)
+          return;
         if (before.cost.seconds <= cost.seconds) continue;  // beaten here
         if (before.cost.peak_bytes == cost.peak_bytes) at = std::prev(at);
       }

@@ -13,6 +13,7 @@ struct Cost {
   bool valid = false;
   double seconds = 0;
   int64_t peak_bytes = 0;
+  uint64_t order = 0;  // a hash of the sequence: plans that differ in it may differ in their arenas
 };
 
 class Evaluator {

@@ -20,8 +20,7 @@ Problem small_problem(uint32_t seed) {
   return bench::random_problem(2 + static_cast<int>(seed / 2 % 11), seed);
 }
 
-TEST(BruteForce, NoSlowerAtAnyBudget) {
-  const auto [first, count] = cases(70);
+void compare(uint32_t first, uint32_t count) {
   int64_t problems = 0, budgets = 0, equal = 0, better = 0, worse = 0;
   for (uint32_t seed = first; seed - first < count; ++seed) {
     say_progress(seed - first, count);
@@ -62,6 +61,14 @@ TEST(BruteForce, NoSlowerAtAnyBudget) {
               static_cast<long>(budgets), static_cast<long>(equal), static_cast<long>(better),
               static_cast<long>(worse));
 }
+
+TEST(BruteForce, NoSlowerAtAnyBudget) {
+  const auto [first, count] = cases(70);
+  compare(first, count);
+}
+
+// Two plans of the same peak and seconds, of which only one fits its arena to its peak.
+TEST(BruteForce, EqualPlansMayDifferInTheirArenas) { compare(39357, 1); }
 
 }  // namespace
 }  // namespace cairn::plan

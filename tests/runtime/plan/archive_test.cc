@@ -28,13 +28,23 @@ TEST(Archive, KeepsWhatNothingBeatsInBothPeakAndSeconds) {
 TEST(Archive, RemembersWhatWasBeaten) {
   Archive archive;
   archive.add({1}, {}, {true, 5, 100});
-  archive.add({2}, {}, {true, 5, 100});  // the same price: the first stays
+  archive.add({2}, {}, {true, 5, 100});  // the same plan: the first stays
   archive.add({4}, {}, {true, 6, 100});
   archive.add({3}, {}, {true, 4, 90});
   ASSERT_EQ(archive.by_seconds(1000).size(), 3u);
   EXPECT_EQ(archive.by_seconds(1000)[0]->thresholds, Thresholds{3});
   EXPECT_EQ(archive.by_seconds(95).size(), 1u);
   EXPECT_EQ(archive.plans().size(), 1u);
+}
+
+// Their arenas may differ.
+TEST(Archive, KeepsPlansOfOnePriceInAnotherOrder) {
+  Archive archive;
+  archive.add({1}, {}, {true, 5, 100, 7});
+  archive.add({2}, {}, {true, 5, 100, 8});
+  archive.add({3}, {}, {true, 5, 100, 8});
+  ASSERT_EQ(archive.by_seconds(1000).size(), 2u);
+  EXPECT_EQ(archive.by_seconds(1000)[1]->thresholds, Thresholds{2});
 }
 
 }  // namespace
