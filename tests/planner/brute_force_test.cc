@@ -56,7 +56,7 @@ void compare(uint32_t first, uint32_t count) {
     }
   }
   EXPECT_GT(better + equal, 0);
-  RecordProperty("problems", std::to_string(problems));
+  testing::Test::RecordProperty("problems", std::to_string(problems));
   std::printf("%ld problems, %ld budgets: equal %ld, better %ld, worse %ld\n", static_cast<long>(problems),
               static_cast<long>(budgets), static_cast<long>(equal), static_cast<long>(better),
               static_cast<long>(worse));
