@@ -83,6 +83,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   in_enum(o.policy, CAIRN_REGION_OFFLOAD, "options.policy");
   flag(o.force_costs, "options.force_costs");
   reserved_zero(o.reserved, "options");
+  flag(o.fuse_update, "options.fuse_update");
   return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
           .budget_share = o.budget_share,
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
@@ -91,7 +92,9 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
           .tiers = read_tiers(o),
           .link_bytes_per_second = o.link_bytes_per_second,
           .costs = o.costs == nullptr ? nullptr : o.costs->whole(),
-          .force_costs = o.force_costs != 0};
+          .force_costs = o.force_costs != 0,
+          .micro_steps = o.micro_steps,
+          .fuse_update = o.fuse_update != 0};
 }
 
 uint64_t u(int64_t bytes) { return static_cast<uint64_t>(bytes); }
@@ -107,6 +110,9 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
     (c.link_tier[link] == Tier::kHost ? s.offload_host_bytes : s.offload_disk_bytes) +=
         u(p.totals.offload_bytes[link]);
   }
+  s.optimizer_host_bytes = u(c.home_bytes[CAIRN_TIER_HOST]);
+  s.optimizer_disk_bytes = u(c.home_bytes[CAIRN_TIER_DISK]);
+  for (size_t tier = 0; tier < c.home_bytes.size(); ++tier) s.peak_bytes[tier] += u(c.home_bytes[tier]);
   s.budget_bytes = u(p.budget_bytes);
   s.live_peak_bytes = u(p.device_peak_bytes);
   s.persistent_bytes = u(c.problem.persistent_bytes());
@@ -124,7 +130,7 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.bound_seconds = p.bound_seconds;
   s.gap = p.gap;
   s.solve_seconds = p.solve_seconds;
-  s.value_count = c.problem.values.size();
+  s.value_count = c.problem.values.size() + c.homes.size();
   s.op_count = c.problem.ops.size();
   s.instruction_count = c.program.code.size();
   s.region_count = c.problem.regions.size();
@@ -132,6 +138,23 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.host_seconds = c.host_seconds;
   s.measured_op_count = static_cast<uint64_t>(c.measured_ops);
   return s;
+}
+
+// State that lives in a tier is no value of the problem.
+cairn_plan_value_t home_row(const cairn::graph::JointGraph& joint, int32_t value, Tier tier) {
+  const cairn::graph::JointValue& from = joint.values[static_cast<size_t>(value)];
+  cairn_plan_value_t v = CAIRN_PLAN_VALUE_INIT;
+  v.name = from.name.c_str();
+  v.region = "";
+  v.reason = tier == Tier::kHost ? "lives on the host, through the device in every update"
+                                 : "lives on the disk, through the device in every update";
+  v.category = cairn::graph::kRoleNames[static_cast<size_t>(from.role)].data();
+  v.bytes = u(cairn::align_up(from.desc.bytes(), cairn::kAlignment));
+  v.offset_bytes = -1;
+  v.decision = CAIRN_DECISION_PERSISTENT;
+  v.tier = static_cast<uint32_t>(tier);
+  v.first_step = v.last_step = -1;
+  return v;
 }
 
 }  // namespace
@@ -167,8 +190,13 @@ cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index, cairn_pl
     not_null(plan, "plan");
     const OutStruct out(out_value, "out_value");
     const engine::CompiledPlan& c = *plan->compiled;
-    require(index < c.problem.values.size(), Code::kNotFound, "there is no row ", index, "; the plan has ",
-            c.problem.values.size());
+    const size_t rows = c.problem.values.size() + c.homes.size();
+    require(index < rows, Code::kNotFound, "there is no row ", index, "; the plan has ", rows);
+    if (index >= c.problem.values.size()) {
+      const auto& [value, home] =
+          *std::next(c.homes.begin(), static_cast<ptrdiff_t>(index - c.problem.values.size()));
+      return out.write(home_row(*c.joint, value, home.tier));
+    }
     const plan::ValuePlan& row = c.plan.values[index];
     const bool persistent = row.decision == plan::Decision::kPersistent;
     const int32_t region = plan->region[index];

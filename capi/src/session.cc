@@ -96,7 +96,7 @@ cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error)
   return guard(error, [&] {
     not_null(session, "session");
     cairn::engine::Session& s = *session->session;
-    require(s.plan().joint->hyper < 0, Code::kWrongState,
+    require(!s.plan().joint->has_optimizer(), Code::kWrongState,
             "the plan trains with an optimizer; run it with a stepper (or plan with no_optimizer)");
     s.run({.seed = 0, .step = session->runs, .micro = 0});
     ++session->runs;

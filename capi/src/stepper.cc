@@ -95,7 +95,7 @@ cairn_status_t cairn_stepper_create(cairn_session_t* session, const cairn_steppe
     const step::Options o = read_options(options);
     const cairn::graph::JointGraph& joint = *session->session->plan().joint;
     require(joint.loss >= 0, Code::kWrongState, "the graph has no loss; a stepper needs one that trains");
-    require(joint.hyper >= 0, Code::kWrongState,
+    require(joint.has_optimizer(), Code::kWrongState,
             "the plan has no optimizer; a stepper needs one made without no_optimizer");
     auto made = std::make_unique<cairn_stepper>();
     made->stepper = std::make_unique<step::Stepper>(session->session, o);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/cpu/targets.h"
 
@@ -85,27 +86,45 @@ namespace cairn::kernels::cpu {
 HWY_EXPORT(adamw_range);
 HWY_EXPORT(squares);
 
+namespace {
+
+bool takes_adamw(const Signature& s) {
+  return plain_f32(s.in[0]) && plain_f32(s.out[0]) && plain_f32(s.out[1]) && plain_f32(s.out[2]);
+}
+
+void adamw(const Call& call, int64_t count, double factor) {
+  const double* hyper = input<const double>(call, 1);
+  const double rate = hyper[0], beta1 = hyper[1], beta2 = hyper[2], eps = hyper[3], decay = hyper[4];
+  const AdamwFactors f{.gradient = static_cast<float>(factor),
+                       .one_minus_beta1 = static_cast<float>(1 - beta1),
+                       .beta2 = static_cast<float>(beta2),
+                       .one_minus_beta2 = static_cast<float>(1 - beta2),
+                       .root_bias2 = static_cast<float>(std::sqrt(hyper[6])),
+                       .eps = static_cast<float>(eps),
+                       .decay = static_cast<float>(1 - rate * decay),
+                       .step = static_cast<float>(rate / hyper[5])};
+  const float* grad = input<const float>(call, 0);
+  float *p = output<float>(call, 0), *m = output<float>(call, 1), *v = output<float>(call, 2);
+  parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
+    HWY_DYNAMIC_DISPATCH(adamw_range)(f, grad + b, p + b, m + b, v + b, e - b);
+  });
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> make_adamw(const Signature& s) {
-  if (!plain_f32(s.in[0])) return nullptr;
-  for (const TensorDesc& d : s.out)
-    if (!plain_f32(d)) return nullptr;
+  if (!takes_adamw(s)) return nullptr;
+  const int64_t count = s.in[0].shape.elements();
+  return make_kernel([=](const Call& call) { adamw(call, count, input<const double>(call, 1)[7]); });
+}
+
+std::unique_ptr<Kernel> make_adamw_gated(const Signature& s) {
+  if (!takes_adamw(s) || s.in[2].dtype != DType::kF64 || s.out[3].dtype != DType::kF64) return nullptr;
   const int64_t count = s.in[0].shape.elements();
   return make_kernel([=](const Call& call) {
-    const double* hyper = input<const double>(call, 1);
-    const double rate = hyper[0], beta1 = hyper[1], beta2 = hyper[2], eps = hyper[3], decay = hyper[4];
-    const AdamwFactors f{.gradient = static_cast<float>(hyper[7]),
-                         .one_minus_beta1 = static_cast<float>(1 - beta1),
-                         .beta2 = static_cast<float>(beta2),
-                         .one_minus_beta2 = static_cast<float>(1 - beta2),
-                         .root_bias2 = static_cast<float>(std::sqrt(hyper[6])),
-                         .eps = static_cast<float>(eps),
-                         .decay = static_cast<float>(1 - rate * decay),
-                         .step = static_cast<float>(rate / hyper[5])};
-    const float* grad = input<const float>(call, 0);
-    float *p = output<float>(call, 0), *m = output<float>(call, 1), *v = output<float>(call, 2);
-    parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      HWY_DYNAMIC_DISPATCH(adamw_range)(f, grad + b, p + b, m + b, v + b, e - b);
-    });
+    double& gate = *output<double>(call, 3);
+    if (!std::isfinite(*input<const double>(call, 2))) gate = std::numeric_limits<double>::quiet_NaN();
+    if (std::isfinite(gate)) adamw(call, count, gate);
   });
 }
 

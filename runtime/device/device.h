@@ -54,6 +54,11 @@ struct Copy {
 struct Traffic {
   int64_t bytes = 0;
   double busy_seconds = 0;
+  Traffic& operator+=(const Traffic& other) {
+    bytes += other.bytes;
+    busy_seconds += other.busy_seconds;
+    return *this;
+  }
 };
 
 // Queues that work together fail together: one session's error is none of another's.

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "runtime/base/checked.h"
-#include "runtime/engine/program.h"
+#include "runtime/engine/program_writer.h"
 
 namespace cairn::engine {
 namespace {
@@ -15,7 +15,7 @@ using device::Lane;
 // Copies that start together and take hardly longer than starting them does, travel as one.
 constexpr int64_t kSmallCopy = 256 << 10, kBatch = 1 << 20;
 
-class Assembler {
+class Assembler : ProgramWriter {
  public:
   explicit Assembler(CompiledPlan& plan) : plan_(plan), joint_(*plan.joint) {
     const size_t count = plan.problem.values.size();
@@ -31,7 +31,6 @@ class Assembler {
 
   Program micro_batch() {
     using plan::StepKind;
-    program_ = {};
     for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
         case StepKind::kRun:
           send_batches();
@@ -49,7 +48,7 @@ class Assembler {
         case StepKind::kWaitOut:
         case StepKind::kWaitIn:
           send_batches();
-          emit(Opcode::kWait, Lane::kCompute, copy_event_[at(step.index)]);
+          wait(Lane::kCompute, copy_event_[at(step.index)]);
           break;
         case StepKind::kDrop:
           drop({step.tier, step.index});
@@ -60,38 +59,13 @@ class Assembler {
     for (size_t v = 0; v < place_.size(); ++v)
       if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) leave(static_cast<int32_t>(v));
     while (!tier_ranges_.empty()) drop(tier_ranges_.begin()->first);
-    return std::move(program_);
-  }
-
-  Program prologue() {
-    program_ = {};
-    const int64_t workspace = plan_.persistent_bytes();
-    for (size_t i = 0; i < joint_.prologue.size(); ++i)
-      launch(joint_.prologue[i], static_cast<int32_t>(i), plan_.prologue_kernel[i], workspace,
-             align_up(plan_.kernels[at(plan_.prologue_kernel[i])]->workspace_bytes(), kAlignment));
-    return std::move(program_);
+    return take();
   }
 
  private:
   static size_t at(int32_t i) { return static_cast<size_t>(i); }
   bool persistent(int32_t value) const { return plan_.problem.values[at(value)].persistent; }
   int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
-
-  void emit(Opcode opcode, Lane lane, int32_t a) { program_.code.push_back({opcode, lane, a}); }
-  int32_t begin(Tier tier, int64_t offset, int64_t size) {
-    const auto range = static_cast<int32_t>(program_.ranges.size());
-    program_.ranges.push_back({tier, offset, size});
-    emit(Opcode::kBegin, Lane::kCompute, range);
-    return range;
-  }
-  void end(int32_t range) { emit(Opcode::kEnd, Lane::kCompute, range); }
-  // `then` goes on only after all work submitted to `first` so far.
-  int32_t order(Lane first, Lane then) {
-    const int32_t event = program_.events++;
-    emit(Opcode::kRecord, first, event);
-    emit(Opcode::kWait, then, event);
-    return event;
-  }
 
   void arrive(int32_t value, int64_t offset) {
     place_[at(value)] = offset;
@@ -121,43 +95,22 @@ class Assembler {
       }
     }
     const int32_t joint_op = plan_.problem_op[at(step.index)];
-    launch(joint_.ops[at(joint_op)], joint_op, plan_.op_kernel[at(step.index)], step.offset,
-           op.workspace_bytes);
+    const graph::JointOp& made = joint_.ops[at(joint_op)];
+    const ops::OpRow& row = ops::row(made.code);
+    launch(made, joint_op, plan_.op_kernel[at(step.index)], operands(made.in, row.inputs.size()),
+           operands(made.out, row.outputs.size()), step.offset, op.workspace_bytes);
   }
 
-  void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, int64_t workspace_offset,
-              int64_t workspace_bytes) {
-    Launch launch = {};
-    launch.kernel = kernel;
-    launch.first_operand = static_cast<int32_t>(program_.operands.size());
-    const ops::OpRow& row = ops::row(op.code);
-    launch.inputs = operands(op.in, row.inputs.size());
-    launch.outputs = operands(op.out, row.outputs.size());
-    launch.workspace_offset = workspace_bytes > 0 ? workspace_offset : -1;
-    launch.workspace_bytes = workspace_bytes;
-    launch.accumulates = op.accumulates;
-    launch.first_writer = op.first_writer;
-    launch.random_op = static_cast<uint32_t>(op.attrs.has("rng") ? op.attrs.integer("rng") : 0);
-    launch.joint_op = joint_op;
-    const int32_t range = workspace_bytes > 0 ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;
-    program_.launches.push_back(launch);
-    emit(Opcode::kLaunch, Lane::kCompute, static_cast<int32_t>(program_.launches.size()) - 1);
-    if (range >= 0) end(range);
-  }
-
-  int32_t operands(const std::vector<int32_t>& ids, size_t slots) {
-    for (size_t i = 0; i < std::max(slots, ids.size()); ++i) {
-      Operand operand;
-      if (i < ids.size() && ids[i] >= 0) {
-        const int32_t value = plan_.problem_value[at(joint_.storage(ids[i]))];
-        operand.desc = joint_.values[at(ids[i])].desc;
-        operand.offset = place_[at(value)];
-        require(operand.offset >= 0, Code::kInternal, "the plan runs an op while '",
-                plan_.problem.values[at(value)].name, "' is not on the device");
-      }
-      program_.operands.push_back(operand);
+  std::vector<Operand> operands(const std::vector<int32_t>& ids, size_t slots) const {
+    std::vector<Operand> list(std::max(slots, ids.size()));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0) continue;
+      const int32_t value = plan_.problem_value[at(joint_.storage(ids[i]))];
+      list[i] = {joint_.values[at(ids[i])].desc, place_[at(value)]};
+      require(list[i].offset >= 0, Code::kInternal, "the plan runs an op while '",
+              plan_.problem.values[at(value)].name, "' is not on the device");
     }
-    return static_cast<int32_t>(std::max(slots, ids.size()));
+    return list;
   }
 
   // Copies gather until compute goes on, or waits: nothing that is submitted in between could delay them.
@@ -181,26 +134,24 @@ class Assembler {
   void send(Batch& batch) {
     if (batch.jobs.empty()) return;
     order(Lane::kCompute, batch.lane);
-    const int32_t done = program_.events++;
-    for (const CopyJob& job : batch.jobs) copy_event_[at(job.value)] = done;
     std::sort(batch.jobs.begin(), batch.jobs.end(), [](const CopyJob& a, const CopyJob& b) {
       return std::pair(a.to_offset, a.from_offset) < std::pair(b.to_offset, b.from_offset);
     });
-    const size_t first = program_.copies.size();
+    std::vector<CopyJob> merged;
     for (const CopyJob& job : batch.jobs) {
-      if (program_.copies.size() > first) {
-        CopyJob& last = program_.copies.back();
+      if (!merged.empty()) {
+        CopyJob& last = merged.back();
         const int64_t size = align_up(last.bytes, kAlignment);
         if (last.to_offset + size == job.to_offset && last.from_offset + size == job.from_offset) {
           last.bytes = size + job.bytes;
           continue;
         }
       }
-      program_.copies.push_back(job);
+      merged.push_back(job);
     }
-    program_.copies[first].count = static_cast<int32_t>(program_.copies.size() - first);
-    emit(Opcode::kCopy, batch.lane, static_cast<int32_t>(first));
-    emit(Opcode::kRecord, batch.lane, done);
+    ProgramWriter::copy(batch.lane, merged);
+    const int32_t done = record(batch.lane);
+    for (const CopyJob& job : batch.jobs) copy_event_[at(job.value)] = done;
     batch.jobs.clear();
     batch.bytes = 0;
   }
@@ -210,16 +161,20 @@ class Assembler {
   }
   int64_t stored_bytes(int32_t value) const { return joint_.values[at(stored_[at(value)])].desc.bytes(); }
 
+  // State that lives in the tier comes first there.
+  int64_t above_homes(const plan::Step& step) const {
+    return plan_.home_bytes[static_cast<size_t>(plan_.link_tier[at(step.tier)])] + step.tier_offset;
+  }
   void copy_out(const plan::Step& step) {
     const Tier tier = plan_.link_tier[at(step.tier)];
     const std::pair key(step.tier, step.index);
-    if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, step.tier_offset, bytes(step.index));
-    copy(out_, {tier, Tier::kDevice, step.tier_offset, place_[at(step.index)], stored_bytes(step.index),
-                step.index});
+    const int64_t offset = above_homes(step);
+    if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, offset, bytes(step.index));
+    copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index});
   }
   void copy_in(const plan::Step& step) {
     arrive(step.index, step.offset);
-    copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, step.tier_offset,
+    copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_homes(step),
                stored_bytes(step.index), step.index});
   }
   void drop(std::pair<int32_t, int32_t> key) {
@@ -232,7 +187,6 @@ class Assembler {
 
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
-  Program program_;
   Batch out_{Lane::kCopyOut, {}}, in_{Lane::kCopyIn, {}};
   std::vector<int64_t> place_;                // problem value -> device offset now, -1: not there
   std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
@@ -243,16 +197,17 @@ class Assembler {
 
 }  // namespace
 
-void assemble(CompiledPlan& plan) {
-  plan.prologue = Assembler(plan).prologue();
-  plan.program = Assembler(plan).micro_batch();
-}
+void assemble(CompiledPlan& plan) { plan.program = Assembler(plan).micro_batch(); }
 
 int64_t CompiledPlan::persistent_bytes() const {
   int64_t end = 0;
   for (size_t v = 0; v < problem.values.size(); ++v)
     if (problem.values[v].persistent) end = std::max(end, plan.value_offsets[v] + problem.values[v].bytes);
   return end;
+}
+
+int64_t CompiledPlan::free_bytes() const {
+  return std::max<int64_t>(0, std::min(plan.arena_bytes, plan.device_peak_bytes) - persistent_bytes());
 }
 
 CompiledPlan::Memory CompiledPlan::memory_at_peak() const {

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "runtime/costs/model.h"
-#include "runtime/engine/program.h"
+#include "runtime/engine/homes.h"
 
 namespace cairn::engine {
 namespace {
@@ -50,12 +50,16 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   check_options(options);
   check_profile(options, device.info());
   const int64_t budget = budget_within(options, device.info());
+  require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
+          "an update fused into backward leaves nothing to accumulate, but the plan is for ",
+          options.micro_steps, " micro-batches per update");
   auto plan = std::make_shared<CompiledPlan>();
   graph::JointOptions joint;
   joint.amp = options.amp;
   joint.optimizer = options.optimizer;
   const costs::DeviceModel* model = model_of(options);
   joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
+  joint.fuse_update = options.fuse_update;
   joint.threads = device.info().threads;
   plan->joint = graph::derive(std::move(graph), joint);
   lower(*plan, device, options);
@@ -65,7 +69,8 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
         1, static_cast<int64_t>(options.budget_share * static_cast<double>(keep_all_bytes(plan->problem))));
   if (model != nullptr)
     plan->problem.budget_bytes = std::min(plan->problem.budget_bytes, model->memory_bytes);
-  plan->plan = plan::solve(plan->problem);
+  solve_with_homes(*plan, device, options);
+  assemble_update(*plan, device);  // first: it says where copies begin in the tiers
   assemble(*plan);
   return plan;
 }

@@ -79,7 +79,7 @@ costs::Query optimizer_query(const graph::JointGraph& joint) {
   int64_t tensors = 0, elements = 0;
   const TensorDesc scalar{DType::kF64, Shape{}}, hyper{DType::kF64, Shape{8}};
   for (const graph::ParameterSlot& slot : joint.parameters) {
-    if (slot.gradient < 0 || slot.moments.size() != 2) continue;
+    if (slot.gradient < 0 || slot.moments.size() != 2 || slot.fused) continue;
     const TensorDesc& value = joint.values[static_cast<size_t>(slot.value)].desc;
     const TensorDesc& gradient = joint.values[static_cast<size_t>(slot.gradient)].desc;
     tensors += 1;

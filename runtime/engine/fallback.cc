@@ -23,6 +23,8 @@ std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier 
     if (region.offload_tier < 0) region.policy = plan::Policy::kPlannerDecides;
   }
   problem.budget_bytes = plan.plan.arena_bytes;
+  require(plan.home_bytes[static_cast<size_t>(tier)] == 0, Code::kInternal, "optimizer state lives in the ",
+          kTierNames[static_cast<size_t>(tier)], " tier");
   rest->plan = plan::solve(problem);
   require(rest->plan.value_offsets == plan.plan.value_offsets, Code::kInternal, "a plan without the ",
           kTierNames[static_cast<size_t>(tier)], " tier moves persistent values");
@@ -34,7 +36,9 @@ bool may_repeat(const CompiledPlan& plan) {
   const graph::JointGraph& joint = *plan.joint;
   return std::none_of(joint.ops.begin(), joint.ops.end(), [&](const graph::JointOp& op) {
     const bool custom = op.code == ops::OpCode::k_custom;
-    return ops::row(op.code).is(ops::EFFECT) ||
+    // Updates in the midst of backward count once they ran: the session looks.
+    const bool update = op.code == ops::OpCode::k_adamw_gated || op.code == ops::OpCode::k_update_gate;
+    return (ops::row(op.code).is(ops::EFFECT) && !update) ||
            (custom &&
             !joint.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable);
   });

@@ -54,8 +54,9 @@ Operands::Operands(const graph::JointGraph& joint, const graph::JointOp& op) {
   fill(op.out, row.outputs.size(), out, out_present);
 }
 
-int32_t KernelMaker::make(const graph::JointOp& op) {
-  const Operands operands(*plan_.joint, op);
+int32_t KernelMaker::make(const graph::JointOp& op) { return make(op, Operands(*plan_.joint, op)); }
+
+int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {
   const auto [found, fresh] =
       made_.emplace(signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
   if (!fresh) return found->second;

@@ -9,6 +9,7 @@ namespace cairn::engine {
 
 // An op's operands as its kernel sees them: padded to the row, with presence bits.
 struct Operands {
+  Operands() = default;
   Operands(const graph::JointGraph& joint, const graph::JointOp& op);
   std::vector<TensorDesc> in, out;
   uint32_t in_present = 0, out_present = 0;
@@ -19,6 +20,8 @@ class KernelMaker {
   KernelMaker(CompiledPlan& plan, device::Device& device) : plan_(plan), device_(device) {}
   // Index into plan.kernels. kUnsupported names op, dtypes and shapes.
   int32_t make(const graph::JointOp& op);
+  // The same op on other operands: part of a tensor.
+  int32_t make(const graph::JointOp& op, const Operands& operands);
 
  private:
   CompiledPlan& plan_;

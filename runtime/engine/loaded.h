@@ -2,7 +2,6 @@
 // runtime/engine.
 #pragma once
 #include <array>
-#include <deque>
 #include <optional>
 
 #include "runtime/engine/session.h"
@@ -13,16 +12,23 @@ namespace cairn::engine {
 // plan.
 class GuardedKernel : public kernels::Kernel {
  public:
-  GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, const std::atomic<bool>& cancelled,
-                std::atomic<bool>& skipped, std::atomic<bool>& added)
-      : inner_(inner), lock_(lock), cancelled_(cancelled), skipped_(skipped), added_(added) {}
+  struct Flags {
+    const std::atomic<bool>& cancelled;
+    std::atomic<bool>& skipped;
+    std::atomic<bool>& added;      // a kernel began to add to what was there before
+    std::atomic<bool>& committed;  // a parameter was updated: from here on nothing is skipped
+  };
+  GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, bool commits, const Flags& flags)
+      : inner_(inner), lock_(lock), commits_(commits), flags_(flags) {}
   int64_t workspace_bytes() const override { return inner_.workspace_bytes(); }
   void run(const kernels::Call& call) const override {
-    if (cancelled_.load(std::memory_order_relaxed)) {
-      skipped_.store(true, std::memory_order_relaxed);
+    if (flags_.cancelled.load(std::memory_order_relaxed) &&
+        !flags_.committed.load(std::memory_order_relaxed)) {
+      flags_.skipped.store(true, std::memory_order_relaxed);
       return;
     }
-    if (call.accumulate != 0) added_.store(true, std::memory_order_relaxed);
+    if (call.accumulate != 0) flags_.added.store(true, std::memory_order_relaxed);
+    if (commits_) flags_.committed.store(true, std::memory_order_relaxed);
     const auto turn = lock_ != nullptr ? std::unique_lock(*lock_) : std::unique_lock<std::mutex>();
     inner_.run(call);
   }
@@ -30,9 +36,26 @@ class GuardedKernel : public kernels::Kernel {
  private:
   const kernels::Kernel& inner_;
   std::mutex* const lock_;
-  const std::atomic<bool>& cancelled_;
-  std::atomic<bool>& skipped_;
-  std::atomic<bool>& added_;
+  const bool commits_;
+  const Flags flags_;
+};
+
+// A kernel of an update, which no cancelling stops: takes turns, and notes that it ran.
+class FinishingKernel : public kernels::Kernel {
+ public:
+  FinishingKernel(const kernels::Kernel& inner, std::mutex* lock, std::atomic<bool>& ran)
+      : inner_(inner), lock_(lock), ran_(ran) {}
+  int64_t workspace_bytes() const override { return inner_.workspace_bytes(); }
+  void run(const kernels::Call& call) const override {
+    ran_.store(true, std::memory_order_relaxed);
+    const auto turn = lock_ != nullptr ? std::unique_lock(*lock_) : std::unique_lock<std::mutex>();
+    inner_.run(call);
+  }
+
+ private:
+  const kernels::Kernel& inner_;
+  std::mutex* const lock_;
+  std::atomic<bool>& ran_;
 };
 
 struct LoadedProgram {
@@ -40,6 +63,7 @@ struct LoadedProgram {
     const kernels::Kernel* kernel;
     kernels::Call call;
     uint32_t accumulates, first_writer;
+    bool commits;  // updates a parameter
   };
   const Program* program = nullptr;
   std::vector<Tensor> tensors;
@@ -52,17 +76,18 @@ struct LoadedProgram {
 struct Session::Loaded {
   device::Ledger ledger;  // of this session: several may share the device
   std::array<std::unique_ptr<device::Block>, kTierCount> blocks;
-  std::vector<std::unique_ptr<GuardedKernel>> kernels;
-  LoadedProgram main, prologue;
+  std::vector<std::unique_ptr<kernels::Kernel>> kernels, finishing;  // of runs, of updates
+  std::vector<bool> commits;  // per kernel: it updates a parameter in the midst of a run
+  LoadedProgram main, prologue, masters, norm, update;
   std::atomic<bool> skipped{false};
-  std::atomic<bool> added{false};  // a kernel of this run began to add to what was there before
+  std::atomic<bool> finished{false};   // a kernel of this update ran
+  std::atomic<bool> added{false};      // a kernel of this run began to add to what was there before
+  std::atomic<bool> committed{false};  // a parameter was updated by this run
+  // What copies of a run heed: of a run that updates parameters, whether kernels fell through; else the
+  // cancel.
+  const std::atomic<bool>* copy_stop = nullptr;
   int64_t persistent_bytes = 0;
 
-  // Work of Session::launch(), until the next synchronize().
-  struct Pending {
-    std::vector<Tensor> in, out;
-  };
-  std::deque<Pending> pending;
   std::optional<Error> poison;
   std::optional<Error> stopped;  // nothing runs any more, but what persists can be read
 
@@ -81,14 +106,17 @@ struct Session::Loaded {
   device::Queue& queue(device::Lane lane) { return *queues[static_cast<size_t>(lane)]; }
   char* arena() const { return static_cast<char*>(blocks[0]->address()); }
 
-  void start(device::Device& device, const std::atomic<bool>& cancelled);  // the queues
+  void start(device::Device& device);  // the queues
   // Ends what is under way, whatever comes of it.
   void drain();
+  // After drain(): new queues, without the poison.
+  void restart(device::Device& device);
   // After drain(): runs this plan from here on, which uses no `lost` tier and fits the arena.
-  void change(const CompiledPlan& plan, Tier lost, device::Device& device,
-              const std::atomic<bool>& cancelled);
+  void change(const CompiledPlan& plan, Tier lost, device::Device& device);
   void take_memory(const CompiledPlan& plan, device::Device& device);
-  void resolve(const Program& program, device::Device& device, LoadedProgram& loaded);
+  void resolve(const CompiledPlan& plan, device::Device& device);  // all programs
+  void resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
+               device::Device& device, LoadedProgram& loaded);
   // Submits the program's work. False: cancelled on the way; all ranges it began have ended.
   bool walk(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
   void end_ranges(LoadedProgram& loaded);

@@ -39,6 +39,8 @@ class Lowering {
     values();
     regions();
     for (const JointOp& op : joint_.prologue) plan_.prologue_kernel.push_back(maker_.make(op));
+    for (const JointOp& op : joint_.norm_ops) plan_.norm_kernel.push_back(maker_.make(op));
+    for (const JointOp& op : joint_.update_ops) plan_.update_kernel.push_back(maker_.make(op));
     for (size_t i = 0; i < joint_.ops.size(); ++i) {
       if (static_cast<int32_t>(i) == joint_.turnaround)
         plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
@@ -55,7 +57,6 @@ class Lowering {
       workspace = std::max(workspace, between_steps_workspace());
     }
     seconds_around();
-    plan_.kernel_locks = std::make_unique<std::mutex[]>(plan_.kernels.size());
   }
 
  private:
@@ -88,7 +89,9 @@ class Lowering {
     lowered.name = unique(op_names_, op.name, static_cast<size_t>(index));
     lowered.region = op.region;
     lowered.recomputable =
-        row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op);
+        row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op) &&
+        // What backward makes is made before parameters are updated in its midst, and not after.
+        (joint_.gate < 0 || op.phase == graph::Phase::kForward);
     const auto add = [](std::vector<int32_t>& list, int32_t v) {
       if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
     };
@@ -134,41 +137,16 @@ class Lowering {
   void seconds_around() {
     for (const JointOp& op : joint_.prologue)
       plan_.update_seconds += costs_.seconds(query_of(joint_, op)).seconds;
-    if (joint_.hyper >= 0) plan_.update_seconds += costs_.seconds(optimizer_query(joint_)).seconds;
+    if (!joint_.update_ops.empty()) plan_.update_seconds += costs_.seconds(optimizer_query(joint_)).seconds;
     plan_.host_seconds = costs_.seconds(host_query(joint_)).seconds;
   }
 
-  int64_t between_steps_workspace() {
+  int64_t between_steps_workspace() const {
     int64_t most = 0;
-    for (const int32_t kernel : plan_.prologue_kernel)
-      most = std::max(most, plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes());
-    for (const graph::ParameterSlot& slot : joint_.parameters) {
-      if (slot.gradient < 0 || joint_.norm < 0) continue;
-      most = std::max(most, workspace_of(ops::OpCode::k_sum_squares, {slot.gradient}, {joint_.norm}));
-      if (slot.moments.size() == 2)
-        most = std::max(most, workspace_of(ops::OpCode::k_adamw, {slot.gradient, joint_.hyper},
-                                           {slot.value, slot.moments[0], slot.moments[1]}));
-    }
+    for (const auto* list : {&plan_.prologue_kernel, &plan_.norm_kernel, &plan_.update_kernel})
+      for (const int32_t kernel : *list)
+        most = std::max(most, plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes());
     return align_up(most, kAlignment);
-  }
-
-  int64_t workspace_of(ops::OpCode code, std::vector<int32_t> in, std::vector<int32_t> out) {
-    JointOp op;
-    op.code = code;
-    op.in = std::move(in);
-    op.out = std::move(out);
-    Operands operands(joint_, op);
-    // The kernel takes one row of hyper-parameters; the table has one per decay class.
-    if (code == ops::OpCode::k_adamw) operands.in[1].shape = Shape{8};
-    kernels::Signature signature;
-    signature.op = ops::name(code);
-    signature.in = operands.in;
-    signature.out = operands.out;
-    signature.in_present = operands.in_present;
-    signature.out_present = operands.out_present;
-    signature.attrs = &op.attrs;
-    signature.threads = plan_.threads;
-    return kernels::select(device_.kernels(), signature)->workspace_bytes();
   }
 
   void regions() {

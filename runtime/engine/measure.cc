@@ -66,7 +66,8 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   }
   recorder.end_run();
   record_launches(recorder, plan, ops);
-  if (seconds.optimizer > 0) {
+  // Where it moves state through the arena, or is part of backward, its time says nothing of other plans.
+  if (seconds.optimizer > 0 && plan.homes.empty() && plan.joint->gate < 0) {
     const costs::Query query = optimizer_query(*plan.joint);
     recorder.add(query, modelled(query), 0, seconds.optimizer);
   }

@@ -1,7 +1,9 @@
 // A plan compiled to a flat list of instructions over three queues. The engine only walks it: no decision is
 // left, no memory is taken.
 #pragma once
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -60,19 +62,36 @@ struct Program {
   int32_t events = 0;
 };
 
+// A value that persists in a lower tier, not on the device: where its parts lie there.
+struct Home {
+  struct Extent {
+    int64_t begin, bytes;  // part of the value
+    int64_t tier_offset;
+  };
+  Tier tier;
+  std::vector<Extent> extents;  // in order, without holes
+};
+
 // A plan together with what it was made from. Immutable; shared by sessions.
 struct CompiledPlan {
   std::shared_ptr<const graph::JointGraph> joint;
   plan::Problem problem;
-  std::vector<int32_t> problem_value;  // joint storage value -> index into problem.values, -1 for aliases
-  std::vector<int32_t> problem_op;     // problem op -> joint op
-  std::vector<Tier> link_tier;         // problem link -> tier
+  std::vector<int32_t>
+      problem_value;                // joint storage value -> index into problem.values, -1 for aliases, homes
+  std::vector<int32_t> problem_op;  // problem op -> joint op
+  std::vector<Tier> link_tier;      // problem link -> tier
   plan::Plan plan;
-  Program program;                                              // one micro-batch
-  Program prologue;                                             // packs, once per optimizer step
+  Program program;                // one micro-batch
+  Program prologue;               // packs of weights on the device, once per optimizer step
+  Program masters;                // packs of weights that live in a tier, after the host wrote them
+  Program norm;                   // sum of squares of the gradients
+  Program update;                 // optimizer; packs of the weights that live in a tier
+  std::map<int32_t, Home> homes;  // joint value -> where it lives
+  std::array<int64_t, kTierCount> home_bytes{};  // per tier: of homes; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
   std::vector<int32_t> op_kernel;                               // problem op -> kernel
   std::vector<int32_t> prologue_kernel;                         // joint prologue op -> kernel
+  std::vector<int32_t> norm_kernel, update_kernel;              // joint norm op, update op -> kernel
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
   std::shared_ptr<std::mutex[]> kernel_locks;
   int threads = 1;
@@ -91,6 +110,8 @@ struct CompiledPlan {
   Memory memory_at_peak() const;
   // End of the persistent values, which fill the arena from 0.
   int64_t persistent_bytes() const;
+  // Bytes above them in which nothing lives between micro-batches, and that no measured peak counts twice.
+  int64_t free_bytes() const;
 };
 
 struct PlanOptions {
@@ -109,6 +130,12 @@ struct PlanOptions {
   // it. nullptr: the device's own rates.
   std::shared_ptr<const costs::Table> costs;
   bool force_costs = false;  // take a profile that was measured on another machine
+  // Micro-batches per update that the plan is for: what an update costs is shared by so many. 0: 1.
+  uint32_t micro_steps = 0;
+  // Parameters are updated inside the backward part, as soon as nothing needs them, so that their gradients
+  // need not outlive that. For one micro-batch per update and no clipping, which would need the norm of all
+  // gradients first. The price: a gradient that is not finite is found after other parameters were updated.
+  bool fuse_update = false;
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.
@@ -118,6 +145,8 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
 
 // The parts of compile(), for tests: joint graph -> problem (with kernels made, workspaces known).
 void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
-void assemble(CompiledPlan& plan);  // plan -> program
+void assemble(CompiledPlan& plan);  // plan -> program of a micro-batch
+// plan -> the other programs, and what lives where in the tiers; makes kernels.
+void assemble_update(CompiledPlan& plan, device::Device& device);
 
 }  // namespace cairn::engine

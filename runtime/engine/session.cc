@@ -1,7 +1,6 @@
 #include "runtime/engine/session.h"
 
 #include <chrono>
-#include <cstring>
 
 #include "runtime/engine/fallback.h"
 #include "runtime/engine/loaded.h"
@@ -25,13 +24,20 @@ Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<devic
           "' with ", info.threads);
   Loaded& l = *loaded_;
   l.take_memory(*plan_, *device_);
-  for (size_t k = 0; k < plan_->kernels.size(); ++k)
-    l.kernels.push_back(std::make_unique<GuardedKernel>(
-        *plan_->kernels[k], plan_->kernel_locks ? &plan_->kernel_locks[k] : nullptr, cancelled_, l.skipped,
-        l.added));
-  l.resolve(plan_->program, *device_, l.main);
-  l.resolve(plan_->prologue, *device_, l.prologue);
-  l.start(*device_, cancelled_);
+  l.commits.assign(plan_->kernels.size(), false);
+  for (size_t i = 0; i < plan_->op_kernel.size(); ++i)
+    if (plan_->joint->ops[static_cast<size_t>(plan_->problem_op[i])].code == ops::OpCode::k_adamw_gated)
+      l.commits[static_cast<size_t>(plan_->op_kernel[i])] = true;
+  for (size_t k = 0; k < plan_->kernels.size(); ++k) {
+    std::mutex* const lock = plan_->kernel_locks ? &plan_->kernel_locks[k] : nullptr;
+    l.kernels.push_back(
+        std::make_unique<GuardedKernel>(*plan_->kernels[k], lock, l.commits[k],
+                                        GuardedKernel::Flags{cancelled_, l.skipped, l.added, l.committed}));
+    l.finishing.push_back(std::make_unique<FinishingKernel>(*plan_->kernels[k], lock, l.finished));
+  }
+  l.resolve(*plan_, *device_);
+  l.copy_stop = plan_->joint->gate >= 0 ? &l.skipped : &cancelled_;
+  l.start(*device_);
 }
 
 // The queues finish first: their work reads cancelled_.
@@ -51,14 +57,12 @@ void Session::keep_poison() const {
   } catch (const std::exception& error) {
     loaded_->poison.emplace(Code::kInternal, cat("the run failed: ", error.what()));
   }
-  loaded_->pending.clear();
   raise();
 }
 
 RunReport Session::run(const RunKey& key) {
   raise();
   if (loaded_->stopped) throw *loaded_->stopped;
-  settle();
   if (take_cancel()) fail(Code::kCancelled, "cancelled before the run began");
   Loaded& l = *loaded_;
   const double began = now();
@@ -84,11 +88,11 @@ RunReport Session::run(const RunKey& key) {
     take_cancel();
     fail(Code::kCancelled, "cancelled: the gradients of this step are undefined");
   }
-  packs_stale_ = false;
-  report.seconds = now() - began;
-  report.stall_seconds = l.queue(device::Lane::kCompute).take_stall_seconds();
-  report.out = l.queue(device::Lane::kCopyOut).take_traffic();
-  report.in = l.queue(device::Lane::kCopyIn).take_traffic();
+  masters_stale_ = false;
+  packs_stale_ = l.committed.load();
+  const bool fell_back = report.fell_back;
+  report = report_since(began);
+  report.fell_back = fell_back;
   return report;
 }
 
@@ -96,6 +100,11 @@ bool Session::attempt(const RunKey& key) {
   Loaded& l = *loaded_;
   l.skipped.store(false);
   l.added.store(false);
+  l.committed.store(false);
+  if (masters_stale_ && !plan_->masters.copies.empty()) {
+    if (!l.walk(l.masters, key, cancelled_)) return false;
+    for (const auto& queue : l.queues) queue->synchronize();
+  }
   for (size_t lane = 0; lane < l.queues.size(); ++lane) {
     l.traced[lane].clear();
     l.queues[lane]->take_stall_seconds();
@@ -113,13 +122,26 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
   const auto io_error = [&](const auto&... more) {
     return Error(Code::kIo, cat(why.what(), "; ", more...), *why.fault());
   };
+  const bool homes = plan_->home_bytes[static_cast<size_t>(Tier::kDisk)] > 0, committed = l.committed.load();
+  if (homes || committed) {
+    l.stopped = io_error(
+        homes ? "what lived on the disk tier (optimizer state, master weights) is lost since the last "
+                "checkpoint; "
+              : "",
+        committed
+            ? "parameters were updated in the midst of the micro-batch, some or all: restore a checkpoint"
+            : "parameters on the device are as before");
+    l.restart(*device_);
+    throw *l.stopped;
+  }
   std::shared_ptr<const CompiledPlan> rest;
   try {
     rest = without_tier(*plan_, Tier::kDisk);
-    l.change(*rest, Tier::kDisk, *device_, cancelled_);
+    l.change(*rest, Tier::kDisk, *device_);
   } catch (const Error& error) {
     l.stopped = io_error("the session cannot go on without the disk tier: ", error.what(),
                          ". Parameters and optimizer state are as before");
+    l.restart(*device_);
     throw *l.stopped;
   }
   plan_before_ = std::exchange(plan_, std::move(rest));
@@ -131,105 +153,78 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
         "optimizer state are as before, and the session goes on without the disk tier");
 }
 
-void Session::launch(const kernels::Kernel& kernel, std::vector<Tensor> in, std::vector<Tensor> out,
-                     uint32_t accumulate) {
+double Session::gradient_squares() {
+  const graph::JointGraph& joint = *plan_->joint;
+  require(joint.has_optimizer(), Code::kWrongState,
+          "the plan was made without an optimizer: there is no norm to compute");
+  finish(loaded_->norm);
+  double sum = 0, part = 0;
+  if (joint.gate < 0) {
+    read(joint.norm, &sum, sizeof sum);
+    return sum;
+  }
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    if (slot.squares < 0) continue;
+    read(slot.squares, &part, sizeof part);
+    sum += part;
+  }
+  return sum;
+}
+
+RunReport Session::update() {
+  require(plan_->joint->has_optimizer(), Code::kWrongState,
+          "the plan was made without an optimizer: there is nothing to update");
+  const double began = now();
+  finish(loaded_->update);
+  packs_stale_ = true;  // weights that live in a tier were packed while they were here
+  return report_since(began);
+}
+
+void Session::finish(LoadedProgram& program) {
   raise();
   Loaded& l = *loaded_;
-  const int64_t bytes = kernel.workspace_bytes();
-  kernels::Call call;
-  if (bytes > 0) {
-    call.workspace = workspace(bytes);
-    l.ledger.begin_range(Tier::kDevice, l.persistent_bytes, bytes);
-    l.ledger.end_range(Tier::kDevice, l.persistent_bytes);
+  if (l.stopped) throw *l.stopped;
+  l.finished.store(false);
+  for (const auto& queue : l.queues) {
+    queue->skip_copies_while(nullptr);
+    queue->trace(false);
+    queue->take_stall_seconds();
+    queue->take_traffic();
   }
-  l.pending.push_back({std::move(in), std::move(out)});
-  call.in = l.pending.back().in;
-  call.out = l.pending.back().out;
-  call.accumulate = accumulate;
-  l.queue(device::Lane::kCompute).launch(kernel, call);
-}
-
-void Session::settle() const {
-  if (loaded_->pending.empty()) return;
+  static const std::atomic<bool> kNever{false};
   try {
-    loaded_->queue(device::Lane::kCompute).synchronize();
+    l.walk(program, {}, kNever);
+    for (const auto& queue : l.queues) queue->synchronize();
   } catch (...) {
-    keep_poison();
+    l.drain();
+    lose_disk(l.finished.load() ? "parameters were updated, some or all: restore a checkpoint"
+                                : "parameters are as before");
   }
-  loaded_->pending.clear();
+  for (const auto& queue : l.queues) queue->skip_copies_while(l.copy_stop);
 }
 
-void Session::synchronize() {
-  raise();
-  settle();
+void Session::lose_disk(std::string_view what) const {
+  Loaded& l = *loaded_;
+  const std::optional<Error> lost = disk_failure(*plan_);
+  if (!lost) keep_poison();
+  l.stopped.emplace(Code::kIo,
+                    cat(lost->what(),
+                        "; what lived on the disk tier (optimizer state, master weights) is lost since the "
+                        "last checkpoint, and ",
+                        what),
+                    *lost->fault());
+  l.restart(*device_);
+  throw *l.stopped;
 }
 
-Tensor Session::tensor(int32_t value) const {
-  const graph::JointGraph& joint = *plan_->joint;
-  require(value >= 0 && value < static_cast<int32_t>(joint.values.size()), Code::kInvalidArgument,
-          "no value ", value);
-  const graph::JointValue& v = joint.values[static_cast<size_t>(value)];
-  const int32_t stored = plan_->problem_value[static_cast<size_t>(joint.storage(value))];
-  require(stored >= 0 && plan_->problem.values[static_cast<size_t>(stored)].persistent,
-          Code::kInvalidArgument, "value '", v.name, "' does not persist: it lives inside a run only");
-  return {v.desc, loaded_->arena() + plan_->plan.value_offsets[static_cast<size_t>(stored)]};
-}
-
-void* Session::address(int32_t value) const {
-  raise();
-  settle();
-  return tensor(value).data;
-}
-
-void Session::write(int32_t value, const void* from, int64_t bytes) {
-  const Tensor t = tensor(value);
-  require(bytes == t.desc.bytes(), Code::kInvalidArgument, "value '",
-          plan_->joint->values[static_cast<size_t>(value)].name, "' is ", to_string(t.desc), ", ",
-          t.desc.bytes(), " bytes, but ", bytes, " are written");
-  write_at(value, 0, from, bytes);
-}
-
-void Session::read(int32_t value, void* to, int64_t bytes) const {
-  const Tensor t = tensor(value);
-  require(bytes == t.desc.bytes(), Code::kInvalidArgument, "value '",
-          plan_->joint->values[static_cast<size_t>(value)].name, "' is ", to_string(t.desc), ", ",
-          t.desc.bytes(), " bytes, but ", bytes, " are read");
-  read_at(value, 0, to, bytes);
-}
-
-namespace {
-
-char* part(const Tensor& t, const std::string& name, int64_t offset, int64_t bytes) {
-  require(offset >= 0 && bytes >= 0 && offset <= t.desc.bytes() - bytes, Code::kInvalidArgument, "value '",
-          name, "' has ", t.desc.bytes(), " bytes; [", offset, ", ", offset + bytes, ") lies outside");
-  return t.as<char>() + offset;
-}
-
-}  // namespace
-
-void Session::write_at(int32_t value, int64_t offset, const void* from, int64_t bytes) {
-  raise();
-  settle();
-  const Tensor t = tensor(value);
-  const graph::JointValue& v = plan_->joint->values[static_cast<size_t>(value)];
-  std::memcpy(part(t, v.name, offset, bytes), from, static_cast<size_t>(bytes));
-  if (v.role == graph::Role::kParameter) packs_stale_ = true;
-}
-
-void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const {
-  raise();
-  settle();
-  const Tensor t = tensor(value);
-  std::memcpy(to, part(t, plan_->joint->values[static_cast<size_t>(value)].name, offset, bytes),
-              static_cast<size_t>(bytes));
-}
-
-void* Session::workspace(int64_t bytes) {
-  const Loaded& l = *loaded_;
-  require(bytes >= 0 && l.persistent_bytes + bytes <= l.blocks[0]->bytes(), Code::kInternal,
-          "a workspace of ", bytes, " bytes does not fit behind the ", l.persistent_bytes,
-          " persistent bytes of an arena of ", l.blocks[0]->bytes());
-  return l.arena() + l.persistent_bytes;
+RunReport Session::report_since(double began) {
+  Loaded& l = *loaded_;
+  RunReport report;
+  report.seconds = now() - began;
+  report.stall_seconds = l.queue(device::Lane::kCompute).take_stall_seconds();
+  report.out = l.queue(device::Lane::kCopyOut).take_traffic();
+  report.in = l.queue(device::Lane::kCopyIn).take_traffic();
+  return report;
 }
 
 device::TierCount Session::count(Tier tier) const {

@@ -1,5 +1,6 @@
 // A compiled plan loaded on a device: the arena, the tiers' arenas, queues and events, and the values that
-// persist from step to step. Takes all its memory in the constructor, nothing later. One thread at a time.
+// persist from step to step, on the device or in a tier. Takes all its memory in the constructor, nothing
+// later. One thread at a time.
 #pragma once
 #include <array>
 #include <atomic>
@@ -35,6 +36,8 @@ struct Span {
   int64_t live_bytes;  // of the device's arena, where it stands in the program
 };
 
+struct LoadedProgram;
+
 class Session {
  public:
   // kOutOfMemory / kIo as Device::allocate.
@@ -49,15 +52,18 @@ class Session {
   // sizes.
   void write(int32_t value, const void* from, int64_t bytes);
   void read(int32_t value, void* to, int64_t bytes) const;
-  void* address(int32_t value) const;  // host address on CPU devices; the value must persist
+  // Host address on CPU devices; the value must persist. kUnsupported: it lives in a tier, read() it.
+  void* address(int32_t value) const;
   // Part of a persistent value.
   void write_at(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const;
 
-  // Packed weights are stale (parameters changed): the next run repacks first.
-  void parameters_changed() { packs_stale_ = true; }
+  // Parameters were changed in place, at their addresses: packed weights are stale, the next run repacks
+  // first.
+  void parameters_changed() { packs_stale_ = masters_stale_ = true; }
 
-  // One micro-batch: forward and backward. Inputs must have been written. kCancelled: stopped at an
+  // One micro-batch: forward and backward, and the updates that the plan fused into it, for which the
+  // hyper-parameters must have been written. Inputs must have been written. kCancelled: stopped at an
   // instruction boundary; gradients of this step are then undefined (the stepper discards the effective
   // batch). A failing disk costs the session that tier: it goes on with a plan without it (fallback.h). The
   // micro-batch runs again and is reported as fell_back, where nothing of it was added to gradients of
@@ -65,18 +71,19 @@ class Session {
   // before. Where no such plan fits the arena, this and later runs throw kIo, but values can be read. Any
   // other error poisons the session: later calls throw the same error.
   RunReport run(const RunKey& key);
-  // Runs one kernel of the optimizer on persistent values, in order on the compute queue (see
-  // step/optimizer.cc).
-  void launch(const kernels::Kernel& kernel, std::vector<Tensor> in, std::vector<Tensor> out,
-              uint32_t accumulate);
-  void synchronize();
-  Tensor tensor(int32_t value) const;  // device tensor of a persistent value
+  // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
+  // optimizer.
+  double gradient_squares();
+  // One optimizer update, with the hyper-parameters written before (JointGraph::hyper). It cannot be
+  // cancelled: once begun it is finished. A disk that fails while optimizer state lives there costs that
+  // state: kIo, now and for every later run, says whether parameters were changed; values on the device can
+  // still be read.
+  RunReport update();
+  Tensor tensor(int32_t value) const;  // device tensor of a value that persists there
 
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }  // any thread
   bool take_cancel() { return cancelled_.exchange(false); }
   bool poisoned() const;
-  // Scratch for optimizer kernels: the part of the arena above the persistent values; at least `bytes`.
-  void* workspace(int64_t bytes);
 
   // Bytes of this session alone, as measured: its blocks, and the ranges in use inside them. Peaks are over
   // all runs since construction or reset_peaks().
@@ -94,13 +101,21 @@ class Session {
   std::shared_ptr<device::Device> device_;
   std::unique_ptr<Loaded> loaded_;
   std::atomic<bool> cancelled_{false};
-  bool packs_stale_ = true;
+  bool packs_stale_ = true, masters_stale_ = true;
 
   bool attempt(const RunKey& key);                       // false: cancelled
   void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
-  void settle() const;                                   // waits for work that launch() left running
-  void raise() const;                                    // throws the session's poison, if there is one
+  void finish(LoadedProgram& program);                   // norm or update
+  RunReport report_since(double began);
+  void raise() const;        // throws the session's poison, if there is one
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it
+  // From inside a catch block, after copies between runs failed: throws.
+  void lose_disk(std::string_view what) const;
+
+  // session_values.cc
+  const TensorDesc& described(int32_t value) const;
+  const Home* home_of(int32_t value) const;  // nullptr: on the device
+  void transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const;
 };
 
 }  // namespace cairn::engine

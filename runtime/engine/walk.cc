@@ -2,35 +2,35 @@
 
 namespace cairn::engine {
 
-void Session::Loaded::start(device::Device& device, const std::atomic<bool>& cancelled) {
+void Session::Loaded::start(device::Device& device) {
   const auto group = device.create_group();
   for (size_t lane = 0; lane < queues.size(); ++lane) {
     queues[lane] = device.create_queue(static_cast<device::Lane>(lane), group);
-    queues[lane]->skip_copies_while(&cancelled);
+    queues[lane]->skip_copies_while(copy_stop);
   }
 }
 
 void Session::Loaded::drain() {
-  end_ranges(prologue);
-  end_ranges(main);
+  for (LoadedProgram* loaded : {&prologue, &masters, &main, &norm, &update}) end_ranges(*loaded);
   for (const auto& queue : queues) try {
       queue->synchronize();
     } catch (const Error&) {  // the same poison
     }
 }
 
-void Session::Loaded::change(const CompiledPlan& plan, Tier lost, device::Device& device,
-                             const std::atomic<bool>& cancelled) {
+void Session::Loaded::restart(device::Device& device) {
+  for (auto& queue : queues) queue.reset();
+  start(device);
+}
+
+void Session::Loaded::change(const CompiledPlan& plan, Tier lost, device::Device& device) {
   for (auto& queue : queues) queue.reset();
   auto& block = blocks[static_cast<size_t>(lost)];
   ledger.release(lost, block->bytes());
   block.reset();
-  main = {};
-  prologue = {};
   spans.clear();  // they name instructions of the plan before
-  resolve(plan.program, device, main);
-  resolve(plan.prologue, device, prologue);
-  start(device, cancelled);
+  resolve(plan, device);
+  start(device);
 }
 
 void Session::Loaded::take_memory(const CompiledPlan& plan, device::Device& device) {
@@ -44,15 +44,30 @@ void Session::Loaded::take_memory(const CompiledPlan& plan, device::Device& devi
   };
   take(Tier::kDevice, plan.plan.arena_bytes);
   require(blocks[0] != nullptr, Code::kInvalidArgument, "the plan's arena is empty");
-  for (size_t link = 0; link < plan.link_tier.size(); ++link)
-    take(plan.link_tier[link], plan.plan.tier_arena_bytes[link]);
+  for (size_t link = 0; link < plan.link_tier.size(); ++link) {
+    const Tier tier = plan.link_tier[link];
+    const int64_t homes = plan.home_bytes[static_cast<size_t>(tier)];
+    take(tier, homes + plan.plan.tier_arena_bytes[link]);
+    if (homes > 0) ledger.begin_range(tier, 0, homes);
+  }
   for (size_t v = 0; v < plan.problem.values.size(); ++v)
     if (plan.problem.values[v].persistent && plan.problem.values[v].bytes > 0)
       ledger.begin_range(Tier::kDevice, plan.plan.value_offsets[v], plan.problem.values[v].bytes);
   persistent_bytes = plan.persistent_bytes();
 }
 
-void Session::Loaded::resolve(const Program& program, device::Device& device, LoadedProgram& loaded) {
+void Session::Loaded::resolve(const CompiledPlan& plan, device::Device& device) {
+  resolve(plan.program, kernels, device, main);
+  resolve(plan.prologue, kernels, device, prologue);
+  resolve(plan.masters, kernels, device, masters);
+  resolve(plan.norm, finishing, device, norm);
+  resolve(plan.update, finishing, device, update);
+}
+
+void Session::Loaded::resolve(const Program& program,
+                              const std::vector<std::unique_ptr<kernels::Kernel>>& with,
+                              device::Device& device, LoadedProgram& loaded) {
+  loaded = {};
   loaded.program = &program;
   const int64_t arena_bytes = blocks[0]->bytes();
   loaded.tensors.reserve(program.operands.size());
@@ -78,8 +93,8 @@ void Session::Loaded::resolve(const Program& program, device::Device& device, Lo
     call.out = {first + launch.inputs, static_cast<size_t>(launch.outputs)};
     call.workspace = launch.workspace_bytes > 0 ? arena() + launch.workspace_offset : nullptr;
     call.key.op = launch.random_op;
-    loaded.launches.push_back(
-        {kernels[static_cast<size_t>(launch.kernel)].get(), call, launch.accumulates, launch.first_writer});
+    loaded.launches.push_back({with[static_cast<size_t>(launch.kernel)].get(), call, launch.accumulates,
+                               launch.first_writer, commits.at(static_cast<size_t>(launch.kernel))});
   }
   for (const CopyJob& job : program.copies) {
     device::Block* const to = blocks[static_cast<size_t>(job.to)].get();
@@ -93,23 +108,26 @@ void Session::Loaded::resolve(const Program& program, device::Device& device, Lo
 
 bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled) {
   const Program& program = *loaded.program;
-  const bool is_prologue = &loaded == &prologue;
+  const bool is_prologue = &loaded == &prologue, traces = tracing && (is_prologue || &loaded == &main);
   const auto note = [&](device::Lane lane, size_t i) {
-    if (tracing) [[unlikely]]
+    if (traces) [[unlikely]]
       traced[static_cast<size_t>(lane)].push_back(
           {is_prologue ? -1 - static_cast<int32_t>(i) : static_cast<int32_t>(i),
            ledger.count(Tier::kDevice).live_bytes});
   };
+  bool under_way = false;
   for (size_t i = 0; i < program.code.size(); ++i) {
     const Instruction& instruction = program.code[i];
     const auto a = static_cast<size_t>(instruction.a);
     switch (instruction.opcode) {
       case Opcode::kLaunch: {
-        if (cancelled.load(std::memory_order_relaxed)) [[unlikely]] {
+        const auto& launch = loaded.launches[a];
+        // Once an update is submitted, its kernel decides whether the cancel came in time.
+        under_way = under_way || launch.commits;
+        if (cancelled.load(std::memory_order_relaxed) && !under_way) [[unlikely]] {
           end_ranges(loaded);
           return false;
         }
-        const auto& launch = loaded.launches[a];
         kernels::Call call = launch.call;
         call.accumulate = key.micro == 0 ? launch.accumulates & ~launch.first_writer : launch.accumulates;
         call.key.seed = key.seed;

@@ -16,6 +16,7 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     add_optimizer(builder, Optimizer::kNone);  // slots of the parameters alone
   }
   add_packs(builder, options);
+  if (options.fuse_update && builder.joint.has_optimizer()) fuse_updates(builder);
   return std::make_shared<const JointGraph>(std::move(builder.joint));
 }
 
@@ -23,30 +24,6 @@ int32_t JointGraph::find(std::string_view name) const {
   for (size_t i = 0; i < values.size(); ++i)
     if (values[i].name == name) return static_cast<int32_t>(i);
   return -1;
-}
-
-void add_optimizer(JointBuilder& builder, Optimizer optimizer) {
-  JointGraph& joint = builder.joint;
-  const auto count = static_cast<int32_t>(joint.values.size());
-  std::unordered_map<ValueId, int32_t> gradient_of;
-  for (int32_t v = 0; v < count; ++v)
-    if (joint.values[v].role == Role::kGradient) gradient_of[joint.values[v].source] = v;
-  for (int32_t v = 0; v < count; ++v) {
-    if (joint.values[v].role != Role::kParameter) continue;
-    ParameterSlot slot;
-    slot.source = joint.values[v].source;
-    slot.value = v;
-    if (auto it = gradient_of.find(slot.source); it != gradient_of.end()) slot.gradient = it->second;
-    if (slot.gradient >= 0 && optimizer == Optimizer::kAdamW)
-      for (const char* moment : {"/m", "/v"})
-        slot.moments.push_back(builder.add_value(joint.values[v].name + moment, joint.values[v].desc,
-                                                 Role::kOptimizer, slot.source, joint.values[v].region));
-    joint.parameters.push_back(std::move(slot));
-  }
-  if (optimizer == Optimizer::kNone) return;
-  // Two rows of hyper-parameters: tensors with weight decay, and those without.
-  joint.hyper = builder.add_value("optimizer/hyper", {DType::kF64, {2, 8}}, Role::kScratch, kNone, -1);
-  joint.norm = builder.add_value("optimizer/norm", {DType::kF64, Shape{}}, Role::kScratch, kNone, -1);
 }
 
 }  // namespace cairn::graph

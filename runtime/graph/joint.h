@@ -1,6 +1,7 @@
 // The joint graph: forward + backward + casts, packs and optimizer state, derived from a frozen graph.
 // Immutable.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,7 +36,7 @@ struct JointValue {
   RegionId region = -1;
 };
 
-enum class Phase : uint8_t { kPrologue, kForward, kBackward };
+enum class Phase : uint8_t { kPrologue, kForward, kBackward, kUpdate };
 
 struct JointOp {
   ops::OpCode code;
@@ -53,6 +54,10 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   int32_t value = -1, gradient = -1;  // gradient -1: frozen or without a path
   std::vector<int32_t> moments;       // adamw: m, v
   std::vector<int32_t> packs;
+  // Where updates are fused into backward, float64: the gradient's sum of squares, after the step. `fused`:
+  // this parameter is updated by an op of the backward part, and its gradient lives only until then.
+  int32_t squares = -1;
+  bool fused = false;
 };
 
 struct JointGraph {
@@ -63,8 +68,17 @@ struct JointGraph {
   int32_t turnaround = 0;          // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;
-  int32_t hyper = -1, norm = -1;  // scratch of the optimizer: 8 float64 per decay class (2); 1 float64
+  // Once per optimizer step, after the last micro-batch: the sum of squares of all gradients into `norm`,
+  // then, where that is finite, one op per parameter that has moments, in graph order.
+  std::vector<JointOp> norm_ops, update_ops;
+  // Scratch of the optimizer: 8 float64 for parameters without weight decay, and with it; 1 float64.
+  std::array<int32_t, 2> hyper{-1, -1};
+  int32_t norm = -1;
+  // >= 0: updates are fused into backward. Scratch, float64: what gradients are multiplied by; not finite
+  // where loss, weight or a gradient were not, and no parameter was updated from then on.
+  int32_t gate = -1;
 
+  bool has_optimizer() const { return norm >= 0; }
   int32_t storage(int32_t value) const {  // follows aliases
     while (values[value].alias_of >= 0) value = values[value].alias_of;
     return value;
@@ -85,6 +99,8 @@ struct JointOptions {
   Optimizer optimizer = Optimizer::kAdamW;
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
   int threads = 1;
+  bool fuse_update =
+      false;  // parameters whose gradient one op writes are updated as soon as nothing needs them
 };
 
 // Forward graph -> joint graph. kUnsupported: fp16; an op without a gradient on a path that needs one (by

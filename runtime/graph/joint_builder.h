@@ -42,7 +42,9 @@ void add_forward(JointBuilder& builder, AmpMode amp);
 void add_backward(JointBuilder& builder);
 // Packed forms of weights, for backends that have them.
 void add_packs(JointBuilder& builder, const JointOptions& options);
-// Moments and scratch of the optimizer.
+// Moves updates into the backward part: after everything else, as it asks who reads a weight.
+void fuse_updates(JointBuilder& builder);
+// Slots of the parameters; moments, scratch and update of the optimizer.
 void add_optimizer(JointBuilder& builder, Optimizer optimizer);
 
 }  // namespace cairn::graph

@@ -69,7 +69,6 @@ void write_tensor(DurableDirectory::File& file, const engine::Session& session, 
 
 void save(step::Stepper& stepper, const fs::path& directory, const Extras& extras) {
   engine::Session& session = stepper.session();
-  session.synchronize();
   const graph::JointGraph& joint = *session.plan().joint;
   Manifest manifest;
   manifest.graph = encode_graph(*joint.forward);

@@ -45,6 +45,23 @@ void shape_adamw(const ShapeQuery& q) {
   for (int i = 0; i < 3; ++i) o.put(o[0]);
 }
 
+void shape_update_gate(const ShapeQuery& q) {
+  const Operands o(q);
+  for (int i = 0; i < 2; ++i)
+    if (o.has(i)) o.check(o.dtype(i) == DType::kF64 && o.shape(i).rank == 0, i, "it must be one f64");
+  o.put(desc(DType::kF64, {}));
+}
+
+void shape_adamw_gated(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.parameter(0, 0);
+  o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{8}, 1, "it must be f64[8]");
+  o.check(o.dtype(2) == DType::kF64 && o.shape(2).rank == 0, 2, "it must be one f64");
+  for (int i = 0; i < 3; ++i) o.put(o[0]);
+  o.put(desc(DType::kF64, {}));
+}
+
 void shape_custom_grad(const ShapeQuery& q) {
   const Operands o(q);
   const int64_t inputs = o.attrs().integer("inputs"), outputs = o.attrs().integer("outputs");

@@ -43,6 +43,7 @@ double flops(const OpRow& row, In in, In out, const Attrs* attrs) {
     case OpCode::k_reshape:
       return 0;
     case OpCode::k_adamw:
+    case OpCode::k_adamw_gated:
       return 16 * elements(in, 0);
     default:
       break;
@@ -69,7 +70,7 @@ double traffic(const OpRow& row, In in, In out) {
   }
   add(in);
   add(out);
-  if (row.code == OpCode::k_adamw) add(out);  // p, m, v are read as well
+  if (row.code == OpCode::k_adamw || row.code == OpCode::k_adamw_gated) add(out);  // p, m, v are read as well
   return sum;
 }
 

@@ -12,7 +12,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void check(const Options& o) {
+void check(const Options& o, const graph::JointGraph& joint) {
   auto real = [](double v, double low, double high, const char* what) {
     require(std::isfinite(v) && v >= low && v <= high, Code::kInvalidArgument, what, " is ", v,
             "; it must be from ", low, " to ", high);
@@ -27,29 +27,36 @@ void check(const Options& o) {
   real(o.clip_norm, 0, 1e38, "clip_norm");
   require(o.schedule.kind == ScheduleKind::kConstant || o.schedule.total_steps > 0, Code::kInvalidArgument,
           "a cosine or linear schedule needs total_steps");
+  if (joint.gate < 0) return;
+  require(o.micro_steps == 1, Code::kInvalidArgument,
+          "the plan fuses the update into backward, so that nothing can be accumulated: micro_steps is ",
+          o.micro_steps, "; it must be 1");
+  require(o.clip_norm == 0, Code::kInvalidArgument,
+          "the plan fuses the update into backward, before the norm of all gradients is known: clip_norm is ",
+          o.clip_norm, "; it must be 0");
 }
 
 }  // namespace
-
-struct Stepper::Kernels {
-  Updater updater;
-};
 
 Stepper::Stepper(std::shared_ptr<engine::Session> session, Options options) : session_(std::move(session)) {
   require(session_ != nullptr, Code::kInvalidArgument, "session is null");
   const graph::JointGraph& joint = *session_->plan().joint;
   require(joint.forward->trains(), Code::kWrongState,
           "the graph has no loss; a stepper needs one that trains");
-  require(joint.hyper >= 0, Code::kWrongState, "the plan was made without an optimizer; a stepper needs one");
-  check(options);
+  require(joint.has_optimizer(), Code::kWrongState,
+          "the plan was made without an optimizer; a stepper needs one");
+  check(options, joint);
   state_.options = options;
-  kernels_ = std::make_shared<Kernels>(Kernels{Updater(*session_)});
 }
 
 Report Stepper::micro() {
   const double start = now();
   Report report;
   engine::RunReport run;
+  const bool fused = session_->plan().joint->gate >= 0;
+  if (fused)
+    write_hyper(*session_, state_.options, rate_at(state_.options.schedule, state_.step - state_.skipped),
+                state_.updates + 1, 1.0);
   try {
     run = session_->run({state_.options.seed, state_.step, state_.micro});
   } catch (const Error& error) {
@@ -99,17 +106,32 @@ Report Stepper::finish(Report report) {
   report.step_weight = state_.weight_sum;
   report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
   report.rate = rate_at(o.schedule, state_.step - state_.skipped);
-  const double norm_of_sum = kernels_->updater.gradient_norm();
+  const double norm_of_sum = std::sqrt(session_->gradient_squares());
   const double divisor = state_.weight_sum != 0 ? state_.weight_sum : 1.0;
   const double norm = norm_of_sum / std::abs(divisor);
   report.gradient_norm = norm;
+  const graph::JointGraph& joint = *session_->plan().joint;
+  if (joint.gate >= 0 && std::isfinite(state_.loss_sum) && std::isfinite(divisor) && !std::isfinite(norm)) {
+    discard();
+    fail(Code::kNonFinite,
+         "a gradient is not finite, and loss and weight are: parameters that are updated before "
+         "it in backward were updated, the others were not; restore a checkpoint");
+  }
   if (!std::isfinite(norm) || !std::isfinite(state_.loss_sum) || !std::isfinite(divisor)) {
     report.outcome = Outcome::kSkippedNonFinite;
     state_.skipped += 1;
   } else {
     // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
-    kernels_->updater.apply(o, report.rate, state_.updates + 1, clip / divisor);
+    if (!joint.update_ops.empty()) {
+      write_hyper(*session_, o, report.rate, state_.updates + 1, clip / divisor);
+      const engine::RunReport update = session_->update();
+      report.stall_seconds += update.stall_seconds;
+      for (size_t tier = 0; tier < report.out.size(); ++tier) {
+        report.out[tier] += update.out[tier];
+        report.in[tier] += update.in[tier];
+      }
+    }
     report.outcome = Outcome::kApplied;
     state_.updates += 1;
   }
@@ -131,14 +153,14 @@ void Stepper::discard() {
 void Stepper::configure(const Options& options) {
   require(state_.micro == 0, Code::kWrongState, "state is ACCUMULATED (", state_.micro,
           " micro-batches); options change only in state EMPTY, between steps");
-  check(options);
+  check(options, *session_->plan().joint);
   const uint64_t seed = state_.options.seed;
   state_.options = options;
   state_.options.seed = seed;
 }
 
 void Stepper::restore(const State& state) {
-  check(state.options);
+  check(state.options, *session_->plan().joint);
   require(state.micro < state.options.micro_steps || state.micro == 0, Code::kInvalidArgument, "state has ",
           state.micro, " micro-batches of ", state.options.micro_steps);
   state_ = state;

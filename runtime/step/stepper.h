@@ -35,7 +35,8 @@ struct Report {
   double loss_scale = 1;
   double seconds = 0, stall_seconds = 0, optimizer_seconds = 0;
   uint64_t skipped_steps = 0;
-  std::array<device::Traffic, kTierCount> out{}, in{};  // of this micro-batch, as engine::RunReport
+  // Of this micro-batch, as engine::RunReport, and of the update if it applied one; so is stall_seconds.
+  std::array<device::Traffic, kTierCount> out{}, in{};
   bool fell_back = false;
 };
 
@@ -55,7 +56,8 @@ class Stepper {
 
   // Runs one micro-batch on the inputs written to the session. The K-th applies the update. kCancelled: the
   // effective batch is discarded (micro is 0 again), parameters are as before. kIo from a failing disk tier
-  // with gradients of earlier micro-batches lost: the same.
+  // with gradients of earlier micro-batches lost: the same. kNonFinite, only where the plan fuses the update
+  // into backward: a gradient was not finite, and parameters were partly updated.
   Report micro();
   // Ends the effective batch early (the remainder of an epoch): its own denominator. kWrongState with nothing
   // accumulated.
@@ -72,10 +74,8 @@ class Stepper {
   void restore(const State& state);  // the session's values must be restored by the caller
 
  private:
-  struct Kernels;
   Report finish(Report report);
   std::shared_ptr<engine::Session> session_;
-  std::shared_ptr<Kernels> kernels_;
   State state_;
 };
 

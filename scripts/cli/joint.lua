@@ -71,7 +71,7 @@ function joint.candidates(recipe, o, device, options)
   local bytes = budget_bytes(recipe, o, device, options)
   local fits, others = {}, {}
   for _, batch in ipairs(joint.divisors(o.global_batch)) do
-    local wanted = runs.plan_options(options)
+    local wanted = runs.plan_options(options, o.global_batch / batch)
     wanted.budget_share, wanted.budget_bytes = nil, bytes > 0 and bytes or nil
     local numbers, smallest = try(recipe, with_batch(o, batch), device, wanted)
     local row = { batch = batch, accumulate = o.global_batch / batch }

@@ -13,7 +13,7 @@ local sweep = require "cli.sweep"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
 local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps json quiet " ..
-                         "accumulate", {
+                         "accumulate fuse-update", {
   ["device-model"] = { args.text, "plans for a device that is not there: h200, h100, rtx4090, cpu, or a file",
     "NAME|FILE" },
   sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
@@ -117,7 +117,7 @@ return function(arguments, root)
     sweep.recipe(graph, device, options, micro_steps, rows_of)
     return 0
   end
-  local plan = runs.plan(graph, device, options)
+  local plan = runs.plan(graph, device, options, micro_steps)
   local numbers = fail.check("plan", plan:summary())
   local title = "cairn plan " .. recipe.name
   for option, kind in pairs { html = "report", problem_out = "problem", plan_out = "file" } do

@@ -25,15 +25,16 @@ function run.device(options)
   return fail.check("--device", device, err)
 end
 
--- Options of cairn.plan from those of the command line.
-function run.plan_options(options)
+-- Options of cairn.plan from those of the command line. micro_steps: micro-batches of a step.
+function run.plan_options(options, micro_steps)
   local budget = options.budget or {}
   return { budget_bytes = budget.bytes, budget_share = budget.share, amp = options.amp, policy = options.policy,
-           tiers = options.tiers, costs = options.costs, force_costs = options.force_profile }
+           tiers = options.tiers, costs = options.costs, force_costs = options.force_profile,
+           micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
 
-function run.plan(graph, device, options)
-  local plan, err = cairn.plan(graph, device, run.plan_options(options))
+function run.plan(graph, device, options, micro_steps)
+  local plan, err = cairn.plan(graph, device, run.plan_options(options, micro_steps))
   local smallest = err and err.fault and err.fault.smallest_budget_bytes or 0
   if smallest > 0 and not err.message:find(("%d"):format(smallest), 1, true) then
     err.message = ("%s; the smallest budget that fits is %d bytes"):format(err.message, smallest)
@@ -50,7 +51,8 @@ function run.open(spec)
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
   function about.text(o) return require("cli.text").dataset(o, about) end
   self.device = spec.device or run.device(spec.options)
-  self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options)
+  self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options,
+    spec.accumulate)
   self.graph = self.plan.graph
   self.summary = fail.check("plan", self.plan:summary())
   self.data = spec.recipe.call("dataset", spec.o, about)

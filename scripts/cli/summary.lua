@@ -34,6 +34,8 @@ function summary.plan(plan, micro_steps)
   rows[7] = { "gap", bound > 0 and predicted / bound - 1 or plan.gap }
   rows[8] = { "solve_seconds", plan.solve_seconds }
   rows[9] = { "keep_all_step_seconds", summary.step_seconds(plan, plan.keep_all_seconds, micro_steps) }
+  rows[10] = { "optimizer_host_bytes", plan.optimizer_host_bytes }
+  rows[11] = { "optimizer_disk_bytes", plan.optimizer_disk_bytes }
   return json.object(rows)
 end
 
@@ -55,6 +57,13 @@ function summary.lines(plan, measured)
     if row[2] > 0 then decided[#decided + 1] = format.bytes(row[2]) .. " " .. row[1] end
   end
   text[#text + 1] = "for backward      " .. (#decided > 0 and table.concat(decided, ", ") or "nothing to hold") .. "\n"
+  local homes = {}
+  for _, row in ipairs { { "host", plan.optimizer_host_bytes }, { "disk", plan.optimizer_disk_bytes } } do
+    if row[2] > 0 then homes[#homes + 1] = format.bytes(row[2]) .. " on the " .. row[1] end
+  end
+  if #homes > 0 then
+    text[#text + 1] = ("optimizer state   %s, through the device in every update\n"):format(table.concat(homes, ", "))
+  end
   for _, tier in ipairs { "device", "host", "disk" } do
     local planned = plan.peak_bytes[tier]
     local found = measured and measured[tier]

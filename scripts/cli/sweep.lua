@@ -77,7 +77,7 @@ end
 
 -- rows_of(plan, micro_steps): the keys of `cairn plan --json`.
 function sweep.recipe(graph, device, options, micro_steps, rows_of)
-  local base = runs.plan(graph, device, options)
+  local base = runs.plan(graph, device, options, micro_steps)
   local about = fail.check("plan", base:summary())
   local curve = read(fail.check("plan", base:render("sweep")), function(seconds)
     return summary.step_seconds(about, seconds, micro_steps)
@@ -86,7 +86,7 @@ function sweep.recipe(graph, device, options, micro_steps, rows_of)
   if not options.json then return print_tables(curve) end
   local rows, hand = {}, by_hand(curve)
   for _, point in ipairs(curve.points) do
-    local wanted = runs.plan_options(options)
+    local wanted = runs.plan_options(options, micro_steps)
     wanted.budget_bytes = point.budget_bytes
     local plan, err = cairn.plan(graph, device, wanted)
     -- The base plan has the same options but the budget: this one is above the device's memory.
@@ -123,7 +123,9 @@ function sweep.problem(path, text, options)
     for _, row in ipairs { { "predicted_step_seconds", point.predicted_seconds },
                            { "bound_step_seconds", point.bound_seconds }, { "gap", point.gap },
                            { "solve_seconds", point.solve_seconds },
-                           { "keep_all_step_seconds", curve.keep_all_seconds } } do
+                           { "keep_all_step_seconds", curve.keep_all_seconds },
+                           -- Whatever persists is on the device in a problem.
+                           { "optimizer_host_bytes", 0 }, { "optimizer_disk_bytes", 0 } } do
       plan[#plan + 1] = row
     end
     rows[i] = json.object { { "budget_bytes", point.budget_bytes },

@@ -16,7 +16,7 @@ local summary = require "cli.summary"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
 local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps accumulate " ..
-                         "json quiet", {
+                         "fuse-update json quiet", {
   ["device-model"] = { function()
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`" },

@@ -94,6 +94,44 @@ TEST_F(PlanTest, SummaryAddsUp) {
   EXPECT_GT(s.instruction_count, s.op_count);
 }
 
+TEST_F(PlanTest, OptimizerStateInATierIsToldAndTaken) {
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.tiers[0] = CAIRN_TIER_HOST;
+  options.tier_count = 1;
+  options.micro_steps = 4;
+  options.budget_bytes = 1;
+  cairn_memory_fault_t fault = CAIRN_MEMORY_FAULT_INIT;
+  ASSERT_EQ(plan_with(options), CAIRN_STATUS_OVER_BUDGET);
+  ASSERT_EQ(cairn_error_memory_fault(failure, &fault), CAIRN_STATUS_OK);
+  options.budget_bytes = fault.smallest_budget_bytes;
+  Trainer trainer(devices, graph, options, 4);
+  const auto s = trainer.plan.summary();
+  const uint64_t moments = 2u * kLayers * kWidth * kWidth * 4u;
+  EXPECT_GE(s.optimizer_host_bytes, moments / 2);
+  EXPECT_EQ(s.optimizer_disk_bytes, 0u);
+  EXPECT_LE(s.optimizer_bytes, moments / 2);
+  EXPECT_GE(s.peak_bytes[CAIRN_TIER_HOST], s.optimizer_host_bytes);
+  uint64_t rows = 0, here = 0, there = 0;
+  for (const cairn_plan_value_t& row : trainer.plan.values()) {
+    ++rows;
+    if (row.decision != CAIRN_DECISION_PERSISTENT) continue;
+    (row.tier == CAIRN_TIER_DEVICE ? here : there) += row.bytes;
+    EXPECT_EQ(row.offset_bytes < 0, row.tier != CAIRN_TIER_DEVICE) << row.name;
+  }
+  EXPECT_EQ(rows, s.value_count);
+  EXPECT_EQ(here, s.persistent_bytes);
+  EXPECT_GT(there, 0u);
+  EXPECT_LE(there, s.optimizer_host_bytes);
+  for (int micro = 0; micro < 4; ++micro) {
+    trainer.write(0.5f);
+    trainer.stepper.micro();
+  }
+  for (const uint32_t tier : {CAIRN_TIER_DEVICE, CAIRN_TIER_HOST, CAIRN_TIER_DISK})
+    EXPECT_EQ(trainer.session.usage(tier).peak_bytes, s.peak_bytes[tier]) << tier;
+  options.fuse_update = 1;
+  expect_failure(plan_with(options), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"4 micro-batches"});
+}
+
 TEST_F(PlanTest, PoliciesShowInTheTable) {
   for (const uint32_t policy : {CAIRN_REGION_KEEP, CAIRN_REGION_RECOMPUTE, CAIRN_REGION_OFFLOAD}) {
     cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;

@@ -149,6 +149,7 @@ std::vector<Direct> direct_cases() {
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
     const TensorDesc f32{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
     list.push_back({"adamw", {f32, hyper}, {f32, f32, f32}, {}});
+    list.push_back({"adamw_gated", {f32, hyper, one}, {f32, f32, f32, one}, {}});
     for (const TensorDesc& x : {f32, low}) {
       list.push_back({"sum_squares", {x}, {one}, {}});
       list.push_back({"accumulate", {x}, {f32}, {}});
@@ -169,7 +170,7 @@ void check_direct(Harness& harness, const Direct& d) {
     in.push_back({d.in[i], buffers[i].data()});
     fill(in[i], 50 + i, T({}));
   }
-  const bool updates = std::string_view(d.op) == "adamw";
+  const bool updates = std::string_view(d.op).starts_with("adamw");
   if (updates) {
     const double hyper[] = {1e-2, 0.9, 0.95, 1e-8, 0.1, 1 - 0.9, 1 - 0.95, 0.5};
     for (int64_t i = 0; i < 8; ++i) set(in[1], i, hyper[i]);

@@ -52,6 +52,34 @@ class Train(Case):
         self.assertLess(results["recompute"]["activation_peak_bytes"], keep["activation_peak_bytes"])
         self.assertLessEqual(results["80%"]["peak_bytes"]["device"], 0.8 * keep["peak_bytes"]["device"])
 
+    def test_optimizer_state_in_a_tier(self):
+        for accumulate in (1, 3):
+            keep = self.train("--steps", 3, "--policy", "keep", "--accumulate", accumulate)
+            self.assertEqual(keep["plan"]["optimizer_host_bytes"], 0)
+            for tier in ("host", "disk"):
+                with self.subTest(tier=tier, accumulate=accumulate):
+                    found = self.train("--steps", 3, "--tiers", tier, "--budget", "65%", "--accumulate", accumulate)
+                    self.assertGreater(found["plan"][f"optimizer_{tier}_bytes"], 0)
+                    self.assertGreater(found["copies"][tier]["in_bytes"], 0)
+                    self.assertEqual(found["parameter_digest"], keep["parameter_digest"])
+                    self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+                    self.assertLess(found["memory_bytes"]["optimizer"], keep["memory_bytes"]["optimizer"])
+
+    def test_update_fused_into_backward(self):
+        apart = self.train("--steps", 3, "clip=0")
+        for options in ([], ["--policy", "recompute"], ["--amp", "bf16"]):
+            with self.subTest(options=options):
+                wanted = self.train("--steps", 3, "clip=0", *options)
+                fused = self.train("--steps", 3, "clip=0", "--fuse-update", *options)
+                self.assertEqual(fused["parameter_digest"], wanted["parameter_digest"])
+                self.assertEqual(fused["loss"], wanted["loss"])
+                self.assertEqual(fused["peak_bytes"], fused["planned_peak_bytes"])
+                self.assertLess(fused["peak_bytes"]["device"], wanted["peak_bytes"]["device"])
+        self.assertEqual(apart["parameter_digest"], self.train("--steps", 3, "clip=0", "--policy", "keep")["parameter_digest"])
+        self.fails(3, "train", "gpt2", *TINY, f"data={self.text}", "--steps", 1, "--fuse-update", says="clip_norm")
+        self.fails(3, "train", "gpt2", *TINY, f"data={self.text}", "--steps", 1, "--fuse-update", "clip=0",
+                   "--accumulate", 2, says="accumulate")
+
     def test_seed_and_accumulation(self):
         one = self.train("--steps", 2, "--seed", 7)
         self.assertEqual(one["loss"], self.train("--steps", 2, "--seed", 7)["loss"])

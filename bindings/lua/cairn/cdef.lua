@@ -214,6 +214,8 @@ typedef struct cairn_plan_options {
  const cairn_costs_t* costs;
  uint32_t force_costs;
  uint32_t reserved;
+ uint32_t micro_steps;
+ uint32_t fuse_update;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
@@ -235,6 +237,7 @@ typedef struct cairn_plan_summary_t {
  double update_seconds;
  double host_seconds;
  uint64_t measured_op_count;
+ uint64_t optimizer_host_bytes, optimizer_disk_bytes;
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);

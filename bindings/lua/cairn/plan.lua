@@ -31,12 +31,13 @@ local OPTIONS = {
   budget_bytes = "budget_bytes", budget_share = "budget_share", link_bytes_per_second = "link_bytes_per_second",
   amp = core.word("amp", { off = 0, bf16 = 1, fp16 = 2 }), no_optimizer = "no_optimizer",
   policy = core.word("policy", graphs.POLICIES), tiers = set_tiers, costs = set_costs,
-  force_costs = "force_costs",
+  force_costs = "force_costs", micro_steps = "micro_steps", fuse_update = "fuse_update",
 }
 
 -- Plans a frozen graph on a device. options: budget_bytes or budget_share, amp, no_optimizer, policy, tiers
 -- ("host,disk" or an array), link_bytes_per_second, costs (a profile or device model), force_costs (a profile of
--- another machine will do).
+-- another machine will do), micro_steps (micro-batches per update that the plan is for),
+-- fuse_update (parameters are updated inside backward).
 -- Returns the plan, or nil, err (OVER_BUDGET: err.fault.smallest_budget_bytes).
 function Plan.new(graph, device, options)
   core.expect(graphs.Graph, graph, "graph")
@@ -53,7 +54,7 @@ local NUMBERS = {
   "activations_bytes", "workspace_bytes", "activation_peak_bytes", "keep_bytes", "recompute_bytes",
   "offload_host_bytes", "offload_disk_bytes", "predicted_seconds", "keep_all_seconds", "bound_seconds", "gap",
   "solve_seconds", "value_count", "op_count", "instruction_count", "region_count", "update_seconds", "host_seconds",
-  "measured_op_count",
+  "measured_op_count", "optimizer_host_bytes", "optimizer_disk_bytes",
 }
 
 -- All numbers of the plan; peak_bytes is {device, host, disk}.

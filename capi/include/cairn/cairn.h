@@ -368,12 +368,19 @@ typedef struct cairn_plan_options {
                                     that device: no session runs it, and its memory is the budget where none is given */
   uint32_t force_costs;          /* 1: take a profile that was measured on another machine */
   uint32_t reserved;             /* 0 */
+  uint32_t micro_steps;          /* micro-batches per update the plan is for: they share what an update costs, where
+                                    optimizer state lives in a tier; 0: 1 */
+  uint32_t fuse_update;          /* 1: parameters are updated inside backward, and gradients do not outlive that. For
+                                    steppers with micro_steps 1 and clip_norm 0. A gradient that is not finite is then
+                                    found after other parameters were updated: NON_FINITE from cairn_stepper_micro */
 } cairn_plan_options_t;
-#define CAIRN_PLAN_OPTIONS_INIT {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0}
+#define CAIRN_PLAN_OPTIONS_INIT {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0}
 
 typedef struct cairn_plan cairn_plan_t;
-/* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. options may be NULL.
- * The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a profile of another machine.
+/* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where
+ * there is a tier to offload to, moments and master weights may live in that tier: the update streams them through the
+ * device. options may be NULL. The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a
+ * profile of another machine, fuse_update with more micro-batches than one.
  * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
  * five largest values alive there), UNSUPPORTED (fp16; an op without a gradient, by name), WRONG_STATE (not frozen).
  * since: 1.0 */
@@ -397,10 +404,12 @@ typedef struct cairn_plan_summary_t {
   double update_seconds;          /* predicted, once per step: packs of weights, gradient norm, optimizer */
   double host_seconds;            /* predicted, per micro-batch: inputs written, work submitted, loss read */
   uint64_t measured_op_count;     /* ops whose seconds come from the profile */
+  uint64_t optimizer_host_bytes, optimizer_disk_bytes; /* of optimizer state and master weights that live there, not on
+                                                          the device; part of peak_bytes */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
-   0, 0, 0, 0, 0.0, 0.0, 0}
+   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);
@@ -413,9 +422,9 @@ typedef struct cairn_plan_value_t {
   const char* reason;
   const char* category; /* parameter, gradient, optimizer, packed, input, output, scratch, activation, backward */
   uint64_t bytes;
-  int64_t offset_bytes; /* in the device arena, of its first stay */
+  int64_t offset_bytes; /* in the device arena, of its first stay; -1: it lives in a tier */
   uint32_t decision;    /* CAIRN_DECISION_* */
-  uint32_t tier;        /* with OFFLOAD */
+  uint32_t tier;        /* with OFFLOAD; with PERSISTENT: where it lives (optimizer state may be in a tier) */
   int32_t first_step, last_step; /* of the plan */
 } cairn_plan_value_t;
 #define CAIRN_PLAN_VALUE_INIT {sizeof(cairn_plan_value_t), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0}
@@ -555,7 +564,8 @@ CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
  * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. out_report may be NULL.
  * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), DEVICE_LOST, IO (the disk tier failed
  * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
- * a plan without it fits its memory). since: 1.0 */
+ * a plan without it fits its memory; or it held optimizer state, which is lost), NON_FINITE (plans with fuse_update: a
+ * gradient is not finite, and parameters were partly updated: restore a checkpoint). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
                                                              cairn_error_t* error);
 /* Ends the effective batch early, with the denominator it has (the remainder of an epoch).

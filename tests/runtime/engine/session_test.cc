@@ -357,34 +357,28 @@ TEST(Session, TracesLaunchesAndCopiesInsideTheRun) {
   }
 }
 
-TEST(Session, RunsOneKernelForTheOptimizer) {
-  const auto device = reference();
-  const auto plan = compile(mlp(), *device, {});
-  Session session(plan, device);
+TEST(Session, SumsTheSquaresOfAllGradientsAgainAndAgain) {
+  const auto device = device::checked(reference());
+  Session session(compile(mlp(), *device, {}), device);
   fill(session);
   session.run({0, 0, 0});
-  const graph::JointGraph& joint = *plan->joint;
-  const int32_t gradient = joint.parameters.at(0).gradient;
-  const TensorDesc desc = joint.values[static_cast<size_t>(gradient)].desc, scalar{DType::kF64, Shape{}};
-  kernels::Signature signature;
-  signature.op = "sum_squares";
-  signature.in = {&desc, 1};
-  signature.out = {&scalar, 1};
-  const Attrs none;
-  signature.attrs = &none;
-  const auto kernel = kernels::select(device->kernels(), signature);
-  session.launch(*kernel, {session.tensor(gradient)}, {session.tensor(joint.norm)}, 0);
-  session.launch(*kernel, {session.tensor(gradient)}, {session.tensor(joint.norm)}, 1);
-  double sum = 0, expected = 0;
-  session.read(joint.norm, &sum, sizeof sum);
-  const auto bytes = bytes_of(session, gradient);
-  for (size_t i = 0; i < bytes.size() / 4; ++i) {
-    const float f = reinterpret_cast<const float*>(bytes.data())[i];
-    expected += 2.0 * f * f;
+  double expected = 0;
+  for (const graph::ParameterSlot& slot : session.plan().joint->parameters) {
+    const auto bytes = bytes_of(session, slot.gradient);
+    for (size_t i = 0; i < bytes.size() / 4; ++i) {
+      const float f = reinterpret_cast<const float*>(bytes.data())[i];
+      expected += static_cast<double>(f) * f;
+    }
   }
+  const double sum = session.gradient_squares();
   EXPECT_NEAR(sum, expected, 1e-12 * expected);
-  EXPECT_EQ(code_of([&] { session.workspace(plan->plan.arena_bytes); }), Code::kInternal);
-  EXPECT_NE(session.workspace(0), nullptr);
+  EXPECT_EQ(session.gradient_squares(), sum) << "the first gradient overwrites what was there";
+  expect_exact_memory(session);
+  PlanOptions none;
+  none.optimizer = graph::Optimizer::kNone;
+  Session plain(compile(mlp(), *device, none), device);
+  EXPECT_EQ(code_of([&] { plain.gradient_squares(); }), Code::kWrongState);
+  EXPECT_EQ(code_of([&] { plain.update(); }), Code::kWrongState);
 }
 
 TEST(Session, NewParametersAreSeenByTheNextRun) {

@@ -133,11 +133,13 @@ inline void expect_exact_memory(const Session& session) {
   for (const plan::Value& v : session.plan().problem.values) persistent += v.persistent ? v.bytes : 0;
   EXPECT_EQ(arena.live_bytes, persistent) << "something lived on after the run";
   for (size_t link = 0; link < session.plan().link_tier.size(); ++link) {
-    const device::TierCount tier = session.count(session.plan().link_tier[link]);
-    EXPECT_EQ(tier.peak_reserved_bytes, plan.tier_arena_bytes[link]);
-    EXPECT_EQ(tier.peak_height_bytes, plan.tier_arena_bytes[link]);
-    EXPECT_EQ(tier.peak_live_bytes, plan.tier_peak_bytes[link]);
-    EXPECT_EQ(tier.live_bytes, 0);
+    const Tier which = session.plan().link_tier[link];
+    const device::TierCount tier = session.count(which);
+    const int64_t homes = session.plan().home_bytes[static_cast<size_t>(which)];
+    EXPECT_EQ(tier.peak_reserved_bytes, homes + plan.tier_arena_bytes[link]);
+    EXPECT_EQ(tier.peak_height_bytes, homes + plan.tier_arena_bytes[link]);
+    EXPECT_EQ(tier.peak_live_bytes, homes + plan.tier_peak_bytes[link]);
+    EXPECT_EQ(tier.live_bytes, homes);
   }
 }
 

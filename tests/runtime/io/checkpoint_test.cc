@@ -37,6 +37,40 @@ TEST_P(Resume, ContinuesBitForBit) {
 }
 INSTANTIATE_TEST_SUITE_P(Cuts, Resume, testing::Values(0, 1, 2, 3, 7, 12));
 
+// A checkpoint is by value: where a plan keeps optimizer state is nothing to it.
+TEST_P(Resume, AcrossPlansWithOtherHomes) {
+  const uint64_t cut = GetParam(), end = 15;
+  const test::Scratch scratch;
+  engine::PlanOptions host;
+  host.tiers = {Tier::kHost, Tier::kDisk};
+  host.budget_bytes = 1;
+  try {
+    test::Rig refused(test::sample_graph(), 7, host);
+  } catch (const Error& error) {
+    host.budget_bytes = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
+  }
+  engine::PlanOptions disk = host;
+  disk.tiers = {Tier::kDisk};
+  test::Rig whole;
+  ASSERT_TRUE(whole.session->plan().homes.empty());
+  whole.train(0, end);
+  test::Rig first(test::sample_graph(), 7, host);
+  ASSERT_GT(first.session->plan().home_bytes[1], 0);
+  first.train(0, cut);
+  save(*first.stepper, scratch / "saved", {});
+  test::Rig second(test::sample_graph(), 99, disk);
+  ASSERT_GT(second.session->plan().home_bytes[2], 0);
+  Checkpoint(scratch / "saved").restore(*second.stepper);
+  save(*second.stepper, scratch / "again", {});
+  EXPECT_EQ(test::slurp(scratch / "again" / kTensorsName), test::slurp(scratch / "saved" / kTensorsName));
+  test::Rig resident(test::sample_graph(), 98);
+  Checkpoint(scratch / "again").restore(*resident.stepper);
+  for (test::Rig* rig : {&first, &second, &resident}) {
+    rig->train(cut, end);
+    EXPECT_EQ(rig->digest(), whole.digest());
+  }
+}
+
 TEST(Checkpoint, HoldsWhatWasSaved) {
   const test::Scratch scratch;
   test::Rig rig;

@@ -23,12 +23,16 @@ struct Rig {
   std::shared_ptr<engine::Session> session;
   std::unique_ptr<step::Stepper> stepper;
 
-  explicit Rig(std::shared_ptr<graph::Graph> graph = sample_graph(), uint64_t seed = 7) {
+  static engine::PlanOptions two_tiers() {
+    engine::PlanOptions options;
+    options.tiers = {Tier::kHost, Tier::kDisk};
+    return options;
+  }
+  explicit Rig(std::shared_ptr<graph::Graph> graph = sample_graph(), uint64_t seed = 7,
+               const engine::PlanOptions& plan_options = two_tiers()) {
     device::DeviceOptions device_options;
     device_options.threads = 1;
     auto device = device::open("cpu", device_options);
-    engine::PlanOptions plan_options;
-    plan_options.tiers = {Tier::kHost, Tier::kDisk};
     session = std::make_shared<engine::Session>(engine::compile(graph, *device, plan_options), device);
     step::initialise(*session, seed);
     stepper = std::make_unique<step::Stepper>(session, rig_options());

@@ -80,6 +80,9 @@ const std::vector<Good>& good() {
       {"accumulate", {bf({2})}, {}, {f32({2})}},
       {"sum_squares", {f32({2, 2})}, {}, {f64({})}},
       {"adamw", {f32({2}), f64({8})}, {}, {f32({2}), f32({2}), f32({2})}},
+      {"adamw_gated", {f32({2}), f64({8}), f64({})}, {}, {f32({2}), f32({2}), f32({2}), f64({})}},
+      {"update_gate", {f64({})}, {}, {f64({})}},
+      {"update_gate", {f64({}), f64({})}, {}, {f64({})}},
       {"pack_weight",
        {f32({5, 4})},
        {{"use", std::string("forward")}, {"m", int64_t{3}}, {"dtype", std::string("bf16")}},
@@ -242,6 +245,8 @@ TEST(Shapes, MistakesAreNamed) {
        "reduce_leading: x is f32[4]: rank = 2 is out of range"},
       {"cast", {f32({4})}, {{"dtype", std::string("u8")}}, "cast: dtype is u8: it must be a float type"},
       {"adamw", {f32({4}), f32({8})}, {}, "adamw: hyper is f32[8]: it must be f64[8]"},
+      {"adamw_gated", {f32({4}), f64({8}), f64({2})}, {}, "adamw_gated: total is f64[2]: it must be one f64"},
+      {"update_gate", {f32({})}, {}, "update_gate: loss is f32[]: it must be one f64"},
       {"silu", {f32({4}), f32({4})}, {}, "silu: 2 operands given, it takes at most 1"},
   };
   for (const Bad& b : bad) {

@@ -1,0 +1,318 @@
+// The programs around a micro-batch: packs of weights, the gradients' norm, the optimizer's update. All but
+// the persistent values of the arena is free then, and state that lives in a tier streams through it:
+//
+//   persistent | workspace of a kernel | master weights, one or two | ring of pieces of moments
+//
+// A piece comes in, its ops run, it goes out; the next ones come in meanwhile, as far as the ring goes round.
+// The lanes are ordered by events alone: a copy in waits for the copy out of what lay there before.
+#include <algorithm>
+#include <deque>
+
+#include "runtime/base/checked.h"
+#include "runtime/engine/homes.h"
+#include "runtime/engine/kernel_maker.h"
+#include "runtime/engine/program_writer.h"
+
+namespace cairn::engine {
+namespace {
+
+using device::Lane;
+using graph::JointOp;
+
+size_t at(int32_t i) { return static_cast<size_t>(i); }
+
+struct Area {
+  int64_t offset = 0, bytes = 0;
+  bool overlaps(const Area& other) const {
+    return offset < other.offset + other.bytes && other.offset < offset + bytes;
+  }
+};
+
+// Where things go in the free part of the arena.
+struct Room {
+  int64_t workspace = 0;
+  int64_t master_bytes = 0;  // of the largest that comes and goes
+  Area masters, ring;
+
+  Room(const CompiledPlan& plan, int64_t workspace_bytes, int64_t masters_bytes, int64_t moment_bytes)
+      : master_bytes(masters_bytes) {
+    workspace = plan.persistent_bytes();
+    int64_t left = plan.free_bytes() - workspace_bytes;
+    const int64_t least = std::min(moment_bytes, kSlots * kLeastPieceBytes);
+    require(left >= master_bytes + least, Code::kInternal, "an update needs ",
+            workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
+    // A second master weight comes in while the first is packed.
+    const int64_t slots = left - 2 * master_bytes >= kSlots * kPieceBytes ? 2 : 1;
+    masters = {workspace + workspace_bytes, slots * master_bytes};
+    left -= masters.bytes;
+    ring = {masters.offset + masters.bytes, left / kAlignment * kAlignment};
+  }
+  // Bytes of a piece: a third of the ring; whole pages where that is not too little.
+  int64_t most_piece() const {
+    const int64_t most = std::min(kPieceBytes, ring.bytes / kSlots);
+    return most >= kPageBytes ? most / kPageBytes * kPageBytes
+                              : std::max<int64_t>(most / (2 * kAlignment), 1) * 2 * kAlignment;
+  }
+};
+
+// Ranges of the free part that copies move in and out of, in turn.
+class Slots {
+ public:
+  Slots(ProgramWriter& writer, Area whole) : writer_(writer), whole_(whole), next_(whole.offset) {}
+
+  // A range for the next copy in: what lay there has gone out, or is no longer used.
+  int64_t take(int64_t bytes) {
+    if (next_ + bytes > whole_.offset + whole_.bytes) next_ = whole_.offset;
+    const Area area{next_, bytes};
+    next_ += bytes;
+    for (auto it = used_.begin(); it != used_.end();) {
+      if (!it->area.overlaps(area)) {
+        ++it;
+        continue;
+      }
+      writer_.wait(Lane::kCopyIn, it->done);
+      writer_.end(it->range);
+      it = used_.erase(it);
+    }
+    used_.push_back({area, writer_.begin(Tier::kDevice, area.offset, bytes), -1});
+    return area.offset;
+  }
+  // Nothing uses the range at `offset` after `event`.
+  void done(int64_t offset, int32_t event) {
+    for (Used& used : used_)
+      if (used.area.offset == offset) used.done = event;
+  }
+  void end() {
+    for (const Used& used : used_) writer_.end(used.range);
+    used_.clear();
+    next_ = whole_.offset;
+  }
+
+ private:
+  struct Used {
+    Area area;
+    int32_t range, done;
+  };
+  ProgramWriter& writer_;
+  const Area whole_;
+  int64_t next_;
+  std::deque<Used> used_;
+};
+
+class UpdateAssembler : ProgramWriter {
+ public:
+  UpdateAssembler(CompiledPlan& plan, device::Device& device)
+      : plan_(plan), joint_(*plan.joint), maker_(plan, device), room_(room()) {
+    pieces_ = place_homes(plan_, room_.most_piece(), room_.master_bytes);
+  }
+
+  void run() {
+    plan_.prologue = prologue();
+    plan_.masters = masters();
+    plan_.norm = norm();
+    plan_.update = update();
+  }
+
+ private:
+  bool away(int32_t value) const { return plan_.homes.contains(value); }
+  int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
+  int64_t workspace_of(int32_t kernel) const {
+    return align_up(plan_.kernels[at(kernel)]->workspace_bytes(), kAlignment);
+  }
+
+  Room room() const {
+    int64_t workspace = 0, master = 0, moments = 0;
+    for (const auto* list : {&plan_.prologue_kernel, &plan_.update_kernel})
+      for (const int32_t kernel : *list) workspace = std::max(workspace, workspace_of(kernel));
+    if (plan_.homes.empty()) workspace = 0;  // nothing lies above it
+    for (const auto& [value, home] : plan_.homes)
+      if (joint_.values[at(value)].role == graph::Role::kParameter)
+        master = std::max(master, aligned(value));
+      else
+        moments += aligned(value);
+    return Room(plan_, workspace, master, moments);
+  }
+
+  // Of a value on the device, or of a master weight while it is there.
+  Operand operand(int32_t value) const {
+    const auto here = here_.find(value);
+    if (here != here_.end()) return {joint_.values[at(value)].desc, here->second};
+    const int32_t stored = plan_.problem_value[at(joint_.storage(value))];
+    require(stored >= 0 && plan_.plan.value_offsets[at(stored)] >= 0, Code::kInternal, "'",
+            joint_.values[at(value)].name, "' is not on the device between micro-batches");
+    return {joint_.values[at(value)].desc, plan_.plan.value_offsets[at(stored)]};
+  }
+  Operand part_of(int32_t value, int64_t begin, int64_t count) const {
+    Operand whole = operand(value);
+    whole.offset += begin * dtype_bytes(whole.desc.dtype);
+    whole.desc.shape = Shape{count};
+    return whole;
+  }
+
+  void launch(const JointOp& op, int32_t index, int32_t kernel, std::span<const Operand> in,
+              std::span<const Operand> out) {
+    ProgramWriter::launch(op, index, kernel, in, out, room_.workspace, workspace_of(kernel));
+  }
+  void whole(const JointOp& op, size_t index, int32_t kernel) {
+    std::vector<Operand> in, out;
+    for (const int32_t v : op.in) in.push_back(operand(v));
+    for (const int32_t v : op.out) out.push_back(operand(v));
+    launch(op, static_cast<int32_t>(index), kernel, in, out);
+  }
+  void pack(int32_t index) { whole(joint_.prologue[at(index)], at(index), plan_.prologue_kernel[at(index)]); }
+
+  Program prologue() {
+    for (size_t i = 0; i < joint_.prologue.size(); ++i)
+      if (!away(joint_.prologue[i].in[0])) pack(static_cast<int32_t>(i));
+    return take();
+  }
+
+  Program norm() {
+    for (size_t i = 0; i < joint_.norm_ops.size(); ++i) whole(joint_.norm_ops[i], i, plan_.norm_kernel[i]);
+    return take();
+  }
+
+  // Master weights come in, and their packs are made.
+  Program masters() {
+    order(Lane::kCompute, Lane::kCopyIn);
+    Slots slots(*this, room_.masters);
+    for (const JointOp& op : joint_.update_ops) {
+      const int32_t weight = op.out[0];
+      if (!away(weight)) continue;
+      const int64_t offset = arrive(slots, {weight});
+      order(Lane::kCopyIn, Lane::kCompute);
+      for (const int32_t i : packs_of(joint_, weight)) pack(i);
+      slots.done(offset, record(Lane::kCompute));
+      here_.erase(weight);
+    }
+    slots.end();
+    return take();
+  }
+
+  // Side by side on the device. Returns where.
+  int64_t arrive(Slots& slots, const std::vector<int32_t>& weights) {
+    int64_t bytes = 0;
+    for (const int32_t weight : weights) bytes += aligned(weight);
+    const int64_t first = slots.take(bytes);
+    int64_t offset = first;
+    for (const int32_t weight : weights) {
+      here_[weight] = offset;
+      offset += aligned(weight);
+    }
+    move(Lane::kCopyIn, weights);
+    return first;
+  }
+  // Neighbours in one copy.
+  void move(Lane lane, const std::vector<int32_t>& weights) {
+    std::vector<CopyJob> jobs;
+    for (const int32_t weight : weights) {
+      const Home& home = plan_.homes.at(weight);
+      const int64_t far = home.extents.at(0).tier_offset, here = here_.at(weight), bytes = aligned(weight);
+      if (!jobs.empty()) {
+        CopyJob& last = jobs.back();
+        const bool in = lane == Lane::kCopyIn;
+        const int64_t end = (in ? last.from_offset : last.to_offset) + last.bytes;
+        if ((in ? last.from : last.to) == home.tier && end == far) {
+          last.bytes += bytes;
+          continue;
+        }
+      }
+      jobs.push_back(lane == Lane::kCopyIn ? CopyJob{Tier::kDevice, home.tier, here, far, bytes, -1}
+                                           : CopyJob{home.tier, Tier::kDevice, far, here, bytes, -1});
+    }
+    for (const CopyJob& job : jobs) copy(lane, job);
+  }
+  void copy(Lane lane, const CopyJob& job) { ProgramWriter::copy(lane, {&job, 1}); }
+
+  Program update() {
+    order(Lane::kCompute, Lane::kCopyIn);
+    Slots masters(*this, room_.masters), ring(*this, room_.ring);
+    int64_t streamed = 0, moved = 0;
+    for (const Piece& piece : pieces_) streamed += piece.bytes;
+    for (size_t i = 0; i < joint_.update_ops.size(); ++i)
+      if (!away(joint_.update_ops[i].out[1])) resident_.push_back(i);
+    const auto all = static_cast<double>(resident_.size());
+    size_t ran = 0;
+    for (const Piece& piece : pieces_) {
+      std::vector<int32_t> weights;
+      for (const Part& part : piece.parts)
+        if (const int32_t weight = joint_.update_ops[at(part.op)].out[0]; away(weight) && part.begin == 0)
+          weights.push_back(weight);
+      if (!weights.empty()) arrive(masters, weights);
+      const int64_t offset = ring.take(piece.bytes);
+      copy(Lane::kCopyIn, {Tier::kDevice, piece.tier, offset, piece.tier_offset, piece.bytes, -1});
+      const int32_t arrived = record(Lane::kCopyIn);
+      // What needs no copy runs while compute would wait for this one.
+      moved += piece.bytes;
+      const double share = static_cast<double>(moved) / static_cast<double>(streamed);
+      while (static_cast<double>(ran) < share * all) resident(resident_[ran++]);
+      wait(Lane::kCompute, arrived);
+      for (const Part& part : piece.parts) streamed_part(part, offset);
+      leave(piece, offset, ring, masters);
+    }
+    while (ran < resident_.size()) resident(resident_[ran++]);
+    masters.end();
+    ring.end();
+    return take();
+  }
+
+  void resident(size_t i) { whole(joint_.update_ops[i], i, plan_.update_kernel[i]); }
+
+  void streamed_part(const Part& part, int64_t offset) {
+    const JointOp& op = joint_.update_ops[at(part.op)];
+    Operand m{joint_.values[at(op.out[1])].desc, offset + part.m},
+        v{joint_.values[at(op.out[2])].desc, offset + part.v};
+    if (part.count == m.desc.shape.elements()) {
+      const std::vector<Operand> in = {operand(op.in[0]), operand(op.in[1])},
+                                 out = {operand(op.out[0]), m, v};
+      launch(op, part.op, plan_.update_kernel[at(part.op)], in, out);
+      return;
+    }
+    m.desc.shape = v.desc.shape = Shape{part.count};
+    const std::vector<Operand> in = {part_of(op.in[0], part.begin, part.count), operand(op.in[1])},
+                               out = {part_of(op.out[0], part.begin, part.count), m, v};
+    Operands operands;
+    for (const Operand& o : in) operands.in.push_back(o.desc);
+    for (const Operand& o : out) operands.out.push_back(o.desc);
+    operands.in_present = 3;
+    operands.out_present = 7;
+    launch(op, part.op, maker_.make(op, operands), in, out);
+  }
+
+  // The piece goes out; so does a master weight with the last part of its moments, packed before.
+  void leave(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
+    std::vector<int32_t> weights;
+    for (const Part& part : piece.parts) {
+      const int32_t weight = joint_.update_ops[at(part.op)].out[0];
+      if (away(weight) && part.begin + part.count == joint_.values[at(weight)].desc.shape.elements())
+        weights.push_back(weight);
+    }
+    for (const int32_t weight : weights)
+      for (const int32_t i : packs_of(joint_, weight)) pack(i);
+    order(Lane::kCompute, Lane::kCopyOut);
+    copy(Lane::kCopyOut, {piece.tier, Tier::kDevice, piece.tier_offset, offset, piece.bytes, -1});
+    if (!weights.empty()) move(Lane::kCopyOut, weights);
+    const int32_t gone = record(Lane::kCopyOut);
+    ring.done(offset, gone);
+    if (weights.empty()) return;
+    masters.done(here_.at(weights.front()), gone);  // they came together
+    for (const int32_t weight : weights) here_.erase(weight);
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  KernelMaker maker_;
+  const Room room_;
+  std::vector<Piece> pieces_;
+  std::vector<size_t> resident_;     // update ops whose moments are on the device
+  std::map<int32_t, int64_t> here_;  // master weight -> its device offset now
+};
+
+}  // namespace
+
+void assemble_update(CompiledPlan& plan, device::Device& device) {
+  UpdateAssembler(plan, device).run();
+  plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
+}
+
+}  // namespace cairn::engine

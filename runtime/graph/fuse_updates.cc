@@ -1,0 +1,143 @@
+// Updates fused into backward. A parameter whose gradient one op writes is updated after that op and after
+// the last op that may still need the parameter; its gradient does not outlive that.
+//
+// "May need" looks through recomputing: a plan may run a forward op again for whatever backward op reads what
+// it makes, directly or through other forward ops that run again, too. Backward ops of such a graph are never
+// run again (lower.cc), so the last op in need of a value v is
+//   need(v) = max over readers o of v:  o, and need(y) for each output y of o if o is a forward op that may
+//   run again.
+#include <algorithm>
+
+#include "runtime/graph/joint_builder.h"
+
+namespace cairn::graph {
+namespace {
+
+using ops::OpCode;
+
+class Fuser {
+ public:
+  explicit Fuser(JointBuilder& builder) : b_(builder), joint_(builder.joint) {}
+
+  void run() {
+    joint_.gate = scalar("optimizer/gate");
+    after_.resize(joint_.ops.size());
+    find_needs();
+    add_gate();
+    // One slot each: they are made in another order than the norm adds them up in.
+    std::vector<JointOp> norms, updates;
+    for (size_t i = 0; i < joint_.update_ops.size(); ++i) {
+      JointOp &norm = joint_.norm_ops[i], &update = joint_.update_ops[i];
+      ParameterSlot& slot = slot_of(update.out[0]);
+      slot.squares = norm.out[0] = scalar(cat(joint_.values[slot.value].name, "/squares"));
+      norm.accumulates = norm.first_writer = 0;
+      const int32_t writer = only_writer(slot.gradient);
+      slot.fused = writer >= 0;
+      if (slot.fused)
+        fuse(slot, writer, std::move(norm), std::move(update));
+      else
+        norms.push_back(std::move(norm)), updates.push_back(std::move(update));
+    }
+    joint_.norm_ops = std::move(norms);
+    joint_.update_ops = std::move(updates);
+    insert();
+  }
+
+ private:
+  int32_t scalar(std::string name) {
+    return b_.add_value(std::move(name), {DType::kF64, Shape{}}, Role::kScratch, kNone, -1);
+  }
+
+  ParameterSlot& slot_of(int32_t parameter) {
+    for (ParameterSlot& slot : joint_.parameters)
+      if (slot.value == parameter) return slot;
+    fail(Code::kInternal, "an update of no parameter");
+  }
+
+  static bool reruns(const JointOp& op) {
+    return op.phase == Phase::kForward && ops::row(op.code).is(ops::RECOMPUTE);
+  }
+
+  void find_needs() {
+    need_.assign(joint_.values.size(), -1);
+    writers_.assign(joint_.values.size(), 0);
+    for (size_t i = joint_.ops.size(); i-- > 0;) {
+      const JointOp& op = joint_.ops[i];
+      auto last = static_cast<int32_t>(i);
+      for (const int32_t v : op.out) {
+        if (v < 0) continue;
+        ++writers_[v];
+        if (reruns(op) || ops::row(op.code).is(ops::ALIAS)) last = std::max(last, need_[joint_.storage(v)]);
+      }
+      for (const int32_t v : op.in)
+        if (v >= 0) need_[joint_.storage(v)] = std::max(need_[joint_.storage(v)], last);
+    }
+  }
+
+  // Index of the op; -1: there are several, which add.
+  int32_t only_writer(int32_t gradient) const {
+    if (writers_[gradient] != 1) return -1;
+    for (size_t i = 0; i < joint_.ops.size(); ++i)
+      if (std::find(joint_.ops[i].out.begin(), joint_.ops[i].out.end(), gradient) != joint_.ops[i].out.end())
+        return static_cast<int32_t>(i);
+    return -1;
+  }
+
+  // Opens as soon as loss and weight are known.
+  void add_gate() {
+    JointOp op;
+    op.code = OpCode::k_update_gate;
+    op.name = "update gate";
+    op.in = {joint_.loss, joint_.weight};
+    op.out = {joint_.gate};
+    op.phase = Phase::kBackward;
+    int32_t known = joint_.turnaround;
+    for (size_t i = 0; i < joint_.ops.size(); ++i)
+      for (const int32_t v : joint_.ops[i].out)
+        if (v >= 0 && (v == joint_.loss || v == joint_.weight))
+          known = std::max(known, static_cast<int32_t>(i));
+    gate_ = known;
+    after_[known].push_back(std::move(op));
+  }
+
+  void fuse(const ParameterSlot& slot, int32_t writer, JointOp norm, JointOp update) {
+    JointOp& maker = joint_.ops[writer];
+    for (size_t k = 0; k < maker.out.size(); ++k)
+      if (maker.out[k] == slot.gradient) {
+        maker.accumulates &= ~(1u << k);
+        maker.first_writer &= ~(1u << k);
+      }
+    joint_.values[slot.gradient].role = Role::kBackward;
+    update.code = OpCode::k_adamw_gated;
+    update.in.push_back(slot.squares);
+    update.out.push_back(joint_.gate);
+    norm.phase = update.phase = Phase::kBackward;
+    const int32_t at = std::max({writer, need_[slot.value], gate_});
+    after_[at].push_back(std::move(norm));
+    after_[at].push_back(std::move(update));
+  }
+
+  void insert() {
+    std::vector<JointOp> ops;
+    int32_t turnaround = joint_.turnaround;
+    for (size_t i = 0; i < joint_.ops.size(); ++i) {
+      if (static_cast<int32_t>(i) == joint_.turnaround) turnaround = static_cast<int32_t>(ops.size());
+      ops.push_back(std::move(joint_.ops[i]));
+      for (JointOp& op : after_[i]) ops.push_back(std::move(op));
+    }
+    joint_.ops = std::move(ops);
+    joint_.turnaround = turnaround;
+  }
+
+  JointBuilder& b_;
+  JointGraph& joint_;
+  std::vector<int32_t> need_, writers_;      // per value: last op in need of it; ops that write it
+  std::vector<std::vector<JointOp>> after_;  // per op: what follows it
+  int32_t gate_ = 0;
+};
+
+}  // namespace
+
+void fuse_updates(JointBuilder& builder) { Fuser(builder).run(); }
+
+}  // namespace cairn::graph

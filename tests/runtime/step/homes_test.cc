@@ -1,0 +1,238 @@
+// Training with optimizer state in a tier: the same parameters and moments, to the bit, as with all of it on
+// the device; and what happens when the disk it lives on fails.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <map>
+
+#include "runtime/step/stepper.h"
+
+namespace cairn::step {
+namespace {
+
+using graph::ValueId;
+
+constexpr int64_t kRows = 16, kWidth = 128, kHidden = 320;
+
+std::shared_ptr<graph::Graph> model() {
+  auto g = std::make_shared<graph::Graph>();
+  graph::ParameterOptions normal, no_decay;
+  normal.init = graph::Init::kNormal;
+  normal.init_scale = 0.1;
+  no_decay.decay = false;
+  const auto f32 = [](std::initializer_list<int64_t> d) { return TensorDesc{DType::kF32, Shape(d)}; };
+  ValueId x = g->input("x", f32({kRows, kWidth}));
+  const ValueId t = g->input("t", f32({kRows, kWidth}));
+  for (int i = 0; i < 2; ++i) {
+    const ValueId up = g->parameter(cat("up", i), f32({kHidden, kWidth}), normal);
+    const ValueId bias = g->parameter(cat("bias", i), f32({kHidden}), no_decay);
+    const ValueId down = g->parameter(cat("down", i), f32({kWidth, kHidden}), normal);
+    const ValueId h = g->op("gelu", {g->op("linear", {x, up, bias})[0]})[0];
+    x = g->op("add", {x, g->op("linear", {h, down})[0]})[0];
+  }
+  const auto loss = g->op("mse", {x, t});
+  g->freeze(loss[0], graph::kNone, {});
+  return g;
+}
+
+struct Case {
+  std::string device;
+  bool check = false;
+  graph::AmpMode amp = graph::AmpMode::kOff;
+  uint32_t micro_steps = 1;
+  int threads = 1;
+};
+
+using Values = std::map<std::string, std::vector<char>>;
+
+// At the smallest budget, if there is a tier; made once.
+std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::vector<Tier>& tiers) {
+  static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
+  auto& plan = plans[cat(c.device, static_cast<int>(c.amp), ' ', c.micro_steps, ' ', c.threads, ' ',
+                         tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
+  if (plan != nullptr) return plan;
+  device::DeviceOptions device_options;
+  device_options.threads = c.threads;
+  const auto device = device::open(c.device, device_options);
+  engine::PlanOptions options;
+  options.amp = c.amp;
+  options.micro_steps = c.micro_steps;
+  options.tiers = tiers;
+  options.policy = plan::Policy::kKeep;  // so that state is all that can leave, and planning is quick
+  if (!tiers.empty()) {
+    options.budget_bytes = 1;
+    try {
+      engine::compile(model(), *device, options);
+    } catch (const Error& error) {
+      options.budget_bytes = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
+    }
+  }
+  return plan = engine::compile(model(), *device, options);
+}
+
+class Training {
+ public:
+  Training(const Case& c, const std::vector<Tier>& tiers, device::DeviceOptions device_options = {})
+      : case_(c) {
+    device_options.threads = c.threads;
+    auto device = device::open(c.device, device_options);
+    if (c.check) device = device::checked(device);
+    session = std::make_shared<engine::Session>(plan_for(c, tiers), device);
+    initialise(*session, 5);
+    Options step;
+    step.micro_steps = c.micro_steps;
+    step.schedule.rate = 0.01;
+    stepper = std::make_unique<Stepper>(session, step);
+  }
+
+  Report micro() {
+    const uint64_t batch = stepper->state().step * case_.micro_steps + stepper->state().micro;
+    std::vector<float> numbers(kRows * kWidth);
+    for (const char* name : {"x", "t"}) {
+      for (size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] =
+            static_cast<float>((i * 7 + batch * 31 + static_cast<size_t>(name[0])) % 101) / 101.0f - 0.5f;
+      session->write(session->plan().joint->find(name), numbers.data(),
+                     static_cast<int64_t>(numbers.size() * 4));
+    }
+    return stepper->micro();
+  }
+  Report train(uint64_t steps) {
+    Report report;
+    for (const uint64_t end = stepper->state().step + steps; stepper->state().step < end;) report = micro();
+    return report;
+  }
+  Values values() const {
+    Values found;
+    const graph::JointGraph& joint = *session->plan().joint;
+    for (const graph::ParameterSlot& slot : joint.parameters)
+      for (const int32_t v : {slot.value, slot.moments.at(0), slot.moments.at(1)}) {
+        auto& bytes = found[joint.values[static_cast<size_t>(v)].name];
+        bytes.resize(static_cast<size_t>(joint.values[static_cast<size_t>(v)].desc.bytes()));
+        session->read(v, bytes.data(), static_cast<int64_t>(bytes.size()));
+      }
+    return found;
+  }
+  void expect_exact_memory() const {
+    const engine::CompiledPlan& plan = session->plan();
+    const device::TierCount arena = session->count(Tier::kDevice);
+    EXPECT_EQ(arena.peak_height_bytes, plan.plan.arena_bytes);
+    EXPECT_EQ(arena.peak_live_bytes, plan.plan.device_peak_bytes);
+    EXPECT_EQ(arena.live_bytes, plan.problem.persistent_bytes());
+    for (size_t link = 0; link < plan.link_tier.size(); ++link) {
+      const device::TierCount tier = session->count(plan.link_tier[link]);
+      const int64_t homes = plan.home_bytes[static_cast<size_t>(plan.link_tier[link])];
+      EXPECT_EQ(tier.reserved_bytes, homes + plan.plan.tier_arena_bytes[link]);
+      EXPECT_EQ(tier.peak_height_bytes, homes + plan.plan.tier_arena_bytes[link]);
+      EXPECT_EQ(tier.peak_live_bytes, homes + plan.plan.tier_peak_bytes[link]);
+      EXPECT_EQ(tier.live_bytes, homes);
+    }
+  }
+
+  std::shared_ptr<engine::Session> session;
+  std::unique_ptr<Stepper> stepper;
+
+ private:
+  const Case case_;
+};
+
+class StateInATier : public ::testing::TestWithParam<Case> {};
+
+TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
+  Training resident(GetParam(), {});
+  resident.train(4);
+  const Values expected = resident.values();
+  for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
+    Training away(GetParam(), {tier});
+    const engine::CompiledPlan& plan = away.session->plan();
+    ASSERT_GE(plan.homes.size(), 2 * plan.joint->update_ops.size())
+        << "all moments leave at the smallest budget";
+    ASSERT_LT(plan.plan.arena_bytes, resident.session->plan().plan.arena_bytes);
+    const Report report = away.train(4);
+    EXPECT_EQ(away.values(), expected) << kTierNames[static_cast<size_t>(tier)];
+    away.expect_exact_memory();
+    const auto t = static_cast<size_t>(tier);
+    EXPECT_GE(report.in[t].bytes, 2 * 2 * 2 * kWidth * kHidden * 4) << "moments come in once per update";
+    EXPECT_GE(report.out[t].bytes, 2 * 2 * 2 * kWidth * kHidden * 4);
+  }
+}
+
+TEST_P(StateInATier, SkippedAndDiscardedStepsLeaveItAsItWas) {
+  Training away(GetParam(), {Tier::kHost});
+  away.train(1);
+  const Values before = away.values();
+  std::vector<float> bad(kRows * kWidth, std::numeric_limits<float>::infinity());
+  Report report;
+  for (uint32_t m = 0; m < GetParam().micro_steps; ++m) {
+    away.session->write(away.session->plan().joint->find("x"), bad.data(),
+                        static_cast<int64_t>(bad.size() * 4));
+    report = away.stepper->micro();
+  }
+  EXPECT_EQ(report.outcome, Outcome::kSkippedNonFinite);
+  EXPECT_EQ(away.values(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Devices, StateInATier,
+    ::testing::Values(Case{.device = "cpu", .threads = 2},
+                      Case{.device = "cpu", .check = true, .micro_steps = 3},
+                      Case{.device = "cpu", .check = true, .amp = graph::AmpMode::kBf16},
+                      Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .micro_steps = 3},
+                      Case{.device = "reference", .check = true}),
+    [](const auto& test) {
+      const Case& c = test.param;
+      return c.device + (c.check ? "_checked" : "") + (c.amp == graph::AmpMode::kOff ? "_f32" : "_bf16") +
+             "_k" + std::to_string(c.micro_steps);
+    });
+
+// Every transfer in turn fails once. Until an update's kernels ran, parameters are as before; never does the
+// session go on.
+TEST(StateOnADisk, AFailingDiskEndsTheSessionAndSaysWhatIsLost) {
+  std::atomic<int> left{1 << 30}, seen{0};
+  device::DeviceOptions options;
+  options.disk_fault = [&](bool, int64_t, int64_t bytes) -> int64_t {
+    ++seen;
+    return left.fetch_sub(1) == 0 ? -EIO : bytes;
+  };
+  const Case plain{.device = "cpu"};
+  Training sound(plain, {Tier::kDisk}, options);
+  sound.train(1);
+  seen = 0;
+  sound.micro();
+  const int transfers = seen;
+  ASSERT_GT(transfers, 4);
+  int untouched = 0, partly = 0;
+  for (int at = 0; at < transfers; at += 1 + transfers / 12) {
+    left = 1 << 30;
+    Training failing(plain, {Tier::kDisk}, options);
+    failing.train(1);
+    const std::string before = parameter_digest(*failing.session);
+    left = at;
+    for (int again = 0; again < 2; ++again) try {
+        failing.micro();
+        FAIL() << "transfer " << at << " failed and nobody noticed";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kIo) << error.what();
+        const std::string message = error.what();
+        EXPECT_NE(message.find("is lost since the last checkpoint"), std::string::npos) << message;
+        if (message.find("parameters were updated") == std::string::npos) {
+          EXPECT_NE(message.find("as before"), std::string::npos) << message;
+          EXPECT_EQ(parameter_digest(*failing.session), before);
+          untouched += again;
+        } else {
+          partly += again;
+        }
+      }
+    EXPECT_FALSE(failing.session->poisoned());
+    const graph::JointGraph& joint = *failing.session->plan().joint;
+    float moment = 0;
+    EXPECT_THROW(failing.session->read_at(joint.parameters[0].moments[0], 0, &moment, 4), Error);
+    EXPECT_EQ(failing.stepper->state().step, 1u);
+  }
+  EXPECT_GT(untouched, 0);
+  EXPECT_GT(partly, 0);
+}
+
+}  // namespace
+}  // namespace cairn::step
