@@ -120,9 +120,9 @@ class Assembler {
                 plan_.problem.values[at(v)].name, "'");
       }
     }
-    const int32_t joint_op = plan_.problem_op[at(step.index)];
-    launch(joint_.ops[at(joint_op)], joint_op, plan_.op_kernel[at(step.index)], step.offset,
-           op.workspace_bytes);
+    for (const int32_t joint_op : plan_.problem_op[at(step.index)])
+      launch(joint_.ops[at(joint_op)], joint_op, plan_.op_kernel[at(joint_op)], step.offset,
+             op.workspace_bytes);
   }
 
   void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, int64_t workspace_offset,
@@ -133,6 +133,7 @@ class Assembler {
     const ops::OpRow& row = ops::row(op.code);
     launch.inputs = operands(op.in, row.inputs.size());
     launch.outputs = operands(op.out, row.outputs.size());
+    launch.in_place = in_place(launch, row);
     launch.workspace_offset = workspace_bytes > 0 ? workspace_offset : -1;
     launch.workspace_bytes = workspace_bytes;
     launch.accumulates = op.accumulates;
@@ -143,6 +144,16 @@ class Assembler {
     program_.launches.push_back(launch);
     emit(Opcode::kLaunch, Lane::kCompute, static_cast<int32_t>(program_.launches.size()) - 1);
     if (range >= 0) end(range);
+  }
+
+  uint32_t in_place(const Launch& launch, const ops::OpRow& row) const {
+    uint32_t bits = 0;
+    if (launch.outputs == 0) return bits;
+    const auto* first = &program_.operands[at(launch.first_operand)];
+    const int64_t output = first[launch.inputs].offset;
+    for (size_t i = 0; i < row.inputs.size(); ++i)
+      if (row.inputs[i].in_place && first[i].offset >= 0 && first[i].offset == output) bits |= 1u << i;
+    return bits;
   }
 
   int32_t operands(const std::vector<int32_t>& ids, size_t slots) {
@@ -268,8 +279,10 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
   }
   Memory memory;
   int64_t counted = 0;
+  // One of several values made in place of each other stands for all: none of them persists.
   for (size_t j = 0; j < problem_value.size(); ++j) {
     if (problem_value[j] < 0 || !live[static_cast<size_t>(problem_value[j])]) continue;
+    live[static_cast<size_t>(problem_value[j])] = false;
     const int64_t bytes = problem.values[static_cast<size_t>(problem_value[j])].bytes;
     counted += bytes;
     switch (joint->values[j].role) {

@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/graph.h"
@@ -55,6 +57,15 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   std::vector<int32_t> packs;
 };
 
+// A pack that JointOptions::unpacked left out: ops pack the weight in their workspace, at every run.
+struct LeftOutPack {
+  JointOp node;       // the prologue's op that would have made it, without its output
+  TensorDesc packed;  // that output
+};
+struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`
+  int32_t op, operand, pack;
+};
+
 struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
@@ -63,7 +74,9 @@ struct JointGraph {
   int32_t turnaround = 0;          // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;
-  int32_t hyper = -1, norm = -1;  // scratch of the optimizer: 8 float64 per decay class (2); 1 float64
+  std::vector<LeftOutPack> left_out;
+  std::vector<PlainUse> plain_uses;  // by op
+  int32_t hyper = -1, norm = -1;     // scratch of the optimizer: 8 float64 per decay class (2); 1 float64
 
   int32_t storage(int32_t value) const {  // follows aliases
     while (values[value].alias_of >= 0) value = values[value].alias_of;
@@ -80,11 +93,14 @@ enum class Optimizer : uint32_t { kNone = 0, kAdamW = 1 };
 using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                                 int threads);
 
+using PackUse = std::pair<std::string, std::string>;  // name of a weight, use: "forward" | "input_grad"
+
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
   Optimizer optimizer = Optimizer::kAdamW;
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
   int threads = 1;
+  std::set<PackUse> unpacked;  // not to be packed although the backend could
 };
 
 // Forward graph -> joint graph. kUnsupported: fp16; an op without a gradient on a path that needs one (by

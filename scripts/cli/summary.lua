@@ -34,6 +34,8 @@ function summary.plan(plan, micro_steps)
   rows[7] = { "gap", bound > 0 and predicted / bound - 1 or plan.gap }
   rows[8] = { "solve_seconds", plan.solve_seconds }
   rows[9] = { "keep_all_step_seconds", summary.step_seconds(plan, plan.keep_all_seconds, micro_steps) }
+  rows[10] = { "packed_bytes", plan.packed_bytes }
+  rows[11] = { "unpacked_bytes", plan.unpacked_bytes }
   return json.object(rows)
 end
 
@@ -55,6 +57,10 @@ function summary.lines(plan, measured)
     if row[2] > 0 then decided[#decided + 1] = format.bytes(row[2]) .. " " .. row[1] end
   end
   text[#text + 1] = "for backward      " .. (#decided > 0 and table.concat(decided, ", ") or "nothing to hold") .. "\n"
+  if plan.unpacked_bytes > 0 then
+    text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(
+      format.bytes(plan.packed_bytes), format.bytes(plan.unpacked_bytes))
+  end
   for _, tier in ipairs { "device", "host", "disk" } do
     local planned = plan.peak_bytes[tier]
     local found = measured and measured[tier]
