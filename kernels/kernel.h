@@ -29,13 +29,14 @@ struct Signature {
 };
 
 // One call. Tensors left out have data == nullptr. `accumulate` bit i: add to output i instead of writing it;
-// only ever set for outputs marked '+'.
+// only ever set for outputs marked '+'. Operands do not overlap, `in_place` excepted.
 struct Call {
   std::span<const Tensor> in;
   std::span<const Tensor> out;
   void* workspace = nullptr;  // workspace_bytes() bytes, 64-byte aligned, contents undefined
   uint32_t accumulate = 0;
-  RandomKey key;
+  RandomKey key = {};
+  uint32_t in_place = 0;  // bit i: input i lies where output 0 lies; only for inputs marked '=' in the row
 };
 
 // Immutable after creation; run() may be called from one thread at a time per object, on the thread of a

@@ -5,6 +5,7 @@
 #include "capi/src/graph.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
+#include "runtime/engine/packs_choice.h"
 
 using namespace cairn::capi;
 using cairn::Code;
@@ -137,6 +138,9 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.update_seconds = c.update_seconds;
   s.host_seconds = c.host_seconds;
   s.measured_op_count = static_cast<uint64_t>(c.measured_ops);
+  s.packed_bytes = u(engine::packed_bytes(c));
+  s.unpacked_bytes = u(engine::unpacked_bytes(c));
+  s.in_place_op_count = static_cast<uint64_t>(c.in_place_ops);
   return s;
 }
 

@@ -115,7 +115,8 @@ struct AmxLoss {
   bool gradient, packed_grad;
   TensorDesc weight;
   Workspace space;
-  int64_t logits_at, losses_at, forward_at, grad_at = -1, dx_at = 0, x_at = 0, shares_at = 0, share = 0;
+  int64_t logits_at, losses_at, forward_at, weight_at = -1, grad_at = -1, dx_at = 0, x_at = 0, shares_at = 0,
+                                            share = 0;
   AmxForward whole, rest;  // `rest`: for the rows left over
 
   AmxLoss(const Signature& s, bool with_gradient)
@@ -123,17 +124,25 @@ struct AmxLoss {
         gradient(with_gradient),
         packed_grad(s.has_in(4)),
         weight(s.in[1]),
-        whole(z.chunk, z.vocab, z.width, s.in[1], true, s.threads),
-        rest(std::max<int64_t>(1, z.rows % z.chunk), z.vocab, z.width, s.in[1], true, s.threads) {
+        whole(z.chunk, z.vocab, z.width, packed_form(s.in[1]), true, s.threads),
+        rest(std::max<int64_t>(1, z.rows % z.chunk), z.vocab, z.width, packed_form(s.in[1]), true,
+             s.threads) {
     logits_at = space.add(z.chunk * z.ld * 2);
     losses_at = space.add(z.rows * 8);
     forward_at = space.add(std::max(whole.space.bytes(), rest.space.bytes()));
+    if (weight.packed_bytes == 0) weight_at = space.add(packed_b_bytes(z.vocab, z.width));
     if (!gradient) return;
     if (!packed_grad) grad_at = space.add(packed_b_bytes(z.width, z.vocab));
     dx_at = space.add(z.chunk * z.width * 4);
     x_at = space.add(packed_b_bytes(z.width, z.chunk));
     share = grad_weight_space(z.chunk);
     shares_at = space.add(s.threads * share);
+  }
+
+  // A plain weight is packed once per call, for all chunks.
+  static TensorDesc packed_form(TensorDesc w) {
+    if (w.packed_bytes == 0) w.packed_bytes = packed_b_bytes(w.shape[0], w.shape[1]);
+    return w;
   }
 
   void run(const Call& call) const {
@@ -149,11 +158,17 @@ struct AmxLoss {
       pack_panels(weight, false, data_of(call.in, 1), z.width, z.vocab, to);
       wg = to;
     }
+    const void* w = data_of(call.in, 1);
+    if (weight_at >= 0) {
+      bf16* to = space.at<bf16>(call.workspace, weight_at);
+      pack_panels(weight, true, w, z.vocab, z.width, to);
+      w = to;
+    }
     for (int64_t r = 0; r < z.rows; r += z.chunk) {
       const int64_t count = std::min(z.chunk, z.rows - r);
       const LinearEpilogue store(Activation::kNone, nullptr, logits, nullptr, z.ld);
       (count == z.chunk ? whole : rest)
-          .run(space.at<char>(call.workspace, forward_at), x + r * z.width, data_of(call.in, 1), store);
+          .run(space.at<char>(call.workspace, forward_at), x + r * z.width, w, store);
       chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr, losses);
       if (dx != nullptr) grad_input(call, logits, wg, count, dx + r * z.width);
       if (dw != nullptr) grad_weight(call, logits, x + r * z.width, count, dw, r > 0 || accumulates(call, 3));

@@ -94,11 +94,12 @@ class Assembler : ProgramWriter {
                 plan_.problem.values[at(v)].name, "'");
       }
     }
-    const int32_t joint_op = plan_.problem_op[at(step.index)];
-    const graph::JointOp& made = joint_.ops[at(joint_op)];
-    const ops::OpRow& row = ops::row(made.code);
-    launch(made, joint_op, plan_.op_kernel[at(step.index)], operands(made.in, row.inputs.size()),
-           operands(made.out, row.outputs.size()), step.offset, op.workspace_bytes);
+    for (const int32_t joint_op : plan_.problem_op[at(step.index)]) {
+      const graph::JointOp& made = joint_.ops[at(joint_op)];
+      const ops::OpRow& row = ops::row(made.code);
+      launch(made, joint_op, plan_.op_kernel[at(joint_op)], operands(made.in, row.inputs.size()),
+             operands(made.out, row.outputs.size()), step.offset, op.workspace_bytes);
+    }
   }
 
   std::vector<Operand> operands(const std::vector<int32_t>& ids, size_t slots) const {
@@ -223,8 +224,10 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
   }
   Memory memory;
   int64_t counted = 0;
+  // One of several values made in place of each other stands for all: none of them persists.
   for (size_t j = 0; j < problem_value.size(); ++j) {
     if (problem_value[j] < 0 || !live[static_cast<size_t>(problem_value[j])]) continue;
+    live[static_cast<size_t>(problem_value[j])] = false;
     const int64_t bytes = problem.values[static_cast<size_t>(problem_value[j])].bytes;
     counted += bytes;
     switch (joint->values[j].role) {

@@ -1,7 +1,8 @@
 #include <cmath>
 
 #include "runtime/costs/model.h"
-#include "runtime/engine/homes.h"
+#include "runtime/engine/in_place.h"
+#include "runtime/engine/variants.h"
 
 namespace cairn::engine {
 namespace {
@@ -36,11 +37,14 @@ int64_t budget_within(const PlanOptions& options, const device::DeviceInfo& info
   return options.budget_bytes == 0 && model != nullptr ? memory : options.budget_bytes;
 }
 
-// What the plan would need if everything were kept, whatever the regions say.
-int64_t keep_all_bytes(plan::Problem problem) {
-  for (plan::Region& region : problem.regions) region.policy = plan::Policy::kKeep;
-  problem.budget_bytes = 0;
-  return plan::solve(problem).arena_bytes;
+// What the plan would need if everything were kept, whatever the regions say: with ops in place, if that is
+// less.
+int64_t keep_all_bytes(const CompiledPlan& lowered) {
+  CompiledPlan kept = lowered;
+  for (plan::Region& region : kept.problem.regions) region.policy = plan::Policy::kKeep;
+  kept.problem.budget_bytes = 0;
+  const int64_t bytes = plan::solve(kept.problem).arena_bytes;
+  return make_in_place(kept) > 0 ? std::min(bytes, plan::solve(kept.problem).arena_bytes) : bytes;
 }
 
 }  // namespace
@@ -53,7 +57,6 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
           "an update fused into backward leaves nothing to accumulate, but the plan is for ",
           options.micro_steps, " micro-batches per update");
-  auto plan = std::make_shared<CompiledPlan>();
   graph::JointOptions joint;
   joint.amp = options.amp;
   joint.optimizer = options.optimizer;
@@ -61,15 +64,25 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
   joint.fuse_update = options.fuse_update;
   joint.threads = device.info().threads;
-  plan->joint = graph::derive(std::move(graph), joint);
-  lower(*plan, device, options);
+  const auto lowered = [&](const graph::JointOptions& with) {
+    auto plan = std::make_shared<CompiledPlan>();
+    plan->joint = graph::derive(graph, with);
+    lower(*plan, device, options);
+    return plan;
+  };
+  auto plan = lowered(joint);
   plan->problem.budget_bytes = budget;
   if (options.budget_share > 0)
     plan->problem.budget_bytes = std::max<int64_t>(
-        1, static_cast<int64_t>(options.budget_share * static_cast<double>(keep_all_bytes(plan->problem))));
+        1, static_cast<int64_t>(options.budget_share * static_cast<double>(keep_all_bytes(*plan))));
   if (model != nullptr)
     plan->problem.budget_bytes = std::min(plan->problem.budget_bytes, model->memory_bytes);
-  solve_with_homes(*plan, device, options);
+  const Relower again = [&, given = plan->problem.budget_bytes](const graph::JointOptions& with) {
+    auto other = lowered(with);
+    other->problem.budget_bytes = given;
+    return other;
+  };
+  plan = solve_variants(std::move(plan), again, joint, device, options);
   assemble_update(*plan, device);  // first: it says where copies begin in the tiers
   assemble(*plan);
   return plan;

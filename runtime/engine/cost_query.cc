@@ -1,7 +1,5 @@
 #include "runtime/engine/cost_query.h"
 
-#include "runtime/engine/kernel_maker.h"
-
 namespace cairn::engine {
 namespace {
 
@@ -62,7 +60,10 @@ void add_work(ops::Work& sum, ops::OpCode code, const std::vector<TensorDesc>& i
 }  // namespace
 
 costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op) {
-  const Operands operands(joint, op);
+  return query_of(joint, op, Operands(joint, op));
+}
+
+costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op, const Operands& operands) {
   costs::Query query;
   query.op = ops::name(op.code);
   query.dtype = arithmetic(operands);

@@ -9,6 +9,7 @@
 #include "runtime/costs/model.h"
 #include "runtime/engine/cost_query.h"
 #include "runtime/engine/kernel_maker.h"
+#include "runtime/engine/packs_choice.h"
 
 namespace cairn::engine {
 namespace {
@@ -38,6 +39,8 @@ class Lowering {
   void run() {
     values();
     regions();
+    plan_.op_kernel.assign(joint_.ops.size(), -1);
+    plan_.op_measured.assign(joint_.ops.size(), false);
     for (const JointOp& op : joint_.prologue) plan_.prologue_kernel.push_back(maker_.make(op));
     for (const JointOp& op : joint_.norm_ops) plan_.norm_kernel.push_back(maker_.make(op));
     for (const JointOp& op : joint_.update_ops) plan_.update_kernel.push_back(maker_.make(op));
@@ -116,11 +119,12 @@ class Lowering {
     const int32_t kernel = maker_.make(op);
     lowered.workspace_bytes =
         align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
-    const costs::Answer cost = costs_.seconds(query_of(joint_, op));
+    const costs::Answer cost = op_seconds(joint_, index, costs_);
     lowered.seconds = cost.seconds;
     plan_.measured_ops += cost.measured ? 1 : 0;
-    plan_.op_kernel.push_back(kernel);
-    plan_.problem_op.push_back(index);
+    plan_.op_measured[static_cast<size_t>(index)] = cost.measured;
+    plan_.op_kernel[static_cast<size_t>(index)] = kernel;
+    plan_.problem_op.push_back({index});
     plan_.problem.ops.push_back(std::move(lowered));
   }
 

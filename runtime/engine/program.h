@@ -32,6 +32,7 @@ struct Launch {
   int32_t first_operand, inputs, outputs;  // Program::operands[first .. first + inputs + outputs)
   int64_t workspace_offset, workspace_bytes;
   uint32_t accumulates, first_writer;
+  uint32_t in_place;   // Call::in_place
   uint32_t random_op;  // RandomKey::op
   int32_t joint_op;    // for traces and error messages
 };
@@ -76,10 +77,11 @@ struct Home {
 struct CompiledPlan {
   std::shared_ptr<const graph::JointGraph> joint;
   plan::Problem problem;
-  std::vector<int32_t>
-      problem_value;                // joint storage value -> index into problem.values, -1 for aliases, homes
-  std::vector<int32_t> problem_op;  // problem op -> joint op
-  std::vector<Tier> link_tier;      // problem link -> tier
+  // Joint storage value -> index into problem.values, -1 for aliases and homes. Values that are made in place
+  // of each other (in_place.h) have one index.
+  std::vector<int32_t> problem_value;
+  std::vector<std::vector<int32_t>> problem_op;  // problem op -> joint ops, in the order they run
+  std::vector<Tier> link_tier;                   // problem link -> tier
   plan::Plan plan;
   Program program;                // one micro-batch
   Program prologue;               // packs of weights on the device, once per optimizer step
@@ -89,7 +91,7 @@ struct CompiledPlan {
   std::map<int32_t, Home> homes;  // joint value -> where it lives
   std::array<int64_t, kTierCount> home_bytes{};  // per tier: of homes; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
-  std::vector<int32_t> op_kernel;                               // problem op -> kernel
+  std::vector<int32_t> op_kernel;                               // joint op -> kernel, -1 for aliases
   std::vector<int32_t> prologue_kernel;                         // joint prologue op -> kernel
   std::vector<int32_t> norm_kernel, update_kernel;              // joint norm op, update op -> kernel
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
@@ -99,7 +101,9 @@ struct CompiledPlan {
   // What the cost model says beside the problem's seconds: of the packs, the norm and the update, once per
   // step; of inputs in and loss out, once per micro-batch. No plan changes these.
   double update_seconds = 0, host_seconds = 0;
-  int64_t measured_ops = 0;  // ops of the problem whose seconds come from the profile
+  std::vector<bool> op_measured;  // joint op -> its seconds come from the profile
+  int64_t measured_ops = 0;       // ops of the problem of which all do
+  int64_t in_place_ops = 0;       // joint ops that write over an input
 
   // Device bytes at the plan's peak by category (parameters, gradients, optimizer, activations, workspace);
   // inputs, scratch and outputs count as activations, packed weights as parameters. Sums to arena_bytes (gaps

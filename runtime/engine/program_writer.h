@@ -39,6 +39,7 @@ class ProgramWriter {
     launch.outputs = static_cast<int32_t>(out.size());
     program_.operands.insert(program_.operands.end(), in.begin(), in.end());
     program_.operands.insert(program_.operands.end(), out.begin(), out.end());
+    launch.in_place = in_place(ops::row(op.code), in, out);
     launch.workspace_offset = workspace_bytes > 0 ? workspace_offset : -1;
     launch.workspace_bytes = workspace_bytes;
     launch.accumulates = op.accumulates;
@@ -62,6 +63,14 @@ class ProgramWriter {
   Program take() { return std::exchange(program_, {}); }
 
  private:
+  // Inputs that the first output overwrites, a bit each.
+  static uint32_t in_place(const ops::OpRow& row, std::span<const Operand> in, std::span<const Operand> out) {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < row.inputs.size() && i < in.size() && !out.empty(); ++i)
+      if (row.inputs[i].in_place && in[i].offset >= 0 && in[i].offset == out[0].offset) bits |= 1u << i;
+    return bits;
+  }
+
   Program program_;
 };
 

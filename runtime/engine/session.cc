@@ -26,7 +26,7 @@ Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<devic
   l.take_memory(*plan_, *device_);
   l.commits.assign(plan_->kernels.size(), false);
   for (size_t i = 0; i < plan_->op_kernel.size(); ++i)
-    if (plan_->joint->ops[static_cast<size_t>(plan_->problem_op[i])].code == ops::OpCode::k_adamw_gated)
+    if (plan_->joint->ops[i].code == ops::OpCode::k_adamw_gated)
       l.commits[static_cast<size_t>(plan_->op_kernel[i])] = true;
   for (size_t k = 0; k < plan_->kernels.size(); ++k) {
     std::mutex* const lock = plan_->kernel_locks ? &plan_->kernel_locks[k] : nullptr;

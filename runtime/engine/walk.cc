@@ -92,6 +92,7 @@ void Session::Loaded::resolve(const Program& program,
     call.in = {first, static_cast<size_t>(launch.inputs)};
     call.out = {first + launch.inputs, static_cast<size_t>(launch.outputs)};
     call.workspace = launch.workspace_bytes > 0 ? arena() + launch.workspace_offset : nullptr;
+    call.in_place = launch.in_place;
     call.key.op = launch.random_op;
     loaded.launches.push_back({with[static_cast<size_t>(launch.kernel)].get(), call, launch.accumulates,
                                launch.first_writer, commits.at(static_cast<size_t>(launch.kernel))});

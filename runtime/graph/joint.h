@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/graph/graph.h"
@@ -60,6 +62,15 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   bool fused = false;
 };
 
+// A pack that JointOptions::unpacked left out: ops pack the weight in their workspace, at every run.
+struct LeftOutPack {
+  JointOp node;       // the prologue's op that would have made it, without its output
+  TensorDesc packed;  // that output
+};
+struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`
+  int32_t op, operand, pack;
+};
+
 struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
@@ -68,6 +79,8 @@ struct JointGraph {
   int32_t turnaround = 0;          // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;
+  std::vector<LeftOutPack> left_out;
+  std::vector<PlainUse> plain_uses;  // by op
   // Once per optimizer step, after the last micro-batch: the sum of squares of all gradients into `norm`,
   // then, where that is finite, one op per parameter that has moments, in graph order.
   std::vector<JointOp> norm_ops, update_ops;
@@ -94,13 +107,15 @@ enum class Optimizer : uint32_t { kNone = 0, kAdamW = 1 };
 using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                                 int threads);
 
+using PackUse = std::pair<std::string, std::string>;  // name of a weight, use: "forward" | "input_grad"
+
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
   Optimizer optimizer = Optimizer::kAdamW;
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
   int threads = 1;
-  bool fuse_update =
-      false;  // parameters whose gradient one op writes are updated as soon as nothing needs them
+  bool fuse_update = false;    // parameters whose gradient one op writes are updated once nothing needs them
+  std::set<PackUse> unpacked;  // not to be packed although the backend could
 };
 
 // Forward graph -> joint graph. kUnsupported: fp16; an op without a gradient on a path that needs one (by

@@ -1,5 +1,6 @@
 // Backends keep weights for their matrix units in a layout of their own. Such a pack is a value like any
-// other: with a name, bytes, and an op that makes it, once per optimizer step.
+// other: with a name, bytes, and an op that makes it, once per optimizer step. A pack may be left out; the
+// ops that would read it then pack for themselves.
 #include <map>
 #include <tuple>
 
@@ -15,13 +16,20 @@ constexpr struct {
   OpCode code;
   int rows_of, weight, into;
   const char* use;
+  int only_with = -1;  // an operand without which this one has to stay plain
 } kUses[] = {
     {OpCode::k_linear, 0, 1, 1, "forward"},
     {OpCode::k_linear_grad_input, 0, 1, 1, "input_grad"},
     {OpCode::k_linear_cross_entropy, 0, 1, 1, "forward"},
-    // The gradient's own product first: it reads operand 1 before that is replaced.
+    // The gradient's own product first: it reads operand 1 before that is replaced, and without a pack of its
+    // own it packs from there.
     {OpCode::k_linear_cross_entropy_grad, 0, 1, 4, "input_grad"},
-    {OpCode::k_linear_cross_entropy_grad, 0, 1, 1, "forward"},
+    {OpCode::k_linear_cross_entropy_grad, 0, 1, 1, "forward", 4},
+};
+
+// What is known of one pack: its value, or where it stands among those left out.
+struct Pack {
+  int32_t value = -1, left_out = -1;
 };
 
 }  // namespace
@@ -29,40 +37,51 @@ constexpr struct {
 void add_packs(JointBuilder& builder, const JointOptions& options) {
   if (options.packed_bytes == nullptr) return;
   JointGraph& joint = builder.joint;
-  std::map<std::tuple<int32_t, std::string, int64_t, DType>, int32_t> packs;
-  for (JointOp& op : joint.ops)
+  std::map<std::tuple<int32_t, std::string, int64_t, DType, bool>, Pack> packs;
+  for (size_t index = 0; index < joint.ops.size(); ++index)
     for (const auto& use : kUses) {
+      JointOp& op = joint.ops[index];
       if (op.code != use.code) continue;
       const int32_t weight = op.in[use.weight];
       if (weight < 0 || joint.values[weight].role != Role::kParameter) continue;
       const TensorDesc desc = joint.values[weight].desc;
       const TensorDesc x = joint.values[op.in[use.rows_of]].desc;
       const int64_t m = x.shape.rows();
-      const auto key = std::make_tuple(weight, std::string(use.use), m, x.dtype);
+      const bool leave_out = options.unpacked.contains({joint.values[weight].name, use.use}) ||
+                             (use.only_with >= 0 && op.in[use.only_with] < 0);
+      const auto key = std::make_tuple(weight, std::string(use.use), m, x.dtype, leave_out);
       if (!packs.contains(key)) {
         const int64_t bytes = options.packed_bytes(desc, use.use, m, x.dtype, options.threads);
-        int32_t pack = -1;
+        Pack pack;
         if (bytes > 0) {
           const JointValue from = joint.values[weight];
           TensorDesc packed = desc;
           packed.dtype = DType::kOpaque;
           packed.packed_bytes = bytes;
-          pack = builder.add_value(cat(from.name, "/packed.", use.use), packed, Role::kPacked, from.source,
-                                   from.region);
           JointOp node;
           node.code = OpCode::k_pack_weight;
-          node.name = cat("pack ", joint.values[pack].name);
           node.attrs = {{"use", std::string(use.use)}, {"m", m}, {"dtype", std::string(dtype_name(x.dtype))}};
           node.in = {weight};
-          node.out = {pack};
           node.phase = Phase::kPrologue;
-          joint.prologue.push_back(std::move(node));
-          for (ParameterSlot& slot : joint.parameters)
-            if (slot.value == weight) slot.packs.push_back(pack);
+          if (leave_out) {
+            pack.left_out = static_cast<int32_t>(joint.left_out.size());
+            joint.left_out.push_back({std::move(node), packed});
+          } else {
+            pack.value = builder.add_value(cat(from.name, "/packed.", use.use), packed, Role::kPacked,
+                                           from.source, from.region);
+            node.name = cat("pack ", joint.values[pack.value].name);
+            node.out = {pack.value};
+            joint.prologue.push_back(std::move(node));
+            for (ParameterSlot& slot : joint.parameters)
+              if (slot.value == weight) slot.packs.push_back(pack.value);
+          }
         }
         packs.emplace(key, pack);
       }
-      if (const int32_t pack = packs.at(key); pack >= 0) op.in[use.into] = pack;
+      const Pack& pack = packs.at(key);
+      if (pack.value >= 0) op.in[use.into] = pack.value;
+      if (pack.left_out >= 0)
+        joint.plain_uses.push_back({static_cast<int32_t>(index), use.into, pack.left_out});
     }
 }
 

@@ -46,6 +46,7 @@ struct Operand {
   std::string_view name;
   bool optional = false;     // "name?"
   bool accumulates = false;  // "name+" (outputs): kernel can add to it
+  bool in_place = false;  // "name=" (inputs): output 0 may lie on it, where elements are as many and as wide
 };
 
 struct AttrSchema {

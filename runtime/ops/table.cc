@@ -23,8 +23,8 @@ std::vector<Operand> operands(std::string_view text) {
   std::vector<Operand> list;
   for_words(text, [&](std::string_view word) {
     Operand o;
-    for (; word.back() == '?' || word.back() == '+'; word.remove_suffix(1))
-      (word.back() == '?' ? o.optional : o.accumulates) = true;
+    for (; word.find_first_of("?+=") != word.npos; word.remove_suffix(1))
+      (word.back() == '?' ? o.optional : word.back() == '+' ? o.accumulates : o.in_place) = true;
     o.name = word;
     list.push_back(o);
   });

@@ -79,6 +79,7 @@ local function rows_of(plan, micro_steps)
     { "planned_peak_bytes", summary.tiers(plan.peak_bytes) }, { "activation_peak_bytes", plan.activation_peak_bytes },
     { "memory_bytes", summary.memory(plan) }, { "live_peak_bytes", plan.live_peak_bytes },
     { "persistent_bytes", plan.persistent_bytes }, { "values", plan.value_count }, { "ops", plan.op_count },
+    { "in_place_ops", plan.in_place_op_count },
     { "measured_ops", plan.measured_op_count }, { "instructions", plan.instruction_count },
     { "regions", plan.region_count },
   }

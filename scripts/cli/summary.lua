@@ -36,6 +36,8 @@ function summary.plan(plan, micro_steps)
   rows[9] = { "keep_all_step_seconds", summary.step_seconds(plan, plan.keep_all_seconds, micro_steps) }
   rows[10] = { "optimizer_host_bytes", plan.optimizer_host_bytes }
   rows[11] = { "optimizer_disk_bytes", plan.optimizer_disk_bytes }
+  rows[12] = { "packed_bytes", plan.packed_bytes }
+  rows[13] = { "unpacked_bytes", plan.unpacked_bytes }
   return json.object(rows)
 end
 
@@ -63,6 +65,10 @@ function summary.lines(plan, measured)
   end
   if #homes > 0 then
     text[#text + 1] = ("optimizer state   %s, through the device in every update\n"):format(table.concat(homes, ", "))
+  end
+  if plan.unpacked_bytes > 0 then
+    text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(
+      format.bytes(plan.packed_bytes), format.bytes(plan.unpacked_bytes))
   end
   for _, tier in ipairs { "device", "host", "disk" } do
     local planned = plan.peak_bytes[tier]

@@ -25,6 +25,19 @@ class Plan(Case):
             with self.subTest(text):
                 self.assertLessEqual(self.plan("--budget", text)["planned_peak_bytes"]["device"], limit)
 
+    def test_packs_are_given_up_where_a_budget_needs_their_bytes(self):
+        whole = self.plan("--amp", "bf16")
+        packed = whole["plan"]["packed_bytes"]
+        if packed == 0:
+            self.skipTest("this processor packs nothing")
+        self.assertEqual(whole["plan"]["unpacked_bytes"], 0)
+        budget = whole["planned_peak_bytes"]["device"] - packed // 2
+        tight = self.plan("--amp", "bf16", "--budget", budget)
+        self.assertGreater(tight["plan"]["unpacked_bytes"], 0)
+        self.assertEqual(tight["plan"]["packed_bytes"] + tight["plan"]["unpacked_bytes"], packed)
+        self.assertIn("given up", self.cairn("plan", "gpt2", *TINY, "--amp", "bf16", "--budget", budget).stdout)
+        self.assertEqual(self.plan()["plan"]["packed_bytes"], 0)
+
     def test_sweep(self):
         rows = self.plan("--sweep")
         peaks = [row["planned_peak_bytes"]["device"] for row in rows]
@@ -50,7 +63,8 @@ class Plan(Case):
         self.assertGreater(len(rows), 2)
         for row in rows[0], rows[len(rows) // 2]:  # what the recipe's own plan under that budget says
             other = self.plan("--budget", row["budget_bytes"], "--tiers", "host", "--link", "1e9")
-            self.assertEqual(set(row["plan"]), set(other["plan"]))
+            packs = {"packed_bytes", "unpacked_bytes"}  # a problem knows none
+            self.assertEqual(set(row["plan"]), set(other["plan"]) - packs)
             self.assertEqual(row["planned_peak_bytes"], other["planned_peak_bytes"])
             for key in ("keep_bytes", "recompute_bytes", "offload_host_bytes"):
                 self.assertEqual(row["plan"][key], other["plan"][key])

@@ -238,6 +238,9 @@ typedef struct cairn_plan_summary_t {
  double host_seconds;
  uint64_t measured_op_count;
  uint64_t optimizer_host_bytes, optimizer_disk_bytes;
+ uint64_t packed_bytes;
+ uint64_t unpacked_bytes;
+ uint64_t in_place_op_count;
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);

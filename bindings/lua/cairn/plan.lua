@@ -54,7 +54,8 @@ local NUMBERS = {
   "activations_bytes", "workspace_bytes", "activation_peak_bytes", "keep_bytes", "recompute_bytes",
   "offload_host_bytes", "offload_disk_bytes", "predicted_seconds", "keep_all_seconds", "bound_seconds", "gap",
   "solve_seconds", "value_count", "op_count", "instruction_count", "region_count", "update_seconds", "host_seconds",
-  "measured_op_count", "optimizer_host_bytes", "optimizer_disk_bytes",
+  "measured_op_count", "optimizer_host_bytes", "optimizer_disk_bytes", "packed_bytes", "unpacked_bytes",
+  "in_place_op_count",
 }
 
 -- All numbers of the plan; peak_bytes is {device, host, disk}.

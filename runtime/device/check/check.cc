@@ -179,9 +179,40 @@ class CheckedQueue : public Queue {
     const int64_t offset = static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) - region->address);
     return checker_->access(*region, offset, bytes, write, {now, what});
   }
+  // Operands lie apart, but for inputs that the call says output 0 replaces.
+  bool apart(const Tensor& a, const Tensor& b, bool replaces, std::string_view work, std::string_view role_a,
+             size_t i, std::string_view role_b, size_t j) {
+    if (a.data == nullptr || b.data == nullptr) return true;
+    const auto at_a = reinterpret_cast<uintptr_t>(a.data), at_b = reinterpret_cast<uintptr_t>(b.data);
+    const auto bytes_a = static_cast<uintptr_t>(a.desc.bytes()),
+               bytes_b = static_cast<uintptr_t>(b.desc.bytes());
+    if (replaces ? at_a == at_b && bytes_a == bytes_b : at_a + bytes_a <= at_b || at_b + bytes_b <= at_a)
+      return true;
+    checker_->violation(cat(work, ", ", role_a, " ", i, replaces ? " is said to lie on " : " overlaps ",
+                            role_b, " ", j,
+                            replaces ? " and does not" : ", which the launch does not declare"));
+    return false;
+  }
+  bool operands_apart(const kernels::Kernel& kernel, const kernels::Call& call, std::string_view work) {
+    const Tensor workspace{{DType::kU8, {std::max<int64_t>(1, kernel.workspace_bytes())}, 0},
+                           kernel.workspace_bytes() > 0 ? call.workspace : nullptr};
+    for (size_t o = 0; o < call.out.size(); ++o) {
+      for (size_t i = 0; i < call.in.size(); ++i)
+        if (!apart(call.out[o], call.in[i], o == 0 && i < 32 && (call.in_place >> i & 1u) != 0, work,
+                   "output", o, "input", i))
+          return false;
+      for (size_t p = 0; p < o; ++p)
+        if (!apart(call.out[o], call.out[p], false, work, "output", o, "output", p)) return false;
+      if (!apart(workspace, call.out[o], false, work, "workspace", 0, "output", o)) return false;
+    }
+    for (size_t i = 0; i < call.in.size(); ++i)
+      if (!apart(workspace, call.in[i], false, work, "workspace", 0, "input", i)) return false;
+    return true;
+  }
   bool launch_holds(const kernels::Kernel& kernel, const kernels::Call& call) {
     const std::string work = work_name("launch");
     const Moment now = checker_->start(id_);
+    if (!operands_apart(kernel, call, work)) return false;
     for (size_t i = 0; i < call.in.size(); ++i)
       if (!touch(call.in[i].data, call.in[i].data ? call.in[i].desc.bytes() : 0, false, now, work, "input",
                  i))

@@ -157,8 +157,39 @@ TEST_F(Check, MissingWorkspace) {
 
 TEST_F(Check, InPlaceIsNoRace) {
   const Tensor* t = at(0, 64);
-  compute->launch(nothing, call(t, t));
+  Call c = call(t, t);
+  c.in_place = 1;
+  compute->launch(nothing, c);
   EXPECT_EQ(violation(), "");
+}
+
+TEST_F(Check, InPlaceIsDeclared) {
+  const Tensor* t = at(0, 64);
+  compute->launch(nothing, call(t, t));
+  EXPECT_NE(violation().find("output 0 overlaps input 0"), std::string::npos);
+}
+
+TEST_F(Check, InPlaceIsExact) {
+  Call c = call(at(0, 64), at(32, 64));
+  c.in_place = 1;
+  compute->launch(nothing, c);
+  EXPECT_NE(violation().find("output 0 is said to lie on input 0"), std::string::npos);
+}
+
+TEST_F(Check, OutputsAndWorkspaceLieApart) {
+  const Tensor outputs[] = {*at(0, 64), *at(60, 64)};
+  Call c;
+  c.out = outputs;
+  compute->launch(nothing, c);
+  EXPECT_NE(violation().find("output 1 overlaps output 0"), std::string::npos);
+}
+
+TEST_F(Check, WorkspaceOverAnOperand) {
+  const FunctionKernel with_workspace([](const Call&) {}, 64);
+  Call c = call(at(0, 64), nullptr);
+  c.workspace = static_cast<char*>(block->address()) + 32;
+  compute->launch(with_workspace, c);
+  EXPECT_NE(violation().find("workspace 0 overlaps input 0"), std::string::npos);
 }
 
 TEST_F(Check, RangesOutsideTheirBlock) {

@@ -16,8 +16,10 @@ TEST(Lower, MakesAProblemThatTellsTheTruth) {
   EXPECT_LT(p.turnaround, static_cast<int32_t>(p.ops.size()));
   ASSERT_EQ(plan->problem_op.size(), p.ops.size());
   for (size_t i = 0; i < p.ops.size(); ++i) {
-    const graph::JointOp& op = plan->joint->ops[static_cast<size_t>(plan->problem_op[i])];
-    EXPECT_FALSE(ops::row(op.code).is(ops::ALIAS));
+    ASSERT_FALSE(plan->problem_op[i].empty());
+    for (const int32_t part : plan->problem_op[i])
+      EXPECT_FALSE(ops::row(plan->joint->ops[static_cast<size_t>(part)].code).is(ops::ALIAS));
+    const graph::JointOp& op = plan->joint->ops[static_cast<size_t>(plan->problem_op[i].back())];
     EXPECT_GT(p.ops[i].seconds, 0);
     EXPECT_EQ(p.ops[i].workspace_bytes % 64, 0);
     EXPECT_EQ(op.phase == graph::Phase::kForward, static_cast<int32_t>(i) < p.turnaround) << op.name;

@@ -148,6 +148,50 @@ TEST(Derive, PacksReplaceWeights) {
   EXPECT_EQ(joint->prologue.size(), 4u);  // w and table, each for both uses
 }
 
+TEST(Derive, PacksMayBeLeftOut) {
+  JointOptions options;
+  options.amp = AmpMode::kBf16;
+  options.packed_bytes = [](const TensorDesc& w, std::string_view, int64_t, DType, int) {
+    return 2 * w.shape.elements() + 64;
+  };
+  const auto all = derive(tied_model(), options);
+  const JointOp* pack = nullptr;
+  for (const JointOp& op : all->prologue)
+    if (op.attrs.word("use") == "forward" &&
+        all->values[op.out[0]].name == all->values[find(*all, OpCode::k_linear)->in[1]].name)
+      pack = &op;
+  ASSERT_NE(pack, nullptr);
+  const std::string weight = all->values[pack->in[0]].name;
+  options.unpacked = {{weight, "forward"}};
+  const auto joint = derive(tied_model(), options);
+  check_order(*joint);
+  EXPECT_EQ(joint->prologue.size(), all->prologue.size() - 1);
+  const JointOp* linear = find(*joint, OpCode::k_linear);
+  EXPECT_EQ(joint->values[linear->in[1]].role, Role::kParameter);
+  ASSERT_EQ(joint->left_out.size(), 1u);
+  EXPECT_EQ(joint->left_out[0].packed.bytes(), 2 * 64 + 64);
+  EXPECT_EQ(joint->values[joint->left_out[0].node.in[0]].name, weight);
+  ASSERT_EQ(joint->plain_uses.size(), 1u);
+  EXPECT_EQ(&joint->ops[joint->plain_uses[0].op], linear);
+  EXPECT_EQ(joint->plain_uses[0].operand, 1);
+  for (const ParameterSlot& slot : joint->parameters)
+    if (joint->values[slot.value].name == weight) {
+      EXPECT_EQ(slot.packs.size(), 1u);
+    }
+
+  // The loss's gradient takes the weight for its first product packed only beside the pack of its second.
+  const JointOp* fused = find(*all, OpCode::k_linear_cross_entropy_grad);
+  std::string table;
+  for (const JointOp& op : all->prologue)
+    if (op.out[0] == fused->in[4]) table = all->values[op.in[0]].name;
+  options.unpacked = {{table, "input_grad"}};
+  const auto plain = derive(tied_model(), options);
+  const JointOp* loss = find(*plain, OpCode::k_linear_cross_entropy_grad);
+  EXPECT_EQ(loss->in[4], -1);
+  EXPECT_EQ(plain->values[loss->in[1]].role, Role::kParameter);
+  EXPECT_EQ(plain->plain_uses.size(), 2u);
+}
+
 TEST(Derive, SharedValueSumsGradientsInOrder) {
   auto g = std::make_shared<Graph>();
   const ValueId w = g->parameter("w", f32({4}), {});

@@ -40,6 +40,10 @@ TEST(Table, OperandsAndAttributesAreParsed) {
   EXPECT_EQ(attention.attrs[3].type, 'f');
   EXPECT_FALSE(attention.attrs[3].required);
   EXPECT_TRUE(row(OpCode::k_fill).inputs.empty());
+  const OpRow& gradient = row(OpCode::k_gelu_grad);
+  EXPECT_EQ(gradient.inputs[0].name, "dy");
+  EXPECT_TRUE(gradient.inputs[0].in_place);
+  EXPECT_FALSE(row(OpCode::k_softmax).inputs[0].in_place);
 }
 
 // The planner and the engine rely on these without looking at single ops.
@@ -56,7 +60,11 @@ TEST(Table, ColumnsFitTogether) {
     EXPECT_TRUE(!r.is(FUSED_LOSS) || (r.is(LOSS) && r.gradient != nullptr));
     for (const AttrSchema& a : r.attrs)
       EXPECT_NE(std::string_view("ifsl").find(a.type), std::string_view::npos);
-    for (const Operand& o : r.inputs) EXPECT_FALSE(o.accumulates) << o.name;
+    for (const Operand& o : r.inputs) {
+      EXPECT_FALSE(o.accumulates) << o.name;
+      EXPECT_FALSE(o.in_place && (o.optional || !r.is(PURE))) << o.name;
+    }
+    for (const Operand& o : r.outputs) EXPECT_FALSE(o.in_place) << o.name;
     // What may be added to may not be recomputed: it would count twice.
     for (const Operand& o : r.outputs) EXPECT_FALSE(o.accumulates && r.is(RECOMPUTE)) << o.name;
     const size_t saved_inputs = r.inputs.size(), saved_outputs = r.outputs.size();
