@@ -119,12 +119,15 @@ class Fuser {
 
   void insert() {
     std::vector<JointOp> ops;
+    std::vector<int32_t> now(joint_.ops.size());
     int32_t turnaround = joint_.turnaround;
     for (size_t i = 0; i < joint_.ops.size(); ++i) {
       if (static_cast<int32_t>(i) == joint_.turnaround) turnaround = static_cast<int32_t>(ops.size());
+      now[i] = static_cast<int32_t>(ops.size());
       ops.push_back(std::move(joint_.ops[i]));
       for (JointOp& op : after_[i]) ops.push_back(std::move(op));
     }
+    for (PlainUse& use : joint_.plain_uses) use.op = now[use.op];
     joint_.ops = std::move(ops);
     joint_.turnaround = turnaround;
   }
