@@ -22,6 +22,8 @@ struct Candidate {
 class Archive {
  public:
   void add(const Thresholds& t, Pace pace, const Cost& cost) { add(0, t, pace, cost); }
+  // Remembers a plan for good, whatever beats it.
+  void pin(const Thresholds& t, Pace pace, const Cost& cost) { pinned_.push_back({t, pace, cost}); }
   // The fastest whose peak fits; nullptr if none does.
   const Candidate* within(int64_t peak) const {
     const auto at = layers_[0].upper_bound(peak);
@@ -30,12 +32,14 @@ class Archive {
   // Of the first layer: by rising peak, and so by falling seconds.
   const std::map<int64_t, Candidate>& plans() const { return layers_[0]; }
   bool empty() const { return layers_[0].empty(); }
-  // Of all layers, by rising seconds.
+  // Of all layers, and those pinned, by rising seconds.
   std::vector<const Candidate*> by_seconds(int64_t most_peak) const {
     std::vector<const Candidate*> list;
     for (const Layer& layer : layers_)
       for (const auto& [peak, candidate] : layer)
         if (peak <= most_peak) list.push_back(&candidate);
+    for (const Candidate& candidate : pinned_)
+      if (candidate.cost.peak_bytes <= most_peak) list.push_back(&candidate);
     std::stable_sort(list.begin(), list.end(), [](const Candidate* a, const Candidate* b) {
       return a->cost.seconds != b->cost.seconds ? a->cost.seconds < b->cost.seconds
                                                 : a->cost.peak_bytes < b->cost.peak_bytes;
@@ -71,6 +75,7 @@ class Archive {
   }
 
   std::array<Layer, kLayers> layers_;
+  std::vector<Candidate> pinned_;
 };
 
 }  // namespace cairn::plan

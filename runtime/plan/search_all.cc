@@ -1,6 +1,7 @@
 // Small problems: one set of good plans over all budgets, so that more memory is never slower and the
 // smallest budget is exact.
 #include <algorithm>
+#include <limits>
 
 #include "runtime/plan/bound.h"
 #include "runtime/plan/recursion.h"
@@ -38,17 +39,35 @@ class AllBudgets {
   }
 
  private:
+  // Of few saved values every choice of what to make again is tried and, where its arena may be the lowest of
+  // what is as fast, laid out: arenas do not follow from peaks.
   void try_subsets() {
     std::vector<int32_t> saved;
     for (size_t v = 0; v < p_.values.size(); ++v)
       if (const int32_t g = s_.rules.across[v]; g >= 0 && s_.rules.free[g] && p_.values[v].bytes > 0)
         saved.push_back(g);
     if (saved.size() > kAllSubsets) return;
-    for (uint32_t subset = 1; subset < 1u << saved.size(); ++subset) {
+    std::vector<Candidate> all;
+    for (uint32_t subset = 0; subset < 1u << saved.size(); ++subset) {
       Thresholds t = s_.rules.base;
       for (size_t k = 0; k < saved.size(); ++k)
         if (subset >> k & 1) t[saved[k]] = p_.turnaround;
-      s_.try_thresholds(t, {});
+      const Cost cost = s_.evaluate(t, {}, s_.sequence);
+      if (!cost.valid) continue;
+      s_.archive.add(t, {}, cost);
+      all.push_back({std::move(t), {}, cost});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+      return a.cost.seconds != b.cost.seconds ? a.cost.seconds < b.cost.seconds
+                                              : a.cost.peak_bytes < b.cost.peak_bytes;
+    });
+    int64_t lowest = std::numeric_limits<int64_t>::max();
+    for (const Candidate& c : all) {
+      if (c.cost.peak_bytes >= lowest) continue;
+      const int64_t arena = s_.lay_out(c, c.cost.peak_bytes).arena_bytes;
+      if (arena >= lowest) continue;
+      lowest = arena;
+      s_.archive.pin(c.thresholds, c.pace, c.cost);
     }
   }
 

@@ -37,6 +37,14 @@ TEST(Archive, RemembersWhatWasBeaten) {
   EXPECT_EQ(archive.plans().size(), 1u);
 }
 
+TEST(Archive, PinnedPlansStay) {
+  Archive archive;
+  archive.pin({1}, {}, {true, 9, 100});
+  for (int k = 0; k < 10; ++k) archive.add({2 + k}, {}, {true, 8.0 - k, 90});
+  EXPECT_EQ(archive.by_seconds(100).back()->thresholds, Thresholds{1});
+  EXPECT_NE(archive.by_seconds(99).back()->thresholds, Thresholds{1});
+}
+
 // Their arenas may differ.
 TEST(Archive, KeepsPlansOfOnePriceInAnotherOrder) {
   Archive archive;
