@@ -19,7 +19,7 @@ endfunction()
 
 find_library(RAPIDCHECK rapidcheck REQUIRED)
 cairn_test_folder(runtime/base cairn_base)
-cairn_test_folder(runtime/plan cairn_plan ${RAPIDCHECK})
+cairn_test_folder(runtime/plan cairn_plan_checked ${RAPIDCHECK})
 cairn_test_folder(runtime/ops cairn_ops)
 cairn_test_folder(kernels cairn_cpu cairn_ops)
 cairn_test_folder(conformance cairn_engine)

@@ -3,7 +3,7 @@
 set(fuzz_dir ${CMAKE_CURRENT_LIST_DIR})
 if(CAIRN_TESTS)
   add_executable(test_fuzz ${fuzz_dir}/replay_test.cc ${fuzz_dir}/targets.cc ${fuzz_dir}/plan_solve.cc)
-  target_link_libraries(test_fuzz PRIVATE GTest::gtest_main cairn_io)
+  target_link_libraries(test_fuzz PRIVATE GTest::gtest_main cairn_plan_checked cairn_io)
   add_test(NAME fuzz COMMAND test_fuzz)
 endif()
 if(CAIRN_FUZZ)
