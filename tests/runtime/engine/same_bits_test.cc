@@ -15,7 +15,7 @@ struct Model {
 const Model kModels[] = {
     {"mlp", [] { return mlp(3); }, graph::AmpMode::kOff},
     {"transformer", [] { return transformer(2); }, graph::AmpMode::kOff},
-    {"transformer_bf16", [] { return transformer(1); }, graph::AmpMode::kBf16},
+    {"transformer_bf16", [] { return transformer(2); }, graph::AmpMode::kBf16},
 };
 
 // Budgets between the smallest that does (0) and what keeping everything takes (1). The planner is what takes
