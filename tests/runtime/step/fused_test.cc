@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/step/stepper.h"
+#include "trained.h"
 
 namespace cairn::step {
 namespace {
@@ -93,17 +94,7 @@ struct Training {
     feed(scale);
     return stepper->micro();
   }
-  std::map<std::string, std::vector<char>> values() const {
-    std::map<std::string, std::vector<char>> found;
-    const graph::JointGraph& joint = *session->plan().joint;
-    for (const graph::ParameterSlot& slot : joint.parameters)
-      for (const int32_t v : {slot.value, slot.moments.at(0), slot.moments.at(1)}) {
-        auto& bytes = found[joint.values[static_cast<size_t>(v)].name];
-        bytes.resize(static_cast<size_t>(joint.values[static_cast<size_t>(v)].desc.bytes()));
-        session->read(v, bytes.data(), static_cast<int64_t>(bytes.size()));
-      }
-    return found;
-  }
+  Values values() const { return trained(*session); }
 };
 
 class Fused : public ::testing::TestWithParam<std::tuple<std::string, graph::AmpMode>> {};

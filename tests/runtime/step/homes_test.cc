@@ -7,6 +7,7 @@
 #include <map>
 
 #include "runtime/step/stepper.h"
+#include "trained.h"
 
 namespace cairn::step {
 namespace {
@@ -43,8 +44,6 @@ struct Case {
   uint32_t micro_steps = 1;
   int threads = 1;
 };
-
-using Values = std::map<std::string, std::vector<char>>;
 
 // At the smallest budget, if there is a tier; made once.
 std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::vector<Tier>& tiers) {
@@ -103,17 +102,7 @@ class Training {
     for (const uint64_t end = stepper->state().step + steps; stepper->state().step < end;) report = micro();
     return report;
   }
-  Values values() const {
-    Values found;
-    const graph::JointGraph& joint = *session->plan().joint;
-    for (const graph::ParameterSlot& slot : joint.parameters)
-      for (const int32_t v : {slot.value, slot.moments.at(0), slot.moments.at(1)}) {
-        auto& bytes = found[joint.values[static_cast<size_t>(v)].name];
-        bytes.resize(static_cast<size_t>(joint.values[static_cast<size_t>(v)].desc.bytes()));
-        session->read(v, bytes.data(), static_cast<int64_t>(bytes.size()));
-      }
-    return found;
-  }
+  Values values() const { return trained(*session); }
   void expect_exact_memory() const {
     const engine::CompiledPlan& plan = session->plan();
     const device::TierCount arena = session->count(Tier::kDevice);

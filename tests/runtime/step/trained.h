@@ -1,0 +1,26 @@
+// What training changes, by name.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/engine/session.h"
+
+namespace cairn::step {
+
+using Values = std::map<std::string, std::vector<char>>;
+
+// Bytes of all parameters and their moments, wherever they live.
+inline Values trained(const engine::Session& session) {
+  Values found;
+  const graph::JointGraph& joint = *session.plan().joint;
+  for (const graph::ParameterSlot& slot : joint.parameters)
+    for (const int32_t v : {slot.value, slot.moments.at(0), slot.moments.at(1)}) {
+      auto& bytes = found[joint.values[static_cast<size_t>(v)].name];
+      bytes.resize(static_cast<size_t>(joint.values[static_cast<size_t>(v)].desc.bytes()));
+      session.read(v, bytes.data(), static_cast<int64_t>(bytes.size()));
+    }
+  return found;
+}
+
+}  // namespace cairn::step
