@@ -36,3 +36,13 @@ file(GLOB extra CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/*/tests.cmake)
 foreach(file ${extra})
   include(${file})
 endforeach()
+
+# `ctest --parallel` counts processors: most tests use two threads, and some measure time, so they share four only with
+# their own; these are one thread each.
+set(single_threaded runtime/plan planner fuzz sanitizers/asan sanitizers/tsan format luacheck arrows install)
+get_property(all_tests DIRECTORY PROPERTY TESTS)
+foreach(test ${all_tests})
+  if(NOT test IN_LIST single_threaded)
+    set_property(TEST ${test} PROPERTY PROCESSORS 4)
+  endif()
+endforeach()

@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 #include "runtime/plan/bound.h"
 #include "runtime/plan/explain.h"
+#include "runtime/plan/fewer_copies.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/search.h"
 
@@ -23,7 +24,7 @@ class Solver {
     if (small(p_)) search_all();
     auto fit = small(p_) ? search_.fastest_within(budget, budget) : one_.solve(budget);
     if (!fit) return {};
-    return finish(std::move(fit->plan), budget_bytes);
+    return finish(with_fewer_copies(search_, std::move(*fit), budget).plan, budget_bytes);
   }
 
   // Of all plans that solve() knows, the one with the lowest arena.
