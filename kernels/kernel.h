@@ -37,6 +37,7 @@ struct Call {
   uint32_t accumulate = 0;
   RandomKey key = {};
   uint32_t in_place = 0;  // bit i: input i lies where output 0 lies; only for inputs marked '=' in the row
+  const void* lane = nullptr;  // set by the queue, for backends that need to know theirs
 };
 
 // Immutable after creation; run() may be called from one thread at a time per object, on the thread of a
@@ -68,6 +69,7 @@ struct Registry {
   // dx = dy w) at `m` rows of x in `compute` dtype; 0: this backend reads such a weight as it is.
   int64_t (*packed_bytes)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                           int threads);
+  bool gaps_filled = true;  // by the reference's kernels, which run where the host can reach
 
   std::unique_ptr<Kernel> find(const Signature& signature) const;
   bool supports(std::string_view op) const;

@@ -43,9 +43,10 @@ const Registry& reference_registry() {
 
 std::unique_ptr<Kernel> select(const Registry& registry, const Signature& signature) {
   if (auto kernel = registry.find(signature)) return kernel;
-  if (auto kernel = reference_registry().find(signature)) return kernel;
-  fail(Code::kUnsupported, "no kernel of backend '", registry.backend, "' or 'reference' takes ",
-       describe(signature));
+  if (registry.gaps_filled)
+    if (auto kernel = reference_registry().find(signature)) return kernel;
+  fail(Code::kUnsupported, "no kernel of backend '", registry.backend,
+       registry.gaps_filled ? "' or 'reference" : "", "' takes ", describe(signature));
 }
 
 }  // namespace cairn::kernels

@@ -1,0 +1,161 @@
+#include "kernels/cuda/emulated/simt.h"
+
+#include <ucontext.h>
+
+#include <memory>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace cairn::kernels::cuda::emulated {
+
+thread_local Index thread_index, block_index, block_size, grid_size;
+
+namespace {
+
+constexpr size_t kStackBytes = 64 * 1024;
+constexpr int kWarpThreads = 32;
+
+enum class Waits : uint8_t { kNothing, kBlock, kWarp, kDone };
+
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack;
+  Waits waits = Waits::kDone;
+  uint64_t given = 0;
+};
+
+// The blocks of one operating system thread: fibers and shared memory are kept from launch to launch.
+class Block {
+ public:
+  void run(const Grid& grid, const std::function<void()>& thread) {
+    body_ = &thread;
+    grow(grid.threads);
+    count_ = grid.threads;
+    shared_.resize(static_cast<size_t>(grid.shared_bytes) + 16);
+    grid_size = {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)};
+    block_size = {static_cast<unsigned>(grid.threads), 1, 1};
+    for (int64_t z = 0; z < grid.z; ++z)
+      for (int64_t y = 0; y < grid.y; ++y)
+        for (int64_t x = 0; x < grid.x; ++x) {
+          block_index = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+          std::memset(shared_.data(), 0xff, shared_.size());
+          run_block();
+        }
+  }
+
+  void* shared() {
+    return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(shared_.data()) + 15) & ~uintptr_t{15});
+  }
+
+  void wait(Waits what) {
+    Fiber& fiber = fibers_[current_];
+    fiber.waits = what;
+    const Index own = thread_index;
+    swapcontext(&fiber.context, &scheduler_);
+    thread_index = own;
+  }
+
+  uint64_t exchange(uint64_t given, int lane) {
+    fibers_[current_].given = given;
+    wait(Waits::kWarp);
+    const size_t from = current_ / kWarpThreads * kWarpThreads + static_cast<size_t>(lane);
+    require(lane >= 0 && lane < kWarpThreads && from < count_, Code::kInternal, "a shuffle from lane ", lane,
+            " of a block of ", count_, " threads");
+    const uint64_t taken = fibers_[from].given;
+    wait(Waits::kWarp);  // before the next one gives
+    return taken;
+  }
+
+ private:
+  void grow(int threads) {
+    while (fibers_.size() < static_cast<size_t>(threads)) {
+      fibers_.emplace_back();
+      fibers_.back().stack = std::make_unique<char[]>(kStackBytes);
+    }
+  }
+
+  static void enter() {
+    Block& block = own();
+    (*block.body_)();
+    Fiber& fiber = block.fibers_[block.current_];
+    fiber.waits = Waits::kDone;
+    swapcontext(&fiber.context, &block.scheduler_);
+  }
+
+  void run_block() {
+    for (size_t t = 0; t < count_; ++t) {
+      Fiber& fiber = fibers_[t];
+      getcontext(&fiber.context);
+      fiber.context.uc_stack.ss_sp = fiber.stack.get();
+      fiber.context.uc_stack.ss_size = kStackBytes;
+      fiber.context.uc_link = nullptr;
+      makecontext(&fiber.context, &Block::enter, 0);
+      fiber.waits = Waits::kNothing;
+    }
+    for (size_t left = count_; left > 0;) {
+      left = 0;
+      for (size_t t = 0; t < count_; ++t) {
+        if (fibers_[t].waits == Waits::kNothing) step(t);
+        left += fibers_[t].waits != Waits::kDone;
+      }
+      if (left > 0) release();
+    }
+  }
+
+  void step(size_t t) {
+    current_ = t;
+    thread_index = {static_cast<unsigned>(t), 0, 0};
+    swapcontext(&scheduler_, &fibers_[t].context);
+  }
+
+  // Lets go whoever waits for a warp that is all there; then, if all wait for the block, everybody.
+  void release() {
+    bool any = false;
+    for (size_t first = 0; first < count_; first += kWarpThreads) {
+      const size_t last = std::min(count_, first + kWarpThreads);
+      if (all(first, last, Waits::kWarp)) any = true, set(first, last);
+    }
+    if (any) return;
+    require(all(0, count_, Waits::kBlock), Code::kInternal,
+            "some threads of a block never reach the barrier where the others wait");
+    set(0, count_);
+  }
+  bool all(size_t first, size_t last, Waits what) const {
+    for (size_t t = first; t < last; ++t)
+      if (fibers_[t].waits != what) return false;
+    return true;
+  }
+  void set(size_t first, size_t last) {
+    for (size_t t = first; t < last; ++t) fibers_[t].waits = Waits::kNothing;
+  }
+
+ public:
+  static Block& own() {
+    static thread_local Block block;
+    return block;
+  }
+
+ private:
+  const std::function<void()>* body_ = nullptr;
+  std::vector<Fiber> fibers_;
+  std::vector<char> shared_;
+  size_t count_ = 0, current_ = 0;
+  ucontext_t scheduler_;
+};
+
+}  // namespace
+
+void run(const Grid& grid, const std::function<void()>& thread) {
+  require(grid.threads > 0 && grid.threads <= 1024, Code::kInternal, "a block of ", grid.threads, " threads");
+  require(grid.x < (int64_t{1} << 31) && grid.y < 65536 && grid.z < 65536, Code::kInternal,
+          "a grid too large");
+  Block::own().run(grid, thread);
+}
+
+void* dynamic_shared() { return Block::own().shared(); }
+void sync_block() { Block::own().wait(Waits::kBlock); }
+void sync_warp() { Block::own().wait(Waits::kWarp); }
+uint64_t exchange(uint64_t given, int lane) { return Block::own().exchange(given, lane); }
+
+}  // namespace cairn::kernels::cuda::emulated

@@ -1,0 +1,19 @@
+// Declares the maker of every row of kernels.def.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace cairn::kernels {
+
+const Registry& cuda_registry();
+
+namespace cuda {
+
+#define KERNEL(op, name, isa, make) std::unique_ptr<Kernel> make(const Signature&);
+#include "kernels/cuda/kernels.def"
+#undef KERNEL
+
+// Registry::packed_bytes of this backend.
+int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
+
+}  // namespace cuda
+}  // namespace cairn::kernels

@@ -1,0 +1,144 @@
+// What every CUDA kernel file uses: kernels as closures over a launch, element types, vectors of 16 bytes,
+// sums in a fixed order.
+#pragma once
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "kernels/cuda/platform.h"
+#include "kernels/kernel.h"
+#include "runtime/base/checked.h"
+
+namespace cairn::kernels::cuda {
+
+// Where a call goes: Call::lane of this backend. Without one (tests): the default stream, and the call's own
+// key.
+struct Lane {
+  cudaStream_t stream = nullptr;
+  // On the device: seed, step and micro-batch of the run, which a captured graph reads at every replay; `op`
+  // stands in the call. nullptr: all of the key stands in the call.
+  const RandomKey* key = nullptr;
+};
+
+inline Lane lane_of(const Call& call) { return call.lane ? *static_cast<const Lane*>(call.lane) : Lane{}; }
+inline cudaStream_t stream_of(const Call& call) { return lane_of(call).stream; }
+
+// A kernel that is one closure; everything that depends on shapes is worked out when it is made.
+class ClosureKernel final : public Kernel {
+ public:
+  ClosureKernel(std::function<void(const Call&)> run, int64_t workspace)
+      : run_(std::move(run)), workspace_(workspace) {}
+  int64_t workspace_bytes() const override { return workspace_; }
+  void run(const Call& call) const override { run_(call); }
+
+ private:
+  std::function<void(const Call&)> run_;
+  int64_t workspace_;
+};
+
+inline std::unique_ptr<Kernel> make_kernel(std::function<void(const Call&)> run, int64_t workspace = 0) {
+  return std::make_unique<ClosureKernel>(std::move(run), workspace);
+}
+
+// These kernels take float32 and bfloat16.
+inline bool is_fast_float(DType t) { return t == DType::kF32 || t == DType::kBF16; }
+inline bool fast_float(const TensorDesc& d) { return is_fast_float(d.dtype) && d.packed_bytes == 0; }
+inline bool plain_f32(const TensorDesc& d) { return d.dtype == DType::kF32 && d.packed_bytes == 0; }
+inline bool is_bf16(const TensorDesc& d) { return d.dtype == DType::kBF16; }
+
+inline void* data_of(std::span<const Tensor> tensors, size_t i) {
+  return i < tensors.size() ? tensors[i].data : nullptr;
+}
+template <class T>
+T* input(const Call& call, size_t i) {
+  return static_cast<T*>(data_of(call.in, i));
+}
+template <class T>
+T* output(const Call& call, size_t i) {
+  return static_cast<T*>(data_of(call.out, i));
+}
+inline bool accumulates(const Call& call, size_t i) { return call.accumulate >> i & 1u; }
+
+// `body(T{})` with T = float or bf16. The dtype must be one of the two.
+template <class Body>
+auto with_float(DType dtype, const Body& body) {
+  return dtype == DType::kBF16 ? body(bf16{}) : body(float{});
+}
+
+// ---- on the device
+
+__device__ __forceinline__ float load(const float* p) { return *p; }
+__device__ __forceinline__ float load(const bf16* p) {
+#ifdef __CUDACC__
+  return __uint_as_float(static_cast<unsigned>(p->bits) << 16);
+#else
+  return to_float(*p);
+#endif
+}
+__device__ __forceinline__ void store(float* p, float v) { *p = v; }
+__device__ __forceinline__ void store(bf16* p, float v) {  // to nearest even
+#ifdef __CUDACC__
+  unsigned u = __float_as_uint(v);
+  p->bits = (u & 0x7fffffffu) > 0x7f800000u ? static_cast<uint16_t>(u >> 16 | 0x40u)
+                                            : static_cast<uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+#else
+  *p = to_bf16(v);
+#endif
+}
+
+// 16 bytes of T: one memory access per thread.
+template <class T>
+struct alignas(16) Vector {
+  static constexpr int kCount = 16 / static_cast<int>(sizeof(T));
+  T at[kCount];
+};
+template <class T>
+__device__ __forceinline__ Vector<T> load_vector(const T* p) {
+  Vector<T> v;
+  *reinterpret_cast<uint4*>(&v) = *reinterpret_cast<const uint4*>(p);
+  return v;
+}
+template <class T>
+__device__ __forceinline__ void store_vector(T* p, const Vector<T>& v) {
+  *reinterpret_cast<uint4*>(p) = *reinterpret_cast<const uint4*>(&v);
+}
+inline bool vectors_fit(int64_t elements, DType dtype) { return elements * dtype_bytes(dtype) % 16 == 0; }
+
+// Every lane gets the warp's sum (greatest); the order is fixed.
+template <class T>
+__device__ __forceinline__ T warp_sum(T v) {
+  for (int by = kWarp / 2; by > 0; by /= 2) v += __shfl_xor_sync(kAllLanes, v, by);
+  return v;
+}
+__device__ __forceinline__ float warp_max(float v) {
+  for (int by = kWarp / 2; by > 0; by /= 2) v = fmaxf(v, __shfl_xor_sync(kAllLanes, v, by));
+  return v;
+}
+
+// Every thread gets the block's sum; blockDim.x is a multiple of 32. `scratch`: 32 Ts of shared memory, free
+// again after the next __syncthreads().
+template <class T>
+__device__ T block_sum(T v, T* scratch) {
+  const int warps = static_cast<int>(blockDim.x) / kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
+  v = warp_sum(v);
+  if (warps == 1) return v;
+  if (threadIdx.x % kWarp == 0) scratch[warp] = v;
+  __syncthreads();
+  T total = scratch[0];
+  for (int w = 1; w < warps; ++w) total += scratch[w];
+  __syncthreads();
+  return total;
+}
+__device__ inline float block_max(float v, float* scratch) {
+  const int warps = static_cast<int>(blockDim.x) / kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
+  v = warp_max(v);
+  if (warps == 1) return v;
+  if (threadIdx.x % kWarp == 0) scratch[warp] = v;
+  __syncthreads();
+  float most = scratch[0];
+  for (int w = 1; w < warps; ++w) most = fmaxf(most, scratch[w]);
+  __syncthreads();
+  return most;
+}
+
+}  // namespace cairn::kernels::cuda

@@ -1,0 +1,223 @@
+// Every kernel row of a backend against the reference, on the operands that real forward and backward passes
+// hand it, in f32 and bf16; and which op runs where, as a table.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "tests/conformance/backend_cases.h"
+#include "tests/conformance/compare.h"
+
+namespace cairn::conformance {
+
+// What was seen of one (op, dtype).
+struct Seen {
+  int calls = 0, taken = 0;
+  bool packed = false;
+  double worst = 0;
+};
+
+class Harness {
+ public:
+  explicit Harness(const kernels::Registry& registry) : registry_(registry) {}
+
+  // Compares every row of the backend that takes this call; weights packed as well, where the backend packs
+  // them.
+  void check(const kernels::Signature& s, std::span<const Tensor> in, const RandomKey& key, bool updates,
+             const std::string& what) {
+    Seen& seen = table_[{std::string(s.op), is_coarse(s)}];
+    ++seen.calls;
+    const int before = seen.taken;
+    rows(s, in, s, in, key, updates, what, seen);
+    packed(s, in, key, what, seen);
+    if (seen.taken > before) seen.taken = before + 1;
+  }
+
+  const std::set<size_t>& rows_run() const { return rows_run_; }
+
+  void print() const {
+    std::printf("%-28s %-28s %-28s\n", "op", "f32", "bf16");
+    std::set<std::string> ops;
+    for (const auto& [key, seen] : table_) ops.insert(key.first);
+    for (const std::string& op : ops) {
+      std::printf("%-28s", op.c_str());
+      for (bool coarse : {false, true}) {
+        const auto it = table_.find({op, coarse});
+        std::printf(" %-28s", it == table_.end() ? "-" : describe(it->second).c_str());
+      }
+      std::printf("\n");
+    }
+  }
+
+ private:
+  std::string describe(const Seen& seen) const {
+    if (seen.taken == 0) return "reference";
+    char text[80];
+    std::snprintf(text, sizeof text, "%s%s%s, error %.3f", std::string(registry_.backend).c_str(),
+                  seen.packed ? " packed" : "", seen.taken < seen.calls ? " (some)" : "", seen.worst);
+    return text;
+  }
+
+  void rows(const kernels::Signature& reference, std::span<const Tensor> reference_in,
+            const kernels::Signature& s, std::span<const Tensor> in, const RandomKey& key, bool updates,
+            const std::string& what, Seen& seen) {
+    for (size_t r = 0; r < registry_.rows.size(); ++r) {
+      if (registry_.rows[r].op != s.op) continue;
+      const double worst = compare(registry_.rows[r], reference, reference_in, s, in, key, updates, what);
+      if (worst < 0) continue;
+      rows_run_.insert(r);
+      ++seen.taken;
+      seen.worst = std::max(seen.worst, worst);
+    }
+  }
+
+  // Replaces the weight by its packed forms: operand 1 for the forward product, and where the op is a
+  // gradient its own use.
+  void packed(const kernels::Signature& s, std::span<const Tensor> in, const RandomKey& key,
+              const std::string& what, Seen& seen) {
+    struct Use {
+      std::string_view op;
+      size_t into;
+      const char* use;
+    };
+    static constexpr Use kUses[] = {{"linear", 1, "forward"},
+                                    {"linear_grad_input", 1, "input_grad"},
+                                    {"linear_cross_entropy", 1, "forward"},
+                                    {"linear_cross_entropy_grad", 4, "input_grad"},
+                                    {"linear_cross_entropy_grad", 1, "forward"}};
+    std::vector<TensorDesc> descs(s.in.begin(), s.in.end());
+    std::vector<Tensor> tensors(in.begin(), in.end());
+    std::vector<Buffer> packs;
+    packs.reserve(2);
+    kernels::Signature changed = s;
+    for (const Use& use : kUses) {
+      if (use.op != s.op) continue;
+      const Tensor weight = in[1];
+      const int64_t m = in[0].desc.shape.rows();
+      const int64_t bytes = registry_.packed_bytes(weight.desc, use.use, m, in[0].desc.dtype, 1);
+      if (bytes <= 0) continue;
+      TensorDesc desc = weight.desc;
+      desc.dtype = DType::kOpaque;
+      desc.packed_bytes = bytes;
+      const Attrs attrs{
+          {"use", std::string(use.use)}, {"m", m}, {"dtype", std::string(dtype_name(in[0].desc.dtype))}};
+      const kernels::Signature pack{"pack_weight", {&weight.desc, 1}, {&desc, 1}, 1, 1, &attrs, 1};
+      packs.emplace_back(bytes);
+      const Tensor out{desc, packs.back().data()};
+      bool made = false;
+      for (size_t r = 0; r < registry_.rows.size() && !made; ++r) {
+        if (registry_.rows[r].op != "pack_weight") continue;
+        const auto kernel = registry_.rows[r].make(pack);
+        if (kernel == nullptr) continue;
+        Buffer workspace(kernel->workspace_bytes());
+        kernel->run({{&weight, 1}, {&out, 1}, workspace.data(), 0, {}});
+        EXPECT_TRUE(packs.back().guard_intact()) << what << ": pack_weight wrote past its output";
+        rows_run_.insert(r);
+        made = true;
+      }
+      ASSERT_TRUE(made) << what << ": packed_bytes is " << bytes << " for " << to_string(weight.desc)
+                        << ", but no kernel packs it";
+      descs[use.into] = desc;
+      tensors[use.into] = out;
+      changed.in_present |= 1u << use.into;
+    }
+    if (packs.empty()) return;
+    changed.in = descs;
+    const int before = seen.taken;
+    rows(s, in, changed, tensors, key, false, what + " packed", seen);
+    EXPECT_GT(seen.taken, before) << what << ": no kernel takes the packed weight";
+    seen.packed = true;
+  }
+
+  const kernels::Registry& registry_;
+  std::map<std::pair<std::string, bool>, Seen> table_;
+  std::set<size_t> rows_run_;
+};
+
+// Ops that no graph of a case holds, on operands drawn here.
+struct Direct {
+  const char* op;
+  std::vector<TensorDesc> in, out;
+  Attrs attrs;
+};
+
+inline std::vector<Direct> direct_cases() {
+  std::vector<Direct> list;
+  const TensorDesc one{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{8}, 0};
+  for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
+    const TensorDesc f32{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
+    list.push_back({"adamw", {f32, hyper}, {f32, f32, f32}, {}});
+    list.push_back({"adamw_gated", {f32, hyper, one}, {f32, f32, f32, one}, {}});
+    for (const TensorDesc& x : {f32, low}) {
+      list.push_back({"sum_squares", {x}, {one}, {}});
+      list.push_back({"accumulate", {x}, {f32}, {}});
+      list.push_back({"fill",
+                      {},
+                      {x},
+                      {{"shape", List{n}}, {"value", 0.3}, {"dtype", std::string(dtype_name(x.dtype))}}});
+    }
+  }
+  return list;
+}
+
+inline void check_direct(Harness& harness, const Direct& d) {
+  std::vector<Buffer> buffers;
+  std::vector<Tensor> in;
+  for (const TensorDesc& desc : d.in) buffers.emplace_back(desc.bytes());
+  for (size_t i = 0; i < d.in.size(); ++i) {
+    in.push_back({d.in[i], buffers[i].data()});
+    fill(in[i], 50 + i, T({}));
+  }
+  const bool updates = std::string_view(d.op).starts_with("adamw");
+  if (updates) {
+    const double hyper[] = {1e-2, 0.9, 0.95, 1e-8, 0.1, 1 - 0.9, 1 - 0.95, 0.5};
+    for (int64_t i = 0; i < 8; ++i) set(in[1], i, hyper[i]);
+  }
+  const auto present = [](size_t n) { return (1u << n) - 1; };
+  const kernels::Signature s{d.op, d.in, d.out, present(d.in.size()), present(d.out.size()), &d.attrs, 1};
+  harness.check(s, in, {}, updates, cat(d.op, ' ', to_string(d.out[0])));
+}
+
+// Fails for every row that disagrees with the reference, and for every row that no case runs.
+inline void check_backend(const kernels::Registry& registry) {
+  Harness harness(registry);
+  RandomKey key;
+  key.seed = 5;
+  key.step = 2;
+  for (const Case& c : backend_cases())
+    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+      const Built built = build(c, dtype, trainable(c));
+      Interpreter interpreter(built.joint);
+      fill_leaves(interpreter, built);
+      interpreter.run(
+          true, key, [&](const graph::JointOp&, const kernels::Signature& s, const kernels::Call& call) {
+            harness.check(s, call.in, key, false, cat(s.op, " of ", c.name(), ' ', dtype_name(dtype)));
+          });
+      // Forward loss ops are replaced by their gradients in training graphs.
+      if (ops::find(c.op)->is(ops::LOSS)) {
+        const auto is_grad = [&](const graph::JointOp& op) { return ops::name(op.code) == c.op + "_grad"; };
+        const graph::JointOp& grad = *std::find_if(built.joint->ops.begin(), built.joint->ops.end(), is_grad);
+        std::vector<Tensor> in;
+        std::vector<TensorDesc> in_desc, out_desc(2, {DType::kF64, Shape{}, 0});
+        uint32_t present = 0;
+        for (size_t i = 0; i < ops::find(c.op)->inputs.size(); ++i) {
+          in.push_back(interpreter.tensor(grad.in[i]));
+          in_desc.push_back(in.back().desc);
+          if (grad.in[i] >= 0) present |= 1u << i;
+        }
+        const kernels::Signature s{c.op, in_desc, out_desc, present, 3, &grad.attrs, 1};
+        harness.check(s, in, key, false, cat(c.name(), ' ', dtype_name(dtype)));
+      }
+    }
+  for (const Direct& d : direct_cases()) check_direct(harness, d);
+  harness.print();
+  for (size_t r = 0; r < registry.rows.size(); ++r) {
+    if (ops::find(registry.rows[r].op)->is(ops::ALIAS)) continue;  // nothing runs
+    EXPECT_TRUE(harness.rows_run().contains(r))
+        << "no case runs kernel '" << registry.rows[r].name << "' of op '" << registry.rows[r].op << "'";
+  }
+}
+
+}  // namespace cairn::conformance
