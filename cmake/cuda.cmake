@@ -21,4 +21,9 @@ if(CAIRN_TESTS AND NOT CAIRN_SANITIZE)
   add_library(cairn_cuda_emulated STATIC ${emulated_kernels} ${cuda_hosts} ${cuda_emulated})
   target_include_directories(cairn_cuda_emulated PUBLIC ${CMAKE_SOURCE_DIR}/kernels/cuda/emulated/include)
   target_link_libraries(cairn_cuda_emulated PUBLIC cairn_flags cairn_base cairn_reference cairn_device)
+  # As a plugin that `--device cuda:0` finds where LD_LIBRARY_PATH leads here.
+  add_library(cairn_cuda_emulated_plugin MODULE ${CMAKE_SOURCE_DIR}/runtime/device/cuda/plugin.cc)
+  target_link_libraries(cairn_cuda_emulated_plugin PRIVATE cairn_cuda_emulated)
+  set_target_properties(cairn_cuda_emulated_plugin PROPERTIES OUTPUT_NAME cairn_cuda
+                        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/emulated/lib)
 endif()

@@ -6,7 +6,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("bench", "bindings", "capi", "kernels", "runtime", "scripts", "tests")
-SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp"}
+SUFFIXES = {".h", ".hpp", ".c", ".cc", ".cpp", ".cu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)
 
 # Files below `folder` may include project files below these only; the first row that matches a file counts.

@@ -5,20 +5,11 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/cuda/lane.h"
 #include "kernels/cuda/platform.h"
-#include "kernels/kernel.h"
 #include "runtime/base/checked.h"
 
 namespace cairn::kernels::cuda {
-
-// Where a call goes: Call::lane of this backend. Without one (tests): the default stream, and the call's own
-// key.
-struct Lane {
-  cudaStream_t stream = nullptr;
-  // On the device: seed, step and micro-batch of the run, which a captured graph reads at every replay; `op`
-  // stands in the call. nullptr: all of the key stands in the call.
-  const RandomKey* key = nullptr;
-};
 
 inline Lane lane_of(const Call& call) { return call.lane ? *static_cast<const Lane*>(call.lane) : Lane{}; }
 inline cudaStream_t stream_of(const Call& call) { return lane_of(call).stream; }

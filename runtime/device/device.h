@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -37,6 +38,14 @@ class Block {
   virtual void* address() const = 0;                   // nullptr for disk
   virtual int64_t pinned_bytes() const { return 0; }   // of them, locked in memory
   virtual int64_t staging_bytes() const { return 0; }  // memory beside them that their copies go through
+  // Bytes to and from the host program's memory, at once: no queued work may use them meanwhile. Not for
+  // disk.
+  virtual void write(int64_t offset, const void* from, int64_t bytes) {
+    std::memcpy(static_cast<char*>(address()) + offset, from, static_cast<size_t>(bytes));
+  }
+  virtual void read(int64_t offset, void* to, int64_t bytes) const {
+    std::memcpy(to, static_cast<const char*>(address()) + offset, static_cast<size_t>(bytes));
+  }
 };
 
 struct Location {
@@ -66,6 +75,15 @@ class Group {
  public:
   virtual ~Group() = default;
   virtual bool poisoned() const = 0;
+};
+
+// Work of a group's queues that was submitted once and runs again without being submitted again.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  // As if it were submitted now, with this seed, step and micro-batch in its calls. Runs do not overlap: all
+  // queues of the group are synchronised before the next one.
+  virtual void run(const RandomKey& key) = 0;
 };
 
 class Event {  // made by one device, used with its queues only
@@ -110,7 +128,8 @@ struct DeviceInfo {
   std::string processor, isa;  // its parts: identity of a profile
   int64_t memory_bytes = 0;
   int threads = 0;
-  bool bf16 = false;  // fast bf16 products
+  bool bf16 = false;         // fast bf16 products
+  bool host_reaches = true;  // blocks of the device tier have addresses that the host may use
   // For the analytic cost model.
   double f32_flops_per_second = 0, bf16_flops_per_second = 0, memory_bytes_per_second = 0;
   double link_bytes_per_second = 0;  // stated rate of the host link; 0: none
@@ -149,6 +168,12 @@ class Device {
   virtual std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group = nullptr) = 0;
   virtual std::unique_ptr<Event> create_event() = 0;
   virtual bool poisoned() const = 0;  // all of it, whatever the group
+  // From here to end_recording() what is submitted to the group's queues is recorded, not run; nothing may be
+  // under way in them. False: this device records nothing.
+  virtual bool begin_recording(const std::shared_ptr<Group>& /*group*/) { return false; }
+  virtual std::unique_ptr<Recording> end_recording(const std::shared_ptr<Group>& /*group*/) {
+    return nullptr;
+  }
 };
 
 // Opens "cpu", "reference" (the oracle's kernels), or "cuda:N" (kUnsupported with the reason where there is

@@ -73,6 +73,14 @@ void Ledger::reset_peaks() {
   }
 }
 
+void Ledger::raise_peaks(Tier tier, const TierCount& peaks) {
+  std::lock_guard lock(mutex_);
+  TierCount& c = counts_[index(tier)];
+  c.peak_reserved_bytes = std::max(c.peak_reserved_bytes, peaks.peak_reserved_bytes);
+  c.peak_live_bytes = std::max(c.peak_live_bytes, peaks.peak_live_bytes);
+  c.peak_height_bytes = std::max(c.peak_height_bytes, peaks.peak_height_bytes);
+}
+
 TierCount Ledger::count(Tier tier) const {
   std::lock_guard lock(mutex_);
   return counts_[index(tier)];

@@ -32,6 +32,8 @@ class Ledger {
   void begin_range(Tier tier, int64_t offset, int64_t bytes);
   void end_range(Tier tier, int64_t offset);
   void reset_peaks();  // peaks start again from what is held now
+  // To at least these: of ranges that come and go without being told here.
+  void raise_peaks(Tier tier, const TierCount& peaks);
   TierCount count(Tier tier) const;
 
  private:

@@ -69,6 +69,8 @@ int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {
   signature.attrs = &op.attrs;
   signature.threads = plan_.threads;
   const bool custom = op.code == ops::OpCode::k_custom || op.code == ops::OpCode::k_custom_grad;
+  require(!custom || device_.info().host_reaches, Code::kUnsupported, "custom ops run on the host; '",
+          device_.info().name, "' keeps its values where the host does not reach");
   plan_.kernels.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature)
                                  : kernels::select(device_.kernels(), signature));
   return found->second;

@@ -71,6 +71,16 @@ struct LoadedProgram {
   std::vector<device::Copy> copies;
   std::vector<std::unique_ptr<device::Event>> events;
   std::vector<uint8_t> live;  // per range: begun and not ended
+
+  // On devices that record: the program as one piece of work, for the first micro-batch of a step and for
+  // later ones, which add to gradients. Recorded the second time that it runs: kernels are loaded then.
+  struct Variant {
+    int runs = 0;
+    std::unique_ptr<device::Recording> recording;
+    std::array<device::TierCount, kTierCount> peaks{};  // of what it brings to life, for the ledger
+    bool adds = false, commits = false;                 // as GuardedKernel notes them
+  };
+  std::array<Variant, 2> variants;
 };
 
 struct Session::Loaded {
@@ -101,10 +111,13 @@ struct Session::Loaded {
 
   // Last, so that they end first: their work uses everything above. They fail together, and no other
   // session's with them.
+  std::shared_ptr<device::Group> group;
   std::array<std::unique_ptr<device::Queue>, 3> queues;
 
   device::Queue& queue(device::Lane lane) { return *queues[static_cast<size_t>(lane)]; }
   char* arena() const { return static_cast<char*>(blocks[0]->address()); }
+
+  device::Device* records_on = nullptr;  // nullptr: the device records nothing
 
   void start(device::Device& device);  // the queues
   // Ends what is under way, whatever comes of it.
@@ -117,7 +130,11 @@ struct Session::Loaded {
   void resolve(const CompiledPlan& plan, device::Device& device);  // all programs
   void resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
                device::Device& device, LoadedProgram& loaded);
-  // Submits the program's work. False: cancelled on the way; all ranges it began have ended.
+  // Submits the program's work, instruction by instruction or as a recording. False: cancelled on the way;
+  // all ranges it began have ended.
+  bool submit(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
+  bool record(LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
+              const std::atomic<bool>& cancelled);
   bool walk(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
   void end_ranges(LoadedProgram& loaded);
   void collect_spans(double run_began);

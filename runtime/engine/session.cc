@@ -102,7 +102,7 @@ bool Session::attempt(const RunKey& key) {
   l.added.store(false);
   l.committed.store(false);
   if (masters_stale_ && !plan_->masters.copies.empty()) {
-    if (!l.walk(l.masters, key, cancelled_)) return false;
+    if (!l.submit(l.masters, key, cancelled_)) return false;
     for (const auto& queue : l.queues) queue->synchronize();
   }
   for (size_t lane = 0; lane < l.queues.size(); ++lane) {
@@ -112,7 +112,7 @@ bool Session::attempt(const RunKey& key) {
     l.queues[lane]->trace(l.tracing);
   }
   const bool complete =
-      (!packs_stale_ || l.walk(l.prologue, key, cancelled_)) && l.walk(l.main, key, cancelled_);
+      (!packs_stale_ || l.submit(l.prologue, key, cancelled_)) && l.submit(l.main, key, cancelled_);
   for (const auto& queue : l.queues) queue->synchronize();
   return complete;
 }
@@ -193,7 +193,7 @@ void Session::finish(LoadedProgram& program) {
   }
   static const std::atomic<bool> kNever{false};
   try {
-    l.walk(program, {}, kNever);
+    l.submit(program, {}, kNever);
     for (const auto& queue : l.queues) queue->synchronize();
   } catch (...) {
     l.drain();

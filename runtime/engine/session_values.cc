@@ -1,7 +1,6 @@
 // The values of a session: those on the device are memory, those in a tier are reached by copies through the
 // free part of the arena, in which nothing lives between runs.
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/engine/loaded.h"
 
@@ -34,6 +33,8 @@ Tensor Session::tensor(int32_t value) const {
 
 void* Session::address(int32_t value) const {
   raise();
+  require(device_->info().host_reaches, Code::kUnsupported, "values on '", device_->info().name,
+          "' have no address on the host; read or write them");
   return tensor(value).data;
 }
 
@@ -70,8 +71,9 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
           offset + bytes, ") lies outside");
   const Home* home = home_of(value);
   if (home == nullptr) {
-    char* const here = tensor(value).as<char>() + offset;
-    std::memcpy(writes ? here : host, writes ? host : here, static_cast<size_t>(bytes));
+    const int64_t here = tensor(value).as<char>() - loaded_->arena() + offset;
+    if (writes) loaded_->blocks[0]->write(here, host, bytes);
+    if (!writes) loaded_->blocks[0]->read(here, host, bytes);
     return;
   }
   Loaded& l = *loaded_;
@@ -90,12 +92,12 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
         const int64_t part = std::min(last - at, room), far = extent.tier_offset + (at - extent.begin);
         char* const theirs = static_cast<char*>(host) + (at - offset);
         l.ledger.begin_range(Tier::kDevice, here, part);
-        if (writes) std::memcpy(l.arena() + here, theirs, static_cast<size_t>(part));
+        if (writes) arena->write(here, theirs, part);
         queue.copy(writes ? device::Location{tier, far} : device::Location{arena, here},
                    writes ? device::Location{arena, here} : device::Location{tier, far}, part);
         l.ledger.end_range(Tier::kDevice, here);
         queue.synchronize();
-        if (!writes) std::memcpy(theirs, l.arena() + here, static_cast<size_t>(part));
+        if (!writes) arena->read(here, theirs, part);
         at += part;
       }
     }

@@ -3,7 +3,9 @@
 namespace cairn::engine {
 
 void Session::Loaded::start(device::Device& device) {
-  const auto group = device.create_group();
+  group = device.create_group();
+  records_on = &device;
+  for (LoadedProgram* loaded : {&prologue, &masters, &main, &norm, &update}) loaded->variants = {};
   for (size_t lane = 0; lane < queues.size(); ++lane) {
     queues[lane] = device.create_queue(static_cast<device::Lane>(lane), group);
     queues[lane]->skip_copies_while(copy_stop);
@@ -105,6 +107,55 @@ void Session::Loaded::resolve(const Program& program,
   }
   for (int32_t e = 0; e < program.events; ++e) loaded.events.push_back(device.create_event());
   loaded.live.assign(program.ranges.size(), 0);
+}
+
+bool Session::Loaded::submit(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled) {
+  LoadedProgram::Variant& variant = loaded.variants[key.micro > 0];
+  if (records_on == nullptr || tracing || loaded.program->code.empty()) return walk(loaded, key, cancelled);
+  if (variant.recording == nullptr) {
+    if (variant.runs++ == 0) return walk(loaded, key, cancelled);
+    if (!record(loaded, variant, key, cancelled)) return false;
+    if (variant.recording == nullptr) return walk(loaded, key, cancelled);
+  }
+  if (cancelled.load(std::memory_order_relaxed)) return false;
+  for (size_t t = 0; t < kTierCount; ++t) ledger.raise_peaks(static_cast<Tier>(t), variant.peaks[t]);
+  if (variant.adds) added.store(true);
+  if (variant.commits) committed.store(true);
+  finished.store(true);
+  variant.recording->run({key.seed, key.step, key.micro, 0});
+  return true;
+}
+
+bool Session::Loaded::record(LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
+                             const std::atomic<bool>& cancelled) {
+  std::array<device::TierCount, kTierCount> before;
+  for (size_t t = 0; t < kTierCount; ++t) before[t] = ledger.count(static_cast<Tier>(t));
+  if (!records_on->begin_recording(group)) {
+    records_on = nullptr;
+    return true;
+  }
+  ledger.reset_peaks();
+  const bool added_before = added.exchange(false), committed_before = committed.exchange(false);
+  bool complete = false;
+  try {
+    complete = walk(loaded, key, cancelled);
+  } catch (...) {
+    try {
+      records_on->end_recording(group);
+    } catch (const Error&) {  // the walk's error says more
+    }
+    throw;
+  }
+  variant.adds = added.exchange(added_before);
+  variant.commits = committed.exchange(committed_before);
+  for (size_t t = 0; t < kTierCount; ++t) {
+    variant.peaks[t] = ledger.count(static_cast<Tier>(t));
+    ledger.raise_peaks(static_cast<Tier>(t), before[t]);
+  }
+  auto recording = records_on->end_recording(group);
+  if (!complete || skipped.load()) return false;  // cancelled on the way: parts are missing
+  variant.recording = std::move(recording);
+  return true;
 }
 
 bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled) {

@@ -1,7 +1,538 @@
-#include "kernels/cuda/emulated/simt.h"
+#include "kernels/cuda/emulated/runtime.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace cairn::kernels::cuda::emulated {
 
-void submit(Stream*, std::function<void()> work) { work(); }
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool is_sticky(cudaError_t status) {
+  return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure ||
+         status == cudaErrorECCUncorrectable;
+}
+
+// Everything that the C interface needs to know, under one mutex.
+struct World {
+  struct Failure {
+    cudaError_t status;
+    int after, times;
+  };
+  std::mutex mutex;
+  std::map<std::string, Failure, std::less<>> failures;
+  std::map<std::string, int64_t, std::less<>> calls;
+  std::map<const char*, size_t> device, host;  // memory by address
+  std::atomic<cudaError_t> sticky{cudaSuccess};
+  Gpu gpu;
+};
+
+World& world() {
+  static World* const one = new World;  // outlives every thread
+  return *one;
+}
+
+// What the named call returns if it does not do its work.
+cudaError_t enter(std::string_view function) {
+  World& w = world();
+  std::lock_guard lock(w.mutex);
+  ++w.calls[std::string(function)];
+  if (w.sticky != cudaSuccess) return w.sticky;
+  const auto found = w.failures.find(function);
+  if (found == w.failures.end()) return cudaSuccess;
+  World::Failure& failure = found->second;
+  if (failure.after-- > 0) return cudaSuccess;
+  const cudaError_t status = failure.status;
+  if (--failure.times <= 0) w.failures.erase(found);
+  if (is_sticky(status)) w.sticky = status;
+  return status;
+}
+
+bool inside(const std::map<const char*, size_t>& blocks, const char* at, size_t bytes) {
+  auto block = blocks.upper_bound(at);
+  if (block == blocks.begin()) return false;
+  --block;
+  return at + bytes <= block->first + block->second;
+}
+
+void stick(cudaError_t status) {
+  World& w = world();
+  std::lock_guard lock(w.mutex);
+  if (w.sticky == cudaSuccess) w.sticky = status;
+}
+
+// A point in a stream: reached once everything before it is done.
+struct Point {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool reached = false;
+  Clock::time_point when;
+
+  void reach() {
+    std::lock_guard lock(mutex);
+    reached = true;
+    when = Clock::now();
+    changed.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return reached; });
+  }
+};
+
+}  // namespace
+
+// Nodes and what each must wait for. A node's closure runs on the thread that runs the graph.
+struct Graph {
+  struct Node {
+    std::function<void()> work;
+    std::vector<size_t> after;
+  };
+  std::vector<Node> nodes;
+};
+
+struct Executable {
+  Graph graph;
+};
+
+namespace {
+
+struct Capture {
+  Graph graph;
+  Stream* origin = nullptr;      // nullptr: over
+  std::vector<Stream*> streams;  // that joined it
+};
+
+}  // namespace
+
+struct Event {
+  std::mutex mutex;
+  std::shared_ptr<Point> point;  // of the last record, not captured
+  // Captured: the capture, and the nodes that a waiter comes after.
+  std::shared_ptr<Capture> capture;
+  std::vector<size_t> frontier;
+};
+
+struct Stream {
+  Stream() : thread([this] { loop(); }) {}
+  ~Stream() {
+    {
+      std::lock_guard lock(mutex);
+      ending = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+
+  void push(std::function<void()> work) {
+    if (capture) {
+      capture->graph.nodes.push_back({std::move(work), frontier});
+      frontier = {capture->graph.nodes.size() - 1};
+      return;
+    }
+    {
+      std::lock_guard lock(mutex);
+      inbox.push_back(std::move(work));
+    }
+    changed.notify_all();
+  }
+
+  void loop() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [this] { return !inbox.empty() || ending; });
+      if (inbox.empty()) return;
+      const std::function<void()> work = std::move(inbox.front());
+      inbox.pop_front();
+      lock.unlock();
+      work();
+      lock.lock();
+    }
+  }
+
+  std::shared_ptr<Capture> capture;  // the submitting thread's, as `frontier`
+  std::vector<size_t> frontier;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::function<void()>> inbox;
+  bool ending = false;
+  std::thread thread;
+};
+
+namespace {
+
+// In some order that the graph allows, another one each time.
+void run_graph(const Graph& graph) {
+  static thread_local std::minstd_rand random(1);
+  std::vector<size_t> waits(graph.nodes.size()), ready;
+  std::vector<std::vector<size_t>> next(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    waits[n] = graph.nodes[n].after.size();
+    for (const size_t before : graph.nodes[n].after) next[before].push_back(n);
+    if (waits[n] == 0) ready.push_back(n);
+  }
+  while (!ready.empty()) {
+    const size_t pick = random() % ready.size();
+    const size_t node = ready[pick];
+    ready[pick] = ready.back();
+    ready.pop_back();
+    if (world().sticky == cudaSuccess) graph.nodes[node].work();
+    for (const size_t after : next[node])
+      if (--waits[after] == 0) ready.push_back(after);
+  }
+}
+
+// Every node leads to the frontier.
+bool joined(const Graph& graph, const std::vector<size_t>& frontier) {
+  std::vector<bool> seen(graph.nodes.size());
+  std::vector<size_t> open = frontier;
+  for (const size_t n : open) seen[n] = true;
+  while (!open.empty()) {
+    const size_t node = open.back();
+    open.pop_back();
+    for (const size_t before : graph.nodes[node].after)
+      if (!seen[before]) seen[before] = true, open.push_back(before);
+  }
+  return std::find(seen.begin(), seen.end(), false) == seen.end();
+}
+
+}  // namespace
+
+void submit(Stream* stream, std::function<void()> work) {
+  auto guarded = [work = std::move(work)] {
+    try {
+      if (world().sticky == cudaSuccess) work();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "emulated kernel: %s\n", error.what());
+      stick(cudaErrorLaunchFailure);
+    }
+  };
+  if (stream == nullptr) return work();
+  stream->push(std::move(guarded));
+}
+
+void fail(std::string_view function, cudaError_t status, int after, int times) {
+  World& w = world();
+  std::lock_guard lock(w.mutex);
+  w.failures[std::string(function)] = {status, after, times};
+}
+
+void reset() {
+  World& w = world();
+  std::lock_guard lock(w.mutex);
+  w.failures.clear();
+  w.calls.clear();
+  w.sticky = cudaSuccess;
+  w.gpu = {};
+}
+
+Gpu& gpu() { return world().gpu; }
+
+int64_t calls(std::string_view function) {
+  World& w = world();
+  std::lock_guard lock(w.mutex);
+  const auto found = w.calls.find(function);
+  return found == w.calls.end() ? 0 : found->second;
+}
+
+namespace {
+int64_t sum(const std::map<const char*, size_t>& blocks) {
+  std::lock_guard lock(world().mutex);
+  size_t total = 0;
+  for (const auto& [at, bytes] : blocks) total += bytes;
+  return static_cast<int64_t>(total);
+}
+}  // namespace
+int64_t allocated_bytes() { return sum(world().device); }
+int64_t registered_bytes() { return sum(world().host); }
 
 }  // namespace cairn::kernels::cuda::emulated
+
+using namespace cairn::kernels::cuda::emulated;
+
+namespace {
+
+constexpr struct {
+  cudaError_t status;
+  const char *name, *text;
+} kErrors[] = {
+#define ERROR(name, text) \
+  { name, #name, text }
+    ERROR(cudaSuccess, "no error"),
+    ERROR(cudaErrorInvalidValue, "invalid argument"),
+    ERROR(cudaErrorMemoryAllocation, "out of memory"),
+    ERROR(cudaErrorInitializationError, "initialization error"),
+    ERROR(cudaErrorInsufficientDriver, "the driver is older than the runtime"),
+    ERROR(cudaErrorNoDevice, "no device"),
+    ERROR(cudaErrorInvalidDevice, "invalid device"),
+    ERROR(cudaErrorNoKernelImageForDevice, "no kernel image for this device"),
+    ERROR(cudaErrorECCUncorrectable, "uncorrectable memory error"),
+    ERROR(cudaErrorIllegalAddress, "illegal memory access"),
+    ERROR(cudaErrorHostMemoryNotRegistered, "memory is not registered"),
+    ERROR(cudaErrorLaunchFailure, "a kernel failed"),
+    ERROR(cudaErrorNotSupported, "not supported"),
+    ERROR(cudaErrorStreamCaptureUnsupported, "not permitted while a stream is captured"),
+    ERROR(cudaErrorStreamCaptureUnjoined, "a captured stream was not joined"),
+    ERROR(cudaErrorCapturedEvent, "a captured event is waited for outside of its capture"),
+#undef ERROR
+};
+
+// Copies whose ends are not known memory are what a GPU would fault on.
+cudaError_t checked_copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, bool pageable) {
+  World& w = world();
+  {
+    std::lock_guard lock(w.mutex);
+    const auto* target = static_cast<const char*>(to);
+    const auto* source = static_cast<const char*>(from);
+    const bool good = (kind == cudaMemcpyHostToDevice ? inside(w.device, target, bytes)
+                                                      : pageable || inside(w.host, target, bytes)) &&
+                      (kind == cudaMemcpyDeviceToHost ? inside(w.device, source, bytes)
+                                                      : pageable || inside(w.host, source, bytes));
+    if (!good) {
+      w.sticky = cudaErrorIllegalAddress;
+      return cudaErrorIllegalAddress;
+    }
+  }
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+
+#define ENTER(function) \
+  if (const cudaError_t status = enter(function); status != cudaSuccess) return status
+
+}  // namespace
+
+extern "C" {
+
+const char* cudaGetErrorName(cudaError_t status) {
+  for (const auto& e : kErrors)
+    if (e.status == status) return e.name;
+  return "cudaErrorUnknown";
+}
+const char* cudaGetErrorString(cudaError_t status) {
+  for (const auto& e : kErrors)
+    if (e.status == status) return e.text;
+  return "unknown error";
+}
+cudaError_t cudaGetLastError() { return world().sticky; }
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = gpu().driver;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  ENTER("cudaGetDeviceCount");
+  *count = gpu().count;
+  return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
+  ENTER("cudaGetDeviceProperties");
+  if (device < 0 || device >= gpu().count) return cudaErrorInvalidDevice;
+  *p = {};
+  std::strcpy(p->name, "emulated");
+  p->totalGlobalMem = static_cast<size_t>(gpu().memory_bytes);
+  p->major = gpu().major;
+  p->minor = gpu().minor;
+  p->multiProcessorCount = 132;
+  p->memoryBusWidth = 6144;
+  p->asyncEngineCount = 3;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  *value = attribute == cudaDevAttrClockRate ? 1'980'000 : 3'201'000;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  ENTER("cudaSetDevice");
+  return device < 0 || device >= gpu().count ? cudaErrorInvalidDevice : cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  ENTER("cudaMemGetInfo");
+  *total_bytes = static_cast<size_t>(gpu().memory_bytes);
+  *free_bytes = *total_bytes - std::min(*total_bytes, static_cast<size_t>(allocated_bytes()));
+  return cudaSuccess;
+}
+cudaError_t cudaMalloc(void** out, size_t bytes) {
+  ENTER("cudaMalloc");
+  if (allocated_bytes() + static_cast<int64_t>(bytes) > gpu().memory_bytes) return cudaErrorMemoryAllocation;
+  void* const memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  if (memory == nullptr) return cudaErrorMemoryAllocation;
+  std::memset(memory, 0xa5, bytes);
+  std::lock_guard lock(world().mutex);
+  world().device[static_cast<char*>(memory)] = bytes;
+  *out = memory;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  if (memory == nullptr) return cudaSuccess;
+  {
+    std::lock_guard lock(world().mutex);
+    if (world().device.erase(static_cast<char*>(memory)) == 0) return cudaErrorInvalidValue;
+  }
+  std::free(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* memory, int byte, size_t bytes) {
+  ENTER("cudaMemset");
+  {
+    std::lock_guard lock(world().mutex);
+    if (!inside(world().device, static_cast<char*>(memory), bytes)) return cudaErrorInvalidValue;
+  }
+  std::memset(memory, byte, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  ENTER("cudaMemcpy");
+  return checked_copy(to, from, bytes, kind, true);
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  ENTER("cudaMemcpyAsync");
+  submit(stream, [=] { checked_copy(to, from, bytes, kind, false); });
+  return cudaSuccess;
+}
+cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
+  ENTER("cudaHostRegister");
+  std::lock_guard lock(world().mutex);
+  world().host[static_cast<char*>(memory)] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  std::lock_guard lock(world().mutex);
+  return world().host.erase(static_cast<char*>(memory)) == 0 ? cudaErrorHostMemoryNotRegistered : cudaSuccess;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned, int) {
+  ENTER("cudaStreamCreateWithPriority");
+  *out = new Stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (stream->capture) return cudaErrorStreamCaptureUnsupported;
+  const auto point = std::make_shared<Point>();
+  stream->push([point] { point->reach(); });
+  point->wait();
+  ENTER("cudaStreamSynchronize");
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  ENTER("cudaStreamWaitEvent");
+  std::lock_guard lock(event->mutex);
+  if (event->capture) {
+    if (stream->capture && stream->capture != event->capture) return cudaErrorCapturedEvent;
+    if (!stream->capture) {
+      if (event->capture->origin == nullptr) return cudaErrorCapturedEvent;  // that capture is over
+      stream->capture = event->capture;
+      stream->capture->streams.push_back(stream);
+      stream->frontier.clear();
+    }
+    for (const size_t node : event->frontier)
+      if (std::find(stream->frontier.begin(), stream->frontier.end(), node) == stream->frontier.end())
+        stream->frontier.push_back(node);
+    return cudaSuccess;
+  }
+  if (stream->capture) return event->point ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  if (const auto point = event->point) stream->push([point] { point->wait(); });
+  return cudaSuccess;
+}
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user) {
+  ENTER("cudaLaunchHostFunc");
+  submit(stream, [=] { function(user); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) {
+  ENTER("cudaEventCreateWithFlags");
+  *out = new Event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  ENTER("cudaEventRecordWithFlags");
+  std::lock_guard lock(event->mutex);
+  if (stream->capture && flags != cudaEventRecordExternal) {
+    event->capture = stream->capture;
+    event->frontier = stream->frontier;
+    return cudaSuccess;
+  }
+  event->capture.reset();
+  if (!stream->capture) {
+    event->point = std::make_shared<Point>();
+    stream->push([point = event->point] { point->reach(); });
+    return cudaSuccess;
+  }
+  // A node of the graph: recorded anew in every run of it.
+  const auto point = event->point = std::make_shared<Point>();
+  stream->push([point] { point->reach(); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  std::scoped_lock lock(begin->mutex, end->mutex);
+  if (!begin->point || !end->point) return cudaErrorInvalidResourceHandle;
+  if (!begin->point->reached || !end->point->reached) return cudaErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->point->when - begin->point->when).count();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  ENTER("cudaStreamBeginCapture");
+  if (stream->capture) return cudaErrorStreamCaptureUnsupported;
+  stream->capture = std::make_shared<Capture>();
+  stream->capture->origin = stream;
+  stream->frontier.clear();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* out) {
+  if (!stream->capture || stream->capture->origin != stream) return cudaErrorInvalidValue;
+  const auto capture = std::exchange(stream->capture, nullptr);
+  capture->origin = nullptr;
+  for (Stream* other : capture->streams) other->capture.reset();
+  *out = nullptr;
+  ENTER("cudaStreamEndCapture");
+  if (!joined(capture->graph, stream->frontier)) return cudaErrorStreamCaptureUnjoined;
+  *out = new Graph(std::move(capture->graph));
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long) {
+  ENTER("cudaGraphInstantiate");
+  *out = new Executable{*graph};
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  ENTER("cudaGraphLaunch");
+  stream->push([graph = &executable->graph] { run_graph(*graph); });
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  delete executable;
+  return cudaSuccess;
+}
+}

@@ -25,6 +25,8 @@ class CheckedBlock : public Block {
   void* address() const override { return inner_->address(); }
   int64_t pinned_bytes() const override { return inner_->pinned_bytes(); }
   int64_t staging_bytes() const override { return inner_->staging_bytes(); }
+  void write(int64_t offset, const void* from, int64_t bytes) override { inner_->write(offset, from, bytes); }
+  void read(int64_t offset, void* to, int64_t bytes) const override { inner_->read(offset, to, bytes); }
   Block* inner() const { return inner_.get(); }
   Region* region() const { return region_; }
   const Checker* checker() const { return checker_.get(); }

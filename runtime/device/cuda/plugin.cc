@@ -1,0 +1,8 @@
+// The one function that libcairn_cuda.so exports (see runtime/device/open.cc).
+#include "runtime/device/cuda/device.h"
+
+extern "C" __attribute__((visibility("default"))) void cairn_device_plugin_open(
+    std::string_view name, const cairn::device::DeviceOptions& options,
+    std::shared_ptr<cairn::device::Device>* out_device) {
+  *out_device = cairn::device::cuda::open(name, options);
+}

@@ -1,0 +1,43 @@
+// What the blocks, queues and events of one GPU share. They hold it alive: release order never matters.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "runtime/device/cpu/state.h"
+#include "runtime/device/cuda/status.h"
+
+namespace cairn::device::cuda {
+
+// Host and disk tiers are the CPU device's, registered with the driver; they share its options and faults.
+struct State {
+  State(DeviceInfo device_info, int device_ordinal, const DeviceOptions& options)
+      : info(std::move(device_info)), ordinal(device_ordinal), host(host_info(info), options) {}
+
+  // The device is per thread in CUDA: every call that a new thread may make first begins with this. Throws
+  // kDeviceLost once the device is lost.
+  void enter() const {
+    lost.raise();
+    check(cudaSetDevice(ordinal), info.name);
+  }
+  // Notes a lost device, so that every later call says the same. Returns the error.
+  Error note(cudaError_t status, std::string_view what) const {
+    Error error = error_of(status, what);
+    if (is_lost(status)) lost.keep(error);
+    return error;
+  }
+  void must(cudaError_t status, std::string_view what) const {
+    if (status != cudaSuccess) [[unlikely]]
+      throw note(status, what);
+  }
+
+  const DeviceInfo info;
+  const int ordinal;
+  Ledger& ledger() { return host.ledger; }
+  cpu::State host;
+  mutable cpu::Poison lost;  // the device is lost
+
+ private:
+  static DeviceInfo host_info(const DeviceInfo& info);
+};
+
+}  // namespace cairn::device::cuda
