@@ -6,7 +6,29 @@ file(GLOB cuda_emulated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/emula
 file(GLOB cuda_native CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/native/*.cc)
 
 if(CAIRN_CUDA)
+  # Machine code for A100, RTX 4090 and H100/H200; PTX for what comes later.
+  set(CAIRN_CUDA_ARCHITECTURES "80-real;89-real;90a-real;90-virtual" CACHE STRING "as CMAKE_CUDA_ARCHITECTURES")
+  set(CMAKE_CUDA_ARCHITECTURES ${CAIRN_CUDA_ARCHITECTURES})
+  set(CMAKE_CUDA_STANDARD 20)
   enable_language(CUDA)
+  find_package(CUDAToolkit 13 REQUIRED)
+  set(cuda_plugin ${CMAKE_SOURCE_DIR}/runtime/device/cuda/plugin.cc)
+  list(REMOVE_ITEM cuda_hosts ${cuda_plugin})
+  add_library(cairn_cuda_native STATIC ${cuda_kernels} ${cuda_hosts} ${cuda_native})
+  target_include_directories(cairn_cuda_native PUBLIC ${CMAKE_SOURCE_DIR})
+  target_compile_options(cairn_cuda_native PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xptxas=-v -Xptxas=-warn-spills>
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
+  target_link_libraries(cairn_cuda_native PUBLIC cairn_base cairn_reference cairn_device CUDA::cudart_static ${CMAKE_DL_LIBS})
+  set_target_properties(cairn_cuda_native PROPERTIES CUDA_VISIBILITY_PRESET hidden)
+  add_library(cairn_cuda MODULE ${cuda_plugin})
+  target_link_libraries(cairn_cuda PRIVATE cairn_cuda_native)
+  install(TARGETS cairn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  if(CAIRN_TESTS)
+    file(GLOB gpu_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/gpu/*.cc)
+    add_executable(cairn_gpu_conformance ${gpu_tests})
+    target_link_libraries(cairn_gpu_conformance PRIVATE GTest::gtest_main cairn_cuda_native cairn_engine)
+  endif()
 endif()
 
 if(CAIRN_TESTS AND NOT CAIRN_SANITIZE)

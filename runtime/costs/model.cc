@@ -55,7 +55,9 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
       f16_(info.f32_flops_per_second),
       memory_(info.memory_bytes_per_second),
       launch_seconds_(kLaunchSeconds),
-      host_bytes_(static_cast<int64_t>(static_cast<double>(info.memory_bytes) * kHostShare)) {
+      host_bytes_(static_cast<int64_t>(
+          static_cast<double>(info.host_memory_bytes > 0 ? info.host_memory_bytes : info.memory_bytes) *
+          kHostShare)) {
   if (table_ == nullptr) return;
   if (table_->profile) {
     launch_seconds_ = table_->profile->launch_seconds;

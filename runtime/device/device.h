@@ -127,6 +127,7 @@ struct DeviceInfo {
   std::string description;     // processor, instruction sets
   std::string processor, isa;  // its parts: identity of a profile
   int64_t memory_bytes = 0;
+  int64_t host_memory_bytes = 0;  // of the machine; 0: they are the same
   int threads = 0;
   bool bf16 = false;         // fast bf16 products
   bool host_reaches = true;  // blocks of the device tier have addresses that the host may use

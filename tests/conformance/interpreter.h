@@ -15,6 +15,7 @@ namespace cairn::conformance {
 // Bytes at a 64-byte boundary, filled with NaN patterns, with a guard behind them that shows overruns.
 class Buffer {
  public:
+  static constexpr int64_t kGuardBytes = 64;  // at least
   explicit Buffer(int64_t bytes = 0) : bytes_(bytes), lines_(static_cast<size_t>((bytes + 63) / 64 + 1)) {
     std::memset(lines_.data(), 0xff, lines_.size() * sizeof(Line));
   }

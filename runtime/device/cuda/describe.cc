@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <cstdlib>
+#include <unistd.h>
 
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/status.h"
@@ -53,6 +52,7 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   info.processor = p.name;
   info.isa = a.name;
   info.memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
+  info.host_memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   info.threads = 1;
   info.bf16 = true;
   info.bf16_flops_per_second = kSustained * p.multiProcessorCount * a.bf16_flops * clock;

@@ -1,7 +1,5 @@
 #include "runtime/device/cuda/state.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <thread>
 
@@ -11,7 +9,7 @@ namespace cairn::device::cuda {
 DeviceInfo State::host_info(const DeviceInfo& info) {
   DeviceInfo host;
   host.name = info.name;
-  host.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  host.memory_bytes = info.host_memory_bytes;
   host.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
   host.disk_directory = info.disk_directory;
   return host;

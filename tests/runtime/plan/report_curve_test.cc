@@ -50,9 +50,12 @@ TEST(ReportCurve, LabelsDoNotCoverEachOther) {
   for (int n : {8, 12, 16}) {
     Problem p = chain(n, 64000, 2);
     const Sweep found = sweep(p, 5);
-    for (const SweepPoint& point : found.points) {
-      p.budget_bytes = point.budget_bytes;
-      const std::string svg = curve_picture(p, solve(p), found);
+    std::vector<int64_t> budgets;
+    for (const SweepPoint& point : found.points) budgets.push_back(point.budget_bytes);
+    for (const std::optional<Plan>& plan : solve_all(p, budgets)) {
+      ASSERT_TRUE(plan.has_value());
+      p.budget_bytes = plan->budget_bytes;
+      const std::string svg = curve_picture(p, *plan, found);
       struct Text {
         double left, right, y;
       };
@@ -69,7 +72,7 @@ TEST(ReportCurve, LabelsDoNotCoverEachOther) {
         for (size_t b = 0; b < a; ++b)
           EXPECT_FALSE(texts[a].left < texts[b].right && texts[b].left < texts[a].right &&
                        std::abs(texts[a].y - texts[b].y) < 11)
-              << n << " " << point.budget_bytes;
+              << n << " " << p.budget_bytes;
     }
   }
 }
