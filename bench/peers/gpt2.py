@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Trains a GPT-2 on the CPU in PyTorch: the work that `cairn train gpt2.lua` does, with the same options.
+"""Trains a GPT-2 in PyTorch: the work that `cairn train gpt2.lua` does, with the same options.
 
 Prints one JSON object with the fields of `cairn train --json` that PyTorch can know. See README.md.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -15,6 +16,7 @@ import sys
 import time
 
 import torch
+from torch._functorch import config as functorch_config
 
 
 def resident_bytes():
@@ -57,6 +59,10 @@ def parse_arguments(argv=None):
     parser.add_argument("--betas", type=lambda text: tuple(map(float, text.split(","))), default=(0.9, 0.95))
     parser.add_argument("--clip", type=float, default=1.0, help="global gradient norm; 0: off")
     parser.add_argument("--optimizer", choices=["fused", "foreach", "loop"], default="fused")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--memory-budget", type=float, default=1.0,
+                        help="torch.compile's activation_memory_budget, 0 to 1; 1: off")
+    parser.add_argument("--save-on-cpu", action="store_true", help="saved tensors go to pinned host memory")
     parser.add_argument("--saved", action="store_true", help="also report the bytes saved for backward")
     parser.add_argument("--json", action="store_true", help="JSON on stdout instead of a line of text")
     options = parser.parse_args(argv)
@@ -65,6 +71,8 @@ def parse_arguments(argv=None):
             parser.error(f"--{name} must be at least 1")
     if len(options.betas) != 2:
         parser.error("--betas takes two numbers: 0.9,0.95")
+    if options.memory_budget < 1 and options.mode != "compile":
+        parser.error("--memory-budget goes with --mode compile")
     if options.dtype == "float64" and options.amp != "off":
         parser.error("--dtype float64 goes with --amp off")
     return options
@@ -141,7 +149,22 @@ def build_model(options):
         load_weights(model, options.init)
     if options.save_init:
         save_weights(model, options.save_init)
-    return model.to(getattr(torch, options.dtype))
+    return model.to(device=options.device, dtype=getattr(torch, options.dtype))
+
+
+def synchronize(options):
+    if options.device != "cpu":
+        torch.cuda.synchronize()
+
+
+def autocast(options):
+    return torch.autocast(options.device, dtype=torch.bfloat16, enabled=options.amp == "bf16")
+
+
+def saved_where(options):
+    if options.save_on_cpu:
+        return torch.autograd.graph.save_on_cpu(pin_memory=True)
+    return contextlib.nullcontext()
 
 
 def train(model, options):
@@ -150,17 +173,20 @@ def train(model, options):
     optimizer = make_optimizer(model, options)
     forward = model
     if options.mode == "compile":
+        if options.memory_budget < 1:
+            functorch_config.activation_memory_budget = options.memory_budget
         forward = torch.compile(model, mode=options.compile_mode)
     source = batches(options)
     losses, norms, seconds = [], [], []
     for step in range(options.steps):
-        tokens = [next(source) for _ in range(options.accumulate)]
+        tokens = [next(source).to(options.device) for _ in range(options.accumulate)]
+        synchronize(options)
         start = time.perf_counter()
         for group in optimizer.param_groups:
             group["lr"] = options.rate * min(1.0, (step + 1) / max(1, options.warmup))
         total = 0.0
         for batch in tokens:
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.amp == "bf16"):
+            with autocast(options), saved_where(options):
                 # Every micro-batch has the same number of tokens, so the mean of means is the mean.
                 loss = forward(batch[:, :-1], batch[:, 1:]) / options.accumulate
             loss.backward()
@@ -169,6 +195,7 @@ def train(model, options):
         norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+        synchronize(options)
         seconds.append(time.perf_counter() - start)
         losses.append(total)
         norms.append(norm.item())
@@ -186,9 +213,9 @@ def saved_bytes(model, options):
             saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    batch = next(batches(options))
+    batch = next(batches(options)).to(options.device)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.amp == "bf16"):
+        with autocast(options):
             loss = model(batch[:, :-1], batch[:, 1:])
     total = sum(saved.values())
     del loss
@@ -198,7 +225,7 @@ def saved_bytes(model, options):
 def main():
     options = parse_arguments()
     torch.set_num_threads(options.threads)
-    if options.amp == "bf16":
+    if options.amp == "bf16" and options.device == "cpu":
         avoid_broken_amx()
     model = build_model(options)
     parameter_count = sum(p.numel() for p in model.parameters())
@@ -222,10 +249,16 @@ def main():
         amp=options.amp,
         dtype=options.dtype,
         checkpoint=options.checkpoint,
+        device=options.device,
+        memory_budget=options.memory_budget,
+        save_on_cpu=options.save_on_cpu,
         threads=torch.get_num_threads(),
         seed=options.seed,
         onednn_max_cpu_isa=os.environ.get("ONEDNN_MAX_CPU_ISA"),  # null: no limit
     )
+    if options.device != "cpu":
+        report["device_peak_bytes"] = torch.cuda.max_memory_allocated()
+        report["device_reserved_bytes"] = torch.cuda.max_memory_reserved()
     if options.saved:
         report["saved_bytes"] = saved_bytes(model, options)
     if options.json:
