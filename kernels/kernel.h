@@ -69,6 +69,7 @@ struct Registry {
   // dx = dy w) at `m` rows of x in `compute` dtype; 0: this backend reads such a weight as it is.
   int64_t (*packed_bytes)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                           int threads);
+  bool one_pack = false;    // the "forward" pack serves every use and any m
   bool gaps_filled = true;  // by the reference's kernels, which run where the host can reach
 
   std::unique_ptr<Kernel> find(const Signature& signature) const;

@@ -8,7 +8,11 @@ const Registry& cuda_registry() {
 #include "kernels/cuda/kernels.def"
 #undef KERNEL
   };
-  static constexpr Registry kRegistry{"cuda", kRows, cuda::packed_bytes, false};
+  static constexpr Registry kRegistry{.backend = "cuda",
+                                      .rows = kRows,
+                                      .packed_bytes = cuda::packed_bytes,
+                                      .one_pack = true,
+                                      .gaps_filled = false};
   return kRegistry;
 }
 

@@ -62,6 +62,7 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   joint.optimizer = options.optimizer;
   const costs::DeviceModel* model = model_of(options);
   joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
+  joint.one_pack = device.kernels().one_pack;
   joint.fuse_update = options.fuse_update;
   joint.threads = device.info().threads;
   const auto lowered = [&](const graph::JointOptions& with) {

@@ -113,6 +113,7 @@ struct JointOptions {
   AmpMode amp = AmpMode::kOff;
   Optimizer optimizer = Optimizer::kAdamW;
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
+  bool one_pack = false;               // the backend's "forward" pack serves every use and number of rows
   int threads = 1;
   bool fuse_update = false;    // parameters whose gradient one op writes are updated once nothing needs them
   std::set<PackUse> unpacked;  // not to be packed although the backend could

@@ -47,11 +47,12 @@ void add_packs(JointBuilder& builder, const JointOptions& options) {
       const TensorDesc desc = joint.values[weight].desc;
       const TensorDesc x = joint.values[op.in[use.rows_of]].desc;
       const int64_t m = x.shape.rows();
-      const bool leave_out = options.unpacked.contains({joint.values[weight].name, use.use}) ||
+      const std::string layout = options.one_pack ? "forward" : use.use;
+      const bool leave_out = options.unpacked.contains({joint.values[weight].name, layout}) ||
                              (use.only_with >= 0 && op.in[use.only_with] < 0);
-      const auto key = std::make_tuple(weight, std::string(use.use), m, x.dtype, leave_out);
+      const auto key = std::make_tuple(weight, layout, options.one_pack ? 0 : m, x.dtype, leave_out);
       if (!packs.contains(key)) {
-        const int64_t bytes = options.packed_bytes(desc, use.use, m, x.dtype, options.threads);
+        const int64_t bytes = options.packed_bytes(desc, layout, m, x.dtype, options.threads);
         Pack pack;
         if (bytes > 0) {
           const JointValue from = joint.values[weight];
@@ -60,14 +61,14 @@ void add_packs(JointBuilder& builder, const JointOptions& options) {
           packed.packed_bytes = bytes;
           JointOp node;
           node.code = OpCode::k_pack_weight;
-          node.attrs = {{"use", std::string(use.use)}, {"m", m}, {"dtype", std::string(dtype_name(x.dtype))}};
+          node.attrs = {{"use", layout}, {"m", m}, {"dtype", std::string(dtype_name(x.dtype))}};
           node.in = {weight};
           node.phase = Phase::kPrologue;
           if (leave_out) {
             pack.left_out = static_cast<int32_t>(joint.left_out.size());
             joint.left_out.push_back({std::move(node), packed});
           } else {
-            pack.value = builder.add_value(cat(from.name, "/packed.", use.use), packed, Role::kPacked,
+            pack.value = builder.add_value(cat(from.name, "/packed.", layout), packed, Role::kPacked,
                                            from.source, from.region);
             node.name = cat("pack ", joint.values[pack.value].name);
             node.out = {pack.value};

@@ -93,7 +93,11 @@ const kernels::Registry& hosted_cuda_registry() {
 #include "kernels/cuda/kernels.def"
 #undef KERNEL
   };
-  static constexpr kernels::Registry kRegistry{"cuda", kRows, kernels::cuda::packed_bytes, false};
+  static constexpr kernels::Registry kRegistry{.backend = "cuda",
+                                               .rows = kRows,
+                                               .packed_bytes = kernels::cuda::packed_bytes,
+                                               .one_pack = true,
+                                               .gaps_filled = false};
   return kRegistry;
 }
 

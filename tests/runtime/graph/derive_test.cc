@@ -148,6 +148,28 @@ TEST(Derive, PacksReplaceWeights) {
   EXPECT_EQ(joint->prologue.size(), 4u);  // w and table, each for both uses
 }
 
+TEST(Derive, OnePackServesAllUsesWhereTheBackendSaysSo) {
+  JointOptions options;
+  options.amp = AmpMode::kBf16;
+  options.one_pack = true;
+  options.packed_bytes = [](const TensorDesc& w, std::string_view, int64_t, DType, int) {
+    return 2 * w.shape.elements();
+  };
+  const auto joint = derive(tied_model(), options);
+  check_order(*joint);
+  EXPECT_EQ(joint->prologue.size(), 2u);  // w and table
+  const JointOp* loss = find(*joint, OpCode::k_linear_cross_entropy_grad);
+  EXPECT_EQ(joint->values[loss->in[1]].role, Role::kPacked);
+  EXPECT_EQ(loss->in[1], loss->in[4]);
+  EXPECT_EQ(find(*joint, OpCode::k_linear)->in[1], find(*joint, OpCode::k_linear_grad_input)->in[1]);
+
+  options.unpacked = {{joint->values[joint->prologue[0].in[0]].name, "forward"},
+                      {joint->values[joint->prologue[1].in[0]].name, "forward"}};
+  const auto plain = derive(tied_model(), options);
+  EXPECT_TRUE(plain->prologue.empty());
+  EXPECT_EQ(plain->left_out.size(), 2u);
+}
+
 TEST(Derive, PacksMayBeLeftOut) {
   JointOptions options;
   options.amp = AmpMode::kBf16;
