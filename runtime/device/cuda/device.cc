@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "kernels/cuda/rows.h"
+#include "runtime/device/cuda/numa.h"
 #include "runtime/device/cuda/recording.h"
 
 namespace cairn::device::cuda {
@@ -66,7 +67,10 @@ std::shared_ptr<Device> open(std::string_view name, const DeviceOptions& options
   info.disk_directory = !options.disk_directory.empty()              ? options.disk_directory
                         : temporary != nullptr && *temporary != '\0' ? temporary
                                                                      : "/tmp";
-  return std::make_shared<CudaDevice>(std::make_shared<State>(std::move(info), ordinal, options));
+  cudaDeviceProp p;
+  check(cudaGetDeviceProperties(&p, ordinal), info.name);
+  const int node = numa_node(p.pciDomainID, p.pciBusID, p.pciDeviceID);
+  return std::make_shared<CudaDevice>(std::make_shared<State>(std::move(info), ordinal, node, options));
 }
 
 }  // namespace cairn::device::cuda

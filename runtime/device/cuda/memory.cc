@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/device/cuda/numa.h"
+
 namespace cairn::device::cuda {
 namespace {
 
@@ -43,7 +45,10 @@ void* allocate(State& state, int64_t bytes) {
 HostMemory::HostMemory(State& state, Tier tier, int64_t bytes)
     : state_(state), tier_(tier), bytes_(bytes), memory_(state.host, tier, bytes, false) {
   state.enter();
-  if (state.host.system_memory) cpu::populate(memory_.address(), bytes, state.host.info.threads);
+  if (state.host.system_memory) {
+    prefer_node(memory_.address(), bytes, state.node);
+    cpu::populate(memory_.address(), bytes, state.host.info.threads);
+  }
   const cudaError_t status =
       cudaHostRegister(memory_.address(), static_cast<size_t>(bytes), cudaHostRegisterPortable);
   if (status == cudaSuccess) {

@@ -10,8 +10,11 @@ namespace cairn::device::cuda {
 
 // Host and disk tiers are the CPU device's, registered with the driver; they share its options and faults.
 struct State {
-  State(DeviceInfo device_info, int device_ordinal, const DeviceOptions& options)
-      : info(std::move(device_info)), ordinal(device_ordinal), host(host_info(info), options) {}
+  State(DeviceInfo device_info, int device_ordinal, int memory_node, const DeviceOptions& options)
+      : info(std::move(device_info)),
+        ordinal(device_ordinal),
+        node(memory_node),
+        host(host_info(info), options) {}
 
   // The device is per thread in CUDA: every call that a new thread may make first begins with this. Throws
   // kDeviceLost once the device is lost.
@@ -32,6 +35,7 @@ struct State {
 
   const DeviceInfo info;
   const int ordinal;
+  const int node;  // of host memory near the GPU, -1: unknown
   Ledger& ledger() { return host.ledger; }
   cpu::State host;
   mutable cpu::Poison lost;  // the device is lost
