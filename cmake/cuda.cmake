@@ -9,8 +9,11 @@ if(CAIRN_CUDA)
   # Machine code for A100, RTX 4090 and H100/H200; PTX for what comes later.
   set(CAIRN_CUDA_ARCHITECTURES "80-real;89-real;90a-real;90-virtual" CACHE STRING "as CMAKE_CUDA_ARCHITECTURES")
   set(CMAKE_CUDA_ARCHITECTURES ${CAIRN_CUDA_ARCHITECTURES})
-  set(CMAKE_CUDA_STANDARD 20)
   enable_language(CUDA)
+  if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it of this compiler
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
   find_package(CUDAToolkit 13 REQUIRED)
   set(cuda_plugin ${CMAKE_SOURCE_DIR}/runtime/device/cuda/plugin.cc)
   list(REMOVE_ITEM cuda_hosts ${cuda_plugin})

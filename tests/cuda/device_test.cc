@@ -214,6 +214,10 @@ TEST_F(Cuda, DriversThatCannotBeUsedAreUnsupported) {
   emulated::fail("cudaGetDeviceCount", cudaErrorInsufficientDriver);
   failing_open(&message);
   EXPECT_NE(message.find("580"), std::string::npos) << message;
+  emulated::gpu().driver = 0;
+  EXPECT_EQ(failing_open(&message), Code::kUnsupported);
+  EXPECT_NE(message.find("no NVIDIA driver"), std::string::npos) << message;
+  emulated::gpu().driver = 13000;
   emulated::gpu().major = 7;
   EXPECT_EQ(failing_open(&message), Code::kUnsupported);
   EXPECT_NE(message.find("compute capability 7.0"), std::string::npos) << message;

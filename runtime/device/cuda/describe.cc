@@ -36,7 +36,9 @@ double attribute(cudaDeviceAttr which, int ordinal, double otherwise) {
 }  // namespace
 
 DeviceInfo describe(std::string_view name, int ordinal) {
-  int count = 0;
+  int count = 0, driver = 0;
+  cudaDriverGetVersion(&driver);
+  require(driver > 0, Code::kUnsupported, "device '", name, "': there is no NVIDIA driver on this machine");
   check(cudaGetDeviceCount(&count), cat("device '", name, "': no usable GPU"));
   require(ordinal < count, Code::kUnsupported, "device '", name, "': there ", count == 1 ? "is" : "are",
           " only ", count, count == 1 ? " GPU" : " GPUs");
@@ -60,8 +62,6 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   info.memory_bytes_per_second = kBandwidth * 2 * memory_clock * p.memoryBusWidth / 8;
   info.link_bytes_per_second = kLink;
   info.host_reaches = false;
-  int driver = 0;
-  cudaDriverGetVersion(&driver);
   info.description =
       cat(p.name, ", ", a.name, ", ", p.multiProcessorCount, " multiprocessors, ", info.memory_bytes >> 20,
           " MiB, CUDA driver ", driver / 1000, '.', driver % 1000 / 10);
