@@ -1,29 +1,226 @@
+// Ops that are one sweep over elements: activations and their gradients, add, mul, scale, cast, accumulate,
+// fill.
+#include <bit>
+
+#include "kernels/cuda/activations.h"
+#include "kernels/cuda/group.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/cuda/support.h"
 
 namespace cairn::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+struct Scale {
+  float factor;
+  __device__ float operator()(float x) const { return x * factor; }
+};
+struct Same {
+  __device__ float operator()(float x) const { return x; }
+};
+struct Sum {
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+struct Product {
+  __device__ float operator()(float a, float b) const { return a * b; }
+};
+struct Swiglu {
+  __device__ float operator()(float gate, float up) const { return gate * sigmoid(gate) * up; }
+};
+struct ReluGrad {
+  __device__ float operator()(float dy, float y) const { return y > 0.0f ? dy : 0.0f; }
+};
+template <class Slope>
+struct Chained {
+  __device__ float operator()(float dy, float x) const { return dy * Slope{}(x); }
+};
 
+// dgate may lie on any input; either output may be left out.
 template <class T>
-__global__ void scale(const T* x, T* y, int64_t count, float factor) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (i < count) store(y + i, load(x + i) * factor);
+__global__ void __launch_bounds__(kSweepThreads)
+    swiglu_grad(int64_t count, const T* dy, const T* gate, const T* up, T* dgate, T* dup) {
+  constexpr int kCount = kGroupOf<T>;
+  const auto gradients = [&](float& d, float& g, float u) {
+    const float s = sigmoid(g), slope = s * fmaf(g, 1.0f - s, 1.0f), for_up = d * (g * s);
+    g = d * u * slope;
+    d = for_up;
+  };
+  const int64_t groups = count / kCount, first = sweep_first();
+  for (int v = 0; v < kSweepGroups; ++v) {
+    const int64_t g = first + v * kSweepThreads, i = g * kCount;
+    if (g >= groups) break;
+    Group<kCount> d = read<kCount>(dy + i), of_gate = read<kCount>(gate + i);
+    const Group<kCount> u = read<kCount>(up + i);
+    for (int e = 0; e < kCount; ++e) gradients(d.at[e], of_gate.at[e], u.at[e]);
+    if (dgate != nullptr) write(dgate + i, of_gate);
+    if (dup != nullptr) write(dup + i, d);
+  }
+  const int64_t rest = sweep_rest<kCount>(count);
+  if (rest < 0) return;
+  float d = load(dy + rest), g = load(gate + rest);
+  gradients(d, g, load(up + rest));
+  if (dgate != nullptr) store(dgate + rest, g);
+  if (dup != nullptr) store(dup + rest, d);
 }
+
+// y = f(a, b) with b[row] repeated; count and row are multiples of kCount.
+template <int kCount, class F, class A, class B>
+__global__ void __launch_bounds__(kSweepThreads)
+    map_rows(F f, int64_t count, int64_t row, A* y, const A* a, const B* b) {
+  const int64_t groups = count / kCount, row_groups = row / kCount, first = sweep_first();
+  Group<kCount> left[kSweepGroups], right[kSweepGroups];
+  for (int u = 0; u < kSweepGroups; ++u) {
+    const int64_t g = first + u * kSweepThreads;
+    if (g >= groups) break;
+    left[u] = read<kCount>(a + g * kCount);
+    right[u] = read<kCount>(b + g % row_groups * kCount);
+  }
+  for (int u = 0; u < kSweepGroups; ++u) {
+    const int64_t g = first + u * kSweepThreads;
+    if (g >= groups) break;
+    for (int i = 0; i < kCount; ++i) left[u].at[i] = f(left[u].at[i], right[u].at[i]);
+    write(y + g * kCount, left[u]);
+  }
+}
+
+// `bytes` (even) of a pattern that repeats within 8.
+__global__ void __launch_bounds__(kSweepThreads) fill(uint4 pattern, int64_t bytes, uint4* y) {
+  const int64_t groups = bytes / 16, first = sweep_first();
+  for (int u = 0; u < kSweepGroups; ++u)
+    if (first + u * kSweepThreads < groups) y[first + u * kSweepThreads] = pattern;
+  const int64_t rest = sweep_rest<8>(bytes / 2);
+  if (rest < 0) return;
+  const unsigned word = rest / 2 % 2 == 0 ? pattern.x : pattern.y;
+  reinterpret_cast<uint16_t*>(y)[rest] = static_cast<uint16_t>(rest % 2 == 0 ? word : word >> 16);
+}
+
+// All operands present are of the float type of the first one.
+bool uniform(const Signature& s) {
+  bool ok = fast_float(s.in[0]);
+  for (size_t i = 0; i < s.in.size(); ++i) ok = ok && s.has_in(i) && s.in[i] == s.in[0];
+  for (size_t i = 0; i < s.out.size(); ++i) ok = ok && (!s.has_out(i) || s.out[i] == s.in[0]);
+  return ok;
+}
+
+template <class F>
+std::unique_ptr<Kernel> make_unary(const Signature& s, F f) {
+  if (!uniform(s)) return nullptr;
+  return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
+    using T = decltype(zero);
+    return make_kernel(
+        [=](const Call& call) { launch_map(call, f, count, output<T>(call, 0), input<const T>(call, 0)); });
+  });
+}
+
+template <class F>
+std::unique_ptr<Kernel> make_binary(const Signature& s, F f) {
+  if (!uniform(s)) return nullptr;
+  return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
+    using T = decltype(zero);
+    return make_kernel([=](const Call& call) {
+      launch_map(call, f, count, output<T>(call, 0), input<const T>(call, 0), input<const T>(call, 1));
+    });
+  });
+}
+
+// The dtypes of a (and y) and b.
+template <class A, class B, class F>
+std::unique_ptr<Kernel> make_combined(F f, int64_t count, int64_t row) {
+  constexpr int kCount = kGroupOf<A, B>;
+  return make_kernel([=](const Call& call) {
+    const A* a = input<const A>(call, 0);
+    const B* b = input<const B>(call, 1);
+    A* y = output<A>(call, 0);
+    if (row == count)
+      launch_map(call, f, count, y, a, b);
+    else if (row % kCount == 0)
+      launch(stream_of(call), map_rows<kCount, F, A, B>, sweep_size(count / kCount), f, count, row, y, a, b);
+    else
+      launch(stream_of(call), map_rows<1, F, A, B>, sweep_size(count), f, count, row, y, a, b);
+  });
+}
+template <class F>
+std::unique_ptr<Kernel> make_combine(const Signature& s, F f) {
+  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  const int64_t count = s.in[0].shape.elements(), row = s.in[1].shape.elements();
+  if (is_bf16(s.in[0]))
+    return is_bf16(s.in[1]) ? make_combined<bf16, bf16>(f, count, row)
+                            : make_combined<bf16, float>(f, count, row);
+  return is_bf16(s.in[1]) ? nullptr : make_combined<float, float>(f, count, row);
+}
+
+bool is_erf(const Signature& s) { return s.attrs->word("approximate", "tanh") == "erf"; }
 
 }  // namespace
 
+std::unique_ptr<Kernel> make_gelu(const Signature& s) {
+  return is_erf(s) ? make_unary(s, GeluErf{}) : make_unary(s, GeluTanh{});
+}
+std::unique_ptr<Kernel> make_gelu_grad(const Signature& s) {
+  return is_erf(s) ? make_binary(s, Chained<GeluErfSlope>{}) : make_binary(s, Chained<GeluTanhSlope>{});
+}
+std::unique_ptr<Kernel> make_silu(const Signature& s) { return make_unary(s, Silu{}); }
+std::unique_ptr<Kernel> make_silu_grad(const Signature& s) { return make_binary(s, Chained<SiluSlope>{}); }
+std::unique_ptr<Kernel> make_relu(const Signature& s) { return make_unary(s, Relu{}); }
+std::unique_ptr<Kernel> make_relu_grad(const Signature& s) { return make_binary(s, ReluGrad{}); }
+std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make_binary(s, Swiglu{}); }
 std::unique_ptr<Kernel> make_scale(const Signature& s) {
-  if (!fast_float(s.in[0])) return nullptr;
+  return make_unary(s, Scale{static_cast<float>(s.attrs->real("factor", 1.0))});
+}
+std::unique_ptr<Kernel> make_add(const Signature& s) { return make_combine(s, Sum{}); }
+std::unique_ptr<Kernel> make_mul(const Signature& s) { return make_combine(s, Product{}); }
+
+std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) {
+  if (!uniform(s)) return nullptr;
+  return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
+    using T = decltype(zero);
+    return make_kernel([=](const Call& call) {
+      launch(stream_of(call), swiglu_grad<T>, sweep_size(count / kGroupOf<T>), count, input<const T>(call, 0),
+             input<const T>(call, 1), input<const T>(call, 2), output<T>(call, 0), output<T>(call, 1));
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_cast(const Signature& s) {
+  if (!fast_float(s.in[0]) || !fast_float(s.out[0])) return nullptr;
   const int64_t count = s.in[0].shape.elements();
-  const auto factor = static_cast<float>(s.attrs->real("factor"));
+  return with_float(s.in[0].dtype, [&](auto x) {
+    return with_float(s.out[0].dtype, [&](auto y) {
+      using X = decltype(x);
+      using Y = decltype(y);
+      return make_kernel([=](const Call& call) {
+        launch_map(call, Same{}, count, output<Y>(call, 0), input<const X>(call, 0));
+      });
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_accumulate(const Signature& s) {
+  if (!fast_float(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
+  const int64_t count = s.in[0].shape.elements();
   return with_float(s.in[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     return make_kernel([=](const Call& call) {
-      launch(stream_of(call), scale<T>, {.blocks = (count + kThreads - 1) / kThreads, .threads = kThreads},
-             input<const T>(call, 0), output<T>(call, 0), count, factor);
+      float* sum = output<float>(call, 0);
+      const T* x = input<const T>(call, 0);
+      if (accumulates(call, 0))
+        launch_map(call, Sum{}, count, sum, static_cast<const float*>(sum), x);
+      else
+        launch_map(call, Same{}, count, sum, x);
     });
+  });
+}
+
+std::unique_ptr<Kernel> make_fill(const Signature& s) {
+  const TensorDesc& y = s.out[0];
+  if ((!fast_float(y) && y.dtype != DType::kF64) || y.packed_bytes != 0) return nullptr;
+  const double value = s.attrs->real("value", 0);
+  const auto word = std::bit_cast<unsigned>(static_cast<float>(value));
+  const auto wide = std::bit_cast<uint64_t>(value);
+  const unsigned half = to_bf16(static_cast<float>(value)).bits;
+  unsigned low = word, high = word;
+  if (y.dtype == DType::kBF16) low = high = half | half << 16;
+  if (y.dtype == DType::kF64) low = static_cast<unsigned>(wide), high = static_cast<unsigned>(wide >> 32);
+  return make_kernel([pattern = make_uint4(low, high, low, high), bytes = y.bytes()](const Call& call) {
+    launch(stream_of(call), fill, sweep_size(bytes / 16), pattern, bytes, output<uint4>(call, 0));
   });
 }
 

@@ -146,6 +146,7 @@ struct Direct {
 inline std::vector<Direct> direct_cases() {
   std::vector<Direct> list;
   const TensorDesc one{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{8}, 0};
+  list.push_back({"update_gate", {one, one}, {one}, {}});
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
     const TensorDesc f32{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
     list.push_back({"adamw", {f32, hyper}, {f32, f32, f32}, {}});

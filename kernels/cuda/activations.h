@@ -1,0 +1,77 @@
+// The activation functions and their slopes in float32, as kernels/cpu/activation-inl.h has them. Divisions
+// by sums above one are fast ones: two units in the last place.
+#pragma once
+#include "kernels/cuda/platform.h"
+
+namespace cairn::kernels::cuda {
+
+inline constexpr float kSqrt2OverPi = 0.7978845608028654f, kCubic = 0.044715f, kLog2E = 1.4426950408889634f;
+inline constexpr float kRootHalf = 0.7071067811865476f, kNormalDensity = 0.3989422804014327f;
+
+// y >= 1, or infinite
+__device__ __forceinline__ float reciprocal(float y) {
+#ifdef __CUDACC__
+  return __fdividef(1.0f, y);
+#else
+  return 1.0f / y;
+#endif
+}
+
+__device__ __forceinline__ float sigmoid(float x) { return reciprocal(1.0f + expf(-x)); }
+
+// (1 + tanh u) / 2 = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3): Hendrycks and Gimpel, 2016.
+__device__ __forceinline__ float gelu_gate(float x, float xx) {
+  constexpr float kOne = -2.0f * kSqrt2OverPi * kLog2E;
+  return reciprocal(1.0f + exp2f(x * fmaf(kOne * kCubic, xx, kOne)));
+}
+// Phi(x) = erfc(-x / sqrt 2) / 2; erfc(|z|) within 1.2e-7 relative: Chebyshev fit of Press et al., Numerical
+// Recipes, 6.2.
+__device__ __forceinline__ float normal_cdf(float x) {
+  const float z = kRootHalf * fabsf(x), t = reciprocal(fmaf(0.5f, z, 1.0f));
+  float p = fmaf(0.17087277f, t, -0.82215223f);
+  p = fmaf(p, t, 1.48851587f);
+  p = fmaf(p, t, -1.13520398f);
+  p = fmaf(p, t, 0.27886807f);
+  p = fmaf(p, t, -0.18628806f);
+  p = fmaf(p, t, 0.09678418f);
+  p = fmaf(p, t, 0.37409196f);
+  p = fmaf(p, t, 1.00002368f);
+  p = fmaf(p, t, -1.26551223f);
+  const float tail = 0.5f * t * expf(fmaf(-z, z, p));
+  return x < 0.0f ? tail : 1.0f - tail;
+}
+
+struct GeluTanh {
+  __device__ float operator()(float x) const { return x * gelu_gate(x, x * x); }
+};
+struct GeluErf {
+  __device__ float operator()(float x) const { return x * normal_cdf(x); }
+};
+struct Silu {
+  __device__ float operator()(float x) const { return x * sigmoid(x); }
+};
+struct Relu {  // a NaN stays NaN
+  __device__ float operator()(float x) const { return x < 0.0f ? 0.0f : x; }
+};
+
+struct GeluTanhSlope {
+  __device__ float operator()(float x) const {
+    const float xx = x * x, s = gelu_gate(x, xx);
+    const float twice_du = 2.0f * kSqrt2OverPi * fmaf(3.0f * kCubic, xx, 1.0f);
+    return fmaf(x, s * (1.0f - s) * twice_du, s);
+  }
+};
+struct GeluErfSlope {
+  __device__ float operator()(float x) const {
+    return fmaf(x, kNormalDensity * expf(-0.5f * (x * x)), normal_cdf(x));
+  }
+};
+// d/dx x s(x) = s (1 + x (1 - s))
+struct SiluSlope {
+  __device__ float operator()(float x) const {
+    const float s = sigmoid(x);
+    return s * fmaf(x, 1.0f - s, 1.0f);
+  }
+};
+
+}  // namespace cairn::kernels::cuda

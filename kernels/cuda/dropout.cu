@@ -1,0 +1,70 @@
+// Dropout with the bits of runtime/base/random.h: block b of four elements is Philox of (key, b).
+#include <cmath>
+
+#include "kernels/cuda/group.h"
+#include "kernels/cuda/rows.h"
+#include "runtime/base/random.h"
+
+namespace cairn::kernels::cuda {
+namespace {
+
+// An element is kept if its 24 random bits are at least `least`.
+template <class T>
+__global__ void __launch_bounds__(kSweepThreads)
+    dropout(RandomKey key, const RandomKey* replayed, uint32_t least, float factor, int64_t count, const T* x,
+            T* y) {
+  constexpr int kCount = kGroupOf<T>, kBlocks = kCount / 4;
+  if (replayed != nullptr) {
+    key.seed = replayed->seed;
+    key.step = replayed->step;
+    key.micro = replayed->micro;
+  }
+  const int64_t groups = count / kCount, first = sweep_first();
+  Group<kCount> group[kSweepGroups];
+  for (int u = 0; u < kSweepGroups; ++u)
+    if (first + u * kSweepThreads < groups) group[u] = read<kCount>(x + (first + u * kSweepThreads) * kCount);
+  PhiloxBlock bits[kSweepGroups * kBlocks];
+  for (int b = 0; b < kSweepGroups * kBlocks; ++b) {
+    const int64_t g = first + b / kBlocks * kSweepThreads;
+    bits[b] = random_counter(key, static_cast<uint64_t>(g * kBlocks + b % kBlocks));
+  }
+  philox(bits, static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32));
+  for (int u = 0; u < kSweepGroups; ++u) {
+    const int64_t g = first + u * kSweepThreads;
+    if (g >= groups) break;
+    for (int i = 0; i < kCount; ++i) {
+      float& v = group[u].at[i];
+      v = bits[u * kBlocks + i / 4][static_cast<size_t>(i % 4)] >> 8 >= least ? v * factor : 0.0f;
+    }
+    write(y + g * kCount, group[u]);
+  }
+  const int64_t rest = sweep_rest<kCount>(count);
+  if (rest < 0) return;
+  const PhiloxBlock last = random_block(key, static_cast<uint64_t>(rest / 4));
+  const uint32_t own =
+      rest % 4 < 2 ? (rest % 4 == 0 ? last[0] : last[1]) : (rest % 4 == 2 ? last[2] : last[3]);
+  store(y + rest, own >> 8 >= least ? load(x + rest) * factor : 0.0f);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_dropout(const Signature& s) {
+  if (!fast_float(s.in[0]) || s.out[0] != s.in[0]) return nullptr;
+  const double rate = s.attrs->real("rate");
+  // uniform = k / 2^24 >= rate exactly when k >= ceil(rate 2^24)
+  const auto least = static_cast<uint32_t>(std::ceil(rate * 0x1p24));
+  const auto factor = static_cast<float>(1.0 / (1.0 - rate));
+  const auto op = static_cast<uint32_t>(s.attrs->integer("rng"));
+  return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
+    using T = decltype(zero);
+    return make_kernel([=](const Call& call) {
+      const Lane lane = lane_of(call);
+      RandomKey key = call.key;
+      key.op = op;
+      launch(lane.stream, dropout<T>, sweep_size(count / kGroupOf<T>), key, lane.key, least, factor, count,
+             input<const T>(call, 0), output<T>(call, 0));
+    });
+  });
+}
+
+}  // namespace cairn::kernels::cuda

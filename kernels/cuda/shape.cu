@@ -1,0 +1,303 @@
+// Moves: transpose, slice and its gradient, concat, of any element type; expand.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "kernels/cuda/axes.h"
+#include "kernels/cuda/group.h"
+#include "kernels/cuda/rows.h"
+
+namespace cairn::kernels::cuda {
+namespace {
+
+// Unit: what one access moves; sizes and strides count units.
+template <class Unit>
+__global__ void __launch_bounds__(kSweepThreads)
+    gather(Walk walk, int64_t count, const Unit* __restrict__ x, Unit* __restrict__ y) {
+  const int64_t first = sweep_first();
+  for (int u = 0; u < kSweepGroups; ++u) {
+    const int64_t i = first + u * kSweepThreads;
+    if (i < count) y[i] = x[walk_to(walk, i)];
+  }
+}
+
+// y[rows, size] = x[rows, width] at column `begin`, which may be negative: x is wider then; elsewhere zero.
+template <class Unit>
+__global__ void __launch_bounds__(kSweepThreads)
+    copy_columns(int64_t count, int64_t size, int64_t width, int64_t begin, int64_t pitch,
+                 const Unit* __restrict__ x, Unit* __restrict__ y) {
+  const int64_t first = sweep_first();
+  for (int u = 0; u < kSweepGroups; ++u) {
+    const int64_t i = first + u * kSweepThreads;
+    if (i >= count) break;
+    const int64_t row = i / size, column = i - row * size - begin;
+    y[row * pitch + i - row * size] = column >= 0 && column < width ? x[row * width + column] : Unit{};
+  }
+}
+
+// The axes that are last in x (a) and last in y (b) change places in tiles; blocks walk over the others, too.
+constexpr int kTile = 64, kTileThreads = 256;
+struct Tiles {
+  Walk outer;                      // strides of x
+  int64_t y_strides[kMaxRank];     // of the same axes
+  int64_t a, b, x_pitch, y_pitch;  // sizes; strides of b in x and of a in y
+};
+
+template <class Unit>
+__global__ void __launch_bounds__(kTileThreads)
+    swap_axes(Tiles t, const Unit* __restrict__ x, Unit* __restrict__ y) {
+  constexpr int kPitch = kTile + (sizeof(Unit) < 4 ? 4 / static_cast<int>(sizeof(Unit)) : 1);  // no conflicts
+  constexpr int kStep = kTileThreads / kTile;
+  CAIRN_SHARED Unit tile[kTile * kPitch];
+  const int64_t tiles_a = (t.a + kTile - 1) / kTile, tiles_b = (t.b + kTile - 1) / kTile;
+  int64_t rest = blockIdx.x / tiles_a;
+  const int64_t a0 = (blockIdx.x - rest * tiles_a) * kTile, b0 = rest % tiles_b * kTile;
+  rest /= tiles_b;
+  for (int axis = t.outer.rank - 1; axis >= 0; --axis) {
+    const int64_t at = rest % t.outer.sizes[axis];
+    x += at * t.outer.strides[axis];
+    y += at * t.y_strides[axis];
+    rest /= t.outer.sizes[axis];
+  }
+  const int column = static_cast<int>(threadIdx.x) % kTile, row = static_cast<int>(threadIdx.x) / kTile;
+  for (int i = 0; i < kTile / kStep; ++i)
+    if (const int r = row + i * kStep; b0 + r < t.b && a0 + column < t.a)
+      tile[r * kPitch + column] = x[(b0 + r) * t.x_pitch + a0 + column];
+  __syncthreads();
+  for (int i = 0; i < kTile / kStep; ++i)
+    if (const int r = row + i * kStep; a0 + r < t.a && b0 + column < t.b)
+      y[(a0 + r) * t.y_pitch + b0 + column] = tile[column * kPitch + r];
+}
+
+// dx = factor * dy repeated: strides of repeated axes are 0. The last axis counts groups.
+template <int kCount, class T>
+__global__ void __launch_bounds__(kSweepThreads)
+    expand(Walk walk, bool repeats_last, float factor, int64_t groups, const T* __restrict__ dy,
+           T* __restrict__ dx) {
+  const int64_t first = sweep_first();
+  for (int u = 0; u < kSweepGroups; ++u) {
+    const int64_t g = first + u * kSweepThreads;
+    if (g >= groups) break;
+    const T* from = dy + walk_to(walk, g);
+    Group<kCount> group;
+    if (repeats_last) {
+      const float v = load(from) * factor;
+      for (int i = 0; i < kCount; ++i) group.at[i] = v;
+    } else {
+      group = read<kCount>(from);
+      for (int i = 0; i < kCount; ++i) group.at[i] *= factor;
+    }
+    write(dx + g * kCount, group);
+  }
+}
+
+bool plain(const TensorDesc& d) { return d.packed_bytes == 0 && d.dtype != DType::kOpaque; }
+
+// body(unit) with the widest one that divides all of these bytes.
+template <class Body>
+auto with_unit(std::initializer_list<int64_t> bytes, const Body& body) {
+  const auto divides = [&](int64_t unit) {
+    return std::all_of(bytes.begin(), bytes.end(), [&](int64_t b) { return b % unit == 0; });
+  };
+  if (divides(16)) return body(uint4{});
+  if (divides(8)) return body(uint2{});
+  if (divides(4)) return body(uint32_t{});
+  if (divides(2)) return body(uint16_t{});
+  return body(uint8_t{});
+}
+
+std::array<int64_t, kMaxRank> dense_strides(const Shape& shape) {
+  std::array<int64_t, kMaxRank> strides{};
+  for (int64_t stride = 1, i = shape.rank - 1; i >= 0; --i) {
+    strides[static_cast<size_t>(i)] = stride;
+    stride *= shape[static_cast<int>(i)];
+  }
+  return strides;
+}
+
+// In units that divide the last axis of y (an element, if that is not the last of x).
+std::unique_ptr<Kernel> make_gather(const Walk& elements, int64_t count, int64_t bytes) {
+  const int last = elements.rank - 1;
+  const bool rows = elements.strides[last] == 1;
+  return with_unit({bytes * (rows ? elements.sizes[last] : 1)}, [&](auto unit) {
+    using Unit = decltype(unit);
+    const int64_t each = static_cast<int64_t>(sizeof(Unit)) / bytes;
+    Walk walk = elements;
+    if (each > 1) {
+      walk.sizes[last] /= each;
+      for (int a = 0; a < last; ++a) walk.strides[a] /= each;
+    }
+    return make_kernel([walk, units = count / each](const Call& call) {
+      launch(stream_of(call), gather<Unit>, sweep_size(units), walk, units, input<const Unit>(call, 0),
+             output<Unit>(call, 0));
+    });
+  });
+}
+
+// nullptr if tiles would be mostly empty.
+std::unique_ptr<Kernel> make_swap(const Walk& walk, int64_t count, int64_t bytes) {
+  constexpr int64_t kLeast = 8, kMostBlocks = (int64_t{1} << 31) - 1;
+  const int b = walk.rank - 1;
+  int a = 0;
+  while (walk.strides[a] != 1) ++a;
+  if (a == b || walk.sizes[a] < kLeast || walk.sizes[b] < kLeast) return nullptr;
+  Tiles tiles{.outer = {},
+              .y_strides = {},
+              .a = walk.sizes[a],
+              .b = walk.sizes[b],
+              .x_pitch = walk.strides[b],
+              .y_pitch = 0};
+  int64_t stride = count;
+  for (int i = 0; i < walk.rank; ++i) {
+    stride /= walk.sizes[i];
+    if (i == a) tiles.y_pitch = stride;
+    if (i == a || i == b) continue;
+    const int to = tiles.outer.rank++;
+    tiles.outer.sizes[to] = walk.sizes[i];
+    tiles.outer.strides[to] = walk.strides[i];
+    tiles.y_strides[to] = stride;
+  }
+  const int64_t outer = count / (tiles.a * tiles.b);
+  const int64_t blocks = outer * ((tiles.a + kTile - 1) / kTile) * ((tiles.b + kTile - 1) / kTile);
+  if (blocks > kMostBlocks) return nullptr;
+  const auto make = [&](auto unit) {
+    using Unit = decltype(unit);
+    return make_kernel([=](const Call& call) {
+      launch(stream_of(call), swap_axes<Unit>, {.blocks = blocks, .threads = kTileThreads}, tiles,
+             input<const Unit>(call, 0), output<Unit>(call, 0));
+    });
+  };
+  if (bytes == 1) return make(uint8_t{});
+  if (bytes == 2) return make(uint16_t{});
+  return bytes == 4 ? make(uint32_t{}) : make(uint2{});
+}
+
+// Bytes before an axis, along one step of it, and its sizes.
+struct Around {
+  int64_t outer = 1, inner = 1;
+  int axis;
+  Around(const Signature& s, const TensorDesc& d) : axis(static_cast<int>(s.attrs->integer("axis"))) {
+    if (axis < 0) axis += d.shape.rank;
+    for (int i = 0; i < d.shape.rank; ++i)
+      if (i != axis) (i < axis ? outer : inner) *= d.shape[i];
+    inner *= dtype_bytes(d.dtype);
+  }
+};
+
+// Columns of input `in` to those of the output that start `offset` bytes into a row.
+struct Columns {
+  size_t in;
+  int64_t rows, size, width, begin, pitch, offset;  // as for copy_columns, in bytes
+};
+std::function<void(const Call&)> move_columns(const Columns& c) {
+  return with_unit({c.size, c.width, c.begin, c.pitch, c.offset}, [&](auto unit) {
+    using Unit = decltype(unit);
+    constexpr auto kUnit = static_cast<int64_t>(sizeof(Unit));
+    return std::function<void(const Call&)>([c](const Call& call) {
+      const int64_t count = c.rows * c.size / kUnit;
+      launch(stream_of(call), copy_columns<Unit>, sweep_size(count), count, c.size / kUnit, c.width / kUnit,
+             c.begin / kUnit, c.pitch / kUnit, input<const Unit>(call, c.in),
+             output<Unit>(call, 0) + c.offset / kUnit);
+    });
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_transpose(const Signature& s) {
+  if (!plain(s.in[0])) return nullptr;
+  const Shape& shape = s.in[0].shape;
+  const std::array<int64_t, kMaxRank> of_x = dense_strides(shape);
+  std::vector<int64_t> sizes, strides;
+  for (int64_t axis : s.attrs->list("perm")) {
+    if (axis < 0) axis += shape.rank;
+    sizes.push_back(shape[static_cast<int>(axis)]);
+    strides.push_back(of_x[static_cast<size_t>(axis)]);
+  }
+  const Walk walk = make_walk(sizes, strides);
+  const int64_t count = shape.elements(), bytes = dtype_bytes(s.in[0].dtype);
+  auto kernel = make_swap(walk, count, bytes);
+  return kernel != nullptr ? std::move(kernel) : make_gather(walk, count, bytes);
+}
+
+std::unique_ptr<Kernel> make_slice(const Signature& s) {
+  if (!plain(s.in[0])) return nullptr;
+  const Around around(s, s.in[0]);
+  const int64_t size = s.out[0].shape[around.axis] * around.inner;
+  return make_kernel(move_columns({.in = 0,
+                                   .rows = around.outer,
+                                   .size = size,
+                                   .width = s.in[0].shape[around.axis] * around.inner,
+                                   .begin = -s.attrs->integer("begin") * around.inner,
+                                   .pitch = size,
+                                   .offset = 0}));
+}
+
+std::unique_ptr<Kernel> make_slice_grad(const Signature& s) {
+  if (!plain(s.in[0])) return nullptr;
+  const Around around(s, s.out[0]);
+  const int64_t size = s.out[0].shape[around.axis] * around.inner;
+  return make_kernel(move_columns({.in = 0,
+                                   .rows = around.outer,
+                                   .size = size,
+                                   .width = s.in[0].shape[around.axis] * around.inner,
+                                   .begin = s.attrs->integer("begin") * around.inner,
+                                   .pitch = size,
+                                   .offset = 0}));
+}
+
+std::unique_ptr<Kernel> make_concat(const Signature& s) {
+  if (!plain(s.out[0])) return nullptr;
+  const Around around(s, s.out[0]);
+  std::vector<std::function<void(const Call&)>> moves;
+  int64_t offset = 0;
+  for (size_t i = 0; i < s.in.size(); ++i) {
+    if (!s.has_in(i)) continue;
+    if (s.in[i].dtype != s.out[0].dtype) return nullptr;
+    const int64_t width = s.in[i].shape[around.axis] * around.inner;
+    moves.push_back(move_columns({.in = i,
+                                  .rows = around.outer,
+                                  .size = width,
+                                  .width = width,
+                                  .begin = 0,
+                                  .pitch = s.out[0].shape[around.axis] * around.inner,
+                                  .offset = offset}));
+    offset += width;
+  }
+  return make_kernel([moves](const Call& call) {
+    for (const auto& move : moves) move(call);
+  });
+}
+
+std::unique_ptr<Kernel> make_expand(const Signature& s) {
+  if (!fast_float(s.in[0]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  const Shape& shape = s.out[0].shape;
+  std::vector<int64_t> axes = s.attrs->list("axes"), strides(static_cast<size_t>(shape.rank));
+  std::vector<bool> repeated(strides.size(), axes.empty());
+  for (const int64_t a : axes) repeated[static_cast<size_t>(a < 0 ? a + shape.rank : a)] = true;
+  for (int64_t stride = 1, i = shape.rank - 1; i >= 0; --i) {
+    const auto axis = static_cast<size_t>(i);
+    strides[axis] = repeated[axis] ? 0 : stride;
+    if (!repeated[axis]) stride *= shape[static_cast<int>(i)];
+  }
+  Walk walk = make_walk(shape.span(), strides);
+  const int last = walk.rank - 1;
+  const bool repeats_last = walk.strides[last] == 0;
+  const int64_t count = shape.elements();
+  const auto factor = static_cast<float>(s.attrs->real("factor", 1.0));
+  return with_float(s.in[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const auto make = [&]<int kCount>(std::integral_constant<int, kCount>) {
+      walk.sizes[last] /= kCount;
+      walk.strides[last] *= kCount;
+      return make_kernel([=, groups = count / kCount](const Call& call) {
+        launch(stream_of(call), expand<kCount, T>, sweep_size(groups), walk, repeats_last, factor, groups,
+               input<const T>(call, 0), output<T>(call, 0));
+      });
+    };
+    constexpr std::integral_constant<int, kGroupOf<T>> kGroup{};
+    return walk.sizes[last] % kGroup == 0 ? make(kGroup) : make(std::integral_constant<int, 1>{});
+  });
+}
+
+}  // namespace cairn::kernels::cuda
