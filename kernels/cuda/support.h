@@ -85,13 +85,21 @@ struct alignas(16) Vector {
 };
 template <class T>
 __device__ __forceinline__ Vector<T> load_vector(const T* p) {
+#ifdef __CUDACC__
   Vector<T> v;
   *reinterpret_cast<uint4*>(&v) = *reinterpret_cast<const uint4*>(p);
   return v;
+#else
+  return emulated::load_aligned<Vector<T>>(p);
+#endif
 }
 template <class T>
 __device__ __forceinline__ void store_vector(T* p, const Vector<T>& v) {
+#ifdef __CUDACC__
   *reinterpret_cast<uint4*>(p) = *reinterpret_cast<const uint4*>(&v);
+#else
+  emulated::store_aligned(p, v);
+#endif
 }
 inline bool vectors_fit(int64_t elements, DType dtype) { return elements * dtype_bytes(dtype) % 16 == 0; }
 

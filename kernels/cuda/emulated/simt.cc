@@ -153,6 +153,11 @@ void run(const Grid& grid, const std::function<void()>& thread) {
   Block::own().run(grid, thread);
 }
 
+void check_aligned(const void* address, size_t to) {
+  require(reinterpret_cast<uintptr_t>(address) % to == 0, Code::kInternal, "a kernel reads or writes ", to,
+          " bytes at once at an address that is no multiple of that");
+}
+
 void* dynamic_shared() { return Block::own().shared(); }
 void sync_block() { Block::own().wait(Waits::kBlock); }
 void sync_warp() { Block::own().wait(Waits::kWarp); }

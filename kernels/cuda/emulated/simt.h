@@ -57,6 +57,20 @@ T shuffle(T value, int lane) {
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
+// One access of a whole T, which a GPU refuses at an address that is no multiple of its size.
+void check_aligned(const void* address, size_t to);
+template <class T>
+T load_aligned(const void* from) {
+  check_aligned(from, sizeof(T));
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <class T>
+void store_aligned(void* to, const T& value) {
+  check_aligned(to, sizeof(T));
+  std::memcpy(to, &value, sizeof(T));
+}
 inline int own_lane() { return static_cast<int>(thread_index.x % 32); }
 
 }  // namespace cairn::kernels::cuda::emulated

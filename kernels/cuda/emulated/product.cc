@@ -1,0 +1,89 @@
+// The product as loops, with what cuBLASLt asks of its callers checked.
+#include "kernels/cuda/product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/cuda/emulated/simt.h"
+
+namespace cairn::kernels::cuda {
+namespace {
+
+float read(DType t, const void* p, int64_t i) {
+  return t == DType::kBF16 ? to_float(static_cast<const bf16*>(p)[i]) : static_cast<const float*>(p)[i];
+}
+void write(DType t, void* p, int64_t i, float v) {
+  if (t == DType::kBF16)
+    static_cast<bf16*>(p)[i] = to_bf16(v);
+  else
+    static_cast<float*>(p)[i] = v;
+}
+
+float gelu(float x) { return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x))); }
+
+void multiply(const ProductShape& s, const ProductCall& call, int64_t which) {
+  const int64_t lda = s.row_of_a(), ldb = s.row_of_b(), ldc = s.row_of_c();
+  std::vector<float> b(static_cast<size_t>(s.k * s.n)), sums(static_cast<size_t>(s.n));
+  for (int64_t k = 0; k < s.k; ++k)
+    for (int64_t n = 0; n < s.n; ++n)
+      b[static_cast<size_t>(k * s.n + n)] =
+          read(s.in, call.b, which * s.stride_b + (s.transpose_b ? n * ldb + k : k * ldb + n));
+  for (int64_t m = 0; m < s.m; ++m) {
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    for (int64_t k = 0; k < s.k; ++k) {
+      const float factor =
+          read(s.in, call.a, which * s.stride_a + (s.transpose_a ? k * lda + m : m * lda + k));
+      const float* row = b.data() + k * s.n;
+      for (int64_t n = 0; n < s.n; ++n) sums[static_cast<size_t>(n)] += factor * row[n];
+    }
+    for (int64_t n = 0; n < s.n; ++n) {
+      const int64_t at = which * s.stride_c + m * ldc + n;
+      float v = sums[static_cast<size_t>(n)];
+      if (s.has_bias()) v += read(s.out, call.bias, n);
+      if (s.pre) write(s.out, call.pre, at, v);
+      if (s.has_gelu()) v = gelu(v);
+      write(s.out, call.c, at, call.accumulate ? v + read(s.out, call.c, at) : v);
+    }
+  }
+}
+
+class LoopProduct final : public Product {
+ public:
+  explicit LoopProduct(const ProductShape& shape) : shape_(shape) {}
+  // As much as shows whether callers pass it on.
+  int64_t workspace_bytes() const override { return 256; }
+
+  void run(const ProductCall& call) const override {
+    const auto aligned = [](const void* p, int64_t to) { return reinterpret_cast<uintptr_t>(p) % to == 0; };
+    require(call.a != nullptr && call.b != nullptr && call.c != nullptr && call.workspace != nullptr,
+            Code::kInternal, "an operand of a product is missing");
+    require(shape_.has_bias() == (call.bias != nullptr) && shape_.pre == (call.pre != nullptr),
+            Code::kInternal, "bias and pre of a product are not what it was made for");
+    require(!call.accumulate || shape_.epilogue == Epilogue::kNone, Code::kInternal,
+            "a product with an epilogue cannot accumulate");
+    require(aligned(call.a, shape_.alignment_a) && aligned(call.b, shape_.alignment_b) &&
+                aligned(call.c, shape_.alignment_c) && aligned(call.bias, 64) && aligned(call.pre, 64) &&
+                aligned(call.workspace, 64),
+            Code::kInternal, "an operand of a product is not aligned as promised");
+    emulated::submit(static_cast<cudaStream_t>(call.stream), [shape = shape_, call] {
+      std::fill_n(static_cast<char*>(call.workspace), 256, '\x5a');
+      for (int64_t i = 0; i < shape.batch; ++i) multiply(shape, call, i);
+    });
+  }
+
+ private:
+  ProductShape shape_;
+};
+
+}  // namespace
+
+// Refuses epilogues over rows that cuBLASLt may refuse, so that callers' own way is run as well.
+std::unique_ptr<Product> try_product(const ProductShape& shape) {
+  if (shape.has_gelu() && shape.row_of_c() % 8 != 0) return nullptr;
+  if (shape.has_bias() && shape.n % 2 != 0) return nullptr;
+  return std::make_unique<LoopProduct>(shape);
+}
+
+}  // namespace cairn::kernels::cuda

@@ -1,0 +1,33 @@
+// Losses row by row: every row's loss goes to the workspace, and one block adds them up in a fixed order.
+#pragma once
+#include "kernels/cuda/support.h"
+
+namespace cairn::kernels::cuda {
+
+struct Targets {
+  const int32_t* targets = nullptr;
+  const float* weights = nullptr;  // nullptr: 1
+  int64_t classes = 0, ignore_index = -100;
+
+  __device__ __forceinline__ float weight(int64_t row) const {
+    if (targets[row] == ignore_index) return 0.0f;
+    return weights != nullptr ? weights[row] : 1.0f;
+  }
+};
+
+// losses[first + r] = weight * cross entropy of row r of x, rows `ld` elements apart; with `d`, also its
+// gradient, which may lie where x lies. dtypes: float32 or bfloat16.
+void cross_entropy_rows(cudaStream_t stream, DType x_dtype, const void* x, int64_t ld_x, DType d_dtype,
+                        void* d, int64_t ld_d, const Targets& targets, int64_t first, int64_t count,
+                        double* losses);
+
+// *loss = sum of losses, *weight = sum of the rows' weights. Either may be nullptr.
+void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows, const double* losses,
+                       double* loss, double* weight);
+
+// Where a call's targets, weights and scalars stand.
+inline Targets targets_of(const Call& call, size_t targets, int64_t classes, int64_t ignore_index) {
+  return {input<const int32_t>(call, targets), input<const float>(call, targets + 1), classes, ignore_index};
+}
+
+}  // namespace cairn::kernels::cuda

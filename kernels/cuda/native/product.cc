@@ -1,0 +1,175 @@
+// The product on cuBLASLt. Row-major c = a b is column-major c^T = b^T a^T over the same bytes, so operands
+// swap places and a transposed row-major matrix is a plain column-major one, or the reverse.
+#include "kernels/cuda/product.h"
+
+#include <utility>
+
+#include "kernels/cuda/native/cublaslt.h"
+
+namespace cairn::kernels::cuda {
+namespace {
+
+constexpr uint64_t kMostWorkspace = 32 << 20;
+constexpr int64_t kAligned = 256;  // of the workspace that the library is given
+// Split sums are added up from the workspace in a pass of their own, in float32: the same bits in every run.
+constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+// What the heuristic is told of addresses that only a run knows: aligned to 64 bytes.
+void* const kSomeAddress = reinterpret_cast<void*>(uintptr_t{64});
+
+void check(const CublasLt& lt, cublasStatus_t status, const char* what) {
+  require(status == CUBLAS_STATUS_SUCCESS, Code::kInternal, "cuBLASLt: ", what, ": ",
+          lt.status_string(status));
+}
+
+// A descriptor of the library's, and the function that frees it.
+template <class T>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(T* value, cublasStatus_t (*destroy)(T*)) : value_(value), destroy_(destroy) {}
+  Owned(Owned&& other) noexcept { swap(other); }
+  Owned& operator=(Owned&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Owned() {
+    if (value_ != nullptr) destroy_(value_);
+  }
+  T* get() const { return value_; }
+
+ private:
+  void swap(Owned& other) {
+    std::swap(value_, other.value_);
+    std::swap(destroy_, other.destroy_);
+  }
+  T* value_ = nullptr;
+  cublasStatus_t (*destroy_)(T*) = nullptr;
+};
+
+using Layout = Owned<cublasLtMatrixLayoutOpaque_t>;
+
+cudaDataType_t type_of(DType t) { return t == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+// `rows` rows of `columns` elements, as row-major code sees them.
+Layout layout(const CublasLt& lt, DType dtype, int64_t rows, int64_t columns, int64_t ld, int64_t batch,
+              int64_t stride) {
+  cublasLtMatrixLayoutOpaque_t* made = nullptr;
+  check(lt,
+        lt.layout_create(&made, type_of(dtype), static_cast<uint64_t>(columns), static_cast<uint64_t>(rows),
+                         ld),
+        "a matrix layout");
+  Layout owned(made, lt.layout_destroy);
+  if (batch > 1) {
+    const auto count = static_cast<int32_t>(batch);
+    check(lt, lt.layout_set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count), "a batch count");
+    check(lt, lt.layout_set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+          "a batch stride");
+  }
+  return owned;
+}
+
+cublasLtEpilogue_t epilogue_of(const ProductShape& s) {
+  switch (s.epilogue) {
+    case Epilogue::kBias:
+      return CUBLASLT_EPILOGUE_BIAS;
+    case Epilogue::kGelu:
+      return s.pre ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::kGeluBias:
+      return s.pre ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
+    default:
+      return CUBLASLT_EPILOGUE_DEFAULT;
+  }
+}
+
+class LtProduct final : public Product {
+ public:
+  // `found`: is there an algorithm?
+  LtProduct(const ProductShape& s, bool* found) : lt_(CublasLt::open()), shape_(s), handle_(lt_.handle()) {
+    a_ = layout(lt_, s.in, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.row_of_a(), s.batch,
+                s.stride_a);
+    b_ = layout(lt_, s.in, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.row_of_b(), s.batch,
+                s.stride_b);
+    c_ = layout(lt_, s.out, s.m, s.n, s.row_of_c(), s.batch, s.stride_c);
+    cublasLtMatmulDescOpaque_t* desc = nullptr;
+    check(lt_, lt_.desc_create(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F), "an operation");
+    desc_ = {desc, lt_.desc_destroy};
+    set(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s));
+    if (s.has_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, kSomeAddress);
+    if (s.pre) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kSomeAddress);
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.row_of_c());
+      if (s.batch > 1) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, s.stride_c);
+    }
+    *found = choose();
+  }
+
+  int64_t workspace_bytes() const override { return workspace_ > 0 ? workspace_ + kAligned : 0; }
+
+  void run(const ProductCall& call) const override {
+    if (shape_.has_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias);
+    if (shape_.pre) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, call.pre);
+    const float alpha = 1.0f, beta = call.accumulate ? 1.0f : 0.0f;
+    const uintptr_t space =
+        (reinterpret_cast<uintptr_t>(call.workspace) + kAligned - 1) & ~uintptr_t{kAligned - 1};
+    const cublasStatus_t status =
+        lt_.matmul(handle_, desc_.get(), &alpha, call.b, b_.get(), call.a, a_.get(), &beta, call.c, c_.get(),
+                   call.c, c_.get(), &algorithm_, workspace_ > 0 ? reinterpret_cast<void*>(space) : nullptr,
+                   static_cast<size_t>(workspace_), static_cast<cudaStream_t>(call.stream));
+    require(status == CUBLAS_STATUS_SUCCESS, Code::kDeviceLost, "the product ", to_string(shape_),
+            " could not be started: ", lt_.status_string(status));
+  }
+
+ private:
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) const {
+    check(lt_, lt_.desc_set(desc_.get(), attribute, &value, sizeof value), "an attribute of an operation");
+  }
+
+  // Once; the answer is kept, so that every run takes the same algorithm.
+  bool choose() {
+    cublasLtMatmulPreferenceOpaque_t* made = nullptr;
+    check(lt_, lt_.preference_create(&made), "a preference");
+    const Owned<cublasLtMatmulPreferenceOpaque_t> preference(made, lt_.preference_destroy);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      check(lt_, lt_.preference_set(made, attribute, &value, sizeof value), "an attribute of a preference");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(shape_.alignment_b));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(shape_.alignment_a));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(shape_.alignment_c));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(shape_.alignment_c));
+    cublasLtMatmulHeuristicResult_t best = {};
+    int count = 0;
+    const cublasStatus_t status =
+        lt_.heuristic(handle_, desc_.get(), b_.get(), a_.get(), c_.get(), c_.get(), made, 1, &best, &count);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
+    check(lt_, status, "the choice of an algorithm");
+    if (count == 0 || best.state != CUBLAS_STATUS_SUCCESS) return false;
+    algorithm_ = best.algo;
+    workspace_ = static_cast<int64_t>(best.workspaceSize);
+    return true;
+  }
+
+  const CublasLt& lt_;
+  ProductShape shape_;
+  cublasLtHandle_t handle_;
+  Layout a_, b_, c_;
+  Owned<cublasLtMatmulDescOpaque_t> desc_;
+  cublasLtMatmulAlgo_t algorithm_ = {};
+  int64_t workspace_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Product> try_product(const ProductShape& shape) {
+  // The library's rule for what it stores beside a gelu.
+  if (shape.pre && shape.row_of_c() % 8 != 0) return nullptr;
+  bool found = false;
+  auto product = std::make_unique<LtProduct>(shape, &found);
+  return found ? std::move(product) : nullptr;
+}
+
+}  // namespace cairn::kernels::cuda

@@ -1,0 +1,23 @@
+#include "kernels/cuda/product.h"
+
+namespace cairn::kernels::cuda {
+
+std::string to_string(const ProductShape& s) {
+  std::string text =
+      cat(dtype_name(s.in), '[', s.m, ", ", s.k, "] x [", s.k, ", ", s.n, "] to ", dtype_name(s.out));
+  if (s.batch != 1) text += cat(", ", s.batch, " times");
+  if (s.transpose_a || s.transpose_b)
+    text += cat(", ", s.transpose_a ? s.transpose_b ? "both" : "the first" : "the second", " transposed");
+  if (s.has_bias()) text += ", with bias";
+  if (s.has_gelu()) text += ", with gelu";
+  return text;
+}
+
+std::unique_ptr<Product> make_product(const ProductShape& shape) {
+  auto product = try_product(shape);
+  require(product != nullptr, Code::kUnsupported, "cuBLASLt has no algorithm for the product ",
+          to_string(shape));
+  return product;
+}
+
+}  // namespace cairn::kernels::cuda
