@@ -95,12 +95,20 @@ struct alignas(16) Vector {
 template <class T>
 __device__ __forceinline__ Vector<T> load_vector(const T* p) {
   Vector<T> v;
+#ifdef __CUDACC__
   *reinterpret_cast<uint4*>(&v) = *reinterpret_cast<const uint4*>(p);
+#else
+  std::memcpy(&v, p, sizeof v);
+#endif
   return v;
 }
 template <class T>
 __device__ __forceinline__ void store_vector(T* p, const Vector<T>& v) {
+#ifdef __CUDACC__
   *reinterpret_cast<uint4*>(p) = *reinterpret_cast<const uint4*>(&v);
+#else
+  std::memcpy(p, &v, sizeof v);
+#endif
 }
 inline bool vectors_fit(int64_t elements, DType dtype) { return elements * dtype_bytes(dtype) % 16 == 0; }
 
