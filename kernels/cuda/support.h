@@ -87,11 +87,7 @@ template <class T>
 __device__ __forceinline__ Vector<T> load_vector(const T* p) {
 #ifdef __CUDACC__
   Vector<T> v;
-#ifdef __CUDACC__
   *reinterpret_cast<uint4*>(&v) = *reinterpret_cast<const uint4*>(p);
-#else
-  std::memcpy(&v, p, sizeof v);
-#endif
   return v;
 #else
   return emulated::load_aligned<Vector<T>>(p);

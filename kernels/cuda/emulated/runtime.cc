@@ -211,6 +211,7 @@ bool joined(const Graph& graph, const std::vector<size_t>& frontier) {
 }  // namespace
 
 void submit(Stream* stream, std::function<void()> work) {
+  if (stream == nullptr) return work();
   auto guarded = [work = std::move(work)] {
     try {
       if (world().sticky == cudaSuccess) work();
@@ -219,7 +220,6 @@ void submit(Stream* stream, std::function<void()> work) {
       stick(cudaErrorLaunchFailure);
     }
   };
-  if (stream == nullptr) return work();
   stream->push(std::move(guarded));
 }
 
