@@ -90,7 +90,7 @@ __device__ __forceinline__ Vector<T> load_vector(const T* p) {
   *reinterpret_cast<uint4*>(&v) = *reinterpret_cast<const uint4*>(p);
   return v;
 #else
-  return emulated::load_aligned<Vector<T>>(p);
+  return emulated::load_aligned<Vector<T> >(p);
 #endif
 }
 template <class T>

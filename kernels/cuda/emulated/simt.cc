@@ -1,10 +1,9 @@
 #include "kernels/cuda/emulated/simt.h"
 
-#include <ucontext.h>
-
-#include <memory>
+#include <deque>
 #include <vector>
 
+#include "kernels/cuda/emulated/fiber.h"
 #include "runtime/base/error.h"
 
 namespace cairn::kernels::cuda::emulated {
@@ -13,14 +12,12 @@ thread_local Index thread_index, block_index, block_size, grid_size;
 
 namespace {
 
-constexpr size_t kStackBytes = 64 * 1024;
 constexpr int kWarpThreads = 32;
 
 enum class Waits : uint8_t { kNothing, kBlock, kWarp, kDone };
 
-struct Fiber {
-  ucontext_t context;
-  std::unique_ptr<char[]> stack;
+struct Thread {
+  Fiber fiber;
   Waits waits = Waits::kDone;
   uint64_t given = 0;
 };
@@ -49,55 +46,47 @@ class Block {
   }
 
   void wait(Waits what) {
-    Fiber& fiber = fibers_[current_];
-    fiber.waits = what;
+    Thread& thread = threads_[current_];
+    thread.waits = what;
     const Index own = thread_index;
-    swapcontext(&fiber.context, &scheduler_);
+    thread.fiber.leave();
     thread_index = own;
   }
 
   uint64_t exchange(uint64_t given, int lane) {
-    fibers_[current_].given = given;
+    threads_[current_].given = given;
     wait(Waits::kWarp);
     const size_t from = current_ / kWarpThreads * kWarpThreads + static_cast<size_t>(lane);
     require(lane >= 0 && lane < kWarpThreads && from < count_, Code::kInternal, "a shuffle from lane ", lane,
             " of a block of ", count_, " threads");
-    const uint64_t taken = fibers_[from].given;
+    const uint64_t taken = threads_[from].given;
     wait(Waits::kWarp);  // before the next one gives
     return taken;
   }
 
  private:
   void grow(int threads) {
-    while (fibers_.size() < static_cast<size_t>(threads)) {
-      fibers_.emplace_back();
-      fibers_.back().stack = std::make_unique<char[]>(kStackBytes);
-    }
+    while (threads_.size() < static_cast<size_t>(threads)) threads_.emplace_back();
   }
 
   static void enter() {
     Block& block = own();
     (*block.body_)();
-    Fiber& fiber = block.fibers_[block.current_];
-    fiber.waits = Waits::kDone;
-    swapcontext(&fiber.context, &block.scheduler_);
+    Thread& thread = block.threads_[block.current_];
+    thread.waits = Waits::kDone;
+    thread.fiber.leave();
   }
 
   void run_block() {
     for (size_t t = 0; t < count_; ++t) {
-      Fiber& fiber = fibers_[t];
-      getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = fiber.stack.get();
-      fiber.context.uc_stack.ss_size = kStackBytes;
-      fiber.context.uc_link = nullptr;
-      makecontext(&fiber.context, &Block::enter, 0);
-      fiber.waits = Waits::kNothing;
+      threads_[t].fiber.restart(&Block::enter);
+      threads_[t].waits = Waits::kNothing;
     }
     for (size_t left = count_; left > 0;) {
       left = 0;
       for (size_t t = 0; t < count_; ++t) {
-        if (fibers_[t].waits == Waits::kNothing) step(t);
-        left += fibers_[t].waits != Waits::kDone;
+        if (threads_[t].waits == Waits::kNothing) step(t);
+        left += threads_[t].waits != Waits::kDone;
       }
       if (left > 0) release();
     }
@@ -106,7 +95,7 @@ class Block {
   void step(size_t t) {
     current_ = t;
     thread_index = {static_cast<unsigned>(t), 0, 0};
-    swapcontext(&scheduler_, &fibers_[t].context);
+    threads_[t].fiber.go_on();
   }
 
   // Lets go whoever waits for a warp that is all there; then, if all wait for the block, everybody.
@@ -123,11 +112,11 @@ class Block {
   }
   bool all(size_t first, size_t last, Waits what) const {
     for (size_t t = first; t < last; ++t)
-      if (fibers_[t].waits != what) return false;
+      if (threads_[t].waits != what) return false;
     return true;
   }
   void set(size_t first, size_t last) {
-    for (size_t t = first; t < last; ++t) fibers_[t].waits = Waits::kNothing;
+    for (size_t t = first; t < last; ++t) threads_[t].waits = Waits::kNothing;
   }
 
  public:
@@ -138,10 +127,9 @@ class Block {
 
  private:
   const std::function<void()>* body_ = nullptr;
-  std::vector<Fiber> fibers_;
+  std::deque<Thread> threads_;
   std::vector<char> shared_;
   size_t count_ = 0, current_ = 0;
-  ucontext_t scheduler_;
 };
 
 }  // namespace
