@@ -153,8 +153,9 @@ function verdict.text(results, problems, about)
   end
   flush()
   local equal = counts(results)
-  text[#text + 1] = ("%d runs of %d steps in %s; %d with the bits of their group's first; slow host: %s/s\n"):format(
-    #results, about.steps, format.seconds(about.seconds), equal, format.bytes(about.link))
+  text[#text + 1] = ("%d runs of %d steps in %s; %d with the bits of their group's first%s\n"):format(
+    #results, about.steps, format.seconds(about.seconds), equal,
+    about.link and ("; slow host: %s/s"):format(format.bytes(about.link)) or "")
   for _, problem in ipairs(problems) do text[#text + 1] = format.colour("red", problem) .. "\n" end
   if #problems == 0 then
     text[#text + 1] = format.colour("green", "all plans give the same bits, and take the memory they promise") .. "\n"

@@ -18,11 +18,11 @@ local STEPS, BUDGETS = 3, 5
 local LINK = 2e9  -- bytes per second of the throttled host link, where --link names no other
 local MICRO_BATCHES = 3
 
--- Where a budget may send what it does not keep. `slow`: over the throttled link.
+-- Where a budget may send what it does not keep. `slow`: over the throttled link; a GPU's is what it is.
 local TIERS = {
   { name = "recompute only" },
   { name = "host", tiers = "host" },
-  { name = "slow host", tiers = "host", slow = true },
+  { name = "slow host", tiers = "host", slow = true, only_throttled = true },
   { name = "host and disk", tiers = "host,disk", slow = true },
 }
 
@@ -125,7 +125,8 @@ function Verifier:variants()
     { name = "offload to disk", options = { policy = "offload", tiers = "disk" } },
   }
   for _, where in ipairs(TIERS) do
-    for _, bytes in ipairs(self:budgets(where)) do
+    local budgets = (self.throttles or not where.only_throttled) and self:budgets(where) or {}
+    for _, bytes in ipairs(budgets) do
       plain[#plain + 1] = { name = ("%s B, %s"):format(format.count(bytes), where.name), slow = where.slow,
                             budget = bytes, options = { budget = { bytes = bytes }, tiers = where.tiers } }
     end
@@ -184,8 +185,9 @@ return function(arguments, root)
     graph = runs.graph(recipe, o), plans = {},
   }, Verifier)
   verifier.micro_batches = epoch_of(recipe, o, verifier.seed, verifier.steps)
+  verifier.throttles = not (options.device or "cpu"):find("^cuda")
   local slow = { device = options.device, threads = options.threads, link = options.link or LINK }
-  verifier.slow_device = runs.device(slow)
+  verifier.slow_device = verifier.throttles and runs.device(slow) or verifier.device
   local results, variants = {}, verifier:variants()
   for i, variant in ipairs(variants) do
     if not options.quiet then
@@ -194,7 +196,7 @@ return function(arguments, root)
     results[i] = verifier:train(variant)
   end
   local problems = verdict.judge(results, verifier.groups)
-  local about = { steps = verifier.steps, seconds = posix.now() - began, link = slow.link }
+  local about = { steps = verifier.steps, seconds = posix.now() - began, link = verifier.throttles and slow.link or nil }
   if options.json then
     io.stdout:write(json.encode(verdict.json(results, problems, about)), "\n")
   else
