@@ -111,9 +111,9 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) {  // while all others' loads are under way
     bool opened = true;
     if constexpr (kGated) {
-      // Blocks that see another one close the gate find `total` not finite, too.
+      // One block closes the gate; all others find `total` not finite, whether they see that or not.
       const bool finite = std::isfinite(*total);
-      if (!finite && blockIdx.x == 0) *gate = std::numeric_limits<double>::quiet_NaN();
+      if (!finite && blockIdx.x == gridDim.x - 1) *gate = std::numeric_limits<double>::quiet_NaN();
       opened = finite && std::isfinite(*gate);
     }
     open[0] = opened;
