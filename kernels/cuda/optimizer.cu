@@ -109,15 +109,12 @@ __global__ void __launch_bounds__(kThreads)
     of_v = read<kCount>(v + g * kCount);
   }
   if (threadIdx.x == 0) {  // while all others' loads are under way
-    bool opened = true;
-    if constexpr (kGated) {
-      // Blocks that see another one close the gate find `total` not finite, too.
-      const bool finite = std::isfinite(*total);
-      if (!finite && blockIdx.x == 0) *gate = std::numeric_limits<double>::quiet_NaN();
-      opened = finite && std::isfinite(*gate);
-    }
-    open[0] = opened;
-    shared[0] = factors_of(hyper, kGated ? *gate : hyper[7]);
+    const double factor = kGated ? *gate : hyper[7];
+    const bool finite = !kGated || std::isfinite(*total);
+    shared[0] = factors_of(hyper, factor);
+    open[0] = finite && (!kGated || std::isfinite(factor));
+    // One block closes the gate; all others find `total` not finite, whether they see that or not.
+    if (!finite && blockIdx.x == gridDim.x - 1) *gate = std::numeric_limits<double>::quiet_NaN();
   }
   __syncthreads();
   if (open[0] == 0) return;

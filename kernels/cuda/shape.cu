@@ -15,10 +15,11 @@ template <class Unit>
 __global__ void __launch_bounds__(kSweepThreads)
     gather(Walk walk, int64_t count, const Unit* __restrict__ x, Unit* __restrict__ y) {
   const int64_t first = sweep_first();
-  for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t i = first + u * kSweepThreads;
-    if (i < count) y[i] = x[walk_to(walk, i)];
-  }
+  Unit taken[kSweepGroups];
+  for (int u = 0; u < kSweepGroups; ++u)
+    if (const int64_t i = first + u * kSweepThreads; i < count) taken[u] = x[walk_to(walk, i)];
+  for (int u = 0; u < kSweepGroups; ++u)
+    if (const int64_t i = first + u * kSweepThreads; i < count) y[i] = taken[u];
 }
 
 // y[rows, size] = x[rows, width] at column `begin`, which may be negative: x is wider then; elsewhere zero.
@@ -27,12 +28,17 @@ __global__ void __launch_bounds__(kSweepThreads)
     copy_columns(int64_t count, int64_t size, int64_t width, int64_t begin, int64_t pitch,
                  const Unit* __restrict__ x, Unit* __restrict__ y) {
   const int64_t first = sweep_first();
+  Unit taken[kSweepGroups];
+  int64_t to[kSweepGroups];
   for (int u = 0; u < kSweepGroups; ++u) {
     const int64_t i = first + u * kSweepThreads;
     if (i >= count) break;
-    const int64_t row = i / size, column = i - row * size - begin;
-    y[row * pitch + i - row * size] = column >= 0 && column < width ? x[row * width + column] : Unit{};
+    const int64_t row = i / size, column = i - row * size, from = column - begin;
+    taken[u] = from >= 0 && from < width ? x[row * width + from] : Unit{};
+    to[u] = row * pitch + column;
   }
+  for (int u = 0; u < kSweepGroups; ++u)
+    if (first + u * kSweepThreads < count) y[to[u]] = taken[u];
 }
 
 // The axes that are last in x (a) and last in y (b) change places in tiles; blocks walk over the others, too.
@@ -60,9 +66,12 @@ __global__ void __launch_bounds__(kTileThreads)
     rest /= t.outer.sizes[axis];
   }
   const int column = static_cast<int>(threadIdx.x) % kTile, row = static_cast<int>(threadIdx.x) / kTile;
-  for (int i = 0; i < kTile / kStep; ++i)
-    if (const int r = row + i * kStep; b0 + r < t.b && a0 + column < t.a)
-      tile[r * kPitch + column] = x[(b0 + r) * t.x_pitch + a0 + column];
+  Unit taken[kTile / kStep];
+  for (int i = 0; i < kTile / kStep; ++i) {
+    const int64_t of_b = b0 + row + i * kStep;
+    taken[i] = of_b < t.b && a0 + column < t.a ? x[of_b * t.x_pitch + a0 + column] : Unit{};
+  }
+  for (int i = 0; i < kTile / kStep; ++i) tile[(row + i * kStep) * kPitch + column] = taken[i];
   __syncthreads();
   for (int i = 0; i < kTile / kStep; ++i)
     if (const int r = row + i * kStep; a0 + r < t.a && b0 + column < t.b)

@@ -3,6 +3,7 @@
 // constexpr, so that GPU kernels can call it, too.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace cairn {
@@ -31,7 +32,7 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, uint32_t key0, uint32_t key1) 
   return counter;
 }
 // Of several counters, side by side and in place.
-template <size_t kCount>
+template <std::size_t kCount>
 constexpr void philox(PhiloxBlock (&counters)[kCount], uint32_t key0, uint32_t key1) {
   for (int round = 0; round < 10; ++round, key0 += kPhiloxStep0, key1 += kPhiloxStep1)
     for (PhiloxBlock& counter : counters) counter = philox_round(counter, key0, key1);
