@@ -95,14 +95,15 @@ std::unique_ptr<Kernel> make_softmax(const Signature& s) {
       constexpr int kVectors = decltype(vectors)::value;
       constexpr bool kWarpRow = decltype(warp)::value;
       made = make_kernel([=](const Call& call) {
-        launch(stream_of(call), softmax<T, kVectors, kWarpRow>, {.blocks = size.blocks, .threads = size.threads},
-               input<const T>(call, 0), output<T>(call, 0), rows, static_cast<int>(columns));
+        launch(stream_of(call), softmax<T, kVectors, kWarpRow>,
+               {.blocks = size.blocks, .threads = size.threads}, input<const T>(call, 0), output<T>(call, 0),
+               rows, static_cast<int>(columns));
       });
     });
     if (!fits)
       made = make_kernel([=](const Call& call) {
-        launch(stream_of(call), softmax_any<T>, {.blocks = rows, .threads = kThreads}, input<const T>(call, 0),
-               output<T>(call, 0), columns);
+        launch(stream_of(call), softmax_any<T>, {.blocks = rows, .threads = kThreads},
+               input<const T>(call, 0), output<T>(call, 0), columns);
       });
     return made;
   });
