@@ -184,8 +184,9 @@ __device__ __forceinline__ void add_tokens(const T* dy, int64_t columns, int64_t
 
 // A block per window and slice of columns: the sum of a window whose tokens all have the same id.
 template <class T, int kCount>
-__global__ void sum_windows(const T* dy, const int32_t* ids, const int* sorted, const int* starts, int vocab,
-                            int64_t columns, float* windows) {
+__global__ void __launch_bounds__(kThreads)
+    sum_windows(const T* dy, const int32_t* ids, const int* sorted, const int* starts, int vocab,
+                int64_t columns, float* windows) {
   const int begin = static_cast<int>(blockIdx.x) * kWindow;
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * kCount;
   if (begin + kWindow > starts[vocab] || column >= columns) return;  // the last tokens are no whole window
@@ -201,8 +202,9 @@ __global__ void sum_windows(const T* dy, const int32_t* ids, const int* sorted, 
 
 // A block per row of the table and slice of columns.
 template <class T, int kCount>
-__global__ void sum_rows(const T* dy, const int* sorted, const int* starts, int64_t columns,
-                         const float* windows, float* table, bool accumulate) {
+__global__ void __launch_bounds__(kThreads)
+    sum_rows(const T* dy, const int* sorted, const int* starts, int64_t columns, const float* windows,
+             float* table, bool accumulate) {
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * kCount;
   if (column >= columns) return;
   const int begin = starts[blockIdx.x], end = starts[blockIdx.x + 1];

@@ -8,7 +8,7 @@ namespace {
 constexpr int kThreads = 256;
 
 template <class T, int kVectors, bool kWarpRow>
-__global__ void __launch_bounds__(kWarpRow ? kWarpRowThreads : 1024)
+__global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     softmax(const T* x, T* y, int64_t rows, int columns) {
   CAIRN_SHARED float scratch[kWarp];
   constexpr int kCount = kVectors * Vector<T>::kCount;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) softmax_any(const T* rows, T* to, in
 
 // dx = y * (dy - sum(dy * y)).
 template <class T, int kVectors, bool kWarpRow>
-__global__ void __launch_bounds__(kWarpRow ? kWarpRowThreads : 1024)
+__global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     softmax_grad(const T* dy, const T* y, T* dx, int64_t rows, int columns) {
   CAIRN_SHARED float scratch[kWarp];
   constexpr int kCount = kVectors * Vector<T>::kCount;

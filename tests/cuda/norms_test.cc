@@ -29,8 +29,8 @@ TEST(CudaNorms, WithoutWhatMayBeLeftOut) {
 
 TEST(CudaNorms, GradientsOfAllLengths) {
   for (const DType t : kTypes)
-    for (const int64_t c : kColumns) {
-      const int64_t rows = c < 1000 ? 70 : 18;
+    for (const int64_t c : {8, 776, 1999, 2056, 4104, 8192}) {
+      const int64_t rows = c < 1000 ? 40 : 17;
       const Argument x = floats(t, {rows, c}), gamma = floats(DType::kF32, {c}, 0.5, 1.5),
                      mean = floats(DType::kF32, {rows}), rstd = floats(DType::kF32, {rows}, 1, 2);
       check_rows({"layernorm_grad", {x, x, gamma, mean, rstd}, {like(x), f32({c}), f32({c})}});
@@ -41,7 +41,7 @@ TEST(CudaNorms, GradientsOfAllLengths) {
 TEST(CudaNorms, PartsOfGradients) {
   for (const DType t : kTypes)
     for (const int64_t c : {64, 33}) {
-      const Argument x = floats(t, {50, c}), stat = floats(DType::kF32, {50}, 0.5, 1);
+      const Argument x = floats(t, {20, c}), stat = floats(DType::kF32, {20}, 0.5, 1);
       for (const uint32_t present : {1u, 2u, 4u, 5u})
         check_rows(
             {"layernorm_grad", {x, x, kLeftOut, stat, stat}, {like(x), f32({c}), f32({c})}, {}, present});
