@@ -91,9 +91,12 @@ __global__ void __launch_bounds__(512)
   for (int i = 0; i < kVectors; ++i) {
     const int at = i * threads + static_cast<int>(threadIdx.x);
     if (at >= vectors) continue;
-    for (int j = 0; j < kCount; ++j) {
-      out[at * kCount + j] = dgamma[i][j];
-      if (kCentered) out[columns + at * kCount + j] = dbeta[i][j];
+    for (int j = 0; j < kCount; j += 4) {
+      store_vector(out + at * kCount + j,
+                   {{dgamma[i][j], dgamma[i][j + 1], dgamma[i][j + 2], dgamma[i][j + 3]}});
+      if (kCentered)
+        store_vector(out + columns + at * kCount + j,
+                     {{dbeta[i][j], dbeta[i][j + 1], dbeta[i][j + 2], dbeta[i][j + 3]}});
     }
   }
 }
