@@ -49,8 +49,10 @@ __global__ void __launch_bounds__(kThreads)
   const Vector<T> v = load_vector(x + i * kCount);
   const int64_t column = bias != nullptr ? i * kCount % columns : 0;
   Vector<T> argument, value;
+  float added[kCount];
+  load_floats(bias, column, 0.0f, added);
   for (int j = 0; j < kCount; ++j) {
-    const float a = load(&v.at[j]) + (bias != nullptr ? bias[column + j] : 0.0f);
+    const float a = load(&v.at[j]) + added[j];
     store(&argument.at[j], a);
     store(&value.at[j], apply(act, a));
   }

@@ -1,4 +1,6 @@
 // cross_entropy, mse and their gradients.
+#include <algorithm>
+
 #include "kernels/cuda/losses.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/workspace.h"
@@ -6,10 +8,17 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-constexpr int kSumThreads = 1024;
+constexpr int kSumThreads = 1024;  // at most
+
+int sum_threads(int64_t items) {
+  return static_cast<int>(items < kSumThreads ? (items + kWarp - 1) / kWarp * kWarp : kSumThreads);
+}
 
 // What exponentials are taken against. With only -infinity so far, against 0: they are 0 then, not NaN.
 __device__ __forceinline__ float base_of(float largest) { return largest == -INFINITY ? 0.0f : largest; }
+
+// By powers of two: fewer instructions than expf, and as exact for arguments that are not far below zero.
+__device__ __forceinline__ float exponential(float x) { return exp2f(x * 1.44269504088896341f); }
 
 // The largest number and the sum of exponentials against it, of numbers seen one after the other.
 struct Exponentials {
@@ -23,8 +32,8 @@ struct Exponentials {
       most = fmaxf(most, v[i]);
     }
     const float base = base_of(most);
-    sum *= expf(largest - base);
-    for (int i = 0; i < kCount; ++i) sum += expf(v[i] - base);
+    sum *= exponential(largest - base);
+    for (int i = 0; i < kCount; ++i) sum += exponential(v[i] - base);
     largest = most;
   }
 };
@@ -56,7 +65,7 @@ __global__ void __launch_bounds__(1024)
     e.take(one);
   }
   const float largest = block_max(e.largest, scratch), base = base_of(largest);
-  const float sum = block_sum(e.sum * expf(e.largest - base), scratch);
+  const float sum = block_sum(e.sum * exponential(e.largest - base), scratch);
   const float error = (base - load(x + target)) + logf(sum);
   if (threadIdx.x == 0) losses[first + row] = static_cast<double>(weight) * static_cast<double>(error);
   if (d == nullptr) return;
@@ -64,7 +73,7 @@ __global__ void __launch_bounds__(1024)
   const bool invalid = error != error;
   const float scale = invalid ? NAN : weight / sum;
   const auto gradient = [&](float logit, int64_t v) {
-    const float g = scale * expf(logit - base);
+    const float g = scale * exponential(logit - base);
     return v == target ? g - weight : g;
   };
   for (int64_t v = whole * kCount + threadIdx.x; v < classes; v += threads)
@@ -88,7 +97,7 @@ __global__ void __launch_bounds__(kSumThreads)
     cross_entropy_sums(Targets t, int64_t rows, const double* losses, double* loss, double* weight) {
   CAIRN_SHARED double scratch[kWarp];
   double total = 0, weights = 0;
-  for (int64_t r = threadIdx.x; r < rows; r += kSumThreads) {
+  for (int64_t r = threadIdx.x; r < rows; r += blockDim.x) {
     total += losses[r];
     weights += static_cast<double>(t.weight(r));
   }
@@ -141,9 +150,9 @@ __global__ void __launch_bounds__(kSumThreads)
              double* loss, double* weight) {
   CAIRN_SHARED double scratch[kWarp];
   double total = 0, sum = 0;
-  for (int64_t p = threadIdx.x; p < parts; p += kSumThreads) total += partial[p];
+  for (int64_t p = threadIdx.x; p < parts; p += blockDim.x) total += partial[p];
   if (weights != nullptr)
-    for (int64_t r = threadIdx.x; r < rows; r += kSumThreads) sum += static_cast<double>(weights[r]);
+    for (int64_t r = threadIdx.x; r < rows; r += blockDim.x) sum += static_cast<double>(weights[r]);
   total = block_sum(total, scratch);
   sum = block_sum(sum, scratch);
   if (threadIdx.x != 0) return;
@@ -184,8 +193,8 @@ std::unique_ptr<Kernel> make_mse_of(const Signature& s) {
         launch(stream_of(call), fours ? mse<X, Y, kEach> : mse<X, Y, 1>,
                {.blocks = blocks, .threads = kThreads}, input<const X>(call, 0), input<const Y>(call, 1),
                weights, count, columns, output<X>(call, 2), output<Y>(call, 3), partial);
-        launch(stream_of(call), mse_sums, {.blocks = 1, .threads = kSumThreads}, partial, blocks, weights,
-               rows, columns, output<double>(call, 0), output<double>(call, 1));
+        launch(stream_of(call), mse_sums, {.blocks = 1, .threads = sum_threads(std::max(blocks, rows))},
+               partial, blocks, weights, rows, columns, output<double>(call, 0), output<double>(call, 1));
       },
       blocks * 8);
 }
@@ -221,7 +230,7 @@ void cross_entropy_rows(cudaStream_t stream, DType x_dtype, const void* x, int64
 
 void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows, const double* losses,
                        double* loss, double* weight) {
-  launch(stream, cross_entropy_sums, {.blocks = 1, .threads = kSumThreads}, targets, rows, losses, loss,
+  launch(stream, cross_entropy_sums, {.blocks = 1, .threads = sum_threads(rows)}, targets, rows, losses, loss,
          weight);
 }
 

@@ -14,7 +14,7 @@ struct Extras {
 };
 
 template <class T, int kVectors, bool kWarpRow, bool kCentered>
-__global__ void __launch_bounds__(kWarpRow ? kWarpRowThreads : 1024)
+__global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     norm(const T* x, T* y, Extras extras, int64_t rows, int columns, float eps) {
   CAIRN_SHARED float scratch[kWarp];
   constexpr int kCount = Vector<T>::kCount;
@@ -44,11 +44,11 @@ __global__ void __launch_bounds__(kWarpRow ? kWarpRowThreads : 1024)
   for (int i = 0; i < kVectors; ++i) {
     const int at = i * place.lanes + place.lane;
     if (at >= vectors) continue;
-    for (int j = 0; j < kCount; ++j) {
-      const float h = (v[i * kCount + j] - mean) * rstd;
-      const float scale = extras.gamma != nullptr ? extras.gamma[at * kCount + j] : 1.0f;
-      v[i * kCount + j] = h * scale + (extras.beta != nullptr ? extras.beta[at * kCount + j] : 0.0f);
-    }
+    float gamma[kCount], beta[kCount];
+    load_floats(extras.gamma, at * kCount, 1.0f, gamma);
+    load_floats(extras.beta, at * kCount, 0.0f, beta);
+    for (int j = 0; j < kCount; ++j)
+      v[i * kCount + j] = (v[i * kCount + j] - mean) * rstd * gamma[j] + beta[j];
   }
   store_row<T, kVectors>(y + place.row * columns, vectors, place, v);
 }

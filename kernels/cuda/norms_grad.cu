@@ -45,10 +45,8 @@ __global__ void __launch_bounds__(512)
   float gamma[kVectors][kCount], dgamma[kVectors][kCount], dbeta[kVectors][kCount];
   for (int i = 0; i < kVectors; ++i) {
     const int at = i * threads + static_cast<int>(threadIdx.x);
-    for (int j = 0; j < kCount; ++j) {
-      gamma[i][j] = o.gamma != nullptr && at < vectors ? o.gamma[at * kCount + j] : 1.0f;
-      dgamma[i][j] = dbeta[i][j] = 0;
-    }
+    load_floats(at < vectors ? o.gamma : nullptr, at * kCount, 1.0f, gamma[i]);
+    for (int j = 0; j < kCount; ++j) dgamma[i][j] = dbeta[i][j] = 0;
   }
   Vector<T> next_x[kVectors], next_dy[kVectors];
   const auto fetch = [&](int64_t row) {
@@ -93,9 +91,12 @@ __global__ void __launch_bounds__(512)
   for (int i = 0; i < kVectors; ++i) {
     const int at = i * threads + static_cast<int>(threadIdx.x);
     if (at >= vectors) continue;
-    for (int j = 0; j < kCount; ++j) {
-      out[at * kCount + j] = dgamma[i][j];
-      if (kCentered) out[columns + at * kCount + j] = dbeta[i][j];
+    for (int j = 0; j < kCount; j += 4) {
+      store_vector(out + at * kCount + j,
+                   {{dgamma[i][j], dgamma[i][j + 1], dgamma[i][j + 2], dgamma[i][j + 3]}});
+      if (kCentered)
+        store_vector(out + columns + at * kCount + j,
+                     {{dbeta[i][j], dbeta[i][j + 1], dbeta[i][j + 2], dbeta[i][j + 3]}});
     }
   }
 }
@@ -159,11 +160,14 @@ std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
   const int64_t count = columns / kCount, each = count <= 512 ? 1 : count <= 1024 ? 2 : 4;
   const int64_t threads = ((count + each - 1) / each + kWarp - 1) / kWarp * kWarp;
   const int64_t tiles = (columns + kWarp - 1) / kWarp;
-  // By vectors: as many blocks as run at once, each with several rows. Else: parts of the columns' sums.
+  // By vectors: no more blocks than run at once, given the registers of a thread. Else: parts of the columns'
+  // sums.
   int64_t parts = 0, rows_per_part = rows;
   if (vectors) {
-    const int64_t most = (rows + 15) / 16, wanted = 1056 * (threads <= 64 ? 4 : threads <= 128 ? 2 : 1);
-    parts = std::min(most, wanted);
+    const int64_t held = each * kCount <= 4   ? 1280
+                         : each * kCount <= 8 ? 704
+                                              : 512;  // threads of a multiprocessor
+    parts = std::min((rows + 7) / 8, 132 * std::max<int64_t>(1, held / threads));
   } else {
     parts = row_parts(rows, tiles, 4 * kWarps);
     rows_per_part = (rows + parts - 1) / parts;

@@ -13,11 +13,4 @@ std::string to_string(const ProductShape& s) {
   return text;
 }
 
-std::unique_ptr<Product> make_product(const ProductShape& shape) {
-  auto product = try_product(shape);
-  require(product != nullptr, Code::kUnsupported, "cuBLASLt has no algorithm for the product ",
-          to_string(shape));
-  return product;
-}
-
 }  // namespace cairn::kernels::cuda

@@ -53,7 +53,11 @@ class Product {
 
 // nullptr: the library has no algorithm for it. kUnsupported: there is no library.
 std::unique_ptr<Product> try_product(const ProductShape& shape);
-// kUnsupported if there is no algorithm.
+// Takes a plain kernel of cairn's where the library has no algorithm; kUnsupported if that leaves an epilogue
+// over.
 std::unique_ptr<Product> make_product(const ProductShape& shape);
+
+// The plain kernel: no epilogue, batches below 65536.
+std::unique_ptr<Product> make_plain_product(const ProductShape& shape);
 
 }  // namespace cairn::kernels::cuda

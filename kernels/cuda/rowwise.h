@@ -8,6 +8,11 @@
 namespace cairn::kernels::cuda {
 
 inline constexpr int kWarpRowThreads = 128;  // of a block whose warps have a row each
+// Most threads of a block that has one row: as many as leave them enough registers.
+template <class T>
+inline constexpr int kBlockRowThreads = sizeof(T) == 2 ? 512 : 1024;
+template <class T, bool kWarpRow>
+inline constexpr int kRowThreads = kWarpRow ? kWarpRowThreads : kBlockRowThreads<T>;
 
 struct RowLaunch {
   int64_t blocks;
@@ -76,7 +81,7 @@ __device__ __forceinline__ void store_row(T* row, int vectors, const RowPlace& p
 template <class T, class Body>
 bool with_row_in_registers(int64_t rows, int64_t columns, const Body& body) {
   constexpr int64_t kCount = 16 / static_cast<int64_t>(sizeof(T)), kMost = 4;
-  if (columns % kCount != 0 || columns / kCount > kMost * 1024) return false;
+  if (columns % kCount != 0 || columns / kCount > kMost * kBlockRowThreads<T>) return false;
   const int64_t vectors = columns / kCount, per_lane = (vectors + kWarp - 1) / kWarp;
   constexpr std::integral_constant<int, 1> one;
   constexpr std::integral_constant<int, 2> two;

@@ -8,7 +8,7 @@ namespace {
 constexpr int kThreads = 256;
 
 template <class T, int kVectors, bool kWarpRow>
-__global__ void __launch_bounds__(kWarpRow ? kWarpRowThreads : 1024)
+__global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     softmax(const T* x, T* y, int64_t rows, int columns) {
   CAIRN_SHARED float scratch[kWarp];
   constexpr int kCount = kVectors * Vector<T>::kCount;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads) softmax_any(const T* rows, T* to, in
 
 // dx = y * (dy - sum(dy * y)).
 template <class T, int kVectors, bool kWarpRow>
-__global__ void __launch_bounds__(kWarpRow ? kWarpRowThreads : 1024)
+__global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     softmax_grad(const T* dy, const T* y, T* dx, int64_t rows, int columns) {
   CAIRN_SHARED float scratch[kWarp];
   constexpr int kCount = kVectors * Vector<T>::kCount;
@@ -95,14 +95,15 @@ std::unique_ptr<Kernel> make_softmax(const Signature& s) {
       constexpr int kVectors = decltype(vectors)::value;
       constexpr bool kWarpRow = decltype(warp)::value;
       made = make_kernel([=](const Call& call) {
-        launch(stream_of(call), softmax<T, kVectors, kWarpRow>, {.blocks = size.blocks, .threads = size.threads},
-               input<const T>(call, 0), output<T>(call, 0), rows, static_cast<int>(columns));
+        launch(stream_of(call), softmax<T, kVectors, kWarpRow>,
+               {.blocks = size.blocks, .threads = size.threads}, input<const T>(call, 0), output<T>(call, 0),
+               rows, static_cast<int>(columns));
       });
     });
     if (!fits)
       made = make_kernel([=](const Call& call) {
-        launch(stream_of(call), softmax_any<T>, {.blocks = rows, .threads = kThreads}, input<const T>(call, 0),
-               output<T>(call, 0), columns);
+        launch(stream_of(call), softmax_any<T>, {.blocks = rows, .threads = kThreads},
+               input<const T>(call, 0), output<T>(call, 0), columns);
       });
     return made;
   });

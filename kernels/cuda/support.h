@@ -69,9 +69,7 @@ __device__ __forceinline__ float load(const bf16* p) {
 __device__ __forceinline__ void store(float* p, float v) { *p = v; }
 __device__ __forceinline__ void store(bf16* p, float v) {  // to nearest even
 #ifdef __CUDACC__
-  unsigned u = __float_as_uint(v);
-  p->bits = (u & 0x7fffffffu) > 0x7f800000u ? static_cast<uint16_t>(u >> 16 | 0x40u)
-                                            : static_cast<uint16_t>((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(p->bits) : "f"(v));
 #else
   *p = to_bf16(v);
 #endif
@@ -100,6 +98,18 @@ __device__ __forceinline__ void store_vector(T* p, const Vector<T>& v) {
 #else
   emulated::store_aligned(p, v);
 #endif
+}
+// As many float32 numbers as a vector of something else has elements: from `p`[at], or `otherwise` where p is
+// nullptr.
+template <int kCount>
+__device__ __forceinline__ void load_floats(const float* p, int64_t at, float otherwise,
+                                            float (&to)[kCount]) {
+  static_assert(kCount % 4 == 0);
+  for (int i = 0; i < kCount; i += 4) {
+    Vector<float> v = {{otherwise, otherwise, otherwise, otherwise}};
+    if (p != nullptr) v = load_vector(p + at + i);
+    for (int j = 0; j < 4; ++j) to[i + j] = v.at[j];
+  }
 }
 inline bool vectors_fit(int64_t elements, DType dtype) { return elements * dtype_bytes(dtype) % 16 == 0; }
 

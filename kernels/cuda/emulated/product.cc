@@ -79,8 +79,10 @@ class LoopProduct final : public Product {
 
 }  // namespace
 
-// Refuses epilogues over rows that cuBLASLt may refuse, so that callers' own way is run as well.
+// Refuses epilogues over rows that cuBLASLt may refuse, and sums of one product, so that what is done instead
+// is run as well.
 std::unique_ptr<Product> try_product(const ProductShape& shape) {
+  if (shape.k == 1) return nullptr;
   if (shape.has_gelu() && shape.row_of_c() % 8 != 0) return nullptr;
   if (shape.has_bias() && shape.n % 2 != 0) return nullptr;
   return std::make_unique<LoopProduct>(shape);

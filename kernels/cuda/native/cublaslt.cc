@@ -13,7 +13,7 @@ namespace {
 
 CublasLt load() {
   void* library = nullptr;
-  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so"})
+  for (const char* name : {"libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13", "libcublasLt.so"})
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();

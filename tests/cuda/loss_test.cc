@@ -1,0 +1,107 @@
+// The losses: long rows, chunks of every size, targets that do not count or do not exist, infinite logits.
+#include "tests/cuda/rows_check.h"
+
+namespace cairn::conformance {
+namespace {
+
+Argument weights(int64_t rows) { return floats(DType::kF32, {rows}, 0, 2); }
+
+TEST(CudaLosses, CrossEntropy) {
+  for (const DType t : kTypes)
+    for (const int64_t classes : {40, 1001, 4104, 9000}) {
+      const int64_t rows = 5;
+      const Argument x = floats(t, {rows, classes}, -9, 9),
+                     targets = integers({rows}, -1, static_cast<double>(classes));
+      for (const Argument& w : {weights(rows), kLeftOut}) {
+        const Attrs attrs{{"ignore_index", int64_t{-1}}};
+        check_rows({"cross_entropy", {x, targets, w}, {scalar(), scalar()}, attrs});
+        check_rows({"cross_entropy_grad", {x, targets, w}, {scalar(), scalar(), like(x)}, attrs});
+      }
+    }
+}
+
+TEST(CudaLosses, TargetsOutsideAndStrangeLogits) {
+  for (const DType t : kTypes)
+    for (const int64_t classes : {48, 33}) {
+      const Argument x = floats(t, {6, classes}, -9, 9);
+      RowCase c{"cross_entropy_grad",
+                {x, integers({6}, 0, static_cast<double>(classes)), kLeftOut},
+                {scalar(), scalar(), like(x)}};
+      const auto with = [&](auto edit) {
+        c.edit = edit;
+        check_rows(c);
+      };
+      with([&](auto in) { set(in[1], 2, static_cast<double>(classes)); });
+      with([&](auto in) { set(in[1], 2, -5); });
+      with([&](auto in) { set(in[1], 2, -100); });
+      with([&](auto in) { set(in[0], 3 * classes + 1, std::nan("")); });
+      with([&](auto in) { set(in[0], 3 * classes + 1, HUGE_VAL); });
+      with([&](auto in) {  // masked classes, but not the target
+        set(in[1], 4, 0);
+        for (int64_t v = 1; v < classes - 3; ++v) set(in[0], 4 * classes + v, -HUGE_VAL);
+      });
+      with([&](auto in) {
+        for (int64_t v = 0; v < classes; ++v) set(in[0], 4 * classes + v, -HUGE_VAL);
+      });
+    }
+}
+
+TEST(CudaLosses, MeanSquaresOfMixedTypes) {
+  for (const DType tx : kTypes)
+    for (const DType ty : kTypes)
+      for (const int64_t columns : {12, 7}) {
+        const Argument x = floats(tx, {300, columns}), y = floats(ty, {300, columns});
+        for (const Argument& w : {weights(300), kLeftOut})
+          for (const uint32_t present : {7u, 11u, 15u})
+            check_rows({"mse_grad", {x, y, w}, {scalar(), scalar(), like(x), like(y)}, {}, present});
+      }
+}
+
+TEST(CudaFusedLoss, ChunksOfAllSizes) {
+  for (const DType t : kTypes)
+    for (const int64_t chunk : {0, 1, 7, 32, 100}) {
+      const int64_t rows = 45, width = 20, vocab = 131;
+      const Argument x = floats(t, {rows, width}), w = floats(DType::kF32, {vocab, width}),
+                     targets = integers({rows}, -1, static_cast<double>(vocab));
+      const Attrs attrs{{"ignore_index", int64_t{-1}}, {"chunk", chunk}};
+      check_rows({"linear_cross_entropy", {x, w, targets, weights(rows)}, {scalar(), scalar()}, attrs});
+      for (const uint32_t present : {3u, 7u, 11u, 15u})
+        check_rows({"linear_cross_entropy_grad",
+                    {x, w, targets, kLeftOut, kLeftOut},
+                    {scalar(), scalar(), like(x), like(w)},
+                    attrs,
+                    present});
+    }
+}
+
+TEST(CudaFusedLoss, ATargetOutsideIsNotANumber) {
+  RowCase c{
+      "linear_cross_entropy_grad",
+      {floats(DType::kF32, {9, 8}), floats(DType::kF32, {12, 8}), integers({9}, 0, 12), kLeftOut, kLeftOut},
+      {scalar(), scalar(), f32({9, 8}), f32({12, 8})},
+      {{"chunk", int64_t{4}}}};
+  c.edit = [](std::span<const Tensor> in) { set(in[2], 5, 12); };
+  check_rows(c);
+}
+
+// Logits take an eighth of what they would whole, between 64 and 256 MiB.
+TEST(CudaFusedLoss, WorkspaceOfLargeVocabularies) {
+  const auto bytes = [](int64_t rows) {
+    const TensorDesc x{DType::kBF16, Shape{rows, 768}, 0}, w = f32({50257, 768}),
+                                                           targets{DType::kI32, Shape{rows}, 0};
+    const std::vector<TensorDesc> in{x, w, targets}, out{scalar(), scalar(), x, w};
+    const Attrs attrs;
+    const kernels::Signature s{"linear_cross_entropy_grad", in, out, 7, 15, &attrs, 1};
+    const auto kernel = kernels::select(kernels::cuda_registry(), s);
+    return kernel->workspace_bytes() - 50257 * 768 * 2 -
+           rows * 8;  // without the weight's copy and the losses
+  };
+  const int64_t mib = 1 << 20;
+  EXPECT_LE(bytes(65536), 256 * mib + 4096);
+  EXPECT_GE(bytes(65536), 200 * mib);
+  EXPECT_LE(bytes(4096), 65 * mib);
+  EXPECT_LE(bytes(256), 25 * mib);
+}
+
+}  // namespace
+}  // namespace cairn::conformance
