@@ -29,6 +29,7 @@ __device__ __forceinline__ int slot(int row, int column) {
 template <bool kTurned>
 __device__ __forceinline__ void multiply(float (&acc)[4][4], const float4* a, const float4* b, int rows) {
   const int row = own_row(), column = own_column();
+  CAIRN_UNROLL_BY(2)
   for (int d = 0; d < rows; ++d) {
     const float4 u = a[slot<kTurned>(d, row)], v = b[slot<false>(d, column)];
     const float left[4] = {u.x, u.y, u.z, u.w}, right[4] = {v.x, v.y, v.z, v.w};
@@ -135,8 +136,9 @@ __device__ __forceinline__ bool visible(const AttentionShape& a, int query, int 
 }
 
 template <class T, int kSlices>
-__global__ __launch_bounds__(kThreads) void attention(AttentionShape a, const T* q, const T* k, const T* v,
-                                                      T* y, float* lse, int slices) {
+__global__ __launch_bounds__(kThreads, kSlices == 1 ? 2 : 1) void attention(AttentionShape a, const T* q,
+                                                                            const T* k, const T* v, T* y,
+                                                                            float* lse, int slices) {
   CAIRN_SHARED float4 stage[kSlots];
   CAIRN_SHARED float4 weights[kSlots];
   const Place at(a, a.heads, slices, a.causal);
@@ -201,9 +203,11 @@ __device__ __forceinline__ void score_gradients(const AttentionShape& a, int que
 
 // dk and dv of 64 keys, over all queries of the group that see them.
 template <class T, int kSlices>
-__global__ __launch_bounds__(kThreads) void grad_keys(AttentionShape a, const T* dy, const T* q, const T* k,
-                                                      const T* v, const float* lse, const float* delta,
-                                                      int64_t padded, T* dk, T* dv, int slices) {
+__global__ __launch_bounds__(kThreads,
+                             kSlices == 1 ? 2 : 1) void grad_keys(AttentionShape a, const T* dy, const T* q,
+                                                                  const T* k, const T* v, const float* lse,
+                                                                  const float* delta, int64_t padded, T* dk,
+                                                                  T* dv, int slices) {
   CAIRN_SHARED float4 stage[kSlots];
   CAIRN_SHARED float4 p[kSlots];
   CAIRN_SHARED float4 ds[kSlots];
@@ -233,10 +237,11 @@ __global__ __launch_bounds__(kThreads) void grad_keys(AttentionShape a, const T*
 
 // dq of 64 queries, over all keys that they see.
 template <class T, int kSlices>
-__global__ __launch_bounds__(kThreads) void grad_queries(AttentionShape a, const T* dy, const T* q,
-                                                         const T* k, const T* v, const float* lse,
-                                                         const float* delta, int64_t padded, T* dq,
-                                                         int slices) {
+__global__ __launch_bounds__(kThreads,
+                             kSlices == 1 ? 2 : 1) void grad_queries(AttentionShape a, const T* dy,
+                                                                     const T* q, const T* k, const T* v,
+                                                                     const float* lse, const float* delta,
+                                                                     int64_t padded, T* dq, int slices) {
   CAIRN_SHARED float4 stage[kSlots];
   CAIRN_SHARED float4 ds[kSlots];
   const Place at(a, a.heads, slices, a.causal);

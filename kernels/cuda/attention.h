@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "kernels/cuda/attention_library.h"
 #include "kernels/cuda/support.h"
 
 namespace cairn::kernels::cuda {
@@ -9,12 +10,7 @@ namespace cairn::kernels::cuda {
 inline constexpr float kLog2E = 1.4426950408889634f;
 
 // Heads are packed or not only for the host: kernels get pointers to the first head of q, k and v.
-struct AttentionShape {
-  int batch, length, heads, kv_heads, dim;
-  int q_ld, kv_ld, y_ld;  // elements from one position to the next
-  bool causal, packed;
-  float scale, scale_log2;  // exp(scale x) = 2^(scale_log2 x)
-
+struct AttentionShape : AttentionSizes {
   __host__ __device__ int group() const { return heads / kv_heads; }
   __host__ __device__ int64_t q_at(int b, int h, int t) const {
     return (static_cast<int64_t>(b) * length + t) * q_ld + static_cast<int64_t>(h) * dim;

@@ -28,11 +28,11 @@ __device__ __forceinline__ void copy_rows(Shared to, const bf16* from, int ld, i
   using In = Tile<kD>;
   constexpr int kStep = kMmaThreads / In::kPieces;
   static_assert(kRows % kStep == 0);
-  const int piece = static_cast<int>(threadIdx.x) % In::kPieces,
-            first = static_cast<int>(threadIdx.x) / In::kPieces;
+  const int thread = static_cast<int>(threadIdx.x), piece = thread % In::kPieces,
+            first = thread / In::kPieces;
   const bool inside = piece * 8 < dim;
   // Not unrolled: what would be kept from one tile to the next is worth more as registers for sums.
-  CAIRN_NO_UNROLL
+  CAIRN_UNROLL_BY(1)
   for (int row = first; row < kRows; row += kStep) {
     const bool there = inside && row < rows;
     cp_async(to + In::at(row, piece), from + (there ? static_cast<int64_t>(row) * ld + piece * 8 : 0), there);
@@ -47,7 +47,7 @@ struct LaneAddress {
   unsigned piece;
 
   __device__ __forceinline__ explicit LaneAddress(Shared tile) {
-    const int lane = own_lane();
+    const int lane = thread_anew() % kWarp;
     const int r = kBelow ? lane & 15 : (lane & 7) | (lane >> 1 & 8),
               beside = kBelow ? lane >> 4 : lane >> 3 & 1;
     row = tile + static_cast<unsigned>(r * Tile<kD>::kPitch);

@@ -31,6 +31,18 @@ __device__ __forceinline__ void score_gradient(float& s, float& dp, float scale,
   dp = s * (dp - delta);
 }
 
+// Starts to copy lse and, behind it, delta of kRows queries of a head, whose numbers begin at `head`.
+template <int kRows>
+__device__ __forceinline__ void copy_numbers(Shared to, const float* lse, const float* delta, int64_t head,
+                                             int query, int64_t padded) {
+  constexpr int kEach = kRows / 4;
+  const int i = thread_anew(), row = query + i % kEach * 4;
+  static_assert(2 * kEach <= kMmaThreads);
+  if (i >= 2 * kEach) return;
+  const bool there = row < padded;
+  cp_async(to + static_cast<unsigned>(i * 16), (i < kEach ? lse : delta) + (there ? head + row : 0), there);
+}
+
 // dk and dv of a block of keys, over all queries of the group that see them.
 template <int kD>
 __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a, const bf16* dy,
@@ -44,9 +56,7 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
   const Shared tile_k = shared_address(shared), tile_v = tile_k + Tile<kD>::bytes(kKeys),
                stages = tile_v + Tile<kD>::bytes(kKeys);
   const BlockPlace at(a, a.kv_heads, kKeys, false);
-  const int lane = own_lane(), g = lane / 4, t = lane % 4;
   const int own = at.first + own_warp() * 16 * kM;  // the warp's first key
-  const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
   const int64_t to_keys = a.kv_at(at.b, at.h, at.first);
 
   // Tiles of queries: those of one head after those of another. Zeros stand behind the last.
@@ -54,12 +64,8 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
   const auto fetch = [&](int h, int query, Shared to) {
     copy_rows<kD, kQueries>(to, q + a.q_at(at.b, h, query), a.q_ld, a.length - query, a.dim);
     copy_rows<kD, kQueries>(to + kTile, dy + a.y_at(at.b, h, query), a.y_ld, a.length - query, a.dim);
-    const int i = static_cast<int>(threadIdx.x);
-    if (i < 2 * kQueries / 4) {
-      const float* from =
-          (i < kQueries / 4 ? lse : delta) + (static_cast<int64_t>(at.b) * a.heads + h) * padded;
-      cp_async(to + 2 * kTile + static_cast<unsigned>(i * 16), from + query + i % (kQueries / 4) * 4, true);
-    }
+    copy_numbers<kQueries>(to + 2 * kTile, lse, delta, (static_cast<int64_t>(at.b) * a.heads + h) * padded,
+                           query, padded);
   };
   copy_rows<kD, kKeys>(tile_k, k + to_keys, a.kv_ld, a.length - at.first, a.dim);
   copy_rows<kD, kKeys>(tile_v, v + to_keys, a.kv_ld, a.length - at.first, a.dim);
@@ -80,9 +86,11 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
     __syncthreads();
     const Shared tile_dy = tile_q + kTile, numbers = tile_dy + kTile;
     if (own < a.length && (!a.causal || own < query + kQueries)) {
+      const unsigned own_rows = static_cast<unsigned>(thread_anew() / kWarp * Tile<kD>::bytes(16 * kM));
       float s[kM][kN][4], dp[kM][kN][4];
       dot_rows<kD>(s, tile_k + own_rows, tile_q);
       dot_rows<kD>(dp, tile_v + own_rows, tile_dy);
+      const int lane = thread_anew() % kWarp, g = lane / 4, t = lane % 4;
       // Queries behind the last have zeros for q, dy, lse and delta, and so add nothing.
       CAIRN_UNROLL
       for (int n = 0; n < kN; ++n) {
@@ -126,6 +134,7 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
     tile_q = both - tile_q;
   }
   if (own >= a.length) return;
+  const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
   float factor[kM][2];
   const int64_t to = a.kv_at(at.b, at.h, own);
   const auto store = [&](const float(&sum)[kM][kD / 8][4], float by, Shared tile, bf16* out) {
@@ -145,9 +154,10 @@ __global__ __launch_bounds__(kMmaThreads,
                                                       const float* delta, int64_t padded, bf16* dq) {
   constexpr int kM = Sizes<kD>::kQueryBlocks, kQueries = kMmaWarps * 16 * kM, kKeys = Sizes<kD>::kKeyStep;
   constexpr int kN = kKeys / 8, kTile = Tile<kD>::bytes(kKeys), kStage = 2 * kTile;  // k, v
+  constexpr int kNumbers = kQueries * 4;
   CAIRN_DYNAMIC_SHARED(char, shared);
   const Shared tile_q = shared_address(shared), tile_dy = tile_q + Tile<kD>::bytes(kQueries),
-               stages = tile_dy + Tile<kD>::bytes(kQueries);
+               numbers = tile_dy + Tile<kD>::bytes(kQueries), stages = numbers + 2 * kNumbers;
   const BlockPlace at(a, a.heads, kQueries, a.causal);
   const int group = at.h / a.group(),
             seen = a.causal && at.first + kQueries < a.length ? at.first + kQueries : a.length;
@@ -162,21 +172,13 @@ __global__ __launch_bounds__(kMmaThreads,
   };
   copy_rows<kD, kQueries>(tile_q, q + a.q_at(at.b, at.h, at.first), a.q_ld, a.length - at.first, a.dim);
   copy_rows<kD, kQueries>(tile_dy, dy + a.y_at(at.b, at.h, at.first), a.y_ld, a.length - at.first, a.dim);
+  copy_numbers<kQueries>(numbers, lse, delta, (static_cast<int64_t>(at.b) * a.heads + at.h) * padded,
+                         at.first, padded);
   fetch(0, stages);
   cp_async_commit();
 
-  float sum[kM][kD / 8][4], row_lse[kM][2], row_delta[kM][2];
+  float sum[kM][kD / 8][4];
   clear(sum);
-  CAIRN_UNROLL
-  for (int m = 0; m < kM; ++m) {
-    CAIRN_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const int row = own + m * 16 + half * 8 + g;
-      const int64_t of = (static_cast<int64_t>(at.b) * a.heads + at.h) * padded + row;
-      row_lse[m][half] = row < a.length ? lse[of] : 0;
-      row_delta[m][half] = row < a.length ? delta[of] : 0;
-    }
-  }
   Shared tile_k = stages;
   const Shared both = stages + stages + kStage;
   for (int key = 0; key < seen; key += kKeys) {
@@ -191,10 +193,15 @@ __global__ __launch_bounds__(kMmaThreads,
       CAIRN_UNROLL
       for (int m = 0; m < kM; ++m) {
         CAIRN_UNROLL
-        for (int j = 0; j < 4; ++j) {
+        for (int half = 0; half < 2; ++half) {
+          const Shared row = numbers + static_cast<unsigned>((own - at.first + m * 16 + half * 8 + g) * 4);
+          const float row_lse = load_shared_float(row), row_delta = load_shared_float(row + kNumbers);
           CAIRN_UNROLL
-          for (int n = 0; n < kN; ++n)
-            score_gradient(s[m][n][j], dp[m][n][j], a.scale_log2, row_lse[m][j / 2], row_delta[m][j / 2]);
+          for (int n = 0; n < kN; ++n) {
+            CAIRN_UNROLL
+            for (int j = 2 * half; j < 2 * half + 2; ++j)
+              score_gradient(s[m][n][j], dp[m][n][j], a.scale_log2, row_lse, row_delta);
+          }
         }
       }
       if (key + kKeys > a.length || (a.causal && key + kKeys - 1 > own)) {
@@ -231,7 +238,7 @@ std::unique_ptr<Kernel> make_with(const AttentionShape& a) {
   constexpr int kKeys = kMmaWarps * 16 * Size::kKeyBlocks, kQueries = kMmaWarps * 16 * Size::kQueryBlocks;
   constexpr int64_t kKeysShared =
       Tile<kD>::bytes(2 * kKeys + 4 * Size::kQueryStep) + 4 * 4 * Size::kQueryStep;
-  constexpr int64_t kQueriesShared = Tile<kD>::bytes(2 * kQueries + 4 * Size::kKeyStep);
+  constexpr int64_t kQueriesShared = Tile<kD>::bytes(2 * kQueries + 4 * Size::kKeyStep) + 2 * 4 * kQueries;
   static_assert(kRowPadding % Size::kQueryStep == 0 && kKeys % Size::kQueryStep == 0);
   const LaunchSize of_keys{
       .blocks = a.blocks(kKeys, a.kv_heads), .threads = kMmaThreads, .shared_bytes = kKeysShared};

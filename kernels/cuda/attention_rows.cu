@@ -18,6 +18,7 @@ __global__ __launch_bounds__(kThreads) void row_numbers(AttentionShape a, const 
   float sum = 0;
   if (there) {
     const int64_t at = a.y_at(static_cast<int>(b), h, static_cast<int>(t));
+    CAIRN_UNROLL_BY(1)  // one step for the usual 64 columns
     for (int i = lane * kCount; i < a.dim; i += kLanes * kCount) {
       if constexpr (kCount > 1) {
         const Vector<T> u = load_vector(dy + at + i), v = load_vector(y + at + i);

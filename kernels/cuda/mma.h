@@ -16,9 +16,6 @@
 #include "kernels/cuda/emulated/mma.h"
 #else
 
-#define CAIRN_UNROLL _Pragma("unroll")
-#define CAIRN_NO_UNROLL _Pragma("unroll 1")
-
 namespace cairn::kernels::cuda {
 
 // An address in shared memory; arithmetic in bytes.
@@ -26,6 +23,13 @@ using Shared = unsigned;
 
 __device__ __forceinline__ Shared shared_address(const void* p) {
   return static_cast<Shared>(__cvta_generic_to_shared(p));
+}
+
+// threadIdx.x, read anew: what is worked out from it here is not kept in registers from one use to the next.
+__device__ __forceinline__ int thread_anew() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;\n" : "=r"(thread));
+  return thread;
 }
 
 // c += a b
@@ -90,6 +94,11 @@ __device__ __forceinline__ uint4 load_shared_16(Shared from) {
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "r"(from)
                : "memory");
+  return v;
+}
+__device__ __forceinline__ float load_shared_float(Shared from) {
+  float v;
+  asm volatile("ld.shared.f32 %0, [%1];\n" : "=f"(v) : "r"(from) : "memory");
   return v;
 }
 __device__ __forceinline__ float2 load_shared_floats(Shared from) {

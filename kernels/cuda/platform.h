@@ -6,7 +6,7 @@
 //   threadIdx.x, blockDim.x (blocks are one-dimensional), blockIdx.{x,y,z}, gridDim.{x,y,z}
 //   CAIRN_SHARED T name[n];         static shared memory, at the head of a kernel
 //   CAIRN_DYNAMIC_SHARED(T, name);  the rest of it: as many bytes as the launch was told
-//   CAIRN_UNROLL before a loop whose body nvcc would find too long to unroll
+//   CAIRN_UNROLL, CAIRN_UNROLL_BY(n)  before a loop whose body nvcc would find too long to unroll
 //   __syncthreads(), __syncwarp(), __shfl_xor_sync, __shfl_down_sync, __shfl_sync
 //     (called by all threads of the block, or of the warp; full masks)
 //   uint2, uint4, float2, float4 and make_*; rsqrtf, fminf, ...: the functions of <cmath>
@@ -19,12 +19,15 @@
 #include <cuda_runtime.h>
 #define CAIRN_SHARED __shared__
 #define CAIRN_UNROLL _Pragma("unroll")
+#define CAIRN_PRAGMA(text) _Pragma(#text)
+#define CAIRN_UNROLL_BY(n) CAIRN_PRAGMA(unroll n)
 #define CAIRN_DYNAMIC_SHARED(T, name)                           \
   extern __shared__ __align__(16) unsigned char cairn_shared[]; \
   T* const name = reinterpret_cast<T*>(cairn_shared)
 #else
-#define CAIRN_UNROLL
 #include "kernels/cuda/emulated/simt.h"
+#define CAIRN_UNROLL
+#define CAIRN_UNROLL_BY(n)
 #endif
 
 #include "runtime/base/error.h"

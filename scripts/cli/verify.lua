@@ -196,7 +196,8 @@ return function(arguments, root)
     results[i] = verifier:train(variant)
   end
   local problems = verdict.judge(results, verifier.groups)
-  local about = { steps = verifier.steps, seconds = posix.now() - began, link = verifier.throttles and slow.link or nil }
+  local about = { steps = verifier.steps, seconds = posix.now() - began,
+                  link = verifier.throttles and slow.link or nil }
   if options.json then
     io.stdout:write(json.encode(verdict.json(results, problems, about)), "\n")
   else

@@ -9,9 +9,6 @@
 #include "runtime/base/error.h"
 #include "runtime/base/tensor.h"
 
-#define CAIRN_UNROLL
-#define CAIRN_NO_UNROLL
-
 namespace cairn::kernels::cuda {
 namespace emulated {
 
@@ -64,6 +61,8 @@ inline void load_matrices(unsigned (&to)[4], uintptr_t row, bool transposed) {
 using Shared = uintptr_t;
 
 inline Shared shared_address(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+inline int thread_anew() { return static_cast<int>(emulated::thread_index.x); }
 
 inline void mma_bf16_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   using namespace emulated;
@@ -123,6 +122,7 @@ inline uint4 load_shared_16(Shared from) {
   require(from % 16 == 0, Code::kInternal, "a vector at an address that is no multiple of 16");
   return *reinterpret_cast<const uint4*>(from);
 }
+inline float load_shared_float(Shared from) { return *reinterpret_cast<const float*>(from); }
 inline float2 load_shared_floats(Shared from) {
   require(from % 8 == 0, Code::kInternal, "a vector at an address that is no multiple of 8");
   return *reinterpret_cast<const float2*>(from);

@@ -1,0 +1,183 @@
+// Attention by cuDNN's fused kernels. The library is opened at run time; where it is missing, too old or
+// unwilling, the next row of the table is asked.
+#include "kernels/cuda/attention_library.h"
+
+#if __has_include(<cudnn_frontend.h>) && __has_include(<cudnn.h>)
+#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#define CUDNN_FRONTEND_SKIP_JSON_LIB
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wall"
+#pragma GCC diagnostic ignored "-Wextra"
+#include <cudnn_frontend.h>
+#pragma GCC diagnostic pop
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+#include <tuple>
+
+namespace cudnn_frontend {
+void* cudnn_dlhandle = nullptr;
+}
+
+namespace cairn::kernels::cuda {
+namespace {
+
+namespace fe = cudnn_frontend;
+using fe::graph::Tensor_attributes;
+using TensorPtr = std::shared_ptr<Tensor_attributes>;
+
+enum Id : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv };
+
+// A handle has one stream at a time, so whoever uses it holds the lock.
+struct Handle {
+  std::mutex mutex;
+  cudnnHandle_t cudnn = nullptr;
+};
+
+// Of the device that is current; nullptr without the library. Handles stay as long as the process.
+Handle* open_handle(int device) {
+  static std::mutex mutex;
+  static std::map<int, Handle>& handles = *new std::map<int, Handle>;
+  const std::lock_guard lock(mutex);
+  if (fe::cudnn_dlhandle == nullptr) fe::cudnn_dlhandle = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+  if (fe::cudnn_dlhandle == nullptr) return nullptr;
+  Handle& handle = handles[device];
+  if (handle.cudnn == nullptr && fe::detail::create_handle(&handle.cudnn) != CUDNN_STATUS_SUCCESS) {
+    handle.cudnn = nullptr;
+    return nullptr;
+  }
+  return &handle;
+}
+
+TensorPtr rows(fe::graph::Graph& graph, Id id, const AttentionSizes& a, int64_t heads, int64_t ld) {
+  return graph.tensor(Tensor_attributes()
+                          .set_uid(id)
+                          .set_dim({a.batch, heads, a.length, a.dim})
+                          .set_stride({a.length * ld, a.dim, ld, 1}));
+}
+void make_output(const TensorPtr& t, Id id, const AttentionSizes& a, int64_t heads, int64_t ld) {
+  t->set_output(true)
+      .set_uid(id)
+      .set_dim({a.batch, heads, a.length, a.dim})
+      .set_stride({a.length * ld, a.dim, ld, 1});
+}
+template <class Tensor>
+void describe_lse(Tensor& t, const AttentionSizes& a) {
+  t.set_uid(kLse)
+      .set_data_type(fe::DataType_t::FLOAT)
+      .set_dim({a.batch, a.heads, a.length, 1})
+      .set_stride({int64_t{a.heads} * a.length, a.length, 1, 1});
+}
+
+std::shared_ptr<fe::graph::Graph> build(const AttentionSizes& a, bool gradient, cudnnHandle_t handle) {
+  auto graph = std::make_shared<fe::graph::Graph>();
+  graph->set_io_data_type(fe::DataType_t::BFLOAT16)
+      .set_intermediate_data_type(fe::DataType_t::FLOAT)
+      .set_compute_data_type(fe::DataType_t::FLOAT);
+  const TensorPtr q = rows(*graph, kQ, a, a.heads, a.q_ld), k = rows(*graph, kK, a, a.kv_heads, a.kv_ld),
+                  v = rows(*graph, kV, a, a.kv_heads, a.kv_ld);
+  if (!gradient) {
+    auto options = fe::graph::SDPA_attributes();
+    options.set_name("attention").set_generate_stats(true).set_causal_mask(a.causal).set_attn_scale(a.scale);
+    const auto [y, lse] = graph->sdpa(q, k, v, options);
+    make_output(y, kY, a, a.heads, a.y_ld);
+    lse->set_output(true);
+    describe_lse(*lse, a);
+  } else {
+    auto options = fe::graph::SDPA_backward_attributes();
+    options.set_name("attention_grad").set_causal_mask(a.causal).set_attn_scale(a.scale);
+    options.set_deterministic_algorithm(true);
+    auto stats = Tensor_attributes();
+    describe_lse(stats, a);
+    const auto [dq, dk, dv] =
+        graph->sdpa_backward(q, k, v, rows(*graph, kY, a, a.heads, a.y_ld),
+                             rows(*graph, kDy, a, a.heads, a.y_ld), graph->tensor(stats), options);
+    make_output(dq, kDq, a, a.heads, a.q_ld);
+    make_output(dk, kDk, a, a.kv_heads, a.kv_ld);
+    make_output(dv, kDv, a, a.kv_heads, a.kv_ld);
+  }
+  return graph->build(handle, {fe::HeurMode_t::A}).is_good() ? graph : nullptr;
+}
+
+class Cudnn final : public LibraryAttention {
+ public:
+  Cudnn(Handle* handle, std::shared_ptr<fe::graph::Graph> graph, int64_t workspace)
+      : handle_(handle), graph_(std::move(graph)), workspace_(workspace) {}
+  int64_t workspace_bytes() const override { return workspace_; }
+  void run(const AttentionCall& call) const override {
+    std::unordered_map<int64_t, void*> operands{{kQ, const_cast<bf16*>(call.q)},
+                                                {kK, const_cast<bf16*>(call.k)},
+                                                {kV, const_cast<bf16*>(call.v)},
+                                                {kY, call.y},
+                                                {kLse, call.lse}};
+    if (call.dy != nullptr) {
+      operands[kDy] = const_cast<bf16*>(call.dy);
+      operands[kDq] = call.dq;
+      operands[kDk] = call.dk;
+      operands[kDv] = call.dv;
+    }
+    const std::lock_guard lock(handle_->mutex);
+    require(fe::detail::set_stream(handle_->cudnn, static_cast<cudaStream_t>(call.stream)) ==
+                CUDNN_STATUS_SUCCESS,
+            Code::kDeviceLost, "cuDNN does not take the stream");
+    auto status = graph_->execute(handle_->cudnn, operands, call.workspace);
+    require(status.is_good(), Code::kDeviceLost, "cuDNN's attention failed: ", status.get_message());
+  }
+
+ private:
+  Handle* handle_;
+  std::shared_ptr<fe::graph::Graph> graph_;
+  int64_t workspace_;
+};
+
+struct Plan {
+  std::shared_ptr<fe::graph::Graph> graph;  // nullptr: the library does not take it
+  int64_t workspace = 0;
+};
+
+// Layers of one shape share a plan: making one takes up to seconds.
+Plan find_plan(const AttentionSizes& a, bool gradient, int device, Handle& handle) {
+  using Key = std::tuple<int, bool, int, int, int, int, int, bool, bool, float>;
+  static std::mutex mutex;
+  static std::map<Key, Plan>& plans = *new std::map<Key, Plan>;
+  const Key key{device, gradient, a.batch, a.length, a.heads, a.kv_heads, a.dim, a.causal, a.packed, a.scale};
+  const std::lock_guard lock(mutex);
+  const auto found = plans.find(key);
+  if (found != plans.end()) return found->second;
+  Plan& plan = plans[key];
+  const std::lock_guard own(handle.mutex);
+  try {
+    plan.graph = build(a, gradient, handle.cudnn);
+    if (plan.graph != nullptr && !plan.graph->get_workspace_size(plan.workspace).is_good())
+      plan.graph = nullptr;
+  } catch (const std::exception&) {  // a library it needs is missing
+    plan.graph = nullptr;
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::unique_ptr<LibraryAttention> try_library_attention(const AttentionSizes& a, bool gradient) {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return nullptr;
+  Handle* handle = open_handle(device);
+  if (handle == nullptr) return nullptr;
+  const Plan plan = find_plan(a, gradient, device, *handle);
+  if (plan.graph == nullptr) return nullptr;
+  return std::make_unique<Cudnn>(handle, plan.graph, plan.workspace);
+}
+
+}  // namespace cairn::kernels::cuda
+
+#else
+
+namespace cairn::kernels::cuda {
+
+std::unique_ptr<LibraryAttention> try_library_attention(const AttentionSizes&, bool) { return nullptr; }
+
+}  // namespace cairn::kernels::cuda
+
+#endif
