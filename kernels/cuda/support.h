@@ -88,7 +88,8 @@ __device__ __forceinline__ Vector<T> load_vector(const T* p) {
   *reinterpret_cast<uint4*>(&v) = *reinterpret_cast<const uint4*>(p);
   return v;
 #else
-  return emulated::load_aligned<Vector<T> >(p);
+  using Whole = Vector<T>;
+  return emulated::load_aligned<Whole>(p);
 #endif
 }
 template <class T>
@@ -99,6 +100,7 @@ __device__ __forceinline__ void store_vector(T* p, const Vector<T>& v) {
   emulated::store_aligned(p, v);
 #endif
 }
+
 // As many float32 numbers as a vector of something else has elements: from `p`[at], or `otherwise` where p is
 // nullptr.
 template <int kCount>
@@ -111,6 +113,7 @@ __device__ __forceinline__ void load_floats(const float* p, int64_t at, float ot
     for (int j = 0; j < 4; ++j) to[i + j] = v.at[j];
   }
 }
+
 inline bool vectors_fit(int64_t elements, DType dtype) { return elements * dtype_bytes(dtype) % 16 == 0; }
 
 // Every lane gets the warp's sum (greatest); the order is fixed.
