@@ -101,11 +101,19 @@ std::shared_ptr<fe::graph::Graph> build(const AttentionSizes& a, bool gradient, 
   return graph->build(handle, {fe::HeurMode_t::A}).is_good() ? graph : nullptr;
 }
 
+// What cudaMalloc gives, and the library's plans are tried with; cairn promises less.
+constexpr int64_t kWorkspaceAlignment = 256;
+void* aligned(void* workspace) {
+  const auto address = reinterpret_cast<uintptr_t>(workspace);
+  return reinterpret_cast<void*>((address + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
+                                 kWorkspaceAlignment);
+}
+
 class Cudnn final : public LibraryAttention {
  public:
   Cudnn(Handle* handle, std::shared_ptr<fe::graph::Graph> graph, int64_t workspace)
       : handle_(handle), graph_(std::move(graph)), workspace_(workspace) {}
-  int64_t workspace_bytes() const override { return workspace_; }
+  int64_t workspace_bytes() const override { return workspace_ > 0 ? workspace_ + kWorkspaceAlignment : 0; }
   void run(const AttentionCall& call) const override {
     std::unordered_map<int64_t, void*> operands{{kQ, const_cast<bf16*>(call.q)},
                                                 {kK, const_cast<bf16*>(call.k)},
@@ -122,7 +130,7 @@ class Cudnn final : public LibraryAttention {
     require(fe::detail::set_stream(handle_->cudnn, static_cast<cudaStream_t>(call.stream)) ==
                 CUDNN_STATUS_SUCCESS,
             Code::kDeviceLost, "cuDNN does not take the stream");
-    auto status = graph_->execute(handle_->cudnn, operands, call.workspace);
+    auto status = graph_->execute(handle_->cudnn, operands, aligned(call.workspace));
     require(status.is_good(), Code::kDeviceLost, "cuDNN's attention failed: ", status.get_message());
   }
 
