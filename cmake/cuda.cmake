@@ -19,6 +19,15 @@ if(CAIRN_CUDA)
   list(REMOVE_ITEM cuda_hosts ${cuda_plugin})
   add_library(cairn_cuda_native STATIC ${cuda_kernels} ${cuda_hosts} ${cuda_native})
   target_include_directories(cairn_cuda_native PUBLIC ${CMAKE_SOURCE_DIR})
+  # Attention by cuDNN, where both headers are there (`./dev gpu --bundle` fetches the second); else by our own kernels.
+  find_path(CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  find_path(CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS ${CMAKE_SOURCE_DIR}/build/deps/cudnn_frontend/include)
+  if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/kernels/cuda/native/cudnn_attention.cc PROPERTIES
+                                INCLUDE_DIRECTORIES "${CUDNN_INCLUDE};${CUDNN_FRONTEND_INCLUDE}")
+  else()
+    message(STATUS "no cuDNN headers: attention by cairn's own kernels alone")
+  endif()
   target_compile_options(cairn_cuda_native PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xptxas=-v -Xptxas=-warn-spills>
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
@@ -44,6 +53,7 @@ if(CAIRN_TESTS AND NOT CAIRN_SANITIZE)
     list(APPEND emulated_kernels ${copy})
   endforeach()
   add_library(cairn_cuda_emulated STATIC ${emulated_kernels} ${cuda_hosts} ${cuda_emulated})
+  target_compile_options(cairn_cuda_emulated PRIVATE -fno-strict-aliasing)  # as nvcc compiles vector accesses
   target_include_directories(cairn_cuda_emulated PUBLIC ${CMAKE_SOURCE_DIR}/kernels/cuda/emulated/include)
   target_link_libraries(cairn_cuda_emulated PUBLIC cairn_flags cairn_base cairn_reference cairn_device)
   # As a plugin that `--device cuda:0` finds where LD_LIBRARY_PATH leads here.

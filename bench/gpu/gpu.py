@@ -147,6 +147,19 @@ def compare(run, name, peers):
         train_torch(run, f"{label}, {name}", shape, words, steps)
 
 
+def sanitize(run):
+    """A small model's steps, recompute and offload among them, under NVIDIA's checkers."""
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not os.access(tool, os.X_OK):
+        run.left_out.append("compute-sanitizer (not installed)")
+        return
+    for check in ("memcheck", "racecheck", "initcheck"):
+        for policy in ("recompute", "offload"):
+            words = [tool, "--tool", check, "--error-exitcode", "9", *run.cairn(
+                "train", *recipe(SHAPES["tiny"]), "--policy", policy, "--steps", 3, "--quiet")]
+            passed(run, f"{check}, tiny gpt2, {policy}", words, 25)
+
+
 def table(run):
     lines = ["| case | tokens/s | step ms | planned / bound ms | device peak GiB | stall |", "|---|---|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in run.rows]
@@ -180,6 +193,7 @@ def main():
     shapes = options.shapes.split(",")
     for place, name in enumerate(shapes):
         compare(run, name, PEERS[:5 if place == 0 else 2] if options.torch else [])
+    sanitize(run)
     text = table(run)
     nvidia = shutil.which("nvidia-smi")
     machine = subprocess.run([nvidia, "-L"], capture_output=True, text=True, check=False).stdout.strip() if nvidia else ""

@@ -6,3 +6,6 @@ if(TARGET cairn_cuda_emulated)
   set_property(TEST cuda/engine APPEND PROPERTY ENVIRONMENT
                LD_LIBRARY_PATH=$<TARGET_FILE_DIR:cairn_cuda_emulated_plugin>)
 endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME cuda/resources COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/resources.py)
+set_tests_properties(cuda/resources PROPERTIES SKIP_RETURN_CODE 77)

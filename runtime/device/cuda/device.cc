@@ -15,7 +15,10 @@ class CudaDevice : public Device {
   explicit CudaDevice(std::shared_ptr<State> state)
       : state_(std::move(state)), shared_group_(std::make_shared<CudaGroup>(state_)) {}
   const DeviceInfo& info() const override { return state_->info; }
-  const kernels::Registry& kernels() const override { return kernels::cuda_registry(); }
+  const kernels::Registry& kernels() const override {
+    cudaSetDevice(state_->ordinal);  // what is made from them asks libraries about the present device
+    return kernels::cuda_registry();
+  }
   Ledger& ledger() override { return state_->ledger(); }
   std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) override {
     return std::make_unique<CudaBlock>(state_, tier, bytes);
