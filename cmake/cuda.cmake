@@ -29,7 +29,7 @@ if(CAIRN_CUDA)
     message(STATUS "no cuDNN headers: attention by cairn's own kernels alone")
   endif()
   target_compile_options(cairn_cuda_native PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xptxas=-v -Xptxas=-warn-spills>
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --compress-mode=size -Xptxas=-v -Xptxas=-warn-spills>
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
   target_link_libraries(cairn_cuda_native PUBLIC cairn_base cairn_reference cairn_device CUDA::cudart_static ${CMAKE_DL_LIBS})
   set_target_properties(cairn_cuda_native PROPERTIES CUDA_VISIBILITY_PRESET hidden)

@@ -109,6 +109,7 @@ def main():
                     print(json.dumps(row), flush=True)
                     rows.append(row)
     date = datetime.date.today().isoformat()
+    options.out.mkdir(parents=True, exist_ok=True)
     base = options.out / f"profile-{date}"
     base.with_suffix(".json").write_text(json.dumps({"machine": platform.processor() or platform.machine(),
                                                      "rows": rows}, indent=1) + "\n")

@@ -181,9 +181,10 @@ inline void check_direct(Harness& harness, const Direct& d) {
   harness.check(s, in, {}, updates, cat(d.op, ' ', to_string(d.out[0])));
 }
 
-// Fails for every row that disagrees with the reference, and for every row that no case runs, `optional` ones (by the
-// row's name: those that need a library which may not be there) excepted.
-inline void check_backend(const kernels::Registry& registry, const std::set<std::string_view>& optional = {}) {
+// Fails for every row that disagrees with the reference, and for every row that no case runs, `optional` ones
+// (by the row's name: those that need a library which may not be there) excepted.
+inline void check_backend(const kernels::Registry& registry,
+                          const std::set<std::string_view>& optional = {}) {
   Harness harness(registry);
   RandomKey key;
   key.seed = 5;
