@@ -39,7 +39,7 @@ endforeach()
 
 # `ctest --parallel` counts processors: most tests use two threads, and some measure time, so they share four only with
 # their own; these are one thread each.
-set(single_threaded runtime/plan planner fuzz sanitizers/asan sanitizers/tsan format luacheck arrows install)
+set(single_threaded runtime/plan planner fuzz cuda cuda/resources sanitizers/asan sanitizers/tsan format luacheck arrows install)
 get_property(all_tests DIRECTORY PROPERTY TESTS)
 foreach(test ${all_tests})
   if(NOT test IN_LIST single_threaded)

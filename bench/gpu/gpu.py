@@ -4,8 +4,8 @@
   bench/gpu/gpu.py --bundle build/gpu [--torch python3] [--minutes 8] [--out bench/results]
 
 `./dev gpu` calls it. The bundle holds cairn's programs (`./dev gpu --bundle`); --torch names a Python with a CUDA build
-of torch, without it only cairn is measured. Cases come in order of importance, and none begins that the time left does not
-cover; what was left out is said. Raw results go to --out as JSON, the table as Markdown.
+of torch, without it only cairn is measured. Cases come in order of importance, and none begins that the time left does
+not cover; what was left out is said. Raw results go to --out as JSON, the table as Markdown.
 """
 import argparse
 import datetime
@@ -105,8 +105,8 @@ def train_cairn(run, label, shape, share, steps, costs, base):
             return None
         extra = ["--budget", int(base["persistent"] + share * base["activations"]), "--tiers", "host"]
     name = f"cairn {label}"
-    result = run.command(name, run.cairn("train", *recipe(shape), *costs, *extra, "--steps", steps, "--json", "--quiet"),
-                         45, last_object)
+    words = run.cairn("train", *recipe(shape), *costs, *extra, "--steps", steps, "--json", "--quiet")
+    result = run.command(name, words, 45, last_object)
     if result is None:
         return None
     plan = result["plan"]
@@ -121,8 +121,9 @@ def train_cairn(run, label, shape, share, steps, costs, base):
 def train_torch(run, label, shape, words, steps):
     name = f"{label}"
     arguments = [w for k, v in shape.items() for w in (f"--{k}", v)]
-    result = run.command(name, [run.options.torch, ROOT / "bench/peers/gpt2.py", *arguments, "--amp", "bf16", "--device",
-                                "cuda", "--steps", steps, "--json", *words], 60, last_object)
+    command = [run.options.torch, ROOT / "bench/peers/gpt2.py", *arguments, "--amp", "bf16", "--device", "cuda",
+               "--steps", steps, "--json", *words]
+    result = run.command(name, command, 60, last_object)
     if result is not None:
         run.rows.append((name, f"{result['tokens_per_second']:,.0f}", f"{result['step_seconds_median'] * 1e3:.1f}", "",
                          f"{result['device_peak_bytes'] / 2**30:.2f}", ""))
@@ -189,7 +190,7 @@ def main():
         passed(run, "conformance: every kernel against the reference", [conformance], 30)
     passed(run, "verify mlp", run.cairn("verify", "mlp", "--budgets", 3), 30)
     passed(run, "verify gpt2, bf16", run.cairn("verify", "gpt2", "layers=2", "width=64", "heads=2", "seq=64", "batch=4",
-                                               "--amp", "bf16", "--budgets", 3), 30)
+                                               "data=random", "--amp", "bf16", "--budgets", 3), 30)
     shapes = options.shapes.split(",")
     for place, name in enumerate(shapes):
         compare(run, name, PEERS[:5 if place == 0 else 2] if options.torch else [])

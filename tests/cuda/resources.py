@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles every CUDA kernel for one architecture and checks what the compiler says of it: no spills, no stack frame, no
-more registers and shared memory than the limits below. Without nvcc nothing is checked, and it says so (exit code 77).
+"""Compiles every CUDA kernel for one architecture and checks what the compiler says of it: no spills, no stack frame,
+no more registers and shared memory than the limits below. Without nvcc nothing is checked, and it says so (exit code 77).
 
   tests/cuda/resources.py [--arch 90a] [--jobs 2] [--all]      --all prints every kernel
 """
@@ -53,8 +53,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
-    if shutil.which("nvcc") is None:
-        print("there is no nvcc here: CUDA kernels were not compiled")
+    version = ""
+    if shutil.which("nvcc"):
+        version = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"release (\d+)", version)
+    if found is None or int(found[1]) < 13:
+        print("there is no nvcc of CUDA 13 or later here: CUDA kernels were not compiled")
         return SKIPPED
     files = sorted((ROOT / "kernels/cuda").glob("*.cu"))
     wrong, count, most = [], 0, 0
@@ -70,7 +74,8 @@ def main():
                 count += 1
                 most = max(most, registers)
                 if options.all:
-                    print(f"{file.stem:28} {registers:4} registers {stack:5} stack {spills:5} spills {shared:6} shared {name}")
+                    print(f"{file.stem:28} {registers:4} registers {stack:5} stack {spills:5} spills "
+                          f"{shared:6} shared {name}")
                 if stack or spills or registers > limit_of(file.stem) or shared > STATIC_SHARED:
                     wrong.append(f"{file.name}: {name} takes {registers} registers (limit {limit_of(file.stem)}), "
                                  f"{stack} bytes of stack, {spills} of spills, {shared} of shared memory")

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""The command on an emulated GPU: devices, train, verify, profile, the table of `./dev gpu`; and where there is none."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+from harness import CAIRN, ROOT, TINY, Case, main  # noqa: E402
+
+PLUGIN = pathlib.Path(CAIRN).resolve().parents[1] / "emulated/lib"
+GPU = ["--device", "cuda:0"]
+
+
+class OnGpu(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment["LD_LIBRARY_PATH"] = str(PLUGIN)
+
+    def train(self, *arguments):
+        model = ["gpt2", *TINY, f"data={self.text}", *GPU]
+        return json.loads(self.cairn("train", *model, "--json", "--quiet", "--steps", 4, *arguments).stdout)
+
+    def test_devices_names_it(self):
+        self.assertRegex(self.cairn("devices").stdout, r"cuda:0 .*emulated")
+
+    def test_plans_change_no_bit_and_take_the_bytes_they_said(self):
+        for amp in ("off", "bf16"):
+            keep = self.train("--amp", amp, "--policy", "keep")
+            for plan in (["--policy", "recompute"], ["--policy", "offload"], ["--accumulate", 1, "--budget", "70%"],
+                         ["--policy", "offload", "--tiers", "disk"]):
+                run = self.train("--amp", amp, *plan)
+                self.assertEqual(run["parameter_digest"], keep["parameter_digest"], plan)
+                self.assertEqual(run["loss"], keep["loss"])
+                self.assertEqual(run["peak_bytes"], run["planned_peak_bytes"])
+        self.assertEqual(run["copies"]["disk"]["out_bytes"], run["copies"]["disk"]["in_bytes"])
+        self.assertGreater(run["copies"]["disk"]["out_bytes"], 0)
+
+    def test_losses_are_the_cpus(self):
+        gpu = self.train()
+        words = ["train", "gpt2", *TINY, f"data={self.text}", "--json", "--quiet", "--steps", 4]
+        cpu = json.loads(self.cairn(*words).stdout)
+        for a, b in zip(gpu["loss"], cpu["loss"]):
+            self.assertAlmostEqual(a, b, delta=1e-4 * b)
+
+    def test_llama_and_profiles(self):
+        profile = self.folder / "gpu.profile"
+        model = ["llama", *TINY, "kv_heads=1", f"data={self.text}", *GPU]
+        trace = self.folder / "trace.json"
+        self.cairn("profile", *model, "--steps", 2, "--profile-out", profile, "--trace", trace, "--quiet")
+        self.cairn("train", *model, "--profile", profile, "--steps", 2, "--quiet")
+        self.assertGreater(len(json.loads(trace.read_text())["traceEvents"]), 50)
+
+    def test_verify(self):
+        result = json.loads(self.cairn("verify", "mlp", *GPU, "--budgets", 1, "--json", "--quiet").stdout)
+        self.assertTrue(result["ok"], result["problems"])
+
+    def test_what_a_gpu_cannot(self):
+        self.fails(3, "train", "mlp", *GPU, "--link", "1GiB", says="cannot be throttled")
+        self.fails(1, "train", "mlp", "--device", "cuda:7", says="only 1 GPU")
+
+    def test_the_whole_table(self):
+        bundle = self.folder / "bundle"
+        (bundle / "bin").mkdir(parents=True)
+        (bundle / "lib").symlink_to(PLUGIN)
+        (bundle / "bin/cairn").symlink_to(CAIRN)
+        words = [sys.executable, ROOT / "bench/gpu/gpu.py", "--bundle", bundle, "--shapes", "tiny", "--steps", "3",
+                 "--out", self.folder / "results"]
+        done = subprocess.run(words, capture_output=True, text=True, env=self.environment, cwd=self.folder, check=False,
+                              timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for row in ("verify mlp | passed", "cairn tiny, keep everything", "cairn tiny, 50 %"):
+            self.assertIn(row, done.stdout)
+        self.assertNotIn("NOT as planned", done.stdout)
+        self.assertEqual(len(list((self.folder / "results").iterdir())), 2)
+
+
+class WithoutGpu(Case):
+    def test_no_plugin_is_an_error_that_says_so(self):
+        if "cuda:0" in self.cairn("devices").stdout:
+            self.skipTest("there is a GPU here")
+        self.fails(1, "train", "mlp", *GPU, says="cuda:0")
+
+    def test_dev_gpu_says_that_nothing_was_checked(self):
+        environment = dict(os.environ, PATH="/usr/bin:/bin")
+        done = subprocess.run([ROOT / "dev", "gpu"], capture_output=True, text=True, env=environment, check=False)
+        if "GPU 0" in done.stdout:
+            self.skipTest("there is a GPU here")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("there is no GPU here", done.stdout)
+
+
+if __name__ == "__main__":
+    main()
