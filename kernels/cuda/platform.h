@@ -68,8 +68,15 @@ void launch(cudaStream_t stream, void (*kernel)(Parameters...), const LaunchSize
   kernel<<<grid, static_cast<unsigned>(size.threads), static_cast<size_t>(size.shared_bytes), stream>>>(
       static_cast<Parameters>(arguments)...);
   const cudaError_t status = cudaGetLastError();
-  require(status == cudaSuccess, Code::kDeviceLost,
-          "a kernel could not be started: ", cudaGetErrorString(status));
+  if (status == cudaSuccess) [[likely]]
+    return;
+  // Anything else is an earlier kernel's failure, which comes to light now.
+  const bool ours = status == cudaErrorInvalidConfiguration || status == cudaErrorInvalidValue ||
+                    status == cudaErrorLaunchOutOfResources;
+  fail(status == cudaErrorNoKernelImageForDevice ? Code::kUnsupported
+       : ours                                    ? Code::kInternal
+                                                 : Code::kDeviceLost,
+       "a kernel could not be started: ", cudaGetErrorString(status));
 #else
   const emulated::Grid grid{size.blocks, size.blocks_y, size.blocks_z, size.threads, size.shared_bytes};
   emulated::submit(stream,

@@ -69,6 +69,7 @@ template <class Body>
 void CudaQueue::guarded(const Body& body) {
   if (group_->poisoned()) return;
   try {
+    state_->enter();  // whichever thread submits
     body();
   } catch (const Error& error) {
     group_->poison.keep(error);

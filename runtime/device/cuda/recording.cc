@@ -27,6 +27,7 @@ class CudaRecording : public Recording {
 
   void run(const RandomKey& key) override {
     if (group_->poisoned()) return;
+    group_->state->enter();
     group_->key.set(key);
     const cudaError_t status = cudaGraphLaunch(executable_, compute_of(*group_).stream());
     if (status != cudaSuccess) return group_->poison.keep(group_->state->note(status, "cudaGraphLaunch"));

@@ -14,8 +14,8 @@ struct Case {
 };
 const Case kCases[] = {
     {"mlp", [] { return mlp(3); }, graph::AmpMode::kOff},
-    {"transformer", [] { return transformer(2); }, graph::AmpMode::kOff},
-    {"transformer_bf16", [] { return transformer(2); }, graph::AmpMode::kBf16},
+    {"transformer", [] { return transformer(1); }, graph::AmpMode::kOff},
+    {"transformer_bf16", [] { return transformer(1); }, graph::AmpMode::kBf16},
 };
 constexpr RunKey kRuns[] = {{42, 0, 0}, {42, 0, 1}, {42, 1, 0}, {42, 1, 1}, {42, 2, 0}, {42, 2, 1}};
 
