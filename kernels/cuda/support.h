@@ -1,10 +1,7 @@
-// What every CUDA kernel file uses: kernels as closures over a launch, element types, vectors of 16 bytes,
-// sums in a fixed order.
+// What every CUDA kernel file uses beside kernels/closure.h: element types, vectors of 16 bytes, sums in a
+// fixed order.
 #pragma once
-#include <functional>
-#include <memory>
-#include <utility>
-
+#include "kernels/closure.h"
 #include "kernels/cuda/lane.h"
 #include "kernels/cuda/platform.h"
 #include "runtime/base/checked.h"
@@ -13,42 +10,6 @@ namespace cairn::kernels::cuda {
 
 inline Lane lane_of(const Call& call) { return call.lane ? *static_cast<const Lane*>(call.lane) : Lane{}; }
 inline cudaStream_t stream_of(const Call& call) { return lane_of(call).stream; }
-
-// A kernel that is one closure; everything that depends on shapes is worked out when it is made.
-class ClosureKernel final : public Kernel {
- public:
-  ClosureKernel(std::function<void(const Call&)> run, int64_t workspace)
-      : run_(std::move(run)), workspace_(workspace) {}
-  int64_t workspace_bytes() const override { return workspace_; }
-  void run(const Call& call) const override { run_(call); }
-
- private:
-  std::function<void(const Call&)> run_;
-  int64_t workspace_;
-};
-
-inline std::unique_ptr<Kernel> make_kernel(std::function<void(const Call&)> run, int64_t workspace = 0) {
-  return std::make_unique<ClosureKernel>(std::move(run), workspace);
-}
-
-// These kernels take float32 and bfloat16.
-inline bool is_fast_float(DType t) { return t == DType::kF32 || t == DType::kBF16; }
-inline bool fast_float(const TensorDesc& d) { return is_fast_float(d.dtype) && d.packed_bytes == 0; }
-inline bool plain_f32(const TensorDesc& d) { return d.dtype == DType::kF32 && d.packed_bytes == 0; }
-inline bool is_bf16(const TensorDesc& d) { return d.dtype == DType::kBF16; }
-
-inline void* data_of(std::span<const Tensor> tensors, size_t i) {
-  return i < tensors.size() ? tensors[i].data : nullptr;
-}
-template <class T>
-T* input(const Call& call, size_t i) {
-  return static_cast<T*>(data_of(call.in, i));
-}
-template <class T>
-T* output(const Call& call, size_t i) {
-  return static_cast<T*>(data_of(call.out, i));
-}
-inline bool accumulates(const Call& call, size_t i) { return call.accumulate >> i & 1u; }
 
 // `body(T{})` with T = float or bf16. The dtype must be one of the two.
 template <class Body>

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include "runtime/base/parallel.h"
+#include "runtime/device/own.h"
 
 namespace cairn::device::cpu {
 namespace {
@@ -19,20 +20,6 @@ void relax() {
 }
 
 double seconds(Clock::time_point t) { return std::chrono::duration<double>(t.time_since_epoch()).count(); }
-
-template <class Kind, class Base>
-Kind& own(Base& object, std::string_view what) {
-  auto* mine = dynamic_cast<Kind*>(&object);
-  require(mine != nullptr, Code::kInvalidArgument, "the ", what, " belongs to another device, not to 'cpu'");
-  return *mine;
-}
-
-const CpuBlock& own_range(const Location& at, int64_t bytes) {
-  require(at.block != nullptr, Code::kInvalidArgument, "a copy without a block");
-  require(bytes > 0 && at.offset >= 0 && at.offset <= at.block->bytes() - bytes, Code::kInvalidArgument,
-          "a copy of ", bytes, " bytes at ", at.offset, " leaves its block of ", at.block->bytes(), " bytes");
-  return own<CpuBlock>(*at.block, "block");
-}
 
 }  // namespace
 
@@ -72,21 +59,17 @@ void CpuQueue::launch(const kernels::Kernel& kernel, const kernels::Call& call) 
 }
 
 void CpuQueue::copy(Location to, Location from, int64_t bytes) {
-  const CpuBlock& target = own_range(to, bytes);
-  const CpuBlock& source = own_range(from, bytes);
+  const CpuBlock& target = own_range<CpuBlock>(to, bytes);
+  const CpuBlock& source = own_range<CpuBlock>(from, bytes);
   submit(CopyWork{&target, &source, {to.offset, from.offset, bytes}, {}});
 }
 
 void CpuQueue::copy(std::span<const Copy> parts) {
-  require(!parts.empty(), Code::kInvalidArgument, "a copy without parts");
-  for (const Copy& part : parts) {
-    own_range(part.to, part.bytes);
-    own_range(part.from, part.bytes);
-    require(part.to.block == parts[0].to.block && part.from.block == parts[0].from.block,
-            Code::kInvalidArgument, "the parts of one copy are between different blocks");
-  }
-  submit(CopyWork{
-      &own_range(parts[0].to, parts[0].bytes), &own_range(parts[0].from, parts[0].bytes), {}, parts});
+  check_parts<CpuBlock>(parts);
+  submit(CopyWork{&own_range<CpuBlock>(parts[0].to, parts[0].bytes),
+                  &own_range<CpuBlock>(parts[0].from, parts[0].bytes),
+                  {},
+                  parts});
 }
 
 void CpuQueue::record(Event& event) {

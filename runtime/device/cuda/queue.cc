@@ -2,25 +2,13 @@
 
 #include <chrono>
 
+#include "runtime/device/own.h"
+
 namespace cairn::device::cuda {
 namespace {
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-template <class Kind, class Base>
-Kind& own(Base& object, std::string_view what) {
-  auto* mine = dynamic_cast<Kind*>(&object);
-  require(mine != nullptr, Code::kInvalidArgument, "the ", what, " belongs to another device, not to a GPU");
-  return *mine;
-}
-
-const CudaBlock& own_range(const Location& at, int64_t bytes) {
-  require(at.block != nullptr, Code::kInvalidArgument, "a copy without a block");
-  require(bytes > 0 && at.offset >= 0 && at.offset <= at.block->bytes() - bytes, Code::kInvalidArgument,
-          "a copy of ", bytes, " bytes at ", at.offset, " leaves its block of ", at.block->bytes(), " bytes");
-  return own<CudaBlock>(*at.block, "block");
 }
 
 Tier other_tier(const Copy& part) {
@@ -104,13 +92,7 @@ void CudaQueue::copy(Location to, Location from, int64_t bytes) {
 }
 
 void CudaQueue::copy(std::span<const Copy> parts) {
-  require(!parts.empty(), Code::kInvalidArgument, "a copy without parts");
-  for (const Copy& part : parts) {
-    own_range(part.to, part.bytes);
-    own_range(part.from, part.bytes);
-    require(part.to.block == parts[0].to.block && part.from.block == parts[0].from.block,
-            Code::kInvalidArgument, "the parts of one copy are between different blocks");
-  }
+  check_parts<CudaBlock>(parts);
   if (skip_copies_ != nullptr && skip_copies_->load(std::memory_order_relaxed)) return;
   guarded([&] {
     const bool recording = group_->is_recording();
@@ -127,8 +109,8 @@ void CudaQueue::copy(std::span<const Copy> parts) {
 }
 
 void CudaQueue::submit(const Copy& part) {
-  const CudaBlock& to = own_range(part.to, part.bytes);
-  const CudaBlock& from = own_range(part.from, part.bytes);
+  const CudaBlock& to = own_range<CudaBlock>(part.to, part.bytes);
+  const CudaBlock& from = own_range<CudaBlock>(part.from, part.bytes);
   if (to.tier() == Tier::kDisk) return submit_disk(to, part, true);
   if (from.tier() == Tier::kDisk) return submit_disk(from, part, false);
   const cudaMemcpyKind kind = to.tier() == from.tier()     ? cudaMemcpyDefault
