@@ -1,5 +1,6 @@
 // linear and its gradients. Products are the library's; what it cannot do on the way, a pass over its result
 // does.
+#include "kernels/cuda/activations.h"
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/linear.h"
 #include "kernels/cuda/product.h"
@@ -22,17 +23,16 @@ bool parse(std::string_view word, Activation* to) {
   return false;
 }
 
-// x / (1 + exp(-2u)) is x (1 + tanh(u)) / 2, without cancellation where tanh is near -1.
 __device__ __forceinline__ float apply(Activation act, float x) {
   switch (act) {
     case Activation::kGeluTanh:
-      return x / (1.0f + expf(-1.5957691216f * (x + 0.044715f * x * x * x)));
+      return GeluTanh{}(x);
     case Activation::kGeluErf:
-      return 0.5f * x * erfcf(-0.70710678118f * x);
+      return GeluErf{}(x);
     case Activation::kRelu:
-      return x < 0 ? 0.0f : x;
+      return Relu{}(x);
     case Activation::kSilu:
-      return x / (1.0f + expf(-x));
+      return Silu{}(x);
     default:
       return x;
   }
