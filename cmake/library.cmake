@@ -19,6 +19,8 @@ target_link_options(cairn PRIVATE -Wl,--version-script=${version_script} -Wl,--a
 if(NOT CAIRN_SANITIZE)  # sanitizers leave their symbols to the program
   target_link_options(cairn PRIVATE -Wl,--no-undefined)
 endif()
+# The plugin for GPUs is looked up where the library lies.
+set_target_properties(cairn PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH TRUE)
 set_target_properties(cairn PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
                                        LINK_DEPENDS ${version_script})
 

@@ -83,6 +83,11 @@ class WithoutGpu(Case):
             self.skipTest("there is a GPU here")
         self.fails(1, "train", "mlp", *GPU, says="cuda:0")
 
+    def test_the_library_looks_for_the_plugin_beside_itself(self):
+        library = pathlib.Path(CAIRN).resolve().parents[1] / "lib/libcairn.so.1"
+        words = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(words, r"R(UN)?PATH.*\[\$ORIGIN\]")
+
     def test_dev_gpu_says_that_nothing_was_checked(self):
         environment = dict(os.environ, PATH="/usr/bin:/bin")
         done = subprocess.run([ROOT / "dev", "gpu"], capture_output=True, text=True, env=environment, check=False)
