@@ -77,7 +77,8 @@ class Group {
   virtual bool poisoned() const = 0;
 };
 
-// Work of a group's queues that was submitted once and runs again without being submitted again.
+// Work of a group's queues that was submitted once and runs again without being submitted again. Lives until
+// the queues are synchronised after its last run.
 class Recording {
  public:
   virtual ~Recording() = default;

@@ -136,6 +136,7 @@ bool Session::Loaded::record(LoadedProgram& loaded, LoadedProgram::Variant& vari
   }
   ledger.reset_peaks();
   const bool added_before = added.exchange(false), committed_before = committed.exchange(false);
+  const bool skipped_before = skipped.exchange(false);  // of a run before an update
   bool complete = false;
   try {
     complete = walk(loaded, key, cancelled);
@@ -154,6 +155,7 @@ bool Session::Loaded::record(LoadedProgram& loaded, LoadedProgram::Variant& vari
   }
   auto recording = records_on->end_recording(group);
   if (!complete || skipped.load()) return false;  // cancelled on the way: parts are missing
+  skipped.store(skipped_before);
   variant.recording = std::move(recording);
   return true;
 }

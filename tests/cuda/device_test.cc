@@ -169,6 +169,24 @@ TEST_F(Cuda, AFailedRecordingLeavesAGroupThatSaysSo) {
   compute->synchronize();  // the group goes on
 }
 
+TEST_F(Cuda, WhatAFailedRecordingCopiedIsNoneOfTheNextOnes) {
+  const auto group = device().create_group();
+  const auto compute = device().create_queue(Lane::kCompute, group),
+             out = device().create_queue(Lane::kCopyOut, group);
+  const auto block = device().allocate(Tier::kDevice, 64), host = device().allocate(Tier::kHost, 64);
+  const auto record = [&] {
+    EXPECT_TRUE(device().begin_recording(group));
+    out->copy({host.get(), 0}, {block.get(), 0}, 64);
+    return device().end_recording(group);
+  };
+  emulated::fail("cudaStreamEndCapture", cudaErrorMemoryAllocation);
+  EXPECT_EQ(code_of([&] { record(); }), Code::kOutOfMemory);
+  const auto recording = record();
+  recording->run({});
+  for (const auto* queue : {&compute, &out}) (*queue)->synchronize();
+  EXPECT_EQ(out->take_traffic()[static_cast<size_t>(Tier::kHost)].bytes, 64);
+}
+
 TEST_F(Cuda, AKernelThatCannotStartPoisonsItsGroupAlone) {
   const auto bad = device().create_group(), good = device().create_group();
   const auto a = device().create_queue(Lane::kCompute, bad), b = device().create_queue(Lane::kCompute, good);

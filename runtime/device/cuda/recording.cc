@@ -10,17 +10,16 @@ CudaQueue& compute_of(const CudaGroup& group) {
 }
 
 // All work submitted to `to` from here on comes after all submitted to `from` so far.
-void order(const State& state, const std::shared_ptr<State>& shared, CudaQueue& from, CudaQueue& to) {
-  CudaEvent point(shared);
-  state.must(cudaEventRecordWithFlags(point.get(), from.stream(), cudaEventRecordDefault), "a recording");
-  state.must(cudaStreamWaitEvent(to.stream(), point.get(), 0), "a recording");
+void order(const std::shared_ptr<State>& state, CudaQueue& from, CudaQueue& to) {
+  CudaEvent point(state);
+  state->must(cudaEventRecordWithFlags(point.get(), from.stream(), cudaEventRecordDefault), "a recording");
+  state->must(cudaStreamWaitEvent(to.stream(), point.get(), 0), "a recording");
 }
 
 class CudaRecording : public Recording {
  public:
-  CudaRecording(std::shared_ptr<CudaGroup> group, cudaGraph_t graph) : group_(std::move(group)) {
-    for (size_t lane = 0; lane < kLanes; ++lane)
-      if (group_->queues[lane] != nullptr) lanes_[lane] = group_->queues[lane]->take_recorded();
+  CudaRecording(std::shared_ptr<CudaGroup> group, std::array<RecordedLane, kLanes> lanes, cudaGraph_t graph)
+      : group_(std::move(group)), lanes_(std::move(lanes)) {
     group_->state->must(cudaGraphInstantiate(&executable_, graph, 0), "cudaGraphInstantiate");
   }
   ~CudaRecording() override { cudaGraphExecDestroy(executable_); }
@@ -37,8 +36,8 @@ class CudaRecording : public Recording {
 
  private:
   const std::shared_ptr<CudaGroup> group_;
+  const std::array<RecordedLane, kLanes> lanes_;
   cudaGraphExec_t executable_ = nullptr;
-  std::array<RecordedLane, kLanes> lanes_;
 };
 
 }  // namespace
@@ -53,7 +52,7 @@ void begin_recording(CudaGroup& group) {
   try {
     state.must(group.key.submit_copy(compute.stream()), "a recording");
     for (CudaQueue* queue : group.queues)
-      if (queue != nullptr && queue != &compute) order(state, group.state, compute, *queue);
+      if (queue != nullptr && queue != &compute) order(group.state, compute, *queue);
   } catch (const Error& error) {  // end_recording() says it
     group.poison.keep(error);
   }
@@ -64,22 +63,25 @@ std::unique_ptr<Recording> end_recording(const std::shared_ptr<CudaGroup>& group
   CudaQueue& compute = compute_of(*group);
   require(group->is_recording(), Code::kWrongState, "no recording is under way");
   cudaGraph_t graph = nullptr;
-  cudaError_t status = cudaSuccess;
   try {
     for (CudaQueue* queue : group->queues)
-      if (queue != nullptr && queue != &compute) order(state, group->state, *queue, compute);
+      if (queue != nullptr && queue != &compute) order(group->state, *queue, compute);
   } catch (const Error& error) {
     group->poison.keep(error);
   }
-  status = cudaStreamEndCapture(compute.stream(), &graph);
+  const cudaError_t status = cudaStreamEndCapture(compute.stream(), &graph);
   group->recording = 0;
+  // Taken whatever comes: what a failed recording left behind is none of the next one's.
+  std::array<RecordedLane, kLanes> lanes;
+  for (size_t lane = 0; lane < kLanes; ++lane)
+    if (group->queues[lane] != nullptr) lanes[lane] = group->queues[lane]->take_recorded();
   const auto drop = [](cudaGraph_t* g) {
     if (*g != nullptr) cudaGraphDestroy(*g);
   };
   const std::unique_ptr<cudaGraph_t, decltype(drop)> owned(&graph, drop);
   group->poison.raise();
   state.must(status, "cudaStreamEndCapture");
-  return std::make_unique<CudaRecording>(group, graph);
+  return std::make_unique<CudaRecording>(group, std::move(lanes), graph);
 }
 
 }  // namespace cairn::device::cuda
