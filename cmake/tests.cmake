@@ -1,6 +1,21 @@
 # tests/<path>/*_test.cc make one program per folder, test_<path with _>, linked with that folder's layer.
 find_package(GTest REQUIRED)
 
+# What tests do themselves takes little time; compiling them takes much.
+set(test_optimisation -O1)
+if(CAIRN_SANITIZE)
+  set(test_optimisation -O0)
+endif()
+
+# One precompiled header for all of them: an executable, since those are compiled otherwise than libraries are.
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/test_headers.cc CONTENT "int main() {}\n")
+add_executable(cairn_test_headers ${CMAKE_BINARY_DIR}/generated/test_headers.cc)
+target_link_libraries(cairn_test_headers PRIVATE GTest::gtest_main cairn_flags)
+target_compile_options(cairn_test_headers PRIVATE ${test_optimisation})
+target_compile_definitions(cairn_test_headers PRIVATE CAIRN_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                                                      CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+target_precompile_headers(cairn_test_headers PRIVATE <gtest/gtest.h> <string> <vector> <memory> <map>)
+
 function(cairn_test_folder folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cc)
   if(NOT sources)
@@ -9,9 +24,10 @@ function(cairn_test_folder folder)
   string(REPLACE "/" "_" name test_${folder})
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE GTest::gtest_main ${ARGN})
+  target_compile_options(${name} PRIVATE ${test_optimisation})
   target_compile_definitions(${name} PRIVATE CAIRN_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <string> <vector> <memory> <map>)
+  target_precompile_headers(${name} REUSE_FROM cairn_test_headers)
   add_test(NAME ${folder} COMMAND ${name})
   # Several test programs share few processors: idle OpenMP threads must sleep, not spin.
   set_tests_properties(${folder} PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive)
