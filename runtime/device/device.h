@@ -170,6 +170,8 @@ class Device {
   virtual std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group = nullptr) = 0;
   virtual std::unique_ptr<Event> create_event() = 0;
   virtual bool poisoned() const = 0;  // all of it, whatever the group
+  // Bytes of the device's memory that are taken, by whomever, as its driver counts them; 0: it does not say.
+  virtual int64_t taken_bytes() const { return 0; }
   // From here to end_recording() what is submitted to the group's queues is recorded, not run; nothing may be
   // under way in them. False: this device records nothing.
   virtual bool begin_recording(const std::shared_ptr<Group>& /*group*/) { return false; }
