@@ -1,5 +1,5 @@
 """What must be reached on an H200, and whether it was: from the raw results alone."""
-import rates
+import rate_tables
 from training import COMPILE, EAGER, EQUAL, KEEP, LAYERS, SHAPES, pace, rate, stall
 
 TITLE = "Bars"
@@ -61,8 +61,8 @@ class Bars:
             for label in ("50 %", "25 %", "10 %"):
                 r = self.cairn(shape, label)
                 beyond = r["step_seconds_median"] / r["plan"]["bound_step_seconds"] - 1 if r else None
-                self.compare(f"{shape}, {label} of activations: beyond the plan's bound", f"<= {BEYOND_BOUND:.0%}", beyond,
-                             "{:+.1%}".format, lambda v: v <= BEYOND_BOUND)
+                self.compare(f"{shape}, {label} of activations: beyond the plan's bound", f"<= {BEYOND_BOUND:.0%}",
+                             beyond, "{:+.1%}".format, lambda v: v <= BEYOND_BOUND)
             self.equal_bytes(shape)
         keep, small = self.cairn("4096", KEEP[0]), self.cairn("4096", "40 %")
         slower = small["step_seconds_median"] / keep["step_seconds_median"] - 1 if keep and small else None
@@ -79,14 +79,15 @@ class Bars:
         theirs = layers["step_seconds_median"] / eager["step_seconds_median"] - 1
         slower = 0.0 if "kept" in ours else ours["step_seconds_median"] / keep["step_seconds_median"] - 1
         note = ", keeping everything" if "kept" in ours else ""
-        return self.add(name, "<= half of PyTorch's", f"{slower:+.1%}{note}, PyTorch's {theirs:+.1%}", slower <= theirs / 2)
+        text = f"{slower:+.1%}{note}, PyTorch's {theirs:+.1%}"
+        return self.add(name, "<= half of PyTorch's", text, slower <= theirs / 2)
 
     def copies(self):
-        links = self.result(rates.RAW) or {}
+        links = self.result(rate_tables.RAW) or {}
         shares, stalls = [], []
         for name, r in self.trained().items():
             for way in ("out", "in"):
-                alone, reached = rates.link_rate(links, way), rate(r["copies"]["host"], way)
+                alone, reached = rate_tables.link_rate(links, way), rate(r["copies"]["host"], way)
                 if reached is not None:
                     stalls.append((stall(r), name))
                     if alone:
@@ -98,11 +99,11 @@ class Bars:
                          lambda v, good=met: good(v[0]))
 
     def kernels(self):
-        result = self.result(rates.RAW)
-        rows = [(rates.share(k, result), f"{k['model']}, {k['name']}")
-                for k in rates.bound_by_memory(result["kernels"])] if result else []
-        below = sum(1 for value, _ in rows if value < rates.SHARE)
-        self.compare("memory-bound kernels, of the copy rate", f">= {rates.SHARE:.0%}", min(rows) if rows else None,
+        result = self.result(rate_tables.RAW)
+        rows = [(rate_tables.share(k, result), f"{k['model']}, {k['name']}")
+                for k in rate_tables.bound_by_memory(result["kernels"])] if result else []
+        below = sum(1 for value, _ in rows if value < rate_tables.SHARE)
+        self.compare("memory-bound kernels, of the copy rate", f">= {rate_tables.SHARE:.0%}", min(rows) if rows else None,
                      lambda v: f"{len(rows) - below} of {len(rows)}; {v[0]:.0%} ({v[1]}, the worst)",
                      lambda v: below == 0)
 

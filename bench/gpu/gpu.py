@@ -24,7 +24,7 @@ import sys
 
 import bars
 import curve
-import rates
+import rate_tables
 import training
 from runner import ROOT, Run
 
@@ -43,8 +43,8 @@ def verify(run):
     quick = run.options.quick
     run.passed("verify mlp", run.cairn("verify", "mlp", "--budgets", 1 if quick else 3), 25)
     if not quick:
-        run.passed("verify gpt2, bf16", run.cairn("verify", "gpt2", "layers=2", "width=64", "heads=2", "seq=64", "batch=4",
-                                                  "data=random", "--amp", "bf16", "--budgets", 3), 30)
+        model = ["gpt2", "layers=2", "width=64", "heads=2", "seq=64", "batch=4", "data=random", "--amp", "bf16"]
+        run.passed("verify gpt2, bf16", run.cairn("verify", *model, "--budgets", 3), 30)
 
 
 def sanitize(run):
@@ -78,7 +78,8 @@ def section(title, header, rows):
 
 def text_of(run, machine):
     today = datetime.date.today().isoformat()
-    lines = [f"# On a GPU, {today}", "", machine or "(no nvidia-smi)", "", f"{run.options.steps} steps a training case."]
+    steps = f"{run.options.steps} steps a training case."
+    lines = [f"# On a GPU, {today}", "", machine or "(no nvidia-smi)", "", steps]
     lines += section(bars.TITLE, bars.HEADER, bars.judge(run.raw))
     for title, (header, rows) in run.tables.items():
         lines += section(title, header, rows)
@@ -119,15 +120,18 @@ def arguments():
     return options
 
 
+def machine_name():
+    nvidia = shutil.which("nvidia-smi")
+    return subprocess.run([nvidia, "-L"], capture_output=True, text=True, check=False).stdout.strip() if nvidia else ""
+
+
 def main():
     options = arguments()
-    run = Run(options)
+    run, machine = Run(options), machine_name()
     run.command("devices", [run.bundle / "bin/cairn", "devices"], 1)
-    nvidia = shutil.which("nvidia-smi")
-    machine = subprocess.run([nvidia, "-L"], capture_output=True, text=True, check=False).stdout.strip() if nvidia else ""
     together(run, options.parts)
     write(run, machine)
-    rest = {"rates": rates.part, "compute-sanitizer": sanitize, "more": training.more}
+    rest = {"rates": rate_tables.part, "compute-sanitizer": sanitize, "more": training.more}
     for part in PARTS + ["tiny"]:
         if part not in options.parts or part in CHECKS:
             continue

@@ -89,7 +89,8 @@ class Run:
 
     def passed(self, name, words, seconds):
         self.command(name, words, seconds)
-        self.row("Checks", ["check", "result", "s"], [name, self.state(name), self.raw.get(name, {}).get("wall_seconds", "")])
+        seconds = self.raw.get(name, {}).get("wall_seconds", "")
+        self.row("Checks", ["check", "result", "s"], [name, self.state(name), seconds])
 
     def failures(self):
         return {name: r for name, r in self.raw.items() if "failed" in r}

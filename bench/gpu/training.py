@@ -101,8 +101,8 @@ class Shape:
         return int(persistent + share * (plan["planned_peak_bytes"]["device"] - persistent))
 
     def train(self, label, budget=None):
-        words = self.run.cairn("train", *recipe(self.shape), *self.profile(), "--steps", self.run.options.steps, "--json",
-                               "--quiet")
+        words = self.run.cairn("train", *recipe(self.shape), *self.profile(), "--steps", self.run.options.steps,
+                               "--json", "--quiet")
         name = self.case(label)
 
         def once(limit):
@@ -138,7 +138,7 @@ class Shape:
                 self.train(label, budget)
 
     def equal_bytes(self):
-        """What PyTorch keeps from forward to backward when it checkpoints every layer, as a budget for all activations."""
+        """What PyTorch keeps from forward to backward with every layer checkpointed, as a budget for all activations."""
         saved = self.run.raw.get(self.case(LAYERS), {}).get("saved_bytes")
         nothing, everything = self.bytes(0), self.bytes(1)
         if saved is None or everything is None:

@@ -1,5 +1,5 @@
--- The recipe gpt2.lua on batches=FILE: raw int32 [micro-batches, batch, seq + 1], in the machine's byte order; inputs and,
--- one further, targets. So that cairn and another program train on the same tokens.
+-- The recipe gpt2.lua on batches=FILE: raw int32 [micro-batches, batch, seq + 1], in the machine's byte order; inputs
+-- and, one further, targets. So that cairn and another program train on the same tokens.
 local ffi = require "ffi"
 local here = debug.getinfo(1, "S").source:match("^@(.*/)") or "./"
 local recipe = dofile(here .. "../../scripts/recipes/gpt2.lua")

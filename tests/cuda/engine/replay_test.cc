@@ -55,6 +55,21 @@ TEST_P(Replay, HasTheBitsOfWhatIsSubmitted) {
   EXPECT_NE(losses_[0], losses_[2]);  // another step, other dropped elements
 }
 
+TEST_P(Replay, IsReportedBySubmissionAndByTheDriversCount) {
+  const auto device = device::open("cuda:0", {});
+  Session session(compile(model().graph(), *device, options()), device);
+  EXPECT_GE(device->taken_bytes() - session.taken_before(), session.count(Tier::kDevice).reserved_bytes);
+  fill(session);
+  double walked = 0, replayed = 0;
+  for (const RunKey& key : kRuns) {
+    const RunReport report = session.run(key);
+    EXPECT_GT(report.submit_seconds, 0);
+    EXPECT_LT(report.submit_seconds, report.seconds);
+    (walked == 0 ? walked : replayed) = report.submit_seconds;
+  }
+  EXPECT_LT(replayed, walked);  // the last is one call, the first one a launch
+}
+
 TEST_P(Replay, IsNearTheReference) {
   run(options(), "cuda:0", false);
   const std::vector<double> gpu = std::exchange(losses_, {});
