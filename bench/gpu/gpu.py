@@ -87,7 +87,7 @@ def text_of(run, machine):
         error = re.sub(r"\s+", " ", str(result.get("error", "")))[-300:]
         lines.append(f"\nFAILED: {name}: {result['failed']} {error}")
     if run.left_out:
-        lines.append(f"\nNo time was left for: {', '.join(run.left_out)}.")
+        lines.append(f"\nLeft out, as no time was left if nothing else is said: {', '.join(run.left_out)}.")
     return "\n".join(lines) + "\n"
 
 

@@ -63,7 +63,9 @@ def pace(result, shape):
 
 
 def rate(copies, way):
-    return copies[f"{way}_bytes"] / copies[f"{way}_seconds"] if copies[f"{way}_seconds"] > 0 else None
+    """Bytes per second while such copies ran; None: there were none."""
+    seconds, moved = copies[f"{way}_seconds"], copies[f"{way}_bytes"]
+    return moved / seconds if seconds > 0 and moved > 0 else None
 
 
 def stall(result):

@@ -81,6 +81,10 @@ class Bars(unittest.TestCase):
             with self.subTest(name):
                 self.only_missed(change, name)
 
+    def test_other_bytes_than_pytorchs_are_no_comparison(self):
+        self.only_missed(lambda raw: raw[f"cairn 124m, {bars.EQUAL}"].update(note="the smallest that fits"),
+                         "124m: slow-down at the bytes that PyTorch's checkpoints keep")
+
     def test_a_speed_in_tokens(self):
         raw = everything_met()
         raw["cairn 124m, keep everything"]["step_seconds_median"] = 65536 / 614_000
