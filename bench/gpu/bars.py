@@ -78,7 +78,8 @@ class Bars:
             return self.add(name, "<= half of PyTorch's", "-", None)
         theirs = layers["step_seconds_median"] / eager["step_seconds_median"] - 1
         slower = 0.0 if "kept" in ours else ours["step_seconds_median"] / keep["step_seconds_median"] - 1
-        note = ", keeping everything" if "kept" in ours else " with more bytes: they do not fit" if "note" in ours else ""
+        notes = {"kept": ", keeping everything", "note": " with more bytes, as these do not fit"}
+        note = next((text for key, text in notes.items() if key in ours), "")
         text = f"{slower:+.1%}{note}, PyTorch's {theirs:+.1%}"
         return self.add(name, "<= half of PyTorch's", text, slower <= theirs / 2 and "note" not in ours)
 
@@ -103,7 +104,8 @@ class Bars:
         rows = [(rate_tables.share(k, result), f"{k['model']}, {k['name']}")
                 for k in rate_tables.bound_by_memory(result["kernels"])] if result else []
         below = sum(1 for value, _ in rows if value < rate_tables.SHARE)
-        self.compare("memory-bound kernels, of the copy rate", f">= {rate_tables.SHARE:.0%}", min(rows) if rows else None,
+        self.compare("memory-bound kernels, of the copy rate", f">= {rate_tables.SHARE:.0%}",
+                     min(rows) if rows else None,
                      lambda v: f"{len(rows) - below} of {len(rows)}; {v[0]:.0%} ({v[1]}, the worst)",
                      lambda v: below == 0)
 

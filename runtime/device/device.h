@@ -136,6 +136,10 @@ struct DeviceInfo {
   double f32_flops_per_second = 0, bf16_flops_per_second = 0, memory_bytes_per_second = 0;
   double link_bytes_per_second = 0;  // stated rate of the host link; 0: none
   std::string disk_directory;        // where the disk tier lies
+
+  // A stated rate is a throttle where the host reaches the device's memory, and elsewhere a guess, good until
+  // the link is measured.
+  double throttle() const { return host_reaches ? link_bytes_per_second : 0; }
 };
 
 // A host tier that may be paged out stalls copies where the plan says they hide. CPU devices lock it where

@@ -55,6 +55,7 @@ class OnGpu(Case):
         for tier in ("host", "disk"):  # each direction alone, and what is left of it while both run
             self.assertGreater(min(links[tier]["out_bytes_per_second"], links[tier]["in_bytes_per_second"]), 1e6)
             self.assertLessEqual(links[tier]["both_ways_factor"], 1)
+            self.assertEqual(links[tier]["stated_bytes_per_second"], 0)
 
     def test_verify(self):
         result = json.loads(self.cairn("verify", "mlp", *GPU, "--budgets", 1, "--json", "--quiet").stdout)

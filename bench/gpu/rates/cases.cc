@@ -70,6 +70,11 @@ struct Builder {
       if (d.dtype == DType::kU8) d.shape.rank = 1, d.shape.dims[0] = 0;  // no bytes, no elements
     return list;
   }
+  // Whether the op's row has so many operands: fused forms are measured where there are any.
+  static bool has(std::string_view op, size_t inputs, size_t outputs) {
+    const ops::OpRow* const row = ops::find(op);
+    return row != nullptr && row->inputs.size() >= inputs && row->outputs.size() >= outputs;
+  }
   static std::string size(const Case& c) {
     const Shape& shape = c.in.empty() ? c.out[0].shape : c.in[0].shape;
     return std::to_string(shape.rows()) + "x" + std::to_string(shape.last());
@@ -98,6 +103,9 @@ struct Builder {
     add("layernorm_grad", {x, x, vector, row(), row()}, {x, vector, vector});
     add("rmsnorm", {x, vector}, {x, row()});
     add("rmsnorm_grad", {x, x, vector, row()}, {x, vector});
+    if (has("layernorm_grad", 6, 3))
+      add("layernorm_grad", {x, x, vector, row(), row(), x}, {x, vector, vector}, {}, " sum");
+    if (has("rmsnorm_grad", 5, 2)) add("rmsnorm_grad", {x, x, vector, row(), x}, {x, vector}, {}, " sum");
     const TensorDesc wide = f32({m.batch, m.length, m.width});
     add("softmax", {wide}, {wide});
     add("softmax_grad", {wide, wide}, {wide});
@@ -134,6 +142,8 @@ struct Builder {
     add("sum_squares", {table}, {one});
     add("adamw", {table, {DType::kF64, {8}, 0}}, {table, table, table});
     const TensorDesc packed = weight(m.vocab, m.width);
+    if (packed.packed_bytes > 0 && has("adamw", 2, 4))
+      add("adamw", {table, {DType::kF64, {8}, 0}}, {table, table, table, packed}, {}, " packed");
     if (packed.packed_bytes > 0)
       add("pack_weight", {table}, {packed},
           {{"use", std::string("forward")}, {"m", rows()}, {"dtype", std::string("bf16")}});
@@ -147,6 +157,9 @@ struct Builder {
     if (n > k && n != 3 * k)
       product("linear", {x, w, b}, {y, y}, {{"activation", std::string("gelu_tanh")}}, to + " gelu");
     product("linear_grad_input", {y, weight(n, k, "input_grad")}, {x}, {}, "->" + std::to_string(k));
+    if (k == 4 * m.width && has("linear_grad_input", 3, 1))
+      product("linear_grad_input", {y, weight(n, k, "input_grad"), x}, {x},
+              {{"activation", std::string("gelu_tanh")}}, "->" + std::to_string(k) + " gelu");
     product("linear_grad_weight", {x, y}, {f32({n, k}), none}, {}, to);
     product("linear_grad_weight", {x, y}, {f32({n, k}), b}, {}, to + " bias");
   }
