@@ -140,10 +140,11 @@ struct Builder {
   void updates() {
     const TensorDesc table = f32({m.vocab, m.width});
     add("sum_squares", {table}, {one});
-    add("adamw", {table, {DType::kF64, {8}, 0}}, {table, table, table});
-    const TensorDesc packed = weight(m.vocab, m.width);
-    if (packed.packed_bytes > 0 && has("adamw", 2, 4))
-      add("adamw", {table, {DType::kF64, {8}, 0}}, {table, table, table, packed}, {}, " packed");
+    const TensorDesc hyper{DType::kF64, {8}, 0}, packed = weight(m.vocab, m.width);
+    const double bytes = add("adamw", {table, hyper}, {table, table, table}).bytes;
+    if (packed.packed_bytes > 0 && has("adamw", 2, 4))  // the pack is written only
+      add("adamw", {table, hyper}, {table, table, table, packed}, {}, " packed").bytes =
+          bytes + static_cast<double>(packed.packed_bytes);
     if (packed.packed_bytes > 0)
       add("pack_weight", {table}, {packed},
           {{"use", std::string("forward")}, {"m", rows()}, {"dtype", std::string("bf16")}});
