@@ -144,7 +144,8 @@ def build_model(options):
     """The model with its initial weights. Random weights come from the seed alone."""
     torch.manual_seed(options.seed)
     shape = (options.layers, options.heads, options.width, options.vocab, options.seq)
-    model = GPT2(*shape, checkpoint_layers=options.checkpoint == "layer")
+    with torch.device(options.device):  # drawing billions of weights takes a processor long
+        model = GPT2(*shape, checkpoint_layers=options.checkpoint == "layer")
     if options.init:
         load_weights(model, options.init)
     if options.save_init:
@@ -225,6 +226,8 @@ def saved_bytes(model, options):
 def main():
     options = parse_arguments()
     torch.set_num_threads(options.threads)
+    torch.set_float32_matmul_precision("highest")  # no TF32: float32 means float32
+    torch.backends.cudnn.allow_tf32 = False
     if options.amp == "bf16" and options.device == "cpu":
         avoid_broken_amx()
     model = build_model(options)

@@ -94,7 +94,7 @@ class GPT2(nn.Module):
 
     def forward(self, tokens, targets):
         """tokens, targets int64 [batch, seq] -> mean cross-entropy over all positions, a scalar."""
-        x = self.wte(tokens) + self.wpe(torch.arange(tokens.size(1)))
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.size(1), device=tokens.device))
         for block in self.h:
             if self.checkpoint_layers:
                 # No dropout here, so there is no generator state to put back.

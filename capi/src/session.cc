@@ -151,6 +151,10 @@ cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier
     usage.live_peak_bytes = static_cast<uint64_t>(count.peak_live_bytes);
     usage.pinned_bytes = static_cast<uint64_t>(count.pinned_bytes);
     usage.staging_bytes = static_cast<uint64_t>(count.staging_bytes);
+    if (tier == CAIRN_TIER_DEVICE) {
+      usage.driver_before_bytes = static_cast<uint64_t>(session->session->taken_before());
+      usage.driver_bytes = static_cast<uint64_t>(session->session->device().taken_bytes());
+    }
     out.write(usage);
   });
 }

@@ -69,6 +69,7 @@ cairn_step_report_t report_of(const step::Report& r) {
     report.copying_in_seconds[tier] = r.in[tier].busy_seconds;
   }
   report.fell_back = r.fell_back ? 1 : 0;
+  report.submit_seconds = r.submit_seconds;
   return report;
 }
 

@@ -112,7 +112,7 @@ LinkCost measure_link(device::Device& device, Tier tier) {
   require(tier != Tier::kDevice, Code::kInvalidArgument, "the device has no link to itself");
   LinkCost cost;
   cost.link = Probe(device, tier).measure(tier);
-  if (tier == Tier::kHost) cost.stated_bytes_per_second = device.info().link_bytes_per_second;
+  if (tier == Tier::kHost) cost.stated_bytes_per_second = device.info().throttle();
   return cost;
 }
 

@@ -55,6 +55,9 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
       f16_(info.f32_flops_per_second),
       memory_(info.memory_bytes_per_second),
       launch_seconds_(kLaunchSeconds),
+      link_(info.host_reaches || info.link_bytes_per_second <= 0 ? kHostBytesPerSecond
+                                                                 : info.link_bytes_per_second),
+      separate_(!info.host_reaches),
       host_bytes_(static_cast<int64_t>(
           static_cast<double>(info.host_memory_bytes > 0 ? info.host_memory_bytes : info.memory_bytes) *
           kHostShare)) {
@@ -120,9 +123,8 @@ plan::Link Model::measured_link(plan::Link otherwise, double stated) const {
 }
 
 plan::Link Model::host_link(double stated) const {
-  const double rate = stated > 0 ? stated : kHostBytesPerSecond;
-  return measured_link({"host", kLinkLatency, rate, rate, stated > 0 ? 1.0 : kSharedMemory, host_bytes_},
-                       stated);
+  const double rate = stated > 0 ? stated : link_, together = stated > 0 || separate_ ? 1.0 : kSharedMemory;
+  return measured_link({"host", kLinkLatency, rate, rate, together, host_bytes_}, stated);
 }
 
 plan::Link Model::disk_link(int64_t disk_bytes) const {

@@ -50,6 +50,8 @@ class Model {
 
   std::shared_ptr<const Table> table_;
   double f32_ = 0, bf16_ = 0, f16_ = 0, memory_ = 0, launch_seconds_ = 0;
+  double link_ = 0;        // bytes per second to and from the host where nothing is stated or measured
+  bool separate_ = false;  // its directions share no memory
   int64_t host_bytes_ = 0;
   std::map<std::string, double, std::less<>> ratios_;  // by class; "" for all
 };

@@ -136,6 +136,10 @@ struct DeviceInfo {
   double f32_flops_per_second = 0, bf16_flops_per_second = 0, memory_bytes_per_second = 0;
   double link_bytes_per_second = 0;  // stated rate of the host link; 0: none
   std::string disk_directory;        // where the disk tier lies
+
+  // A stated rate is a throttle where the host reaches the device's memory, and elsewhere a guess, good until
+  // the link is measured.
+  double throttle() const { return host_reaches ? link_bytes_per_second : 0; }
 };
 
 // A host tier that may be paged out stalls copies where the plan says they hide. CPU devices lock it where
@@ -170,6 +174,8 @@ class Device {
   virtual std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group = nullptr) = 0;
   virtual std::unique_ptr<Event> create_event() = 0;
   virtual bool poisoned() const = 0;  // all of it, whatever the group
+  // Bytes of the device's memory that are taken, by whomever, as its driver counts them; 0: it does not say.
+  virtual int64_t taken_bytes() const { return 0; }
   // From here to end_recording() what is submitted to the group's queues is recorded, not run; nothing may be
   // under way in them. False: this device records nothing.
   virtual bool begin_recording(const std::shared_ptr<Group>& /*group*/) { return false; }

@@ -97,6 +97,7 @@ struct Session::Loaded {
   // cancel.
   const std::atomic<bool>* copy_stop = nullptr;
   int64_t persistent_bytes = 0;
+  double submit_seconds = 0;  // of the last run
 
   std::optional<Error> poison;
   std::optional<Error> stopped;  // nothing runs any more, but what persists can be read

@@ -204,7 +204,7 @@ class Lowering {
 
   plan::Link host_link() const {
     return costs_.host_link(options_.link_bytes_per_second > 0 ? options_.link_bytes_per_second
-                                                               : device_.info().link_bytes_per_second);
+                                                               : device_.info().throttle());
   }
 
   plan::Link disk_link() const {

@@ -23,6 +23,7 @@ Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<devic
           "the plan is for '", plan_->device, "' with ", plan_->threads, " threads, not for '", info.name,
           "' with ", info.threads);
   Loaded& l = *loaded_;
+  taken_before_ = device_->taken_bytes();
   l.take_memory(*plan_, *device_);
   l.commits.assign(plan_->kernels.size(), false);
   for (size_t i = 0; i < plan_->op_kernel.size(); ++i)
@@ -93,6 +94,7 @@ RunReport Session::run(const RunKey& key) {
   const bool fell_back = report.fell_back;
   report = report_since(began);
   report.fell_back = fell_back;
+  report.submit_seconds = l.submit_seconds;
   return report;
 }
 
@@ -111,8 +113,10 @@ bool Session::attempt(const RunKey& key) {
     l.queues[lane]->take_traffic();
     l.queues[lane]->trace(l.tracing);
   }
+  const double began = now();
   const bool complete =
       (!packs_stale_ || l.submit(l.prologue, key, cancelled_)) && l.submit(l.main, key, cancelled_);
+  l.submit_seconds = now() - began;
   for (const auto& queue : l.queues) queue->synchronize();
   return complete;
 }

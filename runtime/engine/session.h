@@ -21,6 +21,8 @@ struct RunKey {
 struct RunReport {
   double seconds = 0;
   double stall_seconds = 0;  // compute waited for copies
+  // The host handed the work over: all of it, or its recording. Not of update().
+  double submit_seconds = 0;
   // Per tier, between it and the device: what copies moved and how long they took. A link's use while it is
   // busy is bytes / (rate * busy_seconds).
   std::array<device::Traffic, kTierCount> out{}, in{};
@@ -88,6 +90,8 @@ class Session {
   // Bytes of this session alone, as measured: its blocks, and the ranges in use inside them. Peaks are over
   // all runs since construction or reset_peaks().
   device::TierCount count(Tier tier) const;
+  // As Device::taken_bytes(): before this session took its memory.
+  int64_t taken_before() const { return taken_before_; }
   void reset_peaks();
 
   // Spans of every launch and copy of later runs; spans() gives those of the last run.
@@ -100,6 +104,7 @@ class Session {
   std::shared_ptr<const CompiledPlan> plan_before_;  // it fell back: callers may still hold this one
   std::shared_ptr<device::Device> device_;
   std::unique_ptr<Loaded> loaded_;
+  int64_t taken_before_ = 0;
   std::atomic<bool> cancelled_{false};
   bool packs_stale_ = true, masters_stale_ = true;
 

@@ -4,13 +4,16 @@
 #include <cmath>
 #include <cstdio>
 #include <numbers>
+#include <system_error>
+#include <thread>
 
 #include "runtime/step/stepper.h"
 
 namespace cairn::step {
 namespace {
 
-constexpr int64_t kPiece = 1 << 16;  // elements handled at once
+constexpr int64_t kPiece = 1 << 18;  // elements of one thread; numbers depend on the element alone
+constexpr int64_t kBlock = 1 << 10;  // drawn at once
 
 // Two normal numbers from two uniform ones (Box and Muller, 1958); u1 is moved off zero.
 std::pair<double, double> normal_pair(uint32_t a, uint32_t b) {
@@ -38,27 +41,56 @@ void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t 
   }
 }
 
+// Elements [begin, begin + count) in the parameter's dtype.
+void fill(const graph::ParameterOptions& options, DType dtype, const RandomKey& key, int64_t begin,
+          int64_t count, char* out) {
+  double wide[kBlock];
+  for (int64_t i = 0; i < count; i += kBlock) {
+    const int64_t here = std::min(kBlock, count - i);
+    draw(options, key, begin + i, here, wide);
+    if (dtype == DType::kF32) {
+      for (int64_t k = 0; k < here; ++k) reinterpret_cast<float*>(out)[i + k] = static_cast<float>(wide[k]);
+    } else {
+      std::memcpy(out + i * dtype_bytes(dtype), wide, static_cast<size_t>(here) * sizeof(double));
+    }
+  }
+}
+
+// A device of its own has no processors, so the machine's are free.
+int64_t threads_for(const device::DeviceInfo& info) {
+  return std::max(1,
+                  info.host_reaches ? info.threads : static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 }  // namespace
 
 void initialise(engine::Session& session, uint64_t seed) {
   const graph::JointGraph& joint = *session.plan().joint;
-  std::vector<double> wide(kPiece);
-  std::vector<float> narrow(kPiece);
+  const int64_t threads = threads_for(session.device().info());
+  std::vector<double> storage;  // aligned for both dtypes
   uint32_t index = 0;
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const graph::Value& source = joint.forward->values()[slot.source];
     const TensorDesc& desc = source.desc;
     const RandomKey key{seed, ~uint64_t{0}, 0, index++};
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
-    for (int64_t begin = 0; begin < elements; begin += kPiece) {
-      const int64_t count = std::min(kPiece, elements - begin);
-      draw(source.parameter, key, begin, count, wide.data());
-      const void* from = wide.data();
-      if (desc.dtype == DType::kF32) {
-        for (int64_t i = 0; i < count; ++i) narrow[i] = static_cast<float>(wide[i]);
-        from = narrow.data();
-      }
-      session.write_at(slot.value, begin * width, from, count * width);
+    for (int64_t begin = 0, count = 0; begin < elements; begin += count) {
+      count = std::min(kPiece * threads, elements - begin);
+      storage.resize(std::max(storage.size(), static_cast<size_t>((count * width + 7) / 8)));
+      char* const out = reinterpret_cast<char*>(storage.data());
+      std::vector<std::thread> others;
+      others.reserve(static_cast<size_t>(threads));
+      const auto piece = [&](int64_t at) {
+        fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
+      };
+      for (int64_t at = kPiece; at < count; at += kPiece) try {
+          others.emplace_back(piece, at);
+        } catch (const std::system_error&) {  // no more threads
+          piece(at);
+        }
+      piece(0);
+      for (std::thread& thread : others) thread.join();
+      session.write_at(slot.value, begin * width, out, count * width);
     }
   }
   session.parameters_changed();

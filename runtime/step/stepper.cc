@@ -77,6 +77,7 @@ Report Stepper::micro() {
   report.out = run.out;
   report.in = run.in;
   report.fell_back = run.fell_back;
+  report.submit_seconds = run.submit_seconds;
   if (state_.micro >= state_.options.micro_steps) report = finish(report);
   report.seconds = now() - start;
   if (report.outcome == Outcome::kAccumulated) {

@@ -37,6 +37,7 @@ struct Report {
   uint64_t skipped_steps = 0;
   // Of this micro-batch, as engine::RunReport, and of the update if it applied one; so is stall_seconds.
   std::array<device::Traffic, kTierCount> out{}, in{};
+  double submit_seconds = 0;  // of this micro-batch, as engine::RunReport
   bool fell_back = false;
 };
 

@@ -99,11 +99,11 @@ function Run:micro(index)
 end
 
 -- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
--- micro-batches. Returns {loss, tokens, seconds, stall_seconds, copies, fell_back, report, outcome}; outcome "stopped"
--- in the middle.
+-- micro-batches. Returns {loss, tokens, seconds, stall_seconds, submit_seconds (an array, by micro-batch),
+-- copies, fell_back, report, outcome}; outcome "stopped" in the middle.
 function Run:step(stop)
   local began = posix.now()
-  local first, tokens, stall, report = self.next_batch, 0, 0, nil
+  local first, tokens, stall, submit, report = self.next_batch, 0, 0, {}, nil
   local copies, fell_back = { host = {}, disk = {} }, false
   repeat
     if report and stop and stop() then return { outcome = "stopped", report = report } end
@@ -114,6 +114,7 @@ function Run:step(stop)
       return { outcome = "cancelled" }
     end
     report, tokens, stall = made, tokens + count, stall + made.stall_seconds
+    submit[#submit + 1] = made.submit_seconds
     fell_back = fell_back or made.fell_back
     for tier, sums in pairs(copies) do
       for name, n in pairs(made.copies[tier]) do sums[name] = (sums[name] or 0) + n end
@@ -126,16 +127,19 @@ function Run:step(stop)
   until report.outcome ~= "accumulated"
   self.micro_before = 0
   return { outcome = report.outcome, report = report, loss = report.step_loss, tokens = tokens,
-           seconds = posix.now() - began, stall_seconds = stall, copies = copies, fell_back = fell_back }
+           seconds = posix.now() - began, stall_seconds = stall, submit_seconds = submit, copies = copies,
+           fell_back = fell_back }
 end
 Run.micro_before = 0  -- micro-batches of the step under way that were run before a resume
 
+-- Peaks by tier, and what the device's driver counts: {before, now}.
 function Run:usage()
   local peaks = {}
   for _, tier in ipairs { "device", "host", "disk" } do
     peaks[tier] = fail.check("usage", self.session:usage(tier)).peak_bytes
   end
-  return peaks
+  local device = fail.check("usage", self.session:usage("device"))
+  return peaks, { before = device.driver_before_bytes, now = device.driver_bytes }
 end
 
 function Run:digest() return fail.check("digest", self.session:digest()) end

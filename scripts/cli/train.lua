@@ -139,6 +139,7 @@ local function loop(run, done, out, options, result)
     result.tokens[#result.tokens + 1] = step.tokens
     result.stall[#result.stall + 1] = step.stall_seconds
     result.copies[#result.copies + 1] = step.copies
+    result.submit[#result.submit + 1] = step.submit_seconds
     if step.fell_back then
       io.stderr:write("note: the disk tier failed; training goes on from a plan without it\n")
     end
@@ -174,6 +175,11 @@ local function digest_times(result)
   result.step_seconds_median, result.timed_steps = stats.median(timed), #timed
   result.tokens_per_second = seconds > 0 and tokens / seconds or 0
   result.stall_seconds = #timed > 0 and stall / #timed or 0
+  local submits = {}
+  for i = from, #result.submit do
+    for _, s in ipairs(result.submit[i]) do submits[#submits + 1] = s end
+  end
+  result.submit_seconds_median = #submits > 0 and stats.median(submits) or 0
   result.copies_per_step = {}
   for tier, name in ipairs { "host", "disk" } do
     local mean = {}
@@ -206,6 +212,8 @@ local function to_json(result)
     { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
     { "stall_seconds", result.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
     { "copies", json.object(result.copies_per_step) },
+    { "submit_seconds_median", result.submit_seconds_median },
+    { "driver_bytes", json.object { { "before", result.driver.before }, { "now", result.driver.now } } },
     { "parameter_digest", result.digest }, { "skipped_steps", result.skipped_steps },
     { "plan", summary.plan(plan, result.accumulate) }, { "first_step", result.first_step },
     { "step_seconds", json.array(result.seconds) }, { "checkpoint", result.checkpoint },
@@ -254,7 +262,7 @@ return function(arguments, root)
   native.catch_signals()
   native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw())))
   local first = start(run, opened, options)
-  local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {}, copies = {},
+  local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {}, copies = {}, submit = {},
                    skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
                    accumulate = spec.accumulate, batch = spec.o.batch, candidates = candidates }
   if out then
@@ -265,7 +273,8 @@ return function(arguments, root)
   end
   local ended = loop(run, first, out, options, result)
   digest_times(result)
-  result.peak, result.digest = run:usage(), run:digest()
+  result.peak, result.driver = run:usage()
+  result.digest = run:digest()
   if out then result.checkpoint = checkpoints.save(run, out) end
   io.stdout:write(options.json and to_json(result) or to_text(result))
   hint(result, options)

@@ -59,6 +59,8 @@ TEST(Stepper, AccumulatesAppliesDiscards) {
     EXPECT_EQ(report.micro, i);
     EXPECT_EQ(report.weight, kBatch * kWidth);
     EXPECT_EQ(report.step_weight, i * report.weight);
+    EXPECT_GT(report.submit_seconds, 0);
+    EXPECT_LE(report.submit_seconds, report.seconds);
   }
   const auto standing = trainer.stepper.report();
   EXPECT_EQ(standing.micro, 2u);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command on an emulated GPU: devices, train, verify, profile, the table of `./dev gpu`; and where there is none."""
+"""The command on an emulated GPU: devices, train, verify, profile, the tables of `./dev gpu`; and where there is none."""
 import json
 import os
 import pathlib
@@ -51,6 +51,11 @@ class OnGpu(Case):
         self.cairn("profile", *model, "--steps", 2, "--profile-out", profile, "--trace", trace, "--quiet")
         self.cairn("train", *model, "--profile", profile, "--steps", 2, "--quiet")
         self.assertGreater(len(json.loads(trace.read_text())["traceEvents"]), 50)
+        links = {link["tier"]: link for link in json.loads(profile.read_text())["links"]}
+        for tier in ("host", "disk"):  # each direction alone, and what is left of it while both run
+            self.assertGreater(min(links[tier]["out_bytes_per_second"], links[tier]["in_bytes_per_second"]), 1e6)
+            self.assertLessEqual(links[tier]["both_ways_factor"], 1)
+            self.assertEqual(links[tier]["stated_bytes_per_second"], 0)
 
     def test_verify(self):
         result = json.loads(self.cairn("verify", "mlp", *GPU, "--budgets", 1, "--json", "--quiet").stdout)
@@ -65,16 +70,41 @@ class OnGpu(Case):
         bundle = self.folder / "bundle"
         (bundle / "bin").mkdir(parents=True)
         (bundle / "lib").symlink_to(PLUGIN)
-        (bundle / "bin/cairn").symlink_to(CAIRN)
-        words = [sys.executable, ROOT / "bench/gpu/gpu.py", "--bundle", bundle, "--quick", "--shapes", "tiny", "--steps",
-                 "3", "--out", self.folder / "results"]
+        rates = pathlib.Path(CAIRN).with_name("cairn_gpu_rates")
+        for program in (pathlib.Path(CAIRN), rates):
+            (bundle / "bin" / program.name).symlink_to(program)
+        parts = "verify,curve,rates,tiny" if rates.exists() else "verify,curve,tiny"
+        words = [sys.executable, ROOT / "bench/gpu/gpu.py", "--bundle", bundle, "--quick", "--only", parts, "--steps",
+                 "4", "--out", self.folder / "results"]
         done = subprocess.run(words, capture_output=True, text=True, env=self.environment, cwd=self.folder, check=False,
                               timeout=300)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        for row in ("verify mlp | passed", "cairn tiny, keep everything", "cairn tiny, 50 %"):
+        for row in ("verify mlp | passed", "cairn tiny, keep everything", "cairn tiny, 50 %", "## Bars",
+                    "| planned bytes = measured bytes | every case | 2 cases | yes |",
+                    "| losses follow: committed losses of PyTorch, float32 | <= 1e-04 |"):
             self.assertIn(row, done.stdout)
         self.assertNotIn("NOT as planned", done.stdout)
         self.assertEqual(len(list((self.folder / "results").iterdir())), 2)
+        runs = json.loads(next((self.folder / "results").glob("*.json")).read_text())["runs"]
+        keep, curve = runs["cairn tiny, keep everything"], runs["curve: committed losses of PyTorch, float32"]
+        driver = keep["driver_bytes"]
+        self.assertGreaterEqual(driver["now"] - driver["before"], keep["peak_bytes"]["device"])
+        self.assertLess(curve["largest"], curve["limit"])
+        if rates.exists():
+            self.rates(runs["rates"], done.stdout)
+
+    def rates(self, found, text):
+        self.assertNotIn("Kernels that did not run", text)
+        self.assertNotIn("Links that were not measured", text)
+        self.assertGreater(found["copy_bytes_per_second"], 0)
+        for kernel in found["kernels"]:
+            self.assertGreater(kernel["seconds"], 0, kernel)
+            self.assertGreater(kernel["bytes"], 0, kernel)
+        rows = {k["row"] for k in found["kernels"] if k["op"] == "attention_grad"}
+        self.assertEqual(rows, {"cudnn", "mma_bf16", "tiles"})
+        self.assertEqual({(r["tier"], r["way"], r["both"]) for r in found["links"]},
+                         {(tier, way, both) for tier in ("host", "disk") for way in ("out", "in")
+                          for both in (False, True)})
 
 
 class WithoutGpu(Case):

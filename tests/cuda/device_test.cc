@@ -69,6 +69,29 @@ TEST_F(Cuda, BlocksAreZeroedCountedAndGivenBack) {
   EXPECT_EQ(device().ledger().count(Tier::kHost).reserved_bytes, 0);
 }
 
+TEST_F(Cuda, TheDriverCountsWhatIsTaken) {
+  const int64_t before = device().taken_bytes();
+  {
+    const auto block = device().allocate(Tier::kDevice, 100000);
+    EXPECT_GE(device().taken_bytes(), before + 100000);
+  }
+  EXPECT_EQ(device().taken_bytes(), before);
+}
+
+TEST_F(Cuda, ACopyInsideTheDeviceIsTracedAndMoves) {
+  const auto compute = device().create_queue(Lane::kCompute);
+  const auto block = device().allocate(Tier::kDevice, 256);
+  const char text[] = "cairn";
+  block->write(3, text, 5);
+  compute->trace(true);
+  compute->copy({block.get(), 128}, {block.get(), 0}, 64);
+  compute->synchronize();
+  EXPECT_EQ(value_at(*block, 131), 'c');
+  const auto spans = compute->take_trace();
+  ASSERT_EQ(spans.size(), 1u);
+  EXPECT_LE(spans[0].begin, spans[0].end);
+}
+
 TEST_F(Cuda, CopiesComeAfterTheEventTheyWaitFor) {
   const auto compute = device().create_queue(Lane::kCompute), out = device().create_queue(Lane::kCopyOut);
   const auto block = device().allocate(Tier::kDevice, 128), host = device().allocate(Tier::kHost, 128);

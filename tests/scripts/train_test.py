@@ -8,7 +8,7 @@ from harness import CAIRN, TINY, Case, main
 
 KEYS = {"steps", "loss", "step_seconds_median", "tokens_per_second", "peak_bytes", "planned_peak_bytes",
         "activation_peak_bytes", "memory_bytes", "stall_seconds", "process_peak_rss_bytes", "parameter_digest",
-        "skipped_steps", "plan"}
+        "skipped_steps", "plan", "submit_seconds_median", "driver_bytes"}
 PLAN_KEYS = {"keep_bytes", "recompute_bytes", "offload_host_bytes", "offload_disk_bytes", "predicted_step_seconds",
              "bound_step_seconds", "gap", "solve_seconds"}
 TIERS = {"device", "host", "disk"}
@@ -29,7 +29,9 @@ class Train(Case):
         self.assertRegex(result["parameter_digest"], "^[0-9a-f]{32}$")
         self.assertEqual(result["skipped_steps"], 0)
         self.assertEqual(sum(result["memory_bytes"].values()), result["peak_bytes"]["device"])
-        for key in ("step_seconds_median", "tokens_per_second", "process_peak_rss_bytes"):
+        self.assertEqual(result["driver_bytes"], {"before": 0, "now": 0})  # a CPU has no driver
+        self.assertLess(result["submit_seconds_median"], result["step_seconds_median"])
+        for key in ("step_seconds_median", "tokens_per_second", "process_peak_rss_bytes", "submit_seconds_median"):
             self.assertGreater(result[key], 0, key)
 
     def test_every_plan_gives_the_same_bits_and_its_promised_peak(self):

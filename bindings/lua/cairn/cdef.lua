@@ -302,6 +302,7 @@ typedef struct cairn_tier_usage {
  uint64_t live_peak_bytes;
  uint64_t pinned_bytes;
  uint64_t staging_bytes;
+ uint64_t driver_before_bytes, driver_bytes;
 } cairn_tier_usage_t;
  cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
  cairn_tier_usage_t* out_usage, cairn_error_t* error);
@@ -335,6 +336,7 @@ typedef struct cairn_step_report {
  double copying_out_seconds[3], copying_in_seconds[3];
  uint32_t fell_back;
  uint32_t reserved;
+ double submit_seconds;
 } cairn_step_report_t;
 typedef struct cairn_stepper cairn_stepper_t;
  cairn_status_t cairn_stepper_create(cairn_session_t* session,

@@ -68,7 +68,8 @@ end
 function Session:run() return core.done(C.cairn_session_run(self:raw(), core.raw_error)) end
 function Session:cancel() C.cairn_session_cancel(self:raw()) end
 
--- {reserved_bytes, peak_bytes, live_peak_bytes} of a tier: "device", "host" or "disk".
+-- {reserved_bytes, peak_bytes, live_peak_bytes} of a tier: "device", "host" or "disk"; of the device also what its
+-- driver counts, driver_before_bytes and driver_bytes (0 where it does not).
 function Session:usage(tier)
   local number = ({ device = 0, host = 1, disk = 2 })[tier or "device"]
   if not number then error("tier: one of device, host, disk", 2) end
@@ -76,7 +77,8 @@ function Session:usage(tier)
   local status = C.cairn_session_usage(self:raw(), number, usage, core.raw_error)
   if status ~= 0 then return core.failed(status) end
   return { reserved_bytes = tonumber(usage.reserved_bytes), peak_bytes = tonumber(usage.peak_bytes),
-           live_peak_bytes = tonumber(usage.live_peak_bytes) }
+           live_peak_bytes = tonumber(usage.live_peak_bytes), driver_bytes = tonumber(usage.driver_bytes),
+           driver_before_bytes = tonumber(usage.driver_before_bytes) }
 end
 
 -- Whether later runs record when each op and copy ran.

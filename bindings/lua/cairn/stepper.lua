@@ -37,7 +37,8 @@ end
 
 local OUTCOMES = { [0] = "accumulated", "applied", "skipped_nonfinite" }
 local REALS = { "step", "skipped_steps", "loss", "weight", "step_loss", "step_weight", "gradient_norm", "rate",
-                "loss_scale", "seconds", "stall_seconds", "optimizer_seconds", "micro" }
+                "loss_scale", "seconds", "stall_seconds", "optimizer_seconds", "submit_seconds",
+                "micro" }
 
 local function reported(self, call)
   local struct = ffi.new("cairn_step_report_t", { ffi.sizeof("cairn_step_report_t") })

@@ -509,8 +509,11 @@ typedef struct cairn_tier_usage {
   uint64_t live_peak_bytes;
   uint64_t pinned_bytes;   /* of those reserved, locked in memory */
   uint64_t staging_bytes;  /* host memory beside them, through which copies to and from this tier go */
+  /* Of the device tier: bytes of the device that are taken, by all programs, as its driver counts them: before the session
+   * took its own, and now. 0: it does not say. */
+  uint64_t driver_before_bytes, driver_bytes;
 } cairn_tier_usage_t;
-#define CAIRN_TIER_USAGE_INIT {sizeof(cairn_tier_usage_t), 0, 0, 0, 0, 0}
+#define CAIRN_TIER_USAGE_INIT {sizeof(cairn_tier_usage_t), 0, 0, 0, 0, 0, 0, 0}
 /* Measured bytes of a tier, from the one ledger under everything. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
                                                              cairn_tier_usage_t* out_usage, cairn_error_t* error);
@@ -551,9 +554,10 @@ typedef struct cairn_step_report {
   double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took */
   uint32_t fell_back;       /* 1: the disk tier failed; this micro-batch ran again, from a plan without it */
   uint32_t reserved;
+  double submit_seconds;    /* of this micro-batch: the host handed its work to the device */
 } cairn_step_report_t;
 #define CAIRN_STEP_REPORT_INIT                                                                                       \
-  {sizeof(cairn_step_report_t), 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, {0}, {0}, {0}, {0}, 0, 0}
+  {sizeof(cairn_step_report_t), 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, {0}, {0}, {0}, {0}, 0, 0, 0.0}
 
 typedef struct cairn_stepper cairn_stepper_t;
 /* A controller over a session whose graph trains. Gradients are sums over the effective batch, divided once by its total

@@ -43,10 +43,13 @@ cudaError_t checked_copy(void* to, const void* from, size_t bytes, cudaMemcpyKin
     std::lock_guard lock(w.mutex);
     const auto* target = static_cast<const char*>(to);
     const auto* source = static_cast<const char*>(from);
-    const bool good = (kind == cudaMemcpyHostToDevice ? inside(w.device, target, bytes)
-                                                      : pageable || inside(w.host, target, bytes)) &&
-                      (kind == cudaMemcpyDeviceToHost ? inside(w.device, source, bytes)
-                                                      : pageable || inside(w.host, source, bytes));
+    const bool either = kind == cudaMemcpyDefault;  // told by the addresses
+    const auto known = [&](const char* end, bool on_device) {
+      if (on_device || (either && inside(w.device, end, bytes))) return inside(w.device, end, bytes);
+      return pageable || inside(w.host, end, bytes);
+    };
+    const bool good =
+        known(target, kind == cudaMemcpyHostToDevice) && known(source, kind == cudaMemcpyDeviceToHost);
     if (!good) {
       w.sticky = cudaErrorIllegalAddress;
       return cudaErrorIllegalAddress;

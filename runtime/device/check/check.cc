@@ -256,6 +256,7 @@ class CheckedDevice : public Device {
     return std::make_unique<CheckedEvent>(checker_, inner().create_event());
   }
   bool poisoned() const override { return checker_->poisoned() || inner().poisoned(); }
+  int64_t taken_bytes() const override { return inner().taken_bytes(); }
 
  private:
   Device& inner() const { return *checker_->device; }

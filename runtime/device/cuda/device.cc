@@ -32,6 +32,12 @@ class CudaDevice : public Device {
   }
   std::unique_ptr<Event> create_event() override { return std::make_unique<CudaEvent>(state_); }
   bool poisoned() const override { return state_->lost.set(); }
+  int64_t taken_bytes() const override {
+    size_t free_bytes = 0, total_bytes = 0;
+    state_->enter();
+    state_->must(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
+    return static_cast<int64_t>(total_bytes - free_bytes);
+  }
   bool begin_recording(const std::shared_ptr<Group>& group) override {
     cuda::begin_recording(*own(group));
     return true;

@@ -55,6 +55,22 @@ TEST_P(Replay, HasTheBitsOfWhatIsSubmitted) {
   EXPECT_NE(losses_[0], losses_[2]);  // another step, other dropped elements
 }
 
+TEST_P(Replay, IsReportedBySubmissionAndByTheDriversCount) {
+  const auto device = device::open("cuda:0", {});
+  Session session(compile(model().graph(), *device, options()), device);
+  EXPECT_GE(device->taken_bytes() - session.taken_before(), session.count(Tier::kDevice).reserved_bytes);
+  fill(session);
+  std::vector<double> seconds;
+  for (const RunKey& key : kRuns) {
+    const RunReport report = session.run(key);
+    EXPECT_GT(report.submit_seconds, 0);
+    EXPECT_LT(report.submit_seconds, report.seconds);
+    seconds.push_back(report.submit_seconds);
+  }
+  // The last two are one call each, the first two one for every launch.
+  EXPECT_LT(std::min(seconds[4], seconds[5]), std::max(seconds[0], seconds[1]));
+}
+
 TEST_P(Replay, IsNearTheReference) {
   run(options(), "cuda:0", false);
   const std::vector<double> gpu = std::exchange(losses_, {});

@@ -79,6 +79,22 @@ TEST(CostModel, ADeviceModelReplacesTheRates) {
   EXPECT_EQ(link.capacity_bytes, 800);  // of the machine here: the model names none
 }
 
+// A rate stated by a device with memory of its own is no throttle: what is measured counts, above it, too.
+TEST(CostModel, AGuessedLinkGivesWayToTheMeasuredOne) {
+  device::DeviceInfo info = sample_device();
+  info.link_bytes_per_second = 5e9;
+  EXPECT_EQ(info.throttle(), 5e9);
+  info.host_reaches = false;
+  EXPECT_EQ(info.throttle(), 0);
+  const Model guessed(info, nullptr);
+  EXPECT_EQ(guessed.host_link(info.throttle()).in_bytes_per_second, 5e9);
+  EXPECT_EQ(guessed.host_link(info.throttle()).both_ways_factor, 1);
+  Table table;
+  table.profile = sample_profile();
+  const Model measured(info, std::make_shared<const Table>(std::move(table)));
+  EXPECT_EQ(measured.host_link(info.throttle()).out_bytes_per_second, 8e9);
+}
+
 TEST(CostModel, LinksAreTheMeasuredOnes) {
   EXPECT_EQ(kPlain.host_link(0).tier, "host");
   EXPECT_EQ(kPlain.host_link(5e9).out_bytes_per_second, 5e9);
