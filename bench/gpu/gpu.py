@@ -8,8 +8,8 @@ of torch, without it only cairn is measured. Parts come in order of importance, 
 does not cover; what was left out is said. Raw results go to --out as JSON, the tables as Markdown, after each part.
 
 Seconds, as an H200 should need them: conformance, verify and the curves beside each other, with the compilation of one
-PyTorch graph, 60; rates 20; 124m 100; 1.5b 200; 4096 75; that leaves 25 of 8 minutes. compute-sanitizer and what no bar
-needs (`more`) take what is left, or a run of their own: --only compute-sanitizer,more.
+PyTorch graph, 60; rates 20; 124m 100; 1.5b 180; 4096 115; that is all of 8 minutes. compute-sanitizer, and what no bar needs
+(`more`), take what is left, or a run of their own: --only compute-sanitizer,more.
 """
 import argparse
 import concurrent.futures

@@ -3,9 +3,9 @@
 Seconds, as an H200 with 16 processors should need them (start, plan, weights, steps, digest): they decide only what is
 still begun, and leave room for the first run.
               124m   1.5b   4096
-  profile       10     20     25    links (3 s), weights, 3 rounds of 3 steps
+  profile       10     20     40    links (3 s), weights, 3 rounds of 3 steps
   plan           4      6      6
-  cairn          8     18     22    weights 0.3 s per 100 million; 12 steps of 0.1 / 0.33 / 0.45 s; pinned host memory
+  cairn          8     18     35    weights 0.3 s per 100 million; 12 steps of 0.1 / 0.33 / 0.45 s; pinned host memory
   compile       45    100      -    its graph compiled beside the checks (124m): 25
   eager, layer  10     16      -    the import alone takes 5
 """
@@ -16,13 +16,13 @@ from runner import last_object
 SHAPES = {
     "124m": dict(layers=12, heads=12, width=768, vocab=50304, seq=1024, batch=64),
     "1.5b": dict(layers=48, heads=25, width=1600, vocab=50304, seq=1024, batch=16),
-    "4096": dict(layers=12, heads=32, width=4096, vocab=50304, seq=2048, batch=4),
+    "4096": dict(layers=24, heads=32, width=4096, vocab=50304, seq=2048, batch=4),
     "tiny": dict(layers=2, heads=2, width=32, vocab=96, seq=16, batch=2),  # to try this program
 }
 SECONDS = {
     "124m": dict(profile=10, plan=4, cairn=8, compile=30, eager=10),
     "1.5b": dict(profile=20, plan=6, cairn=18, compile=90, eager=16),
-    "4096": dict(profile=25, plan=6, cairn=22, compile=90, eager=30),
+    "4096": dict(profile=40, plan=6, cairn=35, compile=90, eager=30),
     "tiny": dict(profile=5, plan=2, cairn=5, compile=60, eager=20),
 }
 KEEP = ("keep everything", None)
