@@ -21,7 +21,10 @@ PlanOptions options_for(AmpMode amp) {
 TEST(CudaUpdate, IsOneLaunchAndSoIsTheNorm) {
   for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
     const auto plan = compile(transformer(2), *gpu(false), options_for(amp));
-    EXPECT_EQ(plan->norm.launches.size(), 1u);
+    ASSERT_EQ(plan->norm.launches.size(), 1u);
+    const int64_t workspace = plan->norm.launches[0].workspace_bytes;  // grows with the number of tensors
+    EXPECT_GE(workspace, 2 * 8 * static_cast<int64_t>(plan->joint->norm_ops.size()));
+    EXPECT_GE(plan->problem.ops.front().workspace_bytes, workspace);
     EXPECT_EQ(plan->update.launches.size(), 1u) << "packs are made in it";
     EXPECT_EQ(plan->joint->prologue.empty(), amp == AmpMode::kOff);
     EXPECT_GT(plan->joint->update_ops.size(), 20u);
