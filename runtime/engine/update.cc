@@ -10,12 +10,11 @@
 // made in it or right behind: after an update all packs are fresh.
 #include <algorithm>
 #include <array>
-#include <deque>
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/homes.h"
 #include "runtime/engine/kernel_maker.h"
-#include "runtime/engine/program_writer.h"
+#include "runtime/engine/update_room.h"
 
 namespace cairn::engine {
 namespace {
@@ -24,86 +23,6 @@ using device::Lane;
 using graph::JointOp;
 
 size_t at(int32_t i) { return static_cast<size_t>(i); }
-
-struct Area {
-  int64_t offset = 0, bytes = 0;
-  bool overlaps(const Area& other) const {
-    return offset < other.offset + other.bytes && other.offset < offset + bytes;
-  }
-};
-
-// Where things go in the free part of the arena.
-struct Room {
-  int64_t workspace = 0, workspace_bytes = 0;
-  int64_t master_bytes = 0;  // of the largest that comes and goes
-  Area masters, ring;
-
-  // Without homes nothing else wants room.
-  Room(const CompiledPlan& plan, int64_t most_workspace, int64_t masters_bytes, int64_t moment_bytes)
-      : workspace_bytes(plan.homes.empty() ? plan.free_bytes() : most_workspace),
-        master_bytes(masters_bytes) {
-    workspace = plan.persistent_bytes();
-    int64_t left = plan.free_bytes() - workspace_bytes;
-    const int64_t least = std::min(moment_bytes, kSlots * kLeastPieceBytes);
-    require(left >= master_bytes + least, Code::kInternal, "an update needs ",
-            workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
-    // A second master weight comes in while the first is packed.
-    const int64_t slots = left - 2 * master_bytes >= kSlots * kPieceBytes ? 2 : 1;
-    masters = {workspace + workspace_bytes, slots * master_bytes};
-    left -= masters.bytes;
-    ring = {masters.offset + masters.bytes, left / kAlignment * kAlignment};
-  }
-  // Bytes of a piece: a third of the ring; whole pages where that is not too little.
-  int64_t most_piece() const {
-    const int64_t most = std::min(kPieceBytes, ring.bytes / kSlots);
-    return most >= kPageBytes ? most / kPageBytes * kPageBytes
-                              : std::max<int64_t>(most / (2 * kAlignment), 1) * 2 * kAlignment;
-  }
-};
-
-// Ranges of the free part that copies move in and out of, in turn.
-class Slots {
- public:
-  Slots(ProgramWriter& writer, Area whole) : writer_(writer), whole_(whole), next_(whole.offset) {}
-
-  // A range for the next copy in: what lay there has gone out, or is no longer used.
-  int64_t take(int64_t bytes) {
-    if (next_ + bytes > whole_.offset + whole_.bytes) next_ = whole_.offset;
-    const Area area{next_, bytes};
-    next_ += bytes;
-    for (auto it = used_.begin(); it != used_.end();) {
-      if (!it->area.overlaps(area)) {
-        ++it;
-        continue;
-      }
-      writer_.wait(Lane::kCopyIn, it->done);
-      writer_.end(it->range);
-      it = used_.erase(it);
-    }
-    used_.push_back({area, writer_.begin(Tier::kDevice, area.offset, bytes), -1});
-    return area.offset;
-  }
-  // Nothing uses the range at `offset` after `event`.
-  void done(int64_t offset, int32_t event) {
-    for (Used& used : used_)
-      if (used.area.offset == offset) used.done = event;
-  }
-  void end() {
-    for (const Used& used : used_) writer_.end(used.range);
-    used_.clear();
-    next_ = whole_.offset;
-  }
-
- private:
-  struct Used {
-    Area area;
-    int32_t range, done;
-  };
-  ProgramWriter& writer_;
-  const Area whole_;
-  int64_t next_;
-  std::deque<Used> used_;
-};
 
 class UpdateAssembler : ProgramWriter {
  public:
@@ -321,26 +240,23 @@ class UpdateAssembler : ProgramWriter {
     if (updates.empty() || launch_batch(updates, true) || launch_batch(updates, false)) return;
     for (const Update& update : updates) {
       const JointOp& op = joint_.update_ops[at(update.op)];
-      const bool is_whole = update.out[0].desc == joint_.values[at(op.out[0])].desc;
       const int32_t kernel =
-          is_whole ? plan_.update_kernel[at(update.op)] : maker_.make(op, operands_of(update, -1));
+          is_whole(update) ? plan_.update_kernel[at(update.op)] : maker_.make(op, operands_of(update, -1));
       launch(op, update.op, kernel, update.in, update.out);
       for (const int32_t i : update.packs) pack(i);
     }
   }
 
+  // A pack is of a whole weight: behind its last part it is made by an op of its own.
   bool launch_batch(const std::vector<Update>& updates, bool with_packs) {
     std::vector<BatchedOp> ops;
     std::vector<Operand> in, out;
     std::vector<int32_t> left;  // packs
     for (const Update& update : updates) {
       auto packs = update.packs.begin();
-      // A pack is of the whole weight.
-      const JointOp& op = joint_.update_ops[at(update.op)];
-      const bool is_whole = update.out[0].desc == joint_.values[at(op.out[0])].desc;
-      const int32_t own =
-          with_packs && is_whole && packs != update.packs.end() ? joint_.prologue[at(*packs++)].out[0] : -1;
-      ops.push_back({&op, operands_of(update, own)});
+      const bool packs_too = with_packs && is_whole(update) && packs != update.packs.end();
+      const int32_t own = packs_too ? joint_.prologue[at(*packs++)].out[0] : -1;
+      ops.push_back({&joint_.update_ops[at(update.op)], operands_of(update, own)});
       in.insert(in.end(), update.in.begin(), update.in.end());
       out.insert(out.end(), update.out.begin(), update.out.end());
       out.push_back(own < 0 ? Operand() : operand(own));
@@ -353,6 +269,9 @@ class UpdateAssembler : ProgramWriter {
     return true;
   }
 
+  bool is_whole(const Update& update) const {
+    return update.out[0].desc == joint_.values[at(joint_.update_ops[at(update.op)].out[0])].desc;
+  }
   // pack: the value, -1: none.
   Operands operands_of(const Update& update, int32_t pack) const {
     Operands operands;
