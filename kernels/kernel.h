@@ -29,7 +29,7 @@ struct Signature {
 };
 
 // One call. Tensors left out have data == nullptr. `accumulate` bit i: add to output i instead of writing it;
-// only ever set for outputs marked '+'. Operands do not overlap, `in_place` excepted.
+// only ever set for outputs marked '+'. An output overlaps no other operand, `in_place` excepted.
 struct Call {
   std::span<const Tensor> in;
   std::span<const Tensor> out;
@@ -71,6 +71,12 @@ struct Registry {
                           int threads);
   bool one_pack = false;    // the "forward" pack serves every use and any m
   bool gaps_filled = true;  // by the reference's kernels, which run where the host can reach
+  // One kernel for several ops of one kind that follow each other, with the bits of a kernel each in that
+  // order. nullptr: this backend has none, or does not take these; they are then launched one by one. Every
+  // signature has as many operands as its row, and the Call holds the first op's inputs, then the second's,
+  // ..., and the outputs likewise. An op that adds to the output of the one before it leaves its own out:
+  // sum_squares gives one total, and bit 0 of `accumulate` says whether that adds to what was there.
+  std::unique_ptr<Kernel> (*batch)(std::span<const Signature> ops) = nullptr;
 
   std::unique_ptr<Kernel> find(const Signature& signature) const;
   bool supports(std::string_view op) const;

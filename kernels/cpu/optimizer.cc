@@ -113,7 +113,7 @@ void adamw(const Call& call, int64_t count, double factor) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_adamw(const Signature& s) {
-  if (!takes_adamw(s)) return nullptr;
+  if (!takes_adamw(s) || s.has_out(3)) return nullptr;  // packs are made by a kernel of their own
   const int64_t count = s.in[0].shape.elements();
   return make_kernel([=](const Call& call) { adamw(call, count, input<const double>(call, 1)[7]); });
 }

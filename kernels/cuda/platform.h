@@ -6,6 +6,7 @@
 //   threadIdx.x, blockDim.x (blocks are one-dimensional), blockIdx.{x,y,z}, gridDim.{x,y,z}
 //   CAIRN_SHARED T name[n];         static shared memory, at the head of a kernel
 //   CAIRN_DYNAMIC_SHARED(T, name);  the rest of it: as many bytes as the launch was told
+//   CAIRN_TABLE(T, name)            a parameter of up to 32764 bytes, which all threads read in place
 //   CAIRN_UNROLL, CAIRN_UNROLL_BY(n)  before a loop whose body nvcc would find too long to unroll
 //   __syncthreads(), __syncwarp(), __shfl_xor_sync, __shfl_down_sync, __shfl_sync
 //     (called by all threads of the block, or of the warp; full masks)
@@ -21,11 +22,13 @@
 #define CAIRN_UNROLL _Pragma("unroll")
 #define CAIRN_PRAGMA(text) _Pragma(#text)
 #define CAIRN_UNROLL_BY(n) CAIRN_PRAGMA(unroll n)
+#define CAIRN_TABLE(T, name) const __grid_constant__ T name
 #define CAIRN_DYNAMIC_SHARED(T, name)                           \
   extern __shared__ __align__(16) unsigned char cairn_shared[]; \
   T* const name = reinterpret_cast<T*>(cairn_shared)
 #else
 #include "kernels/cuda/emulated/simt.h"
+#define CAIRN_TABLE(T, name) const T& name  // of the launch's own copy: a thread's stack is small
 #define CAIRN_UNROLL
 #define CAIRN_UNROLL_BY(n)
 #endif

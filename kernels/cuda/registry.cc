@@ -12,7 +12,8 @@ const Registry& cuda_registry() {
                                       .rows = kRows,
                                       .packed_bytes = cuda::packed_bytes,
                                       .one_pack = true,
-                                      .gaps_filled = false};
+                                      .gaps_filled = false,
+                                      .batch = cuda::make_batch};
   return kRegistry;
 }
 

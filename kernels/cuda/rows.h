@@ -15,5 +15,8 @@ namespace cuda {
 // Registry::packed_bytes of this backend.
 int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
 
+// Registry::batch of this backend.
+std::unique_ptr<Kernel> make_batch(std::span<const Signature> ops);
+
 }  // namespace cuda
 }  // namespace cairn::kernels

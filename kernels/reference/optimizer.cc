@@ -71,7 +71,7 @@ class UpdateGate : public Kernel {
 std::unique_ptr<Kernel> make_fill(const Signature& s) { return make_any<Fill>(s, "", "F"); }
 std::unique_ptr<Kernel> make_adamw(const Signature& s) {
   if (s.in[0].dtype == DType::kBF16) return nullptr;
-  return make<AdamW>(s, "TD", "TTT");
+  return make<AdamW>(s, "TD", "TTTA");  // no pack: those are opaque
 }
 std::unique_ptr<Kernel> make_adamw_gated(const Signature& s) {
   if (s.in[0].dtype == DType::kBF16) return nullptr;

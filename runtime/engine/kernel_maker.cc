@@ -60,20 +60,37 @@ int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {
   const auto [found, fresh] =
       made_.emplace(signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
   if (!fresh) return found->second;
-  kernels::Signature signature;
-  signature.op = ops::name(op.code);
-  signature.in = operands.in;
-  signature.out = operands.out;
-  signature.in_present = operands.in_present;
-  signature.out_present = operands.out_present;
-  signature.attrs = &op.attrs;
-  signature.threads = plan_.threads;
   const bool custom = op.code == ops::OpCode::k_custom || op.code == ops::OpCode::k_custom_grad;
   require(!custom || device_.info().host_reaches, Code::kUnsupported, "custom ops run on the host; '",
           device_.info().name, "' keeps its values where the host does not reach");
-  plan_.kernels.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature)
-                                 : kernels::select(device_.kernels(), signature));
+  plan_.kernels.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature(op, operands))
+                                 : kernels::select(device_.kernels(), signature(op, operands)));
   return found->second;
+}
+
+int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
+  if (device_.kernels().batch == nullptr || ops.empty()) return -1;
+  std::string key = "batch";
+  std::vector<kernels::Signature> signatures;
+  for (const BatchedOp& op : ops) {
+    key += '\n' + signature_key(*op.op, op.operands);
+    signatures.push_back(signature(*op.op, op.operands));
+  }
+  if (const auto found = made_.find(key); found != made_.end()) return found->second;
+  auto kernel = device_.kernels().batch(signatures);
+  const int32_t index = kernel == nullptr ? -1 : static_cast<int32_t>(plan_.kernels.size());
+  if (kernel != nullptr) plan_.kernels.push_back(std::move(kernel));
+  return made_[key] = index;
+}
+
+kernels::Signature KernelMaker::signature(const graph::JointOp& op, const Operands& operands) const {
+  return {.op = ops::name(op.code),
+          .in = operands.in,
+          .out = operands.out,
+          .in_present = operands.in_present,
+          .out_present = operands.out_present,
+          .attrs = &op.attrs,
+          .threads = plan_.threads};
 }
 
 }  // namespace cairn::engine

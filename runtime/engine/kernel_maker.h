@@ -1,5 +1,6 @@
 // Kernels for the ops of a joint graph, made once and shared by ops of the same signature.
 #pragma once
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -15,6 +16,11 @@ struct Operands {
   uint32_t in_present = 0, out_present = 0;
 };
 
+struct BatchedOp {
+  const graph::JointOp* op;
+  Operands operands;
+};
+
 class KernelMaker {
  public:
   KernelMaker(CompiledPlan& plan, device::Device& device) : plan_(plan), device_(device) {}
@@ -22,8 +28,12 @@ class KernelMaker {
   int32_t make(const graph::JointOp& op);
   // The same op on other operands: part of a tensor.
   int32_t make(const graph::JointOp& op, const Operands& operands);
+  // One kernel for all of them (Registry::batch). -1: the backend has none for these.
+  int32_t make_batch(std::span<const BatchedOp> ops);
 
  private:
+  kernels::Signature signature(const graph::JointOp& op, const Operands& operands) const;
+
   CompiledPlan& plan_;
   device::Device& device_;
   std::unordered_map<std::string, int32_t> made_;

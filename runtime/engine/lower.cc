@@ -42,7 +42,7 @@ class Lowering {
     plan_.op_kernel.assign(joint_.ops.size(), -1);
     plan_.op_measured.assign(joint_.ops.size(), false);
     for (const JointOp& op : joint_.prologue) plan_.prologue_kernel.push_back(maker_.make(op));
-    for (const JointOp& op : joint_.norm_ops) plan_.norm_kernel.push_back(maker_.make(op));
+    plan_.norm_kernel = norm_kernels();
     for (const JointOp& op : joint_.update_ops) plan_.update_kernel.push_back(maker_.make(op));
     for (size_t i = 0; i < joint_.ops.size(); ++i) {
       if (static_cast<int32_t>(i) == joint_.turnaround)
@@ -126,6 +126,25 @@ class Lowering {
     plan_.op_kernel[static_cast<size_t>(index)] = kernel;
     plan_.problem_op.push_back({index});
     plan_.problem.ops.push_back(std::move(lowered));
+  }
+
+  // One for all gradients, where the backend has that and they are added to one sum.
+  std::vector<int32_t> norm_kernels() {
+    const std::vector<JointOp>& ops = joint_.norm_ops;
+    const bool one_sum = std::all_of(ops.begin(), ops.end(), [&](const JointOp& op) {
+      return op.out == ops[0].out && (op.accumulates & ~op.first_writer) == (&op == ops.data() ? 0u : 1u);
+    });
+    if (one_sum && ops.size() > 1) {
+      std::vector<BatchedOp> all;
+      for (const JointOp& op : ops) {
+        all.push_back({&op, Operands(joint_, op)});
+        if (all.size() > 1) all.back().operands.out_present = 0;
+      }
+      if (const int32_t kernel = maker_.make_batch(all); kernel >= 0) return {kernel};
+    }
+    std::vector<int32_t> kernels;
+    for (const JointOp& op : ops) kernels.push_back(maker_.make(op));
+    return kernels;
   }
 
   int32_t stored(int32_t value) const {

@@ -60,7 +60,10 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   const auto modelled = [&](const costs::Query& query) { return model.modelled(query.work, query.dtype); };
   std::map<std::string, size_t> met;
   recorder.begin_run();
+  const bool update_packs = plan.joint->gate < 0;
+  double packs = 0;  // that the traced run made for once, and updates make else
   for (const Span& span : ops) {
+    if (span.instruction < 0 && update_packs) packs += span.end - span.begin;
     const costs::Query query = query_of(*plan.joint, op_of(plan, span));
     recorder.add(query, modelled(query), met[query.signature]++, span.end - span.begin);
   }
@@ -68,12 +71,14 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   record_launches(recorder, plan, ops);
   // Where it moves state through the arena, or is part of backward, its time says nothing of other plans.
   if (seconds.optimizer > 0 && plan.homes.empty() && plan.joint->gate < 0) {
-    const costs::Query query = optimizer_query(*plan.joint);
-    recorder.add(query, modelled(query), 0, seconds.optimizer);
+    const costs::Query query = optimizer_query(*plan.joint);  // packs count as ops of their own
+    recorder.add(query, modelled(query), 0, std::max(seconds.optimizer - packs, 0.0));
   }
   if (seconds.step > 0) {
     const costs::Query query = host_query(*plan.joint);
-    const double window = ops.back().end - ops.front().begin;
+    const auto first = std::find_if(ops.begin(), ops.end(),
+                                    [&](const Span& span) { return span.instruction >= 0 || !update_packs; });
+    const double window = first == ops.end() ? 0 : ops.back().end - first->begin;
     recorder.add(query, modelled(query), 0, seconds.step - seconds.optimizer - window);
   }
 }

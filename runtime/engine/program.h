@@ -84,16 +84,17 @@ struct CompiledPlan {
   std::vector<Tier> link_tier;                   // problem link -> tier
   plan::Plan plan;
   Program program;                // one micro-batch
-  Program prologue;               // packs of weights on the device, once per optimizer step
+  Program prologue;               // packs of weights on the device, where they are stale
   Program masters;                // packs of weights that live in a tier, after the host wrote them
   Program norm;                   // sum of squares of the gradients
-  Program update;                 // optimizer; packs of the weights that live in a tier
+  Program update;                 // optimizer; packs of the weights that it updates
   std::map<int32_t, Home> homes;  // joint value -> where it lives
   std::array<int64_t, kTierCount> home_bytes{};  // per tier: of homes; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
   std::vector<int32_t> op_kernel;                               // joint op -> kernel, -1 for aliases
   std::vector<int32_t> prologue_kernel;                         // joint prologue op -> kernel
-  std::vector<int32_t> norm_kernel, update_kernel;              // joint norm op, update op -> kernel
+  std::vector<int32_t> norm_kernel;                             // joint norm op -> kernel; or one for all
+  std::vector<int32_t> update_kernel;                           // joint update op -> kernel
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
   std::shared_ptr<std::mutex[]> kernel_locks;
   int threads = 1;

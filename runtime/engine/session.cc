@@ -180,7 +180,8 @@ RunReport Session::update() {
           "the plan was made without an optimizer: there is nothing to update");
   const double began = now();
   finish(loaded_->update);
-  packs_stale_ = true;  // weights that live in a tier were packed while they were here
+  // It packed what it updated. Where the run updated weights, too, the prologue makes all packs.
+  if (plan_->joint->gate >= 0) packs_stale_ = true;
   return report_since(began);
 }
 
@@ -240,7 +241,10 @@ device::TierCount Session::count(Tier tier) const {
   return count;
 }
 void Session::reset_peaks() { loaded_->ledger.reset_peaks(); }
-void Session::trace(bool on) { loaded_->tracing = on; }
+void Session::trace(bool on) {
+  loaded_->tracing = on;
+  if (on) packs_stale_ = true;
+}
 const std::vector<Span>& Session::spans() const { return loaded_->spans; }
 
 }  // namespace cairn::engine

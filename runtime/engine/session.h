@@ -76,10 +76,10 @@ class Session {
   // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
   // optimizer.
   double gradient_squares();
-  // One optimizer update, with the hyper-parameters written before (JointGraph::hyper). It cannot be
-  // cancelled: once begun it is finished. A disk that fails while optimizer state lives there costs that
-  // state: kIo, now and for every later run, says whether parameters were changed; values on the device can
-  // still be read.
+  // One optimizer update, with the hyper-parameters written before (JointGraph::hyper). Packs of the weights
+  // are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails while optimizer
+  // state lives there costs that state: kIo, now and for every later run, says whether parameters were
+  // changed; values on the device can still be read.
   RunReport update();
   Tensor tensor(int32_t value) const;  // device tensor of a value that persists there
 
@@ -94,7 +94,9 @@ class Session {
   int64_t taken_before() const { return taken_before_; }
   void reset_peaks();
 
-  // Spans of every launch and copy of later runs; spans() gives those of the last run.
+  // Spans of every launch and copy of later runs; spans() gives those of the last run. Updates, which make
+  // the packs of what they update, are not traced: the first traced run makes all packs, so that their
+  // seconds are known.
   void trace(bool on);
   const std::vector<Span>& spans() const;
 

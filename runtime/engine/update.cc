@@ -5,13 +5,16 @@
 //
 // A piece comes in, its ops run, it goes out; the next ones come in meanwhile, as far as the ring goes round.
 // The lanes are ordered by events alone: a copy in waits for the copy out of what lay there before.
+//
+// Updates with no copy between them are one launch where the backend has that, and packs of their weights are
+// made in it or right behind: after an update all packs are fresh.
 #include <algorithm>
-#include <deque>
+#include <array>
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/homes.h"
 #include "runtime/engine/kernel_maker.h"
-#include "runtime/engine/program_writer.h"
+#include "runtime/engine/update_room.h"
 
 namespace cairn::engine {
 namespace {
@@ -20,84 +23,6 @@ using device::Lane;
 using graph::JointOp;
 
 size_t at(int32_t i) { return static_cast<size_t>(i); }
-
-struct Area {
-  int64_t offset = 0, bytes = 0;
-  bool overlaps(const Area& other) const {
-    return offset < other.offset + other.bytes && other.offset < offset + bytes;
-  }
-};
-
-// Where things go in the free part of the arena.
-struct Room {
-  int64_t workspace = 0;
-  int64_t master_bytes = 0;  // of the largest that comes and goes
-  Area masters, ring;
-
-  Room(const CompiledPlan& plan, int64_t workspace_bytes, int64_t masters_bytes, int64_t moment_bytes)
-      : master_bytes(masters_bytes) {
-    workspace = plan.persistent_bytes();
-    int64_t left = plan.free_bytes() - workspace_bytes;
-    const int64_t least = std::min(moment_bytes, kSlots * kLeastPieceBytes);
-    require(left >= master_bytes + least, Code::kInternal, "an update needs ",
-            workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
-    // A second master weight comes in while the first is packed.
-    const int64_t slots = left - 2 * master_bytes >= kSlots * kPieceBytes ? 2 : 1;
-    masters = {workspace + workspace_bytes, slots * master_bytes};
-    left -= masters.bytes;
-    ring = {masters.offset + masters.bytes, left / kAlignment * kAlignment};
-  }
-  // Bytes of a piece: a third of the ring; whole pages where that is not too little.
-  int64_t most_piece() const {
-    const int64_t most = std::min(kPieceBytes, ring.bytes / kSlots);
-    return most >= kPageBytes ? most / kPageBytes * kPageBytes
-                              : std::max<int64_t>(most / (2 * kAlignment), 1) * 2 * kAlignment;
-  }
-};
-
-// Ranges of the free part that copies move in and out of, in turn.
-class Slots {
- public:
-  Slots(ProgramWriter& writer, Area whole) : writer_(writer), whole_(whole), next_(whole.offset) {}
-
-  // A range for the next copy in: what lay there has gone out, or is no longer used.
-  int64_t take(int64_t bytes) {
-    if (next_ + bytes > whole_.offset + whole_.bytes) next_ = whole_.offset;
-    const Area area{next_, bytes};
-    next_ += bytes;
-    for (auto it = used_.begin(); it != used_.end();) {
-      if (!it->area.overlaps(area)) {
-        ++it;
-        continue;
-      }
-      writer_.wait(Lane::kCopyIn, it->done);
-      writer_.end(it->range);
-      it = used_.erase(it);
-    }
-    used_.push_back({area, writer_.begin(Tier::kDevice, area.offset, bytes), -1});
-    return area.offset;
-  }
-  // Nothing uses the range at `offset` after `event`.
-  void done(int64_t offset, int32_t event) {
-    for (Used& used : used_)
-      if (used.area.offset == offset) used.done = event;
-  }
-  void end() {
-    for (const Used& used : used_) writer_.end(used.range);
-    used_.clear();
-    next_ = whole_.offset;
-  }
-
- private:
-  struct Used {
-    Area area;
-    int32_t range, done;
-  };
-  ProgramWriter& writer_;
-  const Area whole_;
-  int64_t next_;
-  std::deque<Used> used_;
-};
 
 class UpdateAssembler : ProgramWriter {
  public:
@@ -114,6 +39,14 @@ class UpdateAssembler : ProgramWriter {
   }
 
  private:
+  // An update of a tensor or a part of it, and the packs to make behind it.
+  struct Update {
+    int32_t op;                  // index into joint.update_ops
+    std::array<Operand, 2> in;   // gradient, hyper-parameters
+    std::array<Operand, 3> out;  // parameter, moments
+    std::vector<int32_t> packs;  // indices into joint.prologue
+  };
+
   bool away(int32_t value) const { return plan_.homes.contains(value); }
   int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
   int64_t workspace_of(int32_t kernel) const {
@@ -124,7 +57,6 @@ class UpdateAssembler : ProgramWriter {
     int64_t workspace = 0, master = 0, moments = 0;
     for (const auto* list : {&plan_.prologue_kernel, &plan_.update_kernel})
       for (const int32_t kernel : *list) workspace = std::max(workspace, workspace_of(kernel));
-    if (plan_.homes.empty()) workspace = 0;  // nothing lies above it
     for (const auto& [value, home] : plan_.homes)
       if (joint_.values[at(value)].role == graph::Role::kParameter)
         master = std::max(master, aligned(value));
@@ -168,7 +100,18 @@ class UpdateAssembler : ProgramWriter {
   }
 
   Program norm() {
-    for (size_t i = 0; i < joint_.norm_ops.size(); ++i) whole(joint_.norm_ops[i], i, plan_.norm_kernel[i]);
+    const std::vector<JointOp>& ops = joint_.norm_ops;
+    if (plan_.norm_kernel.size() < ops.size()) {
+      std::vector<Operand> in, out;
+      for (const JointOp& op : ops) {
+        in.push_back(operand(op.in[0]));
+        out.push_back(operand(op.out[0]));
+        if (out.size() > 1) out.back().offset = -1;  // they add to the first one's
+      }
+      launch(ops[0], 0, plan_.norm_kernel[0], in, out);
+      return take();
+    }
+    for (size_t i = 0; i < ops.size(); ++i) whole(ops[i], i, plan_.norm_kernel[i]);
     return take();
   }
 
@@ -246,40 +189,101 @@ class UpdateAssembler : ProgramWriter {
       moved += piece.bytes;
       const double share = static_cast<double>(moved) / static_cast<double>(streamed);
       while (static_cast<double>(ran) < share * all) resident(resident_[ran++]);
+      launch_updates();
       wait(Lane::kCompute, arrived);
       for (const Part& part : piece.parts) streamed_part(part, offset);
+      launch_updates();
       leave(piece, offset, ring, masters);
     }
     while (ran < resident_.size()) resident(resident_[ran++]);
+    launch_updates();
     masters.end();
     ring.end();
     return take();
   }
 
-  void resident(size_t i) { whole(joint_.update_ops[i], i, plan_.update_kernel[i]); }
+  void resident(size_t i) {
+    const JointOp& op = joint_.update_ops[i];
+    updates_.push_back({static_cast<int32_t>(i),
+                        {operand(op.in[0]), operand(op.in[1])},
+                        {operand(op.out[0]), operand(op.out[1]), operand(op.out[2])},
+                        packs_behind(op.out[0])});
+  }
 
   void streamed_part(const Part& part, int64_t offset) {
     const JointOp& op = joint_.update_ops[at(part.op)];
     Operand m{joint_.values[at(op.out[1])].desc, offset + part.m},
         v{joint_.values[at(op.out[2])].desc, offset + part.v};
-    if (part.count == m.desc.shape.elements()) {
-      const std::vector<Operand> in = {operand(op.in[0]), operand(op.in[1])},
-                                 out = {operand(op.out[0]), m, v};
-      launch(op, part.op, plan_.update_kernel[at(part.op)], in, out);
+    const int64_t count = m.desc.shape.elements();
+    const bool last = part.begin + part.count == count;
+    const auto packs = last ? packs_behind(op.out[0]) : std::vector<int32_t>();
+    if (part.count == count) {
+      updates_.push_back(
+          {part.op, {operand(op.in[0]), operand(op.in[1])}, {operand(op.out[0]), m, v}, packs});
       return;
     }
     m.desc.shape = v.desc.shape = Shape{part.count};
-    const std::vector<Operand> in = {part_of(op.in[0], part.begin, part.count), operand(op.in[1])},
-                               out = {part_of(op.out[0], part.begin, part.count), m, v};
-    Operands operands;
-    for (const Operand& o : in) operands.in.push_back(o.desc);
-    for (const Operand& o : out) operands.out.push_back(o.desc);
-    operands.in_present = 3;
-    operands.out_present = 7;
-    launch(op, part.op, maker_.make(op, operands), in, out);
+    updates_.push_back({part.op,
+                        {part_of(op.in[0], part.begin, part.count), operand(op.in[1])},
+                        {part_of(op.out[0], part.begin, part.count), m, v},
+                        packs});
   }
 
-  // The piece goes out; so does a master weight with the last part of its moments, packed before.
+  // Where micro-batches update weights, too, the prologue makes the packs of those on the device.
+  std::vector<int32_t> packs_behind(int32_t weight) const {
+    return joint_.gate >= 0 && !away(weight) ? std::vector<int32_t>() : packs_of(joint_, weight);
+  }
+
+  // What was collected: as one launch that also makes packs, as one without them, or one by one.
+  void launch_updates() {
+    const std::vector<Update> updates = std::exchange(updates_, {});
+    if (updates.empty() || launch_batch(updates, true) || launch_batch(updates, false)) return;
+    for (const Update& update : updates) {
+      const JointOp& op = joint_.update_ops[at(update.op)];
+      const int32_t kernel =
+          is_whole(update) ? plan_.update_kernel[at(update.op)] : maker_.make(op, operands_of(update, -1));
+      launch(op, update.op, kernel, update.in, update.out);
+      for (const int32_t i : update.packs) pack(i);
+    }
+  }
+
+  // A pack is of a whole weight: behind its last part it is made by an op of its own.
+  bool launch_batch(const std::vector<Update>& updates, bool with_packs) {
+    std::vector<BatchedOp> ops;
+    std::vector<Operand> in, out;
+    std::vector<int32_t> left;  // packs
+    for (const Update& update : updates) {
+      auto packs = update.packs.begin();
+      const bool packs_too = with_packs && is_whole(update) && packs != update.packs.end();
+      const int32_t own = packs_too ? joint_.prologue[at(*packs++)].out[0] : -1;
+      ops.push_back({&joint_.update_ops[at(update.op)], operands_of(update, own)});
+      in.insert(in.end(), update.in.begin(), update.in.end());
+      out.insert(out.end(), update.out.begin(), update.out.end());
+      out.push_back(own < 0 ? Operand() : operand(own));
+      left.insert(left.end(), packs, update.packs.end());
+    }
+    const int32_t kernel = maker_.make_batch(ops);
+    if (kernel < 0 || workspace_of(kernel) > room_.workspace_bytes) return false;
+    launch(*ops[0].op, updates[0].op, kernel, in, out);
+    for (const int32_t i : left) pack(i);
+    return true;
+  }
+
+  bool is_whole(const Update& update) const {
+    return update.out[0].desc == joint_.values[at(joint_.update_ops[at(update.op)].out[0])].desc;
+  }
+  // pack: the value, -1: none.
+  Operands operands_of(const Update& update, int32_t pack) const {
+    Operands operands;
+    for (const Operand& o : update.in) operands.in.push_back(o.desc);
+    for (const Operand& o : update.out) operands.out.push_back(o.desc);
+    operands.out.push_back(pack < 0 ? TensorDesc() : joint_.values[at(pack)].desc);
+    operands.in_present = 3;
+    operands.out_present = pack < 0 ? 7 : 15;
+    return operands;
+  }
+
+  // The piece goes out; so does a master weight with the last part of its moments.
   void leave(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
     std::vector<int32_t> weights;
     for (const Part& part : piece.parts) {
@@ -287,8 +291,6 @@ class UpdateAssembler : ProgramWriter {
       if (away(weight) && part.begin + part.count == joint_.values[at(weight)].desc.shape.elements())
         weights.push_back(weight);
     }
-    for (const int32_t weight : weights)
-      for (const int32_t i : packs_of(joint_, weight)) pack(i);
     order(Lane::kCompute, Lane::kCopyOut);
     copy(Lane::kCopyOut, {piece.tier, Tier::kDevice, piece.tier_offset, offset, piece.bytes, -1});
     if (!weights.empty()) move(Lane::kCopyOut, weights);
@@ -305,6 +307,7 @@ class UpdateAssembler : ProgramWriter {
   const Room room_;
   std::vector<Piece> pieces_;
   std::vector<size_t> resident_;     // update ops whose moments are on the device
+  std::vector<Update> updates_;      // collected, to be launched together
   std::map<int32_t, int64_t> here_;  // master weight -> its device offset now
 };
 

@@ -18,7 +18,7 @@ enum class Role : uint8_t {
   kParameter,   // float32 master
   kGradient,    // float32 sum over the effective batch
   kOptimizer,   // moments
-  kPacked,      // a backend's form of a weight, made once per optimizer step
+  kPacked,      // a backend's form of a weight, made whenever that changed
   kScratch,     // small persistent things: hyper-parameters, partial sums
   kOutput,      // activation the host may read after a run
   kActivation,  // forward values
@@ -75,7 +75,7 @@ struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
   std::vector<JointOp> ops;        // forward then backward, in execution order; no prologue ops
-  std::vector<JointOp> prologue;   // once per optimizer step, before the first micro-batch: packs
+  std::vector<JointOp> prologue;   // packs, made before a micro-batch where weights changed
   int32_t turnaround = 0;          // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;

@@ -70,7 +70,8 @@ double traffic(const OpRow& row, In in, In out) {
   }
   add(in);
   add(out);
-  if (row.code == OpCode::k_adamw || row.code == OpCode::k_adamw_gated) add(out);  // p, m, v are read as well
+  if (row.code == OpCode::k_adamw || row.code == OpCode::k_adamw_gated)
+    add(out.first(std::min<size_t>(out.size(), 3)));  // p, m, v are read as well
   return sum;
 }
 

@@ -93,11 +93,15 @@ const kernels::Registry& hosted_cuda_registry() {
 #include "kernels/cuda/kernels.def"
 #undef KERNEL
   };
+  static constexpr auto kBatch = [](std::span<const kernels::Signature> ops) {
+    return hosted(kernels::cuda::make_batch(ops));
+  };
   static constexpr kernels::Registry kRegistry{.backend = "cuda",
                                                .rows = kRows,
                                                .packed_bytes = kernels::cuda::packed_bytes,
                                                .one_pack = true,
-                                               .gaps_filled = false};
+                                               .gaps_filled = false,
+                                               .batch = kBatch};
   return kRegistry;
 }
 

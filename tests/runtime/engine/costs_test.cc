@@ -151,6 +151,38 @@ TEST_F(CostsTest, ARunIsRecorded) {
   EXPECT_NEAR(again->plan.predicted_seconds, main + launches, 1e-9 + 1e-6 * main);
 }
 
+// Updates make packs; the seconds that a traced run takes to make them are not the optimizer's, too.
+TEST_F(CostsTest, PacksCountOnce) {
+  PlanOptions options;
+  options.amp = graph::AmpMode::kBf16;
+  const auto plan = compile(graph, *cpu, options);
+  const auto packs = static_cast<int64_t>(plan->joint->prologue.size());
+  if (packs == 0) GTEST_SKIP() << "this processor's kernels pack nothing";
+  Session session(plan, cpu);
+  fill(session);
+  session.run({});
+  session.trace(true);
+  session.run({});
+  costs::Recorder recorder;
+  record_run(recorder, session, {.step = 100, .optimizer = 40});
+  costs::Profile profile;
+  profile.machine = costs::machine_of(cpu->info());
+  recorder.merge_into(profile);
+  double packing = 0, begin = -1, end = 0;
+  int64_t packed = 0;
+  for (const Span& span : session.spans()) {
+    if (span.instruction < 0) packing += span.end - span.begin, ++packed;
+    if (span.instruction >= 0 && begin < 0) begin = span.begin;
+    end = std::max(end, span.end);
+  }
+  EXPECT_EQ(packed, packs);
+  EXPECT_DOUBLE_EQ(profile.ops.at(optimizer_query(*plan->joint).signature).median_seconds, 40 - packing);
+  EXPECT_NEAR(profile.ops.at(host_query(*plan->joint).signature).median_seconds, 60 - (end - begin), 1e-9);
+  options.costs = table(profile);
+  EXPECT_NEAR(compile(graph, *cpu, options)->update_seconds,
+              40 + static_cast<double>(packs + 1) * profile.launch_seconds, 1e-9);
+}
+
 TEST_F(CostsTest, SpansNameWhatRan) {
   const auto plan = compile(graph, *cpu, {.policy = plan::Policy::kOffload, .tiers = {Tier::kHost}});
   Session session(plan, cpu);

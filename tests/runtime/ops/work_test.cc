@@ -37,6 +37,10 @@ TEST(Work, TheRestIsBoundByBytes) {
   EXPECT_EQ(of("reshape", {f32({10, 4})}, {{"shape", List{40}}}).bytes, 0);
   EXPECT_EQ(of("transpose", {f32({10, 4})}, {{"perm", List{1, 0}}}).flops, 0);
   EXPECT_EQ(of("adamw", {f32({10}), f64({8})}).bytes, 40 + 64 + 2 * 3 * 40);
+  // A pack is written, not read.
+  const std::vector<TensorDesc> in = {f32({10}), f64({8})},
+                                out = {f32({10}), f32({10}), f32({10}), {DType::kOpaque, Shape{10}, 20}};
+  EXPECT_EQ(work(*find("adamw"), in, out, nullptr).bytes, 40 + 64 + 2 * 3 * 40 + 20);
   // A lookup reads the rows it takes, not the table.
   EXPECT_EQ(of("embedding", {f32({50000, 4}), i32({3})}).bytes, 12 + 2 * 48);
   EXPECT_GT(of("gelu", {f32({10})}).flops, 0);

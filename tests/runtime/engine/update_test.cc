@@ -1,0 +1,77 @@
+// Packs after an update; a backend that launches ops one by one.
+#include "tests/runtime/engine/update_check.h"
+
+namespace cairn::engine {
+namespace {
+
+std::shared_ptr<device::Device> cpu() {
+  device::DeviceOptions options;
+  options.threads = 1;
+  return device::checked(device::open("cpu", options));
+}
+
+PlanOptions half() {
+  PlanOptions o;
+  o.amp = graph::AmpMode::kBf16;
+  return o;
+}
+
+bool packs(const CompiledPlan& plan) { return !plan.joint->prologue.empty(); }
+
+TEST(Update, LeavesPacksFresh) {
+  const auto device = cpu();
+  const auto plan = compile(layers(), *device, half());
+  if (!packs(*plan)) GTEST_SKIP() << "this processor's kernels pack nothing";
+  expect_fresh_packs(plan, device);
+}
+
+TEST(Update, LeavesPacksFreshWhereStateLivesInATier) {
+  const auto device = cpu();
+  for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
+    bool behind_parts = false;
+    for (const double share : {0.0, 0.3, 0.6}) {
+      SCOPED_TRACE(testing::Message() << kTierNames[static_cast<size_t>(tier)] << ' ' << share);
+      const auto plan = tight_plan(layers(), *device, graph::AmpMode::kBf16, tier, share);
+      if (!packs(*plan)) GTEST_SKIP() << "this processor's kernels pack nothing";
+      EXPECT_FALSE(plan->homes.empty());
+      expect_fresh_packs(plan, device);
+      behind_parts = behind_parts || packs_behind_parts(*plan);
+    }
+    EXPECT_TRUE(behind_parts);
+  }
+}
+
+// The first traced run makes packs, so that their seconds are known.
+TEST(Update, PacksAreTracedOnce) {
+  const auto device = cpu();
+  const auto plan = compile(layers(), *device, half());
+  if (!packs(*plan)) GTEST_SKIP() << "this processor's kernels pack nothing";
+  Session session(plan, device);
+  fill(session);
+  set_hyper(session);
+  step(session, 0);
+  session.trace(true);
+  const auto packed = [&] {
+    step(session, 1);
+    return std::count_if(session.spans().begin(), session.spans().end(),
+                         [](const Span& s) { return s.instruction < 0; });
+  };
+  EXPECT_EQ(packed(), static_cast<int64_t>(plan->joint->prologue.size()));
+  EXPECT_EQ(packed(), 0);
+}
+
+TEST(Update, WithoutBatchesThereIsALaunchForEach) {
+  const auto device = cpu();
+  const auto plan = compile(layers(), *device, half());
+  const graph::JointGraph& joint = *plan->joint;
+  EXPECT_EQ(plan->norm.launches.size(), joint.norm_ops.size());
+  EXPECT_EQ(update_launches(*plan), static_cast<int64_t>(joint.update_ops.size()));
+  // The frozen weight's pack is made once.
+  size_t frozen = 0;
+  for (const graph::JointOp& op : joint.prologue)
+    frozen += joint.values[static_cast<size_t>(op.in[0])].name == "frozen";
+  EXPECT_EQ(plan->update.launches.size(), joint.update_ops.size() + joint.prologue.size() - frozen);
+}
+
+}  // namespace
+}  // namespace cairn::engine
