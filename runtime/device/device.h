@@ -150,7 +150,7 @@ enum class Pinning : uint8_t { kWhereAllowed, kRequired };
 struct DeviceOptions {
   int threads = 0;                   // 0: all processors this process may use
   double link_bytes_per_second = 0;  // throttle for copies to and from the host tier; 0: none
-  std::string disk_directory;        // for the disk tier; "": $TMPDIR or /tmp
+  std::string disk_directory = {};   // for the disk tier; "": $TMPDIR or /tmp
   HostAllocator allocator = {};      // allocate == nullptr: the system's
   Pinning pinning = Pinning::kWhereAllowed;
   // For tests: asked before each transfer of `bytes` to or from the disk tier's file. Returns how many of

@@ -129,11 +129,11 @@ struct PlanOptions {
   // Where offloading may go, preferred first; the first serves kOffload. Empty: host, if a region or the
   // policy asks for offloading or the host link has a stated rate. A CPU's host tier is otherwise the same
   // memory under another name: leaving for it saves nothing.
-  std::vector<Tier> tiers;
+  std::vector<Tier> tiers = {};
   double link_bytes_per_second = 0;  // for the cost model; 0: measured default
   // A profile, or the model of a device that is not there: the plan is then for that one, and no session runs
   // it. nullptr: the device's own rates.
-  std::shared_ptr<const costs::Table> costs;
+  std::shared_ptr<const costs::Table> costs = {};
   bool force_costs = false;  // take a profile that was measured on another machine
   // Micro-batches per update that the plan is for: what an update costs is shared by so many. 0: 1.
   uint32_t micro_steps = 0;

@@ -126,7 +126,7 @@ TEST_P(Fallback, ALaterMicroBatchEndsRightOrIsRefusedAndTheEffectiveBatchCanBeRe
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Fallback, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "checked" : "plain"; });
+                         [](const auto& test) { return test.param ? "checked" : "plain"; });
 
 TEST(FallbackPlan, RegionsForOtherTiersStayAsTheyAre) {
   const auto device = device::open("reference", {.threads = 1});

@@ -139,9 +139,9 @@ INSTANTIATE_TEST_SUITE_P(Models, InPlace,
                          ::testing::Combine(::testing::Values("cpu", "reference"),
                                             ::testing::Values(graph::AmpMode::kOff, graph::AmpMode::kBf16),
                                             ::testing::Values(size_t{0}, size_t{1})),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + "_" + kModels[std::get<2>(info.param)].name +
-                                  (std::get<1>(info.param) == graph::AmpMode::kBf16 ? "_bf16" : "");
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" + kModels[std::get<2>(test.param)].name +
+                                  (std::get<1>(test.param) == graph::AmpMode::kBf16 ? "_bf16" : "");
                          });
 
 std::shared_ptr<device::Device> reference() {

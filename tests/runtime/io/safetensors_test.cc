@@ -109,7 +109,7 @@ TEST(SafeTensors, HeaderLengthsAreNotTrusted) {
     std::memcpy(file.data(), &length, 8);
     EXPECT_EQ(load(scratch, file).code, Code::kCorruptFile) << length;
   }
-  EXPECT_EQ(test::failure([&] { SafeTensors file(scratch / "none"); }).code, Code::kNotFound);
+  EXPECT_EQ(test::failure([&] { SafeTensors none(scratch / "none"); }).code, Code::kNotFound);
 }
 
 TEST(SafeTensors, DeepJsonIsAnError) {
