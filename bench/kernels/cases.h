@@ -12,12 +12,12 @@ struct Case {
   std::string name;  // "linear fc 1024x768->3072"
   std::string op;
   std::vector<TensorDesc> in, out;
-  uint32_t in_present, out_present, accumulate;
-  Attrs attrs;
-  double count;  // runs in a step
-  double flops;  // of one run; 0: bytes count
-  double bytes;  // read and written by one run
-  bool gemm;     // part of the floor: matrix products alone
+  uint32_t in_present, out_present, accumulate = 0;
+  Attrs attrs = {};
+  double count = 1;   // runs in a step
+  double flops = 0;   // of one run; 0: bytes count
+  double bytes = 0;   // read and written by one run
+  bool gemm = false;  // part of the floor: matrix products alone
 };
 
 std::vector<Case> gpt2_cases(DType compute, int threads);

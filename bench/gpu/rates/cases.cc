@@ -189,6 +189,28 @@ struct Builder {
   }
 };
 
+BatchCase together(std::vector<Case> ops, const std::string& note) {
+  BatchCase batch;
+  Case& all = batch.all;
+  all.op = ops[0].op;
+  all.name = all.op + note;
+  all.in_present = all.out_present = 0;
+  const auto append = [](const std::vector<TensorDesc>& from, uint32_t present, std::vector<TensorDesc>& to,
+                         uint32_t& bits) {
+    for (size_t i = 0; i < from.size(); ++i, present >>= 1) {
+      bits |= (present & 1u) << to.size();
+      to.push_back(from[i]);
+    }
+  };
+  for (const Case& op : ops) {
+    append(op.in, op.in_present, all.in, all.in_present);
+    append(op.out, op.out_present, all.out, all.out_present);
+    all.bytes += op.bytes;
+  }
+  batch.ops = std::move(ops);
+  return batch;
+}
+
 }  // namespace
 
 std::vector<Model> gpu_models() {
@@ -209,6 +231,22 @@ std::vector<Case> model_cases(const Model& model, const kernels::Registry& regis
   b.attention();
   b.loss();
   return b.cases;
+}
+
+std::vector<BatchCase> batch_cases(const Model& model, const kernels::Registry& registry) {
+  const int64_t c = model.width;
+  const std::vector<Shape> shapes{{model.vocab, c}, {c},        {3 * c, c}, {3 * c},
+                                  {c, c},           {4 * c, c}, {4 * c},    {c, 4 * c}};
+  const std::string note = " of " + std::to_string(shapes.size()) + " tensors";
+  Builder updates{model, registry, {}}, squares{model, registry, {}};
+  for (const Shape& shape : shapes) {
+    const TensorDesc d = Builder::f32(shape), hyper{DType::kF64, {8}, 0};
+    const TensorDesc packed = shape.rank == 2 ? updates.weight(shape[0], shape[1]) : updates.none;
+    updates.add("adamw", {d, hyper}, {d, d, d, packed.packed_bytes > 0 ? packed : updates.none});
+    squares.add("sum_squares", {d}, {squares.one});
+    if (squares.cases.size() > 1) squares.cases.back().out_present = 0;  // they add to the first one's
+  }
+  return {together(std::move(updates.cases), note + " with packs"), together(std::move(squares.cases), note)};
 }
 
 }  // namespace cairn::bench

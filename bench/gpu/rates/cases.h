@@ -17,4 +17,12 @@ Model emulated_model();  // the same cases where each takes a blink of an emulat
 // table the rows that are looked up.
 std::vector<Case> model_cases(const Model& model, const kernels::Registry& registry);
 
+// The same op over several tensors, as one launch: operands of the first op, then of the second, and so on.
+struct BatchCase {
+  Case all;
+  std::vector<Case> ops;
+};
+// Of a layer and its neighbours: updates of weights with their packs, and the sum of squares.
+std::vector<BatchCase> batch_cases(const Model& model, const kernels::Registry& registry);
+
 }  // namespace cairn::bench

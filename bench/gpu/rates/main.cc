@@ -68,27 +68,54 @@ std::string number(double v) {
   return text;
 }
 
-// One row of the table of kernels per row of the registry that takes the case.
-void measure(Bench& bench, const kernels::Registry& registry, const Model& model, const Case& c, List& list) {
-  const std::string head =
-      cat("\"model\": ", quoted(model.name), ", \"name\": ", quoted(c.name), ", \"op\": ", quoted(c.op));
-  bool taken = false;
-  for (const kernels::KernelRow& row : registry.rows) {
-    if (row.op != c.op) continue;
-    const std::string whole = cat(head, ", \"row\": ", quoted(row.name), ", \"bytes\": ", number(c.bytes),
+// Rows of the table of kernels.
+class Table {
+ public:
+  Table(Bench& bench, const kernels::Registry& registry, const Model& model, List& list)
+      : bench_(bench), registry_(registry), model_(model), list_(list) {}
+
+  // One for each row of the registry that takes the case.
+  void add(const Case& c) {
+    bool taken = false;
+    for (const kernels::KernelRow& row : registry_.rows)
+      if (row.op == c.op) taken = measure(c, row.name, [&] { return row.make(signature_of(c)); }) || taken;
+    if (!taken) list_.add(cat(head(c), ", \"error\": \"no kernel takes it\""));
+  }
+  void add(const BatchCase& batch) {
+    std::vector<kernels::Signature> ops;
+    for (const Case& op : batch.ops) ops.push_back(signature_of(op));
+    if (registry_.batch != nullptr) measure(batch.all, "batch", [&] { return registry_.batch(ops); });
+  }
+
+ private:
+  static kernels::Signature signature_of(const Case& c) {
+    return {c.op, c.in, c.out, c.in_present, c.out_present, &c.attrs, 1};
+  }
+  std::string head(const Case& c) const {
+    return cat("\"model\": ", quoted(model_.name), ", \"name\": ", quoted(c.name),
+               ", \"op\": ", quoted(c.op));
+  }
+  // False: `make` gives no kernel.
+  template <class Make>
+  bool measure(const Case& c, std::string_view row, const Make& make) {
+    const std::string whole = cat(head(c), ", \"row\": ", quoted(row), ", \"bytes\": ", number(c.bytes),
                                   ", \"flops\": ", number(c.flops));
     try {
-      const double seconds = bench.seconds(row, c);
-      if (seconds > 0) list.add(cat(whole, ", \"seconds\": ", number(seconds)));
-      taken = taken || seconds > 0;
+      const std::unique_ptr<kernels::Kernel> kernel = make();
+      if (kernel == nullptr) return false;
+      list_.add(cat(whole, ", \"seconds\": ", number(bench_.seconds(*kernel, c))));
     } catch (const Error& error) {
-      list.add(cat(whole, ", \"error\": ", quoted(error.what())));
-      taken = true;
+      list_.add(cat(whole, ", \"error\": ", quoted(error.what())));
       if (error.code() == Code::kDeviceLost) throw;
     }
+    return true;
   }
-  if (!taken) list.add(cat(head, ", \"error\": \"no kernel takes it\""));
-}
+
+  Bench& bench_;
+  const kernels::Registry& registry_;
+  const Model& model_;
+  List& list_;
+};
 
 int run(const Arguments& a) {
   const auto device = device::open(a.device, {});
@@ -107,9 +134,11 @@ int run(const Arguments& a) {
     Bench bench(*device, effort);
     std::printf(",\n\"copy_bytes_per_second\": %s", number(bench.copy_rate()).c_str());
     List list("kernels");
-    for (const Model& model : models)
-      for (const Case& c : model_cases(model, device->kernels()))
-        measure(bench, device->kernels(), model, c, list);
+    for (const Model& model : models) {
+      Table table(bench, device->kernels(), model, list);
+      for (const Case& c : model_cases(model, device->kernels())) table.add(c);
+      for (const BatchCase& batch : batch_cases(model, device->kernels())) table.add(batch);
+    }
   }
   constexpr int64_t kMiB = int64_t{1} << 20;
   List list("links");

@@ -21,9 +21,8 @@ class Bench {
 
   // Bytes per second of a long copy inside the device, read and written.
   double copy_rate();
-  // Median seconds of one run by this row; 0: it does not take the case. kOutOfMemory: one set of operands is
-  // larger than the block.
-  double seconds(const kernels::KernelRow& row, const Case& c);
+  // Median seconds of one run. kOutOfMemory: one set of operands is larger than the block.
+  double seconds(const kernels::Kernel& kernel, const Case& c);
 
  private:
   struct Set {
