@@ -40,6 +40,19 @@ if(CAIRN_CUDA)
     file(GLOB gpu_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/gpu/*.cc)
     add_executable(cairn_gpu_conformance ${gpu_tests})
     target_link_libraries(cairn_gpu_conformance PRIVATE GTest::gtest_main cairn_cuda_native cairn_engine)
+    # cuDNN plans for a device that is only described: no GPU is needed.
+    if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
+      add_library(cairn_no_cudart MODULE ${CMAKE_SOURCE_DIR}/tests/cuda/native/no_cudart.cc)
+      target_include_directories(cairn_no_cudart PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+      add_executable(test_cuda_native ${CMAKE_SOURCE_DIR}/tests/cuda/native/cudnn_graph_test.cc)
+      add_dependencies(test_cuda_native cairn_no_cudart)
+      target_include_directories(test_cuda_native SYSTEM PRIVATE ${CUDNN_INCLUDE} ${CUDNN_FRONTEND_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
+      target_compile_definitions(test_cuda_native PRIVATE
+        CAIRN_NO_CUDART="$<TARGET_FILE:cairn_no_cudart>" CAIRN_LINK_DRIVER="${CUDA_cuda_driver_LIBRARY}"
+        CAIRN_CUDA_LIBRARIES="${CUDAToolkit_LIBRARY_DIR}")
+      target_link_libraries(test_cuda_native PRIVATE GTest::gtest_main cairn_base ${CMAKE_DL_LIBS})
+      add_test(NAME cuda/native COMMAND test_cuda_native)
+    endif()
   endif()
 endif()
 

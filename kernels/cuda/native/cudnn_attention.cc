@@ -3,19 +3,14 @@
 #include "kernels/cuda/attention_library.h"
 
 #if __has_include(<cudnn_frontend.h>) && __has_include(<cudnn.h>)
-#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
-#define CUDNN_FRONTEND_SKIP_JSON_LIB
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wall"
-#pragma GCC diagnostic ignored "-Wextra"
-#include <cudnn_frontend.h>
-#pragma GCC diagnostic pop
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
 #include <map>
 #include <mutex>
 #include <tuple>
+
+#include "kernels/cuda/native/cudnn_graph.h"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
@@ -25,10 +20,6 @@ namespace cairn::kernels::cuda {
 namespace {
 
 namespace fe = cudnn_frontend;
-using fe::graph::Tensor_attributes;
-using TensorPtr = std::shared_ptr<Tensor_attributes>;
-
-enum Id : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv };
 
 // A handle has one stream at a time, so whoever uses it holds the lock.
 struct Handle {
@@ -49,56 +40,6 @@ Handle* open_handle(int device) {
     return nullptr;
   }
   return &handle;
-}
-
-TensorPtr rows(fe::graph::Graph& graph, Id id, const AttentionSizes& a, int64_t heads, int64_t ld) {
-  return graph.tensor(Tensor_attributes()
-                          .set_uid(id)
-                          .set_dim({a.batch, heads, a.length, a.dim})
-                          .set_stride({a.length * ld, a.dim, ld, 1}));
-}
-void make_output(const TensorPtr& t, Id id, const AttentionSizes& a, int64_t heads, int64_t ld) {
-  t->set_output(true)
-      .set_uid(id)
-      .set_dim({a.batch, heads, a.length, a.dim})
-      .set_stride({a.length * ld, a.dim, ld, 1});
-}
-template <class Tensor>
-void describe_lse(Tensor& t, const AttentionSizes& a) {
-  t.set_uid(kLse)
-      .set_data_type(fe::DataType_t::FLOAT)
-      .set_dim({a.batch, a.heads, a.length, 1})
-      .set_stride({int64_t{a.heads} * a.length, a.length, 1, 1});
-}
-
-std::shared_ptr<fe::graph::Graph> build(const AttentionSizes& a, bool gradient, cudnnHandle_t handle) {
-  auto graph = std::make_shared<fe::graph::Graph>();
-  graph->set_io_data_type(fe::DataType_t::BFLOAT16)
-      .set_intermediate_data_type(fe::DataType_t::FLOAT)
-      .set_compute_data_type(fe::DataType_t::FLOAT);
-  const TensorPtr q = rows(*graph, kQ, a, a.heads, a.q_ld), k = rows(*graph, kK, a, a.kv_heads, a.kv_ld),
-                  v = rows(*graph, kV, a, a.kv_heads, a.kv_ld);
-  if (!gradient) {
-    auto options = fe::graph::SDPA_attributes();
-    options.set_name("attention").set_generate_stats(true).set_causal_mask(a.causal).set_attn_scale(a.scale);
-    const auto [y, lse] = graph->sdpa(q, k, v, options);
-    make_output(y, kY, a, a.heads, a.y_ld);
-    lse->set_output(true);
-    describe_lse(*lse, a);
-  } else {
-    auto options = fe::graph::SDPA_backward_attributes();
-    options.set_name("attention_grad").set_causal_mask(a.causal).set_attn_scale(a.scale);
-    options.set_deterministic_algorithm(true);
-    auto stats = Tensor_attributes();
-    describe_lse(stats, a);
-    const auto [dq, dk, dv] =
-        graph->sdpa_backward(q, k, v, rows(*graph, kY, a, a.heads, a.y_ld),
-                             rows(*graph, kDy, a, a.heads, a.y_ld), graph->tensor(stats), options);
-    make_output(dq, kDq, a, a.heads, a.q_ld);
-    make_output(dk, kDk, a, a.kv_heads, a.kv_ld);
-    make_output(dv, kDv, a, a.kv_heads, a.kv_ld);
-  }
-  return graph->build(handle, {fe::HeurMode_t::A}).is_good() ? graph : nullptr;
 }
 
 // What cudaMalloc gives, and the library's plans are tried with; cairn promises less.
@@ -157,7 +98,8 @@ Plan find_plan(const AttentionSizes& a, bool gradient, int device, Handle& handl
   Plan& plan = plans[key];
   const std::lock_guard own(handle.mutex);
   try {
-    plan.graph = build(a, gradient, handle.cudnn);
+    plan.graph = attention_graph(a, gradient);
+    if (!plan.graph->build(handle.cudnn, {fe::HeurMode_t::A}).is_good()) plan.graph = nullptr;
     if (plan.graph != nullptr && !plan.graph->get_workspace_size(plan.workspace).is_good())
       plan.graph = nullptr;
   } catch (const std::exception&) {  // a library it needs is missing
