@@ -34,39 +34,66 @@ void linear_block(const LinearEpilogue& e, const float* c, int64_t m, int64_t ro
   }
 }
 
-void block_dispatch(const LinearEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
-                    int64_t columns) {
-  switch (e.act_) {
+template <class Use>
+void with_activation(Activation act, Use use) {
+  switch (act) {
     case Activation::kNone:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return v; });
+      return use([](V v) { return v; });
     case Activation::kGeluTanh:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return gelu_tanh(v); });
+      return use([](V v) { return gelu_tanh(v); });
     case Activation::kGeluErf:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return gelu_erf(v); });
+      return use([](V v) { return gelu_erf(v); });
     case Activation::kRelu:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return relu(v); });
+      return use([](V v) { return relu(v); });
     case Activation::kSilu:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return silu(v); });
+      return use([](V v) { return silu(v); });
   }
 }
 
-template <class F>
-void activate_with(const float* x, float* y, int64_t n, F act) {
-  sweep(0, n, [&](auto t, int64_t i) { put(t, act(get(t, x + i)), y + i); });
-}
-void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
+// use(f) with f(sum, pre) = sum act'(pre).
+template <class Use>
+void with_slope(Activation act, Use use) {
   switch (act) {
     case Activation::kNone:
-      return activate_with(x, y, n, [](V v) { return v; });
+      return use([](V sum, V) { return sum; });
     case Activation::kGeluTanh:
-      return activate_with(x, y, n, [](V v) { return gelu_tanh(v); });
+      return use([](V sum, V pre) { return hn::Mul(sum, gelu_tanh_slope(pre)); });
     case Activation::kGeluErf:
-      return activate_with(x, y, n, [](V v) { return gelu_erf(v); });
+      return use([](V sum, V pre) { return hn::Mul(sum, gelu_erf_slope(pre)); });
     case Activation::kRelu:
-      return activate_with(x, y, n, [](V v) { return relu(v); });
+      return use([](V sum, V pre) { return hn::IfThenElseZero(hn::Gt(pre, hn::Zero(DF())), sum); });
     case Activation::kSilu:
-      return activate_with(x, y, n, [](V v) { return silu(v); });
+      return use([](V sum, V pre) { return hn::Mul(sum, silu_slope(pre)); });
   }
+}
+
+void block_dispatch(const LinearEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
+                    int64_t columns) {
+  with_activation(e.act_, [&](auto f) { linear_block(e, c, m, rows, n, columns, f); });
+}
+void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
+  with_activation(act,
+                  [&](auto f) { sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, x + i)), y + i); }); });
+}
+
+void slope_block_dispatch(const SlopeEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
+                          int64_t columns) {
+  with_slope(e.act_, [&](auto f) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* from = c + r * kPanel;
+      const bf16* pre = e.pre_ + (m + r) * e.ld_ + n;
+      bf16* y = e.y_ + (m + r) * e.ld_ + n;
+      sweep(0, columns, [&](auto t, int64_t i) { put(t, f(get(t, from + i), get(t, pre + i)), y + i); });
+    }
+  });
+}
+void multiply_slopes_dispatch(Activation act, bool half, const void* pre, float* y, int64_t n) {
+  with_slope(act, [&](auto f) {
+    const auto go = [&](const auto* p) {
+      sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, y + i), get(t, p + i)), y + i); });
+    };
+    half ? go(static_cast<const bf16*>(pre)) : go(static_cast<const float*>(pre));
+  });
 }
 
 template <class T>
@@ -99,6 +126,8 @@ namespace cairn::kernels::cpu {
 
 HWY_EXPORT(block_dispatch);
 HWY_EXPORT(activate_dispatch);
+HWY_EXPORT(slope_block_dispatch);
+HWY_EXPORT(multiply_slopes_dispatch);
 HWY_EXPORT(column_sums_dispatch);
 
 bool parse_activation(std::string_view word, Activation* out) {
@@ -120,6 +149,12 @@ void LinearEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, i
 }
 void activate(Activation act, const float* x, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(activate_dispatch)(act, x, y, n);
+}
+void SlopeEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const {
+  HWY_DYNAMIC_DISPATCH(slope_block_dispatch)(*this, c, m, rows, n, columns);
+}
+void multiply_slopes(Activation act, bool half, const void* pre, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(multiply_slopes_dispatch)(act, half, pre, y, n);
 }
 void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add) {
   HWY_DYNAMIC_DISPATCH(column_sums_dispatch)(half, x, ld, rows, columns, sums, add);
