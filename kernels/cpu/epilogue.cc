@@ -76,23 +76,13 @@ void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
                   [&](auto f) { sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, x + i)), y + i); }); });
 }
 
-void slope_block_dispatch(const SlopeEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
-                          int64_t columns) {
-  with_slope(e.act_, [&](auto f) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const float* from = c + r * kPanel;
-      const bf16* pre = e.pre_ + (m + r) * e.ld_ + n;
-      bf16* y = e.y_ + (m + r) * e.ld_ + n;
-      sweep(0, columns, [&](auto t, int64_t i) { put(t, f(get(t, from + i), get(t, pre + i)), y + i); });
-    }
-  });
-}
-void multiply_slopes_dispatch(Activation act, bool half, const void* pre, float* y, int64_t n) {
+void multiply_slopes_dispatch(Activation act, bool half, const void* pre, void* y, int64_t n) {
   with_slope(act, [&](auto f) {
-    const auto go = [&](const auto* p) {
-      sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, y + i), get(t, p + i)), y + i); });
+    const auto go = [&](const auto* p, auto* to) {
+      sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, to + i), get(t, p + i)), to + i); });
     };
-    half ? go(static_cast<const bf16*>(pre)) : go(static_cast<const float*>(pre));
+    half ? go(static_cast<const bf16*>(pre), static_cast<bf16*>(y))
+         : go(static_cast<const float*>(pre), static_cast<float*>(y));
   });
 }
 
@@ -126,7 +116,6 @@ namespace cairn::kernels::cpu {
 
 HWY_EXPORT(block_dispatch);
 HWY_EXPORT(activate_dispatch);
-HWY_EXPORT(slope_block_dispatch);
 HWY_EXPORT(multiply_slopes_dispatch);
 HWY_EXPORT(column_sums_dispatch);
 
@@ -150,10 +139,12 @@ void LinearEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, i
 void activate(Activation act, const float* x, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(activate_dispatch)(act, x, y, n);
 }
-void SlopeEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const {
-  HWY_DYNAMIC_DISPATCH(slope_block_dispatch)(*this, c, m, rows, n, columns);
+void SlopeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const {
+  const bool whole = n0 == 0 && n1 == ld_;
+  for (int64_t r = m; r < m + rows; r += whole ? rows : 1)
+    multiply_slopes(act_, true, pre_ + r * ld_ + n0, y_ + r * ld_ + n0, whole ? rows * ld_ : n1 - n0);
 }
-void multiply_slopes(Activation act, bool half, const void* pre, float* y, int64_t n) {
+void multiply_slopes(Activation act, bool half, const void* pre, void* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(multiply_slopes_dispatch)(act, half, pre, y, n);
 }
 void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add) {
