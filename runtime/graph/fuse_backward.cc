@@ -1,6 +1,6 @@
-// Backward ops whose result one elementwise op alone reads, where the op can do that on the way: one pass over
-// memory less. Decided here, for every backend and before there is a plan: such an op may round once where the
-// two round twice, and bits are not to depend on a plan.
+// Backward ops whose result one elementwise op alone reads, where the op can do that on the way: one pass
+// over memory less. Decided here, for every backend and before there is a plan: such an op may round once
+// where the two round twice, and bits are not to depend on a plan.
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {
