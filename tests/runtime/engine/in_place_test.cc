@@ -140,9 +140,9 @@ INSTANTIATE_TEST_SUITE_P(Models, InPlace,
                          ::testing::Combine(::testing::Values("cpu", "reference"),
                                             ::testing::Values(graph::AmpMode::kOff, graph::AmpMode::kBf16),
                                             ::testing::Values(size_t{0}, size_t{1})),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) + "_" + kModels[std::get<2>(info.param)].name +
-                                  (std::get<1>(info.param) == graph::AmpMode::kBf16 ? "_bf16" : "");
+                         [](const auto& made) {
+                           return std::get<0>(made.param) + "_" + kModels[std::get<2>(made.param)].name +
+                                  (std::get<1>(made.param) == graph::AmpMode::kBf16 ? "_bf16" : "");
                          });
 
 std::shared_ptr<device::Device> reference() {
@@ -236,6 +236,41 @@ TEST(InPlaceChoice, ChainsGrow) {
   EXPECT_EQ(longest, 4u);  // the product, scaled, dropped out, and what is below zero
   EXPECT_EQ(run(solved(plan, 0), device),
             run(solved(lowered(g, *device, graph::AmpMode::kOff, false), 0), device));
+}
+
+// What a norm's gradient adds, made for it alone: here by a custom op's gradient.
+TEST(InPlaceChoice, ANormsGradientLiesOnWhatItAdds) {
+  const auto device = device::open("cpu", {.threads = 1, .disk_directory = {}});
+  auto g = std::make_shared<Graph>();
+  graph::CustomOp twice;
+  twice.name = "twice";
+  twice.inputs = twice.outputs = 1;
+  twice.shape = [](std::span<const TensorDesc> in, std::span<TensorDesc> out) {
+    out[0] = in[0];
+    return true;
+  };
+  twice.forward = [](std::span<const Tensor> in, std::span<const Tensor> out, void*) {
+    for (int64_t i = 0; i < in[0].desc.shape.elements(); ++i)
+      out[0].as<float>()[i] = 2 * in[0].as<float>()[i];
+    return true;
+  };
+  twice.backward = [](std::span<const Tensor> in, std::span<const Tensor> out, void*) {
+    for (int64_t i = 0; i < in[2].desc.shape.elements(); ++i)
+      out[0].as<float>()[i] = 2 * in[2].as<float>()[i];
+    return true;
+  };
+  g->custom(std::move(twice));
+  const ValueId x =
+      g->op("linear", {g->input("x", {DType::kF32, {40, 24}}), parameter(*g, "w", {24, 24})})[0];
+  const ValueId n = g->op("layernorm", {x})[0];
+  const ValueId y = g->op("add", {n, g->op("twice", {x})[0]})[0];
+  const auto loss = g->op("mse", {y, g->input("y", {DType::kF32, {40, 24}})});
+  g->freeze(loss[0], loss[1], {});
+  const auto over = solved(lowered(g, *device, graph::AmpMode::kOff, true), 0);
+  int lying = 0;
+  for (const Launch& launch : over->program.launches) lying += launch.in_place == 1u << 5;
+  EXPECT_EQ(lying, 1);
+  EXPECT_EQ(run(over, device), run(solved(lowered(g, *device, graph::AmpMode::kOff, false), 0), device));
 }
 
 // Nothing that others read, that lasts, or that is of another size is written over.
