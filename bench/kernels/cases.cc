@@ -43,7 +43,8 @@ struct Builder {
     c.gemm = true;
   }
 
-  void linear(const char* name, int64_t k, int64_t n, const char* activation) {
+  // slope: the activation in front, whose slope the gradient of x is multiplied by.
+  void linear(const char* name, int64_t k, int64_t n, const char* activation, const char* slope = "") {
     const double flops = 2.0 * kRows * static_cast<double>(n * k);
     std::vector<TensorDesc> out{act({kBatch, kLength, n})};
     if (*activation) out.push_back(out[0]);
@@ -51,10 +52,12 @@ struct Builder {
     product(add(name + shape, "linear", {act({kBatch, kLength, k}), weight(n, k, "forward"), f32({n})}, out,
                 kLayers, {{"activation", std::string(activation)}}),
             flops);
-    product(
-        add(name + std::string(" dx") + shape, "linear_grad_input",
-            {act({kBatch, kLength, n}), weight(n, k, "input_grad")}, {act({kBatch, kLength, k})}, kLayers),
-        flops);
+    const TensorDesc dx = act({kBatch, kLength, k});
+    std::vector<TensorDesc> in = {act({kBatch, kLength, n}), weight(n, k, "input_grad")};
+    if (*slope) in.push_back(dx);
+    product(add(name + std::string(" dx") + shape, "linear_grad_input", in, {dx}, kLayers,
+                {{"activation", std::string(slope)}}),
+            flops);
     product(add(name + std::string(" dw") + shape, "linear_grad_weight",
                 {act({kBatch, kLength, k}), act({kBatch, kLength, n})}, {f32({n, k}), f32({n})}, kLayers),
             flops);
@@ -83,7 +86,7 @@ std::vector<Case> gpt2_cases(DType compute, int threads) {
   b.linear("qkv", kWidth, 3 * kWidth, "");
   b.linear("proj", kWidth, kWidth, "");
   b.linear("fc", kWidth, 4 * kWidth, "gelu_tanh");
-  b.linear("out", 4 * kWidth, kWidth, "");
+  b.linear("out", 4 * kWidth, kWidth, "", "gelu_tanh");
   const double head = 2.0 * kRows * static_cast<double>(kVocab * kWidth);
   const TensorDesc forward = b.weight(kVocab, kWidth, "forward"),
                    backward = b.weight(kVocab, kWidth, "input_grad");
@@ -98,9 +101,11 @@ std::vector<Case> gpt2_cases(DType compute, int threads) {
   b.add("attention_grad", "attention_grad", {x, qkv, none, none, x, lse}, {qkv}, kLayers, heads).flops =
       5 * scores;
   b.add("layernorm", "layernorm", {x, vector, vector}, {x, row, row}, 2 * kLayers + 1);
-  b.add("layernorm_grad", "layernorm_grad", {x, x, vector, row, row}, {x, vector, vector}, 2 * kLayers + 1);
-  b.add("gelu_grad", "gelu_grad", {wide, wide}, {wide}, kLayers);
-  b.add("residual add", "add", {x, x}, {x}, 4 * kLayers);
+  b.add("layernorm_grad", "layernorm_grad", {x, x, vector, row, row}, {x, vector, vector}, 1);
+  b.add("layernorm_grad + da", "layernorm_grad", {x, x, vector, row, row, x}, {x, vector, vector},
+        2 * kLayers);
+  b.add("gelu_grad", "gelu_grad", {wide, wide}, {wide}, 0);  // only where it stands alone
+  b.add("residual add", "add", {x, x}, {x}, 2 * kLayers);
   b.add("position add", "add", {x, b.f32({kLength, kWidth})}, {x}, 1);
   b.add("embedding", "embedding", {table, ids}, {x}, 1, {{"dtype", std::string(dtype_name(compute))}});
   b.add("embedding_grad", "embedding_grad", {ids, x}, {table}, 1, {{"vocab", kVocab}}).accumulate = 1;

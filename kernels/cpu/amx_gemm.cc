@@ -213,6 +213,7 @@ void amx_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t 
         column(g, m, m_end, p, k, std::min(g.k, k + share), scratch, kPanel * 4, k > 0);
       epilogue.block(scratch, m, m_end - m, p * kPanel, std::min(kPanel, n - p * kPanel));
     }
+    epilogue.finished(m, m_end - m, p0 * kPanel, std::min(n, p1 * kPanel));
   }
   _tile_release();
 }

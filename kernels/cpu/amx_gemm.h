@@ -53,6 +53,8 @@ class Epilogue {
  public:
   virtual ~Epilogue() = default;
   virtual void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const = 0;
+  // All blocks of these rows and columns [n0, n1) are done, and what was stored is still near.
+  virtual void finished(int64_t /*m*/, int64_t /*rows*/, int64_t /*n0*/, int64_t /*n1*/) const {}
 };
 
 // Rows [m0, m1) x panels [p0, p1) of C through `scratch` (kGemmScratch bytes, of this thread) into an

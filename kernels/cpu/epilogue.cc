@@ -34,39 +34,56 @@ void linear_block(const LinearEpilogue& e, const float* c, int64_t m, int64_t ro
   }
 }
 
-void block_dispatch(const LinearEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
-                    int64_t columns) {
-  switch (e.act_) {
+template <class Use>
+void with_activation(Activation act, Use use) {
+  switch (act) {
     case Activation::kNone:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return v; });
+      return use([](V v) { return v; });
     case Activation::kGeluTanh:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return gelu_tanh(v); });
+      return use([](V v) { return gelu_tanh(v); });
     case Activation::kGeluErf:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return gelu_erf(v); });
+      return use([](V v) { return gelu_erf(v); });
     case Activation::kRelu:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return relu(v); });
+      return use([](V v) { return relu(v); });
     case Activation::kSilu:
-      return linear_block(e, c, m, rows, n, columns, [](V v) { return silu(v); });
+      return use([](V v) { return silu(v); });
   }
 }
 
-template <class F>
-void activate_with(const float* x, float* y, int64_t n, F act) {
-  sweep(0, n, [&](auto t, int64_t i) { put(t, act(get(t, x + i)), y + i); });
-}
-void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
+// use(f) with f(sum, pre) = sum act'(pre).
+template <class Use>
+void with_slope(Activation act, Use use) {
   switch (act) {
     case Activation::kNone:
-      return activate_with(x, y, n, [](V v) { return v; });
+      return use([](V sum, V) { return sum; });
     case Activation::kGeluTanh:
-      return activate_with(x, y, n, [](V v) { return gelu_tanh(v); });
+      return use([](V sum, V pre) { return hn::Mul(sum, gelu_tanh_slope(pre)); });
     case Activation::kGeluErf:
-      return activate_with(x, y, n, [](V v) { return gelu_erf(v); });
+      return use([](V sum, V pre) { return hn::Mul(sum, gelu_erf_slope(pre)); });
     case Activation::kRelu:
-      return activate_with(x, y, n, [](V v) { return relu(v); });
+      return use([](V sum, V pre) { return hn::IfThenElseZero(hn::Gt(pre, hn::Zero(DF())), sum); });
     case Activation::kSilu:
-      return activate_with(x, y, n, [](V v) { return silu(v); });
+      return use([](V sum, V pre) { return hn::Mul(sum, silu_slope(pre)); });
   }
+}
+
+void block_dispatch(const LinearEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
+                    int64_t columns) {
+  with_activation(e.act_, [&](auto f) { linear_block(e, c, m, rows, n, columns, f); });
+}
+void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
+  with_activation(act,
+                  [&](auto f) { sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, x + i)), y + i); }); });
+}
+
+void multiply_slopes_dispatch(Activation act, bool half, const void* pre, void* y, int64_t n) {
+  with_slope(act, [&](auto f) {
+    const auto go = [&](const auto* p, auto* to) {
+      sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, to + i), get(t, p + i)), to + i); });
+    };
+    half ? go(static_cast<const bf16*>(pre), static_cast<bf16*>(y))
+         : go(static_cast<const float*>(pre), static_cast<float*>(y));
+  });
 }
 
 template <class T>
@@ -99,6 +116,7 @@ namespace cairn::kernels::cpu {
 
 HWY_EXPORT(block_dispatch);
 HWY_EXPORT(activate_dispatch);
+HWY_EXPORT(multiply_slopes_dispatch);
 HWY_EXPORT(column_sums_dispatch);
 
 bool parse_activation(std::string_view word, Activation* out) {
@@ -120,6 +138,14 @@ void LinearEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, i
 }
 void activate(Activation act, const float* x, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(activate_dispatch)(act, x, y, n);
+}
+void SlopeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const {
+  const bool whole = n0 == 0 && n1 == ld_;
+  for (int64_t r = m; r < m + rows; r += whole ? rows : 1)
+    multiply_slopes(act_, true, pre_ + r * ld_ + n0, y_ + r * ld_ + n0, whole ? rows * ld_ : n1 - n0);
+}
+void multiply_slopes(Activation act, bool half, const void* pre, void* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(multiply_slopes_dispatch)(act, half, pre, y, n);
 }
 void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add) {
   HWY_DYNAMIC_DISPATCH(column_sums_dispatch)(half, x, ld, rows, columns, sums, add);

@@ -25,8 +25,30 @@ class LinearEpilogue final : public Epilogue {
   int64_t ld_;
 };
 
+// y = c act'(pre) in bfloat16. Whole rows at a time are multiplied by their slopes: within a block, a load of
+// pre would wait for stores of y that look like its neighbours, as rows are often a multiple of 4096 bytes
+// apart.
+class SlopeEpilogue final : public Epilogue {
+ public:
+  SlopeEpilogue(Activation act, const bf16* pre, bf16* y, int64_t ld)
+      : act_(act), pre_(pre), y_(y), ld_(ld), store_(Activation::kNone, nullptr, y, nullptr, ld) {}
+  void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const override {
+    store_.block(c, m, rows, n, columns);
+  }
+  void finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const override;
+
+ private:
+  Activation act_;
+  const bf16* pre_;
+  bf16* y_;
+  int64_t ld_;
+  LinearEpilogue store_;
+};
+
 // y = act(x) over n float32 elements.
 void activate(Activation act, const float* x, float* y, int64_t n);
+// y *= act'(pre) over n elements of one type.
+void multiply_slopes(Activation act, bool half, const void* pre, void* y, int64_t n);
 // sums[j] (+)= sum over rows of x[r * ld + j], j < columns, in row order.
 void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add);
 

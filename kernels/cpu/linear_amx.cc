@@ -50,14 +50,20 @@ std::unique_ptr<Kernel> make_linear_amx(const Signature& s) {
 }
 
 std::unique_ptr<Kernel> make_linear_grad_input_amx(const Signature& s) {
+  Activation act;
   if (!has_amx() || !is_bf16(s.in[0]) || !is_bf16(s.out[0]) || !weight_fits(s.in[1])) return nullptr;
+  if (s.has_in(2) && !is_bf16(s.in[2])) return nullptr;
+  if (!parse_activation(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
   const int64_t n = s.out[0].shape.last();
   auto f =
       std::make_shared<AmxForward>(s.in[0].shape.rows(), n, s.in[0].shape.last(), s.in[1], false, s.threads);
   return make_kernel(
       [=](const Call& call) {
-        const LinearEpilogue epilogue(Activation::kNone, nullptr, output<bf16>(call, 0), nullptr, n);
-        f->run(call.workspace, input<const bf16>(call, 0), data_of(call.in, 1), epilogue);
+        bf16* dx = output<bf16>(call, 0);
+        const LinearEpilogue plain(Activation::kNone, nullptr, dx, nullptr, n);
+        const SlopeEpilogue sloped(act, input<const bf16>(call, 2), dx, n);
+        f->run(call.workspace, input<const bf16>(call, 0), data_of(call.in, 1),
+               act == Activation::kNone ? static_cast<const Epilogue&>(plain) : sloped);
       },
       f->space.bytes());
 }

@@ -42,18 +42,28 @@ std::unique_ptr<Kernel> make_linear_f32(const Signature& s) {
 }
 
 std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
+  Activation act;
   if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !fast_float(s.out[0])) return nullptr;
+  if (s.has_in(2) && s.in[2].dtype != s.out[0].dtype) return nullptr;
+  if (!parse_activation(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
   const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
   Workspace space;
   const Widened dy(s.in[0], &space), w(s.in[1], &space), dx(s.out[0], &space);
   auto product = std::make_shared<FloatProduct>(ProductShape{.m = m, .n = n, .k = k}, s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
+  const bool half = is_bf16(s.out[0]);
   return make_kernel(
       [=](const Call& call) {
         void* ws = call.workspace;
-        product->run(dy.read(data_of(call.in, 0), ws), w.read(data_of(call.in, 1), ws),
-                     dx.target(data_of(call.out, 0), ws), Workspace::at<char>(ws, scratch_at));
-        dx.finish(data_of(call.out, 0), ws);
+        char* to = output<char>(call, 0);
+        product->run(dy.read(data_of(call.in, 0), ws), w.read(data_of(call.in, 1), ws), dx.target(to, ws),
+                     Workspace::at<char>(ws, scratch_at));
+        dx.finish(to, ws);
+        if (const char* pre = input<const char>(call, 2))
+          parallel_for(m * n, kGrain, [&](int64_t b, int64_t e, int) {
+            const int64_t at = b * (half ? 2 : 4);
+            multiply_slopes(act, half, pre + at, to + at, e - b);
+          });
       },
       space.bytes());
 }

@@ -51,8 +51,8 @@ void norm_dispatch(const NormRows& r, int64_t begin, int64_t end) {
     r.half ? norm_typed<false, bf16>(r, begin, end) : norm_typed<false, float>(r, begin, end);
 }
 
-// With g = dy gamma, h = (x - mean) rstd: dx = rstd (g - mean(g) - h mean(g h)); without centering the middle
-// term is left out. dgamma = sum over rows of dy h, dbeta of dy.
+// With g = dy gamma, h = (x - mean) rstd: dx = rstd (g - mean(g) - h mean(g h)) + da; without centering the
+// middle term is left out. dgamma = sum over rows of dy h, dbeta of dy.
 template <bool centered, class T>
 void norm_grad_typed(const NormGradRows& r, float* dgamma, float* dbeta, int64_t begin, int64_t end) {
   const int64_t c = r.columns;
@@ -72,12 +72,15 @@ void norm_grad_typed(const NormGradRows& r, float* dgamma, float* dbeta, int64_t
     });
     if (r.dx == nullptr) continue;
     T* dx = static_cast<T*>(r.dx) + row * c;
+    const T* da = r.da != nullptr ? static_cast<const T*>(r.da) + row * c : nullptr;
     const V mean_g = set(centered ? sum_lanes(sum_g) * inverse : 0.0f),
             mean_gh = set(sum_lanes(sum_gh) * inverse);
     sweep(0, c, [&](auto t, int64_t i) {
       const V d = get(t, dy + i), h = hn::Mul(hn::Sub(get(t, x + i), mean), rstd);
       const V g = r.gamma != nullptr ? hn::Mul(d, get(t, r.gamma + i)) : d;
-      put(t, hn::Mul(rstd, hn::Sub(hn::Sub(g, mean_g), hn::Mul(h, mean_gh))), dx + i);
+      V v = hn::Mul(rstd, hn::Sub(hn::Sub(g, mean_g), hn::Mul(h, mean_gh)));
+      if (da != nullptr) v = hn::Add(v, get(t, da + i));
+      put(t, v, dx + i);
     });
   }
 }
@@ -125,9 +128,10 @@ std::unique_ptr<Kernel> make_norm(const Signature& s, bool centered) {
 }
 
 std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
+  const size_t da = centered ? 5 : 4;
   if (!fast_float(s.in[0]) || s.in[1].dtype != s.in[0].dtype) return nullptr;
   for (size_t i = 2; i < s.in.size(); ++i)
-    if (s.has_in(i) && !plain_f32(s.in[i])) return nullptr;
+    if (s.has_in(i) && (i == da ? s.in[i].dtype != s.in[0].dtype : !plain_f32(s.in[i]))) return nullptr;
   NormGradRows r{.columns = s.in[0].shape.last(), .half = is_bf16(s.in[0]), .centered = centered};
   const int64_t rows = s.in[0].shape.rows(), threads = s.threads;
   // Each thread sums its rows into its own two rows of the workspace; they are added up in thread order.
@@ -140,6 +144,7 @@ std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
         q.gamma = input<const float>(call, 2);
         q.mean = r.centered ? input<const float>(call, 3) : nullptr;
         q.rstd = input<const float>(call, r.centered ? 4 : 3);
+        q.da = data_of(call.in, da);
         q.dx = data_of(call.out, 0);
         float* sums[2] = {output<float>(call, 1), r.centered ? output<float>(call, 2) : nullptr};
         float* partial = static_cast<float*>(call.workspace);

@@ -19,7 +19,8 @@ struct NormGradRows {
   bool half = false, centered = true;
   const void *dy = nullptr, *x = nullptr;
   const float *gamma = nullptr, *mean = nullptr, *rstd = nullptr;
-  void* dx = nullptr;  // may be null
+  const void* da = nullptr;  // may be null; added to dx
+  void* dx = nullptr;        // may be null; may be da
 };
 
 }  // namespace cairn::kernels::cpu

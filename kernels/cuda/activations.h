@@ -84,4 +84,13 @@ struct SiluSlope {
   }
 };
 
+// Gradients by the slope at x, or by relu's result (or argument).
+template <class Slope>
+struct Chained {
+  __device__ float operator()(float dy, float x) const { return dy * Slope{}(x); }
+};
+struct ReluGrad {
+  __device__ float operator()(float dy, float y) const { return y > 0.0f ? dy : 0.0f; }
+};
+
 }  // namespace cairn::kernels::cuda

@@ -25,13 +25,6 @@ struct Product {
 struct Swiglu {
   __device__ float operator()(float gate, float up) const { return gate * sigmoid(gate) * up; }
 };
-struct ReluGrad {
-  __device__ float operator()(float dy, float y) const { return y > 0.0f ? dy : 0.0f; }
-};
-template <class Slope>
-struct Chained {
-  __device__ float operator()(float dy, float x) const { return dy * Slope{}(x); }
-};
 
 // dgate may lie on any input; either output may be left out.
 template <class T>

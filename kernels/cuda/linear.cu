@@ -1,7 +1,5 @@
-// linear and its gradients. Products are the library's; what it cannot do on the way, a pass over its result
-// does.
+// linear. Products are the library's; what it cannot do on the way, a pass over its result does.
 #include "kernels/cuda/activations.h"
-#include "kernels/cuda/columns.h"
 #include "kernels/cuda/linear.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/rows.h"
@@ -10,18 +8,6 @@ namespace cairn::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-
-enum class Activation : int { kNone, kGeluTanh, kGeluErf, kRelu, kSilu };
-
-bool parse(std::string_view word, Activation* to) {
-  constexpr std::string_view kWords[] = {"", "gelu_tanh", "gelu_erf", "relu", "silu"};
-  for (int i = 0; i < 5; ++i)
-    if (word == kWords[i]) {
-      *to = static_cast<Activation>(i);
-      return true;
-    }
-  return false;
-}
 
 __device__ __forceinline__ float apply(Activation act, float x) {
   switch (act) {
@@ -164,6 +150,16 @@ std::unique_ptr<Kernel> make_linear_of(const Signature& s, Activation act) {
 
 }  // namespace
 
+bool parse(std::string_view word, Activation* to) {
+  constexpr std::string_view kWords[] = {"", "gelu_tanh", "gelu_erf", "relu", "silu"};
+  for (int i = 0; i < 5; ++i)
+    if (word == kWords[i]) {
+      *to = static_cast<Activation>(i);
+      return true;
+    }
+  return false;
+}
+
 void round_to_bf16(cudaStream_t stream, const float* from, bf16* to, int64_t count) {
   const int64_t threads = count / 8 + count % 8;
   launch(stream, round_elements, {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads}, from,
@@ -186,58 +182,6 @@ std::unique_ptr<Kernel> make_linear(const Signature& s) {
   if ((s.has_in(2) && !plain_f32(s.in[2])) || (s.has_out(1) && s.out[1].dtype != t)) return nullptr;
   if (!parse(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
   return with_float(t, [&](auto zero) { return make_linear_of<decltype(zero)>(s, act); });
-}
-
-std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
-  const DType t = s.in[0].dtype;
-  if (!fast_float(s.in[0]) || s.out[0].dtype != t || !WeightReader::takes(s.in[1], t)) return nullptr;
-  ProductShape shape;
-  shape.m = s.in[0].shape.rows(), shape.n = s.out[0].shape.last(), shape.k = s.in[0].shape.last();
-  shape.in = shape.out = t;
-  const std::shared_ptr<Product> product = make_product(shape);
-  Workspace space;
-  const WeightReader weight(s.in[1], t, &space);
-  const int64_t product_at = space.add(product->workspace_bytes());
-  return make_kernel(
-      [=](const Call& call) {
-        product->run({.stream = stream_of(call),
-                      .a = data_of(call.in, 0),
-                      .b = weight.read(call, 1),
-                      .c = data_of(call.out, 0),
-                      .workspace = Workspace::at(call, product_at)});
-      },
-      space.bytes());
-}
-
-std::unique_ptr<Kernel> make_linear_grad_weight(const Signature& s) {
-  const DType t = s.in[0].dtype;
-  if (!fast_float(s.in[0]) || s.in[1].dtype != t) return nullptr;
-  if ((s.has_out(0) && !plain_f32(s.out[0])) || (s.has_out(1) && !plain_f32(s.out[1]))) return nullptr;
-  const int64_t rows = s.in[0].shape.rows(), n = s.in[1].shape.last();
-  ProductShape shape;
-  shape.m = n, shape.n = s.in[0].shape.last(), shape.k = rows;
-  shape.in = t;
-  shape.transpose_a = true;
-  const std::shared_ptr<Product> product = s.has_out(0) ? make_product(shape) : nullptr;
-  const ColumnSums bias(rows, n, t);
-  Workspace space;
-  const int64_t product_at = product ? space.add(product->workspace_bytes()) : 0;
-  const int64_t bias_at = s.has_out(1) ? space.add(bias.workspace_bytes()) : 0;
-  return make_kernel(
-      [=](const Call& call) {
-        const cudaStream_t stream = stream_of(call);
-        const void *x = data_of(call.in, 0), *dy = data_of(call.in, 1);
-        if (product != nullptr)
-          product->run({.stream = stream,
-                        .a = dy,
-                        .b = x,
-                        .c = data_of(call.out, 0),
-                        .workspace = Workspace::at(call, product_at),
-                        .accumulate = accumulates(call, 0)});
-        if (float* db = output<float>(call, 1))
-          bias.run(stream, dy, db, accumulates(call, 1), Workspace::at(call, bias_at));
-      },
-      space.bytes());
 }
 
 }  // namespace cairn::kernels::cuda

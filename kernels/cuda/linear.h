@@ -1,9 +1,13 @@
-// What the products with weights share: bfloat16 copies of float32 weights.
+// What the products with weights share: activations, bfloat16 copies of float32 weights.
 #pragma once
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/workspace.h"
 
 namespace cairn::kernels::cuda {
+
+enum class Activation : int { kNone, kGeluTanh, kGeluErf, kRelu, kSilu };
+// linear's attribute; false if unknown.
+bool parse(std::string_view word, Activation* to);
 
 void round_to_bf16(cudaStream_t stream, const float* from, bf16* to, int64_t count);
 

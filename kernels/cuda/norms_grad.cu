@@ -1,6 +1,6 @@
 // Gradients of layernorm and rmsnorm. h = (x - mean) * rstd, g = dy * gamma: dx = rstd * (g - mean(g) - h *
-// mean(g h)), without mean(g) for rmsnorm. dgamma and dbeta, sums over rows of dy h and of dy, go through
-// partial sums.
+// mean(g h)) + da, without mean(g) for rmsnorm. dgamma and dbeta, sums over rows of dy h and of dy, go
+// through partial sums. dx may lie on da: a thread reads what it adds before it writes there.
 #include <algorithm>
 
 #include "kernels/cuda/columns.h"
@@ -34,12 +34,14 @@ __device__ __forceinline__ float2 sum_two(float a, float b, float2* scratch) {
 }
 
 // A block takes every gridDim.x-th row; a thread owns the same columns of all of them, and the next row is on
-// its way while this one is worked on.
+// its way while this one is worked on: dy and x to registers where these are enough, the rest to the cache.
 template <class T, int kVectors, bool kCentered>
 __global__ void __launch_bounds__(512)
-    norm_grad(const T* dy, const T* x, T* dx, Operands o, int64_t rows, int columns) {
+    norm_grad(const T* dy, const T* x, const T* da, T* dx, Operands o, int64_t rows, int columns) {
   CAIRN_SHARED float2 scratch[2][kWarp];
   constexpr int kCount = Vector<T>::kCount;
+  constexpr bool kAhead = kVectors < 4;            // there are registers for the next row,
+  constexpr bool kEarly = kVectors * kCount <= 8;  // and for da across the barrier
   const int vectors = columns / kCount, threads = static_cast<int>(blockDim.x);
   const auto n = static_cast<float>(columns);
   float gamma[kVectors][kCount], dgamma[kVectors][kCount], dbeta[kVectors][kCount];
@@ -55,11 +57,20 @@ __global__ void __launch_bounds__(512)
       if (row >= rows || at >= vectors) continue;
       next_x[i] = load_vector(x + row * columns + at * kCount);
       next_dy[i] = load_vector(dy + row * columns + at * kCount);
+      if (da != nullptr) prefetch(da + row * columns + at * kCount);
     }
   };
-  fetch(blockIdx.x);
+  const auto announce = [&](int64_t row) {  // a line of 128 bytes by each of the first threads
+    const int at = static_cast<int>(threadIdx.x) * (8 * kCount);
+    if (row >= rows || at >= columns) return;
+    prefetch(x + row * columns + at);
+    prefetch(dy + row * columns + at);
+    if (da != nullptr) prefetch(da + row * columns + at);
+  };
+  if constexpr (kAhead) fetch(blockIdx.x);
   int turn = 0;
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x, turn ^= 1) {
+    if constexpr (!kAhead) fetch(row);
     const float mean = kCentered ? o.mean[row] : 0.0f, rstd = o.rstd[row];
     float h[kVectors][kCount], g[kVectors][kCount], g_sum = 0, gh_sum = 0;
     for (int i = 0; i < kVectors; ++i) {
@@ -74,17 +85,26 @@ __global__ void __launch_bounds__(512)
         gh_sum += g[i][j] * h[i][j];
       }
     }
-    fetch(row + gridDim.x);
+    if constexpr (kAhead) fetch(row + gridDim.x);
+    const auto more = [&](int i) {
+      const int at = i * threads + static_cast<int>(threadIdx.x);
+      return da != nullptr && at < vectors ? load_vector(da + row * columns + at * kCount) : Vector<T>{};
+    };
+    Vector<T> early[kEarly ? kVectors : 1];
+    if constexpr (kEarly)
+      for (int i = 0; i < kVectors; ++i) early[i] = more(i);
     const float2 sums = sum_two(g_sum, gh_sum, scratch[turn]);
     if (dx == nullptr) continue;
     const float g_mean = kCentered ? sums.x / n : 0.0f, gh_mean = sums.y / n;
     for (int i = 0; i < kVectors; ++i) {
       const int at = i * threads + static_cast<int>(threadIdx.x);
       if (at >= vectors) continue;
-      Vector<T> v;
-      for (int j = 0; j < kCount; ++j) store(&v.at[j], rstd * (g[i][j] - g_mean - h[i][j] * gh_mean));
+      Vector<T> v = kEarly ? early[i] : more(i);
+      for (int j = 0; j < kCount; ++j)
+        store(&v.at[j], rstd * (g[i][j] - g_mean - h[i][j] * gh_mean) + load(&v.at[j]));
       store_vector(dx + row * columns + at * kCount, v);
     }
+    if constexpr (!kAhead) announce(row + gridDim.x);
   }
   if (o.partial == nullptr) return;
   float* out = o.partial + static_cast<int64_t>(blockIdx.x) * 2 * columns;
@@ -104,8 +124,8 @@ __global__ void __launch_bounds__(512)
 // ---- rows of any length: dx by a block per row, the columns' partial sums by blocks of 32 columns
 
 template <class T, bool kCentered>
-__global__ void __launch_bounds__(kThreads)
-    norm_grad_any(const T* dy_rows, const T* x_rows, T* dx_rows, Operands o, int64_t columns) {
+__global__ void __launch_bounds__(kThreads) norm_grad_any(const T* dy_rows, const T* x_rows, const T* da_rows,
+                                                          T* dx_rows, Operands o, int64_t columns) {
   CAIRN_SHARED float2 scratch[kWarp];
   const int64_t first = static_cast<int64_t>(blockIdx.x) * columns;
   const T *dy = dy_rows + first, *x = x_rows + first;
@@ -121,7 +141,8 @@ __global__ void __launch_bounds__(kThreads)
   const float g_mean = kCentered ? sums.x / n : 0.0f, gh_mean = sums.y / n;
   for (int64_t i = threadIdx.x; i < columns; i += kThreads) {
     const float g = load(dy + i) * (o.gamma != nullptr ? o.gamma[i] : 1.0f), h = (load(x + i) - mean) * rstd;
-    store(dx_rows + first + i, rstd * (g - g_mean - h * gh_mean));
+    const float more = da_rows != nullptr ? load(da_rows + first + i) : 0.0f;
+    store(dx_rows + first + i, rstd * (g - g_mean - h * gh_mean) + more);
   }
 }
 
@@ -164,9 +185,9 @@ std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
   // sums.
   int64_t parts = 0, rows_per_part = rows;
   if (vectors) {
-    const int64_t held = each * kCount <= 4   ? 1280
-                         : each * kCount <= 8 ? 704
-                                              : 512;  // threads of a multiprocessor
+    const int64_t held = each * kCount <= 4   ? 1024
+                         : each * kCount <= 8 ? 640
+                                              : 512;  // threads of a multiprocessor, by fours of warps
     parts = std::min((rows + 7) / 8, 132 * std::max<int64_t>(1, held / threads));
   } else {
     parts = row_parts(rows, tiles, 4 * kWarps);
@@ -181,19 +202,20 @@ std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
         float* partial = sums ? Workspace::at<float>(call, partial_at) : nullptr;
         const Operands o{input<const float>(call, 2), kCentered ? input<const float>(call, 3) : nullptr,
                          input<const float>(call, kCentered ? 4 : 3), partial};
-        const T *dy = input<const T>(call, 0), *x = input<const T>(call, 1);
+        const T *dy = input<const T>(call, 0), *x = input<const T>(call, 1),
+                *da = input<const T>(call, kCentered ? 5 : 4);
         T* dx = output<T>(call, 0);
         if (vectors) {
           auto* kernel = norm_grad<T, 1, kCentered>;
           if (each == 2) kernel = norm_grad<T, 2, kCentered>;
           if constexpr (kMost == 4)
             if (each == 4) kernel = norm_grad<T, 4, kCentered>;
-          launch(stream, kernel, {.blocks = parts, .threads = static_cast<int>(threads)}, dy, x, dx, o, rows,
-                 static_cast<int>(columns));
+          launch(stream, kernel, {.blocks = parts, .threads = static_cast<int>(threads)}, dy, x, da, dx, o,
+                 rows, static_cast<int>(columns));
         } else {
           if (dx != nullptr)
-            launch(stream, norm_grad_any<T, kCentered>, {.blocks = rows, .threads = kThreads}, dy, x, dx, o,
-                   columns);
+            launch(stream, norm_grad_any<T, kCentered>, {.blocks = rows, .threads = kThreads}, dy, x, da, dx,
+                   o, columns);
           if (sums)
             launch(stream, norm_grad_columns<T, kCentered>,
                    {.blocks = tiles, .threads = kThreads, .blocks_y = parts}, dy, x, o, rows, columns,
@@ -210,10 +232,11 @@ std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
 
 template <bool kCentered>
 std::unique_ptr<Kernel> make_norm_grad(const Signature& s) {
+  constexpr size_t kAdded = kCentered ? 5 : 4;
   const DType t = s.in[1].dtype;
   if (!fast_float(s.in[1]) || s.in[0].dtype != t || (s.has_out(0) && s.out[0].dtype != t)) return nullptr;
   for (size_t i = 2; i < s.in.size(); ++i)
-    if (s.has_in(i) && !plain_f32(s.in[i])) return nullptr;
+    if (s.has_in(i) && (i == kAdded ? s.in[i].dtype != t : !plain_f32(s.in[i]))) return nullptr;
   for (size_t i = 1; i < s.out.size(); ++i)
     if (s.has_out(i) && !plain_f32(s.out[i])) return nullptr;
   return with_float(t, [&](auto zero) { return make_norm_grad_of<decltype(zero), kCentered>(s); });

@@ -9,8 +9,9 @@
 
 namespace cairn::kernels::cuda {
 
-// What happens to a sum before it is stored. kGelu: by the tanh formula.
-enum class Epilogue : uint8_t { kNone, kBias, kGelu, kGeluBias };
+// What happens to a sum before it is stored, or beside it. kGelu*: by the tanh formula. kGeluSlope: times the
+// slope of gelu at `pre`. kSumsOfA: c is the product alone; the sums of a over k are stored as well.
+enum class Epilogue : uint8_t { kNone, kBias, kGelu, kGeluBias, kGeluSlope, kSumsOfA };
 
 // Matrices are row-major: a[m, k], b[k, n], c[m, n]. A transposed operand is stored the other way round.
 // Leading dimensions and strides are in elements; a leading dimension of 0 means rows without gaps.
@@ -21,7 +22,7 @@ struct ProductShape {
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;
   Epilogue epilogue = Epilogue::kNone;
-  bool pre = false;  // with kGelu*: also stores its argument, of c's type and leading dimension
+  bool pre = false;  // with kGelu and kGeluBias: also stores its argument, of c's type and leading dimension
   int64_t alignment_a = 64, alignment_b = 64, alignment_c = 64;  // of the addresses in every run, in bytes
 
   int64_t row_of_a() const { return lda != 0 ? lda : transpose_a ? m : k; }
@@ -29,6 +30,9 @@ struct ProductShape {
   int64_t row_of_c() const { return ldc != 0 ? ldc : n; }
   bool has_bias() const { return epilogue == Epilogue::kBias || epilogue == Epilogue::kGeluBias; }
   bool has_gelu() const { return epilogue == Epilogue::kGelu || epilogue == Epilogue::kGeluBias; }
+  bool has_slope() const { return epilogue == Epilogue::kGeluSlope; }
+  bool has_sums() const { return epilogue == Epilogue::kSumsOfA; }
+  bool has_pre() const { return pre || has_slope(); }
 };
 
 std::string to_string(const ProductShape&);
@@ -38,9 +42,10 @@ struct ProductCall {
   const void *a = nullptr, *b = nullptr;
   void* c = nullptr;
   const void* bias = nullptr;  // n elements of c's type
-  void* pre = nullptr;
-  void* workspace = nullptr;  // 64-byte aligned
-  bool accumulate = false;    // adds to c; without epilogue
+  void* pre = nullptr;         // kGeluSlope reads it; of c's type and leading dimension
+  void* sums = nullptr;        // m elements of c's type; written over in any case
+  void* workspace = nullptr;   // 64-byte aligned
+  bool accumulate = false;     // adds to c; with kNone and kSumsOfA
 };
 
 // Immutable; run() by one thread at a time per object. The same operands give the same bits in every run.

@@ -62,6 +62,15 @@ __device__ __forceinline__ void store_vector(T* p, const Vector<T>& v) {
 #endif
 }
 
+// Asks for the line with p from the cache that all multiprocessors share; nothing waits for it.
+__device__ __forceinline__ void prefetch(const void* p) {
+#ifdef __CUDACC__
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(p)));
+#else
+  static_cast<void>(p);
+#endif
+}
+
 // As many float32 numbers as a vector of something else has elements: from `p`[at], or `otherwise` where p is
 // nullptr.
 template <int kCount>

@@ -33,14 +33,22 @@ inline double silu_derivative(double x) {
 
 // A NaN stays NaN.
 inline double relu(double x) { return x < 0 ? 0.0 : x; }
+inline double relu_derivative(double x) { return x > 0 ? 1.0 : 0.0; }
 
-// linear's attribute; nullptr for none.
-inline double (*activation(std::string_view name))(double) {
-  if (name == "gelu_tanh") return gelu_tanh;
-  if (name == "gelu_erf") return gelu_erf;
-  if (name == "relu") return relu;
-  if (name == "silu") return silu;
-  return nullptr;
+// By linear's attribute; both nullptr for none.
+struct Activation {
+  std::string_view name;
+  double (*function)(double);
+  double (*derivative)(double);
+};
+inline Activation activation(std::string_view name) {
+  static constexpr Activation kAll[] = {{"gelu_tanh", gelu_tanh, gelu_tanh_derivative},
+                                        {"gelu_erf", gelu_erf, gelu_erf_derivative},
+                                        {"relu", relu, relu_derivative},
+                                        {"silu", silu, silu_derivative}};
+  for (const Activation& a : kAll)
+    if (a.name == name) return a;
+  return {};
 }
 
 }  // namespace cairn::kernels::reference

@@ -41,7 +41,7 @@ class LayerNorm : public Kernel {
   double eps_;
 };
 
-// h = (x - mean) * rstd, g = dy * gamma: dx = rstd * (g - mean(g) - h * mean(g h)).
+// h = (x - mean) * rstd, g = dy * gamma: dx = rstd * (g - mean(g) - h * mean(g h)) + da.
 template <class T>
 class LayerNormGrad : public Kernel {
  public:
@@ -50,6 +50,7 @@ class LayerNormGrad : public Kernel {
   void run(const Call& c) const override {
     using P = Wide<T>;
     const P* gamma = c.in[2].as<P>();
+    const T* da = c.in.size() > 5 ? c.in[5].as<T>() : nullptr;
     auto* dgamma = static_cast<double*>(c.workspace);
     double* dbeta = dgamma + n_;
     std::fill_n(dgamma, 2 * n_, 0.0);
@@ -70,8 +71,9 @@ class LayerNormGrad : public Kernel {
       gh_mean /= static_cast<double>(n_);
       if (!c.out[0]) continue;
       for (int64_t i = 0; i < n_; ++i) {
-        const double h = (load(x[i]) - mean) * rstd;
-        c.out[0].as<T>()[r * n_ + i] = store<T>(rstd * (load(dy[i]) * scale(i) - g_mean - h * gh_mean));
+        const double h = (load(x[i]) - mean) * rstd, more = da ? load(da[r * n_ + i]) : 0.0;
+        c.out[0].as<T>()[r * n_ + i] =
+            store<T>(rstd * (load(dy[i]) * scale(i) - g_mean - h * gh_mean) + more);
       }
     }
     for (size_t o = 1; o < c.out.size(); ++o)
@@ -107,7 +109,7 @@ class RmsNorm : public Kernel {
   double eps_;
 };
 
-// h = x * rstd, g = dy * gamma: dx = rstd * (g - h * mean(g h)).
+// h = x * rstd, g = dy * gamma: dx = rstd * (g - h * mean(g h)) + da.
 template <class T>
 class RmsNormGrad : public Kernel {
  public:
@@ -116,6 +118,7 @@ class RmsNormGrad : public Kernel {
   void run(const Call& c) const override {
     using P = Wide<T>;
     const P* gamma = c.in[2].as<P>();
+    const T* da = c.in.size() > 4 ? c.in[4].as<T>() : nullptr;
     auto* dgamma = static_cast<double*>(c.workspace);
     std::fill_n(dgamma, n_, 0.0);
     const auto scale = [&](int64_t i) { return gamma ? load(gamma[i]) : 1.0; };
@@ -131,9 +134,11 @@ class RmsNormGrad : public Kernel {
       }
       gh_mean /= static_cast<double>(n_);
       if (!c.out[0]) continue;
-      for (int64_t i = 0; i < n_; ++i)
+      for (int64_t i = 0; i < n_; ++i) {
+        const double more = da ? load(da[r * n_ + i]) : 0.0;
         c.out[0].as<T>()[r * n_ + i] =
-            store<T>(rstd * (load(dy[i]) * scale(i) - load(x[i]) * rstd * gh_mean));
+            store<T>(rstd * (load(dy[i]) * scale(i) - load(x[i]) * rstd * gh_mean) + more);
+      }
     }
     if (c.out.size() > 1 && c.out[1])
       for (int64_t i = 0; i < n_; ++i) put<P>(c, 1, i, dgamma[i]);
@@ -147,9 +152,9 @@ class RmsNormGrad : public Kernel {
 
 std::unique_ptr<Kernel> make_layernorm(const Signature& s) { return make<LayerNorm>(s, "TPP", "TPP"); }
 std::unique_ptr<Kernel> make_layernorm_grad(const Signature& s) {
-  return make<LayerNormGrad>(s, "TTPPP", "TPP");
+  return make<LayerNormGrad>(s, "TTPPPT", "TPP");
 }
 std::unique_ptr<Kernel> make_rmsnorm(const Signature& s) { return make<RmsNorm>(s, "TP", "TP"); }
-std::unique_ptr<Kernel> make_rmsnorm_grad(const Signature& s) { return make<RmsNormGrad>(s, "TTPP", "TP"); }
+std::unique_ptr<Kernel> make_rmsnorm_grad(const Signature& s) { return make<RmsNormGrad>(s, "TTPPT", "TP"); }
 
 }  // namespace cairn::kernels::reference

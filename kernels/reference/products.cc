@@ -54,7 +54,7 @@ class Linear : public Kernel {
       : m_(s.in[0].shape.rows()),
         n_(s.in[1].shape[0]),
         k_(s.in[1].shape[1]),
-        function_(activation(s.attrs->word("activation"))) {}
+        function_(activation(s.attrs->word("activation")).function) {}
   void run(const Call& c) const override {
     const T* x = c.in[0].as<T>();
     const auto* w = c.in[1].as<Wide<T>>();
@@ -74,15 +74,20 @@ class Linear : public Kernel {
   double (*function_)(double);
 };
 
+// relu's slope chooses rather than multiplies: 0 where it is 0, whatever the sum.
 template <class T>
 class LinearGradInput : public Kernel {
  public:
   explicit LinearGradInput(const Signature& s)
-      : m_(s.in[0].shape.rows()), n_(s.in[1].shape[0]), k_(s.in[1].shape[1]) {}
+      : m_(s.in[0].shape.rows()),
+        n_(s.in[1].shape[0]),
+        k_(s.in[1].shape[1]),
+        derivative_(activation(s.attrs != nullptr ? s.attrs->word("activation") : "").derivative) {}
   int64_t workspace_bytes() const override { return k_ * 8; }
   void run(const Call& c) const override {
     const T* dy = c.in[0].as<T>();
     const auto* w = c.in[1].as<Wide<T>>();
+    const T* pre = c.in.size() > 2 ? c.in[2].as<T>() : nullptr;
     auto* sum = static_cast<double*>(c.workspace);
     for (int64_t m = 0; m < m_; ++m) {
       std::fill_n(sum, k_, 0.0);
@@ -90,12 +95,19 @@ class LinearGradInput : public Kernel {
         const double g = load(dy[m * n_ + n]);
         for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(w[n * k_ + k]);
       }
-      for (int64_t k = 0; k < k_; ++k) c.out[0].as<T>()[m * k_ + k] = store<T>(sum[k]);
+      for (int64_t k = 0; k < k_; ++k)
+        c.out[0].as<T>()[m * k_ + k] = store<T>(pre ? sloped(sum[k], load(pre[m * k_ + k])) : sum[k]);
     }
   }
 
  private:
+  double sloped(double sum, double pre) const {
+    if (derivative_ == relu_derivative) return pre > 0 ? sum : 0.0;
+    return sum * derivative_(pre);
+  }
+
   int64_t m_, n_, k_;
+  double (*derivative_)(double);
 };
 
 template <class T>
@@ -132,7 +144,7 @@ std::unique_ptr<Kernel> make_embedding(const Signature& s) { return make_any<Emb
 std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) { return make<EmbeddingGrad>(s, "IT", "P"); }
 std::unique_ptr<Kernel> make_linear(const Signature& s) { return make<Linear>(s, "TPP", "TT"); }
 std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
-  return make<LinearGradInput>(s, "TP", "T");
+  return make<LinearGradInput>(s, "TPT", "T");
 }
 std::unique_ptr<Kernel> make_linear_grad_weight(const Signature& s) {
   return make<LinearGradWeight>(s, "TT", "PP");

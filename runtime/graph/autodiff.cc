@@ -226,24 +226,10 @@ class Autodiff final : public ops::GradientEmitter {
         }
       joint.ops.push_back(std::move(op));
     }
-    // Values whose place an accumulator took are no more; ids after them move down.
-    std::vector<int32_t> moved(joint.values.size());
+    // Values whose place an accumulator took are no more.
     std::vector<bool> dead(joint.values.size());
     for (int32_t v : dead_) dead[v] = true;
-    std::vector<JointValue> kept;
-    for (size_t v = 0; v < joint.values.size(); ++v) {
-      moved[v] = dead[v] ? -1 : static_cast<int32_t>(kept.size());
-      if (!dead[v]) kept.push_back(std::move(joint.values[v]));
-    }
-    joint.values = std::move(kept);
-    auto move = [&](int32_t& v) { v = v < 0 ? v : moved[v]; };
-    for (JointValue& value : joint.values) move(value.alias_of);
-    for (JointOp& op : joint.ops) {
-      for (int32_t& v : op.in) move(v);
-      for (int32_t& v : op.out) move(v);
-    }
-    move(joint.loss);
-    move(joint.weight);
+    b_.drop_values(dead);
   }
 
   JointBuilder& b_;

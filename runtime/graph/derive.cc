@@ -10,6 +10,7 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
   add_forward(builder, options.amp);
   if (builder.forward.trains()) {
     add_backward(builder);
+    fuse_backward(builder);
     add_optimizer(builder, options.optimizer);
   } else {
     builder.joint.turnaround = static_cast<int32_t>(builder.joint.ops.size());

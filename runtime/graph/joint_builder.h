@@ -29,6 +29,8 @@ struct JointBuilder {
     joint.values.push_back(std::move(value));
     return static_cast<int32_t>(joint.values.size()) - 1;
   }
+  // Values that no op names any more; ids behind them move down. Before there are slots and packs.
+  void drop_values(const std::vector<bool>& dead);
   const TensorDesc& desc(int32_t value) const { return joint.values[value].desc; }
   bool trainable(int32_t value) const {
     const JointValue& v = joint.values[value];
@@ -40,6 +42,8 @@ struct JointBuilder {
 void add_forward(JointBuilder& builder, AmpMode amp);
 // Backward ops, gradients of parameters, turnaround.
 void add_backward(JointBuilder& builder);
+// Pairs of backward ops that one op can do.
+void fuse_backward(JointBuilder& builder);
 // Packed forms of weights, for backends that have them.
 void add_packs(JointBuilder& builder, const JointOptions& options);
 // Moves updates into the backward part: after everything else, as it asks who reads a weight.

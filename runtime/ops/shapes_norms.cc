@@ -45,6 +45,7 @@ void shape_layernorm_grad(const ShapeQuery& q) {
   check_scale(o, 2, 1);
   check_statistic(o, 3, 1);
   check_statistic(o, 4, 1);
+  if (o.has(5)) o.same(5, 1);
   o.put(o[1]);
   o.put(scale_gradient(o, 1));
   o.put(scale_gradient(o, 1));
@@ -64,6 +65,7 @@ void shape_rmsnorm_grad(const ShapeQuery& q) {
   o.same(0, 1);
   check_scale(o, 2, 1);
   check_statistic(o, 3, 1);
+  if (o.has(4)) o.same(4, 1);
   o.put(o[1]);
   o.put(scale_gradient(o, 1));
 }

@@ -6,6 +6,16 @@ namespace {
 
 constexpr std::string_view kActivations[] = {"", "gelu_tanh", "gelu_erf", "relu", "silu"};
 
+// The attribute, one of those known.
+std::string activation(const Operands& o) {
+  const std::string act = o.attrs().word("activation");
+  bool known = false;
+  for (std::string_view word : kActivations) known |= word == act;
+  o.check_attr(known, "activation", cat('\'', act, '\''),
+               "it must be one of gelu_tanh, gelu_erf, relu, silu");
+  return act;
+}
+
 }  // namespace
 
 void shape_embedding(const ShapeQuery& q) {
@@ -47,11 +57,7 @@ void shape_linear(const ShapeQuery& q) {
     o.parameter(2, 0);
     o.vector(2, n, 1);
   }
-  const std::string act = o.attrs().word("activation");
-  bool known = false;
-  for (std::string_view word : kActivations) known |= word == act;
-  o.check_attr(known, "activation", cat('\'', act, '\''),
-               "it must be one of gelu_tanh, gelu_erf, relu, silu");
+  const std::string act = activation(o);
   const TensorDesc y = desc(o.dtype(0), with_last(o.shape(0), n));
   o.put(y);
   if (act.starts_with("gelu") || act == "silu") o.put(y);
@@ -64,7 +70,12 @@ void shape_linear_grad_input(const ShapeQuery& q) {
   o.weight(1, 0);
   o.check_pair(o.shape(1)[0] == o.shape(0).last(), 1, 0, "dy's last dimension is not w's first (",
                o.shape(0).last(), ", ", o.shape(1)[0], ")");
-  o.put(desc(o.dtype(0), with_last(o.shape(0), o.shape(1)[1])));
+  const std::string act = activation(o);
+  o.check_attr(act.empty() != o.has(2), "activation", cat('\'', act, '\''),
+               "pre and activation belong together");
+  const TensorDesc dx = desc(o.dtype(0), with_last(o.shape(0), o.shape(1)[1]));
+  if (o.has(2)) o.check(o[2] == dx, 2, "dx is ", to_string(dx));
+  o.put(dx);
 }
 
 void shape_linear_grad_weight(const ShapeQuery& q) {

@@ -25,8 +25,10 @@ double flops(const OpRow& row, In in, In out, const Attrs* attrs) {
   switch (row.code) {
     case OpCode::k_linear:
       return 2 * elements(out, 0) * last(in[0]) + 8 * elements(out, 1);
-    case OpCode::k_linear_grad_input:
-      return 2 * elements(in, 0) * last(out[0]);
+    case OpCode::k_linear_grad_input: {
+      const bool slope = in.size() > 2 && in[2].shape.rank > 0;
+      return 2 * elements(in, 0) * last(out[0]) + (slope ? 8 * elements(in, 2) : 0);
+    }
     case OpCode::k_linear_grad_weight:
       return 2 * elements(in, 0) * last(in[1]) + elements(in, 1);
     case OpCode::k_linear_cross_entropy:

@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -177,8 +178,26 @@ struct Direct {
   Attrs attrs;
 };
 
+// What fuse_backward.cc makes of pairs of ops: an activation's slope, a sum of gradients.
+inline void add_fused(std::vector<Direct>& to) {
+  for (const DType t : {DType::kF32, DType::kBF16}) {
+    for (const char* act : {"gelu_tanh", "gelu_erf", "relu", "silu"})
+      for (const auto& [m, n, k] :
+           {std::array<int64_t, 3>{7, 33, 64}, {33, 129, 70}, {64, 1, 65}, {1, 40, 256}}) {
+        const TensorDesc dy{t, {m, n}, 0}, w{DType::kF32, {n, k}, 0}, pre{t, {m, k}, 0};
+        to.push_back({"linear_grad_input", {dy, w, pre}, {pre}, word("activation", act)});
+      }
+    for (const int64_t c : {7, 33, 64, 768}) {
+      const TensorDesc x{t, {33, c}, 0}, row{DType::kF32, {33}, 0}, column{DType::kF32, {c}, 0};
+      to.push_back({"layernorm_grad", {x, x, column, row, row, x}, {x, column, column}, {}});
+      to.push_back({"rmsnorm_grad", {x, x, column, row, x}, {x, column}, {}});
+    }
+  }
+}
+
 inline std::vector<Direct> direct_cases() {
   std::vector<Direct> list;
+  add_fused(list);
   const TensorDesc one{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{8}, 0};
   list.push_back({"update_gate", {one, one}, {one}, {}});
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {

@@ -1,6 +1,7 @@
 // Gradients through graphs of several ops: values used twice, tied weights, sums of broadcasts, custom ops.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/conformance/gradient_cases.h"
@@ -93,6 +94,56 @@ TEST(GraphGradients, PreActivationIsAValueToo) {
     const ValueId x = g->parameter("x", f64({3, 4}), {}), w = g->parameter("w", f64({5, 4}), {});
     const std::vector<ValueId> out = g->op("linear", {x, w}, word("activation", act));
     check(g, g->op("mul", {out[0], out[1]})[0]);
+  }
+}
+
+int64_t count(const std::shared_ptr<Graph>& g, ops::OpCode code) {
+  const auto joint = graph::derive(g, {});
+  return std::count_if(joint->ops.begin(), joint->ops.end(),
+                       [&](const graph::JointOp& op) { return op.code == code; });
+}
+
+// The slope of the activation goes into the product behind it.
+TEST(GraphGradients, AnActivationBetweenProducts) {
+  using enum ops::OpCode;
+  struct Form {
+    const char *op, *attribute, *value;
+    ops::OpCode gradient;
+  };
+  for (const Form& f : {Form{"gelu", "approximate", "tanh", k_gelu_grad},
+                        {"gelu", "approximate", "erf", k_gelu_grad},
+                        {"silu", nullptr, nullptr, k_silu_grad},
+                        {"relu", nullptr, nullptr, k_relu_grad},
+                        {nullptr, "activation", "gelu_tanh", k_gelu_grad},
+                        {nullptr, "activation", "gelu_erf", k_gelu_grad},
+                        {nullptr, "activation", "silu", k_silu_grad},
+                        {nullptr, "activation", "relu", k_relu_grad}}) {
+    SCOPED_TRACE(cat(f.op == nullptr ? "linear" : f.op, ' ', f.value == nullptr ? "" : f.value));
+    auto g = std::make_shared<Graph>();
+    const ValueId x = g->parameter("x", f64({3, 4}), {}), up = g->parameter("up", f64({6, 4}), {}),
+                  bias = g->parameter("bias", f64({6}), {}), down = g->parameter("down", f64({2, 6}), {});
+    const Attrs attrs = f.attribute == nullptr ? Attrs{} : word(f.attribute, f.value);
+    ValueId h = g->op("linear", {x, up, bias}, f.op == nullptr ? attrs : Attrs{})[0];
+    if (f.op != nullptr) h = g->op(f.op, {h}, attrs)[0];
+    check(g, g->op("linear", {h, down})[0]);
+    EXPECT_EQ(count(g, f.gradient), 0);
+  }
+}
+
+// What flows past a norm is added by the norm's gradient.
+TEST(GraphGradients, ResidualsAroundNorms) {
+  for (const bool centered : {true, false}) {
+    auto g = std::make_shared<Graph>();
+    ValueId x = g->parameter("x", f64({3, 4}), {});
+    for (int i = 0; i < 2; ++i) {
+      std::vector<ValueId> in = {x, g->parameter(cat("gamma", i), f64({4}), {})};
+      if (centered) in.push_back(g->parameter(cat("beta", i), f64({4}), {}));
+      const ValueId y = g->op(centered ? "layernorm" : "rmsnorm", in)[0];
+      x = g->op("add", {x, g->op("linear", {y, g->parameter(cat("w", i), f64({4, 4}), {})})[0]})[0];
+    }
+    check(g, x);
+    // The first x is a parameter, whose gradient has two parts that add up where it lies.
+    EXPECT_EQ(count(g, ops::OpCode::k_add), 2) << "in forward only";
   }
 }
 

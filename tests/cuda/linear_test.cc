@@ -34,6 +34,30 @@ TEST(CudaLinear, NaNsStay) {
   }
 }
 
+// With the library's slope of gelu and with a pass: rows of 36 and 33 are none of the library's.
+TEST(CudaLinear, InputGradientThroughAnActivation) {
+  for (const DType t : kTypes)
+    for (const int64_t k : {264, 36, 33, 2400})
+      for (const char* act : {"gelu_tanh", "gelu_erf", "relu", "silu"}) {
+        const Argument dy = floats(t, {2, 21, 40}), w = floats(DType::kF32, {40, k}),
+                       pre = floats(t, {2, 21, k}, -4, 4);
+        check_rows({"linear_grad_input", {dy, w, pre}, {like(pre)}, {{"activation", std::string(act)}}});
+      }
+}
+
+// relu's slope chooses: where it is 0 there is no NaN.
+TEST(CudaLinear, ReluCutsNaNsOff) {
+  RowCase c{"linear_grad_input",
+            {floats(DType::kF32, {4, 8}), floats(DType::kF32, {8, 16}), floats(DType::kF32, {4, 16})},
+            {f32({4, 16})},
+            {{"activation", std::string("relu")}}};
+  c.edit = [](std::span<const Tensor> in) {
+    set(in[0], 9, std::nan(""));
+    set(in[2], 5, std::nan(""));
+  };
+  check_rows(c);
+}
+
 TEST(CudaLinear, WeightGradient) {
   for (const DType t : kTypes)
     for (const int64_t n : {520, 64, 33, 1}) {

@@ -1,5 +1,6 @@
 // Norms and softmax over rows of all lengths: warps, blocks, several vectors per thread, and rows that do not
 // go by vectors.
+#include "tests/cuda/direct.h"
 #include "tests/cuda/rows_check.h"
 
 namespace cairn::conformance {
@@ -35,7 +36,28 @@ TEST(CudaNorms, GradientsOfAllLengths) {
                      mean = floats(DType::kF32, {rows}), rstd = floats(DType::kF32, {rows}, 1, 2);
       check_rows({"layernorm_grad", {x, x, gamma, mean, rstd}, {like(x), f32({c}), f32({c})}});
       check_rows({"rmsnorm_grad", {x, x, gamma, rstd}, {like(x), f32({c})}});
+      check_rows({"layernorm_grad", {x, x, gamma, mean, rstd, x}, {like(x), f32({c}), f32({c})}});
+      check_rows({"rmsnorm_grad", {x, x, gamma, rstd, x}, {like(x), f32({c})}});
     }
+}
+
+// dx may lie on what is added to it: many rows per block, every number of vectors per thread, odd lengths.
+TEST(CudaNorms, GradientsOverWhatTheyAdd) {
+  for (const DType t : kTypes)
+    for (const int64_t c : {8, 768, 1999, 2056, 4104, 8192})
+      for (const bool centered : {true, false}) {
+        const int64_t rows = c == 8 ? 3000 : 70;
+        const TensorDesc x = desc(t, {rows, c}), row = f32({rows}), column = f32({c});
+        Direct d{"layernorm_grad", {x, x, column, row, row, x}, {x, column, column}, {}};
+        if (!centered) d = {"rmsnorm_grad", {x, x, column, row, x}, {x, column}, {}};
+        const size_t over = d.in.size() - 1;
+        const Ran apart(d, [](Ran&, kernels::Call&) {});
+        const Ran lying(d, [&](Ran& ran, kernels::Call& call) {
+          ran.out[0].data = ran.in[over].data;
+          call.in_place = 1u << over;
+        });
+        for (size_t o = 0; o < d.out.size(); ++o) EXPECT_EQ(lying.bytes(o), apart.bytes(o)) << name_of(d);
+      }
 }
 
 TEST(CudaNorms, PartsOfGradients) {

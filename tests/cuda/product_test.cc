@@ -26,19 +26,30 @@ void check(const ProductShape& s, const Product* product, bool accumulate = fals
   const int64_t c_size = (s.batch - 1) * s.stride_c + s.m * s.row_of_c();
   const int64_t in = dtype_bytes(s.in), out = dtype_bytes(s.out);
   Buffer a_buffer(a_size * in), b_buffer(b_size * in), c_buffer(c_size * out), before_buffer(c_size * out),
-      pre_buffer(c_size * out), bias_buffer(s.n * out);
+      pre_buffer(c_size * out), bias_buffer(s.n * out), sums_buffer(s.m * out);
   const Tensor a = numbers(a_buffer, s.in, a_size, 1), b = numbers(b_buffer, s.in, b_size, 2),
                c = numbers(c_buffer, s.out, c_size, 3), before = numbers(before_buffer, s.out, c_size, 3),
-               pre = numbers(pre_buffer, s.out, c_size, 4), bias = numbers(bias_buffer, s.out, s.n, 5);
+               pre = numbers(pre_buffer, s.out, c_size, 4), bias = numbers(bias_buffer, s.out, s.n, 5),
+               sums = numbers(sums_buffer, s.out, s.m, 6);
   Buffer workspace(product->workspace_bytes());
   product->run({.a = a.data,
                 .b = b.data,
                 .c = c.data,
                 .bias = s.has_bias() ? bias.data : nullptr,
-                .pre = s.pre ? pre.data : nullptr,
+                .pre = s.has_pre() ? pre.data : nullptr,
+                .sums = s.has_sums() ? sums.data : nullptr,
                 .workspace = workspace.data(),
                 .accumulate = accumulate});
   const double unit = s.out == DType::kBF16 ? 0x1p-7 : 1e-5;
+  const auto of_a = [&](int64_t i, int64_t m, int64_t k) {
+    return conformance::get(a,
+                            i * s.stride_a + (s.transpose_a ? k * s.row_of_a() + m : m * s.row_of_a() + k));
+  };
+  for (int64_t m = 0; s.has_sums() && m < s.m; ++m) {
+    double sum = 0;
+    for (int64_t k = 0; k < s.k; ++k) sum += of_a(0, m, k);
+    EXPECT_NEAR(conformance::get(sums, m), sum, unit * (4 + std::fabs(sum))) << to_string(s);
+  }
   for (int64_t i = 0; i < s.batch; ++i)
     for (int64_t m = 0; m < s.m; ++m)
       for (int64_t n = 0; n < s.row_of_c(); ++n) {
@@ -49,17 +60,21 @@ void check(const ProductShape& s, const Product* product, bool accumulate = fals
         }
         double sum = s.has_bias() ? conformance::get(bias, n) : 0;
         for (int64_t k = 0; k < s.k; ++k)
-          sum += conformance::get(
-                     a, i * s.stride_a + (s.transpose_a ? k * s.row_of_a() + m : m * s.row_of_a() + k)) *
-                 conformance::get(
-                     b, i * s.stride_b + (s.transpose_b ? n * s.row_of_b() + k : k * s.row_of_b() + n));
+          sum += of_a(i, m, k) * conformance::get(b, i * s.stride_b + (s.transpose_b ? n * s.row_of_b() + k
+                                                                                     : k * s.row_of_b() + n));
         if (s.pre) EXPECT_NEAR(conformance::get(pre, at), sum, unit * (4 + std::fabs(sum))) << to_string(s);
         if (s.has_gelu())
           sum = 0.5 * sum * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
+        if (s.has_slope()) {
+          const double x = conformance::get(pre, at), c1 = 0.7978845608028654;
+          const double tanh = std::tanh(c1 * (x + 0.044715 * x * x * x));
+          sum *= 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * c1 * (1 + 3 * 0.044715 * x * x);
+        }
         if (accumulate) sum += conformance::get(before, at);
         EXPECT_NEAR(conformance::get(c, at), sum, unit * (4 + std::fabs(sum))) << to_string(s);
       }
-  EXPECT_TRUE(workspace.guard_intact() && c_buffer.guard_intact() && pre_buffer.guard_intact());
+  EXPECT_TRUE(workspace.guard_intact() && c_buffer.guard_intact() && pre_buffer.guard_intact() &&
+              sums_buffer.guard_intact());
 }
 
 void check(const ProductShape& s, bool accumulate = false) { check(s, make_product(s).get(), accumulate); }
@@ -111,6 +126,28 @@ TEST(CudaProduct, Epilogues) {
         ProductShape s;
         s.m = 4, s.n = 16, s.k = 8, s.in = s.out = t, s.epilogue = e, s.pre = pre && e != Epilogue::kBias;
         check(s);
+      }
+}
+
+TEST(CudaProduct, TheSlopeOfGelu) {
+  for (const DType t : {DType::kF32, DType::kBF16})
+    for (const int64_t gap : {0, 24}) {
+      ProductShape s;
+      s.m = 5, s.n = 16, s.k = 8, s.ldc = gap, s.in = s.out = t, s.epilogue = Epilogue::kGeluSlope;
+      check(s);
+      s.n = 12, s.ldc = 0;
+      EXPECT_EQ(try_product(s), nullptr) << "rows of pre are multiples of 8";
+    }
+}
+
+// The bias's gradient beside the weight's: sums of dy over its rows.
+TEST(CudaProduct, SumsOfTheFirst) {
+  for (const DType in : {DType::kF32, DType::kBF16})
+    for (const bool transposed : {true, false})
+      for (const bool add : {false, true}) {
+        ProductShape s;
+        s.m = 6, s.n = 16, s.k = 40, s.in = in, s.transpose_a = transposed, s.epilogue = Epilogue::kSumsOfA;
+        check(s, add);
       }
 }
 

@@ -104,6 +104,10 @@ class Packed : public ::testing::TestWithParam<Case> {
       }
     } else {
       to.push_back(out.add({dtype, {c.rows, c.k}, 0}));
+      if (!c.attrs_word.empty()) {
+        attrs = {{"activation", c.attrs_word}};
+        from.push_back(in.add({dtype, {c.rows, c.k}, 0}));
+      }
     }
     for (size_t i = 0; i < from.size(); ++i)
       if (from[i].data != nullptr) fill(from[i], static_cast<uint32_t>(i) + 1);
@@ -167,6 +171,8 @@ INSTANTIATE_TEST_SUITE_P(Ops, Packed,
                                            Case{"linear", "relu", 5, 33, 31},
                                            Case{"linear_grad_input", "", 40, 48, 64},
                                            Case{"linear_grad_input", "", 300, 33, 70},
+                                           Case{"linear_grad_input", "gelu_tanh", 129, 100, 96},
+                                           Case{"linear_grad_input", "relu", 5, 31, 33},
                                            Case{"linear_cross_entropy", "", 70, 100, 48, 32},
                                            Case{"linear_cross_entropy", "", 33, 90, 40, 0},
                                            Case{"linear_cross_entropy_grad", "", 70, 100, 48, 32},

@@ -22,6 +22,10 @@ void write(DType t, void* p, int64_t i, float v) {
 }
 
 float gelu(float x) { return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x))); }
+float gelu_slope(float x) {
+  const float t = std::tanh(0.7978845608f * (x + 0.044715f * x * x * x));
+  return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * 0.7978845608f * (1.0f + 3 * 0.044715f * x * x);
+}
 
 void multiply(const ProductShape& s, const ProductCall& call, int64_t which) {
   const int64_t lda = s.row_of_a(), ldb = s.row_of_b(), ldc = s.row_of_c();
@@ -32,18 +36,22 @@ void multiply(const ProductShape& s, const ProductCall& call, int64_t which) {
           read(s.in, call.b, which * s.stride_b + (s.transpose_b ? n * ldb + k : k * ldb + n));
   for (int64_t m = 0; m < s.m; ++m) {
     std::fill(sums.begin(), sums.end(), 0.0f);
+    float of_a = 0;
     for (int64_t k = 0; k < s.k; ++k) {
       const float factor =
           read(s.in, call.a, which * s.stride_a + (s.transpose_a ? k * lda + m : m * lda + k));
+      of_a += factor;
       const float* row = b.data() + k * s.n;
       for (int64_t n = 0; n < s.n; ++n) sums[static_cast<size_t>(n)] += factor * row[n];
     }
+    if (s.has_sums()) write(s.out, call.sums, m, of_a);
     for (int64_t n = 0; n < s.n; ++n) {
       const int64_t at = which * s.stride_c + m * ldc + n;
       float v = sums[static_cast<size_t>(n)];
       if (s.has_bias()) v += read(s.out, call.bias, n);
       if (s.pre) write(s.out, call.pre, at, v);
       if (s.has_gelu()) v = gelu(v);
+      if (s.has_slope()) v *= gelu_slope(read(s.out, call.pre, at));
       write(s.out, call.c, at, call.accumulate ? v + read(s.out, call.c, at) : v);
     }
   }
@@ -59,13 +67,14 @@ class LoopProduct final : public Product {
     const auto aligned = [](const void* p, int64_t to) { return reinterpret_cast<uintptr_t>(p) % to == 0; };
     require(call.a != nullptr && call.b != nullptr && call.c != nullptr && call.workspace != nullptr,
             Code::kInternal, "an operand of a product is missing");
-    require(shape_.has_bias() == (call.bias != nullptr) && shape_.pre == (call.pre != nullptr),
-            Code::kInternal, "bias and pre of a product are not what it was made for");
-    require(!call.accumulate || shape_.epilogue == Epilogue::kNone, Code::kInternal,
+    require(shape_.has_bias() == (call.bias != nullptr) && shape_.has_pre() == (call.pre != nullptr) &&
+                shape_.has_sums() == (call.sums != nullptr),
+            Code::kInternal, "bias, pre and sums of a product are not what it was made for");
+    require(!call.accumulate || shape_.epilogue == Epilogue::kNone || shape_.has_sums(), Code::kInternal,
             "a product with an epilogue cannot accumulate");
     require(aligned(call.a, shape_.alignment_a) && aligned(call.b, shape_.alignment_b) &&
                 aligned(call.c, shape_.alignment_c) && aligned(call.bias, 64) && aligned(call.pre, 64) &&
-                aligned(call.workspace, 64),
+                aligned(call.sums, 64) && aligned(call.workspace, 64),
             Code::kInternal, "an operand of a product is not aligned as promised");
     emulated::submit(static_cast<cudaStream_t>(call.stream), [shape = shape_, call] {
       std::fill_n(static_cast<char*>(call.workspace), 256, '\x5a');
@@ -83,8 +92,9 @@ class LoopProduct final : public Product {
 // is run as well.
 std::unique_ptr<Product> try_product(const ProductShape& shape) {
   if (shape.k == 1) return nullptr;
-  if (shape.has_gelu() && shape.row_of_c() % 8 != 0) return nullptr;
+  if ((shape.has_gelu() || shape.has_slope()) && shape.row_of_c() % 8 != 0) return nullptr;
   if (shape.has_bias() && shape.n % 2 != 0) return nullptr;
+  if (shape.has_sums() && (shape.m % 2 != 0 || shape.batch > 1)) return nullptr;
   return std::make_unique<LoopProduct>(shape);
 }
 

@@ -76,6 +76,10 @@ cublasLtEpilogue_t epilogue_of(const ProductShape& s) {
       return s.pre ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
     case Epilogue::kGeluBias:
       return s.pre ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
+    case Epilogue::kGeluSlope:
+      return CUBLASLT_EPILOGUE_DGELU;
+    case Epilogue::kSumsOfA:  // of the library's B, whose gradient of a bias has D's columns
+      return CUBLASLT_EPILOGUE_BGRADB;
     default:
       return CUBLASLT_EPILOGUE_DEFAULT;
   }
@@ -96,8 +100,9 @@ class LtProduct final : public Product {
     set(CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s));
-    if (s.has_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, kSomeAddress);
-    if (s.pre) {
+    // Bias, sums and pre are of D's type, as long as nothing else is said.
+    if (s.has_bias() || s.has_sums()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, kSomeAddress);
+    if (s.has_pre()) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kSomeAddress);
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.row_of_c());
       if (s.batch > 1) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, s.stride_c);
@@ -109,7 +114,8 @@ class LtProduct final : public Product {
 
   void run(const ProductCall& call) const override {
     if (shape_.has_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias);
-    if (shape_.pre) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, call.pre);
+    if (shape_.has_sums()) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.sums);
+    if (shape_.has_pre()) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, call.pre);
     const float alpha = 1.0f, beta = call.accumulate ? 1.0f : 0.0f;
     const uintptr_t space =
         (reinterpret_cast<uintptr_t>(call.workspace) + kAligned - 1) & ~uintptr_t{kAligned - 1};
@@ -165,8 +171,8 @@ class LtProduct final : public Product {
 }  // namespace
 
 std::unique_ptr<Product> try_product(const ProductShape& shape) {
-  // The library's rule for what it stores beside a gelu.
-  if (shape.pre && shape.row_of_c() % 8 != 0) return nullptr;
+  // The library's rule for the argument of a gelu.
+  if (shape.has_pre() && shape.row_of_c() % 8 != 0) return nullptr;
   bool found = false;
   auto product = std::make_unique<LtProduct>(shape, &found);
   return found ? std::move(product) : nullptr;

@@ -41,6 +41,23 @@ TEST(CostQuery, ShapesDtypesPresenceAndAttributesTellOpsApart) {
   EXPECT_EQ(signatures.size(), 3u);
 }
 
+TEST(CostQuery, AFusedOpIsNotThePlainOne) {
+  const auto joint = joint_of(transformer(1));
+  std::set<std::string> products, norms;
+  for (const graph::JointOp& op : joint->ops) {
+    if (op.code == ops::OpCode::k_linear_grad_input) products.insert(query_of(*joint, op).signature);
+    if (op.code == ops::OpCode::k_layernorm_grad) norms.insert(query_of(*joint, op).signature);
+  }
+  const auto with = [](const std::set<std::string>& list, std::string_view word) {
+    return std::count_if(list.begin(), list.end(),
+                         [&](const std::string& s) { return s.find(word) != s.npos; });
+  };
+  EXPECT_EQ(with(products, "activation="), 1);
+  EXPECT_EQ(with(products, ", -) ->"), static_cast<int64_t>(products.size()) - 1);
+  EXPECT_EQ(with(norms, ", -) ->"), 1) << "the last norm adds nothing";
+  EXPECT_EQ(norms.size(), 2u);
+}
+
 TEST(CostQuery, ArithmeticIsAsNarrowAsTheNarrowestOperand) {
   graph::JointOptions options;
   options.amp = graph::AmpMode::kBf16;

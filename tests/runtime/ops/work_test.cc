@@ -14,6 +14,11 @@ Work of(std::string_view op, const std::vector<TensorDesc>& in, const Attrs& att
 TEST(Work, ProductsAreExact) {
   EXPECT_EQ(of("linear", {f32({2, 3, 4}), f32({5, 4})}).flops, 2.0 * 6 * 5 * 4);
   EXPECT_EQ(of("linear_grad_input", {f32({6, 5}), f32({5, 4})}).flops, 2.0 * 6 * 5 * 4);
+  const Attrs relu{{"activation", std::string("relu")}};
+  EXPECT_EQ(of("linear_grad_input", {f32({6, 5}), f32({5, 4}), f32({6, 4})}, relu).flops,
+            2.0 * 6 * 5 * 4 + 8 * 6 * 4);
+  EXPECT_EQ(of("linear_grad_input", {f32({6, 5}), f32({5, 4}), f32({6, 4})}, relu).bytes,
+            4.0 * (30 + 20 + 24 + 24));
   EXPECT_EQ(of("linear_grad_weight", {f32({6, 4}), f32({6, 5})}).flops, 2.0 * 6 * 5 * 4 + 6 * 5);
   EXPECT_EQ(of("linear_cross_entropy", {f32({6, 4}), f32({7, 4}), i32({6})}).flops, 2.0 * 6 * 7 * 4);
   EXPECT_EQ(of("linear_cross_entropy_grad", {f32({6, 4}), f32({7, 4}), i32({6})}).flops, 6.0 * 6 * 7 * 4);

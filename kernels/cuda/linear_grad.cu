@@ -1,0 +1,117 @@
+// The gradients of linear. Products are the library's, with what it can do on the way: the slope of tanh
+// gelu, the gradient of the bias. Passes do the rest.
+#include "kernels/cuda/activations.h"
+#include "kernels/cuda/columns.h"
+#include "kernels/cuda/group.h"
+#include "kernels/cuda/linear.h"
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/rows.h"
+
+namespace cairn::kernels::cuda {
+namespace {
+
+// The bias's gradient beside the weight's, in one product; false: column sums of our own, in passes.
+constexpr bool kSumsInProduct = true;
+
+template <class T>
+void multiply_slopes(const Call& call, Activation act, int64_t count, T* dx, const T* pre) {
+  const auto sweep = [&](auto f) { launch_map(call, f, count, dx, static_cast<const T*>(dx), pre); };
+  switch (act) {
+    case Activation::kGeluTanh:
+      return sweep(Chained<GeluTanhSlope>{});
+    case Activation::kGeluErf:
+      return sweep(Chained<GeluErfSlope>{});
+    case Activation::kRelu:
+      return sweep(ReluGrad{});
+    case Activation::kSilu:
+      return sweep(Chained<SiluSlope>{});
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
+  Activation act;
+  const DType t = s.in[0].dtype;
+  if (!fast_float(s.in[0]) || s.out[0].dtype != t || !WeightReader::takes(s.in[1], t)) return nullptr;
+  if (!parse(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
+  if (s.has_in(2) != (act != Activation::kNone) || (s.has_in(2) && s.in[2].dtype != t)) return nullptr;
+  ProductShape shape;
+  shape.m = s.in[0].shape.rows(), shape.n = s.out[0].shape.last(), shape.k = s.in[0].shape.last();
+  shape.in = shape.out = t;
+  std::shared_ptr<Product> product;
+  if (act == Activation::kGeluTanh) {
+    shape.epilogue = Epilogue::kGeluSlope;
+    product = try_product(shape);
+    shape.epilogue = Epilogue::kNone;
+  }
+  const bool fused = product != nullptr;
+  if (!fused) product = make_product(shape);
+  Workspace space;
+  const WeightReader weight(s.in[1], t, &space);
+  const int64_t product_at = space.add(product->workspace_bytes()), count = shape.m * shape.n;
+  return make_kernel(
+      [=](const Call& call) {
+        void *dx = data_of(call.out, 0), *pre = data_of(call.in, 2);
+        product->run({.stream = stream_of(call),
+                      .a = data_of(call.in, 0),
+                      .b = weight.read(call, 1),
+                      .c = dx,
+                      .pre = fused ? pre : nullptr,
+                      .workspace = Workspace::at(call, product_at)});
+        if (!fused && pre != nullptr)
+          with_float(t, [&](auto zero) {
+            using T = decltype(zero);
+            multiply_slopes(call, act, count, static_cast<T*>(dx), static_cast<const T*>(pre));
+          });
+      },
+      space.bytes());
+}
+
+std::unique_ptr<Kernel> make_linear_grad_weight(const Signature& s) {
+  const DType t = s.in[0].dtype;
+  if (!fast_float(s.in[0]) || s.in[1].dtype != t) return nullptr;
+  if ((s.has_out(0) && !plain_f32(s.out[0])) || (s.has_out(1) && !plain_f32(s.out[1]))) return nullptr;
+  const int64_t rows = s.in[0].shape.rows(), n = s.in[1].shape.last();
+  ProductShape shape;
+  shape.m = n, shape.n = s.in[0].shape.last(), shape.k = rows;
+  shape.in = t;
+  shape.transpose_a = true;
+  std::shared_ptr<Product> product;
+  if (kSumsInProduct && s.has_out(0) && s.has_out(1)) {
+    shape.epilogue = Epilogue::kSumsOfA;
+    product = try_product(shape);
+    shape.epilogue = Epilogue::kNone;
+  }
+  const bool fused = product != nullptr;
+  if (!fused && s.has_out(0)) product = make_product(shape);
+  const ColumnSums bias(rows, n, t);
+  Workspace space;
+  const int64_t product_at = product ? space.add(product->workspace_bytes()) : 0;
+  const int64_t bias_at = s.has_out(1) ? space.add(fused ? 4 * n : bias.workspace_bytes()) : 0;
+  return make_kernel(
+      [=](const Call& call) {
+        const cudaStream_t stream = stream_of(call);
+        const void *x = data_of(call.in, 0), *dy = data_of(call.in, 1);
+        float *db = output<float>(call, 1), *space_for_bias = Workspace::at<float>(call, bias_at);
+        const bool add = accumulates(call, 1);
+        float* sums = add ? space_for_bias : db;
+        if (product != nullptr)
+          product->run({.stream = stream,
+                        .a = dy,
+                        .b = x,
+                        .c = data_of(call.out, 0),
+                        .sums = fused ? sums : nullptr,
+                        .workspace = Workspace::at(call, product_at),
+                        .accumulate = accumulates(call, 0)});
+        if (!fused && db != nullptr)
+          bias.run(stream, dy, db, add, space_for_bias);
+        else if (fused && add)
+          sum_partials(stream, space_for_bias, 1, n, n, db, true);
+      },
+      space.bytes());
+}
+
+}  // namespace cairn::kernels::cuda
