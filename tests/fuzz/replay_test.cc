@@ -24,7 +24,7 @@ TEST_P(Replay, SamplesAndTheirMutations) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Loaders, Replay, testing::ValuesIn(targets().begin(), targets().end()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
 }  // namespace cairn::fuzz
