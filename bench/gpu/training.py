@@ -50,7 +50,7 @@ JUDGED, MORE = list(PEERS)[:3], list(PEERS)[3:]
 TITLE = "Training: GPT-2, bfloat16, AdamW, clip 1.0; medians"
 HEADER = ["case", "tokens/s", "step ms", "predicted / bound ms", "device peak GiB", "driver's count GiB",
           "copied out / in GB/s", "stall", "host us"]
-SMALLEST = re.compile(r"smallest budget that fits is (\d+)")
+SMALLEST = re.compile(r"smallest budget that (?:does|fits) is (\d+)")
 
 
 def recipe(shape):

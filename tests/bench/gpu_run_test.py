@@ -32,7 +32,7 @@ elif command == "plan":
 elif command == "train" and "gpt2" in words:
     budget = int(given("--budget", KEEP))
     if budget < SMALLEST:
-        sys.stderr.write("cairn: plan: over; the smallest budget that fits is %d bytes" % SMALLEST)
+        sys.stderr.write("cairn: plan: no plan fits; the smallest budget that does is %d bytes. Its peak is at ..." % SMALLEST)
         sys.exit(4)
     seconds = option("batch") * option("seq") / {768: 800e3, 1600: 60e3, 4096: 20e3}[option("width")]
     copied = 0 if budget == KEEP else 4800

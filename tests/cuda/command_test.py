@@ -66,6 +66,13 @@ class OnGpu(Case):
         self.fails(3, "train", "mlp", *GPU, "--link", "1GiB", says="cannot be throttled")
         self.fails(1, "train", "mlp", "--device", "cuda:7", says="only 1 GPU")
 
+    def test_a_budget_that_does_not_fit_names_one_that_does(self):
+        sys.path.insert(0, str(ROOT / "bench/gpu"))
+        from training import SMALLEST  # with which bench/gpu tries again
+        words = ["train", "mlp", *GPU, "--steps", 1, "--json", "--quiet", "--budget"]
+        smallest = int(SMALLEST.search(self.fails(4, *words, "1KiB").stderr).group(1))
+        self.assertLessEqual(json.loads(self.cairn(*words, smallest).stdout)["peak_bytes"]["device"], smallest)
+
     def test_the_whole_table(self):
         bundle = self.folder / "bundle"
         (bundle / "bin").mkdir(parents=True)
