@@ -27,7 +27,7 @@ class Harness {
   // `known`: nullptr for a backend whose gaps the reference fills.
   explicit Harness(const kernels::Registry& registry, const Known* known = nullptr)
       : registry_(registry), known_(known) {
-    if (known != nullptr) ledger_.emplace(*known);
+    if (known != nullptr) account_.emplace(*known);
   }
 
   // Compares every row of the backend that takes this call; weights packed as well, where the backend packs
@@ -39,21 +39,21 @@ class Harness {
     const int before = seen.taken;
     rows(s, in, s, in, key, updates, what, seen);
     packed(s, in, key, what, seen);
-    if (ledger_) ledger_->taken(s.op, is_coarse(s) ? DType::kBF16 : DType::kF32, seen.taken > before, what);
+    if (account_) account_->taken(s.op, is_coarse(s) ? DType::kBF16 : DType::kF32, seen.taken > before, what);
     if (seen.taken > before) seen.taken = before + 1;
   }
   // In a dtype that no kernel of the backend is for: none says that it takes the call.
   void refuse(const kernels::Signature& s, DType dtype, const std::string& what) {
-    if (!ledger_) return;
+    if (!account_) return;
     bool any = false;
     for (const kernels::KernelRow& row : registry_.rows)
       any = any || (row.op == s.op && row.make(s) != nullptr);
-    ledger_->taken(s.op, dtype, any, what);
+    account_->taken(s.op, dtype, any, what);
   }
 
   // Of all rows but optional ones: a case ran them.
   void close() const {
-    if (ledger_) ledger_->close();
+    if (account_) account_->close();
     for (size_t r = 0; r < registry_.rows.size(); ++r) {
       if (ops::find(registry_.rows[r].op)->is(ops::ALIAS)) continue;  // nothing runs
       if (known_ != nullptr && known_->optional.contains(registry_.rows[r].name)) continue;
@@ -94,8 +94,8 @@ class Harness {
       const auto run = [&] {
         worst = compare(registry_.rows[r], reference, reference_in, s, in, key, updates, what);
       };
-      if (ledger_) {
-        ledger_->row(s.op, registry_.rows[r].name, is_coarse(s) ? DType::kBF16 : DType::kF32, run);
+      if (account_) {
+        account_->row(s.op, registry_.rows[r].name, is_coarse(s) ? DType::kBF16 : DType::kF32, run);
       } else {
         run();
       }
@@ -166,7 +166,7 @@ class Harness {
 
   const kernels::Registry& registry_;
   const Known* const known_;
-  std::optional<Ledger> ledger_;
+  std::optional<Account> account_;
   std::map<std::pair<std::string, bool>, Seen> table_;
   std::set<size_t> rows_run_;
 };

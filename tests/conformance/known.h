@@ -36,9 +36,9 @@ struct Known {
 };
 
 // Keeps the account of one run.
-class Ledger {
+class Account {
  public:
-  explicit Ledger(const Known& known) : known_(known) {}
+  explicit Account(const Known& known) : known_(known) {}
 
   // Whether some row took the call.
   void taken(std::string_view op, DType dtype, bool any, const std::string& what) {
