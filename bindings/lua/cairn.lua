@@ -15,7 +15,7 @@ local stepper = require "cairn.stepper"
 
 local cairn = {
   devices = instance.devices, device = instance.device,
-  graph = graph.Graph.new, load_graph = graph.Graph.load,
+  graph = graph.Graph.new, load_graph = graph.Graph.load, ops = graph.ops,
   costs = costs.Costs.new, read_costs = costs.Costs.read,
   plan = plan.Plan.new, problem_solve = plan.problem_solve,
   session = session.Session.new,

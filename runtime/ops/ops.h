@@ -91,6 +91,7 @@ struct OpRow {
   uint32_t traits;
   Amp amp;
   Tolerance tolerance;
+  std::string_view description;
 
   bool is(Trait t) const { return traits & t; }
 };

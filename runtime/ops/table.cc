@@ -50,13 +50,14 @@ struct Source {
   uint32_t saves, traits;
   Amp amp;
   Tolerance tolerance;
+  std::string_view description;
 };
 
 using enum Amp;
 using enum Tolerance;
 constexpr Source kSources[] = {
-#define OP(id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance) \
-  {OpCode::k_##id, #id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance},
+#define OP(id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, description) \
+  {OpCode::k_##id, #id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, description},
 #include "runtime/ops/ops.def"
 #undef OP
 };
@@ -65,7 +66,7 @@ std::vector<OpRow> build() {
   std::vector<OpRow> rows;
   for (const Source& s : kSources)
     rows.push_back({s.code, s.name, operands(s.inputs), operands(s.outputs), schemas(s.attrs), s.shape,
-                    s.gradient, s.saves, s.traits, s.amp, s.tolerance});
+                    s.gradient, s.saves, s.traits, s.amp, s.tolerance, s.description});
   return rows;
 }
 

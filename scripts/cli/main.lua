@@ -2,7 +2,7 @@
 local root = ...
 local fail = require "cli.fail"
 
-local COMMANDS = { "train", "plan", "verify", "profile", "inspect", "generate", "export", "devices", "lua" }
+local COMMANDS = { "train", "plan", "verify", "profile", "inspect", "generate", "export", "devices", "ops", "lua" }
 
 local function usage()
   return table.concat({
@@ -16,6 +16,7 @@ local function usage()
     "  cairn generate DIR --prompt TEXT        text from a trained model",
     "  cairn export   DIR FILE.safetensors     weights by their Hugging Face names",
     "  cairn devices                           what this machine has",
+    "  cairn ops      [NAME ...]               what graphs are built of: operands, attributes, formulas",
     "  cairn lua      FILE [ARG ...]           runs a Lua program with the binding at hand",
     "",
     "cairn COMMAND --help tells more. Exit codes: 0 ok, 1 failure, 2 usage, 3 bad input, 4 out of memory or over",

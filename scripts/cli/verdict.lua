@@ -96,6 +96,21 @@ function verdict.judge(results)
   return problems
 end
 
+-- Whether nothing told the plans of all runs with one micro-batch apart.
+function verdict.same_plans(results)
+  local first
+  for _, result in ipairs(results) do
+    if result.micro_batches == 1 and result.group ~= verdict.WIDE then
+      local plan = result.plan
+      first = first or plan
+      for _, key in ipairs { "keep_bytes", "recompute_bytes", "offload_host_bytes", "offload_disk_bytes" } do
+        if plan[key] ~= first[key] then return false end
+      end
+    end
+  end
+  return true
+end
+
 local function counts(results)
   local equal, exact = 0, 0
   for _, result in ipairs(results) do
@@ -120,7 +135,8 @@ function verdict.json(results, problems, about)
   end
   local equal, exact = counts(results)
   return json.object {
-    { "ok", #problems == 0 }, { "problems", json.array(problems) }, { "steps", about.steps },
+    { "ok", #problems == 0 }, { "problems", json.array(problems) },
+    { "notes", json.array(about.notes) }, { "steps", about.steps },
     { "link_bytes_per_second", about.link }, { "bit_equal_runs", equal }, { "peaks_as_planned", exact },
     { "runs", json.array(list) }, { "seconds", about.seconds } }
 end
@@ -156,6 +172,7 @@ function verdict.text(results, problems, about)
   text[#text + 1] = ("%d runs of %d steps in %s; %d with the bits of their group's first%s\n"):format(
     #results, about.steps, format.seconds(about.seconds), equal,
     about.link and ("; slow host: %s/s"):format(format.bytes(about.link)) or "")
+  for _, note in ipairs(about.notes) do text[#text + 1] = format.colour("yellow", "note: " .. note) .. "\n" end
   for _, problem in ipairs(problems) do text[#text + 1] = format.colour("red", problem) .. "\n" end
   if #problems == 0 then
     text[#text + 1] = format.colour("green", "all plans give the same bits, and take the memory they promise") .. "\n"

@@ -1,6 +1,7 @@
 -- cairn verify RECIPE [key=value ...]: trains the same few steps under many plans and compares what must be equal.
 local args = require "cli.args"
 local cairn = require "cairn"
+local comparable = require "cli.comparable"
 local costs = require "cli.costs"
 local fail = require "cli.fail"
 local format = require "cli.format"
@@ -28,6 +29,12 @@ local TIERS = {
 
 local Verifier = {}
 Verifier.__index = Verifier
+
+local function dataset_of(self, o)
+  local about = { seed = self.seed, steps = self.steps, accumulate = 1, note = function() end }
+  function about.text(values) return require("cli.text").dataset(values, about) end
+  return self.recipe.call("dataset", o, about)
+end
 
 function Verifier:open(variant)
   local options = { amp = self.options.amp, costs = not variant.slow and self.options.costs or nil,
@@ -115,6 +122,19 @@ function Verifier:budgets(where)
   return list
 end
 
+-- Option values of one batch that holds the samples of MICRO_BATCHES; nil, with a note, where there is no such batch.
+function Verifier:wide_options()
+  if not self.o.batch or self.micro_batches < MICRO_BATCHES then return nil end
+  local wide = {}
+  for key, value in pairs(self.o) do wide[key] = value end
+  wide.batch = MICRO_BATCHES * self.o.batch
+  local function source(o) return { graph = runs.graph(self.recipe, o), batch = dataset_of(self, o).batch } end
+  local difference = self.recipe.guard(comparable, source(self.o), source(wide), MICRO_BATCHES)
+  if not difference then return wide end
+  self.notes[#self.notes + 1] = ("one batch of all %d micro-batches is not comparable with them: %s"):format(
+    MICRO_BATCHES, difference)
+end
+
 -- What runs: {name, group, accumulate, options, resumes, o, slow}. The first of a group is what others must equal.
 function Verifier:variants()
   local plain = {
@@ -151,21 +171,12 @@ function Verifier:variants()
       add { name = "resumed inside a step, recompute", resumes = "inside", options = recompute }
     end
   end
-  if self.o.batch and self.micro_batches >= MICRO_BATCHES then
-    local wide = {}
-    for key, value in pairs(self.o) do wide[key] = value end
-    wide.batch = MICRO_BATCHES * self.o.batch
+  local wide = self:wide_options()
+  if wide then
     list[#list + 1] = { name = ("1 batch of all %d"):format(MICRO_BATCHES), group = verdict.WIDE, accumulate = 1,
                         o = wide }
   end
   return list
-end
-
--- Micro-batches of an epoch, which ends a step early.
-local function epoch_of(recipe, o, seed, steps)
-  local about = { seed = seed, steps = steps, accumulate = 1, note = function() end }
-  function about.text(values) return require("cli.text").dataset(values, about) end
-  return recipe.call("dataset", o, about).batches or math.huge
 end
 
 return function(arguments, root)
@@ -179,12 +190,13 @@ return function(arguments, root)
   options.budgets = options.budgets or BUDGETS
   local recipe = recipes.load(words[1], root)
   local o = recipes.resolve(recipe, settings)
+  if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   local verifier = setmetatable({
     recipe = recipe, o = o, options = options, seed = options.seed or 1337,
     steps = math.max(options.steps or STEPS, 2), device = runs.device(options), groups = {},
-    graph = runs.graph(recipe, o), plans = {},
+    graph = runs.graph(recipe, o), plans = {}, notes = {},
   }, Verifier)
-  verifier.micro_batches = epoch_of(recipe, o, verifier.seed, verifier.steps)
+  verifier.micro_batches = dataset_of(verifier, o).batches or math.huge  -- an epoch ends its last step early
   verifier.throttles = not (options.device or "cpu"):find("^cuda")
   local slow = { device = options.device, threads = options.threads, link = options.link or LINK }
   verifier.slow_device = verifier.throttles and runs.device(slow) or verifier.device
@@ -196,7 +208,11 @@ return function(arguments, root)
     results[i] = verifier:train(variant)
   end
   local problems = verdict.judge(results, verifier.groups)
-  local about = { steps = verifier.steps, seconds = posix.now() - began,
+  if verdict.same_plans(results) then
+    verifier.notes[#verifier.notes + 1] = "every run had the same plan, so it was compared with itself: the " ..
+      "policies of the model's regions, or a model of which nothing can be made again or sent away, leave nothing to decide"
+  end
+  local about = { steps = verifier.steps, seconds = posix.now() - began, notes = verifier.notes,
                   link = verifier.throttles and slow.link or nil }
   if options.json then
     io.stdout:write(json.encode(verdict.json(results, problems, about)), "\n")

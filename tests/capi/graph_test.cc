@@ -1,4 +1,7 @@
 // Chapter 3: building a graph, and every way to get it wrong.
+#include <algorithm>
+#include <cstring>
+
 #include "tests/capi/rig.h"
 
 namespace cairn_test {
@@ -88,6 +91,24 @@ TEST_F(GraphTest, WrongOps) {
             CAIRN_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(out, 77u) << "out params stay untouched";
   EXPECT_EQ(cairn_graph_value_count(graph.get()), 2u);
+}
+
+TEST_F(GraphTest, OpsAreListed) {
+  const auto ops = cairn::ops();
+  ASSERT_GT(ops.size(), 20u);
+  for (const auto& row : ops) {
+    EXPECT_NE(op(row.name, {}), CAIRN_STATUS_NOT_FOUND) << row.name;
+    EXPECT_GT(std::string(row.description).size(), 10u) << row.name;
+  }
+  const auto linear = std::find_if(ops.begin(), ops.end(), [](auto& o) { return !strcmp(o.name, "linear"); });
+  ASSERT_NE(linear, ops.end());
+  EXPECT_STREQ(linear->inputs, "x w b?");
+  EXPECT_STREQ(linear->outputs, "y pre?");
+  EXPECT_STREQ(linear->attributes, "activation:s");
+  cairn_op_info_t row = CAIRN_OP_INFO_INIT;
+  expect_failure(cairn_op_info(ops.size(), &row, failure), CAIRN_STATUS_NOT_FOUND, failure,
+                 {std::to_string(ops.size())});
+  EXPECT_EQ(cairn_op_info(0, nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_F(GraphTest, WrongAttributes) {

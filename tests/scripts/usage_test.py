@@ -1,7 +1,7 @@
 """Command lines: help, unknown words, missing values, types of options; every mistake is exit code 2 and says what."""
 from harness import TINY, Case, main
 
-COMMANDS = ("train", "plan", "verify", "profile", "inspect", "generate", "export", "devices")
+COMMANDS = ("train", "plan", "verify", "profile", "inspect", "generate", "export", "devices", "ops")
 
 
 class Usage(Case):

@@ -49,6 +49,45 @@ class Verify(Case):
         self.assertNotIn("1 batch of all 3", text)
         self.assertNotIn("inside a step", text)
 
+    RECIPE = """
+        local nn = require("cairn").nn
+        return {
+          options = { { "batch", 4, "points", whole = true, least = 1 }, { "policy", "planner", "of the region" } },
+          model = function(o, g)
+            local net = nn.Sequential():add(nn.Linear(2, 8)):add(nn.GELU()):add(nn.Linear(8, 1))
+            return nn.attach(g, nn.Region("all", o.policy, net), nn.MSECriterion(), { o.batch, 2 })
+          end,
+          dataset = function(o)
+            return { batch = function(index)
+              local input, target = {}, {}
+              for i = 1, 2 * o.batch do input[i] = math.sin(%s + i) end
+              for i = 1, o.batch do target[i] = 1 end
+              return { input = input, target = target }, o.batch
+            end }
+          end,
+        }"""
+
+    def test_a_recipe_that_draws_by_the_index_is_not_comparable(self):
+        (self.folder / "drawn.lua").write_text(self.RECIPE % "100 * index")
+        result = self.verify("drawn.lua", "--steps", 2, "--budgets", 1)
+        self.assertTrue(result["ok"], result["problems"])
+        self.assertRegex(result["notes"][0], "not comparable.*'input'.*draws by the micro-batch's number")
+        self.assertNotIn("1 batch", {run["group"] for run in result["runs"]})
+        (self.folder / "counted.lua").write_text(self.RECIPE % "2 * o.batch * index")
+        result = self.verify("counted.lua", "--steps", 2, "--budgets", 1)
+        self.assertEqual(result["notes"], [])
+        self.assertIn("1 batch", {run["group"] for run in result["runs"]})
+
+    def test_says_that_regions_leave_nothing_to_decide(self):
+        (self.folder / "fixed.lua").write_text(self.RECIPE % "2 * o.batch * index")
+        text = self.cairn("verify", "fixed.lua", "policy=keep", "--steps", 2, "--budgets", 1).stdout
+        self.assertIn("every run had the same plan", text)
+
+    def test_text_models_need_no_data(self):
+        self.assertEqual(self.cairn("verify", "gpt2", "layers=0", code=2).stdout, "")
+        result = self.verify("gpt2", *TINY, "layers=1", "--steps", 2, "--budgets", 1)
+        self.assertTrue(result["ok"], result["problems"])
+
     def test_finds_numbers_that_change(self):
         # A data set that is no pure function of its index: every run trains on something else.
         (self.folder / "broken.lua").write_text("""

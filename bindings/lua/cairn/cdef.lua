@@ -125,6 +125,15 @@ typedef struct cairn_parameter_options {
  size_t input_count, const cairn_attr_t* attrs, size_t attr_count,
  cairn_value_t* out_values, size_t out_count,
  cairn_error_t* error);
+typedef struct cairn_op_info {
+ size_t struct_size;
+ const char* name;
+ const char* inputs;
+ const char* outputs;
+ const char* attributes;
+ const char* description;
+} cairn_op_info_t;
+ cairn_status_t cairn_op_info(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
  cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,
  cairn_error_t* error);
 typedef struct cairn_tensor {

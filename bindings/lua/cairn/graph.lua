@@ -220,4 +220,32 @@ function Graph.load(path)
   return Graph.wrap(out[0])
 end
 
-return { Graph = Graph, Value = Value, POLICIES = POLICIES }
+local function words(text, make)
+  local list = {}
+  for word in ffi.string(text):gmatch("%S+") do list[#list + 1] = make(word) end
+  return list
+end
+local function operand(word) return { name = word:match("^[%w_]+"), optional = word:find("?", 1, true) ~= nil } end
+local TYPES = { i = "integer", f = "real", s = "word", l = "list" }
+local function attribute(word)
+  local name, letter = word:match("^([%w_]+):(%a)")
+  return { name = name, type = TYPES[letter], required = word:find("!", 1, true) ~= nil }
+end
+
+-- The ops that graph:op knows: an array of {name, inputs, outputs, attributes, description}; operands are {name,
+-- optional}, attributes {name, type ("integer", "real", "word", "list"), required}.
+local function ops()
+  local list = {}
+  while true do
+    local info = ffi.new("cairn_op_info_t", { ffi.sizeof("cairn_op_info_t") })
+    local status = C.cairn_op_info(#list, info, core.raw_error)
+    if status == C.CAIRN_STATUS_NOT_FOUND then return list end
+    if status ~= 0 then return core.failed(status) end
+    list[#list + 1] = {
+      name = ffi.string(info.name), inputs = words(info.inputs, operand), outputs = words(info.outputs, operand),
+      attributes = words(info.attributes, attribute), description = ffi.string(info.description),
+    }
+  end
+end
+
+return { Graph = Graph, Value = Value, POLICIES = POLICIES, ops = ops }

@@ -238,6 +238,19 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_op(cairn_graph_t* graph, co
                                                         cairn_value_t* out_values, size_t out_count,
                                                         cairn_error_t* error);
 
+/* An op that cairn_graph_op knows. The texts live as long as the library; words in them are separated by blanks. */
+typedef struct cairn_op_info {
+  size_t struct_size;
+  const char* name;
+  const char* inputs;      /* operands in order; "?" behind a name: may be left out */
+  const char* outputs;     /* "?" behind a name: made only where the description says so */
+  const char* attributes;  /* "name:type", type i integer, f real, s word, l list of integers; "!" behind it: required */
+  const char* description; /* what it computes, shapes, defaults. x[.., C]: any leading dimensions */
+} cairn_op_info_t;
+#define CAIRN_OP_INFO_INIT {sizeof(cairn_op_info_t), NULL, NULL, NULL, NULL, NULL}
+/* Op number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_op_info(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
+
 /* Gives a value a name of its own (unique in the graph). errors: WRONG_STATE. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,
                                                           cairn_error_t* error);

@@ -99,6 +99,14 @@ inline std::string take_text(cairn_text_t* text) {
 using Value = cairn_value_t;
 using Region = cairn_region_t;
 
+// What Graph::op knows; the texts live as long as the library.
+inline std::vector<cairn_op_info_t> ops() {
+  std::vector<cairn_op_info_t> found;
+  cairn_op_info_t info = CAIRN_OP_INFO_INIT;
+  while (cairn_op_info(found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
+  return found;
+}
+
 // ---- 2. instance and devices
 class Instance : public detail::Handle<cairn_instance_t, cairn_instance_retain, cairn_instance_release> {
  public:

@@ -1,0 +1,72 @@
+// Chapter 3: the ops by which graphs are built, from the op table.
+#include "runtime/ops/ops.h"
+
+#include <string>
+#include <vector>
+
+#include "capi/src/structs.h"
+
+using namespace cairn::capi;
+using cairn::Code;
+namespace ops = cairn::ops;
+
+namespace {
+
+struct Entry {
+  std::string name, inputs, outputs, attributes, description;
+};
+
+void append(std::string& text, std::string_view word, std::string_view mark) {
+  if (!text.empty()) text += ' ';
+  text += word;
+  text += mark;
+}
+
+std::string names(const std::vector<ops::Operand>& operands) {
+  std::string text;
+  for (const ops::Operand& o : operands) append(text, o.name, o.optional ? "?" : "");
+  return text;
+}
+
+std::string names(const std::vector<ops::AttrSchema>& attributes) {
+  std::string text;
+  for (const ops::AttrSchema& a : attributes) {
+    append(text, a.name, ":");
+    text += a.type;
+    if (a.required) text += '!';
+  }
+  return text;
+}
+
+// What a host can add by name: not what autodiff and lowering make, and not the host's own ops.
+std::vector<Entry> make_entries() {
+  std::vector<Entry> list;
+  for (const ops::OpRow& row : ops::all())
+    if (!row.is(ops::INTERNAL) && row.code != ops::OpCode::k_custom)
+      list.push_back({std::string(row.name), names(row.inputs), names(row.outputs), names(row.attrs),
+                      std::string(row.description)});
+  return list;
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> list = make_entries();
+  return list;
+}
+
+}  // namespace
+
+cairn_status_t cairn_op_info(size_t index, cairn_op_info_t* out_info, cairn_error_t* error) {
+  return guard(error, [&] {
+    const OutStruct out(out_info, "out_info");
+    cairn::require(index < entries().size(), Code::kNotFound, "there is no op number ", index, "; there are ",
+                   entries().size());
+    const Entry& e = entries()[index];
+    cairn_op_info_t info = CAIRN_OP_INFO_INIT;
+    info.name = e.name.c_str();
+    info.inputs = e.inputs.c_str();
+    info.outputs = e.outputs.c_str();
+    info.attributes = e.attributes.c_str();
+    info.description = e.description.c_str();
+    out.write(info);
+  });
+}
