@@ -53,12 +53,11 @@ foreach(file ${extra})
   include(${file})
 endforeach()
 
-# `ctest --parallel` counts processors: most tests use two threads, and some measure time, so they share four only with
-# their own; these are one thread each.
-set(single_threaded runtime/plan planner fuzz cuda cuda/resources sanitizers/asan sanitizers/tsan format luacheck arrows install)
-get_property(all_tests DIRECTORY PROPERTY TESTS)
-foreach(test ${all_tests})
-  if(NOT test IN_LIST single_threaded)
+# `ctest --parallel` counts processors. Tests use two threads for short times only, so each counts as one, but for those
+# that compare measured times.
+set(alone bench scripts/profile_test)
+foreach(test ${alone})
+  if(TEST ${test})
     set_property(TEST ${test} PROPERTY PROCESSORS 4)
   endif()
 endforeach()

@@ -41,7 +41,12 @@ std::string render(const plan::Problem& problem, const plan::Plan& plan, uint32_
                    const std::vector<const char*>& categories) {
   in_enum(kind, CAIRN_RENDER_REPORT, "kind");
   plan::ReportOptions options;
-  options.title = title == nullptr ? "cairn plan" : title;
+  std::string_view text = title == nullptr ? "cairn plan" : title;
+  options.title = text.substr(0, text.find('\n'));
+  for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+    text.remove_prefix(end + 1);
+    options.facts.emplace_back(text.substr(0, text.find('\n')));
+  }
   options.categories.assign(categories.begin(), categories.end());
   return kRenderers[kind](problem, plan, options);
 }

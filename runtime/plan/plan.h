@@ -86,6 +86,7 @@ Problem problem_from_json(std::string_view text);  // kInvalidArgument / kCorrup
 // peak, a table of values. The curve solves the problem once per budget.
 struct ReportOptions {
   std::string title;
+  std::vector<std::string> facts;       // below the title of the page: "word: text"
   std::vector<std::string> categories;  // category name per value index (same length as values), may be empty
   int curve_budgets = -1;               // -1: as many as the problem's size allows; 0: no curve
 };

@@ -9,7 +9,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kTop = 66, kPlotHeight = 290, kBottom = kTop + kPlotHeight, kHeight = kBottom + 52;
+constexpr int kTop = 66, kPlotHeight = 290, kBottom = kTop + kPlotHeight, kHeight = kBottom + 62;
 constexpr int kRight = kPlotRight - 62;  // room for percents
 constexpr double kFont = 11.5;
 
@@ -75,13 +75,13 @@ class Curve {
   }
 
   std::string draw() {
-    std::string out = cat(open_svg(kHeight, "Seconds per step over the budget"),
-                          "<rect width='100%' height='100%' class='bg'/><text x='", kPlotLeft,
-                          "' y='22' font-size='15' font-weight='600'>Seconds per step over the budget</text>",
-                          legend(), axes(), "<clipPath id='curve-plot'><rect x='", kPlotLeft, "' y='",
-                          kTop - 4, "' width='", kRight - kPlotLeft, "' height='", kPlotHeight + 4,
-                          "'/></clipPath><g clip-path='url(#curve-plot)'>", lines(), "</g>", budget(),
-                          markers(), cut_off(), hovers());
+    std::string out = cat(
+        open_svg(kHeight, "Seconds of forward and backward over the budget"),
+        "<rect width='100%' height='100%' class='bg'/><text x='", kPlotLeft,
+        "' y='22' font-size='15' font-weight='600'>Seconds of forward and backward over the budget</text>",
+        legend(), axes(), "<clipPath id='curve-plot'><rect x='", kPlotLeft, "' y='", kTop - 4, "' width='",
+        kRight - kPlotLeft, "' height='", kPlotHeight + 4, "'/></clipPath><g clip-path='url(#curve-plot)'>",
+        lines(), "</g>", budget(), markers(), cut_off(), hovers());
     return out + "</svg>\n";
   }
 
@@ -131,7 +131,7 @@ class Curve {
                    "' x2='", fixed(x(b), 1), "' y1='", kBottom, "' y2='", kBottom + 5, "'/>");
     const auto persistent = p_.persistent_bytes();
     return cat(out, "<line class='g' x1='", kPlotLeft, "' x2='", kRight, "' y1='", kBottom, "' y2='", kBottom,
-               "'/><text class='t' text-anchor='middle' x='", (kPlotLeft + kRight) / 2, "' y='", kBottom + 40,
+               "'/><text class='t' text-anchor='middle' x='", (kPlotLeft + kRight) / 2, "' y='", kBottom + 52,
                "'>budget of the device",
                persistent > 0 ? cat("; ", human_bytes(persistent), " of it are persistent") : std::string(),
                "</text>");
@@ -180,15 +180,14 @@ class Curve {
     if (at > kRight)
       return cat("<text class='s limit-t' text-anchor='end' x='", kRight - 6, "' y='", kTop + 8, "'>", words,
                  ", beyond the picture</text>");
-    const double width = text_width(words, kFont);
-    const bool left = at + 12 + width > kRight;
-    const double from = left ? at - 6 - width : at + 6;
-    taken_.push_back({from, kTop - 4.0, from + width, kTop + 12.0});
+    // Its words stand below the axis, where no label of the curve is.
+    const double half = text_width(words, kFont) / 2;
     taken_.push_back({at - 5, kTop - 0.0, at + 5, kBottom - 0.0});
     return cat("<line class='limit' stroke-width='1.4' stroke-dasharray='6 4' x1='", fixed(at, 1), "' x2='",
-               fixed(at, 1), "' y1='", kTop - 4, "' y2='", kBottom,
-               "'/><text class='s limit-t' text-anchor='", left ? "end" : "start", "' x='",
-               fixed(left ? at - 6 : at + 6, 1), "' y='", kTop + 8, "'>", words, "</text>");
+               fixed(at, 1), "' y1='", kTop - 4, "' y2='", kBottom + 5,
+               "'/><text class='s limit-t' text-anchor='middle' x='",
+               fixed(std::clamp(at, kPlotLeft + half, kRight - half), 1), "' y='", kBottom + 33, "'>", words,
+               "</text>");
   }
 
   std::string markers() {
@@ -220,7 +219,7 @@ class Curve {
 
   // Where it covers least: around the marker, not over other labels, markers or the curve.
   std::string place(double mx, double my, std::string_view words, bool bold) {
-    const double width = text_width(words, kFont) + (bold ? 6 : 0);
+    const double width = text_width(words, kFont) * (bold ? 1.12 : 1);
     constexpr double kHalf = 8;
     struct Spot {
       double x, y;

@@ -51,7 +51,7 @@ std::string tick_seconds(double seconds) {
 }
 
 double text_width(std::string_view text, double font_size) {
-  return .555 * font_size * static_cast<double>(characters(text));
+  return .62 * font_size * static_cast<double>(characters(text));
 }
 
 std::string percent(double share) {

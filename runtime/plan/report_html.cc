@@ -20,8 +20,8 @@ std::string cards(const Problem& p, const Plan& plan, const Timeline& line) {
                                                  : std::string("arena; no budget was given"));
   const double share = plan.keep_all_seconds > 0 ? plan.predicted_seconds / plan.keep_all_seconds - 1 : 0;
   out += card(human_seconds(plan.predicted_seconds),
-              share < 5e-7 ? std::string("a step, as if everything were kept")
-                           : cat("a step, +", percent(share), " over keeping everything"));
+              share < 5e-7 ? std::string("forward and backward, as if everything were kept")
+                           : cat("forward and backward, +", percent(share), " over keeping everything"));
   out += card(percent(plan.gap),
               cat("over the lower bound of ", human_seconds(plan.bound_seconds), " for any plan"));
   out += card(human_bytes(plan.totals.keep_bytes), "kept for backward");
@@ -35,6 +35,19 @@ std::string cards(const Problem& p, const Plan& plan, const Timeline& line) {
   return out + "</div>\n";
 }
 
+// What the plan is of: "word: text" lines as a list.
+std::string facts_section(const ReportOptions& options) {
+  if (options.facts.empty()) return "";
+  std::string out = "<dl>";
+  for (const std::string& fact : options.facts) {
+    const size_t colon = std::min(fact.find(": "), fact.size());
+    const std::string_view text = std::string_view(fact).substr(std::min(colon + 2, fact.size()));
+    out += cat("<dt>", label(std::string_view(fact).substr(0, colon), 40), "</dt><dd>", label(text, 2000),
+               "</dd>");
+  }
+  return out + "</dl>\n";
+}
+
 std::string bar(std::string_view name, std::string_view color, int64_t bytes, int64_t most) {
   const double share = most > 0 ? 100.0 * static_cast<double>(bytes) / static_cast<double>(most) : 0;
   return cat("<div class='bar'><div title='", label(name, 400), "'>", label(name),
@@ -46,7 +59,7 @@ std::string peak_section(const Problem& p, const Index& index, const Plan& plan,
   const PeakView peak = view_peak(p, index, plan);
   if (peak.step < 0) return "";
   std::string out =
-      cat("<section><h2>What forms the peak</h2><p>", human_bytes(peak.bytes), " are alive at step ",
+      cat("<section><h2>What forms the peak</h2><p>", human_bytes(peak.bytes), " are alive at instruction ",
           peak.step, ", <b>", label(step_words(p, plan.steps[peak.step])), "</b>, in an arena of ",
           human_bytes(plan.arena_bytes), " (",
           percent(peak.bytes > 0 ? static_cast<double>(plan.arena_bytes) / static_cast<double>(peak.bytes) - 1
@@ -95,7 +108,8 @@ std::string curve_section(const Problem& p, const Plan& plan, int budgets) {
   if (found.points.empty() ||
       (at != found.points.begin() && (at == found.points.end() || at->budget_bytes != own.budget_bytes)))
     found.points.insert(at, own);
-  return cat("<section>", curve_picture(p, plan, found), curve_words(p, plan, found), "</section>\n");
+  return cat("<section><div class='picture'>", curve_picture(p, plan, found), "</div>",
+             curve_words(p, plan, found), "</section>\n");
 }
 
 }  // namespace
@@ -111,11 +125,12 @@ std::string to_html(const Problem& p, const Plan& plan, const ReportOptions& opt
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>",
       label(title), "</title><style>", page_style(), "</style>", picture_style(), "</head><body><main>\n<h1>",
       label(title), "</h1><p>", p.ops.size(), " ops (", p.turnaround, " forward), ", p.values.size(),
-      " values; ", plan.steps.size(), " steps, planned in ", human_seconds(plan.solve_seconds), "</p>\n",
-      cards(p, plan, line), curve_section(p, plan, options.curve_budgets), "<section>",
-      memory_picture(p, plan, line, c, "Device memory over one step"), lanes_picture(p, plan, line),
-      "</section>\n", peak_section(p, index, plan, c), values_section(p, index, plan), "</main><script>",
-      page_script(), "</script></body></html>\n");
+      " values; ", plan.steps.size(), " instructions, planned in ", human_seconds(plan.solve_seconds),
+      "</p>\n", facts_section(options), cards(p, plan, line), curve_section(p, plan, options.curve_budgets),
+      "<section>", "<div class='picture'>",
+      memory_picture(p, plan, line, c, "Device memory over one forward and backward"),
+      lanes_picture(p, plan, line), "</div></section>\n", peak_section(p, index, plan, c),
+      values_section(p, index, plan), "</main><script>", page_script(), "</script></body></html>\n");
 }
 
 }  // namespace cairn::plan

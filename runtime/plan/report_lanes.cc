@@ -103,7 +103,7 @@ std::string lanes_picture(const Problem& p, const Plan& plan, const Timeline& li
               lanes.end());
   const double width = kPlotRight - kPlotLeft, scale = line.seconds > 0 ? width / line.seconds : 0;
   const int height = kTop + kRow * static_cast<int>(lanes.size());
-  std::string out = open_svg(height, "Lanes of compute and copies over one step");
+  std::string out = open_svg(height, "Lanes of compute and copies over one forward and backward");
   double x = kPlotLeft;
   std::vector<const Kind*> used;
   for (const Lane& lane : lanes)

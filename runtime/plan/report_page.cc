@@ -15,7 +15,9 @@ h1 { font-size: 22px; margin: 0 0 4px; overflow-wrap: anywhere } h2 { font-size:
 p { margin: 0 0 10px; color: var(--soft) } p b { color: var(--ink) }
 section { background: var(--panel); border: 1px solid var(--line); border-radius: 10px; padding: 18px 20px; margin-top: 16px }
 svg { display: block; width: 100%; height: auto }
-svg + p { margin-top: 14px }
+.picture { overflow-x: auto; margin-bottom: 14px } .picture svg { min-width: 940px }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 14px; margin: 0 0 14px; color: var(--soft) }
+dt { font-weight: 600; color: var(--ink) } dd { margin: 0; overflow-wrap: anywhere }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 12px; margin-top: 16px }
 .card { background: var(--panel); border: 1px solid var(--line); border-radius: 10px; padding: 12px 14px }
 .card b { display: block; font-size: 20px; font-weight: 600; font-variant-numeric: tabular-nums }
@@ -43,6 +45,8 @@ th[aria-sort=ascending] button::after { content: " \2191" } th[aria-sort=descend
 #tip { position: fixed; z-index: 9; pointer-events: none; white-space: pre; background: var(--panel); color: var(--ink); border: 1px solid var(--line);
   border-radius: 7px; padding: 7px 10px; font-size: 12.5px; line-height: 1.4; box-shadow: 0 3px 14px #0003; max-width: 520px; overflow: hidden; text-overflow: ellipsis }
 #tip::first-line { font-weight: 600 }
+@media (max-width: 640px) { main { padding: 18px 10px 40px } section { padding: 14px 12px } dl { grid-template-columns: 1fr }
+  .bar { grid-template-columns: minmax(90px, 42%) 1fr 74px; gap: 8px } .cards { grid-template-columns: repeat(2, 1fr) } }
 @media print { .tools, #tip { display: none !important } .scroll { max-height: none } }
 )";
 }

@@ -204,8 +204,9 @@ std::string memory_picture(const Problem& p, const Plan& plan, const Timeline& l
 
 std::string to_svg(const Problem& p, const Plan& plan, const ReportOptions& options) {
   const Timeline line = simulate(p, plan);
-  const std::string title = options.title.empty() ? "Device memory over one step"
-                                                  : cat("Device memory over one step: ", options.title);
+  const std::string title = options.title.empty()
+                                ? "Device memory over one forward and backward"
+                                : cat("Device memory over one forward and backward: ", options.title);
   std::string svg = memory_picture(p, plan, line, categorize(p, Index(p), plan, options), title);
   svg.insert(svg.find('>') + 1, picture_style());
   return svg;

@@ -95,7 +95,8 @@ std::string values_section(const Problem& p, const Index& index, const Plan& pla
       "style='width:21%'><col style='width:88px'><col style='width:10%'><col style='width:142px'><col><col "
       "style='width:138px'><col style='width:124px'></colgroup><thead><tr><th>value</th><th "
       "class='n'>bytes</th>"
-      "<th>region</th><th>decision</th><th>reason</th><th class='n'>offset</th><th class='n'>steps</th></tr>"
+      "<th>region</th><th>decision</th><th>reason</th><th class='n'>offset</th><th "
+      "class='n'>instructions</th></tr>"
       "</thead><tbody>\n";
   for (size_t k = 0; k < std::min(order.size(), kPlainRows); ++k) {
     const size_t v = order[k];

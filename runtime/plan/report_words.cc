@@ -37,7 +37,7 @@ std::string curve_words(const Problem& p, const Plan& plan, const Sweep& sweep) 
     const double share = ours->seconds / sweep.keep_all_seconds - 1;
     out += cat("<p>By hand, ", escaped(b.words), ": ", human_bytes(b.arena_bytes), " and <b>+",
                percent(b.seconds / sweep.keep_all_seconds - 1),
-               "</b> a step. Within the same bytes this planner takes <b>",
+               "</b>. Within the same bytes this planner takes <b>",
                share < 5e-6 ? std::string("no longer than keeping everything") : "+" + percent(share),
                "</b>.</p>\n");
   }

@@ -2,6 +2,7 @@
 local args = require "cli.args"
 local cairn = require "cairn"
 local costs = require "cli.costs"
+local facts = require "cli.facts"
 local fail = require "cli.fail"
 local format = require "cli.format"
 local joint = require "cli.joint"
@@ -120,7 +121,7 @@ return function(arguments, root)
   end
   local plan = runs.plan(graph, device, options, micro_steps)
   local numbers = fail.check("plan", plan:summary())
-  local title = "cairn plan " .. recipe.name
+  local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)
   for option, kind in pairs { html = "report", problem_out = "problem", plan_out = "file" } do
     if options[option] then write_file(options[option], fail.check("plan", plan:render(kind, title))) end
   end

@@ -2,6 +2,7 @@
 local args = require "cli.args"
 local checkpoints = require "cli.checkpoints"
 local costs = require "cli.costs"
+local facts = require "cli.facts"
 local fail = require "cli.fail"
 local format = require "cli.format"
 local joint = require "cli.joint"
@@ -266,7 +267,8 @@ return function(arguments, root)
                    skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
                    accumulate = spec.accumulate, batch = spec.o.batch, candidates = candidates }
   if out then
-    local page = fail.check("plan.html", run.plan:render("html", "cairn train " .. spec.recipe.name))
+    local title = facts("cairn train " .. spec.recipe.name, spec.recipe, spec.o, options, run.summary, spec.accumulate)
+    local page = fail.check("plan.html", run.plan:render("html", title))
     result.picture = out .. "/plan.html"
     write_file(result.picture, "wb", page)
     if first == 0 then os.remove(out .. "/metrics.jsonl") end

@@ -74,7 +74,7 @@ class Plan(Case):
         text = self.cairn("plan", "gpt2", *TINY, "--html", "plan.html", "--plan-out", "plan.cairn").stdout
         self.assertIn("activations", text)
         page = (self.folder / "plan.html").read_text()
-        for part in ("Seconds per step over the budget", "Device memory over one step", "<h2>Values</h2>"):
+        for part in ("Seconds of forward and backward over the budget", "Device memory over one forward and backward", "<h2>Values</h2>"):
             self.assertIn(part, page)
         data = re.search(r"id='values-data'>(.*?)</script>", page, re.DOTALL).group(1)
         rows = json.loads(data)

@@ -453,7 +453,7 @@ enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_H
 /* Renderings: the plan as JSON ("cairn.plan/1"), its problem as JSON ("cairn.problem/1"), one HTML page, one SVG
  * picture of memory over time, a plan file (binary, see cairn_inspect), the trade-off curve as JSON ("cairn.sweep/1":
  * plans of the same problem from keeping everything down to the smallest budget, and checkpointing by hand), the HTML
- * page with that curve. blocks: SWEEP and REPORT for the time of solving the problem under some 20 budgets.
+ * page with that curve. title: its first line; further lines, "word: text", stand below it on the page. blocks: SWEEP and REPORT for the time of solving the problem under some 20 budgets.
  * owns: caller. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
                                                            cairn_text_t** out_text, cairn_error_t* error);

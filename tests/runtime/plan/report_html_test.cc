@@ -17,12 +17,14 @@ TEST(ReportHtml, IsSelfContainedAndTellsTheStory) {
   p.budget_bytes = smallest_budget(p);
   ReportOptions options;
   options.title = "gpt2 & co";
+  options.facts = {"device: cpu <big>", "no colon"};
   options.curve_budgets = 4;
   const std::string html = to_html(p, solve(p), options);
   for (const char* part :
-       {"<!doctype html>", "gpt2 &amp; co", "Seconds per step over the budget", "The curve as a table",
-        "Device memory over one step", "What forms the peak", "<h2>Values</h2>", "made again by",
-        "&lt;script&gt;", "default-src 'none'", "</html>"})
+       {"<!doctype html>", "gpt2 &amp; co", "Seconds of forward and backward over the budget",
+        "The curve as a table", "Device memory over one forward and backward", "What forms the peak",
+        "<h2>Values</h2>", "made again by", "<dt>device</dt><dd>cpu &lt;big&gt;</dd>",
+        "<dt>no colon</dt><dd></dd>", "&lt;script&gt;", "default-src 'none'", "</html>"})
     EXPECT_NE(html.find(part), std::string::npos) << part;
   for (const char* part : {"src=", "href=", "@import", "url(http"})
     EXPECT_EQ(html.find(part), std::string::npos) << part;
