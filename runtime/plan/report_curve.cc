@@ -75,13 +75,15 @@ class Curve {
   }
 
   std::string draw() {
+    // Labels keep off the budget's line, so that is drawn before them: a call's arguments have no order.
+    const std::string line = budget(), marks = markers();
     std::string out = cat(
         open_svg(kHeight, "Seconds of forward and backward over the budget"),
         "<rect width='100%' height='100%' class='bg'/><text x='", kPlotLeft,
         "' y='22' font-size='15' font-weight='600'>Seconds of forward and backward over the budget</text>",
         legend(), axes(), "<clipPath id='curve-plot'><rect x='", kPlotLeft, "' y='", kTop - 4, "' width='",
         kRight - kPlotLeft, "' height='", kPlotHeight + 4, "'/></clipPath><g clip-path='url(#curve-plot)'>",
-        lines(), "</g>", budget(), markers(), cut_off(), hovers());
+        lines(), "</g>", line, marks, cut_off(), hovers());
     return out + "</svg>\n";
   }
 

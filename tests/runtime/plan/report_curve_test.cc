@@ -68,6 +68,11 @@ TEST(ReportCurve, LabelsDoNotCoverEachOther) {
                          std::stod(svg.substr(y))});
       }
       EXPECT_GE(texts.size(), 3u);
+      const size_t rule = svg.find("<line class='limit'");
+      ASSERT_NE(rule, std::string::npos);
+      const double budget = std::stod(svg.substr(svg.find("x1='", rule) + 4));
+      for (const Text& text : texts)
+        EXPECT_FALSE(text.left < budget && budget < text.right) << n << " " << p.budget_bytes;
       for (size_t a = 0; a < texts.size(); ++a)
         for (size_t b = 0; b < a; ++b)
           EXPECT_FALSE(texts[a].left < texts[b].right && texts[b].left < texts[a].right &&
