@@ -13,6 +13,9 @@ file(CONFIGURE OUTPUT ${version_script} CONTENT "CAIRN_1.0 {\n  global:\n    @sy
 
 set(cairn_libraries PkgConfig::simdjson PkgConfig::xxhash PkgConfig::spm PkgConfig::hwy DNNL::dnnl ${CMAKE_DL_LIBS})
 add_library(cairn SHARED ${objects})
+if(TARGET OpenMP::OpenMP_CXX)
+  list(APPEND cairn_libraries $<LINK_ONLY:OpenMP::OpenMP_CXX>)
+endif()
 target_link_libraries(cairn PRIVATE cairn_flags ${cairn_libraries})
 target_include_directories(cairn INTERFACE ${CMAKE_SOURCE_DIR}/capi/include)
 target_link_options(cairn PRIVATE -Wl,--version-script=${version_script} -Wl,--as-needed)

@@ -29,7 +29,7 @@ function(cairn_test_folder folder)
                                              CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_precompile_headers(${name} REUSE_FROM cairn_test_headers)
   add_test(NAME ${folder} COMMAND ${name})
-  # Several test programs share few processors: idle OpenMP threads must sleep, not spin.
+  # Several test programs share few processors: idle threads of oneDNN's OpenMP must sleep, not spin.
   set_tests_properties(${folder} PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
@@ -42,6 +42,7 @@ cairn_test_folder(conformance cairn_engine)
 cairn_test_folder(golden cairn_io)
 cairn_test_folder(runtime/graph cairn_graph)
 cairn_test_folder(runtime/device cairn_device)
+cairn_test_folder(fault/device cairn_io)
 cairn_test_folder(runtime/costs cairn_costs)
 cairn_test_folder(runtime/engine cairn_engine)
 cairn_test_folder(runtime/step cairn_step)

@@ -83,7 +83,7 @@ void run_case(benchmark::State& state, const Case& c, int threads) {
 
 int main(int argc, char** argv) {
   bool step = false;
-  int threads = thread_count(), repeats = 7, kept = 1;
+  int threads = usable_processors(), repeats = 7, kept = 1;
   const auto number = [](const char* argument, const char* name, int* to) {
     const size_t length = std::strlen(name);
     if (std::strncmp(argument, name, length) != 0) return false;
@@ -97,6 +97,8 @@ int main(int argc, char** argv) {
       argv[kept++] = argv[i];
   }
   argc = kept;
+  ThreadTeam team(threads);
+  set_thread_team(&team);
   set_thread_count(threads);
   constexpr DType kTypes[] = {DType::kF32, DType::kBF16};
   if (step) {

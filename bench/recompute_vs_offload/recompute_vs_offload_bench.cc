@@ -39,7 +39,7 @@ void remake(benchmark::State& state, const Remade& remade, int threads) {
 }
 
 int main(int argc, char** argv) {
-  int threads = thread_count(), kept = 1;
+  int threads = usable_processors(), kept = 1;
   double link = 2e9;
   for (int i = 1; i < argc; ++i) {
     if (std::strncmp(argv[i], "--threads=", 10) == 0)
@@ -50,6 +50,8 @@ int main(int argc, char** argv) {
       argv[kept++] = argv[i];
   }
   argc = kept;
+  ThreadTeam team(threads);
+  set_thread_team(&team);
   set_thread_count(threads);
   constexpr DType kTypes[] = {DType::kF32, DType::kBF16};
   std::vector<std::vector<Remade>> ops;

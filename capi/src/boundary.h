@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "cairn/cairn.h"
+#include "capi/src/handle.h"
 #include "runtime/base/error.h"
 
 namespace cairn::capi {
@@ -22,9 +23,13 @@ cairn_status_t guard(cairn_error_t* error, Work&& work) noexcept {
   }
 }
 
+// A handle must be this process's own, too.
 template <class T>
 void not_null(const T* argument, std::string_view name) {
   require(argument != nullptr, Code::kInvalidArgument, "argument '", name, "' is NULL");
+  if constexpr (std::is_base_of_v<BoundHandle, T>)
+    require(!argument->foreign(), Code::kWrongState, "argument '", name, "' was made in process ",
+            argument->process, " and does not survive fork(): make it in the child, or call exec there");
 }
 
 // An array of `count` elements: NULL is fine for none.

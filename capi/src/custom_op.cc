@@ -45,9 +45,15 @@ TensorDesc checked(const std::string& op, size_t output, const cairn_tensor_t& t
 
 using Run = int32_t (*)(void*, const cairn_tensor_t*, const cairn_tensor_t*, void*);
 
-auto runner(void* user, Run run) {
-  return [user, run](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
-    return run(user, Views(in).list.data(), Views(out).list.data(), workspace) == 0;
+// A callback that fails with a status of cairn's fails the run with it.
+auto runner(const std::string& op, const char* which, void* user, Run run) {
+  return [op, which, user, run](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
+    const int32_t result = run(user, Views(in).list.data(), Views(out).list.data(), workspace);
+    if (result == 0) return true;
+    const bool status = result > 0 && result <= CAIRN_STATUS_INTERNAL;
+    fail(status ? static_cast<Code>(result) : Code::kInvalidArgument, "custom op '", op, "': its ", which,
+         " callback failed with ", result, status ? " (" : ", which is no status of cairn's",
+         status ? cairn_status_name(result) : "", status ? ")" : "");
   };
 }
 
@@ -73,8 +79,8 @@ graph::CustomOp custom_op(const cairn_custom_op_t& op) {
       require(bytes >= 0, Code::kInvalidArgument, "custom op '", name, "': workspace_bytes gave ", bytes);
       return bytes;
     };
-  made.forward = runner(op.user, op.forward);
-  if (op.backward != nullptr) made.backward = runner(op.user, op.backward);
+  made.forward = runner(made.name, "forward", op.user, op.forward);
+  if (op.backward != nullptr) made.backward = runner(made.name, "backward", op.user, op.backward);
   return made;
 }
 

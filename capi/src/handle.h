@@ -2,25 +2,43 @@
 // any thread. Handles own runtime objects through shared_ptr, so what one handle needs of another outlives
 // both.
 #pragma once
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 namespace cairn::capi {
 
-template <class Derived>
-struct Handle {
+// Of data alone: good in a child process, too.
+struct PlainHandle {
   std::atomic<uint32_t> references{1};
 };
+
+// Of what may have threads and locks, which fork() does not carry into a child process.
+struct BoundHandle : PlainHandle {
+  const pid_t process = getpid();
+  bool foreign() const noexcept { return process != getpid(); }
+};
+
+template <class Derived>
+struct Handle : BoundHandle {};
 
 template <class T>
 void retain(T* handle) noexcept {
   if (handle != nullptr) handle->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-// The last release sees everything that other threads did with the handle before theirs.
+// The last release sees everything that other threads did with the handle before theirs. In a child process
+// the object is left as it is: its threads are not there to be waited for, and its locks may be taken for
+// ever.
 template <class T>
 void release(T* handle) noexcept {
-  if (handle != nullptr && handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete handle;
+  if (handle == nullptr) return;
+  if constexpr (std::is_base_of_v<BoundHandle, T>)
+    if (handle->foreign()) return;
+  if (handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete handle;
 }
 
 // A reference that one handle holds on another.

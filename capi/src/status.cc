@@ -7,7 +7,7 @@
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
 
-struct cairn_error : cairn::capi::Handle<cairn_error> {
+struct cairn_error : cairn::capi::PlainHandle {
   cairn_status_t status = CAIRN_STATUS_OK;
   bool has_fault = false;
   cairn_memory_fault_t fault = CAIRN_MEMORY_FAULT_INIT;

@@ -5,7 +5,7 @@
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
 
-struct cairn_text : cairn::capi::Handle<cairn_text> {
+struct cairn_text : cairn::capi::PlainHandle {
   explicit cairn_text(std::string text) : data(std::move(text)) {}
   std::string data;
 };

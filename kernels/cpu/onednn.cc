@@ -1,9 +1,13 @@
 #include "kernels/cpu/onednn.h"
 
 #include <dnnl.hpp>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "kernels/cpu/isa.h"
 #include "runtime/base/error.h"
+#include "runtime/base/parallel.h"
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -77,6 +81,9 @@ int64_t Product::scratch_bytes() const {
 }
 
 void Product::run(const float* a, const float* b, float* c, void* scratch, const float* bias) const {
+#ifdef _OPENMP
+  omp_set_num_threads(thread_count());  // of this thread alone; oneDNN splits by it
+#endif
   State& state = *state_;
   state.a.set_data_handle(const_cast<float*>(a));
   state.b.set_data_handle(const_cast<float*>(b));

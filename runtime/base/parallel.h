@@ -1,47 +1,45 @@
-// Data parallelism over the threads of the calling lane. OpenMP underneath, because oneDNN shares its pool.
-// The split is static: it depends on (count, threads) alone, so results do not depend on timing.
+// Data parallelism over the threads of the calling lane. The split depends on (count, grain, thread_count())
+// alone, never on how many threads there are to run it, so results depend on neither timing nor surroundings.
 #pragma once
 #include <algorithm>
 #include <cstdint>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+
+#include "runtime/base/team.h"
 
 namespace cairn {
+namespace detail {
+extern thread_local constinit int loop_threads;  // at least 1
+void run_shares(ThreadTeam::Share share, const void* loop, int shares);
+}  // namespace detail
 
-// Threads a parallel loop started by this thread uses. Set per lane; touches nothing global.
-inline int thread_count() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
-inline void set_thread_count([[maybe_unused]] int threads) {
-#ifdef _OPENMP
-  omp_set_num_threads(std::max(1, threads));
-#endif
-}
+// Shares that a loop started by this thread is split into, at most; 1 unless set, and inside of a loop. Who
+// runs them is the thread's team (set_thread_team).
+inline int thread_count() { return detail::loop_threads; }
+inline void set_thread_count(int threads) { detail::loop_threads = std::max(1, threads); }
 
-// Calls body(begin, end, thread) on `thread_count()` contiguous shares of [0, count), each a multiple of
-// `grain` long (the last excepted). Runs serially when one share is enough. body must not throw.
+// Calls body(begin, end, share) on up to `thread_count()` contiguous shares of [0, count), each a multiple of
+// `grain` long (the last excepted); scratch space is indexed by `share`. Runs whole when one share is enough.
+// body must not throw.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, const Body& body) {
   const int64_t blocks = (count + grain - 1) / grain;
-  const int threads = static_cast<int>(std::min<int64_t>(thread_count(), blocks));
-  if (threads <= 1) {
+  const int shares = static_cast<int>(std::min<int64_t>(thread_count(), blocks));
+  if (shares <= 1) {
     if (count > 0) body(int64_t{0}, count, 0);
     return;
   }
-#ifdef _OPENMP
-#pragma omp parallel num_threads(threads)
-  {
-    const int64_t t = omp_get_thread_num(), n = omp_get_num_threads();
-    const int64_t begin = std::min(count, blocks * t / n * grain);
-    const int64_t end = std::min(count, blocks * (t + 1) / n * grain);
-    if (begin < end) body(begin, end, static_cast<int>(t));
-  }
-#endif
+  struct Loop {
+    const int64_t count, grain, blocks, shares;
+    const Body& body;
+  } const loop{count, grain, blocks, shares, body};
+  detail::run_shares(
+      [](const void* given, int share) {
+        const Loop& l = *static_cast<const Loop*>(given);
+        const int64_t begin = std::min(l.count, l.blocks * share / l.shares * l.grain);
+        const int64_t end = std::min(l.count, l.blocks * (share + 1) / l.shares * l.grain);
+        if (begin < end) l.body(begin, end, share);
+      },
+      &loop, shares);
 }
 
 }  // namespace cairn

@@ -40,9 +40,12 @@ struct Known {
   std::string_view name;
   bool numbered;  // "name:N", too
   MakeDevice make;
+  // Without opening it; nullptr: only an open device knows.
+  DeviceInfo (*describe)(std::string_view name, const DeviceOptions& options);
 };
-constexpr Known kKnown[] = {
-    {"cpu", false, open_cpu}, {"reference", false, open_reference}, {"cuda", true, open_cuda}};
+constexpr Known kKnown[] = {{"cpu", false, open_cpu, cpu::describe},
+                            {"reference", false, open_reference, cpu::describe},
+                            {"cuda", true, open_cuda, nullptr}};
 
 bool matches(const Known& known, std::string_view name) {
   if (name == known.name) return true;
@@ -66,7 +69,8 @@ std::shared_ptr<Device> open(std::string_view name, const DeviceOptions& options
 std::vector<DeviceInfo> list() {
   std::vector<DeviceInfo> found;
   for (const Known& known : kKnown) try {
-      found.push_back(open(known.name, {})->info());
+      found.push_back(known.describe != nullptr ? known.describe(known.name, {})
+                                                : open(known.name, {})->info());
     } catch (const Error& error) {
       if (error.code() != Code::kUnsupported) throw;  // a plugin that is not there is no failure
     }

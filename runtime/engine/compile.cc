@@ -73,9 +73,13 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   };
   auto plan = lowered(joint);
   plan->problem.budget_bytes = budget;
-  if (options.budget_share > 0)
-    plan->problem.budget_bytes = std::max<int64_t>(
-        1, static_cast<int64_t>(options.budget_share * static_cast<double>(keep_all_bytes(*plan))));
+  if (options.budget_share > 0) {
+    const int64_t all = keep_all_bytes(*plan);
+    const double share = options.budget_share * static_cast<double>(all);
+    require(share < 0x1p63, Code::kInvalidArgument, "the budget's share is ", options.budget_share,
+            ", which of ", all, " bytes is no number of bytes; 1 stands for all of them");
+    plan->problem.budget_bytes = std::max<int64_t>(1, static_cast<int64_t>(share));
+  }
   if (model != nullptr)
     plan->problem.budget_bytes = std::min(plan->problem.budget_bytes, model->memory_bytes);
   const Relower again = [&, given = plan->problem.budget_bytes](const graph::JointOptions& with) {

@@ -1,5 +1,7 @@
 #include "runtime/engine/cost_query.h"
 
+#include "runtime/base/checked.h"
+
 namespace cairn::engine {
 namespace {
 
@@ -84,7 +86,7 @@ costs::Query optimizer_query(const graph::JointGraph& joint) {
     const TensorDesc& value = joint.values[static_cast<size_t>(slot.value)].desc;
     const TensorDesc& gradient = joint.values[static_cast<size_t>(slot.gradient)].desc;
     tensors += 1;
-    elements += value.shape.elements();
+    elements = checked_add(elements, value.shape.elements());
     add_work(query.work, ops::OpCode::k_sum_squares, {gradient}, {scalar});
     add_work(query.work, ops::OpCode::k_adamw, {gradient, hyper}, {value, value, value});
   }
@@ -99,7 +101,7 @@ costs::Query host_query(const graph::JointGraph& joint) {
   for (const graph::JointValue& value : joint.values) {
     if (value.role != graph::Role::kInput) continue;
     inputs += 1;
-    bytes += value.desc.bytes();
+    bytes = checked_add(bytes, value.desc.bytes());
   }
   query.work.bytes = 2 * static_cast<double>(bytes);
   query.signature = cat(query.op, '(', inputs, " inputs, ", bytes, " bytes)");

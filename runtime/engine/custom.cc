@@ -34,8 +34,8 @@ class CustomKernel : public kernels::Kernel {
     } else {
       done = op_.forward(call.in.first(inputs), call.out.first(outputs), call.workspace);
     }
-    require(done, Code::kInternal, "custom op '", op_.name, "': its ", backward_ ? "backward" : "forward",
-            " callback reported failure");
+    require(done, Code::kInvalidArgument, "custom op '", op_.name, "': its ",
+            backward_ ? "backward" : "forward", " callback reported failure");
   }
 
  private:

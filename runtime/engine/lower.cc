@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <unordered_set>
 
 #include "runtime/costs/model.h"
@@ -230,8 +231,10 @@ class Lowering {
     if (options_.costs != nullptr && options_.costs->model) return costs_.disk_link(INT64_MAX);
     const std::string& directory = device_.info().disk_directory;
     struct statvfs space = {};
-    require(statvfs(directory.c_str(), &space) == 0, Code::kIo, "disk tier: '", directory,
-            "': ", std::strerror(errno));
+    const int error = statvfs(directory.c_str(), &space) == 0 ? 0 : errno;
+    require(error == 0, Code::kIo, "disk tier: cannot use the directory '", directory,
+            "': ", std::generic_category().message(error),
+            "; the device's disk_directory (or TMPDIR) must be one that takes files");
     return costs_.disk_link(static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize));
   }
 

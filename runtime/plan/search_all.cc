@@ -16,6 +16,9 @@ constexpr int kRounds = 4;       // of feedback from the real arena
 constexpr size_t kOptions = 48;  // per stage
 constexpr int64_t kTableWork = 600'000;
 
+// bytes * level / kLevels, where the product may be too large for a number.
+int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }
+
 class AllBudgets {
  public:
   explicit AllBudgets(Search& search) : s_(search), p_(search.p) {}
@@ -76,12 +79,11 @@ class AllBudgets {
     const OptionSets sets(p_, s_.index, s_.gaps, s_.rules, stages, link, kOptions);
     for (int level = 1; level <= kLevels; ++level) {
       double price = 0;
-      const Chosen chosen =
-          choose_options(p_, stages, sets, room * level / kLevels, link, {}, kTableWork, price);
+      const Chosen chosen = choose_options(p_, stages, sets, part(room, level), link, {}, kTableWork, price);
       if (chosen.found)
         for (const Pace& pace : s_.paces()) s_.try_thresholds(s_.thresholds_of(sets, chosen), pace);
       Thresholds t;
-      if (link < 0 && recurse(p_, s_.index, s_.gaps, s_.rules, stages, room * level / kLevels / 2, t))
+      if (link < 0 && recurse(p_, s_.index, s_.gaps, s_.rules, stages, part(room, level) / 2, t))
         s_.try_thresholds(t, {});
     }
   }
@@ -94,7 +96,7 @@ class AllBudgets {
     s_.improve.shrink(low, 4 * level_work());
     const int64_t least = s_.archive.plans().begin()->first;
     for (int level = 0; level < kLevels; ++level) {
-      const int64_t budget = least + (most - least) * level / kLevels;
+      const int64_t budget = least + part(most - least, level);
       const double bound = lower_bound_seconds(bounded, s_.index, budget);
       int64_t target = budget;
       for (int round = 0; round < kRounds; ++round) {

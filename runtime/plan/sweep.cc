@@ -1,17 +1,15 @@
 #include "runtime/plan/sweep.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 
 #include "runtime/base/checked.h"
 #include "runtime/base/error.h"
+#include "runtime/base/thread.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {
@@ -28,29 +26,21 @@ std::optional<Plan> plan_within(Problem& p, int64_t budget, int64_t* smallest = 
   }
 }
 
-constexpr size_t kMostThreads = 8;
+constexpr int kMostThreads = 8;
 
 // Calls work(i) for i < count on as many threads as there are cores; the first exception is thrown again.
 void in_parallel(size_t count, const std::function<void(size_t)>& work) {
-  std::atomic<size_t> next{0};
   std::mutex lock;
   std::exception_ptr failure;
-  const auto run = [&] {
-    for (size_t i = next++; i < count; i = next++) try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard<std::mutex> hold(lock);
-        if (!failure) failure = std::current_exception();
-      }
-  };
-  std::vector<std::thread> threads;
-  const size_t wanted = std::min({count, kMostThreads, std::size_t{std::thread::hardware_concurrency()}});
-  try {
-    while (threads.size() + 1 < wanted) threads.emplace_back(run);
-  } catch (const std::system_error&) {  // no more threads to be had: this one does the rest
-  }
-  run();
-  for (std::thread& thread : threads) thread.join();
+  const int threads = std::min(kMostThreads, usable_processors());
+  spread("cairn/plan", static_cast<int64_t>(count), threads, [&](int64_t i) {
+    try {
+      work(static_cast<size_t>(i));
+    } catch (...) {
+      const std::lock_guard<std::mutex> hold(lock);
+      if (!failure) failure = std::current_exception();
+    }
+  });
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <numbers>
-#include <system_error>
-#include <thread>
 
+#include "runtime/base/thread.h"
 #include "runtime/step/stepper.h"
 
 namespace cairn::step {
@@ -57,16 +56,15 @@ void fill(const graph::ParameterOptions& options, DType dtype, const RandomKey& 
 }
 
 // A device of its own has no processors, so the machine's are free.
-int64_t threads_for(const device::DeviceInfo& info) {
-  return std::max(1,
-                  info.host_reaches ? info.threads : static_cast<int>(std::thread::hardware_concurrency()));
+int threads_for(const device::DeviceInfo& info) {
+  return info.host_reaches ? std::max(1, info.threads) : usable_processors();
 }
 
 }  // namespace
 
 void initialise(engine::Session& session, uint64_t seed) {
   const graph::JointGraph& joint = *session.plan().joint;
-  const int64_t threads = threads_for(session.device().info());
+  const int threads = threads_for(session.device().info());
   std::vector<double> storage;  // aligned for both dtypes
   uint32_t index = 0;
   for (const graph::ParameterSlot& slot : joint.parameters) {
@@ -78,18 +76,10 @@ void initialise(engine::Session& session, uint64_t seed) {
       count = std::min(kPiece * threads, elements - begin);
       storage.resize(std::max(storage.size(), static_cast<size_t>((count * width + 7) / 8)));
       char* const out = reinterpret_cast<char*>(storage.data());
-      std::vector<std::thread> others;
-      others.reserve(static_cast<size_t>(threads));
-      const auto piece = [&](int64_t at) {
+      spread("cairn/init", (count + kPiece - 1) / kPiece, threads, [&](int64_t i) {
+        const int64_t at = i * kPiece;
         fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
-      };
-      for (int64_t at = kPiece; at < count; at += kPiece) try {
-          others.emplace_back(piece, at);
-        } catch (const std::system_error&) {  // no more threads
-          piece(at);
-        }
-      piece(0);
-      for (std::thread& thread : others) thread.join();
+      });
       session.write_at(slot.value, begin * width, out, count * width);
     }
   }

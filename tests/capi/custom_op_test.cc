@@ -10,6 +10,7 @@ struct Square {  // y = x^2, dx = 2 x dy
   std::atomic<int> forwards{0}, backwards{0}, fail_forward_at{0};
   int32_t shape_result = 0;
   bool bad_shape = false;
+  int32_t failure = 1;
 
   cairn_custom_op_t op() {
     cairn_custom_op_t op = CAIRN_CUSTOM_OP_INIT;
@@ -32,7 +33,7 @@ struct Square {  // y = x^2, dx = 2 x dy
       const auto* x = static_cast<const float*>(in[0].data);
       for (int64_t i = 0; i < in[0].dims[0] * in[0].dims[1]; ++i)
         static_cast<float*>(out[0].data)[i] = x[i] * x[i];
-      return ++self.forwards == self.fail_forward_at ? 1 : 0;
+      return ++self.forwards == self.fail_forward_at ? self.failure : 0;
     };
     op.backward = [](void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void*) -> int32_t {
       ++static_cast<Square*>(user)->backwards;
@@ -95,6 +96,30 @@ TEST(CustomOp, AFailingCallbackPoisonsItsSessionOnly) {
   Trainer fresh(others, squares(others.instance, square));
   fresh.session.write("x", std::vector<float>(kN * kN, 1.0f));
   EXPECT_EQ(fresh.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+}
+
+// What the host says went wrong is what its caller is told.
+TEST(CustomOp, AFailingCallbackFailsTheRunWithItsStatus) {
+  struct Case {
+    int32_t given;
+    cairn_status_t told;
+    const char* words;
+  };
+  for (const Case& c : {Case{CAIRN_STATUS_IO, CAIRN_STATUS_IO, "8 (IO)"},
+                        {CAIRN_STATUS_OUT_OF_MEMORY, CAIRN_STATUS_OUT_OF_MEMORY, "3 (OUT_OF_MEMORY)"},
+                        {CAIRN_STATUS_INTERNAL, CAIRN_STATUS_INTERNAL, "12 (INTERNAL)"},
+                        {-1, CAIRN_STATUS_INVALID_ARGUMENT, "-1, which is no status"},
+                        {4711, CAIRN_STATUS_INVALID_ARGUMENT, "4711, which is no status"}}) {
+    const Devices devices;
+    Square square;
+    Trainer trainer(devices, squares(devices.instance, square));
+    trainer.session.write("x", std::vector<float>(kN * kN, 1.0f));
+    square.failure = c.given;
+    square.fail_forward_at = square.forwards + 1;
+    const Failure failure;
+    expect_failure(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), c.told, failure,
+                   {"'square'", "forward", c.words});
+  }
 }
 
 TEST(CustomOp, WithoutBackwardThereIsNoPlanToTrain) {

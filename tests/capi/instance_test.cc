@@ -117,6 +117,112 @@ TEST(Instance, AllMemoryOfTensorsComesFromTheHost) {
   EXPECT_EQ(memory.blocks.load(), 0);
 }
 
+// A block that starts anywhere else than asked for is given back, and not used.
+TEST(Instance, MisalignedBlocksAreRefused) {
+  struct Crooked {
+    std::atomic<int64_t> calls{0}, held{0};
+    int64_t crooked_at = 0;
+    size_t by = 0;
+  };
+  for (const size_t by : {size_t{1}, size_t{64}, size_t{2048}})
+    for (int64_t at = 1;; ++at) {
+      Crooked memory;
+      memory.crooked_at = at;
+      memory.by = by;
+      cairn_allocator_t hook = CAIRN_ALLOCATOR_INIT;
+      hook.user = &memory;
+      hook.allocate = [](void* user, size_t bytes, size_t alignment) -> void* {
+        auto& m = *static_cast<Crooked*>(user);
+        ++m.held;
+        auto* const block =
+            static_cast<char*>(std::aligned_alloc(alignment, bytes / alignment * alignment + 2 * alignment));
+        return ++m.calls == m.crooked_at ? block + m.by : block;
+      };
+      hook.release = [](void* user, void* block, size_t, size_t alignment) {
+        --static_cast<Crooked*>(user)->held;
+        const auto address = reinterpret_cast<uintptr_t>(block);
+        std::free(reinterpret_cast<void*>(address / alignment * alignment));
+      };
+      cairn_instance_options_t options = CAIRN_INSTANCE_OPTIONS_INIT;
+      options.allocator = &hook;
+      bool refused = false;
+      {
+        const Devices devices(options);
+        cairn_plan_options_t plan_options = CAIRN_PLAN_OPTIONS_INIT;
+        plan_options.policy = CAIRN_REGION_OFFLOAD;
+        const auto plan = cairn::Plan::create(perceptron(devices.instance), devices.device, plan_options);
+        cairn_session_t* session = nullptr;
+        const Failure failure;
+        const cairn_status_t status =
+            cairn_session_create(plan.get(), devices.device.get(), &session, failure);
+        refused = status != CAIRN_STATUS_OK;
+        if (refused)
+          expect_failure(status, CAIRN_STATUS_INVALID_ARGUMENT, failure, {"allocator", "aligned", "4096"});
+        cairn_session_release(session);
+      }
+      EXPECT_EQ(memory.held, 0) << "block " << at;
+      if (memory.calls < at) {
+        EXPECT_FALSE(refused);
+        EXPECT_GE(at, 3) << "the arena and the host tier";
+        break;
+      }
+      EXPECT_TRUE(refused) << "block " << at << ", " << by << " bytes off";
+    }
+}
+
+// The hook is the host's; what it throws must not undo what was done.
+TEST(Instance, ALogHookThatThrowsLosesNothing) {
+  struct Told {
+    int calls = 0;
+  } told;
+  cairn_instance_options_t options = CAIRN_INSTANCE_OPTIONS_INIT;
+  options.log_user = &told;
+  options.log = [](void* user, int32_t, const char*) {
+    ++static_cast<Told*>(user)->calls;
+    throw 42;
+  };
+  const Devices devices(options);
+  auto graph = cairn::Graph::create(devices.instance);
+  const cairn::Value x = graph.input("x", {4, 4});
+  graph.parameter("unused", {4, 4}, cairn::init_normal(1));
+  graph.parameter("unused too", {4, 4}, cairn::init_normal(1));
+  const cairn::Value w = graph.parameter("w", {4, 4}, cairn::init_normal(1));
+  graph.freeze(graph.op("mse", {graph.op("linear", {x, w}), x}));
+  EXPECT_EQ(told.calls, 2) << "every note is told, whatever became of the one before";
+  Trainer trainer(devices, graph);
+  trainer.session.write("x", std::vector<float>(16, 0.5f));
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+}
+
+TEST(Instance, ADiskDirectoryThatIsNotThereIsNamedWithTheCause) {
+  struct Case {
+    const char* directory;
+    const char* cause;
+  };
+  for (const Case& c :
+       {Case{"/nonexistent", "No such file or directory"}, {"/dev/null", "Not a directory"}, {"/proc", ""}}) {
+    const auto instance = cairn::Instance::create();
+    cairn_device_options_t options = CAIRN_DEVICE_OPTIONS_INIT;
+    options.threads = 1;
+    options.disk_directory = c.directory;
+    const auto device = cairn::Device::open(instance, "cpu", options);
+    cairn_plan_options_t plan_options = CAIRN_PLAN_OPTIONS_INIT;
+    plan_options.policy = CAIRN_REGION_OFFLOAD;
+    plan_options.tier_count = 1;
+    plan_options.tiers[0] = CAIRN_TIER_DISK;
+    const auto graph = perceptron(instance);
+    const Failure failure;
+    cairn_plan_t* plan = nullptr;
+    cairn_session_t* session = nullptr;
+    errno = 0;  // what an earlier call may leave behind
+    cairn_status_t status = cairn_plan_create(graph.get(), device.get(), &plan_options, &plan, failure);
+    if (status == CAIRN_STATUS_OK) status = cairn_session_create(plan, device.get(), &session, failure);
+    expect_failure(status, CAIRN_STATUS_IO, failure, {c.directory, c.cause});
+    EXPECT_EQ(failure.message().find("Success"), std::string::npos) << failure.message();
+    cairn_plan_release(plan);
+  }
+}
+
 // A whole training run in which the n-th allocation fails, for n = 1, 2, ... until none is left to fail.
 TEST(Instance, EveryAllocationMayFail) {
   std::string reference;

@@ -33,6 +33,13 @@ TEST_F(PlanTest, WrongOptions) {
                  {"no_optimizer"});
   expect_failure(with([](auto& o) { o.budget_share = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"budget_share"});
+  expect_failure(with([](auto& o) { o.budget_share = INFINITY; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"budget_share", "inf"});
+  expect_failure(with([](auto& o) { o.budget_share = -0.5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"budget_share", "-0.5"});
+  for (const double none : {1e300, 1e18})  // as bytes they fit no number
+    expect_failure(with([none](auto& o) { o.budget_share = none; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                   {"share is 1e+"});
   expect_failure(with([](auto& o) { o.budget_bytes = UINT64_MAX; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"budget_bytes"});
   expect_failure(with([](auto& o) { o.tier_count = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,

@@ -131,7 +131,10 @@ inline double compare(const kernels::KernelRow& row, const kernels::Signature& r
       known = true;
       set_thread_count(threads);
       Outputs first(s, seeded), second(s, seeded);
+      static ThreadTeam team(2);
+      set_thread_team(&team);
       run_into(*kernel, in, first, accumulate, key, where);
+      set_thread_team(nullptr);  // as many shares, all of them on this thread
       run_into(*kernel, in, second, accumulate, key, where);
       for (size_t o = 0; o < s.out.size(); ++o)
         if (s.has_out(o)) {

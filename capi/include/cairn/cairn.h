@@ -115,8 +115,9 @@ CAIRN_API const char* cairn_version(void);
 CAIRN_API uint32_t cairn_version_number(void);
 
 /* Memory for tensors: arenas, host tier, staging. allocate returns bytes aligned to alignment (a power of two) or NULL;
- * release gets the same sizes. Both are called from any thread and must not call cairn. Must outlive the instance and
- * everything made from it. Small bookkeeping objects use the C++ heap. */
+ * release gets the same sizes. A block that is not aligned is released at once, and the call that needed it fails with
+ * INVALID_ARGUMENT. Both are called from any thread and must not call cairn. Must outlive the instance and everything
+ * made from it. Small bookkeeping objects use the C++ heap. */
 typedef struct cairn_allocator {
   size_t struct_size;
   void* user;
@@ -127,7 +128,8 @@ typedef struct cairn_allocator {
 
 enum { CAIRN_LOG_INFO = 0, CAIRN_LOG_WARNING = 1 };
 /* An instance holds the host's hooks. Two instances do not see each other. log may be NULL: then nothing is told; it is
- * called on the thread of the call that has something to tell; message is borrowed for the call. */
+ * called on the thread of the call that has something to tell; message is borrowed for the call. It must not throw; what it
+ * throws all the same is dropped. */
 typedef struct cairn_instance_options {
   size_t struct_size;
   const cairn_allocator_t* allocator; /* NULL: the system's; copied */
@@ -263,8 +265,9 @@ typedef struct cairn_tensor {
   uint32_t dtype;
 } cairn_tensor_t;
 
-/* The host's own op, usable by its name in this graph. Callbacks return 0, or anything else for failure. shape fills rank, dims
- * and dtype of the outputs and is called when the op is added. forward and backward run on a thread of cairn's; they must not
+/* The host's own op, usable by its name in this graph. Callbacks return 0, or anything else for failure; a run whose forward
+ * or backward failed returns that status, or INVALID_ARGUMENT where it is no cairn_status_t. shape fills rank, dims and
+ * dtype of the outputs and is called when the op is added. forward and backward run on a thread of cairn's; they must not
  * call cairn, and with recomputable = 1 must be deterministic and free of side effects. backward gets in = inputs,
  * outputs, output gradients (data NULL: zero) and fills out = input gradients (data NULL: not wanted); NULL: no gradient.
  * user must live as long as the graph and every plan and session made from it. A failing run poisons its session. */

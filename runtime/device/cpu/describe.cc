@@ -1,13 +1,11 @@
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <sstream>
-#include <thread>
 
-#include "runtime/base/parallel.h"
+#include "runtime/base/thread.h"
 #include "runtime/device/cpu/device.h"
 
 namespace cairn::device::cpu {
@@ -57,24 +55,13 @@ Processor read_processor() {
   return found;
 }
 
-int usable_processors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
 DeviceInfo describe(std::string_view name, int threads) {
   const Processor processor = read_processor();
   DeviceInfo info;
   info.name = name;
-#ifdef _OPENMP
   info.threads = threads > 0 ? threads : usable_processors();
-#else
-  info.threads = 1;  // parallel_for is serial in such a build
-  (void)threads;
-#endif
   info.processor = processor.model;
   info.isa = processor.rate.name;
   info.description = cat(processor.model, ", ", processor.rate.name, ", ", info.threads,

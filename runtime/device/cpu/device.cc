@@ -1,7 +1,6 @@
 #include "runtime/device/cpu/device.h"
 
 #include <cstdlib>
-#include <system_error>
 
 #include "runtime/device/cpu/queue.h"
 
@@ -22,11 +21,7 @@ class CpuDevice : public Device {
   std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group) override {
     auto own = group == nullptr ? state_->shared_group : std::dynamic_pointer_cast<CpuGroup>(group);
     require(own != nullptr, Code::kInvalidArgument, "the group belongs to another device, not to 'cpu'");
-    try {
-      return std::make_unique<CpuQueue>(state_, std::move(own), lane);
-    } catch (const std::system_error& error) {
-      fail(Code::kOutOfMemory, "cannot start the thread of a queue: ", error.what());
-    }
+    return std::make_unique<CpuQueue>(state_, std::move(own), lane);
   }
   std::unique_ptr<Event> create_event() override { return std::make_unique<CpuEvent>(); }
   bool poisoned() const override { return false; }  // kernels of other groups are not concerned
@@ -44,15 +39,21 @@ std::string disk_directory(const DeviceOptions& options) {
 
 }  // namespace
 
+DeviceInfo describe(std::string_view name, const DeviceOptions& options) {
+  DeviceInfo info = describe(name, options.threads);
+  info.link_bytes_per_second = options.link_bytes_per_second;
+  info.disk_directory = disk_directory(options);
+  return info;
+}
+
 std::shared_ptr<Device> open(std::string_view name, const kernels::Registry& registry,
                              const DeviceOptions& options) {
   require(options.threads >= 0, Code::kInvalidArgument, "threads must not be negative: ", options.threads);
   require(options.link_bytes_per_second >= 0, Code::kInvalidArgument,
           "the link's rate must not be negative: ", options.link_bytes_per_second);
-  DeviceInfo info = describe(name, options.threads);
-  info.link_bytes_per_second = options.link_bytes_per_second;
-  info.disk_directory = disk_directory(options);
-  return std::make_shared<CpuDevice>(registry, std::make_shared<State>(std::move(info), options));
+  auto state = std::make_shared<State>(describe(name, options), options);
+  state->team = std::make_unique<ThreadTeam>(state->info.threads);
+  return std::make_shared<CpuDevice>(registry, std::move(state));
 }
 
 }  // namespace cairn::device::cpu

@@ -1,18 +1,16 @@
 #include "runtime/device/cpu/disk.h"
 
 #include <algorithm>
-#include <system_error>
 
 #include "runtime/base/checked.h"
 
 namespace cairn::device::cpu {
 namespace {
 
-// Two transfers at once keep a disk busy; a third slot is being copied and a fourth waits. Transfers of this
-// size come near the rate of larger ones, and the first of a copy is soon under way.
+// Two slots are under way, a third is being copied and a fourth waits. Transfers of this size come near the
+// rate of larger ones, and the first of a copy is soon under way.
 constexpr int64_t kSlotBytes = int64_t{2} << 20;
 constexpr int64_t kSlots = 4;
-constexpr int kWorkers = 2;
 
 }  // namespace
 
@@ -26,10 +24,11 @@ Channel::Channel(State& state, const DiskFile& file, bool writes, int64_t file_b
   for (size_t s = 0; s < slots_.size(); ++s)
     slots_[s].memory = memory_.address() + static_cast<int64_t>(s) * (slot_bytes_ + kPageBytes);
   try {
-    for (int w = 0; w < kWorkers; ++w) workers_.emplace_back([this] { work(); });
-  } catch (const std::system_error& error) {
+    for (Thread& worker : workers_)
+      worker.start<&Channel::work>(writes ? "cairn/disk-out" : "cairn/disk-in", this);
+  } catch (...) {
     end();
-    fail(Code::kOutOfMemory, "cannot start the threads of the disk tier: ", error.what());
+    throw;
   }
   state_.ledger.stage(Tier::kDisk, bytes());
 }
@@ -47,7 +46,7 @@ void Channel::end() {
     ending_ = true;
   }
   submitted_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  for (Thread& worker : workers_) worker.join();
 }
 
 void Channel::work() {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <vector>
 
+#include "runtime/base/thread.h"
 #include "runtime/device/cpu/file.h"
 #include "runtime/device/cpu/pinned.h"
 #include "runtime/device/cpu/splitter.h"
@@ -65,7 +65,8 @@ class Channel {
   std::exception_ptr error_;
   bool ending_ = false;
   std::vector<Slot> slots_;
-  std::vector<std::thread> workers_;
+  static constexpr size_t kWorkers = 2;  // two transfers at once keep a disk busy
+  std::array<Thread, kWorkers> workers_;
 };
 
 class Disk {

@@ -10,10 +10,9 @@
 #include <limits>
 #include <string_view>
 #include <system_error>
-#include <thread>
-#include <vector>
 
 #include "runtime/base/checked.h"
+#include "runtime/base/thread.h"
 
 namespace cairn::device::cpu {
 namespace {
@@ -84,17 +83,10 @@ bool populate(void* address, int64_t bytes, int threads) {
   const int64_t shares = std::clamp<int64_t>(whole / kShare, 1, std::max(threads, 1));
   const int64_t share = align_up((whole + shares - 1) / shares, int64_t{2} << 20);  // whole huge pages
   std::atomic<bool> good{true};
-  const auto run = [&](int64_t begin) {
+  spread("cairn/touch", shares, threads, [&](int64_t s) {
+    const int64_t begin = s * share;
     if (begin < whole && !populate_share(base + begin, std::min(share, whole - begin))) good.store(false);
-  };
-  std::vector<std::thread> helpers;
-  for (int64_t s = 1; s < shares; ++s) try {
-      helpers.emplace_back(run, s * share);
-    } catch (const std::system_error&) {  // no thread to be had: alone, then
-      run(s * share);
-    }
-  run(0);
-  for (std::thread& helper : helpers) helper.join();
+  });
   return good.load();
 }
 
@@ -114,6 +106,12 @@ Memory::Memory(State& state, Tier tier, int64_t bytes, bool pin) : state_(state)
   address_ =
       static_cast<char*>(a.allocate(a.user, static_cast<size_t>(bytes), static_cast<size_t>(kPageBytes)));
   if (address_ == nullptr) out_of_memory(state, tier, bytes, "the allocator refused");
+  if (reinterpret_cast<uintptr_t>(address_) % kPageBytes != 0) {
+    const auto* const given = static_cast<const void*>(address_);
+    release();
+    fail(Code::kInvalidArgument, "the host's allocator gave a block at ", given, " for ", bytes,
+         " bytes, which is not aligned to the ", kPageBytes, " bytes that were asked for");
+  }
   if (!state.system_memory) std::memset(address_, 0, static_cast<size_t>(bytes));
   if (!pin) return;
   const bool present = !state.system_memory || populate(address_, bytes, state.info.threads);

@@ -13,6 +13,8 @@ constexpr size_t kReserved = 1024;
 // wake-up. Copy lanes sleep at once, they share the processors with the kernels.
 constexpr int kComputeLooks = 400;
 
+constexpr const char* kThreadNames[] = {"cairn/compute", "cairn/copy-out", "cairn/copy-in"};
+
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -30,7 +32,7 @@ CpuQueue::CpuQueue(std::shared_ptr<State> state, std::shared_ptr<CpuGroup> group
       splitter_(lane != Lane::kCompute && state_->info.threads > 1) {
   inbox_.reserve(kReserved);
   batch_.reserve(kReserved);
-  thread_ = std::thread([this] { loop(); });
+  thread_.start<&CpuQueue::loop>(kThreadNames[static_cast<size_t>(lane)], this);
 }
 
 CpuQueue::~CpuQueue() {
@@ -135,7 +137,10 @@ bool CpuQueue::take_batch() {
 }
 
 void CpuQueue::loop() {
-  if (lane_ == Lane::kCompute) set_thread_count(state_->info.threads);
+  if (lane_ == Lane::kCompute) {
+    set_thread_team(state_->team.get());
+    set_thread_count(state_->info.threads);
+  }
   // Copies of a stated rate end by the clock; the system's habit of rounding sleeps up by 50 microseconds is
   // no property of the link.
   if (lane_ != Lane::kCompute) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -182,21 +187,19 @@ void CpuQueue::guarded(const Body& body) {
   if (!group_->poison.set()) {
     try {
       body();
-    } catch (const Error& error) {
-      group_->poison.keep(error);
-    } catch (const std::bad_alloc&) {
-      group_->poison.keep(Error(Code::kOutOfMemory, "queued work ran out of memory"));
-    } catch (const std::exception& error) {
-      group_->poison.keep(Error(Code::kInternal, cat("queued work failed: ", error.what())));
     } catch (...) {
-      group_->poison.keep(Error(Code::kInternal, "queued work failed"));
+      group_->poison.keep();
     }
   }
   const Clock::time_point end = Clock::now();
   add(busy_, begin, end);
   if (!tracing_.load(std::memory_order_relaxed)) return;
-  std::lock_guard lock(mutex_);
-  trace_.push_back({seconds(begin), seconds(end)});
+  try {
+    std::lock_guard lock(mutex_);
+    trace_.push_back({seconds(begin), seconds(end)});
+  } catch (...) {  // a trace with holes would be taken for another run's
+    group_->poison.keep();
+  }
 }
 
 void CpuQueue::add(std::atomic<int64_t>& total, Clock::time_point begin, Clock::time_point end) {

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <variant>
 #include <vector>
 
+#include "runtime/base/thread.h"
 #include "runtime/device/cpu/copy.h"
 #include "runtime/device/cpu/event.h"
 #include "runtime/device/cpu/memory.h"
@@ -78,7 +78,7 @@ class CpuQueue : public Queue {
   std::vector<Part> parts_;
   bool idle_ = true;  // nothing to do since the last copy
   Splitter splitter_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace cairn::device::cpu

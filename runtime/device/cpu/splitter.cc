@@ -39,11 +39,11 @@ void move_bytes(char* to, const char* from, int64_t bytes) {
 }  // namespace
 
 Splitter::Splitter(bool helper) {
-  if (helper) helper_ = std::thread([this] { loop(); });
+  if (helper) helper_.start<&Splitter::loop>("cairn/copy-help", this);
 }
 
 Splitter::~Splitter() {
-  if (!helper_.joinable()) return;
+  if (!helper_.started()) return;
   {
     std::lock_guard lock(mutex_);
     ending_ = true;
@@ -53,7 +53,7 @@ Splitter::~Splitter() {
 }
 
 void Splitter::move(char* to, const char* from, int64_t bytes) {
-  if (!helper_.joinable() || bytes < kLeastShared) return move_bytes(to, from, bytes);
+  if (!helper_.started() || bytes < kLeastShared) return move_bytes(to, from, bytes);
   const int64_t half = align_up(bytes / 2, kAlignment);
   {
     std::lock_guard lock(mutex_);

@@ -5,7 +5,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <thread>
+
+#include "runtime/base/thread.h"
 
 namespace cairn::device::cpu {
 
@@ -26,7 +27,7 @@ class Splitter {
   const char* from_ = nullptr;
   int64_t bytes_ = 0;
   bool ending_ = false;
-  std::thread helper_;
+  Thread helper_;
 };
 
 }  // namespace cairn::device::cpu

@@ -2,35 +2,48 @@
 // matters.
 #pragma once
 #include <atomic>
+#include <exception>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
+#include "runtime/base/team.h"
 #include "runtime/device/cpu/throttle.h"
 #include "runtime/device/device.h"
 
 namespace cairn::device::cpu {
 
-// The first error of queued work. Set once, read by all.
+// The first failure of queued work. Set once, read by all.
 class Poison {
  public:
   bool set() const { return set_.load(std::memory_order_acquire); }
-  void keep(Error error) {
+  void keep() noexcept {  // the exception in flight, which needs no memory
     std::lock_guard lock(mutex_);
-    if (error_) return;
-    error_ = std::move(error);
+    if (set()) return;
+    failure_ = std::current_exception();
     set_.store(true, std::memory_order_release);
   }
+  // Throws it as an Error of the caller's own.
   void raise() const {
     if (!set()) return;
     std::lock_guard lock(mutex_);
-    throw *error_;
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const Error& error) {
+      throw Error(error);
+    } catch (const std::bad_alloc&) {
+      fail(Code::kOutOfMemory, "queued work ran out of memory");
+    } catch (const std::exception& error) {
+      fail(Code::kInternal, "queued work failed: ", error.what());
+    } catch (...) {
+      fail(Code::kInternal, "queued work failed");
+    }
   }
 
  private:
   std::atomic<bool> set_{false};
   mutable std::mutex mutex_;
-  std::optional<Error> error_;
+  std::exception_ptr failure_;
 };
 
 class CpuGroup : public Group {
@@ -57,6 +70,7 @@ struct State {
   Ledger ledger;
   const std::shared_ptr<CpuGroup> shared_group = std::make_shared<CpuGroup>();
   Throttle out_link, in_link;
+  std::unique_ptr<ThreadTeam> team;  // under the compute lanes, which take turns; nullptr: they run alone
 };
 
 }  // namespace cairn::device::cpu
