@@ -1,5 +1,14 @@
 # Each bench/<folder>/bench.cmake declares its own programs.
 find_package(benchmark REQUIRED)
+# oneDNN is only a yardstick. Debian's dnnl-config.cmake asks for OpenCL, which a CPU program does not need.
+find_path(DNNL_INCLUDE dnnl.hpp)
+find_library(DNNL_LIBRARY dnnl)
+if(DNNL_INCLUDE AND DNNL_LIBRARY)
+  add_library(DNNL::dnnl SHARED IMPORTED)
+  set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE})
+else()
+  message(STATUS "no oneDNN (libdnnl-dev): no bench_floor, and bench_products measures without a peer")
+endif()
 file(GLOB benches CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/*/bench.cmake)
 foreach(file ${benches})
   include(${file})

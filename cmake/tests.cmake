@@ -29,8 +29,6 @@ function(cairn_test_folder folder)
                                              CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_precompile_headers(${name} REUSE_FROM cairn_test_headers)
   add_test(NAME ${folder} COMMAND ${name})
-  # Several test programs share few processors: idle threads of oneDNN's OpenMP must sleep, not spin.
-  set_tests_properties(${folder} PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
 find_library(RAPIDCHECK rapidcheck REQUIRED)

@@ -83,7 +83,7 @@ struct Registry {
 };
 
 const Registry& reference_registry();  // slow, obvious, double accumulators; f32, bf16 and f64; the oracle
-const Registry& cpu_registry();        // oneDNN + Highway; falls back to nothing: gaps are filled by select()
+const Registry& cpu_registry();        // AMX + Highway; gaps are filled by select()
 
 // A kernel for the signature from `registry`, or from the reference rows when it has none (a row of the
 // printed table says so); kUnsupported with op, dtypes and shapes if neither has one.

@@ -63,7 +63,7 @@ def run(command):
 
 def floor_of(options, amp):
     """Seconds of the matrix products of one micro-step alone, at oneDNN's rate."""
-    if not options.floor or options.shape != "124m":
+    if not options.floor or not pathlib.Path(options.floor).exists() or options.shape != "124m":
         return None
     done = subprocess.run([options.floor, amp, str(options.threads)], capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None

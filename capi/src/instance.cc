@@ -73,6 +73,7 @@ cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t in
     info.memory_bytes = static_cast<uint64_t>(device.memory_bytes);
     info.threads = static_cast<uint32_t>(device.threads);
     info.fast_bf16 = device.bf16 ? 1 : 0;
+    copy_text(info.isa, device.isa_word);
     out.write(info);
   });
 }

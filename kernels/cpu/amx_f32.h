@@ -6,7 +6,7 @@
 #pragma once
 #include <cstdint>
 
-#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/gemm_f32.h"
 #include "kernels/cpu/workspace.h"
 
 namespace cairn::kernels::cpu {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -101,14 +102,14 @@ HWY_EXPORT(score_grad_dispatch);
 HWY_EXPORT(dot_dispatch);
 
 float score_row(float* s, int64_t visible, int64_t n, float scale, bool half, void* p) {
-  return HWY_DYNAMIC_DISPATCH(score_row_dispatch)(s, visible, n, scale, half, p);
+  return CAIRN_DISPATCH(score_row_dispatch)(s, visible, n, scale, half, p);
 }
 void score_grad_row(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,
                     float delta, bool half, void* p, void* ds) {
-  HWY_DYNAMIC_DISPATCH(score_grad_dispatch)(s, dp, visible, n, scale, lse, delta, half, p, ds);
+  CAIRN_DISPATCH(score_grad_dispatch)(s, dp, visible, n, scale, lse, delta, half, p, ds);
 }
 float dot(bool half, const void* a, const void* b, int64_t n) {
-  return HWY_DYNAMIC_DISPATCH(dot_dispatch)(half, a, b, n);
+  return CAIRN_DISPATCH(dot_dispatch)(half, a, b, n);
 }
 
 std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) {

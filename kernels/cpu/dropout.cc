@@ -1,6 +1,7 @@
 // Dropout with the bits of runtime/base/random.h: block b of four elements is Philox of (key, b).
 #include <cmath>
 
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -69,7 +70,7 @@ std::unique_ptr<Kernel> make_dropout(const Signature& s) {
     RandomKey key = call.key;
     key.op = op;
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      HWY_DYNAMIC_DISPATCH(dropout_dispatch)
+      CAIRN_DISPATCH(dropout_dispatch)
       (half, key, threshold, factor, data_of(call.in, 0), data_of(call.out, 0), b, e);
     });
   });

@@ -1,5 +1,6 @@
 #include "kernels/cpu/elementwise.h"
 
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -119,13 +120,13 @@ HWY_EXPORT(convert_dispatch);
 
 void map_elements(Map map, bool half, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
                   float factor) {
-  HWY_DYNAMIC_DISPATCH(map_dispatch)(map, half, in, out, begin, end, factor);
+  CAIRN_DISPATCH(map_dispatch)(map, half, in, out, begin, end, factor);
 }
 void combine_row(Map map, bool half_a, bool half_b, const void* a, const void* b, void* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(combine_dispatch)(map, half_a, half_b, a, b, y, n);
+  CAIRN_DISPATCH(combine_dispatch)(map, half_a, half_b, a, b, y, n);
 }
 void convert(bool half_x, bool half_y, bool add, const void* x, void* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(convert_dispatch)(half_x, half_y, add, x, y, n);
+  CAIRN_DISPATCH(convert_dispatch)(half_x, half_y, add, x, y, n);
 }
 }  // namespace cairn::kernels::cpu
 #endif

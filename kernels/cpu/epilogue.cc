@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -134,10 +135,10 @@ bool parse_activation(std::string_view word, Activation* out) {
 }
 
 void LinearEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const {
-  HWY_DYNAMIC_DISPATCH(block_dispatch)(*this, c, m, rows, n, columns);
+  CAIRN_DISPATCH(block_dispatch)(*this, c, m, rows, n, columns);
 }
 void activate(Activation act, const float* x, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(activate_dispatch)(act, x, y, n);
+  CAIRN_DISPATCH(activate_dispatch)(act, x, y, n);
 }
 void SlopeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const {
   const bool whole = n0 == 0 && n1 == ld_;
@@ -145,10 +146,10 @@ void SlopeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) co
     multiply_slopes(act_, true, pre_ + r * ld_ + n0, y_ + r * ld_ + n0, whole ? rows * ld_ : n1 - n0);
 }
 void multiply_slopes(Activation act, bool half, const void* pre, void* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(multiply_slopes_dispatch)(act, half, pre, y, n);
+  CAIRN_DISPATCH(multiply_slopes_dispatch)(act, half, pre, y, n);
 }
 void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add) {
-  HWY_DYNAMIC_DISPATCH(column_sums_dispatch)(half, x, ld, rows, columns, sums, add);
+  CAIRN_DISPATCH(column_sums_dispatch)(half, x, ld, rows, columns, sums, add);
 }
 
 }  // namespace cairn::kernels::cpu

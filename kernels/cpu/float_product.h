@@ -1,11 +1,11 @@
 // A float32 product by the faster of two ways: on the AMX tiles (amx_f32.h) where there are tiles and the
-// product is large enough to pay for splitting its operands, else by oneDNN.
+// product is large enough to pay for splitting its operands, else by gemm_f32.h.
 #pragma once
 #include <optional>
 
 #include "kernels/cpu/amx_f32.h"
+#include "kernels/cpu/gemm_f32.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/onednn.h"
 
 namespace cairn::kernels::cpu {
 
@@ -16,7 +16,7 @@ class FloatProduct {
     if (has_amx() && s.m >= kLeast && s.n >= kLeast && s.k >= kLeastDepth)
       split_.emplace(s, threads);
     else
-      plain_.emplace(s);
+      plain_.emplace(s, threads);
   }
   int64_t scratch_bytes() const { return split_ ? split_->scratch_bytes() : plain_->scratch_bytes(); }
   void run(const float* a, const float* b, float* c, void* scratch, const float* bias = nullptr) const {

@@ -1,4 +1,4 @@
-// linear and its gradients by oneDNN's float32 products. bfloat16 activations, where there are no AMX tiles,
+// linear and its gradients by float32 products. bfloat16 activations, where there are no AMX tiles,
 // are widened in the workspace: on processors without tiles float32 is not slower.
 #include <memory>
 

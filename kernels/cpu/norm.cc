@@ -1,5 +1,6 @@
 #include "kernels/cpu/norm.h"
 
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -122,7 +123,7 @@ std::unique_ptr<Kernel> make_norm(const Signature& s, bool centered) {
     q.mean = r.centered ? output<float>(call, 1) : nullptr;
     q.rstd = output<float>(call, r.centered ? 2 : 1);
     parallel_for(rows, row_grain(q.columns), [&](int64_t b, int64_t e, int) {
-      HWY_DYNAMIC_DISPATCH(norm_dispatch)(q, b, e);
+      CAIRN_DISPATCH(norm_dispatch)(q, b, e);
     });
   });
 }
@@ -151,7 +152,7 @@ std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
         std::memset(partial, 0, static_cast<size_t>(2 * threads * stride * 4));
         parallel_for(rows, row_grain(q.columns), [&](int64_t b, int64_t e, int thread) {
           float* mine = partial + 2 * thread * stride;
-          HWY_DYNAMIC_DISPATCH(norm_grad_dispatch)
+          CAIRN_DISPATCH(norm_grad_dispatch)
           (q, sums[0] != nullptr ? mine : nullptr, sums[1] != nullptr ? mine + stride : nullptr, b, e);
         });
         for (int which = 0; which < 2; ++which) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -106,7 +107,7 @@ void adamw(const Call& call, int64_t count, double factor) {
   const float* grad = input<const float>(call, 0);
   float *p = output<float>(call, 0), *m = output<float>(call, 1), *v = output<float>(call, 2);
   parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-    HWY_DYNAMIC_DISPATCH(adamw_range)(f, grad + b, p + b, m + b, v + b, e - b);
+    CAIRN_DISPATCH(adamw_range)(f, grad + b, p + b, m + b, v + b, e - b);
   });
 }
 
@@ -140,8 +141,8 @@ std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
         double* partial = static_cast<double*>(call.workspace);
         parallel_for(blocks, 1, [&](int64_t b, int64_t e, int) {
           for (int64_t i = b; i < e; ++i)
-            partial[i] = HWY_DYNAMIC_DISPATCH(squares)(half, x + i * kBlock * bytes,
-                                                       std::min(kBlock, count - i * kBlock));
+            partial[i] =
+                CAIRN_DISPATCH(squares)(half, x + i * kBlock * bytes, std::min(kBlock, count - i * kBlock));
         });
         double total = 0;
         for (int64_t i = 0; i < blocks; ++i) total += partial[i];

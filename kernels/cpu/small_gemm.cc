@@ -1,5 +1,6 @@
 #include "kernels/cpu/small_gemm.h"
 
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -66,6 +67,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cairn::kernels::cpu {
 HWY_EXPORT(small_gemm_dispatch);
-void small_gemm(const SmallGemm& g) { HWY_DYNAMIC_DISPATCH(small_gemm_dispatch)(g); }
+void small_gemm(const SmallGemm& g) { CAIRN_DISPATCH(small_gemm_dispatch)(g); }
 }  // namespace cairn::kernels::cpu
 #endif

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -112,14 +113,14 @@ HWY_EXPORT(softmax_grad_dispatch);
 HWY_EXPORT(cross_entropy_dispatch);
 
 void softmax_row(bool half, const void* x, void* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(softmax_dispatch)(half, x, y, n);
+  CAIRN_DISPATCH(softmax_dispatch)(half, x, y, n);
 }
 void softmax_grad_row(bool half, const void* dy, const void* y, void* dx, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(softmax_grad_dispatch)(half, dy, y, dx, n);
+  CAIRN_DISPATCH(softmax_grad_dispatch)(half, dy, y, dx, n);
 }
 double cross_entropy_row(bool half_x, bool half_d, const void* x, int64_t n, int64_t target, float weight,
                          void* d) {
-  return HWY_DYNAMIC_DISPATCH(cross_entropy_dispatch)(half_x, half_d, x, n, target, weight, d);
+  return CAIRN_DISPATCH(cross_entropy_dispatch)(half_x, half_d, x, n, target, weight, d);
 }
 }  // namespace cairn::kernels::cpu
 #endif

@@ -127,6 +127,7 @@ struct DeviceInfo {
   std::string name;            // "cpu"
   std::string description;     // processor, instruction sets
   std::string processor, isa;  // its parts: identity of a profile
+  std::string isa_word;        // the instruction set in use, as CAIRN_ISA names it; a GPU's architecture
   int64_t memory_bytes = 0;
   int64_t host_memory_bytes = 0;  // of the machine; 0: they are the same
   int threads = 0;

@@ -19,8 +19,8 @@ return function(arguments)
   local rows = {}
   for i, device in ipairs(devices) do
     rows[i] = { device.name, ("%d"):format(device.threads), format.bytes(device.memory_bytes),
-                device.fast_bf16 and "yes" or "no", device.description }
+                device.isa, device.fast_bf16 and "yes" or "no", device.description }
   end
-  io.stdout:write(format.table(rows, { "device", "threads", "memory", "fast bf16", "description" }))
+  io.stdout:write(format.table(rows, { "device", "threads", "memory", "isa", "fast bf16", "description" }))
   return 0
 end

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "kernels/cpu/isa.h"
 #include "tests/conformance/backend_cases.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/known.h"
@@ -57,6 +58,13 @@ class Harness {
     for (size_t r = 0; r < registry_.rows.size(); ++r) {
       if (ops::find(registry_.rows[r].op)->is(ops::ALIAS)) continue;  // nothing runs
       if (known_ != nullptr && known_->optional.contains(registry_.rows[r].name)) continue;
+      if (registry_.rows[r].isa == kernels::Isa::kAmx && !kernels::cpu::has_amx()) {
+        EXPECT_FALSE(rows_run_.contains(r)) << "kernel '" << registry_.rows[r].name << "' of op '"
+                                            << registry_.rows[r].op << "' ran without AMX";
+        std::printf("not run on this processor: kernel '%s' of op '%s': needs amx\n",
+                    std::string(registry_.rows[r].name).c_str(), std::string(registry_.rows[r].op).c_str());
+        continue;
+      }
       EXPECT_TRUE(rows_run_.contains(r))
           << "no case runs kernel '" << registry_.rows[r].name << "' of op '" << registry_.rows[r].op << "'";
     }

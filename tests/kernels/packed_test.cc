@@ -152,7 +152,7 @@ class Packed : public ::testing::TestWithParam<Case> {
 TEST_P(Packed, OrNotTheBitsAreTheSame) {
   const TensorDesc weight{DType::kF32, {GetParam().n, GetParam().k}, 0};
   if (cpu_registry().packed_bytes(weight, "forward", GetParam().rows, DType::kBF16, 1) == 0)
-    GTEST_SKIP() << "this processor packs nothing";
+    GTEST_SKIP() << "needs amx";
   // float32 weights of float32 products are read as they are: there is nothing to give up.
   EXPECT_EQ(cpu_registry().packed_bytes(weight, "forward", GetParam().rows, DType::kF32, 1), 0);
   const bool both = GetParam().op == "linear_cross_entropy_grad";

@@ -54,4 +54,7 @@ class Case(unittest.TestCase):
 
 
 def main():
-    unittest.main(argv=[sys.argv[0]], verbosity=1)
+    result = unittest.main(argv=[sys.argv[0]], verbosity=1, exit=False).result
+    for test, reason in result.skipped:
+        print(f"not run: {test.id()}: {reason}")
+    sys.exit(not result.wasSuccessful())

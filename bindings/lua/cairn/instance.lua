@@ -18,7 +18,7 @@ function instance.get()
   return shared
 end
 
--- Devices of this machine: an array of {name, description, memory_bytes, threads, fast_bf16}.
+-- Devices of this machine: an array of {name, description, memory_bytes, threads, fast_bf16, isa}.
 function instance.devices()
   local list = {}
   while true do
@@ -29,6 +29,7 @@ function instance.devices()
     list[#list + 1] = {
       name = ffi.string(info.name), description = ffi.string(info.description),
       memory_bytes = tonumber(info.memory_bytes), threads = info.threads, fast_bf16 = info.fast_bf16 ~= 0,
+      isa = ffi.string(info.isa),
     }
   end
 end

@@ -152,9 +152,13 @@ typedef struct cairn_device_info {
   uint64_t memory_bytes;
   uint32_t threads;
   uint32_t fast_bf16;    /* 1: bf16 products are faster than float32 */
+  char isa[32];          /* instruction set in use: "amx", "avx512_bf16", "avx512", "avx2", "portable"; of a GPU its
+                            architecture, "sm_90" */
 } cairn_device_info_t;
-#define CAIRN_DEVICE_INFO_INIT {sizeof(cairn_device_info_t), {0}, {0}, 0, 0, 0}
-/* Device number index of this machine, from 0. errors: NOT_FOUND past the last. threads: const. since: 1.0 */
+#define CAIRN_DEVICE_INFO_INIT {sizeof(cairn_device_info_t), {0}, {0}, 0, 0, 0, {0}}
+/* Device number index of this machine, from 0. The environment variable CAIRN_ISA, read once, makes the CPU's kernels use
+ * a lower instruction set than the best; other instruction sets make other bits. errors: NOT_FOUND past the last,
+ * INVALID_ARGUMENT (CAIRN_ISA is no instruction set, or none of this processor). threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t index,
                                                                cairn_device_info_t* out_info, cairn_error_t* error);
 
@@ -169,7 +173,8 @@ typedef struct cairn_device_options {
 
 typedef struct cairn_device cairn_device_t;
 /* Opens "cpu", "reference" (slow, obvious kernels: the oracle) or "cuda:N". options may be NULL.
- * errors: NOT_FOUND (no such device; lists those known), UNSUPPORTED (there is none here, with the reason). since: 1.0 */
+ * errors: NOT_FOUND (no such device; lists those known), UNSUPPORTED (there is none here, with the reason),
+ * INVALID_ARGUMENT (CAIRN_ISA, see cairn_instance_device). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name,
                                                            const cairn_device_options_t* options,
                                                            cairn_device_t** out_device, cairn_error_t* error);

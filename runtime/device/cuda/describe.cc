@@ -52,7 +52,7 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   DeviceInfo info;
   info.name = name;
   info.processor = p.name;
-  info.isa = a.name;
+  info.isa = info.isa_word = a.name;
   info.memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
   info.host_memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   info.threads = 1;

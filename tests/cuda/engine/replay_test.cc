@@ -60,15 +60,11 @@ TEST_P(Replay, IsReportedBySubmissionAndByTheDriversCount) {
   Session session(compile(model().graph(), *device, options()), device);
   EXPECT_GE(device->taken_bytes() - session.taken_before(), session.count(Tier::kDevice).reserved_bytes);
   fill(session);
-  std::vector<double> seconds;
   for (const RunKey& key : kRuns) {
     const RunReport report = session.run(key);
     EXPECT_GT(report.submit_seconds, 0);
     EXPECT_LT(report.submit_seconds, report.seconds);
-    seconds.push_back(report.submit_seconds);
   }
-  // The last two are one call each, the first two one for every launch.
-  EXPECT_LT(std::min(seconds[4], seconds[5]), std::max(seconds[0], seconds[1]));
 }
 
 TEST_P(Replay, IsNearTheReference) {

@@ -91,8 +91,11 @@ class InPlace : public ::testing::TestWithParam<std::tuple<std::string, graph::A
 TEST_P(InPlace, SameBitsInLessMemory) {
   const auto apart = make(false), over = make(true);
   const int64_t least_apart = smallest(*apart), least_over = smallest(*over);
-  // The tiny transformer's peak is a kernel's workspace on the CPU, and on the reference at no pair.
-  if (std::get<2>(GetParam()) == 0) {
+  // The tiny transformer's peak is a kernel's workspace on the CPU, and on the reference at no pair. So is
+  // that of any model in bfloat16 on a CPU without tiles, where products widen their operands in workspace.
+  const bool widens = std::get<0>(GetParam()) == "cpu" && std::get<1>(GetParam()) == graph::AmpMode::kBf16 &&
+                      !device->info().bf16;
+  if (std::get<2>(GetParam()) == 0 && !widens) {
     EXPECT_LT(least_over, least_apart);
   }
   EXPECT_LE(least_over, least_apart);

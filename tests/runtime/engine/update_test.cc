@@ -21,7 +21,7 @@ bool packs(const CompiledPlan& plan) { return !plan.joint->prologue.empty(); }
 TEST(Update, LeavesPacksFresh) {
   const auto device = cpu();
   const auto plan = compile(layers(), *device, half());
-  if (!packs(*plan)) GTEST_SKIP() << "this processor's kernels pack nothing";
+  if (!packs(*plan)) GTEST_SKIP() << "needs amx";
   expect_fresh_packs(plan, device);
 }
 
@@ -32,7 +32,7 @@ TEST(Update, LeavesPacksFreshWhereStateLivesInATier) {
     for (const double share : {0.0, 0.3, 0.6}) {
       SCOPED_TRACE(testing::Message() << kTierNames[static_cast<size_t>(tier)] << ' ' << share);
       const auto plan = tight_plan(layers(), *device, graph::AmpMode::kBf16, tier, share);
-      if (!packs(*plan)) GTEST_SKIP() << "this processor's kernels pack nothing";
+      if (!packs(*plan)) GTEST_SKIP() << "needs amx";
       EXPECT_FALSE(plan->homes.empty());
       expect_fresh_packs(plan, device);
       behind_parts = behind_parts || packs_behind_parts(*plan);
@@ -45,7 +45,7 @@ TEST(Update, LeavesPacksFreshWhereStateLivesInATier) {
 TEST(Update, PacksAreTracedOnce) {
   const auto device = cpu();
   const auto plan = compile(layers(), *device, half());
-  if (!packs(*plan)) GTEST_SKIP() << "this processor's kernels pack nothing";
+  if (!packs(*plan)) GTEST_SKIP() << "needs amx";
   Session session(plan, device);
   fill(session);
   set_hyper(session);

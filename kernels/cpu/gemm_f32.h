@@ -1,7 +1,7 @@
-// float32 matrix products by oneDNN: a primitive made once, scratch space given by the caller.
+// float32 matrix products, blocked for caches and registers (Goto and van de Geijn: "Anatomy of
+// High-Performance Matrix Multiplication", 2008). Scratch space is the caller's; running allocates nothing.
 #pragma once
 #include <cstdint>
-#include <memory>
 
 namespace cairn::kernels::cpu {
 
@@ -13,18 +13,17 @@ struct ProductShape {
   bool add = false;                               // C += A B
 };
 
-// C[m, n] = A[m, k] B[k, n]. run() is for one thread at a time.
+// C[m, n] = A[m, k] B[k, n] over the threads of the caller. Every element of C is summed by one thread, in an
+// order that the shape and the instruction set alone decide: any number of threads makes the same bits.
 class Product {
  public:
-  explicit Product(const ProductShape& shape);  // kInternal if oneDNN has no such product
-  ~Product();
-  Product(Product&&) noexcept;
+  Product(const ProductShape& shape, int threads);
   int64_t scratch_bytes() const;
   void run(const float* a, const float* b, float* c, void* scratch, const float* bias = nullptr) const;
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  ProductShape shape_;
+  int64_t row_shares_ = 1, column_shares_ = 1;  // C is cut into a grid; a share is a cell of it
 };
 
 }  // namespace cairn::kernels::cpu

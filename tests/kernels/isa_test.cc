@@ -1,0 +1,31 @@
+#include "kernels/cpu/isa.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "kernels/kernel.h"
+
+namespace cairn::kernels {
+namespace {
+
+// Words that are refused are in tests/scripts/isa_test.py: what a process runs is chosen once.
+TEST(Isa, IsWhatTheEnvironmentAsksForOrTheBest) {
+  const char* const word = std::getenv("CAIRN_ISA");
+  EXPECT_EQ(cpu::isa_refusal(), "");
+  if (word == nullptr)
+    EXPECT_EQ(cpu::isa(), cpu::best_isa());
+  else
+    EXPECT_EQ(cpu::isa_name(cpu::isa()), word);
+  EXPECT_LE(cpu::isa(), cpu::best_isa());
+  EXPECT_EQ(cpu::has_amx(), cpu::isa() == cpu::InstructionSet::kAmx);
+}
+
+TEST(Isa, TilesAloneHavePacksOfWeights) {
+  const int64_t bytes =
+      cpu_registry().packed_bytes({DType::kF32, {64, 64}, 0}, "forward", 8, DType::kBF16, 1);
+  EXPECT_EQ(bytes > 0, cpu::has_amx());
+}
+
+}  // namespace
+}  // namespace cairn::kernels
