@@ -29,6 +29,16 @@ std::filesystem::path path_of(const char* path, std::string_view name) {
   return path;
 }
 
+// The path of a file to write. Its directory is not made: a mistyped one would be found by nobody.
+std::filesystem::path target_of(const char* path, std::string_view name) {
+  std::filesystem::path to = path_of(path, name);
+  const std::filesystem::path parent = to.has_parent_path() ? to.parent_path() : ".";
+  std::error_code failed;
+  require(std::filesystem::is_directory(parent, failed), Code::kIo, "cannot write '", to.string(),
+          "': ", "there is no directory '", parent.string(), "'; make it first");
+  return to;
+}
+
 // Decoders see bytes: the path joins the message here.
 template <class Work>
 void naming(const std::filesystem::path& path, Work&& work) {
@@ -155,7 +165,7 @@ cairn_status_t cairn_session_export(cairn_session_t* session, const char* path, 
                                     size_t name_count, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(session, "session");
-    const std::filesystem::path to = path_of(path, "path");
+    const std::filesystem::path to = target_of(path, "path");
     io::export_safetensors(*session->session, read_names(names, name_count), to);
   });
 }
@@ -172,7 +182,7 @@ cairn_status_t cairn_session_import(cairn_session_t* session, const char* path, 
 cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path, cairn_error_t* error) {
   return guard(error, [&] {
     not_null(graph, "graph");
-    const std::filesystem::path to = path_of(path, "path");
+    const std::filesystem::path to = target_of(path, "path");
     cairn::write_file_durably(to, io::encode_graph(*graph->graph));
   });
 }

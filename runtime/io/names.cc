@@ -1,5 +1,6 @@
 // Parameters of a session as safetensors, under other names and transposed where the other side wants it.
 #include <algorithm>
+#include <set>
 
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/convert.h"
@@ -23,6 +24,12 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
   for (const NameRow& row : names)
     require(rows.emplace(row.ours, &row).second, Code::kInvalidArgument, "parameter '", row.ours,
             "' has two rows in the table of names");
+  std::set<std::string_view> parameters;
+  for (const graph::ParameterSlot& slot : joint.parameters)
+    parameters.insert(joint.forward->values()[slot.source].name);
+  for (const NameRow& row : names)
+    require(parameters.contains(row.ours), Code::kInvalidArgument, "the table of names has a row for '",
+            row.ours, "', which is no parameter of the model");
   std::vector<Mapped> mapped;
   for (const graph::ParameterSlot& slot : joint.parameters) {
     Mapped m;

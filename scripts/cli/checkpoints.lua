@@ -1,12 +1,16 @@
 -- The run directory: step-00000010, step-00000020 ..., the newest two kept; and what a checkpoint tells of its run.
 local cairn = require "cairn"
+local bundle = require "cli.bundle"
 local fail = require "cli.fail"
 local posix = require "cli.posix"
 local recipes = require "cli.recipe"
+local unicode = require "cli.unicode"
 
 local checkpoints = {}
 
 local KEPT = 2
+local LARGEST_WHOLE = 2 ^ 53
+local MOST_RECIPE_BYTES = 2 ^ 20  -- of one value in a checkpoint
 
 function checkpoints.steps(directory)
   local found = {}
@@ -14,6 +18,24 @@ function checkpoints.steps(directory)
     if name:match("^step%-%d+$") then found[#found + 1] = name end
   end
   return found
+end
+
+-- What a run's checkpoints will hold beside its state. Fails, before anything is trained, if it could not be saved.
+function checkpoints.prepare(run)
+  local text = run.recipe.text
+  if #text > MOST_RECIPE_BYTES or text:find("%z") then
+    fail.input(("%s: its text is kept in checkpoints: at most %d bytes, and no byte 0"):format(run.recipe.path,
+      MOST_RECIPE_BYTES))
+  end
+  run.bundle = bundle.make(run.recipe, run.o, run.graph)
+end
+
+-- Where files lie while they are copied into a checkpoint.
+local function staging(out) return out .. "/.saving" end
+
+-- Writes what a save will copy, and removes it: what fails at the end of a run should fail at its beginning.
+function checkpoints.rehearse(run, out)
+  bundle.with_files(run.bundle, staging(out), function() return true end)
 end
 
 -- Saves a run; removes older checkpoints than the newest two. Returns the new directory.
@@ -25,6 +47,7 @@ function checkpoints.save(run, out)
     ["recipe.text"] = run.recipe.text,
     ["seed"] = ("%d"):format(spec.seed), ["accumulate"] = ("%d"):format(spec.accumulate),
     ["amp"] = spec.options.amp or "off", ["steps"] = ("%d"):format(spec.steps),
+    ["device"] = spec.options.device or "cpu", ["data.content"] = run.data.content,
     ["next_batch"] = ("%d"):format(run.next_batch), ["cairn"] = cairn.version(),
   }
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
@@ -32,16 +55,18 @@ function checkpoints.save(run, out)
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
     metadata["option." .. name] = recipes.value_text(value)
   end
-  local files = {}
-  if tokenizer then
-    metadata["tokenizer"] = tokenizer.kind
-    if tokenizer.file then
-      files[1] = tokenizer.file
-      metadata["tokenizer.file"] = tokenizer.file:match("([^/]+)$")
-    end
-  end
   local directory = ("%s/step-%08d"):format(out, report.step)
-  fail.check("save", run.stepper:save(directory, metadata, files))
+  bundle.with_files(run.bundle, staging(out), function(files, about)
+    for key, value in pairs(about) do metadata[key] = value end
+    if tokenizer then
+      metadata["tokenizer"] = tokenizer.kind
+      if tokenizer.file then
+        files[#files + 1] = tokenizer.file
+        metadata["tokenizer.file"] = tokenizer.file:match("([^/]+)$")
+      end
+    end
+    return fail.check("save", run.stepper:save(directory, metadata, files))
+  end)
   local names = checkpoints.steps(out)
   for i = 1, #names - KEPT do
     if out .. "/" .. names[i] ~= directory then posix.remove_directory(out .. "/" .. names[i]) end
@@ -49,26 +74,90 @@ function checkpoints.save(run, out)
   return directory
 end
 
--- Opens the newest checkpoint below a directory: {checkpoint, directory, recipe, text(key), option(name)}.
--- recipe_name: instead of the one it was trained with.
-function checkpoints.open(path, root, recipe_name, note)
+-- Newer checkpoints below `path` than the one that was opened: rows {directory, why} of those that cannot be read.
+local function passed_over(path, opened)
+  local rows, chosen = {}, tonumber(opened:match("step%-(%d+)/*$"))
+  if not chosen then return rows end
+  for _, name in ipairs(checkpoints.steps(path)) do
+    if tonumber(name:match("%d+$")) > chosen then
+      local directory = path:gsub("/+$", "") .. "/" .. name
+      local newer, err = cairn.checkpoint(directory)
+      if newer then newer:free() else rows[#rows + 1] = { directory = directory, why = tostring(err) } end
+    end
+  end
+  return rows
+end
+
+-- Opens the newest whole checkpoint below a directory: {checkpoint, directory, text(key), option(name),
+-- number(key, otherwise), damaged (rows of passed_over)}. Newer ones that cannot be read are named on stderr.
+function checkpoints.open(path)
   local checkpoint = fail.check(path, cairn.checkpoint(path))
   local self = { checkpoint = checkpoint, directory = checkpoint:directory() }
+  self.damaged = self.directory == path and {} or passed_over(path, self.directory)
+  for _, row in ipairs(self.damaged) do
+    io.stderr:write(("cairn: warning: %s is damaged and passed over for the older %s: %s\n"):format(row.directory,
+      self.directory, row.why))
+  end
   function self.text(key) return checkpoint:metadata(key) end
   function self.option(name) return checkpoint:metadata("option." .. name) end
-  function self.number(key, otherwise) return tonumber(self.text(key) or "") or otherwise end
-  local name = recipe_name or self.text("recipe")
-  if not name then fail.input(self.directory .. " was not saved by `cairn train`: it names no recipe") end
-  -- Files below the checkpoint are data and never run: a checkpoint may come from a stranger.
-  local real, inside = posix.real_path(name), posix.real_path(self.directory)
-  if not recipe_name and real and inside and real:sub(1, #inside) == inside then
-    fail.input(("%s names a recipe inside itself (%s); look at it, then give it as --recipe"):format(path, name))
-  end
-  self.recipe = recipes.load(name, root)
-  if note and not recipe_name and self.text("recipe.text") ~= self.recipe.text then
-    note(("note: %s is not the text this model was trained with"):format(self.recipe.path))
+  function self.number(key, otherwise)
+    local text = self.text(key)
+    if not text then return otherwise end
+    local value = text:match("^%d+$") and tonumber(text)
+    if not value or value > LARGEST_WHOLE then
+      fail.input(("%s is damaged: its %s is '%s', no whole number"):format(self.directory, key, unicode.shown(text)))
+    end
+    return value
   end
   return self
+end
+
+-- The first line in which two texts differ.
+local function first_difference(a, b)
+  local line, at = 1, 1
+  while true do
+    local to_a, to_b = a:find("\n", at, true) or #a + 1, b:find("\n", at, true) or #b + 1
+    if a:sub(at, to_a) ~= b:sub(at, to_b) or to_a > #a then return line end
+    line, at = line + 1, to_a + 1
+  end
+end
+
+-- The recipe that a checkpoint was trained with. What a checkpoint says never picks the file that runs, for it may come
+-- from a stranger: `named` is what the user gave on the command line; without it only a recipe that comes with cairn
+-- is taken, by its name. A file whose text is not the recorded one is refused before it runs, unless the user says that
+-- it was changed. note(message) is told of what is worth a word.
+function checkpoints.recipe(opened, root, named, changed, note)
+  local recorded, stored = opened.text("recipe"), opened.text("recipe.text")
+  if not named then
+    if not recorded then fail.input(opened.directory .. " was not saved by `cairn train`: it names no recipe") end
+    if not recipes.built_in(recorded, root) then
+      fail.input(("%s was trained with the recipe '%s', which does not come with cairn (%s do), and a checkpoint " ..
+        "never says what runs: look at that file, then name it as --recipe FILE"):format(opened.directory,
+        unicode.shown(recorded), recipes.known(root)))
+    end
+  end
+  return recipes.load(named or recorded, root, function(path, text, built_in)
+    if text == stored then return end
+    if not stored then
+      return note(("note: %s holds no recipe to compare %s with"):format(opened.directory, path))
+    end
+    local line = first_difference(stored, text)
+    if changed or (built_in and recipes.built_in(recorded or "", root) == path) then
+      return note(("note: %s is not the text that %s was trained with: line %d differs"):format(path, opened.directory,
+        line))
+    end
+    fail.input(("%s is not the text that %s was trained with: line %d differs, and nothing of it was run; give the " ..
+      "recipe as it was, or --recipe-changed if the change is meant"):format(path, opened.directory, line))
+  end)
+end
+
+-- Option values of a checkpoint's run. What it holds is checked like what a user gives.
+function checkpoints.options(opened, recipe)
+  local ok, result = pcall(recipes.resolve, recipe, {}, opened.option, true)
+  if ok then return result end
+  if not fail.is(result) then error(result, 0) end
+  fail.input(("%s holds an option that %s does not take: %s"):format(opened.directory, recipe.path,
+    unicode.shown(result.message)))
 end
 
 -- The tokenizer a model was trained with.
@@ -79,6 +168,9 @@ function checkpoints.tokenizer(opened)
   if kind == "bpe" then
     if not file or file:find("/", 1, true) then fail.input(opened.directory .. ": its tokenizer has no file") end
     path = opened.directory .. "/" .. file
+  elseif kind ~= "bytes" then
+    fail.input(("%s is damaged: its tokenizer is '%s', none of bytes, bpe"):format(opened.directory,
+      unicode.shown(kind)))
   end
   return fail.check("tokenizer", cairn.tokenizer(kind, path))
 end

@@ -4,17 +4,14 @@ local fail = require "cli.fail"
 local models = require "cli.model"
 
 local USAGE = "cairn export DIR FILE.safetensors"
-local KNOWN = args.known("device threads json quiet", {
-  recipe = { args.text, "the recipe, if it has moved", "FILE" },
-})
+local KNOWN = args.known("device threads json quiet", models.OPTIONS)
 
 return function(arguments, root)
   local options, words, settings = args.parse(arguments, KNOWN, USAGE)
   if not options then return 0 end
   if #words ~= 2 or #settings > 0 then fail.usage("a directory and a file are needed; usage: " .. USAGE) end
   local model = models.open(words[1], root, options, false)
-  local names = model.recipe.names and model.recipe.call("names", model.o) or {}
-  fail.check(words[2], model.session:export(words[2], names))
+  fail.check("", model.session:export(words[2], model.names))
   if not options.quiet then
     io.stderr:write(("%d tensors of %s in %s\n"):format(#model.graph:parameters(), model.opened.directory, words[2]))
   end

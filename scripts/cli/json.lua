@@ -1,4 +1,7 @@
--- JSON texts. Objects print their keys in the order given by json.object, or sorted.
+-- JSON texts. Objects print their keys in the order given by json.object, or sorted. Bytes that are no UTF-8 become
+-- U+FFFD.
+local unicode = require "cli.unicode"
+
 local json = {}
 
 local Object, Array = {}, {}
@@ -13,7 +16,10 @@ function json.raw(text) return setmetatable({ text = text }, Raw) end
 
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 local function quote(text)
-  return '"' .. text:gsub('[%c"\\\127]', function(c) return ESCAPES[c] or ("\\u%04x"):format(c:byte()) end) .. '"'
+  local escaped = unicode.text(text):gsub('[%c"\\\127]', function(c)
+    return ESCAPES[c] or ("\\u%04x"):format(c:byte())
+  end)
+  return '"' .. escaped .. '"'
 end
 
 local function number(value)

@@ -108,12 +108,35 @@ static void preload(lua_State* lua, const char* name, lua_CFunction open) {
   lua_pop(lua, 2);
 }
 
-static void set_path(lua_State* lua, const char* root) {
+// The absolute entries of a search path. The current directory may be a folder of somebody else's files, such
+// as a checkpoint, and nothing there runs because a command was given in it.
+static void push_absolute(lua_State* lua, const char* path) {
+  luaL_Buffer buffer;
+  luaL_buffinit(lua, &buffer);
+  for (const char* entry = path; *entry != 0;) {
+    const char* end = strchr(entry, ';');
+    const size_t length = end != NULL ? (size_t)(end - entry) : strlen(entry);
+    if (*entry == '/') {
+      luaL_addlstring(&buffer, entry, length);
+      luaL_addchar(&buffer, ';');
+    }
+    entry += length + (end != NULL);
+  }
+  luaL_pushresult(&buffer);
+}
+
+// Modules come from the installation first. `cairn lua` also has the usual paths, as any Lua.
+static void set_paths(lua_State* lua, const char* root, int usual) {
   lua_getglobal(lua, "package");
   lua_getfield(lua, -1, "path");
+  if (!usual) push_absolute(lua, lua_tostring(lua, -1));
   lua_pushfstring(lua, "%s/bindings/lua/?.lua;%s/scripts/?.lua;%s", root, root, lua_tostring(lua, -1));
-  lua_setfield(lua, -3, "path");
-  lua_pop(lua, 2);
+  lua_setfield(lua, 1, "path");
+  lua_settop(lua, 1);
+  lua_getfield(lua, 1, "cpath");
+  if (!usual) push_absolute(lua, lua_tostring(lua, -1));
+  lua_setfield(lua, 1, "cpath");
+  lua_settop(lua, 0);
 }
 
 // Idle OpenMP threads spin for milliseconds by default, which costs several times as much where other work
@@ -126,8 +149,9 @@ static void spin_shortly(char** argv) {
 
 int main(int argc, char** argv) {
   spin_shortly(argv);
-  char buffer[PATH_MAX + 16];
+  char buffer[PATH_MAX + 16], real[PATH_MAX];
   const char* root = find_root(buffer, sizeof(buffer));
+  if (root != NULL && realpath(root, real) != NULL) root = real;
   if (root == NULL) {
     fprintf(stderr,
             "cairn: the Lua files were not found; set CAIRN_LUA_ROOT to the folder with scripts/ and "
@@ -142,7 +166,7 @@ int main(int argc, char** argv) {
   luaL_openlibs(lua);
   preload(lua, "cairn.library", open_library);
   preload(lua, "cli.native", open_native);
-  set_path(lua, root);
+  set_paths(lua, root, argc > 1 && strcmp(argv[1], "lua") == 0);
   int code = 1;
   char entry[PATH_MAX + 64];
   snprintf(entry, sizeof(entry), "%s/scripts/cli/main.lua", root);

@@ -16,6 +16,13 @@ unsigned getuid(void);
 char* realpath(const char* path, char* resolved);
 void free(void* block);
 char* strerror(int number);
+int open(const char* path, int flags, ...);
+int close(int fd);
+long read(int fd, void* to, size_t size);
+long write(int fd, const void* data, size_t size);
+int flock(int fd, int operation);
+int ftruncate(int fd, long size);
+long readlink(const char* path, char* to, size_t size);
 typedef struct { uint64_t inode; int64_t offset; uint16_t length; uint8_t type; char name[256]; } cli_dirent;
 void* opendir(const char* path);
 cli_dirent* readdir(void* directory);
@@ -81,6 +88,95 @@ function posix.make_directory(path)
   if C.mkdir(path, 493) == 0 or posix.list(path) then return true end  -- 0755
   return nil, path .. ": " .. ffi.string(C.strerror(ffi.errno()))
 end
+
+local WRITE, CREATE, TRUNCATE, APPEND, NONBLOCK, CLOSE_ON_EXEC = 1, 64, 512, 1024, 2048, 524288
+local NO_FOLLOW = ffi.arch:match("^arm64") and 32768 or 131072
+local LINK_IN_THE_WAY = 40  -- ELOOP
+local WOULD_BLOCK = 11
+local LOCK_ALONE, LOCK_NOW = 2, 4
+
+-- A file to write, never one behind a link: who made the directory must not choose what is overwritten elsewhere.
+-- Not blocking, so that a pipe without a reader is an error.
+local function open_to_write(path, flags)
+  local fd = C.open(path, WRITE + CREATE + NONBLOCK + CLOSE_ON_EXEC + NO_FOLLOW + flags, ffi.new("int", 438))  -- 0666
+  if fd >= 0 then return fd end
+  local number = ffi.errno()
+  local reason = number == LINK_IN_THE_WAY and "it is a symbolic link, and nothing is written through one; remove it"
+    or ffi.string(C.strerror(number))
+  return nil, ("%s: %s"):format(path, reason)
+end
+
+-- A file's text; nil and why not, also if it has more than `most` bytes. A pipe is empty here, and not waited for.
+function posix.read_file(path, most)
+  local fd = C.open(path, NONBLOCK + CLOSE_ON_EXEC)
+  if fd < 0 then return nil, ("%s: %s"):format(path, ffi.string(C.strerror(ffi.errno()))) end
+  local block, parts, size, problem = ffi.new("char[65536]"), {}, 0, nil
+  repeat
+    local count = tonumber(C.read(fd, block, 65536))
+    if count > 0 then
+      parts[#parts + 1] = ffi.string(block, count)
+      size = size + count
+      if size > most then problem = ("%s: it has more than %d bytes"):format(path, most) end
+    elseif count < 0 and ffi.errno() ~= 4 then  -- EINTR
+      problem = ("%s: %s"):format(path, ffi.string(C.strerror(ffi.errno())))
+    end
+  until count == 0 or problem
+  C.close(fd)
+  if problem then return nil, problem end
+  return table.concat(parts)
+end
+
+local function write_all(fd, path, text)
+  local data, at = ffi.cast("const char*", text), 0
+  while at < #text do
+    local count = tonumber(C.write(fd, data + at, #text - at))
+    if count < 0 and ffi.errno() ~= 4 then  -- EINTR
+      return nil, ("%s: %s"):format(path, ffi.string(C.strerror(ffi.errno())))
+    end
+    at = at + math.max(count, 0)
+  end
+  return true
+end
+
+-- Writes a text into a file, or with `append` at its end. Returns true, or nil and why not.
+function posix.write_file(path, text, append)
+  local fd, problem = open_to_write(path, append and APPEND or TRUNCATE)
+  if not fd then return nil, problem end
+  local ok
+  ok, problem = write_all(fd, path, text)
+  if C.close(fd) ~= 0 and ok then ok, problem = nil, ("%s: %s"):format(path, ffi.string(C.strerror(ffi.errno()))) end
+  return ok, problem
+end
+
+-- A file that this process alone holds until it ends, with `text` in it. Returns true; false if another process holds
+-- it; nil and why not.
+function posix.hold_file(path, text)
+  local fd, problem = open_to_write(path, 0)
+  if not fd then return nil, problem end
+  if C.flock(fd, LOCK_ALONE + LOCK_NOW) ~= 0 then
+    local number = ffi.errno()
+    C.close(fd)
+    if number == WOULD_BLOCK then return false end
+    return nil, ("%s: %s"):format(path, ffi.string(C.strerror(number)))
+  end
+  C.ftruncate(fd, 0)
+  return write_all(fd, path, text)  -- the descriptor stays open, and with it the lock
+end
+
+function posix.is_there(path) return C.access(path, 0) == 0 or posix.is_link(path) end
+function posix.is_link(path) return C.readlink(path, ffi.new("char[1]"), 1) >= 0 end
+
+-- Removes a file, or the link of that name; true if it is gone.
+function posix.remove_file(path) return C.unlink(path) == 0 or ffi.errno() == 2 end  -- ENOENT
+
+-- A new directory for this user alone. Returns true, or nil and why not.
+function posix.new_directory(path)
+  if C.mkdir(path, 448) == 0 then return true end  -- 0700
+  return nil, ("%s: %s"):format(path, ffi.string(C.strerror(ffi.errno())))
+end
+
+-- An empty directory.
+function posix.remove_empty_directory(path) return C.rmdir(path) == 0 end
 
 -- A directory of plain files.
 function posix.remove_directory(path)

@@ -58,18 +58,47 @@ local function guarded(path, fn, ...)
   fail.input(results[2])
 end
 
--- Path of a recipe given as a file or as the name of one that comes with cairn.
-function recipe.find(name, root)
-  local folder = root .. "/scripts/recipes/"
-  for _, path in ipairs { name, name .. ".lua", folder .. name, folder .. name .. ".lua" } do
-    local file = io.open(path, "r")
-    local readable = file and file:read("*a") ~= nil  -- a directory opens, but does not read
-    if file then file:close() end
-    if readable then return path end
-  end
+local function readable(path)
+  local file = io.open(path, "r")
+  local found = file and file:read("*a") ~= nil  -- a directory opens, but does not read
+  if file then file:close() end
+  return found
+end
+
+-- Path of the recipe of that name in the installation; nil if none of that name comes with cairn.
+function recipe.built_in(name, root)
+  if not name:match("^[%w_%-]+$") then return nil end
+  local path = ("%s/scripts/recipes/%s.lua"):format(root, name)
+  return readable(path) and path or nil
+end
+
+-- Names of the recipes that come with cairn.
+function recipe.known(root)
   local known = {}
-  for _, file in ipairs(posix.list(folder) or {}) do known[#known + 1] = file:match("^(.*)%.lua$") end
-  fail.input(("there is no recipe '%s' (a Lua file, or one of: %s)"):format(name, table.concat(known, " ")))
+  for _, file in ipairs(posix.list(root .. "/scripts/recipes") or {}) do
+    known[#known + 1] = file:match("^(.*)%.lua$")
+  end
+  return table.concat(known, " ")
+end
+
+-- Path of a recipe: a plain name is one that comes with cairn wherever there is one, anything else a file.
+function recipe.find(name, root)
+  local built_in = recipe.built_in(name, root)
+  if built_in and readable(name .. ".lua") then
+    io.stderr:write(("note: '%s' is the recipe that comes with cairn; the file here is ./%s.lua\n"):format(name, name))
+  end
+  local folder = root .. "/scripts/recipes/"
+  for _, path in ipairs { built_in or name, name, name .. ".lua", folder .. name } do
+    if readable(path) then return path end
+  end
+  fail.input(("there is no recipe '%s' (a Lua file, or one of: %s)"):format(name, recipe.known(root)))
+end
+
+-- Modules that a recipe requires are the installation's, or lie beside the recipe.
+local function search_beside(path)
+  local folder = (posix.real_path(path) or path):match("^(.*)/[^/]*$")
+  if not folder or folder:find("[;?]") then return end
+  package.path = ("%s;%s/?.lua"):format(package.path, folder)
 end
 
 local function check_row(path, row)
@@ -78,11 +107,16 @@ local function check_row(path, row)
   end
 end
 
-function recipe.load(name, root)
+-- approve(path, text, built_in), optional, is asked before anything of the recipe runs, and ends the command if it must
+-- not.
+function recipe.load(name, root, approve)
   local path = recipe.find(name, root)
   local file = io.open(path, "r")
   local text = file:read("*a")
   file:close()
+  local built_in = path == recipe.built_in(path:match("([^/]*)%.lua$") or "", root)
+  if approve then approve(path, text, built_in) end
+  if not built_in then search_beside(path) end
   local chunk, problem = loadstring(text, "@" .. path)
   if not chunk then fail.input(problem) end
   local self = guarded(path, chunk)
@@ -92,7 +126,7 @@ function recipe.load(name, root)
   end
   self.path, self.text = path, text
   self.name = path:match("([^/]+)%.lua$") or path
-  self.built_in = path:sub(1, #root) == root
+  self.built_in = built_in
   self.training = self.training or {}
   local rows, seen = {}, {}
   for _, row in ipairs(self.options or {}) do

@@ -65,11 +65,12 @@ end
 -- o: data (file, or "random"), tokens ("bytes", "bpe"), vocab, seq, batch. run: seed, note(message).
 function text.dataset(o, run)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
-  local dataset, tokenizer
+  local dataset, tokenizer, content
   if o.data == "random" then
     dataset = fail.check("data", cairn.random_dataset(run.seed, o.vocab, o.seq))
   else
-    local base = cache_directory() .. "/" .. fingerprint(o.data)
+    content = fingerprint(o.data)
+    local base = cache_directory() .. "/" .. content
     if o.tokens == "bpe" then
       local model = ("%s-bpe%d.model"):format(base, o.vocab)
       local opened = cached(model, function(path) return cairn.tokenizer("bpe", path) end, function(path)
@@ -94,7 +95,7 @@ function text.dataset(o, run)
   local count = o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
   return {
-    tokenizer = tokenizer, info = info,
+    tokenizer = tokenizer, info = info, content = content,
     batches = o.data ~= "random" and math.ceil(info.windows / o.batch) or nil,
     batch = function(index)
       local rows = fail.check("data", dataset:batch(run.seed, index, o.batch, tokens, targets))

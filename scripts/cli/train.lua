@@ -11,6 +11,8 @@ local native = require "cli.native"
 local posix = require "cli.posix"
 local progress = require "cli.progress"
 local recipes = require "cli.recipe"
+local resume = require "cli.resume"
+local run_directory = require "cli.run_directory"
 local runs = require "cli.run"
 local stats = require "cli.stats"
 local summary = require "cli.summary"
@@ -26,7 +28,8 @@ local KNOWN = args.known("device threads budget amp policy tiers link profile fo
   resume = { args.text, "continue a run from its newest checkpoint", "DIR" },
   ["save-every"] = { args.whole(1), "steps between checkpoints (default: only at the end)" },
   force = { args.FLAG, "start anew in an --out that has checkpoints already" },
-  recipe = { args.text, "with --resume: the recipe, if it has moved", "FILE" },
+  recipe = { args.text, "with --resume: the recipe, which must be named if it does not come with cairn", "FILE" },
+  ["recipe-changed"] = { args.FLAG, "with --resume: take a recipe whose text is not the one the run was trained with" },
 })
 local DEFAULT_SEED = 1337
 local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge by
@@ -35,11 +38,16 @@ local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge b
 local function specify(options, words, settings, root, note)
   local opened, recipe
   if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
+  if options.recipe and (words[1] or not options.resume) then
+    fail.usage("--recipe FILE goes with --resume, instead of a recipe before it; usage: " .. USAGE)
+  end
+  if options.recipe_changed and not options.resume then fail.usage("--recipe-changed goes with --resume") end
   if options.resume then
-    opened = checkpoints.open(options.resume, root, options.recipe or words[1], note)
-    recipe = opened.recipe
-    options.amp = options.amp or opened.text("amp")
+    opened = checkpoints.open(options.resume)
+    recipe = checkpoints.recipe(opened, root, options.recipe or words[1], options.recipe_changed, note)
+    options.amp = options.amp or resume.amp(opened)
     options.threads = options.threads or opened.number("threads")
+    checkpoints.options(opened, recipe)
   else
     if not words[1] then fail.usage("a recipe is needed; usage: " .. USAGE) end
     recipe = recipes.load(words[1], root)
@@ -56,16 +64,13 @@ local function specify(options, words, settings, root, note)
 end
 
 -- Takes up what batch and global_batch ask for: the micro-batch and how many of them. Returns batch=auto's candidates.
-local function choose(spec, opened, note)
+local function choose(spec, note)
   local o, options = spec.o, spec.options
   if not o.batch or (o.batch ~= "auto" and o.global_batch == 0) then return nil end
   spec.device = runs.device(options)
   local micro_steps, candidates
   spec.o, micro_steps, spec.options, candidates = joint.resolve(spec.recipe, o, spec.device, options)
   spec.accumulate = micro_steps or spec.accumulate
-  if opened and opened.number("accumulate", 1) ~= spec.accumulate and options.accumulate == nil then
-    note(("note: %d micro-batches per step from here on"):format(spec.accumulate))
-  end
   if candidates then note(joint.text(candidates)) end
   return candidates
 end
@@ -73,43 +78,39 @@ end
 -- Where to save: --out, or with --resume the run's own directory.
 local function out_directory(options, opened)
   local out = options.out
+  local origin = opened and run_directory.of(opened.directory)
   if not out and opened then
-    out = opened.directory
-    if out:match("/step%-%d+/*$") then out = out:match("^(.*)/step%-%d+/*$") end
+    out = origin or fail.usage(opened.directory .. " is in no run's directory (it is not called step-N): --out DIR " ..
+      "says where to save")
   end
   if not out then return nil end
   local ok, problem = posix.make_directory(out)
   if not ok then fail.with(5, "--out: " .. problem) end
+  run_directory.hold(out)
   local there = checkpoints.steps(out)
-  local continues = opened and posix.real_path(out) == posix.real_path(opened.directory:match("^(.*)/[^/]+/*$") or ".")
+  local continues = origin and posix.real_path(out) == posix.real_path(origin)
   if #there > 0 and not continues then
     if not options.force then
       fail.usage(("%s has checkpoints already; --resume %s continues them, --force starts anew"):format(out, out))
     end
     for _, name in ipairs(there) do posix.remove_directory(out .. "/" .. name) end
   end
-  return out
+  return out, continues
 end
 
 local function write_file(path, mode, text)
-  local file, problem = io.open(path, mode)
-  if not file then fail.with(5, problem) end
-  local ok, reason = file:write(text)
-  ok = file:close() and ok
-  if not ok then fail.with(5, ("%s: %s"):format(path, reason or "cannot be written")) end
+  local ok, problem = posix.write_file(path, text, mode == "ab")
+  if not ok then fail.with(5, problem) end
 end
 
 local function start(run, opened, options)
   if opened then
-    fail.check("--resume", run.stepper:restore(opened.checkpoint))
+    resume.restore(run, opened)
     -- A checkpoint keeps the options it was saved under; those given now count, once no effective batch is open.
     local report = fail.check("--resume", run.stepper:report())
     run.next_batch = opened.number("next_batch", report.step * run.spec.accumulate)
     run.micro_before = report.micro
-    if report.micro == 0 then
-      local about = { seed = run.spec.seed, steps = run.spec.steps, accumulate = run.spec.accumulate }
-      fail.check("--resume", run.stepper:configure(recipes.stepper_options(run.o, about)))
-    end
+    if report.micro == 0 then resume.configure(run) else run.configures = true end
     return report.step
   end
   run:initialise()
@@ -132,6 +133,10 @@ local function loop(run, done, out, options, result)
     if step.outcome == "stopped" or step.outcome == "cancelled" then
       ended = "stopped"
       break
+    end
+    if run.configures then
+      run.configures = nil
+      resume.configure(run)
     end
     local report = step.report
     result.skipped_steps, done = report.skipped_steps, report.step
@@ -220,6 +225,7 @@ local function to_json(result)
     { "step_seconds", json.array(result.seconds) }, { "checkpoint", result.checkpoint },
     { "batch", result.batch }, { "accumulate", result.accumulate },
   }
+  if result.resumed then rows[#rows + 1] = { "resumed", result.resumed } end
   if result.candidates then rows[#rows + 1] = { "candidates", joint.json(result.candidates) } end
   return json.encode(json.object(rows)) .. "\n"
 end
@@ -255,23 +261,26 @@ return function(arguments, root)
   end
   local spec, opened = specify(options, words, settings, root, note)
   costs.load(options, root)
-  local candidates = choose(spec, opened, note)
+  local candidates = choose(spec, note)
   options = spec.options
   if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
   local run = runs.open(spec)
-  local out = out_directory(options, opened)
+  if options.out or opened then checkpoints.prepare(run) end
+  local out, continues = out_directory(options, opened)
+  if out then checkpoints.rehearse(run, out) end
   native.catch_signals()
   native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw())))
   local first = start(run, opened, options)
   local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {}, copies = {}, submit = {},
                    skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
                    accumulate = spec.accumulate, batch = spec.o.batch, candidates = candidates }
+  if opened then result.resumed = resume.remark(run, opened, first, continues and out, note) end
   if out then
     local title = facts("cairn train " .. spec.recipe.name, spec.recipe, spec.o, options, run.summary, spec.accumulate)
     local page = fail.check("plan.html", run.plan:render("html", title))
     result.picture = out .. "/plan.html"
     write_file(result.picture, "wb", page)
-    if first == 0 then os.remove(out .. "/metrics.jsonl") end
+    run_directory.keep_metrics(out, continues and first or 0)
   end
   local ended = loop(run, first, out, options, result)
   digest_times(result)

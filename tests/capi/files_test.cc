@@ -148,6 +148,15 @@ TEST(Files, Safetensors) {
                  CAIRN_STATUS_INVALID_ARGUMENT, failure, {"transposed"});
   expect_failure(load(folder / "w.safetensors", {{"layer0.weight", "h.0.mlp", 1, 1}}),
                  CAIRN_STATUS_UNSUPPORTED, failure, {"names[0]"});
+  const auto save = [&](const std::string& path, std::vector<cairn_name_t> rows) {
+    return cairn_session_export(trainer.session.get(), path.c_str(), rows.data(), rows.size(), failure);
+  };
+  expect_failure(save(folder / "no/where/w.safetensors", names), CAIRN_STATUS_IO, failure,
+                 {"no/where'", "make it first"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "no")) << "a mistyped directory is not made";
+  expect_failure(save(folder / "v.safetensors", {{"layer7.weight", "h.7.mlp", 0, 0}}),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'layer7.weight'"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "v.safetensors"));
   spoil(folder / "w.safetensors", "short");
   expect_failure(load(folder / "w.safetensors", names), CAIRN_STATUS_CORRUPT_FILE, failure,
                  {"w.safetensors"});
@@ -182,6 +191,9 @@ TEST(Files, GraphsAndInspect) {
                  CAIRN_STATUS_CORRUPT_FILE, failure);
   expect_failure(cairn_graph_save(graph.get(), "/proc/cairn/graph", failure), CAIRN_STATUS_IO, failure,
                  {"/proc"});
+  expect_failure(cairn_graph_save(graph.get(), (folder / "no/graph.cairn").c_str(), failure), CAIRN_STATUS_IO,
+                 failure, {"/no'", "make it first"});
+  EXPECT_FALSE(std::filesystem::exists(folder / "no"));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ if(TARGET cairn_cli AND NOT CAIRN_SANITIZE)
       add_test(NAME isa/${set}/${suite}
                COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/run.py $<TARGET_FILE:cairn_cli> ${set}
                        $<TARGET_FILE:${program}> --gtest_brief=0 --gtest_filter=${isa_filter_${suite}})
-      set_tests_properties(isa/${set}/${suite} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT OMP_WAIT_POLICY=passive)
+      set_tests_properties(isa/${set}/${suite} PROPERTIES SKIP_RETURN_CODE 77)
     endforeach()
   endforeach()
 endif()

@@ -25,10 +25,10 @@ class Case(unittest.TestCase):
         self.text = self.folder / "text.txt"
         self.text.write_text(TEXT)
 
-    def cairn(self, *arguments, code=0, **options):
+    def cairn(self, *arguments, code=0, cwd=None, **options):
         """Runs a command and expects its exit code; returns the finished process."""
         done = subprocess.run([CAIRN, *map(str, arguments)], capture_output=True, text=True, timeout=300,
-                              env=self.environment, cwd=self.folder, errors="replace", **options)
+                              env=self.environment, cwd=cwd or self.folder, errors="replace", **options)
         self.assertEqual(done.returncode, code, f"cairn {' '.join(map(str, arguments))}\n{done.stdout}\n{done.stderr}")
         if code not in (0, 130):
             self.assertTrue(done.stderr.strip(), "a failure must say why")

@@ -656,15 +656,17 @@ typedef struct cairn_name {
   uint32_t reserved;
 } cairn_name_t;
 /* All parameters to and from a safetensors file; parameters without a row keep their names. Import converts F16, BF16
- * and F64. errors: IO, CORRUPT_FILE, NOT_FOUND (no such file); INVALID_ARGUMENT names a tensor that is missing or
- * has another shape, and nothing is written then. since: 1.0 */
+ * and F64. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE, NOT_FOUND (no such
+ * file); INVALID_ARGUMENT names a tensor that is missing or has another shape, or a row whose `ours` is no parameter,
+ * and nothing is written then. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_import(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
-/* A graph as a file of its own, and back (frozen as it was). errors: IO, CORRUPT_FILE, UNSUPPORTED (custom ops). since: 1.0 */
+/* A graph as a file of its own, and back (frozen as it was). errors: IO (also: the directory to write to is not there),
+ * CORRUPT_FILE, UNSUPPORTED (custom ops). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path,
                                                           cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path,

@@ -103,6 +103,13 @@ TEST(Names, WhatDoesNotFitIsNamedAndNothingIsChanged) {
   names = kNames;
   names.push_back(kNames[0]);
   fails(names, "file", "two rows");
+  names = kNames;
+  names.push_back({"h9.mlp", "h.9.mlp", false});
+  fails(names, "file", "'h9.mlp', which is no parameter");
+  const auto exported = test::failure([&] { export_safetensors(*a.session, names, scratch / "new"); });
+  EXPECT_EQ(exported.code, Code::kInvalidArgument);
+  EXPECT_NE(exported.message.find("'h9.mlp'"), std::string::npos) << exported.message;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "new"));
   retype(scratch / "file", scratch / "ints", "transformer.wte.weight", DType::kI32);
   fails(kNames, "ints", "needs a float type");
 }
