@@ -20,6 +20,7 @@ local cairn = {
   plan = plan.Plan.new, problem_solve = plan.problem_solve,
   session = session.Session.new,
   stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,
+  remove_checkpoint = stepper.Checkpoint.remove,
   tokenizer = data.Tokenizer.open, train_tokenizer = data.Tokenizer.train,
   dataset = data.Dataset.open, random_dataset = data.Dataset.random,
   C = core.C,

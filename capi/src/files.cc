@@ -119,6 +119,14 @@ cairn_status_t cairn_checkpoint_open(cairn_instance_t* instance, const char* dir
 void cairn_checkpoint_retain(cairn_checkpoint_t* checkpoint) { retain(checkpoint); }
 void cairn_checkpoint_release(cairn_checkpoint_t* checkpoint) { release(checkpoint); }
 
+cairn_status_t cairn_checkpoint_remove(cairn_instance_t* instance, const char* directory,
+                                       cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(instance, "instance");
+    io::remove_checkpoint(path_of(directory, "directory"));
+  });
+}
+
 const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint) {
   return checkpoint == nullptr ? "" : checkpoint->directory.c_str();
 }
@@ -193,7 +201,7 @@ cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path, ca
     not_null(instance, "instance");
     const std::filesystem::path from = path_of(path, "path");
     not_null(out_graph, "out_graph");
-    const cairn::MappedFile file(from);
+    const cairn::FileContent file(from);
     auto made = std::make_unique<cairn_graph>(instance);
     naming(from, [&] { made->building = io::decode_graph(file.bytes()); });
     made->graph = made->building;

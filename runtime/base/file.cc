@@ -1,167 +1,47 @@
 #include "runtime/base/file.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
-
-#include "runtime/base/temporary.h"
 
 namespace cairn {
 namespace fs = std::filesystem;
 
-MappedFile::MappedFile(const fs::path& path) : path_(path) {
-  // O_NONBLOCK: a pipe must not block the caller before we see that it is one.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  require(fd >= 0, errno == ENOENT || errno == ENOTDIR ? Code::kNotFound : Code::kIo, "cannot open '",
-          path.string(), "': ", last_error());
+// O_NONBLOCK: a pipe must not block the caller before we see that it is one.
+InputFile::InputFile(const fs::path& path) : path_(path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  while (fd < 0 && errno == EINTR) fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  fd_ = Descriptor(fd);
+  check();
+}
+
+InputFile::InputFile(int directory, const std::string& name, const fs::path& path)
+    : path_(path), fd_(open_at(directory, name, O_RDONLY | O_NONBLOCK)) {
+  check();
+}
+
+void InputFile::check() {
+  require(fd_.open(), errno == ENOENT || errno == ENOTDIR ? Code::kNotFound : Code::kIo, "cannot open '",
+          path_.string(), "': ", last_error());
   struct stat info;
-  const bool regular = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  void* block = nullptr;
-  if (regular && info.st_size > 0)
-    block = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  require(regular, Code::kIo, "'", path.string(), "' is not a regular file");
-  errno = error;
-  require(block != MAP_FAILED, Code::kIo, "cannot map ", info.st_size, " bytes of '", path.string(),
-          "': ", last_error());
-  if (block != nullptr) bytes_ = {static_cast<const std::byte*>(block), static_cast<size_t>(info.st_size)};
+  require(::fstat(fd_.get(), &info) == 0, Code::kIo, "cannot look at '", path_.string(), "': ", last_error());
+  require(S_ISREG(info.st_mode), Code::kIo, "'", path_.string(), "' is not a regular file");
+  size_ = static_cast<uint64_t>(info.st_size);
 }
 
-MappedFile::~MappedFile() {
-  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+void InputFile::read(uint64_t offset, void* to, uint64_t bytes) const {
+  read_all(fd_.get(), path_.string(), offset, to, bytes);
 }
 
-DurableDirectory::File::File(int fd, std::string path, std::shared_ptr<int> open)
-    : fd_(fd), path_(std::move(path)), open_(std::move(open)) {
-  ++*open_;
-}
+FileContent::FileContent(const fs::path& path, uint64_t limit) : FileContent(InputFile(path), limit) {}
 
-DurableDirectory::File::~File() {
-  if (fd_ >= 0) ::close(fd_);  // open_ stays counted: what was not flushed must not be committed
-}
-
-void DurableDirectory::File::append(const void* data, uint64_t bytes) {
-  write_all(fd_, path_, size_, data, bytes);
-  size_ += bytes;
-}
-
-void DurableDirectory::File::pad_to(uint64_t alignment) {
-  static constexpr char kZeros[256] = {};
-  for (uint64_t left = (alignment - size_ % alignment) % alignment; left > 0;) {
-    const uint64_t piece = std::min<uint64_t>(left, sizeof kZeros);
-    append(kZeros, piece);
-    left -= piece;
-  }
-}
-
-void DurableDirectory::File::close() {
-  if (fd_ < 0) return;
-  sync_fd(fd_, path_);
-  const int result = ::close(std::exchange(fd_, -1));
-  require(result == 0, Code::kIo, "cannot close '", path_, "': ", last_error());
-  --*open_;
-}
-
-DurableDirectory::DurableDirectory(fs::path target)
-    : target_(resolve_target(target)), open_(std::make_shared<int>(0)) {
-  std::error_code ignored;
-  require(!fs::exists(target_, ignored) || fs::is_directory(target_, ignored), Code::kInvalidArgument, "'",
-          target_.string(), "' exists and is not a directory");
-  Temporary made = make_temporary(target_, TemporaryKind::kDirectory);
-  temporary_ = std::move(made.path);
-  lock_ = made.fd;
-}
-
-DurableDirectory::~DurableDirectory() {
-  std::error_code ignored;
-  // Under the lock still, so that no other writer is in the middle of the same clean-up.
-  if (!committed_) fs::remove_all(temporary_, ignored);
-  if (lock_ >= 0) ::close(lock_);
-}
-
-std::unique_ptr<DurableDirectory::File> DurableDirectory::create(const std::string& name) {
-  require(!name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos,
-          Code::kInvalidArgument, "'", name, "' is not a plain file name");
-  const std::string path = (temporary_ / name).string();
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  require(fd >= 0, Code::kIo, "cannot create '", path, "': ", last_error());
-  return std::unique_ptr<File>(new File(fd, path, open_));
-}
-
-void DurableDirectory::write(const std::string& name, std::span<const std::byte> bytes) {
-  const auto file = create(name);
-  file->append(bytes.data(), bytes.size());
-  file->close();
-}
-
-void DurableDirectory::commit() {
-  require(!committed_, Code::kWrongState, "'", target_.string(), "' is committed already");
-  require(*open_ == 0, Code::kWrongState, "'", target_.string(), "': ", *open_,
-          " of its files are not closed");
-  sync_directory(temporary_);
-  std::error_code ignored;
-  const bool exchange = fs::exists(target_, ignored);
-  // Both are one atomic step: a reader finds the old directory or the new one. A plain rename fails if a
-  // target that is not empty appeared meanwhile.
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), exchange ? RENAME_EXCHANGE : 0) !=
-      0)
-    fail(Code::kIo, "cannot put '", temporary_.string(), "' in place of '", target_.string(),
-         "': ", last_error(),
-         exchange && errno == EINVAL ? "; this file system cannot exchange directories: save under a new name"
-                                     : "");
-  // From here on temporary_ names the old content, which nobody needs, or nothing.
-  committed_ = true;
-  sync_directory(target_.parent_path());
-  if (exchange) fs::remove_all(temporary_, ignored);
-}
-
-DurableFile::DurableFile(fs::path target) : target_(resolve_target(target)) {
-  std::error_code ignored;
-  require(!fs::exists(target_, ignored) || fs::is_regular_file(target_, ignored), Code::kInvalidArgument, "'",
-          target_.string(), "' exists and is not a regular file");
-  Temporary made = make_temporary(target_, TemporaryKind::kFile);
-  temporary_ = std::move(made.path);
-  fd_ = made.fd;
-}
-
-DurableFile::~DurableFile() {
-  if (fd_ < 0) return;
-  std::error_code ignored;
-  fs::remove(temporary_, ignored);
-  ::close(fd_);
-}
-
-void DurableFile::append(const void* data, uint64_t bytes) {
-  write_all(fd_, temporary_.string(), size_, data, bytes);
-  size_ += bytes;
-}
-
-void DurableFile::write_at(uint64_t offset, const void* data, uint64_t bytes) {
-  require(offset <= size_ && bytes <= size_ - offset, Code::kInvalidArgument, "bytes ", offset, "..",
-          offset + bytes, " were not appended to '", target_.string(), "' yet");
-  write_all(fd_, temporary_.string(), offset, data, bytes);
-}
-
-void DurableFile::commit() {
-  require(fd_ >= 0, Code::kWrongState, "'", target_.string(), "' is committed already");
-  sync_fd(fd_, temporary_.string());
-  require(::rename(temporary_.c_str(), target_.c_str()) == 0, Code::kIo, "cannot put '", temporary_.string(),
-          "' in place of '", target_.string(), "': ", last_error());
-  ::close(std::exchange(fd_, -1));
-  sync_directory(target_.parent_path());
-}
-
-void write_file_durably(const fs::path& path, std::span<const std::byte> bytes) {
-  DurableFile file(path);
-  file.append(bytes.data(), bytes.size());
-  file.commit();
+FileContent::FileContent(const InputFile& file, uint64_t limit) : path_(file.path()) {
+  require(file.size() <= limit, Code::kCorruptFile, "'", path_.string(), "' has ", file.size(),
+          " bytes, above the ", limit, " that such a file can have");
+  size_ = static_cast<size_t>(file.size());
+  bytes_ = std::make_unique_for_overwrite<std::byte[]>(size_);
+  file.read(0, bytes_.get(), size_);
 }
 
 }  // namespace cairn

@@ -1,13 +1,12 @@
 #include "runtime/base/temporary.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "runtime/base/error.h"
 
@@ -15,48 +14,23 @@ namespace cairn {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether `path` still names the file behind `fd`: it may have been removed between open and lock.
-bool same_file(int fd, const fs::path& path) {
-  struct stat opened, named;
-  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-         opened.st_dev == named.st_dev;
-}
+constexpr std::string_view kMark = ".tmp-";
+constexpr const char* kRemovedStem = ".cairn-removed";
 
-void make_directories(const fs::path& path) {
+void make_directories(const fs::path& path, std::vector<fs::path>& made) {
   std::error_code ignored;
   if (path.empty() || fs::is_directory(path, ignored)) return;
-  make_directories(path.parent_path());
-  if (::mkdir(path.c_str(), 0777) != 0)
+  make_directories(path.parent_path(), made);
+  if (::mkdir(path.c_str(), 0777) != 0) {
     require(errno == EEXIST, Code::kIo, "cannot make directory '", path.string(), "': ", last_error());
-  else
-    sync_directory(path.parent_path());
-}
-
-// Failures do not matter here: what cannot be removed now is tried again by the next writer.
-void remove_stale(const fs::path& parent, const std::string& prefix) {
-  std::error_code failed;
-  for (fs::directory_iterator it(parent, failed), end; !failed && it != end; it.increment(failed)) {
-    const fs::path path = it->path();
-    if (!path.filename().string().starts_with(prefix)) continue;
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) continue;
-    std::error_code ignored;
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && same_file(fd, path)) fs::remove_all(path, ignored);
-    ::close(fd);
+    return;
   }
+  made.push_back(path);
+  const fs::path above = path.parent_path();
+  sync_directory(open_directory(above).get(), above);
 }
 
-int open_new(const fs::path& path, TemporaryKind kind) {
-  if (kind == TemporaryKind::kFile) return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (::mkdir(path.c_str(), 0777) != 0) return -1;
-  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-}  // namespace
-
-std::string last_error() { return std::generic_category().message(errno); }
-
-fs::path resolve_target(const fs::path& path) {
+fs::path resolved(const fs::path& path) {
   std::error_code failed;
   fs::path full = fs::weakly_canonical(fs::absolute(path, failed), failed);
   require(!failed, Code::kIo, "cannot resolve '", path.string(), "': ", failed.message());
@@ -65,57 +39,172 @@ fs::path resolve_target(const fs::path& path) {
   return full;
 }
 
-Temporary make_temporary(const fs::path& target, TemporaryKind kind) {
-  const fs::path parent = target.parent_path();
-  make_directories(parent);
-  const std::string prefix = "." + target.filename().string() + ".tmp-";
-  remove_stale(parent, prefix);
-  const std::string stem = prefix + std::to_string(::getpid());
+// STEM.tmp-PID or STEM.tmp-PID.N
+bool temporary_of(std::string_view name, const std::string& stem) {
+  if (!name.starts_with(stem) || !name.substr(stem.size()).starts_with(kMark)) return false;
+  name.remove_prefix(stem.size() + kMark.size());
+  const auto digits = [&] {
+    const size_t end = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(end);
+    return end > 0;
+  };
+  if (!digits()) return false;
+  if (name.empty()) return true;
+  name.remove_prefix(1);
+  return digits() && name.empty();
+}
+
+std::string candidate(const std::string& stem, int attempt) {
+  const std::string name = stem + std::string(kMark) + std::to_string(::getpid());
+  return attempt == 0 ? name : name + "." + std::to_string(attempt);
+}
+
+// Calls each(name, descriptor) for the temporaries of a stem whose writers are dead.
+template <class Each>
+void for_dead(const Place& place, const std::string& stem, TemporaryKind kind, const Each& each) {
+  const int parent = place.parent.get();
+  std::vector<std::string> names;
+  try {
+    names = entries_of(parent, place.path.parent_path());
+  } catch (const Error&) {
+    return;  // a folder that can be written but not listed: nothing is found in it, nothing removed
+  }
+  bool flushed = false;
+  for (const std::string& name : names) {
+    if (!temporary_of(name, stem)) continue;
+    const bool directory = kind == TemporaryKind::kDirectory;
+    const Descriptor found = open_at(parent, name, O_RDONLY | O_NONBLOCK | (directory ? O_DIRECTORY : 0));
+    struct stat info;
+    if (!found.open() || ::fstat(found.get(), &info) != 0 || (!directory && !S_ISREG(info.st_mode))) continue;
+    if (::flock(found.get(), LOCK_EX | LOCK_NB) != 0 || !names_file(parent, name, found.get())) continue;
+    // What made it a leftover, an exchange, must be on the disk before what it holds goes: after a power
+    // failure it could else be in its old place, and empty.
+    try {
+      if (!std::exchange(flushed, true)) sync_directory(parent, place.path.parent_path());
+    } catch (const Error&) {
+      return;
+    }
+    each(name, found.get());
+  }
+}
+
+}  // namespace
+
+void Place::forget() noexcept {
+  for (auto folder = made.rbegin(); folder != made.rend(); ++folder) ::rmdir(folder->c_str());
+}
+
+Place place_of(const fs::path& target) {
+  Place place;
+  place.path = resolved(target);
+  place.name = place.path.filename().string();
+  try {
+    make_directories(place.path.parent_path(), place.made);
+    place.parent = open_directory(place.path.parent_path());
+  } catch (...) {
+    place.forget();
+    throw;
+  }
+  return place;
+}
+
+Temporary make_temporary(const Place& place, TemporaryKind kind, const OwnFiles& own) {
+  const int parent = place.parent.get();
+  const std::string stem = "." + place.name;
+  for_dead(place, stem, kind, [&](const std::string& name, int opened) {
+    if (kind == TemporaryKind::kFile)
+      ::unlinkat(parent, name.c_str(), 0);
+    else
+      retire(place, name, opened, open_directory_at(parent, place.name).get(), own);
+  });
+  if (kind == TemporaryKind::kDirectory) finish_removals(place, own);
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    const fs::path path = parent / (attempt ? stem + "." + std::to_string(attempt) : stem);
-    const int fd = open_new(path, kind);
-    if (fd < 0) {
-      require(errno == EEXIST || errno == ENOENT, Code::kIo, "cannot make '", path.string(),
+    Temporary made;
+    made.name = candidate(stem, attempt);
+    made.path = place.path.parent_path() / made.name;
+    bool there = false;
+    if (kind == TemporaryKind::kFile)
+      made.fd = open_at(parent, made.name, O_RDWR | O_CREAT | O_EXCL);
+    else if (::mkdirat(parent, made.name.c_str(), 0777) == 0)
+      there = true, made.fd = open_directory_at(parent, made.name);
+    if (!made.fd.open()) {
+      const int error = errno;
+      if (there) ::unlinkat(parent, made.name.c_str(), AT_REMOVEDIR);
+      errno = error;
+      require(errno == EEXIST || errno == ENOENT, Code::kIo, "cannot make '", made.path.string(),
               "': ", last_error());
       continue;
     }
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && same_file(fd, path)) return {path, fd};
-    ::close(fd);  // another writer took it for a dead one's before the lock: the next name
+    if (::flock(made.fd.get(), LOCK_EX | LOCK_NB) == 0 && names_file(parent, made.name, made.fd.get()))
+      return made;
+    // Another writer took it for a dead one's before the lock, or this file system has no locks.
   }
-  fail(Code::kIo, "cannot make a temporary beside '", target.string(), "': every name is taken");
+  fail(Code::kIo, "cannot make a temporary beside '", place.path.string(),
+       "': every name is taken, or the file system has no locks (flock)");
 }
 
-void write_all(int fd, const std::string& path, uint64_t offset, const void* data, uint64_t bytes) {
-  const auto* from = static_cast<const char*>(data);
-  for (uint64_t done = 0; done < bytes;) {
-    const size_t piece = std::min<uint64_t>(bytes - done, uint64_t{1} << 30);
-    const ssize_t n = ::pwrite(fd, from + done, piece, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = ENOSPC;
-    require(n > 0, Code::kIo, "cannot write ", bytes - done, " bytes at ", offset + done, " of '", path,
+void finish_removals(const Place& place, const OwnFiles& own) {
+  for_dead(place, kRemovedStem, TemporaryKind::kDirectory,
+           [&](const std::string& name, int opened) { retire(place, name, opened, -1, own); });
+}
+
+bool remove_own(const Place& place, const std::string& name, int opened,
+                const std::vector<std::string>& files) {
+  bool removed = true;
+  for (const std::string& file : files) {
+    struct stat info;
+    if (look_at(opened, file, info) && S_ISREG(info.st_mode))
+      removed = ::unlinkat(opened, file.c_str(), 0) == 0 && removed;
+  }
+  const int parent = place.parent.get();
+  return removed && names_file(parent, name, opened) && ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0;
+}
+
+void retire(const Place& place, const std::string& from, int opened, int to, const OwnFiles& own) try {
+  const fs::path path = place.path.parent_path() / from;
+  const std::vector<std::string> files = own(opened, path, true);
+  bool moved = false;
+  for (const std::string& name : entries_of(opened, path)) {
+    struct stat here, there;
+    if (to < 0 || !look_at(opened, name, here)) continue;
+    if (S_ISREG(here.st_mode) && std::find(files.begin(), files.end(), name) != files.end()) continue;
+    if (!look_at(to, name, there))
+      moved = ::renameat2(opened, name.c_str(), to, name.c_str(), RENAME_NOREPLACE) == 0 || moved;
+    else if (!S_ISDIR(here.st_mode) && here.st_ino == there.st_ino && here.st_dev == there.st_dev)
+      ::unlinkat(opened, name.c_str(), 0);  // a second name of the same file, made by the commit
+  }
+  if (moved) sync_directory(to, place.path);
+  remove_own(place, from, opened, files);
+} catch (const Error&) {
+  // What cannot be told apart or removed now is there for the next writer.
+}
+
+void remove_whole(const Place& place, int opened, const std::vector<std::string>& files) {
+  const int parent = place.parent.get();
+  std::string hidden;
+  for (int attempt = 0; attempt < 1000 && hidden.empty(); ++attempt) {
+    const std::string name = candidate(kRemovedStem, attempt);
+    if (::renameat2(parent, place.name.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0) hidden = name;
+    require(!hidden.empty() || errno == EEXIST, Code::kIo, "cannot remove '", place.path.string(),
             "': ", last_error());
-    done += static_cast<uint64_t>(n);
   }
-}
-
-void sync_fd(int fd, const std::string& path) {
-  while (::fsync(fd) != 0) {
-    if (errno == EINTR) continue;
-    fail(Code::kIo, "cannot flush '", path, "' to the disk: ", last_error());
+  require(!hidden.empty(), Code::kIo, "cannot remove '", place.path.string(),
+          "': every name beside it is taken");
+  const auto put_back = [&] {
+    ::renameat2(parent, hidden.c_str(), parent, place.name.c_str(), RENAME_NOREPLACE);
+  };
+  if (!names_file(parent, hidden, opened)) {
+    put_back();
+    fail(Code::kIo, "cannot remove '", place.path.string(), "': somebody else changes it");
   }
-}
-
-void sync_directory(const fs::path& path) {
-  const int fd = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  require(fd >= 0, Code::kIo, "cannot open directory '", path.string(), "': ", last_error());
-  int result = ::fsync(fd);
-  while (result != 0 && errno == EINTR) result = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  errno = error;
-  // EINVAL: a file system without directory sync, which orders renames itself.
-  require(result == 0 || error == EINVAL, Code::kIo, "cannot flush directory '", path.string(),
-          "' to the disk: ", last_error());
+  try {
+    sync_directory(parent, place.path.parent_path());
+  } catch (const Error&) {
+    put_back();
+    throw;
+  }
+  require(remove_own(place, hidden, opened, files), Code::kIo, "cannot remove all of '", place.path.string(),
+          "': ", last_error(), "; the rest is in '", hidden, "' beside it");
 }
 
 }  // namespace cairn

@@ -31,8 +31,9 @@ std::unique_ptr<Tokenizer> load_bpe(const std::filesystem::path& model);
 void write_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                   const std::filesystem::path& out);
 
-// A mapped token file (or random tokens), cut into windows of length + 1. kCorruptFile: foreign, truncated or
-// flipped; kInvalidArgument: shorter than one window.
+// A token file (or random tokens), cut into windows of length + 1. kCorruptFile: foreign, truncated or
+// flipped; kInvalidArgument: shorter than one window. Windows are read when they are asked for: kIo or
+// kCorruptFile, and no signal, if the file is cut short or changed meanwhile.
 class Dataset {
  public:
   static std::unique_ptr<Dataset> open(const std::filesystem::path& token_file, int32_t length);

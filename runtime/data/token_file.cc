@@ -31,6 +31,29 @@ size_t chunk_end(std::string_view text) {
   return end;
 }
 
+// A text file, chunk by chunk: one byte more than a chunk is in memory, so that its end can be told.
+class Chunks {
+ public:
+  explicit Chunks(const InputFile& file) : file_(file) {}
+  std::string_view head() {
+    const uint64_t wanted = std::min<uint64_t>(kChunkBytes + 1, file_.size() - begin_);
+    const size_t kept = text_.size();
+    text_.resize(wanted);
+    file_.read(begin_ + kept, text_.data() + kept, wanted - kept);
+    return std::string_view(text_).substr(0, chunk_end(text_));
+  }
+  void drop(size_t bytes) {
+    text_.erase(0, bytes);
+    begin_ += bytes;
+  }
+  bool done() const { return begin_ == file_.size(); }
+
+ private:
+  const InputFile& file_;
+  std::string text_;
+  uint64_t begin_ = 0;  // of text_ in the file
+};
+
 template <class T>
 void append_as(DurableFile& file, XXH3_state_t* state, const std::vector<int32_t>& tokens) {
   std::vector<T> stored(tokens.begin(), tokens.end());
@@ -40,32 +63,27 @@ void append_as(DurableFile& file, XXH3_state_t* state, const std::vector<int32_t
 
 class TokenFile final : public Dataset {
  public:
-  TokenFile(const std::filesystem::path& path, int32_t length) : Dataset(length), file_(path) {
-    const auto bytes = file_.bytes();
-    const std::string where = "token file '" + path.string() + "'";
-    require(bytes.size() >= sizeof header_, Code::kCorruptFile, where, " has ", bytes.size(),
+  TokenFile(const std::filesystem::path& path, int32_t length)
+      : Dataset(length), file_(path), where_("token file '" + path.string() + "'") {
+    require(file_.size() >= sizeof header_, Code::kCorruptFile, where_, " has ", file_.size(),
             " bytes, fewer than its header");
-    std::memcpy(&header_, bytes.data(), sizeof header_);
-    require(header_.magic == kTokenMagic, Code::kCorruptFile, where, ": not a token file");
-    require(header_.version == kTokenVersion, Code::kCorruptFile, where, ": version ", header_.version,
+    file_.read(0, &header_, sizeof header_);
+    require(header_.magic == kTokenMagic, Code::kCorruptFile, where_, ": not a token file");
+    require(header_.version == kTokenVersion, Code::kCorruptFile, where_, ": version ", header_.version,
             " is not known; this library reads version ", kTokenVersion);
-    require(header_.header_digest == header_digest(header_), Code::kCorruptFile, where,
+    require(header_.header_digest == header_digest(header_), Code::kCorruptFile, where_,
             ": the header's digest differs");
     require((header_.token_bytes == 2 || header_.token_bytes == 4) && header_.vocabulary >= 1 &&
                 header_.vocabulary <= static_cast<uint32_t>(std::numeric_limits<int32_t>::max()) &&
                 header_.reserved == 0 && header_.reserved2 == 0,
-            Code::kCorruptFile, where, ": the header is not valid");
-    const uint64_t payload = bytes.size() - sizeof header_;
+            Code::kCorruptFile, where_, ": the header is not valid");
+    const uint64_t payload = file_.size() - sizeof header_;
     require(header_.count == payload / header_.token_bytes && payload % header_.token_bytes == 0,
-            Code::kCorruptFile, where, " has ", payload, " bytes of tokens where its header says ",
+            Code::kCorruptFile, where_, " has ", payload, " bytes of tokens where its header says ",
             header_.count, " tokens of ", header_.token_bytes);
-    tokens_ = bytes.data() + sizeof header_;
-    const XXH128_hash_t digest = XXH3_128bits(tokens_, payload);
-    require(digest.low64 == header_.digest_low && digest.high64 == header_.digest_high, Code::kCorruptFile,
-            where, ": the tokens' digest differs");
-    header_.token_bytes == 2 ? check_vocabulary<uint16_t>(where) : check_vocabulary<int32_t>(where);
+    header_.token_bytes == 2 ? check_tokens<uint16_t>() : check_tokens<int32_t>();
     require(length >= 1, Code::kInvalidArgument, "a window of ", length, " tokens");
-    require(header_.count >= static_cast<uint64_t>(length) + 1, Code::kInvalidArgument, where, " has ",
+    require(header_.count >= static_cast<uint64_t>(length) + 1, Code::kInvalidArgument, where_, " has ",
             header_.count, " tokens, fewer than one window of ", length, " + 1");
   }
   int32_t vocabulary() const override { return static_cast<int32_t>(header_.vocabulary); }
@@ -79,22 +97,52 @@ class TokenFile final : public Dataset {
 
  private:
   template <class T>
-  void check_vocabulary(const std::string& where) const {
-    const T* tokens = reinterpret_cast<const T*>(tokens_);
-    for (uint64_t i = 0; i < header_.count; ++i)
-      if (static_cast<uint32_t>(tokens[i]) >= header_.vocabulary) [[unlikely]]
-        fail(Code::kCorruptFile, where, ": token ", tokens[i], " at position ", i,
-             " is outside the vocabulary of ", header_.vocabulary);
-  }
-  template <class T>
-  void read(int64_t window, int32_t* to) const {
-    const T* from = reinterpret_cast<const T*>(tokens_) + window * length_;
-    std::copy_n(from, length_ + 1, to);
+  void check_tokens() const {
+    const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
+                                                                                XXH3_freeState);
+    require(state != nullptr, Code::kOutOfMemory, "no memory for a digest");
+    XXH3_128bits_reset(state.get());
+    std::vector<T> piece(std::min<uint64_t>(kChunkBytes / sizeof(T), header_.count));
+    uint64_t strange = header_.count;  // the first one that is not in the vocabulary
+    uint32_t strange_token = 0;
+    for (uint64_t at = 0; at < header_.count; at += piece.size()) {
+      const uint64_t n = std::min<uint64_t>(piece.size(), header_.count - at);
+      file_.read(sizeof header_ + at * sizeof(T), piece.data(), n * sizeof(T));
+      XXH3_128bits_update(state.get(), piece.data(), n * sizeof(T));
+      for (uint64_t i = 0; i < n && strange == header_.count; ++i)
+        if (static_cast<uint32_t>(piece[i]) >= header_.vocabulary) {
+          strange = at + i;
+          strange_token = static_cast<uint32_t>(piece[i]);
+        }
+    }
+    const XXH128_hash_t digest = XXH3_128bits_digest(state.get());
+    require(digest.low64 == header_.digest_low && digest.high64 == header_.digest_high, Code::kCorruptFile,
+            where_, ": the tokens' digest differs");
+    require(strange == header_.count, Code::kCorruptFile, where_, ": token ", static_cast<T>(strange_token),
+            " at position ", strange, " is outside the vocabulary of ", header_.vocabulary);
   }
 
-  MappedFile file_;
+  // The file may change under us: a kernel must not see a token outside the vocabulary.
+  template <class T>
+  void read(int64_t window, int32_t* to) const {
+    const size_t count = static_cast<size_t>(length_) + 1;
+    const uint64_t first = static_cast<uint64_t>(window) * static_cast<uint64_t>(length_);
+    // Narrower tokens are read into the end of the place and widened from its beginning.
+    auto* const from = reinterpret_cast<std::byte*>(to) + count * (sizeof(int32_t) - sizeof(T));
+    file_.read(sizeof header_ + first * sizeof(T), from, count * sizeof(T));
+    for (size_t i = 0; i < count; ++i) {
+      T token;
+      std::memcpy(&token, from + i * sizeof(T), sizeof token);
+      require(static_cast<uint32_t>(token) < header_.vocabulary, Code::kCorruptFile, where_,
+              " was changed while it was in use: token ", token, " at position ", first + i,
+              " is outside the vocabulary of ", header_.vocabulary);
+      to[i] = static_cast<int32_t>(token);
+    }
+  }
+
+  InputFile file_;
+  std::string where_;
   TokenHeader header_;
-  const std::byte* tokens_ = nullptr;
 };
 
 class RandomTokens final : public Dataset {
@@ -129,8 +177,8 @@ class RandomTokens final : public Dataset {
 
 void write_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
                   const std::filesystem::path& out) {
-  const MappedFile source(text);
-  require(!source.bytes().empty(), Code::kInvalidArgument, "text '", text.string(), "' is empty");
+  const InputFile source(text);
+  require(source.size() > 0, Code::kInvalidArgument, "text '", text.string(), "' is empty");
   TokenHeader header;
   header.vocabulary = static_cast<uint32_t>(tokenizer.vocabulary());
   header.token_bytes = tokenizer.vocabulary() <= kMaxVocabularyOfU16 ? 2 : 4;
@@ -141,11 +189,10 @@ void write_tokens(const std::filesystem::path& text, const Tokenizer& tokenizer,
 
   DurableFile file(out);
   file.append(&header, sizeof header);
-  std::string_view rest(reinterpret_cast<const char*>(source.bytes().data()), source.bytes().size());
-  while (!rest.empty()) {
-    const size_t end = chunk_end(rest);
-    const std::vector<int32_t> tokens = tokenizer.encode(rest.substr(0, end));
-    rest.remove_prefix(end);
+  for (Chunks chunks(source); !chunks.done();) {
+    const std::string_view chunk = chunks.head();
+    const std::vector<int32_t> tokens = tokenizer.encode(chunk);
+    chunks.drop(chunk.size());
     header.count += tokens.size();
     header.token_bytes == 2 ? append_as<uint16_t>(file, state.get(), tokens)
                             : append_as<int32_t>(file, state.get(), tokens);

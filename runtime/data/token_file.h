@@ -24,7 +24,7 @@ struct TokenHeader {
   uint64_t header_digest = 0;  // XXH3-64 of the 56 bytes before
 };
 static_assert(sizeof(TokenHeader) == 64);
-static_assert(std::endian::native == std::endian::little, "files are little-endian and mapped as they are");
+static_assert(std::endian::native == std::endian::little, "files are little-endian and read as they are");
 
 uint64_t header_digest(const TokenHeader& header);
 

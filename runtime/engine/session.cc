@@ -61,6 +61,17 @@ void Session::keep_poison() const {
   raise();
 }
 
+void Session::poison(std::string_view consequence) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    loaded_->poison.emplace(error.code(), cat(error.what(), "; ", consequence));
+  } catch (const std::exception&) {
+    keep_poison();
+  }
+  throw *loaded_->poison;
+}
+
 RunReport Session::run(const RunKey& key) {
   raise();
   if (loaded_->stopped) throw *loaded_->stopped;

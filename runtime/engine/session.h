@@ -86,6 +86,9 @@ class Session {
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }  // any thread
   bool take_cancel() { return cancelled_.exchange(false); }
   bool poisoned() const;
+  // From inside a catch block, after a load failed half way: this and every later call throw that error, with
+  // the consequence told.
+  [[noreturn]] void poison(std::string_view consequence);
 
   // Bytes of this session alone, as measured: its blocks, and the ranges in use inside them. Peaks are over
   // all runs since construction or reset_peaks().

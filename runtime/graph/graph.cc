@@ -1,17 +1,26 @@
 #include "runtime/graph/graph.h"
 
+#include "runtime/base/name.h"
 #include "runtime/graph/shapes.h"
 
 namespace cairn::graph {
 namespace {
 
-constexpr size_t kMaxName = 4096;
-
-void check_name(const std::string& name, std::string_view what) {
-  require(!name.empty(), Code::kInvalidArgument, what, " has no name");
-  require(name.size() <= kMaxName, Code::kInvalidArgument, what, " name is longer than ", kMaxName, " bytes");
-  for (unsigned char c : name)
-    require(c >= 0x20, Code::kInvalidArgument, what, " name holds a control character");
+// Names that a host gives: the rule of all names, and none that a checkpoint would hold twice.
+void check_given(const Graph& graph, const std::string& name, ValueKind kind, std::string_view what) {
+  check_name(name, what);
+  const auto clash = [&](const std::string& parameter, const std::string& state) {
+    fail(Code::kInvalidArgument, "'", state, "' is what a checkpoint calls a part of parameter '", parameter,
+         "': name one of them otherwise");
+  };
+  for (const std::string_view suffix : kStateSuffixes) {
+    const std::string longer = cat(name, suffix);
+    if (kind == ValueKind::kParameter && graph.find(longer) != kNone) clash(name, longer);
+    if (!name.ends_with(suffix)) continue;
+    const std::string stem = name.substr(0, name.size() - suffix.size());
+    const ValueId owner = graph.find(stem);
+    if (owner != kNone && graph.values()[owner].kind == ValueKind::kParameter) clash(stem, name);
+  }
 }
 
 }  // namespace
@@ -26,7 +35,6 @@ ValueId Graph::find(std::string_view name) const {
 }
 
 ValueId Graph::add_value(Value value) {
-  check_name(value.name, "value");
   require(!by_name_.contains(value.name), Code::kInvalidArgument, "a value named '", value.name,
           "' exists already");
   const auto id = static_cast<ValueId>(values_.size());
@@ -37,6 +45,7 @@ ValueId Graph::add_value(Value value) {
 
 ValueId Graph::input(std::string name, TensorDesc desc) {
   building();
+  check_given(*this, name, ValueKind::kInput, "input");
   require(desc.dtype < DType::kOpaque, Code::kInvalidArgument, "input '", name, "' has no dtype");
   desc.bytes();
   Value value;
@@ -48,6 +57,7 @@ ValueId Graph::input(std::string name, TensorDesc desc) {
 
 ValueId Graph::parameter(std::string name, TensorDesc desc, ParameterOptions options) {
   building();
+  check_given(*this, name, ValueKind::kParameter, "parameter");
   require(desc.dtype == DType::kF32 || desc.dtype == DType::kF64, Code::kInvalidArgument, "parameter '", name,
           "' is ", dtype_name(desc.dtype), "; parameters are f32 (or f64)");
   require(options.init <= Init::kUniform, Code::kInvalidArgument, "parameter '", name, "': unknown init");
@@ -145,7 +155,7 @@ void Graph::name_value(ValueId value, std::string name) {
   require(value >= 0 && value < static_cast<ValueId>(values_.size()), Code::kInvalidArgument,
           "not a value of this graph");
   if (values_[value].name == name) return;
-  check_name(name, "value");
+  check_given(*this, name, values_[value].kind, "value");
   require(!by_name_.contains(name), Code::kInvalidArgument, "a value named '", name, "' exists already");
   by_name_.erase(values_[value].name);
   values_[value].name = std::move(name);
@@ -164,6 +174,9 @@ RegionId Graph::region_begin(std::string name, plan::Policy policy, std::string 
   Region region;
   region.parent = open_.empty() ? -1 : open_.back();
   region.name = region.parent < 0 ? name : regions_[region.parent].name + "/" + name;
+  require(region.name.size() <= kMaxNameBytes, Code::kInvalidArgument, "region '", name.substr(0, 64),
+          "': its path has ", region.name.size(), " bytes; give it and those around it names that are ",
+          kMaxNameBytes, " bytes or fewer together");
   region.policy = policy;
   region.offload_tier = std::move(offload_tier);
   region.depth = static_cast<int>(open_.size()) + 1;

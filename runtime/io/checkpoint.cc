@@ -1,12 +1,12 @@
 #include "runtime/io/checkpoint.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
+#include "runtime/io/digest.h"
+#include "runtime/io/envelope.h"
 #include "runtime/io/manifest.h"
+#include "runtime/io/overwrite.h"
 
 namespace cairn::io {
 namespace fs = std::filesystem;
@@ -15,35 +15,65 @@ struct Checkpoint::Impl {
   fs::path directory;
   Manifest manifest;
   std::shared_ptr<const graph::Graph> graph;
-  MappedFile tensors;
+  InputFile tensors;
 
   Impl(fs::path from, Manifest decoded)
       : directory(std::move(from)),
         manifest(std::move(decoded)),
         graph(decode_graph(manifest.graph)),
         tensors(directory / kTensorsName) {
-    require(tensors.bytes().size() == manifest.tensors_bytes, Code::kCorruptFile, "'",
-            tensors.path().string(), "' has ", tensors.bytes().size(), " bytes, not ",
-            manifest.tensors_bytes);
+    require(tensors.size() == manifest.tensors_bytes, Code::kCorruptFile, "'", tensors.path().string(),
+            "' has ", tensors.size(), " bytes, not ", manifest.tensors_bytes);
+    if (manifest.files)
+      for (const Extra& extra : *manifest.files) verify(extra);
   }
 
-  std::span<const std::byte> bytes(const TensorInfo& tensor) const {
-    return tensors.bytes().subspan(tensor.offset, static_cast<size_t>(tensor.desc.bytes()));
+  // Calls each(offset in the tensor, bytes) for a tensor piece by piece, then compares the digest.
+  template <class Each>
+  void for_pieces(const TensorInfo& tensor, Digest& digest, std::vector<std::byte>& piece,
+                  const Each& each) const {
+    const auto size = static_cast<uint64_t>(tensor.desc.bytes());
+    digest.restart();
+    for (uint64_t at = 0; at < size; at += kPieceBytes) {
+      const std::span<std::byte> bytes(piece.data(), std::min<uint64_t>(kPieceBytes, size - at));
+      tensors.read(tensor.offset + at, bytes.data(), bytes.size());
+      digest.add(bytes);
+      each(static_cast<int64_t>(at), bytes);
+    }
+    require(digest.is(tensor.digest_low, tensor.digest_high), Code::kCorruptFile, "tensor '", tensor.name,
+            "' in '", tensors.path().string(), "' is damaged: its digest differs");
   }
-  void verify(const TensorInfo& tensor, const void* data) const {
-    const XXH128_hash_t digest = XXH3_128bits(data, static_cast<size_t>(tensor.desc.bytes()));
-    require(digest.low64 == tensor.digest_low && digest.high64 == tensor.digest_high, Code::kCorruptFile,
-            "tensor '", tensor.name, "' in '", tensors.path().string(), "' is damaged: its digest differs");
+  void verify(const TensorInfo& tensor, Digest& digest, std::vector<std::byte>& piece) const {
+    for_pieces(tensor, digest, piece, [](int64_t, std::span<const std::byte>) {});
+  }
+  void verify(const Extra& extra) const {
+    std::error_code failed;
+    require(fs::exists(directory / extra.name, failed) || failed, Code::kCorruptFile, "'", directory.string(),
+            "' lacks its file '", extra.name, "'");
+    const InputFile file(directory / extra.name);
+    require(file.size() == extra.bytes, Code::kCorruptFile, "'", file.path().string(), "' has ", file.size(),
+            " bytes, not ", extra.bytes);
+    Digest digest;
+    std::vector<std::byte> piece(static_cast<size_t>(std::min<uint64_t>(kPieceBytes, extra.bytes)));
+    for (uint64_t at = 0; at < extra.bytes; at += piece.size()) {
+      const std::span<std::byte> bytes(piece.data(), std::min<uint64_t>(piece.size(), extra.bytes - at));
+      file.read(at, bytes.data(), bytes.size());
+      digest.add(bytes);
+    }
+    require(digest.is(extra.digest_low, extra.digest_high), Code::kCorruptFile, "'", file.path().string(),
+            "' is damaged: its digest differs");
   }
   // Padding carries nothing, but a flipped bit in it is still a damaged file.
   void verify_padding() const {
+    std::byte padding[kAlignment];
     for (size_t i = 0; i < manifest.tensors.size(); ++i) {
       const TensorInfo& tensor = manifest.tensors[i];
       const uint64_t begin = tensor.offset + static_cast<uint64_t>(tensor.desc.bytes());
       const uint64_t end =
           i + 1 < manifest.tensors.size() ? manifest.tensors[i + 1].offset : manifest.tensors_bytes;
-      for (uint64_t at = begin; at < end; ++at)
-        require(tensors.bytes()[at] == std::byte{0}, Code::kCorruptFile, "'", tensors.path().string(),
+      tensors.read(begin, padding, end - begin);
+      for (uint64_t at = 0; at < end - begin; ++at)
+        require(padding[at] == std::byte{0}, Code::kCorruptFile, "'", tensors.path().string(),
                 "' is damaged after tensor '", tensor.name, "'");
     }
   }
@@ -58,7 +88,7 @@ Checkpoint::Checkpoint(const fs::path& directory) {
   std::error_code failed;
   require(fs::exists(directory, failed), Code::kNotFound, "there is no checkpoint '", directory.string(),
           "'");
-  const MappedFile file(directory / kManifestName);
+  const FileContent file(directory / kManifestName, kMaxFlatBufferBytes);
   impl_ = std::make_unique<Impl>(directory, decode_manifest(file.bytes()));
 }
 
@@ -73,18 +103,22 @@ void Checkpoint::read(const TensorInfo& tensor, void* to) const {
   const TensorInfo* known = impl_->find(tensor.name);
   require(known != nullptr && known->desc == tensor.desc && known->offset == tensor.offset,
           Code::kInvalidArgument, "tensor '", tensor.name, "' is not of this checkpoint");
-  const auto bytes = impl_->bytes(*known);
-  std::memcpy(to, bytes.data(), bytes.size());
-  impl_->verify(*known, to);
+  const auto bytes = static_cast<size_t>(known->desc.bytes());
+  impl_->tensors.read(known->offset, to, bytes);
+  Digest digest;
+  digest.add({static_cast<const std::byte*>(to), bytes});
+  require(digest.is(known->digest_low, known->digest_high), Code::kCorruptFile, "tensor '", known->name,
+          "' in '", impl_->tensors.path().string(), "' is damaged: its digest differs");
+}
+
+void Checkpoint::verify() const {
+  Digest digest;
+  std::vector<std::byte> piece(kPieceBytes);
+  for (const TensorInfo& tensor : tensors()) impl_->verify(tensor, digest, piece);
+  impl_->verify_padding();
 }
 
 namespace {
-
-void write_pieces(engine::Session& session, int32_t value, std::span<const std::byte> bytes) {
-  for (size_t at = 0; at < bytes.size(); at += kPieceBytes)
-    session.write_at(value, static_cast<int64_t>(at), bytes.data() + at,
-                     static_cast<int64_t>(std::min<size_t>(kPieceBytes, bytes.size() - at)));
-}
 
 // The first thing two models do not share, for people.
 std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
@@ -131,17 +165,24 @@ void Checkpoint::restore(step::Stepper& stepper) const {
             " in the session and ", to_string(stored[i].desc), " in the checkpoint");
   }
   // Everything is verified before anything is written: a damaged file leaves the session as it was.
-  for (const TensorInfo& tensor : stored) impl_->verify(tensor, impl_->bytes(tensor).data());
-  impl_->verify_padding();
+  verify();
+  Digest digest;
+  std::vector<std::byte> piece(kPieceBytes);
   stepper.restore(state());  // refuses options that it cannot use
-  for (size_t i = 0; i < slots.size(); ++i) write_pieces(session, slots[i].value, impl_->bytes(stored[i]));
-  session.parameters_changed();
+  overwrite(session, [&] {
+    for (size_t i = 0; i < slots.size(); ++i)
+      impl_->for_pieces(stored[i], digest, piece, [&](int64_t at, std::span<const std::byte> bytes) {
+        session.write_at(slots[i].value, at, bytes.data(), static_cast<int64_t>(bytes.size()));
+      });
+  });
 }
 
 std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) const {
   const graph::JointGraph& joint = *session.plan().joint;
   std::vector<std::string> missing;
   std::vector<std::pair<int32_t, const TensorInfo*>> found;
+  Digest digest;
+  std::vector<std::byte> piece(kPieceBytes);
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const std::string& name = joint.forward->values()[slot.source].name;
     const TensorInfo* tensor = impl_->find(name);
@@ -152,11 +193,16 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
     const TensorDesc& desc = joint.values[slot.value].desc;
     require(tensor->desc == desc, Code::kInvalidArgument, "parameter '", name, "' is ", to_string(desc),
             " in the session and ", to_string(tensor->desc), " in the checkpoint");
-    impl_->verify(*tensor, impl_->bytes(*tensor).data());
+    impl_->verify(*tensor, digest, piece);
     found.emplace_back(slot.value, tensor);
   }
-  for (const auto& [value, tensor] : found) write_pieces(session, value, impl_->bytes(*tensor));
-  session.parameters_changed();
+  overwrite(session, [&] {
+    for (const auto& [value, tensor] : found)
+      impl_->for_pieces(*tensor, digest, piece,
+                        [&, to = value](int64_t at, std::span<const std::byte> bytes) {
+                          session.write_at(to, at, bytes.data(), static_cast<int64_t>(bytes.size()));
+                        });
+  });
   return missing;
 }
 

@@ -24,10 +24,17 @@ struct Extras {
 };
 
 // Saves parameters, moments, run state and, in the middle of an accumulation, gradients. Durable when it
-// returns. Checks free space first. No temporary copy of tensors in memory.
+// returns. Checks free space first; what was written is read back before it replaces anything (kCorruptFile).
+// Files of an older checkpoint there that no save wrote are kept. No temporary copy of tensors in memory.
 void save(step::Stepper& stepper, const std::filesystem::path& directory, const Extras& extras);
 
-// An opened checkpoint: structure verified, tensors checked when they are read.
+// Deletes a checkpoint, in one step for those who look: the directory is gone, or as it was. Only the files
+// that its manifest lists, never through a link; if others are there, they stay, and the directory with them:
+// false. kNotFound, kInvalidArgument (a link, no directory), kCorruptFile (nobody knows what is ours), kIo.
+bool remove_checkpoint(const std::filesystem::path& directory);
+
+// An opened checkpoint: structure and the host's files verified, tensors checked when they are read. The
+// tensors' file stays open: what is read is what was opened, whatever takes its place.
 class Checkpoint {
  public:
   explicit Checkpoint(const std::filesystem::path& directory);
@@ -43,8 +50,11 @@ class Checkpoint {
   const step::State& state() const;
   const std::vector<TensorInfo>& tensors() const;
   const std::map<std::string, std::string>& metadata() const;
+  // Reads everything and compares digests. kCorruptFile, kIo.
+  void verify() const;
   // Into a session whose graph has the same digest: everything; bit-identical continuation. kInvalidArgument
-  // names the first difference.
+  // names the first difference. All is read and compared before the first value is written. A file that is
+  // changed after that is kIo or kCorruptFile, and poisons the session.
   void restore(step::Stepper& stepper) const;
   // Parameters alone, by name, into any session (generation, fine-tuning); returns names not found in the
   // checkpoint.
@@ -75,7 +85,7 @@ DecodedPlan decode_plan(std::span<const std::byte> bytes);
 struct SafeTensor {
   std::string name;
   TensorDesc desc;
-  const std::byte* data = nullptr;  // into the mapping
+  uint64_t offset = 0;  // in the file
 };
 class SafeTensors {
  public:
@@ -83,9 +93,13 @@ class SafeTensors {
   const std::vector<SafeTensor>& tensors() const { return tensors_; }
   const SafeTensor* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // Bytes `at`.. of a tensor. kIo: the file was cut short since it was opened.
+  void read(const SafeTensor& tensor, uint64_t at, void* to, uint64_t bytes) const {
+    file_.read(tensor.offset + at, to, bytes);
+  }
 
  private:
-  MappedFile file_;
+  InputFile file_;
   std::vector<SafeTensor> tensors_;
   std::map<std::string, std::string> metadata_;
 };

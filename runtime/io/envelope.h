@@ -53,7 +53,7 @@ class Opened {
 bool has_identifier(std::span<const std::byte> file, const char* identifier);
 
 // ---- checked reads; absent optional fields are empty.
-std::string text_of(const flatbuffers::String* text, Budget& budget, uint64_t limit = kMaxNameBytes);
+std::string text_of(const flatbuffers::String* text, Budget& budget, uint64_t limit = kMaxMadeNameBytes);
 TensorDesc desc_of(uint8_t dtype, const flatbuffers::Vector<int64_t>* shape, Budget& budget);
 template <class T>
 std::vector<T> list_of(const flatbuffers::Vector<T>* list, Budget& budget) {

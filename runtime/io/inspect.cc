@@ -91,8 +91,10 @@ std::string hex(uint64_t high, uint64_t low) {
   return text;
 }
 
-std::string inspect_manifest(const fs::path&, std::span<const std::byte> bytes) {
-  const Manifest manifest = decode_manifest(bytes);
+FileContent flat_buffer(const fs::path& path) { return FileContent(path, kMaxFlatBufferBytes); }
+
+std::string inspect_manifest(const fs::path& path, std::span<const std::byte>) {
+  const Manifest manifest = decode_manifest(flat_buffer(path).bytes());
   Json tensors('{');
   for (const Checkpoint::TensorInfo& t : manifest.tensors)
     tensors.add(t.name, Json('{')
@@ -101,6 +103,13 @@ std::string inspect_manifest(const fs::path&, std::span<const std::byte> bytes) 
                             .add("offset", n(t.offset))
                             .add("xxh3_128", json_text(hex(t.digest_high, t.digest_low)))
                             .text());
+  Json files('{');
+  if (manifest.files)
+    for (const Extra& file : *manifest.files)
+      files.add(file.name, Json('{')
+                               .add("bytes", n(file.bytes))
+                               .add("xxh3_128", json_text(hex(file.digest_high, file.digest_low)))
+                               .text());
   return Json('{')
       .add("kind", json_text("checkpoint"))
       .add("state", json(manifest.state))
@@ -108,24 +117,28 @@ std::string inspect_manifest(const fs::path&, std::span<const std::byte> bytes) 
       .add("model", json(*decode_graph(manifest.graph)))
       .add("tensors_bytes", n(manifest.tensors_bytes))
       .add("tensors", tensors.text())
+      .add("files", files.text())
       .text();
 }
 
-std::string inspect_graph(const fs::path&, std::span<const std::byte> bytes) {
-  return Json('{').add("kind", json_text("model")).add("model", json(*decode_graph(bytes))).text();
+std::string inspect_graph(const fs::path& path, std::span<const std::byte>) {
+  return Json('{')
+      .add("kind", json_text("model"))
+      .add("model", json(*decode_graph(flat_buffer(path).bytes())))
+      .text();
 }
 
-std::string inspect_plan(const fs::path&, std::span<const std::byte> bytes) {
-  const DecodedPlan decoded = decode_plan(bytes);
+std::string inspect_plan(const fs::path& path, std::span<const std::byte>) {
+  const DecodedPlan decoded = decode_plan(flat_buffer(path).bytes());
   return Json('{')
       .add("kind", json_text("plan"))
       .add("plan", plan::to_json(decoded.problem, decoded.plan, false))
       .text();
 }
 
-std::string inspect_tokens(const fs::path& path, std::span<const std::byte> bytes) {
+std::string inspect_tokens(const fs::path& path, std::span<const std::byte> head) {
   data::TokenHeader header;
-  std::memcpy(&header, bytes.data(), sizeof header);
+  std::memcpy(&header, head.data(), sizeof header);
   const auto set = data::Dataset::open(path, 1);
   return Json('{')
       .add("kind", json_text("tokens"))
@@ -155,20 +168,23 @@ std::string inspect_tokenizer(const fs::path& path, std::span<const std::byte>) 
       .text();
 }
 
-bool is_manifest(std::span<const std::byte> b) { return has_identifier(b, kManifestIdentifier); }
-bool is_graph(std::span<const std::byte> b) { return has_identifier(b, "CGRF"); }
-bool is_plan(std::span<const std::byte> b) { return has_identifier(b, "CPLN"); }
-bool is_tokens(std::span<const std::byte> b) {
+bool is_manifest(std::span<const std::byte> b, uint64_t) { return has_identifier(b, kManifestIdentifier); }
+bool is_graph(std::span<const std::byte> b, uint64_t) { return has_identifier(b, "CGRF"); }
+bool is_plan(std::span<const std::byte> b, uint64_t) { return has_identifier(b, "CPLN"); }
+bool is_tokens(std::span<const std::byte> b, uint64_t) {
   return b.size() >= sizeof(data::TokenHeader) &&
          std::memcmp(b.data(), data::kTokenMagic.data(), data::kTokenMagic.size()) == 0;
 }
 // A sentencepiece model begins with its list of pieces: field 1 of the message, a message itself.
-bool is_tokenizer(std::span<const std::byte> b) { return b.size() > 2 && b[0] == std::byte{0x0A}; }
+bool is_tokenizer(std::span<const std::byte> b, uint64_t) { return b.size() > 2 && b[0] == std::byte{0x0A}; }
+
+constexpr size_t kHeadBytes = 64;
 
 struct Kind {
-  bool (*is)(std::span<const std::byte>);
+  bool (*is)(std::span<const std::byte> head, uint64_t file_bytes);
   std::string (*inspect)(const fs::path&, std::span<const std::byte>);
 };
+static_assert(kHeadBytes >= sizeof(data::TokenHeader));
 constexpr Kind kKinds[] = {{is_manifest, inspect_manifest},
                            {is_graph, inspect_graph},
                            {is_plan, inspect_plan},
@@ -186,9 +202,13 @@ std::string inspect(const fs::path& path) {
     const Checkpoint whole(directory);  // says so if the tensors do not belong to the manifest
     file = directory / kManifestName;
   }
-  const MappedFile mapped(file);
+  // A file's kind shows in its first bytes; the rest is read by who knows how much of it is needed.
+  std::byte head[kHeadBytes];
+  const InputFile opened(file);
+  const std::span<const std::byte> bytes(head, std::min<uint64_t>(opened.size(), kHeadBytes));
+  opened.read(0, head, bytes.size());
   for (const Kind& kind : kKinds)
-    if (kind.is(mapped.bytes())) return kind.inspect(file, mapped.bytes());
+    if (kind.is(bytes, opened.size())) return kind.inspect(file, bytes);
   fail(Code::kCorruptFile, "'", path.string(),
        "' is none of checkpoint, model, plan, token file, safetensors file or tokenizer");
 }

@@ -1,18 +1,22 @@
 // Writing JSON, for headers and for inspect.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "runtime/base/utf8.h"
+
 namespace cairn::io {
 
-// A quoted JSON text. Bytes that are not printable ASCII are escaped or, from 0x80 on, passed as they are
-// (UTF-8).
+// A quoted JSON text. What is not UTF-8 is replaced byte by byte (U+FFFD): metadata may hold any bytes.
 inline std::string json_text(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (size_t size = 0; !text.empty(); text.remove_prefix(std::max<size_t>(1, size))) {
+    size = utf8_size(text);
+    const char c = text[0];
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
@@ -21,7 +25,7 @@ inline std::string json_text(std::string_view text) {
       std::snprintf(escape, sizeof escape, "\\u%04x", c);
       out += escape;
     } else {
-      out += c;
+      out += size == 0 ? kReplacementCharacter : text.substr(0, size);
     }
   }
   return out + '"';

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/name.h"
 
 namespace cairn::io {
 
@@ -16,8 +17,9 @@ inline constexpr uint64_t kMaxValues = 1u << 20;  // also ops and tensors
 inline constexpr uint64_t kMaxSteps = 1u << 23;
 inline constexpr uint64_t kMaxRegions = 20000;  // adding a region looks at all others
 inline constexpr uint64_t kMaxLinks = 16;
-inline constexpr uint64_t kMaxAttrs = 32;  // of one op
-inline constexpr uint64_t kMaxNameBytes = 4096;
+inline constexpr uint64_t kMaxAttrs = 32;    // of one op
+inline constexpr uint64_t kMaxFiles = 1024;  // beside the tensors
+inline constexpr uint64_t kMaxFileNameBytes = 255;
 inline constexpr uint64_t kMaxMetadata = 1024;
 inline constexpr uint64_t kMaxMetadataBytes = 1u << 20;         // of one value
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // as the format's own reader

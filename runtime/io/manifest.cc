@@ -1,6 +1,7 @@
 #include "runtime/io/manifest.h"
 
 #include <cmath>
+#include <set>
 #include <unordered_set>
 
 #include "runtime/io/envelope.h"
@@ -50,6 +51,24 @@ step::State read_state(const fb::ManifestState& from) {
   return s;
 }
 
+// Names of files are joined to a directory and deleted with it: only plain names, each once.
+std::optional<std::vector<Extra>> read_files(const fb::ManifestFile& from, Budget& budget) {
+  if (from.files() == nullptr) return std::nullopt;
+  std::vector<Extra> files;
+  std::set<std::string> names = {kManifestName, kTensorsName, "", ".", ".."};
+  const uint64_t count = count_of(from.files(), kMaxFiles, "files", budget);
+  for (uint32_t i = 0; i < count; ++i) {
+    const fb::ManifestExtra& file = *from.files()->Get(i);
+    Extra extra{text_of(file.name(), budget, kMaxFileNameBytes), file.bytes(), file.digest_low(),
+                file.digest_high()};
+    require(names.insert(extra.name).second &&
+                extra.name.find_first_of(std::string_view("/\0", 2)) == std::string::npos,
+            Code::kCorruptFile, "checkpoint: file '", extra.name, "' is there twice or is no plain name");
+    files.push_back(std::move(extra));
+  }
+  return files;
+}
+
 uint64_t aligned(uint64_t bytes) {
   return static_cast<uint64_t>(align_up(static_cast<int64_t>(bytes), kAlignment));
 }
@@ -79,13 +98,23 @@ std::vector<std::byte> encode_manifest(const Manifest& manifest) {
         to.CreateVector(t.desc.shape.dims.data(), t.desc.shape.rank), t.offset, t.digest_low, t.digest_high));
   std::vector<Offset<fb::ManifestEntry>> metadata;
   for (const auto& [key, value] : manifest.metadata) {
-    require(key.size() <= kMaxNameBytes && value.size() <= kMaxMetadataBytes, Code::kInvalidArgument,
-            "metadata '", key.substr(0, 64), "' of ", value.size(), " bytes is longer than ",
-            kMaxMetadataBytes);
+    check_name(key, "metadata entry");
+    require(value.size() <= kMaxMetadataBytes, Code::kInvalidArgument, "metadata '", key.substr(0, 64),
+            "' of ", value.size(), " bytes is longer than ", kMaxMetadataBytes);
     metadata.push_back(fb::CreateManifestEntry(to, to.CreateString(key), to.CreateString(value)));
   }
+  Offset<flatbuffers::Vector<Offset<fb::ManifestExtra>>> extras;
+  if (manifest.files) {
+    require(manifest.files->size() <= kMaxFiles, Code::kInvalidArgument, manifest.files->size(),
+            " files are more than a checkpoint's ", kMaxFiles);
+    std::vector<Offset<fb::ManifestExtra>> files;
+    for (const Extra& f : *manifest.files)
+      files.push_back(
+          fb::CreateManifestExtra(to, to.CreateString(f.name), f.bytes, f.digest_low, f.digest_high));
+    extras = to.CreateVector(files);
+  }
   to.Finish(fb::CreateManifestFile(to, kFormatVersion, graph, state, to.CreateVector(tensors),
-                                   manifest.tensors_bytes, to.CreateVector(metadata)),
+                                   manifest.tensors_bytes, to.CreateVector(metadata), extras),
             fb::ManifestFileIdentifier());
   return seal(to);
 }
@@ -128,19 +157,21 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
                 .second,
             Code::kCorruptFile, "checkpoint: metadata '", entry.key()->str(), "' is there twice");
   }
+  manifest.files = read_files(file, budget);
   return manifest;
 }
 
 std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients) {
-  static constexpr const char* kMoments[] = {"/m", "/v"};
+  static constexpr size_t kMoments = std::size(kStateSuffixes) - 1;
   std::vector<Slot> slots;
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const std::string& name = joint.forward->values()[slot.source].name;
     slots.push_back({name, slot.value});
     for (size_t i = 0; i < slot.moments.size(); ++i)
       slots.push_back(
-          {i < std::size(kMoments) ? name + kMoments[i] : cat(name, "/moment", i), slot.moments[i]});
-    if (gradients && slot.gradient >= 0) slots.push_back({name + "/gradient", slot.gradient});
+          {i < kMoments ? cat(name, kStateSuffixes[i]) : cat(name, "/moment", i), slot.moments[i]});
+    if (gradients && slot.gradient >= 0)
+      slots.push_back({cat(name, kStateSuffixes[kMoments]), slot.gradient});
   }
   return slots;
 }

@@ -1,6 +1,7 @@
 // The manifest of a checkpoint as a plain struct. Private to runtime/io.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,15 +13,23 @@ inline constexpr const char* kManifestName = "manifest.cairn";
 inline constexpr const char* kTensorsName = "tensors.bin";
 inline constexpr const char* kManifestIdentifier = "CMAN";
 
+// A file that the host added to a checkpoint.
+struct Extra {
+  std::string name;
+  uint64_t bytes = 0;
+  uint64_t digest_low = 0, digest_high = 0;
+};
+
 struct Manifest {
   std::vector<std::byte> graph;  // a model file
   step::State state;
   std::vector<Checkpoint::TensorInfo> tensors;  // one after the other, each at a multiple of 64
   uint64_t tensors_bytes = 0;                   // size of tensors.bin
   std::map<std::string, std::string> metadata;
+  std::optional<std::vector<Extra>> files = std::vector<Extra>();  // none: 1.0 did not list them
 };
 
-// kInvalidArgument: metadata too large.
+// kInvalidArgument: metadata too large, a key that is no name.
 std::vector<std::byte> encode_manifest(const Manifest& manifest);
 // kCorruptFile. Offsets, sizes and names are checked; the graph is not decoded.
 Manifest decode_manifest(std::span<const std::byte> bytes);

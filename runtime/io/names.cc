@@ -5,6 +5,7 @@
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/convert.h"
 #include "runtime/io/manifest.h"
+#include "runtime/io/overwrite.h"
 
 namespace cairn::io {
 namespace {
@@ -63,20 +64,32 @@ void read_transposed(const engine::Session& session, const Mapped& m, void* to) 
     for (int64_t r = 0; r < rows; ++r) theirs[c * rows + r] = ours[r * columns + c];
 }
 
+// Writes elements first..first+n-1 of ours, where from(element) gives theirs.
+template <class T, class From>
+void convert(engine::Session& session, const Mapped& m, int64_t first, int64_t n, std::vector<T>& buffer,
+             const From& from) {
+  for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<T>(from(first + i));
+  session.write_at(m.value, first * static_cast<int64_t>(sizeof(T)), buffer.data(),
+                   n * static_cast<int64_t>(sizeof(T)));
+}
+
 template <class T>
-void import_one(engine::Session& session, const Mapped& m, const SafeTensor& from) {
+void import_one(engine::Session& session, const Mapped& m, const SafeTensors& file, const SafeTensor& from) {
   const int64_t elements = m.desc.shape.elements(), columns = m.desc.shape.last();
-  const int64_t rows = elements / columns;
-  const int64_t piece = kPieceBytes / static_cast<int64_t>(sizeof(T));
-  std::vector<T> buffer(static_cast<size_t>(std::min(piece, elements)));
+  const int64_t rows = elements / columns, width = dtype_bytes(from.desc.dtype);
+  const int64_t piece = std::min(kPieceBytes / static_cast<int64_t>(sizeof(T)), elements);
+  // Transposed ones are read whole: one of our rows takes an element out of each of theirs.
+  std::vector<std::byte> theirs(static_cast<size_t>((m.transposed ? elements : piece) * width));
+  if (m.transposed) file.read(from, 0, theirs.data(), theirs.size());
+  std::vector<T> buffer(static_cast<size_t>(piece));
   for (int64_t at = 0; at < elements; at += piece) {
     const int64_t n = std::min(piece, elements - at);
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t e = at + i, source = m.transposed ? e % columns * rows + e / columns : e;
-      buffer[i] = static_cast<T>(load_float(from.data, from.desc.dtype, source));
-    }
-    session.write_at(m.value, at * static_cast<int64_t>(sizeof(T)), buffer.data(),
-                     n * static_cast<int64_t>(sizeof(T)));
+    if (!m.transposed)
+      file.read(from, static_cast<uint64_t>(at * width), theirs.data(), static_cast<uint64_t>(n * width));
+    convert<T>(session, m, at, n, buffer, [&](int64_t e) {
+      return load_float(theirs.data(), from.desc.dtype,
+                        m.transposed ? e % columns * rows + e / columns : e - at);
+    });
   }
 }
 
@@ -120,10 +133,11 @@ void import_safetensors(engine::Session& session, const std::vector<NameRow>& na
             dtype_name(tensor.desc.dtype), "; parameter '", m.ours, "' needs a float type");
     found.push_back(&tensor);
   }
-  for (size_t i = 0; i < mapped.size(); ++i)
-    mapped[i].desc.dtype == DType::kF64 ? import_one<double>(session, mapped[i], *found[i])
-                                        : import_one<float>(session, mapped[i], *found[i]);
-  session.parameters_changed();
+  overwrite(session, [&] {
+    for (size_t i = 0; i < mapped.size(); ++i)
+      mapped[i].desc.dtype == DType::kF64 ? import_one<double>(session, mapped[i], file, *found[i])
+                                          : import_one<float>(session, mapped[i], file, *found[i]);
+  });
 }
 
 }  // namespace cairn::io

@@ -24,7 +24,7 @@ struct Placed {
 class Header {
  public:
   Header(std::string where, std::span<const std::byte> text) : where_(std::move(where)) {
-    // The parser wants readable bytes after the text; the mapping may end there.
+    // The parser wants readable bytes after the text.
     const simdjson::padded_string padded(reinterpret_cast<const char*>(text.data()), text.size());
     simdjson::dom::parser parser(kMaxSafetensorsHeader);
     element root;
@@ -137,25 +137,26 @@ class Header {
 
 }  // namespace
 
-bool looks_like_safetensors(std::span<const std::byte> file) {
+bool looks_like_safetensors(std::span<const std::byte> head, uint64_t file_bytes) {
   uint64_t length = 0;
-  if (file.size() < 9) return false;
-  std::memcpy(&length, file.data(), 8);
-  return length <= file.size() - 8 && file[8] == std::byte{'{'};
+  if (head.size() < 9) return false;
+  std::memcpy(&length, head.data(), 8);
+  return length <= file_bytes - 8 && head[8] == std::byte{'{'};
 }
 
 SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
   const std::string where = "'" + path.string() + "'";
-  const auto bytes = file_.bytes();
-  require(bytes.size() >= 10, Code::kCorruptFile, where, " has ", bytes.size(),
+  require(file_.size() >= 10, Code::kCorruptFile, where, " has ", file_.size(),
           " bytes; it is no safetensors file");
   uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), 8);
+  file_.read(0, &length, 8);
   require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where, ": a header of ", length,
           " bytes is above ", kMaxSafetensorsHeader);
-  require(length >= 2 && length <= bytes.size() - 8, Code::kCorruptFile, where, ": a header of ", length,
-          " bytes does not fit a file of ", bytes.size());
-  const auto text = bytes.subspan(8, length);
+  require(length >= 2 && length <= file_.size() - 8, Code::kCorruptFile, where, ": a header of ", length,
+          " bytes does not fit a file of ", file_.size());
+  const auto storage = std::make_unique_for_overwrite<std::byte[]>(length);
+  const std::span<const std::byte> text(storage.get(), length);
+  file_.read(8, storage.get(), length);
   require(text[0] == std::byte{'{'}, Code::kCorruptFile, where, ": the header does not begin with '{'");
   size_t last = text.size();
   while (last > 0 && text[last - 1] == std::byte{' '}) --last;
@@ -165,18 +166,18 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
   metadata_ = std::move(header.metadata());
   std::vector<Placed>& placed = header.placed();
   std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
-  const auto data = bytes.subspan(8 + length);
+  const uint64_t data = file_.size() - 8 - length;
   uint64_t at = 0;
   for (Placed& p : placed) {
     require(p.begin == at, Code::kCorruptFile, where, ": '", p.tensor.name, "' begins at ", p.begin, ", ",
             p.begin < at ? "inside the tensor before it" : "after a hole", "; ", at, " is expected");
     at = p.end;
-    require(at <= data.size(), Code::kCorruptFile, where, ": '", p.tensor.name, "' ends at ", at,
-            ", after the data's ", data.size(), " bytes");
-    p.tensor.data = data.data() + p.begin;
+    require(at <= data, Code::kCorruptFile, where, ": '", p.tensor.name, "' ends at ", at,
+            ", after the data's ", data, " bytes");
+    p.tensor.offset = 8 + length + p.begin;
     tensors_.push_back(std::move(p.tensor));
   }
-  require(at == data.size(), Code::kCorruptFile, where, ": ", data.size() - at, " bytes belong to no tensor");
+  require(at == data, Code::kCorruptFile, where, ": ", data - at, " bytes belong to no tensor");
   std::vector<std::string_view> names;
   for (const SafeTensor& tensor : tensors_) names.push_back(tensor.name);
   std::sort(names.begin(), names.end());

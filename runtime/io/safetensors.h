@@ -13,6 +13,6 @@ namespace cairn::io {
 std::optional<DType> safetensors_dtype(std::string_view name);  // "F32", ...
 std::string_view safetensors_name(DType dtype);                 // kUnsupported if the format has none
 std::string safetensors_dtypes();                               // all that are known, for messages
-bool looks_like_safetensors(std::span<const std::byte> file);
+bool looks_like_safetensors(std::span<const std::byte> head, uint64_t file_bytes);
 
 }  // namespace cairn::io

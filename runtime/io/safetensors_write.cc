@@ -48,6 +48,8 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Safe
   std::set<std::string_view> names = {"__metadata__"};
   int64_t at = 0, largest = 0;
   for (const SafeTensorSource& tensor : tensors) {
+    require(is_utf8(tensor.name), Code::kInvalidArgument, "cannot write '", path.string(),
+            "': the name of tensor ", names.size(), " is not UTF-8");
     require(names.insert(tensor.name).second, Code::kInvalidArgument, "cannot write '", path.string(),
             "': two tensors are named '", tensor.name, "'");
     Json shape('['), range('[');

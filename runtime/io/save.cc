@@ -1,25 +1,15 @@
 #include <sys/statvfs.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <set>
 
+#include "runtime/io/digest.h"
 #include "runtime/io/manifest.h"
+#include "runtime/io/own.h"
 
 namespace cairn::io {
 namespace fs = std::filesystem;
 namespace {
-
-// The save replaces the whole directory, so it must not be pointed at somebody's other files.
-void check_target(const fs::path& directory) {
-  std::error_code failed;
-  if (!fs::exists(directory, failed)) return;
-  require(fs::is_directory(directory, failed), Code::kInvalidArgument, "cannot save to '", directory.string(),
-          "': it is not a directory");
-  require(fs::exists(directory / kManifestName, failed) || fs::is_empty(directory, failed),
-          Code::kInvalidArgument, "cannot save to '", directory.string(),
-          "': it holds other files and is not a checkpoint");
-}
 
 void check_space(fs::path directory, uint64_t bytes) {
   std::error_code failed;
@@ -32,37 +22,59 @@ void check_space(fs::path directory, uint64_t bytes) {
           " bytes, ", free, " are free");
 }
 
-struct ExtraFile {
-  std::string name;
-  std::unique_ptr<MappedFile> file;
-};
-
-std::vector<ExtraFile> open_extras(const Extras& extras) {
-  std::vector<ExtraFile> files;
+std::vector<InputFile> open_extras(const Extras& extras, Manifest& manifest) {
+  std::vector<InputFile> files;
   std::set<std::string> names = {kManifestName, kTensorsName};
   for (const fs::path& path : extras.files) {
-    std::string name = path.filename().string();
+    const std::string name = path.filename().string();
     require(names.insert(name).second, Code::kInvalidArgument, "a checkpoint cannot hold two files named '",
             name, "'");
-    files.push_back({std::move(name), std::make_unique<MappedFile>(path)});
+    files.emplace_back(path);
+    manifest.files->push_back({name, files.back().size(), 0, 0});
   }
   return files;
 }
 
+void copy(const InputFile& from, DurableDirectory& target, Extra& extra, std::vector<std::byte>& piece) {
+  const auto file = target.create(extra.name);
+  Digest digest;
+  for (uint64_t at = 0; at < extra.bytes; at += piece.size()) {
+    const std::span<std::byte> bytes(piece.data(), std::min<uint64_t>(piece.size(), extra.bytes - at));
+    from.read(at, bytes.data(), bytes.size());
+    digest.add(bytes);
+    file->append(bytes.data(), bytes.size());
+  }
+  file->close();
+  extra.digest_low = digest.low();
+  extra.digest_high = digest.high();
+}
+
 // One tensor, piece by piece; fills the digest.
 void write_tensor(DurableDirectory::File& file, const engine::Session& session, int32_t value,
-                  Checkpoint::TensorInfo& tensor, std::vector<std::byte>& piece, XXH3_state_t* state) {
-  XXH3_128bits_reset(state);
+                  Checkpoint::TensorInfo& tensor, std::vector<std::byte>& piece, Digest& digest) {
+  digest.restart();
   const int64_t bytes = tensor.desc.bytes();
   for (int64_t at = 0; at < bytes; at += kPieceBytes) {
     const int64_t n = std::min(kPieceBytes, bytes - at);
     session.read_at(value, at, piece.data(), n);
-    XXH3_128bits_update(state, piece.data(), static_cast<size_t>(n));
+    digest.add({piece.data(), static_cast<size_t>(n)});
     file.append(piece.data(), static_cast<uint64_t>(n));
   }
-  const XXH128_hash_t digest = XXH3_128bits_digest(state);
-  tensor.digest_low = digest.low64;
-  tensor.digest_high = digest.high64;
+  tensor.digest_low = digest.low();
+  tensor.digest_high = digest.high();
+}
+
+// What a reader will find: the model is built again, every tensor and file compared with its digest. Memory
+// that was damaged, or a model that cannot be opened, is found while the older checkpoint is still there.
+void read_back(const fs::path& written, const fs::path& directory, std::span<const std::byte> manifest) try {
+  const FileContent content(written / kManifestName);
+  require(std::ranges::equal(content.bytes(), manifest), Code::kCorruptFile, "'", content.path().string(),
+          "' has other bytes than were written");
+  Checkpoint(written).verify();
+} catch (const Error& error) {
+  if (error.code() == Code::kOutOfMemory) throw;
+  fail(error.code() == Code::kIo ? Code::kIo : Code::kCorruptFile, "the save to '", directory.string(),
+       "' cannot be read back, and replaced nothing: ", error.what());
 }
 
 }  // namespace
@@ -78,26 +90,34 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   for (const Slot& slot : slots)
     manifest.tensors.push_back({slot.name, joint.values[slot.value].desc, 0, 0, 0});
   manifest.tensors_bytes = place(manifest.tensors);
-  const std::vector<ExtraFile> files = open_extras(extras);
+  const std::vector<InputFile> files = open_extras(extras, manifest);
 
-  check_target(directory);
-  uint64_t total = manifest.tensors_bytes + encode_manifest(manifest).size();
-  for (const ExtraFile& extra : files) total += extra.file->bytes().size();
+  std::vector<std::byte> encoded = encode_manifest(manifest);
+  uint64_t total = manifest.tensors_bytes + encoded.size();
+  std::vector<std::string> names;
+  for (const Extra& extra : *manifest.files) {
+    total = checked_add(total, extra.bytes);
+    names.push_back(extra.name);
+  }
+  DurableDirectory target(directory, own_files(names));
   check_space(directory, total);
-
-  const std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state(XXH3_createState(),
-                                                                              XXH3_freeState);
-  require(state != nullptr, Code::kOutOfMemory, "no memory for a digest");
+  // The first manifest lacks digests. If this save dies, it says whose the other files are.
+  const auto head = target.create(kManifestName);
+  head->append(encoded.data(), encoded.size());
+  Digest digest;
   std::vector<std::byte> piece(kPieceBytes);
-  DurableDirectory target(directory);
+  for (size_t i = 0; i < files.size(); ++i) copy(files[i], target, (*manifest.files)[i], piece);
   const auto tensors = target.create(kTensorsName);
   for (size_t i = 0; i < slots.size(); ++i) {
-    write_tensor(*tensors, session, slots[i].value, manifest.tensors[i], piece, state.get());
+    write_tensor(*tensors, session, slots[i].value, manifest.tensors[i], piece, digest);
     tensors->pad_to(kAlignment);
   }
   tensors->close();
-  target.write(kManifestName, encode_manifest(manifest));
-  for (const ExtraFile& extra : files) target.write(extra.name, extra.file->bytes());
+  encoded = encode_manifest(manifest);
+  head->restart();
+  head->append(encoded.data(), encoded.size());
+  head->close();
+  read_back(target.path(), directory, encoded);
   target.commit();
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/name.h"
+
 namespace cairn::plan {
 namespace {
 
 namespace dom = simdjson::dom;
-
-constexpr size_t kMostName = 4096;
 
 void refuse_duplicate_keys(const JsonNode& node) {
   if (node.element.is_array()) {
@@ -61,7 +61,7 @@ std::vector<JsonNode> JsonNode::list(size_t most) const {
 std::string JsonNode::name() const {
   std::string_view s;
   if (element.get_string().get(s)) bad("not a string");
-  if (s.size() > kMostName) bad("longer than ", kMostName, " bytes");
+  if (s.size() > kMaxMadeNameBytes) bad("longer than ", kMaxMadeNameBytes, " bytes");
   return std::string(s);
 }
 

@@ -4,33 +4,20 @@
 #include <cstdio>
 
 #include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
 
 namespace cairn::plan {
 
 namespace {
 
-// Bytes of the character at the head of the text; 0 if they are not UTF-8 (overlong and surrogates included).
-size_t character(std::string_view text) {
-  const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char head = byte(0);
-  if (head < 0x80) return 1;
-  const size_t size = head >= 0xf0 && head < 0xf5 ? 4 : head >= 0xe0 ? 3 : head >= 0xc2 ? 2 : 0;
-  if (head >= 0xf5 || size == 0 || size > text.size()) return 0;
-  for (size_t k = 1; k < size; ++k)
-    if ((byte(k) & 0xc0) != 0x80) return 0;
-  const bool bad = (head == 0xe0 && byte(1) < 0xa0) || (head == 0xed && byte(1) >= 0xa0) ||
-                   (head == 0xf0 && byte(1) < 0x90) || (head == 0xf4 && byte(1) >= 0x90);
-  return bad ? 0 : size;
-}
-
-constexpr std::string_view kReplacement = "\xef\xbf\xbd", kEllipsis = "\xe2\x80\xa6";
+constexpr std::string_view kEllipsis = "\xe2\x80\xa6";
 
 // Calls each(bytes) for every character; what is not UTF-8 is replaced byte by byte.
 template <class Each>
 void for_characters(std::string_view text, const Each& each) {
   while (!text.empty()) {
-    const size_t size = character(text);
-    each(size == 0 ? kReplacement : text.substr(0, size));
+    const size_t size = utf8_size(text);
+    each(size == 0 ? kReplacementCharacter : text.substr(0, size));
     text.remove_prefix(std::max<size_t>(1, size));
   }
 }

@@ -38,6 +38,24 @@ function checkpoints.rehearse(run, out)
   bundle.with_files(run.bundle, staging(out), function() return true end)
 end
 
+-- Removes older checkpoints than the newest two. What cannot be removed (a link, say) stays, and is told of once.
+local told = {}
+local function prune(out, newest, note)
+  local paths = {}
+  for _, name in ipairs(checkpoints.steps(out)) do
+    local path = out .. "/" .. name
+    if posix.readable(path .. "/manifest.cairn") then paths[#paths + 1] = path end
+  end
+  for i = 1, #paths - KEPT do
+    local ok, err = true
+    if paths[i] ~= newest then ok, err = cairn.remove_checkpoint(paths[i]) end
+    if not ok and note and not told[paths[i]] then
+      told[paths[i]] = true
+      note("note: an older checkpoint stays: " .. tostring(err))
+    end
+  end
+end
+
 -- Saves a run; removes older checkpoints than the newest two. Returns the new directory.
 function checkpoints.save(run, out)
   local report = fail.check("save", run.stepper:report())
@@ -67,10 +85,7 @@ function checkpoints.save(run, out)
     end
     return fail.check("save", run.stepper:save(directory, metadata, files))
   end)
-  local names = checkpoints.steps(out)
-  for i = 1, #names - KEPT do
-    if out .. "/" .. names[i] ~= directory then posix.remove_directory(out .. "/" .. names[i]) end
-  end
+  prune(out, directory, spec.note)
   return directory
 end
 

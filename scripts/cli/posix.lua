@@ -8,8 +8,6 @@ typedef struct { long user[2], system[2], maxrss, others[13]; } cli_rusage;
 int getrusage(int who, cli_rusage* usage);
 int isatty(int fd);
 int mkdir(const char* path, unsigned mode);
-int rmdir(const char* path);
-int unlink(const char* path);
 int access(const char* path, int mode);
 int getpid(void);
 unsigned getuid(void);
@@ -177,11 +175,5 @@ end
 
 -- An empty directory.
 function posix.remove_empty_directory(path) return C.rmdir(path) == 0 end
-
--- A directory of plain files.
-function posix.remove_directory(path)
-  for _, name in ipairs(posix.list(path) or {}) do C.unlink(path .. "/" .. name) end
-  return C.rmdir(path) == 0
-end
 
 return posix

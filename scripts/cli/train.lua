@@ -1,5 +1,6 @@
 -- cairn train RECIPE [key=value ...]
 local args = require "cli.args"
+local cairn = require "cairn"
 local checkpoints = require "cli.checkpoints"
 local costs = require "cli.costs"
 local facts = require "cli.facts"
@@ -76,7 +77,7 @@ local function choose(spec, note)
 end
 
 -- Where to save: --out, or with --resume the run's own directory.
-local function out_directory(options, opened)
+local function out_directory(options, opened, note)
   local out = options.out
   local origin = opened and run_directory.of(opened.directory)
   if not out and opened then
@@ -93,7 +94,14 @@ local function out_directory(options, opened)
     if not options.force then
       fail.usage(("%s has checkpoints already; --resume %s continues them, --force starts anew"):format(out, out))
     end
-    for _, name in ipairs(there) do posix.remove_directory(out .. "/" .. name) end
+    for _, name in ipairs(there) do
+      local removed, err = cairn.remove_checkpoint(out .. "/" .. name)
+      if not removed then
+        -- What stays must not be taken for a checkpoint of the new run.
+        if cairn.checkpoint(out .. "/" .. name) then fail.check("--force", nil, err) end
+        note("note: " .. tostring(err))
+      end
+    end
   end
   return out, continues
 end
@@ -266,7 +274,7 @@ return function(arguments, root)
   if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
   local run = runs.open(spec)
   if options.out or opened then checkpoints.prepare(run) end
-  local out, continues = out_directory(options, opened)
+  local out, continues = out_directory(options, opened, note)
   if out then checkpoints.rehearse(run, out) end
   native.catch_signals()
   native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw())))

@@ -62,7 +62,7 @@ function Verifier:resume(run, variant)
   local checkpoint, err = cairn.checkpoint(directory)
   local ok, why
   if checkpoint then ok, why = again.stepper:restore(checkpoint) end
-  posix.remove_directory(directory)
+  cairn.remove_checkpoint(directory)
   fail.check("resume", checkpoint, err)
   fail.check("resume", ok, why)
   again.next_batch, again.micro_before = next_batch, fail.check("resume", again.stepper:report()).micro

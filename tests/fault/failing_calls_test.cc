@@ -1,179 +1,195 @@
-// Saves with a file system that fails. The system calls under durable writes are replaced in this program:
-// the n-th one fails, for every n, or writes come back short or interrupted.
-#include <dlfcn.h>
+// A file system that fails: every system call of saving, loading and exporting, one by one and all from one
+// on. Whatever happens, it is an error with a cause, the older file or checkpoint is whole, and the next save
+// sweeps up.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
+#include <iostream>
 
 #include "runtime/data/data.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/manifest.h"
-#include "tests/runtime/io/rig.h"
-#include "tests/runtime/io/scratch.h"
-
-namespace {
-
-struct Injection {
-  long fail_at = -1;  // which call from now on fails; -1: none
-  int error = EIO;
-  long calls = 0;
-  size_t longest_write = ~size_t{0};  // writes come back after so many bytes
-  bool interrupt = false;             // every second call is interrupted first
-};
-Injection injection;
-bool armed = false;  // only while a save runs
-
-// Whether this call is to fail; sets errno.
-bool fails(bool may_interrupt) {
-  if (!armed) return false;
-  const long call = injection.calls++;
-  if (call == injection.fail_at) {
-    errno = injection.error;
-    return true;
-  }
-  if (injection.interrupt && may_interrupt && call % 2 == 0) {
-    errno = EINTR;
-    return true;
-  }
-  return false;
-}
-
-template <class Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
-}
-
-ssize_t write_piece(const char* name, int fd, const void* data, size_t bytes, off_t offset) {
-  if (fails(true)) return -1;
-  if (armed) bytes = std::min(bytes, injection.longest_write);
-  return next<ssize_t (*)(int, const void*, size_t, off_t)>(name)(fd, data, bytes, offset);
-}
-
-}  // namespace
-
-extern "C" {
-__attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
-  return write_piece("pwrite", fd, data, bytes, offset);
-}
-__attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void* data, size_t bytes,
-                                                        off64_t offset) {
-  return write_piece("pwrite64", fd, data, bytes, offset);
-}
-__attribute__((visibility("default"))) int fsync(int fd) {
-  return fails(true) ? -1 : next<int (*)(int)>("fsync")(fd);
-}
-__attribute__((visibility("default"))) int mkdir(const char* path, mode_t mode) noexcept {
-  return fails(false) ? -1 : next<int (*)(const char*, mode_t)>("mkdir")(path, mode);
-}
-__attribute__((visibility("default"))) int rename(const char* from, const char* to) noexcept {
-  return fails(false) ? -1 : next<int (*)(const char*, const char*)>("rename")(from, to);
-}
-__attribute__((visibility("default"))) int renameat2(int a, const char* from, int b, const char* to,
-                                                     unsigned flags) noexcept {
-  return fails(false) ? -1
-                      : next<int (*)(int, const char*, int, const char*, unsigned)>("renameat2")(a, from, b,
-                                                                                                 to, flags);
-}
-}
+#include "tests/fault/calls.h"
+#include "tests/fault/run.h"
+#include "tests/support/campaign.h"
 
 namespace cairn::io {
 namespace {
 namespace fs = std::filesystem;
+using test::Calls;
+using test::Under;
 
-struct Arm {
-  explicit Arm(const Injection& with) {
-    injection = with;
-    armed = true;
-  }
-  ~Arm() { armed = false; }
+// The ways in which a call may go wrong.
+struct Way {
+  const char* name;
+  Calls calls;
+};
+const Way kWays[] = {
+    {"EIO", {.error = EIO}},
+    {"ENOSPC", {.error = ENOSPC}},
+    {"EACCES", {.error = EACCES}},
+    {"EMFILE", {.error = EMFILE}},
+    {"short", {.cut = true}},
+    {"interrupted", {.error = EINTR}},
+    {"EIO from there on", {.error = EIO, .from_there_on = true}},
+    {"EROFS from there on", {.error = EROFS, .from_there_on = true}},
+    {"ENOSPC from there on", {.error = ENOSPC, .from_there_on = true}},
 };
 
 size_t entries(const fs::path& path) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
 }
 
-// Opens the checkpoint, restores it and says which step it is of; every digest is checked by that.
-uint64_t step_of(const fs::path& path, test::Rig& probe) {
-  Checkpoint(path).restore(*probe.stepper);
-  return probe.stepper->state().step;
+// How many calls an action makes when nothing fails.
+long calls_of(const std::function<void()>& action) {
+  const Under counted({});
+  action();
+  return Under::made();
 }
 
-TEST(FailingCalls, EveryFailureLeavesAWholeCheckpoint) {
-  const test::Scratch scratch;
+// A message for people: none of the library's own mistakes, and it says where.
+void expect_cause(const test::Failure& result, const std::string& where) {
+  EXPECT_TRUE(result.code == Code::kIo || result.code == Code::kNotFound ||
+              result.code == Code::kCorruptFile || result.code == Code::kInvalidArgument)
+      << where << ": " << static_cast<int>(result.code) << " " << result.message;
+  EXPECT_FALSE(result.message.empty());
+}
+
+class Points {
+ public:
+  ~Points() { std::cout << "[   POINTS ] " << taken_ << " of " << all_ << std::endl; }
+  bool take(int64_t one_in) {
+    const bool is = support::taken(all_++, one_in);
+    taken_ += is;
+    return is;
+  }
+
+ private:
+  int64_t all_ = 0, taken_ = 0;
+};
+
+TEST(FailingCalls, ASaveReplacesWhollyOrNotAtAll) {
   test::Rig rig, probe;
-  rig.train(0, 3);
-  save(*rig.stepper, scratch / "saved", {});
-  rig.train(3, 6);
-  for (const int error : {EIO, ENOSPC, EROFS}) {
-    bool done = false;
-    for (long n = 0; !done; ++n) {
-      ASSERT_LT(n, 1000);
-      const auto result = [&] {
-        const Arm arm({.fail_at = n, .error = error});
-        return test::failure([&] { save(*rig.stepper, scratch / "saved", {}); });
-      }();
-      done = injection.calls <= n;  // it never came to the n-th call
-      if (done) {
-        EXPECT_EQ(result.code, Code::kOk) << result.message;
-        EXPECT_GT(n, 8);
-        EXPECT_EQ(step_of(scratch / "saved", probe), 2u);
-        // Back to the old checkpoint for the next kind of error.
-        test::Rig old;
-        old.train(0, 3);
-        save(*old.stepper, scratch / "saved", {});
-        continue;
+  rig.train(0, test::kNew);
+  test::Reference reference;
+  Points points;
+  for (const test::Scene& scene : test::kScenes) {
+    test::Stage stage(scene);
+    stage.set();
+    const long calls = calls_of([&] { stage.save(rig); });
+    ASSERT_EQ(stage.disorder(stage.root()), "") << scene.name;
+    bool fresh = false;
+    for (const Way& way : kWays)
+      for (long n = 0; n < calls; ++n) {
+        if (!points.take(8)) continue;
+        const std::string where = cat(scene.name, ", ", way.name, ", call ", n);
+        if (!fresh) stage.set();
+        Calls failing = way.calls;
+        failing.at = n;
+        const auto result = [&] {
+          const Under under(failing);
+          return test::failure([&] { stage.save(rig); });
+        }();
+        const uint64_t found = stage.found(stage.root(), probe, reference);
+        if (result.code == Code::kOk) {
+          EXPECT_EQ(found, test::kNew) << where;
+        } else {
+          expect_cause(result, where);
+          // With all calls failing there is no way back after the exchange.
+          EXPECT_TRUE(found == (scene.older ? test::kOld : 0) ||
+                      (way.calls.from_there_on && found == test::kNew))
+              << where << ": " << found << " " << result.message;
+        }
+        const Under quick({});
+        stage.save(rig);
+        EXPECT_EQ(stage.found(stage.root(), probe, reference), test::kNew) << where;
+        EXPECT_EQ(stage.disorder(stage.root()), "") << where << ": " << result.message;
+        fresh = false;
       }
-      EXPECT_EQ(result.code, Code::kIo) << "call " << n << ": " << result.message;
-      EXPECT_NE(result.message.find(std::generic_category().message(error)), std::string::npos)
-          << result.message;
-      EXPECT_NE(result.message.find(scratch.path().string()), std::string::npos) << result.message;
-      const uint64_t step = step_of(scratch / "saved", probe);
-      EXPECT_TRUE(step == 1 || step == 2) << "call " << n;
-      if (step == 2) {  // only the flush after the exchange may fail with the new one in place
-        test::Rig old;
-        old.train(0, 3);
-        save(*old.stepper, scratch / "saved", {});
-      }
-      EXPECT_EQ(entries(scratch.path()), 1u) << "call " << n;
-    }
   }
 }
 
-TEST(FailingCalls, ANewDirectoryIsThereWholeOrNotAtAll) {
+TEST(FailingCalls, LoadingFailsOrGivesEverything) {
   const test::Scratch scratch;
-  test::Rig rig, probe;
-  for (long n = 0;; ++n) {
-    ASSERT_LT(n, 1000);
-    const auto result = [&] {
-      const Arm arm({.fail_at = n});
-      return test::failure([&] { save(*rig.stepper, scratch / "runs" / "step-1", {}); });
-    }();
-    if (result.code == Code::kOk) break;
-    EXPECT_EQ(result.code, Code::kIo);
-    if (fs::exists(scratch / "runs" / "step-1")) {
-      EXPECT_EQ(step_of(scratch / "runs" / "step-1", probe), 0u);
-    }
-    fs::remove_all(scratch / "runs");
-  }
-  EXPECT_EQ(step_of(scratch / "runs" / "step-1", probe), 0u);
-}
+  test::Rig rig;
+  rig.train(0, test::kNew);
+  const auto text = scratch.put("text", "the way back\nis marked by stones\n");
+  const Under quick({});
+  save(*rig.stepper, scratch / "runs" / "step-1", {{}, {text}});
+  export_safetensors(*rig.session, {}, scratch / "weights");
+  data::write_tokens(text, *data::bytes_tokenizer(), scratch / "tokens");
+  write_file_durably(scratch / "model", encode_graph(*test::sample_graph()));
+  const std::string digest = rig.digest();
 
-TEST(FailingCalls, ShortAndInterruptedWritesAreContinued) {
-  const test::Scratch scratch;
-  test::Rig rig, probe;
-  rig.train(0, 4);
-  for (const size_t longest : {size_t{1}, size_t{7}, ~size_t{0}}) {
-    {
-      const Arm arm({.longest_write = longest, .interrupt = true});
-      save(*rig.stepper, scratch / "saved", {});
-    }
-    EXPECT_EQ(step_of(scratch / "saved", probe), 1u);
-    EXPECT_EQ(probe.digest(), rig.digest());
+  test::Rig target(test::sample_graph(), 99);
+  const std::string untouched = target.digest();
+  struct Load {
+    const char* name;
+    std::function<void()> run;
+    std::function<std::string()> got = [] { return std::string(); };
+  };
+  std::string read;
+  const Load kLoads[] = {
+      {"restore", [&] { Checkpoint(newest_checkpoint(scratch / "runs")).restore(*target.stepper); },
+       [&] { return target.digest(); }},
+      {"parameters", [&] { Checkpoint(scratch / "runs" / "step-1").load_parameters(*target.session); },
+       [&] { return target.digest(); }},
+      {"import", [&] { import_safetensors(*target.session, {}, scratch / "weights"); },
+       [&] { return target.digest(); }},
+      {"model", [&] { read = decode_graph(FileContent(scratch / "model").bytes())->digest(); },
+       [&] { return read; }},
+      {"tokens",
+       [&] {
+         const auto set = data::Dataset::open(scratch / "tokens", 4);
+         std::vector<int32_t> in(4), out(4);
+         read.clear();
+         for (int64_t i = 0; i < set->windows(); ++i) {
+           set->window(1, 0, i, in.data(), out.data());
+           for (int32_t token : in) read += static_cast<char>(token);
+         }
+       },
+       [&] { return read; }},
+      {"inspect", [&] { read = inspect(scratch / "runs"); }, [&] { return read; }},
+      {"inspect weights", [&] { read = inspect(scratch / "weights"); }, [&] { return read; }},
+  };
+  Points points;
+  for (const Load& load : kLoads) {
+    target = test::Rig(test::sample_graph(), 99);
+    read.clear();
+    const long calls = calls_of(load.run);
+    const std::string right = load.got();
+    ASSERT_NE(right, untouched);
+    target = test::Rig(test::sample_graph(), 99);
+    for (const Way& way : kWays)
+      for (long n = 0; n < calls; ++n) {
+        if (!points.take(8)) continue;
+        const std::string where = cat(load.name, ", ", way.name, ", call ", n);
+        Calls failing = way.calls;
+        failing.at = n;
+        read.clear();
+        const auto result = [&] {
+          const Under under(failing);
+          return test::failure(load.run);
+        }();
+        if (result.code == Code::kOk) {
+          EXPECT_EQ(load.got(), right) << where;
+          if (target.digest() != untouched) target = test::Rig(test::sample_graph(), 99);
+          continue;
+        }
+        expect_cause(result, where);
+        // A session is as before, or says that it is not.
+        const bool poisoned = target.session->poisoned();
+        EXPECT_TRUE(poisoned || target.digest() == untouched) << where;
+        if (!poisoned) continue;
+        EXPECT_NE(result.message.find("make a new session"), std::string::npos)
+            << where << ": " << result.message;
+        target = test::Rig(test::sample_graph(), 99);
+      }
   }
 }
 
@@ -184,45 +200,175 @@ TEST(FailingCalls, SingleFilesAreWholeOrUntouched) {
   const std::function<void(const fs::path&)> kWriters[] = {
       [&](const fs::path& path) { export_safetensors(*rig.session, {}, path); },
       [&](const fs::path& path) { data::write_tokens(text, *data::bytes_tokenizer(), path); },
-      [&](const fs::path& path) { write_file_durably(path, test::bytes_of("new")); },
+      [&](const fs::path& path) { write_file_durably(path, encode_graph(*test::sample_graph())); },
   };
-  for (const auto& write : kWriters)
-    for (long n = 0;; ++n) {
-      ASSERT_LT(n, 100);
-      scratch.put("file", "old");
-      const auto result = [&] {
-        const Arm arm({.fail_at = n, .error = ENOSPC});
-        return test::failure([&] { write(scratch / "file"); });
-      }();
-      if (injection.calls <= n) {
-        EXPECT_EQ(result.code, Code::kOk);
-        EXPECT_NE(test::slurp(scratch / "file"), "old");
-        break;
+  Points points;
+  for (const auto& write : kWriters) {
+    const long calls = calls_of([&] { write(scratch / "file"); });
+    const std::string after = test::slurp(scratch / "file");
+    for (const Way& way : kWays)
+      for (long n = 0; n < calls; ++n) {
+        if (!points.take(8)) continue;
+        scratch.put("file", "old");
+        Calls failing = way.calls;
+        failing.at = n;
+        const auto result = [&] {
+          const Under under(failing);
+          return test::failure([&] { write(scratch / "file"); });
+        }();
+        const std::string now = test::slurp(scratch / "file");
+        if (result.code == Code::kOk) {
+          EXPECT_EQ(now, after) << way.name << " " << n;
+        } else {
+          expect_cause(result, cat(way.name, ", call ", n));
+          EXPECT_TRUE(now == "old" || now == after) << way.name << " " << n;
+        }
+        const Under quick({});
+        write(scratch / "file");  // sweeps up
+        EXPECT_EQ(entries(scratch.path()), 2u) << way.name << " " << n;
       }
-      EXPECT_EQ(result.code, Code::kIo);
-      // Only the flush of the folder comes after the rename.
-      EXPECT_TRUE(test::slurp(scratch / "file") == "old" || n + 1 == injection.calls) << n;
-      EXPECT_EQ(entries(scratch.path()), 2u);
-    }
+  }
 }
 
-TEST(FailingCalls, AFileSizeLimitIsAnError) {
+TEST(FailingCalls, ARemovalIsWholeOrRepeated) {
+  const test::Scratch scratch;
+  test::Rig rig, probe;
+  Points points;
+  const Under quick({});
+  for (const bool foreign : {false, true}) {
+    const auto make = [&] {
+      fs::remove_all(scratch / "runs");
+      save(*rig.stepper, scratch / "runs" / "step-1", {});
+      save(*rig.stepper, scratch / "runs" / "step-2", {});
+      if (foreign) scratch.put("runs/step-1/notes", "mine");
+    };
+    make();
+    const long calls = calls_of([&] { remove_checkpoint(scratch / "runs" / "step-1"); });
+    EXPECT_EQ(fs::exists(scratch / "runs" / "step-1"), foreign);
+    for (const Way& way : kWays)
+      for (long n = 0; n < calls; ++n) {
+        if (!points.take(8)) continue;
+        const std::string where = cat(way.name, ", call ", n);
+        make();
+        Calls failing = way.calls;
+        failing.at = n;
+        const auto result = [&] {
+          const Under under(failing);
+          return test::failure([&] { remove_checkpoint(scratch / "runs" / "step-1"); });
+        }();
+        const bool there = fs::exists(scratch / "runs" / "step-1" / kManifestName);
+        if (result.code == Code::kOk) {
+          EXPECT_FALSE(there) << where;
+        } else {
+          expect_cause(result, where);
+          if (there && !foreign) Checkpoint(scratch / "runs" / "step-1").restore(*probe.stepper);
+        }
+        if (there) remove_checkpoint(scratch / "runs" / "step-1");
+        save(*rig.stepper, scratch / "runs" / "step-2", {});
+        EXPECT_EQ(entries(scratch / "runs"), foreign ? 2u : 1u) << where;
+        if (foreign) {
+          EXPECT_EQ(test::slurp(scratch / "runs" / "step-1" / "notes"), "mine") << where;
+          EXPECT_EQ(entries(scratch / "runs" / "step-1"), 1u) << where;
+        }
+      }
+  }
+}
+
+TEST(FailingCalls, ShortAndInterruptedCallsAreContinued) {
+  const test::Scratch scratch;
+  test::Rig rig, probe;
+  rig.train(0, 4);
+  for (const size_t longest : {size_t{1}, size_t{7}, ~size_t{0}}) {
+    const Under under({.longest = longest, .interrupt = true});
+    save(*rig.stepper, scratch / "saved", {});
+    Checkpoint(scratch / "saved").restore(*probe.stepper);
+    EXPECT_EQ(probe.stepper->state().step, 1u);
+    EXPECT_EQ(probe.digest(), rig.digest());
+  }
+}
+
+// Flips a bit of a file right after it was flushed: a disk or a memory that does not keep what it was given.
+class Forgetful final : public test::Recorder {
+ public:
+  Forgetful(fs::path folder, std::string name, long offset)
+      : folder_(std::move(folder)), name_(std::move(name)), offset_(offset) {}
+  void add(test::Effect effect) override {
+    if (done_ || effect.kind != test::Effect::kSync) return;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      if (!entry.path().filename().string().starts_with(".saved.tmp-")) continue;
+      struct stat info;
+      if (::stat((entry.path() / name_).c_str(), &info) != 0 || info.st_ino != effect.node) continue;
+      std::string content = test::slurp(entry.path() / name_);
+      content[offset_ < 0 ? content.size() - 1 : static_cast<size_t>(offset_)] ^= 4;
+      std::fstream(entry.path() / name_, std::ios::in | std::ios::out | std::ios::binary) << content;
+      done_ = true;
+    }
+  }
+  bool done() const { return done_; }
+
+ private:
+  fs::path folder_;
+  std::string name_;
+  long offset_;
+  bool done_ = false;
+};
+
+TEST(FailingCalls, ASaveThatReadsBackOtherwiseReplacesNothing) {
+  test::Rig rig, probe;
+  rig.train(0, test::kNew);
+  test::Reference reference;
+  for (const test::Scene& scene : test::kScenes) {
+    if (scene.below) continue;
+    test::Stage stage(scene);
+    for (const char* name : {"tensors.bin", "manifest.cairn", "tokenizer.model"})
+      for (const long offset : {0L, 9L, -1L}) {
+        if (!scene.files && std::string_view(name) == "tokenizer.model") continue;
+        stage.set();
+        Forgetful forgetful(stage.root(), name, offset);
+        const auto result = [&] {
+          const Under under({.recorder = &forgetful});
+          return test::failure([&] { stage.save(rig); });
+        }();
+        ASSERT_TRUE(forgetful.done());
+        EXPECT_EQ(result.code, Code::kCorruptFile) << name << ": " << result.message;
+        EXPECT_NE(result.message.find("cannot be read back, and replaced nothing"), std::string::npos)
+            << result.message;
+        EXPECT_EQ(stage.found(stage.root(), probe, reference), scene.older ? test::kOld : 0);
+        EXPECT_EQ(entries(stage.root()), scene.older ? 1u : 0u) << name;
+      }
+  }
+}
+
+// In a process of its own, where the signal has its default effect: the end.
+TEST(FailingCalls, AFileSizeLimitIsAnErrorAndNoSignal) {
   const test::Scratch scratch;
   test::Rig rig, probe;
   rig.train(0, 3);
   save(*rig.stepper, scratch / "saved", {});
-  rig.train(3, 6);
-  struct rlimit before;
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit small = {1000, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  const auto result = test::failure([&] { save(*rig.stepper, scratch / "saved", {}); });
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  ::signal(SIGXFSZ, handler);
-  EXPECT_EQ(result.code, Code::kIo);
-  EXPECT_NE(result.message.find("tensors.bin"), std::string::npos) << result.message;
-  EXPECT_EQ(step_of(scratch / "saved", probe), 1u);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_DFL);
+    const struct rlimit small = {1000, 1000};
+    test::Rig mine;
+    mine.train(0, 6);
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) ::_exit(2);
+    const auto result = test::failure([&] { save(*mine.stepper, scratch / "saved", {}); });
+    const auto file = test::failure([&] { export_safetensors(*mine.session, {}, scratch / "weights"); });
+    sigset_t pending;
+    ::sigpending(&pending);
+    const bool right = result.code == Code::kIo && file.code == Code::kIo &&
+                       result.message.find(kManifestName) != std::string::npos &&
+                       ::sigismember(&pending, SIGXFSZ) == 0;
+    ::_exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  Checkpoint(scratch / "saved").restore(*probe.stepper);
+  EXPECT_EQ(probe.stepper->state().step, 1u);
+  EXPECT_EQ(entries(scratch.path()), 1u);
 }
 
 TEST(FailingCalls, AFullDiskIsAnErrorBeforeAnythingIsWritten) {
@@ -245,7 +391,8 @@ TEST(FailingCalls, AFullDiskIsAnErrorBeforeAnythingIsWritten) {
   const auto result = test::failure([&] { save(*rig.stepper, disk / "saved", {}); });
   EXPECT_EQ(result.code, Code::kIo);
   EXPECT_NE(result.message.find("are free"), std::string::npos) << result.message;
-  EXPECT_EQ(step_of(disk / "saved", probe), 1u);
+  Checkpoint(disk / "saved").restore(*probe.stepper);
+  EXPECT_EQ(probe.stepper->state().step, 1u);
   EXPECT_EQ(entries(disk), before);
 }
 

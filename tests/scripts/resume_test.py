@@ -33,6 +33,49 @@ class Resume(Case):
         names = sorted(path.name for path in (self.folder / "run").iterdir() if path.is_dir())
         self.assertEqual(names, ["step-00000006", "step-00000007"])
 
+    def precious(self, name):
+        """A directory of somebody's, with the names that cairn's files have."""
+        path = self.folder / name
+        path.mkdir()
+        for file in ("manifest.cairn", "tensors.bin", "tokenizer.model", "letter"):
+            (path / file).write_text("mine")
+        return path
+
+    def intact(self, path):
+        self.assertEqual({file.name: file.read_text() for file in path.iterdir()},
+                         {name: "mine" for name in ("manifest.cairn", "tensors.bin", "tokenizer.model", "letter")})
+
+    def test_pruning_deletes_what_is_ours_and_follows_no_link(self):
+        run = self.folder / "run"
+        run.mkdir()
+        there, linked = self.precious("run/step-00000001"), self.precious("elsewhere")
+        (run / "step-00000002").symlink_to(linked)
+        self.train("--steps", 1, "--out", "other")
+        (run / "step-00000003").symlink_to(self.folder / "other/step-00000001")
+        # Three old steps of somebody's in the way of a run: it is told to start anew.
+        problem = self.fails(3, "train", "gpt2", *TINY, f"data={self.text}", "--steps", 9, "--out", "run", "--force",
+                             says=("--force", "step-00000003", "is a link"))
+        self.assertIn("step-00000001", problem.stderr)
+        (run / "step-00000003").unlink()
+        done = self.cairn("train", "gpt2", *TINY, f"data={self.text}", "--steps", 9, "--save-every", 2, "--out", "run",
+                          "--force")
+        self.assertIn("note: 'run/step-00000002' is a link", done.stderr)
+        self.intact(there)
+        self.intact(linked)
+        self.assertTrue((self.folder / "other/step-00000001/tensors.bin").exists())
+        self.assertEqual(sorted(path.name for path in run.iterdir() if path.is_dir()),
+                         ["step-00000001", "step-00000002", "step-00000008", "step-00000009"])
+
+    def test_pruning_keeps_files_of_others(self):
+        self.train("--steps", 2, "--out", "run")
+        notes = self.folder / "run/step-00000002/notes"
+        notes.write_text("mine")
+        self.cairn("train", "--resume", "run", "--steps", 8, "--save-every", 2, "--quiet")
+        self.assertEqual([path.name for path in notes.parent.iterdir()], ["notes"])
+        self.assertEqual(notes.read_text(), "mine")
+        self.assertEqual(json.loads(self.cairn("train", "--resume", "run", "--steps", 8, "--json", "--quiet").stdout)
+                         ["steps"], 8)
+
     def test_nothing_is_silently_begun_anew(self):
         self.train("--steps", 2, "--out", "run")
         self.fails(2, "train", "gpt2", *TINY, f"data={self.text}", "--steps", 2, "--out", "run", says="--resume")

@@ -377,6 +377,8 @@ typedef struct cairn_checkpoint cairn_checkpoint_t;
  cairn_checkpoint_t** out_checkpoint, cairn_error_t* error);
  void cairn_checkpoint_retain(cairn_checkpoint_t* checkpoint);
  void cairn_checkpoint_release(cairn_checkpoint_t* checkpoint);
+ cairn_status_t cairn_checkpoint_remove(cairn_instance_t* instance, const char* directory,
+ cairn_error_t* error);
  const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint);
  const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, const char* key);
  cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint,

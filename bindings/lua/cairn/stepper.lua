@@ -97,6 +97,12 @@ function Checkpoint.open(directory)
   return Checkpoint.wrap(out[0])
 end
 
+-- Deletes the checkpoint in a directory: what its manifest lists, never through a link. Returns true, or nil, err.
+function Checkpoint.remove(directory)
+  core.expect_type(directory, "string", "directory")
+  return core.done(C.cairn_checkpoint_remove(instance.get(), directory, core.raw_error))
+end
+
 function Checkpoint:directory() return ffi.string(C.cairn_checkpoint_directory(self:raw())) end
 
 -- Value of a metadata key; nil if there is none.

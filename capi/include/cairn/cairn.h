@@ -620,8 +620,11 @@ typedef struct cairn_metadata {
 
 /* Saves graph, parameters, moments, run state and, in the middle of an accumulation, gradients into a new directory, with
  * the metadata and copies of the files. Durable when it returns; all or nothing: until then an older checkpoint of that name
- * stays whole. errors: IO (disk full is seen before anything is written), UNSUPPORTED (custom ops). blocks: until durable.
- * since: 1.0 */
+ * stays whole, and after an error it is there as before. What was written is read back (digests of all tensors and files)
+ * before it replaces anything. What others have put into the older checkpoint's directory is kept. errors: IO (disk full is
+ * seen before anything is written), CORRUPT_FILE (reads back otherwise than written), INVALID_ARGUMENT (the directory holds
+ * other files and is no checkpoint, or a file of that name that no save wrote), UNSUPPORTED (custom ops). blocks: until
+ * durable. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* directory,
                                                             const cairn_metadata_t* metadata, size_t metadata_count,
                                                             const char* const* files, size_t file_count,
@@ -633,6 +636,12 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_open(cairn_instance_t*
                                                                cairn_checkpoint_t** out_checkpoint, cairn_error_t* error);
 CAIRN_API void cairn_checkpoint_retain(cairn_checkpoint_t* checkpoint);
 CAIRN_API void cairn_checkpoint_release(cairn_checkpoint_t* checkpoint);
+/* Deletes the checkpoint in a directory: the files that its manifest lists, and the directory if nothing else is in it; what
+ * is there beside stays. Never through a symbolic link, and never what is not known to be a checkpoint's. Opened ones can
+ * be read on. errors: NOT_FOUND (no checkpoint), INVALID_ARGUMENT (a link, no directory), CORRUPT_FILE (a damaged manifest:
+ * nothing is deleted), IO. blocks: until durable. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_remove(cairn_instance_t* instance, const char* directory,
+                                                                 cairn_error_t* error);
 /* Directory it was opened from; value of a metadata key (NULL: there is none). borrows. threads: const. since: 1.0 */
 CAIRN_API const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint);
 CAIRN_API const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, const char* key);

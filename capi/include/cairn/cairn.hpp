@@ -320,6 +320,11 @@ class Checkpoint
       return cairn_checkpoint_open(instance.get(), directory.c_str(), out, error);
     }));
   }
+  static void remove(const Instance& instance, const std::string& directory) {
+    detail::check([&](auto* error) {
+      return cairn_checkpoint_remove(instance.get(), directory.c_str(), error);
+    });
+  }
   std::string directory() const { return cairn_checkpoint_directory(handle_); }
   std::optional<std::string> metadata(const std::string& key) const {
     const char* value = cairn_checkpoint_metadata(handle_, key.c_str());

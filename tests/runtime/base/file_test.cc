@@ -36,22 +36,26 @@ class File : public testing::Test {
     }
     return Code::kOk;
   }
+  // Directories whose files are all ours.
+  static OwnFiles all() {
+    return [](int directory, const fs::path& path, bool) { return entries_of(directory, path); };
+  }
   size_t entries() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(root_), fs::directory_iterator()));
   }
   fs::path root_;
 };
 
-TEST_F(File, MapsWhatIsThere) {
+TEST_F(File, ReadsWhatIsThere) {
   std::ofstream(root_ / "a") << "hello";
-  EXPECT_EQ(MappedFile(root_ / "a").bytes().size(), 5u);
+  EXPECT_EQ(FileContent(root_ / "a").bytes().size(), 5u);
   std::ofstream(root_ / "empty");
-  EXPECT_TRUE(MappedFile(root_ / "empty").bytes().empty());
-  EXPECT_EQ(code([&] { MappedFile file(root_ / "none"); }), Code::kNotFound);
-  EXPECT_EQ(code([&] { MappedFile file(root_ / "a" / "below"); }), Code::kNotFound);
-  EXPECT_EQ(code([&] { MappedFile file(root_); }), Code::kIo);
+  EXPECT_TRUE(FileContent(root_ / "empty").bytes().empty());
+  EXPECT_EQ(code([&] { FileContent file(root_ / "none"); }), Code::kNotFound);
+  EXPECT_EQ(code([&] { FileContent file(root_ / "a" / "below"); }), Code::kNotFound);
+  EXPECT_EQ(code([&] { FileContent file(root_); }), Code::kIo);
   ASSERT_EQ(::mkfifo((root_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(code([&] { MappedFile file(root_ / "pipe"); }), Code::kIo);  // and does not wait for a writer
+  EXPECT_EQ(code([&] { FileContent file(root_ / "pipe"); }), Code::kIo);  // and does not wait for a writer
 }
 
 TEST_F(File, WritesOneFileOrNothing) {
@@ -83,7 +87,7 @@ TEST_F(File, AWriterReplacesAThingAndNotTheLinkToIt) {
 
 TEST_F(File, DirectoriesAreExchangedWhole) {
   for (const char* text : {"one", "two"}) {
-    DurableDirectory directory(root_ / "d/");
+    DurableDirectory directory(root_ / "d/", all());
     directory.write("a", bytes(text));
     const auto file = directory.create(std::string("only-") + text);
     file->append("x", 1);
@@ -101,7 +105,7 @@ TEST_F(File, DirectoriesAreExchangedWhole) {
 
 TEST_F(File, DirectoriesNotCommittedLeaveNothing) {
   {
-    DurableDirectory directory(root_ / "d");
+    DurableDirectory directory(root_ / "d", all());
     directory.write("a", bytes("one"));
     for (const char* name : {"", ".", "..", "a/b", "/a"})
       EXPECT_EQ(code([&] { directory.create(name); }), Code::kInvalidArgument);
@@ -110,14 +114,14 @@ TEST_F(File, DirectoriesNotCommittedLeaveNothing) {
   }
   EXPECT_EQ(entries(), 0u);
   std::ofstream(root_ / "file") << "x";
-  EXPECT_EQ(code([&] { DurableDirectory directory(root_ / "file"); }), Code::kInvalidArgument);
+  EXPECT_EQ(code([&] { DurableDirectory directory(root_ / "file", all()); }), Code::kInvalidArgument);
 }
 
 TEST_F(File, LeftoversOfDeadWritersGoThoseOfLivingOnesStay) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {  // dies in the middle of two writes
-    auto* directory = new DurableDirectory(root_ / "d");
+    auto* directory = new DurableDirectory(root_ / "d", all());
     directory->write("a", bytes("half"));
     new DurableFile(root_ / "f");
     ::_exit(0);
@@ -125,10 +129,10 @@ TEST_F(File, LeftoversOfDeadWritersGoThoseOfLivingOnesStay) {
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(entries(), 2u);
   {
-    DurableDirectory living(root_ / "d");
+    DurableDirectory living(root_ / "d", all());
     living.write("a", bytes("first"));
     EXPECT_EQ(entries(), 2u);  // the dead directory is gone, the living one and the dead file are there
-    DurableDirectory second(root_ / "d");
+    DurableDirectory second(root_ / "d", all());
     second.write("a", bytes("second"));
     EXPECT_EQ(entries(), 3u);
     second.commit();

@@ -178,6 +178,32 @@ TEST(TokenFile, EveryTruncationAndEveryFlippedBitIsFound) {
   EXPECT_EQ(test::failure([&] { Dataset::open(scratch / "bad", 4); }).code, Code::kCorruptFile);
 }
 
+// What happens to a file while it is open is an error and no signal; a token that is none never gets out.
+TEST(TokenFile, AFileThatChangesWhileItIsOpen) {
+  const test::Scratch scratch;
+  const auto path = token_file(scratch, numbered(5000));
+  const auto set = Dataset::open(path, 4);
+  std::vector<int32_t> in(4), out(4);
+  const auto all = [&] {
+    return test::failure([&] {
+      for (int64_t i = 0; i < set->windows(); ++i) set->window(1, 0, i, in.data(), out.data());
+    });
+  };
+  EXPECT_EQ(all().code, Code::kOk);
+  std::string changed = test::slurp(path);
+  changed[changed.size() - 1] = '\x7f';  // token 32000 and more, of a vocabulary of 256
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << changed;
+  const auto strange = all();
+  EXPECT_EQ(strange.code, Code::kCorruptFile);
+  EXPECT_NE(strange.message.find("was changed while it was in use"), std::string::npos) << strange.message;
+  std::filesystem::resize_file(path, 1000);
+  const auto cut = all();
+  EXPECT_EQ(cut.code, Code::kIo);
+  EXPECT_NE(cut.message.find("was cut short while it was in use"), std::string::npos) << cut.message;
+  std::filesystem::resize_file(path, 0);
+  EXPECT_EQ(all().code, Code::kIo);
+}
+
 class Liar final : public Tokenizer {  // says a smaller vocabulary than it uses
  public:
   int32_t vocabulary() const override { return 100; }

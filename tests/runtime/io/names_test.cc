@@ -28,11 +28,11 @@ TEST(Names, ExportThenImportGivesTheSameParameters) {
   ASSERT_NE(qkv, nullptr);
   EXPECT_EQ(to_string(qkv->desc), "f32[8, 24]");
   const std::vector<float> ours = values(a, "h0.qkv");
+  std::vector<float> stored(24 * 8);
+  file.read(*qkv, 0, stored.data(), stored.size() * 4);
   for (int64_t r = 0; r < 24; ++r)
     for (int64_t c = 0; c < 8; ++c) {
-      float theirs;
-      std::memcpy(&theirs, qkv->data + 4 * (c * 24 + r), 4);
-      ASSERT_EQ(theirs, ours[r * 8 + c]);
+      ASSERT_EQ(stored[c * 24 + r], ours[r * 8 + c]);
     }
   EXPECT_NE(a.digest(), b.digest());
   import_safetensors(*b.session, kNames, scratch / "file");
@@ -49,11 +49,11 @@ void retype(const std::filesystem::path& from, const std::filesystem::path& to, 
     TensorDesc desc = tensor.desc;
     const bool changed = tensor.name == name;
     if (changed) desc.dtype = type;
-    sources.push_back({tensor.name, desc, [&tensor, changed, type](void* out) {
+    sources.push_back({tensor.name, desc, [&file, &tensor, changed, type](void* out) {
                          const int64_t n = tensor.desc.shape.elements();
                          for (int64_t i = 0; i < n; ++i) {
                            float v;
-                           std::memcpy(&v, tensor.data + 4 * i, 4);
+                           file.read(tensor, static_cast<uint64_t>(4 * i), &v, 4);
                            if (!changed) static_cast<float*>(out)[i] = v;
                            if (changed && type == DType::kF64) static_cast<double*>(out)[i] = v;
                            if (changed && type == DType::kBF16) static_cast<bf16*>(out)[i] = to_bf16(v);
