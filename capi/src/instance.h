@@ -12,8 +12,12 @@ struct cairn_instance : cairn::capi::Handle<cairn_instance> {
   void (*log)(void* user, int32_t level, const char* message) = nullptr;
   void* log_user = nullptr;
 
-  void tell(int32_t level, const std::string& message) const {
-    if (log != nullptr) log(log_user, level, message.c_str());
+  void tell(int32_t level, const std::string& message) const noexcept {
+    if (log == nullptr) return;
+    try {
+      log(log_user, level, message.c_str());
+    } catch (...) {  // a hook's failure is none of the call's: what it tells of has happened
+    }
   }
 };
 

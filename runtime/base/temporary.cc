@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "runtime/base/error.h"
+#include "runtime/base/listing.h"
 
 namespace cairn {
 namespace fs = std::filesystem;
@@ -34,10 +35,15 @@ void make_directories(const fs::path& path) {
 
 // Failures do not matter here: what cannot be removed now is tried again by the next writer.
 void remove_stale(const fs::path& parent, const std::string& prefix) {
-  std::error_code failed;
-  for (fs::directory_iterator it(parent, failed), end; !failed && it != end; it.increment(failed)) {
-    const fs::path path = it->path();
-    if (!path.filename().string().starts_with(prefix)) continue;
+  std::vector<std::string> names;
+  try {
+    names = names_in(parent);
+  } catch (const Error& error) {
+    if (error.code() == Code::kOutOfMemory) throw;
+  }
+  for (const std::string& name : names) {
+    if (!name.starts_with(prefix)) continue;
+    const fs::path path = parent / name;
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) continue;
     std::error_code ignored;
@@ -59,7 +65,7 @@ std::string last_error() { return std::generic_category().message(errno); }
 fs::path resolve_target(const fs::path& path) {
   std::error_code failed;
   fs::path full = fs::weakly_canonical(fs::absolute(path, failed), failed);
-  require(!failed, Code::kIo, "cannot resolve '", path.string(), "': ", failed.message());
+  require(!failed, code_of_errno(failed.value()), "cannot resolve '", path.string(), "': ", failed.message());
   if (full.filename().empty()) full = full.parent_path();
   require(!full.filename().empty(), Code::kInvalidArgument, "'", path.string(), "' cannot be replaced");
   return full;

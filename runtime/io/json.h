@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/cat.h"
+
 namespace cairn::io {
 
 // A quoted JSON text. Bytes that are not printable ASCII are escaped or, from 0x80 on, passed as they are
@@ -30,8 +32,8 @@ inline std::string json_text(std::string_view text) {
 // Numbers that JSON cannot hold become null.
 inline std::string number(double value) {
   if (!std::isfinite(value)) return "null";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
+  std::string text;
+  append_text(text, value, 17);
   return text;
 }
 

@@ -2,12 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <sstream>
 #include <thread>
 
 #include "runtime/base/parallel.h"
+#include "runtime/base/proc.h"
 #include "runtime/device/cpu/device.h"
 
 namespace cairn::device::cpu {
@@ -36,18 +35,20 @@ struct Processor {
 
 Processor read_processor() {
   Processor found;
-  std::ifstream file("/proc/cpuinfo");
+  const std::string whole = read_system_file("/proc/cpuinfo");
   bool model = false, flags = false;
-  for (std::string line; !(model && flags) && std::getline(file, line);) {
+  for (std::string_view text = whole; !text.empty() && !(model && flags);) {
+    const std::string_view line = take_line(text);
     const size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const std::string text = colon + 2 <= line.size() ? line.substr(colon + 2) : "";
+    if (colon == std::string_view::npos) continue;
+    std::string_view value = line.substr(std::min(colon + 2, line.size()));
     if (!model && line.starts_with("model name")) {
-      found.model = text, model = true;
+      found.model = value, model = true;
     } else if (!flags && line.starts_with("flags")) {
       flags = true;
-      std::istringstream words(text);
-      const std::vector<std::string> all{std::istream_iterator<std::string>(words), {}};
+      std::vector<std::string_view> all;
+      for (std::string_view word = take_word(value); !word.empty(); word = take_word(value))
+        all.push_back(word);
       const auto* best = std::find_if(std::begin(kRates), std::end(kRates), [&](const IsaRate& r) {
         return std::find(all.begin(), all.end(), r.flag) != all.end();
       });
