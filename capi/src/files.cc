@@ -1,5 +1,6 @@
 // Chapter 7: files.
 #include <set>
+#include <stdexcept>
 #include <string_view>
 
 #include "capi/src/graph.h"
@@ -49,6 +50,8 @@ void naming(const std::filesystem::path& path, Work&& work) {
         std::string_view(e.what()).find(path.string()) != std::string_view::npos)
       throw;
     cairn::fail(Code::kCorruptFile, "'", path.string(), "': ", e.what());
+  } catch (const std::length_error&) {
+    cairn::fail(Code::kCorruptFile, "'", path.string(), "': a length in it is beyond any memory");
   }
 }
 

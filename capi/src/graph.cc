@@ -250,8 +250,5 @@ cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t 
 }
 
 cairn_value_t cairn_graph_find(const cairn_graph_t* graph, const char* name) {
-  if (graph == nullptr || name == nullptr) return 0;
-  cairn_value_t found = 0;
-  const cairn_status_t status = guard(nullptr, [&] { found = handle_id(graph->graph->find(name)); });
-  return status == CAIRN_STATUS_OK ? found : 0;
+  return graph == nullptr || name == nullptr ? 0 : handle_id(graph->graph->find(name));
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 
 #include "capi/src/structs.h"
@@ -73,12 +74,17 @@ cairn_status_t report(cairn_error_t* error) noexcept {
   } catch (const std::bad_alloc&) {
     return set(error, CAIRN_STATUS_OUT_OF_MEMORY, "the system gave no memory for a bookkeeping object",
                &heap_fault());
-  } catch (const std::filesystem::filesystem_error& e) {
-    return set(error, CAIRN_STATUS_IO, e.what(), nullptr);
+  } catch (const std::length_error&) {
+    return set(error, CAIRN_STATUS_INVALID_ARGUMENT,
+               "a list or text was asked for that is longer than any memory; check the sizes that were given",
+               nullptr);
   } catch (const std::system_error& e) {
     if (e.code() == std::errc::resource_unavailable_try_again)
       return set(error, CAIRN_STATUS_OUT_OF_MEMORY, "the system gave no thread", &heap_fault());
-    return set(error, CAIRN_STATUS_INTERNAL, e.what(), nullptr);
+    if (e.code() == std::errc::not_enough_memory)
+      return set(error, CAIRN_STATUS_OUT_OF_MEMORY, e.what(), &heap_fault());
+    const bool file = dynamic_cast<const std::filesystem::filesystem_error*>(&e) != nullptr;
+    return set(error, file ? CAIRN_STATUS_IO : CAIRN_STATUS_INTERNAL, e.what(), nullptr);
   } catch (const std::exception& e) {
     return set(error, CAIRN_STATUS_INTERNAL, e.what(), nullptr);
   } catch (...) {

@@ -3,10 +3,12 @@
 #pragma once
 #include <cstdint>
 #include <exception>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
+
+#include "runtime/base/cat.h"
 
 namespace cairn {
 
@@ -42,32 +44,32 @@ struct MemoryFault {
   std::string region;  // what forms the peak; may be empty
 };
 
+// Copies share what they say, so that keeping and throwing an error again never fails for want of memory.
 class Error : public std::exception {
  public:
-  Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
-  Error(Code code, std::string message, MemoryFault fault)
-      : code_(code), message_(std::move(message)), fault_(std::move(fault)), has_fault_(true) {}
+  Error(Code code, std::string message);
+  Error(Code code, std::string message, MemoryFault fault);
+  // Takes no memory: for what has to be said when there is none. `message` is a literal.
+  static Error of_literal(Code code, const char* message) noexcept { return Error(Literal(), code, message); }
+
   Code code() const { return code_; }
-  const char* what() const noexcept override { return message_.c_str(); }
-  const MemoryFault* fault() const { return has_fault_ ? &fault_ : nullptr; }
+  const char* what() const noexcept override { return text_; }
+  const MemoryFault* fault() const { return fault_; }
 
  private:
+  struct Said;
+  struct Literal {};
+  Error(Literal, Code code, const char* text) noexcept : code_(code), text_(text) {}
+
   Code code_;
-  std::string message_;
-  MemoryFault fault_;
-  bool has_fault_ = false;
+  const char* text_;
+  const MemoryFault* fault_ = nullptr;
+  std::shared_ptr<const Said> said_;  // owns both; empty for a literal
 };
-
-// Concatenates anything that prints: cat("op '", name, "' has ", n, " inputs").
-template <class... Parts>
-std::string cat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return std::move(out).str();
-}
+static_assert(std::is_nothrow_copy_constructible_v<Error> && std::is_nothrow_copy_assignable_v<Error>);
 
 template <class... Parts>
-[[noreturn]] void fail(Code code, const Parts&... parts) {
+[[noreturn, gnu::cold]] void fail(Code code, const Parts&... parts) {
   throw Error(code, cat(parts...));
 }
 
@@ -76,5 +78,16 @@ void require(bool condition, Code code, const Parts&... parts) {
   if (!condition) [[unlikely]]
     fail(code, parts...);
 }
+
+// What a check said about bytes that came from outside, said again as `code` with `parts` in front. Want of
+// memory is no fault of the bytes, and stays what it is.
+template <class... Parts>
+[[noreturn]] void fail_as(Code code, const Error& said, const Parts&... parts) {
+  if (said.code() == Code::kOutOfMemory) throw said;
+  fail(code, parts..., said.what());
+}
+
+// The status of a failed system call: ENOMEM is want of memory, anything else kIo.
+Code code_of_errno(int number);
 
 }  // namespace cairn

@@ -33,7 +33,7 @@ void make_directories(const fs::path& path, std::vector<fs::path>& made) {
 fs::path resolved(const fs::path& path) {
   std::error_code failed;
   fs::path full = fs::weakly_canonical(fs::absolute(path, failed), failed);
-  require(!failed, Code::kIo, "cannot resolve '", path.string(), "': ", failed.message());
+  require(!failed, code_of_errno(failed.value()), "cannot resolve '", path.string(), "': ", failed.message());
   if (full.filename().empty()) full = full.parent_path();
   require(!full.filename().empty(), Code::kInvalidArgument, "'", path.string(), "' cannot be replaced");
   return full;

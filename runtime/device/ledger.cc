@@ -33,6 +33,18 @@ void Ledger::stage(Tier tier, int64_t bytes) {
   counts_[index(tier)].staging_bytes += bytes;
 }
 
+void Ledger::make_room(size_t spares) {
+  if (spare_.capacity() < spares) spare_.reserve(std::max(spares, 2 * spare_.capacity()));
+}
+
+void Ledger::prepare(size_t ranges) {
+  std::lock_guard lock(mutex_);
+  Ranges made;
+  for (size_t i = spare_.size(); i < ranges; ++i) made.emplace(static_cast<int64_t>(i), 0);
+  make_room(live_ + spare_.size() + made.size());
+  while (!made.empty()) spare_.push_back(made.extract(made.begin()));
+}
+
 void Ledger::begin_range(Tier tier, int64_t offset, int64_t bytes) {
   std::lock_guard lock(mutex_);
   auto& ranges = ranges_[index(tier)];
@@ -47,7 +59,17 @@ void Ledger::begin_range(Tier tier, int64_t offset, int64_t bytes) {
     require(before->first + before->second <= offset, Code::kInternal, name(tier), " range [", offset, ", ",
             end, ") overlaps the live one [", before->first, ", ", before->first + before->second, ")");
   }
-  ranges.emplace_hint(after, offset, bytes);
+  if (spare_.empty()) {
+    make_room(live_ + 1);
+    ranges.emplace_hint(after, offset, bytes);
+  } else {
+    Ranges::node_type node = std::move(spare_.back());
+    spare_.pop_back();
+    node.key() = offset;
+    node.mapped() = bytes;
+    ranges.insert(after, std::move(node));
+  }
+  ++live_;
   TierCount& c = counts_[index(tier)];
   c.live_bytes += bytes;
   c.peak_live_bytes = std::max(c.peak_live_bytes, c.live_bytes);
@@ -60,7 +82,8 @@ void Ledger::end_range(Tier tier, int64_t offset) {
   const auto found = ranges.find(offset);
   require(found != ranges.end(), Code::kInternal, name(tier), " range at ", offset, " ends but is not live");
   counts_[index(tier)].live_bytes -= found->second;
-  ranges.erase(found);
+  spare_.push_back(ranges.extract(found));
+  --live_;
 }
 
 void Ledger::reset_peaks() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "runtime/base/error.h"
 
@@ -28,6 +29,8 @@ class Ledger {
   void release(Tier tier, int64_t bytes);
   void pin(Tier tier, int64_t bytes);    // negative: no longer
   void stage(Tier tier, int64_t bytes);  // negative: given back
+  // From here on, so many ranges beside those that live now can begin without taking memory.
+  void prepare(size_t ranges);
   // A range of the tier's arena comes to life / ends. kInternal if it overlaps a live range or was not live.
   void begin_range(Tier tier, int64_t offset, int64_t bytes);
   void end_range(Tier tier, int64_t offset);
@@ -39,7 +42,12 @@ class Ledger {
  private:
   mutable std::mutex mutex_;
   std::array<TierCount, kTierCount> counts_{};
-  std::array<std::map<int64_t, int64_t>, kTierCount> ranges_;
+  using Ranges = std::map<int64_t, int64_t>;
+  std::array<Ranges, kTierCount> ranges_;
+  void make_room(size_t spares);
+
+  std::vector<Ranges::node_type> spare_;  // nodes of ranges that ended; room for those of all that live
+  size_t live_ = 0;
 };
 
 }  // namespace cairn::device

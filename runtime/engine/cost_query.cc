@@ -22,27 +22,27 @@ std::string operand_text(const std::vector<TensorDesc>& list, uint32_t present) 
 }
 
 struct AttrText {
-  std::ostringstream& out;
+  std::string& out;
   void operator()(const std::vector<int64_t>& list) const {
-    for (size_t i = 0; i < list.size(); ++i) out << (i == 0 ? "" : " ") << list[i];
+    for (size_t i = 0; i < list.size(); ++i) out += cat(i == 0 ? "" : " ", list[i]);
   }
   template <class T>
   void operator()(const T& value) const {
-    out << value;
+    append_text(out, value);
   }
 };
 
 std::string attr_text(const graph::JointGraph& joint, const Attrs& attrs) {
-  std::ostringstream out;
+  std::string out;
   for (const auto& [name, value] : attrs.items()) {
     if (name == "rng") continue;  // the number of a random stream
-    out << ' ' << name << '=';
+    out += cat(' ', name, '=');
     if (name == "custom")  // an index, which another graph gives to another op
-      out << joint.forward->customs()[static_cast<size_t>(attrs.integer("custom"))].name;
+      out += joint.forward->customs()[static_cast<size_t>(attrs.integer("custom"))].name;
     else
       std::visit(AttrText{out}, value);
   }
-  return std::move(out).str();
+  return out;
 }
 
 DType arithmetic(const Operands& operands) {

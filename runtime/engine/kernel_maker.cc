@@ -12,15 +12,18 @@ void add_list(std::string& key, const std::vector<TensorDesc>& list, uint32_t pr
 }
 
 struct AttrText {
-  std::ostringstream& out;
+  std::string& out;
   void operator()(const std::vector<int64_t>& list) const {
-    for (int64_t i : list) out << i << ',';
+    for (int64_t i : list) {
+      append_text(out, i);
+      out += ',';
+    }
   }
   // Exact: two rates that differ in the last bit are two kernels.
-  void operator()(double v) const { out << std::hexfloat << v << std::defaultfloat; }
+  void operator()(double v) const { append_text(out, __builtin_bit_cast(uint64_t, v)); }
   template <class T>
   void operator()(const T& v) const {
-    out << v;
+    append_text(out, v);
   }
 };
 
@@ -28,13 +31,12 @@ std::string signature_key(const graph::JointOp& op, const Operands& operands) {
   std::string key = cat(ops::name(op.code), '|');
   add_list(key, operands.in, operands.in_present);
   add_list(key, operands.out, operands.out_present);
-  std::ostringstream attrs;
   for (const auto& [name, value] : op.attrs.items()) {
-    attrs << name << '=' << value.index() << ':';
-    std::visit(AttrText{attrs}, value);
-    attrs << ';';
+    key += cat(name, '=', value.index(), ':');
+    std::visit(AttrText{key}, value);
+    key += ';';
   }
-  return key + attrs.str();
+  return key;
 }
 
 }  // namespace

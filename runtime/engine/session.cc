@@ -55,6 +55,11 @@ void Session::keep_poison() const {
     throw;
   } catch (const Error& error) {
     loaded_->poison = error;
+  } catch (const std::bad_alloc&) {
+    loaded_->poison =
+        Error::of_literal(Code::kOutOfMemory,
+                          "the run was ended: the system gave no memory to submit its work; make the "
+                          "session anew and restore a checkpoint");
   } catch (const std::exception& error) {
     loaded_->poison.emplace(Code::kInternal, cat("the run failed: ", error.what()));
   }

@@ -64,6 +64,10 @@ void Session::Loaded::resolve(const CompiledPlan& plan, device::Device& device) 
   resolve(plan.masters, kernels, device, masters);
   resolve(plan.norm, finishing, device, norm);
   resolve(plan.update, finishing, device, update);
+  size_t ranges = 1;  // one through which homes are read and written
+  for (const LoadedProgram* loaded : {&prologue, &masters, &main, &norm, &update})
+    ranges = std::max(ranges, 1 + loaded->live.size());
+  ledger.prepare(ranges);
 }
 
 void Session::Loaded::resolve(const Program& program,

@@ -84,38 +84,44 @@ std::vector<std::string> Graph::gradient_notes(ValueId loss) const {
   return notes;
 }
 
+namespace {
+
+struct AttrText {
+  std::string& out;
+  void operator()(const std::vector<int64_t>& list) const {
+    for (int64_t n : list) out += cat(n, ',');
+  }
+  void operator()(double real) const { append_text(out, __builtin_bit_cast(uint64_t, real)); }
+  template <class T>
+  void operator()(const T& value) const {
+    append_text(out, value);
+  }
+};
+
+}  // namespace
+
+// Stored in files: what is hashed here never changes.
 std::string Graph::digest() const {
-  std::ostringstream text;
-  for (const Value& v : values_) {
-    text << v.name << ' ' << to_string(v.desc) << ' ' << static_cast<int>(v.kind) << v.parameter.frozen
-         << v.parameter.decay << '\n';
-  }
+  std::string text;
+  for (const Value& v : values_)
+    text += cat(v.name, ' ', to_string(v.desc), ' ', static_cast<int>(v.kind), v.parameter.frozen,
+                v.parameter.decay, '\n');
   // Policies stay out: they change no number, so a run may resume under others.
-  for (const Region& r : regions_) text << r.name << '\n';
+  for (const Region& r : regions_) text += cat(r.name, '\n');
   for (const Op& op : ops_) {
-    text << ops::name(op.code) << ' ' << op.region;
-    for (ValueId v : op.in) text << ' ' << v;
-    text << " ->";
-    for (ValueId v : op.out) text << ' ' << v;
+    text += cat(ops::name(op.code), ' ', op.region);
+    for (ValueId v : op.in) text += cat(' ', v);
+    text += " ->";
+    for (ValueId v : op.out) text += cat(' ', v);
     for (const auto& [key, value] : op.attrs.items()) {
-      text << ' ' << key << '=';
-      std::visit(
-          [&](const auto& item) {
-            if constexpr (std::is_same_v<std::decay_t<decltype(item)>, std::vector<int64_t>>)
-              for (int64_t n : item) text << n << ',';
-            else if constexpr (std::is_same_v<std::decay_t<decltype(item)>, double>)
-              text << __builtin_bit_cast(uint64_t, item);
-            else
-              text << item;
-          },
-          value);
+      text += cat(' ', key, '=');
+      std::visit(AttrText{text}, value);
     }
-    text << '\n';
+    text += '\n';
   }
-  text << loss_ << ' ' << weight_;
-  for (ValueId v : outputs_) text << ' ' << v;
-  const std::string all = text.str();
-  const XXH128_hash_t hash = XXH3_128bits(all.data(), all.size());
+  text += cat(loss_, ' ', weight_);
+  for (ValueId v : outputs_) text += cat(' ', v);
+  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   char hex[33];
   snprintf(hex, sizeof hex, "%016llx%016llx", static_cast<unsigned long long>(hash.high64),
            static_cast<unsigned long long>(hash.low64));

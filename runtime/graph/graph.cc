@@ -1,5 +1,8 @@
 #include "runtime/graph/graph.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "runtime/base/name.h"
 #include "runtime/graph/shapes.h"
 
@@ -23,24 +26,64 @@ void check_given(const Graph& graph, const std::string& name, ValueKind kind, st
   }
 }
 
+// Room for `more` elements, growing as push_back does.
+template <class T>
+void make_room(std::vector<T>& list, size_t more) {
+  if (list.capacity() - list.size() < more) list.reserve(std::max(list.size() + more, 2 * list.size()));
+}
+void make_room(Names& map, size_t more) {
+  const size_t wanted = map.size() + more;
+  if (static_cast<double>(wanted) > static_cast<double>(map.bucket_count()) * map.max_load_factor())
+    map.reserve(std::max(wanted, 2 * map.size()));
+}
+
+// Into room that is there.
+template <class T>
+void move_in(std::vector<T>& list, std::vector<T>& from) noexcept {
+  static_assert(std::is_nothrow_move_constructible_v<T>);
+  for (T& item : from) list.push_back(std::move(item));
+}
+
 }  // namespace
 
 void Graph::building() const {
   require(!frozen_, Code::kWrongState, "the graph is frozen; building needs a graph that is not");
 }
 
-ValueId Graph::find(std::string_view name) const {
-  auto it = by_name_.find(std::string(name));
+ValueId Graph::find(std::string_view name) const noexcept {
+  const auto it = by_name_.find(name);
   return it == by_name_.end() ? kNone : it->second;
 }
 
+void Graph::commit(Addition&& addition) {
+  Names names;
+  auto id = static_cast<ValueId>(values_.size());
+  for (const Value& value : addition.values) {
+    check_name(value.name, "value");
+    require(!by_name_.contains(value.name) && names.emplace(value.name, id++).second, Code::kInvalidArgument,
+            "a value named '", value.name, "' exists already");
+  }
+  make_room(values_, addition.values.size());
+  make_room(ops_, addition.ops.size());
+  make_room(regions_, addition.regions.size());
+  make_room(open_, addition.regions.size());
+  make_room(customs_, addition.customs.size());
+  make_room(by_name_, names.size());
+  // From here on nothing fails.
+  while (!names.empty()) by_name_.insert(names.extract(names.begin()));
+  move_in(values_, addition.values);
+  move_in(ops_, addition.ops);
+  for (size_t i = 0; i < addition.regions.size(); ++i)
+    open_.push_back(static_cast<RegionId>(regions_.size() + i));
+  move_in(regions_, addition.regions);
+  move_in(customs_, addition.customs);
+}
+
 ValueId Graph::add_value(Value value) {
-  require(!by_name_.contains(value.name), Code::kInvalidArgument, "a value named '", value.name,
-          "' exists already");
-  const auto id = static_cast<ValueId>(values_.size());
-  values_.push_back(std::move(value));
-  by_name_.emplace(values_.back().name, id);
-  return id;
+  Addition addition;
+  addition.values.push_back(std::move(value));
+  commit(std::move(addition));
+  return static_cast<ValueId>(values_.size()) - 1;
 }
 
 ValueId Graph::input(std::string name, TensorDesc desc) {
@@ -83,7 +126,9 @@ int Graph::custom(CustomOp op) {
           " outputs; 1 to 4 are allowed");
   require(op.shape && op.forward, Code::kInvalidArgument, "custom op '", op.name,
           "' needs the callbacks shape and forward");
-  customs_.push_back(std::move(op));
+  Addition addition;
+  addition.customs.push_back(std::move(op));
+  commit(std::move(addition));
   return static_cast<int>(customs_.size()) - 1;
 }
 
@@ -133,21 +178,21 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
 
   const auto index = static_cast<int32_t>(ops_.size());
   node.name = cat(node.region < 0 ? "" : regions_[node.region].name + "/", name, "_", index);
-  std::vector<Value> made;
+  Addition addition;
   for (size_t i = 0; i < out.size(); ++i) {
     Value value;
     value.name = i == 0 ? node.name : cat(node.name, ".", row->outputs[i].name);
-    require(!by_name_.contains(value.name), Code::kInvalidArgument, "a value named '", value.name,
-            "' exists already");
     value.desc = out[i];
     value.producer = index;
     value.region = node.region;
-    made.push_back(std::move(value));
+    node.out.push_back(static_cast<ValueId>(values_.size() + i));
+    addition.values.push_back(std::move(value));
   }
-  for (Value& value : made) node.out.push_back(add_value(std::move(value)));
   node.out.resize(row->outputs.size(), kNone);
-  ops_.push_back(std::move(node));
-  return ops_.back().out;
+  std::vector<ValueId> made = node.out;
+  addition.ops.push_back(std::move(node));
+  commit(std::move(addition));
+  return made;
 }
 
 void Graph::name_value(ValueId value, std::string name) {
@@ -157,9 +202,12 @@ void Graph::name_value(ValueId value, std::string name) {
   if (values_[value].name == name) return;
   check_given(*this, name, values_[value].kind, "value");
   require(!by_name_.contains(name), Code::kInvalidArgument, "a value named '", name, "' exists already");
-  by_name_.erase(values_[value].name);
+  std::string key = name;
+  // From here on nothing fails: the entry changes its key, and the table has had room for it.
+  auto entry = by_name_.extract(values_[value].name);
+  entry.key() = std::move(key);
+  by_name_.insert(std::move(entry));
   values_[value].name = std::move(name);
-  by_name_.emplace(values_[value].name, value);
 }
 
 RegionId Graph::region_begin(std::string name, plan::Policy policy, std::string offload_tier) {
@@ -183,8 +231,9 @@ RegionId Graph::region_begin(std::string name, plan::Policy policy, std::string 
   for (const Region& other : regions_)
     require(other.name != region.name, Code::kInvalidArgument, "a region named '", region.name,
             "' exists already");
-  regions_.push_back(std::move(region));
-  open_.push_back(static_cast<RegionId>(regions_.size()) - 1);
+  Addition addition;
+  addition.regions.push_back(std::move(region));
+  commit(std::move(addition));
   return open_.back();
 }
 

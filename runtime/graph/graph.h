@@ -70,6 +70,13 @@ struct CustomOp {
   std::function<bool(std::span<const Tensor> in, std::span<const Tensor> out, void* workspace)> backward;
 };
 
+// Looked up by any kind of text without a copy of it.
+struct NameHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>()(name); }
+};
+using Names = std::unordered_map<std::string, ValueId, NameHash, std::equal_to<>>;
+
 class Graph {
  public:
   // ---- building: until freeze(); kWrongState afterwards. On an error the graph is as before the call.
@@ -98,19 +105,30 @@ class Graph {
   ValueId weight() const { return weight_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   bool trains() const { return loss_ != kNone; }
-  ValueId find(std::string_view name) const;  // kNone if there is none
+  ValueId find(std::string_view name) const noexcept;  // kNone if there is none
   // Things worth telling: regions without a gradient path, parameters without a gradient.
   const std::vector<std::string>& notes() const { return notes_; }
   // XXH3-128 style digest of structure (names, shapes, ops, attributes, regions): two 64-bit halves as hex.
   std::string digest() const;
 
  private:
+  // What one call adds, made and checked aside.
+  struct Addition {
+    std::vector<Value> values;
+    std::vector<Op> ops;
+    std::vector<Region> regions;  // they become the innermost open ones
+    std::vector<CustomOp> customs;
+  };
+
   void building() const;
+  // The only way in: makes room for everything first, then moves it in by what cannot fail. So a call that
+  // fails, for want of memory or because a name is taken, leaves the graph as it was.
+  void commit(Addition&& addition);
   ValueId add_value(Value value);
   std::vector<std::string> gradient_notes(ValueId loss) const;
 
   std::vector<Value> values_;
-  std::unordered_map<std::string, ValueId> by_name_;
+  Names by_name_;
   std::vector<Op> ops_;
   std::vector<Region> regions_;
   std::vector<CustomOp> customs_;

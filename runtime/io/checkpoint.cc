@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/listing.h"
 #include "runtime/io/digest.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/manifest.h"
@@ -213,13 +214,12 @@ fs::path newest_checkpoint(const fs::path& directory) {
   if (fs::exists(directory / kManifestName, failed)) return directory;
   std::vector<std::pair<uint64_t, fs::path>> steps;
   static constexpr std::string_view kPrefix = "step-";
-  for (fs::directory_iterator it(directory, failed), end; !failed && it != end; it.increment(failed)) {
-    const std::string name = it->path().filename().string();
+  for (const std::string& name : names_in(directory)) {
     uint64_t step = 0;
     if (!name.starts_with(kPrefix)) continue;
     const char* last = name.data() + name.size();
     const auto parsed = std::from_chars(name.data() + kPrefix.size(), last, step);
-    if (parsed.ec == std::errc() && parsed.ptr == last) steps.emplace_back(step, it->path());
+    if (parsed.ec == std::errc() && parsed.ptr == last) steps.emplace_back(step, directory / name);
   }
   std::sort(steps.rbegin(), steps.rend());
   std::string why;
@@ -228,6 +228,7 @@ fs::path newest_checkpoint(const fs::path& directory) {
       const Checkpoint complete(path);
       return path;
     } catch (const Error& error) {
+      if (error.code() == Code::kOutOfMemory) throw;  // says nothing of the checkpoint
       why += cat("; ", path.filename().string(), ": ", error.what());
     }
   }

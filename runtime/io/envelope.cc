@@ -58,7 +58,7 @@ TensorDesc desc_of(uint8_t dtype, const flatbuffers::Vector<int64_t>* shape, Bud
     desc.bytes();
     return desc;
   } catch (const Error& error) {
-    fail(Code::kCorruptFile, budget.what(), ": ", error.what());
+    fail_as(Code::kCorruptFile, error, budget.what(), ": ");
   }
 }
 

@@ -284,7 +284,7 @@ std::shared_ptr<Graph> decode_graph(std::span<const std::byte> bytes) {
   try {
     return Replay(parts).run();
   } catch (const Error& error) {  // what a host would be told about its own call is here the file's fault
-    fail(Code::kCorruptFile, "model: ", error.what());
+    fail_as(Code::kCorruptFile, error, "model: ");
   }
 }
 

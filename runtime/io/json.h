@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/cat.h"
 #include "runtime/base/utf8.h"
 
 namespace cairn::io {
@@ -34,8 +35,8 @@ inline std::string json_text(std::string_view text) {
 // Numbers that JSON cannot hold become null.
 inline std::string number(double value) {
   if (!std::isfinite(value)) return "null";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
+  std::string text;
+  append_text(text, value, 17);
   return text;
 }
 

@@ -164,7 +164,7 @@ DecodedPlan decode_plan(std::span<const std::byte> bytes) {
     const std::string wrong = plan::violation(problem, p);
     require(wrong.empty(), Code::kCorruptFile, wrong);
   } catch (const Error& error) {
-    fail(Code::kCorruptFile, "plan: ", error.what());
+    fail_as(Code::kCorruptFile, error, "plan: ");
   }
   // What a replay does not look at but readers index with.
   require(p.values.size() == problem.values.size(), Code::kCorruptFile, "plan: decisions about ",

@@ -2,13 +2,12 @@
 // that a sloppy reader would let pass (holes, overlaps, names twice, unknown keys) is an error here.
 #include "runtime/io/safetensors.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/limits.h"
+#include "runtime/plan/json_parse.h"
 
 namespace cairn::io {
 namespace {
@@ -24,11 +23,11 @@ struct Placed {
 class Header {
  public:
   Header(std::string where, std::span<const std::byte> text) : where_(std::move(where)) {
-    // The parser wants readable bytes after the text.
-    const simdjson::padded_string padded(reinterpret_cast<const char*>(text.data()), text.size());
+    std::string padded;
     simdjson::dom::parser parser(kMaxSafetensorsHeader);
     element root;
-    const auto error = parser.parse(padded).get(root);
+    const auto error =
+        plan::parse_json(parser, padded, {reinterpret_cast<const char*>(text.data()), text.size()}, root);
     require(!error, Code::kCorruptFile, where_, ": the header is not JSON: ", simdjson::error_message(error));
     object tensors;
     require(!root.get_object().get(tensors), Code::kCorruptFile, where_, ": the header is not a JSON object");
@@ -125,7 +124,7 @@ class Header {
       desc.shape = Shape(std::span<const int64_t>(dims));
       desc.bytes();
     } catch (const Error& error) {
-      fail(Code::kCorruptFile, where_, ": '", name, "': ", error.what());
+      fail_as(Code::kCorruptFile, error, where_, ": '", name, "': ");
     }
     return desc;
   }

@@ -1,6 +1,4 @@
 // Parses the rows of ops.def once into OpRow.
-#include <sstream>
-
 #include "runtime/ops/ops.h"
 #include "runtime/ops/rules.h"
 

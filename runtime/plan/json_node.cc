@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/name.h"
+#include "runtime/plan/json_parse.h"
 
 namespace cairn::plan {
 namespace {
@@ -87,8 +88,8 @@ bool JsonNode::flag() const {
 
 JsonText::JsonText(std::string_view what, std::string_view text) {
   root_.what = what;
-  const simdjson::padded_string padded(text);
-  const auto error = parser_.parse(padded).get(root_.element);
+  std::string padded;
+  const auto error = parse_json(parser_, padded, text, root_.element);
   require(!error, Code::kCorruptFile, what, ": not JSON: ", simdjson::error_message(error));
   require(root_.element.is_object(), Code::kCorruptFile, what, ": not an object");
   refuse_duplicate_keys(root_);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <sstream>
 
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"

@@ -1,7 +1,7 @@
 #include "runtime/plan/text.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 #include "runtime/base/error.h"
 #include "runtime/base/utf8.h"
@@ -76,8 +76,7 @@ void append_script_string(std::string& out, std::string_view text) {
 
 std::string fixed(double x, int decimals) {
   char text[400];
-  std::snprintf(text, sizeof text, "%.*f", decimals, x);
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::fixed, decimals).ptr};
 }
 
 std::string human_bytes(int64_t bytes) {

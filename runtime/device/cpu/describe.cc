@@ -1,9 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "kernels/cpu/isa.h"
+#include "runtime/base/proc.h"
 #include "runtime/base/thread.h"
 #include "runtime/device/cpu/device.h"
 
@@ -24,11 +24,12 @@ constexpr IsaRate kRates[] = {
 constexpr double kBytesPerSecond = 12e9;
 
 std::string processor_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
+  const std::string whole = read_system_file("/proc/cpuinfo");
+  for (std::string_view text = whole; !text.empty();) {
+    const std::string_view line = take_line(text);
     const size_t colon = line.find(':');
-    if (line.starts_with("model name") && colon != std::string::npos && colon + 2 <= line.size())
-      return line.substr(colon + 2);
+    if (line.starts_with("model name") && colon != std::string_view::npos && colon + 2 <= line.size())
+      return std::string(line.substr(colon + 2));
   }
   return "unknown processor";
 }

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <system_error>
 
 #include "runtime/base/checked.h"
+#include "runtime/base/proc.h"
 #include "runtime/base/thread.h"
 
 namespace cairn::device::cpu {
@@ -24,18 +24,22 @@ constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 // The number a file consists of; -1: there is none.
 int64_t number_in(const char* path) {
-  std::ifstream file(path);
-  int64_t number = -1;
-  return file >> number ? number : -1;
+  const std::string whole = read_system_file(path);
+  std::string_view text = whole;
+  return number_of(take_word(text)).value_or(-1);
 }
 
 // Sum of the numbers behind these names, one name and number a line; -1: none is there.
 int64_t numbers_in(const char* path, std::initializer_list<std::string_view> names) {
-  std::ifstream file(path);
-  std::string name, rest;
+  const std::string whole = read_system_file(path);
   int64_t sum = -1;
-  for (int64_t number = 0; file >> name >> number; std::getline(file, rest))
-    if (std::find(names.begin(), names.end(), name) != names.end()) sum = std::max<int64_t>(sum, 0) + number;
+  for (std::string_view text = whole; !text.empty();) {
+    std::string_view line = take_line(text);
+    const std::string_view name = take_word(line);
+    const std::optional<int64_t> number = number_of(take_word(line));
+    if (number && std::find(names.begin(), names.end(), name) != names.end())
+      sum = std::max<int64_t>(sum, 0) + *number;
+  }
   return sum;
 }
 

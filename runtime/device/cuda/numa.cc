@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
+
+#include "runtime/base/proc.h"
 
 namespace cairn::device::cuda {
 
@@ -12,9 +13,9 @@ int numa_node(int domain, int bus, int device, const std::string& root) {
   char name[32];
   std::snprintf(name, sizeof name, "%04x:%02x:%02x.0", static_cast<unsigned>(domain),
                 static_cast<unsigned>(bus), static_cast<unsigned>(device));
-  std::ifstream file(root + "/" + name + "/numa_node");
-  int node = -1;
-  return file >> node ? node : -1;
+  const std::string whole = read_system_file((root + "/" + name + "/numa_node").c_str());
+  std::string_view text = whole;
+  return static_cast<int>(number_of(take_word(text)).value_or(-1));
 }
 
 void prefer_node(void* address, int64_t bytes, int node) {

@@ -27,6 +27,20 @@ TEST(Ledger, CountsBlocksAndTheirPeak) {
   EXPECT_EQ(ledger.count(Tier::kHost).peak_reserved_bytes, 70);
 }
 
+TEST(Ledger, PreparedRangesComeAndGoInAnyTier) {
+  Ledger ledger;
+  ledger.prepare(2);
+  ledger.prepare(3);  // no more than asked for, whatever is there
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t i = 0; i < 5; ++i) ledger.begin_range(i % 2 == 0 ? Tier::kDevice : Tier::kHost, i * 64, 64);
+    EXPECT_EQ(ledger.count(Tier::kDevice).live_bytes, 3 * 64);
+    EXPECT_EQ(ledger.count(Tier::kHost).live_bytes, 2 * 64);
+    EXPECT_EQ(code_of([&] { ledger.begin_range(Tier::kDevice, 32, 64); }), Code::kInternal);
+    for (int64_t i = 0; i < 5; ++i) ledger.end_range(i % 2 == 0 ? Tier::kDevice : Tier::kHost, i * 64);
+    EXPECT_EQ(ledger.count(Tier::kDevice).live_bytes, 0);
+  }
+}
+
 TEST(Ledger, CountsRangesPeakAndHeight) {
   Ledger ledger;
   ledger.begin_range(Tier::kDevice, 0, 64);
