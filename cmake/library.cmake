@@ -11,7 +11,7 @@ list(JOIN symbols ";\n    " symbols)
 set(version_script ${CMAKE_BINARY_DIR}/generated/cairn.map)
 file(CONFIGURE OUTPUT ${version_script} CONTENT "CAIRN_1.0 {\n  global:\n    @symbols@;\n  local: *;\n};\n" @ONLY)
 
-set(cairn_libraries PkgConfig::simdjson PkgConfig::xxhash PkgConfig::spm PkgConfig::hwy ${CMAKE_DL_LIBS})
+set(cairn_libraries PkgConfig::simdjson PkgConfig::xxhash PkgConfig::hwy ${CMAKE_DL_LIBS})
 add_library(cairn SHARED ${objects})
 target_link_libraries(cairn PRIVATE cairn_flags ${cairn_libraries})
 target_include_directories(cairn INTERFACE ${CMAKE_SOURCE_DIR}/capi/include)
@@ -53,7 +53,7 @@ install(DIRECTORY bindings/lua DESTINATION ${lua_folder}/bindings FILES_MATCHING
 install(DIRECTORY scripts DESTINATION ${lua_folder} FILES_MATCHING PATTERN "*.lua" PATTERN "devices/*.json")
 
 # What a static link needs beside libcairn.a, as linker flags; the same in cairn.pc and cairnConfig.cmake.
-set(private_libraries hwy simdjson xxhash sentencepiece sentencepiece_train)
+set(private_libraries hwy simdjson xxhash)
 list(APPEND private_libraries stdc++ m pthread dl)
 list(TRANSFORM private_libraries PREPEND "-l" OUTPUT_VARIABLE private_flags)
 list(JOIN private_flags " " private_flags)

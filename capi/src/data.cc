@@ -2,7 +2,6 @@
 #include "runtime/data/data.h"
 
 #include <string_view>
-#include <thread>
 
 #include "capi/src/instance.h"
 #include "capi/src/structs.h"
@@ -70,8 +69,7 @@ cairn_status_t cairn_tokenizer_train(cairn_instance_t* instance, const char* tex
     not_null(instance, "instance");
     not_null(text_path, "text_path");
     not_null(model_path, "model_path");
-    const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    data::train_bpe(text_path, positive(vocabulary, "vocabulary"), threads)->save(model_path);
+    data::train_bpe(text_path, positive(vocabulary, "vocabulary"))->save(model_path);
   });
 }
 void cairn_tokenizer_retain(cairn_tokenizer_t* tokenizer) { retain(tokenizer); }

@@ -5,8 +5,12 @@
 #include "kernels/cpu/amx_tiles.h"
 
 #if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")
+#endif
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -257,7 +261,11 @@ void amx_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows,
 }
 
 }  // namespace cairn::kernels::cpu
+#ifdef __clang__
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #else
 // Never called where has_amx() is false.
 namespace cairn::kernels::cpu {

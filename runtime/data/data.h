@@ -22,8 +22,12 @@ class Tokenizer {
   virtual void save(const std::filesystem::path& path) const = 0;  // bytes: writes nothing
 };
 std::unique_ptr<Tokenizer> bytes_tokenizer();
-// sentencepiece BPE with byte fallback, lossless (no normalisation): encode then decode gives the same bytes.
-std::unique_ptr<Tokenizer> train_bpe(const std::filesystem::path& text, int32_t vocabulary, int threads);
+// Byte-pair vocabularies in sentencepiece's model format (bpe and unigram, with byte fallback). Lossless:
+// encode then decode gives the same bytes, because text is segmented as it is: nothing is normalised, and no
+// space is put in front, whatever the model's normaliser says. kInvalidArgument: a vocabulary too small or
+// too large for the text, naming the limit; kCorruptFile: no such model, or one without all 256 bytes;
+// kUnsupported: word or char models.
+std::unique_ptr<Tokenizer> train_bpe(const std::filesystem::path& text, int32_t vocabulary);
 std::unique_ptr<Tokenizer> load_bpe(const std::filesystem::path& model);
 
 // Writes a token file: header (magic, version, vocabulary, count, XXH3-128), then u16 or i32 tokens. Streams;

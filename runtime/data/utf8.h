@@ -1,4 +1,4 @@
-// Cuts text into what sentencepiece takes without loss and what must be passed around it byte by byte.
+// Cuts text into what is matched against pieces and what goes byte by byte.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -26,18 +26,35 @@ inline size_t utf8_length(std::string_view text) {
   return length;
 }
 
-// Characters that sentencepiece keeps for itself or changes: control characters (NUL ends its strings,
-// newlines end its sentences), U+2581 (its mark for a space), U+2047, U+2585, U+FFFD and the tab of its
-// boundary marks.
+inline bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+// The code point of a well-formed character of `length` bytes.
+inline char32_t code_point(std::string_view character, size_t length) {
+  constexpr uint8_t kFirstBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+  char32_t code = static_cast<uint8_t>(character[0]) & kFirstBits[length];
+  for (size_t i = 1; i < length; ++i) code = code << 6 | (static_cast<uint8_t>(character[i]) & 0x3F);
+  return code;
+}
+
+// Characters that never are part of a piece, since sentencepiece keeps them for itself: control characters
+// (NUL ends its strings, newlines end its sentences, the tab marks boundaries), U+2581 (its mark for a
+// space), U+2047, U+2585 and U+FFFD.
 inline bool reserved(std::string_view character) {
   return static_cast<uint8_t>(character[0]) < 0x20 || character == "\x7F" || character == "\xE2\x96\x81" ||
          character == "\xE2\x81\x87" || character == "\xE2\x96\x85" || character == "\xEF\xBF\xBD";
 }
 
-// Longest piece handed over at once. A cut is part of the encoding: same text, same cuts.
+// Longest text cut into pieces at once. A cut is part of the encoding: same text, same cuts.
 inline constexpr size_t kPieceBytes = 4096;
 
-// Calls plain(piece) and raw(bytes) in order; together they are the text. A piece is well-formed, has no
+// Calls plain(text) and raw(bytes) in order; together they are the text. What is plain is well-formed, has no
 // reserved character and at most kPieceBytes bytes.
 template <class Plain, class Raw>
 void split_text(std::string_view text, const Plain& plain, const Raw& raw) {

@@ -8,6 +8,7 @@ add_test(NAME capi/header COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/capi/head
 add_test(NAME capi/contract COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/capi/contract_test.py)
 add_test(NAME capi/abi COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/capi/abi/abi.py --library $<TARGET_FILE:cairn> --compiler
                                ${CMAKE_C_COMPILER})
+add_test(NAME capi/dependencies COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/capi/dependencies_test.py $<TARGET_FILE:cairn>)
 
 file(GLOB examples CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/capi/examples/*.c ${CMAKE_SOURCE_DIR}/capi/examples/*.cpp)
 foreach(source ${examples})

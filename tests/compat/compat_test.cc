@@ -76,7 +76,7 @@ TEST(Compat, DISABLED_Write) {
   save(*rig.stepper, folder / "checkpoint", {{{"recipe", "gpt2.lua"}}, {}});
   export_safetensors(*rig.session, {}, folder / "weights.safetensors");
   data::write_tokens(text, *data::bytes_tokenizer(), folder / "tokens.bin");
-  data::train_bpe(text, 280, 1)->save(folder / "tokenizer.model");
+  data::train_bpe(text, 280)->save(folder / "tokenizer.model");
   write_file_durably(folder / "facts.txt", test::bytes_of(facts(folder)));
 }
 

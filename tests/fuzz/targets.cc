@@ -1,60 +1,15 @@
 #include "tests/fuzz/targets.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <stdexcept>
-
 #include "runtime/costs/table.h"
-#include "runtime/data/data.h"
-#include "runtime/data/token_file.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/manifest.h"
+#include "tests/fuzz/families.h"
 #include "tests/fuzz/plan_solve.h"
+#include "tests/fuzz/tools.h"
 #include "tests/runtime/costs/samples.h"
-#include "tests/runtime/io/reseal.h"
-#include "tests/runtime/io/samples.h"
 
 namespace cairn::fuzz {
 namespace {
-
-std::string text(std::span<const std::byte> input) {
-  return {reinterpret_cast<const char*>(input.data()), input.size()};
-}
-
-std::string sealed(std::span<const std::byte> input) {
-  std::string file = text(input);
-  file.resize((file.size() + 15) / 16 * 16 + 16);
-  return test::reseal(file);
-}
-
-std::string unsealed(std::span<const std::byte> file) { return text(file.first(file.size() - 16)); }
-
-// A loader that takes a path gets the bytes as a file in memory.
-class MemoryFile {
- public:
-  explicit MemoryFile(std::span<const std::byte> content) : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {
-    if (fd_ < 0 || ::write(fd_, content.data(), content.size()) != static_cast<ssize_t>(content.size()))
-      throw std::logic_error("cannot make a file in memory");
-  }
-  ~MemoryFile() { ::close(fd_); }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-
- private:
-  int fd_;
-};
-
-template <class Action>
-void expect_declared(const Action& action, std::initializer_list<Code> declared) {
-  try {
-    action();
-  } catch (const Error& error) {
-    for (Code code : declared)
-      if (error.code() == code) return;
-    throw std::logic_error(cat("undeclared error ", static_cast<int>(error.code()), ": ", error.what()));
-  }
-}
 
 void graph(std::span<const std::byte> input) {
   expect_declared([&] { io::decode_graph(test::bytes_of(sealed(input))); }, {Code::kCorruptFile});
@@ -79,26 +34,6 @@ void safetensors(std::span<const std::byte> input) {
         if (sum == ~uint64_t{0}) throw std::logic_error("unreachable");
       },
       {Code::kCorruptFile, Code::kUnsupported});
-}
-void tokens(std::span<const std::byte> input) {
-  std::string bytes = text(input);
-  data::TokenHeader header;
-  if (bytes.size() >= sizeof header) {  // right digests, so that what lies behind them is reached
-    std::memcpy(&header, bytes.data(), sizeof header);
-    const XXH128_hash_t hash = XXH3_128bits(bytes.data() + sizeof header, bytes.size() - sizeof header);
-    header.digest_low = hash.low64;
-    header.digest_high = hash.high64;
-    header.header_digest = data::header_digest(header);
-    std::memcpy(bytes.data(), &header, sizeof header);
-  }
-  const MemoryFile file(test::bytes_of(bytes));
-  expect_declared(
-      [&] {
-        const auto set = data::Dataset::open(file.path(), 4);
-        std::vector<int32_t> in(8), out(8);
-        for (uint64_t i = 0; i < 8; ++i) set->batch(1, i, 2, in.data(), out.data(), -100);
-      },
-      {Code::kCorruptFile, Code::kInvalidArgument});
 }
 void plan_json(std::span<const std::byte> input) {
   expect_declared(
@@ -147,33 +82,26 @@ std::vector<std::string> safetensors_seeds() {
               R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]}} )",
               32)};
 }
-std::vector<std::string> token_seeds() {
-  std::vector<std::string> seeds;
-  for (const uint32_t width : {2u, 4u}) {
-    data::TokenHeader header;
-    header.token_bytes = width;
-    header.vocabulary = 256;
-    header.count = 20;
-    std::string file(sizeof header + 20 * width, '\0');
-    std::memcpy(file.data(), &header, sizeof header);
-    for (size_t i = 0; i < 20; ++i) file[sizeof header + i * width] = static_cast<char>(i * 9);
-    seeds.push_back(file);
-  }
-  return seeds;
-}
 std::vector<std::string> costs_json_seeds() {
   return {costs::to_json(costs::sample_profile()), costs::kModel};
 }
 std::vector<std::string> plan_json_seeds() { return {plan::to_json(test::sample_plan().problem)}; }
 
-constexpr Target kTargets[] = {{"graph", graph, graph_seeds},
-                               {"plan", plan, plan_seeds},
-                               {"manifest", manifest, manifest_seeds},
-                               {"safetensors", safetensors, safetensors_seeds},
-                               {"tokens", tokens, token_seeds},
-                               {"plan_json", plan_json, plan_json_seeds},
-                               {"plan_solve", plan_solve, problem_seeds, 300},
-                               {"costs_json", costs_json, costs_json_seeds}};
+constexpr Target kTargets[] = {
+    {"graph", graph, graph_seeds},
+    {"plan", plan, plan_seeds},
+    {"manifest", manifest, manifest_seeds},
+    {"checkpoint", checkpoint, checkpoint_seeds, 200},
+    {"safetensors", safetensors, safetensors_seeds},
+    {"tokens", tokens, token_seeds},
+    {"tokenizer", tokenizer, tokenizer_seeds, 1000},
+    {"tokenizer_train", tokenizer_train, tokenizer_train_seeds, 1000},
+    {"plan_json", plan_json, plan_json_seeds},
+    {"plan_solve", plan_solve, problem_seeds, 300},
+    {"costs_json", costs_json, costs_json_seeds},
+    {"lua_json", lua_json, lua_json_seeds},
+    {"recipe_options", recipe_options, recipe_options_seeds},
+};
 
 }  // namespace
 

@@ -687,7 +687,9 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_inspect(const cairn_instance_t* i
 /* 8. Data ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct cairn_tokenizer cairn_tokenizer_t;
-/* kind "bytes": path NULL. "bpe": loads the sentencepiece model at path. errors: NOT_FOUND, CORRUPT_FILE. since: 1.0 */
+/* kind "bytes": path NULL. "bpe": loads the sentencepiece model (type bpe or unigram, with byte fallback) at path. Text is
+   cut as it is, so that nothing is lost: a normaliser or a space in front that the model asks for is not applied.
+   errors: NOT_FOUND, CORRUPT_FILE, UNSUPPORTED (models of words or characters). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_open(cairn_instance_t* instance, const char* kind,
                                                               const char* path, cairn_tokenizer_t** out_tokenizer,
                                                               cairn_error_t* error);

@@ -25,7 +25,7 @@ std::string english(int lines) {
 
 const Tokenizer& bpe() {
   static const test::Scratch scratch;
-  static const auto tokenizer = train_bpe(scratch.put("text", english(200)), 320, 1);
+  static const auto tokenizer = train_bpe(scratch.put("text", english(200)), 320);
   return *tokenizer;
 }
 
@@ -92,8 +92,8 @@ TEST(Tokenizer, BpeCompressesWhatItLearned) {
 TEST(Tokenizer, BpeTrainingIsDeterministicAndSaved) {
   const test::Scratch scratch;
   const auto text = scratch.put("text", english(200));
-  train_bpe(text, 310, 1)->save(scratch / "a.model");
-  train_bpe(text, 310, 2)->save(scratch / "b.model");
+  train_bpe(text, 310)->save(scratch / "a.model");
+  train_bpe(text, 310)->save(scratch / "b.model");
   EXPECT_TRUE(test::slurp(scratch / "a.model") == test::slurp(scratch / "b.model"));
   const auto loaded = load_bpe(scratch / "a.model");
   EXPECT_EQ(loaded->vocabulary(), 310);
@@ -105,9 +105,9 @@ TEST(Tokenizer, BpeIsQuiet) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   const auto text = scratch.put("text", english(50));
-  train_bpe(text, 300, 1)->save(scratch / "model");
+  train_bpe(text, 300)->save(scratch / "model");
   load_bpe(scratch / "model");
-  EXPECT_THROW(train_bpe(text, 100000, 1), Error);
+  EXPECT_THROW(train_bpe(text, 100000), Error);
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
@@ -115,29 +115,29 @@ TEST(Tokenizer, BpeIsQuiet) {
 TEST(Tokenizer, BadVocabularyNamesTheLimit) {
   const test::Scratch scratch;
   const auto text = scratch.put("text", "one small text, one small text\n");
-  const auto large = test::failure([&] { train_bpe(text, 5000, 1); });
+  const auto large = test::failure([&] { train_bpe(text, 5000); });
   EXPECT_EQ(large.code, Code::kInvalidArgument);
   const auto at = large.message.find("the largest possible is ");
   ASSERT_NE(at, std::string::npos) << large.message;
   const int largest = std::stoi(large.message.substr(at + 24));
-  EXPECT_EQ(train_bpe(text, largest, 1)->vocabulary(), largest);
-  EXPECT_THROW(train_bpe(text, largest + 1, 1), Error);
+  EXPECT_EQ(train_bpe(text, largest)->vocabulary(), largest);
+  EXPECT_THROW(train_bpe(text, largest + 1), Error);
 
-  const auto small = test::failure([&] { train_bpe(text, 200, 1); });
+  const auto small = test::failure([&] { train_bpe(text, 200); });
   EXPECT_EQ(small.code, Code::kInvalidArgument);
   const auto from = small.message.find("the smallest possible is ");
   ASSERT_NE(from, std::string::npos) << small.message;
   const int smallest = std::stoi(small.message.substr(from + 25));
-  EXPECT_EQ(train_bpe(text, smallest, 1)->vocabulary(), smallest);
-  EXPECT_THROW(train_bpe(text, smallest - 1, 1), Error);
+  EXPECT_EQ(train_bpe(text, smallest)->vocabulary(), smallest);
+  EXPECT_THROW(train_bpe(text, smallest - 1), Error);
 }
 
 TEST(Tokenizer, BadInputIsAnError) {
   const test::Scratch scratch;
-  EXPECT_EQ(test::failure([&] { train_bpe(scratch / "none", 300, 1); }).code, Code::kNotFound);
-  EXPECT_EQ(test::failure([&] { train_bpe(scratch.put("empty", ""), 300, 1); }).code, Code::kInvalidArgument);
-  EXPECT_EQ(test::failure([&] { train_bpe(scratch.path(), 300, 1); }).code, Code::kIo);
-  EXPECT_EQ(test::failure([&] { train_bpe(scratch.put("newlines", "\n\n\n"), 300, 1); }).code,
+  EXPECT_EQ(test::failure([&] { train_bpe(scratch / "none", 300); }).code, Code::kNotFound);
+  EXPECT_EQ(test::failure([&] { train_bpe(scratch.put("empty", ""), 300); }).code, Code::kInvalidArgument);
+  EXPECT_EQ(test::failure([&] { train_bpe(scratch.path(), 300); }).code, Code::kIo);
+  EXPECT_EQ(test::failure([&] { train_bpe(scratch.put("newlines", "\n\n\n"), 300); }).code,
             Code::kInvalidArgument);
   EXPECT_EQ(test::failure([&] { load_bpe(scratch / "none"); }).code, Code::kNotFound);
   EXPECT_EQ(test::failure([&] { load_bpe(scratch.put("empty", "")); }).code, Code::kCorruptFile);

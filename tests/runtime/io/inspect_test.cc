@@ -45,7 +45,7 @@ TEST(Inspect, SaysWhatEachFileIs) {
   const auto text = scratch.put("text", "the river runs down\nfrom the mountain to the sea\n");
   data::write_tokens(text, *data::bytes_tokenizer(), scratch / "tokens");
   EXPECT_EQ(member(inspect(scratch / "tokens"), "/tokens"), "49");
-  data::train_bpe(text, 280, 1)->save(scratch / "tokenizer");
+  data::train_bpe(text, 280)->save(scratch / "tokenizer");
   EXPECT_EQ(member(inspect(scratch / "tokenizer"), "/vocabulary"), "280");
 }
 

@@ -1,0 +1,32 @@
+// Targets that live in files of their own, and the samples they begin with.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cairn::fuzz {
+
+void tokens(std::span<const std::byte> input);
+std::vector<std::string> token_seeds();
+
+// Input: two bytes with the size of a text, the text, a model. The model is taken as it is, and with all
+// bytes and an unknown piece added.
+void tokenizer(std::span<const std::byte> input);
+std::vector<std::string> tokenizer_seeds();
+
+// Input: two bytes that say how many merges, then the text to learn from.
+void tokenizer_train(std::span<const std::byte> input);
+std::vector<std::string> tokenizer_train_seeds();
+
+// Input: four bytes with the size of a manifest, the manifest without its digest, tensors.bin.
+void checkpoint(std::span<const std::byte> input);
+std::vector<std::string> checkpoint_seeds();
+
+// Through LuaJIT: JSON as the command reads it, and command lines with options of a recipe, one word a line.
+void lua_json(std::span<const std::byte> input);
+std::vector<std::string> lua_json_seeds();
+void recipe_options(std::span<const std::byte> input);
+std::vector<std::string> recipe_options_seeds();
+
+}  // namespace cairn::fuzz

@@ -1,0 +1,66 @@
+// Readers that are written in Lua, run by LuaJIT as the command does.
+#include <lua.hpp>
+
+#include "tests/fuzz/families.h"
+#include "tests/fuzz/tools.h"
+
+// libFuzzer takes changes of these as new coverage: the lines of Lua that ran.
+__attribute__((section("__libfuzzer_extra_counters"))) uint8_t cairn_fuzz_lua_lines[4096];
+
+namespace cairn::fuzz {
+namespace {
+
+void count_line(lua_State* lua, lua_Debug* record) {
+  lua_getinfo(lua, "Sl", record);
+  size_t place = static_cast<size_t>(record->currentline);
+  for (const char* c = record->short_src; *c != 0; ++c) place = place * 31 + static_cast<uint8_t>(*c);
+  ++cairn_fuzz_lua_lines[place % sizeof cairn_fuzz_lua_lines];
+}
+
+[[noreturn]] void stop(lua_State* lua) {
+  const char* const message = lua_tostring(lua, -1);
+  throw std::logic_error(message == nullptr ? "an error without a text" : message);
+}
+
+// The functions of readers.lua.
+lua_State* readers() {
+  static lua_State* const state = [] {
+    lua_State* lua = luaL_newstate();
+    if (lua == nullptr) throw std::logic_error("no Lua");
+    luaL_openlibs(lua);
+    luaJIT_setmode(lua, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);  // compiled code has no lines
+    lua_pushstring(lua, CAIRN_SOURCE_DIR);
+    lua_setglobal(lua, "ROOT");
+    if (luaL_dofile(lua, CAIRN_SOURCE_DIR "/tests/fuzz/readers.lua") != 0) stop(lua);
+    lua_sethook(lua, count_line, LUA_MASKLINE, 0);
+    return lua;
+  }();
+  return state;
+}
+
+void call(const char* reader, std::span<const std::byte> input) {
+  lua_State* const lua = readers();
+  lua_getfield(lua, -1, reader);
+  lua_pushlstring(lua, reinterpret_cast<const char*>(input.data()), input.size());
+  if (lua_pcall(lua, 1, 0, 0) != 0) stop(lua);
+}
+
+}  // namespace
+
+void lua_json(std::span<const std::byte> input) { call("json", input); }
+void recipe_options(std::span<const std::byte> input) { call("options", input); }
+
+std::vector<std::string> lua_json_seeds() {
+  return {
+      R"({"format":"cairn.plan/1","values":[{"name":"x","bytes":64,"kept":true,"reason":null}],"gap":-1.5e-3})",
+      R"( [ "a\n\u00e9\u20AC\"", [], {}, false, 0, 1e300, [[[1]]] ] )"};
+}
+
+std::vector<std::string> recipe_options_seeds() {
+  return {"sample\nlayers=3\n--budget\n50%\n--steps=10\nshape=wide\nrate=1e-3\n--json",
+          "--budget=1.5GiB\nlayers=4\nfast=true\ndata=a file\n--tiers\nhost,disk\n--\n--x",
+          "batch=8\nglobal_batch=16\nclip=0\nschedule=cosine\n--link=4e9\n--amp=bf16\n--policy\nauto\n--seed="
+          "7\n--help"};
+}
+
+}  // namespace cairn::fuzz

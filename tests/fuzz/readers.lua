@@ -1,0 +1,42 @@
+-- What the Lua targets call: each takes any text, and raises an error only where a reader broke its promise.
+package.path = ROOT .. "/scripts/?.lua;" .. ROOT .. "/bindings/lua/?.lua"
+local args = require "cli.args"
+local decode = require "cli.json_decode"
+local fail = require "cli.fail"
+local recipe = require "cli.recipe"
+
+local sample = recipe.load(ROOT .. "/tests/fuzz/recipe.lua", ROOT)
+local USAGE = "cairn train RECIPE [key=value ...] [options]"
+local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps accumulate json quiet")
+local no_output = setmetatable({}, { __index = { write = function() end } })
+
+local readers = {}
+
+-- An error is a text that begins with "JSON: ".
+function readers.json(text)
+  local ok, problem = pcall(decode, text)
+  if not ok and not (type(problem) == "string" and problem:find("^JSON: ")) then error(problem, 0) end
+end
+
+-- An error is one of cli.fail, for the user. What is taken can be written and read again.
+function readers.options(text)
+  local words = {}
+  for word in (text .. "\n"):gmatch("([^\n]*)\n") do words[#words + 1] = word end
+  local stdout = io.stdout
+  io.stdout = no_output
+  local ok, problem = pcall(function()
+    local options, _, settings = args.parse(words, KNOWN, USAGE)
+    if not options then return end
+    local values = recipe.resolve(sample, settings, nil, true)
+    local again = {}
+    for name, value in pairs(values) do again[#again + 1] = { name, recipe.value_text(value) } end
+    for name, value in pairs(recipe.resolve(sample, again, nil, true)) do
+      if value ~= values[name] then error(("%s=%s is not read back"):format(name, tostring(values[name])), 0) end
+    end
+  end)
+  io.stdout = stdout
+  if not ok and not fail.is(problem) then error(problem, 0) end
+  if not ok and tostring(problem) == "" then error("an error without a message", 0) end
+end
+
+return readers
