@@ -40,8 +40,14 @@ cairn::TensorDesc read_desc(const cairn_tensor_desc_t* desc) {
             desc->dims[i], "; it must be at least 1");
   cairn::TensorDesc made;
   made.dtype = static_cast<cairn::DType>(desc->dtype);
-  made.shape = cairn::Shape(std::span<const int64_t>(desc->dims, desc->rank));
-  made.bytes();  // overflow
+  try {
+    made.shape = cairn::Shape(std::span<const int64_t>(desc->dims, desc->rank));
+    made.bytes();
+  } catch (const cairn::Error& error) {
+    std::string dims;
+    for (uint32_t i = 0; i < desc->rank; ++i) dims += cairn::cat(i == 0 ? "[" : ", ", desc->dims[i]);
+    cairn::fail(error.code(), "'", desc->name, "' is ", dims, "]: ", error.what());
+  }
   return made;
 }
 

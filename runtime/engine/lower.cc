@@ -1,8 +1,11 @@
 // Joint graph -> planning problem. One problem value per storage: aliases have no bytes of their own.
+#include <fcntl.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <unordered_set>
@@ -227,14 +230,28 @@ class Lowering {
                                                                : device_.info().throttle());
   }
 
+  // A plan that sends nothing to a disk which takes nothing would say nothing about it. errno tells why not.
+  static bool can_hold_files(const std::string& directory) {
+    int file = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0) {  // file systems without files that have no name
+      std::string path = directory + "/cairn-tier-XXXXXX";
+      file = ::mkostemp(path.data(), O_CLOEXEC);
+      if (file >= 0) ::unlink(path.c_str());
+    }
+    if (file >= 0) ::close(file);
+    return file >= 0;
+  }
+
   plan::Link disk_link() const {
     if (options_.costs != nullptr && options_.costs->model) return costs_.disk_link(INT64_MAX);
     const std::string& directory = device_.info().disk_directory;
     struct statvfs space = {};
-    const int error = statvfs(directory.c_str(), &space) == 0 ? 0 : errno;
-    require(error == 0, Code::kIo, "disk tier: cannot use the directory '", directory,
+    errno = 0;
+    const bool usable = statvfs(directory.c_str(), &space) == 0 && can_hold_files(directory);
+    const int error = errno;
+    require(usable, Code::kIo, "disk tier: no file can be made in '", directory,
             "': ", std::generic_category().message(error),
-            "; the device's disk_directory (or TMPDIR) must be one that takes files");
+            "; name another directory (TMPDIR, or the device's disk_directory), or leave the tier out");
     return costs_.disk_link(static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize));
   }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/base/name.h"
 #include "runtime/graph/shapes.h"
+#include "runtime/ops/known.h"
 
 namespace cairn::graph {
 namespace {
@@ -91,6 +92,7 @@ ValueId Graph::input(std::string name, TensorDesc desc) {
   check_given(*this, name, ValueKind::kInput, "input");
   require(desc.dtype < DType::kOpaque, Code::kInvalidArgument, "input '", name, "' has no dtype");
   desc.bytes();
+  room_for_values(name);
   Value value;
   value.name = std::move(name);
   value.desc = desc;
@@ -105,6 +107,7 @@ ValueId Graph::parameter(std::string name, TensorDesc desc, ParameterOptions opt
           "' is ", dtype_name(desc.dtype), "; parameters are f32 (or f64)");
   require(options.init <= Init::kUniform, Code::kInvalidArgument, "parameter '", name, "': unknown init");
   desc.bytes();
+  room_for_values(name);
   Value value;
   value.name = std::move(name);
   value.desc = desc;
@@ -141,7 +144,7 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
     int index = -1;
     for (size_t i = 0; i < customs_.size(); ++i)
       if (customs_[i].name == name) index = static_cast<int>(i);
-    require(index >= 0, Code::kNotFound, "unknown op '", name, "'");
+    require(index >= 0, Code::kNotFound, "unknown op '", name, "'", index >= 0 ? "" : ops::known_ops(name));
     const CustomOp& custom = customs_[index];
     require(static_cast<int>(in.size()) == custom.inputs, Code::kInvalidArgument, name, ": takes ",
             custom.inputs, " inputs, got ", in.size());
@@ -158,6 +161,7 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
   }
   require(in.size() <= row->inputs.size(), Code::kInvalidArgument, name, ": takes at most ",
           row->inputs.size(), " inputs, got ", in.size());
+  room_for_values(name);
   in.resize(row->inputs.size(), kNone);
   std::vector<TensorDesc> descs(in.size());
   for (size_t i = 0; i < in.size(); ++i) {
@@ -217,6 +221,8 @@ RegionId Graph::region_begin(std::string name, plan::Policy policy, std::string 
           "' holds a '/'");
   require(policy <= plan::Policy::kOffload, Code::kInvalidArgument, "region '", name, "': unknown policy ",
           static_cast<uint32_t>(policy));
+  require(regions_.size() < kMaxRegions, Code::kInvalidArgument, "region '", name, "': a graph has at most ",
+          kMaxRegions, " regions, and this one has as many; is a count of layers too large?");
   require(static_cast<int>(open_.size()) < kMaxRegionDepth, Code::kInvalidArgument, "region '", name,
           "' would nest deeper than ", kMaxRegionDepth);
   Region region;
@@ -245,6 +251,11 @@ void Graph::region_end(RegionId region) {
                                                                          : std::string("?"),
           "' is not the innermost open one; that is '", regions_[open_.back()].name, "'");
   open_.pop_back();
+}
+
+void Graph::room_for_values(std::string_view what) const {
+  require(values_.size() < kMaxValues, Code::kInvalidArgument, what, ": a graph has at most ", kMaxValues,
+          " values, and this one has as many; is a count of layers too large?");
 }
 
 }  // namespace cairn::graph

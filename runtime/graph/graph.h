@@ -18,6 +18,9 @@ using ValueId = int32_t;   // index into Graph::values(); the C ABI adds 1
 using RegionId = int32_t;  // index into Graph::regions(); -1: outside every region
 inline constexpr ValueId kNone = -1;
 inline constexpr int kMaxRegionDepth = 8;
+// As many as the files of graphs hold; what an op makes together may pass the first by a few.
+inline constexpr size_t kMaxValues = (1u << 20) - 64;
+inline constexpr size_t kMaxRegions = 20000;
 
 enum class ValueKind : uint8_t { kInput = 0, kParameter = 1, kActivation = 2 };
 
@@ -126,6 +129,7 @@ class Graph {
   void commit(Addition&& addition);
   ValueId add_value(Value value);
   std::vector<std::string> gradient_notes(ValueId loss) const;
+  void room_for_values(std::string_view what) const;  // for one more input, parameter or op
 
   std::vector<Value> values_;
   Names by_name_;

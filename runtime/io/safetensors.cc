@@ -134,6 +134,19 @@ class Header {
   std::map<std::string, std::string> metadata_;
 };
 
+// Why `length`, a file's first eight bytes, is no header's: the file may be a text.
+std::string not_a_length(uint64_t length) {
+  char first[8];
+  std::memcpy(first, &length, sizeof(first));
+  if (first[0] == '{')
+    return " is no safetensors file but a JSON text; an index names the files that hold the tensors, and one "
+           "of these is wanted";
+  const bool text =
+      std::all_of(first, first + 8, [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t'; });
+  if (text) return " is no safetensors file but a text";
+  return cat(": a header of ", length, " bytes is above ", kMaxSafetensorsHeader);
+}
+
 }  // namespace
 
 bool looks_like_safetensors(std::span<const std::byte> head, uint64_t file_bytes) {
@@ -149,8 +162,8 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
           " bytes; it is no safetensors file");
   uint64_t length = 0;
   file_.read(0, &length, 8);
-  require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where, ": a header of ", length,
-          " bytes is above ", kMaxSafetensorsHeader);
+  require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where,
+          length <= kMaxSafetensorsHeader ? "" : not_a_length(length));
   require(length >= 2 && length <= file_.size() - 8, Code::kCorruptFile, where, ": a header of ", length,
           " bytes does not fit a file of ", file_.size());
   const auto storage = std::make_unique_for_overwrite<std::byte[]>(length);

@@ -26,8 +26,10 @@ Heads check_heads(const Operands& o, int i) {
   o.check(o.has(i + 1) == o.has(i + 2), i, "k and v must be given both, or neither (q packed as q|k|v)");
   h.packed = !o.has(i + 1);
   const int64_t width = o.shape(i).last(), slots = h.packed ? h.heads + 2 * h.kv_heads : h.heads;
-  o.check(width % slots == 0, i, "its last dimension is no multiple of ", slots,
-          h.packed ? " = heads + 2 * kv_heads" : " = heads");
+  const std::string sum =
+      h.packed ? cat(" = heads + 2 * kv_heads (q, k and v side by side, kv_heads = ", h.kv_heads, ")")
+               : " = heads";
+  o.check(width % slots == 0, i, "its last dimension is no multiple of ", slots, sum);
   h.dim = width / slots;
   if (!h.packed) {
     for (int j = i + 1; j <= i + 2; ++j) {

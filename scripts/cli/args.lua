@@ -2,25 +2,33 @@
 -- is given twice, the last counts.
 local fail = require "cli.fail"
 local format = require "cli.format"
+local nearest = require "cli.nearest"
 
 local args = {}
 
+local UNITS = { [""] = 1, B = 1, KiB = 2 ^ 10, MiB = 2 ^ 20, GiB = 2 ^ 30, TiB = 2 ^ 40 }
+local SIZES = "bytes, or with KiB, MiB, GiB, TiB, as 512MiB"
+
 -- 1048576, 512MiB, 1.5GiB, 4e9.
-function args.bytes(text, what)
+local function read_bytes(text, what, wanted)
   local number, unit = text:match("^([%d%.]+[eE]?%+?%d*)%s*(%a*)$")
-  local scale = ({ [""] = 1, B = 1, KiB = 2 ^ 10, MiB = 2 ^ 20, GiB = 2 ^ 30, TiB = 2 ^ 40 })[unit or "?"]
-  local value = tonumber(number or "")
+  local value, scale = tonumber(number or ""), UNITS[unit or "?"]
   if not value or not scale or value * scale >= 2 ^ 62 then
-    fail.usage(("%s: '%s' is no size; bytes, or with KiB, MiB, GiB"):format(what, text))
+    local of_1024 = unit and unit:match("^([kKMGT])B?$")
+    local hint = value and of_1024 and ("; did you mean %s%siB?"):format(number, of_1024:upper()) or ""
+    fail.usage(("%s: '%s' is no size; wanted: %s%s"):format(what, text, wanted, hint))
   end
   if value * scale < 1 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
   return math.floor(value * scale + 0.5)
 end
+function args.bytes(text, what) return read_bytes(text, what, SIZES) end
 
 -- {bytes} or {share}.
 function args.budget(text, what)
   local percent = text:match("^([%d%.]+)%%$")
-  if not percent then return { bytes = args.bytes(text, what) } end
+  if not percent then
+    return { bytes = read_bytes(text, what, SIZES .. ", or N% of what keeping everything takes") }
+  end
   local share = tonumber(percent)
   if not share then fail.usage(("%s: '%s' is no share"):format(what, text)) end
   if share <= 0 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
@@ -53,8 +61,16 @@ function args.choice(...)
     for _, word in ipairs(words) do
       if word == text then return text end
     end
-    fail.usage(("%s: '%s' is none of: %s"):format(what, text, table.concat(words, ", ")))
+    fail.usage(("%s: '%s' is none of: %s%s"):format(what, text, table.concat(words, ", "), nearest.hint(text, words)))
   end
+end
+
+-- fp16 is a word of the command that nothing runs yet.
+local function amp(text, what)
+  if text == "fp16" then
+    fail.usage(("%s fp16: not there yet, for it needs loss scaling; %s bf16 is, and needs none"):format(what, what))
+  end
+  return args.choice("off", "bf16")(text, what)
 end
 
 function args.tiers(text, what)
@@ -74,8 +90,8 @@ args.FLAG = {}
 args.COMMON = {
   device = { args.text, "cpu (default), reference, cuda:N" },
   threads = { args.whole(1), "threads of the device (default: all processors); the bits of a run depend on it" },
-  budget = { args.budget, "bytes (KiB, MiB, GiB), or N% of what keeping everything takes" },
-  amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16" },
+  budget = { args.budget, "bytes (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
+  amp = { amp, "off (default), bf16" },
   policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks)" },
@@ -113,6 +129,26 @@ local function help(usage, known)
   return table.concat(lines, "\n") .. "\n"
 end
 
+local function option_hint(name, known)
+  local names = {}
+  for each in pairs(known) do names[#names + 1] = each end
+  table.sort(names)
+  local found = nearest.of(name, names)
+  return found and ("; did you mean '--%s'?"):format(found) or ""
+end
+
+-- Says which of settings given twice with different texts counts.
+local function note_repeated(settings, options)
+  local last = {}
+  for _, setting in ipairs(settings) do
+    local name, text = setting[1], setting[2]
+    if last[name] and last[name] ~= text and not options.quiet then
+      io.stderr:write(("note: %s=%s was given, too; the last counts: %s=%s\n"):format(name, last[name], name, text))
+    end
+    last[name] = text
+  end
+end
+
 -- Returns options (by name, '-' as '_'), positional words, and {key, value} pairs; or nil after printing help.
 -- more_help: what help says about the words before it, as function(words) -> text.
 function args.parse(arguments, known, usage, more_help)
@@ -128,7 +164,9 @@ function args.parse(arguments, known, usage, more_help)
       return nil
     elseif open and word:match("^%-") and word ~= "-" then
       local row = name and known[name]
-      if not row then fail.usage(("unknown option '%s'; usage: %s"):format(word, usage)) end
+      if not row then
+        fail.usage(("unknown option '%s'%s; usage: %s"):format(word, name and option_hint(name, known) or "", usage))
+      end
       local value
       if row[1] == args.FLAG then
         if word:find("=", 1, true) then fail.usage(("--%s takes no value"):format(name)) end
@@ -154,6 +192,7 @@ function args.parse(arguments, known, usage, more_help)
     at = at + 1
   end
   if options.no_color then format.no_color = true end
+  note_repeated(settings, options)
   return options, words, settings
 end
 

@@ -14,6 +14,10 @@ local CODES = {
 function fail.with(code, message) error(setmetatable({ code = code, message = message }, Failure), 0) end
 function fail.usage(message) fail.with(2, message) end
 function fail.input(message) fail.with(3, message) end
+-- A signal ended the code of the recipe at `path`.
+function fail.interrupted(path)
+  error(setmetatable({ code = 130, message = "interrupted in the code of " .. path, interrupted = true }, Failure), 0)
+end
 function fail.is(problem) return type(problem) == "table" and getmetatable(problem) == Failure end
 
 -- Passes a call's results on; ends the command if the first is nil and the second an error of the binding.

@@ -15,7 +15,8 @@ function format.seconds(seconds)
   if seconds < 1e-3 then return ("%.0f us"):format(seconds * 1e6) end
   if seconds < 1 then return ((seconds < 0.01 and "%.2f" or "%.1f") .. " ms"):format(seconds * 1e3) end
   if seconds < 60 then return ("%.2f s"):format(seconds) end
-  return ("%d:%02d min"):format(math.floor(seconds / 60), math.floor(seconds % 60))
+  if seconds < 3600 then return ("%d:%02d min"):format(math.floor(seconds / 60), math.floor(seconds % 60)) end
+  return ("%.0f:%02d h"):format(math.floor(seconds / 3600), math.floor(seconds % 3600 / 60))
 end
 
 -- 12,345
@@ -42,7 +43,8 @@ end
 -- Rows of texts as aligned columns; numbers-like columns (all but the first) to the right.
 function format.table(rows, header)
   local widths, lines = {}, {}
-  local all = { header, unpack(rows) }
+  local all = { header }
+  for i, row in ipairs(rows) do all[i + 1] = row end
   for _, row in ipairs(all) do
     for i, cell in ipairs(row) do widths[i] = math.max(widths[i] or 0, #cell) end
   end

@@ -4,18 +4,22 @@
 // source tree this was built from. A root holds bindings/lua and scripts.
 //
 // Signals, once a command asks for them: the first SIGINT or SIGTERM sets a flag that the command reads
-// between micro-batches; the second also cancels the run under way; the third ends the process.
+// between micro-batches, and raises an error in a recipe's code that is running; the second also cancels the
+// run under way; the third ends the process. Compiled loops of a recipe that neither call nor allocate look
+// at no hook: those end the process after some seconds.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
 #include <lualib.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cairn/cairn.h"
@@ -23,14 +27,76 @@
 static atomic_int interrupts;
 static _Atomic(cairn_session_t*) watched;
 
+// What a signal does to a recipe's code. Everything here is read and written on the main thread alone.
+static lua_State* interpreter;
+static pthread_t main_thread;
+static volatile sig_atomic_t recipe_depth;  // calls of a recipe's functions that are running
+static volatile sig_atomic_t recipe_cut;    // one of them was ended by an error of ours
+static volatile sig_atomic_t recipe_hooked;
+enum { kGraceSeconds = 5, kInstructionsUntilAgain = 100000 };
+
+static void cut_recipe(lua_State* lua, lua_Debug* at) {
+  if (recipe_depth == 0) {
+    lua_sethook(lua, NULL, 0, 0);
+    return;
+  }
+  // Not between a recipe's function and the lines of the command that called it.
+  if (lua_getinfo(lua, "S", at) == 0 || strstr(at->source, "/scripts/cli/") != NULL) return;
+  recipe_cut = 1;
+  lua_sethook(lua, cut_recipe, LUA_MASKCOUNT, kInstructionsUntilAgain);  // it may have caught the error
+  luaL_error(lua, "interrupted");
+}
+
 static void on_signal(int number) {
+  if (!pthread_equal(pthread_self(), main_thread)) {
+    pthread_kill(main_thread, number);
+    return;
+  }
   const int count = atomic_fetch_add(&interrupts, 1) + 1;
+  if (recipe_depth > 0 && count == 1) {
+    recipe_hooked = 1;
+    lua_sethook(interpreter, cut_recipe, LUA_MASKCOUNT, 1);  // made to be called from handlers
+    alarm(kGraceSeconds);
+  }
   cairn_session_t* session = atomic_load(&watched);
   if (count == 2 && session != NULL) cairn_session_cancel(session);  // stores one atomic flag
   if (count >= 3) {
     signal(number, SIG_DFL);
     raise(number);
   }
+}
+
+static void on_alarm(int number) {
+  static const char text[] =
+      "cairn: interrupted in the recipe's code, which did not end; nothing was saved since the last "
+      "checkpoint\n";
+  if (!pthread_equal(pthread_self(), main_thread)) {
+    pthread_kill(main_thread, number);
+    return;
+  }
+  if (recipe_depth == 0) return;
+  const ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+  (void)ignored;
+  _exit(130);
+}
+
+// enter() and leave() around each call of a recipe's function; leave() says whether a signal cut it short.
+static int enter(lua_State* lua) {
+  (void)lua;
+  ++recipe_depth;
+  return 0;
+}
+
+static int leave(lua_State* lua) {
+  --recipe_depth;
+  const int cut = recipe_cut;
+  if (recipe_depth == 0 && recipe_hooked) {
+    alarm(0);
+    lua_sethook(lua, NULL, 0, 0);
+    recipe_cut = recipe_hooked = 0;
+  }
+  lua_pushboolean(lua, cut);
+  return 1;
 }
 
 static int catch_signals(lua_State* lua) {
@@ -42,6 +108,8 @@ static int catch_signals(lua_State* lua) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  action.sa_handler = on_alarm;
+  sigaction(SIGALRM, &action, NULL);
   return 0;
 }
 
@@ -58,8 +126,12 @@ static int watch(lua_State* lua) {
 }
 
 static int open_native(lua_State* lua) {
-  static const luaL_Reg functions[] = {
-      {"catch_signals", catch_signals}, {"interrupts", count_interrupts}, {"watch", watch}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"catch_signals", catch_signals},
+                                       {"interrupts", count_interrupts},
+                                       {"watch", watch},
+                                       {"enter", enter},
+                                       {"leave", leave},
+                                       {NULL, NULL}};
   lua_newtable(lua);
   luaL_register(lua, NULL, functions);
   return 1;
@@ -149,6 +221,8 @@ static void spin_shortly(char** argv) {
 
 int main(int argc, char** argv) {
   spin_shortly(argv);
+  prctl(PR_SET_NAME, "cairn");  // started by itself it would be called "exe"
+  main_thread = pthread_self();
   char buffer[PATH_MAX + 16], real[PATH_MAX];
   const char* root = find_root(buffer, sizeof(buffer));
   if (root != NULL && realpath(root, real) != NULL) root = real;
@@ -163,6 +237,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "cairn: out of memory\n");
     return 4;
   }
+  interpreter = lua;
   luaL_openlibs(lua);
   preload(lua, "cairn.library", open_library);
   preload(lua, "cli.native", open_native);

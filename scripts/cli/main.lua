@@ -1,6 +1,8 @@
 -- The command's entry: picks the file of the command, runs it, turns failures into one line on stderr and an exit code.
 local root = ...
+local ffi = require "ffi"
 local fail = require "cli.fail"
+local nearest = require "cli.nearest"
 
 local COMMANDS = { "train", "plan", "verify", "profile", "inspect", "generate", "export", "devices", "ops", "lua" }
 
@@ -42,14 +44,27 @@ local function run(arguments)
   for _, name in ipairs(COMMANDS) do
     if name == command then return require("cli." .. name)(arguments, root) or 0 end
   end
-  fail.usage(("unknown command '%s' (known: %s)"):format(command, table.concat(COMMANDS, " ")))
+  fail.usage(("unknown command '%s'%s (known: %s)"):format(command, nearest.hint(command, COMMANDS),
+    table.concat(COMMANDS, " ")))
+end
+
+ffi.cdef "int ferror(void* file);"
+-- Whether all that went to stdout arrived there; what was lost before the last flush shows in the stream's mark.
+local function stdout_is_whole()
+  local flushed, reason = io.stdout:flush()
+  if flushed and ffi.C.ferror(io.stdout) == 0 then return true end
+  return false, reason or "a write failed"
 end
 
 local ok, result = xpcall(function(...) return run { ... } end, function(problem)
   if fail.is(problem) then return problem end
   return debug.traceback(tostring(problem), 2)
 end, select(2, ...))
-io.stdout:flush()
+local whole, reason = stdout_is_whole()
+if ok and not whole then
+  io.stderr:write("cairn: stdout: ", reason, "; what was to be printed is incomplete\n")
+  return 5
+end
 if ok then return result end
 if fail.is(result) then
   io.stderr:write("cairn: ", result.message, "\n")

@@ -7,6 +7,8 @@ int clock_gettime(int clock, cli_timespec* now);
 typedef struct { long user[2], system[2], maxrss, others[13]; } cli_rusage;
 int getrusage(int who, cli_rusage* usage);
 int isatty(int fd);
+typedef struct { uint16_t rows, columns, width, height; } cli_winsize;
+int ioctl(int fd, unsigned long request, ...);
 int mkdir(const char* path, unsigned mode);
 int access(const char* path, int mode);
 int getpid(void);
@@ -44,6 +46,12 @@ function posix.peak_rss_bytes()
 end
 
 function posix.is_terminal(fd) return C.isatty(fd) == 1 end
+-- Columns of the terminal at a descriptor; nil if it does not say.
+function posix.columns(fd)
+  local size = ffi.new("cli_winsize")
+  if C.ioctl(fd, ffi.cast("unsigned long", 0x5413), size) ~= 0 or size.columns == 0 then return nil end  -- TIOCGWINSZ
+  return size.columns
+end
 function posix.pid() return C.getpid() end
 function posix.uid() return tonumber(C.getuid()) end
 

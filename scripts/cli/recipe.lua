@@ -7,8 +7,15 @@
 --   training  = { steps = 100, rate = 3e-4, ... }                            defaults of the training options below
 --   generator = function(o, graph) ... return { outputs = { logits } } end   optional: one token at a time
 --   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names
+--   check     = function(o) ... return "what is wrong" or nothing end         optional: options that do not go together
+--   config    = function(o) return { { key, value, option }, ... } end       optional: what config.json must say
+--   unused    = function(o) return { "pattern", ... } end                    optional: tensors of files not needed
+--   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold.
+local check = require "cli.recipe_check"
 local fail = require "cli.fail"
+local native = require "cli.native"
+local nearest = require "cli.nearest"
 local posix = require "cli.posix"
 
 local recipe = {}
@@ -21,8 +28,8 @@ local TRAINING = {
   { "schedule_steps", 0, "where cosine and linear end; 0: at --steps", whole = true, least = 0 },
   { "minimum_rate", 0, "where cosine and linear end", least = 0 },
   { "weight_decay", 0.1, "AdamW's, for weights but not for biases and norms", least = 0 },
-  { "beta1", 0.9, "AdamW's", least = 0 },
-  { "beta2", 0.95, "AdamW's", least = 0 },
+  { "beta1", 0.9, "AdamW's", least = 0, below = 1 },
+  { "beta2", 0.95, "AdamW's", least = 0, below = 1 },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
 }
 -- Of every recipe that has a batch.
@@ -37,8 +44,10 @@ local function place_of(path, fn)
 end
 recipe.place_of = place_of
 
--- Calls a function of a recipe. An error ends the command with the recipe's file and line.
+-- Calls a function of a recipe. An error ends the command with the recipe's file and line. While it runs, the first
+-- signal stops it: the command then ends as interrupted.
 local function guarded(path, fn, ...)
+  native.enter()
   local results = { xpcall(fn, function(problem)
     if fail.is(problem) then return problem end
     local text = tostring(problem)
@@ -53,6 +62,7 @@ local function guarded(path, fn, ...)
     if text:find(path, 1, true) then return text end
     return place_of(path, fn) .. ": " .. text:gsub("^[^\n]-%.lua:%d+: ", "")
   end, ...) }
+  if native.leave() then fail.interrupted(path) end
   if results[1] then return unpack(results, 2, table.maxn(results)) end
   if fail.is(results[2]) then error(results[2], 0) end
   fail.input(results[2])
@@ -101,12 +111,6 @@ local function search_beside(path)
   package.path = ("%s;%s/?.lua"):format(package.path, folder)
 end
 
-local function check_row(path, row)
-  if type(row) ~= "table" or type(row[1]) ~= "string" or row[2] == nil then
-    fail.input(path .. ": each of options must be { name, default, help }")
-  end
-end
-
 -- approve(path, text, built_in), optional, is asked before anything of the recipe runs, and ends the command if it must
 -- not.
 function recipe.load(name, root, approve)
@@ -120,19 +124,15 @@ function recipe.load(name, root, approve)
   local chunk, problem = loadstring(text, "@" .. path)
   if not chunk then fail.input(problem) end
   local self = guarded(path, chunk)
-  if type(self) ~= "table" then fail.input(path .. ": a recipe must return a table") end
-  for _, part in ipairs { "model", "dataset" } do
-    if type(self[part]) ~= "function" then fail.input(("%s: '%s' must be a function"):format(path, part)) end
-  end
+  check.parts(path, self)
   self.path, self.text = path, text
   self.name = path:match("([^/]+)%.lua$") or path
   self.built_in = built_in
   self.training = self.training or {}
   local rows, seen = {}, {}
-  for _, row in ipairs(self.options or {}) do
-    check_row(path, row)
-    rows[#rows + 1], seen[row[1]] = row, true
-  end
+  check.options(path, self.options or {})
+  for _, row in ipairs(self.options or {}) do rows[#rows + 1], seen[row[1]] = row, true end
+  check.training(path, self.training, TRAINING, seen)
   if seen.batch and not seen.global_batch then rows[#rows + 1] = GLOBAL_BATCH end
   for _, row in ipairs(TRAINING) do
     if not seen[row[1]] then
@@ -143,37 +143,29 @@ function recipe.load(name, root, approve)
     end
   end
   self.rows = rows
-  -- Calls one of the recipe's functions.
-  function self.call(part, ...) return guarded(path, self[part], ...) end
+  -- Calls one of the recipe's functions, and looks at what it returns.
+  function self.call(part, ...)
+    local made = guarded(path, self[part], ...)
+    if check.returns[part] then check.returns[part](place_of(path, self[part]), made, ...) end
+    return made
+  end
   function self.guard(fn, ...) return guarded(path, fn, ...) end
   return self
 end
 
 local function read_value(row, text)
-  local name, default = row[1], row[2]
+  local name, default, value = row[1], row[2], text
   if name == "batch" and text == "auto" then return text end
   if type(default) == "boolean" then
-    if text == "true" or text == "false" then return text == "true" end
-    fail.usage(("%s=%s: true or false expected"):format(name, text))
+    if text ~= "true" and text ~= "false" then fail.usage(("%s=%s; wanted: true or false"):format(name, text)) end
+    value = text == "true"
   elseif type(default) == "number" then
-    local value = tonumber(text)
-    if not value or value ~= value or math.abs(value) == math.huge then
-      fail.usage(("%s=%s: a number expected"):format(name, text))
-    end
-    if row.whole and value ~= math.floor(value) then
-      fail.usage(("%s=%s: a whole number expected"):format(name, text))
-    end
-    if row.least and value < row.least then fail.usage(("%s=%s: at least %g"):format(name, text, row.least)) end
-    if row.below and value >= row.below then fail.usage(("%s=%s: below %g"):format(name, text, row.below)) end
-    return value
+    value = tonumber(text)
+    if not value then fail.usage(("%s=%s; wanted: a number"):format(name, text)) end
   end
-  if row.choices then
-    for _, choice in ipairs(row.choices) do
-      if choice == text then return text end
-    end
-    fail.usage(("%s=%s: one of %s expected"):format(name, text, table.concat(row.choices, ", ")))
-  end
-  return text
+  local problem = check.problem(row, value)
+  if problem then fail.usage(("%s=%s; wanted: %s"):format(name, text, problem)) end
+  return value
 end
 
 -- Option values: defaults, overridden by `saved` (function(name) -> text or nil), overridden by settings {key, text}.
@@ -189,13 +181,16 @@ function recipe.resolve(self, settings, saved, joint)
   for _, setting in ipairs(settings) do
     local name, text = setting[1], setting[2]
     if not by_name[name] then
-      fail.usage(("%s: unknown option '%s' (known: %s)"):format(self.name, name, table.concat(names, " ")))
+      fail.usage(("%s: unknown option '%s'%s (known: %s)"):format(self.name, name, nearest.hint(name, names),
+        table.concat(names, " ")))
     end
     values[name] = read_value(by_name[name], text)
     if not joint and (values[name] == "auto" and name == "batch" or by_name[name] == GLOBAL_BATCH) then
       fail.usage(("%s=%s: goes with `cairn plan` and `cairn train`"):format(name, text))
     end
   end
+  local wrong = self.check and self.call("check", values)
+  if wrong then fail.usage(("%s: %s"):format(self.name, tostring(wrong))) end
   return values
 end
 

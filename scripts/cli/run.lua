@@ -1,8 +1,11 @@
 -- One training run from a recipe: graph, plan, session, stepper, data. Commands that train are built on it.
 local cairn = require "cairn"
+local check = require "cli.recipe_check"
 local fail = require "cli.fail"
+local format = require "cli.format"
 local posix = require "cli.posix"
 local recipes = require "cli.recipe"
+local weights = require "cli.weights"
 
 local run = {}
 local Run = {}
@@ -12,9 +15,6 @@ Run.__index = Run
 function run.graph(recipe, o)
   local graph = fail.check("graph", cairn.graph())
   local ends = recipe.call("model", o, graph)
-  if type(ends) ~= "table" or not ends.loss then
-    fail.input(recipe.path .. ": model must return { loss =, weight = }")
-  end
   return fail.check("graph", graph:freeze(ends))
 end
 
@@ -25,6 +25,23 @@ function run.device(options)
   return fail.check("--device", device, err)
 end
 
+-- Ends the command before anything is taken if a plan needs more memory than the device has.
+local function check_fits(plan, summary, options)
+  local need = summary.peak_bytes.device
+  for _, info in ipairs(fail.check("devices", cairn.devices())) do
+    if info.name == (options.device or "cpu") and info.memory_bytes > 0 and need > info.memory_bytes then
+      local wanted = run.plan_options(options)
+      wanted.budget_share, wanted.budget_bytes = nil, info.memory_bytes
+      local other, err = cairn.plan(plan.graph, plan.device, wanted)
+      local advice = other and ("--budget %.0f would fit"):format(info.memory_bytes)
+        or ("the smallest budget that fits is %.0f bytes"):format(err.fault and err.fault.smallest_budget_bytes or 0)
+      if other then other:free() end
+      fail.with(4, ("the run takes %s (%.0f bytes) of device '%s', which has %s; %s"):format(format.bytes(need), need,
+        info.name, format.bytes(info.memory_bytes), advice))
+    end
+  end
+end
+
 -- Options of cairn.plan from those of the command line. micro_steps: micro-batches of a step.
 function run.plan_options(options, micro_steps)
   local budget = options.budget or {}
@@ -33,7 +50,13 @@ function run.plan_options(options, micro_steps)
            micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
 
+local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
+
 function run.plan(graph, device, options, micro_steps)
+  if graph:count() > MANY_VALUES and not options.quiet and not said then
+    said = true
+    io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
+  end
   local plan, err = cairn.plan(graph, device, run.plan_options(options, micro_steps))
   local smallest = err and err.fault and err.fault.smallest_budget_bytes or 0
   if smallest > 0 and not err.message:find(("%d"):format(smallest), 1, true) then
@@ -55,6 +78,8 @@ function run.open(spec)
     spec.accumulate)
   self.graph = self.plan.graph
   self.summary = fail.check("plan", self.plan:summary())
+  check_fits(self.plan, self.summary, spec.options)
+  self.inputs = self.graph:inputs()
   self.data = spec.recipe.call("dataset", spec.o, about)
   self.session = fail.check("session", cairn.session(self.plan))
   self.stepper = fail.check("stepper", cairn.stepper(self.session, recipes.stepper_options(spec.o, about)))
@@ -63,36 +88,29 @@ end
 
 function Run:initialise() fail.check("initial weights", self.session:initialise(self.spec.seed)) end
 
--- Weights of a safetensors file, whose names may have the prefix of Hugging Face's whole model.
-function Run:import(path)
-  local rows = self.recipe.names and self.recipe.call("names", self.o) or {}
-  local ok, err = self.session:import(path, rows)
-  if ok then return end
-  if err.status == "NOT_FOUND" or err.status == "INVALID_ARGUMENT" then
-    local by_name, prefixed = {}, {}
-    for _, row in ipairs(rows) do by_name[row.ours or row[1]] = row end
-    for i, info in ipairs(self.graph:parameters()) do
-      local row = by_name[info.name] or { ours = info.name, theirs = info.name }
-      prefixed[i] = { row.ours or row[1], "transformer." .. (row.theirs or row[2]), row.transposed or row[3] }
-    end
-    if self.session:import(path, prefixed) then return end
-  end
-  fail.check("--init", nil, err)
-end
+-- Weights of a safetensors file, by the names of the recipe or of Hugging Face.
+function Run:import(path) weights.import(self, path) end
 
--- Writes micro-batch number `index` and runs it. Returns the report and its tokens; nil, err if it was cancelled.
+-- Writes micro-batch number `index` and runs it. Returns the report and its tokens; nil, err if it was cancelled;
+-- false if a signal ended the recipe's code.
 function Run:micro(index)
-  local arrays, tokens = self.recipe.guard(self.data.batch, index)
-  if type(arrays) ~= "table" then fail.input(self.recipe.path .. ": batch must return arrays by input name") end
+  local recipe, batch = self.recipe, self.data.batch
+  local called, arrays, tokens = pcall(recipe.guard, batch, index)
+  if not called then
+    if fail.is(arrays) and arrays.interrupted then return false end
+    error(arrays, 0)
+  end
+  local place = recipes.place_of(recipe.path, batch)
+  check.batch(place, index, arrays, tokens, self.inputs, self.data.batches)
   for name, array in pairs(arrays) do
     local what = ("micro-batch %d, input '%s'"):format(index, name)
-    local called, ok, err = pcall(self.session.write, self.session, name, array)
-    if not called then  -- the wrong type or count: a mistake in the recipe
-      local place = recipes.place_of(self.recipe.path, self.data.batch)
+    local wrote, ok, err = pcall(self.session.write, self.session, name, array)
+    if not wrote then  -- the wrong type or count: a mistake in the recipe
       fail.input(("%s: %s: %s"):format(place, what, (tostring(ok):gsub("^[^\n]-%.lua:%d+: ", ""))))
     end
     fail.check(what, ok, err)
   end
+  check.complete(place, index, arrays, self.inputs)
   local report, err = self.stepper:micro()
   if not report and err.status == "CANCELLED" then return nil, err end
   return fail.check("step", report, err), tokens or 0
@@ -108,6 +126,7 @@ function Run:step(stop)
   repeat
     if report and stop and stop() then return { outcome = "stopped", report = report } end
     local made, count = self:micro(self.next_batch)
+    if made == false then return { outcome = "stopped", report = report } end
     if not made then
       self.next_batch = first - self.micro_before  -- the library threw the effective batch away
       self.micro_before = 0

@@ -1,10 +1,11 @@
--- Medians and spreads of short lists.
+-- Medians and spreads of lists.
 local stats = {}
 
 -- Between two values by their distance.
 local function quantile(list, q)
   if #list == 0 then return 0 end
-  local sorted = { unpack(list) }
+  local sorted = {}
+  for i, value in ipairs(list) do sorted[i] = value end
   table.sort(sorted)
   local at = 1 + q * (#sorted - 1)
   local low = math.floor(at)

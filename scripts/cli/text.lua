@@ -61,10 +61,17 @@ local function cached(path, usable, make)
   return fail.check("data", usable(path))
 end
 
+local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
+
 -- Batches of text for a language model with inputs "tokens" and "targets", both [batch, seq].
 -- o: data (file, or "random"), tokens ("bytes", "bpe"), vocab, seq, batch. run: seed, note(message).
 function text.dataset(o, run)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
+  local count = o.batch * o.seq
+  if count > MOST_TOKENS then
+    fail.usage(("batch=%.0f and seq=%.0f make %.0f tokens of a micro-batch; at most %.0f: take a smaller batch and " ..
+      "--accumulate"):format(o.batch, o.seq, count, MOST_TOKENS))
+  end
   local dataset, tokenizer, content
   if o.data == "random" then
     dataset = fail.check("data", cairn.random_dataset(run.seed, o.vocab, o.seq))
@@ -92,7 +99,6 @@ function text.dataset(o, run)
     end, function(path) return tokenizer.opened:write(o.data, path) end)
   end
   local info = fail.check("data", dataset:info())
-  local count = o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
   return {
     tokenizer = tokenizer, info = info, content = content,

@@ -33,6 +33,7 @@ local KNOWN = args.known("device threads budget amp policy tiers link profile fo
   ["recipe-changed"] = { args.FLAG, "with --resume: take a recipe whose text is not the one the run was trained with" },
 })
 local DEFAULT_SEED = 1337
+local FLUSH_SECONDS, SHORT_STEP = 1, 0.002  -- metrics are written after each step that is not short, and each second
 local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge by
 
 -- What is to be trained: from the command line alone, or from a checkpoint and the command line.
@@ -129,11 +130,15 @@ end
 -- Trains to the end or to what ends it. Fills `result`; returns why it ended: "done", "stopped", "nonfinite".
 local function loop(run, done, out, options, result)
   local bar = progress.new(run.spec.steps, done, run.summary.peak_bytes.device, options.quiet)
-  local metrics = {}
-  local function stop() return native.interrupts() > 0 end
+  local metrics, flushed = {}, posix.now()
   local function flush()
     if out and #metrics > 0 then write_file(out .. "/metrics.jsonl", "ab", table.concat(metrics)) end
-    metrics = {}
+    metrics, flushed = {}, posix.now()
+  end
+  local function stop()
+    bar:tick()
+    if #metrics > 0 and posix.now() - flushed >= FLUSH_SECONDS then flush() end
+    return native.interrupts() > 0
   end
   local ended = "done"
   while done < run.spec.steps do
@@ -161,7 +166,7 @@ local function loop(run, done, out, options, result)
       { "step", report.step }, { "loss", step.loss }, { "gradient_norm", report.gradient_norm },
       { "rate", report.rate }, { "tokens", step.tokens }, { "seconds", step.seconds },
       { "stall_seconds", step.stall_seconds }, { "outcome", step.outcome } }) .. "\n"
-    if #metrics >= 50 then flush() end
+    if step.seconds >= SHORT_STEP or posix.now() - flushed >= FLUSH_SECONDS then flush() end
     bar:update(done, step.loss, step.tokens)
     if step.outcome == "skipped_nonfinite" then
       ended = "nonfinite"

@@ -44,13 +44,13 @@ end
 
 return {
   options = {
-    { "layers", 2, "hidden layers", whole = true, least = 1 },
+    { "layers", 2, "hidden layers", whole = true, least = 1, most = 20000 },
     { "width", 64, "of a hidden layer", whole = true, least = 1 },
     { "batch", 64, "points of a micro-batch", whole = true, least = 1 },
     { "activation", "relu", "of hidden layers", choices = { "relu", "gelu", "silu" } },
     { "loss", "cross_entropy", "cross_entropy, or mse against one-hot rows", choices = { "cross_entropy", "mse" } },
     { "classes", 2, "arms of the spiral", whole = true, least = 2 },
-    { "samples", 1024, "points in all", whole = true, least = 1 },
+    { "samples", 1024, "points in all", whole = true, least = 1, most = 10000000 },
     { "noise", 0.03, "standard deviation of the points", least = 0 },
   },
   training = { steps = 300, rate = 1e-2, weight_decay = 0.01, beta2 = 0.99 },

@@ -1,4 +1,5 @@
 local cairn = require "cairn"
+local ffi = require "ffi"
 local harness = require "harness"
 local test, equal, near, fails = harness.test, harness.equal, harness.near, harness.fails
 
@@ -131,6 +132,13 @@ test("reading and writing check names and sizes", function()
   fails("NOT_FOUND", session:read("nothing"))
   harness.raises(function() session:write("b", { 1, 2 }) end, "2 numbers", "1 needed")
   harness.raises(function() session:write("b", "text") end, "array of numbers")
+  harness.raises(function() session:write("b", { "1" }) end, "number 1 is a string")
+  harness.raises(function() session:write("b", ffi.new("float[2]")) end, "8 bytes given, 4 needed")
+  harness.raises(function() session:write("b", ffi.new("int32_t[1]")) end, "array of int given, float needed")
+  assert(session:write("b", ffi.new("const float[1]", 1.5)))
+  assert(session:write("b", ffi.new("uint8_t[4]")))  -- bytes of any
+  local one = ffi.new("float[1]")
+  assert(session:write("b", ffi.cast("float*", one)))  -- a pointer says nothing about its size
   assert(session:write("b", { 4.5 }))
   equal(session:read("b")[1], 4.5)
   fails("WRONG_STATE", session:run())

@@ -12,7 +12,7 @@ local function build(status, level)
   if status ~= 0 then error(select(2, core.failed(status)).message, level + 1) end
 end
 
--- A value of a graph: value:shape(), value:dtype(), value:name(), a + b, a * b, a * 0.5.
+-- A value of a graph: value:shape(), value:dtype(), value:name(), a + b, a - b, -a, a * b, a * 0.5, a / 2.
 Value.__index = Value
 local function value_of(graph, id)
   if id == 0 then return nil end
@@ -26,11 +26,33 @@ Value.__tostring = function(self)
   local info = self:info()
   return ("%s %s[%s]"):format(info.name, info.dtype, table.concat(info.shape, ", "))
 end
-Value.__add = function(a, b) return a.graph:op("add", a, b) end
+-- The graph of two operands, both of which must be values.
+local function graph_of(sign, a, b)
+  for _, each in ipairs { a, b } do
+    if not core.is(Value, each) then
+      error(("'%s' takes two values of a graph, not a %s; a number only scales: x * 0.5, x / 2"):format(sign,
+        type(each)), 3)
+    end
+  end
+  if a.graph ~= b.graph then error(("'%s': the two values are of different graphs"):format(sign), 3) end
+  return a.graph
+end
+local function scaled(x, factor) return (x.graph:op("scale", x, { factor = factor })) end
+
+Value.__add = function(a, b) return (graph_of("+", a, b):op("add", a, b)) end
+Value.__sub = function(a, b) return (graph_of("-", a, b):op("add", a, scaled(b, -1))) end
+Value.__unm = function(a) return scaled(a, -1) end
 Value.__mul = function(a, b)
-  if type(b) == "number" then return a.graph:op("scale", a, { factor = b }) end
-  if type(a) == "number" then return b.graph:op("scale", b, { factor = a }) end
-  return a.graph:op("mul", a, b)
+  if type(b) == "number" then return scaled(a, b) end
+  if type(a) == "number" then return scaled(b, a) end
+  return (graph_of("*", a, b):op("mul", a, b))
+end
+Value.__div = function(a, b)
+  if type(b) ~= "number" or b == 0 then
+    error(("'/' takes a value and a number other than 0, not %s: there is no op that divides values"):format(
+      b == 0 and "0" or "a " .. type(b)), 2)
+  end
+  return scaled(a, 1 / b)
 end
 
 function Graph.new()
@@ -46,7 +68,13 @@ local function describe(name, dims, dtype, level)
   local number = core.DTYPES[dtype or "f32"]
   if not number then error(("unknown dtype '%s'"):format(tostring(dtype)), level + 1) end
   local shape = ffi.new("int64_t[?]", math.max(#dims, 1))
-  for i, dim in ipairs(dims) do shape[i - 1] = core.expect_type(dim, "number", "dim " .. i, level + 1) end
+  for i, dim in ipairs(dims) do
+    core.expect_type(dim, "number", "dim " .. i, level + 1)
+    if dim ~= math.floor(dim) or math.abs(dim) > 2 ^ 53 then
+      error(("'%s': dimension %d is %.15g; a whole number of at least 1 expected"):format(name, i, dim), level + 1)
+    end
+    shape[i - 1] = dim
+  end
   local desc = ffi.new("cairn_tensor_desc_t")
   desc.name, desc.dims, desc.rank, desc.dtype = name, shape, #dims, number
   return { desc = desc, shape = shape }  -- desc borrows shape
@@ -200,15 +228,21 @@ end
 
 function Graph:find(name) return value_of(self, C.cairn_graph_find(self:raw(), name)) end
 
--- All parameters in order: an array of info tables.
-function Graph:parameters()
+-- How many values it has.
+function Graph:count() return tonumber(C.cairn_graph_value_count(self:raw())) end
+
+local function of_kind(self, kind)
   local list = {}
-  for id = 1, tonumber(C.cairn_graph_value_count(self:raw())) do
+  for id = 1, self:count() do
     local info = self:info(id)
-    if info and info.kind == "parameter" then list[#list + 1] = info end
+    if info and info.kind == kind then list[#list + 1] = info end
   end
   return list
 end
+
+-- All parameters, or all inputs, in order: an array of info tables.
+function Graph:parameters() return of_kind(self, "parameter") end
+function Graph:inputs() return of_kind(self, "input") end
 
 function Graph:save(path) return core.done(C.cairn_graph_save(self:raw(), path, core.raw_error)) end
 

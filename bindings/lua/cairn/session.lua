@@ -42,6 +42,7 @@ function Session:write(name, data, size_bytes)
     if type(data) == "table" then
       buffer, size_bytes = numbers.pack(data, dtype, count, 2)
     elseif type(data) == "cdata" then
+      numbers.check_array(data, dtype, count, 2)
       size_bytes = count * numbers.SIZES[dtype]
     end
   end

@@ -40,7 +40,11 @@ TEST(Graph, WrongShapeIsAnErrorWhenTheNodeIsAdded) {
 TEST(Graph, UnknownOpAndAttribute) {
   Graph g;
   const ValueId x = g.input("x", f32({4, 8}));
-  expect_words(message_of(Code::kNotFound, [&] { g.op("gelux", {x}); }), {"gelux"});
+  expect_words(message_of(Code::kNotFound, [&] { g.op("gelux", {x}); }),
+               {"gelux", "did you mean 'gelu'", "known:", "linear_cross_entropy"});
+  const std::string far = message_of(Code::kNotFound, [&] { g.op("convolution_3d", {x}); });
+  EXPECT_EQ(far.find("did you mean"), far.npos) << far;
+  EXPECT_EQ(far.find("gelu_grad"), far.npos) << far;  // internal
   expect_words(message_of(Code::kNotFound, [&] { g.op("gelu_grad", {x, x}); }), {"gelu_grad"});
   expect_words(message_of(Code::kInvalidArgument,
                           [&] {
@@ -55,6 +59,19 @@ TEST(Graph, UnknownOpAndAttribute) {
                {"rng"});
   expect_words(message_of(Code::kInvalidArgument, [&] { g.op("gelu", {}); }), {"gelu", "x", "missing"});
   expect_words(message_of(Code::kInvalidArgument, [&] { g.op("gelu", {99}); }), {"gelu", "x"});
+}
+
+TEST(Graph, NoMoreRegionsAndValuesThanFilesHold) {
+  Graph g;
+  for (size_t i = 0; i < kMaxRegions; ++i)
+    g.region_end(g.region_begin(std::to_string(i), plan::Policy::kPlannerDecides));
+  expect_words(
+      message_of(Code::kInvalidArgument, [&] { g.region_begin("last", plan::Policy::kPlannerDecides); }),
+      {"last", "20000"});
+  for (size_t i = 0; i < kMaxValues; ++i) g.input(std::to_string(i), f32({1}));
+  expect_words(message_of(Code::kInvalidArgument, [&] { g.input("last", f32({1})); }),
+               {"last", std::to_string(kMaxValues)});
+  expect_words(message_of(Code::kInvalidArgument, [&] { g.op("gelu", {0}); }), {"gelu", "values"});
 }
 
 TEST(Graph, NamesAreUnique) {

@@ -181,7 +181,9 @@ TEST(Shapes, MistakesAreNamed) {
       {"attention",
        {f32({1, 2, 7})},
        heads2,
-       "attention: q is f32[1, 2, 7]: its last dimension is no multiple of 6 = heads + 2 * kv_heads"},
+       "attention: q is f32[1, 2, 7]: its last dimension is no multiple of 6 = heads + 2 * kv_heads (q, k "
+       "and v "
+       "side by side, kv_heads = 2)"},
       {"attention",
        {f32({1, 2, 8}), f32({1, 2, 8})},
        heads2,
