@@ -28,6 +28,15 @@ add_library(cairn_static STATIC ${objects})
 target_link_libraries(cairn_static PUBLIC ${cairn_libraries} cairn_flags)
 set_target_properties(cairn_static PROPERTIES OUTPUT_NAME cairn LINKER_LANGUAGE CXX)
 
+# A program that finds its libraries in lib/ beside its bin/, wherever both are carried (`./dev gpu --bundle`), and those
+# that these need as well: the older kind of path, which libraries inherit.
+function(cairn_portable target)
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" BUILD_RPATH_USE_ORIGIN TRUE)
+  if(CAIRN_CUDA)
+    target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+  endif()
+endfunction()
+
 # ---- the command: Lua on the binding; main.c only starts it
 set(lua_folder ${CMAKE_INSTALL_DATADIR}/cairn)  # the layout of the source tree, as main.c looks for it
 file(GLOB cli_main CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/scripts/cli/main.c)
@@ -38,6 +47,7 @@ if(cli_main)
   target_compile_definitions(cairn_cli PRIVATE CAIRN_LUA_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                CAIRN_LUA_INSTALL_DIR="${CMAKE_INSTALL_PREFIX}/${lua_folder}")
   target_link_options(cairn_cli PRIVATE -Wl,-E)
+  cairn_portable(cairn_cli)
   if(CAIRN_SANITIZE)
     target_link_options(cairn_cli PRIVATE -fsanitize=${CAIRN_SANITIZE})
   endif()

@@ -4,13 +4,19 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/base/attrs.h"
 #include "runtime/base/random.h"
 #include "runtime/base/tensor.h"
 
 namespace cairn::kernels {
+
+// What there is to choose from in a kernel: for each of its parts, the words for the ways to compute it. All
+// give the result within the op's tolerance, each with bits of its own.
+using Options = std::vector<std::vector<std::string>>;
 
 // One op with fixed shapes. Operands stand in the order of the op's row in ops.def; an optional operand left
 // out has rank 0 and `present(i)` false. Outputs that accumulate (marked '+' in the row) are float32 (float64
@@ -23,6 +29,10 @@ struct Signature {
   uint32_t out_present = ~0u;  // bit i: somebody wants output i
   const Attrs* attrs = nullptr;
   int threads = 1;
+  // Of a backend with choices: "ROW|WORD|WORD...", the row's name and a word for each part, as measured. "",
+  // and words that are not known (of another library, another device), stand for the backend's own choice.
+  std::string_view choice = {};
+  Options* options = nullptr;  // lists what there is to choose from while the kernel is made
 
   bool has_in(size_t i) const { return i < in.size() && (in_present >> i & 1u); }
   bool has_out(size_t i) const { return i < out.size() && (out_present >> i & 1u); }
@@ -71,6 +81,7 @@ struct Registry {
                           int threads);
   bool one_pack = false;    // the "forward" pack serves every use and any m
   bool gaps_filled = true;  // by the reference's kernels, which run where the host can reach
+  bool choices = false;     // some kernels have parts to choose, or several rows take a signature
   // One kernel for several ops of one kind that follow each other, with the bits of a kernel each in that
   // order. nullptr: this backend has none, or does not take these; they are then launched one by one. Every
   // signature has as many operands as its row, and the Call holds the first op's inputs, then the second's,
@@ -78,6 +89,7 @@ struct Registry {
   // sum_squares gives one total, and bit 0 of `accumulate` says whether that adds to what was there.
   std::unique_ptr<Kernel> (*batch)(std::span<const Signature> ops) = nullptr;
 
+  // The row that the signature's choice names, if it takes it; else the first that does.
   std::unique_ptr<Kernel> find(const Signature& signature) const;
   bool supports(std::string_view op) const;
 };

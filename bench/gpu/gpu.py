@@ -24,6 +24,7 @@ import sys
 
 import bars
 import curve
+import needs
 import rate_tables
 import training
 from runner import ROOT, Run
@@ -79,7 +80,7 @@ def section(title, header, rows):
 def text_of(run, machine):
     today = datetime.date.today().isoformat()
     steps = f"{run.options.steps} steps a training case."
-    lines = [f"# On a GPU, {today}", "", machine or "(no nvidia-smi)", "", steps]
+    lines = [f"# On a GPU, {today}", "", machine or "(no nvidia-smi)", "", device_text(run), "", steps]
     lines += section(bars.TITLE, bars.HEADER, bars.judge(run.raw))
     for title, (header, rows) in run.tables.items():
         lines += section(title, header, rows)
@@ -120,6 +121,17 @@ def arguments():
     return options
 
 
+def devices_of(text):
+    return {"devices": {d["name"]: d["description"] for d in json.loads(text)}}
+
+
+def device_text(run):
+    """The device as cairn sees it, with who computes attention and why."""
+    known = run.raw.get("devices", {}).get("devices", {})
+    name = run.options.device if ":" in run.options.device else f"{run.options.device}:0"
+    return known.get(name) or known.get(run.options.device) or f"cairn finds no {run.options.device}"
+
+
 def machine_name():
     nvidia = shutil.which("nvidia-smi")
     return subprocess.run([nvidia, "-L"], capture_output=True, text=True, check=False).stdout.strip() if nvidia else ""
@@ -128,7 +140,10 @@ def machine_name():
 def main():
     options = arguments()
     run, machine = Run(options), machine_name()
-    run.command("devices", [run.bundle / "bin/cairn", "devices"], 1)
+    if problem := needs.problem(run.bundle, run.environment):
+        print(problem, file=sys.stderr)
+        return 1
+    run.command("devices", [run.bundle / "bin/cairn", "devices", "--json"], 1, devices_of)
     together(run, options.parts)
     write(run, machine)
     rest = {"rates": rate_tables.part, "compute-sanitizer": sanitize, "more": training.more}

@@ -32,8 +32,9 @@ class Run:
         self.end = time.monotonic() + options.minutes * 60
         self.bundle = pathlib.Path(options.bundle).resolve()
         self.raw, self.left_out, self.tables = {}, [], {}
+        # The bundle's own libraries are found without this.
         self.environment = dict(os.environ, LD_LIBRARY_PATH=":".join(
-            [str(self.bundle / "lib"), *library_folders(options.torch), os.environ.get("LD_LIBRARY_PATH", "")]))
+            [*library_folders(options.torch), os.environ.get("LD_LIBRARY_PATH", "")]))
 
     def left(self):
         return self.end - time.monotonic()

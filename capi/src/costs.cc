@@ -2,10 +2,12 @@
 #include "capi/src/costs.h"
 
 #include "capi/src/instance.h"
+#include "capi/src/plan.h"
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
 #include "runtime/costs/link_probe.h"
+#include "runtime/engine/kernel_choices.h"
 #include "runtime/engine/measure.h"
 
 using namespace cairn::capi;
@@ -69,6 +71,23 @@ cairn_status_t cairn_costs_measure_link(cairn_costs_t* costs, cairn_device_t* de
     costs::Profile& profile = profile_of(*costs);
     check_machine(profile, *device->device);
     profile.set_link(costs::measure_link(*device->device, static_cast<cairn::Tier>(tier)));
+  });
+}
+
+cairn_status_t cairn_costs_measure_kernels(cairn_costs_t* costs, const cairn_plan_t* plan,
+                                           cairn_device_t* device, uint64_t* out_count,
+                                           cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(costs, "costs");
+    not_null(plan, "plan");
+    not_null(device, "device");
+    costs::Profile& profile = profile_of(*costs);
+    check_machine(profile, *device->device);
+    const std::string &planned = plan->compiled->device, &here = device->device->info().name;
+    require(planned == here, Code::kInvalidArgument, "the plan is for '", planned, "', not for '", here,
+            "': make one for the device that is to be measured");
+    const int64_t count = cairn::engine::measure_kernels(profile, *plan->compiled, *device->device);
+    if (out_count != nullptr) *out_count = static_cast<uint64_t>(count);
   });
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "runtime/base/tensor.h"
 
@@ -37,5 +38,26 @@ class LibraryAttention {
 
 // In bfloat16. nullptr: there is no library, or it does not take these sizes.
 std::unique_ptr<LibraryAttention> try_library_attention(const AttentionSizes& a, bool gradient);
+
+// The version of the library that is opened, as it counts (91200: 9.12.0); 0: there is none, and `why`.
+struct LibraryVersion {
+  int number = 0;
+  std::string why = {};
+};
+LibraryVersion attention_library_version();
+
+// The workspace that the library's row may take: linear in the length, as that of cairn's rows is, and what
+// its sums in float32 need. Deterministic gradients of the library take more, quadratic in the length, before
+// kLinearGradient; at long sequences they would be most of a run's memory, and save little time.
+inline int64_t most_library_workspace(const AttentionSizes& a, bool gradient) {
+  constexpr int64_t kLeast = int64_t{1} << 20;
+  const int64_t slots = 2 * a.heads + 2 * a.kv_heads;  // of q and y, k and v, and of their gradients
+  const int64_t operands = 2 * slots * a.batch * a.length * a.dim * (gradient ? 2 : 1);
+  return operands > kLeast / 2 ? 2 * operands : kLeast;
+}
+inline constexpr int kLinearGradient = 92500;
+
+// Which row attention takes on this machine, and why; for people.
+std::string attention_row();
 
 }  // namespace cairn::kernels::cuda

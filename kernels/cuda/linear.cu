@@ -77,23 +77,23 @@ struct Linear {
   std::shared_ptr<Product> product;
   bool bias_left = false, pass = false;  // the pass adds the bias; there is one
 
-  Linear(ProductShape shape, Activation act, bool bias, bool pre) {
+  Linear(ProductShape shape, Activation act, bool bias, bool pre, Chooser chooser) {
     if (act == Activation::kGeluTanh) {
       shape.epilogue = bias ? Epilogue::kGeluBias : Epilogue::kGelu;
       shape.pre = pre;
-      product = try_product(shape);
+      product = try_product(shape, chooser);
       if (product != nullptr) return;
       shape.pre = false;
     }
     pass = act != Activation::kNone || pre;
     if (bias) {
       shape.epilogue = Epilogue::kBias;
-      product = try_product(shape);
+      product = try_product(shape, chooser);
       if (product != nullptr) return;
       bias_left = pass = true;
     }
     shape.epilogue = Epilogue::kNone;
-    product = make_product(shape);
+    product = make_product(shape, chooser);
   }
 };
 
@@ -116,7 +116,7 @@ std::unique_ptr<Kernel> make_linear_of(const Signature& s, Activation act) {
   shape.m = m, shape.n = n, shape.k = k;
   shape.in = shape.out = s.in[0].dtype;
   shape.transpose_b = true;
-  const Linear linear(shape, act, bias, pre);
+  const Linear linear(shape, act, bias, pre, Chooser(s));
   // The library takes a bias of the output's type.
   const bool fused_bias = bias && !linear.bias_left, fused_pre = pre && !linear.pass;
   Workspace space;

@@ -41,7 +41,8 @@ struct ChunkProducts {
   std::shared_ptr<Product> logits, dx, dw;
 
   // `offset`: bytes of x and dx between chunks, which tells how their addresses are aligned.
-  ChunkProducts(const Sizes& z, int64_t m, DType t, int64_t offset, bool has_dx, bool has_dw) {
+  ChunkProducts(const Sizes& z, int64_t m, DType t, int64_t offset, bool has_dx, bool has_dw,
+                Chooser& chooser) {
     int64_t aligned = 64;
     while (offset % aligned != 0) aligned /= 2;
     ProductShape shape;
@@ -50,14 +51,14 @@ struct ChunkProducts {
     shape.transpose_b = true;
     shape.ldc = z.ld;
     shape.alignment_a = aligned;
-    logits = make_product(shape);
+    logits = make_product(shape, chooser);
     if (has_dx) {
       ProductShape d;
       d.in = d.out = t;
       d.m = m, d.n = z.width, d.k = z.vocab;
       d.lda = z.ld;
       d.alignment_c = aligned;
-      dx = make_product(d);
+      dx = make_product(d, chooser);
     }
     if (has_dw) {
       ProductShape d;
@@ -66,7 +67,7 @@ struct ChunkProducts {
       d.transpose_a = true;
       d.lda = z.ld;
       d.alignment_b = aligned;
-      dw = make_product(d);
+      dw = make_product(d, chooser);
     }
   }
   int64_t workspace_bytes() const {
@@ -83,6 +84,7 @@ struct FusedLoss {
   Workspace space;
   WeightReader weight;
   bool own_grad_weight;  // dx reads the weight from operand 4
+  Chooser chooser;       // of use while it is made
   ChunkProducts whole, rest;
   int64_t logits_at, losses_at, product_at;
 
@@ -91,10 +93,11 @@ struct FusedLoss {
         t(s.in[0].dtype),
         weight(s.in[1], t, &space),
         own_grad_weight(s.has_in(4) && s.in[4].packed_bytes > 0),
-        whole(z, z.chunk, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3)),
+        chooser(s),
+        whole(z, z.chunk, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3), chooser),
         rest(whole) {
     if (const int64_t left = z.rows % z.chunk; left != 0)
-      rest = ChunkProducts(z, left, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3));
+      rest = ChunkProducts(z, left, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3), chooser);
     logits_at = space.add(z.chunk * z.ld * dtype_bytes(t));
     losses_at = space.add(z.rows * 8);
     product_at = space.add(std::max(whole.workspace_bytes(), rest.workspace_bytes()));

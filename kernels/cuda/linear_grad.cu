@@ -1,5 +1,5 @@
 // The gradients of linear. Products are the library's, with what it can do on the way: the slope of tanh
-// gelu, the gradient of the bias. Passes do the rest.
+// gelu, the gradient of the bias, unless sums of our own were measured to be faster. Passes do the rest.
 #include "kernels/cuda/activations.h"
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/group.h"
@@ -10,8 +10,33 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-// The bias's gradient beside the weight's, in one product; false: column sums of our own, in passes.
-constexpr bool kSumsInProduct = true;
+// The product of the weight's gradient, and with it the bias's; or sums of our own over dy's columns, if the
+// library does not make these, or if measurements chose so: "columns ALGORITHM" in place of "sums ALGORITHM".
+struct WeightProduct {
+  std::shared_ptr<Product> product;
+  bool sums = false;
+
+  WeightProduct(ProductShape shape, bool bias, Chooser chooser) {
+    constexpr std::string_view kSums = "sums ", kColumns = "columns ";
+    std::string_view word = chooser.pick();
+    std::vector<std::string> options;
+    const auto attempt = [&](Epilogue epilogue, std::string_view way) {
+      shape.epilogue = epilogue;
+      std::vector<std::string> words;
+      auto made = try_product(shape, word.starts_with(way) ? word.substr(way.size()) : std::string_view(),
+                              chooser.lists() ? &words : nullptr);
+      for (const std::string& w : words) options.push_back(cat(way, w));
+      return made;
+    };
+    const bool columns = word.starts_with(kColumns);
+    if (bias && (!columns || chooser.lists())) product = attempt(Epilogue::kSumsOfA, kSums);
+    sums = product != nullptr && !columns;
+    if (!sums || chooser.lists())
+      if (auto plain = attempt(Epilogue::kNone, bias ? kColumns : ""); !sums) product = std::move(plain);
+    if (product == nullptr) product = make_plain_product(shape);
+    chooser.made(std::move(options));
+  }
+};
 
 template <class T>
 void multiply_slopes(const Call& call, Activation act, int64_t count, T* dx, const T* pre) {
@@ -42,13 +67,14 @@ std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
   shape.m = s.in[0].shape.rows(), shape.n = s.out[0].shape.last(), shape.k = s.in[0].shape.last();
   shape.in = shape.out = t;
   std::shared_ptr<Product> product;
+  Chooser chooser(s);
   if (act == Activation::kGeluTanh) {
     shape.epilogue = Epilogue::kGeluSlope;
-    product = try_product(shape);
+    product = try_product(shape, chooser);
     shape.epilogue = Epilogue::kNone;
   }
   const bool fused = product != nullptr;
-  if (!fused) product = make_product(shape);
+  if (!fused) product = make_product(shape, chooser);
   Workspace space;
   const WeightReader weight(s.in[1], t, &space);
   const int64_t product_at = space.add(product->workspace_bytes()), count = shape.m * shape.n;
@@ -80,13 +106,11 @@ std::unique_ptr<Kernel> make_linear_grad_weight(const Signature& s) {
   shape.in = t;
   shape.transpose_a = true;
   std::shared_ptr<Product> product;
-  if (kSumsInProduct && s.has_out(0) && s.has_out(1)) {
-    shape.epilogue = Epilogue::kSumsOfA;
-    product = try_product(shape);
-    shape.epilogue = Epilogue::kNone;
+  bool fused = false;
+  if (s.has_out(0)) {
+    const WeightProduct made(shape, s.has_out(1), Chooser(s));
+    product = made.product, fused = made.sums;
   }
-  const bool fused = product != nullptr;
-  if (!fused && s.has_out(0)) product = make_product(shape);
   const ColumnSums bias(rows, n, t);
   Workspace space;
   const int64_t product_at = product ? space.add(product->workspace_bytes()) : 0;

@@ -33,7 +33,7 @@
 #define CAIRN_UNROLL_BY(n)
 #endif
 
-#include "runtime/base/error.h"
+#include "kernels/cuda/status.h"
 
 namespace cairn::kernels::cuda {
 
@@ -70,16 +70,10 @@ void launch(cudaStream_t stream, void (*kernel)(Parameters...), const LaunchSize
                   static_cast<unsigned>(size.blocks_z));
   kernel<<<grid, static_cast<unsigned>(size.threads), static_cast<size_t>(size.shared_bytes), stream>>>(
       static_cast<Parameters>(arguments)...);
-  const cudaError_t status = cudaGetLastError();
-  if (status == cudaSuccess) [[likely]]
-    return;
-  // Anything else is an earlier kernel's failure, which comes to light now.
-  const bool ours = status == cudaErrorInvalidConfiguration || status == cudaErrorInvalidValue ||
-                    status == cudaErrorLaunchOutOfResources;
-  fail(status == cudaErrorNoKernelImageForDevice ? Code::kUnsupported
-       : ours                                    ? Code::kInternal
-                                                 : Code::kDeviceLost,
-       "a kernel could not be started: ", cudaGetErrorString(status));
+  // Its own mistake, or an earlier kernel's failure, which comes to light now.
+  if (const cudaError_t status = cudaGetLastError(); status != cudaSuccess) [[unlikely]]
+    fail(code_of(status), "a kernel could not be started: ", cudaGetErrorString(status), " (",
+         cudaGetErrorName(status), ')', advice_of(status));
 #else
   const emulated::Grid grid{size.blocks, size.blocks_y, size.blocks_z, size.threads, size.shared_bytes};
   emulated::submit(stream,

@@ -15,4 +15,17 @@ std::string to_string(const ProductShape& s) {
   return text;
 }
 
+std::unique_ptr<Product> try_product(const ProductShape& shape, Chooser& chooser) {
+  std::vector<std::string> options;
+  auto product = try_product(shape, chooser.pick(), chooser.lists() ? &options : nullptr);
+  if (product != nullptr) chooser.made(std::move(options));
+  return product;
+}
+
+std::unique_ptr<Product> make_product(const ProductShape& shape, Chooser& chooser) {
+  if (auto product = try_product(shape, chooser)) return product;
+  chooser.made({});
+  return make_plain_product(shape);
+}
+
 }  // namespace cairn::kernels::cuda

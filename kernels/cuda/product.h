@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/cuda/choice.h"
 #include "runtime/base/tensor.h"
 
 namespace cairn::kernels::cuda {
@@ -56,10 +57,16 @@ class Product {
   virtual void run(const ProductCall& call) const = 0;
 };
 
-// nullptr: the library has no algorithm for it. kUnsupported: there is no library.
-std::unique_ptr<Product> try_product(const ProductShape& shape);
+// nullptr: the library has no algorithm for it. kUnsupported: there is no library. By the algorithm that
+// `word` is for, or the one that the library thinks the fastest; `options` gets the words of the few it
+// thinks best.
+std::unique_ptr<Product> try_product(const ProductShape& shape, std::string_view word = {},
+                                     std::vector<std::string>* options = nullptr);
+// As a part of a kernel, if it can be made.
+std::unique_ptr<Product> try_product(const ProductShape& shape, Chooser& chooser);
 // Takes a plain kernel of cairn's where the library has no algorithm; kUnsupported if that leaves an epilogue
 // over.
+std::unique_ptr<Product> make_product(const ProductShape& shape, Chooser& chooser);
 std::unique_ptr<Product> make_product(const ProductShape& shape);
 
 // The plain kernel: no epilogue, batches below 65536.

@@ -13,6 +13,7 @@ const Registry& cuda_registry() {
                                       .packed_bytes = cuda::packed_bytes,
                                       .one_pack = true,
                                       .gaps_filled = false,
+                                      .choices = true,
                                       .batch = cuda::make_batch};
   return kRegistry;
 }

@@ -74,6 +74,15 @@ Profile read_profile(const JsonNode& root) {
     if (!p.ops.emplace(signature, cost).second)
       node.at("signature").bad("the signature '", signature, "' appears twice");
   }
+  if (!root.has("choices")) return p;  // a profile of before there were any
+  for (const JsonNode& node : root.at("choices").list(kMostOps)) {
+    const KernelChoice choice{.choice = node.at("choice").name(),
+                              .seconds = node.at("seconds").number(),
+                              .own_seconds = node.at("own_seconds").number(),
+                              .workspace_bytes = node.at("workspace_bytes").integer()};
+    if (!p.choices.emplace(node.at("signature").name(), choice).second)
+      node.at("signature").bad("a choice for this signature appears twice");
+  }
   return p;
 }
 
@@ -145,7 +154,7 @@ Table from_json(std::string_view text) {
 }
 
 std::string to_json(const Profile& p) {
-  std::vector<std::string> links, ops;
+  std::vector<std::string> links, ops, choices;
   for (const LinkCost& cost : p.links)
     links.push_back(Row()
                         .text("tier", cost.link.tier)
@@ -165,6 +174,14 @@ std::string to_json(const Profile& p) {
                       .number("modelled_seconds", cost.modelled_seconds)
                       .text("signature", signature)
                       .take());
+  for (const auto& [signature, choice] : p.choices)
+    choices.push_back(Row()
+                          .text("choice", choice.choice)
+                          .number("seconds", choice.seconds)
+                          .number("own_seconds", choice.own_seconds)
+                          .number("workspace_bytes", choice.workspace_bytes)
+                          .text("signature", signature)
+                          .take());
   std::string launch;
   plan::append_number(launch, p.launch_seconds);
   return cat("{\"format\": \"cairn.profile/1\",\n\"machine\": ",
@@ -176,7 +193,8 @@ std::string to_json(const Profile& p) {
                  .number("memory_bytes", p.machine.memory_bytes)
                  .text("cairn", p.machine.cairn)
                  .take(),
-             ",\n\"launch_seconds\": ", launch, ",\n", list("links", links), ",\n", list("ops", ops), "}\n");
+             ",\n\"launch_seconds\": ", launch, ",\n", list("links", links), ",\n", list("ops", ops),
+             choices.empty() ? "" : cat(",\n", list("choices", choices)), "}\n");
 }
 
 }  // namespace cairn::costs

@@ -35,6 +35,14 @@ struct OpCost {
   int64_t count = 0;            // samples
 };
 
+// Of several ways to compute an op that a backend has, the one to take (kernels::Signature::choice): with it,
+// the bits of a run follow from the profile, and from no measurement of the run's own.
+struct KernelChoice {
+  std::string choice;
+  double seconds = 0, own_seconds = 0;  // with it, and by the backend's own choice
+  int64_t workspace_bytes = 0;
+};
+
 struct LinkCost {
   plan::Link link;                     // capacity_bytes 0: not part of a profile
   double stated_bytes_per_second = 0;  // throttle it was measured under; 0: none
@@ -42,9 +50,10 @@ struct LinkCost {
 
 struct Profile {
   Machine machine;
-  double launch_seconds = 0;          // from the end of one op to the begin of the next
-  std::map<std::string, OpCost> ops;  // by signature
-  std::vector<LinkCost> links;        // at most one per tier and stated rate
+  double launch_seconds = 0;                    // from the end of one op to the begin of the next
+  std::map<std::string, OpCost> ops;            // by signature
+  std::vector<LinkCost> links;                  // at most one per tier and stated rate
+  std::map<std::string, KernelChoice> choices;  // by signature, where not the backend's own
 
   const LinkCost* find_link(std::string_view tier, double stated) const;
   void set_link(LinkCost link);  // in place of the one with its tier and stated rate

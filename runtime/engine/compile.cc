@@ -68,6 +68,7 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   const auto lowered = [&](const graph::JointOptions& with) {
     auto plan = std::make_shared<CompiledPlan>();
     plan->joint = graph::derive(graph, with);
+    plan->costs = options.costs;
     lower(*plan, device, options);
     return plan;
   };

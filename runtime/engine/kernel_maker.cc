@@ -1,5 +1,6 @@
 #include "runtime/engine/kernel_maker.h"
 
+#include "runtime/engine/cost_query.h"
 #include "runtime/engine/custom.h"
 
 namespace cairn::engine {
@@ -86,13 +87,23 @@ int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
 }
 
 kernels::Signature KernelMaker::signature(const graph::JointOp& op, const Operands& operands) const {
+  kernels::Signature s = signature_of(op, operands, plan_.threads);
+  if (!device_.kernels().choices || plan_.costs == nullptr || !plan_.costs->profile) return s;
+  const auto& choices = plan_.costs->profile->choices;
+  if (choices.empty()) return s;
+  const auto found = choices.find(query_of(*plan_.joint, op, operands).signature);
+  if (found != choices.end()) s.choice = found->second.choice;
+  return s;
+}
+
+kernels::Signature signature_of(const graph::JointOp& op, const Operands& operands, int threads) {
   return {.op = ops::name(op.code),
           .in = operands.in,
           .out = operands.out,
           .in_present = operands.in_present,
           .out_present = operands.out_present,
           .attrs = &op.attrs,
-          .threads = plan_.threads};
+          .threads = threads};
 }
 
 }  // namespace cairn::engine

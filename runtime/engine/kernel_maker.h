@@ -16,6 +16,9 @@ struct Operands {
   uint32_t in_present = 0, out_present = 0;
 };
 
+// What its kernel is made from. Lives as long as op and operands.
+kernels::Signature signature_of(const graph::JointOp& op, const Operands& operands, int threads);
+
 struct BatchedOp {
   const graph::JointOp* op;
   Operands operands;

@@ -97,6 +97,7 @@ struct CompiledPlan {
   std::vector<int32_t> update_kernel;                           // joint update op -> kernel
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
   std::shared_ptr<std::mutex[]> kernel_locks;
+  std::shared_ptr<const costs::Table> costs;  // that it was made with; nullptr: the device's own rates
   int threads = 1;
   std::string device;
   // What the cost model says beside the problem's seconds: of the packs, the norm and the update, once per

@@ -115,6 +115,15 @@ end
 -- "h0/attn/linear_3" is a linear, and "h0/attn/linear_3.linear_grad_weight" what its last part says.
 local function op_of(name) return (name:match("([^/.]*)$"):gsub("_?%d+$", "")) end
 
+-- Kernels that may be computed in several ways: the fastest, which the run to be measured then takes. Returns how many.
+local function choose_kernels(profile, graph, device, options)
+  local plan = runs.plan(graph, device, options)
+  local count = fail.check("profile", profile:measure_kernels(plan, device))
+  plan:free()
+  if count > 0 then options.costs = profile end
+  return count
+end
+
 local function print_text(result, profile, options)
   io.stdout:write(("%s  %s a step, half of them within %s; predicted from the profile %s\n"):format(
     format.colour("bold", "time"), format.seconds(result.median), format.seconds(result.spread),
@@ -162,9 +171,17 @@ return function(arguments, root)
     or fail.check("profile", cairn.costs(device))
   for _, tier in ipairs { "host", "disk" } do
     note("measuring the link to " .. tier)
-    fail.check(result.profile_path, profile:measure_link(device, tier))
+    local ok, err = profile:measure_link(device, tier)
+    if not ok and err.status == "OUT_OF_MEMORY" then  -- a tier that cannot be had is offloaded to by no plan
+      note(("note: the link to %s is not measured: %s"):format(tier, err.message))
+    else
+      fail.check(result.profile_path, ok, err)
+    end
   end
-  options.policy = policy_to_measure(runs.graph(recipe, o), device, options)
+  local graph = runs.graph(recipe, o)
+  options.policy = policy_to_measure(graph, device, options)
+  local chosen = choose_kernels(profile, graph, device, options)
+  if chosen > 0 then note(("timed what the kernels of %d ops have to choose from"):format(chosen)) end
   local steps = options.steps or STEPS
   local run = runs.open { recipe = recipe, o = o, options = options, seed = options.seed or 1337, accumulate = 1,
                           steps = steps + WARM_UP, device = device, note = note }

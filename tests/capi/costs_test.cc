@@ -80,6 +80,49 @@ TEST_F(CostsTest, ADeviceModelPlansAndDoesNotRun) {
                  {"device model"});
   expect_failure(cairn_costs_measure_link(model.get(), devices.device.get(), CAIRN_TIER_HOST, failure),
                  CAIRN_STATUS_WRONG_STATE, failure, {"device model"});
+  expect_failure(cairn_costs_measure_kernels(model.get(), plan.get(), devices.device.get(), nullptr, failure),
+                 CAIRN_STATUS_WRONG_STATE, failure, {"device model"});
+  auto profile = cairn::Costs::create(devices.device);
+  expect_failure(
+      cairn_costs_measure_kernels(profile.get(), plan.get(), devices.device.get(), nullptr, failure),
+      CAIRN_STATUS_INVALID_ARGUMENT, failure, {"Engine", "'cpu'"});
+}
+
+// The CPU's kernels have nothing to choose from: tests/cuda has devices whose kernels do.
+TEST_F(CostsTest, KernelsWithoutChoices) {
+  auto profile = cairn::Costs::create(devices.device);
+  const auto plan = cairn::Plan::create(graph, devices.device);
+  EXPECT_EQ(profile.measure_kernels(plan, devices.device), 0u);
+  EXPECT_EQ(profile.json().find("choices"), std::string::npos);
+  uint64_t count = 7;
+  expect_failure(cairn_costs_measure_kernels(nullptr, plan.get(), devices.device.get(), &count, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"costs"});
+  expect_failure(cairn_costs_measure_kernels(profile.get(), nullptr, devices.device.get(), &count, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"plan"});
+  EXPECT_EQ(count, 7u);
+  EXPECT_EQ(cairn_costs_measure_kernels(profile.get(), plan.get(), devices.device.get(), nullptr, failure),
+            CAIRN_STATUS_OK);
+}
+
+// A choice stays in the profile as it is, whoever reads it; the CPU takes no notice.
+TEST_F(CostsTest, ChoicesOfKernelsAreKept) {
+  std::string json = cairn::Costs::create(devices.device).json();
+  json.insert(json.rfind('}'),
+              R"(, "choices": [{"choice": "row|word", "seconds": 1, "own_seconds": 2, "workspace_bytes": 3,
+                 "signature": "an op"}])");
+  const auto costs = cairn::Costs::read(devices.instance, json);
+  EXPECT_NE(
+      costs.json().find(R"("choice": "row|word", "seconds": 1, "own_seconds": 2, "workspace_bytes": 3)"),
+      std::string::npos)
+      << costs.json();
+  EXPECT_EQ(cairn::Costs::read(devices.instance, costs.json()).json(), costs.json());
+  cairn_costs_t* bad = nullptr;
+  for (const char* change : {"\"own_seconds\": -2", "\"own_seconds\": \"x\""}) {
+    std::string wrong = json;
+    wrong.replace(wrong.find("\"own_seconds\": 2"), 16, change);
+    expect_failure(cairn_costs_read(devices.instance.get(), wrong.data(), wrong.size(), &bad, failure),
+                   CAIRN_STATUS_INVALID_ARGUMENT, failure, {"own_seconds"});
+  }
 }
 
 TEST_F(CostsTest, WrongArguments) {

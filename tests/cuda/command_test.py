@@ -9,6 +9,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
 from harness import CAIRN, ROOT, TINY, Case, main  # noqa: E402
 
+sys.path.insert(0, str(ROOT / "tests/support"))
+from campaign import LONG  # noqa: E402
+
 PLUGIN = pathlib.Path(CAIRN).resolve().parents[1] / "emulated/lib"
 GPU = ["--device", "cuda:0"]
 
@@ -57,6 +60,51 @@ class OnGpu(Case):
             self.assertLessEqual(links[tier]["both_ways_factor"], 1)
             self.assertEqual(links[tier]["stated_bytes_per_second"], 0)
 
+    def test_the_profile_keeps_which_kernels_are_fastest(self):
+        profile, trace = self.folder / "gpu.profile", self.folder / "trace.json"
+        model = ["gpt2", *TINY, f"data={self.text}", *GPU]
+        # The library's first algorithm and its sums are slow: others are measured to be better, and kept.
+        self.environment.update(CAIRN_EMULATED_SLOW_PRODUCTS="1", CAIRN_EMULATED_SLOW_SUMS="1")
+        self.cairn("profile", *model, "--steps", 1, "--profile-out", profile, "--trace", trace, "--quiet")
+        choices = {c["signature"]: c for c in json.loads(profile.read_text())["choices"]}
+        biases = [c for s, c in choices.items() if s.startswith("linear_grad_weight") and c["choice"].count("columns")]
+        self.assertGreater(len(biases), 1, choices)
+        self.assertGreater(len([s for s in choices if s.startswith("linear(")]), 1)
+        for choice in choices.values():
+            self.assertLess(choice["seconds"], choice["own_seconds"])
+        # What is faster today does not matter any more: the profile decides, under every plan.
+        for name in ("CAIRN_EMULATED_SLOW_PRODUCTS", "CAIRN_EMULATED_SLOW_SUMS"):
+            del self.environment[name]
+        digests = {self.train("--profile", profile, *plan)["parameter_digest"]
+                   for plan in ([], ["--policy", "recompute"], ["--policy", "offload"], ["--budget", "70%"])}
+        self.assertEqual(len(digests), 1)
+        own = {self.train()["parameter_digest"] for _ in range(2)}
+        self.assertEqual(len(own), 1)
+        self.assertNotEqual(own, digests, "the emulated algorithms differ in their bits")
+
+    def test_training_without_offloading_registers_no_memory(self):
+        free = self.train()["parameter_digest"]
+        self.environment["CAIRN_EMULATED_FAILURES"] = "cudaHostRegister=801"
+        self.assertEqual(self.train()["parameter_digest"], free)
+        self.assertEqual(self.train("--policy", "recompute")["parameter_digest"], free)
+        self.fails(4, "train", "mlp", *GPU, "--steps", 1, "--policy", "offload", says="cannot be pinned")
+        words = ["mlp", *GPU, "--steps", 1, "--profile-out", self.folder / "p", "--trace", self.folder / "t"]
+        self.assertIn("the link to host is not measured", self.cairn("profile", *words).stderr)
+
+    def test_devices_says_who_computes_attention(self):
+        for version, says in (("92500", "attention by cuDNN 9.25.0"), ("91200", "(before 9.25)"),
+                              ("0", "attention by cairn's own kernels: libcudnn.so.9 cannot be opened")):
+            self.environment["CAIRN_EMULATED_CUDNN"] = version
+            self.assertIn(says, self.cairn("devices").stdout)
+
+    def test_bits_depend_on_no_order_that_the_hardware_leaves_open(self):
+        digests = set()
+        for seed in range(1, 9):
+            if LONG or seed <= 2:
+                self.environment["CAIRN_EMULATION_SEED"] = str(seed)
+                digests |= {self.train("--policy", policy)["parameter_digest"] for policy in ("keep", "offload")}
+        self.assertEqual(len(digests), 1)
+
     def test_verify(self):
         result = json.loads(self.cairn("verify", "mlp", *GPU, "--budgets", 1, "--json", "--quiet").stdout)
         self.assertTrue(result["ok"], result["problems"])
@@ -90,6 +138,7 @@ class OnGpu(Case):
                     "| planned bytes = measured bytes | every case | 2 cases | yes |",
                     "| losses follow: committed losses of PyTorch, float32 | <= 1e-04 |"):
             self.assertIn(row, done.stdout)
+        self.assertIn("attention by cuDNN 9.25.0", done.stdout)
         self.assertNotIn("NOT as planned", done.stdout)
         self.assertEqual(len(list((self.folder / "results").iterdir())), 2)
         runs = json.loads(next((self.folder / "results").glob("*.json")).read_text())["runs"]

@@ -1,49 +1,10 @@
 // The CUDA device on the emulated runtime: memory, order, recordings, and every error that a driver can give.
 #include "runtime/device/cuda/device.h"
 
-#include "kernels/cuda/emulated/runtime.h"
-#include "kernels/cuda/lane.h"
-#include "tests/runtime/device/support.h"
+#include "tests/cuda/device_fixture.h"
 
 namespace cairn::device {
 namespace {
-
-namespace emulated = kernels::cuda::emulated;
-
-// Submits `function` to the call's stream.
-FunctionKernel on_stream(std::function<void(const kernels::Call&)> function) {
-  return FunctionKernel([function](const kernels::Call& call) {
-    const auto& lane = *static_cast<const kernels::cuda::Lane*>(call.lane);
-    emulated::submit(lane.stream, [function, call] { function(call); });
-  });
-}
-
-class Cuda : public ::testing::Test {
- protected:
-  void SetUp() override { emulated::reset(); }
-  void TearDown() override {
-    device_.reset();
-    emulated::reset();
-    EXPECT_EQ(emulated::allocated_bytes(), 0);
-    EXPECT_EQ(emulated::registered_bytes(), 0);
-  }
-  Device& device() {
-    if (!device_) device_ = cuda::open("cuda:0", options_);
-    return *device_;
-  }
-  Code failing_open(std::string* message) {
-    return code_of([&] { cuda::open("cuda:0", {}); }, message);
-  }
-
-  DeviceOptions options_;
-  std::shared_ptr<Device> device_;
-};
-
-int value_at(const Block& block, int64_t offset) {
-  char byte = 0;
-  block.read(offset, &byte, 1);
-  return byte;
-}
 
 TEST_F(Cuda, SaysWhatItIs) {
   const DeviceInfo& info = device().info();

@@ -305,6 +305,9 @@ typedef struct cairn_span {
  cairn_status_t cairn_costs_add_run(cairn_costs_t* costs, const cairn_session_t* session,
  double step_seconds, double optimizer_seconds,
  cairn_error_t* error);
+ cairn_status_t cairn_costs_measure_kernels(cairn_costs_t* costs, const cairn_plan_t* plan,
+ cairn_device_t* device, uint64_t* out_count,
+ cairn_error_t* error);
 typedef struct cairn_tier_usage {
  size_t struct_size;
  uint64_t reserved_bytes;

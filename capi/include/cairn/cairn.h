@@ -523,6 +523,16 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_add_run(cairn_costs_t* cost
                                                              double step_seconds, double optimizer_seconds,
                                                              cairn_error_t* error);
 
+/* Times what the kernels of a plan's ops have to choose from on the device (algorithms of matrix products, who computes
+ * attention, who sums the gradients of biases: GPUs have these), and puts what is clearly faster than the device's own
+ * choice into the profile. Plans that are made with the profile take it, so that the bits of a run follow from the profile:
+ * the same profile, the same bits. *out_count: ops timed, 0 where there is nothing to choose; may be NULL. Takes the memory
+ * of one op's operands for the time of the call. errors: INVALID_ARGUMENT (the profile is another machine's), WRONG_STATE
+ * (the costs are a device model). blocks: for seconds; nothing else should run. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_measure_kernels(cairn_costs_t* costs, const cairn_plan_t* plan,
+                                                                     cairn_device_t* device, uint64_t* out_count,
+                                                                     cairn_error_t* error);
+
 typedef struct cairn_tier_usage {
   size_t struct_size;
   uint64_t reserved_bytes; /* taken from the system for this session's device, now */

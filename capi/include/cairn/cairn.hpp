@@ -278,6 +278,7 @@ class Costs : public detail::Handle<cairn_costs_t, cairn_costs_retain, cairn_cos
   void measure_link(const Device& device, uint32_t tier) {
     detail::check([&](auto* error) { return cairn_costs_measure_link(handle_, device.get(), tier, error); });
   }
+  uint64_t measure_kernels(const Plan& plan, const Device& device);  // how many ops were timed
   void add_run(const Session& session, double step_seconds = 0, double optimizer_seconds = 0);
   std::string json() const {
     return detail::take_text(detail::make<cairn_text_t*>(
@@ -401,6 +402,13 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   }
 };
 
+inline uint64_t Costs::measure_kernels(const Plan& plan, const Device& device) {
+  uint64_t count = 0;
+  detail::check([&](auto* error) {
+    return cairn_costs_measure_kernels(handle_, plan.get(), device.get(), &count, error);
+  });
+  return count;
+}
 inline void Costs::add_run(const Session& session, double step_seconds, double optimizer_seconds) {
   detail::check([&](auto* error) {
     return cairn_costs_add_run(handle_, session.get(), step_seconds, optimizer_seconds, error);

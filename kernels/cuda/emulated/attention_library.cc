@@ -1,10 +1,11 @@
 // The library's attention with plain loops, addressed as the library is: by strides.
 #include "kernels/cuda/attention_library.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "kernels/cuda/emulated/simt.h"
+#include "kernels/cuda/emulated/runtime.h"
 
 namespace cairn::kernels::cuda {
 namespace {
@@ -87,11 +88,17 @@ void backward(const AttentionSizes& a, const AttentionCall& call) {
 class Loops final : public LibraryAttention {
  public:
   Loops(const AttentionSizes& a, bool gradient) : a_(a), gradient_(gradient) {}
-  int64_t workspace_bytes() const override { return 0; }
+  int64_t workspace_bytes() const override {
+    const int64_t rows = int64_t{a_.batch} * a_.heads * a_.length;
+    const bool quadratic = gradient_ && emulated::libraries().attention < kLinearGradient;
+    return gradient_ ? 4 * rows * (quadratic ? a_.length : a_.dim) : 0;
+  }
   void run(const AttentionCall& call) const override {
-    emulated::submit(static_cast<cudaStream_t>(call.stream), [a = a_, call, gradient = gradient_] {
-      gradient ? backward(a, call) : forward(a, call);
-    });
+    emulated::submit(static_cast<cudaStream_t>(call.stream),
+                     [a = a_, call, gradient = gradient_, space = workspace_bytes()] {
+                       std::fill_n(static_cast<char*>(call.workspace), space, '\x5a');
+                       gradient ? backward(a, call) : forward(a, call);
+                     });
   }
 
  private:
@@ -102,7 +109,13 @@ class Loops final : public LibraryAttention {
 }  // namespace
 
 std::unique_ptr<LibraryAttention> try_library_attention(const AttentionSizes& a, bool gradient) {
+  if (emulated::libraries().attention == 0) return nullptr;
   return std::make_unique<Loops>(a, gradient);
+}
+
+LibraryVersion attention_library_version() {
+  const int number = emulated::libraries().attention;
+  return {number, number == 0 ? "libcudnn.so.9 cannot be opened" : ""};
 }
 
 }  // namespace cairn::kernels::cuda

@@ -1,9 +1,8 @@
 // mma.h for the emulation. A matrix operation is one exchange: every lane lays what it gives into the warp's
 // scratch memory, waits for the warp, and reads what it needs. Two scratch memories in turn make the second
-// wait unnecessary. Asynchronous copies happen when they are waited for, not sooner, so a wait too few shows.
+// wait unnecessary.
 #pragma once
 #include <array>
-#include <vector>
 
 #include "kernels/cuda/emulated/simt.h"
 #include "runtime/base/error.h"
@@ -24,19 +23,6 @@ inline Scratch& next_scratch() {
   const unsigned thread = thread_index.x;
   turn[thread] ^= 1;
   return scratch[thread / 32 * 2 + turn[thread]];
-}
-
-struct Copy {
-  void* to;
-  const void* from;
-};
-struct Copies {
-  std::vector<Copy> open;                 // not committed
-  std::vector<std::vector<Copy>> groups;  // oldest first
-};
-inline Copies& own_copies() {
-  static thread_local std::array<Copies, 1024> copies;
-  return copies[thread_index.x];
 }
 
 inline float low_half(unsigned v) { return to_float(bf16{static_cast<uint16_t>(v & 0xffffu)}); }
@@ -91,25 +77,12 @@ inline void ldmatrix_transposed(unsigned (&to)[4], Shared row) { emulated::load_
 inline void cp_async(Shared to, const void* from, bool there) {
   require(to % 16 == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0, Code::kInternal,
           "an asynchronous copy between addresses that are no multiples of 16");
-  emulated::own_copies().open.push_back({reinterpret_cast<void*>(to), there ? from : nullptr});
+  emulated::async_copy(reinterpret_cast<void*>(to), there ? from : nullptr);
 }
-inline void cp_async_commit() {
-  emulated::Copies& copies = emulated::own_copies();
-  copies.groups.push_back(std::move(copies.open));
-  copies.open.clear();
-}
+inline void cp_async_commit() { emulated::async_commit(); }
 template <int kLeft>
 void cp_async_wait() {
-  auto& groups = emulated::own_copies().groups;
-  while (groups.size() > kLeft) {
-    for (const emulated::Copy& copy : groups.front()) {
-      if (copy.from != nullptr)
-        std::memcpy(copy.to, copy.from, 16);
-      else
-        std::memset(copy.to, 0, 16);
-    }
-    groups.erase(groups.begin());
-  }
+  emulated::async_wait(kLeft);
 }
 
 inline unsigned pack_bf16(float low, float high) {

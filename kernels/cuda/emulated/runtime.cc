@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "kernels/cuda/emulated/random.h"
 #include "kernels/cuda/emulated/stream.h"
 #include "kernels/cuda/emulated/world.h"
 
@@ -26,9 +27,22 @@ constexpr struct {
     ERROR(cudaErrorInvalidDevice, "invalid device"),
     ERROR(cudaErrorNoKernelImageForDevice, "no kernel image for this device"),
     ERROR(cudaErrorECCUncorrectable, "uncorrectable memory error"),
+    ERROR(cudaErrorNvlinkUncorrectable, "uncorrectable NVLink error"),
+    ERROR(cudaErrorContained, "an exception that the GPU contained"),
     ERROR(cudaErrorIllegalAddress, "illegal memory access"),
+    ERROR(cudaErrorLaunchTimeout, "a kernel ran too long"),
+    ERROR(cudaErrorAssert, "a kernel's assertion failed"),
+    ERROR(cudaErrorHardwareStackError, "an error in a call stack"),
+    ERROR(cudaErrorIllegalInstruction, "an illegal instruction"),
+    ERROR(cudaErrorMisalignedAddress, "a misaligned address"),
+    ERROR(cudaErrorInvalidAddressSpace, "an address of the wrong space"),
+    ERROR(cudaErrorInvalidPc, "an invalid program counter"),
     ERROR(cudaErrorHostMemoryNotRegistered, "memory is not registered"),
     ERROR(cudaErrorLaunchFailure, "a kernel failed"),
+    ERROR(cudaErrorTensorMemoryLeak, "tensor memory was not given back"),
+    ERROR(cudaErrorMpsClientTerminated, "the server ended this client"),
+    ERROR(cudaErrorExternalDevice, "an external device failed"),
+    ERROR(cudaErrorDevicesUnavailable, "all devices are busy"),
     ERROR(cudaErrorNotSupported, "not supported"),
     ERROR(cudaErrorStreamCaptureUnsupported, "not permitted while a stream is captured"),
     ERROR(cudaErrorStreamCaptureUnjoined, "a captured stream was not joined"),
@@ -36,27 +50,68 @@ constexpr struct {
 #undef ERROR
 };
 
-// Copies whose ends are not known memory are what a GPU would fault on.
-cudaError_t checked_copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, bool pageable) {
+constexpr int kCopyDelay = 150, kLegacyDelay = 3000;  // microseconds at most
+
+// Do both ends lie in memory that the driver knows? What does not is what a GPU would fault on.
+bool good_copy(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   World& w = world();
-  {
-    std::lock_guard lock(w.mutex);
-    const auto* target = static_cast<const char*>(to);
-    const auto* source = static_cast<const char*>(from);
+  std::lock_guard lock(w.mutex);
+  const auto known = [&](const void* end, bool on_device) {
+    const auto* const at = static_cast<const char*>(end);
     const bool either = kind == cudaMemcpyDefault;  // told by the addresses
-    const auto known = [&](const char* end, bool on_device) {
-      if (on_device || (either && inside(w.device, end, bytes))) return inside(w.device, end, bytes);
-      return pageable || inside(w.host, end, bytes);
-    };
-    const bool good =
-        known(target, kind == cudaMemcpyHostToDevice) && known(source, kind == cudaMemcpyDeviceToHost);
-    if (!good) {
-      w.sticky = cudaErrorIllegalAddress;
-      return cudaErrorIllegalAddress;
-    }
+    if (on_device || (either && inside(w.device, at, bytes))) return inside(w.device, at, bytes);
+    return inside(w.host, at, bytes);
+  };
+  return known(to, kind == cudaMemcpyHostToDevice) && known(from, kind == cudaMemcpyDeviceToHost);
+}
+bool on_device(const void* at, size_t bytes) {
+  std::lock_guard lock(world().mutex);
+  return inside(world().device, static_cast<const char*>(at), bytes);
+}
+bool registered(const void* at, size_t bytes) {
+  std::lock_guard lock(world().mutex);
+  return inside(world().host, static_cast<const char*>(at), bytes);
+}
+
+// The bytes arrive late, and not all at once.
+void land(void* to, const void* from, size_t bytes) {
+  delay(kCopyDelay);
+  const size_t first = one_in(4) ? bytes / 2 : 0;
+  std::memcpy(to, from, first);
+  if (first > 0) delay(kCopyDelay);
+  std::memcpy(static_cast<char*>(to) + first, static_cast<const char*>(from) + first, bytes - first);
+}
+
+Stream& legacy() {
+  static Stream* const one = new Stream;
+  return *one;
+}
+void wait_for(Stream& stream) {
+  const auto point = std::make_shared<Point>();
+  stream.push([point] { point->reach(); });
+  point->wait();
+}
+
+cudaError_t illegal() {
+  stick(cudaErrorIllegalAddress);
+  return cudaErrorIllegalAddress;
+}
+
+// In a stream, from or to memory of the host that is not registered.
+cudaError_t copy_pageable(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, Stream& stream) {
+  if (stream.capture) return illegal();  // a graph would read it when it runs
+  if (!on_device(kind == cudaMemcpyHostToDevice ? to : from, bytes)) return illegal();
+  ++world().pageable;
+  if (kind == cudaMemcpyHostToDevice) {
+    const auto* const begin = static_cast<const char*>(from);
+    submit(&stream, [to, staged = std::vector<char>(begin, begin + bytes)] {
+      land(to, staged.data(), staged.size());
+    });
+    return cudaSuccess;
   }
-  std::memcpy(to, from, bytes);
-  return cudaSuccess;
+  submit(&stream, [=] { land(to, from, bytes); });
+  wait_for(stream);
+  return world().sticky;
 }
 
 #define ENTER(function) \
@@ -130,6 +185,7 @@ cudaError_t cudaMalloc(void** out, size_t bytes) {
 }
 cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
+  wait_for(legacy());
   {
     std::lock_guard lock(world().mutex);
     if (world().device.erase(static_cast<char*>(memory)) == 0) return cudaErrorInvalidValue;
@@ -137,23 +193,52 @@ cudaError_t cudaFree(void* memory) {
   std::free(memory);
   return cudaSuccess;
 }
+// Returns at once; the bytes are set when the legacy stream comes to it.
 cudaError_t cudaMemset(void* memory, int byte, size_t bytes) {
   ENTER("cudaMemset");
-  {
-    std::lock_guard lock(world().mutex);
-    if (!inside(world().device, static_cast<char*>(memory), bytes)) return cudaErrorInvalidValue;
-  }
-  std::memset(memory, byte, bytes);
+  if (!on_device(memory, bytes)) return cudaErrorInvalidValue;
+  submit(&legacy(), [=] {
+    delay(kLegacyDelay);
+    std::memset(memory, byte, bytes);
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* memory, int byte, size_t bytes, cudaStream_t stream) {
+  ENTER("cudaMemsetAsync");
+  if (!on_device(memory, bytes)) return cudaErrorInvalidValue;
+  submit(stream, [=] {
+    delay(kCopyDelay);
+    std::memset(memory, byte, bytes);
+  });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   ENTER("cudaMemcpy");
-  return checked_copy(to, from, bytes, kind, true);
+  const bool out = kind == cudaMemcpyDeviceToHost;
+  if (!on_device(out ? from : to, bytes)) return illegal();
+  const auto* const begin = static_cast<const char*>(from);
+  if (out || registered(from, bytes)) {
+    submit(&legacy(), [=] { land(to, from, bytes); });
+    wait_for(legacy());
+    return world().sticky;
+  }
+  submit(&legacy(), [to, staged = std::vector<char>(begin, begin + bytes)] {
+    delay(kLegacyDelay);
+    land(to, staged.data(), staged.size());
+  });
+  return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   ENTER("cudaMemcpyAsync");
-  submit(stream, [=] { checked_copy(to, from, bytes, kind, false); });
+  const void* const host = kind == cudaMemcpyHostToDevice   ? from
+                           : kind == cudaMemcpyDeviceToHost ? to
+                                                            : nullptr;
+  if (host != nullptr && !registered(host, bytes)) return copy_pageable(to, from, bytes, kind, *stream);
+  submit(stream, [=] {
+    if (!good_copy(to, from, bytes, kind)) return stick(cudaErrorIllegalAddress);
+    land(to, from, bytes);
+  });
   return cudaSuccess;
 }
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
@@ -171,8 +256,9 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   *greatest = -5;
   return cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned, int) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned flags, int) {
   ENTER("cudaStreamCreateWithPriority");
+  if (flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;  // there are no others here
   *out = new Stream;
   return cudaSuccess;
 }

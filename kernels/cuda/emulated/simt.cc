@@ -1,9 +1,11 @@
 #include "kernels/cuda/emulated/simt.h"
 
 #include <deque>
+#include <numeric>
 #include <vector>
 
 #include "kernels/cuda/emulated/fiber.h"
+#include "kernels/cuda/emulated/random.h"
 #include "runtime/base/error.h"
 
 namespace cairn::kernels::cuda::emulated {
@@ -16,10 +18,76 @@ constexpr int kWarpThreads = 32;
 
 enum class Waits : uint8_t { kNothing, kBlock, kWarp, kDone };
 
+struct AsyncCopy {
+  void* to;
+  const void* from;  // nullptr: zeros
+  uint64_t group;
+};
+
+// Of 16 bytes each, they land at any time between where they are asked for and where they are waited for.
+class AsyncCopies {
+ public:
+  void add(void* to, const void* from) {
+    pending_.push_back({to, from, group_});
+    if (one_in(2)) land_one(pending_.size() - 1);
+    some();
+  }
+  void commit() {
+    ++group_;
+    some();
+  }
+  // Until at most `left` groups are under way.
+  void wait(uint64_t left) {
+    for (size_t i = pending_.size(); i-- > 0;)
+      if (pending_[i].group + left < group_) land_one(i);
+    some();
+  }
+  void some() {
+    for (size_t i = pending_.size(); i-- > 0;)
+      if (one_in(8)) land_one(i);
+  }
+  void all() {
+    while (!pending_.empty()) land_one(pending_.size() - 1);
+    group_ = 0;
+  }
+
+ private:
+  void land_one(size_t i) {
+    const AsyncCopy copy = pending_[i];
+    pending_[i] = pending_.back();
+    pending_.pop_back();
+    if (copy.from != nullptr)
+      std::memcpy(copy.to, copy.from, 16);
+    else
+      std::memset(copy.to, 0, 16);
+  }
+
+  std::vector<AsyncCopy> pending_;
+  uint64_t group_ = 0;  // that the next copy belongs to
+};
+
 struct Thread {
   Fiber fiber;
   Waits waits = Waits::kDone;
   uint64_t given = 0;
+  AsyncCopies copies;
+};
+
+// 0, ..., count - 1 in an order that is drawn.
+class Order {
+ public:
+  explicit Order(int64_t count) : count_(static_cast<uint64_t>(count)), at_(draw() % count_) {
+    do {
+      stride_ = 1 + draw() % count_;
+    } while (std::gcd(stride_, count_) != 1);
+  }
+  int64_t next() {
+    at_ = (at_ + stride_) % count_;
+    return static_cast<int64_t>(at_);
+  }
+
+ private:
+  uint64_t count_, at_, stride_;
 };
 
 // The blocks of one operating system thread: fibers and shared memory are kept from launch to launch.
@@ -32,13 +100,15 @@ class Block {
     shared_.resize(static_cast<size_t>(grid.shared_bytes) + 16);
     grid_size = {static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y), static_cast<unsigned>(grid.z)};
     block_size = {static_cast<unsigned>(grid.threads), 1, 1};
-    for (int64_t z = 0; z < grid.z; ++z)
-      for (int64_t y = 0; y < grid.y; ++y)
-        for (int64_t x = 0; x < grid.x; ++x) {
-          block_index = {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
-          std::memset(shared_.data(), 0xff, shared_.size());
-          run_block();
-        }
+    const int64_t blocks = grid.x * grid.y * grid.z;
+    Order order(blocks);
+    for (int64_t i = 0; i < blocks; ++i) {
+      const int64_t at = order.next();
+      block_index = {static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
+                     static_cast<unsigned>(at / grid.x / grid.y)};
+      std::memset(shared_.data(), 0xff, shared_.size());
+      run_block();
+    }
   }
 
   void* shared() {
@@ -47,6 +117,7 @@ class Block {
 
   void wait(Waits what) {
     Thread& thread = threads_[current_];
+    thread.copies.some();
     thread.waits = what;
     const Index own = thread_index;
     thread.fiber.leave();
@@ -73,23 +144,42 @@ class Block {
     Block& block = own();
     (*block.body_)();
     Thread& thread = block.threads_[block.current_];
+    thread.copies.all();
     thread.waits = Waits::kDone;
     thread.fiber.leave();
   }
 
+  // Warps take turns as it is drawn: one may be far ahead of another, up to the barrier where it needs it.
   void run_block() {
     for (size_t t = 0; t < count_; ++t) {
       threads_[t].fiber.restart(&Block::enter);
       threads_[t].waits = Waits::kNothing;
     }
-    for (size_t left = count_; left > 0;) {
-      left = 0;
-      for (size_t t = 0; t < count_; ++t) {
-        if (threads_[t].waits == Waits::kNothing) step(t);
-        left += threads_[t].waits != Waits::kDone;
-      }
-      if (left > 0) release();
+    everybody();
+    while (!ready_.empty()) {
+      const size_t pick = draw() % ready_.size();
+      if (turn(ready_[pick])) continue;
+      ready_[pick] = ready_.back();
+      ready_.pop_back();
+      if (ready_.empty()) release();
     }
+  }
+  void everybody() {
+    ready_.resize((count_ + kWarpThreads - 1) / kWarpThreads);
+    std::iota(ready_.begin(), ready_.end(), size_t{0});
+  }
+
+  // Every thread of the warp that waits for nothing, in the order that is drawn. Can the warp go on?
+  bool turn(size_t warp) {
+    const size_t first = warp * kWarpThreads, last = std::min(count_, first + kWarpThreads);
+    Order order(static_cast<int64_t>(last - first));
+    for (size_t i = first; i < last; ++i) {
+      const size_t t = first + static_cast<size_t>(order.next());
+      if (threads_[t].waits == Waits::kNothing) step(t);
+    }
+    if (!all(first, last, Waits::kWarp)) return false;
+    set(first, last);
+    return true;
   }
 
   void step(size_t t) {
@@ -98,17 +188,13 @@ class Block {
     threads_[t].fiber.go_on();
   }
 
-  // Lets go whoever waits for a warp that is all there; then, if all wait for the block, everybody.
+  // No warp can go on: the block is done, or all wait for it.
   void release() {
-    bool any = false;
-    for (size_t first = 0; first < count_; first += kWarpThreads) {
-      const size_t last = std::min(count_, first + kWarpThreads);
-      if (all(first, last, Waits::kWarp)) any = true, set(first, last);
-    }
-    if (any) return;
+    if (all(0, count_, Waits::kDone)) return;
     require(all(0, count_, Waits::kBlock), Code::kInternal,
             "some threads of a block never reach the barrier where the others wait");
     set(0, count_);
+    everybody();
   }
   bool all(size_t first, size_t last, Waits what) const {
     for (size_t t = first; t < last; ++t)
@@ -124,11 +210,13 @@ class Block {
     static thread_local Block block;
     return block;
   }
+  AsyncCopies& copies() { return threads_[current_].copies; }
 
  private:
   const std::function<void()>* body_ = nullptr;
   std::deque<Thread> threads_;
   std::vector<char> shared_;
+  std::vector<size_t> ready_;  // warps
   size_t count_ = 0, current_ = 0;
 };
 
@@ -150,5 +238,8 @@ void* dynamic_shared() { return Block::own().shared(); }
 void sync_block() { Block::own().wait(Waits::kBlock); }
 void sync_warp() { Block::own().wait(Waits::kWarp); }
 uint64_t exchange(uint64_t given, int lane) { return Block::own().exchange(given, lane); }
+void async_copy(void* to, const void* from) { Block::own().copies().add(to, from); }
+void async_commit() { Block::own().copies().commit(); }
+void async_wait(int left) { Block::own().copies().wait(static_cast<uint64_t>(left)); }
 
 }  // namespace cairn::kernels::cuda::emulated

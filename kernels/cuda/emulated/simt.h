@@ -1,7 +1,8 @@
 // CUDA C++'s threads on the processor: the blocks of a grid one after the other, the threads of a block as
-// fibers that take turns at barriers and warp shuffles. For tests: what it shows is whether a kernel computes
-// the right thing and meets its barriers, not how fast it is. A barrier that some threads of a block do not
-// reach is an error.
+// fibers that take turns at barriers and warp shuffles. Which block, warp or thread comes next is drawn, and
+// so is when an asynchronous copy lands: a barrier or a wait too few shows under some seed (runtime.h). For
+// tests: what it shows is whether a kernel computes the right thing and meets its barriers, not how fast it
+// is. A barrier that some threads of a block do not reach is an error.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -47,6 +48,11 @@ void sync_block();
 void sync_warp();
 // Every lane of the warp gives 8 bytes, and gets what `lane` gave.
 uint64_t exchange(uint64_t given, int lane);
+// Copies of 16 bytes (from nullptr: zeros) that nobody waits for until async_wait(), which leaves at most
+// `left` of the thread's committed groups under way.
+void async_copy(void* to, const void* from);
+void async_commit();
+void async_wait(int left);
 
 template <class T>
 T shuffle(T value, int lane) {

@@ -1,11 +1,45 @@
 #include "kernels/cuda/emulated/world.h"
 
+#include <cstdlib>
+#include <limits>
+
 namespace cairn::kernels::cuda::emulated {
 namespace {
 
+// As the toolkit's documentation of each says, or "any further work returns the same error".
 bool is_sticky(cudaError_t status) {
-  return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure ||
-         status == cudaErrorECCUncorrectable;
+  constexpr cudaError_t kSticky[] = {
+      cudaErrorECCUncorrectable,    cudaErrorNvlinkUncorrectable, cudaErrorContained,
+      cudaErrorIllegalAddress,      cudaErrorLaunchTimeout,       cudaErrorAssert,
+      cudaErrorHardwareStackError,  cudaErrorIllegalInstruction,  cudaErrorMisalignedAddress,
+      cudaErrorInvalidAddressSpace, cudaErrorInvalidPc,           cudaErrorLaunchFailure,
+      cudaErrorTensorMemoryLeak,    cudaErrorMpsClientTerminated, cudaErrorExternalDevice,
+  };
+  return std::find(std::begin(kSticky), std::end(kSticky), status) != std::end(kSticky);
+}
+
+// For programs that load this as a plugin: which libraries there are.
+void read_libraries(World& w) {
+  const auto number = [](const char* name, int otherwise) {
+    const char* const given = std::getenv(name);
+    return given != nullptr ? std::atoi(given) : otherwise;
+  };
+  w.libraries.attention = number("CAIRN_EMULATED_CUDNN", w.libraries.attention);
+  w.libraries.first_algorithm_slow = number("CAIRN_EMULATED_SLOW_PRODUCTS", 0) != 0;
+  w.libraries.sums_slow = number("CAIRN_EMULATED_SLOW_SUMS", 0) != 0;
+}
+
+// Failures from the beginning on: "cudaHostRegister=801,...".
+void read_failures(World& w) {
+  const char* const given = std::getenv("CAIRN_EMULATED_FAILURES");
+  std::string_view left = given != nullptr ? given : "";
+  while (!left.empty()) {
+    const std::string one(left.substr(0, left.find(',')));
+    left.remove_prefix(std::min(left.size(), one.size() + 1));
+    const size_t equal = std::min(one.find('='), one.size() - 1);
+    w.failures[one.substr(0, equal)] = {static_cast<cudaError_t>(std::atoi(one.c_str() + equal + 1)), 0,
+                                        std::numeric_limits<int>::max()};
+  }
 }
 
 int64_t sum(const std::map<const char*, size_t>& blocks) {
@@ -18,7 +52,12 @@ int64_t sum(const std::map<const char*, size_t>& blocks) {
 }  // namespace
 
 World& world() {
-  static World* const one = new World;  // outlives every thread
+  static World* const one = [] {  // outlives every thread
+    auto* const made = new World;
+    read_libraries(*made);
+    read_failures(*made);
+    return made;
+  }();
   return *one;
 }
 
@@ -62,10 +101,14 @@ void reset() {
   w.failures.clear();
   w.calls.clear();
   w.sticky = cudaSuccess;
+  w.pageable = 0;
   w.gpu = {};
+  w.libraries = {};
 }
 
 Gpu& gpu() { return world().gpu; }
+Libraries& libraries() { return world().libraries; }
+int64_t pageable_copies() { return world().pageable; }
 
 int64_t calls(std::string_view function) {
   World& w = world();

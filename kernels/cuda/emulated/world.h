@@ -19,7 +19,9 @@ struct World {
   std::map<std::string, int64_t, std::less<>> calls;
   std::map<const char*, size_t> device, host;  // memory by address
   std::atomic<cudaError_t> sticky{cudaSuccess};
+  std::atomic<int64_t> pageable{0};
   Gpu gpu;
+  Libraries libraries;
 };
 World& world();
 

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "kernels/cuda/native/cudnn_graph.h"
+#include "kernels/cuda/status.h"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;
@@ -27,13 +28,36 @@ struct Handle {
   cudnnHandle_t cudnn = nullptr;
 };
 
+constexpr const char* kLibrary = "libcudnn.so.9";
+
+// Opened once; it stays open. False: it is missing.
+bool open_library() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (fe::cudnn_dlhandle == nullptr) fe::cudnn_dlhandle = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  return fe::cudnn_dlhandle != nullptr;
+}
+
+Refusal refusal_of(fe::error_code_t code) {
+  switch (code) {
+    case fe::error_code_t::GRAPH_NOT_SUPPORTED:
+    case fe::error_code_t::UNSUPPORTED_GRAPH_FORMAT:
+      return Refusal::kNotSupported;
+    case fe::error_code_t::INVALID_VALUE:
+    case fe::error_code_t::INVALID_VARIANT_PACK:
+    case fe::error_code_t::ATTRIBUTE_NOT_SET:
+      return Refusal::kInvalidValue;
+    default:
+      return Refusal::kFailed;
+  }
+}
+
 // Of the device that is current; nullptr without the library. Handles stay as long as the process.
 Handle* open_handle(int device) {
   static std::mutex mutex;
   static std::map<int, Handle>& handles = *new std::map<int, Handle>;
+  if (!open_library()) return nullptr;
   const std::lock_guard lock(mutex);
-  if (fe::cudnn_dlhandle == nullptr) fe::cudnn_dlhandle = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
-  if (fe::cudnn_dlhandle == nullptr) return nullptr;
   Handle& handle = handles[device];
   if (handle.cudnn == nullptr && fe::detail::create_handle(&handle.cudnn) != CUDNN_STATUS_SUCCESS) {
     handle.cudnn = nullptr;
@@ -68,11 +92,13 @@ class Cudnn final : public LibraryAttention {
       operands[kDv] = call.dv;
     }
     const std::lock_guard lock(handle_->mutex);
-    require(fe::detail::set_stream(handle_->cudnn, static_cast<cudaStream_t>(call.stream)) ==
-                CUDNN_STATUS_SUCCESS,
-            Code::kDeviceLost, "cuDNN does not take the stream");
+    if (fe::detail::set_stream(handle_->cudnn, static_cast<cudaStream_t>(call.stream)) !=
+        CUDNN_STATUS_SUCCESS) [[unlikely]]
+      fail(code_of(Refusal::kFailed, present_status()), "cuDNN does not take the stream");
     auto status = graph_->execute(handle_->cudnn, operands, aligned(call.workspace));
-    require(status.is_good(), Code::kDeviceLost, "cuDNN's attention failed: ", status.get_message());
+    if (!status.is_good()) [[unlikely]]
+      fail(code_of(refusal_of(status.get_code()), present_status()),
+           "cuDNN's attention could not be started: ", status.get_message());
   }
 
  private:
@@ -120,6 +146,11 @@ std::unique_ptr<LibraryAttention> try_library_attention(const AttentionSizes& a,
   return std::make_unique<Cudnn>(handle, plan.graph, plan.workspace);
 }
 
+LibraryVersion attention_library_version() {
+  if (!open_library()) return {0, cat(kLibrary, " cannot be opened")};
+  return {static_cast<int>(fe::detail::get_backend_version())};
+}
+
 }  // namespace cairn::kernels::cuda
 
 #else
@@ -127,6 +158,7 @@ std::unique_ptr<LibraryAttention> try_library_attention(const AttentionSizes& a,
 namespace cairn::kernels::cuda {
 
 std::unique_ptr<LibraryAttention> try_library_attention(const AttentionSizes&, bool) { return nullptr; }
+LibraryVersion attention_library_version() { return {0, "built without cuDNN's headers"}; }
 
 }  // namespace cairn::kernels::cuda
 

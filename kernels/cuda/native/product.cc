@@ -5,20 +5,47 @@
 #include <utility>
 
 #include "kernels/cuda/native/cublaslt.h"
+#include "kernels/cuda/status.h"
 
 namespace cairn::kernels::cuda {
 namespace {
 
 constexpr uint64_t kMostWorkspace = 32 << 20;
+constexpr int kFew = 4;            // algorithms that are worth being timed
 constexpr int64_t kAligned = 256;  // of the workspace that the library is given
 // Split sums are added up from the workspace in a pass of their own, in float32: the same bits in every run.
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 // What the heuristic is told of addresses that only a run knows: aligned to 64 bytes.
 void* const kSomeAddress = reinterpret_cast<void*>(uintptr_t{64});
 
+Refusal refusal_of(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+    case CUBLAS_STATUS_ARCH_MISMATCH:
+      return Refusal::kNotSupported;
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return Refusal::kInvalidValue;
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return Refusal::kNoMemory;
+    default:
+      return Refusal::kFailed;
+  }
+}
+
 void check(const CublasLt& lt, cublasStatus_t status, const char* what) {
-  require(status == CUBLAS_STATUS_SUCCESS, Code::kInternal, "cuBLASLt: ", what, ": ",
+  require(status == CUBLAS_STATUS_SUCCESS, code_of(refusal_of(status), cudaSuccess), "cuBLASLt: ", what, ": ",
           lt.status_string(status));
+}
+
+// An algorithm as the library describes it, in hexadecimal. Words are compared with those of the library's
+// own answers and never given to it.
+std::string word_of(const cublasLtMatmulAlgo_t& algorithm) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string word;
+  for (const uint64_t part : algorithm.data)
+    for (int shift = 60; shift >= 0; shift -= 4) word += kDigits[part >> shift & 15];
+  while (word.ends_with("00000000")) word.resize(word.size() - 8);
+  return word;
 }
 
 // A descriptor of the library's, and the function that frees it.
@@ -88,7 +115,8 @@ cublasLtEpilogue_t epilogue_of(const ProductShape& s) {
 class LtProduct final : public Product {
  public:
   // `found`: is there an algorithm?
-  LtProduct(const ProductShape& s, bool* found) : lt_(CublasLt::open()), shape_(s), handle_(lt_.handle()) {
+  LtProduct(const ProductShape& s, std::string_view word, std::vector<std::string>* options, bool* found)
+      : lt_(CublasLt::open()), shape_(s), handle_(lt_.handle()) {
     a_ = layout(lt_, s.in, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.row_of_a(), s.batch,
                 s.stride_a);
     b_ = layout(lt_, s.in, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n, s.row_of_b(), s.batch,
@@ -107,7 +135,7 @@ class LtProduct final : public Product {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.row_of_c());
       if (s.batch > 1) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, s.stride_c);
     }
-    *found = choose();
+    *found = choose(word, options);
   }
 
   int64_t workspace_bytes() const override { return workspace_ > 0 ? workspace_ + kAligned : 0; }
@@ -123,8 +151,9 @@ class LtProduct final : public Product {
         lt_.matmul(handle_, desc_.get(), &alpha, call.b, b_.get(), call.a, a_.get(), &beta, call.c, c_.get(),
                    call.c, c_.get(), &algorithm_, workspace_ > 0 ? reinterpret_cast<void*>(space) : nullptr,
                    static_cast<size_t>(workspace_), static_cast<cudaStream_t>(call.stream));
-    require(status == CUBLAS_STATUS_SUCCESS, Code::kDeviceLost, "the product ", to_string(shape_),
-            " could not be started: ", lt_.status_string(status));
+    if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
+      fail(code_of(refusal_of(status), present_status()), "the product ", to_string(shape_),
+           " could not be started: ", lt_.status_string(status));
   }
 
  private:
@@ -134,7 +163,7 @@ class LtProduct final : public Product {
   }
 
   // Once; the answer is kept, so that every run takes the same algorithm.
-  bool choose() {
+  bool choose(std::string_view word, std::vector<std::string>* options) {
     cublasLtMatmulPreferenceOpaque_t* made = nullptr;
     check(lt_, lt_.preference_create(&made), "a preference");
     const Owned<cublasLtMatmulPreferenceOpaque_t> preference(made, lt_.preference_destroy);
@@ -147,16 +176,33 @@ class LtProduct final : public Product {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(shape_.alignment_a));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(shape_.alignment_c));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(shape_.alignment_c));
-    cublasLtMatmulHeuristicResult_t best = {};
-    int count = 0;
-    const cublasStatus_t status =
-        lt_.heuristic(handle_, desc_.get(), b_.get(), a_.get(), c_.get(), c_.get(), made, 1, &best, &count);
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
-    check(lt_, status, "the choice of an algorithm");
-    if (count == 0 || best.state != CUBLAS_STATUS_SUCCESS) return false;
-    algorithm_ = best.algo;
-    workspace_ = static_cast<int64_t>(best.workspaceSize);
+    const auto ask = [&](int most) {
+      std::vector<cublasLtMatmulHeuristicResult_t> answers(static_cast<size_t>(most));
+      int count = 0;
+      const cublasStatus_t status = lt_.heuristic(handle_, desc_.get(), b_.get(), a_.get(), c_.get(),
+                                                  c_.get(), made, most, answers.data(), &count);
+      if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE)
+        count = 0;
+      else
+        check(lt_, status, "the choice of an algorithm");
+      answers.resize(static_cast<size_t>(count));
+      std::erase_if(answers, [](const auto& a) { return a.state != CUBLAS_STATUS_SUCCESS; });
+      return answers;
+    };
+    const auto best = ask(1);
+    if (best.empty()) return false;
+    take(best.front());
+    if (word.empty() && options == nullptr) return true;
+    for (const cublasLtMatmulHeuristicResult_t& answer : ask(kFew)) {
+      const std::string own = word_of(answer.algo);
+      if (own == word) take(answer);
+      if (options != nullptr) options->push_back(own);
+    }
     return true;
+  }
+  void take(const cublasLtMatmulHeuristicResult_t& answer) {
+    algorithm_ = answer.algo;
+    workspace_ = static_cast<int64_t>(answer.workspaceSize);
   }
 
   const CublasLt& lt_;
@@ -170,11 +216,12 @@ class LtProduct final : public Product {
 
 }  // namespace
 
-std::unique_ptr<Product> try_product(const ProductShape& shape) {
+std::unique_ptr<Product> try_product(const ProductShape& shape, std::string_view word,
+                                     std::vector<std::string>* options) {
   // The library's rule for the argument of a gelu.
   if (shape.has_pre() && shape.row_of_c() % 8 != 0) return nullptr;
   bool found = false;
-  auto product = std::make_unique<LtProduct>(shape, &found);
+  auto product = std::make_unique<LtProduct>(shape, word, options, &found);
   return found ? std::move(product) : nullptr;
 }
 

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include "kernels/cuda/attention_library.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/status.h"
 
@@ -64,7 +65,7 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   info.host_reaches = false;
   info.description =
       cat(p.name, ", ", a.name, ", ", p.multiProcessorCount, " multiprocessors, ", info.memory_bytes >> 20,
-          " MiB, CUDA driver ", driver / 1000, '.', driver % 1000 / 10);
+          " MiB, CUDA driver ", driver / 1000, '.', driver % 1000 / 10, "; ", kernels::cuda::attention_row());
   return info;
 }
 

@@ -9,25 +9,22 @@ namespace cairn::device::cuda {
 class CudaQueue;
 inline constexpr size_t kLanes = 3;
 
-// Seed, step and micro-batch of a recording's next run: written on the host, copied by the first node of its
-// graph.
+// Seed, step and micro-batch of a recording's run, on the device, where the recording's kernels read them.
 class KeySlot {
  public:
-  explicit KeySlot(State& state) : host_(state, Tier::kHost, kBytes) {
-    state.must(cudaMalloc(&device_, kBytes), "cudaMalloc of a key");
+  explicit KeySlot(const State& state) {
+    state.must(cudaMalloc(&device_, sizeof(RandomKey)), "cudaMalloc of a key");
   }
   ~KeySlot() { cudaFree(device_); }
   KeySlot(const KeySlot&) = delete;
   KeySlot& operator=(const KeySlot&) = delete;
-  void set(const RandomKey& key) { *reinterpret_cast<RandomKey*>(host_.address()) = key; }
   const RandomKey* device() const { return static_cast<const RandomKey*>(device_); }
-  cudaError_t submit_copy(cudaStream_t stream) {
-    return cudaMemcpyAsync(device_, host_.address(), sizeof(RandomKey), cudaMemcpyHostToDevice, stream);
+  // What the stream does from here on finds this key. It is pageable memory: staged when the call returns.
+  cudaError_t submit(const RandomKey& key, cudaStream_t stream) {
+    return cudaMemcpyAsync(device_, &key, sizeof key, cudaMemcpyHostToDevice, stream);
   }
 
  private:
-  static constexpr int64_t kBytes = kPageBytes;
-  HostMemory host_;
   void* device_ = nullptr;
 };
 

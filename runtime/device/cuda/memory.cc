@@ -33,9 +33,11 @@ void* allocate(State& state, int64_t bytes) {
                   static_cast<int64_t>(total_bytes));
   }
   state.must(status, cat("cudaMalloc of ", bytes, " bytes"));
-  if (const cudaError_t cleared = cudaMemset(memory, 0, static_cast<size_t>(bytes)); cleared != cudaSuccess) {
+  try {
+    state.zero_now(memory, bytes);
+  } catch (...) {
     cudaFree(memory);
-    throw state.note(cleared, "cudaMemset");
+    throw;
   }
   return memory;
 }
@@ -107,18 +109,14 @@ int64_t CudaBlock::staging_bytes() const {
 
 void CudaBlock::write(int64_t offset, const void* from, int64_t bytes) {
   if (device_ == nullptr) return Block::write(offset, from, bytes);
-  state_->enter();
-  state_->must(cudaMemcpy(static_cast<char*>(device_) + offset, from, static_cast<size_t>(bytes),
-                          cudaMemcpyHostToDevice),
-               "a copy to the device");
+  state_->copy_now(static_cast<char*>(device_) + offset, from, bytes, cudaMemcpyHostToDevice,
+                   "a copy to the device");
 }
 
 void CudaBlock::read(int64_t offset, void* to, int64_t bytes) const {
   if (device_ == nullptr) return Block::read(offset, to, bytes);
-  state_->enter();
-  state_->must(cudaMemcpy(to, static_cast<const char*>(device_) + offset, static_cast<size_t>(bytes),
-                          cudaMemcpyDeviceToHost),
-               "a copy from the device");
+  state_->copy_now(to, static_cast<const char*>(device_) + offset, bytes, cudaMemcpyDeviceToHost,
+                   "a copy from the device");
 }
 
 }  // namespace cairn::device::cuda

@@ -60,6 +60,8 @@ void CudaQueue::guarded(const Body& body) {
     state_->enter();  // whichever thread submits
     body();
   } catch (const Error& error) {
+    if (error.code() == Code::kDeviceLost)
+      state_->lost.keep(error);  // a kernel's launch may be the first to know
     group_->poison.keep(error);
   } catch (const std::bad_alloc&) {
     group_->poison.keep(Error(Code::kOutOfMemory, "submitting work ran out of memory"));

@@ -27,8 +27,9 @@ class CudaRecording : public Recording {
   void run(const RandomKey& key) override {
     if (group_->poisoned()) return;
     group_->state->enter();
-    group_->key.set(key);
-    const cudaError_t status = cudaGraphLaunch(executable_, compute_of(*group_).stream());
+    cudaStream_t const stream = compute_of(*group_).stream();
+    cudaError_t status = group_->key.submit(key, stream);
+    if (status == cudaSuccess) status = cudaGraphLaunch(executable_, stream);
     if (status != cudaSuccess) return group_->poison.keep(group_->state->note(status, "cudaGraphLaunch"));
     for (size_t lane = 0; lane < kLanes; ++lane)
       if (group_->queues[lane] != nullptr) group_->queues[lane]->ran(lanes_[lane]);
@@ -50,7 +51,6 @@ void begin_recording(CudaGroup& group) {
              "cudaStreamBeginCapture");
   group.recording = ++group.recordings;
   try {
-    state.must(group.key.submit_copy(compute.stream()), "a recording");
     for (CudaQueue* queue : group.queues)
       if (queue != nullptr && queue != &compute) order(group.state, compute, *queue);
   } catch (const Error& error) {  // end_recording() says it

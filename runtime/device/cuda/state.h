@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "runtime/device/cpu/state.h"
 #include "runtime/device/cuda/status.h"
@@ -15,6 +16,9 @@ struct State {
         ordinal(device_ordinal),
         node(memory_node),
         host(host_info(info), options) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   // The device is per thread in CUDA: every call that a new thread may make first begins with this. Throws
   // kDeviceLost once the device is lost.
@@ -33,6 +37,12 @@ struct State {
       throw note(status, what);
   }
 
+  // For the host's own bytes, at once: they have landed when these return, whatever a queue does next. In a
+  // stream of their own: the legacy stream would wait for the host program's work, and a copy of pageable
+  // memory in it lands some time after its call returned.
+  void copy_now(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind, std::string_view what);
+  void zero_now(void* memory, int64_t bytes);
+
   const DeviceInfo info;
   const int ordinal;
   const int node;  // of host memory near the GPU, -1: unknown
@@ -42,6 +52,10 @@ struct State {
 
  private:
   static DeviceInfo host_info(const DeviceInfo& info);
+  cudaStream_t host_stream();
+
+  std::mutex stream_mutex_;
+  cudaStream_t stream_ = nullptr;  // made at its first use
 };
 
 }  // namespace cairn::device::cuda

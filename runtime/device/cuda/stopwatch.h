@@ -32,8 +32,10 @@ class Stopwatch {
     CudaEvent begin, end;
     size_t kind = 0;
   };
-  // The pairs begun since the last settle() become a recording's own.
+  // The pairs begun since the last settle() become a recording's own; those of earlier work hold times that
+  // no run of it may add.
   std::deque<Pair> keep() {
+    while (pairs_.size() > used_) pairs_.pop_back();
     used_ = 0;
     return std::exchange(pairs_, {});
   }

@@ -1,0 +1,48 @@
+// What queues say of their time: of the work that ran, and of none before it.
+#include "tests/cuda/device_fixture.h"
+
+namespace cairn::device {
+namespace {
+
+// The runs before a recording waited long; the recording waits for nothing.
+TEST_F(Cuda, ARecordingHasNoTimesOfEarlierRuns) {
+  const auto group = device().create_group();
+  const auto compute = device().create_queue(Lane::kCompute, group),
+             in = device().create_queue(Lane::kCopyIn, group);
+  const auto block = device().allocate(Tier::kDevice, 64), host = device().allocate(Tier::kHost, 64);
+  const auto event = device().create_event();
+  const auto slow = on_stream([](const kernels::Call&) { sleep_ms(30); });
+  for (int i = 0; i < 2; ++i) {
+    in->launch(slow, {});
+    in->record(*event);
+    compute->wait(*event);
+  }
+  compute->synchronize();
+  in->synchronize();
+  EXPECT_GE(compute->take_stall_seconds(), 0.02);
+  ASSERT_TRUE(device().begin_recording(group));
+  compute->copy({block.get(), 0}, {host.get(), 0}, 64);
+  const auto recording = device().end_recording(group);
+  for (int i = 0; i < 3; ++i) {
+    recording->run({});
+    compute->synchronize();
+    EXPECT_EQ(compute->take_stall_seconds(), 0.0) << "run " << i;
+    EXPECT_EQ(compute->take_traffic()[static_cast<size_t>(Tier::kHost)].bytes, 64);
+  }
+}
+
+// A recording that failed leaves its pairs to nobody.
+TEST_F(Cuda, AFailedRecordingsTimesAreNobodys) {
+  const auto group = device().create_group();
+  const auto compute = device().create_queue(Lane::kCompute, group);
+  const auto block = device().allocate(Tier::kDevice, 64), host = device().allocate(Tier::kHost, 64);
+  emulated::fail("cudaStreamEndCapture", cudaErrorMemoryAllocation);
+  ASSERT_TRUE(device().begin_recording(group));
+  compute->copy({block.get(), 0}, {host.get(), 0}, 64);
+  EXPECT_EQ(code_of([&] { device().end_recording(group); }), Code::kOutOfMemory);
+  compute->synchronize();
+  EXPECT_EQ(compute->take_traffic()[static_cast<size_t>(Tier::kHost)].busy_seconds, 0.0);
+}
+
+}  // namespace
+}  // namespace cairn::device
