@@ -47,7 +47,7 @@ ThreadTeam::ThreadTeam(int threads, int workers)
   for (int w = 1; w <= workers_; ++w) {
     Worker& worker = team_[static_cast<size_t>(w)];
     worker.team = this;
-    char name[16];
+    char name[24];  // the system takes 15 characters
     std::snprintf(name, sizeof name, "cairn/work-%d", w);
     const int error = worker.thread.try_start(
         name, [](void* self) { static_cast<Worker*>(self)->work(); }, &worker);

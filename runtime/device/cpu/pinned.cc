@@ -111,9 +111,9 @@ Memory::Memory(State& state, Tier tier, int64_t bytes, bool pin) : state_(state)
       static_cast<char*>(a.allocate(a.user, static_cast<size_t>(bytes), static_cast<size_t>(kPageBytes)));
   if (address_ == nullptr) out_of_memory(state, tier, bytes, "the allocator refused");
   if (reinterpret_cast<uintptr_t>(address_) % kPageBytes != 0) {
-    const auto* const given = static_cast<const void*>(address_);
+    const auto given = reinterpret_cast<uintptr_t>(address_);
     release();
-    fail(Code::kInvalidArgument, "the host's allocator gave a block at ", given, " for ", bytes,
+    fail(Code::kInvalidArgument, "the host's allocator gave a block at address ", given, " for ", bytes,
          " bytes, which is not aligned to the ", kPageBytes, " bytes that were asked for");
   }
   if (!state.system_memory) std::memset(address_, 0, static_cast<size_t>(bytes));
