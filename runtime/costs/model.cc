@@ -25,7 +25,7 @@ std::map<std::string, double, std::less<>> class_ratios(const Profile& profile) 
   std::map<std::string, Sums> sums;
   for (const auto& [signature, cost] : profile.ops) {
     if (!(cost.median_seconds > 0) || !(cost.modelled_seconds > 0)) continue;
-    const auto add = [&](Sums& s) {
+    const auto add = [&cost = cost](Sums& s) {
       s.measured += cost.median_seconds;
       s.modelled += cost.modelled_seconds;
     };

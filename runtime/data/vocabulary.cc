@@ -10,6 +10,8 @@
 namespace cairn::data {
 namespace {
 
+constexpr size_t kWorthBuckets = 1000;
+
 // Whether text as split_text() hands it over can contain the piece: in a model that spells spaces as a mark,
 // a space itself is none; without marks, U+2581 would be the character, which never is plain text.
 bool can_occur(std::string_view spelled, bool escape_whitespaces) {
@@ -60,12 +62,19 @@ std::vector<int32_t> Vocabulary::matchable(PieceType type) const {
   return ids;
 }
 
+uint64_t Vocabulary::digest() const { return XXH3_64bits(texts_.data(), texts_.size()); }
+
+uint64_t ExactIndex::hash(std::string_view text) const {
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed_);
+}
+
 ExactIndex::ExactIndex(const Vocabulary& vocabulary, const std::string& where)
     : vocabulary_(vocabulary),
+      seed_(vocabulary.digest()),
       slots_(std::bit_ceil(2 * vocabulary.matchable().size() + 1), Slot{0, -1}),
       mask_(slots_.size() - 1) {
   for (int32_t id : vocabulary.matchable()) {
-    const uint64_t hash = XXH3_64bits(vocabulary.text(id).data(), vocabulary.text(id).size());
+    const uint64_t hash = this->hash(vocabulary.text(id));
     size_t at = hash & mask_;
     for (; slots_[at].id >= 0; at = (at + 1) & mask_)
       require(slots_[at].hash != hash >> 32 || vocabulary.text(slots_[at].id) != vocabulary.text(id),
@@ -75,7 +84,7 @@ ExactIndex::ExactIndex(const Vocabulary& vocabulary, const std::string& where)
 }
 
 int32_t ExactIndex::find(std::string_view text) const {
-  const uint64_t hash = XXH3_64bits(text.data(), text.size());
+  const uint64_t hash = this->hash(text);
   for (size_t at = hash & mask_; slots_[at].id >= 0; at = (at + 1) & mask_)
     if (slots_[at].hash == hash >> 32 && vocabulary_.text(slots_[at].id) == text) return slots_[at].id;
   return -1;
@@ -84,12 +93,12 @@ int32_t ExactIndex::find(std::string_view text) const {
 PrefixIndex::PrefixIndex(const Vocabulary& vocabulary, std::vector<int32_t> ids)
     : vocabulary_(vocabulary), ids_(std::move(ids)) {
   std::ranges::sort(ids_, {}, [&](int32_t id) { return vocabulary_.text(id); });
-  buckets_.assign(65537, 0);
-  for (int32_t id : ids_) {
-    keys_.push_back(key_of(vocabulary_.text(id)));
-    ++buckets_[(keys_.back() >> 48) + 1];
+  for (int32_t id : ids_) keys_.push_back(key_of(vocabulary_.text(id)));
+  if (ids_.size() >= kWorthBuckets) {
+    buckets_.assign(65537, 0);
+    for (uint64_t key : keys_) ++buckets_[(key >> 48) + 1];
+    for (size_t i = 1; i < buckets_.size(); ++i) buckets_[i] += buckets_[i - 1];
   }
-  for (size_t i = 1; i < buckets_.size(); ++i) buckets_[i] += buckets_[i - 1];
   for (size_t i = 0; i < ids_.size(); ++i) {
     auto parent = static_cast<int32_t>(i) - 1;
     while (parent >= 0 && !vocabulary_.text(ids_[i]).starts_with(vocabulary_.text(ids_[parent])))
@@ -102,7 +111,8 @@ PrefixIndex::PrefixIndex(const Vocabulary& vocabulary, std::vector<int32_t> ids)
 // it.
 int32_t PrefixIndex::last_not_above(std::string_view text) const {
   const uint64_t key = key_of(text);
-  const auto begin = keys_.begin() + buckets_[key >> 48], end = keys_.begin() + buckets_[(key >> 48) + 1];
+  const auto begin = buckets_.empty() ? keys_.begin() : keys_.begin() + buckets_[key >> 48];
+  const auto end = buckets_.empty() ? keys_.end() : keys_.begin() + buckets_[(key >> 48) + 1];
   auto at = std::upper_bound(begin, end, key) - keys_.begin();
   // Among equal keys the rest decides; few pieces share 8 bytes.
   const auto first = std::lower_bound(begin, end, key) - keys_.begin();

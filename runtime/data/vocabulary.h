@@ -27,6 +27,7 @@ class Vocabulary {
   // of each is different.
   const std::vector<int32_t>& matchable() const { return matchable_; }
   std::vector<int32_t> matchable(PieceType type) const;
+  uint64_t digest() const;  // of all texts
 
  private:
   struct Entry {
@@ -52,7 +53,10 @@ class ExactIndex {
     uint32_t hash;
     int32_t id;  // -1: free
   };
+  uint64_t hash(std::string_view text) const;
+
   const Vocabulary& vocabulary_;
+  uint64_t seed_;  // depends on every piece, so that no file can be made whose pieces all collide
   std::vector<Slot> slots_;
   size_t mask_;
 };
@@ -84,7 +88,7 @@ class PrefixIndex {
   std::vector<int32_t> ids_;      // by text
   std::vector<uint64_t> keys_;    // the first 8 bytes of each text as a big-endian number
   std::vector<int32_t> parent_;   // the longest other piece that the piece begins with, or -1
-  std::vector<int32_t> buckets_;  // where the pieces with each first two bytes begin; 65537 of them
+  std::vector<int32_t> buckets_;  // where the pieces with each first two bytes begin; none for few pieces
 };
 
 }  // namespace cairn::data

@@ -1,4 +1,5 @@
 -- Reads JSON into Lua values; null becomes nil. For texts that cairn made itself: an error names the place.
+local MOST_NESTED = 1000  -- deeper texts would end in an overflow of Lua's stack
 local ESCAPES = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
 
 local function utf8(code)
@@ -8,7 +9,7 @@ local function utf8(code)
 end
 
 return function(text)
-  local at = 1
+  local at, depth = 1, 0
   local value
 
   local function problem(what) error(("JSON: %s at byte %d"):format(what, at), 0) end
@@ -35,7 +36,7 @@ return function(text)
       if text:sub(stop, stop) == '"' then return table.concat(parts) end
       local escape = text:sub(at, at)
       if escape == "u" then
-        parts[#parts + 1] = utf8(tonumber(text:sub(at + 1, at + 4), 16) or problem("a wrong escape"))
+        parts[#parts + 1] = utf8(tonumber(text:match("^%x%x%x%x", at + 1) or problem("a wrong escape"), 16))
         at = at + 5
       else
         parts[#parts + 1] = ESCAPES[escape] or escape
@@ -69,9 +70,16 @@ return function(text)
   end
 
   local WORDS = { { "true", true }, { "false", false }, { "null", nil } }
+  local function nested(read)
+    depth = depth + 1
+    if depth > MOST_NESTED then problem("more than " .. MOST_NESTED .. " levels") end
+    local result = read()
+    depth = depth - 1
+    return result
+  end
   function value()
-    if accept("{") then return object() end
-    if accept("[") then return array() end
+    if accept("{") then return nested(object) end
+    if accept("[") then return nested(array) end
     if accept('"') then return string_() end
     for _, word in ipairs(WORDS) do
       if text:sub(at, at + #word[1] - 1) == word[1] then

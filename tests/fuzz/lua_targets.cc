@@ -18,8 +18,10 @@ void count_line(lua_State* lua, lua_Debug* record) {
 }
 
 [[noreturn]] void stop(lua_State* lua) {
-  const char* const message = lua_tostring(lua, -1);
-  throw std::logic_error(message == nullptr ? "an error without a text" : message);
+  const char* const text = lua_tostring(lua, -1);
+  const std::string message = text == nullptr ? "an error without a text" : text;
+  lua_pop(lua, 1);
+  throw std::logic_error(message);
 }
 
 // The functions of readers.lua.
@@ -53,7 +55,7 @@ void recipe_options(std::span<const std::byte> input) { call("options", input); 
 std::vector<std::string> lua_json_seeds() {
   return {
       R"({"format":"cairn.plan/1","values":[{"name":"x","bytes":64,"kept":true,"reason":null}],"gap":-1.5e-3})",
-      R"( [ "a\n\u00e9\u20AC\"", [], {}, false, 0, 1e300, [[[1]]] ] )"};
+      R"( [ "a\n\u00e9\u20AC\"", [], {}, false, 0, 1e300, [[[1]]] ] )", std::string(30000, '[')};
 }
 
 std::vector<std::string> recipe_options_seeds() {

@@ -1,4 +1,5 @@
 -- What the Lua targets call: each takes any text, and raises an error only where a reader broke its promise.
+local ROOT = rawget(_G, "ROOT")
 package.path = ROOT .. "/scripts/?.lua;" .. ROOT .. "/bindings/lua/?.lua"
 local args = require "cli.args"
 local decode = require "cli.json_decode"
@@ -7,7 +8,8 @@ local recipe = require "cli.recipe"
 
 local sample = recipe.load(ROOT .. "/tests/fuzz/recipe.lua", ROOT)
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
-local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps accumulate json quiet")
+local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps " ..
+  "accumulate json quiet")
 local no_output = setmetatable({}, { __index = { write = function() end } })
 
 local readers = {}
@@ -23,7 +25,7 @@ function readers.options(text)
   local words = {}
   for word in (text .. "\n"):gmatch("([^\n]*)\n") do words[#words + 1] = word end
   local stdout = io.stdout
-  io.stdout = no_output
+  rawset(io, "stdout", no_output)
   local ok, problem = pcall(function()
     local options, _, settings = args.parse(words, KNOWN, USAGE)
     if not options then return end
@@ -34,7 +36,7 @@ function readers.options(text)
       if value ~= values[name] then error(("%s=%s is not read back"):format(name, tostring(values[name])), 0) end
     end
   end)
-  io.stdout = stdout
+  rawset(io, "stdout", stdout)
   if not ok and not fail.is(problem) then error(problem, 0) end
   if not ok and tostring(problem) == "" then error("an error without a message", 0) end
 end
