@@ -78,14 +78,14 @@ Temporary make_temporary(const fs::path& target, TemporaryKind kind) {
   remove_stale(parent, prefix);
   const std::string stem = prefix + std::to_string(::getpid());
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    const fs::path path = parent / (attempt ? stem + "." + std::to_string(attempt) : stem);
+    fs::path path = parent / (attempt ? stem + "." + std::to_string(attempt) : stem);
     const int fd = open_new(path, kind);
     if (fd < 0) {
       require(errno == EEXIST || errno == ENOENT, Code::kIo, "cannot make '", path.string(),
               "': ", last_error());
       continue;
     }
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && same_file(fd, path)) return {path, fd};
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && same_file(fd, path)) return {std::move(path), fd};
     ::close(fd);  // another writer took it for a dead one's before the lock: the next name
   }
   fail(Code::kIo, "cannot make a temporary beside '", target.string(), "': every name is taken");

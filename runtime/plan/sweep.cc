@@ -47,7 +47,7 @@ void in_parallel(size_t count, const std::function<void(size_t)>& work) {
   const size_t wanted = std::min({count, kMostThreads, std::size_t{std::thread::hardware_concurrency()}});
   try {
     while (threads.size() + 1 < wanted) threads.emplace_back(run);
-  } catch (const std::system_error&) {  // no more threads to be had: this one does the rest
+  } catch (const std::exception&) {  // no more threads, or no memory for them: this one does the rest
   }
   run();
   for (std::thread& thread : threads) thread.join();

@@ -85,7 +85,7 @@ void initialise(engine::Session& session, uint64_t seed) {
       };
       for (int64_t at = kPiece; at < count; at += kPiece) try {
           others.emplace_back(piece, at);
-        } catch (const std::system_error&) {  // no more threads
+        } catch (const std::exception&) {  // no more threads, or no memory for them
           piece(at);
         }
       piece(0);

@@ -185,18 +185,22 @@ void CpuQueue::guarded(const Body& body) {
     } catch (const Error& error) {
       group_->poison.keep(error);
     } catch (const std::bad_alloc&) {
-      group_->poison.keep(Error(Code::kOutOfMemory, "queued work ran out of memory"));
+      group_->poison.keep(Error::of_literal(Code::kOutOfMemory, "queued work ran out of memory"));
     } catch (const std::exception& error) {
       group_->poison.keep(Error(Code::kInternal, cat("queued work failed: ", error.what())));
     } catch (...) {
-      group_->poison.keep(Error(Code::kInternal, "queued work failed"));
+      group_->poison.keep(Error::of_literal(Code::kInternal, "queued work failed"));
     }
   }
   const Clock::time_point end = Clock::now();
   add(busy_, begin, end);
   if (!tracing_.load(std::memory_order_relaxed)) return;
-  std::lock_guard lock(mutex_);
-  trace_.push_back({seconds(begin), seconds(end)});
+  try {
+    std::lock_guard lock(mutex_);
+    trace_.push_back({seconds(begin), seconds(end)});
+  } catch (const std::bad_alloc&) {  // a trace with holes would be taken for another run's
+    group_->poison.keep(Error::of_literal(Code::kOutOfMemory, "queued work ran out of memory for its trace"));
+  }
 }
 
 void CpuQueue::add(std::atomic<int64_t>& total, Clock::time_point begin, Clock::time_point end) {
