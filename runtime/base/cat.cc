@@ -24,4 +24,9 @@ void append_text(std::string& out, double number, int digits) {
   append_number(out, number, std::chars_format::general, digits);
 }
 
+void append_address(std::string& out, uintptr_t address) {
+  out += "0x";
+  append_number(out, address, 16);
+}
+
 }  // namespace cairn

@@ -3,6 +3,7 @@
 // half a text; here it is std::bad_alloc.
 #pragma once
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -21,6 +22,14 @@ void append_text(std::string& out, Number number) {
                 "a byte: a number or a character? Cast it to int or char");
   append_text(
       out, static_cast<std::conditional_t<std::is_signed_v<Number>, long long, unsigned long long>>(number));
+}
+
+// Where something lies: 0x and hexadecimal digits.
+void append_address(std::string& out, uintptr_t address);
+template <class Pointer>
+requires std::same_as<Pointer, const void*> || std::same_as<Pointer, void*>
+void append_text(std::string& out, Pointer pointer) {
+  append_address(out, reinterpret_cast<uintptr_t>(pointer));
 }
 
 template <class Enum>

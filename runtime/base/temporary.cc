@@ -175,7 +175,7 @@ void retire(const Place& place, const std::string& from, int opened, int to, con
   }
   if (moved) sync_directory(to, place.path);
   remove_own(place, from, opened, files);
-} catch (const Error&) {
+} catch (const std::exception&) {
   // What cannot be told apart or removed now is there for the next writer.
 }
 

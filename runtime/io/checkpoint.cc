@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "runtime/base/listing.h"
 #include "runtime/io/digest.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/manifest.h"
@@ -214,7 +213,7 @@ fs::path newest_checkpoint(const fs::path& directory) {
   if (fs::exists(directory / kManifestName, failed)) return directory;
   std::vector<std::pair<uint64_t, fs::path>> steps;
   static constexpr std::string_view kPrefix = "step-";
-  for (const std::string& name : names_in(directory)) {
+  for (const std::string& name : entries_of(open_directory(directory).get(), directory)) {
     uint64_t step = 0;
     if (!name.starts_with(kPrefix)) continue;
     const char* last = name.data() + name.size();

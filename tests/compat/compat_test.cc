@@ -41,8 +41,9 @@ std::string facts(const fs::path& folder) {
   for (const auto& tensor : checkpoint.tensors()) {
     std::vector<std::byte> data(static_cast<size_t>(tensor.desc.bytes()));
     checkpoint.read(tensor, data.data());
-    out += cat("tensor ", tensor.name, " ", to_string(tensor.desc), " ", std::hex, tensor.digest_high,
-               std::dec, "\n");
+    char digest[17];
+    std::snprintf(digest, sizeof digest, "%llx", static_cast<unsigned long long>(tensor.digest_high));
+    out += cat("tensor ", tensor.name, " ", to_string(tensor.desc), " ", digest, "\n");
   }
   const SafeTensors weights(folder / "weights.safetensors");
   for (const SafeTensor& tensor : weights.tensors())

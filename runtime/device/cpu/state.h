@@ -23,6 +23,13 @@ class Poison {
     failure_ = std::current_exception();
     set_.store(true, std::memory_order_release);
   }
+  void keep(const Error& error) noexcept {
+    try {
+      throw Error(error);
+    } catch (...) {
+      keep();
+    }
+  }
   // Throws it as an Error of the caller's own.
   void raise() const {
     if (!set()) return;
@@ -32,11 +39,11 @@ class Poison {
     } catch (const Error& error) {
       throw Error(error);
     } catch (const std::bad_alloc&) {
-      fail(Code::kOutOfMemory, "queued work ran out of memory");
+      throw Error::of_literal(Code::kOutOfMemory, "queued work ran out of memory");
     } catch (const std::exception& error) {
       fail(Code::kInternal, "queued work failed: ", error.what());
     } catch (...) {
-      fail(Code::kInternal, "queued work failed");
+      throw Error::of_literal(Code::kInternal, "queued work failed");
     }
   }
 

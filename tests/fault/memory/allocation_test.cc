@@ -34,7 +34,7 @@ TEST_P(EveryAllocation, FailsAndAllAfterIt) { fail(heap::Failing::kRest); }
 
 INSTANTIATE_TEST_SUITE_P(, EveryAllocation,
                          testing::Values(Case{"Perceptron", make_script<Perceptron>, 20},
-                                         Case{"Transformer", make_script<Transformer>, 2000},
+                                         Case{"Transformer", make_script<Transformer>, 200},
                                          Case{"Readings", make_script<Readings>, 100}),
                          [](const auto& made) { return std::string(made.param.name); });
 

@@ -91,8 +91,10 @@ class Child {
       if (whole) results = script->results();
     }
     std::string files;
-    for (const auto& entry : fs::recursive_directory_iterator(folder))
-      files += entry.path().lexically_relative(folder).string() + "\n";
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const std::string name = entry.path().lexically_relative(folder).string();
+      if (!name.starts_with(".")) files += name + "\n";  // else it is what the next save beside it removes
+    }
     if (!results.empty()) results["files"] = sorted(files);
     fs::remove_all(folder);
     return results;

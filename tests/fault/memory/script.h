@@ -105,7 +105,7 @@ class Script {
 struct Perceptron : Script {
   explicit Perceptron(const std::filesystem::path& folder);
 };
-// A transformer block in nested regions under a budget, offloading to host and disk.
+// A transformer block in nested regions, some of it offloaded, some computed again.
 struct Transformer : Script {
   explicit Transformer(const std::filesystem::path& folder);
 };

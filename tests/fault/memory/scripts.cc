@@ -140,13 +140,13 @@ Transformer::Transformer(const std::filesystem::path& folder) : Script(folder) {
       return parameter(block + of, {rows, columns}, 0.1);
     };
     begin(block);
-    begin("attention");
+    begin("attention", CAIRN_REGION_OFFLOAD);
     Value y = op("rmsnorm", {x, parameter(block + ".norm1", {kWidth}, 1)}, {}, 2);
     y = op("linear", {y, weight(".qkv", 3 * kWidth, kWidth)});
     y = op("attention", {y}, {integer("heads", 2)}, 2);
     x = op("add", {x, op("linear", {y, weight(".out", kWidth, kWidth)})});
     end();
-    begin("mlp");
+    begin("mlp", CAIRN_REGION_RECOMPUTE);
     y = op("rmsnorm", {x, parameter(block + ".norm2", {kWidth}, 1)}, {}, 2);
     y = op("linear", {y, weight(".up", 2 * kWidth, kWidth)});
     y = op("gelu", {y});
@@ -158,7 +158,6 @@ Transformer::Transformer(const std::filesystem::path& folder) : Script(folder) {
   save_graph();
 
   cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
-  options.budget_share = 0.8;
   options.tier_count = 2;
   options.tiers[0] = CAIRN_TIER_HOST;
   options.tiers[1] = CAIRN_TIER_DISK;

@@ -35,6 +35,8 @@ TEST(Cat, PrintsAsAStreamOfTheCLocaleDoes) {
   EXPECT_EQ(cat('c', "literal", std::string("string"), std::string_view("view"), kSeven),
             "cliteralstringview7");
   EXPECT_EQ(cat(), "");
+  const void* const place = &streamed;
+  EXPECT_EQ(cat(place), streamed(place));
 }
 
 TEST(Cat, GivesSeventeenDigitsThatReadBack) {
