@@ -7,8 +7,8 @@ namespace cairn::kernels::cpu {
 
 // Blocks of C in registers have sizes that divide these, whatever the instruction set.
 inline constexpr int64_t kRowUnit = 8, kColumnUnit = 48;
-// Steps of k that are summed in registers before they are added to C.
-inline constexpr int64_t kDepth = 768, kPackedDepth = 384;
+// Steps of k that are summed in registers before they are added to C, at most; where A is packed, fewer.
+inline constexpr int64_t kMostDepth = 768, kMostPackedDepth = 384;
 // Rows of A that stay in the second cache while the panels of B go by: as they lie, or packed.
 inline constexpr int64_t kRows = 512, kPackedRows = 512;
 // At most so many rows of A are multiplied as dot products with the rows of a transposed B, which then need

@@ -20,12 +20,17 @@ namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
 // Rows and vectors of a tile: sums, a row of B and one number of A fill the registers (32 with AVX-512, else
 // 16).
+// Without AVX-512 a panel of B has to stay in the nearest cache: vectors are half as long, so that more of
+// them are read for as many sums.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kTileRows = 8, kTileVectors = 3;
+inline constexpr int64_t kDepth = kMostDepth, kPackedDepth = kMostPackedDepth;
 #elif HWY_TARGET != HWY_SCALAR
 inline constexpr int kTileRows = 4, kTileVectors = 3;
+inline constexpr int64_t kDepth = 256, kPackedDepth = 256;
 #else
 inline constexpr int kTileRows = 4, kTileVectors = 2;
+inline constexpr int64_t kDepth = 256, kPackedDepth = 256;
 #endif
 
 // Highway's portable target has vectors of one number; compilers know vectors of four for every processor.

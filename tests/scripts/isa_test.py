@@ -34,6 +34,8 @@ class Isa(Case):
                     "this processor has " + ", ".join(reversed(self.available)))
             self.fails(3, "devices", says=says)
             self.fails(3, "train", "gpt2", *TINY, "data=random", "--steps", 1, says=says)
+
+    def test_a_set_that_the_processor_lacks_is_refused(self):
         missing = SETS[len(self.available):]
         if not missing:
             self.skipTest("needs a processor without amx")

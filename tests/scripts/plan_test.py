@@ -61,13 +61,17 @@ class Plan(Case):
         self.plan("--problem-out", "problem.json", "--tiers", "host", "--link", "1e9")
         rows = json.loads(self.cairn("plan", "--problem", "problem.json", "--sweep", "--json").stdout)
         self.assertGreater(len(rows), 2)
-        for row in rows[0], rows[len(rows) // 2]:  # what the recipe's own plan under that budget says
+        for row in rows[0], rows[len(rows) // 2]:  # beside the recipe's own plan under that budget
             other = self.plan("--budget", row["budget_bytes"], "--tiers", "host", "--link", "1e9")
             packs = {"packed_bytes", "unpacked_bytes"}  # a problem knows none
             self.assertEqual(set(row["plan"]), set(other["plan"]) - packs)
-            self.assertEqual(row["planned_peak_bytes"], other["planned_peak_bytes"])
-            for key in ("keep_bytes", "recompute_bytes", "offload_host_bytes"):
-                self.assertEqual(row["plan"][key], other["plan"][key])
+            if row is rows[0]:
+                self.assertEqual(row["planned_peak_bytes"], other["planned_peak_bytes"])
+                for key in ("keep_bytes", "recompute_bytes", "offload_host_bytes"):
+                    self.assertEqual(row["plan"][key], other["plan"][key])
+            # In between, a recipe has more to choose from: which ops write over what they read.
+            for plan in row, other:
+                self.assertLessEqual(plan["planned_peak_bytes"]["device"], row["budget_bytes"] or float("inf"))
         self.fails(2, "plan", "--problem", "problem.json", "--sweep", "--html", "x.html")
 
     def test_files(self):
