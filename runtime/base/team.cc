@@ -17,8 +17,9 @@ namespace {
 thread_local constinit ThreadTeam* loop_team = nullptr;
 
 // Kernels follow each other within microseconds, and waking a thread takes some 20: those who wait look this
-// often first, about 50 microseconds. With more threads than processors somebody else needs the processor.
-constexpr int64_t kLooks = 1000;
+// often first, some 50 to 200 microseconds. With more threads than processors somebody else needs the
+// processor.
+constexpr int64_t kLooks = 5000;
 constexpr uint32_t kCallerSleeps = uint32_t{1} << 31;
 
 void relax() {

@@ -211,17 +211,7 @@ static void set_paths(lua_State* lua, const char* root, int usual) {
   lua_settop(lua, 0);
 }
 
-// Idle OpenMP threads spin for milliseconds by default, which costs several times as much where other work
-// shares the processors. libgomp reads its settings when it is loaded, so the program starts itself once
-// more. A setting of the user's own stands.
-static void spin_shortly(char** argv) {
-  if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
-  if (setenv("GOMP_SPINCOUNT", "5000", 0) == 0) execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char** argv) {
-  spin_shortly(argv);
-  prctl(PR_SET_NAME, "cairn");  // started by itself it would be called "exe"
   main_thread = pthread_self();
   char buffer[PATH_MAX + 16], real[PATH_MAX];
   const char* root = find_root(buffer, sizeof(buffer));

@@ -173,8 +173,8 @@ typedef struct cairn_device_options {
 
 typedef struct cairn_device cairn_device_t;
 /* Opens "cpu", "reference" (slow, obvious kernels: the oracle) or "cuda:N". options may be NULL.
- * errors: NOT_FOUND (no such device; lists those known), UNSUPPORTED (there is none here, with the reason),
- * INVALID_ARGUMENT (CAIRN_ISA, see cairn_instance_device). since: 1.0 */
+ * errors: NOT_FOUND (no such device; lists those known), UNSUPPORTED (there is none here, with the reason), OUT_OF_MEMORY (the
+ * system does not give options.threads threads), INVALID_ARGUMENT (CAIRN_ISA, see cairn_instance_device). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name,
                                                            const cairn_device_options_t* options,
                                                            cairn_device_t** out_device, cairn_error_t* error);

@@ -101,5 +101,18 @@ TEST(CostQuery, WhatIsAroundAPlan) {
   EXPECT_EQ(host_query(*joint).signature, cat("host(2 inputs, ", 32 * 24 * 4 + 32 * 4, " bytes)"));
 }
 
+TEST(CostQuery, InputsThatNoNumberCountsAreRefused) {
+  graph::JointGraph joint;
+  for (int i = 0; i < 3; ++i)
+    joint.values.push_back({cat("x", i), {DType::kF32, {int64_t{1} << 60}}, graph::Role::kInput});
+  try {
+    host_query(joint);
+    FAIL() << "3 * 2^62 bytes";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("overflows"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace cairn::engine
