@@ -1,5 +1,4 @@
 """What the environment says to other libraries changes no bit: loops are split by --threads alone."""
-import os
 import pathlib
 import sys
 

@@ -12,7 +12,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support.campaign import LONG  # noqa: E402
 
 OUT_OF_MEMORY = 3
-# oneDNN's libgomp ends the process where it gets no threads, so it is not to ask for any.
 
 
 def run(program, *arguments, **environment):

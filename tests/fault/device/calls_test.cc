@@ -47,6 +47,8 @@ const Kind kKinds[] = {
     {"kept", {}, 4, 4, 5, true},
     {"host", {"host"}, 4, 4, 3, true},
     {"alone", {"disk"}, 3, 3, 1, false},
+    {"disk", {"disk"}, 8, 8, 3, true},
+    {"both", {"host", "disk"}, 8, 8, 2, true},
 };
 
 constexpr int64_t kBatch = 32, kWidth = 48;
