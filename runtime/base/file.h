@@ -63,6 +63,9 @@ class DurableDirectory {
   class File;
   std::unique_ptr<File> create(const std::string& name);
   void write(const std::string& name, std::span<const std::byte> bytes);
+  // The same for a file of the directory: it has its old content or the new one at every moment. "NAME.new"
+  // is its name until it is whole.
+  void rewrite(const std::string& name, std::span<const std::byte> bytes);
   // Where it is until commit(), for reading it back.
   const std::filesystem::path& path() const { return temporary_.path; }
   void commit();  // kWrongState: a file is still open
@@ -72,7 +75,6 @@ class DurableDirectory {
     ~File() = default;  // not closed: what was not flushed must not be committed
     void append(const void* data, uint64_t bytes);
     void pad_to(uint64_t alignment);
-    void restart();  // empties it
     uint64_t size() const { return size_; }
     void close();  // fsync
 
