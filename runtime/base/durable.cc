@@ -37,11 +37,6 @@ void DurableDirectory::File::pad_to(uint64_t alignment) {
   }
 }
 
-void DurableDirectory::File::restart() {
-  truncate_file(fd_.get(), path_);
-  size_ = 0;
-}
-
 void DurableDirectory::File::close() {
   if (!fd_.open()) return;
   sync_fd(fd_.get(), path_);
@@ -87,6 +82,14 @@ void DurableDirectory::write(const std::string& name, std::span<const std::byte>
   const auto file = create(name);
   file->append(bytes.data(), bytes.size());
   file->close();
+}
+
+void DurableDirectory::rewrite(const std::string& name, std::span<const std::byte> bytes) {
+  const std::string fresh = name + ".new";
+  write(fresh, bytes);
+  const int directory = temporary_.fd.get();
+  require(::renameat(directory, fresh.c_str(), directory, name.c_str()) == 0, Code::kIo, "cannot replace '",
+          (temporary_.path / name).string(), "': ", last_error());
 }
 
 std::vector<std::string> DurableDirectory::not_ours(int old) const {
@@ -147,7 +150,7 @@ void DurableDirectory::commit() {
   committed_ = true;
   // The temporary's name is now that of the old content, if there was any.
   const Descriptor left = open_directory_at(parent, temporary_.name);
-  if (left.open()) retire(place_, temporary_.name, left.get(), temporary_.fd.get(), own_);
+  if (left.open()) retire(place_, temporary_.name, left.get(), temporary_.fd.get(), own_, false);
 }
 
 DurableFile::DurableFile(const fs::path& target) : place_(place_of(target)) {

@@ -44,7 +44,6 @@ class FileContent {
   std::unique_ptr<std::byte[]> bytes_;  // aligned to max_align_t
   size_t size_ = 0;
 };
-using MappedFile = FileContent;  // its name while files were mapped
 
 // Writes a new directory next to `target`, then puts it in place: files fsynced, directory fsynced, rename
 // (exchange if the target exists), parent fsynced. Until commit() returns, the old target is what a reader
@@ -63,6 +62,9 @@ class DurableDirectory {
   class File;
   std::unique_ptr<File> create(const std::string& name);
   void write(const std::string& name, std::span<const std::byte> bytes);
+  // The same for a file of the directory: it has its old content or the new one at every moment. "NAME.new"
+  // is its name until it is whole.
+  void rewrite(const std::string& name, std::span<const std::byte> bytes);
   // Where it is until commit(), for reading it back.
   const std::filesystem::path& path() const { return temporary_.path; }
   void commit();  // kWrongState: a file is still open
@@ -72,7 +74,6 @@ class DurableDirectory {
     ~File() = default;  // not closed: what was not flushed must not be committed
     void append(const void* data, uint64_t bytes);
     void pad_to(uint64_t alignment);
-    void restart();  // empties it
     uint64_t size() const { return size_; }
     void close();  // fsync
 

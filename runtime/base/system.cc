@@ -145,11 +145,6 @@ void read_all(int fd, const std::string& path, uint64_t offset, void* to, uint64
   }
 }
 
-void truncate_file(int fd, const std::string& path) {
-  require(retried([&] { return ::ftruncate(fd, 0); }) == 0, Code::kIo, "cannot empty '", path,
-          "': ", last_error());
-}
-
 void sync_fd(int fd, const std::string& path) {
   require(retried([&] { return ::fsync(fd); }) == 0, Code::kIo, "cannot flush '", path,
           "' to the disk: ", last_error());

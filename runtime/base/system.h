@@ -49,7 +49,6 @@ std::vector<std::string> entries_of(int directory, const std::filesystem::path& 
 void write_all(int fd, const std::string& path, uint64_t offset, const void* data, uint64_t bytes);
 // kIo, too, if the file ends before: it was cut short since it was opened.
 void read_all(int fd, const std::string& path, uint64_t offset, void* to, uint64_t bytes);
-void truncate_file(int fd, const std::string& path);  // to nothing
 void sync_fd(int fd, const std::string& path);
 void sync_directory(int fd, const std::filesystem::path& path);
 

@@ -18,8 +18,12 @@ constexpr std::string_view kMark = ".tmp-";
 constexpr const char* kRemovedStem = ".cairn-removed";
 
 void make_directories(const fs::path& path, std::vector<fs::path>& made) {
-  std::error_code ignored;
-  if (path.empty() || fs::is_directory(path, ignored)) return;
+  std::error_code failed;
+  if (path.empty() || fs::is_directory(path, failed)) return;
+  require(
+      (!failed || failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory) &&
+          path.has_relative_path(),
+      Code::kIo, "cannot look at directory '", path.string(), "': ", failed.message());
   make_directories(path.parent_path(), made);
   if (::mkdir(path.c_str(), 0777) != 0) {
     require(errno == EEXIST, Code::kIo, "cannot make directory '", path.string(), "': ", last_error());
@@ -115,7 +119,7 @@ Temporary make_temporary(const Place& place, TemporaryKind kind, const OwnFiles&
     if (kind == TemporaryKind::kFile)
       ::unlinkat(parent, name.c_str(), 0);
     else
-      retire(place, name, opened, open_directory_at(parent, place.name).get(), own);
+      retire(place, name, opened, open_directory_at(parent, place.name).get(), own, true);
   });
   if (kind == TemporaryKind::kDirectory) finish_removals(place, own);
   for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -145,25 +149,26 @@ Temporary make_temporary(const Place& place, TemporaryKind kind, const OwnFiles&
 
 void finish_removals(const Place& place, const OwnFiles& own) {
   for_dead(place, kRemovedStem, TemporaryKind::kDirectory,
-           [&](const std::string& name, int opened) { retire(place, name, opened, -1, own); });
+           [&](const std::string& name, int opened) { retire(place, name, opened, -1, own, true); });
 }
 
 bool remove_own(const Place& place, const std::string& name, int opened,
                 const std::vector<std::string>& files) {
-  bool removed = true;
   for (const std::string& file : files) {
     struct stat info;
-    if (look_at(opened, file, info) && S_ISREG(info.st_mode))
-      removed = ::unlinkat(opened, file.c_str(), 0) == 0 && removed;
+    const bool there = look_at(opened, file, info);
+    // What tells whose the others are comes last, and must not go before them.
+    if (!there && errno != ENOENT) return false;
+    if (there && S_ISREG(info.st_mode) && ::unlinkat(opened, file.c_str(), 0) != 0) return false;
   }
   const int parent = place.parent.get();
-  return removed && names_file(parent, name, opened) && ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0;
+  return names_file(parent, name, opened) && ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0;
 }
 
-void retire(const Place& place, const std::string& from, int opened, int to, const OwnFiles& own) try {
+void retire(const Place& place, const std::string& from, int opened, int to, const OwnFiles& own,
+            bool moved) try {
   const fs::path path = place.path.parent_path() / from;
   const std::vector<std::string> files = own(opened, path, true);
-  bool moved = false;
   for (const std::string& name : entries_of(opened, path)) {
     struct stat here, there;
     if (to < 0 || !look_at(opened, name, here)) continue;
@@ -173,7 +178,7 @@ void retire(const Place& place, const std::string& from, int opened, int to, con
     else if (!S_ISDIR(here.st_mode) && here.st_ino == there.st_ino && here.st_dev == there.st_dev)
       ::unlinkat(opened, name.c_str(), 0);  // a second name of the same file, made by the commit
   }
-  if (moved) sync_directory(to, place.path);
+  if (moved && to >= 0) sync_directory(to, place.path);
   remove_own(place, from, opened, files);
 } catch (const std::exception&) {
   // What cannot be told apart or removed now is there for the next writer.

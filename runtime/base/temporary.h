@@ -50,8 +50,9 @@ bool remove_own(const Place& place, const std::string& name, int opened,
                 const std::vector<std::string>& files);
 
 // Takes what is not ours out of `from` and puts it into `to` under the same names; what is there by the same
-// name stays where it is. Then deletes `from` as above. Failures leave things for the next writer.
-void retire(const Place& place, const std::string& from, int opened, int to, const OwnFiles& own);
+// name stays where it is. Then deletes `from` as above, once what was moved is on the disk (`moved`: somebody
+// before us may have moved something). Failures leave things for the next writer.
+void retire(const Place& place, const std::string& from, int opened, int to, const OwnFiles& own, bool moved);
 
 // Takes a directory of ours, all of whose files are `files`, out of sight in one step, then deletes it. kIo:
 // it is as before, or out of sight and deleted by the next writer in this folder.

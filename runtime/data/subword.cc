@@ -57,7 +57,7 @@ std::unique_ptr<Tokenizer> subword_tokenizer(std::string file, const std::string
 }
 
 std::unique_ptr<Tokenizer> load_bpe(const std::filesystem::path& model) {
-  const MappedFile file(model);
+  const FileContent file(model);
   const std::string where = "'" + model.string() + "'";
   require(file.bytes().size() <= kMaxModelBytes, Code::kCorruptFile, where, ": ", file.bytes().size(),
           " bytes are too many for a tokenizer; the most is ", kMaxModelBytes);

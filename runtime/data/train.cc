@@ -75,7 +75,7 @@ class Census {
 }  // namespace
 
 std::unique_ptr<Tokenizer> train_bpe(const std::filesystem::path& text, int32_t vocabulary) {
-  const MappedFile file(text);
+  const FileContent file(text);
   const std::string where = "'" + text.string() + "'";
   require(!file.bytes().empty(), Code::kInvalidArgument, "text ", where, " is empty");
   require(vocabulary <= kMaxVocabulary, Code::kInvalidArgument, "a vocabulary of ", vocabulary, " is above ",

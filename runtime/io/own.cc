@@ -61,6 +61,7 @@ OwnFiles own_files(std::vector<std::string> brought) {
       require(abandoned || entries_of(directory, path).empty(), Code::kInvalidArgument, refused,
               "it holds other files and is not a checkpoint; save under another name");
     files.insert(files.begin(), kTensorsName);
+    if (abandoned) files.push_back(cat(kManifestName, ".new"));
     files.push_back(kManifestName);
     return files;
   };

@@ -102,8 +102,7 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   DurableDirectory target(directory, own_files(names));
   check_space(directory, total);
   // The first manifest lacks digests. If this save dies, it says whose the other files are.
-  const auto head = target.create(kManifestName);
-  head->append(encoded.data(), encoded.size());
+  target.write(kManifestName, encoded);
   Digest digest;
   std::vector<std::byte> piece(kPieceBytes);
   for (size_t i = 0; i < files.size(); ++i) copy(files[i], target, (*manifest.files)[i], piece);
@@ -114,9 +113,7 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   }
   tensors->close();
   encoded = encode_manifest(manifest);
-  head->restart();
-  head->append(encoded.data(), encoded.size());
-  head->close();
+  target.rewrite(kManifestName, encoded);
   read_back(target.path(), directory, encoded);
   target.commit();
 }

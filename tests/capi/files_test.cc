@@ -59,6 +59,27 @@ TEST(Files, CheckpointsThatAreNot) {
   EXPECT_EQ(checkpoint, nullptr);
 }
 
+TEST(Files, RemovingACheckpoint) {
+  const Folder folder;
+  const Devices devices;
+  Failure failure;
+  Trainer trainer(devices, perceptron(devices.instance));
+  trainer.stepper.save(folder / "run/step-1");
+  std::filesystem::create_directory_symlink(folder / "run/step-1", folder / "link");
+  const auto remove = [&](const std::string& path) {
+    return cairn_checkpoint_remove(devices.instance.get(), path.c_str(), failure);
+  };
+  expect_failure(remove(folder / "link"), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"is a link"});
+  expect_failure(remove(folder / "run"), CAIRN_STATUS_NOT_FOUND, failure, {"no checkpoint"});
+  expect_failure(remove(""), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"directory"});
+  EXPECT_EQ(cairn_checkpoint_remove(nullptr, "x", failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_checkpoint_remove(devices.instance.get(), nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  const auto opened = cairn::Checkpoint::open(devices.instance, folder / "run");
+  cairn::Checkpoint::remove(devices.instance, folder / "run/step-1");
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "run"));
+  trainer.stepper.restore(opened);  // it was open: it can be read on
+}
+
 TEST(Files, AFlippedTensorLeavesTheSessionAsItWas) {
   const Folder folder;
   const Devices devices;

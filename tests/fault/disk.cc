@@ -1,6 +1,7 @@
 #include "tests/fault/disk.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -123,18 +124,24 @@ void Disk::crash(size_t count, std::mt19937& random, const fs::path& to) const {
         entries.erase(e.name);
     }
   }
-  write(nodes, 0, to);
+  std::map<int, fs::path> written;
+  write(nodes, 0, to, written);
 }
 
-void Disk::write(const std::vector<Node>& nodes, int node, const fs::path& to) const {
+void Disk::write(const std::vector<Node>& nodes, int node, const fs::path& to,
+                 std::map<int, fs::path>& written) const {
   const Node& n = nodes[node];
-  if (n.kind == Node::kLink) {
+  const auto [first, fresh] = written.emplace(node, to);
+  if (!fresh) {  // another name of the same file
+    if (::link(first->second.c_str(), to.c_str()) != 0)
+      throw std::runtime_error("cannot link " + to.string());
+  } else if (n.kind == Node::kLink) {
     fs::create_symlink(n.content, to);
   } else if (n.kind == Node::kFile) {
     std::ofstream(to, std::ios::binary) << n.content;
   } else {
     fs::create_directory(to);
-    for (const auto& [name, child] : n.entries) write(nodes, child, to / name);
+    for (const auto& [name, child] : n.entries) write(nodes, child, to / name, written);
   }
 }
 

@@ -36,7 +36,8 @@ class Disk final : public Recorder {
   };
   int take(const std::filesystem::path& path);
   std::vector<bool> kept(size_t count, std::mt19937& random) const;
-  void write(const std::vector<Node>& nodes, int node, const std::filesystem::path& to) const;
+  void write(const std::vector<Node>& nodes, int node, const std::filesystem::path& to,
+             std::map<int, std::filesystem::path>& written) const;
 
   std::vector<Node> nodes_;  // the first is the root
   std::map<ino_t, int> numbers_;

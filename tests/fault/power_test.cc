@@ -18,15 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 using test::Under;
 
-constexpr int kStatesOfAMoment = 6;
-constexpr int64_t kOneIn = 12;  // by default
+constexpr int64_t kOneIn = 60;  // by default
 
 // Calls check(folder, where) for states that may be found after power fails in the recorded work.
-void for_states(const test::Disk& disk, const char* what, std::mt19937& random, int64_t& number,
+void for_states(const test::Disk& disk, const char* what, int states, std::mt19937& random, int64_t& number,
                 const std::function<void(const fs::path&, const std::string&)>& check) {
   const test::Scratch scratch;
   for (size_t moment = 0; moment <= disk.effects(); ++moment)
-    for (int i = 0; i < kStatesOfAMoment; ++i) {
+    for (int i = 0; i < states; ++i) {
       const uint32_t seed = random();
       if (!support::taken(number++, kOneIn)) continue;
       std::mt19937 mine(seed);
@@ -81,7 +80,7 @@ TEST_F(Power, ASaveIsThereOrTheOneBefore) {
       const Under recorded({.recorder = &disk});
       stage.save(rig_);
     }
-    for_states(disk, scene.name, random_, number_,
+    for_states(disk, scene.name, 6, random_, number_,
                [&](const fs::path& found, const std::string& where) { check(stage, scene, found, where); });
   }
   report(number_);
@@ -99,7 +98,7 @@ TEST_F(Power, LeftoversAreSweptUpSafely) {
       return Under::made();
     }();
     for (const bool from_there_on : {false, true})
-      for (long n = from_there_on ? 7 : 3; n < calls; n += 11) {
+      for (long n = from_there_on ? 7 : 3; n < calls; n += 23) {
         stage.set();
         test::Disk disk(stage.root());
         {
@@ -111,7 +110,7 @@ TEST_F(Power, LeftoversAreSweptUpSafely) {
           stage.save(rig_);
         }
         for_states(
-            disk, cat(scene.name, ", call ", n, from_there_on ? " and on" : "").c_str(), random_, number_,
+            disk, cat(scene.name, ", call ", n, from_there_on ? " and on" : "").c_str(), 2, random_, number_,
             [&](const fs::path& found, const std::string& where) { check(stage, scene, found, where); });
       }
   }
@@ -143,7 +142,7 @@ TEST_F(Power, ARunGoesOnFromTheNewest) {
       remove_checkpoint(root / cat("step-", number - 2));
     }
   }
-  for_states(disk, "run", random_, number_, [&](const fs::path& found, const std::string& where) {
+  for_states(disk, "run", 6, random_, number_, [&](const fs::path& found, const std::string& where) {
     EXPECT_NO_THROW({
       Checkpoint(newest_checkpoint(found)).restore(*probe_.stepper);
       const step::State state = probe_.stepper->state();
@@ -175,7 +174,7 @@ TEST_F(Power, AnExportIsTheOldFileOrTheNewOne) {
   const Under again({});
   const std::string after = test::slurp(root / "weights");
   ASSERT_NE(before, after);
-  for_states(disk, "export", random_, number_, [&](const fs::path& found, const std::string& where) {
+  for_states(disk, "export", 6, random_, number_, [&](const fs::path& found, const std::string& where) {
     const std::string there = test::slurp(found / "weights");
     EXPECT_TRUE(there == before || there == after) << where;
   });

@@ -57,14 +57,14 @@ class Resume(Case):
                              says=("--force", "step-00000003", "is a link"))
         self.assertIn("step-00000001", problem.stderr)
         (run / "step-00000003").unlink()
-        done = self.cairn("train", "gpt2", *TINY, f"data={self.text}", "--steps", 9, "--save-every", 2, "--out", "run",
+        done = self.cairn("train", "gpt2", *TINY, f"data={self.text}", "--steps", 9, "--save-every", 3, "--out", "run",
                           "--force")
         self.assertIn("note: 'run/step-00000002' is a link", done.stderr)
         self.intact(there)
         self.intact(linked)
         self.assertTrue((self.folder / "other/step-00000001/tensors.bin").exists())
         self.assertEqual(sorted(path.name for path in run.iterdir() if path.is_dir()),
-                         ["step-00000001", "step-00000002", "step-00000008", "step-00000009"])
+                         ["step-00000001", "step-00000002", "step-00000006", "step-00000009"])
 
     def test_pruning_keeps_files_of_others(self):
         self.train("--steps", 2, "--out", "run")

@@ -323,9 +323,8 @@ class Checkpoint
     }));
   }
   static void remove(const Instance& instance, const std::string& directory) {
-    detail::check([&](auto* error) {
-      return cairn_checkpoint_remove(instance.get(), directory.c_str(), error);
-    });
+    detail::check(
+        [&](auto* error) { return cairn_checkpoint_remove(instance.get(), directory.c_str(), error); });
   }
   std::string directory() const { return cairn_checkpoint_directory(handle_); }
   std::optional<std::string> metadata(const std::string& key) const {

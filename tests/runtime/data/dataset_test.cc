@@ -191,7 +191,7 @@ TEST(TokenFile, AFileThatChangesWhileItIsOpen) {
   };
   EXPECT_EQ(all().code, Code::kOk);
   std::string changed = test::slurp(path);
-  changed[changed.size() - 1] = '\x7f';  // token 32000 and more, of a vocabulary of 256
+  changed[64 + 2 * 1000 + 1] = '\x7f';  // token 32000 and more, of a vocabulary of 256
   std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << changed;
   const auto strange = all();
   EXPECT_EQ(strange.code, Code::kCorruptFile);

@@ -141,7 +141,7 @@ TEST_F(Save, AFileThatShrinksIsAnErrorAndNoSignal) {
   const Checkpoint checkpoint(scratch_ / "saved");
   const SafeTensors weights(scratch_ / "weights");
   fs::resize_file(scratch_ / "saved" / kTensorsName, 100);
-  fs::resize_file(scratch_ / "weights", 2000);
+  fs::resize_file(scratch_ / "weights", fs::file_size(scratch_ / "weights") / 2);
   test::Rig other(test::sample_graph(), 99);
   const std::string before = other.digest();
   for (const auto& result :
