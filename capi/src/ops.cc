@@ -55,7 +55,7 @@ const std::vector<Entry>& entries() {
 
 }  // namespace
 
-cairn_status_t cairn_op_info(size_t index, cairn_op_info_t* out_info, cairn_error_t* error) {
+cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_error_t* error) {
   return guard(error, [&] {
     const OutStruct out(out_info, "out_info");
     cairn::require(index < entries().size(), Code::kNotFound, "there is no op number ", index, "; there are ",

@@ -78,7 +78,8 @@ Descriptor open_directory_at(int directory, const std::string& name) {
 Descriptor open_directory(const fs::path& path) {
   const char* const name = path.empty() ? "." : path.c_str();
   Descriptor directory(retried([&] { return ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
-  require(directory.open(), code_of_errno(errno), "cannot open directory '", path.string(), "': ", last_error());
+  require(directory.open(), code_of_errno(errno), "cannot open directory '", path.string(),
+          "': ", last_error());
   return directory;
 }
 

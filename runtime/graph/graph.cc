@@ -60,7 +60,6 @@ void Graph::commit(Addition&& addition) {
   Names names;
   auto id = static_cast<ValueId>(values_.size());
   for (const Value& value : addition.values) {
-    check_name(value.name, "value");
     require(!by_name_.contains(value.name) && names.emplace(value.name, id++).second, Code::kInvalidArgument,
             "a value named '", value.name, "' exists already");
   }

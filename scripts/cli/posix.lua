@@ -22,6 +22,8 @@ long read(int fd, void* to, size_t size);
 long write(int fd, const void* data, size_t size);
 int flock(int fd, int operation);
 int ftruncate(int fd, long size);
+int unlink(const char* path);
+int rmdir(const char* path);
 long readlink(const char* path, char* to, size_t size);
 typedef struct { uint64_t inode; int64_t offset; uint16_t length; uint8_t type; char name[256]; } cli_dirent;
 void* opendir(const char* path);

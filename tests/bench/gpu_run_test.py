@@ -42,6 +42,8 @@ elif command == "train" and "gpt2" in words:
         "peak_bytes": tiers(budget), "planned_peak_bytes": tiers(budget), "driver_bytes": {"before": 1, "now": 2},
         "copies": {"host": {"out_bytes": copied, "in_bytes": copied, "out_seconds": 1e-7, "in_seconds": 1e-7}},
         "plan": {"predicted_step_seconds": seconds, "bound_step_seconds": seconds}}))
+elif command == "devices":
+    print(json.dumps([{"name": "cuda:0", "description": "made up; attention: rows of its own"}]))
 elif command == "train":
     print(json.dumps({"loss": LOSS if "gpt2_small_batches.bin" in str(words) else [4.0] * 20}))
 """

@@ -106,9 +106,9 @@ TEST_F(GraphTest, OpsAreListed) {
   EXPECT_STREQ(linear->outputs, "y pre?");
   EXPECT_STREQ(linear->attributes, "activation:s");
   cairn_op_info_t row = CAIRN_OP_INFO_INIT;
-  expect_failure(cairn_op_info(ops.size(), &row, failure), CAIRN_STATUS_NOT_FOUND, failure,
+  expect_failure(cairn_op_describe(ops.size(), &row, failure), CAIRN_STATUS_NOT_FOUND, failure,
                  {std::to_string(ops.size())});
-  EXPECT_EQ(cairn_op_info(0, nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(cairn_op_describe(0, nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_F(GraphTest, WrongAttributes) {

@@ -134,7 +134,7 @@ typedef struct cairn_op_info {
  const char* attributes;
  const char* description;
 } cairn_op_info_t;
- cairn_status_t cairn_op_info(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
+ cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
  cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,
  cairn_error_t* error);
 typedef struct cairn_tensor {

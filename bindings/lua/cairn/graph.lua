@@ -272,7 +272,7 @@ local function ops()
   local list = {}
   while true do
     local info = ffi.new("cairn_op_info_t", { ffi.sizeof("cairn_op_info_t") })
-    local status = C.cairn_op_info(#list, info, core.raw_error)
+    local status = C.cairn_op_describe(#list, info, core.raw_error)
     if status == C.CAIRN_STATUS_NOT_FOUND then return list end
     if status ~= 0 then return core.failed(status) end
     list[#list + 1] = {

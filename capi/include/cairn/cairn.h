@@ -256,7 +256,7 @@ typedef struct cairn_op_info {
 } cairn_op_info_t;
 #define CAIRN_OP_INFO_INIT {sizeof(cairn_op_info_t), NULL, NULL, NULL, NULL, NULL}
 /* Op number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
-CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_op_info(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
 
 /* Gives a value a name of its own (unique in the graph). errors: WRONG_STATE. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,

@@ -103,7 +103,7 @@ using Region = cairn_region_t;
 inline std::vector<cairn_op_info_t> ops() {
   std::vector<cairn_op_info_t> found;
   cairn_op_info_t info = CAIRN_OP_INFO_INIT;
-  while (cairn_op_info(found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
+  while (cairn_op_describe(found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
   return found;
 }
 

@@ -142,6 +142,21 @@ Script::Slot<cairn_session_t> Script::session(const Slot<cairn_plan_t>& plan) {
   return made;
 }
 
+std::function<cairn_status_t(cairn_error_t*)> Script::renew(const Slot<cairn_plan_t>& plan,
+                                                            const Slot<cairn_session_t>& session,
+                                                            const Slot<cairn_stepper_t>& stepper,
+                                                            uint32_t micro_steps) {
+  return [=, device = device_](cairn_error_t* error) {
+    if (stepper) cairn_stepper_release(std::exchange(*stepper, nullptr));
+    cairn_session_release(std::exchange(*session, nullptr));
+    cairn_status_t status = cairn_session_create(*plan, *device, session.get(), error);
+    if (status == 0) status = cairn_session_initialise(*session, 7, error);
+    const cairn_stepper_options_t options = stepper_options(micro_steps);
+    if (status == 0 && stepper) status = cairn_stepper_create(*session, &options, stepper.get(), error);
+    return status;
+  };
+}
+
 Script::Slot<cairn_stepper_t> Script::stepper(const Slot<cairn_session_t>& session, uint32_t micro_steps) {
   auto made = slot(cairn_stepper_release);
   call("stepper create", [=](cairn_error_t* error) {

@@ -66,6 +66,11 @@ class Script {
   Slot<cairn_plan_t> plan(const cairn_plan_options_t& options);
   Slot<cairn_session_t> session(const Slot<cairn_plan_t>& plan);
   Slot<cairn_stepper_t> stepper(const Slot<cairn_session_t>& session, uint32_t micro_steps);
+  // Mends a call after whose failure the session (and its stepper, where there is one) has to be made anew.
+  std::function<cairn_status_t(cairn_error_t*)> renew(const Slot<cairn_plan_t>& plan,
+                                                      const Slot<cairn_session_t>& session,
+                                                      const Slot<cairn_stepper_t>& stepper = {},
+                                                      uint32_t micro_steps = 0);
   template <class T>
   void write(const Slot<cairn_session_t>& session, std::string name, std::vector<T> numbers) {
     const auto work = [session, name, numbers](cairn_error_t* error) {

@@ -102,7 +102,9 @@ Perceptron::Perceptron(const std::filesystem::path& folder) : Script(folder) {
        [=](cairn_error_t* error) { return cairn_checkpoint_graph(*checkpoint, stored.get(), error); });
   const auto other = session(made);
   const auto resumed = stepper(other, 2);
-  call("restore", [=](cairn_error_t* error) { return cairn_stepper_restore(*resumed, *checkpoint, error); });
+  call(
+      "restore", [=](cairn_error_t* error) { return cairn_stepper_restore(*resumed, *checkpoint, error); },
+      {}, renew(made, other, resumed, 2));
   feed(other);
   micro_batch(made, other, resumed, 2, "four, resumed");
   micro_batch(made, run, steps, 2, "four");
@@ -116,12 +118,17 @@ Perceptron::Perceptron(const std::filesystem::path& folder) : Script(folder) {
       },
       [this] { result_of_file("weights.safetensors", path("weights.safetensors")); });
   const auto third = session(made);
-  call("load", [=](cairn_error_t* error) { return cairn_session_load(*third, *checkpoint, error); });
+  call(
+      "load", [=](cairn_error_t* error) { return cairn_session_load(*third, *checkpoint, error); }, {},
+      renew(made, third));
   digest(third, "loaded");
-  call("import", [=, from = path("weights.safetensors")](cairn_error_t* error) {
-    static constexpr cairn_name_t kNames[] = {{"layer0.weight", "theirs.0", 1, 0}};
-    return cairn_session_import(*third, from.c_str(), kNames, 1, error);
-  });
+  call(
+      "import",
+      [=, from = path("weights.safetensors")](cairn_error_t* error) {
+        static constexpr cairn_name_t kNames[] = {{"layer0.weight", "theirs.0", 1, 0}};
+        return cairn_session_import(*third, from.c_str(), kNames, 1, error);
+      },
+      {}, renew(made, third));
   digest(third, "imported");
 }
 

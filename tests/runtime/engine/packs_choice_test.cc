@@ -14,8 +14,7 @@ struct PacksChoice : testing::Test {
 
   void SetUp() override {
     const TensorDesc weight{DType::kF32, {32, 32}, 0};
-    if (cpu->kernels().packed_bytes(weight, "forward", 32, DType::kBF16, 1) == 0)
-      GTEST_SKIP() << "needs amx";
+    if (cpu->kernels().packed_bytes(weight, "forward", 32, DType::kBF16, 1) == 0) GTEST_SKIP() << "needs amx";
   }
   std::shared_ptr<const CompiledPlan> plan(int64_t budget) {
     PlanOptions o = options;

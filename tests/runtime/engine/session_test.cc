@@ -142,14 +142,15 @@ TEST(Session, AFailingCallbackPoisonsAndNamesTheOp) {
   session.run({0, 0, 0});
   doubler.fails = true;
   std::string message, again;
-  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }, &message), Code::kInternal);
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }, &message), Code::kInvalidArgument);
   EXPECT_NE(message.find("doubler"), std::string::npos) << message;
   EXPECT_TRUE(session.poisoned());
   doubler.fails = false;
-  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }, &again), Code::kInternal);
+  EXPECT_EQ(code_of([&] { session.run({0, 0, 0}); }, &again), Code::kInvalidArgument);
   EXPECT_EQ(again, message) << "the original error is kept";
   float w[8];
-  EXPECT_EQ(code_of([&] { session.read(session.plan().joint->find("w"), w, sizeof w); }), Code::kInternal);
+  EXPECT_EQ(code_of([&] { session.read(session.plan().joint->find("w"), w, sizeof w); }),
+            Code::kInvalidArgument);
 }
 
 TEST(Session, OneSessionsFailureIsNoneOfAnothersOnTheSameDevice) {
@@ -162,7 +163,7 @@ TEST(Session, OneSessionsFailureIsNoneOfAnothersOnTheSameDevice) {
   second.run({0, 0, 0});
   const Result expected = result(second);
   failing.fails = true;
-  EXPECT_EQ(code_of([&] { first.run({0, 0, 0}); }), Code::kInternal);
+  EXPECT_EQ(code_of([&] { first.run({0, 0, 0}); }), Code::kInvalidArgument);
   EXPECT_TRUE(first.poisoned());
   EXPECT_FALSE(second.poisoned());
   second.run({0, 0, 0});
