@@ -70,6 +70,7 @@ void Session::poison(std::string_view consequence) {
   try {
     throw;
   } catch (const Error& error) {
+    loaded_->poison = error;  // which needs no memory
     loaded_->poison.emplace(error.code(), cat(error.what(), "; ", consequence));
   } catch (const std::exception&) {
     keep_poison();
