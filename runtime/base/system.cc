@@ -95,7 +95,10 @@ bool names_file(int directory, const std::string& name, int fd) {
 
 std::vector<std::string> entries_of(int directory, const fs::path& path) {
   const auto check = [&](bool ok) {
-    require(ok, Code::kIo, "cannot read directory '", path.string(), "': ", last_error());
+    const int number = errno;  // the C library asks for memory to list a directory
+    if (!ok)
+      fail(code_of_errno(number), "cannot read directory '", path.string(),
+           "': ", std::generic_category().message(number));
   };
   // Opened anew: a stream moves the position of the descriptor that it is made of.
   int fd = retried([&] { return ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
