@@ -16,7 +16,8 @@ Heads check_heads(const Operands& o, int i) {
   Heads h;
   h.heads = o.attrs().integer("heads");
   h.kv_heads = o.attrs().integer("kv_heads", h.heads);
-  o.check_attr(h.heads > 0, "heads", h.heads, "it must be positive");
+  o.check_attr(h.heads > 0 && h.heads <= o.shape(i).last(), "heads", h.heads,
+               "it must be positive, and at most the last dimension, ", o.shape(i).last());
   o.check_attr(h.kv_heads > 0 && h.heads % h.kv_heads == 0, "kv_heads", h.kv_heads,
                "it must divide heads = ", h.heads);
   const int64_t causal = o.attrs().integer("causal", 1);
