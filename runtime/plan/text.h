@@ -11,7 +11,7 @@ namespace cairn::plan {
 template <class Number>
 void append_number(std::string& out, Number x) {
   char text[40];
-  const auto end = std::to_chars(text, text + sizeof text, x);
+  const auto end = std::to_chars(text, text + sizeof text, x + Number{0});  // no -0
   out.append(text, end.ptr);
 }
 
