@@ -6,27 +6,15 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <string>
 
 #include "bench/kernels/cases.h"
-#include "runtime/base/parallel.h"
+#include "bench/kernels/clock.h"
 
 namespace cairn::bench {
 namespace {
-
-// With one thread its processor time, which others on the machine disturb less; else the time on the wall.
-double now() {
-  if (thread_count() == 1) {
-    timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 double best_seconds(Runner& runner, int repeats) {
   runner.run();

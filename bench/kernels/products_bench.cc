@@ -1,20 +1,17 @@
-// bench_products [--threads=N] [--repeats=N]   float32 products of a GPT-2 124M step (batch 4, sequence 256),
-// of one
-//                                              token's generation and of small models: medians, beside
-//                                              oneDNN's where that was found when this was built, in turns
+// bench_products [--threads=N] [--repeats=N] [--only=NAME]: float32 products of a GPT-2 124M step (batch 4,
+// sequence 256), of the generation of a token and of small models; medians, in turns with oneDNN's where that
+// was found when this was built.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/kernels/clock.h"
 #include "bench/kernels/peer_products.h"
 #include "kernels/cpu/gemm_f32.h"
-#include "runtime/base/parallel.h"
 
 namespace cairn::bench {
 namespace {
@@ -55,21 +52,14 @@ std::vector<Named> products() {
   return all;
 }
 
-// With one thread its processor time, which others on the machine disturb less; else the time on the wall.
-double now() {
-  if (thread_count() == 1) {
-    timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 double median(std::vector<double>& v) {
   std::nth_element(v.begin(), v.begin() + v.size() / 2, v.end());
   return v[v.size() / 2];
 }
 
 int run(int threads, int repeats, const std::string& only) {
+  ThreadTeam team(threads);
+  set_thread_team(&team);
   set_thread_count(threads);
   std::printf("%-20s %6s %6s %6s %10s %10s %7s\n", "product", "m", "n", "k", "GFLOP/s", "oneDNN", "ratio");
   for (const Named& p : products()) {
