@@ -1,20 +1,22 @@
 # tests/<path>/*_test.cc make one program per folder, test_<path with _>, linked with that folder's layer.
 find_package(GTest REQUIRED)
 
-# What tests do themselves takes little time; compiling them takes much.
-set(test_optimisation -O1)
+# What most tests do themselves takes little time; compiling them takes much. These compute what they compare with.
+set(computing_tests kernels conformance golden runtime/plan runtime/ops planner cuda)
 if(CAIRN_SANITIZE)
-  set(test_optimisation -O0)
+  set(computing_tests)
 endif()
 
-# One precompiled header for all of them: an executable, since those are compiled otherwise than libraries are.
+# A precompiled header for all tests of one optimisation: an executable, since those are compiled otherwise than libraries are.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/test_headers.cc CONTENT "int main() {}\n")
-add_executable(cairn_test_headers ${CMAKE_BINARY_DIR}/generated/test_headers.cc)
-target_link_libraries(cairn_test_headers PRIVATE GTest::gtest_main cairn_flags)
-target_compile_options(cairn_test_headers PRIVATE ${test_optimisation})
-target_compile_definitions(cairn_test_headers PRIVATE CAIRN_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-                                                      CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
-target_precompile_headers(cairn_test_headers PRIVATE <gtest/gtest.h> <string> <vector> <memory> <map>)
+foreach(optimisation 0 1)
+  set(headers cairn_test_headers_O${optimisation})
+  add_executable(${headers} EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/generated/test_headers.cc)
+  target_link_libraries(${headers} PRIVATE GTest::gtest_main cairn_flags)
+  target_compile_options(${headers} PRIVATE -O${optimisation})
+  target_compile_definitions(${headers} PRIVATE CAIRN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_precompile_headers(${headers} PRIVATE <gtest/gtest.h> <string> <vector> <memory> <map>)
+endforeach()
 
 function(cairn_test_folder folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cc)
@@ -24,10 +26,14 @@ function(cairn_test_folder folder)
   string(REPLACE "/" "_" name test_${folder})
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE GTest::gtest_main ${ARGN})
-  target_compile_options(${name} PRIVATE ${test_optimisation})
+  set(optimisation 0)
+  if(folder IN_LIST computing_tests)
+    set(optimisation 1)
+  endif()
+  target_compile_options(${name} PRIVATE -O${optimisation})
   target_compile_definitions(${name} PRIVATE CAIRN_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_precompile_headers(${name} REUSE_FROM cairn_test_headers)
+  target_precompile_headers(${name} REUSE_FROM cairn_test_headers_O${optimisation})
   add_test(NAME ${folder} COMMAND ${name})
 endfunction()
 
@@ -58,11 +64,13 @@ foreach(file ${extra})
   include(${file})
 endforeach()
 
-# `ctest --parallel` counts processors. Tests use two threads for short times only, so each counts as one, but for those
-# that compare measured times.
-set(alone bench scripts/profile_test)
-foreach(test ${alone})
-  if(TEST ${test})
-    set_property(TEST ${test} PROPERTY PROCESSORS 4)
+# `ctest --parallel` counts processors: tests use two threads for short times only, and no verdict depends on the clock, so
+# each counts as one. The longest begin first, by the seconds of an earlier run (`tests/times.py --costs` writes them).
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/test_costs.txt costs REGEX "^[0-9]+ ")
+foreach(row ${costs})
+  string(REGEX MATCH "^([0-9]+) (.+)$" row "${row}")
+  if(TEST ${CMAKE_MATCH_2})
+    set_property(TEST ${CMAKE_MATCH_2} PROPERTY COST ${CMAKE_MATCH_1})
   endif()
 endforeach()
+include(cmake/quick.cmake)

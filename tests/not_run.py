@@ -4,7 +4,8 @@
     not_run.py [BUILD_FOLDER...]      default: build/release
 
 Reads Testing/Temporary/LastTest.log below each folder: tests that GoogleTest or unittest skipped, and lines that begin
-with `not run`. ctest counts all of these as passed. Prints nothing where nothing was left out."""
+with `not run`. ctest counts all of these as passed. What unittest only counts (`OK (skipped=2)`) is listed by number.
+Prints nothing where nothing was left out."""
 import collections
 import pathlib
 import re
@@ -13,28 +14,48 @@ import sys
 
 def entries(log):
     """(name, output) of every ctest entry."""
-    for part in re.split(r"^-{20,}\n(?=\d+/\d+ Testing: )", log, flags=re.M):
-        head = re.match(r"\s*\d+/\d+ Testing: (.*)\n", part[part.find("Testing:") - 12:] if "Testing:" in part else "")
-        name = re.search(r"^\d+/\d+ Testing: (.*)$", part, flags=re.M) or head
-        output = re.search(r"^Output:\n-+\n(.*?)^<end of output>", part, flags=re.M | re.S)
-        if name and output:
-            yield name.group(1).strip(), output.group(1)
+    _, *parts = re.split(r"^\d+/\d+ Testing: (.*)\n", log, flags=re.M)
+    for name, part in zip(parts[::2], parts[1::2]):
+        if output := re.search(r"^Output:\n-+\n(.*?)^<end of output>", part, flags=re.M | re.S):
+            yield name.strip(), output.group(1)
+
+
+# Lines that tell of one test that was left out: what, and why. unittest writes its lines in two parts, between which
+# may stand what the test itself printed, or the first line of its docstring in place of its name.
+GOOGLE_RUNS = re.compile(r"\[ RUN      \] (.*)")
+GOOGLE_SKIPS = re.compile(r"\[  SKIPPED \] (\S+) \(")
+UNITTEST_NAMES = re.compile(r"(?P<what>\w+) \(\w+(?:\.\w+)*\)(?: \.\.\.|$)")
+UNITTEST_SKIPS = re.compile(r"(?:.* \.\.\. |^)skipped (?P<quote>['\"])(?P<why>.*)(?P=quote)$")
+UNITTEST_COUNTS = re.compile(r"(?:OK|FAILED) \(.*\bskipped=(\d+)")
+TEST_ID = re.compile(r"[\w.]+(?: \([\w.]+\))?$")
+SAYS_SO = re.compile(r"(?:[.sEFxu]*|.* \.\.\. )not run(?: on this processor)?: (?P<what>.*?): (?P<why>.*)$")
 
 
 def left_out(output):
     """(what, reason) of everything that an output says was not run."""
-    running, reason = "", ""
+    running, reason, named, counted = "", "", 0, 0
     lines = output.splitlines()
     for i, line in enumerate(lines):
-        if found := re.match(r"\[ RUN      \] (.*)", line):
+        if found := GOOGLE_RUNS.match(line):
             running, reason = found.group(1), ""
         elif re.search(r"^\S.*: Skipped$", line):
             reason = lines[i + 1].strip() if i + 1 < len(lines) else ""
-        elif running and (found := re.match(r"\[  SKIPPED \] (\S+) \(", line)):
+        elif running and (found := GOOGLE_SKIPS.match(line)):
             yield found.group(1), reason or "no reason given"
             running = ""
-        elif found := re.match(r"not run(?: on this processor)?: (.*): (.*)", line):
-            yield found.group(1), found.group(2)
+        elif found := UNITTEST_COUNTS.match(line):
+            counted += int(found.group(1))
+        elif found := SAYS_SO.match(line):
+            named += bool(TEST_ID.match(found.group("what")))
+            yield found.group("what"), found.group("why")
+        else:
+            if found := UNITTEST_NAMES.match(line):
+                running = found.group("what")
+            if found := UNITTEST_SKIPS.match(line):
+                named += 1
+                yield running, found.group("why")
+    if counted > named:
+        yield f"{counted - named} tests", "unittest counts them and does not say why (verbosity=2 does)"
 
 
 def main():
@@ -55,4 +76,5 @@ def main():
                 print(f"  {entry}: {shown}")
 
 
-main()
+if __name__ == "__main__":
+    main()

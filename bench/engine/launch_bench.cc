@@ -19,11 +19,11 @@ void launch(benchmark::State& state) {
   options.threads = 1;
   auto device = device::open("cpu", options);
   engine::PlanOptions plan_options;
-  plan_options.optimizer = graph::Optimizer::kNone;
+  plan_options.optimizer.name = "";
   auto plan = engine::compile(chain(static_cast<int>(state.range(0))), *device, plan_options);
   engine::Session session(plan, device);
-  const auto code = static_cast<double>(plan->program.code.size());
-  const auto launches = static_cast<double>(plan->program.launches.size());
+  const auto code = static_cast<double>(plan->program().code.size());
+  const auto launches = static_cast<double>(plan->program().launches.size());
   session.run({});
   for (auto _ : state) session.run({});
   const double runs = static_cast<double>(state.iterations());

@@ -111,8 +111,12 @@ std::vector<Case> gpt2_cases(DType compute, int threads) {
   b.add("embedding_grad", "embedding_grad", {ids, x}, {table}, 1, {{"vocab", kVocab}}).accumulate = 1;
   const double share = kParameters / static_cast<double>(kVocab * kWidth);
   b.add("sum_squares", "sum_squares", {table}, {one}, share);
-  b.add("adamw", "adamw", {table, b.f64({8})}, {table, table, table}, share).bytes +=
-      3.0 * kVocab * kWidth * 4;
+  b.add("adamw", "update", {table, b.f64({8})}, {table, table, table}, share,
+        {{"optimizer", std::string("adamw")}})
+      .bytes += 3.0 * kVocab * kWidth * 4;
+  for (const char* other : {"sgd", "lion"})  // with one state; no part of the step
+    b.add(other, "update", {table, b.f64({8})}, {table, table}, 0, {{"optimizer", std::string(other)}})
+        .bytes += 2.0 * kVocab * kWidth * 4;
   return b.cases;
 }
 
@@ -158,7 +162,7 @@ Runner::Runner(const Case& c, int threads) : case_(c) {
   make(c.in, c.in_present, in_);
   make(c.out, c.out_present, out_);
   // Positive second moments, and no NaN from a random log-sum-exp.
-  if (c.op == "adamw")
+  if (c.op == "update" && out_.size() > 2)
     for (int64_t i = 0; i < out_[2].desc.shape.elements(); ++i) out_[2].as<float>()[i] = 1e-6f;
   if (c.op == "attention_grad")
     for (int64_t i = 0; i < in_[5].desc.shape.elements(); ++i) in_[5].as<float>()[i] = 8.0f;

@@ -8,6 +8,7 @@ local core = require "cairn.core"
 local costs = require "cairn.costs"
 local data = require "cairn.data"
 local graph = require "cairn.graph"
+local hypers = require "cairn.hypers"
 local instance = require "cairn.instance"
 local plan = require "cairn.plan"
 local session = require "cairn.session"
@@ -16,9 +17,10 @@ local stepper = require "cairn.stepper"
 local cairn = {
   devices = instance.devices, device = instance.device,
   graph = graph.Graph.new, load_graph = graph.Graph.load, ops = graph.ops,
+  optimizers = hypers.optimizers,
   costs = costs.Costs.new, read_costs = costs.Costs.read,
-  plan = plan.Plan.new, problem_solve = plan.problem_solve,
-  session = session.Session.new,
+  plan = plan.Plan.new, plan_set = plan.Plan.set, problem_solve = plan.problem_solve,
+  session = session.Session.new, sessions = session.Session.set,
   stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,
   remove_checkpoint = stepper.Checkpoint.remove,
   tokenizer = data.Tokenizer.open, train_tokenizer = data.Tokenizer.train,

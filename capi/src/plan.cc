@@ -3,6 +3,7 @@
 
 #include "capi/src/costs.h"
 #include "capi/src/graph.h"
+#include "capi/src/optimizers.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
 #include "runtime/engine/packs_choice.h"
@@ -15,7 +16,6 @@ namespace engine = cairn::engine;
 namespace plan = cairn::plan;
 
 static_assert(CAIRN_AMP_FP16 == static_cast<int>(cairn::graph::AmpMode::kFp16));
-static_assert(CAIRN_OPTIMIZER_ADAMW == static_cast<int>(cairn::graph::Optimizer::kAdamW));
 static_assert(CAIRN_DECISION_PERSISTENT == static_cast<int>(plan::Decision::kPersistent));
 
 namespace cairn::capi {
@@ -88,7 +88,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
           .budget_share = o.budget_share,
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
-          .optimizer = o.no_optimizer ? cairn::graph::Optimizer::kNone : cairn::graph::Optimizer::kAdamW,
+          .optimizer = read_optimizer(o),
           .policy = static_cast<plan::Policy>(o.policy),
           .tiers = read_tiers(o),
           .link_bytes_per_second = o.link_bytes_per_second,
@@ -97,6 +97,8 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
           .micro_steps = o.micro_steps,
           .fuse_update = o.fuse_update != 0};
 }
+
+constexpr size_t kMaxPrograms = 4096;  // more is a mistake
 
 uint64_t u(int64_t bytes) { return static_cast<uint64_t>(bytes); }
 
@@ -133,7 +135,7 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.solve_seconds = p.solve_seconds;
   s.value_count = c.problem.values.size() + c.homes.size();
   s.op_count = c.problem.ops.size();
-  s.instruction_count = c.program.code.size();
+  s.instruction_count = c.program().code.size();
   s.region_count = c.problem.regions.size();
   s.update_seconds = c.update_seconds;
   s.host_seconds = c.host_seconds;
@@ -174,6 +176,30 @@ cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
     require(graph->graph->frozen(), Code::kWrongState,
             "the graph is still being built; a plan needs a frozen one");
     *out_plan = std::make_unique<cairn_plan>(engine::compile(graph->graph, *device->device, o)).release();
+  });
+}
+cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t count, cairn_device_t* device,
+                                     const cairn_plan_options_t* options, cairn_plan_t** out_plans,
+                                     cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(programs, "programs");
+    not_null(device, "device");
+    not_null(out_plans, "out_plans");
+    require(count > 0 && count <= kMaxPrograms, Code::kInvalidArgument, "count is ", count,
+            "; it must be from 1 to ", kMaxPrograms);
+    const engine::PlanOptions o = read_plan(options);
+    std::vector<engine::ProgramGraph> graphs;
+    for (size_t i = 0; i < count; ++i) {
+      not_null(programs[i].name, cairn::cat("programs[", i, "].name"));
+      not_null(programs[i].graph, cairn::cat("programs[", i, "].graph"));
+      require(programs[i].graph->graph->frozen(), Code::kWrongState, "the graph of program '",
+              programs[i].name, "' is still being built; a plan needs a frozen one");
+      graphs.push_back({programs[i].name, programs[i].graph->graph});
+    }
+    std::vector<std::unique_ptr<cairn_plan>> made;
+    for (auto& plan : engine::compile_set(graphs, *device->device, o))
+      made.push_back(std::make_unique<cairn_plan>(std::move(plan)));
+    for (size_t i = 0; i < count; ++i) out_plans[i] = made[i].release();
   });
 }
 void cairn_plan_retain(cairn_plan_t* plan) { retain(plan); }

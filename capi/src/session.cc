@@ -46,6 +46,30 @@ cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device, 
     *out_session = made.release();
   });
 }
+cairn_status_t cairn_session_create_set(cairn_plan_t* const* plans, size_t count, cairn_device_t* device,
+                                        cairn_session_t** out_sessions, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plans, "plans");
+    not_null(device, "device");
+    not_null(out_sessions, "out_sessions");
+    require(count > 0, Code::kInvalidArgument, "count is 0; a store needs a plan");
+    std::vector<std::shared_ptr<const cairn::engine::CompiledPlan>> compiled;
+    for (size_t i = 0; i < count; ++i) {
+      not_null(plans[i], cairn::cat("plans[", i, "]"));
+      compiled.push_back(plans[i]->compiled);
+    }
+    std::vector<std::unique_ptr<cairn_session>> made;
+    for (size_t i = 0; i < count; ++i) {
+      made.push_back(std::make_unique<cairn_session>());
+      made[i]->vocabularies = vocabularies(*compiled[i]->joint->forward);
+    }
+    const auto sessions = cairn::engine::Session::open(std::move(compiled), device->device);
+    for (size_t i = 0; i < count; ++i) {
+      made[i]->session = sessions[i];
+      out_sessions[i] = made[i].release();
+    }
+  });
+}
 void cairn_session_retain(cairn_session_t* session) { retain(session); }
 void cairn_session_release(cairn_session_t* session) { release(session); }
 
@@ -96,8 +120,10 @@ cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error)
   return guard(error, [&] {
     not_null(session, "session");
     cairn::engine::Session& s = *session->session;
-    require(!s.plan().joint->has_optimizer(), Code::kWrongState,
-            "the plan trains with an optimizer; run it with a stepper (or plan with no_optimizer)");
+    require(
+        !s.plan().joint->has_optimizer(), Code::kWrongState,
+        "the plan trains with an optimizer: a stepper runs it. To evaluate, plan with no_optimizer, or give "
+        "the store a program whose graph has outputs and no loss");
     s.run({.seed = 0, .step = session->runs, .micro = 0});
     ++session->runs;
   });

@@ -1,6 +1,7 @@
 // Chapter 6: stepper.
 #include <cmath>
 
+#include "capi/src/optimizers.h"
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 
@@ -14,22 +15,16 @@ static_assert(CAIRN_STEP_SKIPPED_NONFINITE == static_cast<int>(step::Outcome::kS
 
 namespace {
 
-void below_one(double beta, std::string_view name) {
-  require(beta >= 0 && beta < 1, Code::kInvalidArgument, "'", name, "' is ", beta,
-          "; it must be at least 0 and below 1");
-}
-
-step::Options read_options(const cairn_stepper_options_t* given) {
+step::Options read_options(const cairn_stepper_options_t* given, const cairn::graph::JointGraph& joint) {
   const cairn_stepper_options_t o = read_struct(given, CAIRN_STEPPER_OPTIONS_INIT, "options");
   in_enum(o.schedule, CAIRN_SCHEDULE_LINEAR, "options.schedule");
   for (const auto& [value, name] : {std::pair{o.rate, "options.rate"},
                                     {o.minimum_rate, "options.minimum_rate"},
-                                    {o.eps, "options.eps"},
-                                    {o.weight_decay, "options.weight_decay"},
                                     {o.clip_norm, "options.clip_norm"}})
     not_negative(value, name);
-  below_one(o.beta1, "options.beta1");
-  below_one(o.beta2, "options.beta2");
+  std::vector<cairn::graph::HyperSetting> hypers = adamw_fields(o, joint);
+  for (cairn::graph::HyperSetting& setting : read_hypers(o.hypers, o.hyper_count, "options.hypers"))
+    hypers.push_back(std::move(setting));
   require(o.schedule == CAIRN_SCHEDULE_CONSTANT || o.total_steps > 0, Code::kInvalidArgument,
           "options.total_steps is 0; the schedules COSINE and LINEAR need it");
   return {.micro_steps = o.micro_steps == 0 ? 1 : o.micro_steps,
@@ -39,11 +34,8 @@ step::Options read_options(const cairn_stepper_options_t* given) {
                        .warmup_steps = o.warmup_steps,
                        .total_steps = o.total_steps,
                        .minimum_rate = o.minimum_rate},
-          .beta1 = o.beta1,
-          .beta2 = o.beta2,
-          .eps = o.eps,
-          .weight_decay = o.weight_decay,
-          .clip_norm = o.clip_norm};
+          .clip_norm = o.clip_norm,
+          .hypers = std::move(hypers)};
 }
 
 cairn_step_report_t report_of(const step::Report& r) {
@@ -93,13 +85,12 @@ cairn_status_t cairn_stepper_create(cairn_session_t* session, const cairn_steppe
   return guard(error, [&] {
     not_null(session, "session");
     not_null(out_stepper, "out_stepper");
-    const step::Options o = read_options(options);
     const cairn::graph::JointGraph& joint = *session->session->plan().joint;
     require(joint.loss >= 0, Code::kWrongState, "the graph has no loss; a stepper needs one that trains");
     require(joint.has_optimizer(), Code::kWrongState,
             "the plan has no optimizer; a stepper needs one made without no_optimizer");
     auto made = std::make_unique<cairn_stepper>();
-    made->stepper = std::make_unique<step::Stepper>(session->session, o);
+    made->stepper = std::make_unique<step::Stepper>(session->session, read_options(options, joint));
     *out_stepper = made.release();
   });
 }
@@ -111,6 +102,15 @@ cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t
   return reported(out_report, error, [&] {
     not_null(stepper, "stepper");
     return stepper->stepper->micro();
+  });
+}
+
+cairn_status_t cairn_stepper_micro_on(cairn_stepper_t* stepper, cairn_session_t* session,
+                                      cairn_step_report_t* out_report, cairn_error_t* error) {
+  return reported(out_report, error, [&] {
+    not_null(stepper, "stepper");
+    not_null(session, "session");
+    return stepper->stepper->micro(*session->session);
   });
 }
 
@@ -134,14 +134,29 @@ cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper, const cairn_ste
   return guard(error, [&] {
     not_null(stepper, "stepper");
     not_null(options, "options");
-    step::Options o = read_options(options);
-    step::State state = stepper->stepper->state();
-    require(
-        state.micro == 0, Code::kWrongState, state.micro,
-        " micro-batches are accumulated; options change between effective batches: apply or discard first");
-    o.seed = state.options.seed;
-    state.options = o;
-    stepper->stepper->restore(state);
+    step::Stepper& s = *stepper->stepper;
+    s.configure(read_options(options, *s.session().plan().joint));
+  });
+}
+
+cairn_status_t cairn_stepper_set(cairn_stepper_t* stepper, const char* group, const char* name, double value,
+                                 cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    const cairn_hyper_t hyper{group, name, value};
+    stepper->stepper->set(read_hypers(&hyper, 1, "hyper")[0]);
+  });
+}
+
+cairn_status_t cairn_stepper_get(const cairn_stepper_t* stepper, const char* group, const char* name,
+                                 double* out_value, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(stepper, "stepper");
+    not_null(name, "name");
+    not_null(out_value, "out_value");
+    const cairn::graph::ParameterGroup& found =
+        cairn::graph::group_of_pattern(stepper->stepper->groups(), group == nullptr ? "" : group);
+    *out_value = found.hyper(name);
   });
 }
 

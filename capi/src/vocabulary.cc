@@ -5,25 +5,13 @@
 namespace cairn::capi {
 namespace {
 
-// An op that looks numbers up: which operand holds them, which operand's which axis is the vocabulary.
-struct Lookup {
-  ops::OpCode code;
-  size_t numbers, table;
-  int axis;
-  bool ignores;
-};
-constexpr Lookup kLookups[] = {
-    {ops::OpCode::k_embedding, 1, 0, 0, false},
-    {ops::OpCode::k_linear_cross_entropy, 2, 1, 0, true},
-    {ops::OpCode::k_cross_entropy, 1, 0, -1, true},
-};
 constexpr int64_t kDefaultIgnore = -100;
 
 // The input whose numbers these are, in whatever order; kNone if an op made them.
 graph::ValueId source(const graph::Graph& g, graph::ValueId value) {
   while (value != graph::kNone && g.values()[value].kind == graph::ValueKind::kActivation) {
     const graph::Op& op = g.ops()[g.values()[value].producer];
-    if (op.code != ops::OpCode::k_reshape && op.code != ops::OpCode::k_transpose) return graph::kNone;
+    if (!ops::row(op.code).is(ops::REORDER)) return graph::kNone;
     value = op.in[0];
   }
   return value != graph::kNone && g.values()[value].kind == graph::ValueKind::kInput ? value : graph::kNone;
@@ -42,16 +30,16 @@ std::string position(const Shape& shape, int64_t flat) {
 
 Vocabularies vocabularies(const graph::Graph& g) {
   Vocabularies found;
-  for (const graph::Op& op : g.ops())
-    for (const Lookup& lookup : kLookups) {
-      if (op.code != lookup.code) continue;
-      const graph::ValueId input = source(g, op.in[lookup.numbers]);
-      if (input == graph::kNone) continue;
-      found[input].push_back({.op = op.name,
-                              .size = g.values()[op.in[lookup.table]].desc.shape[lookup.axis],
-                              .ignores = lookup.ignores,
-                              .ignore = op.attrs.integer("ignore_index", kDefaultIgnore)});
-    }
+  for (const graph::Op& op : g.ops()) {
+    const std::optional<ops::Lookup> lookup = ops::lookup(ops::row(op.code));
+    if (!lookup) continue;
+    const graph::ValueId input = source(g, op.in[lookup->numbers]);
+    if (input == graph::kNone) continue;
+    found[input].push_back({.op = op.name,
+                            .size = g.values()[op.in[lookup->table]].desc.shape[lookup->axis],
+                            .ignores = lookup->ignores,
+                            .ignore = op.attrs.integer("ignore_index", kDefaultIgnore)});
+  }
   return found;
 }
 

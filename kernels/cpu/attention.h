@@ -12,7 +12,8 @@ inline constexpr int64_t kQueryRows = 64;  // rows of scores that exist at a tim
 struct AttentionShape {
   int64_t batch, length, heads, kv_heads, dim;
   int64_t q_ld, kv_ld, y_ld;  // elements from one position to the next
-  bool causal, packed, half;
+  bool causal, packed;
+  DType type;  // of q, k, v, y
   float scale;
 
   int64_t group() const { return heads / kv_heads; }
@@ -38,11 +39,11 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first);
 
 // p = softmax(scale * s) over the first `visible` of n scores, the others 0; p may be s. Returns the
 // log-sum-exp.
-float score_row(float* s, int64_t visible, int64_t n, float scale, bool half, void* p);
+float score_row(float* s, int64_t visible, int64_t n, float scale, DType type, void* p);
 // p = exp(scale * s - lse), ds = scale * p (dp - delta) over the first `visible` of n, the others 0; may
 // overwrite s and dp when in float32.
 void score_grad_row(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,
-                    float delta, bool half, void* p, void* ds);
-float dot(bool half, const void* a, const void* b, int64_t n);
+                    float delta, DType type, void* p, void* ds);
+float dot(DType type, const void* a, const void* b, int64_t n);
 
 }  // namespace cairn::kernels::cpu

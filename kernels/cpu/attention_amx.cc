@@ -15,7 +15,7 @@
 namespace cairn::kernels::cpu {
 namespace {
 
-bool fits(const AttentionShape& a) { return a.half && a.dim % kTileK == 0; }
+bool fits(const AttentionShape& a) { return a.type == DType::kBF16 && a.dim % kTileK == 0; }
 
 // Offsets of one thread's buffers; `padded`: length rounded up to whole tiles.
 struct Buffers {
@@ -84,7 +84,7 @@ std::unique_ptr<Kernel> make_attention_amx(const Signature& s) {
                 scores(a, q + a.q_at(b, h, t), a.q_ld, k_t, rows, keys, sc, ld);
                 for (int64_t r = 0; r < rows; ++r) {
                   const float sum =
-                      score_row(sc + r * ld, a.visible(t + r), steps, a.scale, true, p + r * ld);
+                      score_row(sc + r * ld, a.visible(t + r), steps, a.scale, DType::kBF16, p + r * ld);
                   if (lse != nullptr) lse[a.lse_at(b, h, t + r)] = sum;
                 }
                 GemmOperands pv = row_major(p, ld, packed_v, steps);
@@ -137,9 +137,9 @@ std::unique_ptr<Kernel> make_attention_grad_amx(const Signature& s) {
                 scores(a, q_t, a.q_ld, k_t, rows, keys, sc, ld);
                 scores(a, dy_t, a.y_ld, v_t, rows, keys, dp, ld);
                 for (int64_t r = 0; r < rows; ++r) {
-                  const float delta = dot(true, dy_t + r * a.y_ld, y_t + r * a.y_ld, dim);
+                  const float delta = dot(DType::kBF16, dy_t + r * a.y_ld, y_t + r * a.y_ld, dim);
                   score_grad_row(sc + r * ld, dp + r * ld, a.visible(t + r), steps, a.scale,
-                                 lse[a.lse_at(b, h, t + r)], delta, true, p + r * ld, ds + r * ld);
+                                 lse[a.lse_at(b, h, t + r)], delta, DType::kBF16, p + r * ld, ds + r * ld);
                 }
                 if (dq != nullptr) {
                   GemmOperands product = row_major(ds, ld, packed_k, steps);
@@ -158,8 +158,10 @@ std::unique_ptr<Kernel> make_attention_grad_amx(const Signature& s) {
                 add(p, dy_t, a.y_ld, dv);
               }
             for (int64_t t = 0; t < length; ++t) {
-              if (to_k != nullptr) convert(false, true, false, dk + t * dim, to_k + a.k_at(b, g, t), dim);
-              if (to_v != nullptr) convert(false, true, false, dv + t * dim, to_v + a.v_at(b, g, t), dim);
+              if (to_k != nullptr)
+                convert(DType::kF32, DType::kBF16, false, dk + t * dim, to_k + a.k_at(b, g, t), dim);
+              if (to_v != nullptr)
+                convert(DType::kF32, DType::kBF16, false, dv + t * dim, to_v + a.v_at(b, g, t), dim);
             }
           }
         });

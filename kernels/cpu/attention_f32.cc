@@ -16,15 +16,16 @@ namespace {
 
 // One head of a strided tensor to or from dense float32 [length, dim].
 void gather(const AttentionShape& a, const void* from, int64_t at, int64_t ld, float* to) {
-  const int64_t bytes = a.half ? 2 : 4;
+  const int64_t bytes = dtype_bytes(a.type);
   for (int64_t t = 0; t < a.length; ++t)
-    convert(a.half, false, false, static_cast<const char*>(from) + (at + t * ld) * bytes, to + t * a.dim,
-            a.dim);
+    convert(a.type, DType::kF32, false, static_cast<const char*>(from) + (at + t * ld) * bytes,
+            to + t * a.dim, a.dim);
 }
 void scatter(const AttentionShape& a, const float* from, void* to, int64_t at, int64_t ld) {
-  const int64_t bytes = a.half ? 2 : 4;
+  const int64_t bytes = dtype_bytes(a.type);
   for (int64_t t = 0; t < a.length; ++t)
-    convert(false, a.half, false, from + t * a.dim, static_cast<char*>(to) + (at + t * ld) * bytes, a.dim);
+    convert(DType::kF32, a.type, false, from + t * a.dim, static_cast<char*>(to) + (at + t * ld) * bytes,
+            a.dim);
 }
 void transpose(const float* x, int64_t rows, int64_t columns, float* y) {
   constexpr int64_t kBlock = 16;
@@ -86,7 +87,7 @@ std::unique_ptr<Kernel> make_attention_f32(const Signature& s) {
                 small_gemm({rows, keys, dim, q + t * dim, dim, 1, k_t, length, scores, length, false});
                 for (int64_t r = 0; r < rows; ++r) {
                   float* row = scores + r * length;
-                  const float sum = score_row(row, a.visible(t + r), keys, a.scale, false, row);
+                  const float sum = score_row(row, a.visible(t + r), keys, a.scale, DType::kF32, row);
                   if (lse != nullptr) lse[a.lse_at(b, h, t + r)] = sum;
                 }
                 small_gemm({rows, dim, keys, scores, length, 1, v, dim, o + t * dim, dim, false});
@@ -138,9 +139,9 @@ std::unique_ptr<Kernel> make_attention_grad_f32(const Signature& s) {
                 small_gemm({rows, keys, dim, do_t, dim, 1, v_t, length, dp, length, false});
                 for (int64_t r = 0; r < rows; ++r) {
                   float *p = scores + r * length, *ds = dp + r * length;
-                  const float delta = dot(false, do_t + r * dim, y + (t + r) * dim, dim);
+                  const float delta = dot(DType::kF32, do_t + r * dim, y + (t + r) * dim, dim);
                   score_grad_row(p, ds, a.visible(t + r), keys, a.scale, lse[a.lse_at(b, h, t + r)], delta,
-                                 false, p, ds);
+                                 DType::kF32, p, ds);
                 }
                 small_gemm({rows, dim, keys, dp, length, 1, k, dim, dq + t * dim, dim, false});
                 small_gemm({keys, dim, rows, dp, 1, length, q_t, dim, dk, dim, true});

@@ -46,9 +46,10 @@ float score_row_typed(float* s, int64_t visible, int64_t n, float scale, T* p) {
   clear(p, visible, n);
   return lse;
 }
-float score_row_dispatch(float* s, int64_t visible, int64_t n, float scale, bool half, void* p) {
-  return half ? score_row_typed(s, visible, n, scale, static_cast<bf16*>(p))
-              : score_row_typed(s, visible, n, scale, static_cast<float*>(p));
+float score_row_dispatch(float* s, int64_t visible, int64_t n, float scale, DType type, void* p) {
+  return with_float(type, [&](auto zero) {
+    return score_row_typed(s, visible, n, scale, static_cast<decltype(zero)*>(p));
+  });
 }
 
 template <class T>
@@ -72,10 +73,11 @@ void score_grad_typed(const float* s, const float* dp, int64_t visible, int64_t 
   clear(ds, visible, n);
 }
 void score_grad_dispatch(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,
-                         float delta, bool half, void* p, void* ds) {
-  half ? score_grad_typed(s, dp, visible, n, scale, lse, delta, static_cast<bf16*>(p), static_cast<bf16*>(ds))
-       : score_grad_typed(s, dp, visible, n, scale, lse, delta, static_cast<float*>(p),
-                          static_cast<float*>(ds));
+                         float delta, DType type, void* p, void* ds) {
+  with_float(type, [&](auto zero) {
+    using T = decltype(zero);
+    score_grad_typed(s, dp, visible, n, scale, lse, delta, static_cast<T*>(p), static_cast<T*>(ds));
+  });
 }
 
 template <class T>
@@ -84,9 +86,11 @@ float dot_typed(const T* a, const T* b, int64_t n) {
   sweep(0, n, [&](auto t, int64_t i) { sum = hn::MulAdd(get(t, a + i), get(t, b + i), sum); });
   return sum_lanes(sum);
 }
-float dot_dispatch(bool half, const void* a, const void* b, int64_t n) {
-  return half ? dot_typed(static_cast<const bf16*>(a), static_cast<const bf16*>(b), n)
-              : dot_typed(static_cast<const float*>(a), static_cast<const float*>(b), n);
+float dot_dispatch(DType type, const void* a, const void* b, int64_t n) {
+  return with_float(type, [&](auto zero) {
+    using T = decltype(zero);
+    return dot_typed(static_cast<const T*>(a), static_cast<const T*>(b), n);
+  });
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
@@ -101,15 +105,15 @@ HWY_EXPORT(score_row_dispatch);
 HWY_EXPORT(score_grad_dispatch);
 HWY_EXPORT(dot_dispatch);
 
-float score_row(float* s, int64_t visible, int64_t n, float scale, bool half, void* p) {
-  return CAIRN_DISPATCH(score_row_dispatch)(s, visible, n, scale, half, p);
+float score_row(float* s, int64_t visible, int64_t n, float scale, DType type, void* p) {
+  return CAIRN_DISPATCH(score_row_dispatch)(s, visible, n, scale, type, p);
 }
 void score_grad_row(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,
-                    float delta, bool half, void* p, void* ds) {
-  CAIRN_DISPATCH(score_grad_dispatch)(s, dp, visible, n, scale, lse, delta, half, p, ds);
+                    float delta, DType type, void* p, void* ds) {
+  CAIRN_DISPATCH(score_grad_dispatch)(s, dp, visible, n, scale, lse, delta, type, p, ds);
 }
-float dot(bool half, const void* a, const void* b, int64_t n) {
-  return CAIRN_DISPATCH(dot_dispatch)(half, a, b, n);
+float dot(DType type, const void* a, const void* b, int64_t n) {
+  return CAIRN_DISPATCH(dot_dispatch)(type, a, b, n);
 }
 
 std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) {
@@ -131,7 +135,7 @@ std::optional<AttentionShape> attention_shape(const Signature& s, size_t first) 
   a.kv_ld = a.packed ? a.q_ld : a.kv_heads * a.dim;
   a.y_ld = a.heads * a.dim;
   a.causal = s.attrs->integer("causal", 1) != 0;
-  a.half = type == DType::kBF16;
+  a.type = type;
   a.scale = static_cast<float>(s.attrs->real("scale", 1.0 / std::sqrt(static_cast<double>(a.dim))));
   return a;
 }

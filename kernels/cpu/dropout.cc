@@ -40,10 +40,12 @@ void dropout_typed(const RandomKey& key, float least, float factor, const T* x, 
     });
   }
 }
-void dropout_dispatch(bool half, const RandomKey& key, float least, float factor, const void* x, void* y,
+void dropout_dispatch(DType type, const RandomKey& key, float least, float factor, const void* x, void* y,
                       int64_t begin, int64_t end) {
-  half ? dropout_typed(key, least, factor, static_cast<const bf16*>(x), static_cast<bf16*>(y), begin, end)
-       : dropout_typed(key, least, factor, static_cast<const float*>(x), static_cast<float*>(y), begin, end);
+  with_float(type, [&](auto zero) {
+    using T = decltype(zero);
+    dropout_typed(key, least, factor, static_cast<const T*>(x), static_cast<T*>(y), begin, end);
+  });
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
@@ -60,7 +62,7 @@ HWY_EXPORT(dropout_dispatch);
 std::unique_ptr<Kernel> make_dropout(const Signature& s) {
   if (!uniform_fast(s)) return nullptr;
   const int64_t count = s.in[0].shape.elements();
-  const bool half = is_bf16(s.in[0]);
+  const DType type = s.in[0].dtype;
   const double rate = s.attrs->real("rate");
   // uniform = k / 2^24 >= rate exactly when k >= ceil(rate 2^24), which float32 holds.
   const float threshold = static_cast<float>(std::ceil(rate * 0x1p24) * 0x1p-24);
@@ -71,7 +73,7 @@ std::unique_ptr<Kernel> make_dropout(const Signature& s) {
     key.op = op;
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
       CAIRN_DISPATCH(dropout_dispatch)
-      (half, key, threshold, factor, data_of(call.in, 0), data_of(call.out, 0), b, e);
+      (type, key, threshold, factor, data_of(call.in, 0), data_of(call.out, 0), b, e);
     });
   });
 }

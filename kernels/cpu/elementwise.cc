@@ -29,29 +29,19 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
     sweep(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i), get(t, b + i)), y + i); });
   };
   switch (map) {
-    case Map::kGeluTanh:
-      return unary([](V x) { return gelu_tanh(x); });
-    case Map::kGeluErf:
-      return unary([](V x) { return gelu_erf(x); });
-    case Map::kSilu:
-      return unary([](V x) { return silu(x); });
-    case Map::kRelu:
-      return unary([](V x) { return relu(x); });
-    case Map::kGeluTanhGrad:
-      return binary([](V dy, V x) { return hn::Mul(dy, gelu_tanh_slope(x)); });
-    case Map::kGeluErfGrad:
-      return binary([](V dy, V x) { return hn::Mul(dy, gelu_erf_slope(x)); });
-    case Map::kSiluGrad:
-      return binary([](V dy, V x) { return hn::Mul(dy, silu_slope(x)); });
-    case Map::kReluGrad:
-      return binary([](V dy, V r) { return hn::IfThenElseZero(hn::Gt(r, hn::Zero(DF())), dy); });
+#define FUNCTION(name, ...)                    \
+  case Map::k_##name:                          \
+    return unary([](V x) { return name(x); }); \
+  case Map::k_##name##_grad:                   \
+    return binary([](V dy, V x) { return name##_grad(dy, x); });
+#include "runtime/base/elementwise.def"
     case Map::kSwiglu:
       return binary([](V gate, V up) { return hn::Mul(silu(gate), up); });
     case Map::kSwigluGrad:
       return sweep(begin, end, [&](auto t, int64_t i) {
         const V dy = get(t, a + i), gate = get(t, b + i), up = get(t, c + i);
         const V dup = hn::Mul(dy, silu(gate));
-        if (y != nullptr) put(t, hn::Mul(hn::Mul(dy, up), silu_slope(gate)), y + i);
+        if (y != nullptr) put(t, silu_grad(hn::Mul(dy, up), gate), y + i);
         if (z != nullptr) put(t, dup, z + i);
       });
     case Map::kAdd:
@@ -63,10 +53,9 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
   }
 }
 
-void map_dispatch(Map map, bool half, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
-                  float factor) {
-  half ? map_typed<bf16>(map, in, out, begin, end, factor)
-       : map_typed<float>(map, in, out, begin, end, factor);
+void map_dispatch(Map map, DType type, const void* const in[3], void* const out[2], int64_t begin,
+                  int64_t end, float factor) {
+  with_float(type, [&](auto zero) { map_typed<decltype(zero)>(map, in, out, begin, end, factor); });
 }
 
 template <class TA, class TB>
@@ -83,10 +72,10 @@ void combine_typed(Map map, const void* a, const void* b, void* y, int64_t n) {
     go([](V p, V q) { return hn::Mul(p, q); });
 }
 
-void combine_dispatch(Map map, bool half_a, bool half_b, const void* a, const void* b, void* y, int64_t n) {
-  if (!half_a)
+void combine_dispatch(Map map, DType type_a, DType type_b, const void* a, const void* b, void* y, int64_t n) {
+  if (type_a == DType::kF32)
     combine_typed<float, float>(map, a, b, y, n);
-  else if (half_b)
+  else if (type_b == DType::kBF16)
     combine_typed<bf16, bf16>(map, a, b, y, n);
   else
     combine_typed<bf16, float>(map, a, b, y, n);
@@ -102,11 +91,10 @@ void convert_typed(bool add, const void* x, void* y, int64_t n) {
     sweep(0, n, [&](auto t, int64_t i) { put(t, get(t, from + i), to + i); });
 }
 
-void convert_dispatch(bool half_x, bool half_y, bool add, const void* x, void* y, int64_t n) {
-  if (half_x)
-    half_y ? convert_typed<bf16, bf16>(add, x, y, n) : convert_typed<bf16, float>(add, x, y, n);
-  else
-    half_y ? convert_typed<float, bf16>(add, x, y, n) : convert_typed<float, float>(add, x, y, n);
+void convert_dispatch(DType type_x, DType type_y, bool add, const void* x, void* y, int64_t n) {
+  with_float(type_x, [&](auto from) {
+    with_float(type_y, [&](auto to) { convert_typed<decltype(from), decltype(to)>(add, x, y, n); });
+  });
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
@@ -118,15 +106,15 @@ HWY_EXPORT(map_dispatch);
 HWY_EXPORT(combine_dispatch);
 HWY_EXPORT(convert_dispatch);
 
-void map_elements(Map map, bool half, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
-                  float factor) {
-  CAIRN_DISPATCH(map_dispatch)(map, half, in, out, begin, end, factor);
+void map_elements(Map map, DType type, const void* const in[3], void* const out[2], int64_t begin,
+                  int64_t end, float factor) {
+  CAIRN_DISPATCH(map_dispatch)(map, type, in, out, begin, end, factor);
 }
-void combine_row(Map map, bool half_a, bool half_b, const void* a, const void* b, void* y, int64_t n) {
-  CAIRN_DISPATCH(combine_dispatch)(map, half_a, half_b, a, b, y, n);
+void combine_row(Map map, DType type_a, DType type_b, const void* a, const void* b, void* y, int64_t n) {
+  CAIRN_DISPATCH(combine_dispatch)(map, type_a, type_b, a, b, y, n);
 }
-void convert(bool half_x, bool half_y, bool add, const void* x, void* y, int64_t n) {
-  CAIRN_DISPATCH(convert_dispatch)(half_x, half_y, add, x, y, n);
+void convert(DType type_x, DType type_y, bool add, const void* x, void* y, int64_t n) {
+  CAIRN_DISPATCH(convert_dispatch)(type_x, type_y, add, x, y, n);
 }
 }  // namespace cairn::kernels::cpu
 #endif

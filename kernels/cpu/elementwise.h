@@ -2,17 +2,13 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/base/tensor.h"
+
 namespace cairn::kernels::cpu {
 
 enum class Map : uint8_t {
-  kGeluTanh,
-  kGeluErf,
-  kSilu,
-  kRelu,
-  kGeluTanhGrad,
-  kGeluErfGrad,
-  kSiluGrad,
-  kReluGrad,
+#define FUNCTION(name, ...) k_##name, k_##name##_grad,
+#include "runtime/base/elementwise.def"
   kSwiglu,
   kSwigluGrad,
   kAdd,
@@ -21,11 +17,11 @@ enum class Map : uint8_t {
 };
 
 // Elements [begin, end) of up to three inputs and two outputs of one type; factor for kScale.
-void map_elements(Map map, bool half, const void* const in[3], void* const out[2], int64_t begin, int64_t end,
-                  float factor);
+void map_elements(Map map, DType type, const void* const in[3], void* const out[2], int64_t begin,
+                  int64_t end, float factor);
 // y = a (+ or *) b for one row of n elements; b may be float32 beside bfloat16 a.
-void combine_row(Map map, bool half_a, bool half_b, const void* a, const void* b, void* y, int64_t n);
+void combine_row(Map map, DType type_a, DType type_b, const void* a, const void* b, void* y, int64_t n);
 // y = x in another type; add: y += x (float32 y).
-void convert(bool half_x, bool half_y, bool add, const void* x, void* y, int64_t n);
+void convert(DType type_x, DType type_y, bool add, const void* x, void* y, int64_t n);
 
 }  // namespace cairn::kernels::cpu

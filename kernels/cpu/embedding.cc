@@ -14,9 +14,8 @@ bool integer_ids(const TensorDesc& d) { return d.dtype == DType::kI32; }
 std::unique_ptr<Kernel> make_embedding(const Signature& s) {
   if (!fast_float(s.in[0]) || !integer_ids(s.in[1]) || !fast_float(s.out[0])) return nullptr;
   const int64_t vocab = s.in[0].shape[0], columns = s.in[0].shape.last(), count = s.in[1].shape.elements();
-  const bool half_table = is_bf16(s.in[0]), half_y = is_bf16(s.out[0]);
-  const int64_t table_bytes = columns * dtype_bytes(s.in[0].dtype),
-                y_bytes = columns * dtype_bytes(s.out[0].dtype);
+  const DType table_type = s.in[0].dtype, y_type = s.out[0].dtype;
+  const int64_t table_bytes = columns * dtype_bytes(table_type), y_bytes = columns * dtype_bytes(y_type);
   return make_kernel([=](const Call& call) {
     const char* table = input<const char>(call, 0);
     const int32_t* ids = input<const int32_t>(call, 1);
@@ -26,7 +25,7 @@ std::unique_ptr<Kernel> make_embedding(const Signature& s) {
         if (ids[i] < 0 || ids[i] >= vocab)
           std::memset(y + i * y_bytes, 0, static_cast<size_t>(y_bytes));
         else
-          convert(half_table, half_y, false, table + ids[i] * table_bytes, y + i * y_bytes, columns);
+          convert(table_type, y_type, false, table + ids[i] * table_bytes, y + i * y_bytes, columns);
       }
     });
   });
@@ -36,8 +35,8 @@ std::unique_ptr<Kernel> make_embedding(const Signature& s) {
 std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
   if (!integer_ids(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
   const int64_t vocab = s.out[0].shape[0], columns = s.out[0].shape.last(), count = s.in[0].shape.elements();
-  const bool half = is_bf16(s.in[1]);
-  const int64_t bytes = dtype_bytes(s.in[1].dtype);
+  const DType type = s.in[1].dtype;
+  const int64_t bytes = dtype_bytes(type);
   return make_kernel([=](const Call& call) {
     const int32_t* ids = input<const int32_t>(call, 0);
     const char* dy = input<const char>(call, 1);
@@ -48,7 +47,8 @@ std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
     parallel_for(columns, 16, [&](int64_t b, int64_t e, int) {
       for (int64_t i = 0; i < count; ++i)
         if (ids[i] >= 0 && ids[i] < vocab)
-          convert(half, false, true, dy + (i * columns + b) * bytes, table + ids[i] * columns + b, e - b);
+          convert(type, DType::kF32, true, dy + (i * columns + b) * bytes, table + ids[i] * columns + b,
+                  e - b);
     });
   });
 }

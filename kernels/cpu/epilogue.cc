@@ -40,14 +40,10 @@ void with_activation(Activation act, Use use) {
   switch (act) {
     case Activation::kNone:
       return use([](V v) { return v; });
-    case Activation::kGeluTanh:
-      return use([](V v) { return gelu_tanh(v); });
-    case Activation::kGeluErf:
-      return use([](V v) { return gelu_erf(v); });
-    case Activation::kRelu:
-      return use([](V v) { return relu(v); });
-    case Activation::kSilu:
-      return use([](V v) { return silu(v); });
+#define FUNCTION(name, ...)  \
+  case Activation::k_##name: \
+    return use([](V v) { return name(v); });
+#include "runtime/base/elementwise.def"
   }
 }
 
@@ -57,14 +53,10 @@ void with_slope(Activation act, Use use) {
   switch (act) {
     case Activation::kNone:
       return use([](V sum, V) { return sum; });
-    case Activation::kGeluTanh:
-      return use([](V sum, V pre) { return hn::Mul(sum, gelu_tanh_slope(pre)); });
-    case Activation::kGeluErf:
-      return use([](V sum, V pre) { return hn::Mul(sum, gelu_erf_slope(pre)); });
-    case Activation::kRelu:
-      return use([](V sum, V pre) { return hn::IfThenElseZero(hn::Gt(pre, hn::Zero(DF())), sum); });
-    case Activation::kSilu:
-      return use([](V sum, V pre) { return hn::Mul(sum, silu_slope(pre)); });
+#define FUNCTION(name, ...)  \
+  case Activation::k_##name: \
+    return use([](V sum, V pre) { return name##_grad(sum, pre); });
+#include "runtime/base/elementwise.def"
   }
 }
 
@@ -77,13 +69,14 @@ void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
                   [&](auto f) { sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, x + i)), y + i); }); });
 }
 
-void multiply_slopes_dispatch(Activation act, bool half, const void* pre, void* y, int64_t n) {
+void multiply_slopes_dispatch(Activation act, DType type, const void* pre, void* y, int64_t n) {
   with_slope(act, [&](auto f) {
-    const auto go = [&](const auto* p, auto* to) {
+    with_float(type, [&](auto zero) {
+      using T = decltype(zero);
+      const T* p = static_cast<const T*>(pre);
+      T* to = static_cast<T*>(y);
       sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, to + i), get(t, p + i)), to + i); });
-    };
-    half ? go(static_cast<const bf16*>(pre), static_cast<bf16*>(y))
-         : go(static_cast<const float*>(pre), static_cast<float*>(y));
+    });
   });
 }
 
@@ -103,10 +96,11 @@ void column_sums_typed(const T* x, int64_t ld, int64_t rows, int64_t columns, fl
     put(t, total, sums + i);
   });
 }
-void column_sums_dispatch(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums,
+void column_sums_dispatch(DType type, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums,
                           bool add) {
-  half ? column_sums_typed(static_cast<const bf16*>(x), ld, rows, columns, sums, add)
-       : column_sums_typed(static_cast<const float*>(x), ld, rows, columns, sums, add);
+  with_float(type, [&](auto zero) {
+    column_sums_typed(static_cast<const decltype(zero)*>(x), ld, rows, columns, sums, add);
+  });
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
@@ -121,11 +115,11 @@ HWY_EXPORT(multiply_slopes_dispatch);
 HWY_EXPORT(column_sums_dispatch);
 
 bool parse_activation(std::string_view word, Activation* out) {
-  static constexpr std::pair<std::string_view, Activation> kWords[] = {{"", Activation::kNone},
-                                                                       {"gelu_tanh", Activation::kGeluTanh},
-                                                                       {"gelu_erf", Activation::kGeluErf},
-                                                                       {"relu", Activation::kRelu},
-                                                                       {"silu", Activation::kSilu}};
+  static constexpr std::pair<std::string_view, Activation> kWords[] = {
+      {"", Activation::kNone},
+#define FUNCTION(name, ...) {#name, Activation::k_##name},
+#include "runtime/base/elementwise.def"
+  };
   for (const auto& [name, act] : kWords)
     if (name == word) {
       *out = act;
@@ -143,13 +137,14 @@ void activate(Activation act, const float* x, float* y, int64_t n) {
 void SlopeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const {
   const bool whole = n0 == 0 && n1 == ld_;
   for (int64_t r = m; r < m + rows; r += whole ? rows : 1)
-    multiply_slopes(act_, true, pre_ + r * ld_ + n0, y_ + r * ld_ + n0, whole ? rows * ld_ : n1 - n0);
+    multiply_slopes(act_, DType::kBF16, pre_ + r * ld_ + n0, y_ + r * ld_ + n0, whole ? rows * ld_ : n1 - n0);
 }
-void multiply_slopes(Activation act, bool half, const void* pre, void* y, int64_t n) {
-  CAIRN_DISPATCH(multiply_slopes_dispatch)(act, half, pre, y, n);
+void multiply_slopes(Activation act, DType type, const void* pre, void* y, int64_t n) {
+  CAIRN_DISPATCH(multiply_slopes_dispatch)(act, type, pre, y, n);
 }
-void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add) {
-  CAIRN_DISPATCH(column_sums_dispatch)(half, x, ld, rows, columns, sums, add);
+void column_sums(DType type, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums,
+                 bool add) {
+  CAIRN_DISPATCH(column_sums_dispatch)(type, x, ld, rows, columns, sums, add);
 }
 
 }  // namespace cairn::kernels::cpu

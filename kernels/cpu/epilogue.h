@@ -7,8 +7,12 @@
 
 namespace cairn::kernels::cpu {
 
-enum class Activation : uint8_t { kNone, kGeluTanh, kGeluErf, kRelu, kSilu };
-// "" | "gelu_tanh" | "gelu_erf" | "relu" | "silu"; false if unknown.
+enum class Activation : uint8_t {
+  kNone,
+#define FUNCTION(name, ...) k_##name,
+#include "runtime/base/elementwise.def"
+};
+// "" or a function of elementwise.def; false if unknown.
 bool parse_activation(std::string_view word, Activation* out);
 
 // y = act(c + bias) in bfloat16; pre, when given, takes the argument of act, and y is computed from it as
@@ -48,8 +52,8 @@ class SlopeEpilogue final : public Epilogue {
 // y = act(x) over n float32 elements.
 void activate(Activation act, const float* x, float* y, int64_t n);
 // y *= act'(pre) over n elements of one type.
-void multiply_slopes(Activation act, bool half, const void* pre, void* y, int64_t n);
+void multiply_slopes(Activation act, DType type, const void* pre, void* y, int64_t n);
 // sums[j] (+)= sum over rows of x[r * ld + j], j < columns, in row order.
-void column_sums(bool half, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add);
+void column_sums(DType type, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add);
 
 }  // namespace cairn::kernels::cpu

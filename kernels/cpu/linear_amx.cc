@@ -87,7 +87,7 @@ std::unique_ptr<Kernel> make_linear_grad_weight_amx(const Signature& s) {
         }
         if (float* db = output<float>(call, 1))
           parallel_for(n, 64, [&](int64_t c0, int64_t c1, int) {
-            column_sums(true, dy + c0, n, rows, c1 - c0, db + c0, accumulates(call, 1));
+            column_sums(DType::kBF16, dy + c0, n, rows, c1 - c0, db + c0, accumulates(call, 1));
           });
       },
       space.bytes());

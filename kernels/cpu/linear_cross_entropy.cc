@@ -23,11 +23,11 @@ constexpr int64_t kChunkLogits = 16 << 20;
 struct Sizes {
   int64_t rows, width, vocab, chunk, ld;  // ld: elements from one row of logits to the next
   int64_t ignore;
-  bool half;
+  DType logits;  // what they are stored as
 
-  Sizes(const Signature& s, bool half_logits)
-      : rows(s.in[0].shape.rows()), width(s.in[0].shape.last()), vocab(s.in[1].shape[0]), half(half_logits) {
-    ld = half ? round_up(vocab, kTileK) : vocab;
+  Sizes(const Signature& s, DType logits_as)
+      : rows(s.in[0].shape.rows()), width(s.in[0].shape.last()), vocab(s.in[1].shape[0]), logits(logits_as) {
+    ld = logits == DType::kBF16 ? round_up(vocab, kTileK) : vocab;
     ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
     chunk = s.attrs != nullptr ? s.attrs->integer("chunk", 0) : 0;
     if (chunk <= 0) {
@@ -42,11 +42,11 @@ struct Sizes {
 // Losses of the chunk's rows; with `gradient` the logits become dlogits, their padding zero.
 void chunk_losses(const Sizes& z, const Targets& t, int64_t first, int64_t count, char* logits, bool gradient,
                   double* losses) {
-  const int64_t bytes = z.half ? 2 : 4;
+  const int64_t bytes = dtype_bytes(z.logits);
   parallel_for(count, row_grain(z.vocab), [&](int64_t b, int64_t e, int) {
     for (int64_t r = b; r < e; ++r) {
       char* row = logits + r * z.ld * bytes;
-      losses[first + r] = cross_entropy_step(t, first + r, z.half, z.half, row, gradient ? row : nullptr);
+      losses[first + r] = cross_entropy_step(t, first + r, z.logits, z.logits, row, gradient ? row : nullptr);
       if (gradient) std::fill(row + z.vocab * bytes, row + z.ld * bytes, 0);
     }
   });
@@ -74,7 +74,7 @@ struct PlainChunk {
 
 std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
   if (!fast_float(s.in[0]) || !plain_f32(s.in[1]) || !operands_fit(s)) return nullptr;
-  const Sizes z(s, false);
+  const Sizes z(s, DType::kF32);
   auto whole = std::make_shared<PlainChunk>(z, z.chunk, s.threads);
   std::shared_ptr<PlainChunk> rest;
   if (z.rows % z.chunk != 0) rest = std::make_shared<PlainChunk>(z, z.rows % z.chunk, s.threads);
@@ -120,7 +120,7 @@ struct AmxLoss {
   AmxForward whole, rest;  // `rest`: for the rows left over
 
   AmxLoss(const Signature& s, bool with_gradient)
-      : z(s, true),
+      : z(s, DType::kBF16),
         gradient(with_gradient),
         packed_grad(s.has_in(4)),
         weight(s.in[1]),
@@ -187,8 +187,9 @@ struct AmxLoss {
       parallel_for(count, 32, [&](int64_t b, int64_t e, int t) { product(b, e, 0, panels(z.width), t); });
     else
       parallel_for(panels(z.width), 1, [&](int64_t b, int64_t e, int t) { product(0, count, b, e, t); });
-    parallel_for(count * z.width, kGrain,
-                 [&](int64_t b, int64_t e, int) { convert(false, true, false, sums + b, dx + b, e - b); });
+    parallel_for(count * z.width, kGrain, [&](int64_t b, int64_t e, int) {
+      convert(DType::kF32, DType::kBF16, false, sums + b, dx + b, e - b);
+    });
   }
 
   void grad_weight(const Call& call, const bf16* dlogits, const bf16* x, int64_t count, float* dw,

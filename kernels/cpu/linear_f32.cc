@@ -51,7 +51,8 @@ std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
   const Widened dy(s.in[0], &space), w(s.in[1], &space), dx(s.out[0], &space);
   auto product = std::make_shared<FloatProduct>(ProductShape{.m = m, .n = n, .k = k}, s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
-  const bool half = is_bf16(s.out[0]);
+  const DType type = s.out[0].dtype;
+  const int64_t bytes = dtype_bytes(type);
   return make_kernel(
       [=](const Call& call) {
         void* ws = call.workspace;
@@ -61,8 +62,8 @@ std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
         dx.finish(to, ws);
         if (const char* pre = input<const char>(call, 2))
           parallel_for(m * n, kGrain, [&](int64_t b, int64_t e, int) {
-            const int64_t at = b * (half ? 2 : 4);
-            multiply_slopes(act, half, pre + at, to + at, e - b);
+            const int64_t at = b * bytes;
+            multiply_slopes(act, type, pre + at, to + at, e - b);
           });
       },
       space.bytes());
@@ -88,7 +89,7 @@ std::unique_ptr<Kernel> make_linear_grad_weight_f32(const Signature& s) {
               ->run(wide_dy, x.read(data_of(call.in, 0), ws), dw, Workspace::at<char>(ws, scratch_at));
         if (float* db = output<float>(call, 1))
           parallel_for(n, 64, [&](int64_t c0, int64_t c1, int) {
-            column_sums(false, wide_dy + c0, n, rows, c1 - c0, db + c0, accumulates(call, 1));
+            column_sums(DType::kF32, wide_dy + c0, n, rows, c1 - c0, db + c0, accumulates(call, 1));
           });
       },
       space.bytes());

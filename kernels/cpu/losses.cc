@@ -19,13 +19,13 @@ LossRow classify(const Targets& t, int64_t row) {
   return {target < 0 || target >= t.classes ? LossRow::kInvalid : LossRow::kValid, target, weight};
 }
 
-double cross_entropy_step(const Targets& t, int64_t row, bool half_x, bool half_d, const void* x, void* d) {
+double cross_entropy_step(const Targets& t, int64_t row, DType type_x, DType type_d, const void* x, void* d) {
   const LossRow r = classify(t, row);
   if (r.kind == LossRow::kValid)
-    return r.weight * cross_entropy_row(half_x, half_d, x, t.classes, r.target, r.weight, d);
+    return r.weight * cross_entropy_row(type_x, type_d, x, t.classes, r.target, r.weight, d);
   const bool ignored = r.kind == LossRow::kIgnored;
   // All bits set is a NaN in both types.
-  if (d != nullptr) std::memset(d, ignored ? 0 : 0xff, static_cast<size_t>(t.classes * (half_d ? 2 : 4)));
+  if (d != nullptr) std::memset(d, ignored ? 0 : 0xff, static_cast<size_t>(t.classes * dtype_bytes(type_d)));
   return ignored ? 0.0 : std::numeric_limits<double>::quiet_NaN();
 }
 
@@ -44,14 +44,14 @@ namespace {
 std::unique_ptr<Kernel> make_softmax_any(const Signature& s, bool gradient) {
   if (!uniform_fast(s)) return nullptr;
   const int64_t columns = s.in[0].shape.last(), rows = s.in[0].shape.rows();
-  const bool half = is_bf16(s.in[0]);
-  const int64_t bytes = columns * dtype_bytes(s.in[0].dtype);
+  const DType type = s.in[0].dtype;
+  const int64_t bytes = columns * dtype_bytes(type);
   return make_kernel([=](const Call& call) {
     parallel_for(rows, row_grain(columns), [&](int64_t b, int64_t e, int) {
       for (int64_t r = b; r < e; ++r) {
         const char *x = input<const char>(call, 0) + r * bytes, *y = input<const char>(call, 1) + r * bytes;
         char* out = output<char>(call, 0) + r * bytes;
-        gradient ? softmax_grad_row(half, x, y, out, columns) : softmax_row(half, x, out, columns);
+        gradient ? softmax_grad_row(type, x, y, out, columns) : softmax_row(type, x, out, columns);
       }
     });
   });
@@ -60,9 +60,10 @@ std::unique_ptr<Kernel> make_softmax_any(const Signature& s, bool gradient) {
 std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient) {
   if (!fast_float(s.in[0]) || s.in[1].dtype != DType::kI32) return nullptr;
   if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
-  const bool half_x = is_bf16(s.in[0]);
-  const bool half_d = gradient && is_bf16(s.out[2]);
   if (gradient && !fast_float(s.out[2])) return nullptr;
+  const DType type_x = s.in[0].dtype, type_d = gradient ? s.out[2].dtype : DType::kF32;
+  const int64_t row_x = s.in[0].shape.last() * dtype_bytes(type_x),
+                row_d = s.in[0].shape.last() * dtype_bytes(type_d);
   const int64_t classes = s.in[0].shape.last(), rows = s.in[0].shape.rows();
   const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
   return make_kernel(
@@ -72,20 +73,19 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
         char* d = gradient ? output<char>(call, 2) : nullptr;
         parallel_for(rows, row_grain(classes), [&](int64_t b, int64_t e, int) {
           for (int64_t r = b; r < e; ++r)
-            losses[r] = cross_entropy_step(t, r, half_x, half_d,
-                                           input<const char>(call, 0) + r * classes * (half_x ? 2 : 4),
-                                           d == nullptr ? nullptr : d + r * classes * (half_d ? 2 : 4));
+            losses[r] = cross_entropy_step(t, r, type_x, type_d, input<const char>(call, 0) + r * row_x,
+                                           d == nullptr ? nullptr : d + r * row_d);
         });
         sum_losses(t, rows, losses, output<double>(call, 0), output<double>(call, 1));
       },
       rows * 8);
 }
 
-float read(const void* p, bool half, int64_t i) {
-  return half ? to_float(static_cast<const bf16*>(p)[i]) : static_cast<const float*>(p)[i];
+float read(const void* p, DType type, int64_t i) {
+  return type == DType::kBF16 ? to_float(static_cast<const bf16*>(p)[i]) : static_cast<const float*>(p)[i];
 }
-void write(void* p, bool half, int64_t i, float v) {
-  if (half)
+void write(void* p, DType type, int64_t i, float v) {
+  if (type == DType::kBF16)
     static_cast<bf16*>(p)[i] = to_bf16(v);
   else
     static_cast<float*>(p)[i] = v;
@@ -97,8 +97,9 @@ std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
   for (size_t i = 2; i < s.out.size(); ++i)
     if (s.has_out(i) && !fast_float(s.out[i])) return nullptr;
   const int64_t columns = s.in[0].shape.last(), rows = s.in[0].shape.rows();
-  const bool half_x = is_bf16(s.in[0]), half_y = is_bf16(s.in[1]);
-  const bool half_dx = s.has_out(2) && is_bf16(s.out[2]), half_dy = s.has_out(3) && is_bf16(s.out[3]);
+  const DType type_x = s.in[0].dtype, type_y = s.in[1].dtype;
+  const DType type_dx = s.has_out(2) ? s.out[2].dtype : DType::kF32,
+              type_dy = s.has_out(3) ? s.out[3].dtype : DType::kF32;
   return make_kernel(
       [=](const Call& call) {
         const void *x = data_of(call.in, 0), *y = data_of(call.in, 1);
@@ -110,10 +111,10 @@ std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
             const double w = weights != nullptr ? weights[r] : 1.0;
             double sum = 0;
             for (int64_t i = r * columns; i < (r + 1) * columns; ++i) {
-              const double diff = static_cast<double>(read(x, half_x, i)) - read(y, half_y, i);
+              const double diff = static_cast<double>(read(x, type_x, i)) - read(y, type_y, i);
               sum += diff * diff;
-              if (dx != nullptr) write(dx, half_dx, i, static_cast<float>(2 * w * diff));
-              if (dy != nullptr) write(dy, half_dy, i, static_cast<float>(-2 * w * diff));
+              if (dx != nullptr) write(dx, type_dx, i, static_cast<float>(2 * w * diff));
+              if (dy != nullptr) write(dy, type_dy, i, static_cast<float>(-2 * w * diff));
             }
             losses[r] = w == 0 ? 0 : w * sum;
           }

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/base/tensor.h"
+
 namespace cairn::kernels::cpu {
 
 struct Targets {
@@ -20,7 +22,7 @@ struct LossRow {
 LossRow classify(const Targets&, int64_t row);
 // Weighted loss of one row of logits x; d, when given: its gradient (zeros for a row without a valid target).
 // An invalid target gives NaN.
-double cross_entropy_step(const Targets&, int64_t row, bool half_x, bool half_d, const void* x, void* d);
+double cross_entropy_step(const Targets&, int64_t row, DType type_x, DType type_d, const void* x, void* d);
 // Adds up rows in order.
 void sum_losses(const Targets&, int64_t rows, const double* losses, double* loss, double* weight);
 

@@ -46,10 +46,10 @@ void norm_typed(const NormRows& r, int64_t begin, int64_t end) {
 }
 
 void norm_dispatch(const NormRows& r, int64_t begin, int64_t end) {
-  if (r.centered)
-    r.half ? norm_typed<true, bf16>(r, begin, end) : norm_typed<true, float>(r, begin, end);
-  else
-    r.half ? norm_typed<false, bf16>(r, begin, end) : norm_typed<false, float>(r, begin, end);
+  with_float(r.type, [&](auto zero) {
+    using T = decltype(zero);
+    r.centered ? norm_typed<true, T>(r, begin, end) : norm_typed<false, T>(r, begin, end);
+  });
 }
 
 // With g = dy gamma, h = (x - mean) rstd: dx = rstd (g - mean(g) - h mean(g h)) + da; without centering the
@@ -87,12 +87,11 @@ void norm_grad_typed(const NormGradRows& r, float* dgamma, float* dbeta, int64_t
 }
 
 void norm_grad_dispatch(const NormGradRows& r, float* dgamma, float* dbeta, int64_t begin, int64_t end) {
-  if (r.centered)
-    r.half ? norm_grad_typed<true, bf16>(r, dgamma, dbeta, begin, end)
-           : norm_grad_typed<true, float>(r, dgamma, dbeta, begin, end);
-  else
-    r.half ? norm_grad_typed<false, bf16>(r, dgamma, dbeta, begin, end)
-           : norm_grad_typed<false, float>(r, dgamma, dbeta, begin, end);
+  with_float(r.type, [&](auto zero) {
+    using T = decltype(zero);
+    r.centered ? norm_grad_typed<true, T>(r, dgamma, dbeta, begin, end)
+               : norm_grad_typed<false, T>(r, dgamma, dbeta, begin, end);
+  });
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
@@ -111,7 +110,7 @@ std::unique_ptr<Kernel> make_norm(const Signature& s, bool centered) {
   if (!fast_float(s.in[0]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
   for (size_t i = 1; i < s.in.size(); ++i)
     if (s.has_in(i) && !plain_f32(s.in[i])) return nullptr;
-  NormRows r{.columns = s.in[0].shape.last(), .half = is_bf16(s.in[0]), .centered = centered};
+  NormRows r{.columns = s.in[0].shape.last(), .type = s.in[0].dtype, .centered = centered};
   r.eps = static_cast<float>(s.attrs != nullptr ? s.attrs->real("eps", 1e-5) : 1e-5);
   const int64_t rows = s.in[0].shape.rows();
   return make_kernel([r, rows](const Call& call) {
@@ -133,7 +132,7 @@ std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
   if (!fast_float(s.in[0]) || s.in[1].dtype != s.in[0].dtype) return nullptr;
   for (size_t i = 2; i < s.in.size(); ++i)
     if (s.has_in(i) && (i == da ? s.in[i].dtype != s.in[0].dtype : !plain_f32(s.in[i]))) return nullptr;
-  NormGradRows r{.columns = s.in[0].shape.last(), .half = is_bf16(s.in[0]), .centered = centered};
+  NormGradRows r{.columns = s.in[0].shape.last(), .type = s.in[0].dtype, .centered = centered};
   const int64_t rows = s.in[0].shape.rows(), threads = s.threads;
   // Each thread sums its rows into its own two rows of the workspace; they are added up in thread order.
   const int64_t stride = align_up(r.columns * 4, kAlignment) / 4;

@@ -2,11 +2,14 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/base/tensor.h"
+
 namespace cairn::kernels::cpu {
 
 struct NormRows {
   int64_t columns = 0;
-  bool half = false, centered = true;  // half: x and y are bfloat16
+  DType type = DType::kF32;  // of x and y
+  bool centered = true;
   float eps = 1e-5f;
   const void* x = nullptr;
   const float *gamma = nullptr, *beta = nullptr;  // may be null
@@ -16,7 +19,8 @@ struct NormRows {
 
 struct NormGradRows {
   int64_t columns = 0;
-  bool half = false, centered = true;
+  DType type = DType::kF32;  // of dy, x, da and dx
+  bool centered = true;
   const void *dy = nullptr, *x = nullptr;
   const float *gamma = nullptr, *mean = nullptr, *rstd = nullptr;
   const void* da = nullptr;  // may be null; added to dx

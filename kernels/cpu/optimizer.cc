@@ -1,9 +1,5 @@
-// AdamW and the sum of squares: one pass over memory each.
-#include "kernels/cpu/optimizer.h"
-
-#include <cmath>
-#include <cstring>
-#include <limits>
+// The optimizers' updates (updates-inl.h) and the sum of squares: one pass over memory each.
+#include <array>
 
 #include "kernels/cpu/dispatch.h"
 #include "kernels/cpu/targets.h"
@@ -14,23 +10,34 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/simd-inl.h"
+#include "kernels/cpu/updates-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-// The order of operations of torch.optim.AdamW.
-void adamw_range(const AdamwFactors& f, const float* grad, float* p, float* m, float* v, int64_t n) {
-  sweep(0, n, [&](auto t, int64_t i) {
-    const V g = hn::Mul(get(t, grad + i), set(f.gradient));
-    const V m0 = get(t, m + i);
-    const V m1 = hn::MulAdd(hn::Sub(g, m0), set(f.one_minus_beta1), m0);
-    const V v1 = hn::MulAdd(hn::Mul(g, g), set(f.one_minus_beta2), hn::Mul(get(t, v + i), set(f.beta2)));
-    const V denominator = hn::Add(hn::Div(hn::Sqrt(v1), set(f.root_bias2)), set(f.eps));
-    const V decayed = hn::Mul(get(t, p + i), set(f.decay));
-    put(t, hn::NegMulAdd(set(f.step), hn::Div(m1, denominator), decayed), p + i);
-    put(t, m1, m + i);
-    put(t, v1, v + i);
+// Of elements [begin, end).
+template <class Optimizer>
+void update_typed(const void* factors, const float* grad, float* p, float* const* states, int64_t begin,
+                  int64_t end) {
+  const Optimizer& f = *static_cast<const Optimizer*>(factors);
+  sweep(begin, end, [&](auto t, int64_t i) {
+    V parameter = get(t, p + i), state[array_of(Optimizer::kStates)];
+    for (int k = 0; k < Optimizer::kStates; ++k) state[k] = get(t, states[k] + i);
+    update(f, get(t, grad + i), parameter, state);
+    put(t, parameter, p + i);
+    for (int k = 0; k < Optimizer::kStates; ++k) put(t, state[k], states[k] + i);
   });
+}
+using UpdateRange = void (*)(const void*, const float*, float*, float* const*, int64_t, int64_t);
+template <class... Optimizers>
+constexpr std::array<UpdateRange, sizeof...(Optimizers)> ranges(UpdateList<Optimizers...>) {
+  return {update_typed<Optimizers>...};
+}
+// optimizer: its index in Updates, and `factors` is one of it.
+void update_range(size_t optimizer, const void* factors, const float* grad, float* p, float* const* states,
+                  int64_t begin, int64_t end) {
+  static constexpr auto kRanges = ranges(Updates());
+  kRanges[optimizer](factors, grad, p, states, begin, end);
 }
 
 // Squares of float32 are exact in float64. 32 sums, one for each place in a group of 32: the same for every
@@ -70,9 +77,9 @@ double squares_typed(const T* x, int64_t n) {
     for (int64_t j = 0; j < width; ++j) sums[j] += sums[j + width];
   return sums[0];
 }
-double squares(bool half, const void* x, int64_t n) {
-  return half ? squares_typed(static_cast<const bf16*>(x), n)
-              : squares_typed(static_cast<const float*>(x), n);
+double squares(DType type, const void* x, int64_t n) {
+  return type == DType::kBF16 ? squares_typed(static_cast<const bf16*>(x), n)
+                              : squares_typed(static_cast<const float*>(x), n);
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
@@ -84,48 +91,34 @@ HWY_AFTER_NAMESPACE();
 
 namespace cairn::kernels::cpu {
 
-HWY_EXPORT(adamw_range);
+HWY_EXPORT(update_range);
 HWY_EXPORT(squares);
 
 namespace {
 
-bool takes_adamw(const Signature& s) {
-  return plain_f32(s.in[0]) && plain_f32(s.out[0]) && plain_f32(s.out[1]) && plain_f32(s.out[2]);
-}
-
-void adamw(const Call& call, int64_t count, double factor) {
-  const double* hyper = input<const double>(call, 1);
-  const double rate = hyper[0], beta1 = hyper[1], beta2 = hyper[2], eps = hyper[3], decay = hyper[4];
-  const AdamwFactors f{.gradient = static_cast<float>(factor),
-                       .one_minus_beta1 = static_cast<float>(1 - beta1),
-                       .beta2 = static_cast<float>(beta2),
-                       .one_minus_beta2 = static_cast<float>(1 - beta2),
-                       .root_bias2 = static_cast<float>(std::sqrt(hyper[6])),
-                       .eps = static_cast<float>(eps),
-                       .decay = static_cast<float>(1 - rate * decay),
-                       .step = static_cast<float>(rate / hyper[5])};
-  const float* grad = input<const float>(call, 0);
-  float *p = output<float>(call, 0), *m = output<float>(call, 1), *v = output<float>(call, 2);
-  parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-    CAIRN_DISPATCH(adamw_range)(f, grad + b, p + b, m + b, v + b, e - b);
+template <class Optimizer>
+void run_update(const Call& call, int64_t count) {
+  const std::optional<double> factor = gradient_factor(call);
+  if (!factor) return;
+  const Optimizer factors(input<const double>(call, update_op::kHyper), *factor);
+  const auto* const grad = input<const float>(call, update_op::kGrad);
+  auto* const p = output<float>(call, update_op::kParameter);
+  std::array<float*, update_op::kMaxStates> states;
+  for (size_t k = 0; k < states.size(); ++k) states[k] = output<float>(call, update_op::kFirstState + k);
+  parallel_for(count, kGrain, [&](int64_t begin, int64_t end, int) {
+    CAIRN_DISPATCH(update_range)
+    (index_of<Optimizer>(Updates()), &factors, grad, p, states.data(), begin, end);
   });
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_adamw(const Signature& s) {
-  if (!takes_adamw(s) || s.has_out(3)) return nullptr;  // packs are made by a kernel of their own
-  const int64_t count = s.in[0].shape.elements();
-  return make_kernel([=](const Call& call) { adamw(call, count, input<const double>(call, 1)[7]); });
-}
-
-std::unique_ptr<Kernel> make_adamw_gated(const Signature& s) {
-  if (!takes_adamw(s) || s.in[2].dtype != DType::kF64 || s.out[3].dtype != DType::kF64) return nullptr;
-  const int64_t count = s.in[0].shape.elements();
-  return make_kernel([=](const Call& call) {
-    double& gate = *output<double>(call, 3);
-    if (!std::isfinite(*input<const double>(call, 2))) gate = std::numeric_limits<double>::quiet_NaN();
-    if (std::isfinite(gate)) adamw(call, count, gate);
+std::unique_ptr<Kernel> make_update(const Signature& s) {
+  // Packs are made by a kernel of their own.
+  if (!takes_update(s, DType::kF32) || s.has_out(update_op::kPacked)) return nullptr;
+  const int64_t count = s.in[update_op::kGrad].shape.elements();
+  return with_optimizer(Updates(), s, [count]<class Optimizer>(std::type_identity<Optimizer>) {
+    return make_kernel([count](const Call& call) { run_update<Optimizer>(call, count); });
   });
 }
 
@@ -134,7 +127,7 @@ std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
   constexpr int64_t kBlock = 64 << 10;
   const int64_t count = s.in[0].shape.elements(), bytes = dtype_bytes(s.in[0].dtype);
   const int64_t blocks = (count + kBlock - 1) / kBlock;
-  const bool half = is_bf16(s.in[0]);
+  const DType type = s.in[0].dtype;
   return make_kernel(
       [=](const Call& call) {
         const char* x = input<const char>(call, 0);
@@ -142,7 +135,7 @@ std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
         parallel_for(blocks, 1, [&](int64_t b, int64_t e, int) {
           for (int64_t i = b; i < e; ++i)
             partial[i] =
-                CAIRN_DISPATCH(squares)(half, x + i * kBlock * bytes, std::min(kBlock, count - i * kBlock));
+                CAIRN_DISPATCH(squares)(type, x + i * kBlock * bytes, std::min(kBlock, count - i * kBlock));
         });
         double total = 0;
         for (int64_t i = 0; i < blocks; ++i) total += partial[i];

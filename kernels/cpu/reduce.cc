@@ -35,8 +35,8 @@ std::optional<Fold> fold(const Shape& shape, std::vector<int64_t> axes) {
 // axis, in float64 where that axis is contiguous, else in float32 rows.
 std::unique_ptr<Kernel> make_sum(const Signature& s, Fold f, float factor) {
   if (!fast_float(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
-  const bool half = is_bf16(s.in[0]);
-  const int64_t bytes = dtype_bytes(s.in[0].dtype);
+  const DType type = s.in[0].dtype;
+  const int64_t bytes = dtype_bytes(type);
   return make_kernel([=](const Call& call) {
     const char* x = input<const char>(call, 0);
     float* y = output<float>(call, 0);
@@ -47,8 +47,8 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, Fold f, float factor) {
           double sums[8] = {};
           for (int64_t i = 0; i < f.reduced; ++i) {
             const char* p = x + (o * f.reduced + i) * bytes;
-            sums[i % 8] +=
-                half ? to_float(*reinterpret_cast<const bf16*>(p)) : *reinterpret_cast<const float*>(p);
+            sums[i % 8] += type == DType::kBF16 ? to_float(*reinterpret_cast<const bf16*>(p))
+                                                : *reinterpret_cast<const float*>(p);
           }
           double total = 0;
           for (double v : sums) total += v;
@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, Fold f, float factor) {
               const int64_t n = std::min(kStrip, e - at);
               std::fill(sums, sums + n, 0.0f);
               for (int64_t i = 0; i < f.reduced; ++i)
-                convert(half, false, true, x + ((o * f.reduced + i) * f.inner + at) * bytes, sums, n);
+                convert(type, DType::kF32, true, x + ((o * f.reduced + i) * f.inner + at) * bytes, sums, n);
               float* to = y + o * f.inner + at;
               for (int64_t j = 0; j < n; ++j) to[j] = add ? to[j] + sums[j] * factor : sums[j] * factor;
             }

@@ -81,6 +81,12 @@ HWY_INLINE void sweep(int64_t begin, int64_t end, const Body& body) {
   if (begin < end) body(Part{static_cast<size_t>(end - begin)}, begin);
 }
 
+// body(T{}) with T = float or bf16. The dtype must be one of the two.
+template <class Body>
+HWY_INLINE auto with_float(DType dtype, const Body& body) {
+  return dtype == DType::kBF16 ? body(bf16{}) : body(float{});
+}
+
 HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(DF(), v)); }
 HWY_INLINE float max_lanes(V v) { return hn::GetLane(hn::MaxOfLanes(DF(), v)); }
 

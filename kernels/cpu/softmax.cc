@@ -49,9 +49,11 @@ void softmax_typed(const T* x, T* y, int64_t n) {
   const V factor = set(static_cast<float>(1.0 / exp_sum(x, n, max, y)));
   sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), factor), y + i); });
 }
-void softmax_dispatch(bool half, const void* x, void* y, int64_t n) {
-  half ? softmax_typed(static_cast<const bf16*>(x), static_cast<bf16*>(y), n)
-       : softmax_typed(static_cast<const float*>(x), static_cast<float*>(y), n);
+void softmax_dispatch(DType type, const void* x, void* y, int64_t n) {
+  with_float(type, [&](auto zero) {
+    using T = decltype(zero);
+    softmax_typed(static_cast<const T*>(x), static_cast<T*>(y), n);
+  });
 }
 
 template <class T>
@@ -62,11 +64,11 @@ void softmax_grad_typed(const T* dy, const T* y, T* dx, int64_t n) {
   sweep(0, n,
         [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), hn::Sub(get(t, dy + i), dot)), dx + i); });
 }
-void softmax_grad_dispatch(bool half, const void* dy, const void* y, void* dx, int64_t n) {
-  half ? softmax_grad_typed(static_cast<const bf16*>(dy), static_cast<const bf16*>(y), static_cast<bf16*>(dx),
-                            n)
-       : softmax_grad_typed(static_cast<const float*>(dy), static_cast<const float*>(y),
-                            static_cast<float*>(dx), n);
+void softmax_grad_dispatch(DType type, const void* dy, const void* y, void* dx, int64_t n) {
+  with_float(type, [&](auto zero) {
+    using T = decltype(zero);
+    softmax_grad_typed(static_cast<const T*>(dy), static_cast<const T*>(y), static_cast<T*>(dx), n);
+  });
 }
 
 template <class T>
@@ -92,15 +94,14 @@ double cross_entropy_typed(const T* x, int64_t n, int64_t target, float weight, 
     d[target] = own;
   return loss;
 }
-double cross_entropy_dispatch(bool half_x, bool half_d, const void* x, int64_t n, int64_t target,
+double cross_entropy_dispatch(DType type_x, DType type_d, const void* x, int64_t n, int64_t target,
                               float weight, void* d) {
-  const auto* xf = static_cast<const float*>(x);
-  const auto* xh = static_cast<const bf16*>(x);
-  if (half_x)
-    return half_d ? cross_entropy_typed(xh, n, target, weight, static_cast<bf16*>(d))
-                  : cross_entropy_typed(xh, n, target, weight, static_cast<float*>(d));
-  return half_d ? cross_entropy_typed(xf, n, target, weight, static_cast<bf16*>(d))
-                : cross_entropy_typed(xf, n, target, weight, static_cast<float*>(d));
+  return with_float(type_x, [&](auto zero_x) {
+    return with_float(type_d, [&](auto zero_d) {
+      return cross_entropy_typed(static_cast<const decltype(zero_x)*>(x), n, target, weight,
+                                 static_cast<decltype(zero_d)*>(d));
+    });
+  });
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
@@ -112,15 +113,15 @@ HWY_EXPORT(softmax_dispatch);
 HWY_EXPORT(softmax_grad_dispatch);
 HWY_EXPORT(cross_entropy_dispatch);
 
-void softmax_row(bool half, const void* x, void* y, int64_t n) {
-  CAIRN_DISPATCH(softmax_dispatch)(half, x, y, n);
+void softmax_row(DType type, const void* x, void* y, int64_t n) {
+  CAIRN_DISPATCH(softmax_dispatch)(type, x, y, n);
 }
-void softmax_grad_row(bool half, const void* dy, const void* y, void* dx, int64_t n) {
-  CAIRN_DISPATCH(softmax_grad_dispatch)(half, dy, y, dx, n);
+void softmax_grad_row(DType type, const void* dy, const void* y, void* dx, int64_t n) {
+  CAIRN_DISPATCH(softmax_grad_dispatch)(type, dy, y, dx, n);
 }
-double cross_entropy_row(bool half_x, bool half_d, const void* x, int64_t n, int64_t target, float weight,
+double cross_entropy_row(DType type_x, DType type_d, const void* x, int64_t n, int64_t target, float weight,
                          void* d) {
-  return CAIRN_DISPATCH(cross_entropy_dispatch)(half_x, half_d, x, n, target, weight, d);
+  return CAIRN_DISPATCH(cross_entropy_dispatch)(type_x, type_d, x, n, target, weight, d);
 }
 }  // namespace cairn::kernels::cpu
 #endif

@@ -8,28 +8,28 @@ namespace cairn::kernels::cpu {
 
 // An operand as float32: itself, or a copy in the workspace.
 struct Widened {
-  bool half = false;
+  DType type = DType::kF32;  // of the operand
   int64_t count = 0, at = 0;
 
-  Widened(const TensorDesc& d, Workspace* space) : half(is_bf16(d)), count(d.shape.elements()) {
-    if (half) at = space->add(count * 4);
+  Widened(const TensorDesc& d, Workspace* space) : type(d.dtype), count(d.shape.elements()) {
+    if (type != DType::kF32) at = space->add(count * 4);
   }
   const float* read(const void* data, void* workspace) const {
-    if (!half) return static_cast<const float*>(data);
+    if (type == DType::kF32) return static_cast<const float*>(data);
     float* to = Workspace::at<float>(workspace, at);
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(true, false, false, static_cast<const bf16*>(data) + b, to + b, e - b);
+      convert(type, DType::kF32, false, static_cast<const bf16*>(data) + b, to + b, e - b);
     });
     return to;
   }
   float* target(void* data, void* workspace) const {
-    return half ? Workspace::at<float>(workspace, at) : static_cast<float*>(data);
+    return type != DType::kF32 ? Workspace::at<float>(workspace, at) : static_cast<float*>(data);
   }
   void finish(void* data, void* workspace) const {
-    if (!half) return;
+    if (type == DType::kF32) return;
     const float* from = Workspace::at<float>(workspace, at);
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(false, true, false, from + b, static_cast<bf16*>(data) + b, e - b);
+      convert(DType::kF32, type, false, from + b, static_cast<bf16*>(data) + b, e - b);
     });
   }
 };

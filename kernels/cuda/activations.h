@@ -1,4 +1,5 @@
-// The activation functions and their slopes in float32, as kernels/cpu/activation-inl.h has them.
+// The functions of elementwise.def in float32, as kernels/cpu/activation-inl.h has them: f(x), and its
+// gradient f_grad(dy, x) = dy f'(x).
 #pragma once
 #include "kernels/cuda/platform.h"
 
@@ -51,46 +52,37 @@ __device__ __forceinline__ float normal_cdf(float x) {
   return x < 0.0f ? tail : 1.0f - tail;
 }
 
-struct GeluTanh {
-  __device__ float operator()(float x) const { return x * gelu_gate(x, x * x); }
-};
-struct GeluErf {
-  __device__ float operator()(float x) const { return x * normal_cdf(x); }
-};
-struct Silu {
-  __device__ float operator()(float x) const { return x * sigmoid(x); }
-};
-struct Relu {  // a NaN stays NaN
-  __device__ float operator()(float x) const { return x < 0.0f ? 0.0f : x; }
-};
+__device__ __forceinline__ float gelu_tanh(float x) { return x * gelu_gate(x, x * x); }
+__device__ __forceinline__ float gelu_tanh_grad(float dy, float x) {
+  const float xx = x * x, s = gelu_gate(x, xx);
+  const float twice_du = 2.0f * kSqrt2OverPi * fmaf(3.0f * kCubic, xx, 1.0f);
+  return dy * fmaf(x, s * (1.0f - s) * twice_du, s);
+}
 
-struct GeluTanhSlope {
-  __device__ float operator()(float x) const {
-    const float xx = x * x, s = gelu_gate(x, xx);
-    const float twice_du = 2.0f * kSqrt2OverPi * fmaf(3.0f * kCubic, xx, 1.0f);
-    return fmaf(x, s * (1.0f - s) * twice_du, s);
-  }
-};
-struct GeluErfSlope {
-  __device__ float operator()(float x) const {
-    return fmaf(x, kNormalDensity * expf(-0.5f * (x * x)), normal_cdf(x));
-  }
-};
+__device__ __forceinline__ float gelu_erf(float x) { return x * normal_cdf(x); }
+__device__ __forceinline__ float gelu_erf_grad(float dy, float x) {
+  return dy * fmaf(x, kNormalDensity * expf(-0.5f * (x * x)), normal_cdf(x));
+}
+
+__device__ __forceinline__ float silu(float x) { return x * sigmoid(x); }
 // d/dx x s(x) = s (1 + x (1 - s))
-struct SiluSlope {
-  __device__ float operator()(float x) const {
-    const float s = sigmoid(x);
-    return s * fmaf(x, 1.0f - s, 1.0f);
-  }
-};
+__device__ __forceinline__ float silu_grad(float dy, float x) {
+  const float s = sigmoid(x);
+  return dy * (s * fmaf(x, 1.0f - s, 1.0f));
+}
 
-// Gradients by the slope at x, or by relu's result (or argument).
-template <class Slope>
-struct Chained {
-  __device__ float operator()(float dy, float x) const { return dy * Slope{}(x); }
-};
-struct ReluGrad {
-  __device__ float operator()(float dy, float y) const { return y > 0.0f ? dy : 0.0f; }
-};
+__device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }  // a NaN stays NaN
+// By the argument or the result.
+__device__ __forceinline__ float relu_grad(float dy, float y) { return y > 0.0f ? dy : 0.0f; }
+
+// As types, for kernels that take a function.
+#define FUNCTION(name, ...)                                                             \
+  struct Function_##name {                                                              \
+    __device__ float operator()(float x) const { return name(x); }                      \
+  };                                                                                    \
+  struct Gradient_##name {                                                              \
+    __device__ float operator()(float dy, float x) const { return name##_grad(dy, x); } \
+  };
+#include "runtime/base/elementwise.def"
 
 }  // namespace cairn::kernels::cuda

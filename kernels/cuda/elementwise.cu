@@ -140,20 +140,36 @@ std::unique_ptr<Kernel> make_combine(const Signature& s, F f) {
   return is_bf16(s.in[1]) ? nullptr : make_combined<float, float>(f, count, row);
 }
 
-bool is_erf(const Signature& s) { return s.attrs->word("approximate", "tanh") == "erf"; }
+// Is `choice` what the attribute says?
+bool chosen(const Signature& s, std::string_view choice) {
+  return s.attrs != nullptr && s.attrs->word("approximate") == choice;
+}
+
+// Calls use(function, gradient) with those of the op that its attribute names, else with the op's first.
+template <class Use>
+std::unique_ptr<Kernel> with_function(const Signature& s, std::string_view op, const Use& use) {
+#define FUNCTION(name, of, choice) \
+  if (op == #of && chosen(s, choice)) return use(Function_##name{}, Gradient_##name{});
+#include "runtime/base/elementwise.def"
+#define FUNCTION(name, of, choice) \
+  if (op == #of) return use(Function_##name{}, Gradient_##name{});
+#include "runtime/base/elementwise.def"
+  return nullptr;
+}
+std::unique_ptr<Kernel> make_function(const Signature& s, std::string_view op) {
+  return with_function(s, op, [&](auto f, auto) { return make_unary(s, f); });
+}
+std::unique_ptr<Kernel> make_gradient(const Signature& s, std::string_view op) {
+  return with_function(s, op, [&](auto, auto f) { return make_binary(s, f); });
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_gelu(const Signature& s) {
-  return is_erf(s) ? make_unary(s, GeluErf{}) : make_unary(s, GeluTanh{});
-}
-std::unique_ptr<Kernel> make_gelu_grad(const Signature& s) {
-  return is_erf(s) ? make_binary(s, Chained<GeluErfSlope>{}) : make_binary(s, Chained<GeluTanhSlope>{});
-}
-std::unique_ptr<Kernel> make_silu(const Signature& s) { return make_unary(s, Silu{}); }
-std::unique_ptr<Kernel> make_silu_grad(const Signature& s) { return make_binary(s, Chained<SiluSlope>{}); }
-std::unique_ptr<Kernel> make_relu(const Signature& s) { return make_unary(s, Relu{}); }
-std::unique_ptr<Kernel> make_relu_grad(const Signature& s) { return make_binary(s, ReluGrad{}); }
+#define UNARY(op, ...)                                                                          \
+  std::unique_ptr<Kernel> make_##op(const Signature& s) { return make_function(s, #op); }       \
+  std::unique_ptr<Kernel> make_##op##_grad(const Signature& s) { return make_gradient(s, #op); }
+#include "runtime/base/elementwise.def"
+
 std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make_binary(s, Swiglu{}); }
 std::unique_ptr<Kernel> make_scale(const Signature& s) {
   return make_unary(s, Scale{static_cast<float>(s.attrs->real("factor", 1.0))});

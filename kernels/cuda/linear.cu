@@ -11,14 +11,10 @@ constexpr int kThreads = 256;
 
 __device__ __forceinline__ float apply(Activation act, float x) {
   switch (act) {
-    case Activation::kGeluTanh:
-      return GeluTanh{}(x);
-    case Activation::kGeluErf:
-      return GeluErf{}(x);
-    case Activation::kRelu:
-      return Relu{}(x);
-    case Activation::kSilu:
-      return Silu{}(x);
+#define FUNCTION(name, ...)  \
+  case Activation::k_##name: \
+    return name(x);
+#include "runtime/base/elementwise.def"
     default:
       return x;
   }
@@ -78,7 +74,7 @@ struct Linear {
   bool bias_left = false, pass = false;  // the pass adds the bias; there is one
 
   Linear(ProductShape shape, Activation act, bool bias, bool pre, Chooser chooser) {
-    if (act == Activation::kGeluTanh) {
+    if (act == Activation::k_gelu_tanh) {
       shape.epilogue = bias ? Epilogue::kGeluBias : Epilogue::kGelu;
       shape.pre = pre;
       product = try_product(shape, chooser);
@@ -151,10 +147,14 @@ std::unique_ptr<Kernel> make_linear_of(const Signature& s, Activation act) {
 }  // namespace
 
 bool parse(std::string_view word, Activation* to) {
-  constexpr std::string_view kWords[] = {"", "gelu_tanh", "gelu_erf", "relu", "silu"};
-  for (int i = 0; i < 5; ++i)
-    if (word == kWords[i]) {
-      *to = static_cast<Activation>(i);
+  constexpr std::pair<std::string_view, Activation> kWords[] = {
+      {"", Activation::kNone},
+#define FUNCTION(name, ...) {#name, Activation::k_##name},
+#include "runtime/base/elementwise.def"
+  };
+  for (const auto& [known, activation] : kWords)
+    if (word == known) {
+      *to = activation;
       return true;
     }
   return false;

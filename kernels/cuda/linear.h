@@ -5,7 +5,11 @@
 
 namespace cairn::kernels::cuda {
 
-enum class Activation : int { kNone, kGeluTanh, kGeluErf, kRelu, kSilu };
+enum class Activation : int {
+  kNone,
+#define FUNCTION(name, ...) k_##name,
+#include "runtime/base/elementwise.def"
+};
 // linear's attribute; false if unknown.
 bool parse(std::string_view word, Activation* to);
 

@@ -42,14 +42,10 @@ template <class T>
 void multiply_slopes(const Call& call, Activation act, int64_t count, T* dx, const T* pre) {
   const auto sweep = [&](auto f) { launch_map(call, f, count, dx, static_cast<const T*>(dx), pre); };
   switch (act) {
-    case Activation::kGeluTanh:
-      return sweep(Chained<GeluTanhSlope>{});
-    case Activation::kGeluErf:
-      return sweep(Chained<GeluErfSlope>{});
-    case Activation::kRelu:
-      return sweep(ReluGrad{});
-    case Activation::kSilu:
-      return sweep(Chained<SiluSlope>{});
+#define FUNCTION(name, ...)  \
+  case Activation::k_##name: \
+    return sweep(Gradient_##name{});
+#include "runtime/base/elementwise.def"
     default:
       return;
   }
@@ -68,7 +64,7 @@ std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
   shape.in = shape.out = t;
   std::shared_ptr<Product> product;
   Chooser chooser(s);
-  if (act == Activation::kGeluTanh) {
+  if (act == Activation::k_gelu_tanh) {
     shape.epilogue = Epilogue::kGeluSlope;
     product = try_product(shape, chooser);
     shape.epilogue = Epilogue::kNone;

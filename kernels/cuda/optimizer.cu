@@ -1,4 +1,4 @@
-// AdamW and the sum of squares: one pass over memory each. update_gate.
+// The optimizers' updates (updates.h) and the sum of squares: one pass over memory each. update_gate.
 #include <limits>
 
 #include "kernels/cuda/optimizer.h"
@@ -26,55 +26,52 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // gate: the gradient's factor instead of hyper's; see ops.def for it and `total`.
-template <bool kGated>
+template <class Optimizer, bool kGated>
 __global__ void __launch_bounds__(kThreads)
-    adamw(int64_t count, const float* grad, const double* hyper, const double* total, double* gate, float* p,
-          float* m, float* v) {
+    update_tensor(int64_t count, const float* grad, const double* hyper, const double* total, double* gate,
+                  float* p, StatePointers<Optimizer::kStates> states) {
   constexpr int kCount = 4;
-  CAIRN_SHARED Factors shared[1];
+  CAIRN_SHARED Optimizer shared[1];
   CAIRN_SHARED int open[1];
   const int64_t groups = count / kCount, g = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const int64_t rest = sweep_rest<kCount>(count);
-  Group<kCount> of_grad, of_p, of_m, of_v;
-  if (g < groups) {
-    of_grad = read<kCount>(grad + g * kCount);
-    of_p = read<kCount>(p + g * kCount);
-    of_m = read<kCount>(m + g * kCount);
-    of_v = read<kCount>(v + g * kCount);
-  }
+  UpdateGroup<Optimizer, kCount> group;
+  if (g < groups) group.read_all(grad, p, states, g * kCount);
   if (threadIdx.x == 0) {  // while all others' loads are under way
-    const double factor = kGated ? *gate : hyper[7];
+    const double factor = kGated ? *gate : hyper[update_op::kFactorSlot];
     const bool finite = !kGated || std::isfinite(*total);
-    shared[0] = factors_of(hyper, factor);
+    shared[0] = Optimizer::of(hyper, factor);
     open[0] = finite && (!kGated || std::isfinite(factor));
     // One block closes the gate; all others find `total` not finite, whether they see that or not.
     if (!finite && blockIdx.x == gridDim.x - 1) *gate = std::numeric_limits<double>::quiet_NaN();
   }
   __syncthreads();
   if (open[0] == 0) return;
-  const Factors f = shared[0];
+  const Optimizer optimizer = shared[0];
   if (g < groups) {
-    for (int i = 0; i < kCount; ++i) update(f, of_grad.at[i], of_p.at[i], of_m.at[i], of_v.at[i]);
-    write(p + g * kCount, of_p);
-    write(m + g * kCount, of_m);
-    write(v + g * kCount, of_v);
+    group.update(optimizer);
+    group.write_all(p, states, g * kCount);
   }
-  if (rest >= 0) update(f, grad[rest], p[rest], m[rest], v[rest]);
+  if (rest >= 0) {
+    UpdateGroup<Optimizer, 1> element;
+    element.read_all(grad, p, states, rest);
+    element.update(optimizer);
+    element.write_all(p, states, rest);
+  }
 }
 
-template <bool kGated>
-std::unique_ptr<Kernel> make_update(const Signature& s) {
-  for (const TensorDesc& d : {s.in[0], s.out[0], s.out[1], s.out[2]})
-    if (!plain_f32(d)) return nullptr;
-  if (s.in[1].dtype != DType::kF64) return nullptr;
-  const int64_t count = s.in[0].shape.elements();
+template <class Optimizer, bool kGated>
+std::unique_ptr<Kernel> make_typed(int64_t count) {
   const LaunchSize size{.blocks = std::max<int64_t>(1, (count / 4 + kThreads - 1) / kThreads),
                         .threads = kThreads};
   return make_kernel([=](const Call& call) {
-    launch(stream_of(call), adamw<kGated>, size, count, input<const float>(call, 0),
-           input<const double>(call, 1), kGated ? input<const double>(call, 2) : nullptr,
-           kGated ? output<double>(call, 3) : nullptr, output<float>(call, 0), output<float>(call, 1),
-           output<float>(call, 2));
+    StatePointers<Optimizer::kStates> states{};
+    for (int k = 0; k < Optimizer::kStates; ++k)
+      states.at[k] = output<float>(call, update_op::kFirstState + static_cast<size_t>(k));
+    launch(stream_of(call), update_tensor<Optimizer, kGated>, size, count,
+           input<const float>(call, update_op::kGrad), input<const double>(call, update_op::kHyper),
+           input<const double>(call, update_op::kTotal), output<double>(call, update_op::kGate),
+           output<float>(call, update_op::kParameter), states);
   });
 }
 
@@ -104,11 +101,14 @@ std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
   });
 }
 
-std::unique_ptr<Kernel> make_adamw(const Signature& s) {
-  return s.has_out(3) ? make_batch({&s, 1}) : make_update<false>(s);
-}
-std::unique_ptr<Kernel> make_adamw_gated(const Signature& s) {
-  return s.in[2].dtype == DType::kF64 && s.out[3].dtype == DType::kF64 ? make_update<true>(s) : nullptr;
+std::unique_ptr<Kernel> make_update(const Signature& s) {
+  if (s.has_out(update_op::kPacked)) return make_batch({&s, 1});
+  if (!takes_update(s, DType::kF32)) return nullptr;
+  return with_optimizer(Updates(), s, [&]<class Optimizer>(std::type_identity<Optimizer>) {
+    const int64_t count = s.in[update_op::kGrad].shape.elements();
+    return s.has_in(update_op::kTotal) ? make_typed<Optimizer, true>(count)
+                                       : make_typed<Optimizer, false>(count);
+  });
 }
 
 std::unique_ptr<Kernel> make_update_gate(const Signature& s) {

@@ -1,50 +1,48 @@
-// What kernels over one tensor (optimizer.cu) and over many (optimizer_batch.cu) do alike, to the bit: AdamW
-// of an element, the sum of squares of a chunk.
+// What kernels over one tensor (optimizer.cu) and over many (optimizer_batch.cu) do alike, to the bit: the
+// update of a group of elements (updates.h has that of one), the sum of squares of a chunk.
 #pragma once
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/cuda/group.h"
+#include "kernels/cuda/updates.h"
 
 namespace cairn::kernels::cuda {
 
 inline constexpr int kOptimizerThreads = 256;
 
-// ---- AdamW
+// ---- updates
 
-struct Factors {
-  float gradient, one_minus_beta1, beta2, one_minus_beta2, root_bias2, eps, decay, step;
+// Of a tensor, one for each of its states.
+template <int kStates>
+struct StatePointers {
+  float* at[array_of(kStates)];
 };
 
-__device__ __forceinline__ Factors factors_of(const double* hyper, double gradient) {
-  const double rate = hyper[0], beta1 = hyper[1], beta2 = hyper[2], eps = hyper[3], decay = hyper[4];
-  return {.gradient = static_cast<float>(gradient),
-          .one_minus_beta1 = static_cast<float>(1 - beta1),
-          .beta2 = static_cast<float>(beta2),
-          .one_minus_beta2 = static_cast<float>(1 - beta2),
-          .root_bias2 = static_cast<float>(sqrt(hyper[6])),
-          .eps = static_cast<float>(eps),
-          .decay = static_cast<float>(1 - rate * decay),
-          .step = static_cast<float>(rate / hyper[5])};
-}
+// Neighbouring elements of a tensor, in registers.
+template <class Optimizer, int kCount>
+struct UpdateGroup {
+  Group<kCount> grad, p, state[array_of(Optimizer::kStates)];
 
-// A product that is rounded before anything is added to it.
-__device__ __forceinline__ float times(float a, float b) {
-#ifdef __CUDACC__
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-
-// The order of operations of kernels/cpu/optimizer.cc.
-__device__ __forceinline__ void update(const Factors& f, float grad, float& p, float& m, float& v) {
-  const float g = times(grad, f.gradient);
-  m = fmaf(g - m, f.one_minus_beta1, m);
-  v = fmaf(times(g, g), f.one_minus_beta2, times(v, f.beta2));
-  const float denominator = sqrtf(v) / f.root_bias2 + f.eps;
-  p = fmaf(-f.step, m / denominator, times(p, f.decay));
-}
+  __device__ __forceinline__ void read_all(const float* from_grad, const float* from_p,
+                                           const StatePointers<Optimizer::kStates>& from, int64_t at) {
+    grad = read<kCount>(from_grad + at);
+    p = read<kCount>(from_p + at);
+    CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) state[k] = read<kCount>(from.at[k] + at);
+  }
+  __device__ __forceinline__ void update(const Optimizer& optimizer) {
+    CAIRN_UNROLL for (int i = 0; i < kCount; ++i) {
+      float of_element[array_of(Optimizer::kStates)];
+      CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) of_element[k] = state[k].at[i];
+      optimizer(grad.at[i], p.at[i], of_element);
+      CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) state[k].at[i] = of_element[k];
+    }
+  }
+  __device__ __forceinline__ void write_all(float* to_p, const StatePointers<Optimizer::kStates>& to,
+                                            int64_t at) const {
+    write(to_p + at, p);
+    CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) write(to.at[k] + at, state[k]);
+  }
+};
 
 // ---- the sum of squares, which are exact in float64: sums of chunks, added up in a fixed order
 

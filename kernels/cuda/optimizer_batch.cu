@@ -1,8 +1,9 @@
-// The optimizer over many tensors at once: AdamW with the packs of the weights, and the sum of squares.
+// The optimizer over many tensors at once: updates with the packs of the weights, and the sum of squares.
 // Models have hundreds of tensors, most of them small, and a kernel for each would be mostly launches and
 // tails. The tensors stand in a table that is a parameter of the kernel; a block finds its tensor by the
 // first block of each.
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "kernels/cuda/optimizer.h"
@@ -50,96 +51,121 @@ int64_t blocks_of(const Table& table) {
   return table.first_block[table.tensors];
 }
 
-// ---- AdamW
+// ---- updates
 
 constexpr int kGroup = 4, kGroups = 2;  // a thread's groups, a block's width apart
 
-struct Updates {
-  static constexpr int kMost = 512;
+// Of optimizers with so many states.
+template <int kStates>
+struct UpdateTable {
+  static constexpr size_t kBytesEach = (5 + array_of(kStates)) * sizeof(void*) + sizeof(int32_t);
+  static constexpr int kMost = std::min<size_t>(512, (kMostParameters - 16) / kBytesEach);
   const float* grad[kMost];
   const double* hyper[kMost];
-  float *p[kMost], *m[kMost], *v[kMost];
+  float *p[kMost], *state[array_of(kStates)][kMost];
   bf16* packed[kMost];  // nullptr: not wanted
   int64_t count[kMost];
   int32_t first_block[kMost + 1];
   int tensors = 0;
 };
-static_assert(sizeof(Updates) <= kMostParameters);
 
-__global__ void __launch_bounds__(kThreads) update_tensors(CAIRN_TABLE(Updates, table)) {
-  CAIRN_SHARED Factors shared[1];
+template <class Optimizer>
+__global__ void __launch_bounds__(kThreads)
+    update_tensors(CAIRN_TABLE(UpdateTable<Optimizer::kStates>, table)) {
+  CAIRN_SHARED Optimizer shared[1];
   const int t = own_tensor(table);
   const int64_t count = table.count[t], groups = count / kGroup;
   const auto block = static_cast<int32_t>(blockIdx.x);
   const int64_t first =
       static_cast<int64_t>(block - table.first_block[t]) * (kThreads * kGroups) + threadIdx.x;
   const float* const grad = table.grad[t];
-  float *const p = table.p[t], *const m = table.m[t], *const v = table.v[t];
+  float* const p = table.p[t];
+  StatePointers<Optimizer::kStates> states;
+  CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) states.at[k] = table.state[k][t];
   bf16* const packed = table.packed[t];
-  Group<kGroup> of_grad[kGroups], of_p[kGroups], of_m[kGroups], of_v[kGroups];
+  UpdateGroup<Optimizer, kGroup> group[kGroups];
   CAIRN_UNROLL for (int u = 0; u < kGroups; ++u) {
     const int64_t g = first + u * kThreads;
     if (g >= groups) break;
-    of_grad[u] = read<kGroup>(grad + g * kGroup);
-    of_p[u] = read<kGroup>(p + g * kGroup);
-    of_m[u] = read<kGroup>(m + g * kGroup);
-    of_v[u] = read<kGroup>(v + g * kGroup);
+    group[u].read_all(grad, p, states, g * kGroup);
   }
   // While all others' loads are under way.
-  if (threadIdx.x == 0) shared[0] = factors_of(table.hyper[t], table.hyper[t][7]);
+  if (threadIdx.x == 0) shared[0] = Optimizer::of(table.hyper[t], table.hyper[t][update_op::kFactorSlot]);
   __syncthreads();
-  const Factors f = shared[0];
+  const Optimizer optimizer = shared[0];
   CAIRN_UNROLL for (int u = 0; u < kGroups; ++u) {
     const int64_t g = first + u * kThreads;
     if (g >= groups) break;
-    CAIRN_UNROLL for (int i = 0; i < kGroup; ++i)
-        update(f, of_grad[u].at[i], of_p[u].at[i], of_m[u].at[i], of_v[u].at[i]);
-    write(p + g * kGroup, of_p[u]);
-    write(m + g * kGroup, of_m[u]);
-    write(v + g * kGroup, of_v[u]);
-    if (packed != nullptr) write(packed + g * kGroup, of_p[u]);
+    group[u].update(optimizer);
+    group[u].write_all(p, states, g * kGroup);
+    if (packed != nullptr) write(packed + g * kGroup, group[u].p);
   }
   // What is left over, by the tensor's last block.
   const int64_t rest = groups * kGroup + threadIdx.x;
   if (rest < count && block + 1 == table.first_block[t + 1]) {
-    update(f, grad[rest], p[rest], m[rest], v[rest]);
-    if (packed != nullptr) store(packed + rest, p[rest]);
+    UpdateGroup<Optimizer, 1> element;
+    element.read_all(grad, p, states, rest);
+    element.update(optimizer);
+    element.write_all(p, states, rest);
+    if (packed != nullptr) store(packed + rest, element.p.at[0]);
   }
 }
 
-constexpr size_t kUpdateIn = 2, kUpdateOut = 4;  // operands of adamw's row
-
-bool takes_update(const Signature& s) {
-  if (s.op != "adamw" || s.in.size() != kUpdateIn || s.out.size() != kUpdateOut) return false;
-  for (const TensorDesc& d : {s.in[0], s.out[0], s.out[1], s.out[2]})
-    if (!plain_f32(d)) return false;
-  return s.in[1].dtype == DType::kF64 &&
-         (!s.has_out(3) || s.out[3].packed_bytes == 2 * s.in[0].shape.elements());
+bool takes_batched(const Signature& s) {
+  if (s.op != "update" || s.in.size() != update_op::kInputs || s.out.size() != update_op::kOutputs)
+    return false;
+  if (!takes_update(s, DType::kF32) || s.has_in(update_op::kTotal)) return false;
+  return !s.has_out(update_op::kPacked) ||
+         s.out[update_op::kPacked].packed_bytes == 2 * s.in[update_op::kGrad].shape.elements();
 }
 
-std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
-  if (!std::all_of(ops.begin(), ops.end(), takes_update)) return nullptr;
-  const auto count_of = [&](size_t i) { return ops[i].in[0].shape.elements(); };
-  std::vector<Updates> tables = cut<Updates>(ops.size(), [&](size_t i) {
+// The launches over some of a batch's ops, those of one optimizer. which: their indices.
+template <class Optimizer>
+std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vector<size_t> which) {
+  using Table = UpdateTable<Optimizer::kStates>;
+  static_assert(sizeof(Table) <= kMostParameters);
+  const auto count_of = [&](size_t i) { return ops[which[i]].in[update_op::kGrad].shape.elements(); };
+  std::vector<Table> tables = cut<Table>(which.size(), [&](size_t i) {
     constexpr int64_t kPerBlock = int64_t{kThreads} * kGroups * kGroup;
     return std::max<int64_t>(1, (count_of(i) + kPerBlock - 1) / kPerBlock);
   });
-  size_t op = 0;
-  for (Updates& table : tables)
-    for (int t = 0; t < table.tensors; ++t) table.count[t] = count_of(op++);
-  return make_kernel([tables = std::move(tables)](const Call& call) {
-    size_t in = 0, out = 0;
-    for (Updates table : tables) {
-      for (int t = 0; t < table.tensors; ++t, in += kUpdateIn, out += kUpdateOut) {
-        table.grad[t] = input<const float>(call, in);
-        table.hyper[t] = input<const double>(call, in + 1);
-        table.p[t] = output<float>(call, out);
-        table.m[t] = output<float>(call, out + 1);
-        table.v[t] = output<float>(call, out + 2);
-        table.packed[t] = output<bf16>(call, out + 3);
+  size_t i = 0;
+  for (Table& table : tables)
+    for (int t = 0; t < table.tensors; ++t) table.count[t] = count_of(i++);
+  return make_kernel([tables = std::move(tables), which = std::move(which)](const Call& call) {
+    auto op = which.begin();
+    for (Table table : tables) {
+      for (int t = 0; t < table.tensors; ++t, ++op) {
+        const size_t in = *op * update_op::kInputs, out = *op * update_op::kOutputs;
+        table.grad[t] = input<const float>(call, in + update_op::kGrad);
+        table.hyper[t] = input<const double>(call, in + update_op::kHyper);
+        table.p[t] = output<float>(call, out + update_op::kParameter);
+        for (int k = 0; k < Optimizer::kStates; ++k)
+          table.state[k][t] = output<float>(call, out + update_op::kFirstState + static_cast<size_t>(k));
+        table.packed[t] = output<bf16>(call, out + update_op::kPacked);
       }
-      launch(stream_of(call), update_tensors, {.blocks = blocks_of(table), .threads = kThreads}, table);
+      launch(stream_of(call), update_tensors<Optimizer>, {.blocks = blocks_of(table), .threads = kThreads},
+             table);
     }
+  });
+}
+
+// Updates do not overlap, so that those of one optimizer may run together.
+std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
+  if (!std::all_of(ops.begin(), ops.end(), takes_batched)) return nullptr;
+  std::map<std::pair<std::string, int>, std::vector<size_t>> kinds;
+  for (size_t i = 0; i < ops.size(); ++i)
+    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i])}].push_back(i);
+  std::vector<std::shared_ptr<const Kernel>> parts;
+  for (auto& [kind, which] : kinds) {
+    const Signature& first = ops[which.front()];
+    parts.push_back(with_optimizer(Updates(), first, [&]<class Optimizer>(std::type_identity<Optimizer>) {
+      return make_launches<Optimizer>(ops, std::move(which));
+    }));
+    if (parts.back() == nullptr) return nullptr;
+  }
+  return make_kernel([parts = std::move(parts)](const Call& call) {
+    for (const auto& part : parts) part->run(call);
   });
 }
 
@@ -236,7 +262,7 @@ std::unique_ptr<Kernel> make_squares(std::span<const Signature> ops) {
 
 std::unique_ptr<Kernel> make_batch(std::span<const Signature> ops) {
   if (ops.empty()) return nullptr;
-  return ops[0].op == "adamw" ? make_updates(ops) : ops[0].op == "sum_squares" ? make_squares(ops) : nullptr;
+  return ops[0].op == "update" ? make_updates(ops) : ops[0].op == "sum_squares" ? make_squares(ops) : nullptr;
 }
 
 }  // namespace cairn::kernels::cuda

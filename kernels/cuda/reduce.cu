@@ -26,11 +26,12 @@ struct Pass {
 struct Sums {
   void* y;
   float factor;
-  bool half, add;  // to bfloat16; to what is there
+  DType type;  // of y
+  bool add;    // to what is there
 };
 __device__ __forceinline__ void put(const Sums& sums, int64_t i, float v) {
   v *= sums.factor;
-  if (sums.half)
+  if (sums.type == DType::kBF16)
     store(static_cast<bf16*>(sums.y) + i, v);
   else
     static_cast<float*>(sums.y)[i] = sums.add ? static_cast<const float*>(sums.y)[i] + v : v;
@@ -160,15 +161,15 @@ std::unique_ptr<Kernel> make_chain(const Signature& s, const std::vector<Pass>& 
     offsets.push_back(workspace);
     workspace += align_up(passes[i].outer * passes[i].splits() * passes[i].inner * 4, 256);
   }
-  return with_float(s.in[0].dtype, [&, half = is_bf16(s.out[0])](auto zero) {
+  return with_float(s.in[0].dtype, [&, type = s.out[0].dtype](auto zero) {
     using T = decltype(zero);
     return make_kernel(
         [=](const Call& call) {
           char* const scratch = static_cast<char*>(call.workspace);
           for (size_t i = 0; i < passes.size(); ++i) {
             const Sums sums = i + 1 == passes.size()
-                                  ? Sums{output<void>(call, 0), factor, half, accumulates(call, 0)}
-                                  : Sums{scratch + offsets[i], 1.0f, false, false};
+                                  ? Sums{output<void>(call, 0), factor, type, accumulates(call, 0)}
+                                  : Sums{scratch + offsets[i], 1.0f, DType::kF32, false};
             if (i == 0)
               launch_pass(stream_of(call), passes[i], input<const T>(call, 0), sums);
             else

@@ -8,47 +8,46 @@
 namespace cairn::kernels::reference {
 namespace {
 
-using Function = double (*)(double);
-
 // y = f(x)
 template <class T>
 class Unary : public Kernel {
  public:
-  explicit Unary(Function f) : f_(f) {}
+  explicit Unary(const Activation& a) : f_(a.function) {}
   void run(const Call& c) const override {
     const int64_t n = c.out[0].desc.shape.elements();
     for (int64_t i = 0; i < n; ++i) c.out[0].as<T>()[i] = store<T>(f_(load(c.in[0].as<T>()[i])));
   }
 
  private:
-  Function f_;
+  double (*f_)(double);
 };
 
-// dx = dy * f(saved)
+// dx = dy f'(saved)
 template <class T>
 class UnaryGrad : public Kernel {
  public:
-  explicit UnaryGrad(Function f) : f_(f) {}
+  explicit UnaryGrad(const Activation& a) : f_(a.gradient) {}
   void run(const Call& c) const override {
     const int64_t n = c.out[0].desc.shape.elements();
     for (int64_t i = 0; i < n; ++i)
-      c.out[0].as<T>()[i] = store<T>(load(c.in[0].as<T>()[i]) * f_(load(c.in[1].as<T>()[i])));
+      c.out[0].as<T>()[i] = store<T>(f_(load(c.in[0].as<T>()[i]), load(c.in[1].as<T>()[i])));
   }
 
  private:
-  Function f_;
+  double (*f_)(double, double);
 };
 
 template <template <class> class K>
-std::unique_ptr<Kernel> make_function(const Signature& s, std::string_view in, Function f) {
+std::unique_ptr<Kernel> make_function(const Signature& s, std::string_view op, std::string_view in) {
+  const Activation* chosen = nullptr;  // the attribute's, else the op's first
+  for (const Activation& a : kActivations)
+    if (a.op == op && (chosen == nullptr || s.attrs->word("approximate") == a.choice)) chosen = &a;
   DType t = DType::kF32;
   if (!fits(s, in, "T", &t)) return nullptr;
-  if (t == DType::kF32) return std::make_unique<K<float>>(f);
-  if (t == DType::kBF16) return std::make_unique<K<bf16>>(f);
-  return std::make_unique<K<double>>(f);
+  if (t == DType::kF32) return std::make_unique<K<float>>(*chosen);
+  if (t == DType::kBF16) return std::make_unique<K<bf16>>(*chosen);
+  return std::make_unique<K<double>>(*chosen);
 }
-
-bool wants_erf(const Signature& s) { return s.attrs->word("approximate", "tanh") == "erf"; }
 
 template <class T>
 class Swiglu : public Kernel {
@@ -70,21 +69,9 @@ class SwigluGrad : public Kernel {
     for (int64_t i = 0; i < n; ++i) {
       const double dy = load(c.in[0].as<T>()[i]), gate = load(c.in[1].as<T>()[i]),
                    up = load(c.in[2].as<T>()[i]);
-      if (c.out[0]) c.out[0].as<T>()[i] = store<T>(dy * up * silu_derivative(gate));
+      if (c.out[0]) c.out[0].as<T>()[i] = store<T>(silu_grad(dy * up, gate));
       if (c.out.size() > 1 && c.out[1]) c.out[1].as<T>()[i] = store<T>(dy * silu(gate));
     }
-  }
-};
-
-// relu keeps bits as they are; the gradient is dy where y > 0, else 0 (also where dy is not finite).
-template <class T>
-class ReluGrad : public Kernel {
- public:
-  explicit ReluGrad(const Signature&) {}
-  void run(const Call& c) const override {
-    const int64_t n = c.out[0].desc.shape.elements();
-    for (int64_t i = 0; i < n; ++i)
-      c.out[0].as<T>()[i] = load(c.in[1].as<T>()[i]) > 0 ? c.in[0].as<T>()[i] : store<T>(0);
   }
 };
 
@@ -184,18 +171,13 @@ class SoftmaxGrad : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_gelu(const Signature& s) {
-  return make_function<Unary>(s, "T", wants_erf(s) ? gelu_erf : gelu_tanh);
-}
-std::unique_ptr<Kernel> make_gelu_grad(const Signature& s) {
-  return make_function<UnaryGrad>(s, "TT", wants_erf(s) ? gelu_erf_derivative : gelu_tanh_derivative);
-}
-std::unique_ptr<Kernel> make_silu(const Signature& s) { return make_function<Unary>(s, "T", silu); }
-std::unique_ptr<Kernel> make_silu_grad(const Signature& s) {
-  return make_function<UnaryGrad>(s, "TT", silu_derivative);
-}
-std::unique_ptr<Kernel> make_relu(const Signature& s) { return make_function<Unary>(s, "T", relu); }
-std::unique_ptr<Kernel> make_relu_grad(const Signature& s) { return make<ReluGrad>(s, "TT", "T"); }
+#define UNARY(op, ...)                                                                                \
+  std::unique_ptr<Kernel> make_##op(const Signature& s) { return make_function<Unary>(s, #op, "T"); } \
+  std::unique_ptr<Kernel> make_##op##_grad(const Signature& s) {                                      \
+    return make_function<UnaryGrad>(s, #op, "TT");                                                    \
+  }
+#include "runtime/base/elementwise.def"
+
 std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make<Swiglu>(s, "TT", "T"); }
 std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) { return make<SwigluGrad>(s, "TTT", "TT"); }
 std::unique_ptr<Kernel> make_add(const Signature& s) { return make<Add>(s, "TF", "T"); }

@@ -1,8 +1,9 @@
-// fill and adamw (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019).
+// fill, update (the optimizers are in updates.h) and update_gate.
 #include <limits>
 
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
+#include "kernels/reference/updates.h"
 
 namespace cairn::kernels::reference {
 namespace {
@@ -19,40 +20,28 @@ class Fill : public Kernel {
   double value_;
 };
 
-template <class T>
-void adamw(const Call& c, double factor) {
-  const auto* h = c.in[1].as<double>();
-  const double rate = h[0], beta1 = h[1], beta2 = h[2], eps = h[3], decay = h[4], correction1 = h[5],
-               correction2 = h[6];
-  T *p = c.out[0].as<T>(), *m = c.out[1].as<T>(), *v = c.out[2].as<T>();
-  const int64_t n = c.in[0].desc.shape.elements();
-  for (int64_t i = 0; i < n; ++i) {
-    const double g = load(c.in[0].as<T>()[i]) * factor;
-    const double first = beta1 * load(m[i]) + (1.0 - beta1) * g;
-    const double second = beta2 * load(v[i]) + (1.0 - beta2) * g * g;
-    const double update = first / correction1 / (std::sqrt(second / correction2) + eps) + decay * load(p[i]);
-    m[i] = store<T>(first);
-    v[i] = store<T>(second);
-    p[i] = store<T>(load(p[i]) - rate * update);
-  }
-}
-
-template <class T>
-class AdamW : public Kernel {
+// Every number in double, rounded once where it is stored.
+template <class Optimizer, class T>
+class Update : public Kernel {
  public:
-  explicit AdamW(const Signature&) {}
-  void run(const Call& c) const override { adamw<T>(c, c.in[1].as<double>()[7]); }
-};
-
-template <class T>
-class GatedAdamW : public Kernel {
- public:
-  explicit GatedAdamW(const Signature&) {}
   void run(const Call& c) const override {
-    double& gate = *c.out[3].as<double>();
-    if (!std::isfinite(*c.in[2].as<double>())) gate = std::numeric_limits<double>::quiet_NaN();
-    if (std::isfinite(gate)) adamw<T>(c, gate);
+    const std::optional<double> factor = gradient_factor(c);
+    if (!factor) return;
+    const Optimizer optimizer(c.in[update_op::kHyper].as<double>());
+    const T* const grad = c.in[update_op::kGrad].as<T>();
+    T* const p = c.out[update_op::kParameter].as<T>();
+    const int64_t n = c.in[update_op::kGrad].desc.shape.elements();
+    for (int64_t i = 0; i < n; ++i) {
+      double parameter = load(p[i]), state[array_of(Optimizer::kStates)];
+      for (size_t k = 0; k < Optimizer::kStates; ++k) state[k] = load(states(c, k)[i]);
+      optimizer(load(grad[i]) * *factor, parameter, state);
+      for (size_t k = 0; k < Optimizer::kStates; ++k) states(c, k)[i] = store<T>(state[k]);
+      p[i] = store<T>(parameter);
+    }
   }
+
+ private:
+  static T* states(const Call& c, size_t k) { return c.out[update_op::kFirstState + k].as<T>(); }
 };
 
 class UpdateGate : public Kernel {
@@ -69,13 +58,14 @@ class UpdateGate : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_fill(const Signature& s) { return make_any<Fill>(s, "", "F"); }
-std::unique_ptr<Kernel> make_adamw(const Signature& s) {
-  if (s.in[0].dtype == DType::kBF16) return nullptr;
-  return make<AdamW>(s, "TD", "TTTA");  // no pack: those are opaque
-}
-std::unique_ptr<Kernel> make_adamw_gated(const Signature& s) {
-  if (s.in[0].dtype == DType::kBF16) return nullptr;
-  return make<GatedAdamW>(s, "TDD", "TTTD");
+std::unique_ptr<Kernel> make_update(const Signature& s) {
+  const bool wide = s.in[0].dtype == DType::kF64;
+  if (!takes_update(s, wide ? DType::kF64 : DType::kF32) || s.has_out(update_op::kPacked)) return nullptr;
+  return with_optimizer(Updates(), s,
+                        [&]<class Optimizer>(std::type_identity<Optimizer>) -> std::unique_ptr<Kernel> {
+                          if (wide) return std::make_unique<Update<Optimizer, double>>();
+                          return std::make_unique<Update<Optimizer, float>>();
+                        });
 }
 std::unique_ptr<Kernel> make_update_gate(const Signature& s) { return make_any<UpdateGate>(s, "DD", "D"); }
 

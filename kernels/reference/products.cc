@@ -47,14 +47,19 @@ class EmbeddingGrad : public Kernel {
   int64_t vocab_, width_;
 };
 
+// What the attribute names; nullptr for none.
+const Activation* activation_of(const Signature& s) {
+  const std::string word = s.attrs != nullptr ? s.attrs->word("activation") : "";
+  for (const Activation& a : kActivations)
+    if (a.name == word) return &a;
+  return nullptr;
+}
+
 template <class T>
 class Linear : public Kernel {
  public:
   explicit Linear(const Signature& s)
-      : m_(s.in[0].shape.rows()),
-        n_(s.in[1].shape[0]),
-        k_(s.in[1].shape[1]),
-        function_(activation(s.attrs->word("activation")).function) {}
+      : m_(s.in[0].shape.rows()), n_(s.in[1].shape[0]), k_(s.in[1].shape[1]), activation_(activation_of(s)) {}
   void run(const Call& c) const override {
     const T* x = c.in[0].as<T>();
     const auto* w = c.in[1].as<Wide<T>>();
@@ -65,24 +70,20 @@ class Linear : public Kernel {
         double sum = b != nullptr ? load(b[n]) : 0.0;
         for (int64_t k = 0; k < k_; ++k) sum += load(x[m * k_ + k]) * load(w[n * k_ + k]);
         if (pre != nullptr) pre[m * n_ + n] = store<T>(sum);
-        c.out[0].as<T>()[m * n_ + n] = store<T>(function_ ? function_(sum) : sum);
+        c.out[0].as<T>()[m * n_ + n] = store<T>(activation_ ? activation_->function(sum) : sum);
       }
   }
 
  private:
   int64_t m_, n_, k_;
-  double (*function_)(double);
+  const Activation* activation_;
 };
 
-// relu's slope chooses rather than multiplies: 0 where it is 0, whatever the sum.
 template <class T>
 class LinearGradInput : public Kernel {
  public:
   explicit LinearGradInput(const Signature& s)
-      : m_(s.in[0].shape.rows()),
-        n_(s.in[1].shape[0]),
-        k_(s.in[1].shape[1]),
-        derivative_(activation(s.attrs != nullptr ? s.attrs->word("activation") : "").derivative) {}
+      : m_(s.in[0].shape.rows()), n_(s.in[1].shape[0]), k_(s.in[1].shape[1]), activation_(activation_of(s)) {}
   int64_t workspace_bytes() const override { return k_ * 8; }
   void run(const Call& c) const override {
     const T* dy = c.in[0].as<T>();
@@ -96,18 +97,14 @@ class LinearGradInput : public Kernel {
         for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(w[n * k_ + k]);
       }
       for (int64_t k = 0; k < k_; ++k)
-        c.out[0].as<T>()[m * k_ + k] = store<T>(pre ? sloped(sum[k], load(pre[m * k_ + k])) : sum[k]);
+        c.out[0].as<T>()[m * k_ + k] =
+            store<T>(pre ? activation_->gradient(sum[k], load(pre[m * k_ + k])) : sum[k]);
     }
   }
 
  private:
-  double sloped(double sum, double pre) const {
-    if (derivative_ == relu_derivative) return pre > 0 ? sum : 0.0;
-    return sum * derivative_(pre);
-  }
-
   int64_t m_, n_, k_;
-  double (*derivative_)(double);
+  const Activation* activation_;
 };
 
 template <class T>

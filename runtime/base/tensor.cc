@@ -1,21 +1,33 @@
 #include "runtime/base/tensor.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace cairn {
 namespace {
-struct DTypeRow {
-  std::string_view name;
-  int64_t bytes;
+constexpr Format kFormats[] = {
+#define FORMAT(id, name, bits, block, scale_bytes, computed_as) \
+  {name, bits, block, scale_bytes, DType::k##computed_as},
+#include "runtime/base/formats.def"
+#undef FORMAT
 };
-constexpr DTypeRow kDTypes[kDTypeCount] = {{"f32", 4}, {"bf16", 2}, {"f16", 2}, {"f64", 8},
-                                           {"i32", 4}, {"i64", 8},  {"u8", 1},  {"opaque", 1}};
+static_assert(std::size(kFormats) == kDTypeCount);
+// Elements are addressed one by one all over the kernels.
+static_assert(std::all_of(std::begin(kFormats), std::end(kFormats),
+                          [](const Format& f) { return f.block > 1 || f.bits % 8 == 0; }));
 }  // namespace
 
-int64_t dtype_bytes(DType t) { return kDTypes[static_cast<int>(t)].bytes; }
-std::string_view dtype_name(DType t) { return kDTypes[static_cast<int>(t)].name; }
+const Format& format(DType t) { return kFormats[static_cast<int>(t)]; }
+int64_t dtype_bytes(DType t) {
+  const Format& f = format(t);
+  require(f.block == 1, Code::kInternal, f.name, " has blocks of ", f.block, " values, no bytes of one");
+  return f.block_bytes();
+}
+std::string_view dtype_name(DType t) { return kFormats[static_cast<int>(t)].name; }
 
 DType dtype_from_name(std::string_view name) {
   for (int i = 0; i < kDTypeCount; ++i)
-    if (kDTypes[i].name == name) return static_cast<DType>(i);
+    if (kFormats[i].name == name) return static_cast<DType>(i);
   fail(Code::kInvalidArgument, "unknown dtype '", name, "'");
 }
 

@@ -11,21 +11,31 @@
 
 namespace cairn {
 
-// Values are part of the ABI and of files. Append only. kOpaque: bytes in a layout only the backend knows
-// (packed weights).
+// One per row of formats.def; values are part of the ABI and of files. kOpaque: bytes in a layout only the
+// backend knows (packed weights).
 enum class DType : uint8_t {
-  kF32 = 0,
-  kBF16 = 1,
-  kF16 = 2,
-  kF64 = 3,
-  kI32 = 4,
-  kI64 = 5,
-  kU8 = 6,
-  kOpaque = 7
+#define FORMAT(id, ...) k##id,
+#include "runtime/base/formats.def"
+#undef FORMAT
 };
-inline constexpr int kDTypeCount = 8;
+inline constexpr int kDTypeCount = static_cast<int>(DType::kOpaque) + 1;
 
-int64_t dtype_bytes(DType);               // bytes of one element; 1 for kOpaque
+// A row of formats.def.
+struct Format {
+  std::string_view name;
+  int bits;
+  int64_t block, scale_bytes;
+  DType computed_as;
+
+  int64_t block_bytes() const { return block * bits / 8 + scale_bytes; }
+  // Of a tensor of so many values: whole blocks. kInvalidArgument where they are too many to count.
+  int64_t bytes(int64_t values) const {
+    return checked_mul(values / block + (values % block != 0 ? 1 : 0), block_bytes());
+  }
+};
+const Format& format(DType);
+
+int64_t dtype_bytes(DType);               // bytes of one element; kInternal of a format with blocks
 std::string_view dtype_name(DType);       // "f32", "bf16", ...
 DType dtype_from_name(std::string_view);  // kInvalidArgument if unknown
 inline bool is_float(DType t) { return t <= DType::kF64; }
@@ -55,9 +65,7 @@ struct TensorDesc {
   Shape shape;
   int64_t packed_bytes = 0;  // > 0: a backend's packed form of this weight, of so many bytes
 
-  int64_t bytes() const {
-    return packed_bytes ? packed_bytes : checked_mul(shape.elements(), dtype_bytes(dtype));
-  }
+  int64_t bytes() const { return packed_bytes ? packed_bytes : format(dtype).bytes(shape.elements()); }
   bool operator==(const TensorDesc&) const = default;
 };
 

@@ -22,12 +22,13 @@
 #include <vector>
 
 #include "kernels/kernel.h"
+#include "runtime/base/lane.h"
 #include "runtime/base/memory.h"
 #include "runtime/device/ledger.h"
 
 namespace cairn::device {
 
-enum class Lane : uint8_t { kCompute = 0, kCopyOut = 1, kCopyIn = 2 };
+using cairn::Lane;
 
 // A block of one tier, counted in the ledger from creation to destruction. Device and host blocks are zeroed.
 class Block {

@@ -2,6 +2,7 @@
 
 #include "runtime/device/cpu/device.h"
 #include "runtime/device/device.h"
+#include "runtime/device/plugin.h"
 
 namespace cairn::device {
 namespace {
@@ -16,7 +17,8 @@ std::shared_ptr<Device> open_reference(std::string_view, const DeviceOptions& op
   return cpu::open("reference", kernels::reference_registry(), options);
 }
 
-// The plugin is looked up by name beside the other libraries, and exports one function:
+// The plugin is looked up by name beside the other libraries, and exports
+//   const uint32_t cairn_device_plugin_abi = kPluginAbi;
 //   void cairn_device_plugin_open(std::string_view name, const DeviceOptions&, std::shared_ptr<Device>*
 //   out_device);
 // It stays loaded once opened: its devices' code lives in it.
@@ -28,8 +30,17 @@ std::shared_ptr<Device> open_cuda(std::string_view name, const DeviceOptions& op
           "': no CUDA plugin: ", reason != nullptr ? reason : "it cannot be loaded");
   using Open = void (*)(std::string_view, const DeviceOptions&, std::shared_ptr<Device>*);
   const auto plugin_open = reinterpret_cast<Open>(dlsym(library, "cairn_device_plugin_open"));
-  require(plugin_open != nullptr, Code::kUnsupported, "device '", name, "': ", kLibrary,
-          " is no plugin of this version: cairn_device_plugin_open is missing");
+  const auto* const abi = static_cast<const uint32_t*>(dlsym(library, "cairn_device_plugin_abi"));
+  Dl_info where = {};
+  const void* const known = plugin_open != nullptr ? reinterpret_cast<const void*>(plugin_open) : abi;
+  const bool found = known != nullptr && dladdr(known, &where) != 0 && where.dli_fname != nullptr;
+  const char* const path = found ? where.dli_fname : kLibrary;
+  require(plugin_open != nullptr && abi != nullptr, Code::kUnsupported, "device '", name, "': ", path,
+          " is no plugin of this version of cairn; install the one that was built with this library");
+  require(*abi == kPluginAbi, Code::kUnsupported, "device '", name, "': ", path,
+          " was built with another version of "
+          "cairn (ABI ",
+          *abi, ", this library has ", kPluginAbi, "); install the one that was built with it");
   std::shared_ptr<Device> device;
   plugin_open(name, options, &device);
   require(device != nullptr, Code::kUnsupported, "device '", name, "': the CUDA plugin gave none");

@@ -95,10 +95,11 @@ class Assembler : ProgramWriter {
       }
     }
     for (const int32_t joint_op : plan_.problem_op[at(step.index)]) {
-      const graph::JointOp& made = joint_.ops[at(joint_op)];
+      const graph::JointOp& made = joint_.ops()[at(joint_op)];
       const ops::OpRow& row = ops::row(made.code);
-      launch(made, joint_op, plan_.op_kernel[at(joint_op)], operands(made.in, row.inputs.size()),
-             operands(made.out, row.outputs.size()), step.offset, op.workspace_bytes);
+      launch(made, joint_op, plan_.op_kernel[graph::kMicroBatch][at(joint_op)],
+             operands(made.in, row.inputs.size()), operands(made.out, row.outputs.size()), step.offset,
+             op.workspace_bytes);
     }
   }
 
@@ -198,7 +199,7 @@ class Assembler : ProgramWriter {
 
 }  // namespace
 
-void assemble(CompiledPlan& plan) { plan.program = Assembler(plan).micro_batch(); }
+void assemble(CompiledPlan& plan) { plan.program() = Assembler(plan).micro_batch(); }
 
 int64_t CompiledPlan::persistent_bytes() const {
   int64_t end = 0;
@@ -224,13 +225,12 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
   }
   Memory memory;
   int64_t counted = 0;
-  // One of several values made in place of each other stands for all: none of them persists.
-  for (size_t j = 0; j < problem_value.size(); ++j) {
-    if (problem_value[j] < 0 || !live[static_cast<size_t>(problem_value[j])]) continue;
-    live[static_cast<size_t>(problem_value[j])] = false;
-    const int64_t bytes = problem.values[static_cast<size_t>(problem_value[j])].bytes;
+  const auto count = [&](int32_t value, graph::Role role) {
+    if (value < 0 || !live[static_cast<size_t>(value)]) return;
+    live[static_cast<size_t>(value)] = false;
+    const int64_t bytes = problem.values[static_cast<size_t>(value)].bytes;
     counted += bytes;
-    switch (joint->values[j].role) {
+    switch (role) {
       case graph::Role::kParameter:
       case graph::Role::kPacked:
         memory.parameters += bytes;
@@ -245,7 +245,10 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
         memory.activations += bytes;
         break;
     }
-  }
+  };
+  for (size_t e = 0; e < layout_value.size(); ++e) count(layout_value[e], layout->values[e].role);
+  // One of several values made in place of each other stands for all: none of them persists.
+  for (size_t j = 0; j < problem_value.size(); ++j) count(problem_value[j], joint->values[j].role);
   memory.workspace = plan.arena_bytes - counted;
   return memory;
 }

@@ -2,6 +2,7 @@
 
 #include "runtime/costs/model.h"
 #include "runtime/engine/in_place.h"
+#include "runtime/engine/set.h"
 #include "runtime/engine/variants.h"
 
 namespace cairn::engine {
@@ -47,16 +48,7 @@ int64_t keep_all_bytes(const CompiledPlan& lowered) {
   return make_in_place(kept) > 0 ? std::min(bytes, plan::solve(kept.problem).arena_bytes) : bytes;
 }
 
-}  // namespace
-
-std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
-                                            const PlanOptions& options) {
-  check_options(options);
-  check_profile(options, device.info());
-  const int64_t budget = budget_within(options, device.info());
-  require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
-          "an update fused into backward leaves nothing to accumulate, but the plan is for ",
-          options.micro_steps, " micro-batches per update");
+graph::JointOptions joint_options(const PlanOptions& options, const device::Device& device) {
   graph::JointOptions joint;
   joint.amp = options.amp;
   joint.optimizer = options.optimizer;
@@ -65,33 +57,62 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   joint.one_pack = device.kernels().one_pack;
   joint.fuse_update = options.fuse_update;
   joint.threads = device.info().threads;
-  const auto lowered = [&](const graph::JointOptions& with) {
-    auto plan = std::make_shared<CompiledPlan>();
-    plan->joint = graph::derive(graph, with);
-    plan->costs = options.costs;
-    lower(*plan, device, options);
-    return plan;
-  };
-  auto plan = lowered(joint);
-  plan->problem.budget_bytes = budget;
+  return joint;
+}
+
+// Of plans with everything resident, by the largest of them where a share is asked for.
+int64_t budget_of(std::span<const std::shared_ptr<CompiledPlan>> plans, const PlanOptions& options,
+                  const device::DeviceInfo& info) {
+  int64_t budget = budget_within(options, info);
   if (options.budget_share > 0) {
-    const int64_t all = keep_all_bytes(*plan);
+    int64_t all = 0;
+    for (const auto& plan : plans) all = std::max(all, keep_all_bytes(*plan));
     const double share = options.budget_share * static_cast<double>(all);
     require(share < 0x1p63, Code::kInvalidArgument, "the budget's share is ", options.budget_share,
             ", which of ", all, " bytes is no number of bytes; 1 stands for all of them");
-    plan->problem.budget_bytes = std::max<int64_t>(1, static_cast<int64_t>(share));
+    budget = std::max<int64_t>(1, static_cast<int64_t>(share));
   }
-  if (model != nullptr)
-    plan->problem.budget_bytes = std::min(plan->problem.budget_bytes, model->memory_bytes);
-  const Relower again = [&, given = plan->problem.budget_bytes](const graph::JointOptions& with) {
-    auto other = lowered(with);
-    other->problem.budget_bytes = given;
-    return other;
+  const costs::DeviceModel* model = model_of(options);
+  return model != nullptr ? std::min(budget, model->memory_bytes) : budget;
+}
+
+void check(const PlanOptions& options, const device::Device& device) {
+  check_options(options);
+  check_profile(options, device.info());
+  require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
+          "an update fused into backward leaves nothing to accumulate, but the plan is for ",
+          options.micro_steps, " micro-batches per update");
+}
+
+}  // namespace
+
+std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
+                                            const PlanOptions& options) {
+  const ProgramGraph alone{"", std::move(graph)};
+  return compile_set({&alone, 1}, device, options)[0];
+}
+
+std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const ProgramGraph> graphs,
+                                                             device::Device& device,
+                                                             const PlanOptions& options) {
+  check(options, device);
+  SetCompiler set(graphs, device, options);
+  const graph::JointOptions joint = joint_options(options, device);
+  std::vector<std::shared_ptr<CompiledPlan>> plans = set.lower_all(joint);
+  const int64_t budget = budget_of(plans, options, device.info());
+  const size_t primary = set.primary();
+  const Relower again = [&](const graph::JointOptions& with) {
+    auto plan = set.lower_all(with, primary)[0];
+    plan->problem.budget_bytes = budget;
+    return plan;
   };
-  plan = solve_variants(std::move(plan), again, joint, device, options);
-  assemble_update(*plan, device);  // first: it says where copies begin in the tiers
-  assemble(*plan);
-  return plan;
+  plans[primary]->problem.budget_bytes = budget;
+  std::shared_ptr<CompiledPlan> first;
+  set.named(primary,
+            [&] { first = solve_variants(std::move(plans[primary]), again, joint, device, options); });
+  assemble_update(*first, device);  // first: it says where copies begin in the tiers
+  assemble(*first);
+  return set.beside(std::move(first), budget);
 }
 
 }  // namespace cairn::engine

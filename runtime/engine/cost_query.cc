@@ -1,5 +1,7 @@
 #include "runtime/engine/cost_query.h"
 
+#include <set>
+
 #include "runtime/base/checked.h"
 
 namespace cairn::engine {
@@ -80,17 +82,25 @@ costs::Query optimizer_query(const graph::JointGraph& joint) {
   costs::Query query;
   query.op = costs::kOptimizerOp;
   int64_t tensors = 0, elements = 0;
-  const TensorDesc scalar{DType::kF64, Shape{}}, hyper{DType::kF64, Shape{8}};
-  for (const graph::ParameterSlot& slot : joint.parameters) {
-    if (slot.gradient < 0 || slot.moments.size() != 2 || slot.fused) continue;
-    const TensorDesc& value = joint.values[static_cast<size_t>(slot.value)].desc;
-    const TensorDesc& gradient = joint.values[static_cast<size_t>(slot.gradient)].desc;
+  const TensorDesc scalar{DType::kF64, Shape{}};
+  std::set<std::string> names;
+  for (const graph::JointOp& op : joint.ops(graph::kUpdate)) {
+    const auto described = [&](const std::vector<int32_t>& values) {
+      std::vector<TensorDesc> descs;
+      for (const int32_t v : values) descs.push_back(joint.values[static_cast<size_t>(v)].desc);
+      return descs;
+    };
+    const std::vector<TensorDesc> in = described(op.in), out = described(op.out);
     tensors += 1;
-    elements = checked_add(elements, value.shape.elements());
-    add_work(query.work, ops::OpCode::k_sum_squares, {gradient}, {scalar});
-    add_work(query.work, ops::OpCode::k_adamw, {gradient, hyper}, {value, value, value});
+    elements = checked_add(elements, out[ops::kUpdateParameter].shape.elements());
+    add_work(query.work, ops::OpCode::k_sum_squares, {in[ops::kUpdateGradient]}, {scalar});
+    add_work(query.work, ops::OpCode::k_update, in, out);
+    names.insert(std::string(op.attrs.word("optimizer")));
   }
-  query.signature = cat(query.op, '(', tensors, " tensors, ", elements, " elements)");
+  names.erase("adamw");  // the one that profiles without a name were measured with
+  query.signature = cat(query.op, '(', tensors, " tensors, ", elements, " elements");
+  for (const std::string& name : names) query.signature += cat(", ", name);
+  query.signature += ')';
   return query;
 }
 

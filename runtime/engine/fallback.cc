@@ -34,10 +34,10 @@ std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier 
 
 bool may_repeat(const CompiledPlan& plan) {
   const graph::JointGraph& joint = *plan.joint;
-  return std::none_of(joint.ops.begin(), joint.ops.end(), [&](const graph::JointOp& op) {
+  return std::none_of(joint.ops().begin(), joint.ops().end(), [&](const graph::JointOp& op) {
     const bool custom = op.code == ops::OpCode::k_custom;
     // Updates in the midst of backward count once they ran: the session looks.
-    const bool update = op.code == ops::OpCode::k_adamw_gated || op.code == ops::OpCode::k_update_gate;
+    const bool update = op.code == ops::OpCode::k_update || op.code == ops::OpCode::k_update_gate;
     return (ops::row(op.code).is(ops::EFFECT) && !update) ||
            (custom &&
             !joint.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable);

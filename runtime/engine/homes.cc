@@ -18,9 +18,9 @@ int64_t bytes_of(const graph::JointGraph& joint, int32_t value) {
   return align_up(joint.values[at(value)].desc.bytes(), kAlignment);
 }
 
-// State that leaves together: the moments of an update op, or its master weight.
+// State that leaves together: that of an update op, or its master weight.
 struct Candidate {
-  int32_t op;  // index into joint.update_ops
+  int32_t op;  // index into the update phase
   bool master;
   std::vector<int32_t> values;
   int64_t bytes = 0;
@@ -30,7 +30,7 @@ struct Candidate {
 // used.
 std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
   std::vector<bool> read(joint.values.size());
-  for (const JointOp& op : joint.ops)
+  for (const JointOp& op : joint.ops())
     for (const auto* list : {&op.in, &op.out})
       for (const int32_t v : *list)
         if (v >= 0) read[at(joint.storage(v))] = true;
@@ -39,14 +39,30 @@ std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
   return read;
 }
 
+// By value: may it be cut into parts that come and go one after the other?
+std::vector<bool> splitting(const graph::JointGraph& joint) {
+  std::vector<bool> splits(joint.values.size());
+  for (const graph::State& state : joint.states) splits[at(state.value)] = state.splits;
+  return splits;
+}
+
+// An optimizer without state has nothing to stream; its master weights stay, too.
 std::vector<Candidate> candidates(const graph::JointGraph& joint) {
-  const std::vector<bool> read = read_by_ops(joint);
+  const std::vector<bool> read = read_by_ops(joint), splits = splitting(joint);
+  const std::vector<JointOp>& updates = joint.ops(graph::kUpdate);
   std::vector<Candidate> list;
-  for (size_t i = 0; i < joint.update_ops.size(); ++i) {
+  for (size_t i = 0; i < updates.size(); ++i) {
     const auto op = static_cast<int32_t>(i);
-    const int32_t weight = joint.update_ops[i].out[0], m = joint.update_ops[i].out[1],
-                  v = joint.update_ops[i].out[2];
-    list.push_back({op, false, {m, v}, bytes_of(joint, m) + bytes_of(joint, v)});
+    const int32_t weight = updates[i].out[ops::kUpdateParameter];
+    Candidate states{op, false, {}, 0};
+    bool leaves = true;
+    for (const int32_t state : states_of(updates[i])) {
+      states.values.push_back(state);
+      states.bytes += bytes_of(joint, state);
+      leaves = leaves && splits[at(state)];
+    }
+    if (states.values.empty() || !leaves) continue;
+    list.push_back(std::move(states));
     if (!read[at(weight)] && !packs_of(joint, weight).empty())
       list.push_back({op, true, {weight}, bytes_of(joint, weight)});
   }
@@ -68,7 +84,7 @@ class Chooser {
       return;
     }
     const plan::Problem resident = plan_.problem;
-    const std::vector<int32_t> resident_value = plan_.problem_value;
+    const std::vector<int32_t> resident_value = plan_.problem_value, resident_layout = plan_.layout_value;
     const std::vector<bool> taken = choose(resident, choices());
     move_out(taken);
     const double update_seconds = plan_.update_seconds;
@@ -80,6 +96,7 @@ class Chooser {
         throw;
       plan_.problem = resident;
       plan_.problem_value = resident_value;
+      plan_.layout_value = resident_layout;
       plan_.homes.clear();
       move_out(std::vector<bool>(candidates_.size(), true));
       plan_.plan = plan::solve(plan_.problem);
@@ -99,7 +116,7 @@ class Chooser {
   }
 
   double compute_seconds(int32_t op) const {
-    return costs_.seconds(query_of(joint_, joint_.update_ops[at(op)])).seconds;
+    return costs_.seconds(query_of(joint_, joint_.ops(graph::kUpdate)[at(op)])).seconds;
   }
 
   // Of bytes that go in and out again, both at once.
@@ -125,7 +142,7 @@ class Chooser {
                       2 * l.latency_seconds + piece / l.in_bytes_per_second + piece / l.out_bytes_per_second);
     }
     if (copies == 0) return 0;
-    for (size_t op = 0; op < joint_.update_ops.size(); ++op)
+    for (size_t op = 0; op < joint_.ops(graph::kUpdate).size(); ++op)
       kernels += compute_seconds(static_cast<int32_t>(op));
     return ends + std::max(0.0, copies - kernels);
   }
@@ -134,7 +151,7 @@ class Chooser {
   void move_out(const std::vector<bool>& taken) {
     for (size_t c = 0; c < candidates_.size(); ++c) {
       const Candidate& candidate = candidates_[c];
-      // A master weight is updated where its moments are streamed.
+      // A master weight is updated where its optimizer state is streamed.
       const bool leaves =
           taken[c] && (!candidate.master || plan_.homes.contains(candidates_[c - 1].values[0]));
       if (!leaves) continue;
@@ -147,42 +164,23 @@ class Chooser {
         break;
       }
     }
-    remove_values();
+    std::vector<bool> gone(plan_.problem.values.size());
+    for (const auto& [value, home] : plan_.homes) gone[at(plan_.problem_value[at(value)])] = true;
+    remove_values(plan_, gone);
     raise_workspace();
-  }
-
-  // No op of the micro-batch reads or writes them, so that only numbers of values change.
-  void remove_values() {
-    std::vector<int32_t> now(plan_.problem.values.size(), 0);
-    for (const auto& [value, home] : plan_.homes) {
-      now[at(plan_.problem_value[at(value)])] = -1;
-      plan_.problem_value[at(value)] = -1;
-    }
-    std::vector<plan::Value> values;
-    for (size_t v = 0; v < now.size(); ++v) {
-      if (now[v] < 0) continue;
-      now[v] = static_cast<int32_t>(values.size());
-      values.push_back(std::move(plan_.problem.values[v]));
-    }
-    plan_.problem.values = std::move(values);
-    for (int32_t& v : plan_.problem_value)
-      if (v >= 0) v = now[at(v)];
-    for (plan::Op& op : plan_.problem.ops)
-      for (auto* list : {&op.inputs, &op.outputs})
-        for (int32_t& v : *list) v = now[at(v)];
   }
 
   // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
   void raise_workspace() {
     if (plan_.homes.empty() || plan_.problem.ops.empty()) return;
-    int64_t moments = 0, master = 0;
+    int64_t states = 0, master = 0;
     for (const auto& [value, home] : plan_.homes)
       if (joint_.values[at(value)].role == graph::Role::kParameter)
         master = std::max(master, bytes_of(joint_, value));
       else
-        moments += bytes_of(joint_, value);
+        states += bytes_of(joint_, value);
     int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
-    workspace += master + std::min(moments, kSlots * kLeastPieceBytes);
+    workspace += master + std::min(states, kSlots * kLeastPieceBytes);
   }
 
   CompiledPlan& plan_;
@@ -199,12 +197,14 @@ class Placer {
       : plan_(plan), joint_(*plan.joint), most_(most), most_masters_(most_masters) {}
 
   std::vector<Piece> run() {
-    for (size_t i = 0; i < joint_.update_ops.size(); ++i) {
-      const auto m = plan_.homes.find(joint_.update_ops[i].out[1]);
-      if (m != plan_.homes.end()) moments(static_cast<int32_t>(i), m->second.tier);
+    const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
+    for (size_t i = 0; i < updates.size(); ++i) {
+      const std::span<const int32_t> states = states_of(updates[i]);
+      const auto home = states.empty() ? plan_.homes.end() : plan_.homes.find(states[0]);
+      if (home != plan_.homes.end()) place(static_cast<int32_t>(i), home->second.tier);
     }
     for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
-    for (const JointOp& op : joint_.update_ops) {
+    for (const JointOp& op : updates) {
       const auto weight = plan_.homes.find(op.out[0]);
       if (weight == plan_.homes.end()) continue;
       const int64_t bytes = bytes_of(joint_, op.out[0]);
@@ -223,23 +223,27 @@ class Placer {
     int64_t masters = 0;
   };
 
-  void moments(int32_t op, Tier tier) {
+  void place(int32_t op, Tier tier) {
     Open& open = open_[static_cast<size_t>(tier)];
     Piece& piece = open.piece;
-    const int32_t weight = joint_.update_ops[at(op)].out[0];
+    const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
+    const int32_t weight = update.out[ops::kUpdateParameter];
+    const auto states = static_cast<int64_t>(states_of(update).size());
     const int64_t master = plan_.homes.contains(weight) ? bytes_of(joint_, weight) : 0;
     const TensorDesc& desc = joint_.values[at(weight)].desc;
     const int64_t width = dtype_bytes(desc.dtype), elements = desc.shape.elements();
-    const int64_t whole = 2 * align_up(elements * width, kAlignment);
+    const int64_t whole = states * align_up(elements * width, kAlignment);
     if (piece.bytes + whole > most_ || open.masters + master > most_masters_) close(open);
-    const int64_t half = std::max(most_ / 2 / kAlignment, int64_t{1}) * kAlignment;
+    const int64_t share = std::max(most_ / states / kAlignment, int64_t{1}) * kAlignment;
     for (int64_t begin = 0; begin < elements;) {
-      const int64_t count = std::min(elements - begin, half / width);
+      const int64_t count = std::min(elements - begin, share / width);
       const int64_t bytes = align_up(count * width, kAlignment);
-      if (piece.bytes + 2 * bytes > most_) close(open);
+      if (piece.bytes + states * bytes > most_) close(open);
       piece.tier = tier;
-      piece.parts.push_back({op, begin, count, piece.bytes, piece.bytes + bytes});
-      piece.bytes += 2 * bytes;
+      Part part{op, begin, count, {}};
+      for (int64_t k = 0; k < states; ++k, piece.bytes += bytes)
+        part.offsets[static_cast<size_t>(k)] = piece.bytes;
+      piece.parts.push_back(part);
       begin += count;
     }
     open.masters += master;
@@ -251,12 +255,11 @@ class Placer {
     if (piece.parts.empty()) return;
     piece.tier_offset = take(piece.tier, piece.bytes, kPageBytes);
     for (const Part& part : piece.parts) {
-      const JointOp& op = joint_.update_ops[at(part.op)];
-      for (const int k : {1, 2}) {
-        const int64_t width = dtype_bytes(joint_.values[at(op.out[static_cast<size_t>(k)])].desc.dtype);
-        plan_.homes.at(op.out[static_cast<size_t>(k)])
-            .extents.push_back(
-                {part.begin * width, part.count * width, piece.tier_offset + (k == 1 ? part.m : part.v)});
+      const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
+      for (size_t k = 0; k < states.size(); ++k) {
+        const int64_t width = dtype_bytes(joint_.values[at(states[k])].desc.dtype);
+        plan_.homes.at(states[k]).extents.push_back(
+            {part.begin * width, part.count * width, piece.tier_offset + part.offsets[k]});
       }
     }
     pieces_.push_back(std::exchange(piece, {}));
@@ -283,16 +286,40 @@ void solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOpti
   Chooser(plan, device, options).solve();
 }
 
+void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
+  std::vector<int32_t> now(gone.size(), -1);
+  std::vector<plan::Value> values;
+  for (size_t v = 0; v < gone.size(); ++v) {
+    if (gone[v]) continue;
+    now[v] = static_cast<int32_t>(values.size());
+    values.push_back(std::move(plan.problem.values[v]));
+  }
+  plan.problem.values = std::move(values);
+  const auto move = [&](int32_t& v) { v = v < 0 ? v : now[at(v)]; };
+  for (int32_t& v : plan.problem_value) move(v);
+  for (int32_t& v : plan.layout_value) move(v);
+  for (plan::Op& op : plan.problem.ops)
+    for (auto* list : {&op.inputs, &op.outputs})
+      for (int32_t& v : *list) move(v);
+}
+
 std::vector<Piece> place_homes(CompiledPlan& plan, int64_t most, int64_t most_masters) {
   for (auto& [value, home] : plan.homes) home.extents.clear();
   plan.home_bytes = {};
   return Placer(plan, most, most_masters).run();
 }
 
+std::span<const int32_t> states_of(const JointOp& update) {
+  const size_t end = std::min(update.out.size(), static_cast<size_t>(ops::kUpdatePacked));
+  size_t count = ops::kUpdateStates;
+  while (count < end && update.out[count] >= 0) ++count;
+  return std::span(update.out).subspan(ops::kUpdateStates, count - ops::kUpdateStates);
+}
+
 std::vector<int32_t> packs_of(const graph::JointGraph& joint, int32_t weight) {
   std::vector<int32_t> packs;
-  for (size_t i = 0; i < joint.prologue.size(); ++i)
-    if (joint.prologue[i].in[0] == weight) packs.push_back(static_cast<int32_t>(i));
+  for (size_t i = 0; i < joint.ops(graph::kRepack).size(); ++i)
+    if (joint.ops(graph::kRepack)[i].in[0] == weight) packs.push_back(static_cast<int32_t>(i));
   return packs;
 }
 

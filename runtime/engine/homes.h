@@ -1,6 +1,8 @@
-// State that need not be on the device: moments, and master weights that only packing reads, may have a home
-// in a link's tier. The update streams them through the free part of the arena (update.cc).
+// State that need not be on the device: optimizer state, and master weights that only packing reads, may have
+// a home in a link's tier. The update streams them through the free part of the arena (update.cc).
 #pragma once
+#include <array>
+#include <span>
 #include <vector>
 
 #include "runtime/engine/program.h"
@@ -19,13 +21,16 @@ inline constexpr int64_t kSlots = 3;
 // gone.
 void solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
 
+// Takes values that no op reads or writes out of a problem: by problem value.
+void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
+
 // ---- between solve_with_homes() and the programs of the update
 
-// Elements [begin, begin + count) of an update op's tensors, whose moments lie in a piece.
+// Elements [begin, begin + count) of an update op's tensors, whose optimizer state lies in a piece.
 struct Part {
-  int32_t op;  // index into joint.update_ops
+  int32_t op;  // index into the update phase
   int64_t begin, count;
-  int64_t m, v;  // byte offsets in the piece
+  std::array<int64_t, ops::kMaxStates> offsets;  // of each state, bytes in the piece
 };
 // What travels as one copy.
 struct Piece {
@@ -33,13 +38,15 @@ struct Piece {
   int64_t tier_offset = 0, bytes = 0;
   std::vector<Part> parts;
 };
-// Places all homes in their tiers, moments as pieces of at most `most` bytes: fills Home::extents and
+// Places all homes in their tiers, optimizer state as pieces of at most `most` bytes: fills Home::extents and
 // plan.home_bytes. Returns the pieces in the order of the update. The master weights away from the device of
 // a piece's parts are whole in it, and take at most `most_masters` bytes; or the piece has one part, of one
 // weight.
 std::vector<Piece> place_homes(CompiledPlan& plan, int64_t most, int64_t most_masters);
 
-// The weight's packs, as indices into joint.prologue.
+// The states that an update op changes: joint values, in the order of its outputs.
+std::span<const int32_t> states_of(const graph::JointOp& update);
+// The weight's packs, as indices into the repacking's ops.
 std::vector<int32_t> packs_of(const graph::JointGraph& joint, int32_t weight);
 
 }  // namespace cairn::engine

@@ -49,7 +49,7 @@ class Pairs {
 
   // Joins op b, which is one joint op still, with the maker of an input that it can write over.
   bool joins(int32_t b) {
-    const JointOp& node = joint_.ops[at(plan_.problem_op[at(b)].front())];
+    const JointOp& node = joint_.ops()[at(plan_.problem_op[at(b)].front())];
     const ops::OpRow& row = ops::row(node.code);
     std::vector<int32_t> candidates;  // the latest made first: the fewest ops to pass
     for (size_t i = 0; i < node.in.size() && i < row.inputs.size(); ++i)
@@ -115,7 +115,7 @@ class Pairs {
   // Persistent values that an op writes: gradients, outputs.
   void each_written(int32_t o, const std::function<void(int32_t)>& take) const {
     for (const int32_t part : plan_.problem_op[at(o)])
-      for (const int32_t v : joint_.ops[at(part)].out)
+      for (const int32_t v : joint_.ops()[at(part)].out)
         if (v >= 0 && persistent(stored(v))) take(stored(v));
   }
   bool minds(int32_t x, int32_t y) const {  // their order, for what both see of persistent values
@@ -128,7 +128,7 @@ class Pairs {
   bool stays(int32_t o) const {
     const auto& parts = plan_.problem_op[at(o)];
     return std::any_of(parts.begin(), parts.end(), [&](int32_t part) {
-      const ops::OpCode code = joint_.ops[at(part)].code;
+      const ops::OpCode code = joint_.ops()[at(part)].code;
       return ops::row(code).is(ops::EFFECT) || code == ops::OpCode::k_custom ||
              code == ops::OpCode::k_custom_grad;
     });

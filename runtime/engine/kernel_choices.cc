@@ -186,7 +186,7 @@ int64_t measure_kernels(costs::Profile& profile, const CompiledPlan& plan, devic
   if (!device.kernels().choices) return 0;
   int64_t count = 0;
   std::set<std::string> met;
-  for (const graph::JointOp& op : plan.joint->ops) {
+  for (const graph::JointOp& op : plan.joint->ops()) {
     if (ops::row(op.code).is(ops::ALIAS)) continue;
     const Operands operands(*plan.joint, op);
     const std::string signature = query_of(*plan.joint, op, operands).signature;

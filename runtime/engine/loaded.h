@@ -1,5 +1,5 @@
-// A program with everything resolved to addresses: running it is a walk over an array. Internal to
-// runtime/engine.
+// A store: the memory, queues and programs that sessions share. Programs have everything resolved to
+// addresses: running one is a walk over an array. Internal to runtime/engine.
 #pragma once
 #include <array>
 #include <optional>
@@ -83,12 +83,34 @@ struct LoadedProgram {
   std::array<Variant, 2> variants;
 };
 
-struct Session::Loaded {
-  device::Ledger ledger;  // of this session: several may share the device
-  std::array<std::unique_ptr<device::Block>, kTierCount> blocks;
+// What one session runs.
+struct LoadedPlan {
+  std::shared_ptr<const CompiledPlan> plan;
+  std::shared_ptr<const CompiledPlan> before;  // it fell back: callers may still hold this one
   std::vector<std::unique_ptr<kernels::Kernel>> kernels, finishing;  // of runs, of updates
-  std::vector<bool> commits;  // per kernel: it updates a parameter in the midst of a run
-  LoadedProgram main, prologue, masters, norm, update;
+  std::vector<bool> commits;            // per kernel: it updates a parameter in the midst of a run
+  std::vector<LoadedProgram> programs;  // by phase
+  LoadedProgram fetched_repack;
+  bool packs_stale = true;  // those that this plan's repacking makes
+  std::vector<Span> spans;  // of its last traced run
+
+  template <class Visit>
+  void each_program(const Visit& visit) {
+    for (LoadedProgram& loaded : programs) visit(loaded);
+    visit(fetched_repack);
+  }
+};
+
+struct Store {
+  std::shared_ptr<device::Device> device;
+  int64_t taken_before = 0;
+  std::vector<LoadedPlan> plans;
+  size_t primary = 0;               // the plan that updates, and repacks what it shares with others
+  bool fetched_packs_stale = true;  // of weights that live in a tier
+
+  device::Ledger ledger;  // of this store: several may share the device
+  std::array<std::unique_ptr<device::Block>, kTierCount> blocks;
+  std::atomic<bool> cancelled{false};
   std::atomic<bool> skipped{false};
   std::atomic<bool> finished{false};   // a kernel of this update ran
   std::atomic<bool> added{false};      // a kernel of this run began to add to what was there before
@@ -104,41 +126,49 @@ struct Session::Loaded {
 
   bool tracing = false;
   struct Traced {
+    graph::PhaseIndex phase;
     int32_t instruction;
     int64_t live_bytes;
   };
-  std::array<std::vector<Traced>, 3> traced;  // per lane: what was submitted, in order
-  std::vector<Span> spans;
+  std::array<std::vector<Traced>, kLaneCount> traced;  // per lane: what was submitted, in order
 
   // Last, so that they end first: their work uses everything above. They fail together, and no other
   // session's with them.
   std::shared_ptr<device::Group> group;
-  std::array<std::unique_ptr<device::Queue>, 3> queues;
+  std::array<std::unique_ptr<device::Queue>, kLaneCount> queues;
 
   device::Queue& queue(device::Lane lane) { return *queues[static_cast<size_t>(lane)]; }
   char* arena() const { return static_cast<char*>(blocks[0]->address()); }
 
   device::Device* records_on = nullptr;  // nullptr: the device records nothing
 
-  void start(device::Device& device);  // the queues
+  Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on);
+  ~Store();
+
+  void start();  // the queues
   // Ends what is under way, whatever comes of it.
   void drain();
   // After drain(): new queues, without the poison.
-  void restart(device::Device& device);
-  // After drain(): runs this plan from here on, which uses no `lost` tier and fits the arena.
-  void change(const CompiledPlan& plan, Tier lost, device::Device& device);
-  void take_memory(const CompiledPlan& plan, device::Device& device);
-  void resolve(const CompiledPlan& plan, device::Device& device);  // all programs
+  void restart();
+  // After drain(): runs these plans from here on, which use no `lost` tier and fit the arena.
+  void change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier lost);
+  void take_memory();
+  void load(LoadedPlan& loaded);  // its kernels
+  void resolve();                 // all programs of all plans
   void resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
-               device::Device& device, LoadedProgram& loaded);
+               const std::vector<bool>& commits, LoadedProgram& loaded);
+  // Weights on the device were changed: what is packed of them is stale.
+  void packs_changed() {
+    for (LoadedPlan& loaded : plans) loaded.packs_stale = true;
+  }
   // Submits the program's work, instruction by instruction or as a recording. False: cancelled on the way;
   // all ranges it began have ended.
-  bool submit(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
-  bool record(LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
+  bool submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
+  bool record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
               const std::atomic<bool>& cancelled);
-  bool walk(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
+  bool walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
   void end_ranges(LoadedProgram& loaded);
-  void collect_spans(double run_began);
+  void collect_spans(LoadedPlan& of, double run_began);
 };
 
 }  // namespace cairn::engine

@@ -42,17 +42,16 @@ class Lowering {
   void run() {
     values();
     regions();
-    plan_.op_kernel.assign(joint_.ops.size(), -1);
-    plan_.op_measured.assign(joint_.ops.size(), false);
-    for (const JointOp& op : joint_.prologue) plan_.prologue_kernel.push_back(maker_.make(op));
-    plan_.norm_kernel = norm_kernels();
-    for (const JointOp& op : joint_.update_ops) plan_.update_kernel.push_back(maker_.make(op));
-    for (size_t i = 0; i < joint_.ops.size(); ++i) {
+    plan_.op_kernel[graph::kMicroBatch].assign(joint_.ops().size(), -1);
+    plan_.op_measured.assign(joint_.ops().size(), false);
+    for (size_t phase = 0; phase < joint_.phases.size(); ++phase)
+      if (phase != graph::kMicroBatch) plan_.op_kernel[phase] = kernels_of(joint_.phases[phase]);
+    for (size_t i = 0; i < joint_.ops().size(); ++i) {
       if (static_cast<int32_t>(i) == joint_.turnaround)
         plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
-      if (runs(joint_.ops[i])) op(static_cast<int32_t>(i));
+      if (runs(joint_.ops()[i])) op(static_cast<int32_t>(i));
     }
-    if (joint_.turnaround >= static_cast<int32_t>(joint_.ops.size()))
+    if (joint_.turnaround >= static_cast<int32_t>(joint_.ops().size()))
       plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
     links();
     policies();
@@ -71,15 +70,16 @@ class Lowering {
     std::vector<bool> used(count);
     for (size_t v = 0; v < count; ++v)
       used[v] = joint_.values[v].alias_of < 0 && is_persistent(joint_.values[v].role);
-    for (const JointOp& op : joint_.ops)
+    for (const JointOp& op : joint_.ops())
       if (runs(op))
         for (const auto* list : {&op.in, &op.out})
           for (const int32_t v : *list)
             if (v >= 0) used[static_cast<size_t>(joint_.storage(v))] = true;
     plan_.problem_value.assign(count, -1);
     std::unordered_set<std::string> names;
+    if (plan_.layout != nullptr) shared_values(names);
     for (size_t v = 0; v < count; ++v) {
-      if (!used[v]) continue;
+      if (!used[v] || plan_.problem_value[v] >= 0) continue;
       const JointValue& value = joint_.values[v];
       plan_.problem_value[v] = static_cast<int32_t>(plan_.problem.values.size());
       plan_.problem.values.push_back({unique(names, value.name, v), align_up(value.desc.bytes(), kAlignment),
@@ -88,8 +88,22 @@ class Lowering {
     made_.assign(plan_.problem.values.size(), false);
   }
 
+  // What the plans of a set keep comes first, in the order of all of them, whether this one uses it or not.
+  void shared_values(std::unordered_set<std::string>& names) {
+    const StoreLayout& layout = *plan_.layout;
+    for (size_t e = 0; e < layout.values.size(); ++e) {
+      const StoreLayout::Entry& entry = layout.values[e];
+      plan_.layout_value.push_back(static_cast<int32_t>(plan_.problem.values.size()));
+      plan_.problem.values.push_back(
+          {unique(names, entry.name, e), align_up(entry.desc.bytes(), kAlignment), true});
+    }
+    const std::vector<int32_t>& entry_of = layout.entry_of[plan_.index_in_set];
+    for (size_t v = 0; v < entry_of.size(); ++v)
+      if (entry_of[v] >= 0) plan_.problem_value[v] = plan_.layout_value[static_cast<size_t>(entry_of[v])];
+  }
+
   void op(int32_t index) {
-    const JointOp& op = joint_.ops[static_cast<size_t>(index)];
+    const JointOp& op = joint_.ops()[static_cast<size_t>(index)];
     const ops::OpRow& row = ops::row(op.code);
     plan::Op lowered;
     lowered.name = unique(op_names_, op.name, static_cast<size_t>(index));
@@ -97,7 +111,7 @@ class Lowering {
     lowered.recomputable =
         row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op) &&
         // What backward makes is made before parameters are updated in its midst, and not after.
-        (joint_.gate < 0 || op.phase == graph::Phase::kForward);
+        (joint_.gate < 0 || !op.backward);
     const auto add = [](std::vector<int32_t>& list, int32_t v) {
       if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
     };
@@ -126,16 +140,17 @@ class Lowering {
     lowered.seconds = cost.seconds;
     plan_.measured_ops += cost.measured ? 1 : 0;
     plan_.op_measured[static_cast<size_t>(index)] = cost.measured;
-    plan_.op_kernel[static_cast<size_t>(index)] = kernel;
+    plan_.op_kernel[graph::kMicroBatch][static_cast<size_t>(index)] = kernel;
     plan_.problem_op.push_back({index});
     plan_.problem.ops.push_back(std::move(lowered));
   }
 
-  // One for all gradients, where the backend has that and they are added to one sum.
-  std::vector<int32_t> norm_kernels() {
-    const std::vector<JointOp>& ops = joint_.norm_ops;
+  // One kernel for all ops, where the backend has that and they add to one sum.
+  std::vector<int32_t> kernels_of(const graph::Phase& phase) {
+    const std::vector<JointOp>& ops = phase.ops;
     const bool one_sum = std::all_of(ops.begin(), ops.end(), [&](const JointOp& op) {
-      return op.out == ops[0].out && (op.accumulates & ~op.first_writer) == (&op == ops.data() ? 0u : 1u);
+      return op.out == ops[0].out && op.code == ops::OpCode::k_sum_squares &&
+             (op.accumulates & ~op.first_writer) == (&op == ops.data() ? 0u : 1u);
     });
     if (one_sum && ops.size() > 1) {
       std::vector<BatchedOp> all;
@@ -161,17 +176,19 @@ class Lowering {
 
   // What a step takes beside its plan: optimizer and host have entries of their own in a profile.
   void seconds_around() {
-    for (const JointOp& op : joint_.prologue)
+    for (const JointOp& op : joint_.ops(graph::kRepack))
       plan_.update_seconds += costs_.seconds(query_of(joint_, op)).seconds;
-    if (!joint_.update_ops.empty()) plan_.update_seconds += costs_.seconds(optimizer_query(joint_)).seconds;
+    if (!joint_.ops(graph::kUpdate).empty())
+      plan_.update_seconds += costs_.seconds(optimizer_query(joint_)).seconds;
     plan_.host_seconds = costs_.seconds(host_query(joint_)).seconds;
   }
 
   int64_t between_steps_workspace() const {
     int64_t most = 0;
-    for (const auto* list : {&plan_.prologue_kernel, &plan_.norm_kernel, &plan_.update_kernel})
-      for (const int32_t kernel : *list)
-        most = std::max(most, plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes());
+    for (size_t phase = 0; phase < joint_.phases.size(); ++phase)
+      if (phase != graph::kMicroBatch)
+        for (const int32_t kernel : plan_.op_kernel[phase])
+          most = std::max(most, plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes());
     return align_up(most, kAlignment);
   }
 

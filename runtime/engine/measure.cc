@@ -8,19 +8,15 @@
 namespace cairn::engine {
 namespace {
 
-const Program& program_of(const CompiledPlan& plan, const Span& span) {
-  return span.instruction < 0 ? plan.prologue : plan.program;
-}
+const Program& program_of(const CompiledPlan& plan, const Span& span) { return plan.program(span.phase); }
 
 const Instruction& instruction_of(const CompiledPlan& plan, const Span& span) {
-  const int32_t i = span.instruction < 0 ? -1 - span.instruction : span.instruction;
-  return program_of(plan, span).code[static_cast<size_t>(i)];
+  return program_of(plan, span).code[static_cast<size_t>(span.instruction)];
 }
 
 const graph::JointOp& op_of(const CompiledPlan& plan, const Span& span) {
   const Launch& launch = program_of(plan, span).launches[static_cast<size_t>(instruction_of(plan, span).a)];
-  const auto& ops = span.instruction < 0 ? plan.joint->prologue : plan.joint->ops;
-  return ops[static_cast<size_t>(launch.joint_op)];
+  return plan.joint->ops(span.phase)[static_cast<size_t>(launch.joint_op)];
 }
 
 const CopyJob& copy_of(const CompiledPlan& plan, const Span& span) {
@@ -31,7 +27,7 @@ bool is_op(const Span& span) { return span.lane == device::Lane::kCompute; }
 
 // Whether compute may have waited for a copy between two ops of the micro-batch.
 bool waits_between(const CompiledPlan& plan, const Span& first, const Span& second) {
-  const auto& code = plan.program.code;
+  const auto& code = plan.program().code;
   return std::any_of(
       code.begin() + first.instruction, code.begin() + second.instruction,
       [](const Instruction& i) { return i.opcode == Opcode::kWait && i.lane == device::Lane::kCompute; });
@@ -42,7 +38,7 @@ void record_launches(costs::Recorder& recorder, const CompiledPlan& plan, const 
   double sum = 0;
   int64_t count = 0;
   for (size_t i = 1; i < ops.size(); ++i) {
-    if (ops[i - 1].instruction < 0 || waits_between(plan, ops[i - 1], ops[i])) continue;
+    if (ops[i - 1].phase != graph::kMicroBatch || waits_between(plan, ops[i - 1], ops[i])) continue;
     sum += ops[i].begin - ops[i - 1].end;
     ++count;
   }
@@ -63,7 +59,7 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   const bool update_packs = plan.joint->gate < 0;
   double packs = 0;  // that the traced run made for once, and updates make else
   for (const Span& span : ops) {
-    if (span.instruction < 0 && update_packs) packs += span.end - span.begin;
+    if (span.phase == graph::kRepack && update_packs) packs += span.end - span.begin;
     const costs::Query query = query_of(*plan.joint, op_of(plan, span));
     recorder.add(query, modelled(query), met[query.signature]++, span.end - span.begin);
   }
@@ -76,8 +72,9 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   }
   if (seconds.step > 0) {
     const costs::Query query = host_query(*plan.joint);
-    const auto first = std::find_if(ops.begin(), ops.end(),
-                                    [&](const Span& span) { return span.instruction >= 0 || !update_packs; });
+    const auto first = std::find_if(ops.begin(), ops.end(), [&](const Span& span) {
+      return span.phase == graph::kMicroBatch || !update_packs;
+    });
     const double window = first == ops.end() ? 0 : ops.back().end - first->begin;
     recorder.add(query, modelled(query), 0, seconds.step - seconds.optimizer - window);
   }

@@ -46,15 +46,15 @@ class Groups {
 PackChoices pack_choices(const CompiledPlan& plan, const costs::Model& model, int64_t micro_steps) {
   const graph::JointGraph& joint = *plan.joint;
   std::map<int32_t, size_t> node_of;  // pack -> the prologue's op that makes it
-  for (size_t n = 0; n < joint.prologue.size(); ++n)
-    if (joint.values[static_cast<size_t>(joint.prologue[n].out[0])].role == Role::kPacked)
-      node_of[joint.prologue[n].out[0]] = n;
-  std::vector<int64_t> uses(joint.prologue.size());
-  Groups groups(joint.prologue.size());
+  for (size_t n = 0; n < joint.ops(graph::kRepack).size(); ++n)
+    if (joint.values[static_cast<size_t>(joint.ops(graph::kRepack)[n].out[0])].role == Role::kPacked)
+      node_of[joint.ops(graph::kRepack)[n].out[0]] = n;
+  std::vector<int64_t> uses(joint.ops(graph::kRepack).size());
+  Groups groups(joint.ops(graph::kRepack).size());
   std::map<graph::PackUse, size_t> same;  // for several numbers of rows
   for (const auto& [pack, n] : node_of)
-    groups.unite(same.emplace(use_of(joint, joint.prologue[n]), n).first->second, n);
-  for (const JointOp& op : joint.ops) {
+    groups.unite(same.emplace(use_of(joint, joint.ops(graph::kRepack)[n]), n).first->second, n);
+  for (const JointOp& op : joint.ops()) {
     int64_t first = -1;
     for (const int32_t v : op.in) {
       const auto found = v < 0 ? node_of.end() : node_of.find(v);
@@ -67,7 +67,7 @@ PackChoices pack_choices(const CompiledPlan& plan, const costs::Model& model, in
   PackChoices result;
   std::map<size_t, size_t> choice_of;  // group -> choice
   for (const auto& [pack, n] : node_of) {
-    const JointOp& node = joint.prologue[n];
+    const JointOp& node = joint.ops(graph::kRepack)[n];
     const auto [at, fresh] = choice_of.emplace(groups.find(n), result.choices.size());
     if (fresh) {
       result.choices.emplace_back();
@@ -91,7 +91,7 @@ void leave_out(const PackChoices& from, const std::vector<bool>& taken, graph::J
 }
 
 costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs::Model& model) {
-  const JointOp& node = joint.ops[static_cast<size_t>(op)];
+  const JointOp& node = joint.ops()[static_cast<size_t>(op)];
   const costs::Answer plain = model.seconds(query_of(joint, node));
   const auto before = [](const graph::PlainUse& use, int32_t index) { return use.op < index; };
   auto use = std::lower_bound(joint.plain_uses.begin(), joint.plain_uses.end(), op, before);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,7 @@ struct Launch {
   uint32_t accumulates, first_writer;
   uint32_t in_place;   // Call::in_place
   uint32_t random_op;  // RandomKey::op
-  int32_t joint_op;    // for traces and error messages
+  int32_t joint_op;    // of the program's phase; for traces and error messages
 };
 
 struct Operand {  // a tensor at an arena offset; offset < 0: left out
@@ -73,9 +74,27 @@ struct Home {
   std::vector<Extent> extents;  // in order, without holes
 };
 
+// What plans that were made together keep in the same bytes: the persistent values of all of them, in one
+// order, which fill the arena of each from 0.
+struct StoreLayout {
+  struct Entry {
+    std::string name;
+    TensorDesc desc;
+    graph::Role role;
+  };
+  std::vector<Entry> values;
+  std::vector<std::vector<int32_t>>
+      entry_of;  // plan, joint value -> index into `values`; -1: it does not persist
+  size_t plans = 0;
+  size_t primary = 0;  // the plan that has the store's update and repacks what it shares with others
+};
+
 // A plan together with what it was made from. Immutable; shared by sessions.
 struct CompiledPlan {
   std::shared_ptr<const graph::JointGraph> joint;
+  std::shared_ptr<const StoreLayout> layout;  // nullptr: made alone
+  size_t index_in_set = 0;
+  std::vector<int32_t> layout_value;  // entry of the layout -> index into problem.values; -1: a home
   plan::Problem problem;
   // Joint storage value -> index into problem.values, -1 for aliases and homes. Values that are made in place
   // of each other (in_place.h) have one index.
@@ -83,23 +102,23 @@ struct CompiledPlan {
   std::vector<std::vector<int32_t>> problem_op;  // problem op -> joint ops, in the order they run
   std::vector<Tier> link_tier;                   // problem link -> tier
   plan::Plan plan;
-  Program program;                // one micro-batch
-  Program prologue;               // packs of weights on the device, where they are stale
-  Program masters;                // packs of weights that live in a tier, after the host wrote them
-  Program norm;                   // sum of squares of the gradients
-  Program update;                 // optimizer; packs of the weights that it updates
-  std::map<int32_t, Home> homes;  // joint value -> where it lives
+  // By phase of the joint graph. Updates make the packed weights of what they update, too; repacking is for
+  // those on the device.
+  std::vector<Program> programs = std::vector<Program>(graph::kPhaseCount);
+  Program fetched_repack;                        // for weights that live in a tier, after the host wrote them
+  std::map<int32_t, Home> homes;                 // joint value -> where it lives
   std::array<int64_t, kTierCount> home_bytes{};  // per tier: of homes; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
-  std::vector<int32_t> op_kernel;                               // joint op -> kernel, -1 for aliases
-  std::vector<int32_t> prologue_kernel;                         // joint prologue op -> kernel
-  std::vector<int32_t> norm_kernel;                             // joint norm op -> kernel; or one for all
-  std::vector<int32_t> update_kernel;                           // joint update op -> kernel
+  // Phase, op of the phase -> kernel, -1 for aliases. A phase whose ops are one launch has one kernel.
+  std::vector<std::vector<int32_t>> op_kernel = std::vector<std::vector<int32_t>>(graph::kPhaseCount);
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.
   std::shared_ptr<std::mutex[]> kernel_locks;
   std::shared_ptr<const costs::Table> costs;  // that it was made with; nullptr: the device's own rates
   int threads = 1;
   std::string device;
+  const Program& program(graph::PhaseIndex phase = graph::kMicroBatch) const { return programs[phase]; }
+  Program& program(graph::PhaseIndex phase = graph::kMicroBatch) { return programs[phase]; }
+
   // What the cost model says beside the problem's seconds: of the packs, the norm and the update, once per
   // step; of inputs in and loss out, once per micro-batch. No plan changes these.
   double update_seconds = 0, host_seconds = 0;
@@ -124,7 +143,7 @@ struct PlanOptions {
   int64_t budget_bytes = 0;  // 0: none
   double budget_share = 0;   // > 0: share of the keep-everything plan's arena, instead of budget_bytes
   graph::AmpMode amp = graph::AmpMode::kOff;
-  graph::Optimizer optimizer = graph::Optimizer::kAdamW;
+  graph::OptimizerOptions optimizer;
   // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
   plan::Policy policy = plan::Policy::kPlannerDecides;
   // Where offloading may go, preferred first; the first serves kOffload. Empty: host, if a region or the
@@ -149,10 +168,25 @@ struct PlanOptions {
 std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
                                             const PlanOptions& options);
 
+// Several graphs on the same parameters: plans whose persistent values lie at the same places, so that
+// sessions can share a store (Session::open). The first graph has all parameters; the others have some of
+// them, and those that train have the same gradients. What leaves the device, and which packed weights are
+// kept, is chosen once, for the plan that needs the most; the budget holds for each. kInvalidArgument:
+// parameters differ (named), or a later graph trains and the first does not.
+struct ProgramGraph {
+  std::string name;
+  std::shared_ptr<const graph::Graph> graph;
+};
+std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const ProgramGraph> graphs,
+                                                             device::Device& device,
+                                                             const PlanOptions& options);
+
 // The parts of compile(), for tests: joint graph -> problem (with kernels made, workspaces known).
 void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
 void assemble(CompiledPlan& plan);  // plan -> program of a micro-batch
 // plan -> the other programs, and what lives where in the tiers; makes kernels.
 void assemble_update(CompiledPlan& plan, device::Device& device);
+// The same for a plan of a set beside its primary one: packs that the primary does not make.
+void assemble_repack(CompiledPlan& plan, const CompiledPlan& primary, device::Device& device);
 
 }  // namespace cairn::engine

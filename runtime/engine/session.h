@@ -1,6 +1,7 @@
-// A compiled plan loaded on a device: the arena, the tiers' arenas, queues and events, and the values that
-// persist from step to step, on the device or in a tier. Takes all its memory in the constructor, nothing
-// later. One thread at a time.
+// A compiled plan loaded on a device. Arena, tiers' arenas, queues and the values that persist from step to
+// step, on the device or in a tier, belong to a store, which takes all its memory when it is made, nothing
+// later. Sessions of plans that were made together share one: parameters, gradients and optimizer state are
+// the same values in all of them. One thread at a time for all sessions of a store.
 #pragma once
 #include <array>
 #include <atomic>
@@ -29,26 +30,33 @@ struct RunReport {
   bool fell_back = false;  // the disk failed: this micro-batch ran again, from the plan without it
 };
 
-// One span of work, for traces. Lanes as device::Lane; seconds since the run began; instruction: index into
-// the program's code, -1 - index for the prologue's.
+// One span of work, for traces. Seconds since the run began; instruction: index into the code of the phase's
+// program.
 struct Span {
   device::Lane lane;
   double begin, end;
+  graph::PhaseIndex phase;
   int32_t instruction;
   int64_t live_bytes;  // of the device's arena, where it stands in the program
 };
 
-struct LoadedProgram;
+struct LoadedPlan;
+struct Store;
 
 class Session {
  public:
   // kOutOfMemory / kIo as Device::allocate.
   Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<device::Device> device);
   ~Session();
+  // A session of each plan, in their order, on one store. kInvalidArgument: these are not all plans of one
+  // compile_set(), in its order.
+  static std::vector<std::shared_ptr<Session>> open(std::vector<std::shared_ptr<const CompiledPlan>> plans,
+                                                    std::shared_ptr<device::Device> device);
 
-  const CompiledPlan& plan() const { return *plan_; }  // that runs now
-  device::Device& device() const { return *device_; }
-  std::shared_ptr<device::Device> device_ptr() const { return device_; }
+  const CompiledPlan& plan() const;  // that runs now
+  device::Device& device() const;
+  std::shared_ptr<device::Device> device_ptr() const;
+  bool shares_store(const Session& other) const { return store_ == other.store_; }
 
   // Persistent values by joint id. Sizes must match exactly: kInvalidArgument naming the value and both
   // sizes.
@@ -62,7 +70,7 @@ class Session {
 
   // Parameters were changed in place, at their addresses: packed weights are stale, the next run repacks
   // first.
-  void parameters_changed() { packs_stale_ = masters_stale_ = true; }
+  void parameters_changed();
 
   // One micro-batch: forward and backward, and the updates that the plan fused into it, for which the
   // hyper-parameters must have been written. Inputs must have been written. kCancelled: stopped at an
@@ -76,25 +84,25 @@ class Session {
   // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
   // optimizer.
   double gradient_squares();
-  // One optimizer update, with the hyper-parameters written before (JointGraph::hyper). Packs of the weights
+  // One optimizer update, with the hyper-parameters written before (JointGraph::hypers). Packs of the weights
   // are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails while optimizer
   // state lives there costs that state: kIo, now and for every later run, says whether parameters were
   // changed; values on the device can still be read.
   RunReport update();
   Tensor tensor(int32_t value) const;  // device tensor of a value that persists there
 
-  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }  // any thread
-  bool take_cancel() { return cancelled_.exchange(false); }
+  void cancel();  // what runs on the store; any thread
+  bool take_cancel();
   bool poisoned() const;
   // From inside a catch block, after a load failed half way: this and every later call throw that error, with
   // the consequence told.
   [[noreturn]] void poison(std::string_view consequence);
 
-  // Bytes of this session alone, as measured: its blocks, and the ranges in use inside them. Peaks are over
+  // Bytes of the store, as measured: its blocks, and the ranges in use inside them. Peaks are over
   // all runs since construction or reset_peaks().
   device::TierCount count(Tier tier) const;
   // As Device::taken_bytes(): before this session took its memory.
-  int64_t taken_before() const { return taken_before_; }
+  int64_t taken_before() const;
   void reset_peaks();
 
   // Spans of every launch and copy of later runs; spans() gives those of the last run. Updates, which make
@@ -104,18 +112,16 @@ class Session {
   const std::vector<Span>& spans() const;
 
  private:
-  struct Loaded;
-  std::shared_ptr<const CompiledPlan> plan_;
-  std::shared_ptr<const CompiledPlan> plan_before_;  // it fell back: callers may still hold this one
-  std::shared_ptr<device::Device> device_;
-  std::unique_ptr<Loaded> loaded_;
-  int64_t taken_before_ = 0;
-  std::atomic<bool> cancelled_{false};
-  bool packs_stale_ = true, masters_stale_ = true;
+  Session(std::shared_ptr<Store> store, size_t index);
 
+  std::shared_ptr<Store> store_;
+  size_t index_ = 0;  // of its plan in the store
+
+  LoadedPlan& mine() const;
   bool attempt(const RunKey& key);                       // false: cancelled
   void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
-  void finish(LoadedProgram& program);                   // norm or update
+  bool submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop);
+  void finish(graph::When when);  // phases at the end of a step, which no cancelling stops
   RunReport report_since(double began);
   void raise() const;        // throws the session's poison, if there is one
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it

@@ -7,33 +7,33 @@
 namespace cairn::engine {
 
 const TensorDesc& Session::described(int32_t value) const {
-  const graph::JointGraph& joint = *plan_->joint;
+  const graph::JointGraph& joint = *plan().joint;
   require(value >= 0 && value < static_cast<int32_t>(joint.values.size()), Code::kInvalidArgument,
           "no value ", value);
   return joint.values[static_cast<size_t>(value)].desc;
 }
 
 const Home* Session::home_of(int32_t value) const {
-  const auto found = plan_->homes.find(plan_->joint->storage(value));
-  return found == plan_->homes.end() ? nullptr : &found->second;
+  const auto found = plan().homes.find(plan().joint->storage(value));
+  return found == plan().homes.end() ? nullptr : &found->second;
 }
 
 Tensor Session::tensor(int32_t value) const {
   const TensorDesc& desc = described(value);
-  const std::string& name = plan_->joint->values[static_cast<size_t>(value)].name;
+  const std::string& name = plan().joint->values[static_cast<size_t>(value)].name;
   const Home* home = home_of(value);
   require(home == nullptr, Code::kUnsupported, "value '", name, "' lives in the ",
           home == nullptr ? "" : kTierNames[static_cast<size_t>(home->tier)],
           " tier and has no address on the device; read or write it");
-  const int32_t stored = plan_->problem_value[static_cast<size_t>(plan_->joint->storage(value))];
-  require(stored >= 0 && plan_->problem.values[static_cast<size_t>(stored)].persistent,
+  const int32_t stored = plan().problem_value[static_cast<size_t>(plan().joint->storage(value))];
+  require(stored >= 0 && plan().problem.values[static_cast<size_t>(stored)].persistent,
           Code::kInvalidArgument, "value '", name, "' does not persist: it lives inside a run only");
-  return {desc, loaded_->arena() + plan_->plan.value_offsets[static_cast<size_t>(stored)]};
+  return {desc, store_->arena() + plan().plan.value_offsets[static_cast<size_t>(stored)]};
 }
 
 void* Session::address(int32_t value) const {
   raise();
-  require(device_->info().host_reaches, Code::kUnsupported, "values on '", device_->info().name,
+  require(store_->device->info().host_reaches, Code::kUnsupported, "values on '", store_->device->info().name,
           "' have no address on the host; read or write them");
   return tensor(value).data;
 }
@@ -41,7 +41,7 @@ void* Session::address(int32_t value) const {
 void Session::write(int32_t value, const void* from, int64_t bytes) {
   const TensorDesc& desc = described(value);
   require(bytes == desc.bytes(), Code::kInvalidArgument, "value '",
-          plan_->joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
+          plan().joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
           " bytes, but ", bytes, " are written");
   write_at(value, 0, from, bytes);
 }
@@ -49,14 +49,14 @@ void Session::write(int32_t value, const void* from, int64_t bytes) {
 void Session::read(int32_t value, void* to, int64_t bytes) const {
   const TensorDesc& desc = described(value);
   require(bytes == desc.bytes(), Code::kInvalidArgument, "value '",
-          plan_->joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
+          plan().joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
           " bytes, but ", bytes, " are read");
   read_at(value, 0, to, bytes);
 }
 
 void Session::write_at(int32_t value, int64_t offset, const void* from, int64_t bytes) {
   transfer(value, offset, const_cast<void*>(from), bytes, true);
-  if (plan_->joint->values[static_cast<size_t>(value)].role == graph::Role::kParameter) parameters_changed();
+  if (plan().joint->values[static_cast<size_t>(value)].role == graph::Role::kParameter) parameters_changed();
 }
 
 void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const {
@@ -67,21 +67,21 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
   raise();
   const int64_t whole = described(value).bytes();
   require(offset >= 0 && bytes >= 0 && offset <= whole - bytes, Code::kInvalidArgument, "value '",
-          plan_->joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
+          plan().joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
           offset + bytes, ") lies outside");
   const Home* home = home_of(value);
   if (home == nullptr) {
-    const int64_t here = tensor(value).as<char>() - loaded_->arena() + offset;
-    if (writes) loaded_->blocks[0]->write(here, host, bytes);
-    if (!writes) loaded_->blocks[0]->read(here, host, bytes);
+    const int64_t here = tensor(value).as<char>() - store_->arena() + offset;
+    if (writes) store_->blocks[0]->write(here, host, bytes);
+    if (!writes) store_->blocks[0]->read(here, host, bytes);
     return;
   }
-  Loaded& l = *loaded_;
+  Store& l = *store_;
   if (l.stopped && home->tier == Tier::kDisk) throw *l.stopped;
   device::Block* const arena = l.blocks[0].get();
   device::Block* const tier = l.blocks[static_cast<size_t>(home->tier)].get();
   device::Queue& queue = l.queue(writes ? device::Lane::kCopyOut : device::Lane::kCopyIn);
-  const int64_t here = l.persistent_bytes, room = plan_->free_bytes();
+  const int64_t here = l.persistent_bytes, room = plan().free_bytes();
   queue.skip_copies_while(nullptr);  // a cancel is for the next run
   queue.trace(false);
   try {

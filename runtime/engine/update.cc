@@ -1,7 +1,7 @@
 // The programs around a micro-batch: packs of weights, the gradients' norm, the optimizer's update. All but
 // the persistent values of the arena is free then, and state that lives in a tier streams through it:
 //
-//   persistent | workspace of a kernel | master weights, one or two | ring of pieces of moments
+//   persistent | workspace of a kernel | master weights, one or two | ring of pieces of optimizer state
 //
 // A piece comes in, its ops run, it goes out; the next ones come in meanwhile, as far as the ring goes round.
 // The lanes are ordered by events alone: a copy in waits for the copy out of what lay there before.
@@ -9,7 +9,6 @@
 // Updates with no copy between them are one launch where the backend has that, and packs of their weights are
 // made in it or right behind: after an update all packs are fresh.
 #include <algorithm>
-#include <array>
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/homes.h"
@@ -32,19 +31,18 @@ class UpdateAssembler : ProgramWriter {
   }
 
   void run() {
-    plan_.prologue = prologue();
-    plan_.masters = masters();
-    plan_.norm = norm();
-    plan_.update = update();
+    plan_.program(graph::kRepack) = repack();
+    plan_.fetched_repack = fetched_repack();
+    plan_.program(graph::kGradientNorm) = norm();
+    plan_.program(graph::kUpdate) = update();
   }
 
  private:
   // An update of a tensor or a part of it, and the packs to make behind it.
   struct Update {
-    int32_t op;                  // index into joint.update_ops
-    std::array<Operand, 2> in;   // gradient, hyper-parameters
-    std::array<Operand, 3> out;  // parameter, moments
-    std::vector<int32_t> packs;  // indices into joint.prologue
+    int32_t op;                    // index into the update phase
+    std::vector<Operand> in, out;  // by operand of the op; offset -1: left out
+    std::vector<int32_t> packs;    // indices into the repacking's ops
   };
 
   bool away(int32_t value) const { return plan_.homes.contains(value); }
@@ -54,15 +52,16 @@ class UpdateAssembler : ProgramWriter {
   }
 
   Room room() const {
-    int64_t workspace = 0, master = 0, moments = 0;
-    for (const auto* list : {&plan_.prologue_kernel, &plan_.update_kernel})
-      for (const int32_t kernel : *list) workspace = std::max(workspace, workspace_of(kernel));
+    int64_t workspace = 0, master = 0, states = 0;
+    for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
+      for (const int32_t kernel : plan_.op_kernel[phase])
+        workspace = std::max(workspace, workspace_of(kernel));
     for (const auto& [value, home] : plan_.homes)
       if (joint_.values[at(value)].role == graph::Role::kParameter)
         master = std::max(master, aligned(value));
       else
-        moments += aligned(value);
-    return Room(plan_, workspace, master, moments);
+        states += aligned(value);
+    return Room(plan_, workspace, master, states);
   }
 
   // Of a value on the device, or of a master weight while it is there.
@@ -91,35 +90,38 @@ class UpdateAssembler : ProgramWriter {
     for (const int32_t v : op.out) out.push_back(operand(v));
     launch(op, static_cast<int32_t>(index), kernel, in, out);
   }
-  void pack(int32_t index) { whole(joint_.prologue[at(index)], at(index), plan_.prologue_kernel[at(index)]); }
+  void pack(int32_t index) {
+    whole(joint_.ops(graph::kRepack)[at(index)], at(index), plan_.op_kernel[graph::kRepack][at(index)]);
+  }
 
-  Program prologue() {
-    for (size_t i = 0; i < joint_.prologue.size(); ++i)
-      if (!away(joint_.prologue[i].in[0])) pack(static_cast<int32_t>(i));
+  Program repack() {
+    for (size_t i = 0; i < joint_.ops(graph::kRepack).size(); ++i)
+      if (!away(joint_.ops(graph::kRepack)[i].in[0])) pack(static_cast<int32_t>(i));
     return take();
   }
 
   Program norm() {
-    const std::vector<JointOp>& ops = joint_.norm_ops;
-    if (plan_.norm_kernel.size() < ops.size()) {
+    const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
+    const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
+    if (kernels.size() < ops.size()) {
       std::vector<Operand> in, out;
       for (const JointOp& op : ops) {
         in.push_back(operand(op.in[0]));
         out.push_back(operand(op.out[0]));
         if (out.size() > 1) out.back().offset = -1;  // they add to the first one's
       }
-      launch(ops[0], 0, plan_.norm_kernel[0], in, out);
+      launch(ops[0], 0, kernels[0], in, out);
       return take();
     }
-    for (size_t i = 0; i < ops.size(); ++i) whole(ops[i], i, plan_.norm_kernel[i]);
+    for (size_t i = 0; i < ops.size(); ++i) whole(ops[i], i, kernels[i]);
     return take();
   }
 
   // Master weights come in, and their packs are made.
-  Program masters() {
+  Program fetched_repack() {
     order(Lane::kCompute, Lane::kCopyIn);
     Slots slots(*this, room_.masters);
-    for (const JointOp& op : joint_.update_ops) {
+    for (const JointOp& op : joint_.ops(graph::kUpdate)) {
       const int32_t weight = op.out[0];
       if (!away(weight)) continue;
       const int64_t offset = arrive(slots, {weight});
@@ -172,14 +174,16 @@ class UpdateAssembler : ProgramWriter {
     Slots masters(*this, room_.masters), ring(*this, room_.ring);
     int64_t streamed = 0, moved = 0;
     for (const Piece& piece : pieces_) streamed += piece.bytes;
-    for (size_t i = 0; i < joint_.update_ops.size(); ++i)
-      if (!away(joint_.update_ops[i].out[1])) resident_.push_back(i);
+    for (size_t i = 0; i < joint_.ops(graph::kUpdate).size(); ++i)
+      if (const auto states = states_of(joint_.ops(graph::kUpdate)[i]); states.empty() || !away(states[0]))
+        resident_.push_back(i);
     const auto all = static_cast<double>(resident_.size());
     size_t ran = 0;
     for (const Piece& piece : pieces_) {
       std::vector<int32_t> weights;
       for (const Part& part : piece.parts)
-        if (const int32_t weight = joint_.update_ops[at(part.op)].out[0]; away(weight) && part.begin == 0)
+        if (const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
+            away(weight) && part.begin == 0)
           weights.push_back(weight);
       if (!weights.empty()) arrive(masters, weights);
       const int64_t offset = ring.take(piece.bytes);
@@ -203,33 +207,41 @@ class UpdateAssembler : ProgramWriter {
   }
 
   void resident(size_t i) {
-    const JointOp& op = joint_.update_ops[i];
-    updates_.push_back({static_cast<int32_t>(i),
-                        {operand(op.in[0]), operand(op.in[1])},
-                        {operand(op.out[0]), operand(op.out[1]), operand(op.out[2])},
-                        packs_behind(op.out[0])});
+    const JointOp& op = joint_.ops(graph::kUpdate)[i];
+    updates_.push_back({static_cast<int32_t>(i), operands(op.in, op_row().inputs.size()),
+                        operands(op.out, op_row().outputs.size()),
+                        packs_behind(op.out[ops::kUpdateParameter])});
   }
+  static const ops::OpRow& op_row() { return ops::row(ops::OpCode::k_update); }
+  std::vector<Operand> operands(const std::vector<int32_t>& values, size_t slots) const {
+    std::vector<Operand> list(slots);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] >= 0 && !away_state(values[i])) list[i] = operand(values[i]);
+    return list;
+  }
+  bool away_state(int32_t value) const { return away(value) && !here_.contains(value); }
 
+  // The states lie in the piece; of the other tensors, the same elements.
   void streamed_part(const Part& part, int64_t offset) {
-    const JointOp& op = joint_.update_ops[at(part.op)];
-    Operand m{joint_.values[at(op.out[1])].desc, offset + part.m},
-        v{joint_.values[at(op.out[2])].desc, offset + part.v};
-    const int64_t count = m.desc.shape.elements();
-    const bool last = part.begin + part.count == count;
-    const auto packs = last ? packs_behind(op.out[0]) : std::vector<int32_t>();
-    if (part.count == count) {
-      updates_.push_back(
-          {part.op, {operand(op.in[0]), operand(op.in[1])}, {operand(op.out[0]), m, v}, packs});
-      return;
+    const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
+    const int32_t weight = op.out[ops::kUpdateParameter];
+    const int64_t elements = joint_.values[at(weight)].desc.shape.elements();
+    Update update{
+        part.op, operands(op.in, op_row().inputs.size()), operands(op.out, op_row().outputs.size()), {}};
+    const std::span<const int32_t> states = states_of(op);
+    for (size_t k = 0; k < states.size(); ++k)
+      update.out[ops::kUpdateStates + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};
+    if (part.count < elements) {
+      update.in[ops::kUpdateGradient] = part_of(op.in[ops::kUpdateGradient], part.begin, part.count);
+      update.out[ops::kUpdateParameter] = part_of(weight, part.begin, part.count);
+      for (size_t k = 0; k < states.size(); ++k)
+        update.out[ops::kUpdateStates + k].desc.shape = Shape{part.count};
     }
-    m.desc.shape = v.desc.shape = Shape{part.count};
-    updates_.push_back({part.op,
-                        {part_of(op.in[0], part.begin, part.count), operand(op.in[1])},
-                        {part_of(op.out[0], part.begin, part.count), m, v},
-                        packs});
+    if (part.begin + part.count == elements) update.packs = packs_behind(weight);
+    updates_.push_back(std::move(update));
   }
 
-  // Where micro-batches update weights, too, the prologue makes the packs of those on the device.
+  // Where micro-batches update weights, too, the next one first repacks those on the device.
   std::vector<int32_t> packs_behind(int32_t weight) const {
     return joint_.gate >= 0 && !away(weight) ? std::vector<int32_t>() : packs_of(joint_, weight);
   }
@@ -239,9 +251,9 @@ class UpdateAssembler : ProgramWriter {
     const std::vector<Update> updates = std::exchange(updates_, {});
     if (updates.empty() || launch_batch(updates, true) || launch_batch(updates, false)) return;
     for (const Update& update : updates) {
-      const JointOp& op = joint_.update_ops[at(update.op)];
-      const int32_t kernel =
-          is_whole(update) ? plan_.update_kernel[at(update.op)] : maker_.make(op, operands_of(update, -1));
+      const JointOp& op = joint_.ops(graph::kUpdate)[at(update.op)];
+      const int32_t kernel = is_whole(update) ? plan_.op_kernel[graph::kUpdate][at(update.op)]
+                                              : maker_.make(op, operands_of(update, -1));
       launch(op, update.op, kernel, update.in, update.out);
       for (const int32_t i : update.packs) pack(i);
     }
@@ -255,11 +267,11 @@ class UpdateAssembler : ProgramWriter {
     for (const Update& update : updates) {
       auto packs = update.packs.begin();
       const bool packs_too = with_packs && is_whole(update) && packs != update.packs.end();
-      const int32_t own = packs_too ? joint_.prologue[at(*packs++)].out[0] : -1;
-      ops.push_back({&joint_.update_ops[at(update.op)], operands_of(update, own)});
+      const int32_t own = packs_too ? joint_.ops(graph::kRepack)[at(*packs++)].out[0] : -1;
+      ops.push_back({&joint_.ops(graph::kUpdate)[at(update.op)], operands_of(update, own)});
       in.insert(in.end(), update.in.begin(), update.in.end());
       out.insert(out.end(), update.out.begin(), update.out.end());
-      out.push_back(own < 0 ? Operand() : operand(own));
+      if (own >= 0) out[out.size() - update.out.size() + ops::kUpdatePacked] = operand(own);
       left.insert(left.end(), packs, update.packs.end());
     }
     const int32_t kernel = maker_.make_batch(ops);
@@ -270,24 +282,32 @@ class UpdateAssembler : ProgramWriter {
   }
 
   bool is_whole(const Update& update) const {
-    return update.out[0].desc == joint_.values[at(joint_.update_ops[at(update.op)].out[0])].desc;
+    return update.out[0].desc == joint_.values[at(joint_.ops(graph::kUpdate)[at(update.op)].out[0])].desc;
   }
   // pack: the value, -1: none.
   Operands operands_of(const Update& update, int32_t pack) const {
     Operands operands;
-    for (const Operand& o : update.in) operands.in.push_back(o.desc);
-    for (const Operand& o : update.out) operands.out.push_back(o.desc);
-    operands.out.push_back(pack < 0 ? TensorDesc() : joint_.values[at(pack)].desc);
-    operands.in_present = 3;
-    operands.out_present = pack < 0 ? 7 : 15;
+    const auto fill = [](const std::vector<Operand>& from, std::vector<TensorDesc>& descs,
+                         uint32_t& present) {
+      for (size_t i = 0; i < from.size(); ++i) {
+        descs.push_back(from[i].desc);
+        if (from[i].offset >= 0) present |= 1u << i;
+      }
+    };
+    fill(update.in, operands.in, operands.in_present);
+    fill(update.out, operands.out, operands.out_present);
+    if (pack >= 0) {
+      operands.out[ops::kUpdatePacked] = joint_.values[at(pack)].desc;
+      operands.out_present |= 1u << ops::kUpdatePacked;
+    }
     return operands;
   }
 
-  // The piece goes out; so does a master weight with the last part of its moments.
+  // The piece goes out; so does a master weight with the last part of its state.
   void leave(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
     std::vector<int32_t> weights;
     for (const Part& part : piece.parts) {
-      const int32_t weight = joint_.update_ops[at(part.op)].out[0];
+      const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
       if (away(weight) && part.begin + part.count == joint_.values[at(weight)].desc.shape.elements())
         weights.push_back(weight);
     }
@@ -306,7 +326,7 @@ class UpdateAssembler : ProgramWriter {
   KernelMaker maker_;
   const Room room_;
   std::vector<Piece> pieces_;
-  std::vector<size_t> resident_;     // update ops whose moments are on the device
+  std::vector<size_t> resident_;     // update ops whose state is on the device
   std::vector<Update> updates_;      // collected, to be launched together
   std::map<int32_t, int64_t> here_;  // master weight -> its device offset now
 };

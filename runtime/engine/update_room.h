@@ -24,12 +24,12 @@ struct Room {
   Area masters, ring;
 
   // Without homes nothing else wants room.
-  Room(const CompiledPlan& plan, int64_t most_workspace, int64_t masters_bytes, int64_t moment_bytes)
+  Room(const CompiledPlan& plan, int64_t most_workspace, int64_t masters_bytes, int64_t state_bytes)
       : workspace_bytes(plan.homes.empty() ? plan.free_bytes() : most_workspace),
         master_bytes(masters_bytes) {
     workspace = plan.persistent_bytes();
     int64_t left = plan.free_bytes() - workspace_bytes;
-    const int64_t least = std::min(moment_bytes, kSlots * kLeastPieceBytes);
+    const int64_t least = std::min(state_bytes, kSlots * kLeastPieceBytes);
     require(left >= master_bytes + least, Code::kInternal, "an update needs ",
             workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
     // A second master weight comes in while the first is packed.

@@ -2,77 +2,121 @@
 
 namespace cairn::engine {
 
-void Session::Loaded::start(device::Device& device) {
-  group = device.create_group();
-  records_on = &device;
-  for (LoadedProgram* loaded : {&prologue, &masters, &main, &norm, &update}) loaded->variants = {};
+Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on)
+    : device(std::move(on)), plans(given.size()) {
+  for (size_t i = 0; i < given.size(); ++i) plans[i].plan = std::move(given[i]);
+  primary = plans[0].plan->layout == nullptr ? 0 : plans[0].plan->layout->primary;
+  taken_before = device->taken_bytes();
+  take_memory();
+  for (LoadedPlan& loaded : plans) load(loaded);
+  resolve();
+  copy_stop = plans[primary].plan->joint->gate >= 0 ? &skipped : &cancelled;
+  start();
+}
+
+// The queues finish first: their work reads `cancelled`.
+Store::~Store() {
+  for (auto& queue : queues) queue.reset();
+}
+
+void Store::load(LoadedPlan& loaded) {
+  const CompiledPlan& plan = *loaded.plan;
+  loaded.commits.assign(plan.kernels.size(), false);
+  const std::vector<int32_t>& used = plan.op_kernel[graph::kMicroBatch];
+  for (size_t i = 0; i < used.size(); ++i)
+    if (plan.joint->ops()[i].code == ops::OpCode::k_update)
+      loaded.commits[static_cast<size_t>(used[i])] = true;
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    std::mutex* const lock = plan.kernel_locks ? &plan.kernel_locks[k] : nullptr;
+    loaded.kernels.push_back(
+        std::make_unique<GuardedKernel>(*plan.kernels[k], lock, loaded.commits[k],
+                                        GuardedKernel::Flags{cancelled, skipped, added, committed}));
+    loaded.finishing.push_back(std::make_unique<FinishingKernel>(*plan.kernels[k], lock, finished));
+  }
+}
+
+void Store::start() {
+  group = device->create_group();
+  records_on = device.get();
+  for (LoadedPlan& of : plans) of.each_program([](LoadedProgram& loaded) { loaded.variants = {}; });
   for (size_t lane = 0; lane < queues.size(); ++lane) {
-    queues[lane] = device.create_queue(static_cast<device::Lane>(lane), group);
+    queues[lane] = device->create_queue(static_cast<device::Lane>(lane), group);
     queues[lane]->skip_copies_while(copy_stop);
   }
 }
 
-void Session::Loaded::drain() {
-  for (LoadedProgram* loaded : {&prologue, &masters, &main, &norm, &update}) end_ranges(*loaded);
+void Store::drain() {
+  for (LoadedPlan& of : plans) of.each_program([&](LoadedProgram& loaded) { end_ranges(loaded); });
   for (const auto& queue : queues) try {
       queue->synchronize();
     } catch (const Error&) {  // the same poison
     }
 }
 
-void Session::Loaded::restart(device::Device& device) {
+void Store::restart() {
   for (auto& queue : queues) queue.reset();
-  start(device);
+  start();
 }
 
-void Session::Loaded::change(const CompiledPlan& plan, Tier lost, device::Device& device) {
+void Store::change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier lost) {
   for (auto& queue : queues) queue.reset();
   auto& block = blocks[static_cast<size_t>(lost)];
   ledger.release(lost, block->bytes());
   block.reset();
-  spans.clear();  // they name instructions of the plan before
-  resolve(plan, device);
-  start(device);
+  for (size_t i = 0; i < plans.size(); ++i) {
+    plans[i].before = std::exchange(plans[i].plan, std::move(rest[i]));
+    plans[i].spans.clear();  // they name instructions of the plan before
+  }
+  resolve();
+  start();
 }
 
-void Session::Loaded::take_memory(const CompiledPlan& plan, device::Device& device) {
-  const auto take = [&](Tier tier, int64_t bytes) {
-    if (bytes <= 0) return;
-    auto& block = blocks[static_cast<size_t>(tier)];
-    require(block == nullptr, Code::kInternal, "two links of the plan lead to the ",
-            kTierNames[static_cast<size_t>(tier)], " tier");
-    block = device.allocate(tier, bytes);
-    ledger.reserve(tier, bytes);
-  };
-  take(Tier::kDevice, plan.plan.arena_bytes);
-  require(blocks[0] != nullptr, Code::kInvalidArgument, "the plan's arena is empty");
-  for (size_t link = 0; link < plan.link_tier.size(); ++link) {
-    const Tier tier = plan.link_tier[link];
-    const int64_t homes = plan.home_bytes[static_cast<size_t>(tier)];
-    take(tier, homes + plan.plan.tier_arena_bytes[link]);
-    if (homes > 0) ledger.begin_range(tier, 0, homes);
+void Store::take_memory() {
+  std::array<int64_t, kTierCount> bytes{};
+  for (const LoadedPlan& loaded : plans) {
+    const CompiledPlan& plan = *loaded.plan;
+    bytes[0] = std::max(bytes[0], plan.plan.arena_bytes);
+    std::array<bool, kTierCount> seen{};
+    for (size_t link = 0; link < plan.link_tier.size(); ++link) {
+      const auto tier = static_cast<size_t>(plan.link_tier[link]);
+      require(!std::exchange(seen[tier], true), Code::kInternal, "two links of the plan lead to the ",
+              kTierNames[tier], " tier");
+      bytes[tier] = std::max(bytes[tier], plan.home_bytes[tier] + plan.plan.tier_arena_bytes[link]);
+    }
   }
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    if (bytes[tier] <= 0) continue;
+    blocks[tier] = device->allocate(static_cast<Tier>(tier), bytes[tier]);
+    ledger.reserve(static_cast<Tier>(tier), bytes[tier]);
+  }
+  require(blocks[0] != nullptr, Code::kInvalidArgument, "the plan's arena is empty");
+  const CompiledPlan& plan = *plans[primary].plan;
+  for (size_t tier = 0; tier < kTierCount; ++tier)
+    if (plan.home_bytes[tier] > 0) ledger.begin_range(static_cast<Tier>(tier), 0, plan.home_bytes[tier]);
   for (size_t v = 0; v < plan.problem.values.size(); ++v)
     if (plan.problem.values[v].persistent && plan.problem.values[v].bytes > 0)
       ledger.begin_range(Tier::kDevice, plan.plan.value_offsets[v], plan.problem.values[v].bytes);
   persistent_bytes = plan.persistent_bytes();
 }
 
-void Session::Loaded::resolve(const CompiledPlan& plan, device::Device& device) {
-  resolve(plan.program, kernels, device, main);
-  resolve(plan.prologue, kernels, device, prologue);
-  resolve(plan.masters, kernels, device, masters);
-  resolve(plan.norm, finishing, device, norm);
-  resolve(plan.update, finishing, device, update);
+void Store::resolve() {
   size_t ranges = 1;  // one through which homes are read and written
-  for (const LoadedProgram* loaded : {&prologue, &masters, &main, &norm, &update})
-    ranges = std::max(ranges, 1 + loaded->live.size());
+  for (LoadedPlan& of : plans) {
+    const CompiledPlan& plan = *of.plan;
+    of.programs.resize(plan.programs.size());
+    for (size_t phase = 0; phase < plan.programs.size(); ++phase) {
+      const graph::When when = plan.joint->phases[phase].when;
+      const bool finishes = when == graph::When::kStep || when == graph::When::kStepIfFinite;
+      resolve(plan.programs[phase], finishes ? of.finishing : of.kernels, of.commits, of.programs[phase]);
+    }
+    resolve(plan.fetched_repack, of.kernels, of.commits, of.fetched_repack);
+    of.each_program([&](const LoadedProgram& loaded) { ranges = std::max(ranges, 1 + loaded.live.size()); });
+  }
   ledger.prepare(ranges);
 }
 
-void Session::Loaded::resolve(const Program& program,
-                              const std::vector<std::unique_ptr<kernels::Kernel>>& with,
-                              device::Device& device, LoadedProgram& loaded) {
+void Store::resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
+                    const std::vector<bool>& commits, LoadedProgram& loaded) {
   loaded = {};
   loaded.program = &program;
   const int64_t arena_bytes = blocks[0]->bytes();
@@ -109,19 +153,19 @@ void Session::Loaded::resolve(const Program& program,
     require(to != nullptr && from != nullptr, Code::kInternal, "a copy to or from a tier without memory");
     loaded.copies.push_back({{to, job.to_offset}, {from, job.from_offset}, job.bytes});
   }
-  for (int32_t e = 0; e < program.events; ++e) loaded.events.push_back(device.create_event());
+  for (int32_t e = 0; e < program.events; ++e) loaded.events.push_back(device->create_event());
   loaded.live.assign(program.ranges.size(), 0);
 }
 
-bool Session::Loaded::submit(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled) {
+bool Store::submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& stop) {
   LoadedProgram::Variant& variant = loaded.variants[key.micro > 0];
-  if (records_on == nullptr || tracing || loaded.program->code.empty()) return walk(loaded, key, cancelled);
+  if (records_on == nullptr || tracing || loaded.program->code.empty()) return walk(of, loaded, key, stop);
   if (variant.recording == nullptr) {
-    if (variant.runs++ == 0) return walk(loaded, key, cancelled);
-    if (!record(loaded, variant, key, cancelled)) return false;
-    if (variant.recording == nullptr) return walk(loaded, key, cancelled);
+    if (variant.runs++ == 0) return walk(of, loaded, key, stop);
+    if (!record(of, loaded, variant, key, stop)) return false;
+    if (variant.recording == nullptr) return walk(of, loaded, key, stop);
   }
-  if (cancelled.load(std::memory_order_relaxed)) return false;
+  if (stop.load(std::memory_order_relaxed)) return false;
   for (size_t t = 0; t < kTierCount; ++t) ledger.raise_peaks(static_cast<Tier>(t), variant.peaks[t]);
   if (variant.adds) added.store(true);
   if (variant.commits) committed.store(true);
@@ -130,8 +174,8 @@ bool Session::Loaded::submit(LoadedProgram& loaded, const RunKey& key, const std
   return true;
 }
 
-bool Session::Loaded::record(LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
-                             const std::atomic<bool>& cancelled) {
+bool Store::record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
+                   const std::atomic<bool>& stop) {
   std::array<device::TierCount, kTierCount> before;
   for (size_t t = 0; t < kTierCount; ++t) before[t] = ledger.count(static_cast<Tier>(t));
   if (!records_on->begin_recording(group)) {
@@ -143,7 +187,7 @@ bool Session::Loaded::record(LoadedProgram& loaded, LoadedProgram::Variant& vari
   const bool skipped_before = skipped.exchange(false);  // of a run before an update
   bool complete = false;
   try {
-    complete = walk(loaded, key, cancelled);
+    complete = walk(of, loaded, key, stop);
   } catch (...) {
     try {
       records_on->end_recording(group);
@@ -164,14 +208,14 @@ bool Session::Loaded::record(LoadedProgram& loaded, LoadedProgram::Variant& vari
   return true;
 }
 
-bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled) {
+bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& stop) {
   const Program& program = *loaded.program;
-  const bool is_prologue = &loaded == &prologue, traces = tracing && (is_prologue || &loaded == &main);
+  const auto phase = static_cast<graph::PhaseIndex>(&loaded - of.programs.data());
+  const bool traces = tracing && (phase == graph::kRepack || phase == graph::kMicroBatch);
   const auto note = [&](device::Lane lane, size_t i) {
     if (traces) [[unlikely]]
       traced[static_cast<size_t>(lane)].push_back(
-          {is_prologue ? -1 - static_cast<int32_t>(i) : static_cast<int32_t>(i),
-           ledger.count(Tier::kDevice).live_bytes});
+          {phase, static_cast<int32_t>(i), ledger.count(Tier::kDevice).live_bytes});
   };
   bool under_way = false;
   for (size_t i = 0; i < program.code.size(); ++i) {
@@ -182,7 +226,7 @@ bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::
         const auto& launch = loaded.launches[a];
         // Once an update is submitted, its kernel decides whether the cancel came in time.
         under_way = under_way || launch.commits;
-        if (cancelled.load(std::memory_order_relaxed) && !under_way) [[unlikely]] {
+        if (stop.load(std::memory_order_relaxed) && !under_way) [[unlikely]] {
           end_ranges(loaded);
           return false;
         }
@@ -225,19 +269,19 @@ bool Session::Loaded::walk(LoadedProgram& loaded, const RunKey& key, const std::
   return true;
 }
 
-void Session::Loaded::end_ranges(LoadedProgram& loaded) {
+void Store::end_ranges(LoadedProgram& loaded) {
   for (size_t r = 0; r < loaded.live.size(); ++r)
     if (std::exchange(loaded.live[r], uint8_t{0}))
       ledger.end_range(loaded.program->ranges[r].tier, loaded.program->ranges[r].offset);
 }
 
-void Session::Loaded::collect_spans(double run_began) {
-  spans.clear();
+void Store::collect_spans(LoadedPlan& of, double run_began) {
+  of.spans.clear();
   for (size_t lane = 0; lane < queues.size(); ++lane) {
     const auto busy = queues[lane]->take_trace();
     for (size_t i = 0; i < busy.size() && i < traced[lane].size(); ++i)
-      spans.push_back({static_cast<device::Lane>(lane), busy[i].begin - run_began, busy[i].end - run_began,
-                       traced[lane][i].instruction, traced[lane][i].live_bytes});
+      of.spans.push_back({static_cast<device::Lane>(lane), busy[i].begin - run_began, busy[i].end - run_began,
+                          traced[lane][i].phase, traced[lane][i].instruction, traced[lane][i].live_bytes});
     traced[lane].clear();
   }
 }

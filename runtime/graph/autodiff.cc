@@ -15,8 +15,8 @@ class Autodiff final : public ops::GradientEmitter {
 
   void run() {
     JointGraph& joint = b_.joint;
-    forward_ = std::move(joint.ops);
-    joint.ops.clear();
+    forward_ = std::move(joint.ops());
+    joint.ops().clear();
     find_differentiable();
     seed();
     std::vector<bool> replaced(forward_.size());
@@ -33,7 +33,7 @@ class Autodiff final : public ops::GradientEmitter {
       check_rule();
       for (int32_t out : outs_)
         if (out >= 0 && !is_seed(out)) sum(out);
-      rule_start_ = static_cast<int32_t>(b_.joint.ops.size());
+      rule_start_ = static_cast<int32_t>(b_.joint.ops().size());
       row_->gradient(*this);
       replaced[i] = replaces_;
     }
@@ -63,7 +63,7 @@ class Autodiff final : public ops::GradientEmitter {
     node.code = code;
     node.name = unique_op(cat(op_->name, ".", row.name == row_->name ? "grad" : row.name));
     node.attrs = std::move(op_attrs);
-    node.phase = Phase::kBackward;
+    node.backward = true;
     node.region = op_->region;
     inputs.resize(row.inputs.size(), -1);
     std::vector<TensorDesc> descs(inputs.size());
@@ -86,12 +86,12 @@ class Autodiff final : public ops::GradientEmitter {
       if (row.outputs[i].optional && !(wanted >> i & 1u)) continue;
       node.out[i] = b_.add_value(cat(node.name, ".", row.outputs[i].name), made[i], Role::kBackward, kNone,
                                  op_->region);
-      made_by_[node.out[i]] = {static_cast<int32_t>(b_.joint.ops.size()), static_cast<int32_t>(i)};
+      made_by_[node.out[i]] = {static_cast<int32_t>(b_.joint.ops().size()), static_cast<int32_t>(i)};
     }
     replaces_ = replaces_ || replaces;
     if (row.is(ops::ALIAS)) b_.joint.values[node.out[0]].alias_of = node.in[0];
     std::vector<ops::Id> result = node.out;
-    b_.joint.ops.push_back(std::move(node));
+    b_.joint.ops().push_back(std::move(node));
     return result;
   }
 
@@ -185,7 +185,7 @@ class Autodiff final : public ops::GradientEmitter {
     const int32_t into = gradient_of(parameter);
     if (auto it = made_by_.find(grad); it != made_by_.end() && it->second.first >= rule_start_) {
       const auto [op_index, out_index] = it->second;
-      JointOp& maker = b_.joint.ops[op_index];
+      JointOp& maker = b_.joint.ops()[op_index];
       if (ops::row(maker.code).outputs[out_index].accumulates && b_.desc(grad) == b_.desc(into)) {
         maker.out[out_index] = into;
         maker.accumulates |= 1u << out_index;
@@ -197,12 +197,12 @@ class Autodiff final : public ops::GradientEmitter {
     JointOp node;
     node.code = OpCode::k_accumulate;
     node.name = unique_op(b_.joint.values[parameter].name + ".accumulate");
-    node.phase = Phase::kBackward;
+    node.backward = true;
     node.region = op_->region;
     node.in = {grad};
     node.out = {into};
     node.accumulates = 1;
-    b_.joint.ops.push_back(std::move(node));
+    b_.joint.ops().push_back(std::move(node));
   }
 
   std::string unique_op(std::string name) {
@@ -212,11 +212,11 @@ class Autodiff final : public ops::GradientEmitter {
 
   void assemble(const std::vector<bool>& replaced) {
     JointGraph& joint = b_.joint;
-    std::vector<JointOp> backward = std::move(joint.ops);
-    joint.ops.clear();
+    std::vector<JointOp> backward = std::move(joint.ops());
+    joint.ops().clear();
     for (size_t i = 0; i < forward_.size(); ++i)
-      if (!replaced[i]) joint.ops.push_back(std::move(forward_[i]));
-    joint.turnaround = static_cast<int32_t>(joint.ops.size());
+      if (!replaced[i]) joint.ops().push_back(std::move(forward_[i]));
+    joint.turnaround = static_cast<int32_t>(joint.ops().size());
     std::vector<bool> written(joint.values.size());
     for (JointOp& op : backward) {
       for (size_t i = 0; i < op.out.size(); ++i)
@@ -224,7 +224,7 @@ class Autodiff final : public ops::GradientEmitter {
           written[op.out[i]] = true;
           op.first_writer |= 1u << i;
         }
-      joint.ops.push_back(std::move(op));
+      joint.ops().push_back(std::move(op));
     }
     // Values whose place an accumulator took are no more.
     std::vector<bool> dead(joint.values.size());

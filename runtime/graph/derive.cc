@@ -11,13 +11,15 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
   if (builder.forward.trains()) {
     add_backward(builder);
     fuse_backward(builder);
-    add_optimizer(builder, options.optimizer);
+    add_slots(builder);
+    if (!options.optimizer.name.empty()) add_optimizer(builder, options.optimizer);
   } else {
-    builder.joint.turnaround = static_cast<int32_t>(builder.joint.ops.size());
-    add_optimizer(builder, Optimizer::kNone);  // slots of the parameters alone
+    builder.joint.turnaround = static_cast<int32_t>(builder.joint.ops().size());
+    add_slots(builder);
   }
   add_packs(builder, options);
   if (options.fuse_update && builder.joint.has_optimizer()) fuse_updates(builder);
+  list_states(builder);
   return std::make_shared<const JointGraph>(std::move(builder.joint));
 }
 

@@ -12,26 +12,6 @@ namespace {
 using ops::Amp;
 using ops::OpCode;
 
-// Operands that stay float32 beside bf16 activations: weights and norm parameters.
-constexpr struct {
-  OpCode code;
-  uint32_t operands;
-} kFullOperands[] = {
-    {OpCode::k_embedding, 1u << 0},
-    {OpCode::k_linear, 1u << 1 | 1u << 2},
-    {OpCode::k_layernorm, 1u << 1 | 1u << 2},
-    {OpCode::k_rmsnorm, 1u << 1},
-    {OpCode::k_add, 1u << 1},
-    {OpCode::k_mul, 1u << 1},
-    {OpCode::k_linear_cross_entropy, 1u << 1},
-};
-
-bool stays_full(OpCode code, size_t operand) {
-  for (const auto& row : kFullOperands)
-    if (row.code == code) return row.operands >> operand & 1u;
-  return false;
-}
-
 class Forward {
  public:
   Forward(JointBuilder& builder, AmpMode amp) : b_(builder), amp_(amp) {}
@@ -48,8 +28,13 @@ class Forward {
     }
     for (size_t i = 0; i < g.ops().size(); ++i)
       if (needed_[i]) add(g.ops()[i]);
-    for (ValueId v : g.outputs())
-      output(g.values()[v].desc.dtype == DType::kF32 ? cast(current_[v], DType::kF32) : current_[v]);
+    for (ValueId v : g.outputs()) {
+      const int32_t narrow = current_[v];
+      const int32_t kept = g.values()[v].desc.dtype == DType::kF32 ? cast(narrow, DType::kF32) : narrow;
+      // The host reads by the name it gave.
+      if (kept != narrow) std::swap(b_.joint.values[kept].name, b_.joint.values[narrow].name);
+      output(kept);
+    }
     if (g.trains()) {
       b_.joint.loss = scalar(current_[g.loss()]);
       if (g.weight() != kNone) b_.joint.weight = scalar(current_[g.weight()]);
@@ -97,16 +82,16 @@ class Forward {
     std::vector<TensorDesc> descs(op.in.size());
     for (size_t i = 0; i < op.in.size(); ++i) {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
-      if (value >= 0 && dtype && !stays_full(op.code, i)) {
+      if (value >= 0 && dtype && !row.inputs[i].stays_full()) {
         const DType is = b_.desc(value).dtype;
         if ((is == DType::kF32 || is == DType::kBF16) && is != *dtype) value = cast(value, *dtype);
       }
       node.in.push_back(value);
       if (value >= 0) descs[i] = b_.desc(value);
     }
-    // The table is float32; only the attribute says what rows of it are looked up as.
-    if (op.code == OpCode::k_embedding && dtype && descs[0].dtype == DType::kF32 && !node.attrs.has("dtype"))
-      node.attrs.set("dtype", std::string("bf16"));
+    // Where the output's dtype is an attribute, no operand says it: a table that is looked up stays float32.
+    if (dtype && row.has_attr("dtype") && descs[0].dtype == DType::kF32 && !node.attrs.has("dtype"))
+      node.attrs.set("dtype", std::string(dtype_name(*dtype)));
     const std::vector<TensorDesc> out = infer_shapes(b_.forward, row, node.attrs, node.in, descs);
     for (size_t i = 0; i < op.out.size(); ++i) {
       if (op.out[i] == kNone) {
@@ -119,7 +104,7 @@ class Forward {
       node.out.push_back(id);
     }
     if (row.is(ops::ALIAS)) b_.joint.values[node.out[0]].alias_of = node.in[0];
-    b_.joint.ops.push_back(std::move(node));
+    b_.joint.ops().push_back(std::move(node));
   }
 
   int32_t cast(int32_t value, DType dtype) {
@@ -137,7 +122,7 @@ class Forward {
     node.region = from.region;
     node.out = {b_.add_value(node.name, desc, Role::kActivation, from.source, from.region)};
     const int32_t id = node.out[0];
-    b_.joint.ops.push_back(std::move(node));
+    b_.joint.ops().push_back(std::move(node));
     casts_.emplace(key, id);
     return id;
   }

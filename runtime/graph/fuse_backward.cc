@@ -2,33 +2,41 @@
 // over memory less. Decided here, for every backend and before there is a plan: such an op may round once
 // where the two round twice, and bits are not to depend on a plan.
 #include "runtime/graph/joint_builder.h"
+#include "runtime/ops/functions.h"
 
 namespace cairn::graph {
 namespace {
 
 using ops::OpCode;
 
-Attrs gelu_of(const JointOp& reader) {
-  return {{"activation", "gelu_" + reader.attrs.word("approximate", "tanh")}};
-}
-Attrs silu_of(const JointOp&) { return {{"activation", std::string("silu")}}; }
-Attrs relu_of(const JointOp&) { return {{"activation", std::string("relu")}}; }
-
 // `reader` reads output 0 of `maker` as operand `reads`; its operand `other` becomes the maker's operand
 // `into`, which is free.
-constexpr struct {
+struct Pair {
   OpCode maker, reader;
   size_t reads, other, into;
-  Attrs (*attrs)(const JointOp& reader);  // the maker's from then on; nullptr: as they are
-} kPairs[] = {
-    {OpCode::k_linear_grad_input, OpCode::k_gelu_grad, 0, 1, 2, gelu_of},
-    {OpCode::k_linear_grad_input, OpCode::k_silu_grad, 0, 1, 2, silu_of},
-    {OpCode::k_linear_grad_input, OpCode::k_relu_grad, 0, 1, 2, relu_of},
-    {OpCode::k_layernorm_grad, OpCode::k_add, 0, 1, 5, nullptr},
-    {OpCode::k_layernorm_grad, OpCode::k_add, 1, 0, 5, nullptr},
-    {OpCode::k_rmsnorm_grad, OpCode::k_add, 0, 1, 4, nullptr},
-    {OpCode::k_rmsnorm_grad, OpCode::k_add, 1, 0, 4, nullptr},
 };
+
+// The gradient of an activation multiplies what it reads first by the derivative at what it reads second, so
+// a product's operand for that argument takes the latter. An addition's other operand becomes an addend.
+void add_pairs(const ops::OpRow& maker, size_t into, std::vector<Pair>& pairs) {
+  if (maker.inputs[into].role == ops::OperandRole::kArgument) {
+    OpCode last = OpCode::kCount;
+    for (const ops::Function& f : ops::functions())
+      if (f.gradient != last) pairs.push_back({maker.code, last = f.gradient, 0, 1, into});
+  }
+  if (maker.inputs[into].role == ops::OperandRole::kAddend)
+    for (size_t reads : {0, 1}) pairs.push_back({maker.code, OpCode::k_add, reads, 1 - reads, into});
+}
+
+const std::vector<Pair>& all_pairs() {
+  static const std::vector<Pair> pairs = [] {
+    std::vector<Pair> list;
+    for (const ops::OpRow& maker : ops::all())
+      for (size_t into = 0; into < maker.inputs.size(); ++into) add_pairs(maker, into, list);
+    return list;
+  }();
+  return pairs;
+}
 
 class Fuser {
  public:
@@ -40,23 +48,23 @@ class Fuser {
     for (size_t v = 0; v < values; ++v) now_[v] = static_cast<int32_t>(v);
     maker_.assign(values, -1);
     readers_.assign(values, 0);
-    for (size_t i = 0; i < joint_.ops.size(); ++i) {
-      for (const int32_t v : joint_.ops[i].out)
+    for (size_t i = 0; i < joint_.ops().size(); ++i) {
+      for (const int32_t v : joint_.ops()[i].out)
         if (v >= 0) maker_[v] = static_cast<int32_t>(i);
-      for (const int32_t v : joint_.ops[i].in)
+      for (const int32_t v : joint_.ops()[i].in)
         if (v >= 0) ++readers_[v];
     }
     std::vector<bool> gone(values);
-    for (JointOp& op : joint_.ops) {
+    for (JointOp& op : joint_.ops()) {
       for (int32_t& v : op.in)
         if (v >= 0) v = now_[v];
       place_.push_back(kept_.size());
-      if (op.phase == Phase::kBackward && fuse(op))
+      if (op.backward && fuse(op))
         gone[op.out[0]] = true;
       else
         kept_.push_back(std::move(op));
     }
-    joint_.ops = std::move(kept_);
+    joint_.ops() = std::move(kept_);
     for (JointValue& value : joint_.values)
       if (value.alias_of >= 0) value.alias_of = now_[value.alias_of];
     b_.drop_values(gone);
@@ -65,7 +73,7 @@ class Fuser {
  private:
   // Into the op that makes what `reader` reads; that value stands for the reader's from then on.
   bool fuse(const JointOp& reader) {
-    for (const auto& pair : kPairs) {
+    for (const Pair& pair : all_pairs()) {
       if (pair.reader != reader.code) continue;
       const int32_t between = reader.in[pair.reads], other = reader.in[pair.other], result = reader.out[0];
       if (maker_[between] < 0 || readers_[between] != 1) continue;
@@ -76,7 +84,8 @@ class Fuser {
         continue;
       if (maker_[other] >= maker_[between]) continue;  // not there yet when the maker runs
       maker.in[pair.into] = other;
-      if (pair.attrs != nullptr) maker.attrs = pair.attrs(reader);
+      if (const ops::Function* f = ops::differentiated(reader.code, reader.attrs))
+        maker.attrs = {{"activation", std::string(f->name)}};
       now_[result] = between;
       readers_[between] = readers_[result];
       return true;

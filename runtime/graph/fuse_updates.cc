@@ -21,13 +21,13 @@ class Fuser {
 
   void run() {
     joint_.gate = scalar("optimizer/gate");
-    after_.resize(joint_.ops.size());
+    after_.resize(joint_.ops().size());
     find_needs();
     add_gate();
     // One slot each: they are made in another order than the norm adds them up in.
     std::vector<JointOp> norms, updates;
-    for (size_t i = 0; i < joint_.update_ops.size(); ++i) {
-      JointOp &norm = joint_.norm_ops[i], &update = joint_.update_ops[i];
+    for (size_t i = 0; i < joint_.ops(kUpdate).size(); ++i) {
+      JointOp &norm = joint_.ops(kGradientNorm)[i], &update = joint_.ops(kUpdate)[i];
       ParameterSlot& slot = slot_of(update.out[0]);
       slot.squares = norm.out[0] = scalar(cat(joint_.values[slot.value].name, "/squares"));
       norm.accumulates = norm.first_writer = 0;
@@ -38,8 +38,8 @@ class Fuser {
       else
         norms.push_back(std::move(norm)), updates.push_back(std::move(update));
     }
-    joint_.norm_ops = std::move(norms);
-    joint_.update_ops = std::move(updates);
+    joint_.ops(kGradientNorm) = std::move(norms);
+    joint_.ops(kUpdate) = std::move(updates);
     insert();
   }
 
@@ -54,15 +54,13 @@ class Fuser {
     fail(Code::kInternal, "an update of no parameter");
   }
 
-  static bool reruns(const JointOp& op) {
-    return op.phase == Phase::kForward && ops::row(op.code).is(ops::RECOMPUTE);
-  }
+  static bool reruns(const JointOp& op) { return !op.backward && ops::row(op.code).is(ops::RECOMPUTE); }
 
   void find_needs() {
     need_.assign(joint_.values.size(), -1);
     writers_.assign(joint_.values.size(), 0);
-    for (size_t i = joint_.ops.size(); i-- > 0;) {
-      const JointOp& op = joint_.ops[i];
+    for (size_t i = joint_.ops().size(); i-- > 0;) {
+      const JointOp& op = joint_.ops()[i];
       auto last = static_cast<int32_t>(i);
       for (const int32_t v : op.out) {
         if (v < 0) continue;
@@ -77,8 +75,9 @@ class Fuser {
   // Index of the op; -1: there are several, which add.
   int32_t only_writer(int32_t gradient) const {
     if (writers_[gradient] != 1) return -1;
-    for (size_t i = 0; i < joint_.ops.size(); ++i)
-      if (std::find(joint_.ops[i].out.begin(), joint_.ops[i].out.end(), gradient) != joint_.ops[i].out.end())
+    for (size_t i = 0; i < joint_.ops().size(); ++i)
+      if (std::find(joint_.ops()[i].out.begin(), joint_.ops()[i].out.end(), gradient) !=
+          joint_.ops()[i].out.end())
         return static_cast<int32_t>(i);
     return -1;
   }
@@ -90,10 +89,10 @@ class Fuser {
     op.name = "update gate";
     op.in = {joint_.loss, joint_.weight};
     op.out = {joint_.gate};
-    op.phase = Phase::kBackward;
+    op.backward = true;
     int32_t known = joint_.turnaround;
-    for (size_t i = 0; i < joint_.ops.size(); ++i)
-      for (const int32_t v : joint_.ops[i].out)
+    for (size_t i = 0; i < joint_.ops().size(); ++i)
+      for (const int32_t v : joint_.ops()[i].out)
         if (v >= 0 && (v == joint_.loss || v == joint_.weight))
           known = std::max(known, static_cast<int32_t>(i));
     gate_ = known;
@@ -101,17 +100,17 @@ class Fuser {
   }
 
   void fuse(const ParameterSlot& slot, int32_t writer, JointOp norm, JointOp update) {
-    JointOp& maker = joint_.ops[writer];
+    JointOp& maker = joint_.ops()[writer];
     for (size_t k = 0; k < maker.out.size(); ++k)
       if (maker.out[k] == slot.gradient) {
         maker.accumulates &= ~(1u << k);
         maker.first_writer &= ~(1u << k);
       }
     joint_.values[slot.gradient].role = Role::kBackward;
-    update.code = OpCode::k_adamw_gated;
     update.in.push_back(slot.squares);
-    update.out.push_back(joint_.gate);
-    norm.phase = update.phase = Phase::kBackward;
+    update.out.resize(ops::kUpdateOutputs, -1);
+    update.out[ops::kUpdateGate] = joint_.gate;
+    norm.backward = update.backward = true;
     const int32_t at = std::max({writer, need_[slot.value], gate_});
     after_[at].push_back(std::move(norm));
     after_[at].push_back(std::move(update));
@@ -119,16 +118,16 @@ class Fuser {
 
   void insert() {
     std::vector<JointOp> ops;
-    std::vector<int32_t> now(joint_.ops.size());
+    std::vector<int32_t> now(joint_.ops().size());
     int32_t turnaround = joint_.turnaround;
-    for (size_t i = 0; i < joint_.ops.size(); ++i) {
+    for (size_t i = 0; i < joint_.ops().size(); ++i) {
       if (static_cast<int32_t>(i) == joint_.turnaround) turnaround = static_cast<int32_t>(ops.size());
       now[i] = static_cast<int32_t>(ops.size());
-      ops.push_back(std::move(joint_.ops[i]));
+      ops.push_back(std::move(joint_.ops()[i]));
       for (JointOp& op : after_[i]) ops.push_back(std::move(op));
     }
     for (PlainUse& use : joint_.plain_uses) use.op = now[use.op];
-    joint_.ops = std::move(ops);
+    joint_.ops() = std::move(ops);
     joint_.turnaround = turnaround;
   }
 

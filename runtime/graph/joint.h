@@ -1,15 +1,18 @@
-// The joint graph: forward + backward + casts, packs and optimizer state, derived from a frozen graph.
-// Immutable.
+// The joint graph: forward + backward + casts, packs and optimizer state, derived from a frozen
+// graph. Immutable.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/lane.h"
 #include "runtime/graph/graph.h"
+#include "runtime/ops/optimizers.h"
 
 namespace cairn::graph {
 
@@ -38,33 +41,78 @@ struct JointValue {
   RegionId region = -1;
 };
 
-enum class Phase : uint8_t { kPrologue, kForward, kBackward, kUpdate };
-
 struct JointOp {
   ops::OpCode code;
   std::string name;
   Attrs attrs;
   std::vector<int32_t> in, out;  // JointValue ids in row order, -1 where left out
-  Phase phase = Phase::kForward;
+  bool backward = false;         // of a micro-batch
   RegionId region = -1;
   uint32_t accumulates = 0;   // bit i: out[i] is a parameter's gradient, added to across micro-batches
   uint32_t first_writer = 0;  // bit i: overwrite out[i] in the first micro-batch of a step instead
 };
 
+// When a phase's ops run.
+enum class When : uint8_t {
+  kWeightsDirty,  // before a micro-batch, where a parameter has changed
+  kMicroBatch,    // every micro-batch
+  kStep,          // once per optimizer step, behind its last micro-batch
+  kStepIfFinite,  // then, where what that found is finite
+};
+
+struct Phase {
+  std::string name;
+  When when;
+  Lane lane;  // on which its ops run
+  std::vector<JointOp> ops;
+};
+// The phases of every joint graph, in order. A plan is made for kMicroBatch; between its runs, nothing but
+// persistent values lives.
+enum PhaseIndex : size_t { kRepack, kMicroBatch, kGradientNorm, kUpdate, kPhaseCount };
+
+// How long a state is of use.
+enum class Lifetime : uint8_t { kStep, kSession };
+
+// A persistent value that the host sees: what is saved, restored, counted. In the order of checkpoints.
+struct State {
+  std::string name;  // "h0.w", "h0.w/m", "h0.w/gradient"
+  int32_t value;
+  int32_t owner;      // index into JointGraph::parameters
+  Lifetime lifetime;  // kStep: it is saved in the middle of an effective batch only
+  bool splits;        // its parts may be brought to the device, updated and taken away one after the other
+};
+
 struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   ValueId source = kNone;
   int32_t value = -1, gradient = -1;  // gradient -1: frozen or without a path
-  std::vector<int32_t> moments;       // adamw: m, v
+  std::vector<int32_t> states;        // of its optimizer, in the order of the optimizer's row
   std::vector<int32_t> packs;
+  int32_t hyper = -1;  // index into JointGraph::hypers; -1: never updated
   // Where updates are fused into backward, float64: the gradient's sum of squares, after the step. `fused`:
   // this parameter is updated by an op of the backward part, and its gradient lives only until then.
   int32_t squares = -1;
   bool fused = false;
 };
 
+// Parameters with hyper-parameters of their own. The first group has all that no other one names.
+struct ParameterGroup {
+  std::string pattern;  // "" for the first one
+  const ops::OptimizerRow* optimizer = nullptr;
+  std::vector<double> hypers;  // as the optimizer's row
+  std::vector<bool> given;     // of them, those that are no defaults of the row
+
+  double hyper(std::string_view name) const;  // kInvalidArgument lists those it has
+};
+// What the updates of a group's parameters read. Scratch: ops::kHyperSlots of float64.
+struct HyperBlock {
+  int32_t value;
+  int32_t group;
+  bool decays;  // false: for parameters that take no weight decay
+};
+
 // A pack that JointOptions::unpacked left out: ops pack the weight in their workspace, at every run.
 struct LeftOutPack {
-  JointOp node;       // the prologue's op that would have made it, without its output
+  JointOp node;       // the repacking's op that would have made it, without its output
   TensorDesc packed;  // that output
 };
 struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`
@@ -74,33 +122,64 @@ struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`
 struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
-  std::vector<JointOp> ops;        // forward then backward, in execution order; no prologue ops
-  std::vector<JointOp> prologue;   // packs, made before a micro-batch where weights changed
+  // kRepack: packed weights. kMicroBatch: forward then backward, in execution order. kGradientNorm: the sum
+  // of squares of all gradients into `norm`. kUpdate: one op per parameter that has a gradient, in graph
+  // order.
+  std::vector<Phase> phases = standard_phases();
   int32_t turnaround = 0;          // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;
+  std::vector<State> states;
+  std::vector<ParameterGroup> groups;
+  std::vector<HyperBlock> hypers;
   std::vector<LeftOutPack> left_out;
   std::vector<PlainUse> plain_uses;  // by op
-  // Once per optimizer step, after the last micro-batch: the sum of squares of all gradients into `norm`,
-  // then, where that is finite, one op per parameter that has moments, in graph order.
-  std::vector<JointOp> norm_ops, update_ops;
-  // Scratch of the optimizer: 8 float64 for parameters without weight decay, and with it; 1 float64.
-  std::array<int32_t, 2> hyper{-1, -1};
-  int32_t norm = -1;
+  int32_t norm = -1;                 // of the gradients; scratch, float64
   // >= 0: updates are fused into backward. Scratch, float64: what gradients are multiplied by; not finite
   // where loss, weight or a gradient were not, and no parameter was updated from then on.
   int32_t gate = -1;
 
   bool has_optimizer() const { return norm >= 0; }
+  std::vector<JointOp>& ops(PhaseIndex phase = kMicroBatch) { return phases[phase].ops; }
+  const std::vector<JointOp>& ops(PhaseIndex phase = kMicroBatch) const { return phases[phase].ops; }
   int32_t storage(int32_t value) const {  // follows aliases
     while (values[value].alias_of >= 0) value = values[value].alias_of;
     return value;
   }
   int32_t find(std::string_view name) const;  // -1 if there is none
+
+ private:
+  static std::vector<Phase> standard_phases() {
+    return {{"repack", When::kWeightsDirty, Lane::kCompute, {}},
+            {"micro-batch", When::kMicroBatch, Lane::kCompute, {}},
+            {"gradient norm", When::kStep, Lane::kCompute, {}},
+            {"update", When::kStepIfFinite, Lane::kCompute, {}}};
+  }
 };
 
 enum class AmpMode : uint32_t { kOff = 0, kBf16 = 1, kFp16 = 2 };
-enum class Optimizer : uint32_t { kNone = 0, kAdamW = 1 };
+
+// Parameters whose names match `pattern` (* any text, ? one character) take an optimizer of their own, or
+// other hyper-parameters.
+struct GroupOptions {
+  std::string pattern;
+  std::string optimizer = {};  // "": as all others
+};
+// One hyper-parameter of a group, or of all groups whose optimizer has one of that name.
+struct HyperSetting {
+  std::optional<std::string> group;  // its pattern; "": of the parameters that no other group names
+  std::string name;
+  double value = 0;
+};
+struct OptimizerOptions {
+  std::string name = "adamw";  // of a row of optimizers.def; "": none, gradients alone
+  std::vector<GroupOptions> groups = {};
+  std::vector<HyperSetting> hypers = {};
+};
+// kInvalidArgument: no such group or hyper-parameter, a value out of range.
+void apply(const HyperSetting& setting, std::vector<ParameterGroup>& groups);
+// kInvalidArgument lists the groups.
+const ParameterGroup& group_of_pattern(std::span<const ParameterGroup> groups, std::string_view pattern);
 
 // How a backend packs a weight; see kernels::Registry::packed_bytes. A plain function, so that graph knows no
 // kernel.
@@ -111,7 +190,7 @@ using PackUse = std::pair<std::string, std::string>;  // name of a weight, use: 
 
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
-  Optimizer optimizer = Optimizer::kAdamW;
+  OptimizerOptions optimizer;
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
   bool one_pack = false;               // the backend's "forward" pack serves every use and number of rows
   int threads = 1;
@@ -119,8 +198,9 @@ struct JointOptions {
   std::set<PackUse> unpacked;  // not to be packed although the backend could
 };
 
-// Forward graph -> joint graph. kUnsupported: fp16; an op without a gradient on a path that needs one (by
-// name).
+// Forward graph -> joint graph. kInvalidArgument: an optimizer or hyper-parameter that there is not, a group
+// that matches no parameter, two that match the same one. kUnsupported: fp16; an op without a gradient on a
+// path that needs one (by name).
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options);
 
 }  // namespace cairn::graph

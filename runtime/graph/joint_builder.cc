@@ -12,7 +12,7 @@ void JointBuilder::drop_values(const std::vector<bool>& dead) {
   joint.values = std::move(kept);
   const auto move = [&](int32_t& v) { v = v < 0 ? v : moved[v]; };
   for (JointValue& value : joint.values) move(value.alias_of);
-  for (JointOp& op : joint.ops) {
+  for (JointOp& op : joint.ops()) {
     for (int32_t& v : op.in) move(v);
     for (int32_t& v : op.out) move(v);
   }

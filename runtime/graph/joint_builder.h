@@ -1,5 +1,6 @@
 // The joint graph while it is made. Internal to runtime/graph.
 #pragma once
+#include <span>
 #include <unordered_map>
 
 #include "runtime/graph/joint.h"
@@ -38,7 +39,7 @@ struct JointBuilder {
   }
 };
 
-// Forward ops into joint.ops with casts as `amp` wants them; dead ops are left out.
+// Forward ops into joint.ops() with casts as `amp` wants them; dead ops are left out.
 void add_forward(JointBuilder& builder, AmpMode amp);
 // Backward ops, gradients of parameters, turnaround.
 void add_backward(JointBuilder& builder);
@@ -48,7 +49,15 @@ void fuse_backward(JointBuilder& builder);
 void add_packs(JointBuilder& builder, const JointOptions& options);
 // Moves updates into the backward part: after everything else, as it asks who reads a weight.
 void fuse_updates(JointBuilder& builder);
-// Slots of the parameters; moments, scratch and update of the optimizer.
-void add_optimizer(JointBuilder& builder, Optimizer optimizer);
+// Slots of the parameters.
+void add_slots(JointBuilder& builder);
+// States, scratch, norm and updates of the optimizers.
+void add_optimizer(JointBuilder& builder, const OptimizerOptions& options);
+// Of all that persists; last, when it is known what does.
+void list_states(JointBuilder& builder);
+
+// groups.cc: the groups with their hyper-parameters checked; by value of the graph, the group of a parameter.
+std::vector<ParameterGroup> make_groups(const OptimizerOptions& options);
+std::vector<int32_t> assign_groups(const Graph& graph, std::span<const ParameterGroup> groups);
 
 }  // namespace cairn::graph

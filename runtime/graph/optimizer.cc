@@ -1,41 +1,77 @@
-// What an optimizer adds to the joint graph: moments, scratch, and the ops of its update.
+// What the optimizers add to the joint graph: slots of the parameters, states, scratch, and the ops of the
+// gradients' norm and of the update.
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {
 namespace {
 
 // All gradients are summed into one number: the first overwrites what the last step left.
-void add_norm(JointBuilder& builder, const ParameterSlot& slot) {
-  JointGraph& joint = builder.joint;
+void add_norm(JointGraph& joint, const ParameterSlot& slot) {
   JointOp op;
   op.code = ops::OpCode::k_sum_squares;
   op.name = cat("squares ", joint.values[slot.gradient].name);
   op.in = {slot.gradient};
   op.out = {joint.norm};
-  op.phase = Phase::kUpdate;
   op.accumulates = 1;
-  op.first_writer = joint.norm_ops.empty() ? 1 : 0;
-  joint.norm_ops.push_back(std::move(op));
+  op.first_writer = joint.ops(kGradientNorm).empty() ? 1 : 0;
+  joint.ops(kGradientNorm).push_back(std::move(op));
 }
 
-void add_update(JointBuilder& builder, const ParameterSlot& slot) {
-  JointGraph& joint = builder.joint;
-  const bool decay = builder.forward.values()[slot.source].parameter.decay;
+void add_update(JointGraph& joint, const ParameterSlot& slot) {
+  const HyperBlock& hyper = joint.hypers[slot.hyper];
+  const std::string_view optimizer = joint.groups[hyper.group].optimizer->name;
   JointOp op;
-  op.code = ops::OpCode::k_adamw;
-  op.name = cat("adamw ", joint.values[slot.value].name);
-  op.in = {slot.gradient, joint.hyper[decay ? 1 : 0]};
-  op.out = {slot.value, slot.moments[0], slot.moments[1]};
-  op.phase = Phase::kUpdate;
-  joint.update_ops.push_back(std::move(op));
+  op.code = ops::OpCode::k_update;
+  op.name = cat(optimizer, ' ', joint.values[slot.value].name);
+  op.attrs = {{"optimizer", std::string(optimizer)}};
+  op.in = {slot.gradient, hyper.value};
+  op.out = {slot.value};
+  op.out.insert(op.out.end(), slot.states.begin(), slot.states.end());
+  joint.ops(kUpdate).push_back(std::move(op));
+}
+
+std::vector<int32_t> add_states(JointBuilder& builder, const ParameterSlot& slot,
+                                const ParameterGroup& group) {
+  std::vector<int32_t> states;
+  const JointValue parameter = builder.joint.values[slot.value];
+  for (const ops::OptimizerState& state : group.optimizer->states) {
+    const int when = state.when.empty() ? -1 : group.optimizer->hyper(state.when);
+    if (when >= 0 && group.hypers[when] == 0) continue;
+    states.push_back(builder.add_value(cat(parameter.name, '/', state.name), parameter.desc, Role::kOptimizer,
+                                       slot.source, parameter.region));
+  }
+  return states;
+}
+
+// Of all groups that update a parameter, those without decay first.
+void add_hypers(JointBuilder& builder, const std::vector<int32_t>& group_of) {
+  JointGraph& joint = builder.joint;
+  for (int32_t g = 0; g < static_cast<int32_t>(joint.groups.size()); ++g)
+    for (const bool decays : {false, true}) {
+      int32_t block = -1;
+      for (ParameterSlot& slot : joint.parameters) {
+        if (slot.gradient < 0 || group_of[slot.source] != g ||
+            builder.forward.values()[slot.source].parameter.decay != decays)
+          continue;
+        if (block < 0) {
+          const std::string group = g == 0 ? "" : cat(".group", g);
+          block = static_cast<int32_t>(joint.hypers.size());
+          joint.hypers.push_back(
+              {builder.add_value(cat("optimizer/hyper", group, decays ? ".decay" : ".no_decay"),
+                                 {DType::kF64, {ops::kHyperSlots}}, Role::kScratch, kNone, -1),
+               g, decays});
+        }
+        slot.hyper = block;
+      }
+    }
 }
 
 }  // namespace
 
-void add_optimizer(JointBuilder& builder, Optimizer optimizer) {
+void add_slots(JointBuilder& builder) {
   JointGraph& joint = builder.joint;
-  const auto count = static_cast<int32_t>(joint.values.size());
   std::unordered_map<ValueId, int32_t> gradient_of;
+  const auto count = static_cast<int32_t>(joint.values.size());
   for (int32_t v = 0; v < count; ++v)
     if (joint.values[v].role == Role::kGradient) gradient_of[joint.values[v].source] = v;
   for (int32_t v = 0; v < count; ++v) {
@@ -44,21 +80,42 @@ void add_optimizer(JointBuilder& builder, Optimizer optimizer) {
     slot.source = joint.values[v].source;
     slot.value = v;
     if (auto it = gradient_of.find(slot.source); it != gradient_of.end()) slot.gradient = it->second;
-    if (slot.gradient >= 0 && optimizer == Optimizer::kAdamW)
-      for (const char* moment : {"/m", "/v"})
-        slot.moments.push_back(builder.add_value(joint.values[v].name + moment, joint.values[v].desc,
-                                                 Role::kOptimizer, slot.source, joint.values[v].region));
     joint.parameters.push_back(std::move(slot));
   }
-  if (optimizer == Optimizer::kNone) return;
-  const TensorDesc row{DType::kF64, {8}};
-  joint.hyper[0] = builder.add_value("optimizer/hyper.no_decay", row, Role::kScratch, kNone, -1);
-  joint.hyper[1] = builder.add_value("optimizer/hyper.decay", row, Role::kScratch, kNone, -1);
+}
+
+void add_optimizer(JointBuilder& builder, const OptimizerOptions& options) {
+  JointGraph& joint = builder.joint;
+  joint.groups = make_groups(options);
+  const std::vector<int32_t> group_of = assign_groups(builder.forward, joint.groups);
+  for (ParameterSlot& slot : joint.parameters)
+    if (slot.gradient >= 0) slot.states = add_states(builder, slot, joint.groups[group_of[slot.source]]);
+  add_hypers(builder, group_of);
   joint.norm = builder.add_value("optimizer/norm", {DType::kF64, Shape{}}, Role::kScratch, kNone, -1);
   for (const ParameterSlot& slot : joint.parameters) {
-    if (slot.moments.size() != 2) continue;
-    add_norm(builder, slot);
-    add_update(builder, slot);
+    if (slot.gradient < 0) continue;
+    add_norm(joint, slot);
+    add_update(joint, slot);
+  }
+}
+
+void list_states(JointBuilder& builder) {
+  JointGraph& joint = builder.joint;
+  const auto add = [&](int32_t value, std::string_view suffix, size_t owner, Lifetime lifetime, bool splits) {
+    const std::string& parameter = builder.forward.values()[joint.parameters[owner].source].name;
+    joint.states.push_back({cat(parameter, suffix), value, static_cast<int32_t>(owner), lifetime, splits});
+  };
+  for (size_t p = 0; p < joint.parameters.size(); ++p) {
+    const ParameterSlot& slot = joint.parameters[p];
+    add(slot.value, "", p, Lifetime::kSession, false);
+    for (const int32_t state : slot.states) {
+      const ParameterGroup& group = joint.groups[joint.hypers[slot.hyper].group];
+      const std::string& name = joint.values[state].name;
+      add(state, std::string_view(name).substr(name.rfind('/')), p, Lifetime::kSession,
+          group.optimizer->is(ops::UPDATE_ELEMENTWISE));
+    }
+    if (slot.gradient >= 0 && joint.values[slot.gradient].role == Role::kGradient)
+      add(slot.gradient, "/gradient", p, Lifetime::kStep, false);
   }
 }
 

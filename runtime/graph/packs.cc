@@ -11,22 +11,6 @@ namespace {
 
 using ops::OpCode;
 
-// Operands that a backend may want packed. `into`: the operand that takes the pack, if not the same.
-constexpr struct {
-  OpCode code;
-  int rows_of, weight, into;
-  const char* use;
-  int only_with = -1;  // an operand without which this one has to stay plain
-} kUses[] = {
-    {OpCode::k_linear, 0, 1, 1, "forward"},
-    {OpCode::k_linear_grad_input, 0, 1, 1, "input_grad"},
-    {OpCode::k_linear_cross_entropy, 0, 1, 1, "forward"},
-    // The gradient's own product first: it reads operand 1 before that is replaced, and without a pack of its
-    // own it packs from there.
-    {OpCode::k_linear_cross_entropy_grad, 0, 1, 4, "input_grad"},
-    {OpCode::k_linear_cross_entropy_grad, 0, 1, 1, "forward", 4},
-};
-
 // What is known of one pack: its value, or where it stands among those left out.
 struct Pack {
   int32_t value = -1, left_out = -1;
@@ -38,16 +22,15 @@ void add_packs(JointBuilder& builder, const JointOptions& options) {
   if (options.packed_bytes == nullptr) return;
   JointGraph& joint = builder.joint;
   std::map<std::tuple<int32_t, std::string, int64_t, DType, bool>, Pack> packs;
-  for (size_t index = 0; index < joint.ops.size(); ++index)
-    for (const auto& use : kUses) {
-      JointOp& op = joint.ops[index];
-      if (op.code != use.code) continue;
+  for (size_t index = 0; index < joint.ops().size(); ++index)
+    for (const ops::PackedUse& use : ops::packed_uses(ops::row(joint.ops()[index].code))) {
+      JointOp& op = joint.ops()[index];
       const int32_t weight = op.in[use.weight];
       if (weight < 0 || joint.values[weight].role != Role::kParameter) continue;
       const TensorDesc desc = joint.values[weight].desc;
-      const TensorDesc x = joint.values[op.in[use.rows_of]].desc;
+      const TensorDesc x = joint.values[op.in[0]].desc;
       const int64_t m = x.shape.rows();
-      const std::string layout = options.one_pack ? "forward" : use.use;
+      const std::string layout = options.one_pack ? "forward" : std::string(use.use);
       const bool leave_out = options.unpacked.contains({joint.values[weight].name, layout}) ||
                              (use.only_with >= 0 && op.in[use.only_with] < 0);
       const auto key = std::make_tuple(weight, layout, options.one_pack ? 0 : m, x.dtype, leave_out);
@@ -63,7 +46,6 @@ void add_packs(JointBuilder& builder, const JointOptions& options) {
           node.code = OpCode::k_pack_weight;
           node.attrs = {{"use", layout}, {"m", m}, {"dtype", std::string(dtype_name(x.dtype))}};
           node.in = {weight};
-          node.phase = Phase::kPrologue;
           if (leave_out) {
             pack.left_out = static_cast<int32_t>(joint.left_out.size());
             joint.left_out.push_back({std::move(node), packed});
@@ -72,7 +54,7 @@ void add_packs(JointBuilder& builder, const JointOptions& options) {
                                            from.source, from.region);
             node.name = cat("pack ", joint.values[pack.value].name);
             node.out = {pack.value};
-            joint.prologue.push_back(std::move(node));
+            joint.ops(kRepack).push_back(std::move(node));
             for (ParameterSlot& slot : joint.parameters)
               if (slot.value == weight) slot.packs.push_back(pack.value);
           }

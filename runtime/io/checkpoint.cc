@@ -153,6 +153,7 @@ void Checkpoint::restore(step::Stepper& stepper) const {
   const graph::JointGraph& joint = *session.plan().joint;
   require(joint.forward->digest() == impl_->graph->digest(), Code::kInvalidArgument, "the checkpoint '",
           impl_->directory.string(), "' is of another model: ", difference(*joint.forward, *impl_->graph));
+  stepper.check(state());  // another optimizer says more than what it keeps
   const std::vector<Slot> slots = slots_of(joint, state().micro > 0);
   const std::vector<TensorInfo>& stored = tensors();
   for (size_t i = 0; i < std::max(slots.size(), stored.size()); ++i) {
@@ -168,7 +169,7 @@ void Checkpoint::restore(step::Stepper& stepper) const {
   verify();
   Digest digest;
   std::vector<std::byte> piece(kPieceBytes);
-  stepper.restore(state());  // refuses options that it cannot use
+  stepper.restore(state());
   overwrite(session, [&] {
     for (size_t i = 0; i < slots.size(); ++i)
       impl_->for_pieces(stored[i], digest, piece, [&](int64_t at, std::span<const std::byte> bytes) {

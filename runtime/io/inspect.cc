@@ -61,9 +61,23 @@ std::string json(const graph::Graph& graph) {
       .text();
 }
 
+std::string json(const graph::ParameterGroup& group) {
+  const ops::OptimizerRow& row = *group.optimizer;
+  Json hypers('{');
+  for (size_t i = 0; i < row.hypers.size(); ++i)
+    hypers.add(std::string(row.hypers[i].name), number(group.hypers[i]));
+  return Json('{')
+      .add("pattern", json_text(group.pattern))
+      .add("optimizer", json_text(row.name))
+      .add("hypers", hypers.text())
+      .text();
+}
+
 std::string json(const step::State& s) {
   static constexpr const char* kSchedules[] = {"constant", "cosine", "linear"};
   const step::Options& o = s.options;
+  Json groups('[');
+  for (const graph::ParameterGroup& group : s.groups) groups.add(json(group));
   return Json('{')
       .add("step", n(s.step))
       .add("micro", n(uint64_t{s.micro}))
@@ -76,11 +90,8 @@ std::string json(const step::State& s) {
       .add("warmup_steps", n(o.schedule.warmup_steps))
       .add("total_steps", n(o.schedule.total_steps))
       .add("minimum_rate", number(o.schedule.minimum_rate))
-      .add("beta1", number(o.beta1))
-      .add("beta2", number(o.beta2))
-      .add("eps", number(o.eps))
-      .add("weight_decay", number(o.weight_decay))
       .add("clip_norm", number(o.clip_norm))
+      .add("groups", groups.text())
       .text();
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/io/manifest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <unordered_set>
@@ -13,17 +14,80 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
+// Readers that know no groups take AdamW's hyper-parameters from the options.
+double adamw(const step::State& s, std::string_view hyper) {
+  const ops::OptimizerRow& row = ops::optimizer("adamw");
+  const auto index = static_cast<size_t>(row.hyper(hyper));
+  return !s.groups.empty() && s.groups[0].optimizer == &row ? s.groups[0].hypers.at(index)
+                                                            : row.hypers[index].value;
+}
+
+Offset<fb::ManifestGroup> encode_group(FlatBufferBuilder& to, const graph::ParameterGroup& group) {
+  const ops::OptimizerRow& row = *group.optimizer;
+  std::vector<Offset<fb::ManifestHyper>> hypers;
+  for (size_t i = 0; i < row.hypers.size(); ++i)
+    hypers.push_back(fb::CreateManifestHyper(to, to.CreateString(row.hypers[i].name), group.hypers.at(i)));
+  return fb::CreateManifestGroup(to, to.CreateString(group.pattern), to.CreateString(row.name),
+                                 to.CreateVector(hypers));
+}
+
 Offset<fb::ManifestState> encode_state(FlatBufferBuilder& to, const step::State& s) {
   const step::Options& o = s.options;
   const auto options = fb::CreateManifestOptions(
       to, o.micro_steps, o.seed, static_cast<uint32_t>(o.schedule.kind), o.schedule.rate,
-      o.schedule.warmup_steps, o.schedule.total_steps, o.schedule.minimum_rate, o.beta1, o.beta2, o.eps,
-      o.weight_decay, o.clip_norm);
-  return fb::CreateManifestState(to, s.step, s.micro, s.updates, s.skipped, s.loss_sum, s.weight_sum,
-                                 options);
+      o.schedule.warmup_steps, o.schedule.total_steps, o.schedule.minimum_rate, adamw(s, "beta1"),
+      adamw(s, "beta2"), adamw(s, "eps"), adamw(s, "weight_decay"), o.clip_norm);
+  std::vector<Offset<fb::ManifestGroup>> groups;
+  for (const graph::ParameterGroup& group : s.groups) groups.push_back(encode_group(to, group));
+  return fb::CreateManifestState(to, s.step, s.micro, s.updates, s.skipped, s.loss_sum, s.weight_sum, options,
+                                 to.CreateVector(groups));
 }
 
-step::State read_state(const fb::ManifestState& from) {
+graph::ParameterGroup group_with_defaults(std::string pattern, const ops::OptimizerRow& row) {
+  graph::ParameterGroup group{std::move(pattern), &row, {}, {}};
+  for (const ops::Hyper& hyper : row.hypers) group.hypers.push_back(hyper.value);
+  group.given.assign(group.hypers.size(), true);
+  return group;
+}
+
+void set(graph::ParameterGroup& group, const ops::OptimizerRow& row, std::string_view name, double value) {
+  const int index = row.hyper(name);
+  require(index >= 0 && std::isfinite(value), Code::kCorruptFile, "checkpoint: hyper-parameter '", name,
+          "' of ", row.name, " is not known, or no number");
+  group.hypers[static_cast<size_t>(index)] = value;
+}
+
+graph::ParameterGroup read_group(const fb::ManifestGroup& from, Budget& budget) {
+  const std::string optimizer = text_of(from.optimizer(), budget);
+  const auto known = ops::optimizers();
+  const auto row =
+      std::find_if(known.begin(), known.end(), [&](const auto& r) { return r.name == optimizer; });
+  require(row != known.end(), Code::kCorruptFile, "checkpoint: unknown optimizer '", optimizer, "'");
+  graph::ParameterGroup group = group_with_defaults(text_of(from.pattern(), budget), *row);
+  const uint64_t hypers = count_of(from.hypers(), kMaxValues, "hyper-parameters", budget);
+  for (uint32_t i = 0; i < hypers; ++i)
+    set(group, *row, text_of(from.hypers()->Get(i)->name(), budget), from.hypers()->Get(i)->value());
+  return group;
+}
+
+std::vector<graph::ParameterGroup> read_groups(const fb::ManifestState& from, Budget& budget) {
+  std::vector<graph::ParameterGroup> groups;
+  if (from.groups() == nullptr) {
+    const fb::ManifestOptions& o = *from.options();
+    const ops::OptimizerRow& row = ops::optimizer("adamw");
+    groups.push_back(group_with_defaults("", row));
+    set(groups[0], row, "beta1", o.beta1());
+    set(groups[0], row, "beta2", o.beta2());
+    set(groups[0], row, "eps", o.eps());
+    set(groups[0], row, "weight_decay", o.weight_decay());
+    return groups;
+  }
+  const uint64_t count = count_of(from.groups(), kMaxValues, "parameter groups", budget);
+  for (uint32_t i = 0; i < count; ++i) groups.push_back(read_group(*from.groups()->Get(i), budget));
+  return groups;
+}
+
+step::State read_state(const fb::ManifestState& from, Budget& budget) {
   const fb::ManifestOptions& o = *from.options();
   require(o.micro_steps() >= 1 && from.micro() < o.micro_steps(), Code::kCorruptFile,
           "checkpoint: micro-batch ", from.micro(), " of ", o.micro_steps());
@@ -43,11 +107,8 @@ step::State read_state(const fb::ManifestState& from) {
   s.options.seed = o.seed();
   s.options.schedule = {static_cast<step::ScheduleKind>(o.schedule()), o.rate(), o.warmup_steps(),
                         o.total_steps(), o.minimum_rate()};
-  s.options.beta1 = o.beta1();
-  s.options.beta2 = o.beta2();
-  s.options.eps = o.eps();
-  s.options.weight_decay = o.weight_decay();
   s.options.clip_norm = o.clip_norm();
+  s.groups = read_groups(from, budget);
   return s;
 }
 
@@ -127,7 +188,7 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
   budget.take(file.graph()->size());
   const auto* graph = reinterpret_cast<const std::byte*>(file.graph()->data());
   manifest.graph.assign(graph, graph + file.graph()->size());
-  manifest.state = read_state(*file.state());
+  manifest.state = read_state(*file.state(), budget);
 
   const uint64_t tensors = count_of(file.tensors(), kMaxValues, "tensors", budget);
   std::unordered_set<std::string> names;
@@ -162,17 +223,9 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
 }
 
 std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients) {
-  static constexpr size_t kMoments = std::size(kStateSuffixes) - 1;
   std::vector<Slot> slots;
-  for (const graph::ParameterSlot& slot : joint.parameters) {
-    const std::string& name = joint.forward->values()[slot.source].name;
-    slots.push_back({name, slot.value});
-    for (size_t i = 0; i < slot.moments.size(); ++i)
-      slots.push_back(
-          {i < kMoments ? cat(name, kStateSuffixes[i]) : cat(name, "/moment", i), slot.moments[i]});
-    if (gradients && slot.gradient >= 0)
-      slots.push_back({cat(name, kStateSuffixes[kMoments]), slot.gradient});
-  }
+  for (const graph::State& state : joint.states)
+    if (gradients || state.lifetime == graph::Lifetime::kSession) slots.push_back({state.name, state.value});
   return slots;
 }
 

@@ -12,11 +12,16 @@ void unary(GradientEmitter& e, OpCode op, std::vector<Id> saved, Attrs attrs = {
   e.give(0, emit_one(e, op, std::move(saved), std::move(attrs)));
 }
 
+Id saved(const GradientEmitter& e, uint32_t reads) { return reads == kReads_x ? e.in(0) : e.out(0); }
+
 }  // namespace
 
-void grad_gelu(GradientEmitter& e) { unary(e, OpCode::k_gelu_grad, {e.in(0)}, e.attrs()); }
-void grad_silu(GradientEmitter& e) { unary(e, OpCode::k_silu_grad, {e.in(0)}); }
-void grad_relu(GradientEmitter& e) { unary(e, OpCode::k_relu_grad, {e.out(0)}); }
+#define UNARY(op, attributes, reads, ...)                                   \
+  void grad_##op(GradientEmitter& e) {                                      \
+    unary(e, OpCode::k_##op##_grad, {saved(e, kReads_##reads)}, e.attrs()); \
+  }
+#include "runtime/base/elementwise.def"
+
 void grad_softmax(GradientEmitter& e) { unary(e, OpCode::k_softmax_grad, {e.out(0)}); }
 void grad_scale(GradientEmitter& e) { unary(e, OpCode::k_scale, {}, e.attrs()); }
 void grad_dropout(GradientEmitter& e) { unary(e, OpCode::k_dropout, {}, e.attrs()); }

@@ -1,19 +1,17 @@
 // Gradients of embedding and linear.
+#include "runtime/ops/functions.h"
 #include "runtime/ops/gradient_tools.h"
 
 namespace cairn::ops {
 namespace {
 
-// Gradient of the argument of linear's activation, given dy; kNone stays kNone.
-Id through_activation(GradientEmitter& e, const std::string& activation, Id dy) {
-  if (dy == kNone || activation.empty()) return dy;
-  if (activation == "relu") return emit_one(e, OpCode::k_relu_grad, {dy, e.out(0)});
-  if (activation == "silu") return emit_one(e, OpCode::k_silu_grad, {dy, e.out(1)});
-  return emit_one(e, OpCode::k_gelu_grad, {dy, e.out(1)}, {{"approximate", activation.substr(5)}});
+// Gradient of the activation's argument, given dy; kNone stays kNone.
+Id through_activation(GradientEmitter& e, const Function& f, Id dy) {
+  if (dy == kNone) return dy;
+  Attrs attrs;
+  if (!f.choice.empty()) attrs.set("approximate", std::string(f.choice));
+  return emit_one(e, f.gradient, {dy, e.out(f.reads_argument() ? 1 : 0)}, std::move(attrs));
 }
-
-// pre is a value that the graph may use elsewhere, too.
-bool has_pre(const std::string& activation) { return activation.starts_with("gelu") || activation == "silu"; }
 
 }  // namespace
 
@@ -25,9 +23,10 @@ void grad_embedding(GradientEmitter& e) {
 }
 
 void grad_linear(GradientEmitter& e) {
-  const std::string activation = e.attrs().word("activation");
-  Id dpre = through_activation(e, activation, e.grad_out(0));
-  if (has_pre(activation) && e.grad_out(1) != kNone)
+  const Function* activation = find_function(e.attrs().word("activation"));
+  Id dpre = activation == nullptr ? e.grad_out(0) : through_activation(e, *activation, e.grad_out(0));
+  // pre is a value that the graph may use elsewhere, too.
+  if (activation != nullptr && activation->reads_argument() && e.grad_out(1) != kNone)
     dpre = dpre == kNone ? e.grad_out(1) : emit_one(e, OpCode::k_add, {dpre, e.grad_out(1)});
   if (dpre == kNone) return;
   const bool bias = e.in(2) != kNone && e.wants(2);

@@ -2,6 +2,7 @@
 // list of conformance tests all come from re-including it.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ enum Trait : uint32_t {
   LOSS = 1u << 5,        // outputs are (sum, weight); may be the graph's loss
   FUSED_LOSS = 1u << 6,  // in training the gradient op computes the loss as well and takes its place
   ALIAS = 1u << 7,       // output 0 is input 0's bytes under another shape; nothing runs
+  REORDER = 1u << 8,     // output 0 has input 0's elements, in another order or shape
 };
 
 // What happens to a forward op in bf16/fp16 graphs. COMPUTE and FOLLOW: activations in and out have the
@@ -41,12 +43,32 @@ enum class Tolerance : uint8_t { EXACT, ELEMENTWISE, REDUCTION, GEMM };
 // Bits of `saves`: what the gradient rule reads. IN(i), OUT(i).
 constexpr uint32_t IN(int i) { return 1u << i; }
 constexpr uint32_t OUT(int i) { return 1u << (16 + i); }
+inline constexpr uint32_t kReads_x = IN(0), kReads_y = OUT(0);  // by the column of elementwise.def
+
+// What an operand is to those that know only rows.
+enum class OperandRole : uint8_t {
+  kData,    // an activation, a gradient, a scalar
+  kWeight,  // "weight": rows of a parameter, float32 beside activations of any dtype
+  kWide,    // "wide": may be float32 beside other activations: biases, norm parameters, statistics
+  kIndex,   // "index": integers that number entries of a vocabulary (Lookup)
+  kState,   // "state" (outputs): read and written in place
+  kAddend,  // "addend": added to output 0, and optional; an addition that follows may hand its other operand
+            // in
+  kArgument,  // "argument": output 0 is multiplied by an activation's derivative there; optional as well
+};
 
 struct Operand {
   std::string_view name;
   bool optional = false;     // "name?"
   bool accumulates = false;  // "name+" (outputs): kernel can add to it
   bool in_place = false;  // "name=" (inputs): output 0 may lie on it, where elements are as many and as wide
+  OperandRole role = OperandRole::kData;
+  // Of a weight in a product, which a backend may want packed: for what use. "forward" (y = x w^T) and
+  // "input_grad" (dx = dy w) stand for the role in the table.
+  std::string_view pack = {};
+
+  // Keeps its dtype where activations become bf16.
+  bool stays_full() const { return role == OperandRole::kWeight || role == OperandRole::kWide; }
 };
 
 struct AttrSchema {
@@ -79,6 +101,10 @@ struct Work {
   double bytes = 0;
 };
 
+struct OpRow;
+using WorkRule = Work (*)(const OpRow&, std::span<const TensorDesc> in, std::span<const TensorDesc> out,
+                          const Attrs* attrs);
+
 struct OpRow {
   OpCode code;
   std::string_view name;
@@ -92,14 +118,35 @@ struct OpRow {
   Amp amp;
   Tolerance tolerance;
   std::string_view description;
+  WorkRule work;  // nullptr: a few operations per element, or none (work.cc)
 
   bool is(Trait t) const { return traits & t; }
+  bool has_attr(std::string_view name) const;
 };
 
 const OpRow& row(OpCode code);
 const OpRow* find(std::string_view name);  // nullptr if unknown
 std::span<const OpRow> all();
 inline std::string_view name(OpCode code) { return row(code).name; }
+
+// Where a weight may stand packed. Operand 0 has the rows that are multiplied, the first operand with a use
+// is the weight. Listed so that one after the other can be replaced: the last operand first, and the weight
+// itself, which the others are made from, at the end.
+struct PackedUse {
+  int weight, into;
+  std::string_view use;
+  int only_with = -1;  // an operand without which this one has to stay plain
+};
+std::vector<PackedUse> packed_uses(const OpRow& row);
+
+// A forward op that looks numbers up: they count rows of the operand that is a weight or, without one, the
+// last axis of operand 0.
+struct Lookup {
+  size_t numbers, table;
+  int axis;
+  bool ignores;  // but for the number in the attribute ignore_index
+};
+std::optional<Lookup> lookup(const OpRow& row);
 
 // Checks names, types and presence against the row; kInvalidArgument names op and attribute and lists those
 // known.

@@ -1,4 +1,5 @@
 // Shape rules of the ops made by autodiff, lowering and the step controller.
+#include "runtime/ops/optimizers.h"
 #include "runtime/ops/shapes.h"
 
 namespace cairn::ops {
@@ -37,28 +38,24 @@ void shape_sum_squares(const ShapeQuery& q) {
   o.put(desc(DType::kF64, {}));
 }
 
-void shape_adamw(const ShapeQuery& q) {
+// Names all states that the optimizer may have; a call has those that its hyper-parameters ask for.
+void shape_update(const ShapeQuery& q) {
   const Operands o(q);
   o.floating(0);
-  o.parameter(0, 0);
-  o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{8}, 1, "it must be f64[8]");
-  for (int i = 0; i < 3; ++i) o.put(o[0]);
+  o.check(o.dtype(0) == wide(o.dtype(0)), 0, "it must be f32 or f64");
+  o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{kHyperSlots}, 1, "it must be f64[8]");
+  const size_t states = optimizer(o.attrs().word("optimizer")).states.size();
+  for (size_t i = 0; i < 1 + states; ++i) o.put(o[0]);
+  if (!o.has(2)) return;
+  o.check(o.dtype(2) == DType::kF64 && o.shape(2).rank == 0, 2, "it must be one f64");
+  q.out->resize(row(OpCode::k_update).outputs.size());
+  q.out->back() = desc(DType::kF64, {});
 }
 
 void shape_update_gate(const ShapeQuery& q) {
   const Operands o(q);
   for (int i = 0; i < 2; ++i)
     if (o.has(i)) o.check(o.dtype(i) == DType::kF64 && o.shape(i).rank == 0, i, "it must be one f64");
-  o.put(desc(DType::kF64, {}));
-}
-
-void shape_adamw_gated(const ShapeQuery& q) {
-  const Operands o(q);
-  o.floating(0);
-  o.parameter(0, 0);
-  o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{8}, 1, "it must be f64[8]");
-  o.check(o.dtype(2) == DType::kF64 && o.shape(2).rank == 0, 2, "it must be one f64");
-  for (int i = 0; i < 3; ++i) o.put(o[0]);
   o.put(desc(DType::kF64, {}));
 }
 

@@ -1,19 +1,17 @@
 // Shape rules of embedding and linear.
+#include "runtime/ops/functions.h"
 #include "runtime/ops/shapes.h"
 
 namespace cairn::ops {
 namespace {
 
-constexpr std::string_view kActivations[] = {"", "gelu_tanh", "gelu_erf", "relu", "silu"};
-
-// The attribute, one of those known.
-std::string activation(const Operands& o) {
-  const std::string act = o.attrs().word("activation");
-  bool known = false;
-  for (std::string_view word : kActivations) known |= word == act;
-  o.check_attr(known, "activation", cat('\'', act, '\''),
-               "it must be one of gelu_tanh, gelu_erf, relu, silu");
-  return act;
+// What the attribute names, nullptr for none.
+const Function* activation(const Operands& o) {
+  const std::string word = o.attrs().word("activation");
+  const Function* found = find_function(word);
+  o.check_attr(word.empty() || found != nullptr, "activation", cat('\'', word, '\''), "it must be one of ",
+               activation_words());
+  return found;
 }
 
 }  // namespace
@@ -57,10 +55,10 @@ void shape_linear(const ShapeQuery& q) {
     o.parameter(2, 0);
     o.vector(2, n, 1);
   }
-  const std::string act = activation(o);
+  const Function* act = activation(o);
   const TensorDesc y = desc(o.dtype(0), with_last(o.shape(0), n));
   o.put(y);
-  if (act.starts_with("gelu") || act == "silu") o.put(y);
+  if (act != nullptr && act->reads_argument()) o.put(y);
 }
 
 void shape_linear_grad_input(const ShapeQuery& q) {
@@ -70,8 +68,8 @@ void shape_linear_grad_input(const ShapeQuery& q) {
   o.weight(1, 0);
   o.check_pair(o.shape(1)[0] == o.shape(0).last(), 1, 0, "dy's last dimension is not w's first (",
                o.shape(0).last(), ", ", o.shape(1)[0], ")");
-  const std::string act = activation(o);
-  o.check_attr(act.empty() != o.has(2), "activation", cat('\'', act, '\''),
+  const Function* act = activation(o);
+  o.check_attr((act != nullptr) == o.has(2), "activation", cat('\'', o.attrs().word("activation"), '\''),
                "pre and activation belong together");
   const TensorDesc dx = desc(o.dtype(0), with_last(o.shape(0), o.shape(1)[1]));
   if (o.has(2)) o.check(o[2] == dx, 2, "dx is ", to_string(dx));

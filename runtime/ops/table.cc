@@ -1,6 +1,10 @@
 // Parses the rows of ops.def once into OpRow.
+#include <deque>
+
+#include "runtime/ops/functions.h"
 #include "runtime/ops/ops.h"
 #include "runtime/ops/rules.h"
+#include "runtime/ops/work.h"
 
 namespace cairn::ops {
 namespace {
@@ -17,13 +21,39 @@ void for_words(std::string_view text, const Take& take) {
   }
 }
 
+struct RoleWord {
+  std::string_view word;
+  OperandRole role;
+  bool packed = false;  // the word is the use that a pack is for
+};
+constexpr RoleWord kRoles[] = {{"weight", OperandRole::kWeight},
+                               {"forward", OperandRole::kWeight, true},
+                               {"input_grad", OperandRole::kWeight, true},
+                               {"wide", OperandRole::kWide},
+                               {"index", OperandRole::kIndex},
+                               {"state", OperandRole::kState},
+                               {"addend", OperandRole::kAddend},
+                               {"argument", OperandRole::kArgument}};
+
+void set_role(Operand& operand, std::string_view word) {
+  for (const RoleWord& known : kRoles) {
+    if (known.word != word) continue;
+    operand.role = known.role;
+    if (known.packed) operand.pack = known.word;
+    return;
+  }
+  fail(Code::kInternal, "ops.def: operand '", operand.name, "' has an unknown role '", word, "'");
+}
+
 std::vector<Operand> operands(std::string_view text) {
   std::vector<Operand> list;
   for_words(text, [&](std::string_view word) {
     Operand o;
     for (; word.find_first_of("?+=") != word.npos; word.remove_suffix(1))
       (word.back() == '?' ? o.optional : word.back() == '+' ? o.accumulates : o.in_place) = true;
-    o.name = word;
+    const size_t colon = word.find(':');
+    o.name = word.substr(0, colon);
+    if (colon != word.npos) set_role(o, word.substr(colon + 1));
     list.push_back(o);
   });
   return list;
@@ -49,22 +79,32 @@ struct Source {
   Amp amp;
   Tolerance tolerance;
   std::string_view description;
+  WorkRule work = nullptr;
 };
 
 using enum Amp;
 using enum Tolerance;
 constexpr Source kSources[] = {
-#define OP(id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, description) \
-  {OpCode::k_##id, #id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, description},
+#define OP(id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, ...) \
+  {OpCode::k_##id, #id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, __VA_ARGS__},
 #include "runtime/ops/ops.def"
 #undef OP
 };
+
+// With what {activations} stands for; such texts live as long as the table.
+std::string_view description(std::string_view text) {
+  constexpr std::string_view kMark = "{activations}";
+  static std::deque<std::string> made;
+  const size_t at = text.find(kMark);
+  if (at == text.npos) return text;
+  return made.emplace_back(cat(text.substr(0, at), activation_words(), text.substr(at + kMark.size())));
+}
 
 std::vector<OpRow> build() {
   std::vector<OpRow> rows;
   for (const Source& s : kSources)
     rows.push_back({s.code, s.name, operands(s.inputs), operands(s.outputs), schemas(s.attrs), s.shape,
-                    s.gradient, s.saves, s.traits, s.amp, s.tolerance, s.description});
+                    s.gradient, s.saves, s.traits, s.amp, s.tolerance, description(s.description), s.work});
   return rows;
 }
 
@@ -84,5 +124,32 @@ const OpRow* find(std::string_view name) {
 }
 
 std::span<const OpRow> all() { return table(); }
+
+bool OpRow::has_attr(std::string_view wanted) const {
+  for (const AttrSchema& a : attrs)
+    if (a.name == wanted) return true;
+  return false;
+}
+
+std::vector<PackedUse> packed_uses(const OpRow& row) {
+  std::vector<PackedUse> uses;
+  for (size_t i = row.inputs.size(); i-- > 0;)
+    if (const int at = static_cast<int>(i); !row.inputs[i].pack.empty())
+      uses.push_back({at, at, row.inputs[i].pack});
+  for (PackedUse& use : uses) use.weight = uses.back().into;
+  if (uses.size() > 1) uses.back().only_with = uses.front().into;
+  return uses;
+}
+
+std::optional<Lookup> lookup(const OpRow& row) {
+  if (row.is(INTERNAL)) return {};
+  Lookup found{0, 0, -1, row.has_attr("ignore_index")};
+  bool any = false;
+  for (size_t i = 0; i < row.inputs.size(); ++i) {
+    if (row.inputs[i].role == OperandRole::kIndex) found.numbers = i, any = true;
+    if (row.inputs[i].role == OperandRole::kWeight) found.table = i, found.axis = 0;
+  }
+  return any ? std::optional(found) : std::nullopt;
+}
 
 }  // namespace cairn::ops

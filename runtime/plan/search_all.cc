@@ -15,6 +15,12 @@ constexpr int kAllSubsets = 12;  // so few saved values: every subset is tried
 constexpr int kRounds = 4;       // of feedback from the real arena
 constexpr size_t kOptions = 48;  // per stage
 constexpr int64_t kTableWork = 600'000;
+// Builds for sanitizers search a fraction of this: what they check is the same, their plans are as valid.
+#ifndef CAIRN_SEARCH_SHARE
+#define CAIRN_SEARCH_SHARE 1
+#endif
+constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
 
 // bytes * level / kLevels, where the product may be too large for a number.
 int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }
@@ -128,7 +134,7 @@ class AllBudgets {
 
   int64_t level_work() const {
     const auto ops = static_cast<int64_t>(p_.ops.size());
-    return std::clamp<int64_t>(8 * ops * ops * ops, 8'000, 600'000);
+    return std::clamp<int64_t>(kLevelWork * ops * ops * ops, kMinLevelWork, kMaxLevelWork);
   }
 
   Search& s_;

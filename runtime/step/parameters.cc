@@ -92,11 +92,12 @@ std::string parameter_digest(const engine::Session& session) {
   if (state == nullptr) throw std::bad_alloc();
   XXH3_128bits_reset(state.get());
   std::vector<char> piece(1 << 20);
-  for (const graph::ParameterSlot& slot : joint.parameters) {
-    const int64_t bytes = joint.values[slot.value].desc.bytes();
+  for (const graph::State& stored : joint.states) {
+    if (joint.values[stored.value].role != graph::Role::kParameter) continue;
+    const int64_t bytes = joint.values[stored.value].desc.bytes();
     for (int64_t begin = 0; begin < bytes; begin += static_cast<int64_t>(piece.size())) {
       const int64_t count = std::min<int64_t>(static_cast<int64_t>(piece.size()), bytes - begin);
-      session.read_at(slot.value, begin, piece.data(), count);
+      session.read_at(stored.value, begin, piece.data(), count);
       XXH3_128bits_update(state.get(), piece.data(), static_cast<size_t>(count));
     }
   }

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "runtime/step/optimizer.h"
+#include "runtime/step/hypers.h"
 
 namespace cairn::step {
 namespace {
@@ -12,7 +12,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void check(const Options& o, const graph::JointGraph& joint) {
+void check_options(const Options& o, const graph::JointGraph& joint) {
   auto real = [](double v, double low, double high, const char* what) {
     require(std::isfinite(v) && v >= low && v <= high, Code::kInvalidArgument, what, " is ", v,
             "; it must be from ", low, " to ", high);
@@ -20,10 +20,6 @@ void check(const Options& o, const graph::JointGraph& joint) {
   require(o.micro_steps >= 1, Code::kInvalidArgument, "micro_steps is 0; it must be at least 1");
   real(o.schedule.rate, 0, 1e38, "rate");
   real(o.schedule.minimum_rate, 0, 1e38, "minimum_rate");
-  real(o.beta1, 0, 0.9999999, "beta1");
-  real(o.beta2, 0, 0.9999999, "beta2");
-  real(o.eps, 0, 1e38, "eps");
-  real(o.weight_decay, 0, 1e38, "weight_decay");
   real(o.clip_norm, 0, 1e38, "clip_norm");
   require(o.schedule.kind == ScheduleKind::kConstant || o.schedule.total_steps > 0, Code::kInvalidArgument,
           "a cosine or linear schedule needs total_steps");
@@ -45,29 +41,43 @@ Stepper::Stepper(std::shared_ptr<engine::Session> session, Options options) : se
           "the graph has no loss; a stepper needs one that trains");
   require(joint.has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer; a stepper needs one");
-  check(options, joint);
-  state_.options = options;
+  check_options(options, joint);
+  state_.groups = groups_with(options);
+  state_.options = std::move(options);
 }
 
-Report Stepper::micro() {
+std::vector<graph::ParameterGroup> Stepper::groups_with(const Options& options) const {
+  const graph::JointGraph& joint = *session_->plan().joint;
+  std::vector<graph::ParameterGroup> groups = joint.groups;
+  for (const graph::HyperSetting& setting : options.hypers) graph::apply(setting, groups);
+  check_groups(joint, groups);
+  return groups;
+}
+
+Report Stepper::micro(engine::Session& program) {
+  const graph::JointGraph& joint = *program.plan().joint;
+  require(program.shares_store(*session_), Code::kInvalidArgument,
+          "the session is on another store than the stepper's; plans that are made together share one");
+  require(joint.forward->trains(), Code::kWrongState,
+          "the program has no loss; a stepper runs those that train");
   const double start = now();
   Report report;
   engine::RunReport run;
-  const bool fused = session_->plan().joint->gate >= 0;
+  const bool fused = joint.gate >= 0;
   if (fused)
-    write_hyper(*session_, state_.options, rate_at(state_.options.schedule, state_.step - state_.skipped),
-                state_.updates + 1, 1.0);
+    write_hypers(*session_, state_.groups, rate_at(state_.options.schedule, state_.step - state_.skipped),
+                 state_.updates + 1, 1.0);
   try {
-    run = session_->run({state_.options.seed, state_.step, state_.micro});
+    run = program.run({state_.options.seed, state_.step, state_.micro});
   } catch (const Error& error) {
     // Nothing of the effective batch is left, but the session goes on.
     if (error.code() == Code::kCancelled || (error.code() == Code::kIo && !session_->poisoned())) discard();
     throw;
   }
-  const graph::JointGraph& joint = *session_->plan().joint;
+  const graph::JointGraph& ran = *program.plan().joint;  // it may have fallen back
   double loss = 0, weight = 1;
-  session_->read(joint.loss, &loss, sizeof loss);
-  if (joint.weight >= 0) session_->read(joint.weight, &weight, sizeof weight);
+  program.read(ran.loss, &loss, sizeof loss);
+  if (ran.weight >= 0) program.read(ran.weight, &weight, sizeof weight);
   state_.loss_sum += loss;
   state_.weight_sum += weight;
   state_.micro += 1;
@@ -124,8 +134,8 @@ Report Stepper::finish(Report report) {
   } else {
     // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
-    if (!joint.update_ops.empty()) {
-      write_hyper(*session_, o, report.rate, state_.updates + 1, clip / divisor);
+    if (!joint.ops(graph::kUpdate).empty()) {
+      write_hypers(*session_, state_.groups, report.rate, state_.updates + 1, clip / divisor);
       const engine::RunReport update = session_->update();
       report.stall_seconds += update.stall_seconds;
       for (size_t tier = 0; tier < report.out.size(); ++tier) {
@@ -154,17 +164,36 @@ void Stepper::discard() {
 void Stepper::configure(const Options& options) {
   require(state_.micro == 0, Code::kWrongState, "state is ACCUMULATED (", state_.micro,
           " micro-batches); options change only in state EMPTY, between steps");
-  check(options, *session_->plan().joint);
+  check_options(options, *session_->plan().joint);
   const uint64_t seed = state_.options.seed;
+  state_.groups = groups_with(options);
   state_.options = options;
   state_.options.seed = seed;
 }
 
-void Stepper::restore(const State& state) {
-  check(state.options, *session_->plan().joint);
+void Stepper::check(const State& state) const {
+  const graph::JointGraph& joint = *session_->plan().joint;
+  check_options(state.options, joint);
   require(state.micro < state.options.micro_steps || state.micro == 0, Code::kInvalidArgument, "state has ",
           state.micro, " micro-batches of ", state.options.micro_steps);
+  if (!state.groups.empty()) check_groups(joint, state.groups);
+}
+
+void Stepper::restore(const State& state) {
+  check(state);
+  std::vector<graph::ParameterGroup> groups =
+      state.groups.empty() ? groups_with(state.options) : state.groups;
   state_ = state;
+  state_.groups = std::move(groups);
+}
+
+void Stepper::set(const graph::HyperSetting& setting) {
+  require(state_.micro == 0, Code::kWrongState, "state is ACCUMULATED (", state_.micro,
+          " micro-batches); hyper-parameters change only in state EMPTY, between steps");
+  std::vector<graph::ParameterGroup> groups = state_.groups;
+  graph::apply(setting, groups);
+  check_groups(*session_->plan().joint, groups);
+  state_.groups = std::move(groups);
 }
 
 }  // namespace cairn::step

@@ -18,8 +18,9 @@ struct Options {
   uint32_t micro_steps = 1;  // K
   uint64_t seed = 0;         // of dropout
   Schedule schedule;
-  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   double clip_norm = 1.0;  // 0: no clipping
+  // Instead of what the plan was made with: momentum, weight_decay ...
+  std::vector<graph::HyperSetting> hypers = {};
 };
 
 struct Report {
@@ -45,10 +46,12 @@ struct Report {
 struct State {
   uint64_t step = 0;
   uint32_t micro = 0;
-  uint64_t updates = 0;  // AdamW's t: applied updates
+  uint64_t updates = 0;  // applied ones: the t of bias corrections
   uint64_t skipped = 0;
   double loss_sum = 0, weight_sum = 0;
   Options options;
+  // Hyper-parameters as they are now; empty: as the plan and the options say.
+  std::vector<graph::ParameterGroup> groups = {};
 };
 
 class Stepper {
@@ -59,7 +62,10 @@ class Stepper {
   // effective batch is discarded (micro is 0 again), parameters are as before. kIo from a failing disk tier
   // with gradients of earlier micro-batches lost: the same. kNonFinite, only where the plan fuses the update
   // into backward: a gradient was not finite, and parameters were partly updated.
-  Report micro();
+  Report micro() { return micro(*session_); }
+  // The same by a program of its own: a session on the same store, of a graph with a loss. kInvalidArgument:
+  // it is on another store.
+  Report micro(engine::Session& program);
   // Ends the effective batch early (the remainder of an epoch): its own denominator. kWrongState with nothing
   // accumulated.
   Report apply();
@@ -68,14 +74,21 @@ class Stepper {
   // Options of later steps (the seed stays): kWrongState in the middle of an effective batch.
   void configure(const Options& options);
 
+  // The hyper-parameters of all groups as they are now; changed between effective batches only (kWrongState).
+  const std::vector<graph::ParameterGroup>& groups() const { return state_.groups; }
+  void set(const graph::HyperSetting& setting);
+
   const Options& options() const { return state_.options; }
   engine::Session& session() { return *session_; }
   std::shared_ptr<engine::Session> session_ptr() const { return session_; }
   State state() const { return state_; }
+  // kInvalidArgument: restore() would refuse this state; changes nothing.
+  void check(const State& state) const;
   void restore(const State& state);  // the session's values must be restored by the caller
 
  private:
   Report finish(Report report);
+  std::vector<graph::ParameterGroup> groups_with(const Options& options) const;
   std::shared_ptr<engine::Session> session_;
   State state_;
 };

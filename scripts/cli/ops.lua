@@ -1,12 +1,14 @@
--- cairn ops [NAME ...]: the ops that graphs are built of, from the library's own table.
+-- cairn ops [NAME ...]: the ops that graphs are built of, and the optimizers, from the library's own tables.
 local args = require "cli.args"
 local cairn = require "cairn"
 local fail = require "cli.fail"
 local format = require "cli.format"
 local json = require "cli.json"
+local nearest = require "cli.nearest"
 
-local USAGE = "cairn ops [NAME ...] [--json] [--markdown]"
-local KNOWN = args.known("json quiet", { markdown = { args.FLAG, "as capi/docs/ops.md" } })
+local USAGE = "cairn ops [NAME ...] [--optimizers] [--json] [--markdown]"
+local KNOWN = args.known("json quiet", { markdown = { args.FLAG, "as capi/docs/ops.md" },
+  optimizers = { args.FLAG, "the optimizers, their states and hyper-parameters" } })
 local WIDTH = 100
 
 local HEAD = [[
@@ -18,6 +20,14 @@ What `cairn_graph_op` (C), `graph:op` (Lua) and `Graph::op` (C++) know. Made by 
 Operands are given in this order; `?` behind one: an input that may be left out, an output that is made only where the
 text says so. Attributes: `name: type`, those that must be given in bold. `x[.., C]` means any leading dimensions.
 Activations are f32 or bf16 (f64 in f64 graphs), weights and norm parameters f32 (f64).
+]]
+
+local OPTIMIZERS = [[
+# Optimizers
+
+What the `optimizer` of a plan's options names (`cairn ops --optimizers`; from `runtime/ops/optimizers.def`). States are
+tensors of the parameter's shape, saved as `PARAMETER/STATE`; one with a condition is there only where that
+hyper-parameter was not 0 when the plan was made. `rate_scale` multiplies the schedule's rate.
 ]]
 
 local function operands(list)
@@ -63,6 +73,58 @@ local function markdown(list)
   return table.concat(out, "\n")
 end
 
+local function states_of(optimizer)
+  local words = {}
+  for i, state in ipairs(optimizer.states) do
+    words[i] = state.name .. (state.when and (" (where %s is not 0)"):format(state.when) or "")
+  end
+  return #words > 0 and table.concat(words, ", ") or "none"
+end
+
+local function hypers_of(optimizer)
+  local words = {}
+  for i, hyper in ipairs(optimizer.hypers) do words[i] = ("%s=%.15g"):format(hyper.name, hyper.default) end
+  return table.concat(words, " ")
+end
+
+local function optimizers_markdown(list)
+  local out = { OPTIMIZERS }
+  for _, optimizer in ipairs(list) do
+    out[#out + 1] = ("## %s\n"):format(optimizer.name)
+    local about = ("States: %s. Hyper-parameters: `%s`."):format(states_of(optimizer), hypers_of(optimizer))
+    out[#out + 1] = wrapped(about, "") .. "\n"
+    out[#out + 1] = wrapped((optimizer.description:gsub("[%*_]", "\\%0")), "") .. "\n"
+  end
+  return table.concat(out, "\n")
+end
+
+local function optimizers_text(list)
+  local out = {}
+  for _, optimizer in ipairs(list) do
+    out[#out + 1] = format.colour("bold", optimizer.name)
+    out[#out + 1] = "    states: " .. states_of(optimizer)
+    out[#out + 1] = wrapped(hypers_of(optimizer), "    ")
+    out[#out + 1] = wrapped(optimizer.description, "    ") .. "\n"
+  end
+  return table.concat(out, "\n")
+end
+
+local function optimizers_json(list)
+  local rows = {}
+  for i, optimizer in ipairs(list) do
+    local states, hypers = {}, {}
+    for j, state in ipairs(optimizer.states) do
+      states[j] = json.object { { "name", state.name }, { "when", state.when } }
+    end
+    for j, hyper in ipairs(optimizer.hypers) do
+      hypers[j] = json.object { { "name", hyper.name }, { "default", hyper.default } }
+    end
+    rows[i] = json.object { { "name", optimizer.name }, { "states", json.array(states) },
+                            { "hypers", json.array(hypers) }, { "description", optimizer.description } }
+  end
+  return json.encode(json.array(rows)) .. "\n"
+end
+
 local function text(list)
   local out = {}
   for _, op in ipairs(list) do
@@ -74,14 +136,15 @@ local function text(list)
   return table.concat(out, "\n")
 end
 
--- Those of `all` that `words` name.
-local function chosen(all, words)
+-- Those of `all` that `words` name; kind: what they are.
+local function chosen(all, words, kind)
   if #words == 0 then return all end
   local by_name, names, list = {}, {}, {}
   for i, op in ipairs(all) do by_name[op.name], names[i] = op, op.name end
   for i, word in ipairs(words) do
     if not by_name[word] then
-      fail.usage(("there is no op '%s' (known: %s)"):format(word, table.concat(names, " ")))
+      fail.usage(("there is no %s '%s'%s (known: %s)"):format(kind, word, nearest.hint(word, names),
+        table.concat(names, " ")))
     end
     list[i] = by_name[word]
   end
@@ -92,7 +155,13 @@ return function(arguments)
   local options, words, settings = args.parse(arguments, KNOWN, USAGE)
   if not options then return 0 end
   if #settings > 0 then fail.usage("usage: " .. USAGE) end
-  local list = chosen(fail.check("ops", cairn.ops()), words)
+  if options.optimizers then
+    local list = chosen(cairn.optimizers(), words, "optimizer")
+    local render = options.json and optimizers_json or options.markdown and optimizers_markdown or optimizers_text
+    io.stdout:write(render(list))
+    return 0
+  end
+  local list = chosen(fail.check("ops", cairn.ops()), words, "op")
   if options.json then
     local rows = {}
     for i, op in ipairs(list) do
@@ -103,6 +172,7 @@ return function(arguments)
     io.stdout:write(json.encode(json.array(rows)), "\n")
   else
     io.stdout:write(options.markdown and markdown(list) or text(list))
+    if options.markdown and #words == 0 then io.stdout:write("\n", optimizers_markdown(cairn.optimizers())) end
   end
   return 0
 end

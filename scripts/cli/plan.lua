@@ -110,6 +110,10 @@ return function(arguments, root)
   local recipe = recipes.load(words[1], root)
   local given = recipes.resolve(recipe, settings, nil, true)
   if given.batch == "auto" and options.sweep then fail.usage("--sweep does not go with batch=auto") end
+  if given.lengths and given.lengths ~= "" then
+    fail.usage(("lengths=%s: goes with `cairn train`, which says what all its programs take"):format(given.lengths))
+  end
+  options.optimizer = recipes.optimizer(recipe, given)
   local device = runs.device(options)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)

@@ -156,6 +156,7 @@ return function(arguments, root)
   if #words ~= 1 then fail.usage("one recipe is needed; usage: " .. USAGE) end
   local recipe = recipes.load(words[1], root)
   local o = recipes.resolve(recipe, settings)
+  options.optimizer = recipes.optimizer(recipe, o)
   if options.predicted then
     if options.profile_out or options.steps then fail.usage("--predicted goes without --profile-out and --steps") end
     return predict(recipe, o, options)

@@ -10,15 +10,30 @@
 --   check     = function(o) ... return "what is wrong" or nothing end         optional: options that do not go together
 --   config    = function(o) return { { key, value, option }, ... } end       optional: what config.json must say
 --   unused    = function(o) return { "pattern", ... } end                    optional: tensors of files not needed
+--   programs  = function(o, run) return { { name, length, o }, ... } end     optional: several graphs on the same
+--                                                                            parameters, by their option values;
+--                                                                            batch(index) then returns, third, the
+--                                                                            number of its program
+--   groups    = function(o) return { { pattern = "*.bias", rate_scale = 2 } } end
+--                                                                            optional: parameters by name, with an
+--                                                                            optimizer or hyper-parameters of their own
 --   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold.
+local cairn = require "cairn"
 local check = require "cli.recipe_check"
 local fail = require "cli.fail"
+local lengths = require "cli.lengths"
 local native = require "cli.native"
 local nearest = require "cli.nearest"
 local posix = require "cli.posix"
 
 local recipe = {}
+
+local function names_of(rows)
+  local names = {}
+  for i, row in ipairs(rows) do names[i] = row.name end
+  return names
+end
 
 -- Options of every recipe, with defaults that its `training` may change.
 local TRAINING = {
@@ -27,11 +42,17 @@ local TRAINING = {
   { "schedule", "constant", "of the learning rate", choices = { "constant", "cosine", "linear" } },
   { "schedule_steps", 0, "where cosine and linear end; 0: at --steps", whole = true, least = 0 },
   { "minimum_rate", 0, "where cosine and linear end", least = 0 },
-  { "weight_decay", 0.1, "AdamW's, for weights but not for biases and norms", least = 0 },
-  { "beta1", 0.9, "AdamW's", least = 0, below = 1 },
-  { "beta2", 0.95, "AdamW's", least = 0, below = 1 },
+  { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
+  { "weight_decay", 0.1, "for weights but not for biases and norms; default of sgd and lion: 0", least = 0 },
+  { "beta1", 0.9, "AdamW's and Lion's", least = 0, below = 1 },
+  { "beta2", 0.95, "AdamW's and Lion's; Lion's default: 0.99", least = 0, below = 1 },
+  { "momentum", 0, "SGD's", least = 0, below = 1 },
+  { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
+  { "nesterov", false, "SGD's" },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
 }
+-- Those of them that are an optimizer's. Each is an option of `optimizers` where that has one of the name.
+local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov" }
 -- Of every recipe that has a batch.
 local GLOBAL_BATCH = { "global_batch", 0, "samples of a step: batch times --accumulate; 0: not stated. batch=auto " ..
   "chooses among its divisors", whole = true, least = 0 }
@@ -168,15 +189,43 @@ local function read_value(row, text)
   return value
 end
 
+-- The hyper-parameters of an optimizer among HYPERS, with defaults.
+local function hypers_of(optimizer)
+  local defaults = {}
+  for _, row in ipairs(cairn.optimizers()) do
+    if row.name == optimizer then
+      for _, hyper in ipairs(row.hypers) do defaults[hyper.name] = hyper.default end
+    end
+  end
+  local known = {}
+  for _, name in ipairs(HYPERS) do
+    if defaults[name] then known[#known + 1] = name end
+  end
+  return known, defaults
+end
+
+-- Hyper-parameters that nobody stated are the optimizer's own; a recipe's are those of its optimizer.
+local function settle_hypers(self, values, by_name, stated)
+  if values.optimizer == (self.training.optimizer or "adamw") then return end
+  local _, defaults = hypers_of(values.optimizer)
+  for _, name in ipairs(HYPERS) do
+    local default = defaults[name]
+    if by_name[name] and not stated[name] and default then
+      if type(values[name]) == "boolean" then default = default ~= 0 end
+      values[name] = default
+    end
+  end
+end
+
 -- Option values: defaults, overridden by `saved` (function(name) -> text or nil), overridden by settings {key, text}.
 -- joint: the command can do with batch=auto and global_batch (see cli.joint).
 function recipe.resolve(self, settings, saved, joint)
-  local values, by_name, names = {}, {}, {}
+  local values, by_name, names, stated = {}, {}, {}, {}
   for _, row in ipairs(self.rows) do
     by_name[row[1]], values[row[1]] = row, row[2]
     names[#names + 1] = row[1]
     local text = saved and saved(row[1])
-    if text then values[row[1]] = read_value(row, text) end
+    if text then values[row[1]], stated[row[1]] = read_value(row, text), true end
   end
   for _, setting in ipairs(settings) do
     local name, text = setting[1], setting[2]
@@ -184,9 +233,24 @@ function recipe.resolve(self, settings, saved, joint)
       fail.usage(("%s: unknown option '%s'%s (known: %s)"):format(self.name, name, nearest.hint(name, names),
         table.concat(names, " ")))
     end
-    values[name] = read_value(by_name[name], text)
+    values[name], stated[name] = read_value(by_name[name], text), true
     if not joint and (values[name] == "auto" and name == "batch" or by_name[name] == GLOBAL_BATCH) then
       fail.usage(("%s=%s: goes with `cairn plan` and `cairn train`"):format(name, text))
+    end
+  end
+  settle_hypers(self, values, by_name, stated)
+  if values.lengths and values.lengths ~= "" then
+    if not joint then fail.usage(("lengths=%s: goes with `cairn train`"):format(values.lengths)) end
+    if values.batch == "auto" then fail.usage("lengths= does not go with batch=auto") end
+    lengths.settle(values)
+  end
+  local known, defaults = hypers_of(values.optimizer)
+  for _, setting in ipairs(settings) do
+    for _, name in ipairs(HYPERS) do
+      if setting[1] == name and not defaults[name] and values[name] ~= by_name[name][2] then
+        fail.usage(("%s=%s: '%s' has no %s; it has: rate %s"):format(name, setting[2], values.optimizer, name,
+          table.concat(known, " ")))
+      end
     end
   end
   local wrong = self.check and self.call("check", values)
@@ -214,13 +278,19 @@ function recipe.help(words, root)
   return table.concat(lines, "\n") .. "\n"
 end
 
+-- What cairn.plan takes of an optimizer, from a recipe's option values.
+function recipe.optimizer(self, o)
+  local hypers = {}
+  for _, name in ipairs((hypers_of(o.optimizer))) do hypers[name] = o[name] end
+  return { optimizer = o.optimizer, hypers = hypers, groups = self.groups and self.call("groups", o) }
+end
+
 -- Options of cairn.stepper from a recipe's option values.
 function recipe.stepper_options(o, run)
   local total = o.schedule_steps > 0 and o.schedule_steps or run.steps
   return {
     rate = o.rate, warmup_steps = o.warmup, schedule = o.schedule, total_steps = total, minimum_rate = o.minimum_rate,
-    weight_decay = o.weight_decay, beta1 = o.beta1, beta2 = o.beta2, clip_norm = o.clip, seed = run.seed,
-    micro_steps = run.accumulate,
+    clip_norm = o.clip, seed = run.seed, micro_steps = run.accumulate,
   }
 end
 

@@ -40,6 +40,8 @@ local PARTS = {
   { "check", "function", "function(o) that returns nothing, or what is wrong with the options" },
   { "config", "function", "function(o) that returns rows { key of config.json, value, option }" },
   { "unused", "function", "function(o) that returns Lua patterns of tensors in weight files that are not needed" },
+  { "programs", "function", "function(o, run) that returns rows { name, length, o }, or nothing" },
+  { "groups", "function", 'function(o) that returns rows { pattern = "*.bias", optimizer =, rate_scale = }' },
   { "fit", "function", "function(shapes, o) that returns rows { option, value } by the shapes of a weight file" },
 }
 
@@ -200,6 +202,36 @@ check.returns = {
       local theirs = type(row) == "table" and (row.theirs or row[2])
       if type(ours) ~= "string" or type(theirs) ~= "string" then
         refuse(place, ("names: row %d"):format(i), row, '{ "ours", "theirs", transposed }')
+      end
+    end
+  end,
+  programs = function(place, rows)
+    if rows == nil then return end
+    if type(rows) ~= "table" or #rows == 0 then
+      refuse(place, "what programs returns", rows, "rows { name, length, o }")
+    end
+    for i, row in ipairs(rows) do
+      if type(row) ~= "table" or type(row.name) ~= "string" or type(row.o) ~= "table" then
+        refuse(place, ("programs: row %d"):format(i), row, "{ name, length, o }")
+      end
+    end
+  end,
+  groups = function(place, rows)
+    if rows == nil then return end
+    if type(rows) ~= "table" then
+      refuse(place, "what groups returns", rows, 'rows { pattern = "*.bias", optimizer =, rate_scale = }')
+    end
+    for i, row in ipairs(rows) do
+      if type(row) ~= "table" or type(row.pattern) ~= "string" then
+        refuse(place, ("groups: row %d"):format(i), row, '{ pattern = "*.bias", optimizer =, rate_scale = }')
+      end
+      for _, key in ipairs(sorted_keys(row)) do
+        local what, value = ("groups: row %d, '%s': %s"):format(i, row.pattern, key), row[key]
+        if key == "optimizer" and type(value) ~= "string" then
+          refuse(place, what, value, "the name of an optimizer; cairn ops --optimizers lists them")
+        elseif key ~= "pattern" and key ~= "optimizer" and type(value) ~= "number" and type(value) ~= "boolean" then
+          refuse(place, what, value, "a number: the hyper-parameter of that name")
+        end
       end
     end
   end,

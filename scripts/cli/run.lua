@@ -3,6 +3,7 @@ local cairn = require "cairn"
 local check = require "cli.recipe_check"
 local fail = require "cli.fail"
 local format = require "cli.format"
+local lengths = require "cli.lengths"
 local posix = require "cli.posix"
 local recipes = require "cli.recipe"
 local weights = require "cli.weights"
@@ -42,10 +43,13 @@ local function check_fits(plan, summary, options)
   end
 end
 
--- Options of cairn.plan from those of the command line. micro_steps: micro-batches of a step.
+-- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes.
+-- micro_steps: micro-batches of a step.
 function run.plan_options(options, micro_steps)
   local budget = options.budget or {}
-  return { budget_bytes = budget.bytes, budget_share = budget.share, amp = options.amp, policy = options.policy,
+  local of = options.optimizer or {}
+  return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups,
+           budget_bytes = budget.bytes, budget_share = budget.share, amp = options.amp, policy = options.policy,
            tiers = options.tiers, costs = options.costs, force_costs = options.force_profile,
            micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
@@ -74,16 +78,52 @@ function run.open(spec)
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
   function about.text(o) return require("cli.text").dataset(o, about) end
   self.device = spec.device or run.device(spec.options)
-  self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options,
-    spec.accumulate)
+  function about.lengths(o) return lengths.programs(o) end
+  local rows = not spec.plan and spec.recipe.programs and spec.recipe.call("programs", spec.o, about)
+  if rows then
+    self:plan_programs(rows)
+  else
+    self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options, spec.accumulate)
+    self.summary = fail.check("plan", self.plan:summary())
+  end
   self.graph = self.plan.graph
-  self.summary = fail.check("plan", self.plan:summary())
   check_fits(self.plan, self.summary, spec.options)
   self.inputs = self.graph:inputs()
   self.data = spec.recipe.call("dataset", spec.o, about)
-  self.session = fail.check("session", cairn.session(self.plan))
+  if rows then
+    self:open_programs()
+  else
+    self.session = fail.check("session", cairn.session(self.plan))
+  end
   self.stepper = fail.check("stepper", cairn.stepper(self.session, recipes.stepper_options(spec.o, about)))
   return self
+end
+
+-- Plans of several graphs on one store. The run's plan and summary are those of the largest.
+function Run:plan_programs(rows)
+  local spec, graphs = self.spec, {}
+  for i, row in ipairs(rows) do graphs[i] = { name = row.name, graph = run.graph(spec.recipe, row.o) } end
+  local plans, err = cairn.plan_set(graphs, self.device, run.plan_options(spec.options, spec.accumulate))
+  plans = fail.check("plan", plans, err)
+  self.programs = {}
+  local peaks = { device = 0, host = 0, disk = 0 }
+  for i, row in ipairs(rows) do
+    local numbers = fail.check("plan", plans[i]:summary())
+    self.programs[i] = { name = row.name, number = i, length = row.length, plan = plans[i], micro_batches = 0,
+                         tokens = 0 }
+    if numbers.peak_bytes.device > peaks.device then self.plan, self.summary = plans[i], numbers end
+    for tier in pairs(peaks) do peaks[tier] = math.max(peaks[tier], numbers.peak_bytes[tier]) end
+  end
+  self.summary.peak_bytes = peaks
+end
+
+function Run:open_programs()
+  local plans = {}
+  for i, program in ipairs(self.programs) do plans[i] = program.plan end
+  for i, session in ipairs(fail.check("session", cairn.sessions(plans))) do
+    self.programs[i].session, self.programs[i].inputs = session, session.graph:inputs()
+  end
+  self.session = self.programs[1].session
 end
 
 function Run:initialise() fail.check("initial weights", self.session:initialise(self.spec.seed)) end
@@ -95,23 +135,31 @@ function Run:import(path) weights.import(self, path) end
 -- false if a signal ended the recipe's code.
 function Run:micro(index)
   local recipe, batch = self.recipe, self.data.batch
-  local called, arrays, tokens = pcall(recipe.guard, batch, index)
+  local called, arrays, tokens, number = pcall(recipe.guard, batch, index)
   if not called then
     if fail.is(arrays) and arrays.interrupted then return false end
     error(arrays, 0)
   end
   local place = recipes.place_of(recipe.path, batch)
-  check.batch(place, index, arrays, tokens, self.inputs, self.data.batches)
+  local program = self.programs and self.programs[number] or self
+  if self.programs and program == self then
+    fail.input(("%s: micro-batch %d: the number of its program (batch's third result) is %s; wanted: 1 to %d"):format(
+      place, index, check.shown(number), #self.programs))
+  end
+  check.batch(place, index, arrays, tokens, program.inputs, self.data.batches)
   for name, array in pairs(arrays) do
     local what = ("micro-batch %d, input '%s'"):format(index, name)
-    local wrote, ok, err = pcall(self.session.write, self.session, name, array)
+    local wrote, ok, err = pcall(program.session.write, program.session, name, array)
     if not wrote then  -- the wrong type or count: a mistake in the recipe
       fail.input(("%s: %s: %s"):format(place, what, (tostring(ok):gsub("^[^\n]-%.lua:%d+: ", ""))))
     end
     fail.check(what, ok, err)
   end
-  check.complete(place, index, arrays, self.inputs)
-  local report, err = self.stepper:micro()
+  check.complete(place, index, arrays, program.inputs)
+  local report, err = self.stepper:micro(self.programs and program.session)
+  if report and self.programs then
+    program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + (tokens or 0)
+  end
   if not report and err.status == "CANCELLED" then return nil, err end
   return fail.check("step", report, err), tokens or 0
 end
@@ -165,6 +213,13 @@ function Run:digest() return fail.check("digest", self.session:digest()) end
 
 function Run:close()
   for _, part in ipairs { "stepper", "session" } do self[part]:free() end
+  for _, program in ipairs(self.programs or {}) do
+    if program.session ~= self.session then program.session:free() end
+    if program.plan ~= self.plan then
+      program.plan:free()
+      program.plan.graph:free()
+    end
+  end
   if not self.spec.plan then
     for _, part in ipairs { "plan", "graph" } do self[part]:free() end
   end

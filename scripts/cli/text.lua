@@ -1,6 +1,7 @@
 -- Text data for recipes: a file is turned into tokens once and kept in a cache, by the content of the file.
 local bit = require "bit"
 local ffi = require "ffi"
+local buckets = require "cli.buckets"
 local cairn = require "cairn"
 local fail = require "cli.fail"
 local posix = require "cli.posix"
@@ -63,8 +64,22 @@ end
 
 local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
 
+-- The tokenizer of a file's content, and what names of cached files begin with.
+local function tokenizer_of(o, run, base)
+  if o.tokens ~= "bpe" then
+    return { kind = "bytes", opened = fail.check("tokenizer", cairn.tokenizer("bytes")) }, base .. "-bytes"
+  end
+  local model = ("%s-bpe%d.model"):format(base, o.vocab)
+  local opened = cached(model, function(path) return cairn.tokenizer("bpe", path) end, function(path)
+    run.note("training a vocabulary of " .. o.vocab .. " on " .. o.data)
+    return cairn.train_tokenizer(o.data, o.vocab, path)
+  end)
+  return { kind = "bpe", file = model, opened = opened }, ("%s-bpe%d"):format(base, o.vocab)
+end
+
 -- Batches of text for a language model with inputs "tokens" and "targets", both [batch, seq].
--- o: data (file, or "random"), tokens ("bytes", "bpe"), vocab, seq, batch. run: seed, note(message).
+-- o: data (file, or "random"), tokens ("bytes", "bpe"), vocab, seq, batch, lengths (texts by length: cli.buckets).
+-- run: seed, note(message).
 function text.dataset(o, run)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
   local count = o.batch * o.seq
@@ -72,23 +87,22 @@ function text.dataset(o, run)
     fail.usage(("batch=%.0f and seq=%.0f make %.0f tokens of a micro-batch; at most %.0f: take a smaller batch and " ..
       "--accumulate"):format(o.batch, o.seq, count, MOST_TOKENS))
   end
-  local dataset, tokenizer, content
-  if o.data == "random" then
+  local content, tokenizer, base
+  if o.data ~= "random" then
+    content = fingerprint(o.data)
+    tokenizer, base = tokenizer_of(o, run, cache_directory() .. "/" .. content)
+  end
+  if o.lengths and o.lengths ~= "" then
+    local made = buckets.dataset(o, run, tokenizer and function(words)
+      return fail.check("data", tokenizer.opened:encode(words))
+    end)
+    made.tokenizer, made.content = tokenizer, content
+    return made
+  end
+  local dataset
+  if not tokenizer then
     dataset = fail.check("data", cairn.random_dataset(run.seed, o.vocab, o.seq))
   else
-    content = fingerprint(o.data)
-    local base = cache_directory() .. "/" .. content
-    if o.tokens == "bpe" then
-      local model = ("%s-bpe%d.model"):format(base, o.vocab)
-      local opened = cached(model, function(path) return cairn.tokenizer("bpe", path) end, function(path)
-        run.note("training a vocabulary of " .. o.vocab .. " on " .. o.data)
-        return cairn.train_tokenizer(o.data, o.vocab, path)
-      end)
-      tokenizer, base = { kind = "bpe", file = model, opened = opened }, ("%s-bpe%d"):format(base, o.vocab)
-    else
-      tokenizer = { kind = "bytes", opened = fail.check("tokenizer", cairn.tokenizer("bytes")) }
-      base = base .. "-bytes"
-    end
     local last
     dataset = cached(base .. ".tokens", function(path)
       local found, err = cairn.dataset(path, o.seq)

@@ -55,6 +55,7 @@ local function specify(options, words, settings, root, note)
     recipe = recipes.load(words[1], root)
   end
   local o = recipes.resolve(recipe, settings, opened and opened.option, true)
+  options.optimizer = recipes.optimizer(recipe, o)
   if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
   local number = opened and opened.number or function(_, otherwise) return otherwise end
   return {
@@ -222,6 +223,15 @@ local function hint(result, options)
     options.profile, format.seconds(predicted)))
 end
 
+-- Programs as they are listed: by length, or in the recipe's order.
+local function in_order(programs)
+  table.sort(programs, function(a, b)
+    local x, y = a.length or 0, b.length or 0
+    return x < y or x == y and a.number < b.number
+  end)
+  return programs
+end
+
 local function to_json(result)
   local plan = result.plan
   local rows = {
@@ -236,8 +246,16 @@ local function to_json(result)
     { "parameter_digest", result.digest }, { "skipped_steps", result.skipped_steps },
     { "plan", summary.plan(plan, result.accumulate) }, { "first_step", result.first_step },
     { "step_seconds", json.array(result.seconds) }, { "checkpoint", result.checkpoint },
-    { "batch", result.batch }, { "accumulate", result.accumulate },
+    { "batch", result.batch }, { "accumulate", result.accumulate }, { "optimizer", result.optimizer },
   }
+  if result.programs then
+    local list = {}
+    for i, program in ipairs(in_order(result.programs)) do
+      list[i] = json.object { { "name", program.name }, { "length", program.length },
+        { "micro_batches", program.micro_batches }, { "tokens", program.tokens } }
+    end
+    rows[#rows + 1] = { "programs", json.array(list) }
+  end
   if result.resumed then rows[#rows + 1] = { "resumed", result.resumed } end
   if result.candidates then rows[#rows + 1] = { "candidates", joint.json(result.candidates) } end
   return json.encode(json.object(rows)) .. "\n"
@@ -257,6 +275,10 @@ local function to_text(result)
     lines[1] = ("nothing to do: step %d is done already\n"):format(result.steps)
   end
   lines[#lines + 1] = summary.lines(result.plan, result.peak)
+  for _, program in ipairs(in_order(result.programs or {})) do
+    lines[#lines + 1] = ("%-17s %s micro-batches, %s tokens\n"):format(program.name,
+      format.count(program.micro_batches), format.count(program.tokens))
+  end
   lines[#lines + 1] = "parameters        " .. result.digest .. "\n"
   if result.checkpoint then lines[#lines + 1] = "checkpoint        " .. result.checkpoint .. "\n" end
   if result.picture then lines[#lines + 1] = "picture           " .. result.picture .. "\n" end
@@ -286,7 +308,8 @@ return function(arguments, root)
   local first = start(run, opened, options)
   local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {}, copies = {}, submit = {},
                    skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
-                   accumulate = spec.accumulate, batch = spec.o.batch, candidates = candidates }
+                   accumulate = spec.accumulate, batch = spec.o.batch, optimizer = spec.o.optimizer,
+                   candidates = candidates }
   if opened then result.resumed = resume.remark(run, opened, first, continues and out, note) end
   if out then
     local title = facts("cairn train " .. spec.recipe.name, spec.recipe, spec.o, options, run.summary, spec.accumulate)
@@ -298,7 +321,7 @@ return function(arguments, root)
   local ended = loop(run, first, out, options, result)
   digest_times(result)
   result.peak, result.driver = run:usage()
-  result.digest = run:digest()
+  result.digest, result.programs = run:digest(), run.programs
   if out then result.checkpoint = checkpoints.save(run, out) end
   io.stdout:write(options.json and to_json(result) or to_text(result))
   hint(result, options)

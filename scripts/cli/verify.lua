@@ -190,6 +190,7 @@ return function(arguments, root)
   options.budgets = options.budgets or BUDGETS
   local recipe = recipes.load(words[1], root)
   local o = recipes.resolve(recipe, settings)
+  options.optimizer = recipes.optimizer(recipe, o)
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   local verifier = setmetatable({
     recipe = recipe, o = o, options = options, seed = options.seed or 1337,

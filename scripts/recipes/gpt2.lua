@@ -60,6 +60,7 @@ return {
     { "seq", 256, "tokens of a window", whole = true, least = 1 },
     { "batch", 8, "windows of a micro-batch", whole = true, least = 1 },
     { "data", "", "text file, or random" },
+    { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
     { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "eps", EPS, "of the norms", least = 0 },
@@ -93,6 +94,8 @@ return {
   end,
 
   dataset = function(o, run) return run.text(o) end,
+
+  programs = function(o, run) return run.lengths(o) end,
 
   -- Hugging Face keeps these four as [in, out]; all other names and shapes are the same.
   names = function(o)

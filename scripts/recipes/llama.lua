@@ -59,6 +59,7 @@ return {
     { "seq", 256, "tokens of a window", whole = true, least = 1 },
     { "batch", 8, "windows of a micro-batch", whole = true, least = 1 },
     { "data", "", "text file, or random" },
+    { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
     { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
     { "eps", EPS, "of the norms", least = 0 },
     { "tied", false, "the head is the token table" },
@@ -91,6 +92,8 @@ return {
   end,
 
   dataset = function(o, run) return run.text(o) end,
+
+  programs = function(o, run) return run.lengths(o) end,
 
   -- Frequencies that old files hold; of a tied model the head, too.
   unused = function(o)

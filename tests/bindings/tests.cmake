@@ -4,6 +4,6 @@ foreach(file ${lua_tests})
   get_filename_component(name ${file} NAME_WE)
   add_test(NAME bindings/${name} COMMAND cairn_cli lua ${file})
   set_tests_properties(bindings/${name} PROPERTIES
-    ENVIRONMENT "LUA_PATH=${CMAKE_SOURCE_DIR}/tests/bindings/?.lua;OMP_NUM_THREADS=2")
+    ENVIRONMENT "LUA_PATH=${CMAKE_SOURCE_DIR}/tests/bindings/?.lua")
 endforeach()
 add_test(NAME bindings/cdef_fresh COMMAND ${CMAKE_SOURCE_DIR}/bindings/lua/make_cdef.sh --check)

@@ -13,6 +13,7 @@
 #include "tests/conformance/backend_cases.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/known.h"
+#include "tests/conformance/updates.h"
 
 namespace cairn::conformance {
 
@@ -114,28 +115,16 @@ class Harness {
     }
   }
 
-  // Replaces the weight by its packed forms: operand 1 for the forward product, and where the op is a
-  // gradient its own use.
+  // Replaces the weight by its packed forms.
   void packed(const kernels::Signature& s, std::span<const Tensor> in, const RandomKey& key,
               const std::string& what, Seen& seen) {
-    struct Use {
-      std::string_view op;
-      size_t into;
-      const char* use;
-    };
-    static constexpr Use kUses[] = {{"linear", 1, "forward"},
-                                    {"linear_grad_input", 1, "input_grad"},
-                                    {"linear_cross_entropy", 1, "forward"},
-                                    {"linear_cross_entropy_grad", 4, "input_grad"},
-                                    {"linear_cross_entropy_grad", 1, "forward"}};
     std::vector<TensorDesc> descs(s.in.begin(), s.in.end());
     std::vector<Tensor> tensors(in.begin(), in.end());
     std::vector<Buffer> packs;
     packs.reserve(2);
     kernels::Signature changed = s;
-    for (const Use& use : kUses) {
-      if (use.op != s.op) continue;
-      const Tensor weight = in[1];
+    for (const ops::PackedUse& use : ops::packed_uses(*ops::find(s.op))) {
+      const Tensor weight = in[use.weight];
       const int64_t m = in[0].desc.shape.rows();
       const int64_t bytes = registry_.packed_bytes(weight.desc, use.use, m, in[0].desc.dtype, 1);
       if (bytes <= 0) continue;
@@ -179,21 +168,14 @@ class Harness {
   std::set<size_t> rows_run_;
 };
 
-// Ops that no graph of a case holds, on operands drawn here.
-struct Direct {
-  const char* op;
-  std::vector<TensorDesc> in, out;
-  Attrs attrs;
-};
-
 // What fuse_backward.cc makes of pairs of ops: an activation's slope, a sum of gradients.
 inline void add_fused(std::vector<Direct>& to) {
   for (const DType t : {DType::kF32, DType::kBF16}) {
-    for (const char* act : {"gelu_tanh", "gelu_erf", "relu", "silu"})
+    for (const ops::Function& f : ops::functions())
       for (const auto& [m, n, k] :
            {std::array<int64_t, 3>{7, 33, 64}, {33, 129, 70}, {64, 1, 65}, {1, 40, 256}}) {
         const TensorDesc dy{t, {m, n}, 0}, w{DType::kF32, {n, k}, 0}, pre{t, {m, k}, 0};
-        to.push_back({"linear_grad_input", {dy, w, pre}, {pre}, word("activation", act)});
+        to.push_back({"linear_grad_input", {dy, w, pre}, {pre}, word("activation", std::string(f.name))});
       }
     for (const int64_t c : {7, 33, 64, 768}) {
       const TensorDesc x{t, {33, c}, 0}, row{DType::kF32, {33}, 0}, column{DType::kF32, {c}, 0};
@@ -203,15 +185,16 @@ inline void add_fused(std::vector<Direct>& to) {
   }
 }
 
+// Ops that no graph of a case holds, on operands drawn here.
 inline std::vector<Direct> direct_cases() {
   std::vector<Direct> list;
   add_fused(list);
-  const TensorDesc one{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{8}, 0};
+  const TensorDesc one{DType::kF64, Shape{}, 0};
   list.push_back({"update_gate", {one, one}, {one}, {}});
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
     const TensorDesc f32{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
-    list.push_back({"adamw", {f32, hyper}, {f32, f32, f32}, {}});
-    list.push_back({"adamw_gated", {f32, hyper, one}, {f32, f32, f32, one}, {}});
+    for (const UpdateKind& kind : update_kinds())
+      for (const bool gated : {false, true}) list.push_back(update_call(kind, f32, gated));
     for (const TensorDesc& x : {f32, low}) {
       list.push_back({"sum_squares", {x}, {one}, {}});
       list.push_back({"accumulate", {x}, {f32}, {}});
@@ -227,19 +210,15 @@ inline std::vector<Direct> direct_cases() {
 inline void check_direct(Harness& harness, const Direct& d) {
   std::vector<Buffer> buffers;
   std::vector<Tensor> in;
-  for (const TensorDesc& desc : d.in) buffers.emplace_back(desc.bytes());
+  for (const TensorDesc& desc : d.in) buffers.emplace_back(is_there(desc) ? desc.bytes() : 0);
   for (size_t i = 0; i < d.in.size(); ++i) {
-    in.push_back({d.in[i], buffers[i].data()});
-    fill(in[i], 50 + i, T({}));
+    in.push_back({d.in[i], is_there(d.in[i]) ? buffers[i].data() : nullptr});
+    if (in[i]) fill(in[i], 50 + i, T({}));
   }
-  const bool updates = std::string_view(d.op).starts_with("adamw");
-  if (updates) {
-    const double hyper[] = {1e-2, 0.9, 0.95, 1e-8, 0.1, 1 - 0.9, 1 - 0.95, 0.5};
-    for (int64_t i = 0; i < 8; ++i) set(in[1], i, hyper[i]);
-  }
-  const auto present = [](size_t n) { return (1u << n) - 1; };
-  const kernels::Signature s{d.op, d.in, d.out, present(d.in.size()), present(d.out.size()), &d.attrs, 1};
-  harness.check(s, in, {}, updates, cat(d.op, ' ', to_string(d.out[0])));
+  for (size_t i = 0; i < d.hyper.size(); ++i) set(in[1], static_cast<int64_t>(i), d.hyper[i]);
+  const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1};
+  const std::string optimizer = d.attrs.word("optimizer");
+  harness.check(s, in, {}, !d.hyper.empty(), cat(d.op, ' ', optimizer, ' ', to_string(d.out[0])));
 }
 
 // Fails for every row that disagrees with the reference, for every row that no case runs, and where the
@@ -261,7 +240,8 @@ inline void check_backend(const kernels::Registry& registry, const Known* known 
       // Forward loss ops are replaced by their gradients in training graphs.
       if (ops::find(c.op)->is(ops::LOSS)) {
         const auto is_grad = [&](const graph::JointOp& op) { return ops::name(op.code) == c.op + "_grad"; };
-        const graph::JointOp& grad = *std::find_if(built.joint->ops.begin(), built.joint->ops.end(), is_grad);
+        const graph::JointOp& grad =
+            *std::find_if(built.joint->ops().begin(), built.joint->ops().end(), is_grad);
         std::vector<Tensor> in;
         std::vector<TensorDesc> in_desc, out_desc(2, {DType::kF64, Shape{}, 0});
         uint32_t present = 0;

@@ -15,10 +15,11 @@ inline void add_backend_products(std::vector<Case>& to) {
     to.push_back({"linear", {x, w, b}, {}});
     to.push_back({"linear", {x, w}, {}});
   }
-  for (const char* act : {"gelu_tanh", "gelu_erf", "relu", "silu"})
+  for (const ops::Function& f : ops::functions())
     for (const Size& s : {sizes[1], sizes[2], sizes[6]}) {
-      to.push_back({"linear", {T({s.m, s.k}), P({s.n, s.k}), P({s.n})}, word("activation", act)});
-      to.push_back({"linear", {T({1, s.m, s.k}), P({s.n, s.k})}, word("activation", act)});
+      const Attrs act = word("activation", std::string(f.name));
+      to.push_back({"linear", {T({s.m, s.k}), P({s.n, s.k}), P({s.n})}, act});
+      to.push_back({"linear", {T({1, s.m, s.k}), P({s.n, s.k})}, act});
     }
   for (int64_t c : {1, 7, 33, 64, 129})
     for (const char* dtype : {"", "bf16"}) {
@@ -84,11 +85,10 @@ inline void add_backend_attention(std::vector<Case>& to) {
 
 inline void add_backend_elements(std::vector<Case>& to) {
   for (const List& shape : {List{1}, List{7}, List{33}, List{64}, List{129}, List{3, 1000}}) {
-    for (const char* kind : {"tanh", "erf"})
-      to.push_back({"gelu", {T(shape, -8, 8)}, word("approximate", kind)});
+    for (const ops::Function& f : ops::functions())
+      to.push_back({std::string(ops::name(f.op)), {T(shape, -8, 8)}, choice_of(f)});
     to.push_back({"silu", {T(shape, -20, 20)}, {}});
     to.push_back({"swiglu", {T(shape, -8, 8), T(shape)}, {}});
-    to.push_back({"relu", {T(shape)}, {}});
     to.push_back({"scale", {T(shape)}, with("factor", 0.37)});
     to.push_back({"dropout", {T(shape)}, with("rate", 0.1)});
     to.push_back({"dropout", {T(shape)}, with("rate", 0.75)});

@@ -3,6 +3,16 @@
 namespace cairn::conformance {
 namespace {
 
+TEST(Backend, GatesOfUpdates) {
+  check_gates(kernels::reference_registry());
+  check_gates(kernels::cpu_registry());
+}
+
+TEST(Backend, UpdatesThatNoKernelTakes) {
+  check_refusals(kernels::reference_registry());
+  check_refusals(kernels::cpu_registry());
+}
+
 TEST(Backend, CpuKernelsAgreeWithTheReference) { check_backend(kernels::cpu_registry()); }
 
 }  // namespace

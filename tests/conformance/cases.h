@@ -127,7 +127,7 @@ inline Built build(const Case& c, DType dtype, uint32_t trained) {
   }
   g->freeze(loss, graph::kNone, {});
   graph::JointOptions options;
-  options.optimizer = graph::Optimizer::kNone;
+  options.optimizer.name = "";
   built.joint = graph::derive(g, options);
   return built;
 }

@@ -104,7 +104,7 @@ inline double worst_error(const kernels::Signature& s, const Outputs& expected, 
 }
 
 // `expected`: the signature the reference takes; `s`: that of the row (weights may be packed). `updates`:
-// outputs are read and written in any case (adamw). Returns the worst error in units of the bound; -1: row
+// outputs are read and written in any case (update). Returns the worst error in units of the bound; -1: row
 // takes it not.
 inline double compare(const kernels::KernelRow& row, const kernels::Signature& reference,
                       std::span<const Tensor> reference_in, const kernels::Signature& s,

@@ -1,5 +1,6 @@
 // Small cases of every op with a gradient.
 #pragma once
+#include "runtime/ops/functions.h"
 #include "tests/conformance/cases.h"
 
 namespace cairn::conformance {
@@ -11,11 +12,18 @@ inline Attrs word(std::string name, std::string value) {
   return with(std::move(name), AttrValue(std::move(value)));
 }
 
+// The attributes with which an op applies this function.
+inline Attrs choice_of(const ops::Function& f) {
+  return f.choice.empty() ? Attrs{} : word("approximate", std::string(f.choice));
+}
+
 inline void add_products(std::vector<Case>& to) {
   to.push_back({"embedding", {P({5, 3}), I({7}, 5)}, {}});
   to.push_back({"embedding", {P({6, 2}), I({2, 3}, 6)}, {}});
   to.push_back({"embedding", {P({4, 3}), {'I', {2, 5}, -1, 5}}, {}});  // ids outside: zero rows
-  for (const char* act : {"", "gelu_tanh", "gelu_erf", "relu", "silu"})
+  std::vector<std::string> activations{""};
+  for (const ops::Function& f : ops::functions()) activations.emplace_back(f.name);
+  for (const std::string& act : activations)
     for (const List& lead : {List{}, List{3}, List{2, 3}}) {
       List x = lead;
       x.push_back(4);
@@ -60,11 +68,10 @@ inline void add_attention(std::vector<Case>& to) {
 
 inline void add_elementwise(std::vector<Case>& to) {
   for (const List& shape : {List{6}, List{2, 3}, List{2, 1, 5}}) {
+    for (const ops::Function& f : ops::functions())
+      to.push_back({std::string(ops::name(f.op)), {apart(T(shape, -4, 4))}, choice_of(f)});
     to.push_back({"gelu", {T(shape, -3, 3)}, {}});
-    to.push_back({"gelu", {T(shape, -3, 3)}, word("approximate", "erf")});
-    to.push_back({"silu", {T(shape, -4, 4)}, {}});
     to.push_back({"swiglu", {T(shape, -3, 3), T(shape)}, {}});
-    to.push_back({"relu", {apart(T(shape))}, {}});
     to.push_back({"add", {T(shape), T(shape)}, {}});
     to.push_back({"mul", {T(shape), T(shape)}, {}});
     to.push_back({"add", {T(shape), P(shape)}, {}});

@@ -24,7 +24,7 @@ void check(const std::shared_ptr<Graph>& g, ValueId y, bool is_loss = false, int
   }
   g->freeze(loss, graph::kNone, {});
   graph::JointOptions options;
-  options.optimizer = graph::Optimizer::kNone;
+  options.optimizer.name = "";
   Interpreter interpreter(graph::derive(g, options));
   const graph::JointGraph& joint = interpreter.joint();
   for (size_t v = 0; v < joint.values.size(); ++v) {
@@ -99,7 +99,7 @@ TEST(GraphGradients, PreActivationIsAValueToo) {
 
 int64_t count(const std::shared_ptr<Graph>& g, ops::OpCode code) {
   const auto joint = graph::derive(g, {});
-  return std::count_if(joint->ops.begin(), joint->ops.end(),
+  return std::count_if(joint->ops().begin(), joint->ops().end(),
                        [&](const graph::JointOp& op) { return op.code == code; });
 }
 
@@ -223,7 +223,7 @@ TEST(GraphGradients, WeightsOfALossGetNone) {
   const ValueId y = g->input("y", f64({3, 4}));
   g->freeze(g->op("mse", {x, y, w})[0], graph::kNone, {});
   graph::JointOptions options;
-  options.optimizer = graph::Optimizer::kNone;
+  options.optimizer.name = "";
   try {
     graph::derive(g, options);
     FAIL() << "weights got a gradient";

@@ -3,17 +3,18 @@
 #include <cstring>
 
 #include "runtime/base/parallel.h"
-#include "tests/conformance/cases.h"
+#include "tests/conformance/gradient_cases.h"
 
 namespace cairn::conformance {
 namespace {
 
 std::vector<Attrs> attributes(const ops::OpRow& row, DType dtype) {
   using enum ops::OpCode;
+  std::vector<Attrs> list;
+  for (const ops::Function& f : ops::functions())
+    if (f.op == row.code || f.gradient == row.code) list.push_back(choice_of(f));
+  if (!list.empty()) return list;
   switch (row.code) {
-    case k_gelu:
-    case k_gelu_grad:
-      return {{{"approximate", std::string("tanh")}}, {{"approximate", std::string("erf")}}};
     case k_scale:
       return {{{"factor", 0.37}}};
     case k_dropout:

@@ -72,7 +72,7 @@ class Interpreter {
   explicit Interpreter(std::shared_ptr<const graph::JointGraph> joint) : joint_(std::move(joint)) {
     for (const graph::JointValue& v : joint_->values)
       buffers_.emplace_back(v.alias_of >= 0 ? 0 : v.desc.bytes());
-    for (const graph::JointOp& op : joint_->ops) prepare(op);
+    for (const graph::JointOp& op : joint_->ops()) prepare(op);
   }
 
   const graph::JointGraph& joint() const { return *joint_; }
@@ -88,7 +88,7 @@ class Interpreter {
   void run(bool first, const RandomKey& key, const Watch& watch = {}) {
     for (size_t i = 0; i < steps_.size(); ++i) {
       Step& step = *steps_[i];
-      const graph::JointOp& op = joint_->ops[i];
+      const graph::JointOp& op = joint_->ops()[i];
       kernels::Call call{step.in, step.out, step.workspace.data(), op.accumulates, key};
       if (first) call.accumulate &= ~op.first_writer;
       if (step.alias) continue;

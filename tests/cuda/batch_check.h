@@ -31,7 +31,7 @@ inline void run_kernel(const kernels::Kernel* kernel, std::span<const Tensor> in
   EXPECT_TRUE(workspace.guard_intact());
 }
 
-inline void expect_same(const Tensor& a, const Tensor& b, const char* what, size_t i) {
+inline void expect_same(const Tensor& a, const Tensor& b, std::string_view what, size_t i) {
   ASSERT_EQ(a.desc, b.desc);
   if (!a) return;
   EXPECT_EQ(std::memcmp(a.data, b.data, static_cast<size_t>(a.desc.bytes())), 0)
@@ -40,54 +40,48 @@ inline void expect_same(const Tensor& a, const Tensor& b, const char* what, size
 
 inline TensorDesc pack_of(int64_t count) { return {DType::kOpaque, Shape{1, count}, 2 * count}; }
 
-// `packed(i)`: whether the update of tensor i also packs it.
+// A call of each on tensors of their own, which may be of several kinds. `packed(i)`: whether the update of
+// tensor i also packs it.
 template <class Packed>
-void expect_updates_alike(const kernels::Registry& registry, const std::vector<int64_t>& counts,
-                          const Packed& packed) {
-  static constexpr size_t kIn = 2, kOut = 4;
-  Operands in, one, all;  // outputs of a kernel each, of the batch
-  const TensorDesc hyper{DType::kF64, Shape{8}, 0};
+void expect_updates_alike(const kernels::Registry& registry, const std::vector<UpdateKind>& kinds,
+                          const std::vector<int64_t>& counts, const Packed& packed) {
+  std::vector<Direct> calls;
   for (size_t i = 0; i < counts.size(); ++i) {
     const TensorDesc x{DType::kF32, Shape{1, counts[i]}, 0};
-    const auto seed = static_cast<uint32_t>(5 * i);
-    in.add(x, seed, -2, 2);
-    in.add(hyper, seed, 0, 1);
-    const double row[] = {1e-2, 0.9, 0.95, 1e-8, i % 2 == 0 ? 0.1 : 0.0, 1 - 0.9, 1 - 0.95, 0.5};
-    for (int64_t k = 0; k < 8; ++k) set(in.tensors.back(), k, row[k]);
-    for (Operands* out : {&one, &all}) {
-      out->add(x, seed + 1, -1, 1);
-      out->add(x, seed + 2, -1, 1);
-      out->add(x, seed + 3, 0.01, 1);
-      packed(i) ? out->add(pack_of(counts[i]), 0, 0, 0) : out->add_none();
-    }
+    calls.push_back(update_call(kinds[i % kinds.size()], x, false, packed(i) ? pack_of(counts[i]) : kAbsent));
   }
-  std::vector<std::vector<TensorDesc>> descs;  // that signatures point to
+  Operands in, one, all;  // outputs of a kernel each, of the batch
   std::vector<kernels::Signature> signatures;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    const auto desc_of = [](const Tensor& t) { return t.desc; };
-    for (const auto& [from, count] : {std::pair(&in, kIn), std::pair(&all, kOut)}) {
-      descs.emplace_back();
-      std::transform(from->tensors.begin() + static_cast<ptrdiff_t>(count * i),
-                     from->tensors.begin() + static_cast<ptrdiff_t>(count * (i + 1)),
-                     std::back_inserter(descs.back()), desc_of);
-    }
+  const auto add = [](Operands& to, const TensorDesc& desc, uint32_t seed, double low) {
+    is_there(desc) ? to.add(desc, seed, low, 1) : to.add_none();
+  };
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Direct& d = calls[i];
+    const auto seed = static_cast<uint32_t>(9 * i);
+    for (size_t k = 0; k < d.in.size(); ++k) add(in, d.in[k], seed, -2);
+    for (size_t k = 0; k < d.hyper.size(); ++k)
+      set(in.tensors[i * d.in.size() + 1], static_cast<int64_t>(k), d.hyper[k]);
+    for (Operands* out : {&one, &all})
+      for (size_t k = 0; k < d.out.size(); ++k)
+        add(*out, d.out[k], seed + static_cast<uint32_t>(k), k == 0 ? -1 : 0.01);
+    signatures.push_back({d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1});
   }
-  const Attrs none,
-      packing{{"use", std::string("forward")}, {"m", int64_t{1}}, {"dtype", std::string("bf16")}};
-  for (size_t i = 0; i < counts.size(); ++i) {
-    signatures.push_back({"adamw", descs[2 * i], descs[2 * i + 1], 3, packed(i) ? 15u : 7u, &none, 1});
-    const std::span<const Tensor> own_in(in.tensors.data() + kIn * i, kIn),
-        own(one.tensors.data() + kOut * i, kOut);
-    const std::span<const TensorDesc> moved(descs[2 * i + 1].data(), 3);
-    run_kernel(registry.find({"adamw", descs[2 * i], moved, 3, 7, &none, 1}).get(), own_in, own.first(3));
-    if (packed(i))
-      run_kernel(registry.find({"pack_weight", moved.first(1), {&own[3].desc, 1}, 1, 1, &packing, 1}).get(),
-                 own.first(1), own.subspan(3));
+  const Attrs packing{{"use", std::string("forward")}, {"m", int64_t{1}}, {"dtype", std::string("bf16")}};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    kernels::Signature s = signatures[i];
+    const std::span<Tensor> own(one.tensors.data() + s.out.size() * i, s.out.size());
+    Tensor pack = std::exchange(own[kPackedAt], {});
+    s.out_present &= ~(1u << kPackedAt);
+    run_kernel(registry.find(s).get(), {in.tensors.data() + s.in.size() * i, s.in.size()}, own);
+    own[kPackedAt] = pack;
+    if (pack)
+      run_kernel(registry.find({"pack_weight", s.out.first(1), {&pack.desc, 1}, 1, 1, &packing, 1}).get(),
+                 own.first(1), own.subspan(kPackedAt, 1));
   }
   run_kernel(registry.batch(signatures).get(), in.tensors, all.tensors);
-  static constexpr const char* kNames[] = {"p", "m", "v", "packed"};
+  const size_t outputs = calls[0].out.size();
   for (size_t o = 0; o < all.tensors.size(); ++o)
-    expect_same(all.tensors[o], one.tensors[o], kNames[o % kOut], o / kOut);
+    expect_same(all.tensors[o], one.tensors[o], ops::find("update")->outputs[o % outputs].name, o / outputs);
   EXPECT_TRUE(all.guards_intact());
 }
 
@@ -126,9 +120,14 @@ inline void check_batches(const kernels::Registry& registry) {
   for (const std::vector<int64_t>& counts :
        {sizes, many, std::vector<int64_t>{1}, std::vector<int64_t>{4099}}) {
     SCOPED_TRACE(counts.size());
-    expect_updates_alike(registry, counts, none);
-    expect_updates_alike(registry, counts, some);
-    expect_updates_alike(registry, counts, all);
+    const std::vector<UpdateKind> kinds = update_kinds();
+    for (const UpdateKind& kind : kinds) {
+      SCOPED_TRACE(kind.name());
+      expect_updates_alike(registry, {kind}, counts, none);
+      expect_updates_alike(registry, {kind}, counts, some);
+      expect_updates_alike(registry, {kind}, counts, all);
+    }
+    expect_updates_alike(registry, kinds, counts, some);  // in turn
     for (const bool accumulates : {false, true}) expect_squares_alike(registry, counts, accumulates);
     for (const double last : {HUGE_VAL, std::nan("")}) expect_squares_alike(registry, counts, true, last);
   }

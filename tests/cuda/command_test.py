@@ -25,6 +25,14 @@ class OnGpu(Case):
         model = ["gpt2", *TINY, f"data={self.text}", *GPU]
         return json.loads(self.cairn("train", *model, "--json", "--quiet", "--steps", 4, *arguments).stdout)
 
+    def test_a_stale_plugin_is_refused_by_name(self):
+        for stale in ("other_abi", "no_abi"):
+            folder = pathlib.Path(CAIRN).resolve().parents[1] / "stale" / stale
+            self.environment["LD_LIBRARY_PATH"] = str(folder)
+            done = self.fails(1, "train", "mlp", *GPU, says=f"{folder}/libcairn_cuda.so")
+            self.assertIn("version of cairn", done.stderr)
+            self.assertNotIn("cuda:0", self.cairn("devices").stdout)
+
     def test_devices_names_it(self):
         self.assertRegex(self.cairn("devices").stdout, r"cuda:0 .*emulated")
 

@@ -14,47 +14,52 @@ TEST(CudaOptimizerBatch, SumsOfALargeTensor) {
 
 TEST(CudaOptimizerBatch, ASingleUpdateMayPackToo) {
   const int64_t n = 3001;
-  const TensorDesc x = desc(DType::kF32, {1, n}), hyper = desc(DType::kF64, {8}), pack = pack_of(n);
-  const Direct with{"adamw", {x, hyper}, {x, x, x, pack}, {}}, other{"adamw", {x, hyper}, {x, x, x, x}, {}};
-  EXPECT_EQ(kernels::cuda_registry().find(signature_of(other)), nullptr) << "x is no pack";
-  EXPECT_EQ(kernels::cpu_registry().find(signature_of(with)), nullptr);
-  EXPECT_EQ(kernels::reference_registry().find(signature_of(with)), nullptr);
-  Operands in, out;
-  in.add(x, 1, -2, 2);
-  in.add(hyper, 2, 0.1, 0.9);
-  for (uint32_t i = 0; i < 3; ++i) out.add(x, 3 + i, 0.1, 1);
-  out.add(pack, 0, 0, 0);
-  run_kernel(kernels::cuda_registry().find(signature_of(with)).get(), in.tensors, out.tensors);
-  for (int64_t i = 0; i < n; ++i)
-    ASSERT_EQ(static_cast<const bf16*>(out.tensors[3].data)[i].bits,
-              to_bf16(static_cast<const float*>(out.tensors[0].data)[i]).bits);
+  const TensorDesc x = desc(DType::kF32, {1, n});
+  for (const UpdateKind& kind : update_kinds()) {
+    const Direct with = update_call(kind, x, false, pack_of(n)), other = update_call(kind, x, false, x),
+                 gated = update_call(kind, x, true, pack_of(n));
+    EXPECT_EQ(kernels::cuda_registry().find(signature_of(other)), nullptr) << "x is no pack";
+    EXPECT_EQ(kernels::cuda_registry().find(signature_of(gated)), nullptr);
+    EXPECT_EQ(kernels::cpu_registry().find(signature_of(with)), nullptr);
+    EXPECT_EQ(kernels::reference_registry().find(signature_of(with)), nullptr);
+    const Ran ran(with, [](Ran&, kernels::Call&) {});
+    for (int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(static_cast<const bf16*>(ran.out[kPackedAt].data)[i].bits,
+                to_bf16(static_cast<const float*>(ran.out[0].data)[i]).bits);
+  }
 }
 
 TEST(CudaOptimizerBatch, OthersAreLaunchedOneByOne) {
-  const auto batch = [](const std::vector<Direct>& ops, uint32_t later_present) {
+  const auto batch = [](const std::vector<Direct>& ops, bool own_totals = false) {
     std::vector<kernels::Signature> signatures;
     for (const Direct& d : ops) {
       signatures.push_back(signature_of(d));
-      if (signatures.size() > 1) signatures.back().out_present = later_present;
+      if (std::string_view(d.op) == "sum_squares" && signatures.size() > 1 && !own_totals)
+        signatures.back().out_present = 0;
     }
     return kernels::cuda_registry().batch(signatures);
   };
   const TensorDesc x = desc(DType::kF32, {64}), low = desc(DType::kBF16, {64}),
-                   wide = desc(DType::kF64, {64}), hyper = desc(DType::kF64, {8}),
-                   scalar = desc(DType::kF64, {});
+                   wide = desc(DType::kF64, {64}), scalar = desc(DType::kF64, {});
   const Direct squares{"sum_squares", {x}, {scalar}, {}};
-  const Direct update{"adamw", {x, hyper}, {x, x, x, pack_of(64)}, {}};
-  EXPECT_NE(batch({squares, squares}, 0), nullptr);
-  EXPECT_NE(batch({update, update}, 7), nullptr);
-  EXPECT_EQ(batch({}, 0), nullptr);
-  EXPECT_EQ(batch({squares, squares}, 1), nullptr) << "an output of its own";
-  EXPECT_EQ(batch({squares, {"sum_squares", {low}, {scalar}, {}}}, 0), nullptr);
-  EXPECT_EQ(batch({squares, update}, 0), nullptr);
-  EXPECT_EQ(batch({update, squares}, 0), nullptr);
-  EXPECT_EQ(batch({update, {"adamw", {x, hyper}, {x, x, x, pack_of(63)}, {}}}, 15), nullptr);
-  EXPECT_EQ(batch({{"adamw", {x, hyper}, {x, x, x}, {}}}, 7), nullptr) << "an operand less than the row";
-  EXPECT_EQ(batch({{"adamw", {wide, hyper}, {wide, wide, wide, pack_of(64)}, {}}}, 7), nullptr);
-  EXPECT_EQ(batch({{"gelu", {x}, {x}, {}}}, 1), nullptr);
+  const UpdateKind kind = update_kinds().front();
+  const Direct update = update_call(kind, x, false, pack_of(64)), plain = update_call(kind, x, false);
+  EXPECT_NE(batch({squares, squares}), nullptr);
+  EXPECT_NE(batch({update, plain}), nullptr);
+  EXPECT_EQ(batch({}), nullptr);
+  EXPECT_EQ(batch({squares, squares}, true), nullptr) << "an output of its own";
+  EXPECT_EQ(batch({squares, {"sum_squares", {low}, {scalar}, {}}}), nullptr);
+  EXPECT_EQ(batch({squares, update}), nullptr);
+  EXPECT_EQ(batch({update, squares}), nullptr);
+  EXPECT_EQ(batch({update, update_call(kind, x, false, pack_of(63))}), nullptr);
+  EXPECT_EQ(batch({update, update_call(kind, x, true)}), nullptr) << "it has a gate";
+  EXPECT_EQ(batch({update_call(kind, wide, false)}), nullptr);
+  Direct shorter = plain, unknown = plain;
+  shorter.out.pop_back();
+  EXPECT_EQ(batch({shorter}), nullptr) << "an operand less than the row";
+  unknown.attrs.set("optimizer", std::string("adam"));
+  EXPECT_EQ(batch({plain, unknown}), nullptr);
+  EXPECT_EQ(batch({{"gelu", {x}, {x}, {}}}), nullptr);
 }
 
 }  // namespace

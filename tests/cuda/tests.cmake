@@ -1,7 +1,7 @@
 # The CUDA backend on the emulation: kernels, device, driver errors, the engine on top. What needs a GPU is `./dev gpu`.
 if(TARGET cairn_cuda_emulated)
   cairn_test_folder(cuda cairn_cuda_emulated cairn_engine)
-  cairn_test_folder(cuda/engine cairn_engine)
+  cairn_test_folder(cuda/engine cairn_step cairn_io)
   add_dependencies(test_cuda_engine cairn_cuda_emulated_plugin)
   set_property(TEST cuda/engine APPEND PROPERTY ENVIRONMENT
                LD_LIBRARY_PATH=$<TARGET_FILE_DIR:cairn_cuda_emulated_plugin>)
@@ -16,4 +16,11 @@ endif()
 if(TARGET cairn_cuda_emulated_plugin AND TARGET cairn_cli)
   add_test(NAME cuda/command COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/command_test.py)
   set_tests_properties(cuda/command PROPERTIES ENVIRONMENT "CAIRN=$<TARGET_FILE:cairn_cli>")
+  # Plugins of other versions: one of another ABI, one from before there was a number.
+  foreach(stale other_abi no_abi)
+    add_library(cairn_cuda_${stale} MODULE ${CMAKE_CURRENT_LIST_DIR}/stale_plugin.cc)
+    target_compile_definitions(cairn_cuda_${stale} PRIVATE ${stale})
+    set_target_properties(cairn_cuda_${stale} PROPERTIES OUTPUT_NAME cairn_cuda
+                          LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/stale/${stale})
+  endforeach()
 endif()

@@ -79,7 +79,7 @@ class Hosts(unittest.TestCase):
             ["localedef", "-i", "de_DE", "-f", "UTF-8", str(folder / "de_DE.UTF-8")], capture_output=True, check=False)
         german = {"LC_ALL": "de_DE.UTF-8", "LOCPATH": str(folder)} if made and (folder / "de_DE.UTF-8").exists() else {}
         if not german:
-            print("not run: setlocale(de_DE.UTF-8), which cannot be made here; the C++ locale alone", file=sys.stderr)
+            print("not run: setlocale(de_DE.UTF-8): no such locale can be made here; the C++ locale alone", file=sys.stderr)
         lines, *rest = run(self.host, "locale", 1, **german)
         self.same((lines, *rest))
         timeless = [re.sub(r'"(\w*solve_seconds)": [-+.e0-9]+', r'"\1": 0', text) for text in (plain[-1], lines[-1])]
@@ -122,13 +122,13 @@ class Hosts(unittest.TestCase):
 
     def test_in_a_host_with_openmp(self):
         if "OPENMP_HOST" not in os.environ:
-            self.skipTest("not run: no OpenMP for hosts here")
+            self.skipTest("no OpenMP for hosts here")
         for environment in ({}, {"OMP_NUM_THREADS": "1"}, {"OMP_MAX_ACTIVE_LEVELS": "3"}):
             self.same(run(os.environ["OPENMP_HOST"], "around", **environment))
 
     def test_in_an_mpi_job(self):
         if "MPI_HOST" not in os.environ:
-            self.skipTest("not run: no MPI (mpicxx) here")
+            self.skipTest("no MPI (mpicxx) here; ./dev test long installs one")
         command = [os.environ["MPIRUN"], "-n", "2", os.environ["MPI_HOST"]]
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                            OMPI_MCA_rmaps_base_oversubscribe="1")

@@ -5,6 +5,12 @@ package.path = ROOT .. "/scripts/?.lua;" .. ROOT .. "/bindings/lua/?.lua"
 local function nothing() end
 package.preload["cli.native"] = function() return { enter = nothing, leave = nothing } end
 package.preload["cairn.core"] = function() return { is = function() return false end } end
+package.preload["cairn"] = function()
+  return { optimizers = function()
+    return { { name = "adamw", hypers = { { name = "beta1", default = 0.9 } } },
+             { name = "sgd", hypers = { { name = "momentum", default = 0 }, { name = "nesterov", default = 0 } } } }
+  end }
+end
 package.preload["cairn.graph"] = function() return {} end
 local args = require "cli.args"
 local decode = require "cli.json_decode"

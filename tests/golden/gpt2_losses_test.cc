@@ -49,9 +49,6 @@ Curve train(const Golden& golden, const std::string& device_name, graph::AmpMode
   io::import_safetensors(*session, test::gpt2_names(shape), kData + "gpt2_small.safetensors");
   step::Options options;
   options.schedule.rate = 3e-3;
-  options.weight_decay = 0.1;
-  options.beta1 = 0.9;
-  options.beta2 = 0.95;
   options.clip_norm = 1.0;
   options.micro_steps = micro_steps;
   step::Stepper stepper(session, options);

@@ -7,12 +7,14 @@ Form, one item per line (floats as the hex digits of their bits, rounded to floa
     out INDEX DTYPE DIMS VALUES     an output of the op
     target DTYPE DIMS VALUES        loss = sum of (output 0 - target)^2; without this line output 0 is the loss
     grad INDEX DTYPE DIMS VALUES    gradient of the loss with respect to operand INDEX
-Run: python3 make_ops.py  (needs torch; the tests do not)
+Run: python3 make_ops.py [FAMILY...]  (needs torch and numpy; the tests do not)
 """
 import math
 import pathlib
 import struct
+import sys
 
+import numpy
 import torch
 import torch.nn.functional as F
 
@@ -205,8 +207,9 @@ def layout():
     return lines
 
 
-def optimizer():
-    """Five steps of AdamW in float64. Items: hyper per step (rate, beta1, beta2, eps, weight_decay), gradients, results."""
+def adamw():
+    """Five steps of AdamW in float64: start, hyper (the rate, then optimizers.def's in order), and for every step its
+    gradient and the results: the parameter and its states."""
     lines = []
     for rate, beta1, beta2, eps, decay in ((1e-2, 0.9, 0.999, 1e-8, 0.1), (3e-4, 0.8, 0.95, 1e-6, 0.0)):
         p = torch.nn.Parameter(torch.randn(6, dtype=torch.float64))
@@ -224,5 +227,55 @@ def optimizer():
     return lines
 
 
-for family in (products, norms, attention, elementwise, losses, layout, optimizer):
-    (HERE / f"ops_{family.__name__}.txt").write_text("\n".join(family()) + "\n")
+STEPS, SHOWN = 50, {1, 2, 3, 10, 20, 30, 40, 50}  # of SGD and Lion; results of some
+
+
+def sgd():
+    """As adamw(); plain, with momentum, Nesterov's momentum, dampening, weight decay."""
+    torch.manual_seed(21)
+    lines = []
+    for rate, momentum, dampening, nesterov, decay in (
+            (1e-2, 0.0, 0.0, 0.0, 0.0), (1e-2, 0.0, 0.0, 0.0, 0.1), (1e-2, 0.9, 0.0, 0.0, 0.0), (3e-3, 0.9, 0.0, 1.0, 0.05),
+            (1e-2, 0.8, 0.3, 0.0, 0.1)):
+        p = torch.nn.Parameter(torch.randn(5, dtype=torch.float64))
+        numbers = torch.tensor([rate, momentum, dampening, nesterov, decay], dtype=torch.float64)
+        lines += ["case sgd", f"start {words(p)}", "hyper " + words(numbers)]
+        torch_optimizer = torch.optim.SGD([p], lr=rate, momentum=momentum, dampening=dampening, weight_decay=decay,
+                                          nesterov=nesterov != 0)
+        for step in range(1, STEPS + 1):
+            p.grad = torch.randn(5, dtype=torch.float64)
+            lines.append(f"step {words(p.grad)}")
+            torch_optimizer.step()
+            if step in SHOWN:
+                lines.append(f"result {words(p)}")
+                if momentum:
+                    lines.append(f"result {words(torch_optimizer.state[p]['momentum_buffer'])}")
+    return lines
+
+
+def lion():
+    """As adamw(); the update of Chen et al. (2023), algorithm 2, by NumPy: PyTorch has none. A gradient or two are 0."""
+    draw = numpy.random.default_rng(22)
+    lines = []
+    for rate, beta1, beta2, decay in ((1e-3, 0.9, 0.99, 0.0), (3e-4, 0.95, 0.98, 1.0)):
+        p, m = draw.standard_normal(5), numpy.zeros(5)
+        p[4] = 0.0
+        lines += ["case lion", f"start {words(torch.from_numpy(p))}",
+                  "hyper " + words(torch.tensor([rate, beta1, beta2, decay], dtype=torch.float64))]
+        for step in range(1, STEPS + 1):
+            g = draw.standard_normal(5)
+            g[4] = 0.0  # its momentum stays 0, and so does the sign
+            lines.append(f"step {words(torch.from_numpy(g))}")
+            update = numpy.sign(beta1 * m + (1 - beta1) * g)
+            p = p - rate * (update + decay * p)
+            m = beta2 * m + (1 - beta2) * g
+            if step in SHOWN:
+                lines += [f"result {words(torch.from_numpy(p))}", f"result {words(torch.from_numpy(m))}"]
+    return lines
+
+
+# All are made, since most draw from one stream; those that the command line names are written, or all.
+for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion):
+    text = "\n".join(family()) + "\n"
+    if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
+        (HERE / f"ops_{family.__name__}.txt").write_text(text)

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/ops/optimizers.h"
 #include "tests/conformance/interpreter.h"
 #include "tests/golden/fixture.h"
 
@@ -59,7 +60,7 @@ void check_case(const FixtureCase& c, int number) {
   if (!target.empty()) loss = g->op("mse", {out[0], g->input("target", target[0]->desc)})[0];
   g->freeze(loss, graph::kNone, outputs);
   graph::JointOptions options;
-  options.optimizer = graph::Optimizer::kNone;
+  options.optimizer.name = "";
   Interpreter interpreter(graph::derive(g, options));
   const graph::JointGraph& joint = interpreter.joint();
   const auto tensor = [&](const std::string& name) {
@@ -96,34 +97,70 @@ INSTANTIATE_TEST_SUITE_P(Families, GoldenOps,
                          testing::Values("products", "norms", "attention", "elementwise", "losses", "layout"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Five steps each, in float64: p, m and v after every one.
-TEST(GoldenOptimizer, AdamWAgreesWithPyTorch) {
-  const std::vector<FixtureCase> cases = read_fixture(path("optimizer"));
-  ASSERT_FALSE(cases.empty());
-  for (const FixtureCase& c : cases) {
-    const Item& start = *c.all("start").at(0);
-    const std::vector<double>& h = c.all("hyper").at(0)->values;
-    const std::vector<const Item*> steps = c.all("step"), results = c.all("result");
-    ASSERT_EQ(results.size(), 3 * steps.size());
-    const size_t n = start.values.size();
-    std::vector<double> p = start.values, m(n), v(n), gradient(n), hyper(8);
-    const TensorDesc desc = start.desc, hyper_desc{DType::kF64, Shape{8}, 0};
-    const TensorDesc in[] = {desc, hyper_desc}, out[] = {desc, desc, desc};
-    const Attrs none;
-    const auto kernel = kernels::select(kernels::reference_registry(), {"adamw", in, out, 3, 7, &none, 1});
-    for (size_t s = 0; s < steps.size(); ++s) {
-      // The fixture's gradient is twice what the step sees: the factor halves it.
-      for (size_t i = 0; i < n; ++i) gradient[i] = 2 * steps[s]->values[i];
-      const double t = static_cast<double>(s + 1);
-      hyper = {h[0], h[1], h[2], h[3], h[4], 1 - std::pow(h[1], t), 1 - std::pow(h[2], t), 0.5};
-      const Tensor in_tensors[] = {{desc, gradient.data()}, {hyper_desc, hyper.data()}};
-      const Tensor out_tensors[] = {{desc, p.data()}, {desc, m.data()}, {desc, v.data()}};
-      kernel->run({in_tensors, out_tensors, nullptr, 0, {}});
-      for (size_t o = 0; o < 3; ++o)
-        expect_close(out_tensors[o], *results[3 * s + o], 1e-12, cat("step ", s, " output ", o));
+// The case's steps by one backend's kernel; the results are the parameter and its states after some of them.
+void check_updates(const FixtureCase& c, const kernels::Registry& registry, DType dtype, double tolerance) {
+  const ops::OptimizerRow& row = ops::optimizer(c.op);
+  const std::vector<double>& numbers =
+      c.all("hyper").at(0)->values;  // the rate, and the row's but rate_scale
+  ASSERT_EQ(numbers.size(), row.hypers.size());
+  std::vector<double> values(numbers);
+  values[0] = 1;
+  size_t states = 0;
+  for (const ops::OptimizerState& state : row.states)
+    states += state.when.empty() || values[static_cast<size_t>(row.hyper(state.when))] != 0 ? 1 : 0;
+  const Item& start = *c.all("start").at(0);
+  const TensorDesc desc{dtype, start.desc.shape, 0}, hyper_desc{DType::kF64, Shape{ops::kHyperSlots}, 0};
+  const std::vector<TensorDesc> in = {desc, hyper_desc}, out(1 + states, desc);
+  std::vector<conformance::Buffer> buffers(2 + states, conformance::Buffer(desc.bytes()));
+  std::vector<double> hyper(ops::kHyperSlots);
+  const Tensor gradient{desc, buffers[0].data()};
+  const Tensor inputs[] = {gradient, {hyper_desc, hyper.data()}};
+  std::vector<Tensor> outputs;
+  for (size_t o = 0; o < out.size(); ++o) {
+    outputs.push_back({desc, buffers[1 + o].data()});
+    for (int64_t i = 0; i < desc.shape.elements(); ++i) conformance::set(outputs[o], i, 0);
+  }
+  write(outputs[0], start);
+  const Attrs attrs{{"optimizer", c.op}};
+  const auto kernel = registry.find({"update", in, out, 3, (2u << states) - 1, &attrs, 1});
+  ASSERT_NE(kernel, nullptr);
+  uint64_t t = 0;
+  size_t output = 0, compared = 0;
+  for (const Item& item : c.items) {
+    if (item.word == "step") {
+      // The fixture's gradient is half of what the kernel gets: the factor halves it.
+      for (size_t i = 0; i < item.values.size(); ++i)
+        conformance::set(gradient, static_cast<int64_t>(i), 2 * item.values[i]);
+      row.rule(values, {.rate = numbers[0], .t = ++t}, hyper.data());
+      hyper[ops::kGradientFactor] = 0.5;
+      kernel->run({inputs, outputs, nullptr, 0, {}});
+      output = 0;
+    } else if (item.word == "result") {
+      ASSERT_LT(output, outputs.size());
+      expect_close(outputs[output], item, tolerance, cat(c.op, " step ", t, " output ", output));
+      ++output, ++compared;
     }
   }
+  EXPECT_GE(compared, 5 * outputs.size());
+  EXPECT_EQ(compared % outputs.size(), 0u);
 }
+
+class GoldenOptimizer : public testing::TestWithParam<const char*> {};
+
+TEST_P(GoldenOptimizer, Steps) {
+  const std::vector<FixtureCase> cases = read_fixture(path(GetParam()));
+  ASSERT_GE(cases.size(), 2u);
+  int number = 0;
+  for (const FixtureCase& c : cases) {
+    SCOPED_TRACE(cat("case ", number++));
+    check_updates(c, kernels::reference_registry(), DType::kF64, 1e-12);
+    check_updates(c, kernels::reference_registry(), DType::kF32, 2e-6);
+    check_updates(c, kernels::cpu_registry(), DType::kF32, 2e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, GoldenOptimizer, testing::Values("adamw", "sgd", "lion"),
+                         [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
 }  // namespace cairn::golden

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from harness import CAIRN, ROOT, Case, main
+from harness import CAIRN, HANGS, ROOT, Case, main
 
 sys.path.insert(0, str(ROOT / "tests/support"))
 from campaign import LONG, taken  # noqa: E402
@@ -73,7 +73,7 @@ class Equivalence(Case):
         command = [CAIRN, "train", *(["--resume", resumed] if resumed else MODELS[model]), *shared, "--json", "--quiet",
                    *map(str, more)]
         changed = {**self.environment, **(environment or {})}
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=self.folder,
+        done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, cwd=self.folder,
                               env={name: value for name, value in changed.items() if value is not None},
                               preexec_fn=(lambda: os.sched_setaffinity(0, affinity)) if affinity else None)
         smallest = re.search(r"smallest budget that (?:fits|does) is (\d+)", done.stderr)
@@ -125,6 +125,8 @@ class Equivalence(Case):
                 self.assertEqual(found["parameter_digest"], wanted["parameter_digest"])
                 self.assertEqual(found["loss"], wanted["loss"][-len(found["loss"]):])
                 count += 1
+                if LONG:
+                    print(f"{count} of {point + 1} equal: {name}", flush=True)
         print(f"{count} of {len(every)} pairs")
         self.assertGreaterEqual(count, LEAST if LONG else 1)
 

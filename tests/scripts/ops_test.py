@@ -13,7 +13,7 @@ class Ops(Case):
     def test_every_op_can_be_added_and_no_other(self):
         listed = {op["name"]: op for op in json.loads(self.cairn("ops", "--json").stdout)}
         self.assertIn("linear", listed)
-        for hidden in ("linear_grad_input", "adamw", "pack_weight", "custom"):
+        for hidden in ("linear_grad_input", "update", "pack_weight", "custom"):
             self.assertNotIn(hidden, listed)
         # With no operand at all each op is known, and refused for what it lacks.
         program = self.folder / "add.lua"
@@ -31,6 +31,19 @@ class Ops(Case):
         for words in ("dropout(x) -> y", "rate: real (required)", "1 - rate"):
             self.assertIn(words, text)
         self.fails(2, "ops", "dorpout", says=("dorpout", "dropout"))
+
+    def test_optimizers(self):
+        listed = {row["name"]: row for row in json.loads(self.cairn("ops", "--optimizers", "--json").stdout)}
+        self.assertEqual(next(iter(listed)), "adamw")
+        self.assertEqual(listed["sgd"]["states"], [{"name": "momentum", "when": "momentum"}])
+        self.assertIn({"name": "beta2", "default": 0.99}, listed["lion"]["hypers"])
+        text = self.cairn("ops", "--optimizers", "lion").stdout
+        for words in ("lion", "states: m", "rate_scale=1 beta1=0.9 beta2=0.99", "sign("):
+            self.assertIn(words, text)
+        self.assertNotIn("sgd", text)
+        self.fails(2, "ops", "--optimizers", "loin", says=("no optimizer 'loin'", "lion"))
+        page = self.cairn("ops", "--optimizers", "--markdown").stdout
+        self.assertTrue(self.cairn("ops", "--markdown").stdout.endswith(page))
 
 
 main()

@@ -41,7 +41,7 @@ MISTAKES = {
     "a default that is no choice": (OPTIONS, '{ { "width", "x", choices = { "a", "b" } } }', "wanted: one of a, b"),
     "training a number": (TRAINING, "3", "'training' is 3, a number; wanted: a table of defaults"),
     "training's key mistyped": (TRAINING, "{ step = 3 }", "training.step: there is no such default; did you mean 'steps'?"),
-    "training's unknown key": (TRAINING, "{ momentum = 3 }", "training.momentum: there is no such default (known: steps rate"),
+    "training's unknown key": (TRAINING, "{ inertia = 3 }", "training.inertia: there is no such default (known: steps rate"),
     "training without a name": (TRAINING, "{ 3 }", "training.1: there is no such default"),
     "negative steps": (TRAINING, "{ steps = -1 }", "training.steps is -1, a number; wanted: at least 1"),
     "fractional steps": (TRAINING, "{ steps = 2.5 }", "training.steps is 2.5, a number; wanted: a whole number"),

@@ -24,6 +24,6 @@ foreach(sanitizer asan tsan)
     string(REPLACE "/" "_" program test_${suite})
     add_test(NAME ${sanitizer}/${suite} COMMAND ${CMAKE_SOURCE_DIR}/build/${sanitizer}/bin/${program})
     # Random problems: fewer than without sanitizers, which take ten times as long. COST: the longest begin first.
-    set_tests_properties(${sanitizer}/${suite} PROPERTIES ENVIRONMENT RC_PARAMS=max_success=30 COST 100)
+    set_tests_properties(${sanitizer}/${suite} PROPERTIES ENVIRONMENT RC_PARAMS=max_success=12 COST 100)
   endforeach()
 endforeach()

@@ -1,5 +1,6 @@
 // A small GPT-2 as a graph, with Hugging Face's parameter names, for tests of the whole runtime.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -13,6 +14,8 @@ namespace cairn::test {
 struct Gpt2 {
   int layers = 2, heads = 2, width = 32, vocabulary = 64, length = 16, batch = 4;
   double dropout = 0;
+  int positions = 0;   // rows of the position table; 0: length
+  bool loss = true;    // false: only what the head is given, as output "hidden"
   bool nested = true;  // regions "attn" and "mlp" inside each block
   plan::Policy policy = plan::Policy::kPlannerDecides;
   std::string tier;
@@ -65,9 +68,13 @@ inline std::shared_ptr<graph::Graph> gpt2_graph(const Gpt2& o) {
     return y;
   };
 
-  const ValueId tokens = g->input("tokens", {DType::kI32, {b, t}}),
-                targets = g->input("targets", {DType::kI32, {b, t}});
-  const ValueId wte = weight("wte.weight", o.vocabulary, c), wpe = weight("wpe.weight", t, c);
+  const ValueId tokens = g->input("tokens", {DType::kI32, {b, t}});
+  const ValueId targets = o.loss ? g->input("targets", {DType::kI32, {b, t}}) : graph::kNone;
+  const int64_t positions = std::max<int64_t>(o.positions, t);
+  const ValueId wte = weight("wte.weight", o.vocabulary, c);
+  ValueId wpe = weight("wpe.weight", positions, c);
+  if (positions > t)
+    wpe = g->op("slice", {wpe}, {{"axis", int64_t{0}}, {"begin", int64_t{0}}, {"end", t}})[0];
   ValueId x = drop(g->op("add", {g->op("embedding", {wte, tokens})[0], wpe})[0]);
   const double projection = 0.02 / std::sqrt(2.0 * o.layers);
   for (int i = 0; i < o.layers; ++i) {
@@ -83,6 +90,12 @@ inline std::shared_ptr<graph::Graph> gpt2_graph(const Gpt2& o) {
       return linear(g->op("gelu", {up})[0], h + ".mlp.c_proj", c, 4 * c, projection);
     });
     g->region_end(region);
+  }
+  if (!o.loss) {
+    const ValueId hidden = norm(x, "ln_f");
+    g->name_value(hidden, "hidden");
+    g->freeze(graph::kNone, graph::kNone, {hidden});
+    return g;
   }
   const auto loss = g->op("linear_cross_entropy", {norm(x, "ln_f"), wte, targets});
   g->freeze(loss[0], graph::kNone, {});

@@ -137,14 +137,20 @@ struct Builder {
     add("cross_entropy_grad", {logits, targets, none}, {one, one, logits});
   }
 
+  // By AdamW, of a parameter like d.
+  Case& update(const TensorDesc& d, const TensorDesc& pack, const std::string& note = {}) {
+    const TensorDesc hyper{DType::kF64, {8}, 0};
+    return add("update", {d, hyper, none}, {d, d, d, none, none, pack, none},
+               {{"optimizer", std::string("adamw")}}, " adamw" + note);
+  }
+
   void updates() {
     const TensorDesc table = f32({m.vocab, m.width});
     add("sum_squares", {table}, {one});
-    const TensorDesc hyper{DType::kF64, {8}, 0}, packed = weight(m.vocab, m.width);
-    const double bytes = add("adamw", {table, hyper}, {table, table, table}).bytes;
-    if (packed.packed_bytes > 0 && has("adamw", 2, 4))  // the pack is written only
-      add("adamw", {table, hyper}, {table, table, table, packed}, {}, " packed").bytes =
-          bytes + static_cast<double>(packed.packed_bytes);
+    const TensorDesc packed = weight(m.vocab, m.width);
+    const double bytes = update(table, none).bytes;
+    if (packed.packed_bytes > 0)  // the pack is written only
+      update(table, packed, " packed").bytes = bytes + static_cast<double>(packed.packed_bytes);
     if (packed.packed_bytes > 0)
       add("pack_weight", {table}, {packed},
           {{"use", std::string("forward")}, {"m", rows()}, {"dtype", std::string("bf16")}});
@@ -240,13 +246,14 @@ std::vector<BatchCase> batch_cases(const Model& model, const kernels::Registry& 
   const std::string note = " of " + std::to_string(shapes.size()) + " tensors";
   Builder updates{model, registry, {}}, squares{model, registry, {}};
   for (const Shape& shape : shapes) {
-    const TensorDesc d = Builder::f32(shape), hyper{DType::kF64, {8}, 0};
+    const TensorDesc d = Builder::f32(shape);
     const TensorDesc packed = shape.rank == 2 ? updates.weight(shape[0], shape[1]) : updates.none;
-    updates.add("adamw", {d, hyper}, {d, d, d, packed.packed_bytes > 0 ? packed : updates.none});
+    updates.update(d, packed.packed_bytes > 0 ? packed : updates.none);
     squares.add("sum_squares", {d}, {squares.one});
     if (squares.cases.size() > 1) squares.cases.back().out_present = 0;  // they add to the first one's
   }
-  return {together(std::move(updates.cases), note + " with packs"), together(std::move(squares.cases), note)};
+  return {together(std::move(updates.cases), " adamw" + note + " with packs"),
+          together(std::move(squares.cases), note)};
 }
 
 }  // namespace cairn::bench

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/ops/ops.h"
+
 namespace cairn::bench {
 namespace {
 
@@ -158,7 +160,8 @@ void Bench::fill(const Case& c, size_t index, bool output, const TensorDesc& des
     const std::vector<double> hyper{1e-4, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, 1.0};
     return block_->write(offset, hyper.data(), std::min<int64_t>(desc.bytes(), 64));
   }
-  if (c.op == "adamw" && output && index % 4 == 2) return fill_constant(1e-6f, offset, desc.bytes(), queue);
+  if (c.op == "update" && output && index % ops::row(ops::OpCode::k_update).outputs.size() == 2)
+    return fill_constant(1e-6f, offset, desc.bytes(), queue);
   if (c.op == "attention_grad" && !output && index == 5)
     return fill_constant(8.0f, offset, desc.bytes(), queue);
   fill_noise(offset, desc.bytes(), queue);

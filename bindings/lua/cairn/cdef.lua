@@ -210,7 +210,24 @@ typedef struct cairn_costs cairn_costs_t;
  cairn_status_t cairn_costs_json(const cairn_costs_t* costs, cairn_text_t** out_json,
  cairn_error_t* error);
 enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
-enum { CAIRN_OPTIMIZER_NONE = 0, CAIRN_OPTIMIZER_ADAMW = 1 };
+typedef struct cairn_hyper {
+ const char* group;
+ const char* name;
+ double value;
+} cairn_hyper_t;
+typedef struct cairn_parameter_group {
+ const char* pattern;
+ const char* optimizer;
+} cairn_parameter_group_t;
+typedef struct cairn_optimizer_info {
+ size_t struct_size;
+ const char* name;
+ const char* states;
+ const char* hypers;
+ const char* description;
+} cairn_optimizer_info_t;
+ cairn_status_t cairn_optimizer_describe(size_t index, cairn_optimizer_info_t* out_info,
+ cairn_error_t* error);
 typedef struct cairn_plan_options {
  size_t struct_size;
  uint64_t budget_bytes;
@@ -226,11 +243,23 @@ typedef struct cairn_plan_options {
  uint32_t reserved;
  uint32_t micro_steps;
  uint32_t fuse_update;
+ const char* optimizer;
+ const cairn_parameter_group_t* groups;
+ const cairn_hyper_t* hypers;
+ uint32_t group_count, hyper_count;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
  const cairn_plan_options_t* options, cairn_plan_t** out_plan,
  cairn_error_t* error);
+typedef struct cairn_program {
+ const char* name;
+ cairn_graph_t* graph;
+} cairn_program_t;
+ cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t count,
+ cairn_device_t* device,
+ const cairn_plan_options_t* options,
+ cairn_plan_t** out_plans, cairn_error_t* error);
  void cairn_plan_retain(cairn_plan_t* plan);
  void cairn_plan_release(cairn_plan_t* plan);
 typedef struct cairn_plan_summary_t {
@@ -279,6 +308,10 @@ enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_H
 typedef struct cairn_session cairn_session_t;
  cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device,
  cairn_session_t** out_session, cairn_error_t* error);
+ cairn_status_t cairn_session_create_set(cairn_plan_t* const* plans, size_t count,
+ cairn_device_t* device,
+ cairn_session_t** out_sessions,
+ cairn_error_t* error);
  void cairn_session_retain(cairn_session_t* session);
  void cairn_session_release(cairn_session_t* session);
  cairn_status_t cairn_session_initialise(cairn_session_t* session, uint64_t seed,
@@ -332,6 +365,8 @@ typedef struct cairn_stepper_options {
  double clip_norm;
  uint32_t schedule;
  uint32_t micro_steps;
+ const cairn_hyper_t* hypers;
+ uint64_t hyper_count;
 } cairn_stepper_options_t;
 enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
 typedef struct cairn_step_report {
@@ -359,12 +394,19 @@ typedef struct cairn_stepper cairn_stepper_t;
  void cairn_stepper_release(cairn_stepper_t* stepper);
  cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
  cairn_error_t* error);
+ cairn_status_t cairn_stepper_micro_on(cairn_stepper_t* stepper, cairn_session_t* session,
+ cairn_step_report_t* out_report,
+ cairn_error_t* error);
  cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
  cairn_error_t* error);
  cairn_status_t cairn_stepper_discard(cairn_stepper_t* stepper, cairn_error_t* error);
  cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper,
  const cairn_stepper_options_t* options,
  cairn_error_t* error);
+ cairn_status_t cairn_stepper_set(cairn_stepper_t* stepper, const char* group, const char* name,
+ double value, cairn_error_t* error);
+ cairn_status_t cairn_stepper_get(const cairn_stepper_t* stepper, const char* group,
+ const char* name, double* out_value, cairn_error_t* error);
  cairn_status_t cairn_stepper_report(const cairn_stepper_t* stepper,
  cairn_step_report_t* out_report, cairn_error_t* error);
 typedef struct cairn_metadata {

@@ -146,6 +146,9 @@ function core.options(ctype, options, known, level)
   return struct, anchors
 end
 
+-- Keeps what a struct points to until here.
+function core.alive() end
+
 -- A field that takes one of a few words.
 function core.word(field, words)
   return function(struct, value)

@@ -1,14 +1,16 @@
--- Optimizer and schedule settings by Torch7's keys, as options for cairn.stepper.
+-- Optimizer and schedule settings by Torch7's keys: options for cairn.plan and cairn.stepper (optim.split).
 local optim = {}
 
 local NAMES = { learningRate = "rate", minimumRate = "minimum_rate", beta1 = "beta1", beta2 = "beta2", epsilon = "eps",
-                weightDecay = "weight_decay", clipNorm = "clip_norm", schedule = "schedule", warmup = "warmup_steps",
+                weightDecay = "weight_decay", momentum = "momentum", dampening = "dampening", nesterov = "nesterov",
+                clipNorm = "clip_norm", schedule = "schedule", warmup = "warmup_steps",
                 totalSteps = "total_steps", accumulate = "micro_steps", seed = "seed" }
 
--- optim.adamw{learningRate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1.0,
--- accumulate = 1, seed = 0} and one of the schedules below merged in by optim.with.
-function optim.adamw(settings)
-  local options = {}
+local HYPERS = { beta1 = true, beta2 = true, eps = true, weight_decay = true, momentum = true, dampening = true,
+                 nesterov = true }
+
+local function options_of(optimizer, settings)
+  local options = { optimizer = optimizer }
   for key, value in pairs(settings or {}) do
     if not NAMES[key] then
       local known = {}
@@ -19,6 +21,23 @@ function optim.adamw(settings)
     options[NAMES[key]] = value
   end
   return options
+end
+
+-- optim.adamw{learningRate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1.0,
+-- accumulate = 1, seed = 0} and one of the schedules below merged in by optim.with.
+function optim.adamw(settings) return options_of(nil, settings) end
+-- optim.sgd{learningRate =, momentum = 0, dampening = 0, nesterov = false, weightDecay = 0, ...}
+function optim.sgd(settings) return options_of("sgd", settings) end
+-- optim.lion{learningRate =, beta1 = 0.9, beta2 = 0.99, weightDecay = 0, ...}
+function optim.lion(settings) return options_of("lion", settings) end
+
+-- What of these options the plan takes (optimizer, hypers), and what the stepper.
+function optim.split(options)
+  local plan, stepper = { optimizer = options.optimizer, hypers = {} }, {}
+  for key, value in pairs(options) do
+    if HYPERS[key] then plan.hypers[key] = value elseif key ~= "optimizer" then stepper[key] = value end
+  end
+  return plan, stepper
 end
 
 -- Schedules: pure functions of the step, given as options to be merged.
@@ -33,7 +52,7 @@ end
 -- The settings of `options` and of all that follow, the last one winning.
 function optim.with(options, ...)
   local merged = {}
-  for _, each in ipairs { options, ... } do
+  for _, each in ipairs { options or {}, ... } do
     for key, value in pairs(each) do merged[key] = value end
   end
   return merged

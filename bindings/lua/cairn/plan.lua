@@ -4,6 +4,7 @@ local core = require "cairn.core"
 local costs = require "cairn.costs"
 local instance = require "cairn.instance"
 local graphs = require "cairn.graph"
+local hypers = require "cairn.hypers"
 local C = core.C
 
 local Plan = core.class "plan"
@@ -32,21 +33,46 @@ local OPTIONS = {
   amp = core.word("amp", { off = 0, bf16 = 1, fp16 = 2 }), no_optimizer = "no_optimizer",
   policy = core.word("policy", graphs.POLICIES), tiers = set_tiers, costs = set_costs,
   force_costs = "force_costs", micro_steps = "micro_steps", fuse_update = "fuse_update",
+  optimizer = "optimizer", hypers = hypers.set, groups = hypers.set_groups,
 }
 
 -- Plans a frozen graph on a device. options: budget_bytes or budget_share, amp, no_optimizer, policy, tiers
 -- ("host,disk" or an array), link_bytes_per_second, costs (a profile or device model), force_costs (a profile of
 -- another machine will do), micro_steps (micro-batches per update that the plan is for),
--- fuse_update (parameters are updated inside backward).
+-- fuse_update (parameters are updated inside backward), optimizer ("adamw", "sgd", "lion"), hypers
+-- ({ momentum = 0.9 }), groups ({ { pattern = "*.bias", optimizer =, weight_decay = 0 } }:
+-- parameters by name, * for any text).
 -- Returns the plan, or nil, err (OVER_BUDGET: err.fault.smallest_budget_bytes).
 function Plan.new(graph, device, options)
   core.expect(graphs.Graph, graph, "graph")
   core.expect(instance.Device, device, "device")
-  local struct = core.options("cairn_plan_options_t", options, OPTIONS)
+  local struct, anchors = core.options("cairn_plan_options_t", options, OPTIONS)
   local out = ffi.new("cairn_plan_t*[1]")
   local status = C.cairn_plan_create(graph:raw(), device:raw(), struct, out, core.raw_error)
+  core.alive(anchors)
   if status ~= 0 then return core.failed(status) end
   return Plan.wrap(out[0], { graph = graph, device = device })
+end
+
+-- Plans several graphs for one store: programs {name, graph} on the same parameters, of which the first has all.
+-- options as above. Returns an array of plans, for cairn.sessions; or nil, err.
+function Plan.set(programs, device, options)
+  core.expect(instance.Device, device, "device")
+  local struct, anchors = core.options("cairn_plan_options_t", options, OPTIONS)
+  local array = ffi.new("cairn_program_t[?]", math.max(#programs, 1))
+  for i, program in ipairs(programs) do
+    array[i - 1].name = core.expect_type(program.name, "string", ("programs[%d].name"):format(i))
+    array[i - 1].graph = core.expect(graphs.Graph, program.graph, ("programs[%d].graph"):format(i)):raw()
+  end
+  local out = ffi.new("cairn_plan_t*[?]", math.max(#programs, 1))
+  local status = C.cairn_plan_create_set(array, #programs, device:raw(), struct, out, core.raw_error)
+  core.alive(anchors, programs)
+  if status ~= 0 then return core.failed(status) end
+  local plans = {}
+  for i, program in ipairs(programs) do
+    plans[i] = Plan.wrap(out[i - 1], { graph = program.graph, device = device })
+  end
+  return plans
 end
 
 local NUMBERS = {

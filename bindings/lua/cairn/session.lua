@@ -18,6 +18,21 @@ function Session.new(plan, device)
   return Session.wrap(out[0], { plan = plan, graph = plan.graph, device = device })
 end
 
+-- Sessions of all plans of one cairn.plan_set, in its order, on one store: parameters, gradients and optimizer state
+-- are the same values in all of them. Returns an array, or nil, err.
+function Session.set(list, device)
+  local array, out = ffi.new("cairn_plan_t*[?]", math.max(#list, 1)), ffi.new("cairn_session_t*[?]", math.max(#list, 1))
+  for i, plan in ipairs(list) do array[i - 1] = core.expect(plans.Plan, plan, ("plans[%d]"):format(i)):raw() end
+  device = core.expect(instance.Device, device or list[1] and list[1].device, "device")
+  local status = C.cairn_session_create_set(array, #list, device:raw(), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  local sessions = {}
+  for i, plan in ipairs(list) do
+    sessions[i] = Session.wrap(out[i - 1], { plan = plan, graph = plan.graph, device = device })
+  end
+  return sessions
+end
+
 function Session:initialise(seed)
   return core.done(C.cairn_session_initialise(self:raw(), seed or 0, core.raw_error))
 end

@@ -3,13 +3,14 @@ local ffi = require "ffi"
 local core = require "cairn.core"
 local instance = require "cairn.instance"
 local graphs = require "cairn.graph"
+local hypers = require "cairn.hypers"
 local sessions = require "cairn.session"
 local C = core.C
 
 local Stepper = core.class "stepper"
 local Checkpoint = core.class "checkpoint"
 
-local OPTIONS = { schedule = core.word("schedule", { constant = 0, cosine = 1, linear = 2 }) }
+local OPTIONS = { hypers = hypers.set, schedule = core.word("schedule", { constant = 0, cosine = 1, linear = 2 }) }
 for _, name in ipairs { "seed", "warmup_steps", "total_steps", "rate", "minimum_rate", "beta1", "beta2", "eps",
                         "weight_decay", "clip_norm", "micro_steps" } do
   OPTIONS[name] = name
@@ -26,11 +27,14 @@ local function stepper_options(options)
 end
 
 -- A controller over a session whose graph trains. options: rate, beta1, beta2, eps, weight_decay, clip_norm, schedule
--- ("constant", "cosine", "linear"), warmup_steps, total_steps, minimum_rate, micro_steps, seed.
+-- ("constant", "cosine", "linear"), warmup_steps, total_steps, minimum_rate, micro_steps, seed; hypers of any optimizer
+-- ({ momentum = 0.9, ["*.bias"] = { rate_scale = 2 } }), in the place of the plan's.
 function Stepper.new(session, options)
   core.expect(sessions.Session, session, "session")
   local out = ffi.new("cairn_stepper_t*[1]")
-  local status = C.cairn_stepper_create(session:raw(), stepper_options(options), out, core.raw_error)
+  local struct, anchors = stepper_options(options)
+  local status = C.cairn_stepper_create(session:raw(), struct, out, core.raw_error)
+  core.alive(anchors)
   if status ~= 0 then return core.failed(status) end
   return Stepper.wrap(out[0], { session = session })
 end
@@ -59,12 +63,34 @@ end
 -- One micro-batch on the inputs written to the session. Returns a report (all fields of cairn_step_report, outcome as
 -- "accumulated", "applied" or "skipped_nonfinite", fell_back as a boolean, what was copied as
 -- copies.host.out_bytes, in_bytes, out_seconds, in_seconds, and copies.disk), or nil, err.
-function Stepper:micro() return reported(self, C.cairn_stepper_micro) end
+-- session: another one on the same store (cairn.sessions), whose inputs are taken instead.
+function Stepper:micro(session)
+  if session == nil then return reported(self, C.cairn_stepper_micro) end
+  core.expect(sessions.Session, session, "session")
+  return reported(self, function(raw, struct, err) return C.cairn_stepper_micro_on(raw, session:raw(), struct, err) end)
+end
 function Stepper:apply() return reported(self, C.cairn_stepper_apply) end
 function Stepper:report() return reported(self, C.cairn_stepper_report) end
 function Stepper:discard() return core.done(C.cairn_stepper_discard(self:raw(), core.raw_error)) end
 function Stepper:configure(options)
-  return core.done(C.cairn_stepper_configure(self:raw(), stepper_options(options), core.raw_error))
+  local struct, anchors = stepper_options(options)
+  local status = C.cairn_stepper_configure(self:raw(), struct, core.raw_error)
+  core.alive(anchors)
+  return core.done(status)
+end
+
+-- A hyper-parameter of later steps; group: a pattern, "" for parameters that no group names, nil for all groups
+-- that have one of that name. Returns true, or nil, err.
+function Stepper:set(name, value, group)
+  return core.done(C.cairn_stepper_set(self:raw(), group, core.expect_type(name, "string", "name"), value,
+    core.raw_error))
+end
+-- The hyper-parameter as it is; group nil: of the parameters that no group names.
+function Stepper:get(name, group)
+  local out = ffi.new("double[1]")
+  local status = C.cairn_stepper_get(self:raw(), group, core.expect_type(name, "string", "name"), out, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return tonumber(out[0])
 end
 
 -- Saves into a new directory, durably. metadata: a table of strings; files: paths of files to copy in.

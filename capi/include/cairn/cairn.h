@@ -372,7 +372,32 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_json(const cairn_costs_t* c
                                                           cairn_error_t* error);
 
 enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
-enum { CAIRN_OPTIMIZER_NONE = 0, CAIRN_OPTIMIZER_ADAMW = 1 };
+/* One hyper-parameter by name. Optimizers and theirs: cairn_optimizer_describe. Frozen layout. */
+typedef struct cairn_hyper {
+  const char* group; /* pattern of a parameter group, "": of the parameters that no other group names; NULL: of all groups
+                        whose optimizer has one of that name */
+  const char* name;  /* "momentum", "weight_decay", ...; "rate_scale" multiplies the schedule's rate */
+  double value;
+} cairn_hyper_t;
+/* Parameters with an optimizer or hyper-parameters of their own: those whose whole names match `pattern`, where * stands
+ * for any text and ? for one character. A parameter may match one group only. Frozen layout. */
+typedef struct cairn_parameter_group {
+  const char* pattern;
+  const char* optimizer; /* NULL: as all others */
+} cairn_parameter_group_t;
+/* An optimizer that plans know. The texts live as long as the library. */
+typedef struct cairn_optimizer_info {
+  size_t struct_size;
+  const char* name;
+  const char* states;      /* what it keeps of each parameter, as large as it: words; "?name" behind one: only where that
+                              hyper-parameter is not 0 */
+  const char* hypers;      /* "name=default", separated by blanks */
+  const char* description;
+} cairn_optimizer_info_t;
+#define CAIRN_OPTIMIZER_INFO_INIT {sizeof(cairn_optimizer_info_t), NULL, NULL, NULL, NULL}
+/* Optimizer number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_optimizer_describe(size_t index, cairn_optimizer_info_t* out_info,
+                                                                  cairn_error_t* error);
 typedef struct cairn_plan_options {
   size_t struct_size;
   uint64_t budget_bytes;         /* device tier: parameters, gradients, moments, activations, workspace; 0: no limit */
@@ -394,20 +419,42 @@ typedef struct cairn_plan_options {
   uint32_t fuse_update;          /* 1: parameters are updated inside backward, and gradients do not outlive that. For
                                     steppers with micro_steps 1 and clip_norm 0. A gradient that is not finite is then
                                     found after other parameters were updated: NON_FINITE from cairn_stepper_micro */
+  const char* optimizer;         /* "adamw", "sgd", "lion"; NULL: adamw. */
+  const cairn_parameter_group_t* groups;
+  const cairn_hyper_t* hypers;   /* in the place of the optimizers' defaults. What an optimizer keeps may follow from them:
+                                    sgd has a momentum of each parameter only where momentum is not 0 */
+  uint32_t group_count, hyper_count;
 } cairn_plan_options_t;
-#define CAIRN_PLAN_OPTIONS_INIT {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0}
+#define CAIRN_PLAN_OPTIONS_INIT \
+  {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0}
 
 typedef struct cairn_plan cairn_plan_t;
 /* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where
  * there is a tier to offload to, moments and master weights may live in that tier: the update streams them through the
  * device. options may be NULL. The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a
- * profile of another machine, fuse_update with more micro-batches than one.
+ * profile of another machine, fuse_update with more micro-batches than one, an optimizer or hyper-parameter that there is
+ * not, a group that matches no parameter, two groups that match the same one.
  * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
  * five largest values alive there), UNSUPPORTED (fp16; an op without a gradient, by name), WRONG_STATE (not frozen).
  * since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
                                                            const cairn_plan_options_t* options, cairn_plan_t** out_plan,
                                                            cairn_error_t* error);
+/* One of several graphs on the same parameters. Frozen layout. */
+typedef struct cairn_program {
+  const char* name; /* for messages; unique */
+  cairn_graph_t* graph;
+} cairn_program_t;
+/* Plans several graphs for one store (cairn_session_create_set): training at other lengths or batch sizes, evaluation,
+ * generation. The first has all parameters; the others have some of them, and those that train have the same gradients.
+ * A graph with a loss is run by a stepper alone: one to evaluate with has outputs and no loss.
+ * The budget holds for each; together they take what the largest takes. What lives in a tier is chosen once. out_plans:
+ * room for `count`, in the order of the programs. INVALID_ARGUMENT also means: parameters or gradients differ (named), a
+ * later graph trains and the first does not. errors: as cairn_plan_create. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t count,
+                                                               cairn_device_t* device,
+                                                               const cairn_plan_options_t* options,
+                                                               cairn_plan_t** out_plans, cairn_error_t* error);
 CAIRN_API void cairn_plan_retain(cairn_plan_t* plan);
 CAIRN_API void cairn_plan_release(cairn_plan_t* plan);
 
@@ -478,6 +525,14 @@ typedef struct cairn_session cairn_session_t;
 /* Takes all memory that the plan names, and none later. errors: IO (disk tier). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device,
                                                               cairn_session_t** out_session, cairn_error_t* error);
+/* Sessions of all plans of one cairn_plan_create_set, in its order, on one store: they take memory once, and parameters,
+ * gradients and optimizer state are the same values in all of them. Inputs and outputs are each session's own. A run of
+ * one must not overlap a call of another. out_sessions: room for `count`. INVALID_ARGUMENT also means: not all plans of
+ * one set, or in another order. errors: OUT_OF_MEMORY, IO (disk tier). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_create_set(cairn_plan_t* const* plans, size_t count,
+                                                                  cairn_device_t* device,
+                                                                  cairn_session_t** out_sessions,
+                                                                  cairn_error_t* error);
 CAIRN_API void cairn_session_retain(cairn_session_t* session);
 CAIRN_API void cairn_session_release(cairn_session_t* session);
 
@@ -561,13 +616,16 @@ typedef struct cairn_stepper_options {
   uint64_t warmup_steps;   /* linear, from rate / warmup_steps */
   uint64_t total_steps;    /* of the schedule; needed by COSINE and LINEAR */
   double rate, minimum_rate;
-  double beta1, beta2, eps, weight_decay;
+  double beta1, beta2, eps, weight_decay; /* of groups that AdamW updates, where neither the plan's options nor `hypers`
+                                             name them */
   double clip_norm;        /* global norm; 0: none */
   uint32_t schedule;       /* CAIRN_SCHEDULE_* */
   uint32_t micro_steps;    /* micro-batches of an effective batch; 0: 1 */
+  const cairn_hyper_t* hypers; /* of any optimizer, in the place of the plan's. */
+  uint64_t hyper_count;
 } cairn_stepper_options_t;
 #define CAIRN_STEPPER_OPTIONS_INIT \
-  {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1}
+  {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1, NULL, 0}
 
 enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
 typedef struct cairn_step_report {
@@ -606,6 +664,11 @@ CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
  * gradient is not finite, and parameters were partly updated: restore a checkpoint). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
                                                              cairn_error_t* error);
+/* The same by another session on the stepper's store (cairn_session_create_set): its inputs, its length. INVALID_ARGUMENT
+ * also means: a session on another store. errors: as cairn_stepper_micro; WRONG_STATE (its graph has no loss). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro_on(cairn_stepper_t* stepper, cairn_session_t* session,
+                                                                cairn_step_report_t* out_report,
+                                                                cairn_error_t* error);
 /* Ends the effective batch early, with the denominator it has (the remainder of an epoch).
  * errors: WRONG_STATE (nothing accumulated). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
@@ -616,6 +679,15 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_discard(cairn_stepper_t* 
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper,
                                                                  const cairn_stepper_options_t* options,
                                                                  cairn_error_t* error);
+/* Changes one hyper-parameter of later steps; group as in cairn_hyper_t. INVALID_ARGUMENT also means: no such group or
+ * hyper-parameter, a value out of range, or one that needs state which the plan does not have. errors: WRONG_STATE (in the
+ * middle of an effective batch). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_set(cairn_stepper_t* stepper, const char* group, const char* name,
+                                                           double value, cairn_error_t* error);
+/* A hyper-parameter as it is now. group NULL: of the parameters that no group names. INVALID_ARGUMENT also means: no such
+ * group or hyper-parameter. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_get(const cairn_stepper_t* stepper, const char* group,
+                                                           const char* name, double* out_value, cairn_error_t* error);
 /* Where the stepper stands, without running anything: step, micro, skipped_steps, step_loss, step_weight. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_report(const cairn_stepper_t* stepper,
                                                               cairn_step_report_t* out_report, cairn_error_t* error);

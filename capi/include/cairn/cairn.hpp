@@ -84,6 +84,16 @@ Out fill(Out out, const Call& call) {
   return out;
 }
 
+// Objects of the `count` handles that call(first, error) gives.
+template <class Object, class Raw, class Call>
+std::vector<Object> make_all(size_t count, const Call& call) {
+  std::vector<Object> objects(count);
+  std::vector<Raw*> handles(count);
+  check([&](cairn_error_t* error) { return call(handles.data(), error); });
+  for (size_t i = 0; i < count; ++i) objects[i] = Object(handles[i]);
+  return objects;
+}
+
 template <class T>
 const T* data_or_null(const std::vector<T>& list) {
   return list.empty() ? nullptr : list.data();
@@ -104,6 +114,14 @@ inline std::vector<cairn_op_info_t> ops() {
   std::vector<cairn_op_info_t> found;
   cairn_op_info_t info = CAIRN_OP_INFO_INIT;
   while (cairn_op_describe(found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
+  return found;
+}
+
+// What plans can update parameters with; the texts live as long as the library.
+inline std::vector<cairn_optimizer_info_t> optimizers() {
+  std::vector<cairn_optimizer_info_t> found;
+  cairn_optimizer_info_t info = CAIRN_OPTIMIZER_INFO_INIT;
+  while (cairn_optimizer_describe(found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
   return found;
 }
 
@@ -287,6 +305,12 @@ class Costs : public detail::Handle<cairn_costs_t, cairn_costs_retain, cairn_cos
   }
 };
 
+// One of the graphs of Plan::create_set.
+struct Program {
+  std::string name;
+  Graph graph;
+};
+
 class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_release> {
  public:
   using Handle::Handle;
@@ -295,6 +319,15 @@ class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_r
     return Plan(detail::make<cairn_plan_t*>([&](auto* out, auto* error) {
       return cairn_plan_create(graph.get(), device.get(), &options, out, error);
     }));
+  }
+  // Plans of several graphs on the same parameters, in their order, for Session::create_set.
+  static std::vector<Plan> create_set(const std::vector<Program>& programs, const Device& device,
+                                      const cairn_plan_options_t& options = CAIRN_PLAN_OPTIONS_INIT) {
+    std::vector<cairn_program_t> raw;
+    for (const Program& program : programs) raw.push_back({program.name.c_str(), program.graph.get()});
+    return detail::make_all<Plan, cairn_plan_t>(raw.size(), [&](auto* out, auto* error) {
+      return cairn_plan_create_set(raw.data(), raw.size(), device.get(), &options, out, error);
+    });
   }
   cairn_plan_summary_t summary() const {
     return detail::fill(cairn_plan_summary_t CAIRN_PLAN_SUMMARY_INIT,
@@ -344,6 +377,14 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   static Session create(const Plan& plan, const Device& device) {
     return Session(detail::make<cairn_session_t*>(
         [&](auto* out, auto* error) { return cairn_session_create(plan.get(), device.get(), out, error); }));
+  }
+  // Sessions of all plans of one Plan::create_set, in its order, on one store.
+  static std::vector<Session> create_set(const std::vector<Plan>& plans, const Device& device) {
+    std::vector<cairn_plan_t*> raw;
+    for (const Plan& plan : plans) raw.push_back(plan.get());
+    return detail::make_all<Session, cairn_session_t>(raw.size(), [&](auto* out, auto* error) {
+      return cairn_session_create_set(raw.data(), raw.size(), device.get(), out, error);
+    });
   }
   void initialise(uint64_t seed) {
     detail::check([&](auto* error) { return cairn_session_initialise(handle_, seed, error); });
@@ -425,12 +466,25 @@ class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cai
         [&](auto* out, auto* error) { return cairn_stepper_create(session.get(), &options, out, error); }));
   }
   cairn_step_report_t micro() { return reported(cairn_stepper_micro); }
+  cairn_step_report_t micro(const Session& program) {  // another session on the stepper's store
+    return reported([&](auto* stepper, auto* out, auto* error) {
+      return cairn_stepper_micro_on(stepper, program.get(), out, error);
+    });
+  }
   cairn_step_report_t apply() { return reported(cairn_stepper_apply); }
   void discard() {
     detail::check([&](auto* error) { return cairn_stepper_discard(handle_, error); });
   }
   void configure(const cairn_stepper_options_t& options) {
     detail::check([&](auto* error) { return cairn_stepper_configure(handle_, &options, error); });
+  }
+  // group: a pattern, "" for parameters that no group names, nullptr as in cairn.h.
+  void set_hyper(const std::string& name, double value, const char* group = nullptr) {
+    detail::check([&](auto* error) { return cairn_stepper_set(handle_, group, name.c_str(), value, error); });
+  }
+  double hyper(const std::string& name, const char* group = nullptr) const {
+    return detail::make<double>(
+        [&](auto* out, auto* error) { return cairn_stepper_get(handle_, group, name.c_str(), out, error); });
   }
   cairn_step_report_t report() const { return reported(cairn_stepper_report); }
   void save(const std::string& directory, const std::vector<cairn_metadata_t>& metadata = {},

@@ -7,8 +7,6 @@ namespace cairn::device {
 namespace check {
 namespace {
 
-constexpr std::string_view kLanes[] = {"compute", "copy-out", "copy-in"};
-
 class CheckedBlock : public Block {
  public:
   CheckedBlock(std::shared_ptr<Checker> checker, std::unique_ptr<Block> inner)
@@ -146,8 +144,7 @@ class CheckedQueue : public Queue {
 
  private:
   std::string work_name(std::string_view what) {
-    return cat(what, " (work ", checker_->clock(id_).at(id_) + 1, " of the ",
-               kLanes[static_cast<size_t>(lane_)], " queue)");
+    return cat(what, " (work ", checker_->clock(id_).at(id_) + 1, " of the ", row(lane_).name, " queue)");
   }
   const CheckedBlock* own_block(const Location& at, int64_t bytes, const std::string& work,
                                 std::string_view role) {

@@ -13,8 +13,6 @@ constexpr size_t kReserved = 1024;
 // wake-up. Copy lanes sleep at once, they share the processors with the kernels.
 constexpr int kComputeLooks = 400;
 
-constexpr const char* kThreadNames[] = {"cairn/compute", "cairn/copy-out", "cairn/copy-in"};
-
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -29,10 +27,10 @@ CpuQueue::CpuQueue(std::shared_ptr<State> state, std::shared_ptr<CpuGroup> group
     : state_(std::move(state)),
       group_(std::move(group)),
       lane_(lane),
-      splitter_(lane != Lane::kCompute && state_->info.threads > 1) {
+      splitter_(!row(lane).computes && state_->info.threads > 1) {
   inbox_.reserve(kReserved);
   batch_.reserve(kReserved);
-  thread_.start<&CpuQueue::loop>(kThreadNames[static_cast<size_t>(lane)], this);
+  thread_.start<&CpuQueue::loop>(row(lane).thread_name, this);
 }
 
 CpuQueue::~CpuQueue() {
@@ -120,7 +118,7 @@ std::array<Traffic, kTierCount> CpuQueue::take_traffic() {
 
 bool CpuQueue::take_batch() {
   batch_.clear();
-  for (int look = 0; lane_ == Lane::kCompute && look < kComputeLooks; ++look) {
+  for (int look = 0; row(lane_).computes && look < kComputeLooks; ++look) {
     if (inbox_filled_.load(std::memory_order_relaxed)) break;
     relax();
   }
@@ -137,13 +135,13 @@ bool CpuQueue::take_batch() {
 }
 
 void CpuQueue::loop() {
-  if (lane_ == Lane::kCompute) {
+  if (row(lane_).computes) {
     set_thread_team(state_->team.get());
     set_thread_count(state_->info.threads);
   }
   // Copies of a stated rate end by the clock; the system's habit of rounding sleeps up by 50 microseconds is
   // no property of the link.
-  if (lane_ != Lane::kCompute) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+  if (!row(lane_).computes) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   uint64_t done = 0;
   while (take_batch())
     for (const Work& work : batch_) {

@@ -7,7 +7,6 @@
 namespace cairn::device::cuda {
 
 class CudaQueue;
-inline constexpr size_t kLanes = 3;
 
 // Seed, step and micro-batch of a recording's run, on the device, where the recording's kernels read them.
 class KeySlot {
@@ -36,8 +35,8 @@ class CudaGroup : public Group {
 
   const std::shared_ptr<State> state;
   cpu::Poison poison;
-  std::array<CudaQueue*, kLanes> queues{};  // while they live
-  uint64_t recording = 0, recordings = 0;   // number of the one under way, 0: none; how many there were
+  std::array<CudaQueue*, kLaneCount> queues{};  // while they live
+  uint64_t recording = 0, recordings = 0;       // number of the one under way, 0: none; how many there were
   KeySlot key;
 };
 

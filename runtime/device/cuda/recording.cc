@@ -18,7 +18,8 @@ void order(const std::shared_ptr<State>& state, CudaQueue& from, CudaQueue& to) 
 
 class CudaRecording : public Recording {
  public:
-  CudaRecording(std::shared_ptr<CudaGroup> group, std::array<RecordedLane, kLanes> lanes, cudaGraph_t graph)
+  CudaRecording(std::shared_ptr<CudaGroup> group, std::array<RecordedLane, kLaneCount> lanes,
+                cudaGraph_t graph)
       : group_(std::move(group)), lanes_(std::move(lanes)) {
     group_->state->must(cudaGraphInstantiate(&executable_, graph, 0), "cudaGraphInstantiate");
   }
@@ -31,13 +32,13 @@ class CudaRecording : public Recording {
     cudaError_t status = group_->key.submit(key, stream);
     if (status == cudaSuccess) status = cudaGraphLaunch(executable_, stream);
     if (status != cudaSuccess) return group_->poison.keep(group_->state->note(status, "cudaGraphLaunch"));
-    for (size_t lane = 0; lane < kLanes; ++lane)
+    for (size_t lane = 0; lane < kLaneCount; ++lane)
       if (group_->queues[lane] != nullptr) group_->queues[lane]->ran(lanes_[lane]);
   }
 
  private:
   const std::shared_ptr<CudaGroup> group_;
-  const std::array<RecordedLane, kLanes> lanes_;
+  const std::array<RecordedLane, kLaneCount> lanes_;
   cudaGraphExec_t executable_ = nullptr;
 };
 
@@ -72,8 +73,8 @@ std::unique_ptr<Recording> end_recording(const std::shared_ptr<CudaGroup>& group
   const cudaError_t status = cudaStreamEndCapture(compute.stream(), &graph);
   group->recording = 0;
   // Taken whatever comes: what a failed recording left behind is none of the next one's.
-  std::array<RecordedLane, kLanes> lanes;
-  for (size_t lane = 0; lane < kLanes; ++lane)
+  std::array<RecordedLane, kLaneCount> lanes;
+  for (size_t lane = 0; lane < kLaneCount; ++lane)
     if (group->queues[lane] != nullptr) lanes[lane] = group->queues[lane]->take_recorded();
   const auto drop = [](cudaGraph_t* g) {
     if (*g != nullptr) cudaGraphDestroy(*g);

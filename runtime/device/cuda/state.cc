@@ -1,7 +1,8 @@
 #include "runtime/device/cuda/state.h"
 
 #include <algorithm>
-#include <thread>
+
+#include "runtime/base/thread.h"
 
 namespace cairn::device::cuda {
 
@@ -36,7 +37,7 @@ DeviceInfo State::host_info(const DeviceInfo& info) {
   DeviceInfo host;
   host.name = info.name;
   host.memory_bytes = info.host_memory_bytes;
-  host.threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+  host.threads = std::min(usable_processors(), 16);
   host.disk_directory = info.disk_directory;
   return host;
 }

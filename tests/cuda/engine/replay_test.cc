@@ -88,7 +88,7 @@ TEST_P(Replay, ChangesNoBitUnderAnyPlan) {
   for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
     o.tiers = {tier};
     EXPECT_EQ(run(o, "cuda:0", false, &plan), expected);
-    EXPECT_FALSE(plan->program.copies.empty());
+    EXPECT_FALSE(plan->program().copies.empty());
   }
   o.policy = plan::Policy::kPlannerDecides;
   o.tiers = {Tier::kHost};

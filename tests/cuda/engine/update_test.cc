@@ -21,13 +21,14 @@ PlanOptions options_for(AmpMode amp) {
 TEST(CudaUpdate, IsOneLaunchAndSoIsTheNorm) {
   for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
     const auto plan = compile(transformer(2), *gpu(false), options_for(amp));
-    ASSERT_EQ(plan->norm.launches.size(), 1u);
-    const int64_t workspace = plan->norm.launches[0].workspace_bytes;  // grows with the number of tensors
-    EXPECT_GE(workspace, 2 * 8 * static_cast<int64_t>(plan->joint->norm_ops.size()));
+    ASSERT_EQ(plan->program(graph::kGradientNorm).launches.size(), 1u);
+    const int64_t workspace =
+        plan->program(graph::kGradientNorm).launches[0].workspace_bytes;  // grows with the number of tensors
+    EXPECT_GE(workspace, 2 * 8 * static_cast<int64_t>(plan->joint->ops(graph::kGradientNorm).size()));
     EXPECT_GE(plan->problem.ops.front().workspace_bytes, workspace);
-    EXPECT_EQ(plan->update.launches.size(), 1u) << "packs are made in it";
-    EXPECT_EQ(plan->joint->prologue.empty(), amp == AmpMode::kOff);
-    EXPECT_GT(plan->joint->update_ops.size(), 20u);
+    EXPECT_EQ(plan->program(graph::kUpdate).launches.size(), 1u) << "packs are made in it";
+    EXPECT_EQ(plan->joint->ops(graph::kRepack).empty(), amp == AmpMode::kOff);
+    EXPECT_GT(plan->joint->ops(graph::kUpdate).size(), 20u);
   }
 }
 
@@ -51,9 +52,11 @@ TEST(CudaUpdate, LeavesPacksFresh) {
 // Updates are launched apart only where something is waited for between them.
 void expect_few_launches(const CompiledPlan& plan) {
   bool apart = true;
-  for (const Instruction& i : plan.update.code) {
+  for (const Instruction& i : plan.program(graph::kUpdate).code) {
     if (i.opcode == Opcode::kWait || i.opcode == Opcode::kRecord) apart = true;
-    if (i.opcode != Opcode::kLaunch || !updates(plan.update.launches[static_cast<size_t>(i.a)])) continue;
+    if (i.opcode != Opcode::kLaunch ||
+        !updates(plan.program(graph::kUpdate).launches[static_cast<size_t>(i.a)]))
+      continue;
     EXPECT_TRUE(apart);
     apart = false;
   }
@@ -97,7 +100,7 @@ TEST(CudaUpdate, ChangesNoBitFusedIntoBackward) {
     PlanOptions o = options_for(AmpMode::kBf16);
     o.fuse_update = fused;
     const auto plan = compile(transformer(1), *device, o);
-    EXPECT_EQ(plan->update.launches.size(), 1u);
+    EXPECT_EQ(plan->program(graph::kUpdate).launches.size(), 1u);
     Session session(plan, device);
     fill(session);
     session.run({7, 0, 0});
@@ -105,7 +108,7 @@ TEST(CudaUpdate, ChangesNoBitFusedIntoBackward) {
     session.read(plan->joint->weight, &weight, sizeof weight);
     fill(session);
     for (const graph::ParameterSlot& slot : plan->joint->parameters)
-      for (const int32_t moment : slot.moments) {
+      for (const int32_t moment : slot.states) {
         const std::vector<char> zero(bytes_of(session, moment).size());
         session.write(moment, zero.data(), static_cast<int64_t>(zero.size()));
       }

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <utility>
 
 #include "tests/fault/memory/script.h"
 #include "tests/support/campaign.h"

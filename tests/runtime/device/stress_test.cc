@@ -3,6 +3,7 @@
 #include <random>
 
 #include "tests/runtime/device/support.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::device {
 namespace {
@@ -97,12 +98,12 @@ void random_program(uint32_t seed, const std::shared_ptr<Device>& device) {
 
 TEST(Stress, RandomProgramsMatchTheSerialModel) {
   const auto device = open_cpu();
-  for (uint32_t seed = 1; seed <= 40; ++seed) random_program(seed, device);
+  for (const uint32_t seed : support::seeds(40)) random_program(seed + 1, device);
 }
 
 TEST(Stress, TheCheckAcceptsThem) {
   const auto device = checked(open_cpu());
-  for (uint32_t seed = 1; seed <= 20; ++seed) random_program(seed, device);
+  for (const uint32_t seed : support::seeds(20)) random_program(seed + 1, device);
 }
 
 }  // namespace

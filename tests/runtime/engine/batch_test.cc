@@ -54,9 +54,9 @@ Copies copies_of(const CompiledPlan& plan) {
   Copies found;
   for (const plan::Step& step : plan.plan.steps)
     found.steps += step.kind == plan::StepKind::kOut || step.kind == plan::StepKind::kIn;
-  for (const Instruction& i : plan.program.code) {
+  for (const Instruction& i : plan.program().code) {
     if (i.opcode != Opcode::kCopy) continue;
-    const CopyJob* first = &plan.program.copies[static_cast<size_t>(i.a)];
+    const CopyJob* first = &plan.program().copies[static_cast<size_t>(i.a)];
     ++found.instructions;
     int64_t bytes = 0;
     for (int32_t k = 0; k < first->count; ++k) {
@@ -68,7 +68,7 @@ Copies copies_of(const CompiledPlan& plan) {
     found.bytes += bytes;
     found.most = std::max(found.most, bytes);
   }
-  EXPECT_EQ(static_cast<size_t>(found.jobs), plan.program.copies.size());
+  EXPECT_EQ(static_cast<size_t>(found.jobs), plan.program().copies.size());
   return found;
 }
 

@@ -18,11 +18,11 @@ TEST(Lower, MakesAProblemThatTellsTheTruth) {
   for (size_t i = 0; i < p.ops.size(); ++i) {
     ASSERT_FALSE(plan->problem_op[i].empty());
     for (const int32_t part : plan->problem_op[i])
-      EXPECT_FALSE(ops::row(plan->joint->ops[static_cast<size_t>(part)].code).is(ops::ALIAS));
-    const graph::JointOp& op = plan->joint->ops[static_cast<size_t>(plan->problem_op[i].back())];
+      EXPECT_FALSE(ops::row(plan->joint->ops()[static_cast<size_t>(part)].code).is(ops::ALIAS));
+    const graph::JointOp& op = plan->joint->ops()[static_cast<size_t>(plan->problem_op[i].back())];
     EXPECT_GT(p.ops[i].seconds, 0);
     EXPECT_EQ(p.ops[i].workspace_bytes % 64, 0);
-    EXPECT_EQ(op.phase == graph::Phase::kForward, static_cast<int32_t>(i) < p.turnaround) << op.name;
+    EXPECT_EQ(!op.backward, static_cast<int32_t>(i) < p.turnaround) << op.name;
     if (op.accumulates != 0) {
       EXPECT_FALSE(p.ops[i].recomputable) << op.name;
     }
@@ -101,7 +101,7 @@ TEST(Compile, ExplicitOffloadTiersOfRegionsAreObeyed) {
   EXPECT_EQ(plan->link_tier[1], Tier::kDisk);
   EXPECT_GT(plan->plan.tier_arena_bytes[1], 0);
   EXPECT_EQ(plan->plan.tier_arena_bytes[0], 0);
-  for (const CopyJob& job : plan->program.copies)
+  for (const CopyJob& job : plan->program().copies)
     EXPECT_TRUE(job.to == Tier::kDisk || job.from == Tier::kDisk);
 }
 
@@ -141,14 +141,14 @@ TEST(Compile, IsDeterministic) {
   options.budget_share = 0.98;
   const auto a = compile(transformer(), *device, options), b = compile(transformer(), *device, options);
   EXPECT_EQ(plan::to_json(a->problem), plan::to_json(b->problem));
-  ASSERT_EQ(a->program.code.size(), b->program.code.size());
-  for (size_t i = 0; i < a->program.code.size(); ++i) {
-    EXPECT_EQ(a->program.code[i].opcode, b->program.code[i].opcode);
-    EXPECT_EQ(a->program.code[i].a, b->program.code[i].a);
+  ASSERT_EQ(a->program().code.size(), b->program().code.size());
+  for (size_t i = 0; i < a->program().code.size(); ++i) {
+    EXPECT_EQ(a->program().code[i].opcode, b->program().code[i].opcode);
+    EXPECT_EQ(a->program().code[i].a, b->program().code[i].a);
   }
-  ASSERT_EQ(a->program.operands.size(), b->program.operands.size());
-  for (size_t i = 0; i < a->program.operands.size(); ++i)
-    EXPECT_EQ(a->program.operands[i].offset, b->program.operands[i].offset);
+  ASSERT_EQ(a->program().operands.size(), b->program().operands.size());
+  for (size_t i = 0; i < a->program().operands.size(); ++i)
+    EXPECT_EQ(a->program().operands[i].offset, b->program().operands[i].offset);
 }
 
 }  // namespace

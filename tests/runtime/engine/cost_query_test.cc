@@ -14,7 +14,7 @@ std::shared_ptr<const graph::JointGraph> joint_of(std::shared_ptr<const Graph> g
 TEST(CostQuery, LayersOfOneShapeShareASignature) {
   const auto joint = joint_of(transformer(3));
   std::map<std::string, int> met;
-  for (const graph::JointOp& op : joint->ops) ++met[query_of(*joint, op).signature];
+  for (const graph::JointOp& op : joint->ops()) ++met[query_of(*joint, op).signature];
   EXPECT_EQ(met.at("attention(f32[2, 12, 96], -, -) -> (f32[2, 12, 32], f32[2, 4, 12]) heads=4"), 3);
   // Dropout draws from another stream in each layer, which costs nothing.
   int dropouts = 0;
@@ -37,14 +37,14 @@ TEST(CostQuery, ShapesDtypesPresenceAndAttributesTellOpsApart) {
   g->freeze(graph::kNone, graph::kNone, {a, b, c});
   const auto joint = joint_of(g);
   std::set<std::string> signatures;
-  for (const graph::JointOp& op : joint->ops) signatures.insert(query_of(*joint, op).signature);
+  for (const graph::JointOp& op : joint->ops()) signatures.insert(query_of(*joint, op).signature);
   EXPECT_EQ(signatures.size(), 3u);
 }
 
 TEST(CostQuery, AFusedOpIsNotThePlainOne) {
   const auto joint = joint_of(transformer(1));
   std::set<std::string> products, norms;
-  for (const graph::JointOp& op : joint->ops) {
+  for (const graph::JointOp& op : joint->ops()) {
     if (op.code == ops::OpCode::k_linear_grad_input) products.insert(query_of(*joint, op).signature);
     if (op.code == ops::OpCode::k_layernorm_grad) norms.insert(query_of(*joint, op).signature);
   }
@@ -62,7 +62,7 @@ TEST(CostQuery, ArithmeticIsAsNarrowAsTheNarrowestOperand) {
   graph::JointOptions options;
   options.amp = graph::AmpMode::kBf16;
   const auto joint = graph::derive(transformer(1), options);
-  for (const graph::JointOp& op : joint->ops) {
+  for (const graph::JointOp& op : joint->ops()) {
     if (op.code == ops::OpCode::k_linear) EXPECT_EQ(query_of(*joint, op).dtype, DType::kBF16) << op.name;
     if (op.code == ops::OpCode::k_linear) EXPECT_GT(query_of(*joint, op).work.flops, 0);
   }
@@ -85,7 +85,7 @@ TEST(CostQuery, CustomOpsGoByTheirName) {
     const ValueId y = g->op("twist", {g->input("x", {DType::kF32, {4}})})[0];
     g->freeze(graph::kNone, graph::kNone, {y});
     const auto joint = joint_of(g);
-    return query_of(*joint, joint->ops.front()).signature;
+    return query_of(*joint, joint->ops().front()).signature;
   };
   EXPECT_EQ(signature("twist", "shout"), signature("shout", "twist"));
   EXPECT_NE(signature("twist", "shout").find("custom=twist"), std::string::npos);

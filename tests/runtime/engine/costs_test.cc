@@ -16,7 +16,7 @@ struct CostsTest : testing::Test {
     p.machine = costs::machine_of(cpu->info());
     const auto plan = compile(graph, *cpu, {});
     costs::Recorder recorder;
-    for (const auto* list : {&plan->joint->ops, &plan->joint->prologue})
+    for (const auto* list : {&plan->joint->ops(), &plan->joint->ops(graph::kRepack)})
       for (const graph::JointOp& op : *list) recorder.add(query_of(*plan->joint, op), 1, 0, seconds);
     recorder.add(optimizer_query(*plan->joint), 1, 0, 5);
     recorder.add(host_query(*plan->joint), 1, 0, 7);
@@ -61,7 +61,8 @@ TEST_F(CostsTest, MeasuredSecondsMakeThePlan) {
   const auto ops = static_cast<double>(plan->problem.ops.size());
   EXPECT_EQ(plan->measured_ops, static_cast<int64_t>(plan->problem.ops.size()));
   EXPECT_DOUBLE_EQ(plan->plan.predicted_seconds, 0.25 * ops);
-  EXPECT_DOUBLE_EQ(plan->update_seconds, 5 + 0.25 * static_cast<double>(plan->joint->prologue.size()));
+  EXPECT_DOUBLE_EQ(plan->update_seconds,
+                   5 + 0.25 * static_cast<double>(plan->joint->ops(graph::kRepack).size()));
   EXPECT_DOUBLE_EQ(plan->host_seconds, 7);
   EXPECT_EQ(compile(graph, *cpu, {})->measured_ops, 0);
 }
@@ -94,7 +95,8 @@ TEST_F(CostsTest, CostsChangeNoDecisionOfMemory) {
 TEST_F(CostsTest, ADeviceThatIsNotThere) {
   const auto plan = compile(graph, *cpu, {.costs = table(engine())});
   EXPECT_EQ(plan->problem.budget_bytes, 1 << 30);
-  EXPECT_TRUE(plan->joint->prologue.empty()) << "the CPU's packs are no part of another device's plan";
+  EXPECT_TRUE(plan->joint->ops(graph::kRepack).empty())
+      << "the CPU's packs are no part of another device's plan";
   ASSERT_EQ(plan->problem.links.size(), 1u);
   EXPECT_EQ(plan->problem.links[0].out_bytes_per_second, 1e10);
   EXPECT_EQ(plan->problem.links[0].capacity_bytes, int64_t{1} << 40);
@@ -147,7 +149,7 @@ TEST_F(CostsTest, ARunIsRecorded) {
   const double launches = static_cast<double>(again->problem.ops.size()) * profile.launch_seconds;
   double main = 0;
   for (const Span& span : session.spans())
-    if (span.instruction >= 0) main += span.end - span.begin;
+    if (span.phase == graph::kMicroBatch) main += span.end - span.begin;
   EXPECT_NEAR(again->plan.predicted_seconds, main + launches, 1e-9 + 1e-6 * main);
 }
 
@@ -156,7 +158,7 @@ TEST_F(CostsTest, PacksCountOnce) {
   PlanOptions options;
   options.amp = graph::AmpMode::kBf16;
   const auto plan = compile(graph, *cpu, options);
-  const auto packs = static_cast<int64_t>(plan->joint->prologue.size());
+  const auto packs = static_cast<int64_t>(plan->joint->ops(graph::kRepack).size());
   if (packs == 0) GTEST_SKIP() << "needs amx";
   Session session(plan, cpu);
   fill(session);
@@ -171,8 +173,8 @@ TEST_F(CostsTest, PacksCountOnce) {
   double packing = 0, begin = -1, end = 0;
   int64_t packed = 0;
   for (const Span& span : session.spans()) {
-    if (span.instruction < 0) packing += span.end - span.begin, ++packed;
-    if (span.instruction >= 0 && begin < 0) begin = span.begin;
+    if (span.phase == graph::kRepack) packing += span.end - span.begin, ++packed;
+    if (span.phase == graph::kMicroBatch && begin < 0) begin = span.begin;
     end = std::max(end, span.end);
   }
   EXPECT_EQ(packed, packs);

@@ -42,7 +42,7 @@ PlanOptions to_disk() {
 }
 
 bool uses_disk(const Session& session) {
-  for (const CopyJob& copy : session.plan().program.copies)
+  for (const CopyJob& copy : session.plan().program().copies)
     if (copy.to == Tier::kDisk || copy.from == Tier::kDisk) return true;
   return false;
 }

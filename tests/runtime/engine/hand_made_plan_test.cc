@@ -33,7 +33,7 @@ std::shared_ptr<CompiledPlan> hand_made(const device::Device& device, int launch
   plan->kernel_locks = std::make_unique<std::mutex[]>(1);
   plan->threads = device.info().threads;
   plan->device = device.info().name;
-  Program& p = plan->program;
+  Program& p = plan->program();
   p.operands = {{value.desc, 0}, {value.desc, 64}};
   p.ranges = {{Tier::kDevice, 64, 64}, {Tier::kDevice, 128, 64}, {Tier::kHost, 0, 64}};
   p.copies = {{Tier::kHost, Tier::kDevice, 0, 64, 64, 0}, {Tier::kDevice, Tier::kHost, 64, 0, 64, 0}};
@@ -71,7 +71,7 @@ TEST(HandMadePlan, ManyLaunchesLeaveTheAccountAsItWas) {
   const auto device = device::open("reference", {.threads = 1});
   auto plan = hand_made(*device, 9);  // no copies
   {
-    auto& p = plan->program;
+    auto& p = plan->program();
     const std::vector<Instruction> once = p.code;
     for (int i = 0; i < 200; ++i) p.code.insert(p.code.end(), once.begin(), once.end());
   }
@@ -94,7 +94,7 @@ TEST(HandMadePlan, CopiesAndLaunchesPassTheCheck) {
 TEST(HandMadePlan, AMissingWaitIsCaught) {
   const auto device = device::checked(device::open("reference", {.threads = 1}));
   const auto plan = hand_made(*device, 10);
-  auto& code = plan->program.code;
+  auto& code = plan->program().code;
   // The compute lane no longer waits for the copy back; the next launch then races with it.
   const auto wait = std::find_if(code.rbegin(), code.rend(), [](const Instruction& i) {
     return i.opcode == Opcode::kWait && i.lane == device::Lane::kCompute;
@@ -117,7 +117,7 @@ TEST(HandMadePlan, AMissingWaitIsCaught) {
 TEST(HandMadePlan, OverlappingRangesAreAnInternalError) {
   const auto device = device::open("reference", {.threads = 1});
   const auto plan = hand_made(*device, 3);
-  plan->program.ranges[1].offset = 96;
+  plan->program().ranges[1].offset = 96;
   Session session(plan, device);
   try {
     session.run({0, 0, 0});

@@ -68,7 +68,7 @@ TEST(Homes, NothingLeavesWithoutABudgetALinkOrANeed) {
   EXPECT_TRUE(compile(heavy(), *device, options_for({Tier::kHost}, whole))->homes.empty());
   EXPECT_TRUE(compile(heavy(), *device, options_for({}, whole))->homes.empty());
   PlanOptions gradients = options_for({Tier::kHost}, 1);
-  gradients.optimizer = graph::Optimizer::kNone;
+  gradients.optimizer.name = "";
   gradients.budget_bytes = smallest(gradients, *device);
   EXPECT_TRUE(compile(heavy(), *device, gradients)->homes.empty());
 }
@@ -78,7 +78,7 @@ TEST(Homes, ATightBudgetIsMetByStateInATier) {
   const auto resident = compile(heavy(), *device, options_for({}, 0));
   int64_t moments = 0;
   for (const graph::ParameterSlot& slot : resident->joint->parameters)
-    for (const int32_t m : slot.moments)
+    for (const int32_t m : slot.states)
       moments += resident->joint->values[static_cast<size_t>(m)].desc.bytes();
   const int64_t without = smallest(options_for({}, 1), *device);
   const int64_t with = smallest(options_for({Tier::kHost}, 1), *device);
@@ -170,8 +170,9 @@ TEST_P(HomesOn, ExtentsTileTheirValuesAndNothingOverlaps) {
   for (size_t i = 1; i < used.size(); ++i) EXPECT_GE(used[i].first, used[i - 1].second);
   EXPECT_LE(used.back().second, plan->home_bytes[static_cast<size_t>(tier())]);
   // Small neighbours share a copy: fewer copies than tensors and their pieces.
-  EXPECT_LT(plan->update.copies.size(), 2 * used.size());
-  EXPECT_EQ(master_leaves(*plan), !plan->joint->prologue.empty()) << "weights that only packing reads";
+  EXPECT_LT(plan->program(graph::kUpdate).copies.size(), 2 * used.size());
+  EXPECT_EQ(master_leaves(*plan), !plan->joint->ops(graph::kRepack).empty())
+      << "weights that only packing reads";
 }
 
 TEST_P(HomesOn, AnyPartCanBeReadAndWritten) {
@@ -214,7 +215,7 @@ TEST_P(HomesOn, ACancelDoesNotReachStateOrUpdates) {
   const double row[8] = {0.01, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, 1.0};
   for (Session* s : {&session, &other}) {
     fill(*s);
-    for (const int32_t hyper : plan->joint->hyper) s->write(hyper, row, sizeof row);
+    for (const graph::HyperBlock& hyper : plan->joint->hypers) s->write(hyper.value, row, sizeof row);
     s->run({1, 0, 0});
   }
   session.cancel();

@@ -121,10 +121,10 @@ TEST_P(InPlace, TheProblemIsTheSameWork) {
     seconds_after += op.seconds;
     std::string name;
     for (const int32_t part : parts) {
-      const graph::JointOp& node = over->joint->ops[static_cast<size_t>(part)];
+      const graph::JointOp& node = over->joint->ops()[static_cast<size_t>(part)];
       name += (name.empty() ? "" : "+") + node.name;
       EXPECT_EQ(node.region, op.region) << op.name;
-      EXPECT_EQ(node.phase == graph::Phase::kForward, static_cast<int32_t>(o) < over->problem.turnaround);
+      EXPECT_EQ(!node.backward, static_cast<int32_t>(o) < over->problem.turnaround);
     }
     EXPECT_EQ(op.name, name);
   }
@@ -135,7 +135,7 @@ TEST_P(InPlace, TheProblemIsTheSameWork) {
   EXPECT_EQ(static_cast<int64_t>(apart->problem.values.size() - over->problem.values.size()),
             over->in_place_ops);
   int64_t declared = 0;
-  for (const Launch& launch : solved(over, 0)->program.launches) declared += launch.in_place != 0;
+  for (const Launch& launch : solved(over, 0)->program().launches) declared += launch.in_place != 0;
   EXPECT_EQ(declared, over->in_place_ops);
 }
 
@@ -213,7 +213,7 @@ TEST(InPlaceChoice, ASpanNamesEachOp) {
   session.run({});
   std::multiset<std::string> named, expected;
   for (const Span& span : session.spans()) named.insert(span_name(*plan, span));
-  for (const graph::JointOp& op : plan->joint->ops)
+  for (const graph::JointOp& op : plan->joint->ops())
     if (!ops::row(op.code).is(ops::ALIAS)) expected.insert(op.name);
   EXPECT_EQ(named, expected);
 }
@@ -271,7 +271,7 @@ TEST(InPlaceChoice, ANormsGradientLiesOnWhatItAdds) {
   g->freeze(loss[0], loss[1], {});
   const auto over = solved(lowered(g, *device, graph::AmpMode::kOff, true), 0);
   int lying = 0;
-  for (const Launch& launch : over->program.launches) lying += launch.in_place == 1u << 5;
+  for (const Launch& launch : over->program().launches) lying += launch.in_place == 1u << 5;
   EXPECT_EQ(lying, 1);
   EXPECT_EQ(run(over, device), run(solved(lowered(g, *device, graph::AmpMode::kOff, false), 0), device));
 }
@@ -294,8 +294,8 @@ TEST(InPlaceChoice, SharedAndLastingValuesStay) {
   make_in_place(*plan);
   for (const auto& parts : plan->problem_op)
     for (size_t p = 1; p < parts.size(); ++p) {
-      const graph::JointOp& op = plan->joint->ops[static_cast<size_t>(parts[p])];
-      EXPECT_EQ(op.phase, graph::Phase::kBackward) << op.name;
+      const graph::JointOp& op = plan->joint->ops()[static_cast<size_t>(parts[p])];
+      EXPECT_TRUE(op.backward) << op.name;
     }
   EXPECT_NO_THROW(plan::check(plan->problem));
   const auto apart = std::make_shared<CompiledPlan>();

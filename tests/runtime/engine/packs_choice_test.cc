@@ -102,15 +102,15 @@ TEST_F(PacksChoice, AnOpWithoutItsPackCostsThePackMore) {
   joint.packed_bytes = cpu->kernels().packed_bytes;
   leave_out(choices, std::vector<bool>(choices.choices.size(), true), joint);
   const auto none = graph::derive(transformer(1), joint);
-  EXPECT_TRUE(none->prologue.empty());
-  ASSERT_EQ(none->ops.size(), all->joint->ops.size());
+  EXPECT_TRUE(none->ops(graph::kRepack).empty());
+  ASSERT_EQ(none->ops().size(), all->joint->ops().size());
   double with = 0, without = 0, packing = 0, added = 0;
   int64_t bytes = 0;
-  for (size_t i = 0; i < none->ops.size(); ++i) {
+  for (size_t i = 0; i < none->ops().size(); ++i) {
     with += op_seconds(*all->joint, static_cast<int32_t>(i), model()).seconds;
     without += op_seconds(*none, static_cast<int32_t>(i), model()).seconds;
   }
-  for (const graph::JointOp& op : all->joint->prologue)
+  for (const graph::JointOp& op : all->joint->ops(graph::kRepack))
     packing += model().seconds(query_of(*all->joint, op)).seconds;
   for (const plan::Choice& choice : choices.choices) {
     added += choice.seconds;
@@ -125,7 +125,7 @@ TEST_F(PacksChoice, AnOpWithoutItsPackCostsThePackMore) {
 TEST_F(PacksChoice, PacksOfOneOpGoTogether) {
   const auto all = plan(0);
   const PackChoices choices = pack_choices(*all, model(), 1);
-  EXPECT_EQ(choices.choices.size() + 1, all->joint->prologue.size());
+  EXPECT_EQ(choices.choices.size() + 1, all->joint->ops(graph::kRepack).size());
   size_t pairs = 0;
   for (const auto& packs : choices.packs) {
     pairs += packs.size() == 2;
@@ -147,7 +147,7 @@ TEST_F(PacksChoice, MeasuredSecondsOfAPlainWeightCount) {
   const int32_t op = derived->plain_uses[0].op;
   costs::Profile profile;
   costs::Recorder recorder;
-  recorder.add(query_of(*derived, derived->ops[static_cast<size_t>(op)]), 1, 0, 0.25);
+  recorder.add(query_of(*derived, derived->ops()[static_cast<size_t>(op)]), 1, 0, 0.25);
   recorder.merge_into(profile);
   costs::Table table;
   table.profile = profile;

@@ -73,7 +73,7 @@ TEST_P(SameBits, UnderEveryPolicy) {
   o.policy = plan::Policy::kOffload;
   EXPECT_EQ(run(o, &host), expected);
   EXPECT_GT(host->plan.tier_arena_bytes.at(0), 0);
-  EXPECT_FALSE(host->program.copies.empty());
+  EXPECT_FALSE(host->program().copies.empty());
 
   o.tiers = {Tier::kDisk};
   EXPECT_EQ(run(o, &disk), expected);
@@ -83,7 +83,7 @@ TEST_P(SameBits, UnderEveryPolicy) {
 
 TEST_P(SameBits, UnderEveryBudget) {
   PlanOptions o = options();
-  o.optimizer = graph::Optimizer::kNone;  // homes_test.cc has what the planner does with its state
+  o.optimizer.name = "";  // homes_test.cc has what the planner does with its state
   std::shared_ptr<const CompiledPlan> plan;
   const Result expected = run(o, &plan);
   const int64_t keep_all = plan->plan.arena_bytes;

@@ -342,7 +342,7 @@ TEST(Session, TracesLaunchesAndCopiesInsideTheRun) {
   EXPECT_TRUE(session.spans().empty());
   session.trace(true);
   const RunReport report = session.run({0, 0, 0});
-  const Program& program = session.plan().program;
+  const Program& program = session.plan().program();
   const auto works = std::count_if(program.code.begin(), program.code.end(), [](const Instruction& i) {
     return i.opcode == Opcode::kLaunch || i.opcode == Opcode::kCopy;
   });
@@ -376,7 +376,7 @@ TEST(Session, SumsTheSquaresOfAllGradientsAgainAndAgain) {
   EXPECT_EQ(session.gradient_squares(), sum) << "the first gradient overwrites what was there";
   expect_exact_memory(session);
   PlanOptions none;
-  none.optimizer = graph::Optimizer::kNone;
+  none.optimizer.name = "";
   Session plain(compile(mlp(), *device, none), device);
   EXPECT_EQ(code_of([&] { plain.gradient_squares(); }), Code::kWrongState);
   EXPECT_EQ(code_of([&] { plain.update(); }), Code::kWrongState);

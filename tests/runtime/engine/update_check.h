@@ -64,7 +64,8 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
 
 inline void set_hyper(Session& session, double factor = 0.01) {
   const double row[8] = {0.01, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, factor};
-  for (const int32_t hyper : session.plan().joint->hyper) session.write(hyper, row, sizeof row);
+  for (const graph::HyperBlock& hyper : session.plan().joint->hypers)
+    session.write(hyper.value, row, sizeof row);
 }
 
 inline double step(Session& session, uint64_t index) {
@@ -91,8 +92,8 @@ inline Result packs_of(const Session& session) { return values_of(session, {grap
 inline bool packs_behind_parts(const CompiledPlan& plan) {
   const auto& slots = plan.joint->parameters;
   return std::any_of(slots.begin(), slots.end(), [&](const graph::ParameterSlot& slot) {
-    if (slot.packs.empty() || slot.moments.empty() || plan.homes.contains(slot.value)) return false;
-    const auto moment = plan.homes.find(slot.moments[0]);
+    if (slot.packs.empty() || slot.states.empty() || plan.homes.contains(slot.value)) return false;
+    const auto moment = plan.homes.find(slot.states[0]);
     return moment != plan.homes.end() && moment->second.extents.size() > 1;
   });
 }
@@ -130,7 +131,8 @@ inline void expect_fresh_packs(const std::shared_ptr<const CompiledPlan>& plan,
 // Launches of a program that read as many operands as an update at least.
 inline bool updates(const Launch& launch) { return launch.inputs >= 2; }
 inline int64_t update_launches(const CompiledPlan& plan) {
-  return std::count_if(plan.update.launches.begin(), plan.update.launches.end(), updates);
+  return std::count_if(plan.program(graph::kUpdate).launches.begin(),
+                       plan.program(graph::kUpdate).launches.end(), updates);
 }
 
 }  // namespace cairn::engine

@@ -16,7 +16,7 @@ PlanOptions half() {
   return o;
 }
 
-bool packs(const CompiledPlan& plan) { return !plan.joint->prologue.empty(); }
+bool packs(const CompiledPlan& plan) { return !plan.joint->ops(graph::kRepack).empty(); }
 
 TEST(Update, LeavesPacksFresh) {
   const auto device = cpu();
@@ -54,9 +54,9 @@ TEST(Update, PacksAreTracedOnce) {
   const auto packed = [&] {
     step(session, 1);
     return std::count_if(session.spans().begin(), session.spans().end(),
-                         [](const Span& s) { return s.instruction < 0; });
+                         [](const Span& s) { return s.phase == graph::kRepack; });
   };
-  EXPECT_EQ(packed(), static_cast<int64_t>(plan->joint->prologue.size()));
+  EXPECT_EQ(packed(), static_cast<int64_t>(plan->joint->ops(graph::kRepack).size()));
   EXPECT_EQ(packed(), 0);
 }
 
@@ -64,13 +64,14 @@ TEST(Update, WithoutBatchesThereIsALaunchForEach) {
   const auto device = cpu();
   const auto plan = compile(layers(), *device, half());
   const graph::JointGraph& joint = *plan->joint;
-  EXPECT_EQ(plan->norm.launches.size(), joint.norm_ops.size());
-  EXPECT_EQ(update_launches(*plan), static_cast<int64_t>(joint.update_ops.size()));
+  EXPECT_EQ(plan->program(graph::kGradientNorm).launches.size(), joint.ops(graph::kGradientNorm).size());
+  EXPECT_EQ(update_launches(*plan), static_cast<int64_t>(joint.ops(graph::kUpdate).size()));
   // The frozen weight's pack is made once.
   size_t frozen = 0;
-  for (const graph::JointOp& op : joint.prologue)
+  for (const graph::JointOp& op : joint.ops(graph::kRepack))
     frozen += joint.values[static_cast<size_t>(op.in[0])].name == "frozen";
-  EXPECT_EQ(plan->update.launches.size(), joint.update_ops.size() + joint.prologue.size() - frozen);
+  EXPECT_EQ(plan->program(graph::kUpdate).launches.size(),
+            joint.ops(graph::kUpdate).size() + joint.ops(graph::kRepack).size() - frozen);
 }
 
 }  // namespace

@@ -34,9 +34,9 @@ void check_order(const JointGraph& joint) {
     if (is_persistent(joint.values[v].role) && joint.values[v].role != Role::kOutput)
       ready.insert(static_cast<int32_t>(v));
   auto is_ready = [&](int32_t v) { return ready.contains(v) || ready.contains(joint.storage(v)); };
-  for (size_t i = 0; i < joint.ops.size(); ++i) {
-    const JointOp& op = joint.ops[i];
-    EXPECT_EQ(op.phase == Phase::kBackward, static_cast<int32_t>(i) >= joint.turnaround);
+  for (size_t i = 0; i < joint.ops().size(); ++i) {
+    const JointOp& op = joint.ops()[i];
+    EXPECT_EQ(op.backward, static_cast<int32_t>(i) >= joint.turnaround);
     for (int32_t v : op.in)
       if (v >= 0) EXPECT_TRUE(is_ready(v)) << op.name << " reads " << joint.values[v].name;
     for (size_t k = 0; k < op.out.size(); ++k) {
@@ -53,7 +53,7 @@ void check_order(const JointGraph& joint) {
 }
 
 const JointOp* find(const JointGraph& joint, OpCode code) {
-  for (const JointOp& op : joint.ops)
+  for (const JointOp& op : joint.ops())
     if (op.code == code) return &op;
   return nullptr;
 }
@@ -63,7 +63,7 @@ TEST(Derive, FusedLossReplacesItsForwardOp) {
   check_order(*joint);
   EXPECT_EQ(find(*joint, OpCode::k_linear_cross_entropy), nullptr);
   ASSERT_NE(find(*joint, OpCode::k_linear_cross_entropy_grad), nullptr);
-  EXPECT_EQ(joint->ops[joint->turnaround].code, OpCode::k_linear_cross_entropy_grad);
+  EXPECT_EQ(joint->ops()[joint->turnaround].code, OpCode::k_linear_cross_entropy_grad);
   EXPECT_EQ(joint->values[joint->loss].desc.dtype, DType::kF64);
   EXPECT_EQ(joint->values[joint->loss].role, Role::kOutput);
   EXPECT_GE(joint->weight, 0);
@@ -74,7 +74,7 @@ TEST(Derive, TiedParameterHasOneAccumulatorWithTwoWriters) {
   const int32_t g = joint->find("table/gradient");
   ASSERT_GE(g, 0);
   int writers = 0, first = 0;
-  for (const JointOp& op : joint->ops)
+  for (const JointOp& op : joint->ops())
     for (size_t k = 0; k < op.out.size(); ++k)
       if (op.out[k] == g) {
         ++writers;
@@ -97,11 +97,11 @@ TEST(Derive, FrozenParameterHasNoGradientAndNoMoments) {
 
 TEST(Derive, NoOptimizerNoMoments) {
   JointOptions options;
-  options.optimizer = Optimizer::kNone;
+  options.optimizer.name = "";
   const auto joint = derive(tied_model(), options);
   EXPECT_EQ(joint->find("w/m"), -1);
   EXPECT_FALSE(joint->has_optimizer());
-  EXPECT_TRUE(joint->update_ops.empty());
+  EXPECT_TRUE(joint->ops(kUpdate).empty());
 }
 
 TEST(Derive, Bf16ActivationsFloat32Parameters) {
@@ -145,7 +145,7 @@ TEST(Derive, PacksReplaceWeights) {
   EXPECT_EQ(joint->values[loss->in[1]].role, Role::kPacked);
   EXPECT_EQ(joint->values[loss->in[4]].role, Role::kPacked);
   EXPECT_NE(loss->in[1], loss->in[4]);
-  EXPECT_EQ(joint->prologue.size(), 4u);  // w and table, each for both uses
+  EXPECT_EQ(joint->ops(kRepack).size(), 4u);  // w and table, each for both uses
 }
 
 TEST(Derive, OnePackServesAllUsesWhereTheBackendSaysSo) {
@@ -157,16 +157,16 @@ TEST(Derive, OnePackServesAllUsesWhereTheBackendSaysSo) {
   };
   const auto joint = derive(tied_model(), options);
   check_order(*joint);
-  EXPECT_EQ(joint->prologue.size(), 2u);  // w and table
+  EXPECT_EQ(joint->ops(kRepack).size(), 2u);  // w and table
   const JointOp* loss = find(*joint, OpCode::k_linear_cross_entropy_grad);
   EXPECT_EQ(joint->values[loss->in[1]].role, Role::kPacked);
   EXPECT_EQ(loss->in[1], loss->in[4]);
   EXPECT_EQ(find(*joint, OpCode::k_linear)->in[1], find(*joint, OpCode::k_linear_grad_input)->in[1]);
 
-  options.unpacked = {{joint->values[joint->prologue[0].in[0]].name, "forward"},
-                      {joint->values[joint->prologue[1].in[0]].name, "forward"}};
+  options.unpacked = {{joint->values[joint->ops(kRepack)[0].in[0]].name, "forward"},
+                      {joint->values[joint->ops(kRepack)[1].in[0]].name, "forward"}};
   const auto plain = derive(tied_model(), options);
-  EXPECT_TRUE(plain->prologue.empty());
+  EXPECT_TRUE(plain->ops(kRepack).empty());
   EXPECT_EQ(plain->left_out.size(), 2u);
 }
 
@@ -178,7 +178,7 @@ TEST(Derive, PacksMayBeLeftOut) {
   };
   const auto all = derive(tied_model(), options);
   const JointOp* pack = nullptr;
-  for (const JointOp& op : all->prologue)
+  for (const JointOp& op : all->ops(kRepack))
     if (op.attrs.word("use") == "forward" &&
         all->values[op.out[0]].name == all->values[find(*all, OpCode::k_linear)->in[1]].name)
       pack = &op;
@@ -187,14 +187,14 @@ TEST(Derive, PacksMayBeLeftOut) {
   options.unpacked = {{weight, "forward"}};
   const auto joint = derive(tied_model(), options);
   check_order(*joint);
-  EXPECT_EQ(joint->prologue.size(), all->prologue.size() - 1);
+  EXPECT_EQ(joint->ops(kRepack).size(), all->ops(kRepack).size() - 1);
   const JointOp* linear = find(*joint, OpCode::k_linear);
   EXPECT_EQ(joint->values[linear->in[1]].role, Role::kParameter);
   ASSERT_EQ(joint->left_out.size(), 1u);
   EXPECT_EQ(joint->left_out[0].packed.bytes(), 2 * 64 + 64);
   EXPECT_EQ(joint->values[joint->left_out[0].node.in[0]].name, weight);
   ASSERT_EQ(joint->plain_uses.size(), 1u);
-  EXPECT_EQ(&joint->ops[joint->plain_uses[0].op], linear);
+  EXPECT_EQ(&joint->ops()[joint->plain_uses[0].op], linear);
   EXPECT_EQ(joint->plain_uses[0].operand, 1);
   for (const ParameterSlot& slot : joint->parameters)
     if (joint->values[slot.value].name == weight) {
@@ -204,7 +204,7 @@ TEST(Derive, PacksMayBeLeftOut) {
   // The loss's gradient takes the weight for its first product packed only beside the pack of its second.
   const JointOp* fused = find(*all, OpCode::k_linear_cross_entropy_grad);
   std::string table;
-  for (const JointOp& op : all->prologue)
+  for (const JointOp& op : all->ops(kRepack))
     if (op.out[0] == fused->in[4]) table = all->values[op.in[0]].name;
   options.unpacked = {{table, "input_grad"}};
   const auto plain = derive(tied_model(), options);
@@ -226,7 +226,7 @@ TEST(Derive, SharedValueSumsGradientsInOrder) {
   EXPECT_EQ(joint->weight, -1);
   EXPECT_NE(find(*joint, OpCode::k_fill), nullptr);  // the seed of a general loss
   int adds = 0;
-  for (const JointOp& op : joint->ops) adds += op.phase == Phase::kBackward && op.code == OpCode::k_add;
+  for (const JointOp& op : joint->ops()) adds += op.backward && op.code == OpCode::k_add;
   EXPECT_EQ(adds, 2);  // three readers of a
 }
 
@@ -260,6 +260,20 @@ TEST(Derive, DeadOpsAreLeftOutAndOutputsStay) {
   EXPECT_EQ(joint->values[out].role, Role::kOutput);
   EXPECT_EQ(joint->values[joint->storage(out)].role, Role::kOutput);
   EXPECT_NE(joint->storage(out), out);
+}
+
+// An output that mixed precision makes in bf16 is kept in float32, under the name that the host knows.
+TEST(Derive, OutputsKeepTheirNamesInMixedPrecision) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", {DType::kF32, {4, 8}}), w = g->parameter("w", {DType::kF32, {8, 8}}, {});
+  const ValueId y = g->op("linear", {x, w})[0];
+  g->name_value(y, "y");
+  g->freeze(kNone, kNone, {y});
+  const auto joint = derive(g, {.amp = AmpMode::kBf16});
+  const int32_t found = joint->find("y");
+  ASSERT_GE(found, 0);
+  EXPECT_EQ(joint->values[found].role, Role::kOutput);
+  EXPECT_EQ(joint->values[found].desc.dtype, DType::kF32);
 }
 
 }  // namespace

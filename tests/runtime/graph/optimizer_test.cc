@@ -26,26 +26,87 @@ std::shared_ptr<Graph> model() {
 
 TEST(Optimizer, OneNormAndOneUpdatePerTrainedParameterInGraphOrder) {
   const auto joint = derive(model(), {});
-  ASSERT_EQ(joint->norm_ops.size(), 2u);
-  ASSERT_EQ(joint->update_ops.size(), 2u);
+  ASSERT_EQ(joint->ops(kGradientNorm).size(), 2u);
+  ASSERT_EQ(joint->ops(kUpdate).size(), 2u);
   size_t i = 0;
   for (const ParameterSlot& slot : joint->parameters) {
     if (slot.gradient < 0) continue;
-    ASSERT_EQ(slot.moments.size(), 2u);
-    const JointOp &norm = joint->norm_ops.at(i), &update = joint->update_ops.at(i);
+    ASSERT_EQ(slot.states.size(), 2u);
+    const JointOp &norm = joint->ops(kGradientNorm).at(i), &update = joint->ops(kUpdate).at(i);
     EXPECT_EQ(norm.code, OpCode::k_sum_squares);
     EXPECT_EQ(norm.in, std::vector<int32_t>{slot.gradient});
     EXPECT_EQ(norm.out, std::vector<int32_t>{joint->norm});
     EXPECT_EQ(norm.accumulates, 1u);
     EXPECT_EQ(norm.first_writer, i == 0 ? 1u : 0u) << "the first overwrites, the others add";
     const bool decay = joint->values[slot.value].name == "w";
-    EXPECT_EQ(update.code, OpCode::k_adamw);
-    EXPECT_EQ(update.in, (std::vector<int32_t>{slot.gradient, joint->hyper[decay ? 1 : 0]}));
-    EXPECT_EQ(update.out, (std::vector<int32_t>{slot.value, slot.moments[0], slot.moments[1]}));
-    EXPECT_EQ(update.phase, Phase::kUpdate);
+    EXPECT_EQ(update.code, OpCode::k_update);
+    EXPECT_EQ(update.in, (std::vector<int32_t>{slot.gradient, joint->hypers[decay ? 1 : 0].value}));
+    EXPECT_EQ(update.attrs.word("optimizer"), "adamw");
+    EXPECT_EQ(update.out, (std::vector<int32_t>{slot.value, slot.states[0], slot.states[1]}));
     ++i;
   }
-  EXPECT_NE(joint->hyper[0], joint->hyper[1]);
+  ASSERT_EQ(joint->hypers.size(), 2u);
+  EXPECT_NE(joint->hypers[0].value, joint->hypers[1].value);
+  EXPECT_FALSE(joint->hypers[0].decays);
+}
+
+// Names of all states, one after the other; those of a step alone in brackets.
+std::string states(const JointGraph& joint) {
+  std::string text;
+  for (const State& state : joint.states)
+    text += cat(text.empty() ? "" : " ",
+                state.lifetime == Lifetime::kStep ? cat('[', state.name, ']') : state.name);
+  return text;
+}
+
+TEST(Optimizer, StatesFollowFromTheRowAndItsHyperParameters) {
+  const auto of = [](OptimizerOptions options) {
+    return states(*derive(model(), {.optimizer = std::move(options)}));
+  };
+  EXPECT_EQ(of({}), "w w/m w/v [w/gradient] b b/m b/v [b/gradient] f");
+  EXPECT_EQ(of({.name = "lion"}), "w w/m [w/gradient] b b/m [b/gradient] f");
+  EXPECT_EQ(of({.name = "sgd"}), "w [w/gradient] b [b/gradient] f");
+  EXPECT_EQ(of({.name = "sgd", .hypers = {{{}, "momentum", 0.9}}}),
+            "w w/momentum [w/gradient] b b/momentum [b/gradient] f");
+  EXPECT_EQ(of({.name = ""}), "w [w/gradient] b [b/gradient] f");
+}
+
+TEST(Optimizer, GroupsHaveOptimizersAndHyperParametersOfTheirOwn) {
+  const auto joint = derive(
+      model(),
+      {.optimizer = {.groups = {{"b", "lion"}}, .hypers = {{{}, "beta1", 0.5}, {"b", "rate_scale", 2.0}}}});
+  ASSERT_EQ(joint->groups.size(), 2u);
+  EXPECT_EQ(joint->groups[0].hyper("beta1"), 0.5);
+  EXPECT_EQ(joint->groups[0].hyper("rate_scale"), 1.0);
+  EXPECT_EQ(joint->groups[1].hyper("beta1"), 0.5) << "of all groups that have one";
+  EXPECT_EQ(joint->groups[1].hyper("rate_scale"), 2.0);
+  ASSERT_EQ(joint->hypers.size(), 2u) << "only those that a parameter reads";
+  EXPECT_EQ(joint->hypers[1].group, 1);
+  EXPECT_EQ(states(*joint), "w w/m w/v [w/gradient] b b/m [b/gradient] f");
+  for (const JointOp& op : joint->ops(kUpdate))
+    EXPECT_EQ(op.attrs.word("optimizer"), joint->values[op.out[0]].name == "b" ? "lion" : "adamw");
+}
+
+TEST(Optimizer, WhatDoesNotExistIsNamed) {
+  const auto refused = [](OptimizerOptions options, const std::string& says) {
+    try {
+      derive(model(), {.optimizer = std::move(options)});
+      ADD_FAILURE() << "taken, but: " << says;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    }
+  };
+  refused({.name = "adam"}, "unknown optimizer 'adam'; known: adamw, sgd, lion");
+  refused({.hypers = {{{}, "momentum", 0.9}}},
+          "'adamw' has no hyper-parameter 'momentum'; it has: rate_scale, beta1");
+  refused({.hypers = {{{}, "beta1", 1.0}}}, "beta1 is 1; it must be at least 0 and below 1");
+  refused({.hypers = {{"c", "beta1", 0.5}}}, "there is no parameter group 'c'; there are: ''");
+  refused({.groups = {{"c"}}}, "the group 'c' matches no parameter; there are w, b, f");
+  refused({.groups = {{"?"}, {"*b"}}}, "the groups '?' and '*b' both match the parameter 'b'");
+  refused({.groups = {{"b"}, {"b"}}}, "the group 'b' is there twice");
+  refused({.groups = {{""}}}, "needs a pattern");
+  refused({.groups = {{"b", "muon"}}}, "unknown optimizer 'muon'");
 }
 
 }  // namespace

@@ -21,11 +21,9 @@ Manifest sample() {
   m.state.options = {.micro_steps = 4,
                      .seed = 0xFEEDFACECAFEBEEF,
                      .schedule = {step::ScheduleKind::kCosine, 1e-3, 10, 100, 1e-5},
-                     .beta1 = 0.8,
-                     .beta2 = 0.9,
-                     .eps = 1e-7,
-                     .weight_decay = 0.2,
                      .clip_norm = 0.5};
+  m.state.groups = {{"", &ops::optimizer("adamw"), {0.5, 0.8, 0.9, 1e-7, 0.2}, {}},
+                    {"*.bias", &ops::optimizer("sgd"), {1, 0.9, 0, 1, 0.01}, {}}};
   m.tensors = {{"wte", {DType::kF32, {11, 8}}, 0, 1, 2}, {"wte/m", {DType::kF32, {3}}, 0, 3, 4}};
   m.tensors_bytes = place(m.tensors);
   m.metadata = {{"recipe", "gpt2.lua"}, {"empty", ""}};
@@ -48,10 +46,12 @@ TEST(Manifest, GivesBackEverything) {
   EXPECT_EQ(b.state.options.schedule.warmup_steps, 10u);
   EXPECT_EQ(b.state.options.schedule.total_steps, 100u);
   EXPECT_EQ(b.state.options.schedule.minimum_rate, 1e-5);
-  EXPECT_EQ(b.state.options.beta1, 0.8);
-  EXPECT_EQ(b.state.options.beta2, 0.9);
-  EXPECT_EQ(b.state.options.eps, 1e-7);
-  EXPECT_EQ(b.state.options.weight_decay, 0.2);
+  ASSERT_EQ(b.state.groups.size(), 2u);
+  for (size_t g = 0; g < 2; ++g) {
+    EXPECT_EQ(b.state.groups[g].pattern, a.state.groups[g].pattern);
+    EXPECT_EQ(b.state.groups[g].optimizer, a.state.groups[g].optimizer);
+    EXPECT_EQ(b.state.groups[g].hypers, a.state.groups[g].hypers);
+  }
   EXPECT_EQ(b.state.options.clip_norm, 0.5);
   EXPECT_EQ(b.metadata, a.metadata);
   EXPECT_EQ(b.tensors_bytes, 384u + 64u);
@@ -78,7 +78,9 @@ const Broken kMustFail[] = {
     {"of 0", [](Manifest& m) { m.state.micro = m.state.options.micro_steps = 0; }},
     {"unknown schedule",
      [](Manifest& m) { m.state.options.schedule.kind = static_cast<step::ScheduleKind>(9); }},
-    {"not a number", [](Manifest& m) { m.state.options.beta2 = NAN; }},
+    {"hyper-parameter 'nesterov' of sgd is not known, or no number",
+     [](Manifest& m) { m.state.groups[1].hypers[3] = INFINITY; }},
+    {"not a number", [](Manifest& m) { m.state.groups[0].hypers[2] = NAN; }},
 };
 
 TEST(Manifest, MustFail) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "runtime/ops/functions.h"
 #include "tests/runtime/ops/descs.h"
 
 namespace cairn::ops {
@@ -94,7 +95,7 @@ struct Variant {
   Attrs attrs;
 };
 
-Attrs activation(const char* name) { return {{"activation", std::string(name)}}; }
+Attrs activation(std::string_view name) { return {{"activation", std::string(name)}}; }
 
 std::vector<Variant> variants() {
   const Attrs heads{{"heads", int64_t{2}}};
@@ -109,10 +110,7 @@ std::vector<Variant> variants() {
       {"attention", {f32({1, 3, 12})}, heads},
       {"attention", {f32({1, 3, 4}), f32({1, 3, 4}), f32({1, 3, 4})}, heads},
       {"rope", {f32({1, 3, 4})}, heads},
-      {"gelu", {x}, {}},
-      {"silu", {x}, {}},
       {"swiglu", {x, x}, {}},
-      {"relu", {x}, {}},
       {"add", {x, x}, {}},
       {"add", {x, f32({4})}, {}},
       {"add", {bf({3, 4}), f32({3, 4})}, {}},
@@ -136,7 +134,12 @@ std::vector<Variant> variants() {
       {"cast", {x}, {{"dtype", std::string("bf16")}}},
       {"custom", {x, x, x, x}, custom},
   };
-  for (const char* name : {"", "gelu_tanh", "gelu_erf", "relu", "silu"}) {
+  std::vector<std::string_view> activations{""};
+  for (const Function& f : functions()) {
+    list.push_back({name(f.op).data(), {x}, {}});
+    activations.push_back(f.name);
+  }
+  for (const std::string_view name : activations) {
     list.push_back({"linear", {x, f32({5, 4}), f32({5})}, activation(name)});
     list.push_back({"linear", {bf({3, 4}), f32({5, 4})}, activation(name)});
   }

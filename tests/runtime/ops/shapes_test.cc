@@ -6,6 +6,8 @@
 namespace cairn::ops {
 namespace {
 
+Attrs by(const char* optimizer) { return {{"optimizer", std::string(optimizer)}}; }
+
 struct Good {
   const char* op;
   std::vector<TensorDesc> in;
@@ -88,8 +90,13 @@ const std::vector<Good>& good() {
       {"fill", {}, {{"shape", List{2}}, {"dtype", std::string("f64")}}, {f64({2})}},
       {"accumulate", {bf({2})}, {}, {f32({2})}},
       {"sum_squares", {f32({2, 2})}, {}, {f64({})}},
-      {"adamw", {f32({2}), f64({8})}, {}, {f32({2}), f32({2}), f32({2})}},
-      {"adamw_gated", {f32({2}), f64({8}), f64({})}, {}, {f32({2}), f32({2}), f32({2}), f64({})}},
+      {"update", {f32({2}), f64({8})}, by("adamw"), {f32({2}), f32({2}), f32({2})}},
+      {"update", {f64({2}), f64({8})}, by("sgd"), {f64({2}), f64({2})}},
+      {"update", {f32({2, 3}), f64({8})}, by("lion"), {f32({2, 3}), f32({2, 3})}},
+      {"update",
+       {f32({2}), f64({8}), f64({})},
+       by("adamw"),
+       {f32({2}), f32({2}), f32({2}), {}, {}, {}, f64({})}},
       {"update_gate", {f64({})}, {}, {f64({})}},
       {"update_gate", {f64({}), f64({})}, {}, {f64({})}},
       {"pack_weight",
@@ -282,8 +289,10 @@ TEST(Shapes, MistakesAreNamed) {
        {{"rank", int64_t{2}}},
        "reduce_leading: x is f32[4]: rank = 2 is out of range"},
       {"cast", {f32({4})}, {{"dtype", std::string("u8")}}, "cast: dtype is u8: it must be a float type"},
-      {"adamw", {f32({4}), f32({8})}, {}, "adamw: hyper is f32[8]: it must be f64[8]"},
-      {"adamw_gated", {f32({4}), f64({8}), f64({2})}, {}, "adamw_gated: total is f64[2]: it must be one f64"},
+      {"update", {f32({4}), f32({8})}, by("adamw"), "update: hyper is f32[8]: it must be f64[8]"},
+      {"update", {f32({4}), f64({8}), f64({2})}, by("adamw"), "update: total is f64[2]: it must be one f64"},
+      {"update", {bf({4}), f64({8})}, by("adamw"), "update: grad is bf16[4]: it must be f32 or f64"},
+      {"update", {f32({4}), f64({8})}, by("adam"), "unknown optimizer 'adam'; known: adamw, sgd, lion"},
       {"update_gate", {f32({})}, {}, "update_gate: loss is f32[]: it must be one f64"},
       {"silu", {f32({4}), f32({4})}, {}, "silu: 2 operands given, it takes at most 1"},
   };

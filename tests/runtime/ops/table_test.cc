@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/ops/functions.h"
 #include "runtime/ops/ops.h"
 
 namespace cairn::ops {
@@ -74,6 +75,89 @@ TEST(Table, ColumnsFitTogether) {
     EXPECT_EQ((r.saves & 0xffffu) >> saved_inputs, 0u);
     EXPECT_EQ((r.saves >> 16) >> saved_outputs, 0u);
   }
+}
+
+// Operands by role, for those that know only rows.
+TEST(Table, OperandsHaveRoles) {
+  const OpRow& linear = row(OpCode::k_linear);
+  EXPECT_EQ(linear.inputs[0].role, OperandRole::kData);
+  EXPECT_EQ(linear.inputs[1].role, OperandRole::kWeight);
+  EXPECT_EQ(linear.inputs[1].pack, "forward");
+  EXPECT_EQ(linear.inputs[2].name, "b");
+  EXPECT_EQ(linear.inputs[2].role, OperandRole::kWide);
+  EXPECT_TRUE(linear.inputs[2].optional);
+  const OpRow& add = row(OpCode::k_add);
+  EXPECT_TRUE(add.inputs[1].in_place && add.inputs[1].stays_full());
+  EXPECT_FALSE(add.inputs[0].stays_full());
+  for (const OpRow& r : all()) {
+    SCOPED_TRACE(r.name);
+    for (size_t i = 0; i < r.inputs.size(); ++i) {
+      const Operand& o = r.inputs[i];
+      EXPECT_NE(o.role, OperandRole::kState) << o.name;
+      EXPECT_TRUE(o.pack.empty() || o.role == OperandRole::kWeight) << o.name;
+      // What another op's operand takes the place of has to be free, and of output 0's kind.
+      const bool fused = o.role == OperandRole::kAddend || o.role == OperandRole::kArgument;
+      EXPECT_TRUE(!fused || (o.optional && i > 0)) << o.name;
+    }
+    for (const Operand& o : r.outputs) {
+      EXPECT_TRUE(o.role == OperandRole::kData || o.role == OperandRole::kState) << o.name;
+      EXPECT_TRUE(o.role != OperandRole::kState || r.is(EFFECT)) << o.name;
+    }
+    bool updates = false;
+    for (const Operand& o : r.outputs) updates = updates || o.role == OperandRole::kState;
+    EXPECT_EQ(r.work != nullptr, r.tolerance == Tolerance::GEMM || updates || r.code == OpCode::k_embedding)
+        << "only products, lookups and updates count their work in a way of their own";
+  }
+}
+
+TEST(Table, WeightsMayStandPacked) {
+  const auto uses = [](OpCode code) {
+    std::string text;
+    for (const PackedUse& u : packed_uses(row(code)))
+      text += cat(u.weight, "->", u.into, ' ', u.use, ' ', u.only_with, "; ");
+    return text;
+  };
+  EXPECT_EQ(uses(OpCode::k_linear), "1->1 forward -1; ");
+  EXPECT_EQ(uses(OpCode::k_linear_grad_input), "1->1 input_grad -1; ");
+  EXPECT_EQ(uses(OpCode::k_linear_cross_entropy), "1->1 forward -1; ");
+  // The gradient's own product first, while operand 1 is still the weight.
+  EXPECT_EQ(uses(OpCode::k_linear_cross_entropy_grad), "1->4 input_grad -1; 1->1 forward 4; ");
+  EXPECT_EQ(uses(OpCode::k_embedding), "");
+  EXPECT_EQ(uses(OpCode::k_linear_grad_weight), "");
+}
+
+TEST(Table, LookupsNameTheirVocabulary) {
+  const auto found = [](OpCode code) {
+    const auto l = lookup(row(code));
+    return l ? cat(l->numbers, ' ', l->table, ' ', l->axis, ' ', l->ignores ? "ignores" : "") : std::string();
+  };
+  EXPECT_EQ(found(OpCode::k_embedding), "1 0 0 ");
+  EXPECT_EQ(found(OpCode::k_linear_cross_entropy), "2 1 0 ignores");
+  EXPECT_EQ(found(OpCode::k_cross_entropy), "1 0 -1 ignores");
+  EXPECT_EQ(found(OpCode::k_linear), "");
+  EXPECT_EQ(found(OpCode::k_embedding_grad), "");  // what a graph is built of alone
+}
+
+TEST(Functions, AreWhatElementwiseOpsApply) {
+  std::set<std::string_view> names;
+  for (const Function& f : functions()) {
+    SCOPED_TRACE(f.name);
+    EXPECT_TRUE(names.insert(f.name).second);
+    EXPECT_EQ(find_function(f.name), &f);
+    EXPECT_EQ(name(f.gradient), cat(name(f.op), "_grad"));
+    EXPECT_EQ(f.choice.empty(), !row(f.op).has_attr("approximate"));
+    const Attrs attrs = f.choice.empty() ? Attrs{} : Attrs{{"approximate", std::string(f.choice)}};
+    EXPECT_EQ(differentiated(f.gradient, attrs), &f);
+    EXPECT_TRUE(row(f.op).saves == IN(0) || row(f.op).saves == OUT(0));
+  }
+  EXPECT_EQ(find_function(""), nullptr);
+  EXPECT_EQ(find_function("gelu"), nullptr);  // an op of two functions
+  EXPECT_EQ(differentiated(OpCode::k_gelu_grad, {})->name, "gelu_tanh");
+  EXPECT_EQ(differentiated(OpCode::k_add, {}), nullptr);
+  EXPECT_FALSE(find_function("relu")->reads_argument());
+  EXPECT_TRUE(find_function("silu")->reads_argument());
+  EXPECT_TRUE(activation_words().starts_with("gelu_tanh, gelu_erf, ")) << activation_words();
+  EXPECT_TRUE(activation_words().ends_with(functions().back().name)) << activation_words();
 }
 
 std::string message(const OpRow& r, const Attrs& attrs) {

@@ -41,11 +41,17 @@ TEST(Work, TheRestIsBoundByBytes) {
   EXPECT_EQ(of("add", {bf({10, 4}), f32({4})}).bytes, 80 + 16 + 80);
   EXPECT_EQ(of("reshape", {f32({10, 4})}, {{"shape", List{40}}}).bytes, 0);
   EXPECT_EQ(of("transpose", {f32({10, 4})}, {{"perm", List{1, 0}}}).flops, 0);
-  EXPECT_EQ(of("adamw", {f32({10}), f64({8})}).bytes, 40 + 64 + 2 * 3 * 40);
-  // A pack is written, not read.
-  const std::vector<TensorDesc> in = {f32({10}), f64({8})},
-                                out = {f32({10}), f32({10}), f32({10}), {DType::kOpaque, Shape{10}, 20}};
-  EXPECT_EQ(work(*find("adamw"), in, out, nullptr).bytes, 40 + 64 + 2 * 3 * 40 + 20);
+  // The parameter and its states are read and written.
+  const Attrs adamw{{"optimizer", std::string("adamw")}}, lion{{"optimizer", std::string("lion")}};
+  EXPECT_EQ(of("update", {f32({10}), f64({8})}, adamw).bytes, 40 + 64 + 2 * 3 * 40);
+  EXPECT_EQ(of("update", {f32({10}), f64({8})}, lion).bytes, 40 + 64 + 2 * 2 * 40);
+  EXPECT_EQ(of("update", {f32({10}), f64({8})}, adamw).flops, 160);
+  // A pack is written, not read; so may the gate be.
+  const std::vector<TensorDesc> in = {f32({10}), f64({8}), f64({})};
+  const TensorDesc absent = {}, pack{DType::kOpaque, Shape{10}, 20};
+  const std::vector<TensorDesc> out = {f32({10}), f32({10}), f32({10}), absent, absent, pack, f64({})};
+  EXPECT_EQ(work(*find("update"), in, out, nullptr).bytes,
+            40 + 64 + 8 + 2 * 3 * 40 + 20 + 8 + static_cast<double>(2 * absent.bytes()));
   // A lookup reads the rows it takes, not the table.
   EXPECT_EQ(of("embedding", {f32({50000, 4}), i32({3})}).bytes, 12 + 2 * 48);
   EXPECT_GT(of("gelu", {f32({10})}).flops, 0);

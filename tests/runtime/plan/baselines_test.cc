@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "make_problem.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
@@ -56,7 +57,7 @@ TEST(Baselines, WithoutRegionsStagesAreLayers) {
 }
 
 TEST(Baselines, NoPlanByHandBeatsTheSolverWithinItsBytes) {
-  for (uint32_t seed = 0; seed < 60; ++seed) {
+  for (const uint32_t seed : support::seeds(60)) {
     RandomOptions options;
     options.links = false;
     Problem p = random_problem(seed, options);

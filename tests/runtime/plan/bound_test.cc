@@ -7,6 +7,7 @@
 
 #include "make_problem.h"
 #include "optimum.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
@@ -72,7 +73,7 @@ TEST(Bound, IsFiniteWhereNothingFits) {
 // No plan at all is faster, however it runs ops again; and little is lost to the best one.
 TEST(Bound, IsBelowTheOptimumAndNearIt) {
   double bounds = 0, optima = 0;
-  for (uint32_t seed = 0; seed < 400; ++seed) {
+  for (const uint32_t seed : support::seeds(400)) {
     const Problem p = random_problem(seed, {5, false, false});
     const Index index(p);
     const int64_t least = least_bytes(p, index), most = most_bytes(p, index);

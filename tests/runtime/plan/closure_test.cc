@@ -6,6 +6,7 @@
 
 #include "make_problem.h"
 #include "subsets.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
@@ -68,7 +69,7 @@ TEST(Closure, RedirectsTheGreedyFlow) {
 // At every moment and price the flow is the least cost of all sets of ops, and the cut attains it; also among
 // the sets that hold, or leave out, one op.
 TEST(Closure, IsTheCheapestOfAllSets) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (const uint32_t seed : support::seeds(300)) {
     const Problem p = random_problem(seed, {4, false, false});
     const Index index(p);
     std::mt19937 random(seed);

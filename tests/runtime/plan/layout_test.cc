@@ -7,6 +7,7 @@
 
 #include "layout_check.h"
 #include "make_problem.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
@@ -20,7 +21,7 @@ TEST(Layout, NestedLifetimesTakeNoMoreThanWhatIsAlive) {
 }
 
 TEST(Layout, RandomNestingTakesNoMoreThanWhatIsAlive) {
-  for (uint32_t seed = 0; seed < 40; ++seed) {
+  for (const uint32_t seed : support::seeds(40)) {
     std::mt19937 random(seed);
     std::vector<Block> blocks;
     const std::function<void(int, int)> nest = [&](int begin, int end) {
@@ -38,7 +39,7 @@ TEST(Layout, RandomNestingTakesNoMoreThanWhatIsAlive) {
 }
 
 TEST(Layout, RandomBlocksNeverOverlap) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (const uint32_t seed : support::seeds(300)) {
     std::mt19937 random(seed);
     const auto blocks = random_blocks(random, 80, 1 + static_cast<int>(random() % 200), seed % 2 ? 1 : 64);
     for (int64_t alignment : {1, 64}) expect_sound(blocks, lay_out(blocks, alignment), alignment);
@@ -53,7 +54,7 @@ TEST(Layout, SizesThatAreNoMultiplesAreRoundedOnlyBetweenBlocks) {
 }
 
 TEST(Layout, FewBlocksLieAsLowAsAnyOrderPutsThem) {
-  for (uint32_t seed = 0; seed < 400; ++seed) {
+  for (const uint32_t seed : support::seeds(400)) {
     std::mt19937 random(seed);
     const auto blocks = random_blocks(random, 6, 2 + static_cast<int>(random() % 8), 1);
     std::vector<Block> real;
@@ -75,7 +76,7 @@ TEST(Layout, LargestFirstFailsWhereThisDoesNot) {
 }
 
 TEST(Layout, TrainingStepsComeWithinHalfAPercent) {
-  for (uint32_t seed = 0; seed < 12; ++seed) {
+  for (const uint32_t seed : support::seeds(12)) {
     const auto blocks = training_step(20 + 15 * static_cast<int>(seed), seed);
     const Layout layout = lay_out(blocks, 64);
     expect_sound(blocks, layout, 64);
@@ -85,7 +86,9 @@ TEST(Layout, TrainingStepsComeWithinHalfAPercent) {
 
 TEST(Layout, ACapacityNeverMakesItHigher) {
   int within = 0, above = 0;
-  for (uint32_t seed = 0; seed < 250; ++seed) {
+  constexpr uint32_t kAll = 250;
+  const std::vector<uint32_t> seeds = support::seeds(kAll);
+  for (const uint32_t seed : seeds) {
     std::mt19937 random(seed);
     const auto blocks = random_blocks(random, 60, 40, 1);
     const int64_t most = most_alive(blocks);
@@ -99,7 +102,9 @@ TEST(Layout, ACapacityNeverMakesItHigher) {
     EXPECT_EQ(lay_out(blocks, 1, 0).offsets, free.offsets);
     EXPECT_EQ(lay_out(blocks, 1, INT64_MAX).offsets, free.offsets);
   }
-  EXPECT_GT(within, above / 4) << "the harder try reaches the bound now and then";
+  if (seeds.size() == kAll) {  // a share has too few of these cases
+    EXPECT_GT(within, above / 4) << "the harder try reaches the bound now and then";
+  }
 }
 
 TEST(Layout, ItIsDeterministic) {

@@ -6,6 +6,7 @@
 
 #include "make_problem.h"
 #include "subsets.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
@@ -41,7 +42,7 @@ TEST(Moment, CopiesHideBehindOpsMadeAgain) {
 
 // Whole ops: the best of all sets that fit. In shares: never above that.
 TEST(Moment, IsTheBestOfAllSetsThatFit) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (const uint32_t seed : support::seeds(200)) {
     const Problem p = random_problem(seed, {4, false, false});
     const Index index(p);
     std::mt19937 random(seed);

@@ -4,12 +4,13 @@
 
 #include "make_problem.h"
 #include "runtime/plan/report.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
 
 TEST(ReportData, TheFullestSampleIsThePlansPeak) {
-  for (uint32_t seed = 0; seed < 16; ++seed) {
+  for (const uint32_t seed : support::seeds(16)) {
     Problem p = random_problem(seed);
     p.budget_bytes = smallest_budget(p);
     const Plan plan = solve(p);

@@ -2,6 +2,7 @@
 
 #include "make_problem.h"
 #include "runtime/plan/index.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
@@ -38,6 +39,26 @@ TEST(Solver, ALinkHidesWhatRecomputeWouldCost) {
   EXPECT_EQ(violation(p, plan), "");
   EXPECT_DOUBLE_EQ(plan.predicted_seconds, plan.keep_all_seconds);
   EXPECT_GT(plan.totals.offload_bytes[0], 0);
+}
+
+// Budgets that the search aims at are shares of all bytes: no product on the way there is too large.
+TEST(Solver, BytesNearTheEndOfTheirRangeArePlannedAsFewAre) {
+  constexpr int64_t kTimes = int64_t{1} << 42;
+  Problem few = chain(16), many = few;
+  for (Value& v : many.values) v.bytes *= kTimes;
+  const int64_t most = keep_all_arena(few), least = smallest_budget(few);
+  ASSERT_GT(most * kTimes, INT64_MAX / 28);
+  EXPECT_EQ(keep_all_arena(many), most * kTimes);
+  EXPECT_EQ(smallest_budget(many), least * kTimes);
+  for (int64_t budget = least; budget <= most; budget += (most - least) / 7) {
+    few.budget_bytes = budget;
+    many.budget_bytes = budget * kTimes;
+    const Plan wanted = solve(few), found = solve(many);
+    EXPECT_EQ(violation(many, found), "");
+    EXPECT_DOUBLE_EQ(found.predicted_seconds, wanted.predicted_seconds) << budget;
+    EXPECT_DOUBLE_EQ(found.gap, wanted.gap) << budget;
+    EXPECT_EQ(found.arena_bytes, wanted.arena_bytes * kTimes) << budget;
+  }
 }
 
 TEST(Solver, EmptyAndOneSidedProblems) {
@@ -101,15 +122,11 @@ TEST(Solver, OffloadIsObeyedOverASlowLink) {
   EXPECT_EQ(plan.totals.offload_bytes[0], 6 * 6400);
 }
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr uint32_t kSeeds = 6;
-#else
 constexpr uint32_t kSeeds = 25;  // the planner's own program of checks tries many more
-#endif
 
 // Every plan is valid and says the truth about itself.
 TEST(SolverProperty, PlansAreValidAtEveryBudget) {
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (const uint32_t seed : support::seeds(kSeeds)) {
     SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     const int64_t most = keep_all_arena(p), least = smallest_budget(p);
@@ -126,7 +143,7 @@ TEST(SolverProperty, PlansAreValidAtEveryBudget) {
 }
 
 TEST(SolverProperty, TheSmallestBudgetIsExact) {
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (const uint32_t seed : support::seeds(kSeeds)) {
     SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     p.budget_bytes = smallest_budget(p);
@@ -144,7 +161,7 @@ TEST(SolverProperty, TheSmallestBudgetIsExact) {
 }
 
 TEST(SolverProperty, LinksDoNotRaiseTheSmallestBudget) {
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (const uint32_t seed : support::seeds(kSeeds)) {
     SCOPED_TRACE(seed);
     Problem p = random_problem(seed, {.regions = false});
     Problem alone = p;
@@ -154,7 +171,7 @@ TEST(SolverProperty, LinksDoNotRaiseTheSmallestBudget) {
 }
 
 TEST(SolverProperty, MoreMemoryIsNeverSlower) {
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (const uint32_t seed : support::seeds(kSeeds)) {
     SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     const int64_t most = keep_all_arena(p), least = smallest_budget(p);
@@ -171,7 +188,7 @@ TEST(SolverProperty, MoreMemoryIsNeverSlower) {
 }
 
 TEST(SolverProperty, ManyBudgetsAtOnceAreTheSamePlans) {
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (const uint32_t seed : support::seeds(kSeeds)) {
     SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     const int64_t most = keep_all_arena(p), least = smallest_budget(p);
@@ -195,7 +212,7 @@ TEST(SolverProperty, ManyBudgetsAtOnceAreTheSamePlans) {
 // Ops that may not run again run once; values of KEEP regions never come back; those of RECOMPUTE regions are
 // not copied.
 TEST(SolverProperty, PoliciesHold) {
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (const uint32_t seed : support::seeds(kSeeds)) {
     SCOPED_TRACE(seed);
     Problem p = random_problem(seed);
     p.budget_bytes = smallest_budget(p);

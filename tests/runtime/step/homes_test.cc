@@ -135,7 +135,7 @@ TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
   for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
     Training away(GetParam(), {tier});
     const engine::CompiledPlan& plan = away.session->plan();
-    ASSERT_GE(plan.homes.size(), 2 * plan.joint->update_ops.size())
+    ASSERT_GE(plan.homes.size(), 2 * plan.joint->ops(graph::kUpdate).size())
         << "all moments leave at the smallest budget";
     ASSERT_LT(plan.plan.arena_bytes, resident.session->plan().plan.arena_bytes);
     const Report report = away.train(4);
@@ -216,7 +216,7 @@ TEST(StateOnADisk, AFailingDiskEndsTheSessionAndSaysWhatIsLost) {
     EXPECT_FALSE(failing.session->poisoned());
     const graph::JointGraph& joint = *failing.session->plan().joint;
     float moment = 0;
-    EXPECT_THROW(failing.session->read_at(joint.parameters[0].moments[0], 0, &moment, 4), Error);
+    EXPECT_THROW(failing.session->read_at(joint.parameters[0].states[0], 0, &moment, 4), Error);
     EXPECT_EQ(failing.stepper->state().step, 1u);
   }
   EXPECT_GT(untouched, 0);

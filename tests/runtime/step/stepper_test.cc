@@ -191,8 +191,8 @@ TEST(Stepper, UpdateIsAdamWOnTheClippedMean) {
   const Data data;
   Options o = options(1);
   o.clip_norm = 0.05;
-  o.weight_decay = 0.1;
   Rig rig(12, o);
+  const double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;  // as optimizers.def has them
   const std::vector<float> before = rig.get("w2");
   data.feed(rig, 0, 12);
   const Report report = rig.stepper->micro();
@@ -200,9 +200,9 @@ TEST(Stepper, UpdateIsAdamWOnTheClippedMean) {
   const std::vector<float> gradient = rig.get("w2/gradient"), after = rig.get("w2");
   const double factor = o.clip_norm / (report.gradient_norm + 1e-6) / report.step_weight;
   for (size_t i = 0; i < before.size(); ++i) {
-    const double g = gradient[i] * factor, m = (1 - o.beta1) * g, v = (1 - o.beta2) * g * g;
-    const double p = before[i] * (1 - 0.01 * o.weight_decay) -
-                     0.01 * (m / (1 - o.beta1)) / (std::sqrt(v / (1 - o.beta2)) + o.eps);
+    const double g = gradient[i] * factor, m = (1 - beta1) * g, v = (1 - beta2) * g * g;
+    const double p =
+        before[i] * (1 - 0.01 * weight_decay) - 0.01 * (m / (1 - beta1)) / (std::sqrt(v / (1 - beta2)) + eps);
     EXPECT_NEAR(after[i], p, 1e-6);
   }
 }
@@ -222,7 +222,9 @@ TEST(Stepper, OptionsAreChecked) {
   };
   refused([](Options& o) { o.micro_steps = 0; });
   refused([](Options& o) { o.schedule.rate = std::numeric_limits<double>::quiet_NaN(); });
-  refused([](Options& o) { o.beta1 = 1.0; });
+  refused([](Options& o) { o.hypers = {{{}, "beta1", 1.0}}; });
+  refused([](Options& o) { o.hypers = {{{}, "momentum", 0.5}}; });
+  refused([](Options& o) { o.hypers = {{"w*", "beta1", 0.5}}; });
   refused([](Options& o) { o.clip_norm = -1; });
   refused([](Options& o) { o.schedule.kind = ScheduleKind::kCosine; });
 }

@@ -4,6 +4,7 @@ local binding = {
   session = require "cairn.session", stepper = require "cairn.stepper",
 }
 local module = require "cairn.nn.module"
+local optim = require "cairn.optim"
 
 local nn = {}
 
@@ -34,7 +35,7 @@ Trainer.__tostring = function(self) return "nn.Trainer of " .. tostring(self.mod
 
 local KNOWN = { model = true, criterion = true, input = true, optim = true, device = true, plan = true, seed = true }
 
--- settings: model, criterion, input ({dims..., dtype}), optim (options of cairn.stepper), device, plan (options of
+-- settings: model, criterion, input ({dims..., dtype}), optim (what optim.adamw makes), device, plan (options of
 -- cairn.plan: budget_bytes, policy ...), seed. Returns the trainer, or nil, err.
 function nn.Trainer(settings)
   for key in pairs(settings) do
@@ -51,14 +52,15 @@ function nn.Trainer(settings)
   end
   self.graph, err = nn.build(settings.model, settings.criterion, settings.input)
   if not self.graph then return nil, err end
-  self.plan, err = binding.plan.Plan.new(self.graph, self.device, settings.plan)
+  local for_plan, for_stepper = optim.split(settings.optim or {})
+  self.plan, err = binding.plan.Plan.new(self.graph, self.device, optim.with(for_plan, settings.plan))
   if not self.plan then return nil, err end
   self.session, err = binding.session.Session.new(self.plan)
   if not self.session then return nil, err end
   local ok
   ok, err = self.session:initialise(settings.seed or 1337)
   if not ok then return nil, err end
-  self.stepper, err = binding.stepper.Stepper.new(self.session, settings.optim)
+  self.stepper, err = binding.stepper.Stepper.new(self.session, for_stepper)
   if not self.stepper then return nil, err end
   return self
 end

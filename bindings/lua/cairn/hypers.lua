@@ -1,0 +1,91 @@
+-- Optimizers: what there is, and hyper-parameters as the library takes them.
+local ffi = require "ffi"
+local core = require "cairn.core"
+local C = core.C
+
+local hypers = {}
+
+-- The optimizers: an array of {name, states, hypers, description}; states {name, when} (when: a hyper-parameter without
+-- which the state is not there), hypers {name, default}.
+function hypers.optimizers()
+  local list = {}
+  while true do
+    local info = ffi.new("cairn_optimizer_info_t", { ffi.sizeof("cairn_optimizer_info_t") })
+    if C.cairn_optimizer_describe(#list, info, core.raw_error) ~= 0 then return list end
+    local row = { name = ffi.string(info.name), description = ffi.string(info.description), states = {}, hypers = {} }
+    for word in ffi.string(info.states):gmatch("%S+") do
+      local name, when = word:match("^([^?]+)%??(.*)$")
+      row.states[#row.states + 1] = { name = name, when = when ~= "" and when or nil }
+    end
+    for name, default in ffi.string(info.hypers):gmatch("(%S+)=(%S+)") do
+      row.hypers[#row.hypers + 1] = { name = name, default = tonumber(default) }
+    end
+    list[#list + 1] = row
+  end
+end
+
+local function sorted(map)
+  local keys = {}
+  for key in pairs(map) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+-- Adds rows {group or nil, name, value} of `map` (name -> number) to `rows`.
+local function collect(rows, map, group)
+  for _, name in ipairs(sorted(map)) do
+    local value = map[name]
+    if type(value) == "boolean" then value = value and 1 or 0 end
+    if type(value) ~= "number" then
+      error(("hyper-parameter '%s' is a %s; wanted: a number"):format(name, type(value)), 0)
+    end
+    rows[#rows + 1] = { group, name, value }
+  end
+end
+
+local function set_rows(struct, rows, anchors)
+  local array = ffi.new("cairn_hyper_t[?]", math.max(#rows, 1))
+  for i, row in ipairs(rows) do
+    array[i - 1].group, array[i - 1].name, array[i - 1].value = row[1], row[2], row[3]
+  end
+  struct.hypers, struct.hyper_count = array, #rows
+  anchors[#anchors + 1], anchors[#anchors + 2] = array, rows
+end
+
+-- Fields of options: `hypers` = { momentum = 0.9, ["*.bias"] = { rate_scale = 2 } }, a table being a group's.
+function hypers.set(struct, map, anchors)
+  core.expect_type(map, "table", "hypers", 4)
+  local rows, all, groups = anchors.hypers or {}, {}, {}
+  anchors.hypers = rows
+  for key, value in pairs(map) do (type(value) == "table" and groups or all)[key] = value end
+  local own = {}
+  collect(own, all)
+  for _, group in ipairs(sorted(groups)) do collect(own, groups[group], group) end
+  for i = #own, 1, -1 do table.insert(rows, 1, own[i]) end  -- before those of groups
+  set_rows(struct, rows, anchors)
+end
+
+-- `groups` = { { pattern = "*.bias", optimizer = "sgd", weight_decay = 0, ... }, ... }.
+function hypers.set_groups(struct, list, anchors)
+  core.expect_type(list, "table", "groups", 4)
+  local rows = anchors.hypers or {}
+  anchors.hypers = rows
+  local array = ffi.new("cairn_parameter_group_t[?]", math.max(#list, 1))
+  for i, group in ipairs(list) do
+    local own = {}
+    core.expect_type(group, "table", ("groups[%d]"):format(i), 4)
+    for key, value in pairs(group) do own[key] = value end
+    own.pattern, own.optimizer = nil, nil
+    core.expect_type(group.pattern, "string", ("groups[%d].pattern"):format(i), 4)
+    if group.optimizer ~= nil then
+      core.expect_type(group.optimizer, "string", ("groups[%d].optimizer"):format(i), 4)
+    end
+    array[i - 1].pattern, array[i - 1].optimizer = group.pattern, group.optimizer
+    collect(rows, own, group.pattern)
+  end
+  struct.groups, struct.group_count = array, #list
+  anchors[#anchors + 1], anchors[#anchors + 2] = array, list
+  set_rows(struct, rows, anchors)
+end
+
+return hypers

@@ -1,0 +1,68 @@
+// The optimizers, as data. Rows are in optimizers.def; kernels know them by name through the attribute
+// `optimizer` of the op `update`.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace cairn::ops {
+
+inline constexpr int kHyperSlots = 8;  // float64 values that an update reads
+inline constexpr int kMaxStates = 4;   // states of one parameter that an update takes
+// Slot of the hyper-parameters: what the gradient is multiplied by, which unscales and clips it.
+inline constexpr int kGradientFactor = 7;
+
+// Operands of the op `update`, as its row in ops.def has them.
+enum UpdateInput : int { kUpdateGradient = 0, kUpdateHyper = 1, kUpdateTotal = 2 };
+enum UpdateOutput : int {
+  kUpdateParameter = 0,
+  kUpdateStates = 1,  // kMaxStates of them
+  kUpdatePacked = kUpdateStates + kMaxStates,
+  kUpdateGate,
+  kUpdateOutputs,
+};
+
+enum UpdateTrait : uint32_t {
+  UPDATE_ELEMENTWISE = 1u << 0,  // an element of p and states depends on that element alone
+};
+
+struct Hyper {
+  std::string_view name;
+  char range;  // u: [0, 1), n: not negative, b: 0 or 1
+  double value;
+};
+
+struct OptimizerState {
+  std::string_view name;
+  std::string_view when = {};  // the hyper-parameter without which it is not there; empty: always there
+};
+
+// What the hyper-parameters of one update follow from.
+struct UpdateStep {
+  double rate = 0;      // the schedule's, times rate_scale
+  uint64_t t = 1;       // updates of this optimizer, this one included
+  double factor = 1.0;  // of the gradient
+};
+// values: as OptimizerRow::hypers. Fills kHyperSlots numbers.
+using HyperRule = void (*)(std::span<const double> values, const UpdateStep& step, double* slots);
+
+struct OptimizerRow {
+  std::string_view name;
+  std::vector<OptimizerState> states;
+  std::vector<Hyper> hypers;  // the first is rate_scale
+  HyperRule rule;
+  uint32_t traits;
+  std::string_view description;
+
+  bool is(UpdateTrait t) const { return traits & t; }
+  int hyper(std::string_view hyper_name) const;  // index into hypers; -1: it has none of that name
+};
+
+std::span<const OptimizerRow> optimizers();
+// kInvalidArgument lists those known.
+const OptimizerRow& optimizer(std::string_view name);
+// kInvalidArgument names optimizer, hyper-parameter and range.
+void check_hyper(const OptimizerRow& row, std::string_view hyper, double value);
+
+}  // namespace cairn::ops

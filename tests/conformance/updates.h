@@ -1,0 +1,192 @@
+// Calls of the op `update`, made from the rows of optimizers.def: a new optimizer is tested as soon as it has
+// a row.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/ops/optimizers.h"
+#include "tests/conformance/cases.h"
+
+namespace cairn::conformance {
+
+// A single op on operands drawn by the test. An operand of type u8 and rank 0 is left out.
+struct Direct {
+  const char* op;
+  std::vector<TensorDesc> in, out;
+  Attrs attrs;
+  std::vector<double> hyper = {};  // of an update
+};
+inline const TensorDesc kAbsent{DType::kU8, Shape{}, 0};
+inline bool is_there(const TensorDesc& d) { return d.dtype != DType::kU8; }
+inline uint32_t present_of(const std::vector<TensorDesc>& list) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < list.size(); ++i) bits |= is_there(list[i]) ? 1u << i : 0u;
+  return bits;
+}
+
+// An optimizer with some values of its hyper-parameters, in the row's order.
+struct UpdateKind {
+  const ops::OptimizerRow* row;
+  std::vector<double> values;
+
+  int states() const {
+    int count = 0;
+    for (const ops::OptimizerState& state : row->states)
+      count += state.when.empty() || values[static_cast<size_t>(row->hyper(state.when))] != 0 ? 1 : 0;
+    return count;
+  }
+  std::vector<double> hyper(double factor, uint64_t t = 3) const {
+    std::vector<double> slots(ops::kHyperSlots);
+    row->rule(values, {.rate = 1e-2, .t = t, .factor = factor}, slots.data());
+    slots[ops::kGradientFactor] = factor;
+    return slots;
+  }
+  std::string name() const {
+    std::string text(row->name);
+    for (size_t i = 1; i < values.size(); ++i) text += cat(' ', row->hypers[i].name, '=', values[i]);
+    return text;
+  }
+};
+
+// Every optimizer, with and without each state and each switch; no other number is 0, so that all are used.
+inline std::vector<UpdateKind> update_kinds() {
+  std::vector<UpdateKind> kinds;
+  for (const ops::OptimizerRow& row : ops::optimizers()) {
+    std::vector<UpdateKind> own = {{&row, {}}};
+    for (const ops::Hyper& hyper : row.hypers) {
+      bool turns = hyper.range == 'b';
+      for (const ops::OptimizerState& state : row.states) turns = turns || state.when == hyper.name;
+      const double value = hyper.value != 0 ? hyper.value : hyper.range == 'b' ? 1 : 0.3;
+      std::vector<UpdateKind> both;
+      for (const UpdateKind& kind : own) {
+        if (turns) both.push_back(kind), both.back().values.push_back(0);
+        both.push_back(kind), both.back().values.push_back(value);
+      }
+      own = std::move(both);
+    }
+    kinds.insert(kinds.end(), own.begin(), own.end());
+  }
+  return kinds;
+}
+
+// Operands in the op's row: p is output 0, its states follow it.
+inline constexpr size_t kTotalAt = 2, kPackedAt = 1 + ops::kMaxStates, kGateAt = kPackedAt + 1;
+
+inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool gated,
+                          const TensorDesc& pack = kAbsent) {
+  const TensorDesc number{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{ops::kHyperSlots}, 0};
+  Direct d{"update", {x, hyper, gated ? number : kAbsent}, {x}, {{"optimizer", std::string(kind.row->name)}}};
+  d.out.resize(kGateAt + 1, kAbsent);
+  for (int k = 0; k < kind.states(); ++k) d.out[static_cast<size_t>(1 + k)] = x;
+  d.out[kPackedAt] = pack;
+  if (gated) d.out[kGateAt] = number;
+  d.hyper = kind.hyper(0.5);
+  return d;
+}
+
+// Operands of a Direct in buffers of their own: inputs of `update` as a step has them, all outputs small and
+// positive.
+struct Drawn {
+  std::vector<Buffer> in_buffers, out_buffers;
+  std::vector<Tensor> in, out;
+
+  explicit Drawn(const Direct& d) {
+    const auto make = [](const std::vector<TensorDesc>& descs, std::vector<Buffer>& buffers,
+                         std::vector<Tensor>& tensors) {
+      for (const TensorDesc& desc : descs) buffers.emplace_back(is_there(desc) ? desc.bytes() : 0);
+      for (size_t i = 0; i < descs.size(); ++i)
+        tensors.push_back({descs[i], is_there(descs[i]) ? buffers[i].data() : nullptr});
+    };
+    make(d.in, in_buffers, in);
+    make(d.out, out_buffers, out);
+    for (size_t i = 0; i < in.size(); ++i)
+      if (in[i]) fill(in[i], 50 + i, T({}, -2, 2));
+    for (size_t i = 0; i < out.size(); ++i)
+      if (out[i] && out[i].desc.dtype != DType::kOpaque) fill(out[i], 90 + i, T({}, 0.1, 1));
+    for (size_t i = 0; i < d.hyper.size(); ++i) set(in[1], static_cast<int64_t>(i), d.hyper[i]);
+  }
+  void run(const kernels::Registry& registry, const Direct& d, kernels::Call call = {}) {
+    const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1};
+    const auto kernel = registry.find(s);
+    require(kernel != nullptr, Code::kUnsupported, "no kernel takes this ", d.op);
+    Buffer workspace(kernel->workspace_bytes());
+    call.in = in;
+    call.out = out;
+    call.workspace = workspace.data();
+    kernel->run(call);
+  }
+  std::string bytes(size_t output) const {
+    const Tensor& t = out[output];
+    return t ? std::string(static_cast<const char*>(t.data), static_cast<size_t>(t.desc.bytes())) : "";
+  }
+};
+
+// The gate's factor stands for that of the hyper-parameters, with the same bits; what is not finite closes
+// the gate, and a closed gate leaves everything as it is.
+inline void check_gates(const kernels::Registry& registry) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = HUGE_VAL;
+  struct Case {
+    double total, gate;
+    bool closes;
+  };
+  const int64_t n = 3001;
+  const TensorDesc x{DType::kF32, Shape{n}, 0};
+  for (const UpdateKind& kind : update_kinds()) {
+    SCOPED_TRACE(kind.name());
+    const size_t written = 1 + static_cast<size_t>(kind.states());
+    const Direct plain = update_call(kind, x, false), gated = update_call(kind, x, true);
+    Drawn expected(plain);
+    std::vector<std::string> before;
+    for (size_t o = 0; o < written; ++o) before.push_back(expected.bytes(o));
+    expected.run(registry, plain);
+    for (size_t o = 0; o < written; ++o) EXPECT_NE(expected.bytes(o), before[o]) << "output " << o;
+    for (const Case& c : {Case{1, 0.5, false}, Case{nan, 0.5, true}, Case{infinity, 0.5, true},
+                          Case{1, nan, true}, Case{1, infinity, true}}) {
+      SCOPED_TRACE(cat("total ", c.total, " gate ", c.gate));
+      Drawn drawn(gated);
+      set(drawn.in[1], ops::kGradientFactor, 123);
+      set(drawn.in[kTotalAt], 0, c.total);
+      set(drawn.out[kGateAt], 0, c.gate);
+      drawn.run(registry, gated);
+      for (size_t o = 0; o < written; ++o)
+        EXPECT_EQ(drawn.bytes(o), c.closes ? before[o] : expected.bytes(o)) << "output " << o;
+      const double gate = get(drawn.out[kGateAt], 0);
+      EXPECT_EQ(std::isfinite(gate), !c.closes);
+      if (!c.closes) EXPECT_EQ(gate, c.gate);
+      // For good: the next gradient's total is finite.
+      set(drawn.in[kTotalAt], 0, 1);
+      drawn.run(registry, gated);
+      if (c.closes)
+        for (size_t o = 0; o < written; ++o) EXPECT_EQ(drawn.bytes(o), before[o]) << "output " << o;
+    }
+  }
+}
+
+// An optimizer that there is not, states that it does not have, half a gate.
+inline void check_refusals(const kernels::Registry& registry) {
+  const TensorDesc x{DType::kF32, Shape{64}, 0}, low{DType::kBF16, Shape{64}, 0};
+  const auto takes = [&](const Direct& d) {
+    return registry.find({d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1}) != nullptr;
+  };
+  for (const UpdateKind& kind : update_kinds()) {
+    SCOPED_TRACE(kind.name());
+    const Direct sound = update_call(kind, x, true);
+    EXPECT_TRUE(takes(sound));
+    const auto refuses = [&](const char* why, const auto& change) {
+      Direct d = sound;
+      change(d);
+      EXPECT_FALSE(takes(d)) << why;
+    };
+    refuses("unknown", [](Direct& d) { d.attrs.set("optimizer", std::string("adam")); });
+    refuses("four states", [&](Direct& d) { d.out[1] = d.out[2] = d.out[3] = d.out[4] = x; });
+    refuses("a gap", [&](Direct& d) { d.out[1] = kAbsent, d.out[3] = x; });
+    refuses("half a gate", [](Direct& d) { d.out[kGateAt] = kAbsent; });
+    refuses("half a gate", [](Direct& d) { d.in[kTotalAt] = kAbsent; });
+    refuses("float32 numbers", [](Direct& d) { d.in[1].dtype = DType::kF32; });
+    refuses("bfloat16", [&](Direct& d) { d.in[0] = d.out[0] = low; });
+    refuses("a gradient of another type", [&](Direct& d) { d.in[0] = low; });
+  }
+}
+
+}  // namespace cairn::conformance

@@ -1,0 +1,58 @@
+// Formats: what a tensor takes where it is stored.
+#include "runtime/base/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace cairn {
+namespace {
+
+// The order is the value that the ABI and files hold.
+TEST(Formats, RowsStandWhereTheyAlwaysDid) {
+  struct Row {
+    DType type;
+    int value;
+    const char* name;
+    int64_t bytes;
+  };
+  const Row rows[] = {{DType::kF32, 0, "f32", 4}, {DType::kBF16, 1, "bf16", 2},    {DType::kF16, 2, "f16", 2},
+                      {DType::kF64, 3, "f64", 8}, {DType::kI32, 4, "i32", 4},      {DType::kI64, 5, "i64", 8},
+                      {DType::kU8, 6, "u8", 1},   {DType::kOpaque, 7, "opaque", 1}};
+  ASSERT_EQ(static_cast<int>(std::size(rows)), kDTypeCount);
+  for (const Row& row : rows) {
+    EXPECT_EQ(static_cast<int>(row.type), row.value) << row.name;
+    EXPECT_EQ(dtype_name(row.type), row.name);
+    EXPECT_EQ(dtype_from_name(row.name), row.type);
+    EXPECT_EQ(dtype_bytes(row.type), row.bytes) << row.name;
+    EXPECT_EQ((TensorDesc{row.type, {3, 5}, 0}.bytes()), 15 * row.bytes) << row.name;
+    EXPECT_EQ(format(row.type).computed_as, row.type) << row.name;
+  }
+  EXPECT_EQ((TensorDesc{DType::kOpaque, {3, 5}, 4096}.bytes()), 4096);
+  EXPECT_THROW(dtype_from_name("nf4"), Error);
+}
+
+// Formats in blocks, of which the table has none yet.
+TEST(Formats, BlocksAreStoredWhole) {
+  const Format eight{"q8", 8, 256, 4, DType::kF32}, four{"q4", 4, 64, 4, DType::kBF16};
+  EXPECT_EQ(eight.block_bytes(), 260);
+  EXPECT_EQ(eight.bytes(0), 0);
+  EXPECT_EQ(eight.bytes(1), 260);
+  EXPECT_EQ(eight.bytes(256), 260);
+  EXPECT_EQ(eight.bytes(257), 520);
+  EXPECT_EQ(four.block_bytes(), 36);
+  EXPECT_EQ(four.bytes(1000), 16 * 36);
+  const Format whole{"q4", 4, 2, 0, DType::kF32};
+  EXPECT_EQ(whole.bytes(7), 4);
+}
+
+TEST(Formats, SizesThatNobodyCanCountAreRefused) {
+  EXPECT_EQ(format(DType::kU8).bytes(INT64_MAX), INT64_MAX);
+  EXPECT_THROW(format(DType::kBF16).bytes(INT64_MAX), Error);
+  const Format eight{"q8", 8, 256, 4, DType::kF32};
+  EXPECT_THROW(eight.bytes(INT64_MAX), Error);
+  EXPECT_EQ(eight.bytes(INT64_MAX / 2), (INT64_MAX / 2 / 256 + 1) * 260);
+}
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,136 @@
+// The rows of optimizers.def, their hyper rules, and what is refused with which words.
+#include "runtime/ops/optimizers.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "kernels/update.h"
+#include "runtime/ops/ops.h"
+
+namespace cairn::ops {
+namespace {
+
+TEST(Optimizers, RowsAreParsed) {
+  std::set<std::string_view> names;
+  for (const OptimizerRow& row : optimizers()) {
+    SCOPED_TRACE(row.name);
+    EXPECT_TRUE(names.insert(row.name).second) << "twice";
+    EXPECT_EQ(&optimizer(row.name), &row);
+    EXPECT_LE(row.states.size(), static_cast<size_t>(kMaxStates));
+    EXPECT_NE(row.rule, nullptr);
+    EXPECT_FALSE(row.description.empty());
+    ASSERT_FALSE(row.hypers.empty());
+    EXPECT_EQ(row.hypers[0].name, "rate_scale");
+    EXPECT_GE(row.hyper("weight_decay"), 0) << "a parameter may say that it takes none";
+    std::set<std::string_view> hypers, states;
+    for (const Hyper& hyper : row.hypers) {
+      EXPECT_TRUE(hypers.insert(hyper.name).second) << hyper.name << " twice";
+      EXPECT_NO_THROW(check_hyper(row, hyper.name, hyper.value)) << "the default of " << hyper.name;
+    }
+    for (const OptimizerState& state : row.states) {
+      EXPECT_TRUE(states.insert(state.name).second) << state.name << " twice";
+      EXPECT_TRUE(state.when.empty() || row.hyper(state.when) >= 0) << state.name << ": no " << state.when;
+    }
+  }
+  EXPECT_EQ(names, (std::set<std::string_view>{"adamw", "sgd", "lion"}));
+}
+
+TEST(Optimizers, StatesAndHyperParameters) {
+  const OptimizerRow& adamw = optimizer("adamw");
+  ASSERT_EQ(adamw.states.size(), 2u);
+  EXPECT_EQ(adamw.states[0].name, "m");
+  EXPECT_EQ(adamw.states[1].name, "v");
+  EXPECT_EQ(adamw.states[0].when, "");
+  ASSERT_EQ(adamw.hypers.size(), 5u);
+  EXPECT_EQ(adamw.hypers[static_cast<size_t>(adamw.hyper("beta2"))].value, 0.95);
+  EXPECT_EQ(adamw.hypers[static_cast<size_t>(adamw.hyper("eps"))].value, 1e-8);
+  EXPECT_EQ(adamw.hyper("momentum"), -1);
+  const OptimizerRow& sgd = optimizer("sgd");
+  ASSERT_EQ(sgd.states.size(), 1u);
+  EXPECT_EQ(sgd.states[0].name, "momentum");
+  EXPECT_EQ(sgd.states[0].when, "momentum");
+  EXPECT_EQ(optimizer("lion").states.size(), 1u);
+  for (const OptimizerRow& row : optimizers()) EXPECT_TRUE(row.is(UPDATE_ELEMENTWISE)) << row.name;
+}
+
+std::array<double, kHyperSlots> slots(std::string_view name, const std::vector<double>& values, uint64_t t) {
+  std::array<double, kHyperSlots> to{};
+  optimizer(name).rule(values, {.rate = 0.5, .t = t}, to.data());
+  return to;
+}
+
+TEST(Optimizers, HyperRulesFillTheSlots) {
+  const auto adamw = slots("adamw", {1, 0.9, 0.99, 1e-6, 0.2}, 3);
+  EXPECT_EQ(adamw[0], 0.5);
+  EXPECT_EQ(adamw[1], 0.9);
+  EXPECT_EQ(adamw[2], 0.99);
+  EXPECT_EQ(adamw[3], 1e-6);
+  EXPECT_EQ(adamw[4], 0.2);
+  EXPECT_NEAR(adamw[5], 1 - 0.9 * 0.9 * 0.9, 1e-15);
+  EXPECT_NEAR(adamw[6], 1 - 0.99 * 0.99 * 0.99, 1e-15);
+  const auto first = slots("sgd", {1, 0.9, 0.3, 1, 0.2}, 1), later = slots("sgd", {1, 0.9, 0.3, 1, 0.2}, 2);
+  EXPECT_EQ(first[1], 0.9);
+  EXPECT_EQ(first[2], 1.0) << "the first momentum is the gradient";
+  EXPECT_EQ(later[2], 0.7);
+  EXPECT_EQ(later[3], 1.0);
+  EXPECT_EQ(later[4], 0.2);
+  const auto lion = slots("lion", {1, 0.9, 0.99, 0.2}, 7);
+  EXPECT_EQ(lion[0], 0.5);
+  EXPECT_EQ(lion[1], 0.9);
+  EXPECT_EQ(lion[2], 0.99);
+  EXPECT_EQ(lion[4], 0.2);
+}
+
+template <class Call>
+std::string message(const Call& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kInvalidArgument);
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Optimizers, MistakesAreNamed) {
+  EXPECT_EQ(message([] { optimizer("adam"); }), "unknown optimizer 'adam'; known: adamw, sgd, lion");
+  EXPECT_EQ(message([] { optimizer(""); }), "unknown optimizer ''; known: adamw, sgd, lion");
+  const auto check = [](std::string_view name, std::string_view hyper, double value) {
+    return message([&] { check_hyper(optimizer(name), hyper, value); });
+  };
+  EXPECT_EQ(check("sgd", "momentum", 0.9), "");
+  EXPECT_EQ(check("sgd", "momentum", 1), "sgd: momentum is 1; it must be at least 0 and below 1");
+  EXPECT_EQ(check("sgd", "momentum", -0.1), "sgd: momentum is -0.1; it must be at least 0 and below 1");
+  EXPECT_EQ(check("sgd", "nesterov", 0.5), "sgd: nesterov is 0.5; it must be 0 or 1");
+  EXPECT_EQ(check("adamw", "eps", -1), "adamw: eps is -1; it must be from 0 to 1e38");
+  for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
+    for (const OptimizerRow& row : optimizers())
+      for (const Hyper& hyper : row.hypers)
+        EXPECT_NE(check(row.name, hyper.name, value), "") << row.name << ' ' << hyper.name << ' ' << value;
+  EXPECT_EQ(check("lion", "momentum", 0.9),
+            "'lion' has no hyper-parameter 'momentum'; it has: rate_scale, beta1, beta2, weight_decay");
+}
+
+// Kernels know the op's operands by position.
+TEST(Optimizers, TheOpsOperandsStandWhereKernelsLookForThem) {
+  using namespace kernels::update_op;
+  const OpRow& row = ops::row(OpCode::k_update);
+  ASSERT_EQ(row.inputs.size(), kInputs);
+  ASSERT_EQ(row.outputs.size(), kOutputs);
+  EXPECT_EQ(row.inputs[kGrad].name, "grad");
+  EXPECT_EQ(row.inputs[kHyper].name, "hyper");
+  EXPECT_EQ(row.inputs[kTotal].name, "total");
+  EXPECT_EQ(row.outputs[kParameter].name, "p");
+  EXPECT_EQ(row.outputs[kFirstState].name, "s0");
+  EXPECT_EQ(row.outputs[kPacked].name, "packed");
+  EXPECT_EQ(row.outputs[kGate].name, "gate");
+  EXPECT_EQ(kernels::update_op::kMaxStates, static_cast<size_t>(ops::kMaxStates));
+  EXPECT_EQ(kFactorSlot, static_cast<size_t>(kGradientFactor));
+}
+
+}  // namespace
+}  // namespace cairn::ops

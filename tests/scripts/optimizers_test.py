@@ -1,0 +1,120 @@
+"""`optimizer=`: SGD and Lion by name; recipes with parameter groups."""
+import json
+
+from harness import TINY, Case, main
+
+SGD = ["optimizer=sgd", "momentum=0.9", "rate=0.1"]
+NESTEROV = [*SGD, "nesterov=true", "weight_decay=0.01"]
+LION = ["optimizer=lion", "rate=1e-3"]
+GROUPED = """
+local gpt2 = require "recipes.gpt2"
+local mine = {{}}
+for key, value in pairs(gpt2) do mine[key] = value end
+mine.groups = function(o) return {groups} end
+return mine
+"""
+
+
+class Optimizers(Case):
+    def test_every_plan_gives_the_same_bits(self):
+        for options in (SGD, LION):
+            kept = self.train("--steps", 3, "--policy", "keep", *options)
+            with self.subTest(options=options):
+                self.assertEqual(kept["optimizer"], options[0].split("=")[1])
+                self.assertLess(kept["loss"][-1], kept["loss"][0])
+                found = self.train("--steps", 3, *options, "--budget", "70%", "--tiers", "host")
+                self.assertEqual(found["parameter_digest"], kept["parameter_digest"])
+                self.assertEqual(found["loss"], kept["loss"])
+                self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+                apart = self.train("--steps", 3, *options, "clip=0")
+                fused = self.train("--steps", 3, *options, "clip=0", "--fuse-update")
+                self.assertEqual(fused["parameter_digest"], apart["parameter_digest"])
+                self.assertLess(fused["peak_bytes"]["device"], apart["peak_bytes"]["device"])
+
+    def test_state_is_the_optimizers(self):
+        def optimizer_bytes(*options):
+            planned = self.cairn("plan", "gpt2", *TINY, "data=random", *options, "--json")
+            return json.loads(planned.stdout)["memory_bytes"]["optimizer"]
+        state = {name: optimizer_bytes(*options) for name, options in {
+            "adamw": [], "lion": LION, "momentum": SGD, "sgd": ["optimizer=sgd"]}.items()}
+        self.assertGreater(state["lion"], 0)
+        self.assertEqual(state["momentum"], state["lion"])
+        self.assertLess(state["lion"], state["adamw"])
+        self.assertLess(state["sgd"], 4096)  # what updates read
+
+    def test_resumed_is_uninterrupted(self):
+        for options in (NESTEROV, LION):
+            with self.subTest(options=options):
+                out = options[0].split("=")[1]
+                whole = self.train("--steps", 4, *options)
+                self.train("--steps", 2, *options, "--out", out)
+                rest = json.loads(self.cairn("train", "--resume", out, "--steps", 4, "--json", "--quiet").stdout)
+                self.assertEqual(rest["optimizer"], out)
+                self.assertEqual(rest["loss"], whole["loss"][2:])
+                self.assertEqual(rest["parameter_digest"], whole["parameter_digest"])
+
+    def test_another_optimizers_state_is_refused(self):
+        self.train("--steps", 2, *LION, "--out", "run")
+        self.fails(3, "train", "--resume", "run", "--steps", 4, "optimizer=adamw", says=("lion", "adamw"))
+        self.fails(3, "train", "--resume", "run", "--steps", 4, "optimizer=sgd", "momentum=0.9", says=("lion", "sgd"))
+        rest = json.loads(self.cairn("train", "--resume", "run", "--steps", 3, "--json", "--quiet").stdout)
+        self.assertEqual(rest["steps"], 3)
+
+    def test_what_an_optimizer_does_not_have_is_refused(self):
+        for options, says in {
+                ("momentum=0.9",): ("momentum=0.9", "'adamw'", "beta1"),
+                ("optimizer=lion", "nesterov=true"): ("nesterov=true", "'lion'", "beta2"),
+                ("optimizer=sgd", "beta1=0.5"): ("beta1=0.5", "'sgd'", "momentum"),
+                ("optimizer=adam",): ("optimizer=adam", "adamw", "sgd", "lion"),
+                ("optimizer=sgd", "momentum=1"): ("momentum=1", "below 1"),
+                ("optimizer=sgd", "nesterov=maybe"): ("nesterov=maybe", "true or false"),
+                ("optimizer=sgd", "weight_decay=-1"): ("weight_decay=-1", "at least 0")}.items():
+            with self.subTest(options=options):
+                self.fails(2, "train", "gpt2", *TINY, f"data={self.text}", *options, says=says)
+
+    def test_help_knows_them(self):
+        text = self.cairn("train", "gpt2", "--help").stdout
+        for words in ("optimizer=adamw|sgd|lion", "momentum=0", "nesterov=false", "lengths="):
+            self.assertIn(words, text)
+
+    def grouped(self, groups, *options, code=0):
+        (self.folder / "mine.lua").write_text(GROUPED.format(groups=groups))
+        return self.cairn("train", "mine.lua", *TINY, f"data={self.text}", "--json", "--quiet", "--threads", 2,
+                          "--steps", 4, *options, code=code)
+
+    def test_groups_of_a_recipe(self):
+        plain = json.loads(self.grouped("{}").stdout)
+        groups = """{ { pattern = "*.bias", rate_scale = 2, weight_decay = 0 },
+                      { pattern = "wte.weight", optimizer = "lion", rate_scale = 0.1 } }"""
+        mixed = json.loads(self.grouped(groups).stdout)
+        self.assertEqual(plain["parameter_digest"], self.train("--steps", 4)["parameter_digest"])
+        self.assertNotEqual(mixed["parameter_digest"], plain["parameter_digest"])
+        self.assertLess(mixed["memory_bytes"]["optimizer"], plain["memory_bytes"]["optimizer"])
+        self.assertLess(mixed["loss"][-1], mixed["loss"][0])
+        self.assertEqual(mixed["peak_bytes"], mixed["planned_peak_bytes"])
+        self.grouped(groups, "--steps", 2, "--out", "run")
+        rest = self.cairn("train", "mine.lua", "--resume", "run", "--steps", 4, "--json", "--quiet")
+        self.assertEqual(json.loads(rest.stdout)["parameter_digest"], mixed["parameter_digest"])
+        state = json.loads(self.cairn("inspect", "run", "--json").stdout)["state"]
+        self.assertEqual([group["pattern"] for group in state["groups"]], ["", "*.bias", "wte.weight"])
+        self.assertEqual(state["groups"][2]["optimizer"], "lion")
+        self.assertEqual(state["groups"][1]["hypers"]["rate_scale"], 2)
+
+    def test_mistakes_in_groups(self):
+        for groups, says in {
+                "5": ("what groups returns", "5, a number"),
+                "{ 'b' }": ("groups: row 1", "'b'"),
+                "{ { optimizer = 'sgd' } }": ("groups: row 1", "pattern"),
+                "{ { pattern = '*.biases' } }": ("'*.biases'", "matches no parameter", "wte.weight"),
+                "{ { pattern = '*.bias' }, { pattern = 'h.0.*' } }": ("'*.bias'", "'h.0.*'", "'h.0."),
+                "{ { pattern = '*.bias', optimizer = 'rmsprop' } }": ("'rmsprop'", "lion"),
+                "{ { pattern = '*.bias', momentum = 0.5 } }": ("'adamw'", "'momentum'"),
+                "{ { pattern = '*.bias', optimizer = 2 } }": ("'*.bias'", "optimizer is 2", "cairn ops --optimizers"),
+                "{ { pattern = '*.bias', rate_scale = 'much' } }": ("rate_scale is 'much'", "a number")}.items():
+            with self.subTest(groups=groups):
+                problem = self.grouped(groups, code=3).stderr
+                for words in says:
+                    self.assertIn(words, problem)
+
+
+main()

@@ -1,0 +1,32 @@
+// The seeds of a property that is tried on random cases: all of them in an optimised build, a fixed share in
+// one for sanitizers, whose cases take ten times as long, and all again under CAIRN_TEST=long.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/campaign.h"
+
+namespace cairn::support {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+// What a sanitized build takes: one in kSeedShare of the seeds, and of few of them at least kMinSeeds.
+inline constexpr uint32_t kSeedShare = 8, kMinSeeds = 4;
+
+// The seeds to take of 0 to count - 1, spread evenly, with the first, and both odd and even ones.
+inline std::vector<uint32_t> seeds(uint32_t count) {
+  uint32_t stride = 1;
+  if (kSanitized && !long_campaign()) {
+    const uint32_t wanted = count / kSeedShare > kMinSeeds ? count / kSeedShare : kMinSeeds;
+    if (wanted < count) stride = (count / wanted) | 1;
+  }
+  std::vector<uint32_t> taken;
+  for (uint32_t seed = 0; seed < count; seed += stride) taken.push_back(seed);
+  return taken;
+}
+
+}  // namespace cairn::support
