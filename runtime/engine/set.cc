@@ -80,28 +80,28 @@ std::shared_ptr<StoreLayout> make_layout(std::span<const ProgramGraph> graphs,
   return layout;
 }
 
+// False: over the budget, as `over` says.
+bool fits(CompiledPlan& plan, std::optional<Error>& over) {
+  try {
+    plan.plan = plan::solve(plan.problem);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != Code::kOverBudget) throw;
+    over = error;
+    return false;
+  }
+}
+
 // The faster of the problem as it is and with ops in place, of those that fit; without a budget, the smaller.
 void solve(CompiledPlan& plan) {
   CompiledPlan pairs = plan;
-  const bool paired = make_in_place(pairs) > 0;
   std::optional<Error> over;
-  for (CompiledPlan* way : {&plan, &pairs}) {
-    if (way == &pairs && !paired) break;
-    try {
-      way->plan = plan::solve(way->problem);
-    } catch (const Error& error) {
-      if (error.code() != Code::kOverBudget) throw;
-      if (way == &pairs && !over) return;
-      over = error;
-      continue;
-    }
-    const bool better =
-        over || (plan.problem.budget_bytes == 0 ? way->plan.arena_bytes < plan.plan.arena_bytes
-                                                : way->plan.predicted_seconds < plan.plan.predicted_seconds);
-    if (way == &pairs && better) plan = std::move(pairs);
-    if (way == &pairs) return;
-  }
-  if (over) throw *over;
+  const bool apart = fits(plan, over), paired = make_in_place(pairs) > 0 && fits(pairs, over);
+  if (!apart && !paired) throw *over;
+  const bool better = plan.problem.budget_bytes == 0
+                          ? pairs.plan.arena_bytes < plan.plan.arena_bytes
+                          : pairs.plan.predicted_seconds < plan.plan.predicted_seconds;
+  if (paired && (!apart || better)) plan = std::move(pairs);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Parses the rows of ops.def once into OpRow.
 #include <deque>
 
+#include "runtime/base/words.h"
 #include "runtime/ops/functions.h"
 #include "runtime/ops/ops.h"
 #include "runtime/ops/rules.h"
@@ -8,18 +9,6 @@
 
 namespace cairn::ops {
 namespace {
-
-// Calls take(word) for each blank-separated word.
-template <class Take>
-void for_words(std::string_view text, const Take& take) {
-  while (!text.empty()) {
-    const size_t begin = text.find_first_not_of(' ');
-    if (begin == text.npos) return;
-    const size_t end = std::min(text.find(' ', begin), text.size());
-    take(text.substr(begin, end - begin));
-    text.remove_prefix(end);
-  }
-}
 
 struct RoleWord {
   std::string_view word;
