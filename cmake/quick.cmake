@@ -2,7 +2,7 @@
 # suites a share, which only the configuration `quick` of ctest has (`ctest -C quick -L quick`).
 set(quick_tests
     arrows format luacheck
-    runtime/base runtime/ops runtime/graph runtime/device runtime/costs runtime/data runtime/io
+    runtime/base runtime/ops runtime/report runtime/graph runtime/device runtime/costs runtime/data runtime/io
     kernels conformance golden compat fault fuzz bench cuda/needs
     capi capi/src capi/header capi/contract capi/abi capi/dependencies capi/examples/train.c capi/examples/plan.c
     bindings/cdef_fresh bindings/graph_test bindings/nn_test bindings/train_test

@@ -1,7 +1,7 @@
 // What the engine itself costs: a program of many tiny launches, seconds per instruction and per launch.
 #include <benchmark/benchmark.h>
 
-#include "runtime/engine/session.h"
+#include "runtime/engine/exec/session.h"
 
 namespace cairn {
 namespace {

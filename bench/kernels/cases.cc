@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/registry.h"
+
 namespace cairn::bench {
 namespace {
 

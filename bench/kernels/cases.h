@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::bench {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/simd/isa.h"
 #endif
 
 namespace cairn::bench {

@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "kernels/cpu/gemm_f32.h"
+#include "kernels/cpu/gemm/gemm_f32.h"
 
 namespace cairn::bench {
 

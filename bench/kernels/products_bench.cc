@@ -11,7 +11,7 @@
 
 #include "bench/kernels/clock.h"
 #include "bench/kernels/peer_products.h"
-#include "kernels/cpu/gemm_f32.h"
+#include "kernels/cpu/gemm/gemm_f32.h"
 
 namespace cairn::bench {
 namespace {

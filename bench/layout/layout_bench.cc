@@ -19,7 +19,7 @@
 #include "bench/layout/minimalloc_csv.h"
 #include "bench/plan/problems.h"
 #include "runtime/base/error.h"
-#include "runtime/plan/layout.h"
+#include "runtime/plan/layout/layout.h"
 
 namespace cairn::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/plan/layout.h"
+#include "runtime/plan/layout/layout.h"
 
 namespace cairn::bench {
 

@@ -1,5 +1,7 @@
 #include "bench/recompute_vs_offload/ops.h"
 
+#include "kernels/registry.h"
+
 namespace cairn::bench {
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/simd/isa.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
 #include "runtime/costs/link_probe.h"
-#include "runtime/engine/kernel_choices.h"
-#include "runtime/engine/measure.h"
+#include "runtime/engine/compile/kernel_choices.h"
+#include "runtime/engine/exec/measure.h"
 
 using namespace cairn::capi;
 using cairn::Code;

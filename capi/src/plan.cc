@@ -6,7 +6,7 @@
 #include "capi/src/optimizers.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
-#include "runtime/engine/packs_choice.h"
+#include "runtime/engine/compile/packed_weights_choice.h"
 
 using namespace cairn::capi;
 using cairn::Code;

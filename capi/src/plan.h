@@ -5,7 +5,7 @@
 
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
-#include "runtime/engine/program.h"
+#include "runtime/engine/compile/program.h"
 
 struct cairn_plan : cairn::capi::Handle<cairn_plan> {
   explicit cairn_plan(std::shared_ptr<const cairn::engine::CompiledPlan> compiled);

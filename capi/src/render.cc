@@ -2,7 +2,7 @@
 #include "capi/src/boundary.h"
 #include "capi/src/plan.h"
 #include "runtime/io/checkpoint.h"
-#include "runtime/plan/sweep.h"
+#include "runtime/report/sweep.h"
 
 namespace cairn::capi {
 namespace {

@@ -4,7 +4,7 @@
 #include "capi/src/instance.h"
 #include "capi/src/plan.h"
 #include "capi/src/structs.h"
-#include "runtime/engine/measure.h"
+#include "runtime/engine/exec/measure.h"
 
 using namespace cairn::capi;
 using cairn::Code;

@@ -1,15 +1,15 @@
 // Dropout with the bits of runtime/base/random.h: block b of four elements is Philox of (key, b).
 #include <cmath>
 
-#include "kernels/cpu/dispatch.h"
-#include "kernels/cpu/targets.h"
+#include "kernels/cpu/simd/dispatch.h"
+#include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/dropout.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/cpu/simd-inl.h"
+#include "kernels/cpu/simd/simd-inl.h"
 #include "runtime/base/random.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,15 +1,15 @@
 #include "kernels/cpu/elementwise.h"
 
-#include "kernels/cpu/dispatch.h"
-#include "kernels/cpu/targets.h"
+#include "kernels/cpu/simd/dispatch.h"
+#include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/elementwise.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/cpu/activation-inl.h"
-#include "kernels/cpu/simd-inl.h"
+#include "kernels/cpu/simd/activation-inl.h"
+#include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/amx_forward.h"
-#include "kernels/cpu/amx_gemm.h"
-#include "kernels/cpu/epilogue.h"
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/gemm/amx_forward.h"
+#include "kernels/cpu/gemm/amx_gemm.h"
+#include "kernels/cpu/gemm/epilogue.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/support.h"
 #include "kernels/cpu/workspace.h"
 

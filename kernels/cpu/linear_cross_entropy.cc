@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/cpu/amx_forward.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/epilogue.h"
-#include "kernels/cpu/float_product.h"
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/gemm/amx_forward.h"
+#include "kernels/cpu/gemm/epilogue.h"
+#include "kernels/cpu/gemm/float_product.h"
 #include "kernels/cpu/losses.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/support.h"
 #include "kernels/cpu/widened.h"
 #include "kernels/cpu/workspace.h"

@@ -2,8 +2,8 @@
 // are widened in the workspace: on processors without tiles float32 is not slower.
 #include <memory>
 
-#include "kernels/cpu/epilogue.h"
-#include "kernels/cpu/float_product.h"
+#include "kernels/cpu/gemm/epilogue.h"
+#include "kernels/cpu/gemm/float_product.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/support.h"
 #include "kernels/cpu/widened.h"

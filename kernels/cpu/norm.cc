@@ -1,14 +1,14 @@
 #include "kernels/cpu/norm.h"
 
-#include "kernels/cpu/dispatch.h"
-#include "kernels/cpu/targets.h"
+#include "kernels/cpu/simd/dispatch.h"
+#include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/norm.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/cpu/simd-inl.h"
+#include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {

@@ -1,16 +1,16 @@
 // The optimizers' updates (updates-inl.h) and the sum of squares: one pass over memory each.
 #include <array>
 
-#include "kernels/cpu/dispatch.h"
-#include "kernels/cpu/targets.h"
+#include "kernels/cpu/simd/dispatch.h"
+#include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/optimizer.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "kernels/cpu/simd-inl.h"
-#include "kernels/cpu/updates-inl.h"
+#include "kernels/cpu/simd/simd-inl.h"
+#include "kernels/cpu/simd/updates-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {

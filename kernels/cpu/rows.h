@@ -1,6 +1,6 @@
 // Declares the maker of every row of kernels.def.
 #pragma once
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::kernels::cpu {
 

@@ -1,9 +1,9 @@
-// What every CPU kernel file uses beside kernels/closure.h.
+// What every CPU kernel file uses beside runtime/base/kernel_closure.h.
 #pragma once
 #include <string>
 
-#include "kernels/closure.h"
 #include "runtime/base/checked.h"
+#include "runtime/base/kernel_closure.h"
 #include "runtime/base/parallel.h"
 
 namespace cairn::kernels::cpu {

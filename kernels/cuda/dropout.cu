@@ -1,7 +1,7 @@
 // Dropout with the bits of runtime/base/random.h: block b of four elements is Philox of (key, b).
 #include <cmath>
 
-#include "kernels/cuda/group.h"
+#include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
 #include "runtime/base/random.h"
 
@@ -58,7 +58,7 @@ std::unique_ptr<Kernel> make_dropout(const Signature& s) {
   return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
     using T = decltype(zero);
     return make_kernel([=](const Call& call) {
-      const Lane lane = lane_of(call);
+      const StreamContext lane = lane_of(call);
       RandomKey key = call.key;
       key.op = op;
       launch(lane.stream, dropout<T>, sweep_size(count / kGroupOf<T>), key, lane.key, least, factor, count,

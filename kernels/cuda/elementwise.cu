@@ -2,8 +2,8 @@
 // fill.
 #include <bit>
 
-#include "kernels/cuda/activations.h"
-#include "kernels/cuda/group.h"
+#include "kernels/cuda/common/activations.h"
+#include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
@@ -165,8 +165,8 @@ std::unique_ptr<Kernel> make_gradient(const Signature& s, std::string_view op) {
 
 }  // namespace
 
-#define UNARY(op, ...)                                                                          \
-  std::unique_ptr<Kernel> make_##op(const Signature& s) { return make_function(s, #op); }       \
+#define UNARY(op, ...)                                                                    \
+  std::unique_ptr<Kernel> make_##op(const Signature& s) { return make_function(s, #op); } \
   std::unique_ptr<Kernel> make_##op##_grad(const Signature& s) { return make_gradient(s, #op); }
 #include "runtime/base/elementwise.def"
 

@@ -7,9 +7,9 @@
 // the table adds up its windows and the tokens before and after them.
 #include <algorithm>
 
+#include "kernels/cuda/common/support.h"
+#include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/cuda/support.h"
-#include "kernels/cuda/workspace.h"
 
 namespace cairn::kernels::cuda {
 namespace {

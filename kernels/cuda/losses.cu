@@ -1,9 +1,9 @@
 // cross_entropy, mse and their gradients.
 #include <algorithm>
 
+#include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/losses.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/cuda/workspace.h"
 
 namespace cairn::kernels::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // Losses row by row: every row's loss goes to the workspace, and one block adds them up in a fixed order.
 #pragma once
-#include "kernels/cuda/support.h"
+#include "kernels/cuda/common/support.h"
 
 namespace cairn::kernels::cuda {
 

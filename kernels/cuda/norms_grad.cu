@@ -3,9 +3,9 @@
 // through partial sums. dx may lie on da: a thread reads what it adds before it writes there.
 #include <algorithm>
 
-#include "kernels/cuda/columns.h"
+#include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/products/columns.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/cuda/workspace.h"
 
 namespace cairn::kernels::cuda {
 namespace {

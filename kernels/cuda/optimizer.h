@@ -3,7 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include "kernels/cuda/group.h"
+#include "kernels/cuda/common/group.h"
 #include "kernels/cuda/updates.h"
 
 namespace cairn::kernels::cuda {

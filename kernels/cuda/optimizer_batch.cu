@@ -6,9 +6,9 @@
 #include <map>
 #include <vector>
 
+#include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/cuda/workspace.h"
 
 namespace cairn::kernels::cuda {
 namespace {

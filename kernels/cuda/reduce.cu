@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/cuda/group.h"
+#include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {

@@ -1,3 +1,6 @@
+#include "kernels/registry.h"
+
+#include "kernels/cuda/attention/library.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels {
@@ -14,7 +17,8 @@ const Registry& cuda_registry() {
                                       .one_pack = true,
                                       .gaps_filled = false,
                                       .choices = true,
-                                      .batch = cuda::make_batch};
+                                      .batch = cuda::make_batch,
+                                      .facts = [] { return BackendFacts{.note = cuda::attention_row()}; }};
   return kRegistry;
 }
 

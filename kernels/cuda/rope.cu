@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "kernels/cuda/group.h"
+#include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {

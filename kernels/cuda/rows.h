@@ -1,12 +1,8 @@
 // Declares the maker of every row of kernels.def.
 #pragma once
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 
-namespace cairn::kernels {
-
-const Registry& cuda_registry();
-
-namespace cuda {
+namespace cairn::kernels::cuda {
 
 #define KERNEL(op, name, isa, make) std::unique_ptr<Kernel> make(const Signature&);
 #include "kernels/cuda/kernels.def"
@@ -18,5 +14,4 @@ int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t m, 
 // Registry::batch of this backend.
 std::unique_ptr<Kernel> make_batch(std::span<const Signature> ops);
 
-}  // namespace cuda
-}  // namespace cairn::kernels
+}  // namespace cairn::kernels::cuda

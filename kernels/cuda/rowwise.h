@@ -3,7 +3,7 @@
 #pragma once
 #include <type_traits>
 
-#include "kernels/cuda/support.h"
+#include "kernels/cuda/common/support.h"
 
 namespace cairn::kernels::cuda {
 

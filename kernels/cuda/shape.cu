@@ -3,8 +3,8 @@
 #include <array>
 #include <vector>
 
-#include "kernels/cuda/axes.h"
-#include "kernels/cuda/group.h"
+#include "kernels/cuda/common/axes.h"
+#include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {

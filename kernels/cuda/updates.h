@@ -1,11 +1,11 @@
 // The optimizers over float32: one struct each, whose factors are made from the slots of the hyper-parameters
 // (runtime/ops/optimizers.cc) and rounded to float32 once. Called for an element: its gradient as it is, the
-// parameter and its states, in the order of operations of kernels/cpu/updates-inl.h.
+// parameter and its states, in the order of operations of kernels/cpu/simd/updates-inl.h.
 #pragma once
 #include <cmath>
 
-#include "kernels/cuda/platform.h"
-#include "kernels/update.h"
+#include "kernels/cuda/common/platform.h"
+#include "runtime/base/update.h"
 
 namespace cairn::kernels::cuda {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::kernels::reference {
 

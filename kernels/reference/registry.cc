@@ -1,3 +1,5 @@
+#include "kernels/registry.h"
+
 #include "kernels/reference/rows.h"
 #include "runtime/base/error.h"
 
@@ -22,28 +24,6 @@ std::string describe(const Signature& s) {
 }
 
 }  // namespace
-
-std::unique_ptr<Kernel> Registry::find(const Signature& signature) const {
-  if (!signature.choice.empty()) {
-    const std::string_view chosen = signature.choice.substr(0, signature.choice.find('|'));
-    for (const KernelRow& row : rows)
-      if (row.op == signature.op && row.name == chosen)
-        if (auto kernel = row.make(signature)) return kernel;
-    Signature own = signature;
-    own.choice = {};
-    return find(own);
-  }
-  for (const KernelRow& row : rows)
-    if (row.op == signature.op)
-      if (auto kernel = row.make(signature)) return kernel;
-  return nullptr;
-}
-
-bool Registry::supports(std::string_view op) const {
-  for (const KernelRow& row : rows)
-    if (row.op == op) return true;
-  return false;
-}
 
 const Registry& reference_registry() {
   static const Registry registry{"reference", kRows, nothing_is_packed};

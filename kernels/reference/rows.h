@@ -1,6 +1,6 @@
 // Declares the makers that kernels.def names.
 #pragma once
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::kernels::reference {
 

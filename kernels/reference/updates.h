@@ -4,7 +4,7 @@
 #pragma once
 #include <cmath>
 
-#include "kernels/update.h"
+#include "runtime/base/update.h"
 
 namespace cairn::kernels::reference {
 

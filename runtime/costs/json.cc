@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/costs/table.h"
-#include "runtime/plan/json_node.h"
+#include "runtime/plan/json/node.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::costs {

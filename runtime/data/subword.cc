@@ -1,6 +1,6 @@
 #include "runtime/data/subword.h"
 
-#include "runtime/base/file.h"
+#include "runtime/base/os/file.h"
 #include "runtime/data/utf8.h"
 
 namespace cairn::data {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/base/file.h"
+#include "runtime/base/os/file.h"
 #include "runtime/base/random.h"
 #include "runtime/data/data.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "runtime/base/file.h"
+#include "runtime/base/os/file.h"
 #include "runtime/data/pairs.h"
 #include "runtime/data/subword.h"
 #include "runtime/data/utf8.h"

@@ -21,9 +21,9 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 #include "runtime/base/lane.h"
-#include "runtime/base/memory.h"
+#include "runtime/base/os/memory.h"
 #include "runtime/device/ledger.h"
 
 namespace cairn::device {

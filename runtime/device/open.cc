@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 
+#include "kernels/registry.h"
 #include "runtime/device/cpu/device.h"
 #include "runtime/device/device.h"
 #include "runtime/device/plugin.h"

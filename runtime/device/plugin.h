@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 #include "runtime/device/device.h"
 
 namespace cairn::device {

@@ -2,7 +2,7 @@
 // walks ops backwards, sums what meets, and sends parameters' gradients into their accumulators.
 #include "runtime/graph/joint_builder.h"
 #include "runtime/graph/shapes.h"
-#include "runtime/ops/gradients.h"
+#include "runtime/ops/gradients/gradients.h"
 
 namespace cairn::graph {
 namespace {

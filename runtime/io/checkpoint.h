@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/file.h"
+#include "runtime/base/os/file.h"
 #include "runtime/graph/graph.h"
 #include "runtime/plan/plan.h"
 #include "runtime/step/stepper.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include <exception>
 
-#include "runtime/engine/session.h"
+#include "runtime/engine/exec/session.h"
 
 namespace cairn::io {
 

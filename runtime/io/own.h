@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/temporary.h"
+#include "runtime/base/os/temporary.h"
 
 namespace cairn::io {
 

@@ -7,7 +7,7 @@
 
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/limits.h"
-#include "runtime/plan/json_parse.h"
+#include "runtime/plan/json/parse.h"
 
 namespace cairn::io {
 namespace {

@@ -92,7 +92,7 @@ struct ShapeQuery {
 };
 using ShapeRule = void (*)(const ShapeQuery&);
 
-class GradientEmitter;  // runtime/ops/gradients.h
+class GradientEmitter;  // runtime/ops/gradients/gradients.h
 using GradientRule = void (*)(GradientEmitter&);
 
 // Work of one run, for the analytic cost model: floating-point operations and bytes moved.

@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "runtime/engine/session.h"
+#include "runtime/engine/exec/session.h"
 
 namespace cairn::step {
 

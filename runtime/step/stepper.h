@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/session.h"
+#include "runtime/engine/exec/session.h"
 #include "runtime/step/schedule.h"
 
 namespace cairn::step {

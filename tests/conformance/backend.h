@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/simd/isa.h"
 #include "tests/conformance/backend_cases.h"
 #include "tests/conformance/compare.h"
 #include "tests/conformance/known.h"

@@ -1,5 +1,7 @@
 #include "tests/conformance/backend.h"
 
+#include "kernels/registry.h"
+
 namespace cairn::conformance {
 namespace {
 

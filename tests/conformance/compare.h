@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kernels/registry.h"
 #include "runtime/base/parallel.h"
 #include "tests/conformance/cases.h"
 

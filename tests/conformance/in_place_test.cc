@@ -2,6 +2,7 @@
 // bits.
 #include <cstring>
 
+#include "kernels/registry.h"
 #include "runtime/base/parallel.h"
 #include "tests/conformance/gradient_cases.h"
 

@@ -7,7 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
+#include "runtime/base/kernel.h"
 #include "runtime/graph/joint.h"
 
 namespace cairn::conformance {

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::conformance {
 

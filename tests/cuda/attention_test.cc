@@ -2,8 +2,9 @@
 // heads narrower and wider than a tile, many blocks.
 #include <gtest/gtest.h>
 
-#include "kernels/cuda/attention_mma.h"
+#include "kernels/cuda/attention/mma.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/registry.h"
 #include "tests/conformance/compare.h"
 
 namespace cairn::conformance {

@@ -1,8 +1,9 @@
 // Kernels with parts to choose: what is listed, what a choice changes, and what a choice that nobody knows
 // does.
-#include "kernels/cuda/attention_library.h"
-#include "kernels/cuda/emulated/runtime.h"
+#include "kernels/cuda/attention/library.h"
+#include "kernels/registry.h"
 #include "tests/cuda/direct.h"
+#include "tests/cuda/emulated/runtime.h"
 #include "tests/cuda/rows_check.h"
 
 namespace cairn::conformance {

@@ -1,5 +1,6 @@
 // The kernels of the CUDA backend, compiled for the emulation, against the reference.
 #include "kernels/cuda/rows.h"
+#include "kernels/registry.h"
 #include "tests/conformance/backend.h"
 #include "tests/cuda/known.h"
 

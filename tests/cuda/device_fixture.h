@@ -1,8 +1,8 @@
 // The CUDA device on the emulated runtime, as its tests use it.
 #pragma once
-#include "kernels/cuda/emulated/runtime.h"
-#include "kernels/cuda/lane.h"
+#include "runtime/base/cuda/stream_context.h"
 #include "runtime/device/cuda/device.h"
+#include "tests/cuda/emulated/runtime.h"
 #include "tests/runtime/device/support.h"
 
 namespace cairn::device {
@@ -12,7 +12,7 @@ namespace emulated = kernels::cuda::emulated;
 // Submits `function` to the call's stream.
 inline FunctionKernel on_stream(std::function<void(const kernels::Call&)> function) {
   return FunctionKernel([function](const kernels::Call& call) {
-    const auto& lane = *static_cast<const kernels::cuda::Lane*>(call.lane);
+    const auto& lane = *static_cast<const kernels::cuda::StreamContext*>(call.lane);
     emulated::submit(lane.stream, [function, call] { function(call); });
   });
 }

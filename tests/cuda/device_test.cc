@@ -94,7 +94,7 @@ TEST_F(Cuda, ARecordingRunsAgainWithAnotherKey) {
   const auto block = device().allocate(Tier::kDevice, 64), host = device().allocate(Tier::kHost, 64);
   const auto made = device().create_event(), gone = device().create_event(), back = device().create_event();
   const auto kernel = on_stream([&](const kernels::Call& call) {
-    const auto& lane = *static_cast<const kernels::cuda::Lane*>(call.lane);
+    const auto& lane = *static_cast<const kernels::cuda::StreamContext*>(call.lane);
     static_cast<char*>(block->address())[0] = static_cast<char>(lane.key->step * 10 + call.key.op);
   });
   const auto spoil = on_stream([&](const kernels::Call&) { static_cast<char*>(block->address())[0] = 99; });

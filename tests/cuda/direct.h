@@ -1,7 +1,8 @@
 // Single ops by the CUDA backend on operands drawn here: against the reference, and as bytes.
 #pragma once
+#include "kernels/cuda/common/support.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/cuda/support.h"
+#include "kernels/registry.h"
 #include "tests/conformance/backend.h"
 
 namespace cairn::conformance {

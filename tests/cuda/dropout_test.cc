@@ -19,7 +19,7 @@ TEST(CudaDropout, DrawsTheBitsOfTheReference) {
 // seed, step and micro-batch from the lane, the op from the attribute.
 TEST(CudaDropout, ReadsTheKeyOfItsLane) {
   const RandomKey key{77, 5, 2, 1}, other{78, 6, 3, 1};
-  kernels::cuda::Lane lane;
+  kernels::cuda::StreamContext lane;
   lane.key = &key;
   for (const DType t : kTypes) {
     const Direct d = dropout(t, 5003, 0.4);

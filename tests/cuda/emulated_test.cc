@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "kernels/cuda/emulated/runtime.h"
-#include "kernels/cuda/mma.h"
+#include "kernels/cuda/common/mma.h"
+#include "tests/cuda/emulated/runtime.h"
 
 namespace cairn::kernels::cuda {
 namespace {

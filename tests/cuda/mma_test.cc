@@ -1,9 +1,9 @@
 // The matrix instructions, and products of tiles made of them, against plain loops.
+#include "kernels/cuda/attention/mma.h"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
-
-#include "kernels/cuda/attention_mma.h"
 
 namespace cairn::kernels::cuda {
 namespace {

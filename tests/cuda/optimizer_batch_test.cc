@@ -1,4 +1,5 @@
 // Many tensors in one launch: the bits of a kernel each; what is not taken.
+#include "kernels/registry.h"
 #include "tests/cuda/batch_check.h"
 #include "tests/cuda/direct.h"
 

@@ -1,6 +1,7 @@
 // Updates and sums of squares over several blocks; gates.
 #include <limits>
 
+#include "kernels/registry.h"
 #include "tests/cuda/direct.h"
 
 namespace cairn::conformance {

@@ -100,7 +100,7 @@ TEST_F(Cuda, OnlyTheTiersNeedRegisteredMemory) {
   const auto compute = device().create_queue(Lane::kCompute, group);
   const auto block = device().allocate(Tier::kDevice, 64);
   const auto kernel = on_stream([&](const kernels::Call& call) {
-    const auto& lane = *static_cast<const kernels::cuda::Lane*>(call.lane);
+    const auto& lane = *static_cast<const kernels::cuda::StreamContext*>(call.lane);
     static_cast<char*>(block->address())[0] = static_cast<char>(lane.key->step);
   });
   ASSERT_TRUE(device().begin_recording(group));

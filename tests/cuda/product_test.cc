@@ -1,5 +1,5 @@
 // The product seam as its callers use it: transposes, gaps between rows, batches, epilogues.
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/products/product.h"
 
 #include <gtest/gtest.h>
 

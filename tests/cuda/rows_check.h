@@ -2,6 +2,7 @@
 // does on those of its graphs.
 #pragma once
 #include "kernels/cuda/rows.h"
+#include "kernels/registry.h"
 #include "tests/conformance/compare.h"
 
 namespace cairn::conformance {

@@ -1,11 +1,11 @@
 // What the driver's and the libraries' statuses become: a lost device only where it is lost.
-#include "kernels/cuda/status.h"
+#include "runtime/base/cuda/status.h"
 
 #include <fstream>
 #include <regex>
 #include <set>
 
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/products/product.h"
 #include "tests/cuda/device_fixture.h"
 
 namespace cairn::device {
@@ -80,7 +80,7 @@ TEST_F(Cuda, AProductThatTheLibraryRefusesLosesNoDevice) {
   const auto block = device().allocate(Tier::kDevice, 4096);
   char* const at = static_cast<char*>(block->address());
   const FunctionKernel kernel([&](const kernels::Call& call) {
-    product->run({.stream = static_cast<const kernels::cuda::Lane*>(call.lane)->stream,
+    product->run({.stream = static_cast<const kernels::cuda::StreamContext*>(call.lane)->stream,
                   .a = at,
                   .b = at + 512,
                   .c = at + 1024,

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/registry.h"
 #include "runtime/ops/optimizers.h"
 #include "tests/conformance/interpreter.h"
 #include "tests/golden/fixture.h"

@@ -8,10 +8,11 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cpu/amx_f32.h"
-#include "kernels/cpu/gemm_f32.h"
-#include "kernels/cpu/isa.h"
-#include "kernels/kernel.h"
+#include "kernels/cpu/gemm/amx_f32.h"
+#include "kernels/cpu/gemm/gemm_f32.h"
+#include "kernels/cpu/simd/isa.h"
+#include "kernels/registry.h"
+#include "runtime/base/kernel.h"
 #include "runtime/base/parallel.h"
 
 namespace cairn::kernels {

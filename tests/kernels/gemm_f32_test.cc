@@ -1,6 +1,6 @@
 // float32 products: against sums in double, on operands that end where memory ends, with any number of
 // threads and at any address.
-#include "kernels/cpu/gemm_f32.h"
+#include "kernels/cpu/gemm/gemm_f32.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,10 +1,11 @@
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/simd/isa.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::kernels {
 namespace {

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <random>
 
-#include "kernels/kernel.h"
+#include "kernels/registry.h"
+#include "runtime/base/kernel.h"
 #include "runtime/base/parallel.h"
 
 namespace cairn::kernels {

@@ -1,5 +1,5 @@
 // The JSON form of problems under absurd counts, depths and lengths: an error that names the place or a
-// problem, in time and memory in proportion to the text. (tests/runtime/plan/json_read_test.cc has the wrong
+// problem, in time and memory in proportion to the text. (tests/runtime/plan/json/read_test.cc has the wrong
 // and missing fields, tests/fuzz the mutations.)
 #include <gtest/gtest.h>
 

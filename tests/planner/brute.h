@@ -7,7 +7,7 @@
 
 #include "runtime/plan/evaluate.h"
 #include "runtime/plan/explain.h"
-#include "runtime/plan/layout.h"
+#include "runtime/plan/layout/layout.h"
 #include "runtime/plan/rules.h"
 
 namespace cairn::plan {

@@ -30,7 +30,7 @@ FUNCTION(softsign, softsign, "")
 inline double softsign(double x) { return x / (1.0 + std::fabs(x)); }
 inline double softsign_grad(double dy, double x) { return dy / ((1.0 + std::fabs(x)) * (1.0 + std::fabs(x))); }
 '''),
-    edits.Edit("kernels/cpu/activation-inl.h",
+    edits.Edit("kernels/cpu/simd/activation-inl.h",
                "HWY_INLINE V silu(V x) { return hn::Mul(x, sigmoid(x)); }\n", '''
 HWY_INLINE V softsign(V x) { return hn::Div(x, hn::Add(set(1.0f), hn::Abs(x))); }
 HWY_INLINE V softsign_grad(V dy, V x) {
@@ -38,7 +38,7 @@ HWY_INLINE V softsign_grad(V dy, V x) {
   return hn::Div(dy, hn::Mul(d, d));
 }
 '''),
-    edits.Edit("kernels/cuda/activations.h",
+    edits.Edit("kernels/cuda/common/activations.h",
                "__device__ __forceinline__ float silu(float x) { return x * sigmoid(x); }\n", '''
 __device__ __forceinline__ float softsign(float x) { return x / (1.0f + fabsf(x)); }
 __device__ __forceinline__ float softsign_grad(float dy, float x) {
@@ -60,10 +60,10 @@ KERNELS = ["kernels/reference/elementwise.cc", "kernels/cpu/elementwise.cc", "ke
 # With the file through which the build compiles them as C++.
 CUDA_KERNELS = [("kernels/cuda/elementwise.cu", "emulated/elementwise.cc")]
 # What else reads the changed files by a list of its own; only compiled.
-READERS = ["runtime/ops/table.cc", "runtime/ops/functions.cc", "runtime/ops/gradients_elementwise.cc",
-           "kernels/cpu/epilogue.cc", "kernels/reference/products.cc"]
-CUDA_READERS = [("kernels/cuda/linear.cu", "emulated/linear.cc"),
-                ("kernels/cuda/linear_grad.cu", "emulated/linear_grad.cc")]
+READERS = ["runtime/ops/table.cc", "runtime/ops/functions.cc", "runtime/ops/gradients/elementwise.cc",
+           "kernels/cpu/gemm/epilogue.cc", "kernels/reference/products.cc"]
+CUDA_READERS = [("kernels/cuda/products/linear.cu", "emulated/linear.cc"),
+                ("kernels/cuda/products/linear_grad.cu", "emulated/linear_grad.cc")]
 
 
 class Op(unittest.TestCase):

@@ -47,7 +47,7 @@ struct Tempered {
 };
 '''),
     edits.Edit("kernels/reference/updates.h", "UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion", ", Tempered"),
-    edits.Edit("kernels/cpu/updates-inl.h", "namespace cairn::kernels::cpu {\n", '''
+    edits.Edit("kernels/cpu/simd/updates-inl.h", "namespace cairn::kernels::cpu {\n", '''
 struct Tempered {
   static constexpr std::string_view kName = "tempered";
   static constexpr int kStates = 1;
@@ -61,8 +61,8 @@ struct Tempered {
         decay(static_cast<float>(1 - h[0] * h[2])) {}
 };
 '''),
-    edits.Edit("kernels/cpu/updates-inl.h", "UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion", ", Tempered"),
-    edits.Edit("kernels/cpu/updates-inl.h", "namespace cairn::kernels::cpu::HWY_NAMESPACE {\n", '''
+    edits.Edit("kernels/cpu/simd/updates-inl.h", "UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion", ", Tempered"),
+    edits.Edit("kernels/cpu/simd/updates-inl.h", "namespace cairn::kernels::cpu::HWY_NAMESPACE {\n", '''
 HWY_INLINE void update(const Tempered& f, V grad, V& p, V* state) {
   V& a = state[0];
   a = hn::MulAdd(hn::Mul(grad, set(f.gradient)), set(f.one_minus_beta), hn::Mul(a, set(f.beta)));

@@ -1,6 +1,6 @@
 // Attention by cuDNN's fused kernels. The library is opened at run time; where it is missing, too old or
 // unwilling, the next row of the table is asked.
-#include "kernels/cuda/attention_library.h"
+#include "kernels/cuda/attention/library.h"
 
 #if __has_include(<cudnn_frontend.h>) && __has_include(<cudnn.h>)
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "kernels/cuda/native/cudnn_graph.h"
-#include "kernels/cuda/status.h"
+#include "runtime/base/cuda/status.h"
 
 namespace cudnn_frontend {
 void* cudnn_dlhandle = nullptr;

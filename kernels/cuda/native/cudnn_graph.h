@@ -8,7 +8,7 @@
 #include <cudnn_frontend.h>
 #pragma GCC diagnostic pop
 
-#include "kernels/cuda/attention_library.h"
+#include "kernels/cuda/attention/library.h"
 
 namespace cairn::kernels::cuda {
 

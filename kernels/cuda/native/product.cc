@@ -1,11 +1,11 @@
 // The product on cuBLASLt. Row-major c = a b is column-major c^T = b^T a^T over the same bytes, so operands
 // swap places and a transposed row-major matrix is a plain column-major one, or the reverse.
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/products/product.h"
 
 #include <utility>
 
 #include "kernels/cuda/native/cublaslt.h"
-#include "kernels/cuda/status.h"
+#include "runtime/base/cuda/status.h"
 
 namespace cairn::kernels::cuda {
 namespace {

@@ -12,10 +12,10 @@ constexpr int64_t kChunk = int64_t{1} << 20;
 
 char* at(const CpuBlock& block, int64_t offset) { return static_cast<char*>(block.address()) + offset; }
 
-void disk(Splitter& splitter, const CpuBlock& to, const CpuBlock& from, std::span<const Part> parts) {
+void disk(host::Splitter& splitter, const CpuBlock& to, const CpuBlock& from, std::span<const Part> parts) {
   const bool writes = to.tier() == Tier::kDisk;
   require(!writes || from.tier() != Tier::kDisk, Code::kUnsupported, "copies from disk to disk");
-  std::vector<Piece> pieces;
+  std::vector<host::Piece> pieces;
   for (const Part& part : parts)
     pieces.push_back({writes ? at(from, part.from_offset) : at(to, part.to_offset),
                       writes ? part.to_offset : part.from_offset, part.bytes});
@@ -23,11 +23,11 @@ void disk(Splitter& splitter, const CpuBlock& to, const CpuBlock& from, std::spa
 }
 
 // All parts take the link together, as one transfer.
-void paced(Splitter& splitter, Throttle& link, const CpuBlock& to, const CpuBlock& from,
+void paced(host::Splitter& splitter, host::Throttle& link, const CpuBlock& to, const CpuBlock& from,
            std::span<const Part> parts, bool follows) {
   int64_t total = 0;
   for (const Part& part : parts) total += part.bytes;
-  const Clock::time_point start = link.take(total, follows);
+  const host::Clock::time_point start = link.take(total, follows);
   int64_t arrived = 0;
   for (const Part& part : parts)
     for (int64_t done = 0; done < part.bytes;) {
@@ -41,10 +41,10 @@ void paced(Splitter& splitter, Throttle& link, const CpuBlock& to, const CpuBloc
 
 }  // namespace
 
-void copy(State& state, Splitter& splitter, const CpuBlock& to, const CpuBlock& from,
+void copy(host::State& state, host::Splitter& splitter, const CpuBlock& to, const CpuBlock& from,
           std::span<const Part> parts, bool follows) {
   if (to.tier() == Tier::kDisk || from.tier() == Tier::kDisk) return disk(splitter, to, from, parts);
-  Throttle& link = to.tier() == Tier::kHost ? state.out_link : state.in_link;
+  host::Throttle& link = to.tier() == Tier::kHost ? state.out_link : state.in_link;
   if (to.tier() != from.tier() && link.on()) return paced(splitter, link, to, from, parts, follows);
   for (const Part& part : parts)
     splitter.move(at(to, part.to_offset), at(from, part.from_offset), part.bytes);

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "runtime/device/cpu/memory.h"
-#include "runtime/device/cpu/splitter.h"
+#include "runtime/device/host/splitter.h"
 
 namespace cairn::device::cpu {
 
@@ -14,7 +14,7 @@ struct Part {
 // Device to device, device to or from host (paced by the link, if it has a rate), memory to or from disk. kIo
 // from the disk; kUnsupported disk to disk. The ranges must lie inside their blocks. `follows`: the copy was
 // waiting for the one before it, so the link never was idle.
-void copy(State& state, Splitter& splitter, const CpuBlock& to, const CpuBlock& from,
+void copy(host::State& state, host::Splitter& splitter, const CpuBlock& to, const CpuBlock& from,
           std::span<const Part> parts, bool follows);
 
 }  // namespace cairn::device::cpu

@@ -9,7 +9,7 @@ namespace {
 
 class CpuDevice : public Device {
  public:
-  CpuDevice(const kernels::Registry& registry, std::shared_ptr<State> state)
+  CpuDevice(const kernels::Registry& registry, std::shared_ptr<host::State> state)
       : registry_(registry), state_(std::move(state)) {}
   const DeviceInfo& info() const override { return state_->info; }
   const kernels::Registry& kernels() const override { return registry_; }
@@ -17,9 +17,9 @@ class CpuDevice : public Device {
   std::unique_ptr<Block> allocate(Tier tier, int64_t bytes) override {
     return std::make_unique<CpuBlock>(state_, tier, bytes);
   }
-  std::shared_ptr<Group> create_group() override { return std::make_shared<CpuGroup>(); }
+  std::shared_ptr<Group> create_group() override { return std::make_shared<host::HostGroup>(); }
   std::unique_ptr<Queue> create_queue(Lane lane, const std::shared_ptr<Group>& group) override {
-    auto own = group == nullptr ? state_->shared_group : std::dynamic_pointer_cast<CpuGroup>(group);
+    auto own = group == nullptr ? state_->shared_group : std::dynamic_pointer_cast<host::HostGroup>(group);
     require(own != nullptr, Code::kInvalidArgument, "the group belongs to another device, not to 'cpu'");
     return std::make_unique<CpuQueue>(state_, std::move(own), lane);
   }
@@ -28,7 +28,7 @@ class CpuDevice : public Device {
 
  private:
   const kernels::Registry& registry_;
-  const std::shared_ptr<State> state_;
+  const std::shared_ptr<host::State> state_;
 };
 
 std::string disk_directory(const DeviceOptions& options) {
@@ -51,7 +51,7 @@ std::shared_ptr<Device> open(std::string_view name, const kernels::Registry& reg
   require(options.threads >= 0, Code::kInvalidArgument, "threads must not be negative: ", options.threads);
   require(options.link_bytes_per_second >= 0, Code::kInvalidArgument,
           "the link's rate must not be negative: ", options.link_bytes_per_second);
-  auto state = std::make_shared<State>(describe(name, options), options);
+  auto state = std::make_shared<host::State>(describe(name, options), options);
   state->team = std::make_unique<ThreadTeam>(state->info.threads);
   return std::make_shared<CpuDevice>(registry, std::move(state));
 }

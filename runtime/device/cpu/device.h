@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "runtime/device/cpu/state.h"
+#include "runtime/device/host/state.h"
 
 namespace cairn::device::cpu {
 

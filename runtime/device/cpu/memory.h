@@ -3,28 +3,28 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/device/cpu/disk.h"
-#include "runtime/device/cpu/pinned.h"
+#include "runtime/device/host/disk.h"
+#include "runtime/device/host/pinned.h"
 
 namespace cairn::device::cpu {
 
 class CpuBlock : public Block {
  public:
-  CpuBlock(std::shared_ptr<State> state, Tier tier, int64_t bytes);
+  CpuBlock(std::shared_ptr<host::State> state, Tier tier, int64_t bytes);
   ~CpuBlock() override;
   Tier tier() const override { return tier_; }
   int64_t bytes() const override { return bytes_; }
   void* address() const override { return memory_ ? memory_->address() : nullptr; }
   int64_t pinned_bytes() const override { return memory_ ? memory_->pinned_bytes() : 0; }
   int64_t staging_bytes() const override { return disk_ ? disk_->staging_bytes() : 0; }
-  Disk& disk() const { return *disk_; }
+  host::Disk& disk() const { return *disk_; }
 
  private:
-  std::shared_ptr<State> state_;
+  std::shared_ptr<host::State> state_;
   Tier tier_;
   int64_t bytes_;
-  std::optional<Memory> memory_;
-  std::unique_ptr<Disk> disk_;
+  std::optional<host::Memory> memory_;
+  std::unique_ptr<host::Disk> disk_;
 };
 
 }  // namespace cairn::device::cpu

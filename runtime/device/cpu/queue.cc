@@ -19,11 +19,13 @@ void relax() {
 #endif
 }
 
-double seconds(Clock::time_point t) { return std::chrono::duration<double>(t.time_since_epoch()).count(); }
+double seconds(host::Clock::time_point t) {
+  return std::chrono::duration<double>(t.time_since_epoch()).count();
+}
 
 }  // namespace
 
-CpuQueue::CpuQueue(std::shared_ptr<State> state, std::shared_ptr<CpuGroup> group, Lane lane)
+CpuQueue::CpuQueue(std::shared_ptr<host::State> state, std::shared_ptr<host::HostGroup> group, Lane lane)
     : state_(std::move(state)),
       group_(std::move(group)),
       lane_(lane),
@@ -153,10 +155,10 @@ void CpuQueue::loop() {
 void CpuQueue::perform(const Work& work) {
   if (const auto* mark = std::get_if<Mark>(&work)) {
     if (mark->timeline->reached(mark->point)) return;
-    const Clock::time_point begin = Clock::now();
+    const host::Clock::time_point begin = host::Clock::now();
     idle_ = true;
     mark->timeline->wait(mark->point);
-    add(stall_, begin, Clock::now());
+    add(stall_, begin, host::Clock::now());
   } else if (const auto* launch = std::get_if<LaunchWork>(&work)) {
     guarded([&] { launch->kernel->run(launch->call); });
   } else if (const auto* job = std::get_if<CopyWork>(&work)) {
@@ -170,18 +172,18 @@ void CpuQueue::perform(const CopyWork& job) {
   parts_.clear();
   for (const Copy& part : job.many) parts_.push_back({part.to.offset, part.from.offset, part.bytes});
   if (job.many.empty()) parts_.push_back(job.one);
-  const Clock::time_point begin = Clock::now();
+  const host::Clock::time_point begin = host::Clock::now();
   cpu::copy(*state_, splitter_, *job.to, *job.from, parts_, !std::exchange(idle_, false));
   const Tier other = job.to->tier() == Tier::kDevice ? job.from->tier() : job.to->tier();
   Moved& moved = moved_[static_cast<size_t>(other)];
   for (const Part& part : parts_) moved.bytes.fetch_add(part.bytes, std::memory_order_relaxed);
-  add(moved.busy, begin, Clock::now());
+  add(moved.busy, begin, host::Clock::now());
 }
 
 // Runs unless poisoned; whatever it throws becomes the poison.
 template <class Body>
 void CpuQueue::guarded(const Body& body) {
-  const Clock::time_point begin = Clock::now();
+  const host::Clock::time_point begin = host::Clock::now();
   if (!group_->poison.set()) {
     try {
       body();
@@ -189,7 +191,7 @@ void CpuQueue::guarded(const Body& body) {
       group_->poison.keep();
     }
   }
-  const Clock::time_point end = Clock::now();
+  const host::Clock::time_point end = host::Clock::now();
   add(busy_, begin, end);
   if (!tracing_.load(std::memory_order_relaxed)) return;
   try {
@@ -200,7 +202,7 @@ void CpuQueue::guarded(const Body& body) {
   }
 }
 
-void CpuQueue::add(std::atomic<int64_t>& total, Clock::time_point begin, Clock::time_point end) {
+void CpuQueue::add(std::atomic<int64_t>& total, host::Clock::time_point begin, host::Clock::time_point end) {
   total.fetch_add(std::chrono::duration_cast<std::chrono::nanoseconds>(end - begin).count(),
                   std::memory_order_relaxed);
 }

@@ -11,13 +11,13 @@
 #include "runtime/device/cpu/copy.h"
 #include "runtime/device/cpu/event.h"
 #include "runtime/device/cpu/memory.h"
-#include "runtime/device/cpu/splitter.h"
+#include "runtime/device/host/splitter.h"
 
 namespace cairn::device::cpu {
 
 class CpuQueue : public Queue {
  public:
-  CpuQueue(std::shared_ptr<State> state, std::shared_ptr<CpuGroup> group, Lane lane);
+  CpuQueue(std::shared_ptr<host::State> state, std::shared_ptr<host::HostGroup> group, Lane lane);
   ~CpuQueue() override;  // finishes what was submitted
   void launch(const kernels::Kernel& kernel, const kernels::Call& call) override;
   void copy(Location to, Location from, int64_t bytes) override;
@@ -51,11 +51,11 @@ class CpuQueue : public Queue {
   void perform(const CopyWork& job);
   template <class Body>
   void guarded(const Body& body);
-  void add(std::atomic<int64_t>& total, Clock::time_point begin, Clock::time_point end);
+  void add(std::atomic<int64_t>& total, host::Clock::time_point begin, host::Clock::time_point end);
   static double take(std::atomic<int64_t>& total) { return static_cast<double>(total.exchange(0)) * 1e-9; }
 
-  const std::shared_ptr<State> state_;
-  const std::shared_ptr<CpuGroup> group_;
+  const std::shared_ptr<host::State> state_;
+  const std::shared_ptr<host::HostGroup> group_;
   const Lane lane_;
   const std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
   struct Moved {
@@ -77,7 +77,7 @@ class CpuQueue : public Queue {
   std::vector<Work> batch_;  // the thread's own, as the next two
   std::vector<Part> parts_;
   bool idle_ = true;  // nothing to do since the last copy
-  Splitter splitter_;
+  host::Splitter splitter_;
   Thread thread_;
 };
 

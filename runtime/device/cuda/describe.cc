@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include "kernels/cuda/attention_library.h"
+#include "kernels/registry.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/status.h"
 
@@ -63,9 +63,9 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   info.memory_bytes_per_second = kBandwidth * 2 * memory_clock * p.memoryBusWidth / 8;
   info.link_bytes_per_second = kLink;
   info.host_reaches = false;
-  info.description =
-      cat(p.name, ", ", a.name, ", ", p.multiProcessorCount, " multiprocessors, ", info.memory_bytes >> 20,
-          " MiB, CUDA driver ", driver / 1000, '.', driver % 1000 / 10, "; ", kernels::cuda::attention_row());
+  info.description = cat(p.name, ", ", a.name, ", ", p.multiProcessorCount, " multiprocessors, ",
+                         info.memory_bytes >> 20, " MiB, CUDA driver ", driver / 1000, '.',
+                         driver % 1000 / 10, "; ", kernels::cuda_registry().facts().note);
   return info;
 }
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "kernels/cuda/rows.h"
+#include "kernels/registry.h"
 #include "runtime/device/cuda/numa.h"
 #include "runtime/device/cuda/recording.h"
 

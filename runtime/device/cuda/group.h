@@ -34,7 +34,7 @@ class CudaGroup : public Group {
   bool is_recording() const { return recording != 0; }
 
   const std::shared_ptr<State> state;
-  cpu::Poison poison;
+  host::Poison poison;
   std::array<CudaQueue*, kLaneCount> queues{};  // while they live
   uint64_t recording = 0, recordings = 0;       // number of the one under way, 0: none; how many there were
   KeySlot key;

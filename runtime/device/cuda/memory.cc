@@ -49,7 +49,7 @@ HostMemory::HostMemory(State& state, Tier tier, int64_t bytes)
   state.enter();
   if (state.host.system_memory) {
     prefer_node(memory_.address(), bytes, state.node);
-    cpu::populate(memory_.address(), bytes, state.host.info.threads);
+    host::populate(memory_.address(), bytes, state.host.info.threads);
   }
   const cudaError_t status =
       cudaHostRegister(memory_.address(), static_cast<size_t>(bytes), cudaHostRegisterPortable);

@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/device/cpu/disk.h"
-#include "runtime/device/cpu/pinned.h"
 #include "runtime/device/cuda/state.h"
+#include "runtime/device/host/disk.h"
+#include "runtime/device/host/pinned.h"
 
 namespace cairn::device::cuda {
 
@@ -24,14 +24,14 @@ class HostMemory {
   State& state_;
   const Tier tier_;
   const int64_t bytes_;
-  const cpu::Memory memory_;
+  const host::Memory memory_;
 };
 
 // A disk block, with the host memory that its copies go through: a slot per direction.
 struct DiskMemory {
   DiskMemory(State& state, int64_t bytes);
   static constexpr int64_t kSlotBytes = int64_t{16} << 20;
-  cpu::Disk disk;
+  host::Disk disk;
   HostMemory out, in;
 };
 

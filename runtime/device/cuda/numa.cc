@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "runtime/base/proc.h"
+#include "runtime/base/os/proc.h"
 
 namespace cairn::device::cuda {
 

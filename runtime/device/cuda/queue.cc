@@ -19,7 +19,7 @@ Tier other_tier(const Copy& part) {
 void run_disk_task(void* user) {
   const auto& task = *static_cast<DiskTask*>(user);
   if (task.group->poison.set()) return;
-  const cpu::Piece piece{task.memory, task.offset, task.bytes};
+  const host::Piece piece{task.memory, task.offset, task.bytes};
   try {
     task.writes ? task.disk->write(*task.splitter, {&piece, 1})
                 : task.disk->read(*task.splitter, {&piece, 1});

@@ -3,18 +3,18 @@
 #include <deque>
 #include <vector>
 
-#include "kernels/cuda/lane.h"
-#include "runtime/device/cpu/splitter.h"
+#include "runtime/base/cuda/stream_context.h"
 #include "runtime/device/cuda/group.h"
 #include "runtime/device/cuda/stopwatch.h"
+#include "runtime/device/host/splitter.h"
 
 namespace cairn::device::cuda {
 
 // Moves bytes between host memory and the disk, from within a stream.
 struct DiskTask {
   CudaGroup* group;
-  cpu::Disk* disk;
-  cpu::Splitter* splitter;
+  host::Disk* disk;
+  host::Splitter* splitter;
   char* memory;
   int64_t offset, bytes;
   bool writes;
@@ -63,13 +63,13 @@ class CudaQueue : public Queue {
   const std::shared_ptr<CudaGroup> group_;
   const Lane lane_;
   cudaStream_t stream_ = nullptr;
-  kernels::cuda::Lane call_lane_;
+  kernels::cuda::StreamContext call_lane_;
   Stopwatch times_;
   std::array<int64_t, kTierCount> moved_{}, recorded_bytes_{};
   std::deque<DiskTask> tasks_;  // under way, or of the recording under way
   std::vector<const RecordedLane*> ran_;
   const std::atomic<bool>* skip_copies_ = nullptr;
-  cpu::Splitter splitter_{false};
+  host::Splitter splitter_{false};
 
   bool tracing_ = false;
   std::unique_ptr<CudaEvent> trace_begin_;

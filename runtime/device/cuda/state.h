@@ -4,8 +4,8 @@
 #include <memory>
 #include <mutex>
 
-#include "runtime/device/cpu/state.h"
 #include "runtime/device/cuda/status.h"
+#include "runtime/device/host/state.h"
 
 namespace cairn::device::cuda {
 
@@ -47,8 +47,8 @@ struct State {
   const int ordinal;
   const int node;  // of host memory near the GPU, -1: unknown
   Ledger& ledger() { return host.ledger; }
-  cpu::State host;
-  mutable cpu::Poison lost;  // the device is lost
+  host::State host;
+  mutable host::Poison lost;  // the device is lost
 
  private:
   static DeviceInfo host_info(const DeviceInfo& info);

@@ -1,6 +1,6 @@
 // CUDA's statuses as cairn's errors.
 #pragma once
-#include "kernels/cuda/status.h"
+#include "runtime/base/cuda/status.h"
 
 namespace cairn::device::cuda {
 

@@ -1,7 +1,7 @@
 // The CUDA rows as kernels on host memory: each call copies its operands to the GPU, runs there, and copies
 // them back, guards and all, so that the conformance harness works on a real GPU as it does anywhere else.
 #pragma once
-#include "kernels/kernel.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::conformance {
 

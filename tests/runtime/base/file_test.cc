@@ -1,4 +1,4 @@
-#include "runtime/base/file.h"
+#include "runtime/base/os/file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

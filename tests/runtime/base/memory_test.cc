@@ -1,4 +1,4 @@
-#include "runtime/base/memory.h"
+#include "runtime/base/os/memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/base/proc.h"
+#include "runtime/base/os/proc.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "runtime/base/file.h"
+#include "runtime/base/os/file.h"
 #include "runtime/data/data.h"
 #include "tests/runtime/io/scratch.h"
 

@@ -1,3 +1,4 @@
+#include "kernels/registry.h"
 #include "tests/runtime/device/support.h"
 
 namespace cairn::device {

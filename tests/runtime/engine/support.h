@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-#include "runtime/engine/session.h"
+#include "runtime/engine/exec/session.h"
 
 namespace cairn::engine {
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/update.h"
+#include "runtime/base/update.h"
 #include "runtime/ops/ops.h"
 
 namespace cairn::ops {

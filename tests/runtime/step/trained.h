@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/session.h"
+#include "runtime/engine/exec/session.h"
 
 namespace cairn::step {
 

@@ -1,0 +1,172 @@
+// Attention in bfloat16 on the AMX tiles, blocked as in attention_f32.cc: scores and sums in float32,
+// probabilities and their gradients rounded to bfloat16 for the next product.
+#include <algorithm>
+#include <memory>
+
+#include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/gemm/amx_gemm.h"
+#include "kernels/cpu/gemm/epilogue.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/isa.h"
+#include "kernels/cpu/support.h"
+#include "kernels/cpu/workspace.h"
+
+namespace cairn::kernels::cpu {
+namespace {
+
+bool fits(const AttentionShape& a) { return a.type == DType::kBF16 && a.dim % kTileK == 0; }
+
+// Offsets of one thread's buffers; `padded`: length rounded up to whole tiles.
+struct Buffers {
+  Workspace space;
+  int64_t padded, block;
+  int64_t k_t, v, s, p, sums;
+  int64_t k = 0, v_t = 0, dp = 0, ds = 0, transposed = 0, right = 0, dk = 0, dv = 0;
+
+  Buffers(const AttentionShape& a, bool gradient)
+      : padded(round_up(a.length, kTileK)), block(std::min(kQueryRows, padded)) {
+    const int64_t head = packed_b_bytes(a.dim, a.length);
+    k_t = space.add(packed_b_bytes(a.length, a.dim));
+    v = space.add(head);
+    s = space.add(block * padded * 4);
+    p = space.add(block * padded * 2);
+    sums = space.add(kGemmScratch);
+    if (!gradient) return;
+    k = v;  // forward needs V by rows, backward K
+    v_t = space.add(packed_b_bytes(a.length, a.dim));
+    dp = space.add(block * padded * 4);
+    ds = space.add(block * padded * 2);
+    transposed = space.add(packed_a_bytes(padded, block));
+    right = space.add(packed_b_bytes(a.dim, block));
+    dk = space.add(padded * a.dim * 4);
+    dv = space.add(padded * a.dim * 4);
+  }
+};
+
+const bf16* operand(const Call& call, const AttentionShape& a, size_t first, size_t which) {
+  return input<const bf16>(call, a.packed ? first : first + which);
+}
+
+// c[rows, panels * 32] = x[rows, dim] B
+void scores(const AttentionShape& a, const bf16* x, int64_t ld, const bf16* b, int64_t rows, int64_t keys,
+            float* c, int64_t ldc) {
+  const int64_t n = round_up(keys, kPanel);
+  amx_gemm_f32(row_major(x, ld, b, a.dim), 0, rows, n, 0, panels(n), nullptr, c, ldc, false);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_amx(const Signature& s) {
+  const auto shape = attention_shape(s, 0);
+  if (!has_amx() || !shape || !fits(*shape)) return nullptr;
+  const AttentionShape a = *shape;
+  const Buffers at(a, false);
+  const int64_t share = at.space.bytes(), length = a.length, dim = a.dim, ld = at.padded;
+  return make_kernel(
+      [=](const Call& call) {
+        const bf16 *q = operand(call, a, 0, 0), *k = operand(call, a, 0, 1), *v = operand(call, a, 0, 2);
+        bf16* y = output<bf16>(call, 0);
+        float* lse = output<float>(call, 1);
+        parallel_for(a.batch * a.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
+          char* mine = static_cast<char*>(call.workspace) + thread * share;
+          bf16 *k_t = Workspace::at<bf16>(mine, at.k_t), *packed_v = Workspace::at<bf16>(mine, at.v);
+          float* sc = Workspace::at<float>(mine, at.s);
+          bf16* p = Workspace::at<bf16>(mine, at.p);
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t b = task / a.kv_heads, g = task % a.kv_heads;
+            pack_b_transposed(k + a.k_at(b, g, 0), a.kv_ld, length, dim, k_t, 0, panels(length));
+            pack_b(v + a.v_at(b, g, 0), a.kv_ld, dim, length, packed_v, 0, panels(dim));
+            for (int64_t h = g * a.group(); h < (g + 1) * a.group(); ++h)
+              for (int64_t t = 0; t < length; t += kQueryRows) {
+                const int64_t rows = std::min(kQueryRows, length - t), keys = a.keys(t + rows);
+                const int64_t steps = round_up(keys, kTileK);
+                scores(a, q + a.q_at(b, h, t), a.q_ld, k_t, rows, keys, sc, ld);
+                for (int64_t r = 0; r < rows; ++r) {
+                  const float sum =
+                      score_row(sc + r * ld, a.visible(t + r), steps, a.scale, DType::kBF16, p + r * ld);
+                  if (lse != nullptr) lse[a.lse_at(b, h, t + r)] = sum;
+                }
+                GemmOperands pv = row_major(p, ld, packed_v, steps);
+                pv.b_panel = kPanel * ld;
+                const LinearEpilogue store(Activation::kNone, nullptr, y + a.y_at(b, h, t), nullptr, a.y_ld);
+                amx_gemm(pv, 0, rows, dim, 0, panels(dim), Workspace::at<float>(mine, at.sums), store);
+              }
+          }
+        });
+      },
+      share * s.threads);
+}
+
+std::unique_ptr<Kernel> make_attention_grad_amx(const Signature& s) {
+  const auto shape = attention_shape(s, 1);
+  if (!has_amx() || !shape || !fits(*shape)) return nullptr;
+  const AttentionShape a = *shape;
+  const Buffers at(a, true);
+  const int64_t share = at.space.bytes(), length = a.length, dim = a.dim, ld = at.padded;
+  return make_kernel(
+      [=](const Call& call) {
+        const bf16 *q = operand(call, a, 1, 0), *k = operand(call, a, 1, 1), *v = operand(call, a, 1, 2);
+        const bf16 *dy = input<const bf16>(call, 0), *y = input<const bf16>(call, 4);
+        const float* lse = input<const float>(call, 5);
+        bf16* dq = output<bf16>(call, 0);
+        bf16* to_k = a.packed ? dq : output<bf16>(call, 1);
+        bf16* to_v = a.packed ? dq : output<bf16>(call, 2);
+        parallel_for(a.batch * a.kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
+          char* mine = static_cast<char*>(call.workspace) + thread * share;
+          const auto half = [&](int64_t offset) { return Workspace::at<bf16>(mine, offset); };
+          const auto wide = [&](int64_t offset) { return Workspace::at<float>(mine, offset); };
+          bf16 *k_t = half(at.k_t), *v_t = half(at.v_t), *packed_k = half(at.k), *p = half(at.p),
+               *ds = half(at.ds);
+          bf16 *transposed = half(at.transposed), *right = half(at.right);
+          float *sc = wide(at.s), *dp = wide(at.dp), *dk = wide(at.dk), *dv = wide(at.dv),
+                *sums = wide(at.sums);
+          for (int64_t task = begin; task < end; ++task) {
+            const int64_t b = task / a.kv_heads, g = task % a.kv_heads;
+            pack_b_transposed(k + a.k_at(b, g, 0), a.kv_ld, length, dim, k_t, 0, panels(length));
+            pack_b_transposed(v + a.v_at(b, g, 0), a.kv_ld, length, dim, v_t, 0, panels(length));
+            pack_b(k + a.k_at(b, g, 0), a.kv_ld, dim, length, packed_k, 0, panels(dim));
+            std::fill(dk, dk + ld * dim, 0.0f);
+            std::fill(dv, dv + ld * dim, 0.0f);
+            for (int64_t h = g * a.group(); h < (g + 1) * a.group(); ++h)
+              for (int64_t t = 0; t < length; t += kQueryRows) {
+                const int64_t rows = std::min(kQueryRows, length - t), keys = a.keys(t + rows);
+                const int64_t steps = round_up(keys, kTileK), deep = round_up(rows, kTileK);
+                const bf16 *q_t = q + a.q_at(b, h, t), *dy_t = dy + a.y_at(b, h, t),
+                           *y_t = y + a.y_at(b, h, t);
+                scores(a, q_t, a.q_ld, k_t, rows, keys, sc, ld);
+                scores(a, dy_t, a.y_ld, v_t, rows, keys, dp, ld);
+                for (int64_t r = 0; r < rows; ++r) {
+                  const float delta = dot(DType::kBF16, dy_t + r * a.y_ld, y_t + r * a.y_ld, dim);
+                  score_grad_row(sc + r * ld, dp + r * ld, a.visible(t + r), steps, a.scale,
+                                 lse[a.lse_at(b, h, t + r)], delta, DType::kBF16, p + r * ld, ds + r * ld);
+                }
+                if (dq != nullptr) {
+                  GemmOperands product = row_major(ds, ld, packed_k, steps);
+                  product.b_panel = kPanel * ld;
+                  const LinearEpilogue store(Activation::kNone, nullptr, dq + a.q_at(b, h, t), nullptr,
+                                             a.q_ld);
+                  amx_gemm(product, 0, rows, dim, 0, panels(dim), sums, store);
+                }
+                const auto add = [&](const bf16* left, const bf16* x, int64_t x_ld, float* to) {
+                  pack_a_transposed(left, ld, steps, rows, transposed, 0, blocks_of_a(steps));
+                  pack_b(x, x_ld, dim, rows, right, 0, panels(dim));
+                  amx_gemm_f32(in_blocks(transposed, right, deep), 0, steps, dim, 0, panels(dim), nullptr, to,
+                               dim, true);
+                };
+                add(ds, q_t, a.q_ld, dk);
+                add(p, dy_t, a.y_ld, dv);
+              }
+            for (int64_t t = 0; t < length; ++t) {
+              if (to_k != nullptr)
+                convert(DType::kF32, DType::kBF16, false, dk + t * dim, to_k + a.k_at(b, g, t), dim);
+              if (to_v != nullptr)
+                convert(DType::kF32, DType::kBF16, false, dv + t * dim, to_v + a.v_at(b, g, t), dim);
+            }
+          }
+        });
+      },
+      share * s.threads);
+}
+
+}  // namespace cairn::kernels::cpu

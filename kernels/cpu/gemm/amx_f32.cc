@@ -1,0 +1,238 @@
+#include "kernels/cpu/gemm/amx_f32.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu/gemm/amx_gemm.h"
+#include "kernels/cpu/gemm/amx_tiles.h"
+#include "runtime/base/parallel.h"
+
+#if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(                                                                   \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16"))), \
+    apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")
+#endif
+
+namespace cairn::kernels::cpu {
+namespace {
+
+constexpr int64_t kLevels = 3, kTileBytes = 1024;
+constexpr int64_t kMostBlock = 192;  // rows of A or columns of B that a thread splits at a time
+constexpr int64_t kNear = 24;        // steps of k between one load and store of C
+
+inline __m512 rounded(__m512 v) {
+  const __m256bh half = _mm512_cvtneps_pbh(v);
+  return _mm512_castsi512_ps(
+      _mm512_slli_epi32(_mm512_cvtepu16_epi32(reinterpret_cast<const __m256i&>(half)), 16));
+}
+inline __mmask16 first(int64_t n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
+}
+
+// 16 i (rows of A or columns of B) x 32 k as three tiles. k_contiguous: from[i * ld + k], else from[k * ld +
+// i]. The tile of A has rows i, that of B rows of pairs of k; the memory's order makes one of them, a
+// transpose the other.
+inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool left, int64_t i_left,
+                       int64_t k_left, char* to) {
+  __m512i r[kLevels][16];
+  const __mmask16 mask_i = first(i_left), low = first(k_left), high = first(k_left - 16);
+#pragma GCC unroll 16
+  for (int64_t j = 0; j < 16; ++j) {
+    __m512 p, q;
+    if (k_contiguous) {
+      p = _mm512_maskz_loadu_ps(j < i_left ? low : 0, from + j * ld);
+      q = _mm512_maskz_loadu_ps(j < i_left ? high : 0, from + j * ld + 16);
+    } else {
+      p = _mm512_maskz_loadu_ps(2 * j < k_left ? mask_i : 0, from + 2 * j * ld);
+      q = _mm512_maskz_loadu_ps(2 * j + 1 < k_left ? mask_i : 0, from + (2 * j + 1) * ld);
+    }
+#pragma GCC unroll 16
+    for (int64_t level = 0; level < kLevels; ++level) {
+      const __m512 p_top = rounded(p), q_top = rounded(q);
+      if (k_contiguous) {
+        const __m512bh both = _mm512_cvtne2ps_pbh(q_top, p_top);
+        r[level][j] = reinterpret_cast<const __m512i&>(both);
+      } else {
+        r[level][j] =
+            _mm512_or_si512(_mm512_srli_epi32(_mm512_castps_si512(p_top), 16), _mm512_castps_si512(q_top));
+      }
+      p = _mm512_sub_ps(p, p_top);
+      q = _mm512_sub_ps(q, q_top);
+    }
+  }
+#pragma GCC unroll 16
+  for (int64_t level = 0; level < kLevels; ++level) {
+    if (k_contiguous != left) transpose16(r[level]);
+#pragma GCC unroll 16
+    for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + level * kTileBytes + j * 64, r[level][j]);
+  }
+}
+
+// c += A B for 32 x 32 over `steps`. A: two blocks of 16 rows, a_block apart, three tiles a step. B: a step
+// holds the tiles of the first 16 columns, then those of the other 16. The order of the six products changes
+// one side at a time.
+inline void block(const char* a, int64_t a_block, const char* b, int64_t b_block, int64_t steps, float* c,
+                  int64_t pitch, bool add) {
+  char* c00 = reinterpret_cast<char*>(c);
+  char* c10 = c00 + 16 * pitch;
+  if (add) {
+    _tile_loadd(0, c00, pitch);
+    _tile_loadd(1, c00 + 64, pitch);
+    _tile_loadd(2, c10, pitch);
+    _tile_loadd(3, c10 + 64, pitch);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+#define CAIRN_LEFT(level)                     \
+  _tile_loadd(4, a + (level)*kTileBytes, 64); \
+  _tile_loadd(5, a + a_block + (level)*kTileBytes, 64)
+#define CAIRN_RIGHT(level)                    \
+  _tile_loadd(6, b + (level)*kTileBytes, 64); \
+  _tile_loadd(7, b + b_block + (level)*kTileBytes, 64)
+#define CAIRN_PRODUCTS     \
+  _tile_dpbf16ps(0, 4, 6); \
+  _tile_dpbf16ps(1, 4, 7); \
+  _tile_dpbf16ps(2, 5, 6); \
+  _tile_dpbf16ps(3, 5, 7)
+  for (int64_t k = 0; k < steps; ++k) {
+    CAIRN_LEFT(2);
+    CAIRN_RIGHT(0);
+    CAIRN_PRODUCTS;
+    CAIRN_LEFT(1);
+    CAIRN_PRODUCTS;
+    CAIRN_RIGHT(1);
+    CAIRN_PRODUCTS;
+    CAIRN_LEFT(0);
+    CAIRN_PRODUCTS;
+    CAIRN_RIGHT(2);
+    CAIRN_PRODUCTS;
+    CAIRN_RIGHT(0);
+    CAIRN_PRODUCTS;
+    a += kLevels * kTileBytes;
+    b += kLevels * kTileBytes;
+  }
+#undef CAIRN_LEFT
+#undef CAIRN_RIGHT
+#undef CAIRN_PRODUCTS
+  _tile_stored(0, c00, pitch);
+  _tile_stored(1, c00 + 64, pitch);
+  _tile_stored(2, c10, pitch);
+  _tile_stored(3, c10 + 64, pitch);
+}
+
+struct Area {
+  const char *a, *b;  // of the first row and column
+  int64_t strip;      // bytes from one 16 of a side to the next
+  int64_t steps, rows, columns;
+  float* c;
+  int64_t ldc;
+  bool add;
+};
+
+// One block of C over one share of k; blocks at the edges go through a buffer.
+inline void multiply_block(const Area& area, int64_t m, int64_t n, int64_t k, float* edge) {
+  const int64_t steps = std::min(kNear, area.steps - k);
+  const char* a = area.a + m / 16 * area.strip + k * kLevels * kTileBytes;
+  const char* b = area.b + n / 16 * area.strip + k * kLevels * kTileBytes;
+  const bool add = area.add || k > 0;
+  float* c = area.c + m * area.ldc + n;
+  const int64_t rows = std::min<int64_t>(32, area.rows - m),
+                columns = std::min<int64_t>(32, area.columns - n);
+  if (rows == 32 && columns == 32) return block(a, area.strip, b, area.strip, steps, c, area.ldc * 4, add);
+  block(a, area.strip, b, area.strip, steps, edge, 128, false);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      c[i * area.ldc + j] = add ? c[i * area.ldc + j] + edge[i * 32 + j] : edge[i * 32 + j];
+}
+
+// Rows x columns of C. The side that all threads share goes by once, 32 at a time, a share of k after the
+// other, while the thread's own block stays in its cache.
+void multiply(const Area& area, bool rows_outside) {
+  alignas(64) float edge[32 * 32];
+  const int64_t outside = rows_outside ? area.rows : area.columns,
+                inside = rows_outside ? area.columns : area.rows;
+  for (int64_t o = 0; o < outside; o += 32)
+    for (int64_t k = 0; k < area.steps; k += kNear)
+      for (int64_t i = 0; i < inside; i += 32)
+        rows_outside ? multiply_block(area, o, i, k, edge) : multiply_block(area, i, o, k, edge);
+}
+
+}  // namespace
+
+SplitProduct::SplitProduct(const ProductShape& s, int threads) : shape_(s) {
+  a_ = {s.m, s.lda ? s.lda : (s.transpose_a ? s.m : s.k), !s.transpose_a};
+  b_ = {s.n, s.ldb ? s.ldb : (s.transpose_b ? s.k : s.n), s.transpose_b};
+  if (shape_.ldc == 0) shape_.ldc = s.n;
+  share_a_ = s.m <= s.n;
+  constexpr int64_t kMost = 768;
+  const int64_t parts = (s.k + kMost - 1) / kMost;
+  k_block_ = round_up((s.k + parts - 1) / parts, kTileK);
+  const int64_t deep = k_block_ * 2 * kLevels;
+  shared_at_ = space_.add(round_up(share_a_ ? s.m : s.n, 32) * deep);
+  block_ = share_a_ ? kMostBlock : 128;
+  block_bytes_ = block_ * deep;
+  blocks_at_ = space_.add(threads * block_bytes_);
+}
+
+// [i0, i1) of a side over [k0, k1): strips of 16, each with its steps of k, each with its levels; whole pairs
+// of strips.
+void SplitProduct::pack(const Side& side, bool left, const float* from, int64_t i0, int64_t i1, int64_t k0,
+                        int64_t k1, char* to) const {
+  for (int64_t i = i0; i < round_up(i1, 32); i += 16)
+    for (int64_t k = k0; k < k1; k += kTileK, to += kLevels * kTileBytes) {
+      const float* at = from + (side.k_contiguous ? i * side.ld + k : k * side.ld + i);
+      split_tile(at, side.ld, side.k_contiguous, left, side.count - i, k1 - k, to);
+    }
+}
+
+void SplitProduct::run(const float* a, const float* b, float* c, void* scratch, const float* bias) const {
+  char* shared = Workspace::at<char>(scratch, shared_at_);
+  const Side &common = share_a_ ? a_ : b_, &other = share_a_ ? b_ : a_;
+  const float *from_common = share_a_ ? a : b, *from_other = share_a_ ? b : a;
+  for (int64_t k0 = 0; k0 < shape_.k; k0 += k_block_) {
+    const int64_t k1 = std::min(shape_.k, k0 + k_block_), steps = round_up(k1 - k0, kTileK) / kTileK;
+    const int64_t strip = steps * kLevels * kTileBytes;
+    const bool last = k1 == shape_.k, add = shape_.add || k0 > 0;
+    parallel_for(common.count, 32, [&](int64_t i0, int64_t i1, int) {
+      pack(common, share_a_, from_common, i0, i1, k0, k1, shared + i0 / 16 * strip);
+    });
+    parallel_for(other.count, 32, [&](int64_t begin, int64_t end, int thread) {
+      char* mine = Workspace::at<char>(scratch, blocks_at_) + thread * block_bytes_;
+      configure_tiles(16, 16);
+      for (int64_t i = begin; i < end; i += block_) {
+        const int64_t i_end = std::min(end, i + block_);
+        pack(other, !share_a_, from_other, i, i_end, k0, k1, mine);
+        Area area{share_a_ ? shared : mine, share_a_ ? mine : shared, strip, steps, 0, 0, c, shape_.ldc, add};
+        area.rows = share_a_ ? shape_.m : i_end - i;
+        area.columns = share_a_ ? i_end - i : shape_.n;
+        area.c += share_a_ ? i : i * shape_.ldc;
+        multiply(area, share_a_);
+        if (bias != nullptr && last)
+          for (int64_t r = 0; r < area.rows; ++r)
+            for (int64_t j = 0; j < area.columns; ++j)
+              area.c[r * shape_.ldc + j] += bias[(share_a_ ? i : 0) + j];
+      }
+      _tile_release();
+    });
+  }
+}
+
+}  // namespace cairn::kernels::cpu
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#else
+namespace cairn::kernels::cpu {
+SplitProduct::SplitProduct(const ProductShape& s, int) : shape_(s) {}
+void SplitProduct::run(const float*, const float*, float*, void*, const float*) const {}
+}  // namespace cairn::kernels::cpu
+#endif

@@ -1,0 +1,39 @@
+// float32 matrix products on the bfloat16 tiles. Every float32 number is the exact sum of three bfloat16
+// numbers (8 + 8 + 8 bits); of the nine partial products the six largest are summed, in float32; what is left
+// out is below 2^-24 of the product, like the rounding of an ordinary float32 product (tests/kernels measures
+// both). Numbers below 2^-100 in size lose low bits; an infinity gives NaN. (Henry, Tang, Heinecke:
+// "Leveraging the bfloat16 Artificial Intelligence Datatype for Higher-Precision Computations", ARITH 2019.)
+#pragma once
+#include <cstdint>
+
+#include "kernels/cpu/gemm/gemm_f32.h"
+#include "kernels/cpu/workspace.h"
+
+namespace cairn::kernels::cpu {
+
+// C[m, n] (+)= A[m, k] B[k, n] (+ bias) over the threads of the caller. `shape.lda`... as in Product.
+class SplitProduct {
+ public:
+  SplitProduct(const ProductShape& shape, int threads);
+  int64_t scratch_bytes() const { return space_.bytes(); }
+  void run(const float* a, const float* b, float* c, void* scratch, const float* bias = nullptr) const;
+
+ private:
+  // One operand as it lies in memory: element (i, k), i a row of A or a column of B.
+  struct Side {
+    int64_t count;  // rows of A or columns of B
+    int64_t ld;
+    bool k_contiguous;
+  };
+  void pack(const Side& side, bool left, const float* from, int64_t i0, int64_t i1, int64_t k0, int64_t k1,
+            char* to) const;
+
+  ProductShape shape_;
+  Side a_, b_;
+  bool share_a_;  // the smaller side is split once for all threads, the other block by block
+  int64_t k_block_;
+  Workspace space_;
+  int64_t shared_at_, blocks_at_, block_, block_bytes_;
+};
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,27 @@
+// y[m, n] = epilogue(x[m, k] B) in bfloat16 over the threads of the caller, with every step around the
+// product: rows padded to whole tiles, weights packed where they come plain.
+#pragma once
+#include "kernels/cpu/gemm/amx_gemm.h"
+#include "kernels/cpu/support.h"
+#include "kernels/cpu/workspace.h"
+
+namespace cairn::kernels::cpu {
+
+// Weights come packed, or plain in float32 or bfloat16 and are then packed in the workspace at every call.
+inline bool weight_fits(const TensorDesc& w) { return w.packed_bytes > 0 || fast_float(w); }
+
+// All panels of B from a plain weight: w[n, k] when transposed (B = w^T), else w[k, n] (B = w).
+void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t n, int64_t k, bf16* to);
+
+struct AmxForward {
+  int64_t m, n, k;
+  TensorDesc weight;
+  bool transposed;
+  Workspace space;
+  int64_t padded = -1, packed = -1, scratch = 0;
+
+  AmxForward(int64_t m, int64_t n, int64_t k, const TensorDesc& weight, bool transposed, int threads);
+  void run(void* workspace, const bf16* x, const void* w, const Epilogue& epilogue) const;
+};
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,151 @@
+#include "kernels/cpu/gemm/epilogue.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/simd/dispatch.h"
+#include "kernels/cpu/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemm/epilogue.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/cpu/simd/activation-inl.h"
+#include "kernels/cpu/simd/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::kernels::cpu::HWY_NAMESPACE {
+
+template <class F>
+void linear_block(const LinearEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
+                  int64_t columns, F act) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = c + r * kPanel;
+    bf16* y = e.y_ + (m + r) * e.ld_ + n;
+    bf16* pre = e.pre_ != nullptr ? e.pre_ + (m + r) * e.ld_ + n : nullptr;
+    sweep(0, columns, [&](auto t, int64_t i) {
+      V v = get(t, from + i);
+      if (e.bias_ != nullptr) v = hn::Add(v, get(t, e.bias_ + n + i));
+      if (pre != nullptr) {
+        put(t, v, pre + i);
+        v = get(t, pre + i);
+      }
+      put(t, act(v), y + i);
+    });
+  }
+}
+
+template <class Use>
+void with_activation(Activation act, Use use) {
+  switch (act) {
+    case Activation::kNone:
+      return use([](V v) { return v; });
+#define FUNCTION(name, ...)  \
+  case Activation::k_##name: \
+    return use([](V v) { return name(v); });
+#include "runtime/base/elementwise.def"
+  }
+}
+
+// use(f) with f(sum, pre) = sum act'(pre).
+template <class Use>
+void with_slope(Activation act, Use use) {
+  switch (act) {
+    case Activation::kNone:
+      return use([](V sum, V) { return sum; });
+#define FUNCTION(name, ...)  \
+  case Activation::k_##name: \
+    return use([](V sum, V pre) { return name##_grad(sum, pre); });
+#include "runtime/base/elementwise.def"
+  }
+}
+
+void block_dispatch(const LinearEpilogue& e, const float* c, int64_t m, int64_t rows, int64_t n,
+                    int64_t columns) {
+  with_activation(e.act_, [&](auto f) { linear_block(e, c, m, rows, n, columns, f); });
+}
+void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
+  with_activation(act,
+                  [&](auto f) { sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, x + i)), y + i); }); });
+}
+
+void multiply_slopes_dispatch(Activation act, DType type, const void* pre, void* y, int64_t n) {
+  with_slope(act, [&](auto f) {
+    with_float(type, [&](auto zero) {
+      using T = decltype(zero);
+      const T* p = static_cast<const T*>(pre);
+      T* to = static_cast<T*>(y);
+      sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, to + i), get(t, p + i)), to + i); });
+    });
+  });
+}
+
+template <class T>
+void column_sums_typed(const T* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add) {
+  if (!add) std::fill(sums, sums + columns, 0.0f);
+  // A block of rows is summed from zero and then added: shorter chains round less.
+  constexpr int64_t kRows = 64;
+  sweep(0, columns, [&](auto t, int64_t i) {
+    V total = get(t, sums + i);
+    for (int64_t b = 0; b < rows; b += kRows) {
+      V sum = hn::Zero(DF());
+      const int64_t end = std::min(rows, b + kRows);
+      for (int64_t r = b; r < end; ++r) sum = hn::Add(sum, get(t, x + r * ld + i));
+      total = hn::Add(total, sum);
+    }
+    put(t, total, sums + i);
+  });
+}
+void column_sums_dispatch(DType type, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums,
+                          bool add) {
+  with_float(type, [&](auto zero) {
+    column_sums_typed(static_cast<const decltype(zero)*>(x), ld, rows, columns, sums, add);
+  });
+}
+
+}  // namespace cairn::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cairn::kernels::cpu {
+
+HWY_EXPORT(block_dispatch);
+HWY_EXPORT(activate_dispatch);
+HWY_EXPORT(multiply_slopes_dispatch);
+HWY_EXPORT(column_sums_dispatch);
+
+bool parse_activation(std::string_view word, Activation* out) {
+  static constexpr std::pair<std::string_view, Activation> kWords[] = {
+      {"", Activation::kNone},
+#define FUNCTION(name, ...) {#name, Activation::k_##name},
+#include "runtime/base/elementwise.def"
+  };
+  for (const auto& [name, act] : kWords)
+    if (name == word) {
+      *out = act;
+      return true;
+    }
+  return false;
+}
+
+void LinearEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const {
+  CAIRN_DISPATCH(block_dispatch)(*this, c, m, rows, n, columns);
+}
+void activate(Activation act, const float* x, float* y, int64_t n) {
+  CAIRN_DISPATCH(activate_dispatch)(act, x, y, n);
+}
+void SlopeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const {
+  const bool whole = n0 == 0 && n1 == ld_;
+  for (int64_t r = m; r < m + rows; r += whole ? rows : 1)
+    multiply_slopes(act_, DType::kBF16, pre_ + r * ld_ + n0, y_ + r * ld_ + n0, whole ? rows * ld_ : n1 - n0);
+}
+void multiply_slopes(Activation act, DType type, const void* pre, void* y, int64_t n) {
+  CAIRN_DISPATCH(multiply_slopes_dispatch)(act, type, pre, y, n);
+}
+void column_sums(DType type, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums,
+                 bool add) {
+  CAIRN_DISPATCH(column_sums_dispatch)(type, x, ld, rows, columns, sums, add);
+}
+
+}  // namespace cairn::kernels::cpu
+#endif

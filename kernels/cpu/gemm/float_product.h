@@ -1,0 +1,31 @@
+// A float32 product by the faster of two ways: on the AMX tiles (amx_f32.h) where there are tiles and the
+// product is large enough to pay for splitting its operands, else by gemm_f32.h.
+#pragma once
+#include <optional>
+
+#include "kernels/cpu/gemm/amx_f32.h"
+#include "kernels/cpu/gemm/gemm_f32.h"
+#include "kernels/cpu/simd/isa.h"
+
+namespace cairn::kernels::cpu {
+
+class FloatProduct {
+ public:
+  FloatProduct(const ProductShape& s, int threads) {
+    constexpr int64_t kLeast = 256, kLeastDepth = 128;  // below, splitting costs more than the tiles save
+    if (has_amx() && s.m >= kLeast && s.n >= kLeast && s.k >= kLeastDepth)
+      split_.emplace(s, threads);
+    else
+      plain_.emplace(s, threads);
+  }
+  int64_t scratch_bytes() const { return split_ ? split_->scratch_bytes() : plain_->scratch_bytes(); }
+  void run(const float* a, const float* b, float* c, void* scratch, const float* bias = nullptr) const {
+    split_ ? split_->run(a, b, c, scratch, bias) : plain_->run(a, b, c, scratch, bias);
+  }
+
+ private:
+  std::optional<SplitProduct> split_;
+  std::optional<Product> plain_;
+};
+
+}  // namespace cairn::kernels::cpu

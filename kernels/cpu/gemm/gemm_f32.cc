@@ -1,0 +1,69 @@
+#include "kernels/cpu/gemm/gemm_f32.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/gemm/gemm_block.h"
+#include "kernels/cpu/workspace.h"
+#include "runtime/base/parallel.h"
+
+namespace cairn::kernels::cpu {
+namespace {
+
+int64_t units(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+
+}  // namespace
+
+Product::Product(const ProductShape& s, int threads) : shape_(s) {
+  if (shape_.lda == 0) shape_.lda = s.transpose_a ? s.m : s.k;
+  if (shape_.ldb == 0) shape_.ldb = s.transpose_b ? s.k : s.n;
+  if (shape_.ldc == 0) shape_.ldc = s.n;
+  // Threads that have something to do for as long as it takes to wake one: by round rates of summing and of
+  // reading B.
+  const double nk = static_cast<double>(s.n) * static_cast<double>(s.k);
+  const double seconds = static_cast<double>(s.m) * nk / 5e10 + nk * 4 / 1e10;
+  const auto most = static_cast<int64_t>(std::clamp<double>(seconds / 15e-6, 1, threads));
+  // The grid whose cells cost least: steps of a tile's sums, and what every cell packs for itself.
+  double least = 1e300;
+  for (int64_t rows = 1; rows <= most; ++rows)
+    for (int64_t columns = 1; rows * columns <= most; ++columns) {
+      const double m = static_cast<double>(units(units(s.m, kRowUnit), rows) * kRowUnit);
+      const double n = static_cast<double>(units(units(s.n, kColumnUnit), columns) * kColumnUnit);
+      const double cost = m * n / 32 + (s.transpose_a ? m / 3 : 0) + n / 3;
+      if (cost < least) least = cost, row_shares_ = rows, column_shares_ = columns;
+    }
+}
+
+int64_t Product::scratch_bytes() const {
+  const int64_t one = align_up(gemm_scratch_bytes(units(units(shape_.m, kRowUnit), row_shares_) * kRowUnit,
+                                                  shape_.k, shape_.transpose_a),
+                               kAlignment);
+  return one * row_shares_ * column_shares_;
+}
+
+void Product::run(const float* a, const float* b, float* c, void* scratch, const float* bias) const {
+  const ProductShape& s = shape_;
+  const int64_t each = scratch_bytes() / (row_shares_ * column_shares_);
+  const int64_t row_units = units(s.m, kRowUnit), column_units = units(s.n, kColumnUnit);
+  parallel_for(row_shares_ * column_shares_, 1, [&](int64_t begin, int64_t end, int) {
+    for (int64_t cell = begin; cell < end; ++cell) {
+      const int64_t i = cell / column_shares_, j = cell % column_shares_;
+      GemmBlock g{};
+      g.m0 = row_units * i / row_shares_ * kRowUnit;
+      g.m1 = std::min(s.m, row_units * (i + 1) / row_shares_ * kRowUnit);
+      g.n0 = column_units * j / column_shares_ * kColumnUnit;
+      g.n1 = std::min(s.n, column_units * (j + 1) / column_shares_ * kColumnUnit);
+      g.k = s.k;
+      g.a = a, g.a_row = s.transpose_a ? 1 : s.lda, g.a_step = s.transpose_a ? s.lda : 1;
+      g.b = b, g.b_step = s.transpose_b ? 1 : s.ldb, g.b_column = s.transpose_b ? s.ldb : 1;
+      g.c = c, g.ldc = s.ldc;
+      g.bias = s.bias ? bias : nullptr;
+      g.add = s.add;
+      g.pack_a = s.transpose_a;
+      g.dots = s.transpose_b && !s.transpose_a && s.m <= kFewRows && s.k >= kLeastDots;
+      g.scratch = Workspace::at<float>(scratch, cell * each);
+      gemm_block(g);
+    }
+  });
+}
+
+}  // namespace cairn::kernels::cpu

@@ -1,0 +1,96 @@
+// What a tile of a float32 product reads, laid out in the order in which it reads it: strips of so many
+// numbers for each step of k. Included inside foreach_target files (per-target include guard).
+#if defined(CAIRN_KERNELS_CPU_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CAIRN_KERNELS_CPU_GEMM_PACK_INL_H_
+#undef CAIRN_KERNELS_CPU_GEMM_PACK_INL_H_
+#else
+#define CAIRN_KERNELS_CPU_GEMM_PACK_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "kernels/cpu/gemm/gemm_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cairn::kernels::cpu::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void copy4(const float* from, float* to) { store(load(from), to); }
+HWY_INLINE void transpose4(const float* from, int64_t ld, float* to, int64_t to_step) {
+  for (int64_t i = 0; i < 4; ++i)
+    for (int64_t j = 0; j < 4; ++j) to[j * to_step + i] = from[i * ld + j];
+}
+#else
+using Four = hn::FixedTag<float, 4>;
+HWY_INLINE void copy4(const float* from, float* to) { hn::StoreU(hn::LoadU(Four(), from), Four(), to); }
+
+// 4 rows of `from` (ld apart) x 4 columns, transposed into 4 rows of `to` (to_step apart).
+HWY_INLINE void transpose4(const float* from, int64_t ld, float* to, int64_t to_step) {
+  const Four d;
+  const hn::RebindToFloat<hn::RepartitionToWide<hn::RebindToUnsigned<Four> > > wide;
+  const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + ld), r2 = hn::LoadU(d, from + 2 * ld),
+             r3 = hn::LoadU(d, from + 3 * ld);
+  const auto low01 = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1));
+  const auto low23 = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
+  const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1));
+  const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, low01, low23)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, low01, low23)), d, to + to_step);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, high01, high23)), d, to + 2 * to_step);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, high01, high23)), d, to + 3 * to_step);
+}
+#endif
+
+// A strip of `width` numbers per step of k (missing ones zero), `count` of them from memory where element
+// (k, i) lies at from[k * step + i * one]; step or one is 1.
+template <int64_t kWidth>
+HWY_INLINE void pack_strip(const float* from, int64_t step, int64_t one, int64_t count, int64_t k,
+                           float* to) {
+  if (count < kWidth) std::fill(to, to + k * kWidth, 0.0f);
+  if (one == 1) {
+    for (int64_t x = 0; x < k; ++x) {
+      const float* row = from + x * step;
+      if (count == kWidth)
+        for (int64_t i = 0; i < kWidth; i += 4) copy4(row + i, to + x * kWidth + i);
+      else
+        std::copy(row, row + count, to + x * kWidth);
+    }
+    return;
+  }
+  // 16 x 16 at a time: a line of `from` is read at once, whatever lies at the same place of the cache, and
+  // the lines of `to` are written while they are near.
+  constexpr int64_t kSide = 16;
+  for (int64_t i = 0; i < count; i += kSide) {
+    const int64_t end = std::min(count, i + kSide);
+    for (int64_t x = 0; x < k; x += kSide) {
+      const int64_t x_end = std::min(k, x + kSide);
+      int64_t j = i;
+      for (; j + 4 <= end; j += 4) {
+        int64_t y = x;
+        for (; y + 4 <= x_end; y += 4) transpose4(from + j * one + y, one, to + y * kWidth + j, kWidth);
+        for (; y < x_end; ++y)
+          for (int64_t r = j; r < j + 4; ++r) to[y * kWidth + r] = from[r * one + y];
+      }
+      for (; j < end; ++j)
+        for (int64_t y = x; y < x_end; ++y) to[y * kWidth + j] = from[j * one + y];
+    }
+  }
+}
+
+// `count` rows of a transposed A, from[k * step + i], as strips of kWidth: row after row of memory.
+template <int64_t kWidth>
+HWY_INLINE void pack_strips(const float* from, int64_t step, int64_t count, int64_t k, float* to) {
+  const int64_t whole = count / kWidth * kWidth;
+  for (int64_t x = 0; x < k; ++x) {
+    const float* row = from + x * step;
+    float* at = to + x * kWidth;
+    for (int64_t i = 0; i < whole; i += kWidth, at += kWidth * k)
+#pragma GCC unroll 2
+      for (int64_t j = 0; j < kWidth; j += 4) copy4(row + i + j, at + j);
+  }
+  if (whole < count) pack_strip<kWidth>(from + whole, step, 1, count - whole, k, to + whole * k);
+}
+
+}  // namespace cairn::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,183 @@
+// Tiles of bfloat16 rows in shared memory, and a warp's products with them, for the attention kernels on
+// tensor cores. A row of a tile is kD numbers in pieces of 16 bytes; piece c of row r lies at place c ^ (r %
+// 8) of its row, so eight rows at one column, as well as the pieces of one row, are in different banks.
+#pragma once
+#include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/common/mma.h"
+
+namespace cairn::kernels::cuda {
+
+inline constexpr int kMmaWarps = 4, kMmaThreads = kMmaWarps * kWarp;
+
+__device__ __forceinline__ int own_lane() { return static_cast<int>(threadIdx.x) % kWarp; }
+__device__ __forceinline__ int own_warp() { return static_cast<int>(threadIdx.x) / kWarp; }
+
+template <int kD>
+struct Tile {
+  static constexpr int kPitch = kD * 2;  // bytes
+  static constexpr int kPieces = kD / 8;
+  __host__ __device__ static constexpr int bytes(int rows) { return rows * kPitch; }
+  __device__ __forceinline__ static unsigned at(int row, int piece) {
+    return static_cast<unsigned>(row * kPitch + ((piece ^ (row & 7)) << 4));
+  }
+};
+
+// Starts to copy kRows rows of `dim` numbers; rows from `rows` on, and columns from `dim` on, become zeros.
+template <int kD, int kRows>
+__device__ __forceinline__ void copy_rows(Shared to, const bf16* from, int ld, int rows, int dim) {
+  using In = Tile<kD>;
+  constexpr int kStep = kMmaThreads / In::kPieces;
+  static_assert(kRows % kStep == 0);
+  const int thread = static_cast<int>(threadIdx.x), piece = thread % In::kPieces,
+            first = thread / In::kPieces;
+  const bool inside = piece * 8 < dim;
+  // Not unrolled: what would be kept from one tile to the next is worth more as registers for sums.
+  CAIRN_UNROLL_BY(1)
+  for (int row = first; row < kRows; row += kStep) {
+    const bool there = inside && row < rows;
+    cp_async(to + In::at(row, piece), from + (there ? static_cast<int64_t>(row) * ld + piece * 8 : 0), there);
+  }
+}
+
+// Where a lane's row begins in the 16 rows that ldmatrix reads, and the place of its piece: for operands
+// whose second matrix lies below the first (kBelow), or beside it.
+template <int kD, bool kBelow>
+struct LaneAddress {
+  Shared row;
+  unsigned piece;
+
+  __device__ __forceinline__ explicit LaneAddress(Shared tile) {
+    const int lane = thread_anew() % kWarp;
+    const int r = kBelow ? lane & 15 : (lane & 7) | (lane >> 1 & 8),
+              beside = kBelow ? lane >> 4 : lane >> 3 & 1;
+    row = tile + static_cast<unsigned>(r * Tile<kD>::kPitch);
+    piece = static_cast<unsigned>((beside ^ (lane & 7)) << 4);
+  }
+  // Of 16 rows and 16 columns.
+  __device__ __forceinline__ Shared at(int row_block, int column_block) const {
+    return row + static_cast<unsigned>(row_block * 16 * Tile<kD>::kPitch) +
+           (static_cast<unsigned>(column_block * 32) ^ piece);
+  }
+};
+
+template <int kM, int kN>
+__device__ __forceinline__ void clear(float (&acc)[kM][kN][4]) {
+  CAIRN_UNROLL
+  for (int m = 0; m < kM; ++m) {
+    CAIRN_UNROLL
+    for (int n = 0; n < kN; ++n) {
+      CAIRN_UNROLL
+      for (int i = 0; i < 4; ++i) acc[m][n][i] = 0;
+    }
+  }
+}
+
+// acc = x y^T: 16 kM rows of tile x by 8 kN rows of tile y.
+template <int kD, int kM, int kN>
+__device__ __forceinline__ void dot_rows(float (&acc)[kM][kN][4], Shared x, Shared y) {
+  const LaneAddress<kD, true> left(x);
+  const LaneAddress<kD, false> right(y);
+  clear(acc);
+  CAIRN_UNROLL
+  for (int k = 0; k < kD / 16; ++k) {
+    unsigned a[kM][4];
+    CAIRN_UNROLL
+    for (int m = 0; m < kM; ++m) ldmatrix(a[m], left.at(m, k));
+    CAIRN_UNROLL
+    for (int n = 0; n < kN; n += 2) {
+      unsigned b[4];
+      ldmatrix(b, right.at(n / 2, k));
+      CAIRN_UNROLL
+      for (int m = 0; m < kM; ++m) {
+        mma_bf16_16x8x16(acc[m][n], a[m], b[0], b[1]);
+        mma_bf16_16x8x16(acc[m][n + 1], a[m], b[2], b[3]);
+      }
+    }
+  }
+}
+
+// What one product leaves is, rounded, what the next one takes: columns 16 k.. of rows 16 m...
+template <int kM, int kN>
+__device__ __forceinline__ void round_to(unsigned (&to)[kM][kN / 2][4], const float (&v)[kM][kN][4]) {
+  CAIRN_UNROLL
+  for (int m = 0; m < kM; ++m) {
+    CAIRN_UNROLL
+    for (int k = 0; k < kN / 2; ++k) {
+      CAIRN_UNROLL
+      for (int i = 0; i < 4; ++i)
+        to[m][k][i] = pack_bf16(v[m][2 * k + i / 2][i % 2 * 2], v[m][2 * k + i / 2][i % 2 * 2 + 1]);
+    }
+  }
+}
+
+// acc += w x: w[16 kM, 16 kK] in registers, x the 16 kK rows of a tile.
+template <int kD, int kM, int kK>
+__device__ __forceinline__ void add_product(float (&acc)[kM][kD / 8][4], const unsigned (&w)[kM][kK][4],
+                                            Shared x) {
+  const LaneAddress<kD, true> right(x);
+  CAIRN_UNROLL
+  for (int k = 0; k < kK; ++k) {
+    CAIRN_UNROLL
+    for (int n = 0; n < kD / 8; n += 2) {
+      unsigned b[4];
+      ldmatrix_transposed(b, right.at(k, n / 2));
+      CAIRN_UNROLL
+      for (int m = 0; m < kM; ++m) {
+        mma_bf16_16x8x16(acc[m][n], w[m][k], b[0], b[1]);
+        mma_bf16_16x8x16(acc[m][n + 1], w[m][k], b[2], b[3]);
+      }
+    }
+  }
+}
+
+// Stores a warp's 16 kM rows, scaled: factor[m][0] for row g, [m][1] for row g + 8. They go through `tile`,
+// the warp's own rows of a tile that nobody reads any more, so that the memory is written in whole lines.
+template <int kD, int kM>
+__device__ __forceinline__ void store_rows(const float (&acc)[kM][kD / 8][4], const float (&factor)[kM][2],
+                                           Shared tile, bf16* to, int ld, int rows, int dim) {
+  using In = Tile<kD>;
+  const int lane = own_lane(), g = lane / 4, t = lane % 4;
+  __syncwarp();
+  CAIRN_UNROLL
+  for (int m = 0; m < kM; ++m) {
+    CAIRN_UNROLL
+    for (int n = 0; n < kD / 8; ++n) {
+      CAIRN_UNROLL
+      for (int half = 0; half < 2; ++half)
+        store_shared(
+            tile + In::at(m * 16 + half * 8 + g, n) + static_cast<unsigned>(t * 4),
+            pack_bf16(acc[m][n][2 * half] * factor[m][half], acc[m][n][2 * half + 1] * factor[m][half]));
+    }
+  }
+  __syncwarp();
+  const int piece = lane % In::kPieces;
+  for (int row = lane / In::kPieces; row < 16 * kM; row += kWarp / In::kPieces)
+    if (row < rows && piece * 8 < dim)
+      *reinterpret_cast<uint4*>(to + static_cast<int64_t>(row) * ld + piece * 8) =
+          load_shared_16(tile + In::at(row, piece));
+}
+
+// Which rows of which head a block has. Causal blocks that see more keys come first.
+struct BlockPlace {
+  int b, h, first;
+
+  __device__ __forceinline__ BlockPlace(const AttentionShape& a, int heads, int rows, bool late_first) {
+    const unsigned blocks = static_cast<unsigned>(a.length - 1) / static_cast<unsigned>(rows) + 1;
+    const unsigned block = blockIdx.x % blocks, head = blockIdx.x / blocks;
+    first = static_cast<int>(late_first ? blocks - 1 - block : block) * rows;
+    h = static_cast<int>(head % static_cast<unsigned>(heads));
+    b = static_cast<int>(head / static_cast<unsigned>(heads));
+  }
+};
+
+// These kernels take rows of whole pieces, up to 128 numbers; narrower rows are filled up with zeros.
+inline bool fits_mma(const Signature& s, size_t first, const AttentionShape& a) {
+  return is_bf16(s.in[first]) && a.dim % 8 == 0 && a.dim <= 128;
+}
+
+// The forward kernel whose warps have 32 queries (wide), which read every key half as often, or 16, which
+// make more blocks of a small problem: as many blocks as kManyBlocks keep a large GPU busy.
+inline constexpr int64_t kManyBlocks = 264;
+std::unique_ptr<Kernel> make_attention_mma_of(const AttentionShape& a, bool wide);
+
+}  // namespace cairn::kernels::cuda

@@ -1,0 +1,276 @@
+// The gradient of attention in bfloat16 on tensor cores, after FlashAttention-2 (Dao, 2023), but with one
+// kernel for dk and dv and one for dq, so that every sum has one owner and a fixed order. In the first,
+// scores are made transposed: a warp has keys for rows, and what its products leave in registers is what the
+// next ones take.
+#include <cmath>
+
+#include "kernels/cuda/attention/mma.h"
+#include "kernels/cuda/rows.h"
+
+namespace cairn::kernels::cuda {
+namespace {
+
+// Sizes for rows of kD numbers: as much in registers as 255 to a thread allow.
+template <int kD>
+struct Sizes;
+template <>
+struct Sizes<64> {
+  static constexpr int kKeyBlocks = 2,
+                       kQueryStep = 32;  // grad_keys: 16 keys to a warp each; queries per tile
+  static constexpr int kQueryBlocks = 2, kKeyStep = 64;  // grad_queries
+};
+template <>
+struct Sizes<128> {
+  static constexpr int kKeyBlocks = 1, kQueryStep = 64;
+  static constexpr int kQueryBlocks = 2, kKeyStep = 32;
+};
+
+// p = exp(scale s - lse), ds = p (dp - delta) instead of s and dp. lse is in units of log 2.
+__device__ __forceinline__ void score_gradient(float& s, float& dp, float scale, float lse, float delta) {
+  s = fast_exp2(s * scale - lse);
+  dp = s * (dp - delta);
+}
+
+// Starts to copy lse and, behind it, delta of kRows queries of a head, whose numbers begin at `head`.
+template <int kRows>
+__device__ __forceinline__ void copy_numbers(Shared to, const float* lse, const float* delta, int64_t head,
+                                             int query, int64_t padded) {
+  constexpr int kEach = kRows / 4;
+  const int i = thread_anew(), row = query + i % kEach * 4;
+  static_assert(2 * kEach <= kMmaThreads);
+  if (i >= 2 * kEach) return;
+  const bool there = row < padded;
+  cp_async(to + static_cast<unsigned>(i * 16), (i < kEach ? lse : delta) + (there ? head + row : 0), there);
+}
+
+// dk and dv of a block of keys, over all queries of the group that see them.
+template <int kD>
+__global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a, const bf16* dy,
+                                                                const bf16* q, const bf16* k, const bf16* v,
+                                                                const float* lse, const float* delta,
+                                                                int64_t padded, bf16* dk, bf16* dv) {
+  constexpr int kM = Sizes<kD>::kKeyBlocks, kKeys = kMmaWarps * 16 * kM, kQueries = Sizes<kD>::kQueryStep;
+  constexpr int kN = kQueries / 8, kTile = Tile<kD>::bytes(kQueries), kNumbers = kQueries * 4;
+  constexpr int kStage = 2 * kTile + 2 * kNumbers;  // q, dy, lse, delta
+  CAIRN_DYNAMIC_SHARED(char, shared);
+  const Shared tile_k = shared_address(shared), tile_v = tile_k + Tile<kD>::bytes(kKeys),
+               stages = tile_v + Tile<kD>::bytes(kKeys);
+  const BlockPlace at(a, a.kv_heads, kKeys, false);
+  const int own = at.first + own_warp() * 16 * kM;  // the warp's first key
+  const int64_t to_keys = a.kv_at(at.b, at.h, at.first);
+
+  // Tiles of queries: those of one head after those of another. Zeros stand behind the last.
+  const int first_query = a.causal ? at.first / kQueries * kQueries : 0, heads_end = (at.h + 1) * a.group();
+  const auto fetch = [&](int h, int query, Shared to) {
+    copy_rows<kD, kQueries>(to, q + a.q_at(at.b, h, query), a.q_ld, a.length - query, a.dim);
+    copy_rows<kD, kQueries>(to + kTile, dy + a.y_at(at.b, h, query), a.y_ld, a.length - query, a.dim);
+    copy_numbers<kQueries>(to + 2 * kTile, lse, delta, (static_cast<int64_t>(at.b) * a.heads + h) * padded,
+                           query, padded);
+  };
+  copy_rows<kD, kKeys>(tile_k, k + to_keys, a.kv_ld, a.length - at.first, a.dim);
+  copy_rows<kD, kKeys>(tile_v, v + to_keys, a.kv_ld, a.length - at.first, a.dim);
+  fetch(at.h * a.group(), first_query, stages);
+  cp_async_commit();
+
+  float sum_k[kM][kD / 8][4], sum_v[kM][kD / 8][4];
+  clear(sum_k);
+  clear(sum_v);
+  Shared tile_q = stages;
+  const Shared both = stages + stages + kStage;
+  for (int h = at.h * a.group(), query = first_query; h < heads_end;) {
+    int next_h = h, next_query = query + kQueries;
+    if (next_query >= a.length) ++next_h, next_query = first_query;
+    if (next_h < heads_end) fetch(next_h, next_query, both - tile_q);
+    cp_async_commit();  // or an empty group, so that one may be left
+    cp_async_wait<1>();
+    __syncthreads();
+    const Shared tile_dy = tile_q + kTile, numbers = tile_dy + kTile;
+    if (own < a.length && (!a.causal || own < query + kQueries)) {
+      const unsigned own_rows = static_cast<unsigned>(thread_anew() / kWarp * Tile<kD>::bytes(16 * kM));
+      float s[kM][kN][4], dp[kM][kN][4];
+      dot_rows<kD>(s, tile_k + own_rows, tile_q);
+      dot_rows<kD>(dp, tile_v + own_rows, tile_dy);
+      const int lane = thread_anew() % kWarp, g = lane / 4, t = lane % 4;
+      // Queries behind the last have zeros for q, dy, lse and delta, and so add nothing.
+      CAIRN_UNROLL
+      for (int n = 0; n < kN; ++n) {
+        const float2 row_lse = load_shared_floats(numbers + static_cast<unsigned>((8 * n + 2 * t) * 4));
+        const float2 row_delta =
+            load_shared_floats(numbers + kNumbers + static_cast<unsigned>((8 * n + 2 * t) * 4));
+        CAIRN_UNROLL
+        for (int m = 0; m < kM; ++m) {
+          CAIRN_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            score_gradient(s[m][n][j], dp[m][n][j], a.scale_log2, j % 2 ? row_lse.y : row_lse.x,
+                           j % 2 ? row_delta.y : row_delta.x);
+          }
+        }
+      }
+      if (a.length == 1 || (a.causal && own + 16 * kM - 1 > query)) {
+        CAIRN_UNROLL
+        for (int m = 0; m < kM; ++m) {
+          CAIRN_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            const int first_row = query + 2 * t + j % 2, key = own + m * 16 + j / 2 * 8 + g;
+            CAIRN_UNROLL
+            for (int n = 0; n < kN; ++n) {
+              const int row = first_row + 8 * n;
+              if (a.causal && key > row) s[m][n][j] = 0, dp[m][n][j] = 0;
+              // A softmax of one element is constant; rounding in delta must not give it a slope.
+              if (row == 0) dp[m][n][j] = 0;
+            }
+          }
+        }
+      }
+      unsigned weights[kM][kN / 2][4];
+      round_to(weights, s);
+      add_product<kD>(sum_v, weights, tile_dy);
+      round_to(weights, dp);
+      add_product<kD>(sum_k, weights, tile_q);
+    }
+    __syncthreads();
+    h = next_h;
+    query = next_query;
+    tile_q = both - tile_q;
+  }
+  if (own >= a.length) return;
+  const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
+  float factor[kM][2];
+  const int64_t to = a.kv_at(at.b, at.h, own);
+  const auto store = [&](const float(&sum)[kM][kD / 8][4], float by, Shared tile, bf16* out) {
+    for (auto& row : factor) row[0] = row[1] = by;
+    if (out != nullptr)
+      store_rows<kD>(sum, factor, tile + own_rows, out + to, a.kv_ld, a.length - own, a.dim);
+  };
+  store(sum_k, a.scale, tile_k, dk);
+  store(sum_v, 1.0f, tile_v, dv);
+}
+
+// dq of a block of queries, over all keys that they see.
+template <int kD>
+__global__ __launch_bounds__(kMmaThreads,
+                             2) void grad_queries_mma(AttentionShape a, const bf16* dy, const bf16* q,
+                                                      const bf16* k, const bf16* v, const float* lse,
+                                                      const float* delta, int64_t padded, bf16* dq) {
+  constexpr int kM = Sizes<kD>::kQueryBlocks, kQueries = kMmaWarps * 16 * kM, kKeys = Sizes<kD>::kKeyStep;
+  constexpr int kN = kKeys / 8, kTile = Tile<kD>::bytes(kKeys), kStage = 2 * kTile;  // k, v
+  constexpr int kNumbers = kQueries * 4;
+  CAIRN_DYNAMIC_SHARED(char, shared);
+  const Shared tile_q = shared_address(shared), tile_dy = tile_q + Tile<kD>::bytes(kQueries),
+               numbers = tile_dy + Tile<kD>::bytes(kQueries), stages = numbers + 2 * kNumbers;
+  const BlockPlace at(a, a.heads, kQueries, a.causal);
+  const int group = at.h / a.group(),
+            seen = a.causal && at.first + kQueries < a.length ? at.first + kQueries : a.length;
+  const int lane = own_lane(), g = lane / 4, t = lane % 4;
+  const int own = at.first + own_warp() * 16 * kM;  // the warp's first query
+  const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
+  const int64_t to_keys = a.kv_at(at.b, group, 0);
+  const auto fetch = [&](int key, Shared to) {
+    const int64_t from = to_keys + static_cast<int64_t>(key) * a.kv_ld;
+    copy_rows<kD, kKeys>(to, k + from, a.kv_ld, a.length - key, a.dim);
+    copy_rows<kD, kKeys>(to + kTile, v + from, a.kv_ld, a.length - key, a.dim);
+  };
+  copy_rows<kD, kQueries>(tile_q, q + a.q_at(at.b, at.h, at.first), a.q_ld, a.length - at.first, a.dim);
+  copy_rows<kD, kQueries>(tile_dy, dy + a.y_at(at.b, at.h, at.first), a.y_ld, a.length - at.first, a.dim);
+  copy_numbers<kQueries>(numbers, lse, delta, (static_cast<int64_t>(at.b) * a.heads + at.h) * padded,
+                         at.first, padded);
+  fetch(0, stages);
+  cp_async_commit();
+
+  float sum[kM][kD / 8][4];
+  clear(sum);
+  Shared tile_k = stages;
+  const Shared both = stages + stages + kStage;
+  for (int key = 0; key < seen; key += kKeys) {
+    if (key + kKeys < seen) fetch(key + kKeys, both - tile_k);
+    cp_async_commit();  // or an empty group, so that one may be left
+    cp_async_wait<1>();
+    __syncthreads();
+    if (own < a.length && (!a.causal || key < own + 16 * kM)) {
+      float s[kM][kN][4], dp[kM][kN][4];
+      dot_rows<kD>(s, tile_q + own_rows, tile_k);
+      dot_rows<kD>(dp, tile_dy + own_rows, tile_k + kTile);
+      CAIRN_UNROLL
+      for (int m = 0; m < kM; ++m) {
+        CAIRN_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          const Shared row = numbers + static_cast<unsigned>((own - at.first + m * 16 + half * 8 + g) * 4);
+          const float row_lse = load_shared_float(row), row_delta = load_shared_float(row + kNumbers);
+          CAIRN_UNROLL
+          for (int n = 0; n < kN; ++n) {
+            CAIRN_UNROLL
+            for (int j = 2 * half; j < 2 * half + 2; ++j)
+              score_gradient(s[m][n][j], dp[m][n][j], a.scale_log2, row_lse, row_delta);
+          }
+        }
+      }
+      if (key + kKeys > a.length || (a.causal && key + kKeys - 1 > own)) {
+        CAIRN_UNROLL
+        for (int m = 0; m < kM; ++m) {
+          CAIRN_UNROLL
+          for (int j = 0; j < 4; ++j) {
+            const int row = own + m * 16 + j / 2 * 8 + g;
+            // Columns from `end` on are not seen; of a softmax of one element, which is constant, none is.
+            int end = (a.causal && row < a.length ? row + 1 : a.length) - key - 2 * t - j % 2;
+            if (a.length == 1 || (a.causal && row == 0)) end = -kKeys;
+            CAIRN_UNROLL
+            for (int n = 0; n < kN; ++n)
+              if (8 * n >= end) dp[m][n][j] = 0;
+          }
+        }
+      }
+      unsigned weights[kM][kN / 2][4];
+      round_to(weights, dp);
+      add_product<kD>(sum, weights, tile_k);
+    }
+    __syncthreads();
+    tile_k = both - tile_k;
+  }
+  if (own >= a.length) return;
+  float factor[kM][2];
+  for (auto& row : factor) row[0] = row[1] = a.scale;
+  store_rows<kD>(sum, factor, tile_q + own_rows, dq + a.q_at(at.b, at.h, own), a.q_ld, a.length - own, a.dim);
+}
+
+template <int kD>
+std::unique_ptr<Kernel> make_with(const AttentionShape& a) {
+  using Size = Sizes<kD>;
+  constexpr int kKeys = kMmaWarps * 16 * Size::kKeyBlocks, kQueries = kMmaWarps * 16 * Size::kQueryBlocks;
+  constexpr int64_t kKeysShared =
+      Tile<kD>::bytes(2 * kKeys + 4 * Size::kQueryStep) + 4 * 4 * Size::kQueryStep;
+  constexpr int64_t kQueriesShared = Tile<kD>::bytes(2 * kQueries + 4 * Size::kKeyStep) + 2 * 4 * kQueries;
+  static_assert(kRowPadding % Size::kQueryStep == 0 && kKeys % Size::kQueryStep == 0);
+  const LaunchSize of_keys{
+      .blocks = a.blocks(kKeys, a.kv_heads), .threads = kMmaThreads, .shared_bytes = kKeysShared};
+  const LaunchSize of_queries{
+      .blocks = a.blocks(kQueries, a.heads), .threads = kMmaThreads, .shared_bytes = kQueriesShared};
+  allow_shared(grad_keys_mma<kD>, kKeysShared);
+  allow_shared(grad_queries_mma<kD>, kQueriesShared);
+  return make_kernel(
+      [=](const Call& call) {
+        const cudaStream_t stream = stream_of(call);
+        const Heads<const bf16> in = heads_of<const bf16>(call.in, 1, a);
+        const Heads<bf16> out = heads_of<bf16>(call.out, 0, a);
+        const bf16* dy = input<const bf16>(call, 0);
+        const RowNumbers rows(call.workspace, a);
+        launch_row_numbers(stream, a, DType::kBF16, dy, data_of(call.in, 4), input<const float>(call, 5),
+                           kLog2E, rows);
+        if (out.k != nullptr || out.v != nullptr)
+          launch(stream, grad_keys_mma<kD>, of_keys, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+                 rows.padded, out.k, out.v);
+        if (out.q != nullptr)
+          launch(stream, grad_queries_mma<kD>, of_queries, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+                 rows.padded, out.q);
+      },
+      RowNumbers::bytes(a));
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_attention_grad_mma(const Signature& s) {
+  const auto shape = attention_shape(s, 1);
+  if (!shape || !fits_mma(s, 1, *shape)) return nullptr;
+  return shape->dim <= 64 ? make_with<64>(*shape) : make_with<128>(*shape);
+}
+
+}  // namespace cairn::kernels::cuda

@@ -1,0 +1,48 @@
+#include "runtime/base/os/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+#include "runtime/base/checked.h"
+
+namespace cairn {
+namespace {
+
+// Big blocks start at a huge page's boundary: the products read whole weights, and 4 KiB pages cost them TLB
+// misses.
+constexpr size_t kHugePage = size_t{2} << 20;
+
+size_t whole_pages(size_t bytes) { return (bytes + kPageBytes - 1) & ~size_t{kPageBytes - 1}; }
+
+void* map_pages(void*, size_t bytes, size_t alignment) {
+  const size_t size = whole_pages(bytes);
+  if (size < bytes || size == 0) return nullptr;
+  const size_t unit = size >= kHugePage && alignment < kHugePage ? kHugePage : alignment;
+  const size_t slack = unit > static_cast<size_t>(kPageBytes) ? unit : 0;
+  if (size + slack < size) return nullptr;
+  void* mapped = mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  if (slack == 0) return mapped;
+  // Give back what lies before the boundary and behind the end: only address space was taken so far.
+  const uintptr_t base = reinterpret_cast<uintptr_t>(mapped);
+  const uintptr_t start = (base + unit - 1) & ~(unit - 1);
+  if (start > base) munmap(mapped, start - base);
+  const size_t behind = base + size + slack - (start + size);
+  if (behind > 0) munmap(reinterpret_cast<void*>(start + size), behind);
+  if (size >= kHugePage)
+    madvise(reinterpret_cast<void*>(start), size, MADV_HUGEPAGE);  // a hint: may be refused
+  return reinterpret_cast<void*>(start);
+}
+
+void unmap_pages(void*, void* block, size_t bytes, size_t) {
+  if (block != nullptr) munmap(block, whole_pages(bytes));
+}
+
+constexpr HostAllocator kSystem{nullptr, map_pages, unmap_pages};
+
+}  // namespace
+
+const HostAllocator& system_allocator() { return kSystem; }
+
+}  // namespace cairn

@@ -1,0 +1,89 @@
+// What the kernels of the op `update` share on every backend: where its operands stand, which signatures are
+// sound, and how a backend's optimizer is found. A backend lists its optimizers as an UpdateList of structs,
+// each with
+//   kName     as in optimizers.def
+//   kStates   how many states it reads and writes; one that has a state only sometimes is listed once for
+//   each count
+// and the factors of a step, made from the op's hyper-parameters and the gradient's factor.
+#pragma once
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "runtime/base/kernel_closure.h"
+
+namespace cairn::kernels {
+
+namespace update_op {  // positions in the op's row
+
+inline constexpr size_t kGrad = 0, kHyper = 1, kTotal = 2, kInputs = 3;
+inline constexpr size_t kParameter = 0, kFirstState = 1, kMaxStates = 4, kPacked = 5, kGate = 6, kOutputs = 7;
+// Slot of the hyper-parameters: the gradient's factor where there is no gate.
+inline constexpr size_t kFactorSlot = 7;
+
+}  // namespace update_op
+
+template <class... Optimizers>
+struct UpdateList {};
+
+// The optimizer's place in the list.
+template <class Optimizer, class... Optimizers>
+constexpr size_t index_of(UpdateList<Optimizers...>) {
+  size_t index = 0;
+  ((!std::is_same_v<Optimizer, Optimizers> && (++index, true)) && ...);
+  return index;
+}
+
+// An array of one thing per state may have no element in C++.
+constexpr int array_of(int states) { return states > 0 ? states : 1; }
+
+inline int update_states(const Signature& s) {
+  int states = 0;
+  for (size_t k = 0; k < update_op::kMaxStates; ++k) states += s.has_out(update_op::kFirstState + k) ? 1 : 0;
+  return states;
+}
+
+// Gradient, parameter and states, which are the first ones of the row, are plain tensors of `dtype`; the
+// numbers are float64; total and gate are both there or both left out.
+inline bool takes_update(const Signature& s, DType dtype) {
+  const auto plain = [dtype](const TensorDesc& d) { return d.dtype == dtype && d.packed_bytes == 0; };
+  const auto number = [](const TensorDesc& d) { return d.dtype == DType::kF64; };
+  if (s.attrs == nullptr || !s.has_in(update_op::kGrad) || !s.has_in(update_op::kHyper) ||
+      !s.has_out(update_op::kParameter))
+    return false;
+  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) ||
+      !plain(s.out[update_op::kParameter]))
+    return false;
+  for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)
+    if (!s.has_out(update_op::kFirstState + k) || !plain(s.out[update_op::kFirstState + k])) return false;
+  if (s.has_in(update_op::kTotal) != s.has_out(update_op::kGate)) return false;
+  return !s.has_in(update_op::kTotal) || (number(s.in[update_op::kTotal]) && number(s.out[update_op::kGate]));
+}
+
+// make(std::type_identity<Optimizer>()) of the one that the signature asks for; nullptr: the list has none.
+template <class... Optimizers, class Make>
+std::unique_ptr<Kernel> with_optimizer(UpdateList<Optimizers...>, const Signature& s, const Make& make) {
+  const std::string name = s.attrs->word("optimizer");
+  const int states = update_states(s);
+  std::unique_ptr<Kernel> kernel;
+  const auto is = [&]<class Optimizer>(std::type_identity<Optimizer> type) {
+    if (Optimizer::kName != name || Optimizer::kStates != states) return false;
+    kernel = make(type);
+    return true;
+  };
+  (is(std::type_identity<Optimizers>()) || ...);
+  return kernel;
+}
+
+// Of a run on the host: what the gradient is multiplied by, the gate's factor or that of the
+// hyper-parameters; nothing where the gate is closed, as it is for good once the total is not finite.
+inline std::optional<double> gradient_factor(const Call& call) {
+  const auto* const total = input<const double>(call, update_op::kTotal);
+  if (total == nullptr) return input<const double>(call, update_op::kHyper)[update_op::kFactorSlot];
+  auto* const gate = output<double>(call, update_op::kGate);
+  if (!std::isfinite(*total)) *gate = std::numeric_limits<double>::quiet_NaN();
+  return std::isfinite(*gate) ? std::optional(*gate) : std::nullopt;
+}
+
+}  // namespace cairn::kernels

@@ -1,0 +1,256 @@
+// Plan -> program. Every copy is tied to the compute lane at both ends: it starts after the compute work
+// before it, and what the plan puts behind its wait starts after its end. So all reuse of bytes, on every
+// tier, is ordered through the compute lane (capi/docs/memory.md has the argument).
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/checked.h"
+#include "runtime/engine/compile/program_writer.h"
+
+namespace cairn::engine {
+namespace {
+
+using device::Lane;
+
+// Copies that start together and take hardly longer than starting them does, travel as one.
+constexpr int64_t kSmallCopy = 256 << 10, kBatch = 1 << 20;
+
+class Assembler : ProgramWriter {
+ public:
+  explicit Assembler(CompiledPlan& plan) : plan_(plan), joint_(*plan.joint) {
+    const size_t count = plan.problem.values.size();
+    place_.assign(count, -1);
+    for (size_t v = 0; v < count; ++v)
+      if (plan.problem.values[v].persistent) place_[v] = plan.plan.value_offsets[v];
+    copy_event_.assign(count, -1);
+    stored_.assign(count, -1);
+    for (size_t v = 0; v < plan.problem_value.size(); ++v)
+      if (plan.problem_value[v] >= 0)
+        stored_[static_cast<size_t>(plan.problem_value[v])] = static_cast<int32_t>(v);
+  }
+
+  Program micro_batch() {
+    using plan::StepKind;
+    for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
+        case StepKind::kRun:
+          send_batches();
+          run(step);
+          break;
+        case StepKind::kFree:
+          leave(step.index);
+          break;
+        case StepKind::kOut:
+          copy_out(step);
+          break;
+        case StepKind::kIn:
+          copy_in(step);
+          break;
+        case StepKind::kWaitOut:
+        case StepKind::kWaitIn:
+          send_batches();
+          wait(Lane::kCompute, copy_event_[at(step.index)]);
+          break;
+        case StepKind::kDrop:
+          drop({step.tier, step.index});
+          break;
+      }
+    send_batches();
+    // The next micro-batch starts from nothing but persistent values.
+    for (size_t v = 0; v < place_.size(); ++v)
+      if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) leave(static_cast<int32_t>(v));
+    while (!tier_ranges_.empty()) drop(tier_ranges_.begin()->first);
+    return take();
+  }
+
+ private:
+  static size_t at(int32_t i) { return static_cast<size_t>(i); }
+  bool persistent(int32_t value) const { return plan_.problem.values[at(value)].persistent; }
+  int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
+
+  void arrive(int32_t value, int64_t offset) {
+    place_[at(value)] = offset;
+    device_ranges_[value] = begin(Tier::kDevice, offset, bytes(value));
+  }
+  void leave(int32_t value) {
+    const auto found = device_ranges_.find(value);
+    require(found != device_ranges_.end(), Code::kInternal, "the plan frees '",
+            plan_.problem.values[at(value)].name, "', which is not on the device");
+    end(found->second);
+    device_ranges_.erase(found);
+    place_[at(value)] = -1;
+  }
+
+  void run(const plan::Step& step) {
+    const plan::Op& op = plan_.problem.ops[at(step.index)];
+    size_t next = 0;
+    for (const int32_t v : op.outputs) {
+      const int64_t offset = next < step.offsets.size() ? step.offsets[next] : -1;
+      ++next;
+      if (persistent(v)) continue;
+      if (place_[at(v)] < 0) {
+        arrive(v, offset);
+      } else {
+        require(place_[at(v)] == offset, Code::kInternal, "the plan moves '",
+                plan_.problem.values[at(v)].name, "'");
+      }
+    }
+    for (const int32_t joint_op : plan_.problem_op[at(step.index)]) {
+      const graph::JointOp& made = joint_.ops()[at(joint_op)];
+      const ops::OpRow& row = ops::row(made.code);
+      launch(made, joint_op, plan_.op_kernel[graph::kMicroBatch][at(joint_op)],
+             operands(made.in, row.inputs.size()), operands(made.out, row.outputs.size()), step.offset,
+             op.workspace_bytes);
+    }
+  }
+
+  std::vector<Operand> operands(const std::vector<int32_t>& ids, size_t slots) const {
+    std::vector<Operand> list(std::max(slots, ids.size()));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0) continue;
+      const int32_t value = plan_.problem_value[at(joint_.storage(ids[i]))];
+      list[i] = {joint_.values[at(ids[i])].desc, place_[at(value)]};
+      require(list[i].offset >= 0, Code::kInternal, "the plan runs an op while '",
+              plan_.problem.values[at(value)].name, "' is not on the device");
+    }
+    return list;
+  }
+
+  // Copies gather until compute goes on, or waits: nothing that is submitted in between could delay them.
+  struct Batch {
+    Lane lane;
+    std::vector<CopyJob> jobs;
+    int64_t bytes = 0;
+  };
+  static Tier far(const CopyJob& job) { return job.to == Tier::kDevice ? job.from : job.to; }
+
+  void copy(Batch& batch, const CopyJob& job) {
+    const bool joins = !batch.jobs.empty() && far(batch.jobs[0]) == far(job) && job.bytes <= kSmallCopy &&
+                       batch.bytes + job.bytes <= kBatch;
+    if (!joins) send(batch);
+    batch.jobs.push_back(job);
+    batch.bytes += job.bytes;
+    if (job.bytes > kSmallCopy) send(batch);
+  }
+
+  // One piece of work, one event; neighbours on both sides are one copy.
+  void send(Batch& batch) {
+    if (batch.jobs.empty()) return;
+    order(Lane::kCompute, batch.lane);
+    std::sort(batch.jobs.begin(), batch.jobs.end(), [](const CopyJob& a, const CopyJob& b) {
+      return std::pair(a.to_offset, a.from_offset) < std::pair(b.to_offset, b.from_offset);
+    });
+    std::vector<CopyJob> merged;
+    for (const CopyJob& job : batch.jobs) {
+      if (!merged.empty()) {
+        CopyJob& last = merged.back();
+        const int64_t size = align_up(last.bytes, kAlignment);
+        if (last.to_offset + size == job.to_offset && last.from_offset + size == job.from_offset) {
+          last.bytes = size + job.bytes;
+          continue;
+        }
+      }
+      merged.push_back(job);
+    }
+    ProgramWriter::copy(batch.lane, merged);
+    const int32_t done = record(batch.lane);
+    for (const CopyJob& job : batch.jobs) copy_event_[at(job.value)] = done;
+    batch.jobs.clear();
+    batch.bytes = 0;
+  }
+  void send_batches() {
+    send(out_);
+    send(in_);
+  }
+  int64_t stored_bytes(int32_t value) const { return joint_.values[at(stored_[at(value)])].desc.bytes(); }
+
+  // State that lives in the tier comes first there.
+  int64_t above_homes(const plan::Step& step) const {
+    return plan_.home_bytes[static_cast<size_t>(plan_.link_tier[at(step.tier)])] + step.tier_offset;
+  }
+  void copy_out(const plan::Step& step) {
+    const Tier tier = plan_.link_tier[at(step.tier)];
+    const std::pair key(step.tier, step.index);
+    const int64_t offset = above_homes(step);
+    if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, offset, bytes(step.index));
+    copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index});
+  }
+  void copy_in(const plan::Step& step) {
+    arrive(step.index, step.offset);
+    copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_homes(step),
+               stored_bytes(step.index), step.index});
+  }
+  void drop(std::pair<int32_t, int32_t> key) {
+    const auto found = tier_ranges_.find(key);
+    require(found != tier_ranges_.end(), Code::kInternal, "the plan drops '",
+            plan_.problem.values[at(key.second)].name, "' from a tier that does not hold it");
+    end(found->second);
+    tier_ranges_.erase(found);
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  Batch out_{Lane::kCopyOut, {}}, in_{Lane::kCopyIn, {}};
+  std::vector<int64_t> place_;                // problem value -> device offset now, -1: not there
+  std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
+  std::vector<int32_t> stored_;               // problem value -> joint value
+  std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
+  std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
+};
+
+}  // namespace
+
+void assemble(CompiledPlan& plan) { plan.program() = Assembler(plan).micro_batch(); }
+
+int64_t CompiledPlan::persistent_bytes() const {
+  int64_t end = 0;
+  for (size_t v = 0; v < problem.values.size(); ++v)
+    if (problem.values[v].persistent) end = std::max(end, plan.value_offsets[v] + problem.values[v].bytes);
+  return end;
+}
+
+int64_t CompiledPlan::free_bytes() const {
+  return std::max<int64_t>(0, std::min(plan.arena_bytes, plan.device_peak_bytes) - persistent_bytes());
+}
+
+CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
+  std::vector<bool> live(problem.values.size());
+  for (size_t v = 0; v < live.size(); ++v) live[v] = problem.values[v].persistent;
+  for (int32_t s = 0; s <= plan.peak_step && s < static_cast<int32_t>(plan.steps.size()); ++s) {
+    const plan::Step& step = plan.steps[static_cast<size_t>(s)];
+    if (step.kind == plan::StepKind::kRun)
+      for (const int32_t v : problem.ops[static_cast<size_t>(step.index)].outputs)
+        live[static_cast<size_t>(v)] = true;
+    if (step.kind == plan::StepKind::kIn) live[static_cast<size_t>(step.index)] = true;
+    if (step.kind == plan::StepKind::kFree) live[static_cast<size_t>(step.index)] = false;
+  }
+  Memory memory;
+  int64_t counted = 0;
+  const auto count = [&](int32_t value, graph::Role role) {
+    if (value < 0 || !live[static_cast<size_t>(value)]) return;
+    live[static_cast<size_t>(value)] = false;
+    const int64_t bytes = problem.values[static_cast<size_t>(value)].bytes;
+    counted += bytes;
+    switch (role) {
+      case graph::Role::kParameter:
+      case graph::Role::kPacked:
+        memory.parameters += bytes;
+        break;
+      case graph::Role::kGradient:
+        memory.gradients += bytes;
+        break;
+      case graph::Role::kOptimizer:
+        memory.optimizer += bytes;
+        break;
+      default:
+        memory.activations += bytes;
+        break;
+    }
+  };
+  for (size_t e = 0; e < layout_value.size(); ++e) count(layout_value[e], layout->values[e].role);
+  // One of several values made in place of each other stands for all: none of them persists.
+  for (size_t j = 0; j < problem_value.size(); ++j) count(problem_value[j], joint->values[j].role);
+  memory.workspace = plan.arena_bytes - counted;
+  return memory;
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,118 @@
+#include <cmath>
+
+#include "runtime/costs/model.h"
+#include "runtime/engine/compile/in_place.h"
+#include "runtime/engine/compile/set.h"
+#include "runtime/engine/compile/variants.h"
+
+namespace cairn::engine {
+namespace {
+
+void check_options(const PlanOptions& options) {
+  require(options.budget_bytes >= 0, Code::kInvalidArgument,
+          "the budget must not be negative: ", options.budget_bytes, " bytes");
+  require(std::isfinite(options.budget_share) && options.budget_share >= 0, Code::kInvalidArgument,
+          "the budget's share must be a number not below 0: ", options.budget_share);
+  require(std::isfinite(options.link_bytes_per_second) && options.link_bytes_per_second >= 0,
+          Code::kInvalidArgument, "the link's rate must not be negative: ", options.link_bytes_per_second);
+}
+
+const costs::DeviceModel* model_of(const PlanOptions& options) {
+  return options.costs != nullptr && options.costs->model ? &*options.costs->model : nullptr;
+}
+
+void check_profile(const PlanOptions& options, const device::DeviceInfo& info) {
+  if (options.costs == nullptr || !options.costs->profile || options.force_costs) return;
+  const std::string differs = costs::difference(options.costs->profile->machine, costs::machine_of(info));
+  require(differs.empty(), Code::kInvalidArgument, "the profile was measured on another machine: ", differs,
+          "; measure one here, or force this one if it will do");
+}
+
+// The device's memory bounds every budget, and is the budget for a device that is not there.
+int64_t budget_within(const PlanOptions& options, const device::DeviceInfo& info) {
+  const costs::DeviceModel* model = model_of(options);
+  const int64_t memory = model != nullptr ? model->memory_bytes : info.memory_bytes;
+  require(options.budget_bytes <= memory || memory <= 0, Code::kInvalidArgument, "the budget of ",
+          options.budget_bytes, " bytes is above the ", memory, " bytes of memory that '",
+          model != nullptr ? model->name : info.name, "' has");
+  return options.budget_bytes == 0 && model != nullptr ? memory : options.budget_bytes;
+}
+
+// What the plan would need if everything were kept, whatever the regions say: with ops in place, if that is
+// less.
+int64_t keep_all_bytes(const CompiledPlan& lowered) {
+  CompiledPlan kept = lowered;
+  for (plan::Region& region : kept.problem.regions) region.policy = plan::Policy::kKeep;
+  kept.problem.budget_bytes = 0;
+  const int64_t bytes = plan::solve(kept.problem).arena_bytes;
+  return make_in_place(kept) > 0 ? std::min(bytes, plan::solve(kept.problem).arena_bytes) : bytes;
+}
+
+graph::JointOptions joint_options(const PlanOptions& options, const device::Device& device) {
+  graph::JointOptions joint;
+  joint.amp = options.amp;
+  joint.optimizer = options.optimizer;
+  const costs::DeviceModel* model = model_of(options);
+  joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
+  joint.one_pack = device.kernels().one_pack;
+  joint.fuse_update = options.fuse_update;
+  joint.threads = device.info().threads;
+  return joint;
+}
+
+// Of plans with everything resident, by the largest of them where a share is asked for.
+int64_t budget_of(std::span<const std::shared_ptr<CompiledPlan>> plans, const PlanOptions& options,
+                  const device::DeviceInfo& info) {
+  int64_t budget = budget_within(options, info);
+  if (options.budget_share > 0) {
+    int64_t all = 0;
+    for (const auto& plan : plans) all = std::max(all, keep_all_bytes(*plan));
+    const double share = options.budget_share * static_cast<double>(all);
+    require(share < 0x1p63, Code::kInvalidArgument, "the budget's share is ", options.budget_share,
+            ", which of ", all, " bytes is no number of bytes; 1 stands for all of them");
+    budget = std::max<int64_t>(1, static_cast<int64_t>(share));
+  }
+  const costs::DeviceModel* model = model_of(options);
+  return model != nullptr ? std::min(budget, model->memory_bytes) : budget;
+}
+
+void check(const PlanOptions& options, const device::Device& device) {
+  check_options(options);
+  check_profile(options, device.info());
+  require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
+          "an update fused into backward leaves nothing to accumulate, but the plan is for ",
+          options.micro_steps, " micro-batches per update");
+}
+
+}  // namespace
+
+std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
+                                            const PlanOptions& options) {
+  const ProgramGraph alone{"", std::move(graph)};
+  return compile_set({&alone, 1}, device, options)[0];
+}
+
+std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const ProgramGraph> graphs,
+                                                             device::Device& device,
+                                                             const PlanOptions& options) {
+  check(options, device);
+  SetCompiler set(graphs, device, options);
+  const graph::JointOptions joint = joint_options(options, device);
+  std::vector<std::shared_ptr<CompiledPlan>> plans = set.lower_all(joint);
+  const int64_t budget = budget_of(plans, options, device.info());
+  const size_t primary = set.primary();
+  const Relower again = [&](const graph::JointOptions& with) {
+    auto plan = set.lower_all(with, primary)[0];
+    plan->problem.budget_bytes = budget;
+    return plan;
+  };
+  plans[primary]->problem.budget_bytes = budget;
+  std::shared_ptr<CompiledPlan> first;
+  set.named(primary,
+            [&] { first = solve_variants(std::move(plans[primary]), again, joint, device, options); });
+  assemble_update(*first, device);  // first: it says where copies begin in the tiers
+  assemble(*first);
+  return set.beside(std::move(first), budget);
+}
+
+}  // namespace cairn::engine

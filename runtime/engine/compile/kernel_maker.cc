@@ -1,0 +1,110 @@
+#include "runtime/engine/compile/kernel_maker.h"
+
+#include "kernels/registry.h"
+#include "runtime/engine/compile/cost_query.h"
+#include "runtime/engine/compile/custom.h"
+
+namespace cairn::engine {
+namespace {
+
+void add_list(std::string& key, const std::vector<TensorDesc>& list, uint32_t present) {
+  for (size_t i = 0; i < list.size(); ++i)
+    key += present >> i & 1u ? cat(';', to_string(list[i]), ':', list[i].packed_bytes) : ";-";
+  key += '|';
+}
+
+struct AttrText {
+  std::string& out;
+  void operator()(const std::vector<int64_t>& list) const {
+    for (int64_t i : list) {
+      append_text(out, i);
+      out += ',';
+    }
+  }
+  // Exact: two rates that differ in the last bit are two kernels.
+  void operator()(double v) const { append_text(out, __builtin_bit_cast(uint64_t, v)); }
+  template <class T>
+  void operator()(const T& v) const {
+    append_text(out, v);
+  }
+};
+
+std::string signature_key(const graph::JointOp& op, const Operands& operands) {
+  std::string key = cat(ops::name(op.code), '|');
+  add_list(key, operands.in, operands.in_present);
+  add_list(key, operands.out, operands.out_present);
+  for (const auto& [name, value] : op.attrs.items()) {
+    key += cat(name, '=', value.index(), ':');
+    std::visit(AttrText{key}, value);
+    key += ';';
+  }
+  return key;
+}
+
+}  // namespace
+
+Operands::Operands(const graph::JointGraph& joint, const graph::JointOp& op) {
+  const ops::OpRow& row = ops::row(op.code);
+  const auto fill = [&](const std::vector<int32_t>& ids, size_t slots, std::vector<TensorDesc>& descs,
+                        uint32_t& present) {
+    descs.resize(std::max(slots, ids.size()));
+    for (size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] >= 0) {
+        descs[i] = joint.values[static_cast<size_t>(ids[i])].desc;
+        present |= 1u << i;
+      }
+  };
+  fill(op.in, row.inputs.size(), in, in_present);
+  fill(op.out, row.outputs.size(), out, out_present);
+}
+
+int32_t KernelMaker::make(const graph::JointOp& op) { return make(op, Operands(*plan_.joint, op)); }
+
+int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {
+  const auto [found, fresh] =
+      made_.emplace(signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
+  if (!fresh) return found->second;
+  const bool custom = op.code == ops::OpCode::k_custom || op.code == ops::OpCode::k_custom_grad;
+  require(!custom || device_.info().host_reaches, Code::kUnsupported, "custom ops run on the host; '",
+          device_.info().name, "' keeps its values where the host does not reach");
+  plan_.kernels.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature(op, operands))
+                                 : kernels::select(device_.kernels(), signature(op, operands)));
+  return found->second;
+}
+
+int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
+  if (device_.kernels().batch == nullptr || ops.empty()) return -1;
+  std::string key = "batch";
+  std::vector<kernels::Signature> signatures;
+  for (const BatchedOp& op : ops) {
+    key += '\n' + signature_key(*op.op, op.operands);
+    signatures.push_back(signature(*op.op, op.operands));
+  }
+  if (const auto found = made_.find(key); found != made_.end()) return found->second;
+  auto kernel = device_.kernels().batch(signatures);
+  const int32_t index = kernel == nullptr ? -1 : static_cast<int32_t>(plan_.kernels.size());
+  if (kernel != nullptr) plan_.kernels.push_back(std::move(kernel));
+  return made_[key] = index;
+}
+
+kernels::Signature KernelMaker::signature(const graph::JointOp& op, const Operands& operands) const {
+  kernels::Signature s = signature_of(op, operands, plan_.threads);
+  if (!device_.kernels().choices || plan_.costs == nullptr || !plan_.costs->profile) return s;
+  const auto& choices = plan_.costs->profile->choices;
+  if (choices.empty()) return s;
+  const auto found = choices.find(query_of(*plan_.joint, op, operands).signature);
+  if (found != choices.end()) s.choice = found->second.choice;
+  return s;
+}
+
+kernels::Signature signature_of(const graph::JointOp& op, const Operands& operands, int threads) {
+  return {.op = ops::name(op.code),
+          .in = operands.in,
+          .out = operands.out,
+          .in_present = operands.in_present,
+          .out_present = operands.out_present,
+          .attrs = &op.attrs,
+          .threads = threads};
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,326 @@
+#include "runtime/engine/compile/offloaded_state.h"
+
+#include <algorithm>
+
+#include "runtime/base/checked.h"
+#include "runtime/costs/model.h"
+#include "runtime/engine/compile/cost_query.h"
+#include "runtime/plan/choices.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::JointOp;
+
+size_t at(int32_t i) { return static_cast<size_t>(i); }
+
+int64_t bytes_of(const graph::JointGraph& joint, int32_t value) {
+  return align_up(joint.values[at(value)].desc.bytes(), kAlignment);
+}
+
+// State that leaves together: that of an update op, or its master weight.
+struct Candidate {
+  int32_t op;  // index into the update phase
+  bool master;
+  std::vector<int32_t> values;
+  int64_t bytes = 0;
+};
+
+// A weight that no op of the micro-batch reads, and the host reads through copies: its packs are what is
+// used.
+std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
+  std::vector<bool> read(joint.values.size());
+  for (const JointOp& op : joint.ops())
+    for (const auto* list : {&op.in, &op.out})
+      for (const int32_t v : *list)
+        if (v >= 0) read[at(joint.storage(v))] = true;
+  for (size_t v = 0; v < joint.values.size(); ++v)
+    if (joint.values[v].alias_of >= 0) read[at(joint.storage(static_cast<int32_t>(v)))] = true;
+  return read;
+}
+
+// By value: may it be cut into parts that come and go one after the other?
+std::vector<bool> splitting(const graph::JointGraph& joint) {
+  std::vector<bool> splits(joint.values.size());
+  for (const graph::State& state : joint.states) splits[at(state.value)] = state.splits;
+  return splits;
+}
+
+// An optimizer without state has nothing to stream; its master weights stay, too.
+std::vector<Candidate> candidates(const graph::JointGraph& joint) {
+  const std::vector<bool> read = read_by_ops(joint), splits = splitting(joint);
+  const std::vector<JointOp>& updates = joint.ops(graph::kUpdate);
+  std::vector<Candidate> list;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const auto op = static_cast<int32_t>(i);
+    const int32_t weight = updates[i].out[ops::kUpdateParameter];
+    Candidate states{op, false, {}, 0};
+    bool leaves = true;
+    for (const int32_t state : states_of(updates[i])) {
+      states.values.push_back(state);
+      states.bytes += bytes_of(joint, state);
+      leaves = leaves && splits[at(state)];
+    }
+    if (states.values.empty() || !leaves) continue;
+    list.push_back(std::move(states));
+    if (!read[at(weight)] && !packs_of(joint, weight).empty())
+      list.push_back({op, true, {weight}, bytes_of(joint, weight)});
+  }
+  return list;
+}
+
+class Chooser {
+ public:
+  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options)
+      : plan_(plan),
+        joint_(*plan.joint),
+        costs_(device.info(), options.costs),
+        micro_steps_(std::max<uint32_t>(options.micro_steps, 1)),
+        candidates_(candidates(joint_)) {}
+
+  void solve() {
+    if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty()) {
+      plan_.plan = plan::solve(plan_.problem);
+      return;
+    }
+    const plan::Problem resident = plan_.problem;
+    const std::vector<int32_t> resident_value = plan_.problem_value, resident_layout = plan_.layout_value;
+    const std::vector<bool> taken = choose(resident, choices());
+    move_out(taken);
+    const double update_seconds = plan_.update_seconds;
+    try {
+      plan_.plan = plan::solve(plan_.problem);
+    } catch (const Error& error) {
+      // What the update needs on the device may be what does not fit: the smallest budget is with all gone.
+      if (error.code() != Code::kOverBudget || std::find(taken.begin(), taken.end(), false) == taken.end())
+        throw;
+      plan_.problem = resident;
+      plan_.problem_value = resident_value;
+      plan_.layout_value = resident_layout;
+      plan_.homes.clear();
+      move_out(std::vector<bool>(candidates_.size(), true));
+      plan_.plan = plan::solve(plan_.problem);
+    }
+    plan_.update_seconds = update_seconds + streaming_seconds();
+  }
+
+ private:
+  std::vector<plan::Choice> choices() const {
+    std::vector<plan::Choice> list;
+    for (const Candidate& c : candidates_) {
+      const double compute = c.master ? 0 : compute_seconds(c.op);
+      list.push_back(
+          {c.bytes, std::max(0.0, copy_seconds(plan_.problem.links[0], c.bytes) - compute) / micro_steps_});
+    }
+    return list;
+  }
+
+  double compute_seconds(int32_t op) const {
+    return costs_.seconds(query_of(joint_, joint_.ops(graph::kUpdate)[at(op)])).seconds;
+  }
+
+  // Of bytes that go in and out again, both at once.
+  static double copy_seconds(const plan::Link& link, int64_t bytes) {
+    const auto pieces = static_cast<double>((bytes + kPieceBytes - 1) / kPieceBytes);
+    const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
+    return pieces * link.latency_seconds + static_cast<double>(bytes) / (slower * link.both_ways_factor);
+  }
+
+  // What the update takes longer because of copies: they overlap all of its kernels but the first one's and
+  // the last one's.
+  double streaming_seconds() const {
+    double copies = 0, kernels = 0, ends = 0;
+    for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
+      const plan::Link& l = plan_.problem.links[link];
+      int64_t bytes = 0;
+      for (const auto& [value, home] : plan_.homes)
+        if (home.tier == plan_.link_tier[link]) bytes += bytes_of(joint_, value);
+      if (bytes == 0) continue;
+      copies += copy_seconds(l, bytes);
+      const auto piece = static_cast<double>(std::min(bytes, kPieceBytes));
+      ends = std::max(ends,
+                      2 * l.latency_seconds + piece / l.in_bytes_per_second + piece / l.out_bytes_per_second);
+    }
+    if (copies == 0) return 0;
+    for (size_t op = 0; op < joint_.ops(graph::kUpdate).size(); ++op)
+      kernels += compute_seconds(static_cast<int32_t>(op));
+    return ends + std::max(0.0, copies - kernels);
+  }
+
+  // Gives what is taken the first tier with room, out of which copies of activations lose it.
+  void move_out(const std::vector<bool>& taken) {
+    for (size_t c = 0; c < candidates_.size(); ++c) {
+      const Candidate& candidate = candidates_[c];
+      // A master weight is updated where its optimizer state is streamed.
+      const bool leaves =
+          taken[c] && (!candidate.master || plan_.homes.contains(candidates_[c - 1].values[0]));
+      if (!leaves) continue;
+      for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
+        int64_t& capacity = plan_.problem.links[link].capacity_bytes;
+        const int64_t needed = candidate.bytes + 2 * kPageBytes;  // pieces begin at pages
+        if (capacity < needed) continue;
+        capacity -= needed;
+        for (const int32_t value : candidate.values) plan_.homes[value] = {plan_.link_tier[link], {}};
+        break;
+      }
+    }
+    std::vector<bool> gone(plan_.problem.values.size());
+    for (const auto& [value, home] : plan_.homes) gone[at(plan_.problem_value[at(value)])] = true;
+    remove_values(plan_, gone);
+    raise_workspace();
+  }
+
+  // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
+  void raise_workspace() {
+    if (plan_.homes.empty() || plan_.problem.ops.empty()) return;
+    int64_t states = 0, master = 0;
+    for (const auto& [value, home] : plan_.homes)
+      if (joint_.values[at(value)].role == graph::Role::kParameter)
+        master = std::max(master, bytes_of(joint_, value));
+      else
+        states += bytes_of(joint_, value);
+    int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
+    workspace += master + std::min(states, kSlots * kLeastPieceBytes);
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  const costs::Model costs_;
+  const double micro_steps_;
+  const std::vector<Candidate> candidates_;
+};
+
+// Fills pieces with parts, in order, one open piece per tier.
+class Placer {
+ public:
+  Placer(CompiledPlan& plan, int64_t most, int64_t most_masters)
+      : plan_(plan), joint_(*plan.joint), most_(most), most_masters_(most_masters) {}
+
+  std::vector<Piece> run() {
+    const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
+    for (size_t i = 0; i < updates.size(); ++i) {
+      const std::span<const int32_t> states = states_of(updates[i]);
+      const auto home = states.empty() ? plan_.homes.end() : plan_.homes.find(states[0]);
+      if (home != plan_.homes.end()) place(static_cast<int32_t>(i), home->second.tier);
+    }
+    for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
+    for (const JointOp& op : updates) {
+      const auto weight = plan_.homes.find(op.out[0]);
+      if (weight == plan_.homes.end()) continue;
+      const int64_t bytes = bytes_of(joint_, op.out[0]);
+      // Small neighbours travel as one.
+      const int64_t offset =
+          take(weight->second.tier, bytes, bytes > kLeastPieceBytes ? kPageBytes : kAlignment);
+      weight->second.extents = {{0, joint_.values[at(op.out[0])].desc.bytes(), offset}};
+    }
+    for (int64_t& bytes : plan_.home_bytes) bytes = align_up(bytes, kPageBytes);
+    return std::move(pieces_);
+  }
+
+ private:
+  struct Open {
+    Piece piece;
+    int64_t masters = 0;
+  };
+
+  void place(int32_t op, Tier tier) {
+    Open& open = open_[static_cast<size_t>(tier)];
+    Piece& piece = open.piece;
+    const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
+    const int32_t weight = update.out[ops::kUpdateParameter];
+    const auto states = static_cast<int64_t>(states_of(update).size());
+    const int64_t master = plan_.homes.contains(weight) ? bytes_of(joint_, weight) : 0;
+    const TensorDesc& desc = joint_.values[at(weight)].desc;
+    const int64_t width = dtype_bytes(desc.dtype), elements = desc.shape.elements();
+    const int64_t whole = states * align_up(elements * width, kAlignment);
+    if (piece.bytes + whole > most_ || open.masters + master > most_masters_) close(open);
+    const int64_t share = std::max(most_ / states / kAlignment, int64_t{1}) * kAlignment;
+    for (int64_t begin = 0; begin < elements;) {
+      const int64_t count = std::min(elements - begin, share / width);
+      const int64_t bytes = align_up(count * width, kAlignment);
+      if (piece.bytes + states * bytes > most_) close(open);
+      piece.tier = tier;
+      Part part{op, begin, count, {}};
+      for (int64_t k = 0; k < states; ++k, piece.bytes += bytes)
+        part.offsets[static_cast<size_t>(k)] = piece.bytes;
+      piece.parts.push_back(part);
+      begin += count;
+    }
+    open.masters += master;
+    if (master > 0 && whole > most_) close(open);
+  }
+
+  void close(Open& open) {
+    Piece& piece = open.piece;
+    if (piece.parts.empty()) return;
+    piece.tier_offset = take(piece.tier, piece.bytes, kPageBytes);
+    for (const Part& part : piece.parts) {
+      const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
+      for (size_t k = 0; k < states.size(); ++k) {
+        const int64_t width = dtype_bytes(joint_.values[at(states[k])].desc.dtype);
+        plan_.homes.at(states[k]).extents.push_back(
+            {part.begin * width, part.count * width, piece.tier_offset + part.offsets[k]});
+      }
+    }
+    pieces_.push_back(std::exchange(piece, {}));
+    open.masters = 0;
+  }
+
+  int64_t take(Tier tier, int64_t bytes, int64_t alignment) {
+    int64_t& used = plan_.home_bytes[static_cast<size_t>(tier)];
+    const int64_t offset = align_up(used, alignment);
+    used = offset + bytes;
+    return offset;
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  const int64_t most_, most_masters_;
+  std::array<Open, kTierCount> open_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace
+
+void solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
+  Chooser(plan, device, options).solve();
+}
+
+void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
+  std::vector<int32_t> now(gone.size(), -1);
+  std::vector<plan::Value> values;
+  for (size_t v = 0; v < gone.size(); ++v) {
+    if (gone[v]) continue;
+    now[v] = static_cast<int32_t>(values.size());
+    values.push_back(std::move(plan.problem.values[v]));
+  }
+  plan.problem.values = std::move(values);
+  const auto move = [&](int32_t& v) { v = v < 0 ? v : now[at(v)]; };
+  for (int32_t& v : plan.problem_value) move(v);
+  for (int32_t& v : plan.layout_value) move(v);
+  for (plan::Op& op : plan.problem.ops)
+    for (auto* list : {&op.inputs, &op.outputs})
+      for (int32_t& v : *list) move(v);
+}
+
+std::vector<Piece> place_homes(CompiledPlan& plan, int64_t most, int64_t most_masters) {
+  for (auto& [value, home] : plan.homes) home.extents.clear();
+  plan.home_bytes = {};
+  return Placer(plan, most, most_masters).run();
+}
+
+std::span<const int32_t> states_of(const JointOp& update) {
+  const size_t end = std::min(update.out.size(), static_cast<size_t>(ops::kUpdatePacked));
+  size_t count = ops::kUpdateStates;
+  while (count < end && update.out[count] >= 0) ++count;
+  return std::span(update.out).subspan(ops::kUpdateStates, count - ops::kUpdateStates);
+}
+
+std::vector<int32_t> packs_of(const graph::JointGraph& joint, int32_t weight) {
+  std::vector<int32_t> packs;
+  for (size_t i = 0; i < joint.ops(graph::kRepack).size(); ++i)
+    if (joint.ops(graph::kRepack)[i].in[0] == weight) packs.push_back(static_cast<int32_t>(i));
+  return packs;
+}
+
+}  // namespace cairn::engine

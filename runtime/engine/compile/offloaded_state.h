@@ -1,0 +1,52 @@
+// State that need not be on the device: optimizer state, and master weights that only packing reads, may have
+// a home in a link's tier. The update streams them through the free part of the arena (update.cc).
+#pragma once
+#include <array>
+#include <span>
+#include <vector>
+
+#include "runtime/engine/compile/program.h"
+
+namespace cairn::engine {
+
+// Copies of the update are of this size where the arena has room for three: near a link's full rate, and
+// small beside the whole, so that both directions and the kernels overlap.
+inline constexpr int64_t kPieceBytes = int64_t{4} << 20;
+// The least that the arena has room for, three times.
+inline constexpr int64_t kLeastPieceBytes = int64_t{32} << 10;
+inline constexpr int64_t kSlots = 3;
+
+// problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
+// leaves without a budget, a link, or an optimizer. kOverBudget: as plan::solve(), with all that may leave
+// gone.
+void solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+
+// Takes values that no op reads or writes out of a problem: by problem value.
+void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
+
+// ---- between solve_with_homes() and the programs of the update
+
+// Elements [begin, begin + count) of an update op's tensors, whose optimizer state lies in a piece.
+struct Part {
+  int32_t op;  // index into the update phase
+  int64_t begin, count;
+  std::array<int64_t, ops::kMaxStates> offsets;  // of each state, bytes in the piece
+};
+// What travels as one copy.
+struct Piece {
+  Tier tier;
+  int64_t tier_offset = 0, bytes = 0;
+  std::vector<Part> parts;
+};
+// Places all homes in their tiers, optimizer state as pieces of at most `most` bytes: fills Home::extents and
+// plan.home_bytes. Returns the pieces in the order of the update. The master weights away from the device of
+// a piece's parts are whole in it, and take at most `most_masters` bytes; or the piece has one part, of one
+// weight.
+std::vector<Piece> place_homes(CompiledPlan& plan, int64_t most, int64_t most_masters);
+
+// The states that an update op changes: joint values, in the order of its outputs.
+std::span<const int32_t> states_of(const graph::JointOp& update);
+// The weight's packs, as indices into the repacking's ops.
+std::vector<int32_t> packs_of(const graph::JointGraph& joint, int32_t weight);
+
+}  // namespace cairn::engine

@@ -1,0 +1,77 @@
+// Writes a program, instruction by instruction.
+#pragma once
+#include <span>
+#include <utility>
+
+#include "runtime/engine/compile/program.h"
+
+namespace cairn::engine {
+
+class ProgramWriter {
+ public:
+  void emit(Opcode opcode, device::Lane lane, int32_t a) { program_.code.push_back({opcode, lane, a}); }
+
+  // A range of a tier comes to life, or ends, in program order.
+  int32_t begin(Tier tier, int64_t offset, int64_t size) {
+    const auto range = static_cast<int32_t>(program_.ranges.size());
+    program_.ranges.push_back({tier, offset, size});
+    emit(Opcode::kBegin, device::Lane::kCompute, range);
+    return range;
+  }
+  void end(int32_t range) { emit(Opcode::kEnd, device::Lane::kCompute, range); }
+
+  int32_t record(device::Lane lane) {
+    const int32_t event = program_.events++;
+    emit(Opcode::kRecord, lane, event);
+    return event;
+  }
+  void wait(device::Lane lane, int32_t event) { emit(Opcode::kWait, lane, event); }
+  // `then` goes on only after all work submitted to `first` so far.
+  void order(device::Lane first, device::Lane then) { wait(then, record(first)); }
+
+  // kernel: index into CompiledPlan::kernels. A workspace lives for the launch alone.
+  void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, std::span<const Operand> in,
+              std::span<const Operand> out, int64_t workspace_offset, int64_t workspace_bytes) {
+    Launch launch = {};
+    launch.kernel = kernel;
+    launch.first_operand = static_cast<int32_t>(program_.operands.size());
+    launch.inputs = static_cast<int32_t>(in.size());
+    launch.outputs = static_cast<int32_t>(out.size());
+    program_.operands.insert(program_.operands.end(), in.begin(), in.end());
+    program_.operands.insert(program_.operands.end(), out.begin(), out.end());
+    launch.in_place = in_place(ops::row(op.code), in, out);
+    launch.workspace_offset = workspace_bytes > 0 ? workspace_offset : -1;
+    launch.workspace_bytes = workspace_bytes;
+    launch.accumulates = op.accumulates;
+    launch.first_writer = op.first_writer;
+    launch.random_op = static_cast<uint32_t>(op.attrs.has("rng") ? op.attrs.integer("rng") : 0);
+    launch.joint_op = joint_op;
+    const int32_t range = workspace_bytes > 0 ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;
+    program_.launches.push_back(launch);
+    emit(Opcode::kLaunch, device::Lane::kCompute, static_cast<int32_t>(program_.launches.size()) - 1);
+    if (range >= 0) end(range);
+  }
+
+  // One submission of these copies, which lie between the same two tiers.
+  void copy(device::Lane lane, std::span<const CopyJob> jobs) {
+    const size_t first = program_.copies.size();
+    program_.copies.insert(program_.copies.end(), jobs.begin(), jobs.end());
+    program_.copies[first].count = static_cast<int32_t>(jobs.size());
+    emit(Opcode::kCopy, lane, static_cast<int32_t>(first));
+  }
+
+  Program take() { return std::exchange(program_, {}); }
+
+ private:
+  // Inputs that the first output overwrites, a bit each.
+  static uint32_t in_place(const ops::OpRow& row, std::span<const Operand> in, std::span<const Operand> out) {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < row.inputs.size() && i < in.size() && !out.empty(); ++i)
+      if (row.inputs[i].in_place && in[i].offset >= 0 && in[i].offset == out[0].offset) bits |= 1u << i;
+    return bits;
+  }
+
+  Program program_;
+};
+
+}  // namespace cairn::engine

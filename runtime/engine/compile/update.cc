@@ -1,0 +1,341 @@
+// The programs around a micro-batch: packs of weights, the gradients' norm, the optimizer's update. All but
+// the persistent values of the arena is free then, and state that lives in a tier streams through it:
+//
+//   persistent | workspace of a kernel | master weights, one or two | ring of pieces of optimizer state
+//
+// A piece comes in, its ops run, it goes out; the next ones come in meanwhile, as far as the ring goes round.
+// The lanes are ordered by events alone: a copy in waits for the copy out of what lay there before.
+//
+// Updates with no copy between them are one launch where the backend has that, and packs of their weights are
+// made in it or right behind: after an update all packs are fresh.
+#include <algorithm>
+
+#include "runtime/base/checked.h"
+#include "runtime/engine/compile/kernel_maker.h"
+#include "runtime/engine/compile/offloaded_state.h"
+#include "runtime/engine/compile/update_room.h"
+
+namespace cairn::engine {
+namespace {
+
+using device::Lane;
+using graph::JointOp;
+
+size_t at(int32_t i) { return static_cast<size_t>(i); }
+
+class UpdateAssembler : ProgramWriter {
+ public:
+  UpdateAssembler(CompiledPlan& plan, device::Device& device)
+      : plan_(plan), joint_(*plan.joint), maker_(plan, device), room_(room()) {
+    pieces_ = place_homes(plan_, room_.most_piece(), room_.master_bytes);
+  }
+
+  void run() {
+    plan_.program(graph::kRepack) = repack();
+    plan_.fetched_repack = fetched_repack();
+    plan_.program(graph::kGradientNorm) = norm();
+    plan_.program(graph::kUpdate) = update();
+  }
+
+ private:
+  // An update of a tensor or a part of it, and the packs to make behind it.
+  struct Update {
+    int32_t op;                    // index into the update phase
+    std::vector<Operand> in, out;  // by operand of the op; offset -1: left out
+    std::vector<int32_t> packs;    // indices into the repacking's ops
+  };
+
+  bool away(int32_t value) const { return plan_.homes.contains(value); }
+  int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
+  int64_t workspace_of(int32_t kernel) const {
+    return align_up(plan_.kernels[at(kernel)]->workspace_bytes(), kAlignment);
+  }
+
+  Room room() const {
+    int64_t workspace = 0, master = 0, states = 0;
+    for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
+      for (const int32_t kernel : plan_.op_kernel[phase])
+        workspace = std::max(workspace, workspace_of(kernel));
+    for (const auto& [value, home] : plan_.homes)
+      if (joint_.values[at(value)].role == graph::Role::kParameter)
+        master = std::max(master, aligned(value));
+      else
+        states += aligned(value);
+    return Room(plan_, workspace, master, states);
+  }
+
+  // Of a value on the device, or of a master weight while it is there.
+  Operand operand(int32_t value) const {
+    const auto here = here_.find(value);
+    if (here != here_.end()) return {joint_.values[at(value)].desc, here->second};
+    const int32_t stored = plan_.problem_value[at(joint_.storage(value))];
+    require(stored >= 0 && plan_.plan.value_offsets[at(stored)] >= 0, Code::kInternal, "'",
+            joint_.values[at(value)].name, "' is not on the device between micro-batches");
+    return {joint_.values[at(value)].desc, plan_.plan.value_offsets[at(stored)]};
+  }
+  Operand part_of(int32_t value, int64_t begin, int64_t count) const {
+    Operand whole = operand(value);
+    whole.offset += begin * dtype_bytes(whole.desc.dtype);
+    whole.desc.shape = Shape{count};
+    return whole;
+  }
+
+  void launch(const JointOp& op, int32_t index, int32_t kernel, std::span<const Operand> in,
+              std::span<const Operand> out) {
+    ProgramWriter::launch(op, index, kernel, in, out, room_.workspace, workspace_of(kernel));
+  }
+  void whole(const JointOp& op, size_t index, int32_t kernel) {
+    std::vector<Operand> in, out;
+    for (const int32_t v : op.in) in.push_back(operand(v));
+    for (const int32_t v : op.out) out.push_back(operand(v));
+    launch(op, static_cast<int32_t>(index), kernel, in, out);
+  }
+  void pack(int32_t index) {
+    whole(joint_.ops(graph::kRepack)[at(index)], at(index), plan_.op_kernel[graph::kRepack][at(index)]);
+  }
+
+  Program repack() {
+    for (size_t i = 0; i < joint_.ops(graph::kRepack).size(); ++i)
+      if (!away(joint_.ops(graph::kRepack)[i].in[0])) pack(static_cast<int32_t>(i));
+    return take();
+  }
+
+  Program norm() {
+    const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
+    const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
+    if (kernels.size() < ops.size()) {
+      std::vector<Operand> in, out;
+      for (const JointOp& op : ops) {
+        in.push_back(operand(op.in[0]));
+        out.push_back(operand(op.out[0]));
+        if (out.size() > 1) out.back().offset = -1;  // they add to the first one's
+      }
+      launch(ops[0], 0, kernels[0], in, out);
+      return take();
+    }
+    for (size_t i = 0; i < ops.size(); ++i) whole(ops[i], i, kernels[i]);
+    return take();
+  }
+
+  // Master weights come in, and their packs are made.
+  Program fetched_repack() {
+    order(Lane::kCompute, Lane::kCopyIn);
+    Slots slots(*this, room_.masters);
+    for (const JointOp& op : joint_.ops(graph::kUpdate)) {
+      const int32_t weight = op.out[0];
+      if (!away(weight)) continue;
+      const int64_t offset = arrive(slots, {weight});
+      order(Lane::kCopyIn, Lane::kCompute);
+      for (const int32_t i : packs_of(joint_, weight)) pack(i);
+      slots.done(offset, record(Lane::kCompute));
+      here_.erase(weight);
+    }
+    slots.end();
+    return take();
+  }
+
+  // Side by side on the device. Returns where.
+  int64_t arrive(Slots& slots, const std::vector<int32_t>& weights) {
+    int64_t bytes = 0;
+    for (const int32_t weight : weights) bytes += aligned(weight);
+    const int64_t first = slots.take(bytes);
+    int64_t offset = first;
+    for (const int32_t weight : weights) {
+      here_[weight] = offset;
+      offset += aligned(weight);
+    }
+    move(Lane::kCopyIn, weights);
+    return first;
+  }
+  // Neighbours in one copy.
+  void move(Lane lane, const std::vector<int32_t>& weights) {
+    std::vector<CopyJob> jobs;
+    for (const int32_t weight : weights) {
+      const Home& home = plan_.homes.at(weight);
+      const int64_t far = home.extents.at(0).tier_offset, here = here_.at(weight), bytes = aligned(weight);
+      if (!jobs.empty()) {
+        CopyJob& last = jobs.back();
+        const bool in = lane == Lane::kCopyIn;
+        const int64_t end = (in ? last.from_offset : last.to_offset) + last.bytes;
+        if ((in ? last.from : last.to) == home.tier && end == far) {
+          last.bytes += bytes;
+          continue;
+        }
+      }
+      jobs.push_back(lane == Lane::kCopyIn ? CopyJob{Tier::kDevice, home.tier, here, far, bytes, -1}
+                                           : CopyJob{home.tier, Tier::kDevice, far, here, bytes, -1});
+    }
+    for (const CopyJob& job : jobs) copy(lane, job);
+  }
+  void copy(Lane lane, const CopyJob& job) { ProgramWriter::copy(lane, {&job, 1}); }
+
+  Program update() {
+    order(Lane::kCompute, Lane::kCopyIn);
+    Slots masters(*this, room_.masters), ring(*this, room_.ring);
+    int64_t streamed = 0, moved = 0;
+    for (const Piece& piece : pieces_) streamed += piece.bytes;
+    for (size_t i = 0; i < joint_.ops(graph::kUpdate).size(); ++i)
+      if (const auto states = states_of(joint_.ops(graph::kUpdate)[i]); states.empty() || !away(states[0]))
+        resident_.push_back(i);
+    const auto all = static_cast<double>(resident_.size());
+    size_t ran = 0;
+    for (const Piece& piece : pieces_) {
+      std::vector<int32_t> weights;
+      for (const Part& part : piece.parts)
+        if (const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
+            away(weight) && part.begin == 0)
+          weights.push_back(weight);
+      if (!weights.empty()) arrive(masters, weights);
+      const int64_t offset = ring.take(piece.bytes);
+      copy(Lane::kCopyIn, {Tier::kDevice, piece.tier, offset, piece.tier_offset, piece.bytes, -1});
+      const int32_t arrived = record(Lane::kCopyIn);
+      // What needs no copy runs while compute would wait for this one.
+      moved += piece.bytes;
+      const double share = static_cast<double>(moved) / static_cast<double>(streamed);
+      while (static_cast<double>(ran) < share * all) resident(resident_[ran++]);
+      launch_updates();
+      wait(Lane::kCompute, arrived);
+      for (const Part& part : piece.parts) streamed_part(part, offset);
+      launch_updates();
+      leave(piece, offset, ring, masters);
+    }
+    while (ran < resident_.size()) resident(resident_[ran++]);
+    launch_updates();
+    masters.end();
+    ring.end();
+    return take();
+  }
+
+  void resident(size_t i) {
+    const JointOp& op = joint_.ops(graph::kUpdate)[i];
+    updates_.push_back({static_cast<int32_t>(i), operands(op.in, op_row().inputs.size()),
+                        operands(op.out, op_row().outputs.size()),
+                        packs_behind(op.out[ops::kUpdateParameter])});
+  }
+  static const ops::OpRow& op_row() { return ops::row(ops::OpCode::k_update); }
+  std::vector<Operand> operands(const std::vector<int32_t>& values, size_t slots) const {
+    std::vector<Operand> list(slots);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] >= 0 && !away_state(values[i])) list[i] = operand(values[i]);
+    return list;
+  }
+  bool away_state(int32_t value) const { return away(value) && !here_.contains(value); }
+
+  // The states lie in the piece; of the other tensors, the same elements.
+  void streamed_part(const Part& part, int64_t offset) {
+    const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
+    const int32_t weight = op.out[ops::kUpdateParameter];
+    const int64_t elements = joint_.values[at(weight)].desc.shape.elements();
+    Update update{
+        part.op, operands(op.in, op_row().inputs.size()), operands(op.out, op_row().outputs.size()), {}};
+    const std::span<const int32_t> states = states_of(op);
+    for (size_t k = 0; k < states.size(); ++k)
+      update.out[ops::kUpdateStates + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};
+    if (part.count < elements) {
+      update.in[ops::kUpdateGradient] = part_of(op.in[ops::kUpdateGradient], part.begin, part.count);
+      update.out[ops::kUpdateParameter] = part_of(weight, part.begin, part.count);
+      for (size_t k = 0; k < states.size(); ++k)
+        update.out[ops::kUpdateStates + k].desc.shape = Shape{part.count};
+    }
+    if (part.begin + part.count == elements) update.packs = packs_behind(weight);
+    updates_.push_back(std::move(update));
+  }
+
+  // Where micro-batches update weights, too, the next one first repacks those on the device.
+  std::vector<int32_t> packs_behind(int32_t weight) const {
+    return joint_.gate >= 0 && !away(weight) ? std::vector<int32_t>() : packs_of(joint_, weight);
+  }
+
+  // What was collected: as one launch that also makes packs, as one without them, or one by one.
+  void launch_updates() {
+    const std::vector<Update> updates = std::exchange(updates_, {});
+    if (updates.empty() || launch_batch(updates, true) || launch_batch(updates, false)) return;
+    for (const Update& update : updates) {
+      const JointOp& op = joint_.ops(graph::kUpdate)[at(update.op)];
+      const int32_t kernel = is_whole(update) ? plan_.op_kernel[graph::kUpdate][at(update.op)]
+                                              : maker_.make(op, operands_of(update, -1));
+      launch(op, update.op, kernel, update.in, update.out);
+      for (const int32_t i : update.packs) pack(i);
+    }
+  }
+
+  // A pack is of a whole weight: behind its last part it is made by an op of its own.
+  bool launch_batch(const std::vector<Update>& updates, bool with_packs) {
+    std::vector<BatchedOp> ops;
+    std::vector<Operand> in, out;
+    std::vector<int32_t> left;  // packs
+    for (const Update& update : updates) {
+      auto packs = update.packs.begin();
+      const bool packs_too = with_packs && is_whole(update) && packs != update.packs.end();
+      const int32_t own = packs_too ? joint_.ops(graph::kRepack)[at(*packs++)].out[0] : -1;
+      ops.push_back({&joint_.ops(graph::kUpdate)[at(update.op)], operands_of(update, own)});
+      in.insert(in.end(), update.in.begin(), update.in.end());
+      out.insert(out.end(), update.out.begin(), update.out.end());
+      if (own >= 0) out[out.size() - update.out.size() + ops::kUpdatePacked] = operand(own);
+      left.insert(left.end(), packs, update.packs.end());
+    }
+    const int32_t kernel = maker_.make_batch(ops);
+    if (kernel < 0 || workspace_of(kernel) > room_.workspace_bytes) return false;
+    launch(*ops[0].op, updates[0].op, kernel, in, out);
+    for (const int32_t i : left) pack(i);
+    return true;
+  }
+
+  bool is_whole(const Update& update) const {
+    return update.out[0].desc == joint_.values[at(joint_.ops(graph::kUpdate)[at(update.op)].out[0])].desc;
+  }
+  // pack: the value, -1: none.
+  Operands operands_of(const Update& update, int32_t pack) const {
+    Operands operands;
+    const auto fill = [](const std::vector<Operand>& from, std::vector<TensorDesc>& descs,
+                         uint32_t& present) {
+      for (size_t i = 0; i < from.size(); ++i) {
+        descs.push_back(from[i].desc);
+        if (from[i].offset >= 0) present |= 1u << i;
+      }
+    };
+    fill(update.in, operands.in, operands.in_present);
+    fill(update.out, operands.out, operands.out_present);
+    if (pack >= 0) {
+      operands.out[ops::kUpdatePacked] = joint_.values[at(pack)].desc;
+      operands.out_present |= 1u << ops::kUpdatePacked;
+    }
+    return operands;
+  }
+
+  // The piece goes out; so does a master weight with the last part of its state.
+  void leave(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
+    std::vector<int32_t> weights;
+    for (const Part& part : piece.parts) {
+      const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
+      if (away(weight) && part.begin + part.count == joint_.values[at(weight)].desc.shape.elements())
+        weights.push_back(weight);
+    }
+    order(Lane::kCompute, Lane::kCopyOut);
+    copy(Lane::kCopyOut, {piece.tier, Tier::kDevice, piece.tier_offset, offset, piece.bytes, -1});
+    if (!weights.empty()) move(Lane::kCopyOut, weights);
+    const int32_t gone = record(Lane::kCopyOut);
+    ring.done(offset, gone);
+    if (weights.empty()) return;
+    masters.done(here_.at(weights.front()), gone);  // they came together
+    for (const int32_t weight : weights) here_.erase(weight);
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  KernelMaker maker_;
+  const Room room_;
+  std::vector<Piece> pieces_;
+  std::vector<size_t> resident_;     // update ops whose state is on the device
+  std::vector<Update> updates_;      // collected, to be launched together
+  std::map<int32_t, int64_t> here_;  // master weight -> its device offset now
+};
+
+}  // namespace
+
+void assemble_update(CompiledPlan& plan, device::Device& device) {
+  UpdateAssembler(plan, device).run();
+  plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,93 @@
+// Where an update puts what it needs and what comes from a tier, in the free part of the arena. Internal to
+// update.cc.
+#pragma once
+#include <algorithm>
+#include <deque>
+
+#include "runtime/base/checked.h"
+#include "runtime/engine/compile/offloaded_state.h"
+#include "runtime/engine/compile/program_writer.h"
+
+namespace cairn::engine {
+
+struct Area {
+  int64_t offset = 0, bytes = 0;
+  bool overlaps(const Area& other) const {
+    return offset < other.offset + other.bytes && other.offset < offset + bytes;
+  }
+};
+
+// Where things go in the free part of the arena.
+struct Room {
+  int64_t workspace = 0, workspace_bytes = 0;
+  int64_t master_bytes = 0;  // of the largest that comes and goes
+  Area masters, ring;
+
+  // Without homes nothing else wants room.
+  Room(const CompiledPlan& plan, int64_t most_workspace, int64_t masters_bytes, int64_t state_bytes)
+      : workspace_bytes(plan.homes.empty() ? plan.free_bytes() : most_workspace),
+        master_bytes(masters_bytes) {
+    workspace = plan.persistent_bytes();
+    int64_t left = plan.free_bytes() - workspace_bytes;
+    const int64_t least = std::min(state_bytes, kSlots * kLeastPieceBytes);
+    require(left >= master_bytes + least, Code::kInternal, "an update needs ",
+            workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
+    // A second master weight comes in while the first is packed.
+    const int64_t slots = left - 2 * master_bytes >= kSlots * kPieceBytes ? 2 : 1;
+    masters = {workspace + workspace_bytes, slots * master_bytes};
+    left -= masters.bytes;
+    ring = {masters.offset + masters.bytes, left / kAlignment * kAlignment};
+  }
+  // Bytes of a piece: a third of the ring; whole pages where that is not too little.
+  int64_t most_piece() const {
+    const int64_t most = std::min(kPieceBytes, ring.bytes / kSlots);
+    return most >= kPageBytes ? most / kPageBytes * kPageBytes
+                              : std::max<int64_t>(most / (2 * kAlignment), 1) * 2 * kAlignment;
+  }
+};
+
+// Ranges of the free part that copies move in and out of, in turn.
+class Slots {
+ public:
+  Slots(ProgramWriter& writer, Area whole) : writer_(writer), whole_(whole), next_(whole.offset) {}
+
+  // A range for the next copy in: what lay there has gone out, or is no longer used.
+  int64_t take(int64_t bytes) {
+    if (next_ + bytes > whole_.offset + whole_.bytes) next_ = whole_.offset;
+    const Area area{next_, bytes};
+    next_ += bytes;
+    for (auto it = used_.begin(); it != used_.end();) {
+      if (!it->area.overlaps(area)) {
+        ++it;
+        continue;
+      }
+      writer_.wait(device::Lane::kCopyIn, it->done);
+      writer_.end(it->range);
+      it = used_.erase(it);
+    }
+    used_.push_back({area, writer_.begin(Tier::kDevice, area.offset, bytes), -1});
+    return area.offset;
+  }
+  // Nothing uses the range at `offset` after `event`.
+  void done(int64_t offset, int32_t event) {
+    for (Used& used : used_)
+      if (used.area.offset == offset) used.done = event;
+  }
+  void end() {
+    for (const Used& used : used_) writer_.end(used.range);
+    used_.clear();
+    next_ = whole_.offset;
+  }
+
+ private:
+  struct Used {
+    Area area;
+    int32_t range, done;
+  };
+  ProgramWriter& writer_;
+  const Area whole_;
+  int64_t next_;
+  std::deque<Used> used_;
+};
+
+}  // namespace cairn::engine

@@ -1,0 +1,199 @@
+#include "runtime/engine/compile/variants.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "runtime/engine/compile/in_place.h"
+#include "runtime/engine/compile/offloaded_state.h"
+#include "runtime/engine/compile/packed_weights_choice.h"
+
+namespace cairn::engine {
+namespace {
+
+constexpr double kNothing = 1e-9;  // of a plan's seconds: below, two are the same
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Variants {
+ public:
+  Variants(const Relower& again, const graph::JointOptions& joint, device::Device& device,
+           const PlanOptions& options)
+      : again_(again),
+        joint_(joint),
+        device_(device),
+        options_(options),
+        model_(device.info(), options.costs),
+        micro_steps_(std::max<int64_t>(1, options.micro_steps)) {}
+
+  std::shared_ptr<CompiledPlan> run(std::shared_ptr<CompiledPlan> first) {
+    const double began = now();
+    search(Ways(std::move(first)));
+    move_state();
+    if (best_ == nullptr) throw *over_;
+    if (best_->problem.budget_bytes > 0) certify(*best_);
+    best_->plan.solve_seconds = now() - began;
+    return best_;
+  }
+
+ private:
+  double once_per_step(const CompiledPlan& plan) const {
+    return plan.update_seconds / static_cast<double>(micro_steps_);
+  }
+  // Per micro-batch, with what is done once per step.
+  double seconds(const CompiledPlan& plan) const { return plan.plan.predicted_seconds + once_per_step(plan); }
+  // No plan of any variant that was tried is faster than this.
+  void certify(CompiledPlan& best) const {
+    plan::Plan& plan = best.plan;
+    plan.bound_seconds = std::clamp(bound_ - once_per_step(best), 0.0, plan.bound_seconds);
+    plan.gap =
+        plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
+  }
+  // Without a budget there is nothing to be gained but memory. Packs cost nothing where there is room for
+  // them.
+  bool better(const CompiledPlan& plan, const CompiledPlan& than) const {
+    if (plan.problem.budget_bytes == 0) return plan.plan.arena_bytes < than.plan.arena_bytes;
+    const double mine = seconds(plan), other = seconds(than), same = kNothing * other;
+    return mine < other - same || (mine <= other + same && packed_bytes(plan) > packed_bytes(than));
+  }
+  // One lowering, as it is and with ops in place (nullptr if none can be).
+  struct Ways {
+    explicit Ways(std::shared_ptr<CompiledPlan> lowered) : apart(std::move(lowered)) {
+      auto pairs = std::make_shared<CompiledPlan>(*apart);
+      if (make_in_place(*pairs) > 0) in_place = std::move(pairs);
+    }
+    std::shared_ptr<CompiledPlan> apart, in_place;
+  };
+
+  void search(const Ways& packed) {
+    if (packed.apart->problem.budget_bytes == 0) {
+      attempt(packed.apart);
+      attempt(packed.in_place);
+      return;
+    }
+    if (attempt_whole(packed)) return;
+    const PackChoices packs = pack_choices(*packed.apart, model_, micro_steps_);
+    if (packs.choices.empty()) {
+      attempt(packed.apart);
+      attempt(packed.in_place);
+    } else {
+      give_up(packs, packed);
+    }
+  }
+
+  // All packs first: that is the least memory there is, and where it does not fit, no choice does. Then those
+  // that the bytes are better without. Packs that save nothing (with one micro-batch per update each is made
+  // once either way) need no search: those go that there is no room for.
+  void give_up(const PackChoices& packs, const Ways& packed) {
+    const std::vector<bool> all(packs.choices.size(), true);
+    const Ways plain(without(packs, all));
+    const bool free = std::none_of(packs.choices.begin(), packs.choices.end(), [&](const plan::Choice& c) {
+      return c.seconds > kNothing * once(packed.apart->problem);
+    });
+    const bool whole = free && attempt_whole(plain);
+    if (!whole) {
+      attempt(plain.apart);
+      attempt(plain.in_place);
+      if (best_ == nullptr) return;
+      attempt(packed.apart);
+      if (free) return;  // where things are made twice, no bytes are left for what saves nothing
+      attempt(packed.in_place);
+    }
+    const bool in_place = best_->in_place_ops > 0;
+    const CompiledPlan& like = in_place && packed.in_place != nullptr ? *packed.in_place : *packed.apart;
+    const std::vector<bool> taken = free ? without_room(packs) : plan::choose(like.problem, packs.choices);
+    if (taken == all || std::find(taken.begin(), taken.end(), true) == taken.end()) return;
+    auto some = without(packs, taken);
+    if (in_place) make_in_place(*some);
+    attempt(std::move(some));
+  }
+
+  static double once(const plan::Problem& problem) {
+    double sum = 0;
+    for (const plan::Op& op : problem.ops) sum += op.seconds;
+    return sum;
+  }
+
+  // Takes the first way that fits its budget with everything kept: cheap to see, and nothing is faster.
+  bool attempt_whole(const Ways& ways) {
+    for (const auto& way : {ways.apart, ways.in_place}) {
+      if (way == nullptr) continue;
+      plan::Problem free = way->problem;
+      free.budget_bytes = 0;
+      const plan::Plan whole = plan::solve(free);
+      if (whole.arena_bytes > way->problem.budget_bytes ||
+          whole.predicted_seconds > once(free) * (1 + kNothing))
+        continue;
+      attempt(way);
+      return true;
+    }
+    return false;
+  }
+
+  // Of the best variant, or, where none fits, of the one that comes closest.
+  void move_state() {
+    const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest_;
+    if (from->problem.links.empty() || from->problem.budget_bytes <= 0) return;
+    if (best_ != nullptr && best_->plan.predicted_seconds <= once(best_->problem) * (1 + kNothing)) return;
+    attempt(std::make_shared<CompiledPlan>(*from), true);
+  }
+
+  void attempt(std::shared_ptr<CompiledPlan> plan, bool with_homes = false) {
+    if (plan == nullptr) return;
+    try {
+      if (with_homes)
+        solve_with_homes(*plan, device_, options_);
+      else
+        plan->plan = plan::solve(plan->problem);
+    } catch (const Error& error) {
+      if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
+      if (best_ != nullptr) return;
+      if (over_ && over_->fault()->smallest_budget_bytes <= error.fault()->smallest_budget_bytes) return;
+      over_ = error;
+      closest_ = std::move(plan);
+      return;
+    }
+    bound_ = std::min(bound_, plan->plan.bound_seconds + once_per_step(*plan));
+    if (best_ == nullptr || better(*plan, *best_)) best_ = std::move(plan);
+  }
+
+  std::vector<bool> without_room(const PackChoices& packs) const {
+    std::vector<bool> taken(packs.choices.size(), !best_->joint->left_out.empty());
+    int64_t room = best_->problem.budget_bytes - best_->plan.arena_bytes;
+    for (size_t c = 0; c < taken.size(); ++c) {
+      if (!taken[c] || packs.choices[c].bytes > room) continue;
+      taken[c] = false;
+      room -= packs.choices[c].bytes;
+    }
+    return taken;
+  }
+
+  std::shared_ptr<CompiledPlan> without(const PackChoices& packs, const std::vector<bool>& taken) const {
+    graph::JointOptions joint = joint_;
+    leave_out(packs, taken, joint);
+    return again_(joint);
+  }
+
+  const Relower& again_;
+  const graph::JointOptions& joint_;
+  device::Device& device_;
+  const PlanOptions& options_;
+  const costs::Model model_;
+  const int64_t micro_steps_;
+  std::shared_ptr<CompiledPlan> best_;     // of those that fit
+  std::shared_ptr<CompiledPlan> closest_;  // while none does: that of over_
+  double bound_ = std::numeric_limits<double>::infinity();
+  std::optional<Error> over_;  // names the least, while none fits
+};
+
+}  // namespace
+
+std::shared_ptr<CompiledPlan> solve_variants(std::shared_ptr<CompiledPlan> lowered, const Relower& again,
+                                             const graph::JointOptions& joint, device::Device& device,
+                                             const PlanOptions& options) {
+  return Variants(again, joint, device, options).run(std::move(lowered));
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,59 @@
+#include "runtime/engine/exec/fallback.h"
+
+#include <algorithm>
+
+namespace cairn::engine {
+
+std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier tier) {
+  auto rest = std::make_shared<CompiledPlan>(plan);
+  plan::Problem& problem = rest->problem;
+  problem.links.clear();
+  rest->link_tier.clear();
+  std::vector<int32_t> now(plan.link_tier.size(), -1);  // link before -> link now
+  for (size_t link = 0; link < plan.link_tier.size(); ++link) {
+    if (plan.link_tier[link] == tier) continue;
+    now[link] = static_cast<int32_t>(problem.links.size());
+    problem.links.push_back(plan.problem.links[link]);
+    rest->link_tier.push_back(plan.link_tier[link]);
+  }
+  for (plan::Region& region : problem.regions) {
+    if (region.policy != plan::Policy::kOffload) continue;
+    const auto link = static_cast<size_t>(std::max(region.offload_tier, 0));
+    region.offload_tier = link < now.size() ? now[link] : -1;
+    if (region.offload_tier < 0) region.policy = plan::Policy::kPlannerDecides;
+  }
+  problem.budget_bytes = plan.plan.arena_bytes;
+  require(plan.home_bytes[static_cast<size_t>(tier)] == 0, Code::kInternal, "optimizer state lives in the ",
+          kTierNames[static_cast<size_t>(tier)], " tier");
+  rest->plan = plan::solve(problem);
+  require(rest->plan.value_offsets == plan.plan.value_offsets, Code::kInternal, "a plan without the ",
+          kTierNames[static_cast<size_t>(tier)], " tier moves persistent values");
+  assemble(*rest);
+  return rest;
+}
+
+bool may_repeat(const CompiledPlan& plan) {
+  const graph::JointGraph& joint = *plan.joint;
+  return std::none_of(joint.ops().begin(), joint.ops().end(), [&](const graph::JointOp& op) {
+    const bool custom = op.code == ops::OpCode::k_custom;
+    // Updates in the midst of backward count once they ran: the session looks.
+    const bool update = op.code == ops::OpCode::k_update || op.code == ops::OpCode::k_update_gate;
+    return (ops::row(op.code).is(ops::EFFECT) && !update) ||
+           (custom &&
+            !joint.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable);
+  });
+}
+
+std::optional<Error> disk_failure(const CompiledPlan& plan) {
+  if (std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kDisk) == plan.link_tier.end()) return {};
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == Code::kIo && error.fault() != nullptr && error.fault()->tier == Tier::kDisk)
+      return error;
+  } catch (...) {  // of another kind
+  }
+  return {};
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,174 @@
+// A store: the memory, queues and programs that sessions share. Programs have everything resolved to
+// addresses: running one is a walk over an array. Internal to runtime/engine.
+#pragma once
+#include <array>
+#include <optional>
+
+#include "runtime/engine/exec/session.h"
+
+namespace cairn::engine {
+
+// Lets a cancelled run fall through the work it has queued, and takes turns with other sessions of the same
+// plan.
+class GuardedKernel : public kernels::Kernel {
+ public:
+  struct Flags {
+    const std::atomic<bool>& cancelled;
+    std::atomic<bool>& skipped;
+    std::atomic<bool>& added;      // a kernel began to add to what was there before
+    std::atomic<bool>& committed;  // a parameter was updated: from here on nothing is skipped
+  };
+  GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, bool commits, const Flags& flags)
+      : inner_(inner), lock_(lock), commits_(commits), flags_(flags) {}
+  int64_t workspace_bytes() const override { return inner_.workspace_bytes(); }
+  void run(const kernels::Call& call) const override {
+    if (flags_.cancelled.load(std::memory_order_relaxed) &&
+        !flags_.committed.load(std::memory_order_relaxed)) {
+      flags_.skipped.store(true, std::memory_order_relaxed);
+      return;
+    }
+    if (call.accumulate != 0) flags_.added.store(true, std::memory_order_relaxed);
+    if (commits_) flags_.committed.store(true, std::memory_order_relaxed);
+    const auto turn = lock_ != nullptr ? std::unique_lock(*lock_) : std::unique_lock<std::mutex>();
+    inner_.run(call);
+  }
+
+ private:
+  const kernels::Kernel& inner_;
+  std::mutex* const lock_;
+  const bool commits_;
+  const Flags flags_;
+};
+
+// A kernel of an update, which no cancelling stops: takes turns, and notes that it ran.
+class FinishingKernel : public kernels::Kernel {
+ public:
+  FinishingKernel(const kernels::Kernel& inner, std::mutex* lock, std::atomic<bool>& ran)
+      : inner_(inner), lock_(lock), ran_(ran) {}
+  int64_t workspace_bytes() const override { return inner_.workspace_bytes(); }
+  void run(const kernels::Call& call) const override {
+    ran_.store(true, std::memory_order_relaxed);
+    const auto turn = lock_ != nullptr ? std::unique_lock(*lock_) : std::unique_lock<std::mutex>();
+    inner_.run(call);
+  }
+
+ private:
+  const kernels::Kernel& inner_;
+  std::mutex* const lock_;
+  std::atomic<bool>& ran_;
+};
+
+struct LoadedProgram {
+  struct LoadedLaunch {
+    const kernels::Kernel* kernel;
+    kernels::Call call;
+    uint32_t accumulates, first_writer;
+    bool commits;  // updates a parameter
+  };
+  const Program* program = nullptr;
+  std::vector<Tensor> tensors;
+  std::vector<LoadedLaunch> launches;
+  std::vector<device::Copy> copies;
+  std::vector<std::unique_ptr<device::Event>> events;
+  std::vector<uint8_t> live;  // per range: begun and not ended
+
+  // On devices that record: the program as one piece of work, for the first micro-batch of a step and for
+  // later ones, which add to gradients. Recorded the second time that it runs: kernels are loaded then.
+  struct Variant {
+    int runs = 0;
+    std::unique_ptr<device::Recording> recording;
+    std::array<device::TierCount, kTierCount> peaks{};  // of what it brings to life, for the ledger
+    bool adds = false, commits = false;                 // as GuardedKernel notes them
+  };
+  std::array<Variant, 2> variants;
+};
+
+// What one session runs.
+struct LoadedPlan {
+  std::shared_ptr<const CompiledPlan> plan;
+  std::shared_ptr<const CompiledPlan> before;  // it fell back: callers may still hold this one
+  std::vector<std::unique_ptr<kernels::Kernel>> kernels, finishing;  // of runs, of updates
+  std::vector<bool> commits;            // per kernel: it updates a parameter in the midst of a run
+  std::vector<LoadedProgram> programs;  // by phase
+  LoadedProgram fetched_repack;
+  bool packs_stale = true;  // those that this plan's repacking makes
+  std::vector<Span> spans;  // of its last traced run
+
+  template <class Visit>
+  void each_program(const Visit& visit) {
+    for (LoadedProgram& loaded : programs) visit(loaded);
+    visit(fetched_repack);
+  }
+};
+
+struct Store {
+  std::shared_ptr<device::Device> device;
+  int64_t taken_before = 0;
+  std::vector<LoadedPlan> plans;
+  size_t primary = 0;               // the plan that updates, and repacks what it shares with others
+  bool fetched_packs_stale = true;  // of weights that live in a tier
+
+  device::Ledger ledger;  // of this store: several may share the device
+  std::array<std::unique_ptr<device::Block>, kTierCount> blocks;
+  std::atomic<bool> cancelled{false};
+  std::atomic<bool> skipped{false};
+  std::atomic<bool> finished{false};   // a kernel of this update ran
+  std::atomic<bool> added{false};      // a kernel of this run began to add to what was there before
+  std::atomic<bool> committed{false};  // a parameter was updated by this run
+  // What copies of a run heed: of a run that updates parameters, whether kernels fell through; else the
+  // cancel.
+  const std::atomic<bool>* copy_stop = nullptr;
+  int64_t persistent_bytes = 0;
+  double submit_seconds = 0;  // of the last run
+
+  std::optional<Error> poison;
+  std::optional<Error> stopped;  // nothing runs any more, but what persists can be read
+
+  bool tracing = false;
+  struct Traced {
+    graph::PhaseIndex phase;
+    int32_t instruction;
+    int64_t live_bytes;
+  };
+  std::array<std::vector<Traced>, kLaneCount> traced;  // per lane: what was submitted, in order
+
+  // Last, so that they end first: their work uses everything above. They fail together, and no other
+  // session's with them.
+  std::shared_ptr<device::Group> group;
+  std::array<std::unique_ptr<device::Queue>, kLaneCount> queues;
+
+  device::Queue& queue(device::Lane lane) { return *queues[static_cast<size_t>(lane)]; }
+  char* arena() const { return static_cast<char*>(blocks[0]->address()); }
+
+  device::Device* records_on = nullptr;  // nullptr: the device records nothing
+
+  Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on);
+  ~Store();
+
+  void start();  // the queues
+  // Ends what is under way, whatever comes of it.
+  void drain();
+  // After drain(): new queues, without the poison.
+  void restart();
+  // After drain(): runs these plans from here on, which use no `lost` tier and fit the arena.
+  void change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier lost);
+  void take_memory();
+  void load(LoadedPlan& loaded);  // its kernels
+  void resolve();                 // all programs of all plans
+  void resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
+               const std::vector<bool>& commits, LoadedProgram& loaded);
+  // Weights on the device were changed: what is packed of them is stale.
+  void packs_changed() {
+    for (LoadedPlan& loaded : plans) loaded.packs_stale = true;
+  }
+  // Submits the program's work, instruction by instruction or as a recording. False: cancelled on the way;
+  // all ranges it began have ended.
+  bool submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
+  bool record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
+              const std::atomic<bool>& cancelled);
+  bool walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
+  void end_ranges(LoadedProgram& loaded);
+  void collect_spans(LoadedPlan& of, double run_began);
+};
+
+}  // namespace cairn::engine

@@ -1,0 +1,302 @@
+#include "runtime/engine/exec/session.h"
+
+#include <chrono>
+
+#include "runtime/engine/exec/fallback.h"
+#include "runtime/engine/exec/loaded.h"
+
+namespace cairn::engine {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::shared_ptr<Store> make_store(std::vector<std::shared_ptr<const CompiledPlan>> plans,
+                                  std::shared_ptr<device::Device> device) {
+  require(!plans.empty() && plans[0] != nullptr && device != nullptr, Code::kInvalidArgument,
+          "a session needs a plan and a device");
+  const device::DeviceInfo& info = device->info();
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const CompiledPlan& plan = *plans[i];
+    require(plan.device == info.name && plan.threads == info.threads, Code::kInvalidArgument,
+            "the plan is for '", plan.device, "' with ", plan.threads, " threads, not for '", info.name,
+            "' with ", info.threads);
+    const bool together = plan.layout == plans[0]->layout && plan.index_in_set == i &&
+                          plans.size() == (plan.layout == nullptr ? 1 : plan.layout->plans);
+    require(together, Code::kInvalidArgument,
+            "sessions on one store need all plans that were made together, in their order");
+  }
+  return std::make_shared<Store>(std::move(plans), std::move(device));
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<device::Device> device)
+    : store_(make_store({std::move(plan)}, std::move(device))) {}
+
+Session::Session(std::shared_ptr<Store> store, size_t index) : store_(std::move(store)), index_(index) {}
+
+Session::~Session() = default;
+
+std::vector<std::shared_ptr<Session>> Session::open(std::vector<std::shared_ptr<const CompiledPlan>> plans,
+                                                    std::shared_ptr<device::Device> device) {
+  const size_t count = plans.size();
+  const auto store = make_store(std::move(plans), std::move(device));
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (size_t i = 0; i < count; ++i) sessions.push_back(std::shared_ptr<Session>(new Session(store, i)));
+  return sessions;
+}
+
+LoadedPlan& Session::mine() const { return store_->plans[index_]; }
+const CompiledPlan& Session::plan() const { return *mine().plan; }
+device::Device& Session::device() const { return *store_->device; }
+std::shared_ptr<device::Device> Session::device_ptr() const { return store_->device; }
+int64_t Session::taken_before() const { return store_->taken_before; }
+void Session::cancel() { store_->cancelled.store(true, std::memory_order_relaxed); }
+bool Session::take_cancel() { return store_->cancelled.exchange(false); }
+
+void Session::parameters_changed() {
+  store_->packs_changed();
+  store_->fetched_packs_stale = true;
+}
+
+void Session::raise() const {
+  if (store_->poison) throw *store_->poison;
+}
+
+bool Session::poisoned() const { return store_->poison.has_value() || store_->device->poisoned(); }
+
+void Session::keep_poison() const {
+  try {
+    throw;
+  } catch (const Error& error) {
+    store_->poison = error;
+  } catch (const std::bad_alloc&) {
+    store_->poison =
+        Error::of_literal(Code::kOutOfMemory,
+                          "the run was ended: the system gave no memory to submit its work; make the "
+                          "session anew and restore a checkpoint");
+  } catch (const std::exception& error) {
+    store_->poison.emplace(Code::kInternal, cat("the run failed: ", error.what()));
+  }
+  raise();
+}
+
+void Session::poison(std::string_view consequence) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    store_->poison = error;  // which needs no memory
+    store_->poison.emplace(error.code(), cat(error.what(), "; ", consequence));
+  } catch (const std::exception&) {
+    keep_poison();
+  }
+  throw *store_->poison;
+}
+
+RunReport Session::run(const RunKey& key) {
+  raise();
+  if (store_->stopped) throw *store_->stopped;
+  if (take_cancel()) fail(Code::kCancelled, "cancelled before the run began");
+  Store& l = *store_;
+  const double began = now();
+  bool complete = false;
+  RunReport report;
+  try {
+    complete = attempt(key);
+  } catch (...) {
+    l.drain();
+    const std::optional<Error> lost = disk_failure(plan());
+    if (!lost) keep_poison();
+    leave_disk(*lost, key);
+    report.fell_back = true;
+  }
+  if (report.fell_back) try {
+      complete = attempt(key);
+    } catch (...) {
+      l.drain();
+      keep_poison();
+    }
+  if (l.tracing) l.collect_spans(mine(), began);
+  if (!complete || l.skipped.load()) {
+    take_cancel();
+    fail(Code::kCancelled, "cancelled: the gradients of this step are undefined");
+  }
+  l.fetched_packs_stale = false;
+  mine().packs_stale = false;
+  if (l.committed.load()) l.packs_changed();
+  const bool fell_back = report.fell_back;
+  report = report_since(began);
+  report.fell_back = fell_back;
+  report.submit_seconds = l.submit_seconds;
+  return report;
+}
+
+bool Session::attempt(const RunKey& key) {
+  Store& l = *store_;
+  l.skipped.store(false);
+  l.added.store(false);
+  l.committed.store(false);
+  LoadedPlan &primary = l.plans[l.primary], &own = mine();
+  if (l.fetched_packs_stale && !primary.plan->fetched_repack.copies.empty()) {
+    if (!l.submit(primary, primary.fetched_repack, key, l.cancelled)) return false;
+    for (const auto& queue : l.queues) queue->synchronize();
+  }
+  // What plans share is repacked by the primary one.
+  if (&primary != &own && primary.packs_stale) {
+    for (const auto& queue : l.queues) queue->trace(false);
+    if (!submit(primary, graph::When::kWeightsDirty, key, l.cancelled)) return false;
+    for (const auto& queue : l.queues) queue->synchronize();
+    primary.packs_stale = false;
+  }
+  for (size_t lane = 0; lane < l.queues.size(); ++lane) {
+    l.traced[lane].clear();
+    l.queues[lane]->take_stall_seconds();
+    l.queues[lane]->take_traffic();
+    l.queues[lane]->trace(l.tracing);
+  }
+  const double began = now();
+  const bool complete = (!own.packs_stale || submit(own, graph::When::kWeightsDirty, key, l.cancelled)) &&
+                        submit(own, graph::When::kMicroBatch, key, l.cancelled);
+  l.submit_seconds = now() - began;
+  for (const auto& queue : l.queues) queue->synchronize();
+  return complete;
+}
+
+void Session::leave_disk(const Error& why, const RunKey& key) {
+  Store& l = *store_;
+  const auto io_error = [&](const auto&... more) {
+    return Error(Code::kIo, cat(why.what(), "; ", more...), *why.fault());
+  };
+  const bool homes = plan().home_bytes[static_cast<size_t>(Tier::kDisk)] > 0, committed = l.committed.load();
+  if (homes || committed) {
+    l.stopped = io_error(
+        homes ? "what lived on the disk tier (optimizer state, master weights) is lost since the last "
+                "checkpoint; "
+              : "",
+        committed
+            ? "parameters were updated in the midst of the micro-batch, some or all: restore a checkpoint"
+            : "parameters on the device are as before");
+    l.restart();
+    throw *l.stopped;
+  }
+  try {
+    std::vector<std::shared_ptr<const CompiledPlan>> rest;
+    for (const LoadedPlan& loaded : l.plans) rest.push_back(without_tier(*loaded.plan, Tier::kDisk));
+    l.change(std::move(rest), Tier::kDisk);
+  } catch (const Error& error) {
+    l.stopped = io_error("the session cannot go on without the disk tier: ", error.what(),
+                         ". Parameters and optimizer state are as before");
+    l.restart();
+    throw *l.stopped;
+  }
+  // A first micro-batch writes over all gradients; a later one adds to what cannot be made again here.
+  if (!may_repeat(plan()) || (key.micro > 0 && l.added.load()))
+    throw io_error(
+        "micro-batch ", key.micro,
+        " was under way, and gradients are lost with it: repeat the effective batch. Parameters and "
+        "optimizer state are as before, and the session goes on without the disk tier");
+}
+
+bool Session::submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop) {
+  for (size_t phase = 0; phase < of.programs.size(); ++phase)
+    if (of.plan->joint->phases[phase].when == when && !store_->submit(of, of.programs[phase], key, stop))
+      return false;
+  return true;
+}
+
+double Session::gradient_squares() {
+  const graph::JointGraph& joint = *plan().joint;
+  require(joint.has_optimizer(), Code::kWrongState,
+          "the plan was made without an optimizer: there is no norm to compute");
+  finish(graph::When::kStep);
+  double sum = 0, part = 0;
+  if (joint.gate < 0) {
+    read(joint.norm, &sum, sizeof sum);
+    return sum;
+  }
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    if (slot.squares < 0) continue;
+    read(slot.squares, &part, sizeof part);
+    sum += part;
+  }
+  return sum;
+}
+
+RunReport Session::update() {
+  require(plan().joint->has_optimizer(), Code::kWrongState,
+          "the plan was made without an optimizer: there is nothing to update");
+  const double began = now();
+  finish(graph::When::kStepIfFinite);
+  // It repacked what it updated, for its own plan. Where runs update weights, too, the next one repacks
+  // first.
+  const LoadedPlan& primary = store_->plans[store_->primary];
+  for (LoadedPlan& loaded : store_->plans)
+    if (&loaded != &primary || primary.plan->joint->gate >= 0) loaded.packs_stale = true;
+  return report_since(began);
+}
+
+void Session::finish(graph::When when) {
+  raise();
+  Store& l = *store_;
+  if (l.stopped) throw *l.stopped;
+  l.finished.store(false);
+  for (const auto& queue : l.queues) {
+    queue->skip_copies_while(nullptr);
+    queue->trace(false);
+    queue->take_stall_seconds();
+    queue->take_traffic();
+  }
+  static const std::atomic<bool> kNever{false};
+  try {
+    submit(l.plans[l.primary], when, {}, kNever);
+    for (const auto& queue : l.queues) queue->synchronize();
+  } catch (...) {
+    l.drain();
+    lose_disk(l.finished.load() ? "parameters were updated, some or all: restore a checkpoint"
+                                : "parameters are as before");
+  }
+  for (const auto& queue : l.queues) queue->skip_copies_while(l.copy_stop);
+}
+
+void Session::lose_disk(std::string_view what) const {
+  Store& l = *store_;
+  const std::optional<Error> lost = disk_failure(plan());
+  if (!lost) keep_poison();
+  l.stopped.emplace(Code::kIo,
+                    cat(lost->what(),
+                        "; what lived on the disk tier (optimizer state, master weights) is lost since the "
+                        "last checkpoint, and ",
+                        what),
+                    *lost->fault());
+  l.restart();
+  throw *l.stopped;
+}
+
+RunReport Session::report_since(double began) {
+  Store& l = *store_;
+  RunReport report;
+  report.seconds = now() - began;
+  report.stall_seconds = l.queue(device::Lane::kCompute).take_stall_seconds();
+  report.out = l.queue(device::Lane::kCopyOut).take_traffic();
+  report.in = l.queue(device::Lane::kCopyIn).take_traffic();
+  return report;
+}
+
+device::TierCount Session::count(Tier tier) const {
+  device::TierCount count = store_->ledger.count(tier);
+  if (const auto& block = store_->blocks[static_cast<size_t>(tier)]; block != nullptr) {
+    count.pinned_bytes = block->pinned_bytes();
+    count.staging_bytes = block->staging_bytes();
+  }
+  return count;
+}
+void Session::reset_peaks() { store_->ledger.reset_peaks(); }
+void Session::trace(bool on) {
+  store_->tracing = on;
+  if (on) store_->packs_changed();
+}
+const std::vector<Span>& Session::spans() const { return mine().spans; }
+
+}  // namespace cairn::engine

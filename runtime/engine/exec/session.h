@@ -1,0 +1,137 @@
+// A compiled plan loaded on a device. Arena, tiers' arenas, queues and the values that persist from step to
+// step, on the device or in a tier, belong to a store, which takes all its memory when it is made, nothing
+// later. Sessions of plans that were made together share one: parameters, gradients and optimizer state are
+// the same values in all of them. One thread at a time for all sessions of a store.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "runtime/engine/compile/program.h"
+
+namespace cairn::engine {
+
+struct RunKey {
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  uint32_t micro = 0;  // index inside the effective batch; 0 overwrites gradients
+};
+
+struct RunReport {
+  double seconds = 0;
+  double stall_seconds = 0;  // compute waited for copies
+  // The host handed the work over: all of it, or its recording. Not of update().
+  double submit_seconds = 0;
+  // Per tier, between it and the device: what copies moved and how long they took. A link's use while it is
+  // busy is bytes / (rate * busy_seconds).
+  std::array<device::Traffic, kTierCount> out{}, in{};
+  bool fell_back = false;  // the disk failed: this micro-batch ran again, from the plan without it
+};
+
+// One span of work, for traces. Seconds since the run began; instruction: index into the code of the phase's
+// program.
+struct Span {
+  device::Lane lane;
+  double begin, end;
+  graph::PhaseIndex phase;
+  int32_t instruction;
+  int64_t live_bytes;  // of the device's arena, where it stands in the program
+};
+
+struct LoadedPlan;
+struct Store;
+
+class Session {
+ public:
+  // kOutOfMemory / kIo as Device::allocate.
+  Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<device::Device> device);
+  ~Session();
+  // A session of each plan, in their order, on one store. kInvalidArgument: these are not all plans of one
+  // compile_set(), in its order.
+  static std::vector<std::shared_ptr<Session>> open(std::vector<std::shared_ptr<const CompiledPlan>> plans,
+                                                    std::shared_ptr<device::Device> device);
+
+  const CompiledPlan& plan() const;  // that runs now
+  device::Device& device() const;
+  std::shared_ptr<device::Device> device_ptr() const;
+  bool shares_store(const Session& other) const { return store_ == other.store_; }
+
+  // Persistent values by joint id. Sizes must match exactly: kInvalidArgument naming the value and both
+  // sizes.
+  void write(int32_t value, const void* from, int64_t bytes);
+  void read(int32_t value, void* to, int64_t bytes) const;
+  // Host address on CPU devices; the value must persist. kUnsupported: it lives in a tier, read() it.
+  void* address(int32_t value) const;
+  // Part of a persistent value.
+  void write_at(int32_t value, int64_t offset, const void* from, int64_t bytes);
+  void read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const;
+
+  // Parameters were changed in place, at their addresses: packed weights are stale, the next run repacks
+  // first.
+  void parameters_changed();
+
+  // One micro-batch: forward and backward, and the updates that the plan fused into it, for which the
+  // hyper-parameters must have been written. Inputs must have been written. kCancelled: stopped at an
+  // instruction boundary; gradients of this step are then undefined (the stepper discards the effective
+  // batch). A failing disk costs the session that tier: it goes on with a plan without it (fallback.h). The
+  // micro-batch runs again and is reported as fell_back, where nothing of it was added to gradients of
+  // earlier ones; else kIo: the effective batch must be repeated, parameters and optimizer state are as
+  // before. Where no such plan fits the arena, this and later runs throw kIo, but values can be read. Any
+  // other error poisons the session: later calls throw the same error.
+  RunReport run(const RunKey& key);
+  // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
+  // optimizer.
+  double gradient_squares();
+  // One optimizer update, with the hyper-parameters written before (JointGraph::hypers). Packs of the weights
+  // are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails while optimizer
+  // state lives there costs that state: kIo, now and for every later run, says whether parameters were
+  // changed; values on the device can still be read.
+  RunReport update();
+  Tensor tensor(int32_t value) const;  // device tensor of a value that persists there
+
+  void cancel();  // what runs on the store; any thread
+  bool take_cancel();
+  bool poisoned() const;
+  // From inside a catch block, after a load failed half way: this and every later call throw that error, with
+  // the consequence told.
+  [[noreturn]] void poison(std::string_view consequence);
+
+  // Bytes of the store, as measured: its blocks, and the ranges in use inside them. Peaks are over
+  // all runs since construction or reset_peaks().
+  device::TierCount count(Tier tier) const;
+  // As Device::taken_bytes(): before this session took its memory.
+  int64_t taken_before() const;
+  void reset_peaks();
+
+  // Spans of every launch and copy of later runs; spans() gives those of the last run. Updates, which make
+  // the packs of what they update, are not traced: the first traced run makes all packs, so that their
+  // seconds are known.
+  void trace(bool on);
+  const std::vector<Span>& spans() const;
+
+ private:
+  Session(std::shared_ptr<Store> store, size_t index);
+
+  std::shared_ptr<Store> store_;
+  size_t index_ = 0;  // of its plan in the store
+
+  LoadedPlan& mine() const;
+  bool attempt(const RunKey& key);                       // false: cancelled
+  void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
+  bool submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop);
+  void finish(graph::When when);  // phases at the end of a step, which no cancelling stops
+  RunReport report_since(double began);
+  void raise() const;        // throws the session's poison, if there is one
+  void keep_poison() const;  // from inside a catch block: keeps the error and throws it
+  // From inside a catch block, after copies between runs failed: throws.
+  void lose_disk(std::string_view what) const;
+
+  // session_values.cc
+  const TensorDesc& described(int32_t value) const;
+  const Home* home_of(int32_t value) const;  // nullptr: on the device
+  void transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const;
+};
+
+}  // namespace cairn::engine

@@ -1,0 +1,111 @@
+// The values of a session: those on the device are memory, those in a tier are reached by copies through the
+// free part of the arena, in which nothing lives between runs.
+#include <algorithm>
+
+#include "runtime/engine/exec/loaded.h"
+
+namespace cairn::engine {
+
+const TensorDesc& Session::described(int32_t value) const {
+  const graph::JointGraph& joint = *plan().joint;
+  require(value >= 0 && value < static_cast<int32_t>(joint.values.size()), Code::kInvalidArgument,
+          "no value ", value);
+  return joint.values[static_cast<size_t>(value)].desc;
+}
+
+const Home* Session::home_of(int32_t value) const {
+  const auto found = plan().homes.find(plan().joint->storage(value));
+  return found == plan().homes.end() ? nullptr : &found->second;
+}
+
+Tensor Session::tensor(int32_t value) const {
+  const TensorDesc& desc = described(value);
+  const std::string& name = plan().joint->values[static_cast<size_t>(value)].name;
+  const Home* home = home_of(value);
+  require(home == nullptr, Code::kUnsupported, "value '", name, "' lives in the ",
+          home == nullptr ? "" : kTierNames[static_cast<size_t>(home->tier)],
+          " tier and has no address on the device; read or write it");
+  const int32_t stored = plan().problem_value[static_cast<size_t>(plan().joint->storage(value))];
+  require(stored >= 0 && plan().problem.values[static_cast<size_t>(stored)].persistent,
+          Code::kInvalidArgument, "value '", name, "' does not persist: it lives inside a run only");
+  return {desc, store_->arena() + plan().plan.value_offsets[static_cast<size_t>(stored)]};
+}
+
+void* Session::address(int32_t value) const {
+  raise();
+  require(store_->device->info().host_reaches, Code::kUnsupported, "values on '", store_->device->info().name,
+          "' have no address on the host; read or write them");
+  return tensor(value).data;
+}
+
+void Session::write(int32_t value, const void* from, int64_t bytes) {
+  const TensorDesc& desc = described(value);
+  require(bytes == desc.bytes(), Code::kInvalidArgument, "value '",
+          plan().joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
+          " bytes, but ", bytes, " are written");
+  write_at(value, 0, from, bytes);
+}
+
+void Session::read(int32_t value, void* to, int64_t bytes) const {
+  const TensorDesc& desc = described(value);
+  require(bytes == desc.bytes(), Code::kInvalidArgument, "value '",
+          plan().joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
+          " bytes, but ", bytes, " are read");
+  read_at(value, 0, to, bytes);
+}
+
+void Session::write_at(int32_t value, int64_t offset, const void* from, int64_t bytes) {
+  transfer(value, offset, const_cast<void*>(from), bytes, true);
+  if (plan().joint->values[static_cast<size_t>(value)].role == graph::Role::kParameter) parameters_changed();
+}
+
+void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const {
+  transfer(value, offset, to, bytes, false);
+}
+
+void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const {
+  raise();
+  const int64_t whole = described(value).bytes();
+  require(offset >= 0 && bytes >= 0 && offset <= whole - bytes, Code::kInvalidArgument, "value '",
+          plan().joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
+          offset + bytes, ") lies outside");
+  const Home* home = home_of(value);
+  if (home == nullptr) {
+    const int64_t here = tensor(value).as<char>() - store_->arena() + offset;
+    if (writes) store_->blocks[0]->write(here, host, bytes);
+    if (!writes) store_->blocks[0]->read(here, host, bytes);
+    return;
+  }
+  Store& l = *store_;
+  if (l.stopped && home->tier == Tier::kDisk) throw *l.stopped;
+  device::Block* const arena = l.blocks[0].get();
+  device::Block* const tier = l.blocks[static_cast<size_t>(home->tier)].get();
+  device::Queue& queue = l.queue(writes ? device::Lane::kCopyOut : device::Lane::kCopyIn);
+  const int64_t here = l.persistent_bytes, room = plan().free_bytes();
+  queue.skip_copies_while(nullptr);  // a cancel is for the next run
+  queue.trace(false);
+  try {
+    for (const Home::Extent& extent : home->extents) {
+      const int64_t first = std::max(offset, extent.begin);
+      const int64_t last = std::min(offset + bytes, extent.begin + extent.bytes);
+      for (int64_t at = first; at < last;) {
+        const int64_t part = std::min(last - at, room), far = extent.tier_offset + (at - extent.begin);
+        char* const theirs = static_cast<char*>(host) + (at - offset);
+        l.ledger.begin_range(Tier::kDevice, here, part);
+        if (writes) arena->write(here, theirs, part);
+        queue.copy(writes ? device::Location{tier, far} : device::Location{arena, here},
+                   writes ? device::Location{arena, here} : device::Location{tier, far}, part);
+        l.ledger.end_range(Tier::kDevice, here);
+        queue.synchronize();
+        if (!writes) arena->read(here, theirs, part);
+        at += part;
+      }
+    }
+  } catch (...) {
+    l.drain();
+    lose_disk("parameters on the device are as before");
+  }
+  queue.skip_copies_while(l.copy_stop);
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,41 @@
+// Gradients of losses: one fused op that makes loss, weight and the gradients at d loss = 1, whatever
+// grad_out(0) says. The emitter puts its outputs 0 and 1 in the place of the forward op's.
+#include "runtime/ops/gradients/tools.h"
+
+namespace cairn::ops {
+namespace {
+
+// Operand `weights` gets no gradient, and none comes through output `weight`.
+void check(const GradientEmitter& e, std::string_view op, int weights) {
+  only_first(e, op, {"weight"});
+  require(e.in(weights) == kNone || !e.wants(weights), Code::kUnsupported, op, ": weights get no gradient");
+}
+
+}  // namespace
+
+void grad_linear_cross_entropy(GradientEmitter& e) {
+  check(e, "linear_cross_entropy", 3);
+  if (!e.wants(0) && !e.wants(1)) return;
+  const auto grads = e.emit(OpCode::k_linear_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.in(3), kNone},
+                            e.attrs(), 7u | (e.wants(1) ? 8u : 0u));
+  if (e.wants(1)) e.give(1, grads[3]);
+  if (e.wants(0)) e.give(0, grads[2]);
+}
+
+void grad_cross_entropy(GradientEmitter& e) {
+  check(e, "cross_entropy", 2);
+  if (!e.wants(0)) return;
+  const auto grads = e.emit(OpCode::k_cross_entropy_grad, {e.in(0), e.in(1), e.in(2)}, e.attrs());
+  e.give(0, grads[2]);
+}
+
+void grad_mse(GradientEmitter& e) {
+  check(e, "mse", 2);
+  if (!e.wants(0) && !e.wants(1)) return;
+  const auto grads = e.emit(OpCode::k_mse_grad, {e.in(0), e.in(1), e.in(2)}, {},
+                            3u | (e.wants(0) ? 4u : 0u) | (e.wants(1) ? 8u : 0u));
+  if (e.wants(0)) e.give(0, grads[2]);
+  if (e.wants(1)) e.give(1, grads[3]);
+}
+
+}  // namespace cairn::ops

@@ -1,0 +1,87 @@
+// Shape rules of attention and rope.
+#include "runtime/ops/shapes/shapes.h"
+
+namespace cairn::ops {
+namespace {
+
+struct Heads {
+  int64_t heads = 0, kv_heads = 0, dim = 0;
+  bool packed = false;
+};
+
+// q at operand i, k and v behind it.
+Heads check_heads(const Operands& o, int i) {
+  o.floating(i);
+  o.rank(i, 3);
+  Heads h;
+  h.heads = o.attrs().integer("heads");
+  h.kv_heads = o.attrs().integer("kv_heads", h.heads);
+  o.check_attr(h.heads > 0 && h.heads <= o.shape(i).last(), "heads", h.heads,
+               "it must be positive, and at most the last dimension, ", o.shape(i).last());
+  o.check_attr(h.kv_heads > 0 && h.heads % h.kv_heads == 0, "kv_heads", h.kv_heads,
+               "it must divide heads = ", h.heads);
+  const int64_t causal = o.attrs().integer("causal", 1);
+  o.check_attr(causal == 0 || causal == 1, "causal", causal, "it must be 0 or 1");
+  const double scale = o.attrs().real("scale", 1.0);
+  o.check_attr(scale > 0, "scale", scale, "it must be positive");
+  o.check(o.has(i + 1) == o.has(i + 2), i, "k and v must be given both, or neither (q packed as q|k|v)");
+  h.packed = !o.has(i + 1);
+  const int64_t width = o.shape(i).last(), slots = h.packed ? h.heads + 2 * h.kv_heads : h.heads;
+  const std::string sum =
+      h.packed ? cat(" = heads + 2 * kv_heads (q, k and v side by side, kv_heads = ", h.kv_heads, ")")
+               : " = heads";
+  o.check(width % slots == 0, i, "its last dimension is no multiple of ", slots, sum);
+  h.dim = width / slots;
+  if (!h.packed) {
+    for (int j = i + 1; j <= i + 2; ++j) {
+      o.same_dtype(j, i);
+      o.check_pair(o.shape(j) == with_last(o.shape(i), h.kv_heads * h.dim), j, i, "it must be of shape ",
+                   to_string(with_last(o.shape(i), h.kv_heads * h.dim)));
+    }
+  }
+  return h;
+}
+
+Shape lse_shape(const Operands& o, int i, const Heads& h) { return {o.shape(i)[0], h.heads, o.shape(i)[1]}; }
+
+}  // namespace
+
+void shape_attention(const ShapeQuery& q) {
+  const Operands o(q);
+  const Heads h = check_heads(o, 0);
+  o.put(desc(o.dtype(0), with_last(o.shape(0), h.heads * h.dim)));
+  o.put(desc(wide(o.dtype(0)), lse_shape(o, 0, h)));
+}
+
+void shape_attention_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  const Heads h = check_heads(o, 1);
+  const Shape y = with_last(o.shape(1), h.heads * h.dim);
+  for (int i : {0, 4}) {
+    o.same_dtype(i, 1);
+    o.check_pair(o.shape(i) == y, i, 1, "it must be of shape ", to_string(y));
+  }
+  o.parameter(5, 1);
+  o.check_pair(o.shape(5) == lse_shape(o, 1, h), 5, 1, "it must be of shape ", to_string(lse_shape(o, 1, h)));
+  o.put(o[1]);
+  if (h.packed) return;
+  o.put(o[2]);
+  o.put(o[3]);
+}
+
+void shape_rope(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank(0, 3);
+  const int64_t heads = o.attrs().integer("heads");
+  o.check_attr(heads > 0, "heads", heads, "it must be positive");
+  o.check(o.shape(0).last() % (2 * heads) == 0, 0,
+          "its last dimension is no multiple of 2 * heads = ", 2 * heads);
+  const double base = o.attrs().real("base", 10000.0);
+  o.check_attr(base > 0, "base", base, "it must be positive");
+  const int64_t inverse = o.attrs().integer("inverse");
+  o.check_attr(inverse == 0 || inverse == 1, "inverse", inverse, "it must be 0 or 1");
+  o.put(o[0]);
+}
+
+}  // namespace cairn::ops

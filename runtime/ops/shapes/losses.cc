@@ -1,0 +1,97 @@
+// Shape rules of losses: (loss, weight) are float64 scalars; targets and weights have one element per row of
+// x.
+#include "runtime/ops/shapes/shapes.h"
+
+namespace cairn::ops {
+namespace {
+
+void check_per_row(const Operands& o, int i, int x) {
+  o.check_pair(o.shape(i) == without_last(o.shape(x)), i, x, "it must have one element per row, of shape ",
+               to_string(without_last(o.shape(x))));
+}
+
+void check_weights(const Operands& o, int i, int x) {
+  if (!o.has(i)) return;
+  o.parameter(i, x);
+  check_per_row(o, i, x);
+}
+
+void put_loss(const Operands& o) {
+  o.put(desc(DType::kF64, {}));
+  o.put(desc(DType::kF64, {}));
+}
+
+void check_rows(const Operands& o, int x, int targets, int weights) {
+  o.floating(x);
+  o.rank_at_least(x, 1);
+  o.integers(targets);
+  check_per_row(o, targets, x);
+  check_weights(o, weights, x);
+}
+
+void check_linear_cross_entropy(const Operands& o) {
+  check_rows(o, 0, 2, 3);
+  o.weight(1, 0);
+  o.check_pair(o.shape(1)[1] == o.shape(0).last(), 1, 0, "the last dimensions differ (", o.shape(1)[1], ", ",
+               o.shape(0).last(), ")");
+  const int64_t chunk = o.attrs().integer("chunk");
+  o.check_attr(chunk >= 0, "chunk", chunk, "it must not be negative");
+}
+
+void check_mse(const Operands& o) {
+  o.floating(0);
+  o.floating(1);
+  o.rank_at_least(0, 1);
+  o.same_shape(1, 0);
+  o.check_pair(wide(o.dtype(0)) == wide(o.dtype(1)), 1, 0, "f64 goes with f64 only");
+  check_weights(o, 2, 0);
+}
+
+}  // namespace
+
+void shape_linear_cross_entropy(const ShapeQuery& q) {
+  const Operands o(q);
+  check_linear_cross_entropy(o);
+  put_loss(o);
+}
+
+void shape_linear_cross_entropy_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  check_linear_cross_entropy(o);
+  if (o.has(4)) {
+    o.weight(4, 0);
+    o.same_shape(4, 1);
+  }
+  put_loss(o);
+  o.put(o[0]);
+  o.put(desc(wide(o.dtype(0)), o.shape(1)));
+}
+
+void shape_cross_entropy(const ShapeQuery& q) {
+  const Operands o(q);
+  check_rows(o, 0, 1, 2);
+  put_loss(o);
+}
+
+void shape_cross_entropy_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  check_rows(o, 0, 1, 2);
+  put_loss(o);
+  o.put(o[0]);
+}
+
+void shape_mse(const ShapeQuery& q) {
+  const Operands o(q);
+  check_mse(o);
+  put_loss(o);
+}
+
+void shape_mse_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  check_mse(o);
+  put_loss(o);
+  o.put(o[0]);
+  o.put(o[1]);
+}
+
+}  // namespace cairn::ops

@@ -1,0 +1,91 @@
+// Shape rules of embedding and linear.
+#include "runtime/ops/functions.h"
+#include "runtime/ops/shapes/shapes.h"
+
+namespace cairn::ops {
+namespace {
+
+// What the attribute names, nullptr for none.
+const Function* activation(const Operands& o) {
+  const std::string word = o.attrs().word("activation");
+  const Function* found = find_function(word);
+  o.check_attr(word.empty() || found != nullptr, "activation", cat('\'', word, '\''), "it must be one of ",
+               activation_words());
+  return found;
+}
+
+}  // namespace
+
+void shape_embedding(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank(0, 2);
+  o.integers(1);
+  o.check(o.shape(1).rank < kMaxRank, 1, "its rank is too large");
+  DType dtype = o.dtype(0);
+  if (const std::string word = o.attrs().word("dtype"); !word.empty()) dtype = dtype_from_name(word);
+  o.check_attr(is_float(dtype), "dtype", dtype_name(dtype), "it must be a float type");
+  o.check(o.dtype(0) == wide(dtype), 0, "it must be ", dtype_name(wide(dtype)), " to give ",
+          dtype_name(dtype));
+  Shape y = o.shape(1);
+  y.dims[y.rank++] = o.shape(0)[1];
+  o.put(desc(dtype, y));
+}
+
+void shape_embedding_grad(const ShapeQuery& q) {
+  const Operands o(q);
+  o.integers(0);
+  o.floating(1);
+  o.rank_at_least(1, 1);
+  o.check_pair(without_last(o.shape(1)) == o.shape(0), 1, 0, "the leading dimensions differ");
+  const int64_t vocab = o.attrs().integer("vocab");
+  o.check_attr(vocab > 0, "vocab", vocab, "it must be positive");
+  o.put(desc(wide(o.dtype(1)), {vocab, o.shape(1).last()}));
+}
+
+void shape_linear(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank_at_least(0, 1);
+  o.weight(1, 0);
+  o.check_pair(o.shape(1)[1] == o.shape(0).last(), 1, 0, "the last dimensions differ (", o.shape(1)[1], ", ",
+               o.shape(0).last(), ")");
+  const int64_t n = o.shape(1)[0];
+  if (o.has(2)) {
+    o.parameter(2, 0);
+    o.vector(2, n, 1);
+  }
+  const Function* act = activation(o);
+  const TensorDesc y = desc(o.dtype(0), with_last(o.shape(0), n));
+  o.put(y);
+  if (act != nullptr && act->reads_argument()) o.put(y);
+}
+
+void shape_linear_grad_input(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank_at_least(0, 1);
+  o.weight(1, 0);
+  o.check_pair(o.shape(1)[0] == o.shape(0).last(), 1, 0, "dy's last dimension is not w's first (",
+               o.shape(0).last(), ", ", o.shape(1)[0], ")");
+  const Function* act = activation(o);
+  o.check_attr((act != nullptr) == o.has(2), "activation", cat('\'', o.attrs().word("activation"), '\''),
+               "pre and activation belong together");
+  const TensorDesc dx = desc(o.dtype(0), with_last(o.shape(0), o.shape(1)[1]));
+  if (o.has(2)) o.check(o[2] == dx, 2, "dx is ", to_string(dx));
+  o.put(dx);
+}
+
+void shape_linear_grad_weight(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.rank_at_least(0, 1);
+  o.rank_at_least(1, 1);
+  o.same_dtype(1, 0);
+  o.check_pair(without_last(o.shape(0)) == without_last(o.shape(1)), 1, 0, "the leading dimensions differ");
+  const DType t = wide(o.dtype(0));
+  o.put(desc(t, {o.shape(1).last(), o.shape(0).last()}));
+  o.put(desc(t, {o.shape(1).last()}));
+}
+
+}  // namespace cairn::ops

@@ -1,0 +1,93 @@
+#include "runtime/ops/shapes/shapes.h"
+
+#include <algorithm>
+
+namespace cairn::ops {
+
+Shape with_last(Shape shape, int64_t last) {
+  shape[-1] = last;
+  return shape;
+}
+
+Shape without_last(Shape shape) {
+  shape.dims[shape.rank - 1] = 0;
+  --shape.rank;
+  return shape;
+}
+
+Operands::Operands(const ShapeQuery& query) : q_(query), row_(find(query.op)) {
+  q_.out->clear();
+  if (row_ == nullptr) fail_with("unknown op");
+  if (q_.in.size() > row_->inputs.size())
+    fail_with(cat(q_.in.size(), " operands given, it takes at most ", row_->inputs.size()));
+  for (size_t i = 0; i < row_->inputs.size(); ++i)
+    if (!row_->inputs[i].optional && !q_.has(i))
+      fail_with(cat("operand '", row_->inputs[i].name, "' is missing"));
+}
+
+void Operands::put(TensorDesc output) const {
+  output.bytes();
+  q_.out->push_back(output);
+}
+
+std::string Operands::name(int i) const { return std::string(row_->inputs[static_cast<size_t>(i)].name); }
+
+std::string Operands::is(int i) const { return cat(name(i), " is ", to_string((*this)[i])); }
+
+void Operands::fail_with(const std::string& message) const {
+  fail(Code::kInvalidArgument, q_.op, ": ", message);
+}
+
+void Operands::floating(int i) const {
+  check(is_float(dtype(i)) && (*this)[i].packed_bytes == 0, i, "it must be of a float type");
+}
+
+void Operands::integers(int i) const { check(dtype(i) == DType::kI32, i, "it must be i32"); }
+
+void Operands::same_shape(int i, int j) const { check_pair(shape(i) == shape(j), i, j, "the shapes differ"); }
+
+void Operands::same_dtype(int i, int j) const { check_pair(dtype(i) == dtype(j), i, j, "the dtypes differ"); }
+
+void Operands::same(int i, int j) const {
+  same_dtype(i, j);
+  same_shape(i, j);
+}
+
+void Operands::parameter(int i, int j) const {
+  const DType want = wide(dtype(j));
+  check_pair(dtype(i) == want && (*this)[i].packed_bytes == 0, i, j, "it must be ", dtype_name(want),
+             " there");
+}
+
+void Operands::vector(int i, int64_t length, int j) const {
+  check_pair(shape(i).rank == 1 && shape(i)[0] == length, i, j, "it must be of shape [", length, "]");
+}
+
+void Operands::rank(int i, int rank) const { check(shape(i).rank == rank, i, "it must have rank ", rank); }
+
+void Operands::rank_at_least(int i, int rank) const {
+  check(shape(i).rank >= rank, i, "it must have at least rank ", rank);
+}
+
+void Operands::weight(int i, int j) const {
+  rank(i, 2);
+  if ((*this)[i].packed_bytes == 0) parameter(i, j);
+}
+
+int Operands::axis(int64_t value, int i, std::string_view attr) const {
+  const int n = shape(i).rank;
+  if (value < -n || value >= n) fail_with(cat(attr, " is ", value, ", but ", is(i), ": out of range"));
+  return static_cast<int>(value < 0 ? value + n : value);
+}
+
+std::vector<int> Operands::axes(int i) const {
+  std::vector<int> list;
+  for (int64_t value : attrs().list("axes")) list.push_back(axis(value, i, "axes"));
+  std::sort(list.begin(), list.end());
+  if (std::adjacent_find(list.begin(), list.end()) != list.end()) fail_with("axes names an axis twice");
+  if (list.empty())
+    for (int a = 0; a < shape(i).rank; ++a) list.push_back(a);
+  return list;
+}
+
+}  // namespace cairn::ops

@@ -1,0 +1,98 @@
+#include "runtime/plan/bound/bound.h"
+
+#include <algorithm>
+
+#include "runtime/plan/bound/program_point.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr double kRounding = 1e-9;  // allowance for the searches' and the sums' floating-point error
+// Arcs, nodes and lines looked at, of about 10 ns each: by the bound in shares, and by the one in whole ops.
+constexpr int64_t kWork = 6'000'000, kWorkPerOp = 300, kWholeWork = 1'500'000;
+constexpr int64_t kLookWork = 10;  // per op before a moment, to set it up
+constexpr size_t kWholeMoments = 4;
+constexpr int64_t kLeastWork = 25;  // per op, for a search over whole ops
+
+// Bytes that ask for a place at each op when every value stays until its last use.
+std::vector<int64_t> pressures(const Problem& p, const Index& index) {
+  const size_t ops = p.ops.size();
+  std::vector<int64_t> bytes(ops + 1, 0);
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    if (p.values[v].persistent || index.maker[v] < 0) continue;
+    const auto readers = index.readers[static_cast<int64_t>(v)];
+    const int32_t last = std::max(index.maker[v], readers.empty() ? -1 : readers.back());
+    bytes[static_cast<size_t>(index.maker[v])] += p.values[v].bytes;
+    bytes[static_cast<size_t>(last) + 1] -= p.values[v].bytes;
+  }
+  for (size_t i = 1; i < ops; ++i) bytes[i] += bytes[i - 1];
+  bytes.pop_back();
+  for (size_t i = 0; i < ops; ++i) bytes[i] += p.ops[i].workspace_bytes + index.persistent_bytes;
+  return bytes;
+}
+
+// Ops over the budget in the order in which they are looked at: the one under most pressure, the turnaround,
+// then the peaks among their neighbours and the rest, each by falling pressure.
+std::vector<int32_t> moments(const Problem& p, const std::vector<int64_t>& pressure, int64_t budget) {
+  std::vector<int32_t> order;
+  const auto ops = static_cast<int32_t>(p.ops.size());
+  std::vector<uint8_t> rank(p.ops.size(), 2);
+  for (int32_t i = 1; i < ops; ++i) {
+    if (pressure[i] <= budget) continue;
+    order.push_back(i);
+    if (pressure[i] >= pressure[i - 1] && (i + 1 == ops || pressure[i] > pressure[i + 1])) rank[i] = 1;
+  }
+  if (order.empty()) return order;
+  rank[*std::max_element(order.begin(), order.end(),
+                         [&](int32_t a, int32_t b) { return pressure[a] < pressure[b]; })] = 0;
+  if (p.turnaround < ops) rank[p.turnaround] = 0;
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return rank[a] != rank[b] ? rank[a] < rank[b] : pressure[a] > pressure[b];
+  });
+  return order;
+}
+
+}  // namespace
+
+Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes) {
+  Bound none{index.total_seconds, -1, 0, 0};
+  if (budget_bytes == 0) return none;
+  std::vector<double> before(p.ops.size() + 1, 0);
+  for (size_t i = 0; i < p.ops.size(); ++i) before[i + 1] = before[i] + p.ops[i].seconds;
+  // In `found`, seconds are those added.
+  std::vector<Bound> found;
+  int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
+  const std::vector<int32_t> order = moments(p, pressures(p, index), budget_bytes);
+  for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
+    const int32_t at = order[k];
+    Moment moment(p, index, at, before[at], budget_bytes);
+    const Moment::Answer answer = moment.solve();
+    if (answer.seconds > 0)
+      found.push_back({answer.seconds, at, moment.byte_price(answer), moment.remake_price(answer)});
+    work -= moment.work() + kLookWork * at;
+  }
+  if (found.empty()) return none;
+  const auto higher = [](const Bound& a, const Bound& b) {
+    return a.seconds != b.seconds ? a.seconds > b.seconds : a.moment < b.moment;
+  };
+  std::sort(found.begin(), found.end(), higher);
+  if (found.size() > kWholeMoments) found.resize(kWholeMoments);
+  work = kWholeWork;
+  for (size_t k = 0; k < found.size(); ++k) {
+    const int32_t at = found[k].moment;
+    const int64_t share = work / static_cast<int64_t>(found.size() - k);
+    if (share < kLeastWork * at) continue;  // too little to raise the bound
+    Moment moment(p, index, at, before[at], budget_bytes);
+    found[k].seconds = std::max(found[k].seconds, moment.solve_whole(share));
+    work -= moment.work();
+  }
+  Bound best = *std::min_element(found.begin(), found.end(), higher);
+  best.seconds = index.total_seconds + best.seconds * (1 - kRounding);
+  return best;
+}
+
+double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {
+  return lower_bound(p, index, budget_bytes).seconds;
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,79 @@
+// The least seconds of ops made again, at one moment of a plan and one price per byte: a minimum cut. The
+// program and the proof that every flow is a bound are in README.md, section "The bound".
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/bound/knapsack.h"
+#include "runtime/plan/index.h"
+
+namespace cairn::plan {
+
+// An answer at one price: at any number of bytes B on the device, plans make again at least
+// flow - price * B seconds. `bytes` and `seconds` are the shares that attain the flow (its minimum cut).
+struct Cut {
+  double price = 0;    // seconds per byte
+  double flow = 0;     // seconds
+  double bytes = 0;    // that stay
+  double seconds = 0;  // of the ops made again
+  double below(double available) const { return flow - price * available; }
+};
+
+class Closure {
+ public:
+  // The moment op `at` first starts. O(ops before it and their uses).
+  Closure(const Problem&, const Index&, int32_t at);
+
+  Cut cut(double price);  // O(size) for the greedy part; few and short augmenting phases on layered graphs
+
+  // The ops fall into parts that help each other. One menu per part, of all its sets of ops; none if a part
+  // is too large for that.
+  std::vector<Menu> menus() const;
+
+  // Narrows the program to plans that do, or do not, run an op again after the moment. The op is a number
+  // below ops(), here and in remade(): only ops that may matter have one.
+  enum class Fate : uint8_t { kFree, kRemade, kStays };
+  void fix(int32_t op, Fate fate) { fate_[op] = fate; }
+  int32_t ops() const { return ops_; }
+  bool remade(int32_t op) const;                                   // by the last cut()
+  double seconds(int32_t op) const { return nodes_[op].seconds; }  // infinite if it may not run again
+
+  int64_t busy_bytes() const { return busy_bytes_; }        // inputs and outputs of op `at`
+  int64_t largest_bytes() const { return largest_bytes_; }  // largest value that could have been copied away
+  double dearest() const { return dearest_; }               // highest seconds per byte of a single op
+  double total_seconds() const { return total_seconds_; }   // of the ops that may run again
+  int64_t size() const { return static_cast<int64_t>(arcs_.size() + nodes_.size()); }
+  int64_t work() const { return work_; }  // arcs looked at by all cut() so far: the cost in time
+
+ private:
+  // Nodes are the ops that may have to run again, latest first, then the values that only help to do so.
+  struct Node {
+    double bytes = 0;    // op: outputs read after the moment; value: its size
+    double seconds = 0;  // op: cost, infinite if it may not run again
+    int32_t first_arc = 0;
+  };
+  struct Arc {
+    int32_t to, back;  // node, index of the reverse arc
+  };
+
+  double limit(int32_t op) const;                     // seconds it can take
+  Menu menu(const std::vector<int32_t>& part) const;  // nodes
+  int32_t end_arc(int32_t node) const { return nodes_[node + 1].first_arc; }
+  void push_down(double price);
+  bool label();
+  void augment(int32_t from);
+
+  std::vector<Fate> fate_;   // per op
+  std::vector<Node> nodes_;  // one more at the end: first_arc only
+  std::vector<Arc> arcs_;
+  int32_t ops_ = 0, values_ = 0;
+  int64_t busy_bytes_ = 0, largest_bytes_ = 0, work_ = 0;
+  double dearest_ = 0, total_seconds_ = 0, tolerance_ = 0;
+  // Of the present flow.
+  std::vector<double> room_;       // per arc: residual capacity
+  std::vector<double> excess_;     // per op: supply it could not pass on
+  std::vector<double> sink_room_;  // per op: seconds not yet taken
+  std::vector<int32_t> distance_, next_arc_, queue_, path_;
+};
+
+}  // namespace cairn::plan

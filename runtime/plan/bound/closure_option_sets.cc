@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <limits>
+
+#include "runtime/plan/bound/closure.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr size_t kMostOps = 10, kMostSets = 400'000;
+
+}  // namespace
+
+// `part`: nodes, ops and values mixed.
+Menu Closure::menu(const std::vector<int32_t>& part) const {
+  std::vector<int32_t> ops, values;
+  for (const int32_t n : part) (n < ops_ ? ops : values).push_back(n);
+  std::sort(ops.begin(), ops.end());
+  const auto bit = [&](int32_t op) {
+    return 1U << (std::lower_bound(ops.begin(), ops.end(), op) - ops.begin());
+  };
+  struct Help {
+    double bytes;
+    uint32_t readers, maker;
+  };
+  std::vector<Help> helps;
+  for (const int32_t n : values) {
+    Help help = {nodes_[n].bytes, 0, 0};
+    for (int32_t a = nodes_[n].first_arc; a < end_arc(n); ++a)
+      (arcs_[a].back >= 0 ? help.maker : help.readers) |= bit(arcs_[a].to);
+    helps.push_back(help);
+  }
+  Menu menu;
+  for (uint32_t set = 0; set < 1U << ops.size(); ++set) {
+    Dish dish = {0, 0};
+    for (size_t k = 0; k < ops.size(); ++k)
+      if (set >> k & 1)
+        dish.seconds += nodes_[ops[k]].seconds;
+      else
+        dish.bytes += nodes_[ops[k]].bytes;
+    for (const Help& help : helps)
+      if ((set & help.readers) && !(set & help.maker)) dish.bytes += help.bytes;
+    if (dish.seconds < std::numeric_limits<double>::infinity()) menu.push_back(dish);
+  }
+  keep_best(menu);
+  return menu;
+}
+
+std::vector<Menu> Closure::menus() const {
+  std::vector<Menu> menus;
+  std::vector<uint8_t> seen(static_cast<size_t>(ops_ + values_), 0);
+  std::vector<int32_t> part;
+  size_t sets = 0;
+  for (int32_t first = 0; first < ops_; ++first) {
+    if (seen[first]) continue;
+    seen[first] = 1;
+    part = {first};
+    size_t ops = 0;
+    for (size_t head = 0; head < part.size(); ++head) {
+      const int32_t n = part[head];
+      ops += n < ops_;
+      for (int32_t a = nodes_[n].first_arc; a < end_arc(n); ++a)
+        if (!seen[arcs_[a].to]) {
+          seen[arcs_[a].to] = 1;
+          part.push_back(arcs_[a].to);
+        }
+    }
+    if (ops > kMostOps || (sets += size_t{1} << ops) > kMostSets) return {};
+    menus.push_back(menu(part));
+  }
+  return menus;
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,205 @@
+#include "runtime/plan/bound/program_point.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+
+namespace cairn::plan {
+namespace {
+
+constexpr int kCuts = 60, kRounds = 20, kSteps = 100;  // limits of searches that end long before
+constexpr int64_t kDishesPerWork = 8;                  // a dish is looked at faster than an arc
+constexpr int64_t kLeastParts = 100;                   // fewer do not raise the bound
+constexpr double kSame = 1e-11;                        // relative difference of equal sums
+
+}  // namespace
+
+void Remake::restart() {
+  cuts_.clear();
+  cuts_.push_back(closure_.cut(0));
+}
+
+const Cut& Remake::line(double available) const {
+  const Cut* best = &cuts_[0];
+  for (const Cut& cut : cuts_)
+    if (cut.below(available) > best->below(available)) best = &cut;
+  return *best;
+}
+
+size_t Remake::first_within(double available) const {
+  size_t i = 0;
+  while (i < cuts_.size() && cuts_[i].bytes > available) ++i;
+  return i;
+}
+
+bool Remake::refine(double available) {
+  if (available >= cuts_[0].bytes) return false;
+  bool added = false;
+  // The highest price that can matter: a byte for all the seconds. Where it frees too little no plan fits.
+  const double limit = closure_.total_seconds();
+  while (cuts_.back().bytes > available && cuts_.back().price < limit) {
+    const double price = std::max({4 * cuts_.back().price, closure_.dearest(), 1e-9 * limit,
+                                   std::numeric_limits<double>::min()});  // subnormal seconds: still rises
+    cuts_.push_back(closure_.cut(std::min(price, limit)));
+    added = true;
+  }
+  for (int k = 0; k < kCuts; ++k) {
+    // The line through the two cuts around these bytes lies above the function; one of its slope touches it.
+    const size_t i = first_within(available);
+    if (i == cuts_.size()) return added;
+    const Cut &more = cuts_[i - 1], &less = cuts_[i];
+    const double price = (less.seconds - more.seconds) / (more.bytes - less.bytes);
+    if (!(price > more.price && price < less.price)) return added;
+    const Cut cut = closure_.cut(price);
+    const bool flat = cut.flow >= (less.seconds + price * less.bytes) * (1 - kSame);
+    const bool between = cut.bytes < more.bytes && cut.bytes > less.bytes;
+    added = true;
+    cuts_.insert(cuts_.begin() + static_cast<int64_t>(i), cut);
+    if (flat || !between) return added;
+  }
+  return added;
+}
+
+int32_t Remake::undecided(double available) {
+  const size_t i = first_within(available);
+  if (i == 0 || i == cuts_.size() || cuts_[i].bytes == available) return -1;
+  closure_.cut(cuts_[i - 1].price);
+  std::vector<uint8_t> remade(static_cast<size_t>(closure_.ops()));
+  for (int32_t k = 0; k < closure_.ops(); ++k) remade[k] = closure_.remade(k);
+  closure_.cut(cuts_[i].price);
+  int32_t longest = -1;
+  for (int32_t k = 0; k < closure_.ops(); ++k)
+    if (closure_.remade(k) && !remade[k] && (longest < 0 || closure_.seconds(k) > closure_.seconds(longest)))
+      longest = k;
+  return longest;
+}
+
+Moment::Moment(const Problem& p, const Index& index, int32_t at, double before, int64_t budget_bytes)
+    : closure_(p, index, at),
+      remake_(closure_),
+      room_(static_cast<double>(budget_bytes - index.persistent_bytes - p.ops[at].workspace_bytes -
+                                closure_.busy_bytes())),
+      before_(before),
+      after_(index.total_seconds - before) {
+  // A latency per copy is at least this much per byte of the largest value.
+  const auto largest = static_cast<double>(closure_.largest_bytes());
+  const auto rate = [&](double bytes_per_second, double latency) {
+    return largest > 0 ? 1 / (1 / bytes_per_second + latency / largest) : bytes_per_second;
+  };
+  for (const Link& link : p.links)
+    tiers_.push_back({static_cast<double>(link.capacity_bytes),
+                      rate(link.out_bytes_per_second, link.latency_seconds),
+                      rate(link.in_bytes_per_second, link.latency_seconds)});
+}
+
+// `growth`: bytes more per second of extra.
+double Moment::available(double stall, double extra, double* growth) const {
+  double bytes = room_;
+  for (const Tier& t : tiers_) {
+    const double in = t.in * (after_ + extra), other = std::min(t.capacity, t.out * (before_ + stall));
+    bytes += std::min(in, other);
+    if (growth && in < other) *growth += t.in;
+  }
+  return bytes;
+}
+
+// The root of remake(available(stall, extra)) - extra, convex and falling in extra: Newton's steps come from
+// the left and never pass it.
+double Moment::extra_after(double stall, double more_room) const {
+  double extra = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    double growth = 0;
+    const double bytes = more_room + available(stall, extra, &growth);
+    const Cut& line = remake_.line(bytes);
+    ++work_;
+    const double missing = line.below(bytes) - extra;
+    if (!(missing > 0)) break;
+    const double next = extra + missing / (1 + line.price * growth);
+    if (!(next > extra)) break;
+    extra = next;
+  }
+  return extra;
+}
+
+// min stall + extra: extra >= remake(available(stall, extra)), by the lines known.
+Moment::Answer Moment::best(double more_room) const {
+  const double most = extra_after(0, more_room);
+  double stall = 0;
+  if (!tiers_.empty() && most > 0) {
+    // stall + extra_after(stall) is convex: a projection of a linear program.
+    const auto sum = [&](double s) { return s + extra_after(s, more_room); };
+    double low = 0, high = most;
+    for (int step = 0; step < kSteps && high - low > 1e-14 * most; ++step) {
+      const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+      const bool left = sum(a) <= sum(b);
+      (left ? high : low) = left ? b : a;
+    }
+    for (double s : {low, high})
+      if (sum(s) < sum(stall)) stall = s;
+  }
+  const double extra = extra_after(stall, more_room);
+  return {stall + extra, more_room + available(stall, extra)};
+}
+
+Moment::Answer Moment::solve() {
+  Answer answer = best(0);
+  for (int round = 0; round < kRounds && remake_.refine(answer.available); ++round) answer = best(0);
+  return answer;
+}
+
+double Moment::byte_price(const Answer& answer) const {
+  const double step = std::max(1.0, 1e-6 * room_);
+  return std::max(0.0, (answer.seconds - best(step).seconds) / step);
+}
+
+double Moment::solve_whole(int64_t work_limit) {
+  const Answer answer = solve();
+  if (tiers_.empty()) {
+    const std::vector<Menu> menus = closure_.menus();
+    if (!menus.empty()) {
+      work_ += work_limit;
+      return choose_least(menus, room_, remake_price(answer), answer.seconds, kDishesPerWork * work_limit);
+    }
+  }
+  return work_limit < kLeastParts * closure_.size() ? answer.seconds : branch(work_limit);
+}
+
+double Moment::branch(int64_t work_limit) {
+  // A part of the plans: those that make the choices on the way to the root. Its bound, and where it is
+  // split.
+  struct Part {
+    double bound;
+    int32_t parent, op;
+    Closure::Fate fate;
+    int32_t split;
+  };
+  std::vector<Part> parts;
+  const auto later = [&](int32_t a, int32_t b) { return parts[a].bound > parts[b].bound; };
+  std::priority_queue<int32_t, std::vector<int32_t>, decltype(later)> open(later);
+  const auto add = [&](int32_t parent, int32_t op, Closure::Fate fate) {
+    if (op >= 0) closure_.fix(op, fate);
+    remake_.restart();
+    const Answer answer = solve();
+    const double known = parent >= 0 ? parts[parent].bound : 0;  // parts of a whole are never better than it
+    parts.push_back({std::max(known, answer.seconds), parent, op, fate, remake_.undecided(answer.available)});
+    if (op >= 0) closure_.fix(op, Closure::Fate::kFree);
+    open.push(static_cast<int32_t>(parts.size()) - 1);
+  };
+  const auto fix_all = [&](int32_t part, bool free) {
+    for (int32_t i = part; i > 0; i = parts[i].parent)
+      closure_.fix(parts[i].op, free ? Closure::Fate::kFree : parts[i].fate);
+  };
+  const int64_t stop = work() + work_limit;
+  add(-1, -1, Closure::Fate::kFree);
+  while (work() < stop) {
+    const int32_t part = open.top(), op = parts[part].split;
+    if (op < 0) break;
+    open.pop();
+    fix_all(part, false);
+    for (const auto fate : {Closure::Fate::kRemade, Closure::Fate::kStays}) add(part, op, fate);
+    fix_all(part, true);
+  }
+  return parts[open.top()].bound;
+}
+
+}  // namespace cairn::plan

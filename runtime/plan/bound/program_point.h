@@ -1,0 +1,66 @@
+// The bound at one moment: the least seconds any plan adds because memory is scarce when one op first starts.
+// README.md, section "The bound".
+#pragma once
+#include <vector>
+
+#include "runtime/plan/bound/closure.h"
+
+namespace cairn::plan {
+
+// Least seconds made again as a function of the bytes available without: the highest of the lines found so
+// far, each of which lies below it. Lines are added where they matter.
+class Remake {
+ public:
+  explicit Remake(Closure& closure) : closure_(closure) { restart(); }
+
+  void restart();                           // after ops were fixed
+  const Cut& line(double available) const;  // the highest there
+  bool refine(double available);  // adds the lines that meet the function there; false: had them all
+  // The op on which the two cuts around these bytes differ that takes longest, or -1 if one of them fits
+  // exactly: then the function's value there is a whole answer's, not a mixture.
+  int32_t undecided(double available);
+
+ private:
+  size_t first_within(double available) const;
+
+  Closure& closure_;
+  std::vector<Cut> cuts_;  // rising in price, falling in bytes
+};
+
+class Moment {
+ public:
+  // The moment op `at` first starts; `before` is the seconds of the ops before it.
+  Moment(const Problem&, const Index&, int32_t at, double before, int64_t budget_bytes);
+  Moment(const Moment&) = delete;
+  Moment& operator=(const Moment&) = delete;
+
+  struct Answer {
+    double seconds;    // added before and after the moment
+    double available;  // bytes that need no recompute, tiers included
+  };
+  Answer solve();  // of the program as narrowed by fix()
+  // The program's answer over whole ops instead of shares of them, or as near to it as the work allows: a
+  // search over which ops run again, best first. At least solve()'s.
+  double solve_whole(int64_t work_limit);
+
+  double byte_price(const Answer&) const;
+  double remake_price(const Answer& answer) const { return remake_.line(answer.available).price; }
+  int64_t work() const { return closure_.work() + work_; }  // arcs and lines looked at: the cost in time
+
+ private:
+  struct Tier {
+    double capacity, out, in;
+  };
+  double available(double stall, double extra, double* growth = nullptr) const;
+  double extra_after(double stall, double more_room) const;
+  Answer best(double more_room) const;
+  double branch(int64_t work_limit);  // over which ops run again, best first
+
+  Closure closure_;
+  Remake remake_;
+  std::vector<Tier> tiers_;
+  double room_, before_, after_;
+  mutable int64_t work_ = 0;
+};
+
+}  // namespace cairn::plan

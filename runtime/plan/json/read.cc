@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "runtime/plan/json/node.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/text.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 30;  // of text
+constexpr size_t kMostItems = size_t{1} << 24;  // values, ops
+constexpr size_t kMostDepth = 64;               // of regions
+
+using Names = std::unordered_map<std::string, int32_t>;
+
+// A region's path makes its ancestors as well: "h0/attn" needs "h0".
+int32_t region_of(Problem& p, Names& names, const std::string& path, const JsonNode& node) {
+  if (path.empty()) return -1;
+  if (const auto known = names.find(path); known != names.end()) return known->second;
+  if (static_cast<size_t>(std::count(path.begin(), path.end(), '/')) >= kMostDepth)
+    node.bad("regions nest deeper than ", kMostDepth);
+  int32_t parent = -1;
+  for (size_t end = path.find('/');; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (part.empty() || part.back() == '/') node.bad("a part of the path '", path, "' is empty");
+    const auto [slot, fresh] = names.emplace(part, static_cast<int32_t>(p.regions.size()));
+    if (fresh) p.regions.push_back({part, parent});
+    parent = slot->second;
+    if (end == std::string::npos) return parent;
+  }
+}
+
+void read_regions(Problem& p, Names& regions, const Names& tiers, const JsonNode& root) {
+  if (!root.has("regions")) return;
+  for (const JsonNode& node : root.at("regions").list(kMostItems)) {
+    const JsonNode name = node.at("name"), policy = node.at("policy");
+    const int32_t r = region_of(p, regions, name.name(), name);
+    if (r < 0) name.bad("the name is empty");
+    const auto found = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), policy.name());
+    if (found == std::end(kPolicyNames)) policy.bad("unknown policy '", policy.name(), "'");
+    p.regions[r].policy = static_cast<Policy>(found - std::begin(kPolicyNames));
+    if (!node.has("tier")) continue;
+    const auto tier = tiers.find(node.at("tier").name());
+    if (tier == tiers.end()) node.at("tier").bad("unknown tier '", node.at("tier").name(), "'");
+    p.regions[r].offload_tier = tier->second;
+  }
+}
+
+std::vector<int32_t> read_names(const Names& values, const JsonNode& node) {
+  std::vector<int32_t> list;
+  for (const JsonNode& item : node.list(kMostItems)) {
+    const auto found = values.find(item.name());
+    if (found == values.end()) item.bad("unknown value '", item.name(), "'");
+    list.push_back(found->second);
+  }
+  return list;
+}
+
+Problem read_problem(const JsonNode& root) {
+  if (root.at("format").name() != "cairn.problem/1")
+    fail(Code::kCorruptFile, "format: expected 'cairn.problem/1', found '", root.at("format").name(), "'");
+  Problem p;
+  Names values, tiers, regions;
+  for (const JsonNode& node : root.at("values").list(kMostItems)) {
+    p.values.push_back({node.at("name").name(), node.at("bytes").integer(), node.at("persistent").flag()});
+    if (!values.emplace(p.values.back().name, static_cast<int32_t>(p.values.size()) - 1).second)
+      node.at("name").bad("the name '", p.values.back().name, "' appears twice");
+  }
+  for (const JsonNode& node : root.at("links").list(1024)) {
+    p.links.push_back({node.at("tier").name(), node.at("latency_seconds").number(),
+                       node.at("out_bytes_per_second").number(), node.at("in_bytes_per_second").number(),
+                       node.at("both_ways_factor").number(), node.at("capacity_bytes").integer()});
+    if (!tiers.emplace(p.links.back().tier, static_cast<int32_t>(p.links.size()) - 1).second)
+      node.at("tier").bad("the tier '", p.links.back().tier, "' appears twice");
+  }
+  read_regions(p, regions, tiers, root);
+  for (const JsonNode& node : root.at("ops").list(kMostItems)) {
+    Op op;
+    op.name = node.at("name").name();
+    op.seconds = node.at("seconds").number();
+    op.workspace_bytes = node.at("workspace_bytes").integer();
+    op.inputs = read_names(values, node.at("inputs"));
+    op.outputs = read_names(values, node.at("outputs"));
+    op.recomputable = node.at("recomputable").flag();
+    if (node.has("region")) op.region = region_of(p, regions, node.at("region").name(), node.at("region"));
+    p.ops.push_back(std::move(op));
+  }
+  const int64_t turnaround = root.at("turnaround").integer();
+  if (turnaround > static_cast<int64_t>(p.ops.size()))
+    root.at("turnaround").bad(turnaround, " is beyond the last op");
+  p.turnaround = static_cast<int32_t>(turnaround);
+  p.budget_bytes = root.at("budget_bytes").integer();
+  return p;
+}
+
+}  // namespace
+
+Problem problem_from_json(std::string_view text) {
+  require(text.size() <= kMostBytes, Code::kInvalidArgument, "problem: longer than ", kMostBytes, " bytes");
+  const JsonText json("problem", text);
+  Problem p = read_problem(json.root());
+  check(p);
+  return p;
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,201 @@
+// Repair by ejection: what stands out above the target is put where it costs least, and what is in the way
+// there is thrown out and put back in turn. A piece costs its bytes times how often it was thrown out before,
+// so that what is hard to place comes to rest first (the "breakout" idea of constraint search). Local: only
+// neighbours in time of what moves are looked at.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/plan/layout/layout_parts.h"
+
+namespace cairn::plan {
+namespace {
+
+// Pieces by begin with the latest end per stretch, to list all pieces that live beside a given one.
+class Neighbours {
+ public:
+  explicit Neighbours(const Pieces& p) : p_(p) {
+    while (leaves_ * kLeaf < p.size()) leaves_ *= 2;
+    latest_.assign(2 * static_cast<size_t>(leaves_), -1);
+    for (int32_t i = 0; i < p.size(); ++i)
+      latest_[leaves_ + i / kLeaf] = std::max(latest_[leaves_ + i / kLeaf], p.all[i].end);
+    for (int32_t node = leaves_ - 1; node > 0; --node)
+      latest_[node] = std::max(latest_[2 * node], latest_[2 * node + 1]);
+  }
+
+  template <typename Visit>
+  void each(const Piece& of, Visit visit) const {
+    list(1, 0, leaves_, of.begin, p_.begin_row[of.end], visit);
+  }
+
+ private:
+  static constexpr int32_t kLeaf = 16;
+
+  // Of the first `limit` pieces (those that begin before `of` ends) those that end after `begin`.
+  template <typename Visit>
+  void list(int32_t node, int32_t low, int32_t high, int32_t begin, int32_t limit, Visit& visit) const {
+    if (low * kLeaf >= limit || latest_[node] <= begin) return;
+    if (node >= leaves_) {
+      const int32_t stop = std::min({(low + 1) * kLeaf, limit, p_.size()});
+      for (int32_t i = low * kLeaf; i < stop; ++i)
+        if (p_.all[i].end > begin) visit(i);
+      return;
+    }
+    const int32_t middle = (low + high) / 2;
+    list(2 * node, low, middle, begin, limit, visit);
+    list(2 * node + 1, middle, high, begin, limit, visit);
+  }
+
+  const Pieces& p_;
+  int32_t leaves_ = 1;
+  std::vector<int32_t> latest_;
+};
+
+class Ejector {
+ public:
+  Ejector(const Pieces& p, int64_t target, const Packing& from)
+      : p_(p),
+        target_(target / p.alignment * p.alignment),
+        neighbours_(p),
+        offsets_(from.offsets),
+        ejected_(p.all.size(), 0),
+        settled_(p.all.size(), 0) {
+    const auto area = [](const Piece& x) { return static_cast<double>(x.bytes) * (x.end - x.begin); };
+    double largest = 0;
+    for (const Piece& x : p.all) largest = std::max(largest, area(x));
+    for (const Piece& x : p.all) {
+      cost_.push_back(1 + static_cast<int64_t>(area(x) / largest * kCostRange));
+      hard_.push_back(static_cast<double>(x.bytes) * std::sqrt(x.end - x.begin));
+    }
+    for (int32_t i = 0; i < p.size(); ++i)
+      if (offsets_[i] + p.all[i].bytes > target_) throw_out(i);
+  }
+
+  bool run(int64_t& work) {
+    while (!waiting_.empty()) {
+      if (work <= 0) return false;
+      const auto largest = std::max_element(waiting_.begin(), waiting_.end(), [&](int32_t a, int32_t b) {
+        return hardness(a) != hardness(b) ? hardness(a) < hardness(b) : a > b;
+      });
+      const int32_t i = *largest;
+      *largest = waiting_.back();
+      waiting_.pop_back();
+      put(i, work);
+    }
+    return true;
+  }
+  std::vector<int64_t>& offsets() { return offsets_; }
+
+ private:
+  struct Beside {
+    int64_t begin, end;
+    int64_t cost;
+    int32_t piece;
+  };
+  // As the lower end of a piece moves up: where what lies there begins and stops to be in its way.
+  struct Change {
+    int64_t at, cost;
+  };
+
+  static constexpr double kCostRange = 1 << 20;
+
+  double hardness(int32_t i) const { return hard_[i] * (1 + ejected_[i]); }
+
+  void throw_out(int32_t i) {
+    offsets_[i] = -1;
+    waiting_.push_back(i);
+  }
+
+  uint32_t draw() {  // xorshift: the same on every machine
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 17;
+    state_ ^= state_ << 5;
+    return state_;
+  }
+
+  void put(int32_t i, int64_t& work) {
+    const Piece& piece = p_.all[i];
+    beside_.clear();
+    neighbours_.each(piece, [&](int32_t j) {
+      if (j == i || offsets_[j] < 0) return;
+      const int64_t held = settled_[j] > turn_ ? 1000 : 1;
+      beside_.push_back({offsets_[j], offsets_[j] + p_.all[j].bytes, held * cost_[j] * (1 + ejected_[j]), j});
+    });
+    work -= 16 + 4 * static_cast<int64_t>(beside_.size());
+    const int64_t offset = cheapest(piece);
+    for (const Beside& b : beside_)
+      if (b.begin < offset + piece.bytes && offset < b.end) {
+        ++ejected_[b.piece];
+        throw_out(b.piece);
+      }
+    offsets_[i] = offset;
+    settled_[i] = turn_ + 1 + static_cast<int64_t>(draw() % 3);
+    ++turn_;
+  }
+
+  // Candidates: on the bottom, on top of something, under something, under the target.
+  int64_t cheapest(const Piece& piece) {
+    changes_.clear();
+    const int64_t last = target_ - piece.bytes;
+    for (const Beside& b : beside_) {
+      changes_.push_back({b.begin - piece.bytes + 1, b.cost});
+      changes_.push_back({b.end, -b.cost});
+    }
+    std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+    int64_t cost = 0, best = std::numeric_limits<int64_t>::max(), offset = 0;
+    uint32_t ties = 0;
+    const auto offer = [&](int64_t at) {
+      if (at < 0 || at > last || cost > best) return;
+      ties = cost < best ? 1 : ties + 1;
+      if (cost < best || draw() % ties == 0) offset = at;
+      best = cost;
+    };
+    size_t k = 0;
+    for (; k < changes_.size() && changes_[k].at <= 0; ++k) cost += changes_[k].cost;
+    offer(0);
+    while (k < changes_.size() && changes_[k].at <= last) {
+      const int64_t at = changes_[k].at;
+      bool starts = false, stops = false;
+      const int64_t below = cost;
+      int64_t then = cost;
+      for (; k < changes_.size() && changes_[k].at == at; ++k) {
+        (changes_[k].cost > 0 ? starts : stops) = true;
+        then += changes_[k].cost;
+      }
+      cost = below;
+      if (starts) offer(at - 1);
+      cost = then;
+      if (stops) offer(at);
+    }
+    offer(last);
+    return offset;
+  }
+
+  const Pieces& p_;
+  const int64_t target_;
+  Neighbours neighbours_;
+  std::vector<int64_t> cost_;     // to throw a piece out for the first time: bytes x lifetime, scaled
+  std::vector<double> hard_;      // to place: bytes x sqrt(lifetime); the hardest of those that wait is next
+  std::vector<int64_t> offsets_;  // -1: waiting
+  std::vector<int32_t> ejected_;  // how often
+  std::vector<int64_t> settled_;  // until which turn it may not be thrown out
+  std::vector<int32_t> waiting_;
+  std::vector<Beside> beside_;
+  std::vector<Change> changes_;
+  int64_t turn_ = 0;
+  uint32_t state_ = 2463534242;
+};
+
+}  // namespace
+
+bool eject(const Pieces& pieces, int64_t target, int64_t& work, Packing& packing) {
+  Ejector ejector(pieces, target, packing);
+  if (!ejector.run(work)) return false;
+  packing.offsets = std::move(ejector.offsets());
+  packing.height = 0;
+  for (int32_t i = 0; i < pieces.size(); ++i)
+    packing.height = std::max(packing.height, packing.offsets[i] + pieces.all[i].bytes);
+  return true;
+}
+
+}  // namespace cairn::plan

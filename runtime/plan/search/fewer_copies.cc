@@ -1,0 +1,93 @@
+#include "runtime/plan/search/fewer_copies.h"
+
+#include <algorithm>
+
+namespace cairn::plan {
+namespace {
+
+constexpr int64_t kWork = 2'000'000;  // runs priced
+
+class Keeper {
+ public:
+  Keeper(Search& s, const Fit& fit, int64_t budget)
+      : s_(s), budget_(budget), seconds_(fit.from.cost.seconds), now_(fit.from) {
+    for (size_t g = 0; g < now_.thresholds.size(); ++g)
+      if (s.rules.free[g] && now_.thresholds[g] < 0)
+        sent_.push_back({static_cast<int32_t>(g), now_.thresholds[g]});
+    // Large values first; of equal ones those made last, which are needed first.
+    std::stable_sort(sent_.begin(), sent_.end(), [&](const Sent& a, const Sent& b) {
+      return bytes(a) != bytes(b) ? bytes(a) > bytes(b) : a.gap > b.gap;
+    });
+  }
+
+  // Many at once first, then fewer of those that could not be kept together.
+  void run() {
+    const int64_t until = s_.evaluate.work() + kWork;
+    for (size_t chunk = sent_.size(); chunk > 0; chunk /= 2)
+      for (size_t first = 0; first < sent_.size();) {
+        if (s_.evaluate.work() > until) return;
+        const size_t last = std::min(first + chunk, sent_.size());
+        if (!keep(first, last)) {
+          first = last;
+          continue;
+        }
+        kept_.insert(kept_.end(), sent_.begin() + static_cast<int64_t>(first),
+                     sent_.begin() + static_cast<int64_t>(last));
+        sent_.erase(sent_.begin() + static_cast<int64_t>(first), sent_.begin() + static_cast<int64_t>(last));
+      }
+  }
+
+  bool any() const { return !kept_.empty(); }
+  bool good() const { return good(now_.cost); }
+  const Candidate& now() const { return now_; }
+
+  // Sends the last half of what was kept again.
+  void give_half_up() {
+    for (size_t left = kept_.size() / 2; kept_.size() > left; kept_.pop_back())
+      now_.thresholds[kept_.back().gap] = kept_.back().threshold;
+    now_.cost = s_.evaluate(now_.thresholds, now_.pace, s_.sequence);
+  }
+
+ private:
+  struct Sent {
+    int32_t gap, threshold;
+  };
+
+  int64_t bytes(const Sent& sent) const { return s_.p.values[s_.gaps.all[sent.gap].value].bytes; }
+
+  bool good(const Cost& cost) const {
+    return cost.valid && cost.peak_bytes <= budget_ && cost.seconds == seconds_;
+  }
+
+  bool keep(size_t first, size_t last) {
+    for (size_t k = first; k < last; ++k) now_.thresholds[sent_[k].gap] = s_.rules.base[sent_[k].gap];
+    const Cost cost = s_.evaluate(now_.thresholds, now_.pace, s_.sequence, seconds_);
+    if (good(cost)) {
+      now_.cost = cost;
+      return true;
+    }
+    for (size_t k = first; k < last; ++k) now_.thresholds[sent_[k].gap] = sent_[k].threshold;
+    return false;
+  }
+
+  Search& s_;
+  const int64_t budget_;
+  const double seconds_;
+  Candidate now_;
+  std::vector<Sent> sent_, kept_;
+};
+
+}  // namespace
+
+Fit with_fewer_copies(Search& s, Fit fit, int64_t budget) {
+  Keeper keeper(s, fit, budget);
+  keeper.run();
+  for (; keeper.any(); keeper.give_half_up()) {
+    if (!keeper.good()) continue;
+    Plan plan = s.lay_out(keeper.now(), budget);
+    if (plan.arena_bytes <= budget) return {std::move(plan), keeper.now()};
+  }
+  return fit;
+}
+
+}  // namespace cairn::plan

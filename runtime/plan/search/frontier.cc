@@ -1,0 +1,250 @@
+#include "runtime/plan/search/frontier.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace cairn::plan {
+namespace {
+
+// A plan for the stages so far. run: bytes on the device while `out` of the last one is made again and used.
+struct Label {
+  int64_t kept = 0, run = 0;
+  double seconds = 0;
+  double leaving = 0,
+         coming = 0;  // bytes of copies that did not fit beside the compute so far, per direction
+  int32_t parent = -1, option = -1;
+};
+
+constexpr int kRounds = 3;
+constexpr double kCopyAhead = 4;
+constexpr size_t kLong = 256, kNear = 64;  // stages
+constexpr double kRegret = .1;             // share of a stage's forward seconds
+constexpr int kClasses = 2;                // plans in the middle of a run do not compete with others
+// In each cell the best plan survives at several prices per byte: one price alone would drift to the side of
+// the cell that it favours, and with it the whole table.
+constexpr std::array<double, 3> kPrices = {.5, 1, 2};
+constexpr int kSlots = kClasses * static_cast<int>(kPrices.size());
+
+class Frontier {
+ public:
+  Frontier(const Problem& p, const Stages& stages, const OptionSets& sets, int64_t room, int32_t link,
+           Lag lag, int64_t most_work)
+      : p_(p), stages_(stages), sets_(sets), room_(room), link_(link), lag_(lag), most_work_(most_work) {}
+
+  // Tries prices around the one at which the stages would fill the room each for itself: the table is too
+  // coarse for long chains to find the best mix alone, but not to make a mix fit.
+  Chosen solve(double& known) {
+    if (known > 0) {
+      price_ = known;
+      return solve_at_price();
+    }
+    Chosen best;
+    const double start = price();
+    double low = 0, high = 0;  // prices known to leave too little room, or enough
+    price_ = start;
+    for (int round = 0; round < kRounds; ++round) {
+      Chosen tried = solve_at_price();
+      if (!tried.found) return best;
+      const bool better = !best.found || tried.seconds < best.seconds;
+      const bool spare = tried.kept < room_ - room_ / 100;
+      (spare ? high : low) = price_;
+      if (better) {
+        best = std::move(tried);
+        known = price_;
+      }
+      price_ = high == 0 ? price_ * 1.25 : low == 0 ? price_ * .8 : (low + high) / 2;
+      if (start == 0 || (low > 0 && high > 0 && high - low < 1e-3 * start)) break;
+    }
+    return best;
+  }
+
+ private:
+  Chosen solve_at_price() {
+    std::vector<std::vector<Label>> all;
+    all.push_back({Label{}});
+    worth_.clear();
+    int64_t steps = 1;
+    for (size_t s = 0; s < stages_.all.size(); ++s)
+      steps += static_cast<int64_t>(worthwhile(s).size()) * kSlots;
+    cells_ = std::clamp<int64_t>(most_work_ / steps, 24, 4096);
+    scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
+    table_.assign(static_cast<size_t>(cells_ * kSlots), Label{});
+    score_.assign(table_.size(), 0);
+    used_.assign(table_.size(), 0);
+    for (size_t s = 0; s < stages_.all.size(); ++s) {
+      std::vector<Label> next = advance(s, all.back());
+      if (next.empty()) return {};
+      all.push_back(std::move(next));
+    }
+    const Label* best = nullptr;
+    for (const Label& l : all.back())
+      if (!best || finish(l) < finish(*best)) best = &l;
+    Chosen chosen;
+    chosen.found = true;
+    chosen.seconds = finish(*best);
+    chosen.kept = best->kept;
+    chosen.options.resize(stages_.all.size());
+    int32_t at = static_cast<int32_t>(best - all.back().data());
+    for (size_t s = stages_.all.size(); s-- > 0;) {
+      const Label& l = all[s + 1][at];
+      chosen.options[s] = &sets_.of(s)[l.option];
+      at = l.parent;
+    }
+    return chosen;
+  }
+
+  double finish(const Label& l) const {
+    if (link_ < 0) return l.seconds;
+    const Link& link = p_.links[link_];
+    return l.seconds + l.leaving / link.out_bytes_per_second + l.coming / link.in_bytes_per_second;
+  }
+
+  // Seconds per byte at which the stages, each for itself, would keep as much as there is room for.
+  double price() const {
+    double low = 0, high = 0;
+    for (size_t s = 0; s < stages_.all.size(); ++s)
+      for (const Option& o : sets_.of(s))
+        if (o.seconds > 0) high = std::max(high, o.seconds);
+    const auto kept = [&](double price) {
+      double sum = 0;
+      for (size_t s = 0; s < stages_.all.size(); ++s) {
+        double best = 1e300, bytes = 0;
+        for (const Option& o : sets_.of(s)) {
+          const double cost = o.seconds + price * static_cast<double>(o.kept);
+          if (o.moved > 0 || cost >= best) continue;
+          best = cost;
+          bytes = static_cast<double>(o.kept);
+        }
+        sum += bytes;
+      }
+      return sum;
+    };
+    for (int round = 0; round < 40; ++round) {
+      const double middle = (low + high) / 2;
+      (kept(middle) > static_cast<double>(room_) ? low : high) = middle;
+      if (round == 0) high = std::max(high, 1e-15);
+    }
+    return high;
+  }
+
+  std::vector<Label> advance(size_t s, const std::vector<Label>& from) {
+    const auto& options = sets_.of(s);
+    const Stage& stage = stages_.all[s];
+    double forward = 0, backward = 0, out_rate = 1, in_rate = 1;
+    if (link_ >= 0) {
+      for (int32_t i = stage.begin; i < stage.end; ++i) forward += p_.ops[i].seconds;
+      for (int32_t b = stage.back_begin; b < stage.back_end; ++b) backward += p_.ops[b].seconds;
+      out_rate = p_.links[link_].out_bytes_per_second;
+      in_rate = p_.links[link_].in_bytes_per_second;
+    }
+    const bool last = s + 1 == stages_.all.size();
+    const std::vector<int32_t>& worth = worthwhile(s);
+    filled_.clear();
+    for (size_t i = 0; i < from.size(); ++i) {
+      const Label& l = from[i];
+      for (int32_t k : worth) {
+        const Option& o = options[k];
+        const int64_t here = l.kept + l.run;
+        if (here + o.peak > room_) break;  // by rising peak
+        if (o.gives_out && last) continue;
+        Label n;
+        n.kept = l.kept + o.kept;
+        if (n.kept > room_) continue;
+        n.run = o.gives_out ? o.held + (o.needs_in ? l.run : 0) : 0;
+        if (n.kept + n.run > room_) continue;
+        n.seconds = l.seconds + o.seconds;
+        double late = 0;
+        if (link_ >= 0) {
+          const auto moved = static_cast<double>(o.moved);
+          n.leaving = std::max(0.0, l.leaving + moved - out_rate * forward);
+          n.coming = std::max(0.0, l.coming - in_rate * (backward + o.seconds)) + moved;
+          if (static_cast<double>(here + o.peak) + l.coming > static_cast<double>(room_)) continue;
+          if (moved > 0 && (n.leaving > std::max(moved, lag_.stages * out_rate * forward) ||
+                            n.coming > std::max(moved, lag_.stages * in_rate * backward)))
+            continue;
+          late = (n.leaving / out_rate + n.coming / in_rate) * lag_.share;
+        }
+        n.parent = static_cast<int32_t>(i);
+        n.option = k;
+        offer(n, late);
+      }
+    }
+    std::vector<Label> next;
+    std::sort(filled_.begin(), filled_.end());
+    for (int32_t slot : filled_) {
+      used_[slot] = 0;
+      const Label& l = table_[slot];
+      if (next.empty() || next.back().parent != l.parent || next.back().option != l.option) next.push_back(l);
+    }
+    return next;
+  }
+
+  // In a long chain, far from the turnaround, only bytes kept matter: what is dear at the present price is
+  // not looked at.
+  const std::vector<int32_t>& worthwhile(size_t s) {
+    const bool near = stages_.all.size() < kLong || s + kNear >= stages_.all.size();
+    auto& list = worth_[{&sets_.of(s), near}];
+    if (!list.empty()) return list;
+    const auto& options = sets_.of(s);
+    const auto score = [&](const Option& o) { return o.seconds + price_ * static_cast<double>(o.kept); };
+    double best = 1e300, forward = 0;
+    for (const Option& o : options)
+      if (o.moved == 0) best = std::min(best, score(o));
+    for (int32_t i = stages_.all[s].begin; i < stages_.all[s].end; ++i) forward += p_.ops[i].seconds;
+    int64_t most_moved = 0;  // about what the link can take meanwhile, or one value
+    if (link_ >= 0) {
+      int64_t least = INT64_MAX;
+      for (const Option& o : options)
+        if (o.moved > 0) least = std::min(least, o.moved);
+      most_moved =
+          std::max(least, static_cast<int64_t>(kCopyAhead * forward * p_.links[link_].out_bytes_per_second));
+    }
+    for (size_t k = 0; k < options.size(); ++k)
+      if (options[k].moved <= most_moved && (near || score(options[k]) <= best + kRegret * forward))
+        list.push_back(static_cast<int32_t>(k));
+    return list;
+  }
+
+  void offer(const Label& n, double late) {
+    const int64_t cell = std::min(cells_ - 1, static_cast<int64_t>(static_cast<double>(n.kept) * scale_));
+    const int kind = n.run == 0 ? 0 : 1;
+    auto slot = static_cast<int32_t>(cell * kSlots + kind * static_cast<int>(kPrices.size()));
+    for (double factor : kPrices) {
+      const double score = n.seconds + late + factor * price_ * static_cast<double>(n.kept);
+      if (!used_[slot]) {
+        used_[slot] = 1;
+        filled_.push_back(slot);
+      } else if (score >= score_[slot]) {
+        ++slot;
+        continue;
+      }
+      table_[slot] = n;
+      score_[slot++] = score;
+    }
+  }
+
+  const Problem& p_;
+  const Stages& stages_;
+  const OptionSets& sets_;
+  int64_t room_, cells_ = 0;
+  int32_t link_;
+  Lag lag_;
+  int64_t most_work_;
+  double price_ = 0, scale_ = 0;
+  std::vector<Label> table_;
+  std::vector<double> score_;
+  std::vector<uint8_t> used_;
+  std::vector<int32_t> filled_;
+  std::map<std::pair<const void*, bool>, std::vector<int32_t>> worth_;  // options looked at
+};
+
+}  // namespace
+
+Chosen choose_options(const Problem& p, const Stages& stages, const OptionSets& sets, int64_t room,
+                      int32_t link, Lag lag, int64_t most_work, double& price) {
+  if (room < 0 || stages.all.empty()) return {};
+  return Frontier(p, stages, sets, room, link, lag, most_work).solve(price);
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,325 @@
+#include "runtime/plan/search/local_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cairn::plan {
+namespace {
+
+constexpr size_t kMostMoves = 20;  // priced per step of a descent
+constexpr int kShakes = 3;
+
+// Of annealing, in shares of a mean op's seconds; and what a peak over the budget weighs.
+constexpr double kHot = .33, kCold = .0165, kOverweight = .7;
+constexpr double kSurelyNot = 20;  // times the heat: what is worse by more is never taken
+constexpr int64_t kRelaxWork = 100'000;
+
+}  // namespace
+
+Improver::Improver(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules,
+                   Evaluator& evaluate, Seen seen)
+    : p_(p),
+      index_(index),
+      gaps_(gaps),
+      rules_(rules),
+      evaluate_(evaluate),
+      seen_(std::move(seen)),
+      last_touch_(p.values.size(), -1),
+      blocked_(gaps.all.size(), -1),
+      links_(static_cast<int32_t>(p.links.size())) {
+  for (size_t g = 0; g < gaps.all.size(); ++g)
+    if (rules.free[g]) free_gaps_.push_back(static_cast<int32_t>(g));
+}
+
+void Improver::restart() {
+  state_ = kSeed;
+  round_ = 0;
+  std::fill(blocked_.begin(), blocked_.end(), -1);
+  use_links(true);
+}
+
+// splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+uint64_t Improver::random() {
+  uint64_t z = state_ += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+bool Improver::price(Candidate& c) {
+  c.cost = evaluate_(c.thresholds, c.pace, sequence_);
+  if (c.cost.valid) seen_(c.thresholds, c.pace, c.cost);
+  return c.cost.valid;
+}
+
+// What could leave before the fullest item: values alive there that it does not touch.
+std::vector<Improver::Move> Improver::moves_at_peak(const Candidate& c) {
+  std::vector<Move> moves;
+  const int32_t item = sequence_.peak_item;
+  if (item < 0) return moves;
+  std::fill(last_touch_.begin(), last_touch_.end(), -1);
+  for (int32_t i = 0; i < item; ++i) {
+    for (int32_t v : index_.inputs[sequence_.ops[i]]) last_touch_[v] = sequence_.anchor[i];
+    for (int32_t v : index_.outputs[sequence_.ops[i]]) last_touch_[v] = sequence_.anchor[i];
+  }
+  for (int32_t v : index_.inputs[sequence_.ops[item]]) last_touch_[v] = -1;
+  for (int32_t v : index_.outputs[sequence_.ops[item]]) last_touch_[v] = -1;
+  const int32_t here = sequence_.anchor[item];
+  for (const Stay& stay : sequence_.stays) {
+    const int32_t v = stay.value;
+    if (stay.begin >= item || stay.end <= item || last_touch_[v] < 0 || p_.values[v].bytes == 0) continue;
+    if (last_touch_[v] >= here && sequence_.anchor[stay.end] == here) continue;  // within one group
+    const int32_t gap = gaps_.at(v, last_touch_[v]);
+    if (gap < 0 || !rules_.free[gap] || blocked_[gap] == round_) continue;
+    const auto bytes = static_cast<double>(p_.values[v].bytes);
+    const double seconds = p_.ops[index_.maker[v]].seconds;
+    // Gone after its last touch, held again once made; or never held.
+    if (c.thresholds[gap] < 0 || held_from(c.thresholds[gap]) <= last_touch_[v])
+      moves.push_back({gap, last_touch_[v] + 1, bytes / (seconds + 1e-12)});
+    if (gap == rules_.across[v])
+      for (int32_t l = 0; l < links_; ++l)
+        if (c.thresholds[gap] >= 0) moves.push_back({gap, over_link(l), bytes / (seconds / 8 + 1e-12)});
+  }
+  std::stable_sort(moves.begin(), moves.end(),
+                   [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
+  if (moves.size() > kMostMoves) moves.resize(kMostMoves);
+  return moves;
+}
+
+bool Improver::descend(Candidate& c, int64_t budget) {
+  if (!price(c)) return false;
+  while (c.cost.peak_bytes > budget) {
+    const double excess = sequence_.excess(budget) + static_cast<double>(c.cost.peak_bytes - budget);
+    const std::vector<Move> moves = moves_at_peak(c);
+    double best = 0;
+    Move chosen{-1, 0, 0};
+    for (const Move& move : moves) {
+      const int32_t before = c.thresholds[move.gap];
+      c.thresholds[move.gap] = move.threshold;
+      const Cost cost = evaluate_(c.thresholds, c.pace, tried_);
+      if (cost.valid) {
+        const double left =
+            tried_.excess(budget) + static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - budget));
+        const double added = std::max(cost.seconds - c.cost.seconds, 1e-3 * p_.ops[0].seconds + 1e-15);
+        if ((excess - left) / added > best) {
+          best = (excess - left) / added;
+          chosen = move;
+        }
+        if (cost.peak_bytes < c.cost.peak_bytes || cost.seconds < c.cost.seconds)
+          seen_(c.thresholds, c.pace, cost);
+      }
+      c.thresholds[move.gap] = before;
+    }
+    if (chosen.gap < 0) return false;
+    c.thresholds[chosen.gap] = chosen.threshold;
+    if (!price(c)) return false;
+  }
+  return true;
+}
+
+void Improver::relax(Candidate& c, int64_t budget, int64_t until) {
+  std::vector<Move> given;
+  for (int32_t g : free_gaps_)
+    if (c.thresholds[g] != rules_.base[g])
+      given.push_back({g, rules_.base[g], p_.ops[index_.maker[gaps_.all[g].value]].seconds});
+  std::stable_sort(given.begin(), given.end(),
+                   [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
+  for (const Move& move : given) {
+    // Keeps it; or else at least holds it from when it is made again.
+    for (int32_t threshold : {move.threshold, gaps_.all[move.gap].begin + 1, p_.turnaround}) {
+      if (evaluate_.work() > until) return;
+      const int32_t before = c.thresholds[move.gap];
+      if (threshold == before || (threshold != move.threshold && before < threshold)) continue;
+      c.thresholds[move.gap] = threshold;
+      const Cost cost = evaluate_(c.thresholds, c.pace, tried_, c.cost.seconds);
+      if (cost.valid && cost.peak_bytes <= budget &&
+          (cost.seconds < c.cost.seconds ||
+           (cost.seconds == c.cost.seconds && cost.peak_bytes <= c.cost.peak_bytes))) {
+        c.cost = cost;
+        seen_(c.thresholds, c.pace, cost);
+        break;
+      }
+      c.thresholds[move.gap] = before;
+    }
+  }
+}
+
+// Plans that keep next to nothing, from which relax() starts: saved values given up at the turnaround, or all
+// values after each use; held once made again, or not.
+std::vector<Thresholds> Improver::bare() const {
+  std::vector<Thresholds> all(4, rules_.base);
+  for (int32_t g : free_gaps_) {
+    const Gaps::Gap& gap = gaps_.all[g];
+    if (rules_.across[gap.value] == g) {
+      all[0][g] = p_.turnaround;
+      all[1][g] = kNever;
+    }
+    if (gap.end == kNever) {
+      all[1][g] = all[3][g] = kNever;
+      continue;
+    }
+    all[2][g] = gap.begin + 1;
+    all[3][g] = kNever;
+  }
+  return all;
+}
+
+void Improver::shake(Candidate& c) {
+  std::vector<int32_t> given;
+  for (int32_t g : free_gaps_)
+    if (c.thresholds[g] != rules_.base[g]) given.push_back(g);
+  const int count = 1 + static_cast<int>(random() % kShakes);
+  if (!given.empty() && chance(70)) {
+    // Keeps a few neighbours again, and leaves them out of the descent that follows.
+    const size_t first = random() % given.size();
+    for (int k = 0; k < count; ++k) {
+      const size_t near = chance(70) ? first + static_cast<size_t>(k) : random() % given.size();
+      if (near >= given.size()) continue;
+      c.thresholds[given[near]] = rules_.base[given[near]];
+      blocked_[given[near]] = round_;
+    }
+    return;
+  }
+  if (free_gaps_.empty()) return;
+  for (int k = 0; k < count; ++k) {
+    const int32_t g = free_gaps_[random() % free_gaps_.size()];
+    const Gaps::Gap& gap = gaps_.all[g];
+    const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
+    const int32_t from = std::max(gap.begin + 1, chance(60) ? p_.turnaround : 0);
+    c.thresholds[g] = chance(15) ? kNever
+                      : chance(70) || end <= from
+                          ? from
+                          : from + static_cast<int32_t>(random() % static_cast<uint64_t>(end - from));
+  }
+}
+
+// Made where another op reads what it is made from; or anywhere.
+int32_t Improver::random_early(int32_t g) {
+  const Gaps::Gap& gap = gaps_.all[g];
+  const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
+  if (end <= gap.begin + 1) return gap.begin + 1;
+  const auto inputs = index_.inputs[index_.maker[gap.value]];
+  for (int tries = 0; tries < 4 && !inputs.empty(); ++tries) {
+    const auto readers = index_.readers[inputs[random() % inputs.size()]];
+    if (readers.empty()) continue;
+    const int32_t op = readers[random() % readers.size()];
+    if (gap.begin < op && op < end) return early(op);
+  }
+  return early(gap.begin + 1 + static_cast<int32_t>(random() % static_cast<uint64_t>(end - gap.begin - 1)));
+}
+
+int32_t Improver::random_threshold(int32_t g) {
+  const Gaps::Gap& gap = gaps_.all[g];
+  const bool across = rules_.across[gap.value] == g;
+  const auto pick = static_cast<int>(random() % 100);
+  // Of a tail: kept beyond its last reader, for what is made again from it.
+  if (pick < 40) return gap.end == kNever && chance(50) ? kKeepIt : rules_.base[g];
+  if (across && links_ > 0 && pick < 60)
+    return over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)));
+  if (pick < 75) return std::max(gap.begin + 1, gap.begin < p_.turnaround ? p_.turnaround : 0);
+  if (pick < 82) return kNever;
+  if (pick < 90) return random_early(g);
+  const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
+  return gap.begin + 1 + static_cast<int32_t>(random() % static_cast<uint64_t>(std::max(1, end - gap.begin)));
+}
+
+// A change that may pay: over the budget, something leaves before a full item; else something that is made
+// again stays.
+void Improver::change_something(Candidate& c, int64_t budget,
+                                std::vector<std::pair<int32_t, int32_t>>& undo) {
+  const auto set = [&](int32_t g, int32_t threshold) {
+    if (g < 0 || !rules_.free[g]) return;
+    undo.emplace_back(g, c.thresholds[g]);
+    c.thresholds[g] = threshold;
+  };
+  const bool over = c.cost.peak_bytes > budget;
+  if (chance(over ? 60 : 15) && sequence_.peak_item >= 0) {
+    const int32_t item = sequence_.peak_item, here = sequence_.anchor[item];
+    for (int tries = 0; tries < 8 && undo.empty(); ++tries) {
+      const Stay& stay = sequence_.stays[random() % sequence_.stays.size()];
+      if (stay.begin >= item || stay.end <= item || sequence_.anchor[stay.begin] == here) continue;
+      const int32_t g = gaps_.at(stay.value, here - 1);
+      const bool across = g >= 0 && rules_.across[stay.value] == g && links_ > 0;
+      set(g, across && chance(50) ? over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)))
+                                  : here);
+    }
+  } else if (chance(60) && sequence_.ops.size() > p_.ops.size()) {
+    for (int tries = 0; tries < 24 && undo.empty(); ++tries) {
+      const size_t item = random() % sequence_.ops.size();
+      const int32_t op = sequence_.ops[item], here = sequence_.anchor[item];
+      if (op == here) continue;
+      for (int32_t v : index_.outputs[op]) {
+        const int32_t g = gaps_.at(v, here - 1);
+        if (g < 0 || c.thresholds[g] < here) continue;
+        const bool tail = gaps_.all[g].end == kNever;
+        set(g, tail && chance(50) ? kKeepIt : chance(70) ? rules_.base[g] : gaps_.all[g].begin + 1);
+      }
+    }
+  }
+  if (undo.empty() || chance(30)) {
+    const int32_t g = free_gaps_[random() % free_gaps_.size()];
+    set(g, random_threshold(g));
+  }
+}
+
+void Improver::anneal(Candidate c, int64_t budget, int64_t work) {
+  if (free_gaps_.empty() || !price(c)) return;
+  const int64_t from = evaluate_.work(), until = from + work;
+  const double scale = index_.total_seconds;
+  const auto energy = [&](const Cost& cost) {
+    return cost.seconds / scale +
+           kOverweight * static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - budget)) /
+               static_cast<double>(std::max<int64_t>(1, budget - index_.persistent_bytes));
+  };
+  double now = energy(c.cost);
+  std::vector<std::pair<int32_t, int32_t>> undo;
+  while (evaluate_.work() < until) {
+    const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
+    const double heat = kHot * std::pow(kCold / kHot, done) / static_cast<double>(p_.ops.size());
+    undo.clear();
+    change_something(c, budget, undo);
+    const Cost cost = evaluate_(c.thresholds, c.pace, tried_, (now + kSurelyNot * heat) * scale);
+    const double then = cost.valid ? energy(cost) : 1e300;
+    if (then <= now ||
+        (then < 1e300 && static_cast<double>(random() >> 11) * 0x1p-53 < std::exp((now - then) / heat))) {
+      now = then;
+      c.cost = cost;
+      std::swap(sequence_, tried_);
+      seen_(c.thresholds, c.pace, cost);
+    } else {
+      for (; !undo.empty(); undo.pop_back()) c.thresholds[undo.back().first] = undo.back().second;
+    }
+  }
+}
+
+void Improver::search(Candidate& best, int64_t budget, int64_t work) {
+  const int64_t until = evaluate_.work() + work;
+  if (free_gaps_.empty()) return;
+  relax(best, budget, std::max(until, evaluate_.work() + kRelaxWork));
+  while (evaluate_.work() < until) {
+    ++round_;
+    Candidate c = best;
+    shake(c);
+    if (!price(c)) continue;
+    if (c.cost.peak_bytes > budget && !descend(c, budget)) continue;
+    relax(c, budget, until);
+    if (c.cost.seconds < best.cost.seconds ||
+        (c.cost.seconds == best.cost.seconds && c.cost.peak_bytes <= best.cost.peak_bytes))
+      best = std::move(c);
+  }
+}
+
+void Improver::shrink(Candidate& best, int64_t work) {
+  const int64_t until = evaluate_.work() + work;
+  if (free_gaps_.empty()) return;
+  while (evaluate_.work() < until) {
+    ++round_;
+    Candidate c = best;
+    if (round_ > 1) shake(c);
+    if (!price(c) || (c.cost.peak_bytes >= best.cost.peak_bytes && !descend(c, best.cost.peak_bytes - 1)))
+      continue;
+    best = std::move(c);
+  }
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,64 @@
+// Local search on thresholds, for graphs of any shape: gives up values until a budget holds, by bytes of
+// excess removed per second added, and looks for better plans nearby. Deterministic; stops by work, not by
+// clock.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runtime/plan/search/archive.h"
+
+namespace cairn::plan {
+
+class Improver {
+ public:
+  using Seen = std::function<void(const Thresholds&, Pace, const Cost&)>;
+
+  // `seen` is told of every valid plan that was priced.
+  Improver(const Problem&, const Index&, const Gaps&, const Rules&, Evaluator&, Seen seen);
+
+  // What it does from here on depends on no call before.
+  void restart();
+  // Whether it may send values over links.
+  void use_links(bool may) { links_ = may ? static_cast<int32_t>(p_.links.size()) : 0; }
+  // Gives up values until the peak is within the budget. False if nothing more helps; `c` is the last plan.
+  bool descend(Candidate& c, int64_t budget);
+  // Tries faster plans near `c`, which fits, until about `work` runs were priced.
+  void search(Candidate& c, int64_t budget, int64_t work);
+  // Simulated annealing from `c`; whatever it meets goes to `seen`.
+  void anneal(Candidate c, int64_t budget, int64_t work);
+  // Tries plans near `c` with a lower peak.
+  void shrink(Candidate& c, int64_t work);
+  std::vector<Thresholds> bare() const;
+
+ private:
+  struct Move {
+    int32_t gap, threshold;
+    double estimate;
+  };
+  bool price(Candidate& c);
+  // Keeps again what fits.
+  void relax(Candidate& c, int64_t budget, int64_t until);
+  std::vector<Move> moves_at_peak(const Candidate& c);
+  void shake(Candidate& c);
+  int32_t random_threshold(int32_t gap);
+  int32_t random_early(int32_t gap);
+  void change_something(Candidate& c, int64_t budget, std::vector<std::pair<int32_t, int32_t>>& undo);
+  bool chance(int percent) { return static_cast<int>(random() % 100) < percent; }
+  uint64_t random();
+
+  const Problem& p_;
+  const Index& index_;
+  const Gaps& gaps_;
+  const Rules& rules_;
+  Evaluator& evaluate_;
+  Seen seen_;
+  Sequence sequence_, tried_;
+  std::vector<int32_t> last_touch_, blocked_;
+  std::vector<int32_t> free_gaps_;
+  int32_t links_, round_ = 0;
+  static constexpr uint64_t kSeed = 0x9e3779b97f4a7c15;
+  uint64_t state_ = kSeed;
+};
+
+}  // namespace cairn::plan

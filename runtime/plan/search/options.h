@@ -1,0 +1,51 @@
+// What can be done inside one stage, priced: the Pareto set over subsets of its ops to run again (or to send
+// over a link), each simulated with the stage's own backward ops. Identical stages are priced once.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/search/stages.h"
+
+namespace cairn::plan {
+
+// Bytes are of values made by the stage alone. "The run before" is what makes Stage::out again, if it was
+// given up, while the next stage's backward runs.
+struct Option {
+  int64_t kept = 0;        // on the device from forward until the stage's own backward
+  int64_t peak = 0;        // most bytes in its backward or forward, gradients included
+  int64_t held = 0;        // from the run before until its own backward, `out` included
+  int64_t moved = 0;       // over the link
+  double seconds = 0;      // of ops run again
+  uint64_t again = 0;      // ops run again, bit per op from Stage::begin
+  uint64_t moves = 0;      // ops whose outputs go over the link
+  bool gives_out = false;  // `out` is not kept
+  bool needs_in = false;   // making `out` again needs `in`
+  bool twice = false;      // what the run before makes is not held, but made once more
+};
+
+class OptionSets {
+ public:
+  // link: -1 for none. most: options per set.
+  OptionSets(const Problem&, const Index&, const Gaps&, const Rules&, const Stages&, int32_t link,
+             size_t most);
+
+  const std::vector<Option>& of(size_t stage) const { return sets_[set_of_[stage]]; }
+  size_t largest() const;
+  // Whether some stage was too large to be looked into: its values stay.
+  bool whole() const { return whole_; }
+  // Writes an option's choices into the thresholds.
+  void apply(size_t stage, const Option&, Thresholds&) const;
+
+ private:
+  const Problem& p_;
+  const Index& index_;
+  const Gaps& gaps_;
+  const Rules& rules_;
+  const Stages& stages_;
+  int32_t link_;
+  bool whole_ = false;
+  std::vector<std::vector<Option>> sets_;
+  std::vector<int32_t> set_of_;
+};
+
+}  // namespace cairn::plan

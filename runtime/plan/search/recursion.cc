@@ -1,0 +1,260 @@
+#include "runtime/plan/search/recursion.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "runtime/plan/search/stage_model.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr int32_t kMostGroups = 256;
+constexpr int64_t kMostLevels = 1024;      // of room
+constexpr int64_t kMostWork = 60'000'000;  // entries times splits
+constexpr float kNoWay = std::numeric_limits<float>::infinity();
+
+// Consecutive stages treated as one: forward seconds, bytes of the value that leaves it, and what its own
+// backward takes once its `in` is there.
+struct Group {
+  size_t begin = 0, end = 0;
+  double forward = 0, again = 0;
+  int64_t out = 0, peak = 0;
+};
+
+class Recursion {
+ public:
+  Recursion(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules, const Stages& stages,
+            int64_t room, const OptionSets* sets)
+      : p_(p), index_(index), gaps_(gaps), rules_(rules), stages_(stages), sets_(sets), room_(room) {
+    make_groups();
+  }
+
+  bool solve(Thresholds& t) {
+    const auto n = static_cast<int32_t>(groups_.size());
+    if (n == 0 || room_ <= 0 || !possible_) return false;
+    const int64_t most =
+        std::clamp<int64_t>(kMostWork * 6 / (static_cast<int64_t>(n) * n * n), 16, kMostLevels);
+    unit_ = common_unit();
+    if (room_ / unit_ > most) unit_ = (room_ + most - 1) / most;
+    levels_ = static_cast<int32_t>(room_ / unit_);
+    cost_.assign(static_cast<size_t>(n) * n * (levels_ + 1), kNoWay);
+    split_.assign(cost_.size(), -1);
+    sums_.assign(n + 1, 0);
+    for (int32_t i = 0; i < n; ++i) sums_[i + 1] = sums_[i] + groups_[i].forward;
+    need_.assign(static_cast<size_t>(n) * n, 0);
+    for (int32_t s = 0; s < n; ++s)
+      for (int32_t i = s + 1; i < n; ++i)
+        need_[static_cast<size_t>(s) * n + i] =
+            std::max(need_[static_cast<size_t>(s) * n + i - 1], groups_[i - 1].out + groups_[i].out);
+    for (int32_t span = 0; span < n; ++span)
+      for (int32_t s = 0; s + span < n; ++s) fill(s, s + span);
+    // The first way through is no recompute: its checkpoints come free, from the last group to the first.
+    std::vector<float> best(static_cast<size_t>(n) * (levels_ + 1), kNoWay);
+    std::vector<First> from(best.size());
+    for (int32_t s = n; s-- > 0;)
+      for (int32_t m = 0; m <= levels_; ++m) {
+        float& b = best[at1(s, m)];
+        First& f = from[at1(s, m)];
+        for (int32_t k = s; k < n; ++k) {  // s..k is one segment, k + 1 begins with a checkpoint
+          const float segment = segment_first(s, k, m);
+          const int32_t rest = m - up(groups_[k].out);
+          const float later = k + 1 == n ? 0.0f : rest < 0 ? kNoWay : best[at1(k + 1, rest)];
+          if (segment + later < b) {
+            b = segment + later;
+            f = {k, nullptr};
+          }
+        }
+        for (const Option& o : options(s)) {
+          const int32_t rest = m - up(o.kept);
+          if (o.gives_out || rest < 0 || up(o.peak) > m) continue;
+          const float later = s + 1 == n ? 0.0f : best[at1(s + 1, rest)];
+          if (static_cast<float>(o.seconds) + later < b) {
+            b = static_cast<float>(o.seconds) + later;
+            f = {s, &o};
+          }
+        }
+      }
+    if (best[at1(0, levels_)] == kNoWay) return false;
+    for (const Group& g : groups_) inside(g, t);
+    int32_t m = levels_;
+    for (int32_t s = 0; s < n;) {
+      const First f = from[at1(s, m)];
+      if (f.option) {
+        leave_alone(groups_[s], t);
+        sets_->apply(groups_[s].begin, *f.option, t);
+        m -= up(f.option->kept);
+      } else {
+        place(s, f.last, m, t);
+        if (f.last + 1 < n) {
+          hold(f.last, 0, t);
+          m -= up(groups_[f.last].out);
+        }
+      }
+      s = f.last + 1;
+    }
+    return true;
+  }
+
+ private:
+  // How a first segment ends; with an option if it is a single stage that keeps something.
+  struct First {
+    int32_t last = -1;
+    const Option* option = nullptr;
+  };
+  std::span<const Option> options(int32_t group) const {
+    const Group& g = groups_[group];
+    if (!sets_ || g.end != g.begin + 1) return {};
+    return sets_->of(g.begin);
+  }
+  // As the policies have it.
+  void leave_alone(const Group& g, Thresholds& t) const {
+    for (int32_t op = stages_.all[g.begin].begin; op < stages_.all[g.begin].end; ++op)
+      for (int32_t v : index_.outputs[op])
+        for (int32_t gap = gaps_.first[v]; gap < gaps_.first[v + 1]; ++gap) t[gap] = rules_.base[gap];
+  }
+
+  size_t at1(int32_t s, int32_t m) const { return static_cast<size_t>(s) * (levels_ + 1) + m; }
+  size_t at(int32_t s, int32_t t, int32_t m) const {
+    return (static_cast<size_t>(s) * groups_.size() + t) * (levels_ + 1) + m;
+  }
+  int32_t up(int64_t bytes) const { return static_cast<int32_t>((bytes + unit_ - 1) / unit_); }
+
+  int64_t live_at(int32_t op) const {
+    return op < static_cast<int32_t>(stages_.backward_before.size()) ? stages_.backward_before[op] : 0;
+  }
+
+  int64_t common_unit() const {
+    int64_t unit = 0;
+    for (const Group& g : groups_) unit = std::gcd(std::gcd(unit, g.out), g.peak);
+    return std::max<int64_t>(1, unit);
+  }
+
+  // What a segment s..k costs whose `in` is kept: everything in it is made again.
+  float segment_first(int32_t s, int32_t k, int32_t m) const { return cost_[at(s, k, m)]; }
+
+  void make_groups() {
+    const size_t stages = stages_.all.size(), per = (stages + kMostGroups - 1) / kMostGroups;
+    for (size_t s = 0; s < stages; s += per) {
+      Group g;
+      g.begin = s;
+      g.end = std::min(stages, s + per);
+      int64_t inner = 0;
+      for (size_t i = g.begin; i < g.end; ++i) {
+        const Stage& stage = stages_.all[i];
+        StageModel model;
+        int64_t peak = 0;
+        if (model.build(p_, index_, gaps_, rules_, stages_, i)) {
+          uint64_t all = model.candidates | model.forced;
+          if (stage.out >= 0) {
+            for (size_t o = 0; o < model.ops.size(); ++o)
+              if (model.ops[o].outputs & model.out) all &= ~(uint64_t{1} << o);
+          }
+          const Option o = model.price(all, model.forced_moves, false);
+          peak = o.peak;
+          g.again += o.seconds;
+        } else {
+          peak = model.fixed;
+          for (int32_t b = stage.back_begin; b < stage.back_end; ++b)
+            peak = std::max(peak, model.fixed + stages_.backward_live[b]);
+        }
+        g.peak = std::max(g.peak, inner + peak);
+        double forward = 0;
+        for (int32_t op = stage.begin; op < stage.end; ++op) forward += p_.ops[op].seconds;
+        g.forward += forward;
+        if (i + 1 < g.end) {
+          g.again += forward;
+          if (stage.out >= 0) inner += p_.values[stage.out].bytes;
+        }
+        if (i + 1 == g.end && stage.out >= 0) g.out = p_.values[stage.out].bytes;
+        if (i + 1 < stages && (stage.out < 0 || !free_to_go(stage.out)))
+          possible_ = possible_ && stage.out >= 0;
+      }
+      groups_.push_back(g);
+    }
+  }
+
+  bool free_to_go(int32_t v) const { return rules_.free[gap_of(v)]; }
+  int32_t gap_of(int32_t v) const {
+    return rules_.across[v] >= 0 ? rules_.across[v] : gaps_.first[v + 1] - 1;
+  }
+
+  void fill(int32_t s, int32_t t) {
+    float* best = &cost_[at(s, t, 0)];
+    int32_t* split = &split_[at(s, t, 0)];
+    if (s == t) {
+      for (int32_t m = up(groups_[s].peak); m <= levels_; ++m) best[m] = static_cast<float>(groups_[s].again);
+      return;
+    }
+    const int64_t beside = live_at(stages_.all[groups_[t].end - 1].back_begin);
+    for (int32_t k = s + 1; k <= t; ++k) {
+      const int32_t out = up(groups_[k - 1].out);
+      const int32_t least =
+          std::max(out, up(need_[static_cast<size_t>(s) * groups_.size() + k - 1] + beside));
+      const auto pass = static_cast<float>(sums_[k] - sums_[s]);
+      const float *later = &cost_[at(k, t, 0)], *earlier = &cost_[at(s, k - 1, 0)];
+      for (int32_t m = least; m <= levels_; ++m) {
+        const float c = pass + later[m - out] + earlier[m];
+        split[m] = c < best[m] ? k : split[m];
+        best[m] = std::min(best[m], c);
+      }
+    }
+  }
+
+  // Checkpoints inside s..t, held from the moment that t's backward begins.
+  void place(int32_t s, int32_t t, int32_t m, Thresholds& thresholds) const {
+    while (s < t) {
+      const int32_t k = split_[at(s, t, m)];
+      hold(k - 1, stages_.all[groups_[t].end - 1].back_begin, thresholds);
+      place(k, t, m - up(groups_[k - 1].out), thresholds);
+      t = k - 1;
+    }
+  }
+
+  void hold(int32_t group, int32_t from, Thresholds& t) const {
+    set(stages_.all[groups_[group].end - 1].out, from, t);
+  }
+
+  void set(int32_t v, int32_t threshold, Thresholds& t) const {
+    if (v >= 0 && free_to_go(v)) t[gap_of(v)] = threshold;
+  }
+
+  // Everything else is made when its own backward comes; before that it is only passed through.
+  void inside(const Group& g, Thresholds& t) const {
+    for (size_t i = g.begin; i < g.end; ++i) {
+      const Stage& stage = stages_.all[i];
+      const int32_t group_begin = stages_.all[g.end - 1].back_begin;
+      for (int32_t op = stage.begin; op < stage.end; ++op)
+        for (int32_t v : index_.outputs[op])
+          if (v != stage.out) set(v, stage.back_begin, t);
+      if (i + 1 < g.end) set(stage.out, group_begin, t);
+      if (i + 1 == g.end) set(stage.out, stage.back_begin, t);
+    }
+  }
+
+  const Problem& p_;
+  const Index& index_;
+  const Gaps& gaps_;
+  const Rules& rules_;
+  const Stages& stages_;
+  const OptionSets* const sets_;
+  int64_t room_, unit_ = 1;
+  int32_t levels_ = 0;
+  bool possible_ = true;
+  std::vector<Group> groups_;
+  std::vector<double> sums_;
+  std::vector<float> cost_;
+  std::vector<int32_t> split_;
+  std::vector<int64_t> need_;  // per (first, last): most bytes of two values in a row that pass by
+};
+
+}  // namespace
+
+bool recurse(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules, const Stages& stages,
+             int64_t room, Thresholds& thresholds, const OptionSets* sets) {
+  thresholds = rules.base;
+  return Recursion(p, index, gaps, rules, stages, room, sets).solve(thresholds);
+}
+
+}  // namespace cairn::plan

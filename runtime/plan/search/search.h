@@ -1,0 +1,91 @@
+// What the searches for plans share: how thresholds are priced, the good plans met so far, and how one of
+// them gets its offsets.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+#include "runtime/plan/search/archive.h"
+#include "runtime/plan/search/frontier.h"
+#include "runtime/plan/search/local_search.h"
+
+namespace cairn::plan {
+
+// A plan with its offsets, and what it was made from. Its seconds are known, not yet what explains it.
+struct Fit {
+  Plan plan;
+  Candidate from;
+};
+
+class Search {
+ public:
+  // arenas_follow_peaks: a plan's arena is as low as its own peak allows, whatever the budget, so that what
+  // fits fits under a higher budget as well. Else it need only be as low as the budget.
+  Search(const Problem&, bool arenas_follow_peaks);
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+
+  // Forgets all plans; what follows depends on the problem and on later calls alone. Begins with the plans
+  // that keep everything.
+  void restart();
+  // False if the thresholds are no plan.
+  bool try_thresholds(const Thresholds&, Pace);
+  Thresholds thresholds_of(const OptionSets&, const Chosen&) const;
+  // Copies in a hurry, with room for a few, and one at a time.
+  const std::vector<Pace>& paces() const { return paces_; }
+
+  // Tries hard only as long as the arena is higher than the budget.
+  Plan lay_out(const Candidate&, int64_t budget);
+  // The fastest plan met with such a peak whose arena fits, of the `attempts` fastest. first_over: by how
+  // much the very fastest one's arena is above the budget; 0 if there is none.
+  std::optional<Fit> fastest_within(int64_t peak, int64_t budget,
+                                    int attempts = std::numeric_limits<int>::max(),
+                                    int64_t* first_over = nullptr);
+  // The plan met with the lowest arena.
+  std::optional<Fit> lowest();
+
+  const Problem& p;
+  const Index index;
+  const Gaps gaps;
+  const Rules rules;
+  Evaluator evaluate;
+  Archive archive;
+  Improver improve;
+  Sequence sequence;  // scratch
+
+ private:
+  const bool arenas_follow_peaks_;
+  std::vector<Pace> paces_;
+};
+
+// All budgets of a small problem at once. Looks at the problem alone: what it finds is the same for every
+// budget.
+void search_all_budgets(Search&);
+
+// One budget of a large problem: stages, dynamic program, local search. The same whatever was searched
+// before.
+class OneBudget {
+ public:
+  explicit OneBudget(Search& search) : s_(search) {}
+  std::optional<Fit> solve(int64_t budget);
+  // With the lowest arena: solve() finds nothing for a page less than that.
+  const Fit& smallest();
+
+ private:
+  void look_at_stages();
+  void aim(int64_t target, double bound);
+  void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
+  void deepen(int64_t target);
+  std::optional<Fit> from_scratch(int64_t budget);
+  Fit from_smallest(int64_t budget);
+  void improve_fit(Fit&, int64_t target, int64_t budget, double bound);
+
+  Search& s_;
+  std::optional<Stages> stages_;
+  std::vector<OptionSets> sets_;  // without links, and with the first one
+  std::optional<Fit> smallest_;
+};
+
+}  // namespace cairn::plan

@@ -1,0 +1,149 @@
+// Small problems: one set of good plans over all budgets, so that more memory is never slower and the
+// smallest budget is exact.
+#include <algorithm>
+#include <limits>
+
+#include "runtime/plan/bound/bound.h"
+#include "runtime/plan/search/recursion.h"
+#include "runtime/plan/search/search.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr int kLevels = 28;      // budgets that the search aims at
+constexpr int kAllSubsets = 12;  // so few saved values: every subset is tried
+constexpr int kRounds = 4;       // of feedback from the real arena
+constexpr size_t kOptions = 48;  // per stage
+constexpr int64_t kTableWork = 600'000;
+// Builds for sanitizers search a fraction of this: what they check is the same, their plans are as valid.
+#ifndef CAIRN_SEARCH_SHARE
+#define CAIRN_SEARCH_SHARE 1
+#endif
+constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
+
+// bytes * level / kLevels, where the product may be too large for a number.
+int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }
+
+class AllBudgets {
+ public:
+  explicit AllBudgets(Search& search) : s_(search), p_(search.p) {}
+
+  // As if there were no links first: with them the smallest budget is no larger, and nothing slower.
+  void run() {
+    s_.restart();
+    try_subsets();
+    const int64_t most = s_.archive.plans().rbegin()->first;
+    from_structure(most - s_.index.persistent_bytes, -1);
+    for (Thresholds& t : s_.improve.bare())
+      if (s_.try_thresholds(t, {})) bare_.push_back({t, {}, s_.evaluate(t, {}, s_.sequence)});
+    s_.improve.use_links(false);
+    Problem alone = p_;
+    alone.links.clear();
+    aim_everywhere(alone, most);
+    if (p_.links.empty()) return;
+    s_.improve.use_links(true);
+    from_structure(most - s_.index.persistent_bytes, 0);
+    aim_everywhere(p_, most);
+  }
+
+ private:
+  // Of few saved values every choice of what to make again is tried and, where its arena may be the lowest of
+  // what is as fast, laid out: arenas do not follow from peaks.
+  void try_subsets() {
+    std::vector<int32_t> saved;
+    for (size_t v = 0; v < p_.values.size(); ++v)
+      if (const int32_t g = s_.rules.across[v]; g >= 0 && s_.rules.free[g] && p_.values[v].bytes > 0)
+        saved.push_back(g);
+    if (saved.size() > kAllSubsets) return;
+    std::vector<Candidate> all;
+    for (uint32_t subset = 0; subset < 1u << saved.size(); ++subset) {
+      Thresholds t = s_.rules.base;
+      for (size_t k = 0; k < saved.size(); ++k)
+        if (subset >> k & 1) t[saved[k]] = p_.turnaround;
+      const Cost cost = s_.evaluate(t, {}, s_.sequence);
+      if (!cost.valid) continue;
+      s_.archive.add(t, {}, cost);
+      all.push_back({std::move(t), {}, cost});
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+      return a.cost.seconds != b.cost.seconds ? a.cost.seconds < b.cost.seconds
+                                              : a.cost.peak_bytes < b.cost.peak_bytes;
+    });
+    int64_t lowest = std::numeric_limits<int64_t>::max();
+    for (const Candidate& c : all) {
+      if (c.cost.peak_bytes >= lowest) continue;
+      const int64_t arena = s_.lay_out(c, c.cost.peak_bytes).arena_bytes;
+      if (arena >= lowest) continue;
+      lowest = arena;
+      s_.archive.pin(c.thresholds, c.pace, c.cost);
+    }
+  }
+
+  void from_structure(int64_t room, int32_t link) {
+    const Stages stages(p_, s_.index);
+    const OptionSets sets(p_, s_.index, s_.gaps, s_.rules, stages, link, kOptions);
+    for (int level = 1; level <= kLevels; ++level) {
+      double price = 0;
+      const Chosen chosen = choose_options(p_, stages, sets, part(room, level), link, {}, kTableWork, price);
+      if (chosen.found)
+        for (const Pace& pace : s_.paces()) s_.try_thresholds(s_.thresholds_of(sets, chosen), pace);
+      Thresholds t;
+      if (link < 0 && recurse(p_, s_.index, s_.gaps, s_.rules, stages, part(room, level) / 2, t))
+        s_.try_thresholds(t, {});
+    }
+  }
+
+  // At budgets between the least that can be found and that of keeping everything.
+  void aim_everywhere(const Problem& bounded, int64_t most) {
+    Candidate low = s_.archive.plans().begin()->second;
+    s_.improve.descend(low, 0);
+    low = s_.archive.plans().begin()->second;
+    s_.improve.shrink(low, 4 * level_work());
+    const int64_t least = s_.archive.plans().begin()->first;
+    for (int level = 0; level < kLevels; ++level) {
+      const int64_t budget = least + part(most - least, level);
+      const double bound = lower_bound_seconds(bounded, s_.index, budget);
+      int64_t target = budget;
+      for (int round = 0; round < kRounds; ++round) {
+        const Candidate* known = s_.archive.within(target);
+        const bool optimal = known && known->cost.seconds <= bound * (1 + 1e-9);
+        if (!optimal) aim(target, round == 0 ? level_work() : level_work() / 4);
+        const Candidate* found = s_.archive.within(target);
+        if (!found) break;
+        const int64_t over = s_.lay_out(*found, budget).arena_bytes - budget;
+        if (over <= 0) break;
+        target = found->cost.peak_bytes - std::max<int64_t>(1, over / 2);
+      }
+    }
+  }
+
+  void aim(int64_t budget, int64_t work) {
+    for (const Candidate& from : bare_) {
+      Candidate c = from;
+      if (c.cost.peak_bytes <= budget) s_.improve.search(c, budget, 0);
+    }
+    if (const Candidate* start = s_.archive.within(budget)) s_.improve.anneal(*start, budget, work * 3 / 10);
+    const auto above = s_.archive.plans().upper_bound(budget);
+    if (above != s_.archive.plans().end()) s_.improve.anneal(above->second, budget, work * 3 / 10);
+    if (const Candidate* start = s_.archive.within(budget)) {
+      Candidate c = *start;
+      s_.improve.search(c, budget, work * 4 / 10);
+    }
+  }
+
+  int64_t level_work() const {
+    const auto ops = static_cast<int64_t>(p_.ops.size());
+    return std::clamp<int64_t>(kLevelWork * ops * ops * ops, kMinLevelWork, kMaxLevelWork);
+  }
+
+  Search& s_;
+  const Problem& p_;
+  std::vector<Candidate> bare_;
+};
+
+}  // namespace
+
+void search_all_budgets(Search& search) { AllBudgets(search).run(); }
+
+}  // namespace cairn::plan
