@@ -45,8 +45,8 @@ struct Builder {
     c.gemm = true;
   }
 
-  // slope: the activation in front, whose slope the gradient of x is multiplied by.
-  void linear(const char* name, int64_t k, int64_t n, const char* activation, const char* slope = "") {
+  // derivative: the activation in front, whose derivative the gradient of x is multiplied by.
+  void linear(const char* name, int64_t k, int64_t n, const char* activation, const char* derivative = "") {
     const double flops = 2.0 * kRows * static_cast<double>(n * k);
     std::vector<TensorDesc> out{act({kBatch, kLength, n})};
     if (*activation) out.push_back(out[0]);
@@ -56,9 +56,9 @@ struct Builder {
             flops);
     const TensorDesc dx = act({kBatch, kLength, k});
     std::vector<TensorDesc> in = {act({kBatch, kLength, n}), weight(n, k, "input_grad")};
-    if (*slope) in.push_back(dx);
+    if (*derivative) in.push_back(dx);
     product(add(name + std::string(" dx") + shape, "linear_grad_input", in, {dx}, kLayers,
-                {{"activation", std::string(slope)}}),
+                {{"activation", std::string(derivative)}}),
             flops);
     product(add(name + std::string(" dw") + shape, "linear_grad_weight",
                 {act({kBatch, kLength, k}), act({kBatch, kLength, n})}, {f32({n, k}), f32({n})}, kLayers),

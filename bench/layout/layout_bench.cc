@@ -79,7 +79,7 @@ void measure(benchmark::State& state, const std::vector<Block>& blocks, int64_t 
     if (b.bytes % 64 != 0) alignment = 1;
   plan::Layout layout;
   for (auto _ : state) benchmark::DoNotOptimize(layout = plan::lay_out(blocks, alignment, capacity, effort));
-  const int64_t most = plan::most_alive(blocks);
+  const int64_t most = plan::max_alive(blocks);
   state.counters["blocks"] = static_cast<double>(blocks.size());
   state.counters["ratio"] = most > 0 ? static_cast<double>(layout.height) / static_cast<double>(most) : 1;
   if (capacity > 0) state.counters["fits"] = layout.height <= capacity;
@@ -117,7 +117,7 @@ void add_plans() {
     const std::string name = std::string(c.kind) + "/" + std::to_string(c.size) +
                              (c.percent == 0 ? "/per_region" : "/" + std::to_string(c.percent) + "%");
     auto blocks = std::make_shared<const std::vector<Block>>(blocks_of_plan(c.kind, c.size, c.percent));
-    const int64_t most = plan::most_alive(*blocks);
+    const int64_t most = plan::max_alive(*blocks);
     add("cheap/" + name, blocks, 0);
     add("tight/" + name, blocks, most);
   }

@@ -45,7 +45,7 @@ void plan_it(benchmark::State& state, const std::string& kind, int size, int per
   const int64_t fixed = p.persistent_bytes();
   p.budget_bytes = fixed + s.activations / 100 * percent;
   if (link) p.links.push_back({"host", 1e-5, 2e10, 2e10, .7, int64_t{1} << 40});
-  state.counters["ops"] = p.turnaround;
+  state.counters["ops"] = p.backward_begin;
   Plan plan;
   int64_t smallest = 0;
   for (auto _ : state) try {

@@ -70,7 +70,7 @@ class Tape {
   int64_t weights() const { return weights_; }
 
   Problem finish() {
-    p_.turnaround = static_cast<int32_t>(p_.ops.size());
+    p_.backward_begin = static_cast<int32_t>(p_.ops.size());
     std::map<int32_t, int32_t> gradient;  // of a value: what holds its sum so far
     for (size_t n = nodes_.size(); n-- > 0;) backward(nodes_[n], gradient);
     check(p_);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kWidth = 768, kHeads = 12, kVocab = 50304;
 constexpr int64_t kRows[] = {64, 256, 1024, 4096};
-constexpr int64_t kMostLogitRows = 1024;  // 206 MB of them in f32
+constexpr int64_t kMaxLogitRows = 1024;  // 206 MB of them in f32
 constexpr int64_t kWidths[] = {192, 3072};
 
 double total_bytes(const std::vector<TensorDesc>& descs) {
@@ -43,7 +43,8 @@ struct Builder {
     Remade& r = add("linear " + std::to_string(k) + "->" + std::to_string(n) + note, "linear", rows,
                     {act({1, rows, k}), w, f32({n})}, {act({1, rows, n})}, {{"activation", std::string()}});
     r.op.flops = 2.0 * static_cast<double>(rows) * static_cast<double>(n * k);
-    r.op.bytes += plain - static_cast<double>(w.bytes());  // a device without packs reads the weight itself
+    r.op.bytes +=
+        plain - static_cast<double>(w.bytes());  // a device without packed weights reads the weight itself
     return r;
   }
 
@@ -52,7 +53,7 @@ struct Builder {
                      row = f32({1, t});
     linear(t, kWidth, 4 * kWidth);
     linear(t, 4 * kWidth, kWidth);
-    if (t <= kMostLogitRows) linear(t, kWidth, kVocab, " (cross-entropy's input)");
+    if (t <= kMaxLogitRows) linear(t, kWidth, kVocab, " (cross-entropy's input)");
     const TensorDesc none{DType::kU8, {}, 0};
     add("attention", "attention", t, {act({1, t, 3 * kWidth}), none, none}, {x, f32({1, kHeads, t})},
         {{"heads", kHeads}})

@@ -6,7 +6,7 @@
 namespace cairn::capi {
 namespace {
 
-constexpr size_t kMostOperands = 12;  // backward: 4 inputs, 4 outputs, 4 gradients
+constexpr size_t kMaxOperands = 12;  // backward: 4 inputs, 4 outputs, 4 gradients
 
 cairn_tensor_t view(const TensorDesc& desc, void* data) {
   cairn_tensor_t t{};
@@ -19,13 +19,13 @@ cairn_tensor_t view(const TensorDesc& desc, void* data) {
 
 struct Views {
   explicit Views(std::span<const TensorDesc> descs) {
-    for (size_t i = 0; i < descs.size() && i < kMostOperands; ++i) list[i] = view(descs[i], nullptr);
+    for (size_t i = 0; i < descs.size() && i < kMaxOperands; ++i) list[i] = view(descs[i], nullptr);
   }
   explicit Views(std::span<const Tensor> tensors) {
-    for (size_t i = 0; i < tensors.size() && i < kMostOperands; ++i)
+    for (size_t i = 0; i < tensors.size() && i < kMaxOperands; ++i)
       list[i] = view(tensors[i].desc, tensors[i].data);
   }
-  std::array<cairn_tensor_t, kMostOperands> list{};
+  std::array<cairn_tensor_t, kMaxOperands> list{};
 };
 
 // A type that the host's shape callback filled.

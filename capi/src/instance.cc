@@ -19,7 +19,7 @@ uint32_t cairn_version_number(void) {
 
 namespace {
 
-constexpr uint32_t kMostThreads = 4096;
+constexpr uint32_t kMaxThreads = 4096;
 
 cairn::HostAllocator read_allocator(const cairn_allocator_t* given) {
   if (given == nullptr) return {};
@@ -31,8 +31,8 @@ cairn::HostAllocator read_allocator(const cairn_allocator_t* given) {
 }
 
 cairn::device::DeviceOptions convert(const cairn_device_options_t& o, const cairn_instance& instance) {
-  cairn::require(o.threads <= kMostThreads, Code::kInvalidArgument, "options.threads is ", o.threads,
-                 "; at most ", kMostThreads, " are allowed");
+  cairn::require(o.threads <= kMaxThreads, Code::kInvalidArgument, "options.threads is ", o.threads,
+                 "; at most ", kMaxThreads, " are allowed");
   flag(o.verify, "options.verify");
   not_negative(o.link_bytes_per_second, "options.link_bytes_per_second");
   return {.threads = static_cast<int>(o.threads),

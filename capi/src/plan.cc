@@ -23,16 +23,16 @@ namespace cairn::capi {
 int64_t activation_peak(const plan::Problem& problem, const plan::Plan& plan) {
   std::vector<bool> here(problem.values.size(), false);
   int64_t alive = 0, peak = 0;
-  const auto arrive = [&](int32_t value) {
+  const auto place = [&](int32_t value) {
     if (problem.values[value].persistent || here[value]) return;
     here[value] = true;
     alive += problem.values[value].bytes;
   };
   for (const plan::Step& step : plan.steps) {
     if (step.kind == plan::StepKind::kRun) {
-      for (int32_t value : problem.ops[step.index].outputs) arrive(value);
+      for (int32_t value : problem.ops[step.index].outputs) place(value);
     } else if (step.kind == plan::StepKind::kIn) {
-      arrive(step.index);
+      place(step.index);
     } else if (step.kind == plan::StepKind::kFree) {
       here[step.index] = false;
       alive -= problem.values[step.index].bytes;
@@ -113,9 +113,10 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
     (c.link_tier[link] == Tier::kHost ? s.offload_host_bytes : s.offload_disk_bytes) +=
         u(p.totals.offload_bytes[link]);
   }
-  s.optimizer_host_bytes = u(c.home_bytes[CAIRN_TIER_HOST]);
-  s.optimizer_disk_bytes = u(c.home_bytes[CAIRN_TIER_DISK]);
-  for (size_t tier = 0; tier < c.home_bytes.size(); ++tier) s.peak_bytes[tier] += u(c.home_bytes[tier]);
+  s.optimizer_host_bytes = u(c.offloaded_bytes[CAIRN_TIER_HOST]);
+  s.optimizer_disk_bytes = u(c.offloaded_bytes[CAIRN_TIER_DISK]);
+  for (size_t tier = 0; tier < c.offloaded_bytes.size(); ++tier)
+    s.peak_bytes[tier] += u(c.offloaded_bytes[tier]);
   s.budget_bytes = u(p.budget_bytes);
   s.live_peak_bytes = u(p.device_peak_bytes);
   s.persistent_bytes = u(c.problem.persistent_bytes());
@@ -133,7 +134,7 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.bound_seconds = p.bound_seconds;
   s.gap = p.gap;
   s.solve_seconds = p.solve_seconds;
-  s.value_count = c.problem.values.size() + c.homes.size();
+  s.value_count = c.problem.values.size() + c.offloaded.size();
   s.op_count = c.problem.ops.size();
   s.instruction_count = c.program().code.size();
   s.region_count = c.problem.regions.size();
@@ -147,7 +148,7 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
 }
 
 // State that lives in a tier is no value of the problem.
-cairn_plan_value_t home_row(const cairn::graph::JointGraph& joint, int32_t value, Tier tier) {
+cairn_plan_value_t offloaded_row(const cairn::graph::JointGraph& joint, int32_t value, Tier tier) {
   const cairn::graph::JointValue& from = joint.values[static_cast<size_t>(value)];
   cairn_plan_value_t v = CAIRN_PLAN_VALUE_INIT;
   v.name = from.name.c_str();
@@ -220,12 +221,12 @@ cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index, cairn_pl
     not_null(plan, "plan");
     const OutStruct out(out_value, "out_value");
     const engine::CompiledPlan& c = *plan->compiled;
-    const size_t rows = c.problem.values.size() + c.homes.size();
+    const size_t rows = c.problem.values.size() + c.offloaded.size();
     require(index < rows, Code::kNotFound, "there is no row ", index, "; the plan has ", rows);
     if (index >= c.problem.values.size()) {
-      const auto& [value, home] =
-          *std::next(c.homes.begin(), static_cast<ptrdiff_t>(index - c.problem.values.size()));
-      return out.write(home_row(*c.joint, value, home.tier));
+      const auto& [value, place] =
+          *std::next(c.offloaded.begin(), static_cast<ptrdiff_t>(index - c.problem.values.size()));
+      return out.write(offloaded_row(*c.joint, value, place.tier));
     }
     const plan::ValuePlan& row = c.plan.values[index];
     const bool persistent = row.decision == plan::Decision::kPersistent;

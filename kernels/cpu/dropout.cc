@@ -33,7 +33,7 @@ void dropout_typed(const RandomKey& key, float least, float factor, const T* x, 
   for (int64_t at = begin; at < end; at += 4 * kBlocks) {
     philox_blocks(key, static_cast<uint64_t>(at / 4), bits, kBlocks);
     const int64_t n = end - at < 4 * kBlocks ? end - at : 4 * kBlocks;
-    sweep(0, n, [&](auto t, int64_t i) {
+    for_each_vector(0, n, [&](auto t, int64_t i) {
       const auto u = hn::ShiftRight<8>(hn::LoadU(DU(), &bits[0][0] + i));
       const V uniforms = hn::Mul(hn::ConvertTo(DF(), hn::BitCast(di, u)), set(0x1p-24f));
       put(t, hn::IfThenElseZero(hn::Ge(uniforms, threshold), hn::Mul(get(t, x + at + i), scale)), y + at + i);

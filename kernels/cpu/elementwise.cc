@@ -23,10 +23,10 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
   T* y = static_cast<T*>(out[0]);
   T* z = static_cast<T*>(out[1]);
   const auto unary = [&](auto f) {
-    sweep(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i)), y + i); });
+    for_each_vector(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i)), y + i); });
   };
   const auto binary = [&](auto f) {
-    sweep(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i), get(t, b + i)), y + i); });
+    for_each_vector(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i), get(t, b + i)), y + i); });
   };
   switch (map) {
 #define FUNCTION(name, ...)                    \
@@ -38,7 +38,7 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
     case Map::kSwiglu:
       return binary([](V gate, V up) { return hn::Mul(silu(gate), up); });
     case Map::kSwigluGrad:
-      return sweep(begin, end, [&](auto t, int64_t i) {
+      return for_each_vector(begin, end, [&](auto t, int64_t i) {
         const V dy = get(t, a + i), gate = get(t, b + i), up = get(t, c + i);
         const V dup = hn::Mul(dy, silu(gate));
         if (y != nullptr) put(t, silu_grad(hn::Mul(dy, up), gate), y + i);
@@ -61,7 +61,7 @@ void map_dispatch(Map map, DType type, const void* const in[3], void* const out[
 template <class TA, class TB>
 void combine_typed(Map map, const void* a, const void* b, void* y, int64_t n) {
   const auto go = [&](auto f) {
-    sweep(0, n, [&](auto t, int64_t i) {
+    for_each_vector(0, n, [&](auto t, int64_t i) {
       put(t, f(get(t, static_cast<const TA*>(a) + i), get(t, static_cast<const TB*>(b) + i)),
           static_cast<TA*>(y) + i);
     });
@@ -86,9 +86,10 @@ void convert_typed(bool add, const void* x, void* y, int64_t n) {
   const TX* from = static_cast<const TX*>(x);
   TY* to = static_cast<TY*>(y);
   if (add)
-    sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Add(get(t, to + i), get(t, from + i)), to + i); });
+    for_each_vector(0, n,
+                    [&](auto t, int64_t i) { put(t, hn::Add(get(t, to + i), get(t, from + i)), to + i); });
   else
-    sweep(0, n, [&](auto t, int64_t i) { put(t, get(t, from + i), to + i); });
+    for_each_vector(0, n, [&](auto t, int64_t i) { put(t, get(t, from + i), to + i); });
 }
 
 void convert_dispatch(DType type_x, DType type_y, bool add, const void* x, void* y, int64_t n) {

@@ -1,4 +1,4 @@
-// Elementwise sweeps, one function per family, dispatched to the best instruction set at run time.
+// Elementwise functions, one function per family, dispatched to the best instruction set at run time.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Rows that are one sweep over elements: activations, add, mul, scale, cast, accumulate, fill.
+// Rows that are elementwise: activations, add, mul, scale, cast, accumulate, fill.
 #include <algorithm>
 
 #include "kernels/cpu/elementwise.h"

@@ -61,9 +61,9 @@ std::unique_ptr<Kernel> make_linear_grad_input_amx(const Signature& s) {
       [=](const Call& call) {
         bf16* dx = output<bf16>(call, 0);
         const LinearEpilogue plain(Activation::kNone, nullptr, dx, nullptr, n);
-        const SlopeEpilogue sloped(act, input<const bf16>(call, 2), dx, n);
+        const DerivativeEpilogue scaled(act, input<const bf16>(call, 2), dx, n);
         f->run(call.workspace, input<const bf16>(call, 0), data_of(call.in, 1),
-               act == Activation::kNone ? static_cast<const Epilogue&>(plain) : sloped);
+               act == Activation::kNone ? static_cast<const Epilogue&>(plain) : scaled);
       },
       f->space.bytes());
 }

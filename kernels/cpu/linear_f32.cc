@@ -63,7 +63,7 @@ std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
         if (const char* pre = input<const char>(call, 2))
           parallel_for(m * n, kGrain, [&](int64_t b, int64_t e, int) {
             const int64_t at = b * bytes;
-            multiply_slopes(act, type, pre + at, to + at, e - b);
+            multiply_derivatives(act, type, pre + at, to + at, e - b);
           });
       },
       space.bytes());

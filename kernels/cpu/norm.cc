@@ -23,18 +23,18 @@ void norm_typed(const NormRows& r, int64_t begin, int64_t end) {
     float mean = 0;
     if (centered) {
       V sum = hn::Zero(DF());
-      sweep(0, c, [&](auto t, int64_t i) { sum = hn::Add(sum, get(t, x + i)); });
+      for_each_vector(0, c, [&](auto t, int64_t i) { sum = hn::Add(sum, get(t, x + i)); });
       mean = sum_lanes(sum) * inverse;
     }
     const V center = set(mean);
     V squares = hn::Zero(DF());
-    sweep(0, c, [&](auto t, int64_t i) {
+    for_each_vector(0, c, [&](auto t, int64_t i) {
       const V d = keep(t, hn::Sub(get(t, x + i), center), hn::Zero(DF()));
       squares = hn::MulAdd(d, d, squares);
     });
     const float rstd = 1.0f / std::sqrt(sum_lanes(squares) * inverse + r.eps);
     const V factor = set(rstd);
-    sweep(0, c, [&](auto t, int64_t i) {
+    for_each_vector(0, c, [&](auto t, int64_t i) {
       V v = hn::Mul(hn::Sub(get(t, x + i), center), factor);
       if (r.gamma != nullptr) v = hn::Mul(v, get(t, r.gamma + i));
       if (r.beta != nullptr) v = hn::Add(v, get(t, r.beta + i));
@@ -63,7 +63,7 @@ void norm_grad_typed(const NormGradRows& r, float* dgamma, float* dbeta, int64_t
     const T* dy = static_cast<const T*>(r.dy) + row * c;
     const V mean = set(centered ? r.mean[row] : 0.0f), rstd = set(r.rstd[row]);
     V sum_g = hn::Zero(DF()), sum_gh = hn::Zero(DF());
-    sweep(0, c, [&](auto t, int64_t i) {
+    for_each_vector(0, c, [&](auto t, int64_t i) {
       const V d = get(t, dy + i), h = hn::Mul(hn::Sub(get(t, x + i), mean), rstd);
       const V g = r.gamma != nullptr ? hn::Mul(d, get(t, r.gamma + i)) : d;
       sum_g = hn::Add(sum_g, g);
@@ -76,7 +76,7 @@ void norm_grad_typed(const NormGradRows& r, float* dgamma, float* dbeta, int64_t
     const T* da = r.da != nullptr ? static_cast<const T*>(r.da) + row * c : nullptr;
     const V mean_g = set(centered ? sum_lanes(sum_g) * inverse : 0.0f),
             mean_gh = set(sum_lanes(sum_gh) * inverse);
-    sweep(0, c, [&](auto t, int64_t i) {
+    for_each_vector(0, c, [&](auto t, int64_t i) {
       const V d = get(t, dy + i), h = hn::Mul(hn::Sub(get(t, x + i), mean), rstd);
       const V g = r.gamma != nullptr ? hn::Mul(d, get(t, r.gamma + i)) : d;
       V v = hn::Mul(rstd, hn::Sub(hn::Sub(g, mean_g), hn::Mul(h, mean_gh)));

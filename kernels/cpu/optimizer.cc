@@ -20,7 +20,7 @@ template <class Optimizer>
 void update_typed(const void* factors, const float* grad, float* p, float* const* states, int64_t begin,
                   int64_t end) {
   const Optimizer& f = *static_cast<const Optimizer*>(factors);
-  sweep(begin, end, [&](auto t, int64_t i) {
+  for_each_vector(begin, end, [&](auto t, int64_t i) {
     V parameter = get(t, p + i), state[array_of(Optimizer::kStates)];
     for (int k = 0; k < Optimizer::kStates; ++k) state[k] = get(t, states[k] + i);
     update(f, get(t, grad + i), parameter, state);

@@ -12,18 +12,18 @@
 namespace cairn::kernels::cpu {
 namespace {
 
-struct Fold {
+struct Reduction {
   int64_t outer = 1, reduced = 1, inner = 1;
 };
 
 // Of a shape and a list of axes (empty: all), when the axes are neighbours.
-std::optional<Fold> fold(const Shape& shape, std::vector<int64_t> axes) {
+std::optional<Reduction> reduction_of(const Shape& shape, std::vector<int64_t> axes) {
   if (axes.empty())
     for (int i = 0; i < shape.rank; ++i) axes.push_back(i);
   for (int64_t& a : axes)
     if (a < 0) a += shape.rank;
   std::sort(axes.begin(), axes.end());
-  Fold f;
+  Reduction f;
   if (axes.empty()) return f;
   if (axes.back() - axes.front() + 1 != static_cast<int64_t>(axes.size())) return std::nullopt;
   for (int i = 0; i < shape.rank; ++i)
@@ -33,7 +33,7 @@ std::optional<Fold> fold(const Shape& shape, std::vector<int64_t> axes) {
 
 // y[outer, inner] (+)= factor * sum over reduced of x. Threads own outputs; sums run in order of the reduced
 // axis, in float64 where that axis is contiguous, else in float32 rows.
-std::unique_ptr<Kernel> make_sum(const Signature& s, Fold f, float factor) {
+std::unique_ptr<Kernel> make_sum(const Signature& s, Reduction f, float factor) {
   if (!fast_float(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
   const DType type = s.in[0].dtype;
   const int64_t bytes = dtype_bytes(type);
@@ -78,16 +78,16 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, Fold f, float factor) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_reduce_sum(const Signature& s) {
-  const auto f = fold(s.in[0].shape, s.attrs->list("axes"));
+  const auto f = reduction_of(s.in[0].shape, s.attrs->list("axes"));
   return f ? make_sum(s, *f, 1.0f) : nullptr;
 }
 std::unique_ptr<Kernel> make_reduce_mean(const Signature& s) {
-  const auto f = fold(s.in[0].shape, s.attrs->list("axes"));
+  const auto f = reduction_of(s.in[0].shape, s.attrs->list("axes"));
   return f ? make_sum(s, *f, 1.0f / static_cast<float>(f->reduced)) : nullptr;
 }
 std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) {
   const int64_t rank = s.attrs->integer("rank");
-  Fold f;
+  Reduction f;
   for (int i = 0; i < s.in[0].shape.rank; ++i)
     (i < s.in[0].shape.rank - rank ? f.reduced : f.inner) *= s.in[0].shape[i];
   return make_sum(s, f, 1.0f);
@@ -95,7 +95,7 @@ std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) {
 
 std::unique_ptr<Kernel> make_expand(const Signature& s) {
   if (!plain_f32(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
-  const auto f = fold(s.out[0].shape, s.attrs->list("axes"));
+  const auto f = reduction_of(s.out[0].shape, s.attrs->list("axes"));
   if (!f) return nullptr;
   const float factor = static_cast<float>(s.attrs->real("factor", 1.0));
   return make_kernel([f = *f, factor](const Call& call) {

@@ -20,7 +20,7 @@ inline constexpr float kLowest = -3.0e38f;
 template <class T>
 float row_max(const T* x, int64_t n) {
   V top = set(kLowest);
-  sweep(0, n, [&](auto t, int64_t i) { top = hn::Max(top, keep(t, get(t, x + i), set(kLowest))); });
+  for_each_vector(0, n, [&](auto t, int64_t i) { top = hn::Max(top, keep(t, get(t, x + i), set(kLowest))); });
   return max_lanes(top);
 }
 
@@ -33,7 +33,7 @@ double exp_sum(const T* x, int64_t n, float max, E* e) {
   constexpr int64_t kBlock = 4096;
   for (int64_t b = 0; b < n; b += kBlock) {
     V sum = hn::Zero(DF());
-    sweep(b, b + kBlock < n ? b + kBlock : n, [&](auto t, int64_t i) {
+    for_each_vector(b, b + kBlock < n ? b + kBlock : n, [&](auto t, int64_t i) {
       const V v = exp(hn::Sub(get(t, x + i), shift));
       if (e != nullptr) put(t, v, e + i);
       sum = hn::Add(sum, keep(t, v, hn::Zero(DF())));
@@ -47,7 +47,7 @@ template <class T>
 void softmax_typed(const T* x, T* y, int64_t n) {
   const float max = row_max(x, n);
   const V factor = set(static_cast<float>(1.0 / exp_sum(x, n, max, y)));
-  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), factor), y + i); });
+  for_each_vector(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), factor), y + i); });
 }
 void softmax_dispatch(DType type, const void* x, void* y, int64_t n) {
   with_float(type, [&](auto zero) {
@@ -59,10 +59,10 @@ void softmax_dispatch(DType type, const void* x, void* y, int64_t n) {
 template <class T>
 void softmax_grad_typed(const T* dy, const T* y, T* dx, int64_t n) {
   V sum = hn::Zero(DF());
-  sweep(0, n, [&](auto t, int64_t i) { sum = hn::MulAdd(get(t, dy + i), get(t, y + i), sum); });
+  for_each_vector(0, n, [&](auto t, int64_t i) { sum = hn::MulAdd(get(t, dy + i), get(t, y + i), sum); });
   const V dot = set(sum_lanes(sum));
-  sweep(0, n,
-        [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), hn::Sub(get(t, dy + i), dot)), dx + i); });
+  for_each_vector(
+      0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), hn::Sub(get(t, dy + i), dot)), dx + i); });
 }
 void softmax_grad_dispatch(DType type, const void* dy, const void* y, void* dx, int64_t n) {
   with_float(type, [&](auto zero) {
@@ -86,7 +86,7 @@ double cross_entropy_typed(const T* x, int64_t n, int64_t target, float weight, 
   const double loss = log_sum - at;
   if (d == nullptr) return loss;
   const V factor = set(static_cast<float>(weight / sum));
-  sweep(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, d + i), factor), d + i); });
+  for_each_vector(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, d + i), factor), d + i); });
   const float own = static_cast<float>(weight * (std::exp(static_cast<double>(at) - log_sum) - 1.0));
   if constexpr (sizeof(D) == 2)
     d[target] = to_bf16(own);

@@ -10,7 +10,7 @@ namespace {
 
 // An element is kept if its 24 random bits are at least `least`.
 template <class T>
-__global__ void __launch_bounds__(kSweepThreads)
+__global__ void __launch_bounds__(kElementwiseThreads)
     dropout(RandomKey key, const RandomKey* replayed, uint32_t least, float factor, int64_t count, const T* x,
             T* y) {
   constexpr int kCount = kGroupOf<T>, kBlocks = kCount / 4;
@@ -19,18 +19,19 @@ __global__ void __launch_bounds__(kSweepThreads)
     key.step = replayed->step;
     key.micro = replayed->micro;
   }
-  const int64_t groups = count / kCount, first = sweep_first();
-  Group<kCount> group[kSweepGroups];
-  for (int u = 0; u < kSweepGroups; ++u)
-    if (first + u * kSweepThreads < groups) group[u] = read<kCount>(x + (first + u * kSweepThreads) * kCount);
-  PhiloxBlock bits[kSweepGroups * kBlocks];
-  for (int b = 0; b < kSweepGroups * kBlocks; ++b) {
-    const int64_t g = first + b / kBlocks * kSweepThreads;
+  const int64_t groups = count / kCount, first = elementwise_first();
+  Group<kCount> group[kElementwiseGroups];
+  for (int u = 0; u < kElementwiseGroups; ++u)
+    if (first + u * kElementwiseThreads < groups)
+      group[u] = read<kCount>(x + (first + u * kElementwiseThreads) * kCount);
+  PhiloxBlock bits[kElementwiseGroups * kBlocks];
+  for (int b = 0; b < kElementwiseGroups * kBlocks; ++b) {
+    const int64_t g = first + b / kBlocks * kElementwiseThreads;
     bits[b] = random_counter(key, static_cast<uint64_t>(g * kBlocks + b % kBlocks));
   }
   philox(bits, static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32));
-  for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t g = first + u * kSweepThreads;
+  for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t g = first + u * kElementwiseThreads;
     if (g >= groups) break;
     for (int i = 0; i < kCount; ++i) {
       float& v = group[u].at[i];
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(kSweepThreads)
     }
     write(y + g * kCount, group[u]);
   }
-  const int64_t rest = sweep_rest<kCount>(count);
+  const int64_t rest = elementwise_rest<kCount>(count);
   if (rest < 0) return;
   const PhiloxBlock last = random_block(key, static_cast<uint64_t>(rest / 4));
   const uint32_t own =
@@ -61,8 +62,8 @@ std::unique_ptr<Kernel> make_dropout(const Signature& s) {
       const StreamContext lane = lane_of(call);
       RandomKey key = call.key;
       key.op = op;
-      launch(lane.stream, dropout<T>, sweep_size(count / kGroupOf<T>), key, lane.key, least, factor, count,
-             input<const T>(call, 0), output<T>(call, 0));
+      launch(lane.stream, dropout<T>, elementwise_size(count / kGroupOf<T>), key, lane.key, least, factor,
+             count, input<const T>(call, 0), output<T>(call, 0));
     });
   });
 }

@@ -1,4 +1,4 @@
-// Ops that are one sweep over elements: activations and their gradients, add, mul, scale, cast, accumulate,
+// Ops that are elementwise: activations and their gradients, add, mul, scale, cast, accumulate,
 // fill.
 #include <bit>
 
@@ -28,17 +28,17 @@ struct Swiglu {
 
 // dgate may lie on any input; either output may be left out.
 template <class T>
-__global__ void __launch_bounds__(kSweepThreads)
+__global__ void __launch_bounds__(kElementwiseThreads)
     swiglu_grad(int64_t count, const T* dy, const T* gate, const T* up, T* dgate, T* dup) {
   constexpr int kCount = kGroupOf<T>;
   const auto gradients = [&](float& d, float& g, float u) {
-    const float s = sigmoid(g), slope = s * fmaf(g, 1.0f - s, 1.0f), for_up = d * (g * s);
-    g = d * u * slope;
+    const float s = sigmoid(g), derivative = s * fmaf(g, 1.0f - s, 1.0f), for_up = d * (g * s);
+    g = d * u * derivative;
     d = for_up;
   };
-  const int64_t groups = count / kCount, first = sweep_first();
-  for (int v = 0; v < kSweepGroups; ++v) {
-    const int64_t g = first + v * kSweepThreads, i = g * kCount;
+  const int64_t groups = count / kCount, first = elementwise_first();
+  for (int v = 0; v < kElementwiseGroups; ++v) {
+    const int64_t g = first + v * kElementwiseThreads, i = g * kCount;
     if (g >= groups) break;
     Group<kCount> d = read<kCount>(dy + i), of_gate = read<kCount>(gate + i);
     const Group<kCount> u = read<kCount>(up + i);
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kSweepThreads)
     if (dgate != nullptr) write(dgate + i, of_gate);
     if (dup != nullptr) write(dup + i, d);
   }
-  const int64_t rest = sweep_rest<kCount>(count);
+  const int64_t rest = elementwise_rest<kCount>(count);
   if (rest < 0) return;
   float d = load(dy + rest), g = load(gate + rest);
   gradients(d, g, load(up + rest));
@@ -56,18 +56,18 @@ __global__ void __launch_bounds__(kSweepThreads)
 
 // y = f(a, b) with b[row] repeated; count and row are multiples of kCount.
 template <int kCount, class F, class A, class B>
-__global__ void __launch_bounds__(kSweepThreads)
+__global__ void __launch_bounds__(kElementwiseThreads)
     map_rows(F f, int64_t count, int64_t row, A* y, const A* a, const B* b) {
-  const int64_t groups = count / kCount, row_groups = row / kCount, first = sweep_first();
-  Group<kCount> left[kSweepGroups], right[kSweepGroups];
-  for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t g = first + u * kSweepThreads;
+  const int64_t groups = count / kCount, row_groups = row / kCount, first = elementwise_first();
+  Group<kCount> left[kElementwiseGroups], right[kElementwiseGroups];
+  for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t g = first + u * kElementwiseThreads;
     if (g >= groups) break;
     left[u] = read<kCount>(a + g * kCount);
     right[u] = read<kCount>(b + g % row_groups * kCount);
   }
-  for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t g = first + u * kSweepThreads;
+  for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t g = first + u * kElementwiseThreads;
     if (g >= groups) break;
     for (int i = 0; i < kCount; ++i) left[u].at[i] = f(left[u].at[i], right[u].at[i]);
     write(y + g * kCount, left[u]);
@@ -75,11 +75,11 @@ __global__ void __launch_bounds__(kSweepThreads)
 }
 
 // `bytes` (even) of a pattern that repeats within 8.
-__global__ void __launch_bounds__(kSweepThreads) fill(uint4 pattern, int64_t bytes, uint4* y) {
-  const int64_t groups = bytes / 16, first = sweep_first();
-  for (int u = 0; u < kSweepGroups; ++u)
-    if (first + u * kSweepThreads < groups) y[first + u * kSweepThreads] = pattern;
-  const int64_t rest = sweep_rest<8>(bytes / 2);
+__global__ void __launch_bounds__(kElementwiseThreads) fill(uint4 pattern, int64_t bytes, uint4* y) {
+  const int64_t groups = bytes / 16, first = elementwise_first();
+  for (int u = 0; u < kElementwiseGroups; ++u)
+    if (first + u * kElementwiseThreads < groups) y[first + u * kElementwiseThreads] = pattern;
+  const int64_t rest = elementwise_rest<8>(bytes / 2);
   if (rest < 0) return;
   const unsigned word = rest / 2 % 2 == 0 ? pattern.x : pattern.y;
   reinterpret_cast<uint16_t*>(y)[rest] = static_cast<uint16_t>(rest % 2 == 0 ? word : word >> 16);
@@ -125,9 +125,10 @@ std::unique_ptr<Kernel> make_combined(F f, int64_t count, int64_t row) {
     if (row == count)
       launch_map(call, f, count, y, a, b);
     else if (row % kCount == 0)
-      launch(stream_of(call), map_rows<kCount, F, A, B>, sweep_size(count / kCount), f, count, row, y, a, b);
+      launch(stream_of(call), map_rows<kCount, F, A, B>, elementwise_size(count / kCount), f, count, row, y,
+             a, b);
     else
-      launch(stream_of(call), map_rows<1, F, A, B>, sweep_size(count), f, count, row, y, a, b);
+      launch(stream_of(call), map_rows<1, F, A, B>, elementwise_size(count), f, count, row, y, a, b);
   });
 }
 template <class F>
@@ -182,8 +183,9 @@ std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) {
   return with_float(s.in[0].dtype, [&, count = s.in[0].shape.elements()](auto zero) {
     using T = decltype(zero);
     return make_kernel([=](const Call& call) {
-      launch(stream_of(call), swiglu_grad<T>, sweep_size(count / kGroupOf<T>), count, input<const T>(call, 0),
-             input<const T>(call, 1), input<const T>(call, 2), output<T>(call, 0), output<T>(call, 1));
+      launch(stream_of(call), swiglu_grad<T>, elementwise_size(count / kGroupOf<T>), count,
+             input<const T>(call, 0), input<const T>(call, 1), input<const T>(call, 2), output<T>(call, 0),
+             output<T>(call, 1));
     });
   });
 }
@@ -229,7 +231,7 @@ std::unique_ptr<Kernel> make_fill(const Signature& s) {
   if (y.dtype == DType::kBF16) low = high = half | half << 16;
   if (y.dtype == DType::kF64) low = static_cast<unsigned>(wide), high = static_cast<unsigned>(wide >> 32);
   return make_kernel([pattern = make_uint4(low, high, low, high), bytes = y.bytes()](const Call& call) {
-    launch(stream_of(call), fill, sweep_size(bytes / 16), pattern, bytes, output<uint4>(call, 0));
+    launch(stream_of(call), fill, elementwise_size(bytes / 16), pattern, bytes, output<uint4>(call, 0));
   });
 }
 

@@ -262,9 +262,9 @@ std::unique_ptr<Kernel> make_embedding(const Signature& s) {
 
 std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
   if (!is_ids(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
-  constexpr int64_t kMostInt = (int64_t{1} << 31) - 1 - kEach * kThreads;
+  constexpr int64_t kMaxInt = (int64_t{1} << 31) - 1 - kEach * kThreads;
   const int64_t vocab = s.out[0].shape[0], columns = s.out[0].shape.last(), tokens = s.in[0].shape.elements();
-  if (tokens > kMostInt || vocab > kMostInt) return nullptr;
+  if (tokens > kMaxInt || vocab > kMaxInt) return nullptr;
   // Few rows per range for small tables, so that many blocks sort; at most a thread per row.
   const int64_t per_range = std::min<int64_t>(kThreads, (vocab + 263) / 264);
   const int64_t ranges = (vocab + per_range - 1) / per_range;

@@ -174,10 +174,10 @@ __global__ void __launch_bounds__(kThreads)
 template <class T, bool kCentered>
 std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
   constexpr int64_t kCount = Vector<T>::kCount;
-  constexpr int kMost = kCount == 8 ? 2 : 4;  // vectors per thread: 16 columns
+  constexpr int kMax = kCount == 8 ? 2 : 4;  // vectors per thread: 16 columns
   const int64_t rows = s.in[1].shape.rows(), columns = s.in[1].shape.last();
   const bool sums = s.has_out(1) || (kCentered && s.has_out(2));
-  const bool vectors = columns % kCount == 0 && columns / kCount <= 512 * kMost;
+  const bool vectors = columns % kCount == 0 && columns / kCount <= 512 * kMax;
   const int64_t count = columns / kCount, each = count <= 512 ? 1 : count <= 1024 ? 2 : 4;
   const int64_t threads = ((count + each - 1) / each + kWarp - 1) / kWarp * kWarp;
   const int64_t tiles = (columns + kWarp - 1) / kWarp;
@@ -208,7 +208,7 @@ std::unique_ptr<Kernel> make_norm_grad_of(const Signature& s) {
         if (vectors) {
           auto* kernel = norm_grad<T, 1, kCentered>;
           if (each == 2) kernel = norm_grad<T, 2, kCentered>;
-          if constexpr (kMost == 4)
+          if constexpr (kMax == 4)
             if (each == 4) kernel = norm_grad<T, 4, kCentered>;
           launch(stream, kernel, {.blocks = parts, .threads = static_cast<int>(threads)}, dy, x, da, dx, o,
                  rows, static_cast<int>(columns));

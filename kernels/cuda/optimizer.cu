@@ -25,25 +25,26 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) *total = add ? *total + sum : sum;
 }
 
-// gate: the gradient's factor instead of hyper's; see ops.def for it and `total`.
-template <class Optimizer, bool kGated>
+// grad_scale: the gradient's factor instead of hyper's; see ops.def for it and `total`.
+template <class Optimizer, bool kScaled>
 __global__ void __launch_bounds__(kThreads)
-    update_tensor(int64_t count, const float* grad, const double* hyper, const double* total, double* gate,
-                  float* p, StatePointers<Optimizer::kStates> states) {
+    update_tensor(int64_t count, const float* grad, const double* hyper, const double* total,
+                  double* grad_scale, float* p, StatePointers<Optimizer::kStates> states) {
   constexpr int kCount = 4;
   CAIRN_SHARED Optimizer shared[1];
   CAIRN_SHARED int open[1];
   const int64_t groups = count / kCount, g = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  const int64_t rest = sweep_rest<kCount>(count);
+  const int64_t rest = elementwise_rest<kCount>(count);
   UpdateGroup<Optimizer, kCount> group;
   if (g < groups) group.read_all(grad, p, states, g * kCount);
   if (threadIdx.x == 0) {  // while all others' loads are under way
-    const double factor = kGated ? *gate : hyper[update_op::kFactorSlot];
-    const bool finite = !kGated || std::isfinite(*total);
+    const double factor = kScaled ? *grad_scale : hyper[update_op::kFactorSlot];
+    const bool finite = !kScaled || std::isfinite(*total);
     shared[0] = Optimizer::of(hyper, factor);
-    open[0] = finite && (!kGated || std::isfinite(factor));
-    // One block closes the gate; all others find `total` not finite, whether they see that or not.
-    if (!finite && blockIdx.x == gridDim.x - 1) *gate = std::numeric_limits<double>::quiet_NaN();
+    open[0] = finite && (!kScaled || std::isfinite(factor));
+    // One block writes that an infinity or NaN was found; all others find `total` not finite, whether they
+    // see that or not.
+    if (!finite && blockIdx.x == gridDim.x - 1) *grad_scale = std::numeric_limits<double>::quiet_NaN();
   }
   __syncthreads();
   if (open[0] == 0) return;
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class Optimizer, bool kGated>
+template <class Optimizer, bool kScaled>
 std::unique_ptr<Kernel> make_typed(int64_t count) {
   const LaunchSize size{.blocks = std::max<int64_t>(1, (count / 4 + kThreads - 1) / kThreads),
                         .threads = kThreads};
@@ -68,17 +69,17 @@ std::unique_ptr<Kernel> make_typed(int64_t count) {
     StatePointers<Optimizer::kStates> states{};
     for (int k = 0; k < Optimizer::kStates; ++k)
       states.at[k] = output<float>(call, update_op::kFirstState + static_cast<size_t>(k));
-    launch(stream_of(call), update_tensor<Optimizer, kGated>, size, count,
+    launch(stream_of(call), update_tensor<Optimizer, kScaled>, size, count,
            input<const float>(call, update_op::kGrad), input<const double>(call, update_op::kHyper),
-           input<const double>(call, update_op::kTotal), output<double>(call, update_op::kGate),
+           input<const double>(call, update_op::kTotal), output<double>(call, update_op::kGradScale),
            output<float>(call, update_op::kParameter), states);
   });
 }
 
-__global__ void update_gate(const double* loss, const double* weight, double* gate) {
+__global__ void grad_scale(const double* loss, const double* weight, double* grad_scale) {
   const double sum = *loss, by = weight != nullptr ? *weight : 1.0;
   const bool open = std::isfinite(sum) && std::isfinite(by);
-  *gate = open ? 1.0 / (by != 0.0 ? by : 1.0) : std::numeric_limits<double>::quiet_NaN();
+  *grad_scale = open ? 1.0 / (by != 0.0 ? by : 1.0) : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
@@ -111,10 +112,10 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
   });
 }
 
-std::unique_ptr<Kernel> make_update_gate(const Signature& s) {
+std::unique_ptr<Kernel> make_grad_scale(const Signature& s) {
   if (s.in[0].dtype != DType::kF64 || s.out[0].dtype != DType::kF64) return nullptr;
   return make_kernel([](const Call& call) {
-    launch(stream_of(call), update_gate, {.threads = 1}, input<const double>(call, 0),
+    launch(stream_of(call), grad_scale, {.threads = 1}, input<const double>(call, 0),
            input<const double>(call, 1), output<double>(call, 0));
   });
 }

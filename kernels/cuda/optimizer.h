@@ -50,8 +50,8 @@ struct Chunks {
   int64_t size = 0, parts = 0;
 
   explicit Chunks(int64_t count) {
-    constexpr int64_t kLeast = 8192, kParts = 1024;  // at most so many parts
-    size = align_up(std::max(kLeast, (count + kParts - 1) / kParts), 8);
+    constexpr int64_t kMin = 8192, kParts = 1024;  // at most so many parts
+    size = align_up(std::max(kMin, (count + kParts - 1) / kParts), 8);
     parts = (count + size - 1) / size;
   }
 };

@@ -1,4 +1,4 @@
-// The optimizer over many tensors at once: updates with the packs of the weights, and the sum of squares.
+// The optimizer over many tensors at once: updates with the packed weights, and the sum of squares.
 // Models have hundreds of tensors, most of them small, and a kernel for each would be mostly launches and
 // tails. The tensors stand in a table that is a parameter of the kernel; a block finds its tensor by the
 // first block of each.
@@ -14,7 +14,7 @@ namespace cairn::kernels::cuda {
 namespace {
 
 constexpr int kThreads = kOptimizerThreads;
-constexpr size_t kMostParameters = 32764;  // bytes of a launch
+constexpr size_t kMaxParameters = 32764;  // bytes of a launch
 
 // The last tensor whose first block is not after this one.
 template <class Table>
@@ -28,14 +28,14 @@ __device__ __forceinline__ int own_tensor(const Table& table) {
   return low;
 }
 
-// Fills tables of Table::kMost tensors one after the other. `blocks_of(i)`: how many blocks tensor i wants.
+// Fills tables of Table::kMax tensors one after the other. `blocks_of(i)`: how many blocks tensor i wants.
 template <class Table, class Blocks>
 std::vector<Table> cut(size_t tensors, const Blocks& blocks_of) {
   std::vector<Table> tables;
   int64_t end = 0;
   for (size_t i = 0; i < tensors; ++i) {
     const int64_t blocks = blocks_of(i);
-    if (tables.empty() || tables.back().tensors == Table::kMost ||
+    if (tables.empty() || tables.back().tensors == Table::kMax ||
         end + blocks > std::numeric_limits<int32_t>::max()) {
       tables.emplace_back();
       end = 0;
@@ -59,13 +59,13 @@ constexpr int kGroup = 4, kGroups = 2;  // a thread's groups, a block's width ap
 template <int kStates>
 struct UpdateTable {
   static constexpr size_t kBytesEach = (5 + array_of(kStates)) * sizeof(void*) + sizeof(int32_t);
-  static constexpr int kMost = std::min<size_t>(512, (kMostParameters - 16) / kBytesEach);
-  const float* grad[kMost];
-  const double* hyper[kMost];
-  float *p[kMost], *state[array_of(kStates)][kMost];
-  bf16* packed[kMost];  // nullptr: not wanted
-  int64_t count[kMost];
-  int32_t first_block[kMost + 1];
+  static constexpr int kMax = std::min<size_t>(512, (kMaxParameters - 16) / kBytesEach);
+  const float* grad[kMax];
+  const double* hyper[kMax];
+  float *p[kMax], *state[array_of(kStates)][kMax];
+  bf16* packed[kMax];  // nullptr: not wanted
+  int64_t count[kMax];
+  int32_t first_block[kMax + 1];
   int tensors = 0;
 };
 
@@ -123,7 +123,7 @@ bool takes_batched(const Signature& s) {
 template <class Optimizer>
 std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vector<size_t> which) {
   using Table = UpdateTable<Optimizer::kStates>;
-  static_assert(sizeof(Table) <= kMostParameters);
+  static_assert(sizeof(Table) <= kMaxParameters);
   const auto count_of = [&](size_t i) { return ops[which[i]].in[update_op::kGrad].shape.elements(); };
   std::vector<Table> tables = cut<Table>(which.size(), [&](size_t i) {
     constexpr int64_t kPerBlock = int64_t{kThreads} * kGroups * kGroup;
@@ -172,13 +172,13 @@ std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
 // ---- the sum of squares: chunks of all tensors, then each tensor's, then all of them in order
 
 struct Squares {
-  static constexpr int kMost = 1024;
-  const float* x[kMost];
-  int64_t count[kMost], chunk[kMost];
-  int32_t first_block[kMost + 1];
+  static constexpr int kMax = 1024;
+  const float* x[kMax];
+  int64_t count[kMax], chunk[kMax];
+  int32_t first_block[kMax + 1];
   int tensors = 0;
 };
-static_assert(sizeof(Squares) <= kMostParameters);
+static_assert(sizeof(Squares) <= kMaxParameters);
 
 __global__ void __launch_bounds__(kThreads) parts_of_tensors(CAIRN_TABLE(Squares, table), double* parts) {
   CAIRN_SHARED double scratch[kWarp];

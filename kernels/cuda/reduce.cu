@@ -135,14 +135,14 @@ void launch_pass(cudaStream_t stream, const Pass& p, const T* x, const Sums& y) 
   }
 }
 
-// Appends the passes that fold [outer, reduced, inner] to [outer, inner].
+// Appends the passes that reduce [outer, reduced, inner] to [outer, inner].
 void add_passes(std::vector<Pass>& to, int64_t outer, int64_t reduced, int64_t inner) {
-  constexpr int64_t kEnoughThreads = 1 << 16, kEnoughBlocks = 1024, kLeastRow = 4096, kLeastColumn = 64;
+  constexpr int64_t kEnoughThreads = 1 << 16, kEnoughBlocks = 1024, kMinRow = 4096, kMinColumn = 64;
   Pass pass{outer, reduced, inner, reduced, Shapes::kOutputs, to.empty()};
   const bool row = inner == 1;
   if (outer * inner < 8 * kEnoughThreads || (row && reduced > 8)) {
     pass.shape = row ? Shapes::kRows : Shapes::kColumns;
-    const int64_t tasks = row ? outer : outer * ((inner + 127) / 128), least = row ? kLeastRow : kLeastColumn;
+    const int64_t tasks = row ? outer : outer * ((inner + 127) / 128), least = row ? kMinRow : kMinColumn;
     const int64_t splits =
         std::clamp<int64_t>(kEnoughBlocks / tasks, 1, std::max<int64_t>(1, reduced / least));
     pass.chunk = ((reduced + splits - 1) / splits + 7) / 8 * 8;
@@ -181,7 +181,7 @@ std::unique_ptr<Kernel> make_chain(const Signature& s, const std::vector<Pass>& 
   });
 }
 
-// Over the axes of the attribute (none: all): one fold for each run of them, the last run first.
+// Over the axes of the attribute (none: all): one reduction for each run of them, the last run first.
 std::unique_ptr<Kernel> make_reduce(const Signature& s, bool mean) {
   const Shape& shape = s.in[0].shape;
   const std::vector<int64_t> axes = s.attrs->list("axes");

@@ -14,7 +14,7 @@ const Registry& cuda_registry() {
   static constexpr Registry kRegistry{.backend = "cuda",
                                       .rows = kRows,
                                       .packed_bytes = cuda::packed_bytes,
-                                      .one_pack = true,
+                                      .one_packed_form = true,
                                       .gaps_filled = false,
                                       .choices = true,
                                       .batch = cuda::make_batch,

@@ -80,14 +80,14 @@ __device__ __forceinline__ void store_row(T* row, int vectors, const RowPlace& p
 // go by vectors or are too long.
 template <class T, class Body>
 bool with_row_in_registers(int64_t rows, int64_t columns, const Body& body) {
-  constexpr int64_t kCount = 16 / static_cast<int64_t>(sizeof(T)), kMost = 4;
-  if (columns % kCount != 0 || columns / kCount > kMost * kBlockRowThreads<T>) return false;
+  constexpr int64_t kCount = 16 / static_cast<int64_t>(sizeof(T)), kMax = 4;
+  if (columns % kCount != 0 || columns / kCount > kMax * kBlockRowThreads<T>) return false;
   const int64_t vectors = columns / kCount, per_lane = (vectors + kWarp - 1) / kWarp;
   constexpr std::integral_constant<int, 1> one;
   constexpr std::integral_constant<int, 2> two;
   constexpr std::integral_constant<int, 3> three;
   constexpr std::integral_constant<int, 4> four;
-  if (per_lane <= kMost) {
+  if (per_lane <= kMax) {
     constexpr int64_t kRows = kWarpRowThreads / kWarp;
     const RowLaunch size{(rows + kRows - 1) / kRows, kWarpRowThreads};
     constexpr std::true_type warp;

@@ -12,33 +12,33 @@ namespace {
 
 // Unit: what one access moves; sizes and strides count units.
 template <class Unit>
-__global__ void __launch_bounds__(kSweepThreads)
+__global__ void __launch_bounds__(kElementwiseThreads)
     gather(Walk walk, int64_t count, const Unit* __restrict__ x, Unit* __restrict__ y) {
-  const int64_t first = sweep_first();
-  Unit taken[kSweepGroups];
-  for (int u = 0; u < kSweepGroups; ++u)
-    if (const int64_t i = first + u * kSweepThreads; i < count) taken[u] = x[walk_to(walk, i)];
-  for (int u = 0; u < kSweepGroups; ++u)
-    if (const int64_t i = first + u * kSweepThreads; i < count) y[i] = taken[u];
+  const int64_t first = elementwise_first();
+  Unit taken[kElementwiseGroups];
+  for (int u = 0; u < kElementwiseGroups; ++u)
+    if (const int64_t i = first + u * kElementwiseThreads; i < count) taken[u] = x[walk_to(walk, i)];
+  for (int u = 0; u < kElementwiseGroups; ++u)
+    if (const int64_t i = first + u * kElementwiseThreads; i < count) y[i] = taken[u];
 }
 
 // y[rows, size] = x[rows, width] at column `begin`, which may be negative: x is wider then; elsewhere zero.
 template <class Unit>
-__global__ void __launch_bounds__(kSweepThreads)
+__global__ void __launch_bounds__(kElementwiseThreads)
     copy_columns(int64_t count, int64_t size, int64_t width, int64_t begin, int64_t pitch,
                  const Unit* __restrict__ x, Unit* __restrict__ y) {
-  const int64_t first = sweep_first();
-  Unit taken[kSweepGroups];
-  int64_t to[kSweepGroups];
-  for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t i = first + u * kSweepThreads;
+  const int64_t first = elementwise_first();
+  Unit taken[kElementwiseGroups];
+  int64_t to[kElementwiseGroups];
+  for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t i = first + u * kElementwiseThreads;
     if (i >= count) break;
     const int64_t row = i / size, column = i - row * size, from = column - begin;
     taken[u] = from >= 0 && from < width ? x[row * width + from] : Unit{};
     to[u] = row * pitch + column;
   }
-  for (int u = 0; u < kSweepGroups; ++u)
-    if (first + u * kSweepThreads < count) y[to[u]] = taken[u];
+  for (int u = 0; u < kElementwiseGroups; ++u)
+    if (first + u * kElementwiseThreads < count) y[to[u]] = taken[u];
 }
 
 // The axes that are last in x (a) and last in y (b) change places in tiles; blocks walk over the others, too.
@@ -80,12 +80,12 @@ __global__ void __launch_bounds__(kTileThreads)
 
 // dx = factor * dy repeated: strides of repeated axes are 0. The last axis counts groups.
 template <int kCount, class T>
-__global__ void __launch_bounds__(kSweepThreads)
+__global__ void __launch_bounds__(kElementwiseThreads)
     expand(Walk walk, bool repeats_last, float factor, int64_t groups, const T* __restrict__ dy,
            T* __restrict__ dx) {
-  const int64_t first = sweep_first();
-  for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t g = first + u * kSweepThreads;
+  const int64_t first = elementwise_first();
+  for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t g = first + u * kElementwiseThreads;
     if (g >= groups) break;
     const T* from = dy + walk_to(walk, g);
     Group<kCount> group;
@@ -137,7 +137,7 @@ std::unique_ptr<Kernel> make_gather(const Walk& elements, int64_t count, int64_t
       for (int a = 0; a < last; ++a) walk.strides[a] /= each;
     }
     return make_kernel([walk, units = count / each](const Call& call) {
-      launch(stream_of(call), gather<Unit>, sweep_size(units), walk, units, input<const Unit>(call, 0),
+      launch(stream_of(call), gather<Unit>, elementwise_size(units), walk, units, input<const Unit>(call, 0),
              output<Unit>(call, 0));
     });
   });
@@ -145,11 +145,11 @@ std::unique_ptr<Kernel> make_gather(const Walk& elements, int64_t count, int64_t
 
 // nullptr if tiles would be mostly empty.
 std::unique_ptr<Kernel> make_swap(const Walk& walk, int64_t count, int64_t bytes) {
-  constexpr int64_t kLeast = 8, kMostBlocks = (int64_t{1} << 31) - 1;
+  constexpr int64_t kMin = 8, kMaxBlocks = (int64_t{1} << 31) - 1;
   const int b = walk.rank - 1;
   int a = 0;
   while (walk.strides[a] != 1) ++a;
-  if (a == b || walk.sizes[a] < kLeast || walk.sizes[b] < kLeast) return nullptr;
+  if (a == b || walk.sizes[a] < kMin || walk.sizes[b] < kMin) return nullptr;
   Tiles tiles{.outer = {},
               .y_strides = {},
               .a = walk.sizes[a],
@@ -168,7 +168,7 @@ std::unique_ptr<Kernel> make_swap(const Walk& walk, int64_t count, int64_t bytes
   }
   const int64_t outer = count / (tiles.a * tiles.b);
   const int64_t blocks = outer * ((tiles.a + kTile - 1) / kTile) * ((tiles.b + kTile - 1) / kTile);
-  if (blocks > kMostBlocks) return nullptr;
+  if (blocks > kMaxBlocks) return nullptr;
   const auto make = [&](auto unit) {
     using Unit = decltype(unit);
     return make_kernel([=](const Call& call) {
@@ -204,8 +204,8 @@ std::function<void(const Call&)> move_columns(const Columns& c) {
     constexpr auto kUnit = static_cast<int64_t>(sizeof(Unit));
     return std::function<void(const Call&)>([c](const Call& call) {
       const int64_t count = c.rows * c.size / kUnit;
-      launch(stream_of(call), copy_columns<Unit>, sweep_size(count), count, c.size / kUnit, c.width / kUnit,
-             c.begin / kUnit, c.pitch / kUnit, input<const Unit>(call, c.in),
+      launch(stream_of(call), copy_columns<Unit>, elementwise_size(count), count, c.size / kUnit,
+             c.width / kUnit, c.begin / kUnit, c.pitch / kUnit, input<const Unit>(call, c.in),
              output<Unit>(call, 0) + c.offset / kUnit);
     });
   });
@@ -300,8 +300,8 @@ std::unique_ptr<Kernel> make_expand(const Signature& s) {
       walk.sizes[last] /= kCount;
       walk.strides[last] *= kCount;
       return make_kernel([=, groups = count / kCount](const Call& call) {
-        launch(stream_of(call), expand<kCount, T>, sweep_size(groups), walk, repeats_last, factor, groups,
-               input<const T>(call, 0), output<T>(call, 0));
+        launch(stream_of(call), expand<kCount, T>, elementwise_size(groups), walk, repeats_last, factor,
+               groups, input<const T>(call, 0), output<T>(call, 0));
       });
     };
     constexpr std::integral_constant<int, kGroupOf<T>> kGroup{};

@@ -44,9 +44,9 @@ class Update : public Kernel {
   static T* states(const Call& c, size_t k) { return c.out[update_op::kFirstState + k].as<T>(); }
 };
 
-class UpdateGate : public Kernel {
+class GradScale : public Kernel {
  public:
-  explicit UpdateGate(const Signature&) {}
+  explicit GradScale(const Signature&) {}
   void run(const Call& c) const override {
     const double loss = *c.in[0].as<double>(), weight = c.in[1] ? *c.in[1].as<double>() : 1.0;
     const bool open = std::isfinite(loss) && std::isfinite(weight);
@@ -67,6 +67,6 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
                           return std::make_unique<Update<Optimizer, float>>();
                         });
 }
-std::unique_ptr<Kernel> make_update_gate(const Signature& s) { return make_any<UpdateGate>(s, "DD", "D"); }
+std::unique_ptr<Kernel> make_grad_scale(const Signature& s) { return make_any<GradScale>(s, "DD", "D"); }
 
 }  // namespace cairn::kernels::reference

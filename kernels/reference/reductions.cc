@@ -6,23 +6,23 @@ namespace cairn::kernels::reference {
 namespace {
 
 // Walks a tensor in row order and tells the element of the tensor without `axes` that each element falls on.
-class Fold {
+class Reduction {
  public:
-  Fold(const Shape& shape, const std::vector<int64_t>& axes) : shape_(shape) {
-    std::array<bool, kMaxRank> folded{};
-    folded.fill(axes.empty());
-    for (int64_t a : axes) folded[static_cast<size_t>(a < 0 ? a + shape.rank : a)] = true;
+  Reduction(const Shape& shape, const std::vector<int64_t>& axes) : shape_(shape) {
+    std::array<bool, kMaxRank> reduced{};
+    reduced.fill(axes.empty());
+    for (int64_t a : axes) reduced[static_cast<size_t>(a < 0 ? a + shape.rank : a)] = true;
     int64_t stride = 1;
     for (int i = shape.rank - 1; i >= 0; --i) {
-      stride_[static_cast<size_t>(i)] = folded[static_cast<size_t>(i)] ? 0 : stride;
-      if (!folded[static_cast<size_t>(i)]) stride *= shape[i];
+      stride_[static_cast<size_t>(i)] = reduced[static_cast<size_t>(i)] ? 0 : stride;
+      if (!reduced[static_cast<size_t>(i)]) stride *= shape[i];
     }
-    folded_elements_ = stride;
+    reduced_elements_ = stride;
   }
-  int64_t folded_elements() const { return folded_elements_; }
+  int64_t reduced_elements() const { return reduced_elements_; }
   int64_t elements() const { return shape_.elements(); }
 
-  template <class Visit>  // visit(element, folded element)
+  template <class Visit>  // visit(element, reduced element)
   void walk(const Visit& visit) const {
     std::array<int64_t, kMaxRank> index{};
     const int64_t n = elements();
@@ -40,26 +40,28 @@ class Fold {
  private:
   Shape shape_;
   std::array<int64_t, kMaxRank> stride_{};
-  int64_t folded_elements_ = 1;
+  int64_t reduced_elements_ = 1;
 };
 
 template <class T>
 class Reduce : public Kernel {
  public:
   explicit Reduce(const Signature& s)
-      : fold_(s.in[0].shape, s.attrs->list("axes")),
-        divisor_(s.op == "reduce_mean" ? static_cast<double>(fold_.elements() / fold_.folded_elements())
-                                       : 1.0) {}
-  int64_t workspace_bytes() const override { return fold_.folded_elements() * 8; }
+      : reduction_(s.in[0].shape, s.attrs->list("axes")),
+        divisor_(s.op == "reduce_mean"
+                     ? static_cast<double>(reduction_.elements() / reduction_.reduced_elements())
+                     : 1.0) {}
+  int64_t workspace_bytes() const override { return reduction_.reduced_elements() * 8; }
   void run(const Call& c) const override {
     auto* sum = static_cast<double*>(c.workspace);
-    std::fill_n(sum, fold_.folded_elements(), 0.0);
-    fold_.walk([&](int64_t e, int64_t to) { sum[to] += load(c.in[0].as<T>()[e]); });
-    for (int64_t i = 0; i < fold_.folded_elements(); ++i) c.out[0].as<T>()[i] = store<T>(sum[i] / divisor_);
+    std::fill_n(sum, reduction_.reduced_elements(), 0.0);
+    reduction_.walk([&](int64_t e, int64_t to) { sum[to] += load(c.in[0].as<T>()[e]); });
+    for (int64_t i = 0; i < reduction_.reduced_elements(); ++i)
+      c.out[0].as<T>()[i] = store<T>(sum[i] / divisor_);
   }
 
  private:
-  Fold fold_;
+  Reduction reduction_;
   double divisor_;
 };
 
@@ -67,15 +69,15 @@ template <class T>
 class Expand : public Kernel {
  public:
   explicit Expand(const Signature& s)
-      : fold_(s.out[0].shape, s.attrs->list("axes")), factor_(s.attrs->real("factor", 1.0)) {}
+      : reduction_(s.out[0].shape, s.attrs->list("axes")), factor_(s.attrs->real("factor", 1.0)) {}
   void run(const Call& c) const override {
-    fold_.walk([&](int64_t e, int64_t from) {
+    reduction_.walk([&](int64_t e, int64_t from) {
       c.out[0].as<T>()[e] = store<T>(factor_ * load(c.in[0].as<T>()[from]));
     });
   }
 
  private:
-  Fold fold_;
+  Reduction reduction_;
   double factor_;
 };
 

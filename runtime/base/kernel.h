@@ -88,9 +88,9 @@ struct Registry {
   // dx = dy w) at `m` rows of x in `compute` dtype; 0: this backend reads such a weight as it is.
   int64_t (*packed_bytes)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                           int threads);
-  bool one_pack = false;    // the "forward" pack serves every use and any m
-  bool gaps_filled = true;  // by the reference's kernels, which run where the host can reach
-  bool choices = false;     // some kernels have parts to choose, or several rows take a signature
+  bool one_packed_form = false;  // the "forward" pack serves every use and any m
+  bool gaps_filled = true;       // by the reference's kernels, which run where the host can reach
+  bool choices = false;          // some kernels have parts to choose, or several rows take a signature
   // One kernel for several ops of one kind that follow each other, with the bits of a kernel each in that
   // order. nullptr: this backend has none, or does not take these; they are then launched one by one. Every
   // signature has as many operands as its row, and the Call holds the first op's inputs, then the second's,

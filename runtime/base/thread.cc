@@ -17,7 +17,7 @@
 namespace cairn {
 namespace {
 
-constexpr int kMostHelpers = 63;
+constexpr int kMaxHelpers = 63;
 
 // Signals meant for the host go to the host's threads. Those that a fault of this thread raises stay:
 // blocked, they would end the process without a chance for its handler.
@@ -85,8 +85,8 @@ void detail::spread(const char* name, int64_t count, int threads, void (*call)(c
       for (int64_t i = next++; i < count; i = next++) call(work, i);
     }
   } round{count, call, work};
-  std::array<Thread, kMostHelpers> helpers;  // joined on the way out
-  const int64_t wanted = std::min<int64_t>({count, threads, kMostHelpers + 1}) - 1;
+  std::array<Thread, kMaxHelpers> helpers;  // joined on the way out
+  const int64_t wanted = std::min<int64_t>({count, threads, kMaxHelpers + 1}) - 1;
   for (int64_t h = 0; h < wanted; ++h)
     if (helpers[static_cast<size_t>(h)].try_start(
             name, [](void* r) { static_cast<Round*>(r)->run(); }, &round) != 0)

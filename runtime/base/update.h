@@ -18,8 +18,9 @@ namespace cairn::kernels {
 namespace update_op {  // positions in the op's row
 
 inline constexpr size_t kGrad = 0, kHyper = 1, kTotal = 2, kInputs = 3;
-inline constexpr size_t kParameter = 0, kFirstState = 1, kMaxStates = 4, kPacked = 5, kGate = 6, kOutputs = 7;
-// Slot of the hyper-parameters: the gradient's factor where there is no gate.
+inline constexpr size_t kParameter = 0, kFirstState = 1, kMaxStates = 4, kPacked = 5, kGradScale = 6,
+                        kOutputs = 7;
+// Slot of the hyper-parameters: the gradient's factor where there is no grad_scale.
 inline constexpr size_t kFactorSlot = 7;
 
 }  // namespace update_op
@@ -45,7 +46,7 @@ inline int update_states(const Signature& s) {
 }
 
 // Gradient, parameter and states, which are the first ones of the row, are plain tensors of `dtype`; the
-// numbers are float64; total and gate are both there or both left out.
+// numbers are float64; total and grad_scale are both there or both left out.
 inline bool takes_update(const Signature& s, DType dtype) {
   const auto plain = [dtype](const TensorDesc& d) { return d.dtype == dtype && d.packed_bytes == 0; };
   const auto number = [](const TensorDesc& d) { return d.dtype == DType::kF64; };
@@ -57,8 +58,9 @@ inline bool takes_update(const Signature& s, DType dtype) {
     return false;
   for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)
     if (!s.has_out(update_op::kFirstState + k) || !plain(s.out[update_op::kFirstState + k])) return false;
-  if (s.has_in(update_op::kTotal) != s.has_out(update_op::kGate)) return false;
-  return !s.has_in(update_op::kTotal) || (number(s.in[update_op::kTotal]) && number(s.out[update_op::kGate]));
+  if (s.has_in(update_op::kTotal) != s.has_out(update_op::kGradScale)) return false;
+  return !s.has_in(update_op::kTotal) ||
+         (number(s.in[update_op::kTotal]) && number(s.out[update_op::kGradScale]));
 }
 
 // make(std::type_identity<Optimizer>()) of the one that the signature asks for; nullptr: the list has none.
@@ -76,14 +78,14 @@ std::unique_ptr<Kernel> with_optimizer(UpdateList<Optimizers...>, const Signatur
   return kernel;
 }
 
-// Of a run on the host: what the gradient is multiplied by, the gate's factor or that of the
-// hyper-parameters; nothing where the gate is closed, as it is for good once the total is not finite.
+// Of a run on the host: what the gradient is multiplied by, grad_scale or the hyper-parameters' factor;
+// nothing where an infinity or NaN was found, as it is for good once the total is not finite.
 inline std::optional<double> gradient_factor(const Call& call) {
   const auto* const total = input<const double>(call, update_op::kTotal);
   if (total == nullptr) return input<const double>(call, update_op::kHyper)[update_op::kFactorSlot];
-  auto* const gate = output<double>(call, update_op::kGate);
-  if (!std::isfinite(*total)) *gate = std::numeric_limits<double>::quiet_NaN();
-  return std::isfinite(*gate) ? std::optional(*gate) : std::nullopt;
+  auto* const grad_scale = output<double>(call, update_op::kGradScale);
+  if (!std::isfinite(*total)) *grad_scale = std::numeric_limits<double>::quiet_NaN();
+  return std::isfinite(*grad_scale) ? std::optional(*grad_scale) : std::nullopt;
 }
 
 }  // namespace cairn::kernels

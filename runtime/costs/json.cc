@@ -11,11 +11,11 @@ namespace {
 
 using plan::JsonNode;
 
-constexpr size_t kMostBytes = size_t{64} << 20;  // of text
-constexpr size_t kMostOps = size_t{1} << 18;
-constexpr size_t kMostLinks = 16;
-constexpr size_t kMostSources = 256;
-constexpr int64_t kMostThreads = 1 << 20;
+constexpr size_t kMaxBytes = size_t{64} << 20;  // of text
+constexpr size_t kMaxOps = size_t{1} << 18;
+constexpr size_t kMaxLinks = 16;
+constexpr size_t kMaxSources = 256;
+constexpr int64_t kMaxThreads = 1 << 20;
 constexpr std::string_view kTiers[] = {"host", "disk"};
 
 double positive(const JsonNode& node) {
@@ -48,7 +48,7 @@ Machine read_machine(const JsonNode& node) {
   return {.processor = node.at("processor").name(),
           .isa = node.at("isa").name(),
           .device = node.at("device").name(),
-          .threads = below(node.at("threads"), kMostThreads),
+          .threads = below(node.at("threads"), kMaxThreads),
           .memory_bytes = node.at("memory_bytes").integer(),
           .cairn = node.at("cairn").name()};
 }
@@ -57,13 +57,13 @@ Profile read_profile(const JsonNode& root) {
   Profile p;
   p.machine = read_machine(root.at("machine"));
   p.launch_seconds = root.at("launch_seconds").number();
-  for (const JsonNode& node : root.at("links").list(kMostLinks)) {
+  for (const JsonNode& node : root.at("links").list(kMaxLinks)) {
     const LinkCost link{read_link(node), node.at("stated_bytes_per_second").number()};
     if (p.find_link(link.link.tier, link.stated_bytes_per_second) != nullptr)
       node.bad("this link to '", link.link.tier, "' appears twice");
     p.links.push_back(link);
   }
-  for (const JsonNode& node : root.at("ops").list(kMostOps)) {
+  for (const JsonNode& node : root.at("ops").list(kMaxOps)) {
     const OpCost cost{.op = node.at("op").name(),
                       .dtype = node.at("dtype").name(),
                       .median_seconds = node.at("median_seconds").number(),
@@ -75,7 +75,7 @@ Profile read_profile(const JsonNode& root) {
       node.at("signature").bad("the signature '", signature, "' appears twice");
   }
   if (!root.has("choices")) return p;  // a profile of before there were any
-  for (const JsonNode& node : root.at("choices").list(kMostOps)) {
+  for (const JsonNode& node : root.at("choices").list(kMaxOps)) {
     const KernelChoice choice{.choice = node.at("choice").name(),
                               .seconds = node.at("seconds").number(),
                               .own_seconds = node.at("own_seconds").number(),
@@ -90,7 +90,7 @@ DeviceModel read_model(const JsonNode& root) {
   DeviceModel m;
   m.name = root.at("name").name();
   if (m.name.empty()) root.at("name").bad("is empty");
-  for (const JsonNode& node : root.at("sources").list(kMostSources)) m.sources.push_back(node.name());
+  for (const JsonNode& node : root.at("sources").list(kMaxSources)) m.sources.push_back(node.name());
   m.memory_bytes = root.at("memory_bytes").integer();
   if (m.memory_bytes == 0) root.at("memory_bytes").bad("must be above 0");
   m.f32_flops_per_second = positive(root.at("f32_flops_per_second"));
@@ -99,7 +99,7 @@ DeviceModel read_model(const JsonNode& root) {
   m.memory_bytes_per_second = positive(root.at("memory_bytes_per_second"));
   m.launch_seconds = root.at("launch_seconds").number();
   m.separate_memory = root.at("separate_memory").flag();
-  for (const JsonNode& node : root.at("links").list(kMostLinks)) {
+  for (const JsonNode& node : root.at("links").list(kMaxLinks)) {
     m.links.push_back(read_link(node));
     for (size_t i = 0; i + 1 < m.links.size(); ++i)
       if (m.links[i].tier == m.links.back().tier)
@@ -138,7 +138,7 @@ std::string list(std::string_view key, const std::vector<std::string>& rows) {
 }  // namespace
 
 Table from_json(std::string_view text) {
-  require(text.size() <= kMostBytes, Code::kInvalidArgument, "profile: longer than ", kMostBytes, " bytes");
+  require(text.size() <= kMaxBytes, Code::kInvalidArgument, "profile: longer than ", kMaxBytes, " bytes");
   const plan::JsonText json("profile", text);
   const JsonNode& root = json.root();
   const std::string format = root.at("format").name();

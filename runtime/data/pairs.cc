@@ -12,9 +12,9 @@
 namespace cairn::data {
 namespace {
 
-constexpr uint32_t kMostCharacters = 16;
+constexpr uint32_t kMaxCharacters = 16;
 constexpr char32_t kLongVowelMark = 0x30FC;  // belongs to kana, but has no script of its own
-constexpr size_t kMostPlaces = INT32_MAX;
+constexpr size_t kMaxPlaces = INT32_MAX;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ bool may_be_piece(std::string_view text) {
   uint32_t characters = 0;
   for (size_t at = 0, length = 0; at < text.size(); at += length) {
     length = utf8_length(text.substr(at, 4));
-    if (++characters > kMostCharacters) return false;
+    if (++characters > kMaxCharacters) return false;
     if (text.substr(at, length) == kSpaceMark) {
       if (at > 0) return false;
       continue;
@@ -47,7 +47,7 @@ void Pairs::add_word(std::string_view word, int64_t count) {
   for (size_t at = 0, length = 0; at < word.size(); at += length) {
     length = utf8_length(word.substr(at, 4));
     const auto place = static_cast<int32_t>(places_.size());
-    require(places_.size() < kMostPlaces, Code::kInvalidArgument, "a text with more than ", kMostPlaces,
+    require(places_.size() < kMaxPlaces, Code::kInvalidArgument, "a text with more than ", kMaxPlaces,
             " characters in different words is too large to learn from; take a part of it");
     places_.push_back({symbol_of(word.substr(at, length)), id, first ? -1 : place - 1, -1});
     if (!first) places_[place - 1].next = place;

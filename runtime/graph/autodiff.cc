@@ -216,7 +216,7 @@ class Autodiff final : public ops::GradientEmitter {
     joint.ops().clear();
     for (size_t i = 0; i < forward_.size(); ++i)
       if (!replaced[i]) joint.ops().push_back(std::move(forward_[i]));
-    joint.turnaround = static_cast<int32_t>(joint.ops().size());
+    joint.backward_begin = static_cast<int32_t>(joint.ops().size());
     std::vector<bool> written(joint.values.size());
     for (JointOp& op : backward) {
       for (size_t i = 0; i < op.out.size(); ++i)

@@ -14,10 +14,10 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     add_slots(builder);
     if (!options.optimizer.name.empty()) add_optimizer(builder, options.optimizer);
   } else {
-    builder.joint.turnaround = static_cast<int32_t>(builder.joint.ops().size());
+    builder.joint.backward_begin = static_cast<int32_t>(builder.joint.ops().size());
     add_slots(builder);
   }
-  add_packs(builder, options);
+  add_packed_weights(builder, options);
   if (options.fuse_update && builder.joint.has_optimizer()) fuse_updates(builder);
   list_states(builder);
   return std::make_shared<const JointGraph>(std::move(builder.joint));

@@ -20,7 +20,7 @@ class Fuser {
   explicit Fuser(JointBuilder& builder) : b_(builder), joint_(builder.joint) {}
 
   void run() {
-    joint_.gate = scalar("optimizer/gate");
+    joint_.grad_scale = scalar("optimizer/grad_scale");
     after_.resize(joint_.ops().size());
     find_needs();
     add_gate();
@@ -85,17 +85,17 @@ class Fuser {
   // Opens as soon as loss and weight are known.
   void add_gate() {
     JointOp op;
-    op.code = OpCode::k_update_gate;
-    op.name = "update gate";
+    op.code = OpCode::k_grad_scale;
+    op.name = "grad scale";
     op.in = {joint_.loss, joint_.weight};
-    op.out = {joint_.gate};
+    op.out = {joint_.grad_scale};
     op.backward = true;
-    int32_t known = joint_.turnaround;
+    int32_t known = joint_.backward_begin;
     for (size_t i = 0; i < joint_.ops().size(); ++i)
       for (const int32_t v : joint_.ops()[i].out)
         if (v >= 0 && (v == joint_.loss || v == joint_.weight))
           known = std::max(known, static_cast<int32_t>(i));
-    gate_ = known;
+    grad_scale_ = known;
     after_[known].push_back(std::move(op));
   }
 
@@ -109,9 +109,9 @@ class Fuser {
     joint_.values[slot.gradient].role = Role::kBackward;
     update.in.push_back(slot.squares);
     update.out.resize(ops::kUpdateOutputs, -1);
-    update.out[ops::kUpdateGate] = joint_.gate;
+    update.out[ops::kUpdateGradScale] = joint_.grad_scale;
     norm.backward = update.backward = true;
-    const int32_t at = std::max({writer, need_[slot.value], gate_});
+    const int32_t at = std::max({writer, need_[slot.value], grad_scale_});
     after_[at].push_back(std::move(norm));
     after_[at].push_back(std::move(update));
   }
@@ -119,23 +119,23 @@ class Fuser {
   void insert() {
     std::vector<JointOp> ops;
     std::vector<int32_t> now(joint_.ops().size());
-    int32_t turnaround = joint_.turnaround;
+    int32_t backward_begin = joint_.backward_begin;
     for (size_t i = 0; i < joint_.ops().size(); ++i) {
-      if (static_cast<int32_t>(i) == joint_.turnaround) turnaround = static_cast<int32_t>(ops.size());
+      if (static_cast<int32_t>(i) == joint_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
       now[i] = static_cast<int32_t>(ops.size());
       ops.push_back(std::move(joint_.ops()[i]));
       for (JointOp& op : after_[i]) ops.push_back(std::move(op));
     }
     for (PlainUse& use : joint_.plain_uses) use.op = now[use.op];
     joint_.ops() = std::move(ops);
-    joint_.turnaround = turnaround;
+    joint_.backward_begin = backward_begin;
   }
 
   JointBuilder& b_;
   JointGraph& joint_;
   std::vector<int32_t> need_, writers_;      // per value: last op in need of it; ops that write it
   std::vector<std::vector<JointOp>> after_;  // per op: what follows it
-  int32_t gate_ = 0;
+  int32_t grad_scale_ = 0;
 };
 
 }  // namespace

@@ -86,7 +86,7 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   ValueId source = kNone;
   int32_t value = -1, gradient = -1;  // gradient -1: frozen or without a path
   std::vector<int32_t> states;        // of its optimizer, in the order of the optimizer's row
-  std::vector<int32_t> packs;
+  std::vector<int32_t> packed_weights;
   int32_t hyper = -1;  // index into JointGraph::hypers; -1: never updated
   // Where updates are fused into backward, float64: the gradient's sum of squares, after the step. `fused`:
   // this parameter is updated by an op of the backward part, and its gradient lives only until then.
@@ -111,7 +111,7 @@ struct HyperBlock {
 };
 
 // A pack that JointOptions::unpacked left out: ops pack the weight in their workspace, at every run.
-struct LeftOutPack {
+struct UnpackedWeight {
   JointOp node;       // the repacking's op that would have made it, without its output
   TensorDesc packed;  // that output
 };
@@ -126,18 +126,18 @@ struct JointGraph {
   // of squares of all gradients into `norm`. kUpdate: one op per parameter that has a gradient, in graph
   // order.
   std::vector<Phase> phases = standard_phases();
-  int32_t turnaround = 0;          // first backward op
+  int32_t backward_begin = 0;      // first backward op
   int32_t loss = -1, weight = -1;  // float64 scalars (weight -1: 1 per micro-batch); role kOutput
   std::vector<ParameterSlot> parameters;
   std::vector<State> states;
   std::vector<ParameterGroup> groups;
   std::vector<HyperBlock> hypers;
-  std::vector<LeftOutPack> left_out;
+  std::vector<UnpackedWeight> left_out;
   std::vector<PlainUse> plain_uses;  // by op
   int32_t norm = -1;                 // of the gradients; scratch, float64
   // >= 0: updates are fused into backward. Scratch, float64: what gradients are multiplied by; not finite
   // where loss, weight or a gradient were not, and no parameter was updated from then on.
-  int32_t gate = -1;
+  int32_t grad_scale = -1;
 
   bool has_optimizer() const { return norm >= 0; }
   std::vector<JointOp>& ops(PhaseIndex phase = kMicroBatch) { return phases[phase].ops; }
@@ -186,16 +186,17 @@ const ParameterGroup& group_of_pattern(std::span<const ParameterGroup> groups, s
 using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                                 int threads);
 
-using PackUse = std::pair<std::string, std::string>;  // name of a weight, use: "forward" | "input_grad"
+using PackedWeightUse =
+    std::pair<std::string, std::string>;  // name of a weight, use: "forward" | "input_grad"
 
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
   OptimizerOptions optimizer;
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
-  bool one_pack = false;               // the backend's "forward" pack serves every use and number of rows
+  bool one_packed_form = false;        // the backend's "forward" pack serves every use and number of rows
   int threads = 1;
-  bool fuse_update = false;    // parameters whose gradient one op writes are updated once nothing needs them
-  std::set<PackUse> unpacked;  // not to be packed although the backend could
+  bool fuse_update = false;  // parameters whose gradient one op writes are updated once nothing needs them
+  std::set<PackedWeightUse> unpacked;  // not to be packed although the backend could
 };
 
 // Forward graph -> joint graph. kInvalidArgument: an optimizer or hyper-parameter that there is not, a group

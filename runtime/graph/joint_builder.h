@@ -30,7 +30,7 @@ struct JointBuilder {
     joint.values.push_back(std::move(value));
     return static_cast<int32_t>(joint.values.size()) - 1;
   }
-  // Values that no op names any more; ids behind them move down. Before there are slots and packs.
+  // Values that no op names any more; ids behind them move down. Before there are slots and packed weights.
   void drop_values(const std::vector<bool>& dead);
   const TensorDesc& desc(int32_t value) const { return joint.values[value].desc; }
   bool trainable(int32_t value) const {
@@ -41,12 +41,12 @@ struct JointBuilder {
 
 // Forward ops into joint.ops() with casts as `amp` wants them; dead ops are left out.
 void add_forward(JointBuilder& builder, AmpMode amp);
-// Backward ops, gradients of parameters, turnaround.
+// Backward ops, gradients of parameters, backward_begin.
 void add_backward(JointBuilder& builder);
 // Pairs of backward ops that one op can do.
 void fuse_backward(JointBuilder& builder);
 // Packed forms of weights, for backends that have them.
-void add_packs(JointBuilder& builder, const JointOptions& options);
+void add_packed_weights(JointBuilder& builder, const JointOptions& options);
 // Moves updates into the backward part: after everything else, as it asks who reads a weight.
 void fuse_updates(JointBuilder& builder);
 // Slots of the parameters.

@@ -30,7 +30,7 @@ Offset<fb::Problem> encode_problem(FlatBufferBuilder& to, const plan::Problem& p
     links.push_back(fb::CreateProblemLink(to, to.CreateString(l.tier), l.latency_seconds,
                                           l.out_bytes_per_second, l.in_bytes_per_second, l.both_ways_factor,
                                           l.capacity_bytes));
-  return fb::CreateProblem(to, to.CreateVector(values), to.CreateVector(ops), p.turnaround,
+  return fb::CreateProblem(to, to.CreateVector(values), to.CreateVector(ops), p.backward_begin,
                            to.CreateVector(regions), to.CreateVector(links), p.budget_bytes);
 }
 
@@ -68,7 +68,7 @@ plan::Problem read_problem(const fb::Problem& from, Budget& budget) {
                      list_of(op.inputs(), budget), list_of(op.outputs(), budget), op.recomputable(),
                      op.region()});
   }
-  p.turnaround = from.turnaround();
+  p.backward_begin = from.turnaround();
   const uint64_t regions = count_of(from.regions(), kMaxValues, "regions", budget);
   for (uint32_t i = 0; i < regions; ++i) {
     const fb::ProblemRegion& r = *from.regions()->Get(i);

@@ -19,7 +19,7 @@ enum UpdateOutput : int {
   kUpdateParameter = 0,
   kUpdateStates = 1,  // kMaxStates of them
   kUpdatePacked = kUpdateStates + kMaxStates,
-  kUpdateGate,
+  kUpdateGradScale,
   kUpdateOutputs,
 };
 

@@ -13,7 +13,7 @@ namespace {
 struct RoleWord {
   std::string_view word;
   OperandRole role;
-  bool packed = false;  // the word is the use that a pack is for
+  bool packed = false;  // the word is the use that a packed weight is for
 };
 constexpr RoleWord kRoles[] = {{"weight", OperandRole::kWeight},
                                {"forward", OperandRole::kWeight, true},

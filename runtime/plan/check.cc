@@ -136,8 +136,8 @@ void check(const Problem& p) {
   check_links(p);
   check_regions(p);
   check_ops(p);
-  require(p.turnaround >= 0 && p.turnaround <= static_cast<int32_t>(p.ops.size()), kBad, "turnaround ",
-          p.turnaround, " lies outside 0..", p.ops.size());
+  require(p.backward_begin >= 0 && p.backward_begin <= static_cast<int32_t>(p.ops.size()), kBad,
+          "turnaround ", p.backward_begin, " lies outside 0..", p.ops.size());
   require(p.budget_bytes >= 0, kBad, "budget_bytes must not be negative: ", p.budget_bytes);
 }
 

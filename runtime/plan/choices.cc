@@ -31,12 +31,12 @@ class Search {
     size_t low = 0, high = all;
     for (int round = 0; round < kRounds && high - low > 1; ++round) {
       probe(between(low, high));
-      const auto least = least_probe();
+      const auto least = min_probe();
       low = least == seconds_.begin() ? least->first : std::prev(least)->first;
       high = std::next(least) == seconds_.end() ? least->first : std::next(least)->first;
     }
     if (all == 1) probe({1});
-    const auto least = least_probe();
+    const auto least = min_probe();
     return least->second < std::numeric_limits<double>::infinity() ? least->first : all;
   }
 
@@ -46,7 +46,7 @@ class Search {
     for (const Op& op : p_.ops) sum += op.seconds;
     return sum * (1 + 1e-12);
   }
-  std::map<size_t, double>::const_iterator least_probe() const {
+  std::map<size_t, double>::const_iterator min_probe() const {
     return std::min_element(seconds_.begin(), seconds_.end(),
                             [](const auto& a, const auto& b) { return a.second < b.second; });
   }

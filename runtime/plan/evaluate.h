@@ -1,4 +1,4 @@
-// Prices thresholds: exactly as the plan made from them will be judged, but for the layout.
+// Prices retention points: exactly as the plan made from them will be judged, but for the layout.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,21 +18,21 @@ struct Cost {
 
 class Evaluator {
  public:
-  Evaluator(const Problem& p, const Index& index, const Gaps& gaps)
-      : p_(p), index_(index), sequencer_(p, index, gaps) {}
+  Evaluator(const Problem& p, const Index& index, const Intervals& intervals)
+      : p_(p), index_(index), sequencer_(p, index, intervals) {}
 
-  // `sequence` is the thresholds' afterwards.
-  // Gives up, as if invalid, once it is sure to take more than `most_seconds`.
-  Cost operator()(const Thresholds& t, Pace pace, Sequence& sequence,
-                  double most_seconds = std::numeric_limits<double>::infinity());
-  Schedule schedule(const Thresholds& t, Pace pace, Sequence& sequence);
+  // `sequence` is the retention points' afterwards.
+  // Gives up, as if invalid, once it is sure to take more than `max_seconds`.
+  Cost operator()(const RetentionPoints& t, Pace pace, Sequence& sequence,
+                  double max_seconds = std::numeric_limits<double>::infinity());
+  Schedule schedule(const RetentionPoints& t, Pace pace, Sequence& sequence);
   // Runs priced so far: the measure of how much a search has spent, the same on every machine.
   int64_t work() const { return sequencer_.work() + scheduled_; }
 
  private:
-  int64_t most_items() const { return std::max(kMostRuns * static_cast<int64_t>(p_.ops.size()), kFewRuns); }
-  static constexpr int64_t kMostRuns = 40,
-                           kFewRuns = 200'000;  // per op, on average, that a plan may have; in all
+  int64_t max_items() const { return std::max(kMaxRuns * static_cast<int64_t>(p_.ops.size()), kSmallRuns); }
+  static constexpr int64_t kMaxRuns = 40,
+                           kSmallRuns = 200'000;  // per op, on average, that a plan may have; in all
 
   const Problem& p_;
   const Index& index_;

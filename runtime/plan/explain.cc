@@ -17,7 +17,7 @@ struct Life {
 std::string reason(const Problem& p, const Index& index, const Rules& rules, int32_t v, Decision decision) {
   const int32_t maker = index.maker[v];
   if (decision == Decision::kPersistent) return "persistent: on the device from start to end";
-  if (maker >= p.turnaround) return "made by backward, gone after its last reader";
+  if (maker >= p.backward_begin) return "made by backward, gone after its last reader";
   const int32_t scope = index.scope[maker];
   const std::string policy = scope >= 0 && rules.policy[v] != Policy::kPlannerDecides
                                  ? cat("region '", p.regions[scope].name, "'")
@@ -53,7 +53,7 @@ void explain(const Problem& p, const Index& index, const Rules& rules, Plan& pla
   plan.values.assign(values, {});
   for (int32_t s = 0; s < static_cast<int32_t>(plan.steps.size()); ++s) {
     const Step& step = plan.steps[s];
-    const auto arrive = [&](int32_t v, int64_t offset, bool by_run) {
+    const auto place = [&](int32_t v, int64_t offset, bool by_run) {
       if (life[v].here) return;
       ValuePlan& value = plan.values[v];
       if (value.first_step < 0) {
@@ -68,9 +68,9 @@ void explain(const Problem& p, const Index& index, const Rules& rules, Plan& pla
       for (int32_t v : index.inputs[step.index])
         if (life[v].was_here) (life[v].by_run ? life[v].remade : life[v].fetched) = true;
       for (size_t k = 0; k < op.outputs.size(); ++k)
-        if (!p.values[op.outputs[k]].persistent) arrive(op.outputs[k], step.offsets[k], true);
+        if (!p.values[op.outputs[k]].persistent) place(op.outputs[k], step.offsets[k], true);
     } else if (step.kind == StepKind::kIn) {
-      arrive(step.index, step.offset, false);
+      place(step.index, step.offset, false);
     } else if (step.kind == StepKind::kFree) {
       life[step.index].here = false;
       life[step.index].was_here = true;
@@ -94,7 +94,7 @@ void explain(const Problem& p, const Index& index, const Rules& rules, Plan& pla
     }
     if (p.values[v].persistent || life[v].here) value.last_step = end;
     value.reason = reason(p, index, rules, v, value.decision);
-    if (p.values[v].persistent || !index.saved(v, p.turnaround)) continue;
+    if (p.values[v].persistent || !index.saved(v, p.backward_begin)) continue;
     int64_t& total = value.decision == Decision::kOffload     ? plan.totals.offload_bytes[value.tier]
                      : value.decision == Decision::kRecompute ? plan.totals.recompute_bytes
                                                               : plan.totals.keep_bytes;

@@ -28,18 +28,18 @@ Index::Index(const Problem& p) {
       seen[v] = i;
       read[v].push_back(i);
       if (!p.values[v].persistent) inputs.push(v);
-      if (i < p.turnaround) last_forward[v] = i;
-      if (i >= p.turnaround && first_backward[v] < 0) first_backward[v] = i;
+      if (i < p.backward_begin) last_forward[v] = i;
+      if (i >= p.backward_begin && first_backward[v] < 0) first_backward[v] = i;
     }
     for (int32_t v : op.outputs) {
       maker[v] = i;
-      if (i < p.turnaround) last_forward[v] = std::max(last_forward[v], i);
+      if (i < p.backward_begin) last_forward[v] = std::max(last_forward[v], i);
       if (!p.values[v].persistent) outputs.push(v);
     }
     inputs.end_row();
     outputs.end_row();
     total_seconds += op.seconds;
-    if (i < p.turnaround) forward_seconds += op.seconds;
+    if (i < p.backward_begin) forward_seconds += op.seconds;
   }
   for (const auto& row : read) {
     for (int32_t i : row) readers.push(i);

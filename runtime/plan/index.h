@@ -36,8 +36,8 @@ struct Index {
   double forward_seconds = 0, total_seconds = 0;
 
   // Made in forward and read by backward: what the planner has to decide about.
-  bool saved(int32_t v, int32_t turnaround) const {
-    return maker[v] >= 0 && maker[v] < turnaround && first_backward[v] >= 0;
+  bool saved(int32_t v, int32_t backward_begin) const {
+    return maker[v] >= 0 && maker[v] < backward_begin && first_backward[v] >= 0;
   }
 };
 

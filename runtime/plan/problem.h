@@ -44,8 +44,8 @@ struct Link {
 
 struct Problem {
   std::vector<Value> values;
-  std::vector<Op> ops;     // in execution order
-  int32_t turnaround = 0;  // ops from here on are the backward part
+  std::vector<Op> ops;         // in execution order
+  int32_t backward_begin = 0;  // ops from here on are the backward part
   std::vector<Region> regions;
   std::vector<Link> links;
   int64_t budget_bytes = 0;

@@ -149,7 +149,7 @@ class Replay {
         must(!v.here, "'", who, "' is on the device already");
         must(v.held.count(step.tier), "the tier holds no copy of '", who, "'");
         must(v.held[step.tier] == step.tier_offset, "the copy of '", who, "' lies elsewhere in the tier");
-        arrive(step.index, step.offset, step.tier);
+        place(step.index, step.offset, step.tier);
         v.coming = true;
         peak_ = std::max(peak_, alive_);
         break;
@@ -169,7 +169,7 @@ class Replay {
     }
   }
 
-  void arrive(int32_t value, int64_t offset, int32_t from) {
+  void place(int32_t value, int64_t offset, int32_t from) {
     State& v = state_[value];
     device_.take(name(value), offset, p_.values[value].bytes, floor_);
     v.here = true;
@@ -202,7 +202,7 @@ class Replay {
         must(!state_[w].coming && state_[w].going.empty(), "'", name(w),
              "' is written while a copy is in flight");
       } else {
-        arrive(w, step.offsets[k], -1);
+        place(w, step.offsets[k], -1);
       }
     }
     if (op.workspace_bytes > 0) device_.take("workspace", step.offset, op.workspace_bytes, floor_);

@@ -6,11 +6,11 @@
 
 namespace cairn::plan {
 
-Rules::Rules(const Problem& p, const Index& index, const Gaps& gaps)
+Rules::Rules(const Problem& p, const Index& index, const Intervals& intervals)
     : policy(p.values.size(), Policy::kPlannerDecides),
-      free(gaps.all.size(), 0),
+      free(intervals.all.size(), 0),
       across(p.values.size(), -1),
-      base(gaps.keep_all(p)) {
+      base(intervals.keep_all(p)) {
   const auto inside = [&](int32_t region, int32_t ancestor) {
     while (region > ancestor) region = p.regions[region].parent;
     return region == ancestor;
@@ -19,28 +19,28 @@ Rules::Rules(const Problem& p, const Index& index, const Gaps& gaps)
   for (const Link& link : p.links) room.push_back(link.capacity_bytes);
   for (int32_t i = 0; i < static_cast<int32_t>(p.ops.size()); ++i)
     for (int32_t v : index.outputs[i]) {
-      const int32_t gap = across[v] = gaps.across(p, index, v);
-      const int32_t scope = i < p.turnaround ? index.scope[i] : -1;
+      const int32_t interval = across[v] = intervals.across(p, index, v);
+      const int32_t scope = i < p.backward_begin ? index.scope[i] : -1;
       if (scope < 0) {
-        for (int32_t g = gaps.first[v]; g < gaps.first[v + 1]; ++g)
-          free[g] = p.ops[i].recomputable && gaps.all[g].end - gaps.all[g].begin > 1;
+        for (int32_t g = intervals.first[v]; g < intervals.first[v + 1]; ++g)
+          free[g] = p.ops[i].recomputable && intervals.all[g].end - intervals.all[g].begin > 1;
         continue;
       }
       const Region& region = p.regions[scope];
       policy[v] = region.policy;
       // Kept for whatever is made again from it, too; costs nothing where nothing is.
-      if (region.policy == Policy::kKeep) base[gaps.first[v + 1] - 1] = kKeepIt;
+      if (region.policy == Policy::kKeep) base[intervals.first[v + 1] - 1] = kKeepIt;
       if (region.policy == Policy::kRecompute && p.ops[i].recomputable) {
         const auto readers = index.readers[v];
         const bool output = std::any_of(readers.begin(), readers.end(), [&](int32_t reader) {
-          return reader < p.turnaround && !inside(p.ops[reader].region, scope);
+          return reader < p.backward_begin && !inside(p.ops[reader].region, scope);
         });
-        if (!output && gap >= 0) base[gap] = p.turnaround;
-      } else if (region.policy == Policy::kOffload && p.values[v].bytes >= kPageBytes && gap >= 0) {
+        if (!output && interval >= 0) base[interval] = p.backward_begin;
+      } else if (region.policy == Policy::kOffload && p.values[v].bytes >= kPageBytes && interval >= 0) {
         const int32_t tier = std::max(0, region.offload_tier);
         if (p.values[v].bytes > room[tier]) continue;
         room[tier] -= p.values[v].bytes;
-        base[gap] = over_link(tier);
+        base[interval] = over_link(tier);
       }
     }
 }

@@ -11,12 +11,12 @@ namespace cairn::plan {
 // region's forward op reads it (that is what the region is recomputed for). OFFLOAD: saved values of a page
 // or more leave while the tier has room.
 struct Rules {
-  Rules(const Problem&, const Index&, const Gaps&);
+  Rules(const Problem&, const Index&, const Intervals&);
 
   std::vector<Policy> policy;   // per value: the explicit policy, kPlannerDecides if none
-  std::vector<uint8_t> free;    // per gap: the planner may choose its threshold
-  std::vector<int32_t> across;  // per value: its gap around the turnaround, -1: none
-  Thresholds base;              // keep everything but what policies say
+  std::vector<uint8_t> free;    // per interval: the planner may choose its retention point
+  std::vector<int32_t> across;  // per value: its interval around the beginning of backward, -1: none
+  RetentionPoints base;         // keep everything but what policies say
 };
 
 }  // namespace cairn::plan

@@ -26,7 +26,7 @@ class Builder {
     out_.tier_peak_bytes.assign(p.links.size(), 0);
     for (const Link& link : p.links) lanes_.emplace_back(link);
     out_.peak_bytes = alive_ = index.persistent_bytes;
-    if (with_steps) out_.steps.reserve(s_.ops.size() + 2 * s_.stays.size());
+    if (with_steps) out_.steps.reserve(s_.ops.size() + 2 * s_.residencies.size());
   }
 
   Schedule build() && {
@@ -45,7 +45,7 @@ class Builder {
   struct State {
     At at = At::kOff;
     CopyAt copy_at = CopyAt::kNone;
-    bool lingering = false;  // past its stay's end, not off the device yet
+    bool lingering = false;  // past the end of its residency, not off the device yet
     int16_t tier = -1;       // of the copy
     int32_t copy = -1;       // its number in its queue
   };
@@ -140,12 +140,13 @@ class Builder {
     lingering_bytes_ -= bytes(v);
   }
 
-  // The stay ends. A value that goes over a link waits for its copy; bytes of such values are the window.
-  void end(const Stay& stay) {
-    const int32_t v = stay.value;
+  // The residency ends. A value that goes over a link waits for its copy; bytes of such values are the
+  // window.
+  void end(const Residency& residency) {
+    const int32_t v = residency.value;
     State& state = values_[v];
     if (state.at != At::kOn) return;
-    if (stay.to < 0) {
+    if (residency.to < 0) {
       take_off(v);
       if (state.copy_at == CopyAt::kThere) drop(v);  // never fetched
     } else if (state.copy_at == CopyAt::kThere) {
@@ -182,7 +183,7 @@ class Builder {
     return scope >= 0 && p_.regions[scope].policy == Policy::kOffload;
   }
 
-  // What a region's policy sends away is gone at the turnaround; other copies may be late.
+  // What a region's policy sends away is gone at the beginning of backward; other copies may be late.
   void turn_around() {
     for (size_t t = 0; t < lanes_.size(); ++t) {
       size_t end = leaving_[t].values.size();
@@ -191,19 +192,20 @@ class Builder {
     }
   }
 
-  // Stays by the item they end at, and those that leave over a link by the item they begin at.
+  // Residencies by the item they end at, and those that leave over a link by the item they begin at.
   void group_stays() {
     ends_.assign(s_.ops.size() + 1, 0);
-    for (const Stay& stay : s_.stays) ++ends_[stay.end];
+    for (const Residency& residency : s_.residencies) ++ends_[residency.end];
     int32_t sum = 0;
     for (int32_t& count : ends_) {
       sum += count;
       count = sum;
     }
-    by_end_.resize(s_.stays.size());
-    for (size_t i = s_.stays.size(); i-- > 0;) by_end_[--ends_[s_.stays[i].end]] = static_cast<int32_t>(i);
-    for (const Stay& stay : s_.stays)
-      if (stay.to >= 0) outs_.push_back({stay.begin, &stay});
+    by_end_.resize(s_.residencies.size());
+    for (size_t i = s_.residencies.size(); i-- > 0;)
+      by_end_[--ends_[s_.residencies[i].end]] = static_cast<int32_t>(i);
+    for (const Residency& residency : s_.residencies)
+      if (residency.to >= 0) outs_.push_back({residency.begin, &residency});
     std::stable_sort(outs_.begin(), outs_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
   }
@@ -214,11 +216,12 @@ class Builder {
     const auto items = static_cast<int32_t>(s_.ops.size());
     std::vector<std::vector<Fetch>> fetches(p_.links.size());
     std::vector<int32_t> gone(p_.values.size(), 0);
-    for (const Stay& stay : s_.stays) {
-      if (stay.from >= 0)
-        fetches[stay.from].push_back(
-            {stay.value, stay.from, stay.begin, std::max(gone[stay.value], first_backward()), stay.begin});
-      gone[stay.value] = stay.end + 1;
+    for (const Residency& residency : s_.residencies) {
+      if (residency.from >= 0)
+        fetches[residency.from].push_back({residency.value, residency.from, residency.begin,
+                                           std::max(gone[residency.value], first_backward()),
+                                           residency.begin});
+      gone[residency.value] = residency.end + 1;
     }
     if (std::all_of(fetches.begin(), fetches.end(), [](const auto& list) { return list.empty(); })) return;
     std::vector<double> start(s_.ops.size() + 1, 0);
@@ -245,7 +248,7 @@ class Builder {
   }
 
   int32_t first_backward() const {
-    const auto at = std::lower_bound(s_.anchor.begin(), s_.anchor.end(), p_.turnaround);
+    const auto at = std::lower_bound(s_.anchor.begin(), s_.anchor.end(), p_.backward_begin);
     return static_cast<int32_t>(at - s_.anchor.begin());
   }
 
@@ -278,7 +281,7 @@ class Builder {
   void step(int32_t item) {
     item_ = item;
     const int32_t op = s_.ops[item];
-    if (s_.anchor[item] >= p_.turnaround && !turned_) {
+    if (s_.anchor[item] >= p_.backward_begin && !turned_) {
       turned_ = true;
       turn_around();
     }
@@ -289,7 +292,7 @@ class Builder {
     run(op);
     for (; next_out_ < outs_.size() && outs_[next_out_].first == item; ++next_out_)
       start_out(outs_[next_out_].second->value, outs_[next_out_].second->to);
-    for (int32_t k = ends_[item]; k < ends_[item + 1]; ++k) end(s_.stays[by_end_[k]]);
+    for (int32_t k = ends_[item]; k < ends_[item + 1]; ++k) end(s_.residencies[by_end_[k]]);
     settle();
   }
 
@@ -304,8 +307,8 @@ class Builder {
   std::vector<Queue> leaving_;  // per link: copies going out, in order of issue
   int64_t lingering_bytes_ = 0, alive_ = 0;
   std::vector<int64_t> tier_bytes_;
-  std::vector<int32_t> by_end_, ends_;  // stays by end: by_end_[ends_[i]] ... by_end_[ends_[i + 1] - 1]
-  std::vector<std::pair<int32_t, const Stay*>> outs_;
+  std::vector<int32_t> by_end_, ends_;  // Residencies by end: by_end_[ends_[i]] ... by_end_[ends_[i + 1] - 1]
+  std::vector<std::pair<int32_t, const Residency*>> outs_;
   size_t next_out_ = 0;
   std::vector<Fetch> fetches_;  // by the item that they start before
   size_t next_fetch_ = 0;

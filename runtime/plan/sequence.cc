@@ -4,7 +4,7 @@
 
 namespace cairn::plan {
 
-Gaps::Gaps(const Problem& p, const Index& index) {
+Intervals::Intervals(const Problem& p, const Index& index) {
   const auto values = static_cast<int32_t>(p.values.size());
   for (int32_t v = 0; v < values; ++v) {
     first.push_back(static_cast<int32_t>(all.size()));
@@ -19,23 +19,23 @@ Gaps::Gaps(const Problem& p, const Index& index) {
   first.push_back(static_cast<int32_t>(all.size()));
 }
 
-int32_t Gaps::at(int32_t v, int32_t j) const {
+int32_t Intervals::at(int32_t v, int32_t j) const {
   int32_t found = -1;
   for (int32_t g = first[v]; g < first[v + 1] && all[g].begin <= j; ++g) found = g;
   return found;
 }
 
-int32_t Gaps::across(const Problem& p, const Index& index, int32_t v) const {
-  if (p.values[v].persistent || !index.saved(v, p.turnaround)) return -1;
-  return at(v, p.turnaround - 1);
+int32_t Intervals::across(const Problem& p, const Index& index, int32_t v) const {
+  if (p.values[v].persistent || !index.saved(v, p.backward_begin)) return -1;
+  return at(v, p.backward_begin - 1);
 }
 
-Thresholds Gaps::keep_all(const Problem& p) const {
-  Thresholds t(all.size(), kKeepIt);
+RetentionPoints Intervals::keep_all(const Problem& p) const {
+  RetentionPoints t(all.size(), kKeepIt);
   for (int32_t op = 0; op < static_cast<int32_t>(p.ops.size()); ++op)
     for (int32_t v : p.ops[op].outputs)
       if (p.ops[op].recomputable && first[v] < first[v + 1])
-        t[first[v + 1] - 1] = op < p.turnaround ? p.turnaround : kNever;
+        t[first[v + 1] - 1] = op < p.backward_begin ? p.backward_begin : kNever;
   return t;
 }
 
@@ -46,26 +46,27 @@ double Sequence::excess(int64_t budget) const {
   return sum;
 }
 
-Sequencer::Sequencer(const Problem& p, const Index& index, const Gaps& gaps)
-    : p_(p), index_(index), gaps_(gaps), seen_op_(p.ops.size(), 0) {
+Sequencer::Sequencer(const Problem& p, const Index& index, const Intervals& intervals)
+    : p_(p), index_(index), intervals_(intervals), seen_op_(p.ops.size(), 0) {
   for (int32_t op = 0; op < static_cast<int32_t>(p.ops.size()); ++op) {
     Row row{};
-    row.inputs = static_cast<int32_t>(touches_.size());
-    touches_.insert(touches_.end(), index.inputs[op].begin(), index.inputs[op].end());
-    row.outputs = static_cast<int32_t>(touches_.size());
-    touches_.insert(touches_.end(), index.outputs[op].begin(), index.outputs[op].end());
-    row.end = static_cast<int32_t>(touches_.size());
+    row.inputs = static_cast<int32_t>(uses_.size());
+    uses_.insert(uses_.end(), index.inputs[op].begin(), index.inputs[op].end());
+    row.outputs = static_cast<int32_t>(uses_.size());
+    uses_.insert(uses_.end(), index.outputs[op].begin(), index.outputs[op].end());
+    row.end = static_cast<int32_t>(uses_.size());
     row.recomputable = p.ops[op].recomputable;
     row.seconds = p.ops[op].seconds;
     rows_.push_back(row);
   }
-  for (size_t v = 0; v < p.values.size(); ++v) start_.push_back({-1, gaps.first[v] - 1, 0, -1, -1});
+  for (size_t v = 0; v < p.values.size(); ++v) start_.push_back({-1, intervals.first[v] - 1, 0, -1, -1});
 }
 
-void Sequencer::note_early(const Thresholds& t) {
+void Sequencer::note_early(const RetentionPoints& t) {
   early_.clear();
   for (size_t g = 0; g < t.size(); ++g)
-    if (is_early(t[g]) && gaps_.all[g].begin < held_from(t[g]) && held_from(t[g]) < gaps_.all[g].end)
+    if (is_early(t[g]) && intervals_.all[g].begin < held_from(t[g]) &&
+        held_from(t[g]) < intervals_.all[g].end)
       early_.emplace_back(held_from(t[g]), static_cast<int32_t>(g));
   std::sort(early_.begin(), early_.end());
 }
@@ -86,30 +87,30 @@ bool Sequencer::collect() {
     open_.pop_back();
     if (!row.recomputable) return false;
     for (int32_t k = row.inputs; k < row.outputs; ++k)
-      if (missing(touches_[k])) want(touches_[k]);
+      if (missing(uses_[k])) want(uses_[k]);
   }
   std::sort(group_.begin(), group_.end());
   return true;
 }
 
-inline void Sequencer::touch(int32_t v, int32_t item, Sequence& out) {
+inline void Sequencer::use(int32_t v, int32_t item, Sequence& out) {
   State& s = state_[v];
-  if (s.stay < 0) {
-    s.stay = static_cast<int32_t>(out.stays.size());
-    out.stays.push_back({v, item, item, static_cast<int16_t>(s.tier), -1});
+  if (s.residency < 0) {
+    s.residency = static_cast<int32_t>(out.residencies.size());
+    out.residencies.push_back({v, item, item, static_cast<int16_t>(s.tier), -1});
     s.tier = -1;
   } else {
-    out.stays[s.stay].end = item;
+    out.residencies[s.residency].end = item;
   }
   if (s.seen == stamp_) return;
   s.seen = stamp_;
-  touched_.push_back(v);
+  used_.push_back(v);
 }
 
 // It left over a link for nothing: it is made again first, or nobody asks for it any more.
 inline void Sequencer::never_mind(State& s, Sequence& out) {
   if (s.tier < 0) return;
-  out.stays[s.left].to = -1;
+  out.residencies[s.left].to = -1;
   s.tier = -1;
 }
 
@@ -120,18 +121,18 @@ void Sequencer::run_group(int32_t anchor, Sequence& out) {
     out.ops.push_back(op);
     out.anchor.push_back(anchor);
     out.seconds += row.seconds;
-    for (int32_t k = row.inputs; k < row.outputs; ++k) touch(touches_[k], item, out);
+    for (int32_t k = row.inputs; k < row.outputs; ++k) use(uses_[k], item, out);
     for (int32_t k = row.outputs; k < row.end; ++k) {
-      never_mind(state_[touches_[k]], out);
-      touch(touches_[k], item, out);
+      never_mind(state_[uses_[k]], out);
+      use(uses_[k], item, out);
     }
   }
 }
 
-bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
+bool Sequencer::run(const RetentionPoints& t, Sequence& out, const Limits& limits) {
   out.ops.clear();
   out.anchor.clear();
-  out.stays.clear();
+  out.residencies.clear();
   out.seconds = 0;
   state_ = start_;
   std::fill(seen_op_.begin(), seen_op_.end(), 0);
@@ -143,12 +144,12 @@ bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
     stamp_ = j + 1;
     group_.clear();
     open_.clear();
-    touched_.clear();
+    used_.clear();
     const Row& row = rows_[j];
     for (int32_t k = row.inputs; k < row.outputs; ++k)
-      if (missing(touches_[k])) want(touches_[k]);
+      if (missing(uses_[k])) want(uses_[k]);
     for (; next_early != early_.end() && next_early->first == j; ++next_early)
-      if (const int32_t v = gaps_.all[next_early->second].value; missing(v)) want(v);
+      if (const int32_t v = intervals_.all[next_early->second].value; missing(v)) want(v);
     if (!group_.empty()) {
       if (!collect()) return false;
       for (int32_t op : group_) again += rows_[op].seconds;
@@ -160,17 +161,17 @@ bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
       return false;
     }
     run_group(j, out);
-    for (int32_t k = row.inputs; k < row.end; ++k) ++state_[touches_[k]].gap;
-    for (int32_t v : touched_) {
+    for (int32_t k = row.inputs; k < row.end; ++k) ++state_[uses_[k]].interval;
+    for (int32_t v : used_) {
       State& s = state_[v];
-      const int32_t threshold = t[s.gap];
-      if (threshold >= 0) {
-        if (j < held_from(threshold)) s.stay = -1;
-      } else if (gaps_.all[s.gap].begin == j) {
-        s.tier = link_of(threshold);
-        out.stays[s.stay].to = static_cast<int16_t>(s.tier);
-        s.left = s.stay;
-        s.stay = -1;
+      const int32_t retention_point = t[s.interval];
+      if (retention_point >= 0) {
+        if (j < held_from(retention_point)) s.residency = -1;
+      } else if (intervals_.all[s.interval].begin == j) {
+        s.tier = link_of(retention_point);
+        out.residencies[s.residency].to = static_cast<int16_t>(s.tier);
+        s.left = s.residency;
+        s.residency = -1;
       }
     }
   }
@@ -183,7 +184,7 @@ bool Sequencer::run(const Thresholds& t, Sequence& out, const Limits& limits) {
 void Sequencer::measure(Sequence& out) const {
   const size_t items = out.ops.size();
   out.live.assign(items + 1, 0);
-  for (const Stay& s : out.stays) {
+  for (const Residency& s : out.residencies) {
     const int64_t bytes = p_.values[s.value].bytes;
     out.live[s.begin] += bytes;
     out.live[s.end + 1] -= bytes;

@@ -1,13 +1,14 @@
 // Which values stay on the device between their uses, and the order of runs that follows from it. Time and
 // memory of a plan without copies are exact here; schedule.h adds the lanes of the links.
 //
-// A value is touched by the op that makes it and by its readers in the problem's order. Between two touches
-// lies a gap; behind the last one, the tail. A gap's threshold says what happens to the value in it: after
-// the runs for op j, the value stays iff j >= threshold. So 0 keeps it, kNever makes it again for each use,
-// and a threshold inside the gap drops it at first and keeps what is made again from then on, as a checkpoint
-// of a deeper level. A negative threshold sends it over a link. What is missing when an op comes is made
-// again right before it, with whatever that needs in turn, each op at most once. An early threshold has its
-// value made right before the op that it names, as if that op read it: while what makes it is at hand.
+// A value is used by the op that makes it and by its readers in the problem's order. Between two uses
+// lies an interval; behind the last one, the tail. An interval's retention point says what happens to the
+// value in it: after the runs for op j, the value stays iff j >= retention point. So 0 keeps it, kNever makes
+// it again for each use, and a retention point inside the interval drops it at first and keeps what is made
+// again from then on, as a checkpoint of a deeper level. A negative retention point sends it over a link.
+// What is missing when an op comes is made again right before it, with whatever that needs in turn, each op
+// at most once. An early retention point has its value made right before the op that it names, as if that op
+// read it: while what makes it is at hand.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -18,38 +19,40 @@
 
 namespace cairn::plan {
 
-using Thresholds = std::vector<int32_t>;
+using RetentionPoints = std::vector<int32_t>;
 inline constexpr int32_t kKeepIt = 0, kNever = std::numeric_limits<int32_t>::max();
-inline constexpr int32_t kEarly = 1 << 30;  // a bit of positive thresholds but kNever; ops are fewer
+inline constexpr int32_t kEarly = 1 << 30;  // a bit of positive retention points but kNever; ops are fewer
 inline constexpr int32_t early(int32_t op) { return op | kEarly; }
-inline constexpr bool is_early(int32_t threshold) { return threshold >= kEarly && threshold != kNever; }
-// The op from whose runs on the value stays, for thresholds that are no links.
-inline constexpr int32_t held_from(int32_t threshold) { return threshold & (kEarly - 1); }
+inline constexpr bool is_early(int32_t retention_point) {
+  return retention_point >= kEarly && retention_point != kNever;
+}
+// The op from whose runs on the value stays, for retention points that are no links.
+inline constexpr int32_t held_from(int32_t retention_point) { return retention_point & (kEarly - 1); }
 inline constexpr int32_t over_link(int32_t link) { return -1 - link; }
-inline constexpr int32_t link_of(int32_t threshold) { return -1 - threshold; }
+inline constexpr int32_t link_of(int32_t retention_point) { return -1 - retention_point; }
 
-// The gaps of all values, numbered value by value. Values made by no op have none.
-struct Gaps {
-  Gaps(const Problem&, const Index&);
+// The intervals of all values, numbered value by value. Values made by no op have none.
+struct Intervals {
+  Intervals(const Problem&, const Index&);
 
-  struct Gap {
-    int32_t value, begin, end;  // ops that touch; end: kNever for the tail
+  struct Interval {
+    int32_t value, begin, end;  // ops that use; end: kNever for the tail
   };
-  std::vector<Gap> all;
+  std::vector<Interval> all;
   std::vector<int32_t>
-      first;  // per value, and one more: its gaps are all[first[v]] ... all[first[v + 1] - 1]
+      first;  // per value, and one more: its intervals are all[first[v]] ... all[first[v + 1] - 1]
 
-  // The gap of v that op j's runs are followed by; -1: not made yet.
+  // The interval of v that op j's runs are followed by; -1: not made yet.
   int32_t at(int32_t v, int32_t j) const;
-  // The gap around the turnaround, -1 if v is not saved for backward.
+  // The interval around the beginning of backward, -1 if v is not saved for backward.
   int32_t across(const Problem&, const Index&, int32_t v) const;
   // Everything stays until its last reader; what may not be made again, until anything needs it last. What is
   // made again in backward stays until it is needed last: each op runs at most twice.
-  Thresholds keep_all(const Problem&) const;
+  RetentionPoints keep_all(const Problem&) const;
 };
 
-// One stretch of time on the device: items of the sequence, both touched.
-struct Stay {
+// One stretch of time on the device: items of the sequence, both used.
+struct Residency {
   int32_t value, begin, end;
   int16_t from = -1, to = -1;  // links it came and leaves by
 };
@@ -57,7 +60,7 @@ struct Stay {
 struct Sequence {
   std::vector<int32_t> ops;     // items: ops in order of execution
   std::vector<int32_t> anchor;  // per item: the first run that it is for
-  std::vector<Stay> stays;
+  std::vector<Residency> residencies;
   std::vector<int64_t> live;  // per item: bytes alive while it runs, persistent values and workspace included
   double seconds = 0;         // sum over the items
   int64_t peak_bytes = 0;
@@ -76,10 +79,10 @@ class Sequencer {
     double seconds = std::numeric_limits<double>::infinity();
   };
 
-  Sequencer(const Problem&, const Index&, const Gaps&);
+  Sequencer(const Problem&, const Index&, const Intervals&);
   // False beyond the limits, or if it would make again what may not be.
-  bool run(const Thresholds&, Sequence& out, const Limits&);
-  bool run(const Thresholds& t, Sequence& out) { return run(t, out, Limits{}); }
+  bool run(const RetentionPoints&, Sequence& out, const Limits&);
+  bool run(const RetentionPoints& t, Sequence& out) { return run(t, out, Limits{}); }
   int64_t work() const { return work_; }  // items made so far, in all calls
 
  private:
@@ -89,32 +92,32 @@ class Sequencer {
     double seconds;
   };
   struct State {
-    int32_t stay;  // the present one, -1: off the device
-    int32_t gap;   // that follows the last touch in order
-    int32_t seen;  // stamp of the group that touched it last
-    int32_t tier;  // the link beyond which it is, -1: none
-    int32_t left;  // then: the stay that ended by leaving
+    int32_t residency;  // the present one, -1: off the device
+    int32_t interval;   // that follows the last use in order
+    int32_t seen;       // stamp of the group that used it last
+    int32_t tier;       // the link beyond which it is, -1: none
+    int32_t left;       // then: the residency that ended by leaving
   };
 
   bool collect();
-  bool missing(int32_t v) const { return state_[v].stay < 0 && state_[v].tier < 0; }
-  void note_early(const Thresholds&);
+  bool missing(int32_t v) const { return state_[v].residency < 0 && state_[v].tier < 0; }
+  void note_early(const RetentionPoints&);
   void want(int32_t v);
   void never_mind(State&, Sequence& out);
   void run_group(int32_t anchor, Sequence& out);
-  void touch(int32_t v, int32_t item, Sequence& out);
+  void use(int32_t v, int32_t item, Sequence& out);
   void measure(Sequence& out) const;
 
   const Problem& p_;
   const Index& index_;
-  const Gaps& gaps_;
+  const Intervals& intervals_;
   std::vector<Row> rows_;
-  std::vector<int32_t> touches_;  // inputs and outputs of all ops
+  std::vector<int32_t> uses_;  // inputs and outputs of all ops
   std::vector<State> start_, state_;
   int64_t work_ = 0;
   int32_t stamp_ = 0;
-  std::vector<int32_t> seen_op_, group_, open_, touched_;
-  std::vector<std::pair<int32_t, int32_t>> early_;  // (op, gap), by op
+  std::vector<int32_t> seen_op_, group_, open_, used_;
+  std::vector<std::pair<int32_t, int32_t>> early_;  // (op, interval), by op
 };
 
 }  // namespace cairn::plan

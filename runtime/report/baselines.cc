@@ -21,19 +21,19 @@ int32_t below(const Problem& p, int32_t region, int32_t root) {
 class Pricer {
  public:
   Pricer(const Problem& p, const Index& index)
-      : p_(p), index_(index), gaps_(p, index), evaluate_(p, index, gaps_) {}
+      : p_(p), index_(index), intervals_(p, index), evaluate_(p, index, intervals_) {}
 
   // `group` per op: what only ops of its group read is made again in backward. Empty: nothing is.
   Baseline operator()(std::string name, std::string words, const std::vector<int32_t>& group) {
-    Thresholds t = gaps_.keep_all(p_);
-    for (int32_t i = 0; !group.empty() && i < p_.turnaround; ++i) {
+    RetentionPoints t = intervals_.keep_all(p_);
+    for (int32_t i = 0; !group.empty() && i < p_.backward_begin; ++i) {
       if (group[i] < 0 || !p_.ops[i].recomputable) continue;
       for (int32_t v : index_.outputs[i]) {
         const auto readers = index_.readers[v];
         const bool inside = std::all_of(readers.begin(), readers.end(),
                                         [&](int32_t reader) { return group[reader] == group[i]; });
-        const int32_t gap = gaps_.across(p_, index_, v);
-        if (inside && gap >= 0) t[gap] = p_.turnaround;
+        const int32_t interval = intervals_.across(p_, index_, v);
+        if (inside && interval >= 0) t[interval] = p_.backward_begin;
       }
     }
     Sequence sequence;
@@ -48,17 +48,17 @@ class Pricer {
  private:
   const Problem& p_;
   const Index& index_;
-  Gaps gaps_;
+  Intervals intervals_;
   Evaluator evaluate_;
 };
 
 }  // namespace
 
 Layers::Layers(const Problem& p, const Index& index) : of_op(p.ops.size(), -1) {
-  if (p.turnaround == 0) return;
+  if (p.backward_begin == 0) return;
   const auto number = [&](int32_t root) {
     std::map<int32_t, int32_t> numbers;
-    for (int32_t i = 0; i < p.turnaround; ++i)
+    for (int32_t i = 0; i < p.backward_begin; ++i)
       if (const int32_t region = below(p, p.ops[i].region, root); region >= 0)
         numbers.emplace(region, static_cast<int32_t>(numbers.size()));
     return numbers;
@@ -75,7 +75,7 @@ Layers::Layers(const Problem& p, const Index& index) : of_op(p.ops.size(), -1) {
   if (numbers.empty()) {
     const Stages stages(p, index);
     for (size_t i = 0; i < p.ops.size(); ++i)
-      of_op[i] = i < static_cast<size_t>(p.turnaround) ? stages.of_op[i] : stages.of_backward[i];
+      of_op[i] = i < static_cast<size_t>(p.backward_begin) ? stages.of_op[i] : stages.of_backward[i];
     count = static_cast<int32_t>(stages.all.size());
     return;
   }

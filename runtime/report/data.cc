@@ -83,7 +83,7 @@ Categories categorize(const Problem& p, const Index& index, const Plan& plan, co
       const Decision d = plan.values[v].decision;
       return p.values[v].persistent                                 ? 0
              : d == Decision::kRecompute || d == Decision::kOffload ? 2
-             : index.maker[v] >= p.turnaround                       ? 3
+             : index.maker[v] >= p.backward_begin                   ? 3
                                                                     : 1;
     };
     for (int pass = 0; pass < 4; ++pass)
@@ -96,12 +96,12 @@ Categories categorize(const Problem& p, const Index& index, const Plan& plan, co
     for (size_t v = 0; v < p.values.size(); ++v) {
       const Decision d = plan.values[v].decision;
       const auto i = static_cast<int32_t>(v);
-      c.of_value.push_back(p.values[v].persistent           ? 0
-                           : d == Decision::kRecompute      ? 2
-                           : d == Decision::kOffload        ? 3
-                           : index.maker[v] >= p.turnaround ? 4
-                           : index.saved(i, p.turnaround)   ? 1
-                                                            : 5);
+      c.of_value.push_back(p.values[v].persistent               ? 0
+                           : d == Decision::kRecompute          ? 2
+                           : d == Decision::kOffload            ? 3
+                           : index.maker[v] >= p.backward_begin ? 4
+                           : index.saved(i, p.backward_begin)   ? 1
+                                                                : 5);
     }
   }
   for (size_t k = 0; k < c.names.size(); ++k) {

@@ -7,7 +7,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMostPeak = 14;  // of the peak's largest values
+constexpr size_t kMaxPeak = 14;  // of the peak's largest values
 
 std::string card(std::string_view value, std::string_view words) {
   return cat("<div class='card'><b>", value, "</b><span>", words, "</span></div>\n");
@@ -79,13 +79,13 @@ std::string peak_section(const Problem& p, const Index& index, const Plan& plan,
   int64_t rest = 0;
   for (size_t k = 0; k < peak.values.size(); ++k) {
     const int32_t v = peak.values[k];
-    if (k < kMostPeak)
+    if (k < kMaxPeak)
       out += bar(p.values[v].name, c.colors[c.of_value[v]], p.values[v].bytes, largest);
     else
       rest += p.values[v].bytes;
   }
   if (rest > 0)
-    out += cat("<p style='margin-top:8px'>and ", peak.values.size() - kMostPeak, " more, together ",
+    out += cat("<p style='margin-top:8px'>and ", peak.values.size() - kMaxPeak, " more, together ",
                human_bytes(rest), "</p>\n");
   return out + "</section>\n";
 }
@@ -124,7 +124,7 @@ std::string to_html(const Problem& p, const Plan& plan, const ReportOptions& opt
       "content='width=device-width'><meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>",
       label(title), "</title><style>", page_style(), "</style>", picture_style(), "</head><body><main>\n<h1>",
-      label(title), "</h1><p>", p.ops.size(), " ops (", p.turnaround, " forward), ", p.values.size(),
+      label(title), "</h1><p>", p.ops.size(), " ops (", p.backward_begin, " forward), ", p.values.size(),
       " values; ", plan.steps.size(), " instructions, planned in ", human_seconds(plan.solve_seconds),
       "</p>\n", facts_section(options), cards(p, plan, line), curve_section(p, plan, options.curve_budgets),
       "<section>", "<div class='picture'>",

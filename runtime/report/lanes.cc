@@ -89,7 +89,7 @@ std::string lanes_picture(const Problem& p, const Plan& plan, const Timeline& li
     const Step& step = plan.steps[s];
     const auto [begin, end] = line.step_span[s];
     if (step.kind == StepKind::kRun) {
-      const Kind* kind = ran[step.index] ? &kAgain : step.index < p.turnaround ? &kForward : &kBackward;
+      const Kind* kind = ran[step.index] ? &kAgain : step.index < p.backward_begin ? &kForward : &kBackward;
       ran[step.index] = 1;
       lanes[0].bars.push_back({begin, end, kind, s});
     } else if (step.kind == StepKind::kWaitIn || step.kind == StepKind::kWaitOut) {

@@ -36,7 +36,7 @@ class Picture {
   std::string draw(std::string_view title) {
     return cat(open_svg(kHeight, title), "<rect width='100%' height='100%' class='bg'/><text x='", kPlotLeft,
                "' y='22' font-size='15' font-weight='600'>", label(title), "</text>", legend(), axes(),
-               areas(), turnaround(), budget(), peak(), hovers(), "</svg>\n");
+               areas(), backward_begin(), budget(), peak(), hovers(), "</svg>\n");
   }
 
  private:
@@ -110,9 +110,9 @@ class Picture {
     return out;
   }
 
-  std::string turnaround() const {
+  std::string backward_begin() const {
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
-      if (plan_.steps[s].kind != StepKind::kRun || plan_.steps[s].index != p_.turnaround) continue;
+      if (plan_.steps[s].kind != StepKind::kRun || plan_.steps[s].index != p_.backward_begin) continue;
       if (line_.seconds <= 0) break;
       const double at = x(line_.step_span[s][0]);
       return cat("<line class='rule' x1='", fixed(at, 1), "' x2='", fixed(at, 1), "' y1='", kTop, "' y2='",

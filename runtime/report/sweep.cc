@@ -26,13 +26,13 @@ std::optional<Plan> plan_within(Problem& p, int64_t budget, int64_t* smallest = 
   }
 }
 
-constexpr int kMostThreads = 8;
+constexpr int kMaxThreads = 8;
 
 // Calls work(i) for i < count on as many threads as there are cores; the first exception is thrown again.
 void in_parallel(size_t count, const std::function<void(size_t)>& work) {
   std::mutex lock;
   std::exception_ptr failure;
-  const int threads = std::min(kMostThreads, usable_processors());
+  const int threads = std::min(kMaxThreads, usable_processors());
   spread("cairn/plan", static_cast<int64_t>(count), threads, [&](int64_t i) {
     try {
       work(static_cast<size_t>(i));

@@ -9,9 +9,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMostRows = 60'000;  // of the data
-constexpr size_t kPlainRows = 50;     // in HTML
-constexpr size_t kMostLetters = 160;  // of a name, a region, a reason
+constexpr size_t kMaxRows = 60'000;  // of the data
+constexpr size_t kPlainRows = 50;    // in HTML
+constexpr size_t kMaxLetters = 160;  // of a name, a region, a reason
 
 // Texts by number, each once.
 class Words {
@@ -55,7 +55,7 @@ std::string data(const Problem& p, const Index& index, const Plan& plan, const s
   std::string out = "{";
   Words regions, decisions, reasons;
   std::vector<std::string> colors;
-  const auto text = [&](const std::string& s) { append_script_string(out, shortened(s, kMostLetters)); };
+  const auto text = [&](const std::string& s) { append_script_string(out, shortened(s, kMaxLetters)); };
   const auto number = [&](auto x) { append_number(out, x); };
   column(out, "name", rows, [&](size_t v) { text(p.values[v].name); });
   column(out, "bytes", rows, [&](size_t v) { number(p.values[v].bytes); });
@@ -84,7 +84,7 @@ std::string values_section(const Problem& p, const Index& index, const Plan& pla
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return p.values[a].bytes > p.values[b].bytes; });
-  const size_t left_out = order.size() - std::min(order.size(), kMostRows);
+  const size_t left_out = order.size() - std::min(order.size(), kMaxRows);
   order.resize(order.size() - left_out);
   std::string out =
       "<section><h2>Values</h2>\n<div class='tools' id='values-tools'><input id='values-search' "
@@ -101,10 +101,10 @@ std::string values_section(const Problem& p, const Index& index, const Plan& pla
   for (size_t k = 0; k < std::min(order.size(), kPlainRows); ++k) {
     const size_t v = order[k];
     const ValuePlan& value = plan.values[v];
-    out += cat("<tr><td>", label(p.values[v].name, kMostLetters), "</td><td class='n'>",
-               human_bytes(p.values[v].bytes), "</td><td>", label(region_words(p, index, v), kMostLetters),
+    out += cat("<tr><td>", label(p.values[v].name, kMaxLetters), "</td><td class='n'>",
+               human_bytes(p.values[v].bytes), "</td><td>", label(region_words(p, index, v), kMaxLetters),
                "</td><td><i style='background:", decision_color(value.decision), "'></i>",
-               label(decision_words(p, value), kMostLetters), "</td><td>", label(value.reason, kMostLetters),
+               label(decision_words(p, value), kMaxLetters), "</td><td>", label(value.reason, kMaxLetters),
                "</td><td class='n'>", value.offset, "</td><td class='n'>", value.first_step, " \xe2\x80\x93 ",
                value.last_step, "</td></tr>\n");
   }

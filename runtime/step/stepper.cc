@@ -23,7 +23,7 @@ void check_options(const Options& o, const graph::JointGraph& joint) {
   real(o.clip_norm, 0, 1e38, "clip_norm");
   require(o.schedule.kind == ScheduleKind::kConstant || o.schedule.total_steps > 0, Code::kInvalidArgument,
           "a cosine or linear schedule needs total_steps");
-  if (joint.gate < 0) return;
+  if (joint.grad_scale < 0) return;
   require(o.micro_steps == 1, Code::kInvalidArgument,
           "the plan fuses the update into backward, so that nothing can be accumulated: micro_steps is ",
           o.micro_steps, "; it must be 1");
@@ -63,7 +63,7 @@ Report Stepper::micro(engine::Session& program) {
   const double start = now();
   Report report;
   engine::RunReport run;
-  const bool fused = joint.gate >= 0;
+  const bool fused = joint.grad_scale >= 0;
   if (fused)
     write_hypers(*session_, state_.groups, rate_at(state_.options.schedule, state_.step - state_.skipped),
                  state_.updates + 1, 1.0);
@@ -122,7 +122,8 @@ Report Stepper::finish(Report report) {
   const double norm = norm_of_sum / std::abs(divisor);
   report.gradient_norm = norm;
   const graph::JointGraph& joint = *session_->plan().joint;
-  if (joint.gate >= 0 && std::isfinite(state_.loss_sum) && std::isfinite(divisor) && !std::isfinite(norm)) {
+  if (joint.grad_scale >= 0 && std::isfinite(state_.loss_sum) && std::isfinite(divisor) &&
+      !std::isfinite(norm)) {
     discard();
     fail(Code::kNonFinite,
          "a gradient is not finite, and loss and weight are: parameters that are updated before "

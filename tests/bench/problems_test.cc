@@ -21,7 +21,7 @@ TEST(Problems, EveryKindIsSoundAndSolvable) {
                                                                            {"random", 50}}) {
     const plan::Problem p = make_problem(kind, size);
     plan::check(p);
-    EXPECT_LT(p.turnaround, static_cast<int32_t>(p.ops.size()));
+    EXPECT_LT(p.backward_begin, static_cast<int32_t>(p.ops.size()));
     EXPECT_EQ(plan::violation(p, plan::solve(p)), "") << kind << size;
   }
   EXPECT_THROW(make_problem("forest", 3), Error);
@@ -44,11 +44,11 @@ TEST(Problems, EveryWeightGetsAGradient) {
 
 TEST(Problems, SizesGrowWithTheModel) {
   const plan::Problem p = transformer_problem({.layers = 10});
-  EXPECT_EQ(p.turnaround, 10 * 10 + 3);
+  EXPECT_EQ(p.backward_begin, 10 * 10 + 3);
   EXPECT_EQ(p.regions.size(), 10u);
-  EXPECT_EQ(transformer_problem({.layers = 20}).turnaround, 20 * 10 + 3);
-  EXPECT_EQ(chain_problem(100).turnaround, 101);
-  EXPECT_EQ(random_problem(100, 4).turnaround, 100);
+  EXPECT_EQ(transformer_problem({.layers = 20}).backward_begin, 20 * 10 + 3);
+  EXPECT_EQ(chain_problem(100).backward_begin, 101);
+  EXPECT_EQ(random_problem(100, 4).backward_begin, 100);
 }
 
 TEST(Problems, TheSeedDecides) {

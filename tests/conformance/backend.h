@@ -168,7 +168,7 @@ class Harness {
   std::set<size_t> rows_run_;
 };
 
-// What fuse_backward.cc makes of pairs of ops: an activation's slope, a sum of gradients.
+// What fuse_backward.cc makes of pairs of ops: an activation's derivative, a sum of gradients.
 inline void add_fused(std::vector<Direct>& to) {
   for (const DType t : {DType::kF32, DType::kBF16}) {
     for (const ops::Function& f : ops::functions())
@@ -190,11 +190,11 @@ inline std::vector<Direct> direct_cases() {
   std::vector<Direct> list;
   add_fused(list);
   const TensorDesc one{DType::kF64, Shape{}, 0};
-  list.push_back({"update_gate", {one, one}, {one}, {}});
+  list.push_back({"grad_scale", {one, one}, {one}, {}});
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
     const TensorDesc f32{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
     for (const UpdateKind& kind : update_kinds())
-      for (const bool gated : {false, true}) list.push_back(update_call(kind, f32, gated));
+      for (const bool scaled : {false, true}) list.push_back(update_call(kind, f32, scaled));
     for (const TensorDesc& x : {f32, low}) {
       list.push_back({"sum_squares", {x}, {one}, {}});
       list.push_back({"accumulate", {x}, {f32}, {}});

@@ -6,8 +6,8 @@ namespace cairn::conformance {
 namespace {
 
 TEST(Backend, GatesOfUpdates) {
-  check_gates(kernels::reference_registry());
-  check_gates(kernels::cpu_registry());
+  check_grad_scales(kernels::reference_registry());
+  check_grad_scales(kernels::cpu_registry());
 }
 
 TEST(Backend, UpdatesThatNoKernelTakes) {

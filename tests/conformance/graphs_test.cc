@@ -103,7 +103,7 @@ int64_t count(const std::shared_ptr<Graph>& g, ops::OpCode code) {
                        [&](const graph::JointOp& op) { return op.code == code; });
 }
 
-// The slope of the activation goes into the product behind it.
+// The derivative of the activation goes into the product behind it.
 TEST(GraphGradients, AnActivationBetweenProducts) {
   using enum ops::OpCode;
   struct Form {

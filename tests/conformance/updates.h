@@ -71,16 +71,17 @@ inline std::vector<UpdateKind> update_kinds() {
 }
 
 // Operands in the op's row: p is output 0, its states follow it.
-inline constexpr size_t kTotalAt = 2, kPackedAt = 1 + ops::kMaxStates, kGateAt = kPackedAt + 1;
+inline constexpr size_t kTotalAt = 2, kPackedAt = 1 + ops::kMaxStates, kGradScaleAt = kPackedAt + 1;
 
-inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool gated,
+inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool scaled,
                           const TensorDesc& pack = kAbsent) {
   const TensorDesc number{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{ops::kHyperSlots}, 0};
-  Direct d{"update", {x, hyper, gated ? number : kAbsent}, {x}, {{"optimizer", std::string(kind.row->name)}}};
-  d.out.resize(kGateAt + 1, kAbsent);
+  Direct d{
+      "update", {x, hyper, scaled ? number : kAbsent}, {x}, {{"optimizer", std::string(kind.row->name)}}};
+  d.out.resize(kGradScaleAt + 1, kAbsent);
   for (int k = 0; k < kind.states(); ++k) d.out[static_cast<size_t>(1 + k)] = x;
   d.out[kPackedAt] = pack;
-  if (gated) d.out[kGateAt] = number;
+  if (scaled) d.out[kGradScaleAt] = number;
   d.hyper = kind.hyper(0.5);
   return d;
 }
@@ -122,12 +123,12 @@ struct Drawn {
   }
 };
 
-// The gate's factor stands for that of the hyper-parameters, with the same bits; what is not finite closes
-// the gate, and a closed gate leaves everything as it is.
-inline void check_gates(const kernels::Registry& registry) {
+// grad_scale stands for the hyper-parameters' factor, with the same bits; a total that is not finite makes it
+// NaN, and with a grad_scale that is not finite everything stays as it is.
+inline void check_grad_scales(const kernels::Registry& registry) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = HUGE_VAL;
   struct Case {
-    double total, gate;
+    double total, grad_scale;
     bool closes;
   };
   const int64_t n = 3001;
@@ -135,7 +136,7 @@ inline void check_gates(const kernels::Registry& registry) {
   for (const UpdateKind& kind : update_kinds()) {
     SCOPED_TRACE(kind.name());
     const size_t written = 1 + static_cast<size_t>(kind.states());
-    const Direct plain = update_call(kind, x, false), gated = update_call(kind, x, true);
+    const Direct plain = update_call(kind, x, false), scaled = update_call(kind, x, true);
     Drawn expected(plain);
     std::vector<std::string> before;
     for (size_t o = 0; o < written; ++o) before.push_back(expected.bytes(o));
@@ -143,27 +144,27 @@ inline void check_gates(const kernels::Registry& registry) {
     for (size_t o = 0; o < written; ++o) EXPECT_NE(expected.bytes(o), before[o]) << "output " << o;
     for (const Case& c : {Case{1, 0.5, false}, Case{nan, 0.5, true}, Case{infinity, 0.5, true},
                           Case{1, nan, true}, Case{1, infinity, true}}) {
-      SCOPED_TRACE(cat("total ", c.total, " gate ", c.gate));
-      Drawn drawn(gated);
+      SCOPED_TRACE(cat("total ", c.total, " grad_scale ", c.grad_scale));
+      Drawn drawn(scaled);
       set(drawn.in[1], ops::kGradientFactor, 123);
       set(drawn.in[kTotalAt], 0, c.total);
-      set(drawn.out[kGateAt], 0, c.gate);
-      drawn.run(registry, gated);
+      set(drawn.out[kGradScaleAt], 0, c.grad_scale);
+      drawn.run(registry, scaled);
       for (size_t o = 0; o < written; ++o)
         EXPECT_EQ(drawn.bytes(o), c.closes ? before[o] : expected.bytes(o)) << "output " << o;
-      const double gate = get(drawn.out[kGateAt], 0);
-      EXPECT_EQ(std::isfinite(gate), !c.closes);
-      if (!c.closes) EXPECT_EQ(gate, c.gate);
+      const double grad_scale = get(drawn.out[kGradScaleAt], 0);
+      EXPECT_EQ(std::isfinite(grad_scale), !c.closes);
+      if (!c.closes) EXPECT_EQ(grad_scale, c.grad_scale);
       // For good: the next gradient's total is finite.
       set(drawn.in[kTotalAt], 0, 1);
-      drawn.run(registry, gated);
+      drawn.run(registry, scaled);
       if (c.closes)
         for (size_t o = 0; o < written; ++o) EXPECT_EQ(drawn.bytes(o), before[o]) << "output " << o;
     }
   }
 }
 
-// An optimizer that there is not, states that it does not have, half a gate.
+// An optimizer that there is not, states that it does not have, total and grad_scale one without the other.
 inline void check_refusals(const kernels::Registry& registry) {
   const TensorDesc x{DType::kF32, Shape{64}, 0}, low{DType::kBF16, Shape{64}, 0};
   const auto takes = [&](const Direct& d) {
@@ -181,8 +182,8 @@ inline void check_refusals(const kernels::Registry& registry) {
     refuses("unknown", [](Direct& d) { d.attrs.set("optimizer", std::string("adam")); });
     refuses("four states", [&](Direct& d) { d.out[1] = d.out[2] = d.out[3] = d.out[4] = x; });
     refuses("a gap", [&](Direct& d) { d.out[1] = kAbsent, d.out[3] = x; });
-    refuses("half a gate", [](Direct& d) { d.out[kGateAt] = kAbsent; });
-    refuses("half a gate", [](Direct& d) { d.in[kTotalAt] = kAbsent; });
+    refuses("total without grad_scale", [](Direct& d) { d.out[kGradScaleAt] = kAbsent; });
+    refuses("grad_scale without total", [](Direct& d) { d.in[kTotalAt] = kAbsent; });
     refuses("float32 numbers", [](Direct& d) { d.in[1].dtype = DType::kF32; });
     refuses("bfloat16", [&](Direct& d) { d.in[0] = d.out[0] = low; });
     refuses("a gradient of another type", [&](Direct& d) { d.in[0] = low; });

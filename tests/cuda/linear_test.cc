@@ -35,7 +35,7 @@ TEST(CudaLinear, NaNsStay) {
   }
 }
 
-// With the library's slope of gelu and with a pass: rows of 36 and 33 are none of the library's.
+// With the library's derivative of gelu and with a pass: rows of 36 and 33 are none of the library's.
 TEST(CudaLinear, InputGradientThroughAnActivation) {
   for (const DType t : kTypes)
     for (const int64_t k : {264, 36, 33, 2400})
@@ -46,7 +46,7 @@ TEST(CudaLinear, InputGradientThroughAnActivation) {
       }
 }
 
-// relu's slope chooses: where it is 0 there is no NaN.
+// relu's derivative chooses: where it is 0 there is no NaN.
 TEST(CudaLinear, ReluCutsNaNsOff) {
   RowCase c{"linear_grad_input",
             {floats(DType::kF32, {4, 8}), floats(DType::kF32, {8, 16}), floats(DType::kF32, {4, 16})},

@@ -18,9 +18,9 @@ TEST(CudaOptimizerBatch, ASingleUpdateMayPackToo) {
   const TensorDesc x = desc(DType::kF32, {1, n});
   for (const UpdateKind& kind : update_kinds()) {
     const Direct with = update_call(kind, x, false, pack_of(n)), other = update_call(kind, x, false, x),
-                 gated = update_call(kind, x, true, pack_of(n));
+                 scaled = update_call(kind, x, true, pack_of(n));
     EXPECT_EQ(kernels::cuda_registry().find(signature_of(other)), nullptr) << "x is no pack";
-    EXPECT_EQ(kernels::cuda_registry().find(signature_of(gated)), nullptr);
+    EXPECT_EQ(kernels::cuda_registry().find(signature_of(scaled)), nullptr);
     EXPECT_EQ(kernels::cpu_registry().find(signature_of(with)), nullptr);
     EXPECT_EQ(kernels::reference_registry().find(signature_of(with)), nullptr);
     const Ran ran(with, [](Ran&, kernels::Call&) {});
@@ -53,7 +53,7 @@ TEST(CudaOptimizerBatch, OthersAreLaunchedOneByOne) {
   EXPECT_EQ(batch({squares, update}), nullptr);
   EXPECT_EQ(batch({update, squares}), nullptr);
   EXPECT_EQ(batch({update, update_call(kind, x, false, pack_of(63))}), nullptr);
-  EXPECT_EQ(batch({update, update_call(kind, x, true)}), nullptr) << "it has a gate";
+  EXPECT_EQ(batch({update, update_call(kind, x, true)}), nullptr) << "it has a gradient scale";
   EXPECT_EQ(batch({update_call(kind, wide, false)}), nullptr);
   Direct shorter = plain, unknown = plain;
   shorter.out.pop_back();

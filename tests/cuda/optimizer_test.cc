@@ -1,4 +1,4 @@
-// Updates and sums of squares over several blocks; gates.
+// Updates and sums of squares over several blocks; gradient scales.
 #include <limits>
 
 #include "kernels/registry.h"
@@ -28,26 +28,26 @@ TEST(CudaOptimizer, SumOfSquaresIsFiniteExactlyIfAllElementsAre) {
 TEST(CudaOptimizer, UpdatesSeveralBlocksWithARest) {
   for (const UpdateKind& kind : update_kinds())
     for (const int64_t n : {1023, 1024, 1027, 50002})
-      for (const bool gated : {false, true}) agree(update_call(kind, desc(DType::kF32, {n}), gated));
+      for (const bool scaled : {false, true}) agree(update_call(kind, desc(DType::kF32, {n}), scaled));
 }
 
-TEST(CudaOptimizer, Gates) { check_gates(kernels::cuda_registry()); }
+TEST(CudaOptimizer, GradScales) { check_grad_scales(kernels::cuda_registry()); }
 TEST(CudaOptimizer, UpdatesThatNoKernelTakes) { check_refusals(kernels::cuda_registry()); }
 
-TEST(CudaOptimizer, UpdateGateIsOneOverTheWeight) {
+TEST(CudaOptimizer, GradScaleIsOneOverTheWeight) {
   struct Case {
-    double loss, weight, gate;
+    double loss, weight, grad_scale;
   };
   for (const Case& c : {Case{3, 4, 0.25}, Case{3, 0, 1}, Case{kNan, 4, kNan}, Case{3, kInfinity, kNan}}) {
-    const Ran ran({"update_gate", {kScalar, kScalar}, {kScalar}, {}}, [&](Ran& r, kernels::Call&) {
+    const Ran ran({"grad_scale", {kScalar, kScalar}, {kScalar}, {}}, [&](Ran& r, kernels::Call&) {
       set(r.in[0], 0, c.loss);
       set(r.in[1], 0, c.weight);
     });
-    const double gate = get(ran.out[0], 0);
-    EXPECT_TRUE(gate == c.gate || (std::isnan(gate) && std::isnan(c.gate)))
-        << gate << " for weight " << c.weight;
+    const double grad_scale = get(ran.out[0], 0);
+    EXPECT_TRUE(grad_scale == c.grad_scale || (std::isnan(grad_scale) && std::isnan(c.grad_scale)))
+        << grad_scale << " for weight " << c.weight;
   }
-  const Ran alone({"update_gate", {kScalar, kScalar}, {kScalar}, {}},
+  const Ran alone({"grad_scale", {kScalar, kScalar}, {kScalar}, {}},
                   [&](Ran& r, kernels::Call&) { r.in[1].data = nullptr; });
   EXPECT_EQ(get(alone.out[0], 0), 1.0);
 }

@@ -65,7 +65,7 @@ void check(const ProductShape& s, const Product* product, bool accumulate = fals
         if (s.pre) EXPECT_NEAR(conformance::get(pre, at), sum, unit * (4 + std::fabs(sum))) << to_string(s);
         if (s.has_gelu())
           sum = 0.5 * sum * (1 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
-        if (s.has_slope()) {
+        if (s.has_derivative()) {
           const double x = conformance::get(pre, at), c1 = 0.7978845608028654;
           const double tanh = std::tanh(c1 * (x + 0.044715 * x * x * x));
           sum *= 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * c1 * (1 + 3 * 0.044715 * x * x);
@@ -129,11 +129,11 @@ TEST(CudaProduct, Epilogues) {
       }
 }
 
-TEST(CudaProduct, TheSlopeOfGelu) {
+TEST(CudaProduct, TheDerivativeOfGelu) {
   for (const DType t : {DType::kF32, DType::kBF16})
     for (const int64_t gap : {0, 24}) {
       ProductShape s;
-      s.m = 5, s.n = 16, s.k = 8, s.ldc = gap, s.in = s.out = t, s.epilogue = Epilogue::kGeluSlope;
+      s.m = 5, s.n = 16, s.k = 8, s.ldc = gap, s.in = s.out = t, s.epilogue = Epilogue::kGeluDerivative;
       check(s);
       s.n = 12, s.ldc = 0;
       EXPECT_EQ(try_product(s), nullptr) << "rows of pre are multiples of 8";

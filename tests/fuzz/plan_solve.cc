@@ -8,7 +8,7 @@
 namespace cairn::fuzz {
 namespace {
 
-constexpr size_t kMostOps = 10, kMostValues = 24, kMostLinks = 2;  // so that an input takes milliseconds
+constexpr size_t kMaxOps = 10, kMaxValues = 24, kMaxLinks = 2;  // so that an input takes milliseconds
 
 void solve_and_replay(const plan::Problem& problem) {
   const plan::Plan made = plan::solve(problem);
@@ -21,8 +21,7 @@ void solve_and_replay(const plan::Problem& problem) {
 
 void solve_problem(std::string_view text) {
   plan::Problem problem = plan::problem_from_json(text);
-  if (problem.ops.size() > kMostOps || problem.values.size() > kMostValues ||
-      problem.links.size() > kMostLinks)
+  if (problem.ops.size() > kMaxOps || problem.values.size() > kMaxValues || problem.links.size() > kMaxLinks)
     return;
   try {
     solve_and_replay(problem);

@@ -1,5 +1,5 @@
-// Every op that takes a packed weight runs without the pack as well, and then makes the same bits: the
-// planner may give packs up.
+// Every op that takes a packed weight runs without the packed weight as well, and then makes the same bits:
+// the planner may give packed weights up.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -56,7 +56,7 @@ struct Case {
   int64_t chunk = 0;
 };
 
-// Where a pack goes, and for which use.
+// Where a packed weight goes, and for which use.
 struct Use {
   std::string_view op;
   size_t into;
@@ -70,7 +70,7 @@ constexpr Use kUses[] = {{"linear", 1, "forward"},
 
 class Packed : public ::testing::TestWithParam<Case> {
  protected:
-  // The bytes of all outputs. packs: which of the op's uses come packed.
+  // The bytes of all outputs. packed: which of the op's uses come packed.
   std::vector<std::vector<std::byte>> run(DType dtype, int threads, unsigned packs) {
     const Case& c = GetParam();
     const bool loss = c.op.starts_with("linear_cross"), gradient = c.op.ends_with("grad");

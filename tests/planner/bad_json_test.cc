@@ -18,11 +18,11 @@ struct Parts {
   std::string ops =
       R"({"name":"f","seconds":1,"workspace_bytes":0,"inputs":["x"],"outputs":["y"],"recomputable":true})";
   std::string links, regions, more;
-  std::string turnaround = "1", budget = "0";
+  std::string backward_begin = "1", budget = "0";
 
   std::string text() const {
     return R"({"format":"cairn.problem/1","values":[)" + values + R"(],"ops":[)" + ops +
-           R"(],"turnaround":)" + turnaround + R"(,"regions":[)" + regions + R"(],"links":[)" + links +
+           R"(],"turnaround":)" + backward_begin + R"(,"regions":[)" + regions + R"(],"links":[)" + links +
            R"(],"budget_bytes":)" + budget + more + "}";
   }
 };
@@ -74,8 +74,8 @@ const Absurd kAbsurd[] = {
      },
      "'f' reads 'z' before ops[1] makes it"},
     {"NegativeBudget", [](Parts& p) { p.budget = "-1"; }, "budget_bytes: must not be negative: -1"},
-    {"NegativeTurnaround", [](Parts& p) { p.turnaround = "-1"; }, "turnaround: must not be negative: -1"},
-    {"HugeTurnaround", [](Parts& p) { p.turnaround = "4294967297"; },
+    {"NegativeTurnaround", [](Parts& p) { p.backward_begin = "-1"; }, "turnaround: must not be negative: -1"},
+    {"HugeTurnaround", [](Parts& p) { p.backward_begin = "4294967297"; },
      "turnaround: 4294967297 is beyond the last op"},
     {"BudgetBeyond64Bits", [](Parts& p) { p.budget = "18446744073709551616"; }, "not JSON"},
     {"BytesThatOverflowTogether",

@@ -55,8 +55,8 @@ const Bad kBad[] = {
     {"ValueNameTwice", [](Problem& p) { p.values[2].name = "a1"; }, "values[2]: the name 'a1' is taken"},
     {"OpNameTwice", [](Problem& p) { p.ops[2].name = "f1"; }, "ops[2]: the name 'f1' is taken"},
     {"EmptyName", [](Problem& p) { p.ops[2].name = ""; }, "ops[2]: the name is empty"},
-    {"TurnaroundBeyond", [](Problem& p) { p.turnaround = 99; }, "turnaround 99 lies outside"},
-    {"TurnaroundNegative", [](Problem& p) { p.turnaround = -1; }, "turnaround -1 lies outside"},
+    {"TurnaroundBeyond", [](Problem& p) { p.backward_begin = 99; }, "turnaround 99 lies outside"},
+    {"TurnaroundNegative", [](Problem& p) { p.backward_begin = -1; }, "turnaround -1 lies outside"},
     {"BudgetNegative", [](Problem& p) { p.budget_bytes = -1; }, "budget_bytes must not be negative: -1"},
     {"UnknownRegion", [](Problem& p) { p.ops[1].region = 7; }, "ops[1].region: no region 7"},
     {"RegionInItself", [](Problem& p) { p.regions[0].parent = 0; }, "regions[0] 'r0': the parent"},
@@ -178,7 +178,7 @@ TEST(Extreme, OneOpReadsThousandsOfValues) {
   m.op("sum", 1, all, {"out"});
   std::vector<std::string> again = all;
   again.push_back("out");
-  m.turnaround().op("back", 1, again, {"g"});
+  m.backward_begin().op("back", 1, again, {"g"});
   m.p.budget_bytes = 64 * 2000;
   expect_soon(m.p);
 }
@@ -191,7 +191,7 @@ TEST(Extreme, OneValueIsReadByThousandsOfOps) {
     const std::string n = std::to_string(i);
     m.value("y" + n, 64).op("f" + n, 1, {"x"}, {"y" + n});
   }
-  m.turnaround();
+  m.backward_begin();
   for (int i = 2000; i-- > 0;) {
     const std::string n = std::to_string(i);
     m.value("g" + n, 64).op("b" + n, 1, {"x", "y" + n}, {"g" + n});
@@ -217,9 +217,9 @@ TEST(Extreme, SecondsOfTwentyOrders) {
 }
 
 TEST(Extreme, EverythingIsForwardOrBackward) {
-  for (int turnaround : {0, 1, 241, 120}) {
+  for (int backward_begin : {0, 1, 241, 120}) {
     Problem p = chain(120);
-    p.turnaround = turnaround;
+    p.backward_begin = backward_begin;
     p.budget_bytes = 128 + 60 * 6400;
     expect_soon(p);
   }

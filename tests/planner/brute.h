@@ -17,26 +17,27 @@ struct BrutePoint {
   double seconds;
 };
 
-// The gaps around the turnaround whose thresholds the planner may choose.
+// The intervals around the beginning of backward whose retention points the planner may choose.
 inline std::vector<int32_t> free_across(const Problem& p, const Rules& rules) {
   std::vector<int32_t> free;
   for (size_t v = 0; v < p.values.size(); ++v)
-    if (const int32_t gap = rules.across[v]; gap >= 0 && rules.free[gap] && p.values[v].bytes > 0)
-      free.push_back(gap);
+    if (const int32_t interval = rules.across[v];
+        interval >= 0 && rules.free[interval] && p.values[v].bytes > 0)
+      free.push_back(interval);
   return free;
 }
 
 // Plans that no other of them beats in both arena and seconds, by falling seconds: laid out, so that each
 // arena is one in which its plan runs. Every budget's best is the last point whose arena fits, so a planner
 // that is monotone in the budget needs to be compared at these arenas only. 2^|free| plans.
-inline std::vector<BrutePoint> brute_force(const Problem& p, const Index& index, const Gaps& gaps,
+inline std::vector<BrutePoint> brute_force(const Problem& p, const Index& index, const Intervals& intervals,
                                            const Rules& rules, const std::vector<int32_t>& free) {
-  Evaluator evaluate(p, index, gaps);
+  Evaluator evaluate(p, index, intervals);
   Sequence sequence;
-  const auto thresholds = [&](uint32_t subset) {
-    Thresholds t = rules.base;
+  const auto retention_points = [&](uint32_t subset) {
+    RetentionPoints t = rules.base;
     for (size_t k = 0; k < free.size(); ++k)
-      if (subset >> k & 1) t[free[k]] = p.turnaround;
+      if (subset >> k & 1) t[free[k]] = p.backward_begin;
     return t;
   };
   struct Priced {
@@ -45,7 +46,7 @@ inline std::vector<BrutePoint> brute_force(const Problem& p, const Index& index,
   };
   std::vector<Priced> plans;
   for (uint32_t subset = 0; subset < 1u << free.size(); ++subset)
-    if (const Cost cost = evaluate(thresholds(subset), {}, sequence); cost.valid)
+    if (const Cost cost = evaluate(retention_points(subset), {}, sequence); cost.valid)
       plans.push_back({subset, cost});
   std::sort(plans.begin(), plans.end(), [](const Priced& a, const Priced& b) {
     return a.cost.seconds != b.cost.seconds ? a.cost.seconds < b.cost.seconds
@@ -55,7 +56,7 @@ inline std::vector<BrutePoint> brute_force(const Problem& p, const Index& index,
   for (const Priced& priced : plans) {
     // An arena is never lower than its peak, so most plans need no layout.
     if (!best.empty() && priced.cost.peak_bytes >= best.back().arena_bytes) continue;
-    Schedule schedule = evaluate.schedule(thresholds(priced.subset), {}, sequence);
+    Schedule schedule = evaluate.schedule(retention_points(priced.subset), {}, sequence);
     Plan plan;
     plan.steps = std::move(schedule.steps);
     assign_offsets(p, index, plan, std::max<int64_t>(1, schedule.peak_bytes));

@@ -12,11 +12,11 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMostFree = 12;  // 2^12 plans
+constexpr size_t kMaxFree = 12;  // 2^12 plans
 
 // Two generators: shapes of all kinds, and forward graphs with the backward part derived from them.
 Problem small_problem(uint32_t seed) {
-  if (seed % 2) return random_problem(seed, {.most_ops = 12, .links = false, .regions = false});
+  if (seed % 2) return random_problem(seed, {.max_ops = 12, .links = false, .regions = false});
   return bench::random_problem(2 + static_cast<int>(seed / 2 % 11), seed);
 }
 
@@ -26,14 +26,14 @@ void compare(uint32_t first, uint32_t count) {
     say_progress(seed - first, count);
     Problem p = small_problem(seed);
     const Index index(p);
-    const Gaps gaps(p, index);
-    const Rules rules(p, index, gaps);
+    const Intervals intervals(p, index);
+    const Rules rules(p, index, intervals);
     const std::vector<int32_t> free = free_across(p, rules);
-    if (free.size() > kMostFree) continue;
+    if (free.size() > kMaxFree) continue;
     ++problems;
     std::vector<BrutePoint> points;
     std::vector<int64_t> arenas;
-    for (const BrutePoint& point : brute_force(p, index, gaps, rules, free)) {
+    for (const BrutePoint& point : brute_force(p, index, intervals, rules, free)) {
       if (point.arena_bytes == 0) continue;  // no bytes at all: nothing to decide
       points.push_back(point);
       arenas.push_back(point.arena_bytes);

@@ -19,12 +19,12 @@ TEST(Milp, AgreesWithTheSearchOverAllPlans) {
   if (!have_cbc()) GTEST_SKIP() << "cbc is not installed (Debian package coinor-cbc)";
   int compared = 0, equal = 0;
   for (uint32_t seed = 1; compared < 12; ++seed) {
-    Problem p = random_problem(seed, {.most_ops = 5, .links = false, .regions = false});
+    Problem p = random_problem(seed, {.max_ops = 5, .links = false, .regions = false});
     int values = 0;
     for (const Value& v : p.values) values += !v.persistent;
     if (values > 12) continue;
     const Index index(p);
-    const int64_t budget = (least_bytes(p, index) + 2 * most_bytes(p, index)) / 3;
+    const int64_t budget = (min_bytes(p, index) + 2 * max_bytes(p, index)) / 3;
     const double optimum = optimum_seconds(p, index, budget);
     if (optimum > 1e300 || index.total_seconds == 0) continue;
     const MilpResult result = solve_with_cbc(make_milp(p, index, budget), index.total_seconds, 10);
@@ -126,8 +126,8 @@ TEST(Milp, RandomGraphsNearTheOptimum) {
   std::printf("%u graphs, %d optima proven: equal %d, within 3 %% %d, mean %.3f %%, most %.2f %%\n", count,
               proven, equal, within, 100 * sum / std::max(1, proven), 100 * most);
   EXPECT_GT(proven, 0);
-  // Thresholds make again as late as can be; the best plan of a few graphs makes something early, while its
-  // inputs are still there (random of 18, seed 2: 5.9 % above).
+  // Retention points make again as late as can be; the best plan of a few graphs makes something early, while
+  // its inputs are still there (random of 18, seed 2: 5.9 % above).
   EXPECT_GE(within, proven * 7 / 8);
   EXPECT_LE(sum, .015 * proven);
 }

@@ -12,10 +12,10 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kMostValues = 13;  // 2^13 sets
+constexpr int kMaxValues = 13;  // 2^13 sets
 
 Problem tiny_problem(uint32_t seed) {
-  if (seed % 2) return random_problem(seed, {.most_ops = 6, .links = false, .regions = false});
+  if (seed % 2) return random_problem(seed, {.max_ops = 6, .links = false, .regions = false});
   return bench::random_problem(2 + static_cast<int>(seed / 2 % 5), seed);
 }
 
@@ -32,9 +32,9 @@ TEST(Optimum, IsMostlyReached) {
   std::pair<double, std::string> worst;
   for (uint32_t seed = first; seed - first < count; ++seed) {
     Problem p = tiny_problem(seed);
-    if (moving_values(p) > kMostValues) continue;
+    if (moving_values(p) > kMaxValues) continue;
     const Index index(p);
-    const int64_t least = smallest_budget(p), most = keep_all_arena(p), floor = least_bytes(p, index);
+    const int64_t least = smallest_budget(p), most = keep_all_arena(p), floor = min_bytes(p, index);
     if (most == 0) continue;
     at_least += least == floor || optimum_seconds(p, index, least - 1) > 1e300;
     ++none;

@@ -14,15 +14,15 @@ namespace {
 
 // Most small, every 64th of up to 30 forward ops; a quarter each without links, without regions.
 Problem swept_problem(uint32_t seed) {
-  const int most_ops = seed % 64 == 63 ? 30 : 2 + static_cast<int>(seed / 4 % 9);
-  return random_problem(seed, {.most_ops = most_ops, .links = seed % 4 != 1, .regions = seed % 4 != 2});
+  const int max_ops = seed % 64 == 63 ? 30 : 2 + static_cast<int>(seed / 4 % 9);
+  return random_problem(seed, {.max_ops = max_ops, .links = seed % 4 != 1, .regions = seed % 4 != 2});
 }
 
 // "" or what the explicit policies forbid.
 std::string broken_policy(const Problem& p, const Index& index, const Plan& plan) {
   for (size_t v = 0; v < p.values.size(); ++v) {
     const int32_t maker = index.maker[v];
-    if (maker < 0 || maker >= p.turnaround || p.values[v].persistent || index.scope[maker] < 0) continue;
+    if (maker < 0 || maker >= p.backward_begin || p.values[v].persistent || index.scope[maker] < 0) continue;
     const Policy policy = p.regions[index.scope[maker]].policy;
     const Decision made = plan.values[v].decision;
     if ((policy == Policy::kKeep && made != Decision::kKeep) ||

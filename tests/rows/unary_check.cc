@@ -89,18 +89,20 @@ int main() {
   const std::vector<double> high = run<double>(reference::MAKE, NAME(OP), DType::kF64, {above});
   const std::vector<double> low = run<double>(reference::MAKE, NAME(OP), DType::kF64, {below});
   if (y.empty() || high.empty() || low.empty()) return std::printf("the reference takes no float64\n"), 1;
-  std::vector<double> slope;
-  for (size_t i = 0; i < y.size(); ++i) slope.push_back(dy[i] * (high[i] - low[i]) / (2 * kStep));
+  std::vector<double> derivative;
+  for (size_t i = 0; i < y.size(); ++i) derivative.push_back(dy[i] * (high[i] - low[i]) / (2 * kStep));
   const std::vector<double>& second = READS_Y ? y : x;
-  bool good = near("reference, gradient", slope,
+  bool good = near("reference, gradient", derivative,
                    run<double>(reference::MAKE_GRAD, NAME(OP), DType::kF64, {dy, second}), 1e-8);
   const auto backend = [&](const char* name, kernels::MakeKernel make, kernels::MakeKernel gradient) {
     std::printf("%s\n", name);
     good = near("  f32", y, run<float>(make, NAME(OP), DType::kF32, {x}), 2e-6) && good;
     good = near("  bf16", y, run<bf16>(make, NAME(OP), DType::kBF16, {x}), 8e-3) && good;
-    good = near("  f32, gradient", slope, run<float>(gradient, NAME(OP), DType::kF32, {dy, second}), 2e-6) &&
+    good = near("  f32, gradient", derivative, run<float>(gradient, NAME(OP), DType::kF32, {dy, second}),
+                2e-6) &&
            good;
-    good = near("  bf16, gradient", slope, run<bf16>(gradient, NAME(OP), DType::kBF16, {dy, second}), 8e-3) &&
+    good = near("  bf16, gradient", derivative, run<bf16>(gradient, NAME(OP), DType::kBF16, {dy, second}),
+                8e-3) &&
            good;
   };
   backend("reference", reference::MAKE, reference::MAKE_GRAD);

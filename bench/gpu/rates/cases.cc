@@ -80,7 +80,7 @@ struct Builder {
     return std::to_string(shape.rows()) + "x" + std::to_string(shape.last());
   }
 
-  void sweeps(int64_t width) {
+  void elementwise(int64_t width) {
     const TensorDesc x = act(width), wide = f32({m.batch, m.length, width});
     for (const char* op : {"gelu", "silu", "relu", "scale", "dropout"}) {
       Attrs attrs;
@@ -149,7 +149,7 @@ struct Builder {
     add("sum_squares", {table}, {one});
     const TensorDesc packed = weight(m.vocab, m.width);
     const double bytes = update(table, none).bytes;
-    if (packed.packed_bytes > 0)  // the pack is written only
+    if (packed.packed_bytes > 0)  // the packed weight is written only
       update(table, packed, " packed").bytes = bytes + static_cast<double>(packed.packed_bytes);
     if (packed.packed_bytes > 0)
       add("pack_weight", {table}, {packed},
@@ -229,7 +229,7 @@ Model emulated_model() { return {"tiny", 1, 32, 128, 2, 96}; }
 std::vector<Case> model_cases(const Model& model, const kernels::Registry& registry) {
   Builder b{model, registry, {}};
   b.norms();
-  for (int64_t width : {model.width, 4 * model.width}) b.sweeps(width);
+  for (int64_t width : {model.width, 4 * model.width}) b.elementwise(width);
   b.layout();
   b.lookups();
   b.updates();

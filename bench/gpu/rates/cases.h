@@ -22,7 +22,7 @@ struct BatchCase {
   Case all;
   std::vector<Case> ops;
 };
-// Of a layer and its neighbours: updates of weights with their packs, and the sum of squares.
+// Of a layer and its neighbours: updates of weights with their packed weights, and the sum of squares.
 std::vector<BatchCase> batch_cases(const Model& model, const kernels::Registry& registry);
 
 }  // namespace cairn::bench

@@ -6,7 +6,7 @@ namespace cairn::bench {
 namespace {
 
 constexpr int64_t kRound = int64_t{1} << 30;  // bytes of a sample, over pinned memory
-constexpr int kMostCopies = 64, kFewestCopies = 4, kDiskCopies = 2, kSamples = 3;
+constexpr int kMaxCopies = 64, kMinCopies = 4, kDiskCopies = 2, kSamples = 3;
 
 struct Way {
   Way(device::Device& device, Tier tier, bool out, int64_t most, const std::shared_ptr<device::Group>& group)
@@ -52,7 +52,7 @@ std::vector<LinkRate> link_rates(device::Device& device, Tier tier, const std::v
   std::vector<LinkRate> rates;
   for (const int64_t bytes : sizes) {
     const int64_t copies =
-        tier == Tier::kDisk ? kDiskCopies : std::clamp<int64_t>(kRound / bytes, kFewestCopies, kMostCopies);
+        tier == Tier::kDisk ? kDiskCopies : std::clamp<int64_t>(kRound / bytes, kMinCopies, kMaxCopies);
     for (Way* way : {&out, &in}) {
       std::vector<double> alone;
       for (int sample = 0; sample < kSamples; ++sample) {

@@ -123,7 +123,7 @@ int run(const Arguments& a) {
   if (a.quick)
     effort = {.sample_seconds = 0,
               .samples = 1,
-              .most_launches = 1,
+              .max_launches = 1,
               .cold_bytes = 0,
               .memory_bytes = int64_t{16} << 20,
               .copy_bytes = int64_t{1} << 20};

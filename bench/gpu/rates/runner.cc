@@ -81,7 +81,7 @@ double Bench::timed(device::Queue& queue, const Submit& submit) const {
   spans(1, 1);  // code is loaded
   const double rough = std::max(spans(1, 1).at(0), 1e-7);
   const int times = static_cast<int>(
-      std::clamp(std::ceil(effort_.sample_seconds / rough), 1.0, static_cast<double>(effort_.most_launches)));
+      std::clamp(std::ceil(effort_.sample_seconds / rough), 1.0, static_cast<double>(effort_.max_launches)));
   // The first sample begins before the host has submitted what follows it; the others wait for it.
   std::vector<double> seconds = spans(times, effort_.samples + 1);
   seconds.erase(seconds.begin());
@@ -90,7 +90,7 @@ double Bench::timed(device::Queue& queue, const Submit& submit) const {
 
 double Bench::copy_rate() {
   const int64_t bytes = std::min(effort_.copy_bytes, block_->bytes() / 2);
-  const std::vector<device::Copy> parts(static_cast<size_t>(effort_.most_launches),
+  const std::vector<device::Copy> parts(static_cast<size_t>(effort_.max_launches),
                                         {{block_.get(), bytes}, {block_.get(), 0}, bytes});
   const auto queue = device_.create_queue(device::Lane::kCompute, device_.create_group());
   const double seconds =

@@ -8,7 +8,7 @@ namespace cairn::bench {
 // How long a measurement takes. Operands go round in sets that together exceed every cache.
 struct Effort {
   double sample_seconds = 4e-3;
-  int samples = 5, most_launches = 64;
+  int samples = 5, max_launches = 64;
   int64_t cold_bytes = int64_t{512} << 20;
   int64_t memory_bytes = int64_t{8} << 30;  // taken on the device, once
   int64_t copy_bytes = int64_t{2} << 30;    // of the copy that is the yardstick

@@ -463,19 +463,19 @@ typedef struct cairn_plan_summary_t {
   uint64_t peak_bytes[3];         /* per tier: what a session takes, and the highest byte a run uses */
   uint64_t budget_bytes;          /* 0: none */
   uint64_t live_peak_bytes;       /* device: most bytes alive at once (arena less gaps of the layout) */
-  uint64_t persistent_bytes;      /* device: parameters, gradients, moments, packs, inputs */
+  uint64_t persistent_bytes;      /* device: parameters, gradients, moments, packed weights, inputs */
   uint64_t parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes; /* at the peak */
   uint64_t activation_peak_bytes; /* most bytes of activations at once */
   uint64_t keep_bytes, recompute_bytes, offload_host_bytes, offload_disk_bytes; /* of values that backward needs */
   double predicted_seconds, keep_all_seconds, bound_seconds, gap, solve_seconds; /* of one micro-batch */
   uint64_t value_count, op_count, instruction_count, region_count;
-  double update_seconds;          /* predicted, once per step: packs of weights, gradient norm, optimizer */
+  double update_seconds;          /* predicted, once per step: packed weights, gradient norm, optimizer */
   double host_seconds;            /* predicted, per micro-batch: inputs written, work submitted, loss read */
   uint64_t measured_op_count;     /* ops whose seconds come from the profile */
   uint64_t optimizer_host_bytes, optimizer_disk_bytes; /* of optimizer state and master weights that live there, not on
                                                           the device; part of peak_bytes */
-  uint64_t packed_bytes;          /* persistent packs of weights, for faster products */
-  uint64_t unpacked_bytes;        /* packs given up to meet the budget: their weights are packed at every use */
+  uint64_t packed_bytes;          /* persistent packed weights, for faster products */
+  uint64_t unpacked_bytes;        /* packed weights given up to meet the budget: these are packed at every use */
   uint64_t in_place_op_count;     /* ops that write over an input; op_count counts each with the op before it */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \

@@ -16,25 +16,26 @@ namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
 template <class T>
 void clear(T* p, int64_t begin, int64_t end) {
-  sweep(begin, end, [&](auto t, int64_t i) { put(t, hn::Zero(DF()), p + i); });
+  for_each_vector(begin, end, [&](auto t, int64_t i) { put(t, hn::Zero(DF()), p + i); });
 }
 
 template <class T>
 float score_row_typed(float* s, int64_t visible, int64_t n, float scale, T* p) {
   const V lowest = set(-3.0e38f);
   V top = lowest;
-  sweep(0, visible, [&](auto t, int64_t i) { top = hn::Max(top, keep(t, get(t, s + i), lowest)); });
+  for_each_vector(0, visible, [&](auto t, int64_t i) { top = hn::Max(top, keep(t, get(t, s + i), lowest)); });
   // scale may be negative: then the largest score is the smallest product.
   float largest = max_lanes(top) * scale;
   if (scale < 0) {
     V bottom = set(3.0e38f);
-    sweep(0, visible,
-          [&](auto t, int64_t i) { bottom = hn::Min(bottom, keep(t, get(t, s + i), set(3.0e38f))); });
+    for_each_vector(0, visible, [&](auto t, int64_t i) {
+      bottom = hn::Min(bottom, keep(t, get(t, s + i), set(3.0e38f)));
+    });
     largest = hn::GetLane(hn::MinOfLanes(DF(), bottom)) * scale;
   }
   const V factor = set(scale), shift = set(largest);
   V sum = hn::Zero(DF());
-  sweep(0, visible, [&](auto t, int64_t i) {
+  for_each_vector(0, visible, [&](auto t, int64_t i) {
     const V v = exp(hn::MulSub(get(t, s + i), factor, shift));
     put(t, v, s + i);
     sum = hn::Add(sum, keep(t, v, hn::Zero(DF())));
@@ -42,7 +43,7 @@ float score_row_typed(float* s, int64_t visible, int64_t n, float scale, T* p) {
   const float total = sum_lanes(sum);
   const float lse = largest + std::log(total);
   const V inverse = set(1.0f / total);
-  sweep(0, visible, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, s + i), inverse), p + i); });
+  for_each_vector(0, visible, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, s + i), inverse), p + i); });
   clear(p, visible, n);
   return lse;
 }
@@ -56,18 +57,18 @@ template <class T>
 void score_grad_typed(const float* s, const float* dp, int64_t visible, int64_t n, float scale, float lse,
                       float delta, T* p, T* ds) {
   if (visible == 1) {
-    // A softmax of one element is constant; rounding in delta must not give it a slope.
+    // A softmax of one element is constant; rounding in delta must not give it a gradient.
     clear(p, 0, n);
     clear(ds, 0, n);
     put(Part{1}, set(1.0f), p);
     return;
   }
   const V factor = set(scale), shift = set(lse), center = set(delta);
-  sweep(0, visible, [&](auto t, int64_t i) {
+  for_each_vector(0, visible, [&](auto t, int64_t i) {
     const V prob = exp(hn::MulSub(get(t, s + i), factor, shift));
-    const V slope = hn::Mul(hn::Mul(prob, factor), hn::Sub(get(t, dp + i), center));
+    const V derivative = hn::Mul(hn::Mul(prob, factor), hn::Sub(get(t, dp + i), center));
     put(t, prob, p + i);
-    put(t, slope, ds + i);
+    put(t, derivative, ds + i);
   });
   clear(p, visible, n);
   clear(ds, visible, n);
@@ -83,7 +84,7 @@ void score_grad_dispatch(const float* s, const float* dp, int64_t visible, int64
 template <class T>
 float dot_typed(const T* a, const T* b, int64_t n) {
   V sum = hn::Zero(DF());
-  sweep(0, n, [&](auto t, int64_t i) { sum = hn::MulAdd(get(t, a + i), get(t, b + i), sum); });
+  for_each_vector(0, n, [&](auto t, int64_t i) { sum = hn::MulAdd(get(t, a + i), get(t, b + i), sum); });
   return sum_lanes(sum);
 }
 float dot_dispatch(DType type, const void* a, const void* b, int64_t n) {

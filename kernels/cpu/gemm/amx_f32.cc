@@ -21,8 +21,8 @@ namespace cairn::kernels::cpu {
 namespace {
 
 constexpr int64_t kLevels = 3, kTileBytes = 1024;
-constexpr int64_t kMostBlock = 192;  // rows of A or columns of B that a thread splits at a time
-constexpr int64_t kNear = 24;        // steps of k between one load and store of C
+constexpr int64_t kMaxBlock = 192;  // rows of A or columns of B that a thread splits at a time
+constexpr int64_t kNear = 24;       // steps of k between one load and store of C
 
 inline __m512 rounded(__m512 v) {
   const __m256bh half = _mm512_cvtneps_pbh(v);
@@ -171,12 +171,12 @@ SplitProduct::SplitProduct(const ProductShape& s, int threads) : shape_(s) {
   b_ = {s.n, s.ldb ? s.ldb : (s.transpose_b ? s.k : s.n), s.transpose_b};
   if (shape_.ldc == 0) shape_.ldc = s.n;
   share_a_ = s.m <= s.n;
-  constexpr int64_t kMost = 768;
-  const int64_t parts = (s.k + kMost - 1) / kMost;
+  constexpr int64_t kMax = 768;
+  const int64_t parts = (s.k + kMax - 1) / kMax;
   k_block_ = round_up((s.k + parts - 1) / parts, kTileK);
   const int64_t deep = k_block_ * 2 * kLevels;
   shared_at_ = space_.add(round_up(share_a_ ? s.m : s.n, 32) * deep);
-  block_ = share_a_ ? kMostBlock : 128;
+  block_ = share_a_ ? kMaxBlock : 128;
   block_bytes_ = block_ * deep;
   blocks_at_ = space_.add(threads * block_bytes_);
 }

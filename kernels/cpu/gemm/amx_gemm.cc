@@ -97,8 +97,8 @@ void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int6
 
 // Steps of k that one pass takes: B's part of them stays in the nearest caches while rows of A go by.
 int64_t k_share(int64_t k) {
-  constexpr int64_t kMost = 1024;
-  const int64_t parts = (k + kMost - 1) / kMost;
+  constexpr int64_t kMax = 1024;
+  const int64_t parts = (k + kMax - 1) / kMax;
   return round_up((k + parts - 1) / parts, kTileK);
 }
 

@@ -23,7 +23,7 @@ void linear_block(const LinearEpilogue& e, const float* c, int64_t m, int64_t ro
     const float* from = c + r * kPanel;
     bf16* y = e.y_ + (m + r) * e.ld_ + n;
     bf16* pre = e.pre_ != nullptr ? e.pre_ + (m + r) * e.ld_ + n : nullptr;
-    sweep(0, columns, [&](auto t, int64_t i) {
+    for_each_vector(0, columns, [&](auto t, int64_t i) {
       V v = get(t, from + i);
       if (e.bias_ != nullptr) v = hn::Add(v, get(t, e.bias_ + n + i));
       if (pre != nullptr) {
@@ -49,7 +49,7 @@ void with_activation(Activation act, Use use) {
 
 // use(f) with f(sum, pre) = sum act'(pre).
 template <class Use>
-void with_slope(Activation act, Use use) {
+void with_derivative(Activation act, Use use) {
   switch (act) {
     case Activation::kNone:
       return use([](V sum, V) { return sum; });
@@ -65,17 +65,18 @@ void block_dispatch(const LinearEpilogue& e, const float* c, int64_t m, int64_t 
   with_activation(e.act_, [&](auto f) { linear_block(e, c, m, rows, n, columns, f); });
 }
 void activate_dispatch(Activation act, const float* x, float* y, int64_t n) {
-  with_activation(act,
-                  [&](auto f) { sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, x + i)), y + i); }); });
+  with_activation(act, [&](auto f) {
+    for_each_vector(0, n, [&](auto t, int64_t i) { put(t, f(get(t, x + i)), y + i); });
+  });
 }
 
-void multiply_slopes_dispatch(Activation act, DType type, const void* pre, void* y, int64_t n) {
-  with_slope(act, [&](auto f) {
+void multiply_derivatives_dispatch(Activation act, DType type, const void* pre, void* y, int64_t n) {
+  with_derivative(act, [&](auto f) {
     with_float(type, [&](auto zero) {
       using T = decltype(zero);
       const T* p = static_cast<const T*>(pre);
       T* to = static_cast<T*>(y);
-      sweep(0, n, [&](auto t, int64_t i) { put(t, f(get(t, to + i), get(t, p + i)), to + i); });
+      for_each_vector(0, n, [&](auto t, int64_t i) { put(t, f(get(t, to + i), get(t, p + i)), to + i); });
     });
   });
 }
@@ -85,7 +86,7 @@ void column_sums_typed(const T* x, int64_t ld, int64_t rows, int64_t columns, fl
   if (!add) std::fill(sums, sums + columns, 0.0f);
   // A block of rows is summed from zero and then added: shorter chains round less.
   constexpr int64_t kRows = 64;
-  sweep(0, columns, [&](auto t, int64_t i) {
+  for_each_vector(0, columns, [&](auto t, int64_t i) {
     V total = get(t, sums + i);
     for (int64_t b = 0; b < rows; b += kRows) {
       V sum = hn::Zero(DF());
@@ -111,7 +112,7 @@ namespace cairn::kernels::cpu {
 
 HWY_EXPORT(block_dispatch);
 HWY_EXPORT(activate_dispatch);
-HWY_EXPORT(multiply_slopes_dispatch);
+HWY_EXPORT(multiply_derivatives_dispatch);
 HWY_EXPORT(column_sums_dispatch);
 
 bool parse_activation(std::string_view word, Activation* out) {
@@ -134,13 +135,14 @@ void LinearEpilogue::block(const float* c, int64_t m, int64_t rows, int64_t n, i
 void activate(Activation act, const float* x, float* y, int64_t n) {
   CAIRN_DISPATCH(activate_dispatch)(act, x, y, n);
 }
-void SlopeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const {
+void DerivativeEpilogue::finished(int64_t m, int64_t rows, int64_t n0, int64_t n1) const {
   const bool whole = n0 == 0 && n1 == ld_;
   for (int64_t r = m; r < m + rows; r += whole ? rows : 1)
-    multiply_slopes(act_, DType::kBF16, pre_ + r * ld_ + n0, y_ + r * ld_ + n0, whole ? rows * ld_ : n1 - n0);
+    multiply_derivatives(act_, DType::kBF16, pre_ + r * ld_ + n0, y_ + r * ld_ + n0,
+                         whole ? rows * ld_ : n1 - n0);
 }
-void multiply_slopes(Activation act, DType type, const void* pre, void* y, int64_t n) {
-  CAIRN_DISPATCH(multiply_slopes_dispatch)(act, type, pre, y, n);
+void multiply_derivatives(Activation act, DType type, const void* pre, void* y, int64_t n) {
+  CAIRN_DISPATCH(multiply_derivatives_dispatch)(act, type, pre, y, n);
 }
 void column_sums(DType type, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums,
                  bool add) {

@@ -29,12 +29,12 @@ class LinearEpilogue final : public Epilogue {
   int64_t ld_;
 };
 
-// y = c act'(pre) in bfloat16. Whole rows at a time are multiplied by their slopes: within a block, a load of
-// pre would wait for stores of y that look like its neighbours, as rows are often a multiple of 4096 bytes
-// apart.
-class SlopeEpilogue final : public Epilogue {
+// y = c act'(pre) in bfloat16. Whole rows at a time are multiplied by their derivatives: within a block, a
+// load of pre would wait for stores of y that look like its neighbours, as rows are often a multiple of 4096
+// bytes apart.
+class DerivativeEpilogue final : public Epilogue {
  public:
-  SlopeEpilogue(Activation act, const bf16* pre, bf16* y, int64_t ld)
+  DerivativeEpilogue(Activation act, const bf16* pre, bf16* y, int64_t ld)
       : act_(act), pre_(pre), y_(y), ld_(ld), store_(Activation::kNone, nullptr, y, nullptr, ld) {}
   void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const override {
     store_.block(c, m, rows, n, columns);
@@ -52,7 +52,7 @@ class SlopeEpilogue final : public Epilogue {
 // y = act(x) over n float32 elements.
 void activate(Activation act, const float* x, float* y, int64_t n);
 // y *= act'(pre) over n elements of one type.
-void multiply_slopes(Activation act, DType type, const void* pre, void* y, int64_t n);
+void multiply_derivatives(Activation act, DType type, const void* pre, void* y, int64_t n);
 // sums[j] (+)= sum over rows of x[r * ld + j], j < columns, in row order.
 void column_sums(DType type, const void* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add);
 

@@ -12,8 +12,8 @@ namespace cairn::kernels::cpu {
 class FloatProduct {
  public:
   FloatProduct(const ProductShape& s, int threads) {
-    constexpr int64_t kLeast = 256, kLeastDepth = 128;  // below, splitting costs more than the tiles save
-    if (has_amx() && s.m >= kLeast && s.n >= kLeast && s.k >= kLeastDepth)
+    constexpr int64_t kMin = 256, kMinDepth = 128;  // below, splitting costs more than the tiles save
+    if (has_amx() && s.m >= kMin && s.n >= kMin && s.k >= kMinDepth)
       split_.emplace(s, threads);
     else
       plain_.emplace(s, threads);

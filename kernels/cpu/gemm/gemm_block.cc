@@ -132,7 +132,7 @@ HWY_EXPORT(gemm_block_dispatch);
 void gemm_block(const GemmBlock& g) { CAIRN_DISPATCH(gemm_block_dispatch)(g); }
 int64_t gemm_scratch_bytes(int64_t rows, int64_t k, bool pack_a) {
   const int64_t a = pack_a ? std::min((rows + kRowUnit - 1) / kRowUnit * kRowUnit, kPackedRows) : 0;
-  return (a + kColumnUnit) * even_share(k, pack_a ? kMostPackedDepth : kMostDepth, 1) * 4;
+  return (a + kColumnUnit) * even_share(k, pack_a ? kMaxPackedDepth : kMaxDepth, 1) * 4;
 }
 }  // namespace cairn::kernels::cpu
 #endif

@@ -8,12 +8,12 @@ namespace cairn::kernels::cpu {
 // Blocks of C in registers have sizes that divide these, whatever the instruction set.
 inline constexpr int64_t kRowUnit = 8, kColumnUnit = 48;
 // Steps of k that are summed in registers before they are added to C, at most; where A is packed, fewer.
-inline constexpr int64_t kMostDepth = 768, kMostPackedDepth = 384;
+inline constexpr int64_t kMaxDepth = 768, kMaxPackedDepth = 384;
 // Rows of A that stay in the second cache while the panels of B go by: as they lie, or packed.
 inline constexpr int64_t kRows = 512, kPackedRows = 512;
 // At most so many rows of A are multiplied as dot products with the rows of a transposed B, which then need
 // not be packed; sums of a few products are not worth it.
-inline constexpr int64_t kFewRows = 16, kLeastDots = 64;
+inline constexpr int64_t kSmallRows = 16, kMinDots = 64;
 
 // `n` in the fewest shares of at most `most`, as even as units allow: the length of one.
 inline int64_t even_share(int64_t n, int64_t most, int64_t unit) {

@@ -59,7 +59,7 @@ void Product::run(const float* a, const float* b, float* c, void* scratch, const
       g.bias = s.bias ? bias : nullptr;
       g.add = s.add;
       g.pack_a = s.transpose_a;
-      g.dots = s.transpose_b && !s.transpose_a && s.m <= kFewRows && s.k >= kLeastDots;
+      g.dots = s.transpose_b && !s.transpose_a && s.m <= kSmallRows && s.k >= kMinDots;
       g.scratch = Workspace::at<float>(scratch, cell * each);
       gemm_block(g);
     }

@@ -24,7 +24,7 @@ namespace cairn::kernels::cpu::HWY_NAMESPACE {
 // them are read for as many sums.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kTileRows = 8, kTileVectors = 3;
-inline constexpr int64_t kDepth = kMostDepth, kPackedDepth = kMostPackedDepth;
+inline constexpr int64_t kDepth = kMaxDepth, kPackedDepth = kMaxPackedDepth;
 #elif HWY_TARGET != HWY_SCALAR
 inline constexpr int kTileRows = 4, kTileVectors = 3;
 inline constexpr int64_t kDepth = 256, kPackedDepth = 256;

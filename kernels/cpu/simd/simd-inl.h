@@ -75,7 +75,7 @@ HWY_INLINE void put(Part part, V v, T* p) {
 
 // Calls body(Full or Part, i) over [begin, end).
 template <class Body>
-HWY_INLINE void sweep(int64_t begin, int64_t end, const Body& body) {
+HWY_INLINE void for_each_vector(int64_t begin, int64_t end, const Body& body) {
   const int64_t n = lanes();
   for (; begin + n <= end; begin += n) body(Full(), begin);
   if (begin < end) body(Part{static_cast<size_t>(end - begin)}, begin);

@@ -191,7 +191,7 @@ __device__ __forceinline__ void score_gradients(const AttentionShape& a, int que
   for (int i = 0; i < 4; ++i) {
     const int row = query + own_row() + i;
     const float row_lse = row < a.length ? lse[row] : 0, row_delta = row < a.length ? delta[row] : 0;
-    // A softmax of one element is constant; rounding in delta must not give it a slope.
+    // A softmax of one element is constant; rounding in delta must not give it a gradient.
     const bool constant = a.length == 1 || (a.causal && row == 0);
     for (int j = 0; j < 4; ++j) {
       const bool seen = visible(a, row, key + own_column() + j);

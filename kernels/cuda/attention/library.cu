@@ -7,7 +7,7 @@ namespace {
 
 std::shared_ptr<const LibraryAttention> library_for(const AttentionShape& a, bool gradient) {
   std::shared_ptr<const LibraryAttention> library = try_library_attention(a, gradient);
-  if (library != nullptr && library->workspace_bytes() > most_library_workspace(a, gradient)) return nullptr;
+  if (library != nullptr && library->workspace_bytes() > max_library_workspace(a, gradient)) return nullptr;
   return library;
 }
 

@@ -49,11 +49,11 @@ LibraryVersion attention_library_version();
 // The workspace that the library's row may take: linear in the length, as that of cairn's rows is, and what
 // its sums in float32 need. Deterministic gradients of the library take more, quadratic in the length, before
 // kLinearGradient; at long sequences they would be most of a run's memory, and save little time.
-inline int64_t most_library_workspace(const AttentionSizes& a, bool gradient) {
-  constexpr int64_t kLeast = int64_t{1} << 20;
+inline int64_t max_library_workspace(const AttentionSizes& a, bool gradient) {
+  constexpr int64_t kMin = int64_t{1} << 20;
   const int64_t slots = 2 * a.heads + 2 * a.kv_heads;  // of q and y, k and v, and of their gradients
   const int64_t operands = 2 * slots * a.batch * a.length * a.dim * (gradient ? 2 : 1);
-  return operands > kLeast / 2 ? 2 * operands : kLeast;
+  return operands > kMin / 2 ? 2 * operands : kMin;
 }
 inline constexpr int kLinearGradient = 92500;
 

@@ -116,7 +116,7 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
             for (int n = 0; n < kN; ++n) {
               const int row = first_row + 8 * n;
               if (a.causal && key > row) s[m][n][j] = 0, dp[m][n][j] = 0;
-              // A softmax of one element is constant; rounding in delta must not give it a slope.
+              // A softmax of one element is constant; rounding in delta must not give it a gradient.
               if (row == 0) dp[m][n][j] = 0;
             }
           }

@@ -85,39 +85,41 @@ __device__ __forceinline__ void write(bf16* p, const Group<kCount>& group) {
   }
 }
 
-// ---- sweeps: blocks of kSweepThreads, each thread with kSweepGroups groups, a block's width apart.
+// ---- elementwise kernels: blocks of kElementwiseThreads, each thread with kElementwiseGroups groups, a
+// block's width apart.
 
-inline constexpr int kSweepThreads = 256, kSweepGroups = 2;
+inline constexpr int kElementwiseThreads = 256, kElementwiseGroups = 2;
 
-inline LaunchSize sweep_size(int64_t groups) {
-  constexpr int64_t kPerBlock = kSweepThreads * kSweepGroups;
-  return {.blocks = std::max<int64_t>(1, (groups + kPerBlock - 1) / kPerBlock), .threads = kSweepThreads};
+inline LaunchSize elementwise_size(int64_t groups) {
+  constexpr int64_t kPerBlock = kElementwiseThreads * kElementwiseGroups;
+  return {.blocks = std::max<int64_t>(1, (groups + kPerBlock - 1) / kPerBlock),
+          .threads = kElementwiseThreads};
 }
 // The thread's first group.
-__device__ __forceinline__ int64_t sweep_first() {
-  return static_cast<int64_t>(blockIdx.x) * (kSweepThreads * kSweepGroups) + threadIdx.x;
+__device__ __forceinline__ int64_t elementwise_first() {
+  return static_cast<int64_t>(blockIdx.x) * (kElementwiseThreads * kElementwiseGroups) + threadIdx.x;
 }
 // Of `count` elements in groups of kCount, those left over are one for each of the last block's first
 // threads: the thread's, or -1.
 template <int kCount>
-__device__ __forceinline__ int64_t sweep_rest(int64_t count) {
+__device__ __forceinline__ int64_t elementwise_rest(int64_t count) {
   const int64_t i = count / kCount * kCount + threadIdx.x;
   return kCount > 1 && blockIdx.x == gridDim.x - 1 && i < count ? i : -1;
 }
 
 // y[i] = f(x[i]...). All inputs of a thread are read before it writes, so y may lie on any of them.
 template <class F, class Y, class... X>
-__global__ void __launch_bounds__(kSweepThreads) map(F f, int64_t count, Y* y, const X*... x) {
+__global__ void __launch_bounds__(kElementwiseThreads) map(F f, int64_t count, Y* y, const X*... x) {
   constexpr int kCount = kGroupOf<Y, X...>;
-  const int64_t groups = count / kCount, first = sweep_first();
-  Group<kCount> in[kSweepGroups][sizeof...(X)];
-  for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t g = first + u * kSweepThreads;
+  const int64_t groups = count / kCount, first = elementwise_first();
+  Group<kCount> in[kElementwiseGroups][sizeof...(X)];
+  for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t g = first + u * kElementwiseThreads;
     int operand = 0;
     if (g < groups) ((in[u][operand++] = read<kCount>(x + g * kCount)), ...);
   }
-  CAIRN_UNROLL for (int u = 0; u < kSweepGroups; ++u) {
-    const int64_t g = first + u * kSweepThreads;
+  CAIRN_UNROLL for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t g = first + u * kElementwiseThreads;
     if (g >= groups) break;
     Group<kCount> out;
     CAIRN_UNROLL for (int i = 0; i < kCount; ++i) {
@@ -128,13 +130,13 @@ __global__ void __launch_bounds__(kSweepThreads) map(F f, int64_t count, Y* y, c
     }
     write(y + g * kCount, out);
   }
-  const int64_t rest = sweep_rest<kCount>(count);
+  const int64_t rest = elementwise_rest<kCount>(count);
   if (rest >= 0) store(y + rest, f(load(x + rest)...));
 }
 
 template <class F, class Y, class... X>
 void launch_map(const Call& call, F f, int64_t count, Y* y, const X*... x) {
-  launch(stream_of(call), map<F, Y, X...>, sweep_size(count / kGroupOf<Y, X...>), f, count, y, x...);
+  launch(stream_of(call), map<F, Y, X...>, elementwise_size(count / kGroupOf<Y, X...>), f, count, y, x...);
 }
 
 }  // namespace cairn::kernels::cuda

@@ -10,8 +10,8 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-constexpr uint64_t kMostWorkspace = 32 << 20;
-constexpr int kFew = 4;            // algorithms that are worth being timed
+constexpr uint64_t kMaxWorkspace = 32 << 20;
+constexpr int kSmall = 4;          // algorithms that are worth being timed
 constexpr int64_t kAligned = 256;  // of the workspace that the library is given
 // Split sums are added up from the workspace in a pass of their own, in float32: the same bits in every run.
 constexpr uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -103,7 +103,7 @@ cublasLtEpilogue_t epilogue_of(const ProductShape& s) {
       return s.pre ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
     case Epilogue::kGeluBias:
       return s.pre ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
-    case Epilogue::kGeluSlope:
+    case Epilogue::kGeluDerivative:
       return CUBLASLT_EPILOGUE_DGELU;
     case Epilogue::kSumsOfA:  // of the library's B, whose gradient of a bias has D's columns
       return CUBLASLT_EPILOGUE_BGRADB;
@@ -170,7 +170,7 @@ class LtProduct final : public Product {
     const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
       check(lt_, lt_.preference_set(made, attribute, &value, sizeof value), "an attribute of a preference");
     };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, kReductions);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(shape_.alignment_b));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(shape_.alignment_a));
@@ -193,7 +193,7 @@ class LtProduct final : public Product {
     if (best.empty()) return false;
     take(best.front());
     if (word.empty() && options == nullptr) return true;
-    for (const cublasLtMatmulHeuristicResult_t& answer : ask(kFew)) {
+    for (const cublasLtMatmulHeuristicResult_t& answer : ask(kSmall)) {
       const std::string own = word_of(answer.algo);
       if (own == word) take(answer);
       if (options != nullptr) options->push_back(own);

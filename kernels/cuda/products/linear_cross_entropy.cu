@@ -12,7 +12,7 @@ namespace {
 
 // dw is read and written, and the weight read, once per chunk, so chunks are large; but no more than an
 // eighth of all logits where those are many.
-constexpr int64_t kLeastChunkBytes = 64 << 20, kMostChunkBytes = 256 << 20;
+constexpr int64_t kMinChunkBytes = 64 << 20, kMaxChunkBytes = 256 << 20;
 
 struct Sizes {
   int64_t rows, width, vocab, ignore, chunk;
@@ -27,7 +27,7 @@ struct Sizes {
     if (chunk <= 0) {
       constexpr int64_t kTile = 128;  // rows of a product that one block computes
       const int64_t row = ld * bytes, wanted = checked_mul(rows, row) / 8;
-      const int64_t limit = std::min(std::max(wanted, kLeastChunkBytes), kMostChunkBytes);
+      const int64_t limit = std::min(std::max(wanted, kMinChunkBytes), kMaxChunkBytes);
       const int64_t most = std::max(kTile, limit / row / kTile * kTile);
       const int64_t chunks = (rows + most - 1) / most;
       chunk = align_up((rows + chunks - 1) / chunks, kTile);

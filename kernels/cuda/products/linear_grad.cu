@@ -1,4 +1,4 @@
-// The gradients of linear. Products are the library's, with what it can do on the way: the slope of tanh
+// The gradients of linear. Products are the library's, with what it can do on the way: the derivative of tanh
 // gelu, the gradient of the bias, unless sums of our own were measured to be faster. Passes do the rest.
 #include "kernels/cuda/common/activations.h"
 #include "kernels/cuda/common/group.h"
@@ -39,7 +39,7 @@ struct WeightProduct {
 };
 
 template <class T>
-void multiply_slopes(const Call& call, Activation act, int64_t count, T* dx, const T* pre) {
+void multiply_derivatives(const Call& call, Activation act, int64_t count, T* dx, const T* pre) {
   const auto sweep = [&](auto f) { launch_map(call, f, count, dx, static_cast<const T*>(dx), pre); };
   switch (act) {
 #define FUNCTION(name, ...)  \
@@ -65,7 +65,7 @@ std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
   std::shared_ptr<Product> product;
   Chooser chooser(s);
   if (act == Activation::k_gelu_tanh) {
-    shape.epilogue = Epilogue::kGeluSlope;
+    shape.epilogue = Epilogue::kGeluDerivative;
     product = try_product(shape, chooser);
     shape.epilogue = Epilogue::kNone;
   }
@@ -86,7 +86,7 @@ std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
         if (!fused && pre != nullptr)
           with_float(t, [&](auto zero) {
             using T = decltype(zero);
-            multiply_slopes(call, act, count, static_cast<T*>(dx), static_cast<const T*>(pre));
+            multiply_derivatives(call, act, count, static_cast<T*>(dx), static_cast<const T*>(pre));
           });
       },
       space.bytes());

@@ -10,7 +10,7 @@ std::string to_string(const ProductShape& s) {
     text += cat(", ", s.transpose_a ? s.transpose_b ? "both" : "the first" : "the second", " transposed");
   if (s.has_bias()) text += ", with bias";
   if (s.has_gelu()) text += ", with gelu";
-  if (s.has_slope()) text += ", with the slope of gelu";
+  if (s.has_derivative()) text += ", with the derivative of gelu";
   if (s.has_sums()) text += ", with sums of the first";
   return text;
 }

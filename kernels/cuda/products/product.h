@@ -10,9 +10,10 @@
 
 namespace cairn::kernels::cuda {
 
-// What happens to a sum before it is stored, or beside it. kGelu*: by the tanh formula. kGeluSlope: times the
-// slope of gelu at `pre`. kSumsOfA: c is the product alone; the sums of a over k are stored as well.
-enum class Epilogue : uint8_t { kNone, kBias, kGelu, kGeluBias, kGeluSlope, kSumsOfA };
+// What happens to a sum before it is stored, or beside it. kGelu*: by the tanh formula. kGeluDerivative:
+// times the derivative of gelu at `pre`. kSumsOfA: c is the product alone; the sums of a over k are stored as
+// well.
+enum class Epilogue : uint8_t { kNone, kBias, kGelu, kGeluBias, kGeluDerivative, kSumsOfA };
 
 // Matrices are row-major: a[m, k], b[k, n], c[m, n]. A transposed operand is stored the other way round.
 // Leading dimensions and strides are in elements; a leading dimension of 0 means rows without gaps.
@@ -31,9 +32,9 @@ struct ProductShape {
   int64_t row_of_c() const { return ldc != 0 ? ldc : n; }
   bool has_bias() const { return epilogue == Epilogue::kBias || epilogue == Epilogue::kGeluBias; }
   bool has_gelu() const { return epilogue == Epilogue::kGelu || epilogue == Epilogue::kGeluBias; }
-  bool has_slope() const { return epilogue == Epilogue::kGeluSlope; }
+  bool has_derivative() const { return epilogue == Epilogue::kGeluDerivative; }
   bool has_sums() const { return epilogue == Epilogue::kSumsOfA; }
-  bool has_pre() const { return pre || has_slope(); }
+  bool has_pre() const { return pre || has_derivative(); }
 };
 
 std::string to_string(const ProductShape&);
@@ -43,7 +44,7 @@ struct ProductCall {
   const void *a = nullptr, *b = nullptr;
   void* c = nullptr;
   const void* bias = nullptr;  // n elements of c's type
-  void* pre = nullptr;         // kGeluSlope reads it; of c's type and leading dimension
+  void* pre = nullptr;         // kGeluDerivative reads it; of c's type and leading dimension
   void* sums = nullptr;        // m elements of c's type; written over in any case
   void* workspace = nullptr;   // 64-byte aligned
   bool accumulate = false;     // adds to c; with kNone and kSumsOfA

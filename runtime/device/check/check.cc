@@ -72,7 +72,7 @@ class CheckedQueue : public Queue {
     const auto* target = own_block(to, bytes, name, "target");
     const auto* source = target != nullptr ? own_block(from, bytes, name, "source") : nullptr;
     if (source == nullptr) return;
-    const Moment now = checker_->start(id_);
+    const Epoch now = checker_->start(id_);
     if (checker_->access(*source->region(), from.offset, bytes, false, {now, name}) &&
         checker_->access(*target->region(), to.offset, bytes, true, {now, name}))
       inner_->copy({target->inner(), to.offset}, {source->inner(), from.offset}, bytes);
@@ -81,7 +81,7 @@ class CheckedQueue : public Queue {
     std::lock_guard lock(checker_->mutex);
     if (checker_->poisoned()) return;
     const std::string name = work_name("copy");
-    const Moment now = checker_->start(id_);
+    const Epoch now = checker_->start(id_);
     auto& inner = batches_.emplace_back();
     for (const Copy& part : parts) {
       const auto* target = own_block(part.to, part.bytes, name, "target");
@@ -166,7 +166,7 @@ class CheckedQueue : public Queue {
     checker_->violation(cat(work_name("record or wait"), " is for an event of another device"));
     return nullptr;
   }
-  bool touch(const void* data, int64_t bytes, bool write, Moment now, std::string_view work,
+  bool touch(const void* data, int64_t bytes, bool write, Epoch now, std::string_view work,
              std::string_view role, size_t i) {
     if (data == nullptr || bytes == 0) return true;
     const std::string what = cat(work, ", ", role, " ", i);
@@ -210,7 +210,7 @@ class CheckedQueue : public Queue {
   }
   bool launch_holds(const kernels::Kernel& kernel, const kernels::Call& call) {
     const std::string work = work_name("launch");
-    const Moment now = checker_->start(id_);
+    const Epoch now = checker_->start(id_);
     if (!operands_apart(kernel, call, work)) return false;
     for (size_t i = 0; i < call.in.size(); ++i)
       if (!touch(call.in[i].data, call.in[i].data ? call.in[i].desc.bytes() : 0, false, now, work, "input",

@@ -4,7 +4,7 @@ namespace cairn::device::check {
 
 VectorClock& Checker::clock(size_t queue) { return clocks_[queue]; }
 
-Moment Checker::start(size_t queue) {
+Epoch Checker::start(size_t queue) {
   VectorClock& mine = clock(queue);
   mine.join(host_);
   return {queue, mine.tick(queue)};

@@ -31,7 +31,7 @@ class Checker {
   VectorClock& clock(size_t queue);
   VectorClock& host() { return host_; }
   // Starts a piece of work: it comes after everything the host has seen.
-  Moment start(size_t queue);
+  Epoch start(size_t queue);
 
   Region* add_region(Tier tier, int64_t bytes, const void* address);
   // The bytes may be used again by anybody: no work may still touch them. After a violation the block is held

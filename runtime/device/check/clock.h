@@ -9,8 +9,8 @@
 
 namespace cairn::device::check {
 
-// A moment: the `time`-th piece of work of queue `queue`.
-struct Moment {
+// An epoch: the `time`-th piece of work of queue `queue`.
+struct Epoch {
   size_t queue = 0;
   uint64_t time = 0;
 };
@@ -18,7 +18,7 @@ struct Moment {
 class VectorClock {
  public:
   uint64_t at(size_t queue) const { return queue < times_.size() ? times_[queue] : 0; }
-  bool seen(const Moment& m) const { return at(m.queue) >= m.time; }
+  bool seen(const Epoch& m) const { return at(m.queue) >= m.time; }
   uint64_t tick(size_t queue) {
     grow(queue + 1);
     return ++times_[queue];

@@ -13,7 +13,7 @@
 namespace cairn::device::check {
 
 struct Access {
-  Moment when;
+  Epoch when;
   std::string what;  // "kernel launch 12 on compute: input 0"
 };
 

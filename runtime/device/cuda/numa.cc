@@ -20,10 +20,10 @@ int numa_node(int domain, int bus, int device, const std::string& root) {
 
 void prefer_node(void* address, int64_t bytes, int node) {
   constexpr int kPreferred = 1;  // MPOL_PREFERRED: other nodes where this one is full
-  constexpr int kMostNodes = 64;
-  if (node < 0 || node >= kMostNodes) return;
+  constexpr int kMaxNodes = 64;
+  if (node < 0 || node >= kMaxNodes) return;
   const unsigned long mask = 1ul << node;
-  syscall(SYS_mbind, address, static_cast<unsigned long>(bytes), kPreferred, &mask, kMostNodes + 1, 0);
+  syscall(SYS_mbind, address, static_cast<unsigned long>(bytes), kPreferred, &mask, kMaxNodes + 1, 0);
 }
 
 }  // namespace cairn::device::cuda

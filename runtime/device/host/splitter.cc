@@ -11,7 +11,7 @@
 namespace cairn::device::host {
 namespace {
 
-constexpr int64_t kLeastShared = 64 * 1024;  // below, waking the helper costs more than it saves
+constexpr int64_t kMinShared = 64 * 1024;  // below, waking the helper costs more than it saves
 
 // Copies past the caches: what leaves or comes back is not read again soon, and the kernels running meanwhile
 // need the cache for themselves.
@@ -53,7 +53,7 @@ Splitter::~Splitter() {
 }
 
 void Splitter::move(char* to, const char* from, int64_t bytes) {
-  if (!helper_.started() || bytes < kLeastShared) return move_bytes(to, from, bytes);
+  if (!helper_.started() || bytes < kMinShared) return move_bytes(to, from, bytes);
   const int64_t half = align_up(bytes / 2, kAlignment);
   {
     std::lock_guard lock(mutex_);

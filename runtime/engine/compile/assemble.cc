@@ -67,7 +67,7 @@ class Assembler : ProgramWriter {
   bool persistent(int32_t value) const { return plan_.problem.values[at(value)].persistent; }
   int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
 
-  void arrive(int32_t value, int64_t offset) {
+  void place(int32_t value, int64_t offset) {
     place_[at(value)] = offset;
     device_ranges_[value] = begin(Tier::kDevice, offset, bytes(value));
   }
@@ -88,7 +88,7 @@ class Assembler : ProgramWriter {
       ++next;
       if (persistent(v)) continue;
       if (place_[at(v)] < 0) {
-        arrive(v, offset);
+        place(v, offset);
       } else {
         require(place_[at(v)] == offset, Code::kInternal, "the plan moves '",
                 plan_.problem.values[at(v)].name, "'");
@@ -164,19 +164,19 @@ class Assembler : ProgramWriter {
   int64_t stored_bytes(int32_t value) const { return joint_.values[at(stored_[at(value)])].desc.bytes(); }
 
   // State that lives in the tier comes first there.
-  int64_t above_homes(const plan::Step& step) const {
-    return plan_.home_bytes[static_cast<size_t>(plan_.link_tier[at(step.tier)])] + step.tier_offset;
+  int64_t above_offloaded(const plan::Step& step) const {
+    return plan_.offloaded_bytes[static_cast<size_t>(plan_.link_tier[at(step.tier)])] + step.tier_offset;
   }
   void copy_out(const plan::Step& step) {
     const Tier tier = plan_.link_tier[at(step.tier)];
     const std::pair key(step.tier, step.index);
-    const int64_t offset = above_homes(step);
+    const int64_t offset = above_offloaded(step);
     if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, offset, bytes(step.index));
     copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index});
   }
   void copy_in(const plan::Step& step) {
-    arrive(step.index, step.offset);
-    copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_homes(step),
+    place(step.index, step.offset);
+    copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_offloaded(step),
                stored_bytes(step.index), step.index});
   }
   void drop(std::pair<int32_t, int32_t> key) {

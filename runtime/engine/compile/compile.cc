@@ -54,7 +54,7 @@ graph::JointOptions joint_options(const PlanOptions& options, const device::Devi
   joint.optimizer = options.optimizer;
   const costs::DeviceModel* model = model_of(options);
   joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
-  joint.one_pack = device.kernels().one_pack;
+  joint.one_packed_form = device.kernels().one_packed_form;
   joint.fuse_update = options.fuse_update;
   joint.threads = device.info().threads;
   return joint;

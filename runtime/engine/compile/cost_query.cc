@@ -7,7 +7,7 @@
 namespace cairn::engine {
 namespace {
 
-constexpr size_t kMostSignature = 4096;  // as the profile's reader allows
+constexpr size_t kMaxSignature = 4096;  // as the profile's reader allows
 
 std::string operand_text(const std::vector<TensorDesc>& list, uint32_t present) {
   std::string text;
@@ -74,7 +74,7 @@ costs::Query query_of(const graph::JointGraph& joint, const graph::JointOp& op, 
   query.work = ops::work(ops::row(op.code), operands.in, operands.out, &op.attrs);
   query.signature = cat(query.op, '(', operand_text(operands.in, operands.in_present), ") -> (",
                         operand_text(operands.out, operands.out_present), ')', attr_text(joint, op.attrs));
-  if (query.signature.size() > kMostSignature) query.signature.resize(kMostSignature);
+  if (query.signature.size() > kMaxSignature) query.signature.resize(kMaxSignature);
   return query;
 }
 

@@ -81,7 +81,7 @@ class Pairs {
   }
 
   bool join(int32_t a, int32_t b, int32_t d, int32_t made) {
-    const bool same_part = (a < problem_.turnaround) == (b < problem_.turnaround);
+    const bool same_part = (a < problem_.backward_begin) == (b < problem_.backward_begin);
     if (!same_part || op(a).region != op(b).region || op(a).recomputable != op(b).recomputable) return false;
     if (!saves(a, b, d)) return false;
     if (down_to(a, b, d))
@@ -209,10 +209,10 @@ class Pairs {
     std::vector<plan::Op> ops;
     std::vector<std::vector<int32_t>> parts;
     std::unordered_set<std::string> names;
-    int32_t turnaround = 0;
+    int32_t backward_begin = 0;
     plan_.measured_ops = 0;
     for (int32_t o = 0; o < count(); ++o) {
-      if (o == problem_.turnaround) turnaround = static_cast<int32_t>(ops.size());
+      if (o == problem_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
       if (gone_[at(o)]) continue;
       plan::Op& kept = op(o);
       for (auto* list : {&kept.inputs, &kept.outputs})
@@ -223,7 +223,8 @@ class Pairs {
                                         [&](int32_t part) { return plan_.op_measured[at(part)]; });
       ops.push_back(std::move(kept));
     }
-    problem_.turnaround = problem_.turnaround >= count() ? static_cast<int32_t>(ops.size()) : turnaround;
+    problem_.backward_begin =
+        problem_.backward_begin >= count() ? static_cast<int32_t>(ops.size()) : backward_begin;
     problem_.ops = std::move(ops);
     plan_.problem_op = std::move(parts);
   }

@@ -113,7 +113,7 @@ class Contest {
       const auto kernel = row.make(asked);
       if (kernel == nullptr) continue;
       rows_.push_back({std::string(row.name), std::move(options)});
-      most_workspace_ = std::max(most_workspace_, kernel->workspace_bytes());
+      max_workspace_ = std::max(max_workspace_, kernel->workspace_bytes());
     }
   }
   bool open() const {
@@ -134,8 +134,8 @@ class Contest {
     for (const Row& row : rows_)
       for (size_t part = 0; part < row.parts.size(); ++part)
         for (const std::string& word : row.parts[part])
-          most_workspace_ = std::max(most_workspace_, make(with(row, part, word))->workspace_bytes());
-    Stand stand(device_, s_, most_workspace_);
+          max_workspace_ = std::max(max_workspace_, make(with(row, part, word))->workspace_bytes());
+    Stand stand(device_, s_, max_workspace_);
     const auto timed = [&](const std::string& choice) {
       const auto kernel = make(choice);
       return Result{choice, stand.seconds(*kernel), kernel->workspace_bytes()};
@@ -178,7 +178,7 @@ class Contest {
   device::Device& device_;
   const kernels::Signature s_;
   std::vector<Row> rows_;
-  int64_t most_workspace_ = 0;
+  int64_t max_workspace_ = 0;
 };
 
 }  // namespace

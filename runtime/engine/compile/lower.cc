@@ -47,12 +47,12 @@ class Lowering {
     for (size_t phase = 0; phase < joint_.phases.size(); ++phase)
       if (phase != graph::kMicroBatch) plan_.op_kernel[phase] = kernels_of(joint_.phases[phase]);
     for (size_t i = 0; i < joint_.ops().size(); ++i) {
-      if (static_cast<int32_t>(i) == joint_.turnaround)
-        plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
+      if (static_cast<int32_t>(i) == joint_.backward_begin)
+        plan_.problem.backward_begin = static_cast<int32_t>(plan_.problem.ops.size());
       if (runs(joint_.ops()[i])) op(static_cast<int32_t>(i));
     }
-    if (joint_.turnaround >= static_cast<int32_t>(joint_.ops().size()))
-      plan_.problem.turnaround = static_cast<int32_t>(plan_.problem.ops.size());
+    if (joint_.backward_begin >= static_cast<int32_t>(joint_.ops().size()))
+      plan_.problem.backward_begin = static_cast<int32_t>(plan_.problem.ops.size());
     links();
     policies();
     // Packs and the optimizer run while nothing but persistent values lives; the arena must have room for
@@ -111,7 +111,7 @@ class Lowering {
     lowered.recomputable =
         row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op) &&
         // What backward makes is made before parameters are updated in its midst, and not after.
-        (joint_.gate < 0 || !op.backward);
+        (joint_.grad_scale < 0 || !op.backward);
     const auto add = [](std::vector<int32_t>& list, int32_t v) {
       if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
     };

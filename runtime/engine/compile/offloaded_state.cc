@@ -63,7 +63,7 @@ std::vector<Candidate> candidates(const graph::JointGraph& joint) {
     }
     if (states.values.empty() || !leaves) continue;
     list.push_back(std::move(states));
-    if (!read[at(weight)] && !packs_of(joint, weight).empty())
+    if (!read[at(weight)] && !packed_weights_of(joint, weight).empty())
       list.push_back({op, true, {weight}, bytes_of(joint, weight)});
   }
   return list;
@@ -97,7 +97,7 @@ class Chooser {
       plan_.problem = resident;
       plan_.problem_value = resident_value;
       plan_.layout_value = resident_layout;
-      plan_.homes.clear();
+      plan_.offloaded.clear();
       move_out(std::vector<bool>(candidates_.size(), true));
       plan_.plan = plan::solve(plan_.problem);
     }
@@ -133,8 +133,8 @@ class Chooser {
     for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
       const plan::Link& l = plan_.problem.links[link];
       int64_t bytes = 0;
-      for (const auto& [value, home] : plan_.homes)
-        if (home.tier == plan_.link_tier[link]) bytes += bytes_of(joint_, value);
+      for (const auto& [value, place] : plan_.offloaded)
+        if (place.tier == plan_.link_tier[link]) bytes += bytes_of(joint_, value);
       if (bytes == 0) continue;
       copies += copy_seconds(l, bytes);
       const auto piece = static_cast<double>(std::min(bytes, kPieceBytes));
@@ -153,34 +153,34 @@ class Chooser {
       const Candidate& candidate = candidates_[c];
       // A master weight is updated where its optimizer state is streamed.
       const bool leaves =
-          taken[c] && (!candidate.master || plan_.homes.contains(candidates_[c - 1].values[0]));
+          taken[c] && (!candidate.master || plan_.offloaded.contains(candidates_[c - 1].values[0]));
       if (!leaves) continue;
       for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
         int64_t& capacity = plan_.problem.links[link].capacity_bytes;
         const int64_t needed = candidate.bytes + 2 * kPageBytes;  // pieces begin at pages
         if (capacity < needed) continue;
         capacity -= needed;
-        for (const int32_t value : candidate.values) plan_.homes[value] = {plan_.link_tier[link], {}};
+        for (const int32_t value : candidate.values) plan_.offloaded[value] = {plan_.link_tier[link], {}};
         break;
       }
     }
     std::vector<bool> gone(plan_.problem.values.size());
-    for (const auto& [value, home] : plan_.homes) gone[at(plan_.problem_value[at(value)])] = true;
+    for (const auto& [value, place] : plan_.offloaded) gone[at(plan_.problem_value[at(value)])] = true;
     remove_values(plan_, gone);
     raise_workspace();
   }
 
   // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
   void raise_workspace() {
-    if (plan_.homes.empty() || plan_.problem.ops.empty()) return;
+    if (plan_.offloaded.empty() || plan_.problem.ops.empty()) return;
     int64_t states = 0, master = 0;
-    for (const auto& [value, home] : plan_.homes)
+    for (const auto& [value, place] : plan_.offloaded)
       if (joint_.values[at(value)].role == graph::Role::kParameter)
         master = std::max(master, bytes_of(joint_, value));
       else
         states += bytes_of(joint_, value);
     int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
-    workspace += master + std::min(states, kSlots * kLeastPieceBytes);
+    workspace += master + std::min(states, kSlots * kMinPieceBytes);
   }
 
   CompiledPlan& plan_;
@@ -193,27 +193,27 @@ class Chooser {
 // Fills pieces with parts, in order, one open piece per tier.
 class Placer {
  public:
-  Placer(CompiledPlan& plan, int64_t most, int64_t most_masters)
-      : plan_(plan), joint_(*plan.joint), most_(most), most_masters_(most_masters) {}
+  Placer(CompiledPlan& plan, int64_t most, int64_t max_masters)
+      : plan_(plan), joint_(*plan.joint), max_(most), max_masters_(max_masters) {}
 
   std::vector<Piece> run() {
     const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
     for (size_t i = 0; i < updates.size(); ++i) {
       const std::span<const int32_t> states = states_of(updates[i]);
-      const auto home = states.empty() ? plan_.homes.end() : plan_.homes.find(states[0]);
-      if (home != plan_.homes.end()) place(static_cast<int32_t>(i), home->second.tier);
+      const auto found = states.empty() ? plan_.offloaded.end() : plan_.offloaded.find(states[0]);
+      if (found != plan_.offloaded.end()) place(static_cast<int32_t>(i), found->second.tier);
     }
     for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
     for (const JointOp& op : updates) {
-      const auto weight = plan_.homes.find(op.out[0]);
-      if (weight == plan_.homes.end()) continue;
+      const auto weight = plan_.offloaded.find(op.out[0]);
+      if (weight == plan_.offloaded.end()) continue;
       const int64_t bytes = bytes_of(joint_, op.out[0]);
       // Small neighbours travel as one.
       const int64_t offset =
-          take(weight->second.tier, bytes, bytes > kLeastPieceBytes ? kPageBytes : kAlignment);
+          take(weight->second.tier, bytes, bytes > kMinPieceBytes ? kPageBytes : kAlignment);
       weight->second.extents = {{0, joint_.values[at(op.out[0])].desc.bytes(), offset}};
     }
-    for (int64_t& bytes : plan_.home_bytes) bytes = align_up(bytes, kPageBytes);
+    for (int64_t& bytes : plan_.offloaded_bytes) bytes = align_up(bytes, kPageBytes);
     return std::move(pieces_);
   }
 
@@ -229,16 +229,16 @@ class Placer {
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
     const int32_t weight = update.out[ops::kUpdateParameter];
     const auto states = static_cast<int64_t>(states_of(update).size());
-    const int64_t master = plan_.homes.contains(weight) ? bytes_of(joint_, weight) : 0;
+    const int64_t master = plan_.offloaded.contains(weight) ? bytes_of(joint_, weight) : 0;
     const TensorDesc& desc = joint_.values[at(weight)].desc;
     const int64_t width = dtype_bytes(desc.dtype), elements = desc.shape.elements();
     const int64_t whole = states * align_up(elements * width, kAlignment);
-    if (piece.bytes + whole > most_ || open.masters + master > most_masters_) close(open);
-    const int64_t share = std::max(most_ / states / kAlignment, int64_t{1}) * kAlignment;
+    if (piece.bytes + whole > max_ || open.masters + master > max_masters_) close(open);
+    const int64_t share = std::max(max_ / states / kAlignment, int64_t{1}) * kAlignment;
     for (int64_t begin = 0; begin < elements;) {
       const int64_t count = std::min(elements - begin, share / width);
       const int64_t bytes = align_up(count * width, kAlignment);
-      if (piece.bytes + states * bytes > most_) close(open);
+      if (piece.bytes + states * bytes > max_) close(open);
       piece.tier = tier;
       Part part{op, begin, count, {}};
       for (int64_t k = 0; k < states; ++k, piece.bytes += bytes)
@@ -247,7 +247,7 @@ class Placer {
       begin += count;
     }
     open.masters += master;
-    if (master > 0 && whole > most_) close(open);
+    if (master > 0 && whole > max_) close(open);
   }
 
   void close(Open& open) {
@@ -258,7 +258,7 @@ class Placer {
       const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
       for (size_t k = 0; k < states.size(); ++k) {
         const int64_t width = dtype_bytes(joint_.values[at(states[k])].desc.dtype);
-        plan_.homes.at(states[k]).extents.push_back(
+        plan_.offloaded.at(states[k]).extents.push_back(
             {part.begin * width, part.count * width, piece.tier_offset + part.offsets[k]});
       }
     }
@@ -267,7 +267,7 @@ class Placer {
   }
 
   int64_t take(Tier tier, int64_t bytes, int64_t alignment) {
-    int64_t& used = plan_.home_bytes[static_cast<size_t>(tier)];
+    int64_t& used = plan_.offloaded_bytes[static_cast<size_t>(tier)];
     const int64_t offset = align_up(used, alignment);
     used = offset + bytes;
     return offset;
@@ -275,14 +275,14 @@ class Placer {
 
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
-  const int64_t most_, most_masters_;
+  const int64_t max_, max_masters_;
   std::array<Open, kTierCount> open_;
   std::vector<Piece> pieces_;
 };
 
 }  // namespace
 
-void solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
+void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
   Chooser(plan, device, options).solve();
 }
 
@@ -303,10 +303,10 @@ void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
       for (int32_t& v : *list) move(v);
 }
 
-std::vector<Piece> place_homes(CompiledPlan& plan, int64_t most, int64_t most_masters) {
-  for (auto& [value, home] : plan.homes) home.extents.clear();
-  plan.home_bytes = {};
-  return Placer(plan, most, most_masters).run();
+std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters) {
+  for (auto& [value, place] : plan.offloaded) place.extents.clear();
+  plan.offloaded_bytes = {};
+  return Placer(plan, most, max_masters).run();
 }
 
 std::span<const int32_t> states_of(const JointOp& update) {
@@ -316,11 +316,11 @@ std::span<const int32_t> states_of(const JointOp& update) {
   return std::span(update.out).subspan(ops::kUpdateStates, count - ops::kUpdateStates);
 }
 
-std::vector<int32_t> packs_of(const graph::JointGraph& joint, int32_t weight) {
-  std::vector<int32_t> packs;
+std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t weight) {
+  std::vector<int32_t> packed_weights;
   for (size_t i = 0; i < joint.ops(graph::kRepack).size(); ++i)
-    if (joint.ops(graph::kRepack)[i].in[0] == weight) packs.push_back(static_cast<int32_t>(i));
-  return packs;
+    if (joint.ops(graph::kRepack)[i].in[0] == weight) packed_weights.push_back(static_cast<int32_t>(i));
+  return packed_weights;
 }
 
 }  // namespace cairn::engine

@@ -1,5 +1,5 @@
 // State that need not be on the device: optimizer state, and master weights that only packing reads, may have
-// a home in a link's tier. The update streams them through the free part of the arena (update.cc).
+// a place in a link's tier. The update streams them through the free part of the arena (update.cc).
 #pragma once
 #include <array>
 #include <span>
@@ -13,13 +13,13 @@ namespace cairn::engine {
 // small beside the whole, so that both directions and the kernels overlap.
 inline constexpr int64_t kPieceBytes = int64_t{4} << 20;
 // The least that the arena has room for, three times.
-inline constexpr int64_t kLeastPieceBytes = int64_t{32} << 10;
+inline constexpr int64_t kMinPieceBytes = int64_t{32} << 10;
 inline constexpr int64_t kSlots = 3;
 
 // problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
 // leaves without a budget, a link, or an optimizer. kOverBudget: as plan::solve(), with all that may leave
 // gone.
-void solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
 
 // Takes values that no op reads or writes out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
@@ -38,15 +38,15 @@ struct Piece {
   int64_t tier_offset = 0, bytes = 0;
   std::vector<Part> parts;
 };
-// Places all homes in their tiers, optimizer state as pieces of at most `most` bytes: fills Home::extents and
+// Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes: fills OffloadedPlace::extents and
 // plan.home_bytes. Returns the pieces in the order of the update. The master weights away from the device of
-// a piece's parts are whole in it, and take at most `most_masters` bytes; or the piece has one part, of one
+// a piece's parts are whole in it, and take at most `max_masters` bytes; or the piece has one part, of one
 // weight.
-std::vector<Piece> place_homes(CompiledPlan& plan, int64_t most, int64_t most_masters);
+std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
 
 // The states that an update op changes: joint values, in the order of its outputs.
 std::span<const int32_t> states_of(const graph::JointOp& update);
-// The weight's packs, as indices into the repacking's ops.
-std::vector<int32_t> packs_of(const graph::JointGraph& joint, int32_t weight);
+// The packed forms of the weight, as indices into the repacking's ops.
+std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t weight);
 
 }  // namespace cairn::engine

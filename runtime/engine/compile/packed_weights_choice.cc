@@ -20,11 +20,11 @@ double pack_seconds(const graph::JointGraph& joint, const JointOp& node, const T
   return model.seconds(query_of(joint, node, operands)).seconds;
 }
 
-graph::PackUse use_of(const graph::JointGraph& joint, const JointOp& node) {
+graph::PackedWeightUse use_of(const graph::JointGraph& joint, const JointOp& node) {
   return {joint.values[static_cast<size_t>(node.in[0])].name, std::string(node.attrs.word("use"))};
 }
 
-// Packs that one op reads stand together: a kernel may want both or none.
+// Packed weights that one op reads stand together: a kernel may want both or none.
 class Groups {
  public:
   explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
@@ -43,15 +43,16 @@ class Groups {
 
 }  // namespace
 
-PackChoices pack_choices(const CompiledPlan& plan, const costs::Model& model, int64_t micro_steps) {
+PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs::Model& model,
+                                          int64_t micro_steps) {
   const graph::JointGraph& joint = *plan.joint;
-  std::map<int32_t, size_t> node_of;  // pack -> the prologue's op that makes it
+  std::map<int32_t, size_t> node_of;  // packed weight -> the repacking's op that makes it
   for (size_t n = 0; n < joint.ops(graph::kRepack).size(); ++n)
     if (joint.values[static_cast<size_t>(joint.ops(graph::kRepack)[n].out[0])].role == Role::kPacked)
       node_of[joint.ops(graph::kRepack)[n].out[0]] = n;
   std::vector<int64_t> uses(joint.ops(graph::kRepack).size());
   Groups groups(joint.ops(graph::kRepack).size());
-  std::map<graph::PackUse, size_t> same;  // for several numbers of rows
+  std::map<graph::PackedWeightUse, size_t> same;  // for several numbers of rows
   for (const auto& [pack, n] : node_of)
     groups.unite(same.emplace(use_of(joint, joint.ops(graph::kRepack)[n]), n).first->second, n);
   for (const JointOp& op : joint.ops()) {
@@ -64,14 +65,14 @@ PackChoices pack_choices(const CompiledPlan& plan, const costs::Model& model, in
       first = static_cast<int64_t>(found->second);
     }
   }
-  PackChoices result;
+  PackedWeightChoices result;
   std::map<size_t, size_t> choice_of;  // group -> choice
   for (const auto& [pack, n] : node_of) {
     const JointOp& node = joint.ops(graph::kRepack)[n];
     const auto [at, fresh] = choice_of.emplace(groups.find(n), result.choices.size());
     if (fresh) {
       result.choices.emplace_back();
-      result.packs.emplace_back();
+      result.packed_weights.emplace_back();
     }
     plan::Choice& choice = result.choices[at->second];
     const double seconds =
@@ -80,14 +81,14 @@ PackChoices pack_choices(const CompiledPlan& plan, const costs::Model& model, in
     choice.bytes +=
         plan.problem.values[static_cast<size_t>(plan.problem_value[static_cast<size_t>(pack)])].bytes;
     choice.seconds += std::max(0.0, seconds);
-    result.packs[at->second].push_back(use_of(joint, node));
+    result.packed_weights[at->second].push_back(use_of(joint, node));
   }
   return result;
 }
 
-void leave_out(const PackChoices& from, const std::vector<bool>& taken, graph::JointOptions& joint) {
-  for (size_t c = 0; c < from.packs.size(); ++c)
-    if (taken[c]) joint.unpacked.insert(from.packs[c].begin(), from.packs[c].end());
+void leave_out(const PackedWeightChoices& from, const std::vector<bool>& taken, graph::JointOptions& joint) {
+  for (size_t c = 0; c < from.packed_weights.size(); ++c)
+    if (taken[c]) joint.unpacked.insert(from.packed_weights[c].begin(), from.packed_weights[c].end());
 }
 
 costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs::Model& model) {
@@ -99,7 +100,7 @@ costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs
   Operands operands(joint, node);
   double packing = 0;
   for (; use != joint.plain_uses.end() && use->op == op; ++use) {
-    const graph::LeftOutPack& pack = joint.left_out[static_cast<size_t>(use->pack)];
+    const graph::UnpackedWeight& pack = joint.left_out[static_cast<size_t>(use->pack)];
     operands.in[static_cast<size_t>(use->operand)] = pack.packed;
     operands.in_present |= 1u << use->operand;
     packing += pack_seconds(joint, pack.node, pack.packed, model);
@@ -118,7 +119,7 @@ int64_t packed_bytes(const CompiledPlan& plan) {
 
 int64_t unpacked_bytes(const CompiledPlan& plan) {
   int64_t sum = 0;
-  for (const graph::LeftOutPack& pack : plan.joint->left_out)
+  for (const graph::UnpackedWeight& pack : plan.joint->left_out)
     sum += align_up(pack.packed.bytes(), kAlignment);
   return sum;
 }

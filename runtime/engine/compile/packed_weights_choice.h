@@ -1,5 +1,5 @@
-// Packs of weights as free choices of the planner: a pack is persistent bytes that make an op faster. Given
-// up, the ops that read it pack the weight in their workspace, at every run; the bits are the same.
+// Packed weights as free choices of the planner: a packed weight is persistent bytes that make an op faster.
+// Given up, the ops that read it pack the weight in their workspace, at every run; the bits are the same.
 #pragma once
 #include <span>
 
@@ -9,21 +9,22 @@
 
 namespace cairn::engine {
 
-struct PackChoices {
+struct PackedWeightChoices {
   std::vector<plan::Choice> choices;
-  std::vector<std::vector<graph::PackUse>> packs;  // per choice: what goes together
+  std::vector<std::vector<graph::PackedWeightUse>> packed_weights;  // per choice: what goes together
 };
 
-// A choice per pack of a lowered plan; packs that one op reads together are one. Seconds: packing at every
-// use in a micro-batch, less packing once per update.
-PackChoices pack_choices(const CompiledPlan& plan, const costs::Model& model, int64_t micro_steps);
+// A choice per packed weight of a lowered plan; packed weights that one op reads together are one. Seconds:
+// packing at every use in a micro-batch, less packing once per update.
+PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs::Model& model,
+                                          int64_t micro_steps);
 // taken: one per choice of `from`. The next derive() leaves out what was taken.
-void leave_out(const PackChoices& from, const std::vector<bool>& taken, graph::JointOptions& joint);
+void leave_out(const PackedWeightChoices& from, const std::vector<bool>& taken, graph::JointOptions& joint);
 
-// Seconds of a joint op, packs that it makes for itself included.
+// Seconds of a joint op, packed weights that it makes for itself included.
 costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs::Model& model);
 
-// Device bytes of the plan's packs, and of those that were left out.
+// Device bytes of the plan's packed weights, and of those that were left out.
 int64_t packed_bytes(const CompiledPlan& plan);
 int64_t unpacked_bytes(const CompiledPlan& plan);
 

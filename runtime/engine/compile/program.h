@@ -65,7 +65,7 @@ struct Program {
 };
 
 // A value that persists in a lower tier, not on the device: where its parts lie there.
-struct Home {
+struct OffloadedPlace {
   struct Extent {
     int64_t begin, bytes;  // part of the value
     int64_t tier_offset;
@@ -94,9 +94,9 @@ struct CompiledPlan {
   std::shared_ptr<const graph::JointGraph> joint;
   std::shared_ptr<const StoreLayout> layout;  // nullptr: made alone
   size_t index_in_set = 0;
-  std::vector<int32_t> layout_value;  // entry of the layout -> index into problem.values; -1: a home
+  std::vector<int32_t> layout_value;  // entry of the layout -> index into problem.values; -1: offloaded
   plan::Problem problem;
-  // Joint storage value -> index into problem.values, -1 for aliases and homes. Values that are made in place
+  // Joint storage value -> index into problem.values, -1 for aliases and offloaded state. Values that are made in place
   // of each other (in_place.h) have one index.
   std::vector<int32_t> problem_value;
   std::vector<std::vector<int32_t>> problem_op;  // problem op -> joint ops, in the order they run
@@ -105,9 +105,10 @@ struct CompiledPlan {
   // By phase of the joint graph. Updates make the packed weights of what they update, too; repacking is for
   // those on the device.
   std::vector<Program> programs = std::vector<Program>(graph::kPhaseCount);
-  Program fetched_repack;                        // for weights that live in a tier, after the host wrote them
-  std::map<int32_t, Home> homes;                 // joint value -> where it lives
-  std::array<int64_t, kTierCount> home_bytes{};  // per tier: of homes; copies of activations lie above
+  Program fetched_repack;                       // for weights that live in a tier, after the host wrote them
+  std::map<int32_t, OffloadedPlace> offloaded;  // joint value -> where it lives
+  std::array<int64_t, kTierCount>
+      offloaded_bytes{};  // per tier: of offloaded state; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
   // Phase, op of the phase -> kernel, -1 for aliases. A phase whose ops are one launch has one kernel.
   std::vector<std::vector<int32_t>> op_kernel = std::vector<std::vector<int32_t>>(graph::kPhaseCount);
@@ -119,8 +120,8 @@ struct CompiledPlan {
   const Program& program(graph::PhaseIndex phase = graph::kMicroBatch) const { return programs[phase]; }
   Program& program(graph::PhaseIndex phase = graph::kMicroBatch) { return programs[phase]; }
 
-  // What the cost model says beside the problem's seconds: of the packs, the norm and the update, once per
-  // step; of inputs in and loss out, once per micro-batch. No plan changes these.
+  // What the cost model says beside the problem's seconds: of the packed weights, the norm and the update,
+  // once per step; of inputs in and loss out, once per micro-batch. No plan changes these.
   double update_seconds = 0, host_seconds = 0;
   std::vector<bool> op_measured;  // joint op -> its seconds come from the profile
   int64_t measured_ops = 0;       // ops of the problem of which all do
@@ -186,7 +187,7 @@ void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& option
 void assemble(CompiledPlan& plan);  // plan -> program of a micro-batch
 // plan -> the other programs, and what lives where in the tiers; makes kernels.
 void assemble_update(CompiledPlan& plan, device::Device& device);
-// The same for a plan of a set beside its primary one: packs that the primary does not make.
+// The same for a plan of a set beside its primary one: packed weights that the primary does not make.
 void assemble_repack(CompiledPlan& plan, const CompiledPlan& primary, device::Device& device);
 
 }  // namespace cairn::engine

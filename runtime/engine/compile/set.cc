@@ -181,8 +181,8 @@ std::vector<std::shared_ptr<const CompiledPlan>> SetCompiler::beside(
   if (primary->layout == nullptr) return {primary};
   const StoreLayout& layout = *primary->layout;
   const std::vector<int32_t>& primary_entry = layout.entry_of[primary_];
-  std::map<int32_t, const Home*> homes;  // by entry
-  for (const auto& [value, home] : primary->homes) homes[primary_entry[at(value)]] = &home;
+  std::map<int32_t, const OffloadedPlace*> offloaded;  // by entry
+  for (const auto& [value, place] : primary->offloaded) offloaded[primary_entry[at(value)]] = &place;
   for (size_t i = 0; i < graphs_.size(); ++i) {
     if (i == primary_) {
       plans.push_back(primary);
@@ -191,17 +191,18 @@ std::vector<std::shared_ptr<const CompiledPlan>> SetCompiler::beside(
     auto plan = lowered(joints_.at(&layout), primary->layout, i);
     plan->problem.budget_bytes = budget_bytes;
     std::vector<bool> gone(plan->problem.values.size());
-    for (const auto& [entry, home] : homes) gone[at(plan->layout_value[at(entry)])] = true;
+    for (const auto& [entry, place] : offloaded) gone[at(plan->layout_value[at(entry)])] = true;
     for (size_t v = 0; v < plan->problem_value.size(); ++v) {
       const int32_t entry = layout.entry_of[i][v];
-      if (entry >= 0 && homes.contains(entry)) plan->homes[static_cast<int32_t>(v)] = *homes.at(entry);
+      if (entry >= 0 && offloaded.contains(entry))
+        plan->offloaded[static_cast<int32_t>(v)] = *offloaded.at(entry);
     }
-    for (const auto& [value, home] : plan->homes) plan->problem_value[at(value)] = -1;
+    for (const auto& [value, place] : plan->offloaded) plan->problem_value[at(value)] = -1;
     remove_values(*plan, gone);
-    plan->home_bytes = primary->home_bytes;
+    plan->offloaded_bytes = primary->offloaded_bytes;
     for (size_t link = 0; link < plan->link_tier.size(); ++link)
       plan->problem.links[link].capacity_bytes -=
-          plan->home_bytes[static_cast<size_t>(plan->link_tier[link])];
+          plan->offloaded_bytes[static_cast<size_t>(plan->link_tier[link])];
     named(i, [&] { solve(*plan); });
     assemble_repack(*plan, *primary, device_);
     assemble(*plan);

@@ -1,4 +1,4 @@
-// The programs around a micro-batch: packs of weights, the gradients' norm, the optimizer's update. All but
+// The programs around a micro-batch: packed weights, the gradients' norm, the optimizer's update. All but
 // the persistent values of the arena is free then, and state that lives in a tier streams through it:
 //
 //   persistent | workspace of a kernel | master weights, one or two | ring of pieces of optimizer state
@@ -6,7 +6,7 @@
 // A piece comes in, its ops run, it goes out; the next ones come in meanwhile, as far as the ring goes round.
 // The lanes are ordered by events alone: a copy in waits for the copy out of what lay there before.
 //
-// Updates with no copy between them are one launch where the backend has that, and packs of their weights are
+// Updates with no copy between them are one launch where the backend has that, and packed weights are
 // made in it or right behind: after an update all packs are fresh.
 #include <algorithm>
 
@@ -27,7 +27,7 @@ class UpdateAssembler : ProgramWriter {
  public:
   UpdateAssembler(CompiledPlan& plan, device::Device& device)
       : plan_(plan), joint_(*plan.joint), maker_(plan, device), room_(room()) {
-    pieces_ = place_homes(plan_, room_.most_piece(), room_.master_bytes);
+    pieces_ = place_offloaded_state(plan_, room_.max_piece(), room_.master_bytes);
   }
 
   void run() {
@@ -38,14 +38,14 @@ class UpdateAssembler : ProgramWriter {
   }
 
  private:
-  // An update of a tensor or a part of it, and the packs to make behind it.
+  // An update of a tensor or a part of it, and the packed weights to make behind it.
   struct Update {
-    int32_t op;                    // index into the update phase
-    std::vector<Operand> in, out;  // by operand of the op; offset -1: left out
-    std::vector<int32_t> packs;    // indices into the repacking's ops
+    int32_t op;                           // index into the update phase
+    std::vector<Operand> in, out;         // by operand of the op; offset -1: left out
+    std::vector<int32_t> packed_weights;  // indices into the repacking's ops
   };
 
-  bool away(int32_t value) const { return plan_.homes.contains(value); }
+  bool offloaded(int32_t value) const { return plan_.offloaded.contains(value); }
   int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
   int64_t workspace_of(int32_t kernel) const {
     return align_up(plan_.kernels[at(kernel)]->workspace_bytes(), kAlignment);
@@ -56,7 +56,7 @@ class UpdateAssembler : ProgramWriter {
     for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
       for (const int32_t kernel : plan_.op_kernel[phase])
         workspace = std::max(workspace, workspace_of(kernel));
-    for (const auto& [value, home] : plan_.homes)
+    for (const auto& [value, place] : plan_.offloaded)
       if (joint_.values[at(value)].role == graph::Role::kParameter)
         master = std::max(master, aligned(value));
       else
@@ -96,7 +96,7 @@ class UpdateAssembler : ProgramWriter {
 
   Program repack() {
     for (size_t i = 0; i < joint_.ops(graph::kRepack).size(); ++i)
-      if (!away(joint_.ops(graph::kRepack)[i].in[0])) pack(static_cast<int32_t>(i));
+      if (!offloaded(joint_.ops(graph::kRepack)[i].in[0])) pack(static_cast<int32_t>(i));
     return take();
   }
 
@@ -123,10 +123,10 @@ class UpdateAssembler : ProgramWriter {
     Slots slots(*this, room_.masters);
     for (const JointOp& op : joint_.ops(graph::kUpdate)) {
       const int32_t weight = op.out[0];
-      if (!away(weight)) continue;
-      const int64_t offset = arrive(slots, {weight});
+      if (!offloaded(weight)) continue;
+      const int64_t offset = fetch(slots, {weight});
       order(Lane::kCopyIn, Lane::kCompute);
-      for (const int32_t i : packs_of(joint_, weight)) pack(i);
+      for (const int32_t i : packed_weights_of(joint_, weight)) pack(i);
       slots.done(offset, record(Lane::kCompute));
       here_.erase(weight);
     }
@@ -135,7 +135,7 @@ class UpdateAssembler : ProgramWriter {
   }
 
   // Side by side on the device. Returns where.
-  int64_t arrive(Slots& slots, const std::vector<int32_t>& weights) {
+  int64_t fetch(Slots& slots, const std::vector<int32_t>& weights) {
     int64_t bytes = 0;
     for (const int32_t weight : weights) bytes += aligned(weight);
     const int64_t first = slots.take(bytes);
@@ -151,19 +151,19 @@ class UpdateAssembler : ProgramWriter {
   void move(Lane lane, const std::vector<int32_t>& weights) {
     std::vector<CopyJob> jobs;
     for (const int32_t weight : weights) {
-      const Home& home = plan_.homes.at(weight);
-      const int64_t far = home.extents.at(0).tier_offset, here = here_.at(weight), bytes = aligned(weight);
+      const OffloadedPlace& place = plan_.offloaded.at(weight);
+      const int64_t far = place.extents.at(0).tier_offset, here = here_.at(weight), bytes = aligned(weight);
       if (!jobs.empty()) {
         CopyJob& last = jobs.back();
         const bool in = lane == Lane::kCopyIn;
         const int64_t end = (in ? last.from_offset : last.to_offset) + last.bytes;
-        if ((in ? last.from : last.to) == home.tier && end == far) {
+        if ((in ? last.from : last.to) == place.tier && end == far) {
           last.bytes += bytes;
           continue;
         }
       }
-      jobs.push_back(lane == Lane::kCopyIn ? CopyJob{Tier::kDevice, home.tier, here, far, bytes, -1}
-                                           : CopyJob{home.tier, Tier::kDevice, far, here, bytes, -1});
+      jobs.push_back(lane == Lane::kCopyIn ? CopyJob{Tier::kDevice, place.tier, here, far, bytes, -1}
+                                           : CopyJob{place.tier, Tier::kDevice, far, here, bytes, -1});
     }
     for (const CopyJob& job : jobs) copy(lane, job);
   }
@@ -175,7 +175,8 @@ class UpdateAssembler : ProgramWriter {
     int64_t streamed = 0, moved = 0;
     for (const Piece& piece : pieces_) streamed += piece.bytes;
     for (size_t i = 0; i < joint_.ops(graph::kUpdate).size(); ++i)
-      if (const auto states = states_of(joint_.ops(graph::kUpdate)[i]); states.empty() || !away(states[0]))
+      if (const auto states = states_of(joint_.ops(graph::kUpdate)[i]);
+          states.empty() || !offloaded(states[0]))
         resident_.push_back(i);
     const auto all = static_cast<double>(resident_.size());
     size_t ran = 0;
@@ -183,18 +184,18 @@ class UpdateAssembler : ProgramWriter {
       std::vector<int32_t> weights;
       for (const Part& part : piece.parts)
         if (const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
-            away(weight) && part.begin == 0)
+            offloaded(weight) && part.begin == 0)
           weights.push_back(weight);
-      if (!weights.empty()) arrive(masters, weights);
+      if (!weights.empty()) fetch(masters, weights);
       const int64_t offset = ring.take(piece.bytes);
       copy(Lane::kCopyIn, {Tier::kDevice, piece.tier, offset, piece.tier_offset, piece.bytes, -1});
-      const int32_t arrived = record(Lane::kCopyIn);
+      const int32_t fetched = record(Lane::kCopyIn);
       // What needs no copy runs while compute would wait for this one.
       moved += piece.bytes;
       const double share = static_cast<double>(moved) / static_cast<double>(streamed);
       while (static_cast<double>(ran) < share * all) resident(resident_[ran++]);
       launch_updates();
-      wait(Lane::kCompute, arrived);
+      wait(Lane::kCompute, fetched);
       for (const Part& part : piece.parts) streamed_part(part, offset);
       launch_updates();
       leave(piece, offset, ring, masters);
@@ -210,16 +211,16 @@ class UpdateAssembler : ProgramWriter {
     const JointOp& op = joint_.ops(graph::kUpdate)[i];
     updates_.push_back({static_cast<int32_t>(i), operands(op.in, op_row().inputs.size()),
                         operands(op.out, op_row().outputs.size()),
-                        packs_behind(op.out[ops::kUpdateParameter])});
+                        packed_behind(op.out[ops::kUpdateParameter])});
   }
   static const ops::OpRow& op_row() { return ops::row(ops::OpCode::k_update); }
   std::vector<Operand> operands(const std::vector<int32_t>& values, size_t slots) const {
     std::vector<Operand> list(slots);
     for (size_t i = 0; i < values.size(); ++i)
-      if (values[i] >= 0 && !away_state(values[i])) list[i] = operand(values[i]);
+      if (values[i] >= 0 && !state_offloaded(values[i])) list[i] = operand(values[i]);
     return list;
   }
-  bool away_state(int32_t value) const { return away(value) && !here_.contains(value); }
+  bool state_offloaded(int32_t value) const { return offloaded(value) && !here_.contains(value); }
 
   // The states lie in the piece; of the other tensors, the same elements.
   void streamed_part(const Part& part, int64_t offset) {
@@ -237,16 +238,17 @@ class UpdateAssembler : ProgramWriter {
       for (size_t k = 0; k < states.size(); ++k)
         update.out[ops::kUpdateStates + k].desc.shape = Shape{part.count};
     }
-    if (part.begin + part.count == elements) update.packs = packs_behind(weight);
+    if (part.begin + part.count == elements) update.packed_weights = packed_behind(weight);
     updates_.push_back(std::move(update));
   }
 
   // Where micro-batches update weights, too, the next one first repacks those on the device.
-  std::vector<int32_t> packs_behind(int32_t weight) const {
-    return joint_.gate >= 0 && !away(weight) ? std::vector<int32_t>() : packs_of(joint_, weight);
+  std::vector<int32_t> packed_behind(int32_t weight) const {
+    return joint_.grad_scale >= 0 && !offloaded(weight) ? std::vector<int32_t>()
+                                                        : packed_weights_of(joint_, weight);
   }
 
-  // What was collected: as one launch that also makes packs, as one without them, or one by one.
+  // What was collected: as one launch that also makes packed weights, as one without them, or one by one.
   void launch_updates() {
     const std::vector<Update> updates = std::exchange(updates_, {});
     if (updates.empty() || launch_batch(updates, true) || launch_batch(updates, false)) return;
@@ -255,24 +257,24 @@ class UpdateAssembler : ProgramWriter {
       const int32_t kernel = is_whole(update) ? plan_.op_kernel[graph::kUpdate][at(update.op)]
                                               : maker_.make(op, operands_of(update, -1));
       launch(op, update.op, kernel, update.in, update.out);
-      for (const int32_t i : update.packs) pack(i);
+      for (const int32_t i : update.packed_weights) pack(i);
     }
   }
 
   // A pack is of a whole weight: behind its last part it is made by an op of its own.
-  bool launch_batch(const std::vector<Update>& updates, bool with_packs) {
+  bool launch_batch(const std::vector<Update>& updates, bool with_packed) {
     std::vector<BatchedOp> ops;
     std::vector<Operand> in, out;
-    std::vector<int32_t> left;  // packs
+    std::vector<int32_t> left;  // packed weights
     for (const Update& update : updates) {
-      auto packs = update.packs.begin();
-      const bool packs_too = with_packs && is_whole(update) && packs != update.packs.end();
-      const int32_t own = packs_too ? joint_.ops(graph::kRepack)[at(*packs++)].out[0] : -1;
+      auto packed_weights = update.packed_weights.begin();
+      const bool packs_it = with_packed && is_whole(update) && packed_weights != update.packed_weights.end();
+      const int32_t own = packs_it ? joint_.ops(graph::kRepack)[at(*packed_weights++)].out[0] : -1;
       ops.push_back({&joint_.ops(graph::kUpdate)[at(update.op)], operands_of(update, own)});
       in.insert(in.end(), update.in.begin(), update.in.end());
       out.insert(out.end(), update.out.begin(), update.out.end());
       if (own >= 0) out[out.size() - update.out.size() + ops::kUpdatePacked] = operand(own);
-      left.insert(left.end(), packs, update.packs.end());
+      left.insert(left.end(), packed_weights, update.packed_weights.end());
     }
     const int32_t kernel = maker_.make_batch(ops);
     if (kernel < 0 || workspace_of(kernel) > room_.workspace_bytes) return false;
@@ -308,7 +310,7 @@ class UpdateAssembler : ProgramWriter {
     std::vector<int32_t> weights;
     for (const Part& part : piece.parts) {
       const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
-      if (away(weight) && part.begin + part.count == joint_.values[at(weight)].desc.shape.elements())
+      if (offloaded(weight) && part.begin + part.count == joint_.values[at(weight)].desc.shape.elements())
         weights.push_back(weight);
     }
     order(Lane::kCompute, Lane::kCopyOut);

@@ -23,13 +23,13 @@ struct Room {
   int64_t master_bytes = 0;  // of the largest that comes and goes
   Area masters, ring;
 
-  // Without homes nothing else wants room.
-  Room(const CompiledPlan& plan, int64_t most_workspace, int64_t masters_bytes, int64_t state_bytes)
-      : workspace_bytes(plan.homes.empty() ? plan.free_bytes() : most_workspace),
+  // Without offloaded state nothing else wants room.
+  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes, int64_t state_bytes)
+      : workspace_bytes(plan.offloaded.empty() ? plan.free_bytes() : max_workspace),
         master_bytes(masters_bytes) {
     workspace = plan.persistent_bytes();
     int64_t left = plan.free_bytes() - workspace_bytes;
-    const int64_t least = std::min(state_bytes, kSlots * kLeastPieceBytes);
+    const int64_t least = std::min(state_bytes, kSlots * kMinPieceBytes);
     require(left >= master_bytes + least, Code::kInternal, "an update needs ",
             workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
     // A second master weight comes in while the first is packed.
@@ -39,7 +39,7 @@ struct Room {
     ring = {masters.offset + masters.bytes, left / kAlignment * kAlignment};
   }
   // Bytes of a piece: a third of the ring; whole pages where that is not too little.
-  int64_t most_piece() const {
+  int64_t max_piece() const {
     const int64_t most = std::min(kPieceBytes, ring.bytes / kSlots);
     return most >= kPageBytes ? most / kPageBytes * kPageBytes
                               : std::max<int64_t>(most / (2 * kAlignment), 1) * 2 * kAlignment;

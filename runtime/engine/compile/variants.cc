@@ -51,8 +51,8 @@ class Variants {
     plan.gap =
         plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   }
-  // Without a budget there is nothing to be gained but memory. Packs cost nothing where there is room for
-  // them.
+  // Without a budget there is nothing to be gained but memory. Packed weights cost nothing where there is
+  // room for them.
   bool better(const CompiledPlan& plan, const CompiledPlan& than) const {
     if (plan.problem.budget_bytes == 0) return plan.plan.arena_bytes < than.plan.arena_bytes;
     const double mine = seconds(plan), other = seconds(than), same = kNothing * other;
@@ -74,24 +74,24 @@ class Variants {
       return;
     }
     if (attempt_whole(packed)) return;
-    const PackChoices packs = pack_choices(*packed.apart, model_, micro_steps_);
-    if (packs.choices.empty()) {
+    const PackedWeightChoices packed_weights = packed_weight_choices(*packed.apart, model_, micro_steps_);
+    if (packed_weights.choices.empty()) {
       attempt(packed.apart);
       attempt(packed.in_place);
     } else {
-      give_up(packs, packed);
+      give_up(packed_weights, packed);
     }
   }
 
-  // All packs first: that is the least memory there is, and where it does not fit, no choice does. Then those
-  // that the bytes are better without. Packs that save nothing (with one micro-batch per update each is made
-  // once either way) need no search: those go that there is no room for.
-  void give_up(const PackChoices& packs, const Ways& packed) {
-    const std::vector<bool> all(packs.choices.size(), true);
-    const Ways plain(without(packs, all));
-    const bool free = std::none_of(packs.choices.begin(), packs.choices.end(), [&](const plan::Choice& c) {
-      return c.seconds > kNothing * once(packed.apart->problem);
-    });
+  // All packed weights first: that is the least memory there is, and where it does not fit, no choice does.
+  // Then those that the bytes are better without. Packed weights that save nothing (with one micro-batch per
+  // update each is made once either way) need no search: those go that there is no room for.
+  void give_up(const PackedWeightChoices& packed_weights, const Ways& packed) {
+    const std::vector<bool> all(packed_weights.choices.size(), true);
+    const Ways plain(without(packed_weights, all));
+    const bool free = std::none_of(
+        packed_weights.choices.begin(), packed_weights.choices.end(),
+        [&](const plan::Choice& c) { return c.seconds > kNothing * once(packed.apart->problem); });
     const bool whole = free && attempt_whole(plain);
     if (!whole) {
       attempt(plain.apart);
@@ -103,9 +103,10 @@ class Variants {
     }
     const bool in_place = best_->in_place_ops > 0;
     const CompiledPlan& like = in_place && packed.in_place != nullptr ? *packed.in_place : *packed.apart;
-    const std::vector<bool> taken = free ? without_room(packs) : plan::choose(like.problem, packs.choices);
+    const std::vector<bool> taken =
+        free ? without_room(packed_weights) : plan::choose(like.problem, packed_weights.choices);
     if (taken == all || std::find(taken.begin(), taken.end(), true) == taken.end()) return;
-    auto some = without(packs, taken);
+    auto some = without(packed_weights, taken);
     if (in_place) make_in_place(*some);
     attempt(std::move(some));
   }
@@ -140,11 +141,11 @@ class Variants {
     attempt(std::make_shared<CompiledPlan>(*from), true);
   }
 
-  void attempt(std::shared_ptr<CompiledPlan> plan, bool with_homes = false) {
+  void attempt(std::shared_ptr<CompiledPlan> plan, bool with_offloaded_state = false) {
     if (plan == nullptr) return;
     try {
-      if (with_homes)
-        solve_with_homes(*plan, device_, options_);
+      if (with_offloaded_state)
+        solve_with_offloaded_state(*plan, device_, options_);
       else
         plan->plan = plan::solve(plan->problem);
     } catch (const Error& error) {
@@ -159,20 +160,21 @@ class Variants {
     if (best_ == nullptr || better(*plan, *best_)) best_ = std::move(plan);
   }
 
-  std::vector<bool> without_room(const PackChoices& packs) const {
-    std::vector<bool> taken(packs.choices.size(), !best_->joint->left_out.empty());
+  std::vector<bool> without_room(const PackedWeightChoices& packed_weights) const {
+    std::vector<bool> taken(packed_weights.choices.size(), !best_->joint->left_out.empty());
     int64_t room = best_->problem.budget_bytes - best_->plan.arena_bytes;
     for (size_t c = 0; c < taken.size(); ++c) {
-      if (!taken[c] || packs.choices[c].bytes > room) continue;
+      if (!taken[c] || packed_weights.choices[c].bytes > room) continue;
       taken[c] = false;
-      room -= packs.choices[c].bytes;
+      room -= packed_weights.choices[c].bytes;
     }
     return taken;
   }
 
-  std::shared_ptr<CompiledPlan> without(const PackChoices& packs, const std::vector<bool>& taken) const {
+  std::shared_ptr<CompiledPlan> without(const PackedWeightChoices& packed_weights,
+                                        const std::vector<bool>& taken) const {
     graph::JointOptions joint = joint_;
-    leave_out(packs, taken, joint);
+    leave_out(packed_weights, taken, joint);
     return again_(joint);
   }
 

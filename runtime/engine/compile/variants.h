@@ -10,8 +10,8 @@ namespace cairn::engine {
 using Relower = std::function<std::shared_ptr<CompiledPlan>(const graph::JointOptions&)>;
 
 // Solves the lowered plan's problem. Where the budget does not let everything be kept, its variants are
-// tried, too: ops in place (in_place.h), packs given up (packs_choice.h), then optimizer state in a tier
-// (homes.h). The one with the least seconds
+// tried, too: ops in place (in_place.h), packed weights given up (packed_weights_choice.h), then optimizer
+// state in a tier (offloaded_state.h). The one with the least seconds
 // of a step is returned, without a budget the smallest; ties go to the first. solve_seconds is of the whole
 // search; bound_seconds is a bound for all that was tried. kOverBudget: none fits; the smallest budget named
 // is the least of all.

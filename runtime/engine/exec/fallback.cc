@@ -23,8 +23,8 @@ std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier 
     if (region.offload_tier < 0) region.policy = plan::Policy::kPlannerDecides;
   }
   problem.budget_bytes = plan.plan.arena_bytes;
-  require(plan.home_bytes[static_cast<size_t>(tier)] == 0, Code::kInternal, "optimizer state lives in the ",
-          kTierNames[static_cast<size_t>(tier)], " tier");
+  require(plan.offloaded_bytes[static_cast<size_t>(tier)] == 0, Code::kInternal,
+          "optimizer state lives in the ", kTierNames[static_cast<size_t>(tier)], " tier");
   rest->plan = plan::solve(problem);
   require(rest->plan.value_offsets == plan.plan.value_offsets, Code::kInternal, "a plan without the ",
           kTierNames[static_cast<size_t>(tier)], " tier moves persistent values");
@@ -37,7 +37,7 @@ bool may_repeat(const CompiledPlan& plan) {
   return std::none_of(joint.ops().begin(), joint.ops().end(), [&](const graph::JointOp& op) {
     const bool custom = op.code == ops::OpCode::k_custom;
     // Updates in the midst of backward count once they ran: the session looks.
-    const bool update = op.code == ops::OpCode::k_update || op.code == ops::OpCode::k_update_gate;
+    const bool update = op.code == ops::OpCode::k_update || op.code == ops::OpCode::k_grad_scale;
     return (ops::row(op.code).is(ops::EFFECT) && !update) ||
            (custom &&
             !joint.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable);

@@ -91,8 +91,8 @@ struct LoadedPlan {
   std::vector<bool> commits;            // per kernel: it updates a parameter in the midst of a run
   std::vector<LoadedProgram> programs;  // by phase
   LoadedProgram fetched_repack;
-  bool packs_stale = true;  // those that this plan's repacking makes
-  std::vector<Span> spans;  // of its last traced run
+  bool packed_stale = true;  // those that this plan's repacking makes
+  std::vector<Span> spans;   // of its last traced run
 
   template <class Visit>
   void each_program(const Visit& visit) {
@@ -105,8 +105,8 @@ struct Store {
   std::shared_ptr<device::Device> device;
   int64_t taken_before = 0;
   std::vector<LoadedPlan> plans;
-  size_t primary = 0;               // the plan that updates, and repacks what it shares with others
-  bool fetched_packs_stale = true;  // of weights that live in a tier
+  size_t primary = 0;                // the plan that updates, and repacks what it shares with others
+  bool fetched_packed_stale = true;  // of weights that live in a tier
 
   device::Ledger ledger;  // of this store: several may share the device
   std::array<std::unique_ptr<device::Block>, kTierCount> blocks;
@@ -158,8 +158,8 @@ struct Store {
   void resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
                const std::vector<bool>& commits, LoadedProgram& loaded);
   // Weights on the device were changed: what is packed of them is stale.
-  void packs_changed() {
-    for (LoadedPlan& loaded : plans) loaded.packs_stale = true;
+  void packed_weights_changed() {
+    for (LoadedPlan& loaded : plans) loaded.packed_stale = true;
   }
   // Submits the program's work, instruction by instruction or as a recording. False: cancelled on the way;
   // all ranges it began have ended.

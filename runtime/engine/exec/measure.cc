@@ -56,24 +56,24 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   const auto modelled = [&](const costs::Query& query) { return model.modelled(query.work, query.dtype); };
   std::map<std::string, size_t> met;
   recorder.begin_run();
-  const bool update_packs = plan.joint->gate < 0;
-  double packs = 0;  // that the traced run made for once, and updates make else
+  const bool update_repacks = plan.joint->grad_scale < 0;
+  double packed_weights = 0;  // that the traced run made for once, and updates make else
   for (const Span& span : ops) {
-    if (span.phase == graph::kRepack && update_packs) packs += span.end - span.begin;
+    if (span.phase == graph::kRepack && update_repacks) packed_weights += span.end - span.begin;
     const costs::Query query = query_of(*plan.joint, op_of(plan, span));
     recorder.add(query, modelled(query), met[query.signature]++, span.end - span.begin);
   }
   recorder.end_run();
   record_launches(recorder, plan, ops);
   // Where it moves state through the arena, or is part of backward, its time says nothing of other plans.
-  if (seconds.optimizer > 0 && plan.homes.empty() && plan.joint->gate < 0) {
-    const costs::Query query = optimizer_query(*plan.joint);  // packs count as ops of their own
-    recorder.add(query, modelled(query), 0, std::max(seconds.optimizer - packs, 0.0));
+  if (seconds.optimizer > 0 && plan.offloaded.empty() && plan.joint->grad_scale < 0) {
+    const costs::Query query = optimizer_query(*plan.joint);  // packed weights count as ops of their own
+    recorder.add(query, modelled(query), 0, std::max(seconds.optimizer - packed_weights, 0.0));
   }
   if (seconds.step > 0) {
     const costs::Query query = host_query(*plan.joint);
     const auto first = std::find_if(ops.begin(), ops.end(), [&](const Span& span) {
-      return span.phase == graph::kMicroBatch || !update_packs;
+      return span.phase == graph::kMicroBatch || !update_repacks;
     });
     const double window = first == ops.end() ? 0 : ops.back().end - first->begin;
     recorder.add(query, modelled(query), 0, seconds.step - seconds.optimizer - window);

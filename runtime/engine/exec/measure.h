@@ -10,12 +10,12 @@ namespace cairn::engine {
 // How long a step around the run took, as the host measured it. 0: not known, and nothing is recorded of it.
 struct StepSeconds {
   double step = 0;       // the whole step, of one micro-batch
-  double optimizer = 0;  // of it: norm and update, which makes packs
+  double optimizer = 0;  // of it: norm and update, which makes packed weights
 };
 
 // Adds the session's last traced run: seconds of every op, seconds between ops, and what is left of the step
-// when the optimizer and the time from the first op's begin to the last one's end are taken away (packs that
-// an update would have made left out): the host's share. kWrongState: there is none.
+// when the optimizer and the time from the first op's begin to the last one's end are taken away (packed
+// weights that an update would have made left out): the host's share. kWrongState: there is none.
 void record_run(costs::Recorder& recorder, const Session& session, const StepSeconds& seconds);
 
 // Name of an op or, for a copy, of the value it moves; borrowed from the plan.

@@ -57,8 +57,8 @@ void Session::cancel() { store_->cancelled.store(true, std::memory_order_relaxed
 bool Session::take_cancel() { return store_->cancelled.exchange(false); }
 
 void Session::parameters_changed() {
-  store_->packs_changed();
-  store_->fetched_packs_stale = true;
+  store_->packed_weights_changed();
+  store_->fetched_packed_stale = true;
 }
 
 void Session::raise() const {
@@ -123,9 +123,9 @@ RunReport Session::run(const RunKey& key) {
     take_cancel();
     fail(Code::kCancelled, "cancelled: the gradients of this step are undefined");
   }
-  l.fetched_packs_stale = false;
-  mine().packs_stale = false;
-  if (l.committed.load()) l.packs_changed();
+  l.fetched_packed_stale = false;
+  mine().packed_stale = false;
+  if (l.committed.load()) l.packed_weights_changed();
   const bool fell_back = report.fell_back;
   report = report_since(began);
   report.fell_back = fell_back;
@@ -139,16 +139,16 @@ bool Session::attempt(const RunKey& key) {
   l.added.store(false);
   l.committed.store(false);
   LoadedPlan &primary = l.plans[l.primary], &own = mine();
-  if (l.fetched_packs_stale && !primary.plan->fetched_repack.copies.empty()) {
+  if (l.fetched_packed_stale && !primary.plan->fetched_repack.copies.empty()) {
     if (!l.submit(primary, primary.fetched_repack, key, l.cancelled)) return false;
     for (const auto& queue : l.queues) queue->synchronize();
   }
   // What plans share is repacked by the primary one.
-  if (&primary != &own && primary.packs_stale) {
+  if (&primary != &own && primary.packed_stale) {
     for (const auto& queue : l.queues) queue->trace(false);
     if (!submit(primary, graph::When::kWeightsDirty, key, l.cancelled)) return false;
     for (const auto& queue : l.queues) queue->synchronize();
-    primary.packs_stale = false;
+    primary.packed_stale = false;
   }
   for (size_t lane = 0; lane < l.queues.size(); ++lane) {
     l.traced[lane].clear();
@@ -157,7 +157,7 @@ bool Session::attempt(const RunKey& key) {
     l.queues[lane]->trace(l.tracing);
   }
   const double began = now();
-  const bool complete = (!own.packs_stale || submit(own, graph::When::kWeightsDirty, key, l.cancelled)) &&
+  const bool complete = (!own.packed_stale || submit(own, graph::When::kWeightsDirty, key, l.cancelled)) &&
                         submit(own, graph::When::kMicroBatch, key, l.cancelled);
   l.submit_seconds = now() - began;
   for (const auto& queue : l.queues) queue->synchronize();
@@ -169,12 +169,13 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
   const auto io_error = [&](const auto&... more) {
     return Error(Code::kIo, cat(why.what(), "; ", more...), *why.fault());
   };
-  const bool homes = plan().home_bytes[static_cast<size_t>(Tier::kDisk)] > 0, committed = l.committed.load();
-  if (homes || committed) {
+  const bool offloaded = plan().offloaded_bytes[static_cast<size_t>(Tier::kDisk)] > 0,
+             committed = l.committed.load();
+  if (offloaded || committed) {
     l.stopped = io_error(
-        homes ? "what lived on the disk tier (optimizer state, master weights) is lost since the last "
-                "checkpoint; "
-              : "",
+        offloaded ? "what lived on the disk tier (optimizer state, master weights) is lost since the last "
+                    "checkpoint; "
+                  : "",
         committed
             ? "parameters were updated in the midst of the micro-batch, some or all: restore a checkpoint"
             : "parameters on the device are as before");
@@ -212,7 +213,7 @@ double Session::gradient_squares() {
           "the plan was made without an optimizer: there is no norm to compute");
   finish(graph::When::kStep);
   double sum = 0, part = 0;
-  if (joint.gate < 0) {
+  if (joint.grad_scale < 0) {
     read(joint.norm, &sum, sizeof sum);
     return sum;
   }
@@ -233,7 +234,7 @@ RunReport Session::update() {
   // first.
   const LoadedPlan& primary = store_->plans[store_->primary];
   for (LoadedPlan& loaded : store_->plans)
-    if (&loaded != &primary || primary.plan->joint->gate >= 0) loaded.packs_stale = true;
+    if (&loaded != &primary || primary.plan->joint->grad_scale >= 0) loaded.packed_stale = true;
   return report_since(began);
 }
 
@@ -295,7 +296,7 @@ device::TierCount Session::count(Tier tier) const {
 void Session::reset_peaks() { store_->ledger.reset_peaks(); }
 void Session::trace(bool on) {
   store_->tracing = on;
-  if (on) store_->packs_changed();
+  if (on) store_->packed_weights_changed();
 }
 const std::vector<Span>& Session::spans() const { return mine().spans; }
 

@@ -84,10 +84,10 @@ class Session {
   // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
   // optimizer.
   double gradient_squares();
-  // One optimizer update, with the hyper-parameters written before (JointGraph::hypers). Packs of the weights
-  // are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails while optimizer
-  // state lives there costs that state: kIo, now and for every later run, says whether parameters were
-  // changed; values on the device can still be read.
+  // One optimizer update, with the hyper-parameters written before (JointGraph::hypers). Packed weights of
+  // the weights are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails
+  // while optimizer state lives there costs that state: kIo, now and for every later run, says whether
+  // parameters were changed; values on the device can still be read.
   RunReport update();
   Tensor tensor(int32_t value) const;  // device tensor of a value that persists there
 
@@ -106,8 +106,8 @@ class Session {
   void reset_peaks();
 
   // Spans of every launch and copy of later runs; spans() gives those of the last run. Updates, which make
-  // the packs of what they update, are not traced: the first traced run makes all packs, so that their
-  // seconds are known.
+  // the packed weights of what they update, are not traced: the first traced run makes all packed weights, so
+  // that their seconds are known.
   void trace(bool on);
   const std::vector<Span>& spans() const;
 
@@ -130,7 +130,7 @@ class Session {
 
   // session_values.cc
   const TensorDesc& described(int32_t value) const;
-  const Home* home_of(int32_t value) const;  // nullptr: on the device
+  const OffloadedPlace* offloaded_place(int32_t value) const;  // nullptr: on the device
   void transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const;
 };
 

@@ -13,17 +13,17 @@ const TensorDesc& Session::described(int32_t value) const {
   return joint.values[static_cast<size_t>(value)].desc;
 }
 
-const Home* Session::home_of(int32_t value) const {
-  const auto found = plan().homes.find(plan().joint->storage(value));
-  return found == plan().homes.end() ? nullptr : &found->second;
+const OffloadedPlace* Session::offloaded_place(int32_t value) const {
+  const auto found = plan().offloaded.find(plan().joint->storage(value));
+  return found == plan().offloaded.end() ? nullptr : &found->second;
 }
 
 Tensor Session::tensor(int32_t value) const {
   const TensorDesc& desc = described(value);
   const std::string& name = plan().joint->values[static_cast<size_t>(value)].name;
-  const Home* home = home_of(value);
-  require(home == nullptr, Code::kUnsupported, "value '", name, "' lives in the ",
-          home == nullptr ? "" : kTierNames[static_cast<size_t>(home->tier)],
+  const OffloadedPlace* place = offloaded_place(value);
+  require(place == nullptr, Code::kUnsupported, "value '", name, "' lives in the ",
+          place == nullptr ? "" : kTierNames[static_cast<size_t>(place->tier)],
           " tier and has no address on the device; read or write it");
   const int32_t stored = plan().problem_value[static_cast<size_t>(plan().joint->storage(value))];
   require(stored >= 0 && plan().problem.values[static_cast<size_t>(stored)].persistent,
@@ -69,23 +69,23 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
   require(offset >= 0 && bytes >= 0 && offset <= whole - bytes, Code::kInvalidArgument, "value '",
           plan().joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
           offset + bytes, ") lies outside");
-  const Home* home = home_of(value);
-  if (home == nullptr) {
+  const OffloadedPlace* place = offloaded_place(value);
+  if (place == nullptr) {
     const int64_t here = tensor(value).as<char>() - store_->arena() + offset;
     if (writes) store_->blocks[0]->write(here, host, bytes);
     if (!writes) store_->blocks[0]->read(here, host, bytes);
     return;
   }
   Store& l = *store_;
-  if (l.stopped && home->tier == Tier::kDisk) throw *l.stopped;
+  if (l.stopped && place->tier == Tier::kDisk) throw *l.stopped;
   device::Block* const arena = l.blocks[0].get();
-  device::Block* const tier = l.blocks[static_cast<size_t>(home->tier)].get();
+  device::Block* const tier = l.blocks[static_cast<size_t>(place->tier)].get();
   device::Queue& queue = l.queue(writes ? device::Lane::kCopyOut : device::Lane::kCopyIn);
   const int64_t here = l.persistent_bytes, room = plan().free_bytes();
   queue.skip_copies_while(nullptr);  // a cancel is for the next run
   queue.trace(false);
   try {
-    for (const Home::Extent& extent : home->extents) {
+    for (const OffloadedPlace::Extent& extent : place->extents) {
       const int64_t first = std::max(offset, extent.begin);
       const int64_t last = std::min(offset + bytes, extent.begin + extent.bytes);
       for (int64_t at = first; at < last;) {

@@ -10,7 +10,7 @@ Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared
   take_memory();
   for (LoadedPlan& loaded : plans) load(loaded);
   resolve();
-  copy_stop = plans[primary].plan->joint->gate >= 0 ? &skipped : &cancelled;
+  copy_stop = plans[primary].plan->joint->grad_scale >= 0 ? &skipped : &cancelled;
   start();
 }
 
@@ -81,7 +81,7 @@ void Store::take_memory() {
       const auto tier = static_cast<size_t>(plan.link_tier[link]);
       require(!std::exchange(seen[tier], true), Code::kInternal, "two links of the plan lead to the ",
               kTierNames[tier], " tier");
-      bytes[tier] = std::max(bytes[tier], plan.home_bytes[tier] + plan.plan.tier_arena_bytes[link]);
+      bytes[tier] = std::max(bytes[tier], plan.offloaded_bytes[tier] + plan.plan.tier_arena_bytes[link]);
     }
   }
   for (size_t tier = 0; tier < kTierCount; ++tier) {
@@ -92,7 +92,8 @@ void Store::take_memory() {
   require(blocks[0] != nullptr, Code::kInvalidArgument, "the plan's arena is empty");
   const CompiledPlan& plan = *plans[primary].plan;
   for (size_t tier = 0; tier < kTierCount; ++tier)
-    if (plan.home_bytes[tier] > 0) ledger.begin_range(static_cast<Tier>(tier), 0, plan.home_bytes[tier]);
+    if (plan.offloaded_bytes[tier] > 0)
+      ledger.begin_range(static_cast<Tier>(tier), 0, plan.offloaded_bytes[tier]);
   for (size_t v = 0; v < plan.problem.values.size(); ++v)
     if (plan.problem.values[v].persistent && plan.problem.values[v].bytes > 0)
       ledger.begin_range(Tier::kDevice, plan.plan.value_offsets[v], plan.problem.values[v].bytes);
@@ -100,7 +101,7 @@ void Store::take_memory() {
 }
 
 void Store::resolve() {
-  size_t ranges = 1;  // one through which homes are read and written
+  size_t ranges = 1;  // one through which offloaded state is read and written
   for (LoadedPlan& of : plans) {
     const CompiledPlan& plan = *of.plan;
     of.programs.resize(plan.programs.size());

@@ -52,7 +52,7 @@ void shape_update(const ShapeQuery& q) {
   q.out->back() = desc(DType::kF64, {});
 }
 
-void shape_update_gate(const ShapeQuery& q) {
+void shape_grad_scale(const ShapeQuery& q) {
   const Operands o(q);
   for (int i = 0; i < 2; ++i)
     if (o.has(i)) o.check(o.dtype(i) == DType::kF64 && o.shape(i).rank == 0, i, "it must be one f64");

@@ -10,9 +10,9 @@ namespace {
 constexpr double kRounding = 1e-9;  // allowance for the searches' and the sums' floating-point error
 // Arcs, nodes and lines looked at, of about 10 ns each: by the bound in shares, and by the one in whole ops.
 constexpr int64_t kWork = 6'000'000, kWorkPerOp = 300, kWholeWork = 1'500'000;
-constexpr int64_t kLookWork = 10;  // per op before a moment, to set it up
+constexpr int64_t kLookWork = 10;  // per op before a program point, to set it up
 constexpr size_t kWholeMoments = 4;
-constexpr int64_t kLeastWork = 25;  // per op, for a search over whole ops
+constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
 // Bytes that ask for a place at each op when every value stays until its last use.
 std::vector<int64_t> pressures(const Problem& p, const Index& index) {
@@ -31,9 +31,9 @@ std::vector<int64_t> pressures(const Problem& p, const Index& index) {
   return bytes;
 }
 
-// Ops over the budget in the order in which they are looked at: the one under most pressure, the turnaround,
-// then the peaks among their neighbours and the rest, each by falling pressure.
-std::vector<int32_t> moments(const Problem& p, const std::vector<int64_t>& pressure, int64_t budget) {
+// Ops over the budget in the order in which they are looked at: the one under most pressure, the beginning of
+// backward, then the peaks among their neighbours and the rest, each by falling pressure.
+std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressure, int64_t budget) {
   std::vector<int32_t> order;
   const auto ops = static_cast<int32_t>(p.ops.size());
   std::vector<uint8_t> rank(p.ops.size(), 2);
@@ -45,7 +45,7 @@ std::vector<int32_t> moments(const Problem& p, const std::vector<int64_t>& press
   if (order.empty()) return order;
   rank[*std::max_element(order.begin(), order.end(),
                          [&](int32_t a, int32_t b) { return pressure[a] < pressure[b]; })] = 0;
-  if (p.turnaround < ops) rank[p.turnaround] = 0;
+  if (p.backward_begin < ops) rank[p.backward_begin] = 0;
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     return rank[a] != rank[b] ? rank[a] < rank[b] : pressure[a] > pressure[b];
   });
@@ -62,29 +62,29 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes) {
   // In `found`, seconds are those added.
   std::vector<Bound> found;
   int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
-  const std::vector<int32_t> order = moments(p, pressures(p, index), budget_bytes);
+  const std::vector<int32_t> order = points(p, pressures(p, index), budget_bytes);
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
     const int32_t at = order[k];
-    Moment moment(p, index, at, before[at], budget_bytes);
-    const Moment::Answer answer = moment.solve();
+    ProgramPoint point(p, index, at, before[at], budget_bytes);
+    const ProgramPoint::Answer answer = point.solve();
     if (answer.seconds > 0)
-      found.push_back({answer.seconds, at, moment.byte_price(answer), moment.remake_price(answer)});
-    work -= moment.work() + kLookWork * at;
+      found.push_back({answer.seconds, at, point.byte_price(answer), point.remake_price(answer)});
+    work -= point.work() + kLookWork * at;
   }
   if (found.empty()) return none;
   const auto higher = [](const Bound& a, const Bound& b) {
-    return a.seconds != b.seconds ? a.seconds > b.seconds : a.moment < b.moment;
+    return a.seconds != b.seconds ? a.seconds > b.seconds : a.point < b.point;
   };
   std::sort(found.begin(), found.end(), higher);
   if (found.size() > kWholeMoments) found.resize(kWholeMoments);
   work = kWholeWork;
   for (size_t k = 0; k < found.size(); ++k) {
-    const int32_t at = found[k].moment;
+    const int32_t at = found[k].point;
     const int64_t share = work / static_cast<int64_t>(found.size() - k);
-    if (share < kLeastWork * at) continue;  // too little to raise the bound
-    Moment moment(p, index, at, before[at], budget_bytes);
-    found[k].seconds = std::max(found[k].seconds, moment.solve_whole(share));
-    work -= moment.work();
+    if (share < kMinWork * at) continue;  // too little to raise the bound
+    ProgramPoint point(p, index, at, before[at], budget_bytes);
+    found[k].seconds = std::max(found[k].seconds, point.solve_whole(share));
+    work -= point.work();
   }
   Bound best = *std::min_element(found.begin(), found.end(), higher);
   best.seconds = index.total_seconds + best.seconds * (1 - kRounding);

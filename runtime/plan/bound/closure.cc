@@ -29,7 +29,8 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
     const auto readers = index.readers[v];
     return role[v] != kBusy && !readers.empty() && readers.back() > at;
   };
-  // From the last op back: an op matters if its outputs are read after the moment or help an op that matters.
+  // From the last op back: an op matters if its outputs are read after the program point or help an op that
+  // matters.
   std::vector<int32_t> chosen, helpers, slot(p.values.size(), -1);
   int64_t edges = 0;
   for (int32_t i = at - 1; i >= 0; --i) {
@@ -84,7 +85,7 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
     arcs_[back] = {a, -1 - there};  // negative: this arc is a reverse
   }
   room_.resize(arcs_.size());
-  fate_.resize(static_cast<size_t>(ops_), Fate::kFree);
+  decisions_.resize(static_cast<size_t>(ops_), Decision::kFree);
   excess_.resize(static_cast<size_t>(ops_));
   sink_room_.resize(static_cast<size_t>(ops_));
   distance_.resize(nodes_.size());
@@ -95,7 +96,9 @@ namespace {
 int32_t partner(int32_t back) { return back >= 0 ? back : -1 - back; }
 }  // namespace
 
-double Closure::limit(int32_t op) const { return fate_[op] == Fate::kStays ? kInfinite : nodes_[op].seconds; }
+double Closure::limit(int32_t op) const {
+  return decisions_[op] == Decision::kStays ? kInfinite : nodes_[op].seconds;
+}
 
 bool Closure::remade(int32_t op) const { return distance_[op] == kFar; }
 
@@ -108,7 +111,7 @@ void Closure::push_down(double price) {
       if (arcs_[a].back >= 0) room_[a] = price * nodes_[n].bytes;
   for (int32_t k = 0; k < ops_; ++k) {
     // One that surely runs again asks for its inputs at any price.
-    double supply = fate_[k] == Fate::kRemade ? kInfinite : price * nodes_[k].bytes;
+    double supply = decisions_[k] == Decision::kRemade ? kInfinite : price * nodes_[k].bytes;
     for (int32_t a = nodes_[k].first_arc; a < end_arc(k); ++a)
       if (arcs_[a].back < 0) supply += room_[a];  // what came in from outputs
     const double taken = std::min(supply, limit(k));

@@ -1,5 +1,5 @@
-// The least seconds of ops made again, at one moment of a plan and one price per byte: a minimum cut. The
-// program and the proof that every flow is a bound are in README.md, section "The bound".
+// The least seconds of ops made again, at one program point of a plan and one price per byte: a minimum cut.
+// The program and the proof that every flow is a bound are in README.md, section "The bound".
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -21,19 +21,19 @@ struct Cut {
 
 class Closure {
  public:
-  // The moment op `at` first starts. O(ops before it and their uses).
+  // The program point op `at` first starts. O(ops before it and their uses).
   Closure(const Problem&, const Index&, int32_t at);
 
   Cut cut(double price);  // O(size) for the greedy part; few and short augmenting phases on layered graphs
 
-  // The ops fall into parts that help each other. One menu per part, of all its sets of ops; none if a part
-  // is too large for that.
-  std::vector<Menu> menus() const;
+  // The ops fall into parts that help each other. One option set per part, of all its sets of ops; none if a
+  // part is too large for that.
+  std::vector<OptionSet> option_sets() const;
 
-  // Narrows the program to plans that do, or do not, run an op again after the moment. The op is a number
-  // below ops(), here and in remade(): only ops that may matter have one.
-  enum class Fate : uint8_t { kFree, kRemade, kStays };
-  void fix(int32_t op, Fate fate) { fate_[op] = fate; }
+  // Narrows the program to plans that do, or do not, run an op again after the program point. The op is a
+  // number below ops(), here and in remade(): only ops that may matter have one.
+  enum class Decision : uint8_t { kFree, kRemade, kStays };
+  void fix(int32_t op, Decision decision) { decisions_[op] = decision; }
   int32_t ops() const { return ops_; }
   bool remade(int32_t op) const;                                   // by the last cut()
   double seconds(int32_t op) const { return nodes_[op].seconds; }  // infinite if it may not run again
@@ -48,7 +48,7 @@ class Closure {
  private:
   // Nodes are the ops that may have to run again, latest first, then the values that only help to do so.
   struct Node {
-    double bytes = 0;    // op: outputs read after the moment; value: its size
+    double bytes = 0;    // op: outputs read after the program point; value: its size
     double seconds = 0;  // op: cost, infinite if it may not run again
     int32_t first_arc = 0;
   };
@@ -56,15 +56,15 @@ class Closure {
     int32_t to, back;  // node, index of the reverse arc
   };
 
-  double limit(int32_t op) const;                     // seconds it can take
-  Menu menu(const std::vector<int32_t>& part) const;  // nodes
+  double limit(int32_t op) const;                                // seconds it can take
+  OptionSet option_set(const std::vector<int32_t>& part) const;  // nodes
   int32_t end_arc(int32_t node) const { return nodes_[node + 1].first_arc; }
   void push_down(double price);
   bool label();
   void augment(int32_t from);
 
-  std::vector<Fate> fate_;   // per op
-  std::vector<Node> nodes_;  // one more at the end: first_arc only
+  std::vector<Decision> decisions_;  // per op
+  std::vector<Node> nodes_;          // one more at the end: first_arc only
   std::vector<Arc> arcs_;
   int32_t ops_ = 0, values_ = 0;
   int64_t busy_bytes_ = 0, largest_bytes_ = 0, work_ = 0;

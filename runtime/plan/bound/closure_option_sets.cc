@@ -6,12 +6,12 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMostOps = 10, kMostSets = 400'000;
+constexpr size_t kMaxOps = 10, kMaxSets = 400'000;
 
 }  // namespace
 
 // `part`: nodes, ops and values mixed.
-Menu Closure::menu(const std::vector<int32_t>& part) const {
+OptionSet Closure::option_set(const std::vector<int32_t>& part) const {
   std::vector<int32_t> ops, values;
   for (const int32_t n : part) (n < ops_ ? ops : values).push_back(n);
   std::sort(ops.begin(), ops.end());
@@ -29,24 +29,24 @@ Menu Closure::menu(const std::vector<int32_t>& part) const {
       (arcs_[a].back >= 0 ? help.maker : help.readers) |= bit(arcs_[a].to);
     helps.push_back(help);
   }
-  Menu menu;
+  OptionSet option_set;
   for (uint32_t set = 0; set < 1U << ops.size(); ++set) {
-    Dish dish = {0, 0};
+    Item item = {0, 0};
     for (size_t k = 0; k < ops.size(); ++k)
       if (set >> k & 1)
-        dish.seconds += nodes_[ops[k]].seconds;
+        item.seconds += nodes_[ops[k]].seconds;
       else
-        dish.bytes += nodes_[ops[k]].bytes;
+        item.bytes += nodes_[ops[k]].bytes;
     for (const Help& help : helps)
-      if ((set & help.readers) && !(set & help.maker)) dish.bytes += help.bytes;
-    if (dish.seconds < std::numeric_limits<double>::infinity()) menu.push_back(dish);
+      if ((set & help.readers) && !(set & help.maker)) item.bytes += help.bytes;
+    if (item.seconds < std::numeric_limits<double>::infinity()) option_set.push_back(item);
   }
-  keep_best(menu);
-  return menu;
+  keep_best(option_set);
+  return option_set;
 }
 
-std::vector<Menu> Closure::menus() const {
-  std::vector<Menu> menus;
+std::vector<OptionSet> Closure::option_sets() const {
+  std::vector<OptionSet> option_sets;
   std::vector<uint8_t> seen(static_cast<size_t>(ops_ + values_), 0);
   std::vector<int32_t> part;
   size_t sets = 0;
@@ -64,10 +64,10 @@ std::vector<Menu> Closure::menus() const {
           part.push_back(arcs_[a].to);
         }
     }
-    if (ops > kMostOps || (sets += size_t{1} << ops) > kMostSets) return {};
-    menus.push_back(menu(part));
+    if (ops > kMaxOps || (sets += size_t{1} << ops) > kMaxSets) return {};
+    option_sets.push_back(option_set(part));
   }
-  return menus;
+  return option_sets;
 }
 
 }  // namespace cairn::plan

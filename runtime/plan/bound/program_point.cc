@@ -8,8 +8,8 @@ namespace cairn::plan {
 namespace {
 
 constexpr int kCuts = 60, kRounds = 20, kSteps = 100;  // limits of searches that end long before
-constexpr int64_t kDishesPerWork = 8;                  // a dish is looked at faster than an arc
-constexpr int64_t kLeastParts = 100;                   // fewer do not raise the bound
+constexpr int64_t kItemsPerWork = 8;                   // a item is looked at faster than an arc
+constexpr int64_t kMinParts = 100;                     // fewer do not raise the bound
 constexpr double kSame = 1e-11;                        // relative difference of equal sums
 
 }  // namespace
@@ -74,7 +74,8 @@ int32_t Remake::undecided(double available) {
   return longest;
 }
 
-Moment::Moment(const Problem& p, const Index& index, int32_t at, double before, int64_t budget_bytes)
+ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, double before,
+                           int64_t budget_bytes)
     : closure_(p, index, at),
       remake_(closure_),
       room_(static_cast<double>(budget_bytes - index.persistent_bytes - p.ops[at].workspace_bytes -
@@ -93,7 +94,7 @@ Moment::Moment(const Problem& p, const Index& index, int32_t at, double before, 
 }
 
 // `growth`: bytes more per second of extra.
-double Moment::available(double stall, double extra, double* growth) const {
+double ProgramPoint::available(double stall, double extra, double* growth) const {
   double bytes = room_;
   for (const Tier& t : tiers_) {
     const double in = t.in * (after_ + extra), other = std::min(t.capacity, t.out * (before_ + stall));
@@ -105,7 +106,7 @@ double Moment::available(double stall, double extra, double* growth) const {
 
 // The root of remake(available(stall, extra)) - extra, convex and falling in extra: Newton's steps come from
 // the left and never pass it.
-double Moment::extra_after(double stall, double more_room) const {
+double ProgramPoint::extra_after(double stall, double more_room) const {
   double extra = 0;
   for (int step = 0; step < kSteps; ++step) {
     double growth = 0;
@@ -122,7 +123,7 @@ double Moment::extra_after(double stall, double more_room) const {
 }
 
 // min stall + extra: extra >= remake(available(stall, extra)), by the lines known.
-Moment::Answer Moment::best(double more_room) const {
+ProgramPoint::Answer ProgramPoint::best(double more_room) const {
   const double most = extra_after(0, more_room);
   double stall = 0;
   if (!tiers_.empty() && most > 0) {
@@ -141,62 +142,65 @@ Moment::Answer Moment::best(double more_room) const {
   return {stall + extra, more_room + available(stall, extra)};
 }
 
-Moment::Answer Moment::solve() {
+ProgramPoint::Answer ProgramPoint::solve() {
   Answer answer = best(0);
   for (int round = 0; round < kRounds && remake_.refine(answer.available); ++round) answer = best(0);
   return answer;
 }
 
-double Moment::byte_price(const Answer& answer) const {
+double ProgramPoint::byte_price(const Answer& answer) const {
   const double step = std::max(1.0, 1e-6 * room_);
   return std::max(0.0, (answer.seconds - best(step).seconds) / step);
 }
 
-double Moment::solve_whole(int64_t work_limit) {
+double ProgramPoint::solve_whole(int64_t work_limit) {
   const Answer answer = solve();
   if (tiers_.empty()) {
-    const std::vector<Menu> menus = closure_.menus();
-    if (!menus.empty()) {
+    const std::vector<OptionSet> option_sets = closure_.option_sets();
+    if (!option_sets.empty()) {
       work_ += work_limit;
-      return choose_least(menus, room_, remake_price(answer), answer.seconds, kDishesPerWork * work_limit);
+      return choose_least(option_sets, room_, remake_price(answer), answer.seconds,
+                          kItemsPerWork * work_limit);
     }
   }
-  return work_limit < kLeastParts * closure_.size() ? answer.seconds : branch(work_limit);
+  return work_limit < kMinParts * closure_.size() ? answer.seconds : branch(work_limit);
 }
 
-double Moment::branch(int64_t work_limit) {
+double ProgramPoint::branch(int64_t work_limit) {
   // A part of the plans: those that make the choices on the way to the root. Its bound, and where it is
   // split.
   struct Part {
     double bound;
     int32_t parent, op;
-    Closure::Fate fate;
+    Closure::Decision decision;
     int32_t split;
   };
   std::vector<Part> parts;
   const auto later = [&](int32_t a, int32_t b) { return parts[a].bound > parts[b].bound; };
   std::priority_queue<int32_t, std::vector<int32_t>, decltype(later)> open(later);
-  const auto add = [&](int32_t parent, int32_t op, Closure::Fate fate) {
-    if (op >= 0) closure_.fix(op, fate);
+  const auto add = [&](int32_t parent, int32_t op, Closure::Decision decision) {
+    if (op >= 0) closure_.fix(op, decision);
     remake_.restart();
     const Answer answer = solve();
     const double known = parent >= 0 ? parts[parent].bound : 0;  // parts of a whole are never better than it
-    parts.push_back({std::max(known, answer.seconds), parent, op, fate, remake_.undecided(answer.available)});
-    if (op >= 0) closure_.fix(op, Closure::Fate::kFree);
+    parts.push_back(
+        {std::max(known, answer.seconds), parent, op, decision, remake_.undecided(answer.available)});
+    if (op >= 0) closure_.fix(op, Closure::Decision::kFree);
     open.push(static_cast<int32_t>(parts.size()) - 1);
   };
   const auto fix_all = [&](int32_t part, bool free) {
     for (int32_t i = part; i > 0; i = parts[i].parent)
-      closure_.fix(parts[i].op, free ? Closure::Fate::kFree : parts[i].fate);
+      closure_.fix(parts[i].op, free ? Closure::Decision::kFree : parts[i].decision);
   };
   const int64_t stop = work() + work_limit;
-  add(-1, -1, Closure::Fate::kFree);
+  add(-1, -1, Closure::Decision::kFree);
   while (work() < stop) {
     const int32_t part = open.top(), op = parts[part].split;
     if (op < 0) break;
     open.pop();
     fix_all(part, false);
-    for (const auto fate : {Closure::Fate::kRemade, Closure::Fate::kStays}) add(part, op, fate);
+    for (const auto decision : {Closure::Decision::kRemade, Closure::Decision::kStays})
+      add(part, op, decision);
     fix_all(part, true);
   }
   return parts[open.top()].bound;

@@ -1,5 +1,5 @@
-// The bound at one moment: the least seconds any plan adds because memory is scarce when one op first starts.
-// README.md, section "The bound".
+// The bound at one program point: the least seconds any plan adds because memory is scarce when one op first
+// starts. README.md, section "The bound".
 #pragma once
 #include <vector>
 
@@ -27,15 +27,15 @@ class Remake {
   std::vector<Cut> cuts_;  // rising in price, falling in bytes
 };
 
-class Moment {
+class ProgramPoint {
  public:
-  // The moment op `at` first starts; `before` is the seconds of the ops before it.
-  Moment(const Problem&, const Index&, int32_t at, double before, int64_t budget_bytes);
-  Moment(const Moment&) = delete;
-  Moment& operator=(const Moment&) = delete;
+  // The program point op `at` first starts; `before` is the seconds of the ops before it.
+  ProgramPoint(const Problem&, const Index&, int32_t at, double before, int64_t budget_bytes);
+  ProgramPoint(const ProgramPoint&) = delete;
+  ProgramPoint& operator=(const ProgramPoint&) = delete;
 
   struct Answer {
-    double seconds;    // added before and after the moment
+    double seconds;    // added before and after the program point
     double available;  // bytes that need no recompute, tiers included
   };
   Answer solve();  // of the program as narrowed by fix()

@@ -8,9 +8,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 30;  // of text
-constexpr size_t kMostItems = size_t{1} << 24;  // values, ops
-constexpr size_t kMostDepth = 64;               // of regions
+constexpr size_t kMaxBytes = size_t{1} << 30;  // of text
+constexpr size_t kMaxItems = size_t{1} << 24;  // values, ops
+constexpr size_t kMaxDepth = 64;               // of regions
 
 using Names = std::unordered_map<std::string, int32_t>;
 
@@ -18,8 +18,8 @@ using Names = std::unordered_map<std::string, int32_t>;
 int32_t region_of(Problem& p, Names& names, const std::string& path, const JsonNode& node) {
   if (path.empty()) return -1;
   if (const auto known = names.find(path); known != names.end()) return known->second;
-  if (static_cast<size_t>(std::count(path.begin(), path.end(), '/')) >= kMostDepth)
-    node.bad("regions nest deeper than ", kMostDepth);
+  if (static_cast<size_t>(std::count(path.begin(), path.end(), '/')) >= kMaxDepth)
+    node.bad("regions nest deeper than ", kMaxDepth);
   int32_t parent = -1;
   for (size_t end = path.find('/');; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
@@ -33,7 +33,7 @@ int32_t region_of(Problem& p, Names& names, const std::string& path, const JsonN
 
 void read_regions(Problem& p, Names& regions, const Names& tiers, const JsonNode& root) {
   if (!root.has("regions")) return;
-  for (const JsonNode& node : root.at("regions").list(kMostItems)) {
+  for (const JsonNode& node : root.at("regions").list(kMaxItems)) {
     const JsonNode name = node.at("name"), policy = node.at("policy");
     const int32_t r = region_of(p, regions, name.name(), name);
     if (r < 0) name.bad("the name is empty");
@@ -49,7 +49,7 @@ void read_regions(Problem& p, Names& regions, const Names& tiers, const JsonNode
 
 std::vector<int32_t> read_names(const Names& values, const JsonNode& node) {
   std::vector<int32_t> list;
-  for (const JsonNode& item : node.list(kMostItems)) {
+  for (const JsonNode& item : node.list(kMaxItems)) {
     const auto found = values.find(item.name());
     if (found == values.end()) item.bad("unknown value '", item.name(), "'");
     list.push_back(found->second);
@@ -62,7 +62,7 @@ Problem read_problem(const JsonNode& root) {
     fail(Code::kCorruptFile, "format: expected 'cairn.problem/1', found '", root.at("format").name(), "'");
   Problem p;
   Names values, tiers, regions;
-  for (const JsonNode& node : root.at("values").list(kMostItems)) {
+  for (const JsonNode& node : root.at("values").list(kMaxItems)) {
     p.values.push_back({node.at("name").name(), node.at("bytes").integer(), node.at("persistent").flag()});
     if (!values.emplace(p.values.back().name, static_cast<int32_t>(p.values.size()) - 1).second)
       node.at("name").bad("the name '", p.values.back().name, "' appears twice");
@@ -75,7 +75,7 @@ Problem read_problem(const JsonNode& root) {
       node.at("tier").bad("the tier '", p.links.back().tier, "' appears twice");
   }
   read_regions(p, regions, tiers, root);
-  for (const JsonNode& node : root.at("ops").list(kMostItems)) {
+  for (const JsonNode& node : root.at("ops").list(kMaxItems)) {
     Op op;
     op.name = node.at("name").name();
     op.seconds = node.at("seconds").number();
@@ -86,10 +86,10 @@ Problem read_problem(const JsonNode& root) {
     if (node.has("region")) op.region = region_of(p, regions, node.at("region").name(), node.at("region"));
     p.ops.push_back(std::move(op));
   }
-  const int64_t turnaround = root.at("turnaround").integer();
-  if (turnaround > static_cast<int64_t>(p.ops.size()))
-    root.at("turnaround").bad(turnaround, " is beyond the last op");
-  p.turnaround = static_cast<int32_t>(turnaround);
+  const int64_t backward_begin = root.at("turnaround").integer();
+  if (backward_begin > static_cast<int64_t>(p.ops.size()))
+    root.at("turnaround").bad(backward_begin, " is beyond the last op");
+  p.backward_begin = static_cast<int32_t>(backward_begin);
   p.budget_bytes = root.at("budget_bytes").integer();
   return p;
 }
@@ -97,7 +97,7 @@ Problem read_problem(const JsonNode& root) {
 }  // namespace
 
 Problem problem_from_json(std::string_view text) {
-  require(text.size() <= kMostBytes, Code::kInvalidArgument, "problem: longer than ", kMostBytes, " bytes");
+  require(text.size() <= kMaxBytes, Code::kInvalidArgument, "problem: longer than ", kMaxBytes, " bytes");
   const JsonText json("problem", text);
   Problem p = read_problem(json.root());
   check(p);

@@ -96,7 +96,7 @@ std::string to_json(const Problem& p) {
     if (op.region >= 0) w.raw(", ").named("region", p.regions[op.region].name);
     w.raw("}");
   });
-  w.raw(",\n").field("turnaround", p.turnaround);
+  w.raw(",\n").field("turnaround", p.backward_begin);
   w.raw(",\n").lines("links", p.links, [&](const Link& l, size_t) {
     w.raw("{").named("tier", l.tier).raw(", ").field("latency_seconds", l.latency_seconds).raw(", ");
     w.field("out_bytes_per_second", l.out_bytes_per_second).raw(", ");

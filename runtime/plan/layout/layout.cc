@@ -39,7 +39,7 @@ void improve(const Pieces& pieces, int64_t repair, Packing& packing) {
 // With a wish the same stages run in the same order as without, so that the result is never higher; what is
 // tried for the wish alone only counts if it comes true.
 Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
-  constexpr int32_t kFew = 2000;  // pieces: repair is quicker than other ways to stack
+  constexpr int32_t kSmall = 2000;  // pieces: repair is quicker than other ways to stack
   const bool wished = capacity > 0 && capacity < kNoWish;
   const int64_t target = wished ? std::max(pieces.most, capacity) : pieces.most;
   Packing packing = sweep(pieces, target);
@@ -48,7 +48,7 @@ Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
   int64_t work = little.repair;
   if (target > pieces.most && eject(pieces, target, work, packing)) return packing;
   work = little.repair;
-  if (pieces.size() <= kFew && eject(pieces, pieces.most, work, packing)) return packing;
+  if (pieces.size() <= kSmall && eject(pieces, pieces.most, work, packing)) return packing;
   stack(pieces, target, 1, packing);
   if (packing.height - pieces.most > pieces.most / 4096 && pieces.size() > 200)
     stack(pieces, target, 6, packing);
@@ -82,7 +82,7 @@ Layout lay_out(std::span<const Block> blocks, int64_t alignment, int64_t capacit
   return layout;
 }
 
-int64_t most_alive(std::span<const Block> blocks) { return Pieces(blocks, 1).most; }
+int64_t max_alive(std::span<const Block> blocks) { return Pieces(blocks, 1).most; }
 
 int64_t natural_alignment(const Problem& p) {
   const bool whole = std::all_of(p.values.begin(), p.values.end(),

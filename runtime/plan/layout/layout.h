@@ -32,7 +32,7 @@ Layout lay_out(std::span<const Block>, int64_t alignment);
 Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 1);
 
 // Most bytes alive at once: no layout is lower.
-int64_t most_alive(std::span<const Block>);
+int64_t max_alive(std::span<const Block>);
 
 // kAlignment if every value's and workspace's bytes are multiples of it, else 1.
 int64_t natural_alignment(const Problem&);

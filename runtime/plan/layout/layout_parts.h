@@ -43,9 +43,9 @@ struct Packing {
 // few gaps.
 Packing sweep(const Pieces&, int64_t target);
 
-// Stacks what lives long, longest first, and fits the rest above; up to `most_tries` ways, until one reaches
+// Stacks what lives long, longest first, and fits the rest above; up to `max_tries` ways, until one reaches
 // `target`. Replaces `packing` by what is lower. O(n log n) and the neighbours of what is brief.
-void stack(const Pieces&, int64_t target, int most_tries, Packing& packing);
+void stack(const Pieces&, int64_t target, int max_tries, Packing& packing);
 
 // Puts what stands out above `target` back below it, throwing out what is in the way, which is put back in
 // turn. Work is in visits of neighbours and is counted down. True (and `packing` replaced) if all fits.

@@ -13,7 +13,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr int32_t kWindows[] = {24, 96, 512};  // grown until so many pieces are free to move
-constexpr int32_t kMostPieces = 512;           // given up beyond so many
+constexpr int32_t kMaxPieces = 512;            // given up beyond so many
 constexpr int kOrders = 3;
 
 struct Item {
@@ -254,7 +254,7 @@ bool settle_window(const Pieces& p, int64_t target, int32_t low, int32_t high, i
                      inside ? -1 : packing.offsets[k], k});
   }
   merge_obstacles(items, high - low);
-  if (free > kMostPieces || items.size() > 2 * kMostPieces) return false;
+  if (free > kMaxPieces || items.size() > 2 * kMaxPieces) return false;
   Search search(std::move(items), high - low, target);
   for (const int64_t share : {24, 6, 1})  // a short try of each order before a long one of any
     for (int order = 0; order < kOrders; ++order) {

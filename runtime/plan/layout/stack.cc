@@ -131,14 +131,14 @@ Packing place(const Pieces& p, const Recipe& recipe) {
 
 }  // namespace
 
-void stack(const Pieces& pieces, int64_t target, int most_tries, Packing& packing) {
+void stack(const Pieces& pieces, int64_t target, int max_tries, Packing& packing) {
   constexpr Recipe kRecipes[] = {{64, by_size},  {64, by_length}, {24, by_size},
                                  {256, by_size}, {64, by_area},   {1 << 30, by_size}};
   // Best fit over everything compares each piece with all that live beside it: only where there are few.
-  constexpr int32_t kFew = 3000;
+  constexpr int32_t kSmall = 3000;
   for (const Recipe& recipe : kRecipes) {
-    if (packing.height <= target || most_tries-- <= 0) return;
-    if (recipe.longest > pieces.sections && &recipe != kRecipes && pieces.size() > kFew) continue;
+    if (packing.height <= target || max_tries-- <= 0) return;
+    if (recipe.longest > pieces.sections && &recipe != kRecipes && pieces.size() > kSmall) continue;
     Packing tried = place(pieces, recipe);
     if (tried.height < packing.height) packing = std::move(tried);
   }

@@ -1,8 +1,8 @@
 // Pieces alive at a peak are stacked without holes; the others lie wholly before or wholly after it, and are
 // fitted outwards in time as an allocator would that sees only the present: best fit, coalescing what is
-// freed. In a training step whatever lives long lives at the turnaround. Stacked by their ends (the last at
-// the bottom) the way back frees from the top, and the holes are all on the way there, where memory is
-// plentiful.
+// freed. In a training step whatever lives long lives at the beginning of backward. Stacked by their ends
+// (the last at the bottom) the way back frees from the top, and the holes are all on the way there, where
+// memory is plentiful.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -12,7 +12,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kMostVisits = 100'000'000;  // of gaps; beyond that one way must do
+constexpr int64_t kMaxVisits = 100'000'000;  // of gaps; beyond that one way must do
 constexpr int64_t kTop = std::numeric_limits<int64_t>::max() / 2;
 
 // Free address ranges in order, the last open to the top.
@@ -153,7 +153,7 @@ Packing sweep(const Pieces& pieces, int64_t target) {
   for (const Stack order : {Stack::kByEnd, Stack::kByLength, Stack::kByBegin, Stack::kBySize})
     for (const int32_t pivot : pivots) {
       if (sweeper.run(pivot, order, best.height)) best = sweeper.packing();
-      if (best.height <= target || sweeper.visits() > kMostVisits) return best;
+      if (best.height <= target || sweeper.visits() > kMaxVisits) return best;
     }
   return best;
 }

@@ -12,7 +12,7 @@
 namespace cairn::plan {
 
 struct Candidate {
-  Thresholds thresholds;
+  RetentionPoints retention_points;
   Pace pace;
   Cost cost;
 };
@@ -21,9 +21,9 @@ struct Candidate {
 // peak, those that only these beat, and so on.
 class Archive {
  public:
-  void add(const Thresholds& t, Pace pace, const Cost& cost) { add(0, t, pace, cost); }
+  void add(const RetentionPoints& t, Pace pace, const Cost& cost) { add(0, t, pace, cost); }
   // Remembers a plan for good, whatever beats it.
-  void pin(const Thresholds& t, Pace pace, const Cost& cost) { pinned_.push_back({t, pace, cost}); }
+  void pin(const RetentionPoints& t, Pace pace, const Cost& cost) { pinned_.push_back({t, pace, cost}); }
   // The fastest whose peak fits; nullptr if none does.
   const Candidate* within(int64_t peak) const {
     const auto at = layers_[0].upper_bound(peak);
@@ -33,13 +33,13 @@ class Archive {
   const std::map<int64_t, Candidate>& plans() const { return layers_[0]; }
   bool empty() const { return layers_[0].empty(); }
   // Of all layers, and those pinned, by rising seconds.
-  std::vector<const Candidate*> by_seconds(int64_t most_peak) const {
+  std::vector<const Candidate*> by_seconds(int64_t max_peak) const {
     std::vector<const Candidate*> list;
     for (const Layer& layer : layers_)
       for (const auto& [peak, candidate] : layer)
-        if (peak <= most_peak) list.push_back(&candidate);
+        if (peak <= max_peak) list.push_back(&candidate);
     for (const Candidate& candidate : pinned_)
-      if (candidate.cost.peak_bytes <= most_peak) list.push_back(&candidate);
+      if (candidate.cost.peak_bytes <= max_peak) list.push_back(&candidate);
     std::stable_sort(list.begin(), list.end(), [](const Candidate* a, const Candidate* b) {
       return a->cost.seconds != b->cost.seconds ? a->cost.seconds < b->cost.seconds
                                                 : a->cost.peak_bytes < b->cost.peak_bytes;
@@ -51,7 +51,7 @@ class Archive {
   static constexpr size_t kLayers = 4;
   using Layer = std::map<int64_t, Candidate>;
 
-  void add(size_t number, const Thresholds& t, Pace pace, const Cost& cost) {
+  void add(size_t number, const RetentionPoints& t, Pace pace, const Cost& cost) {
     for (; number < layers_.size(); ++number) {
       Layer& layer = layers_[number];
       auto at = layer.upper_bound(cost.peak_bytes);
@@ -69,7 +69,7 @@ class Archive {
         at = layer.erase(at);
       }
       layer.emplace(cost.peak_bytes, Candidate{t, pace, cost});
-      for (const Candidate& c : beaten) add(number + 1, c.thresholds, c.pace, c.cost);
+      for (const Candidate& c : beaten) add(number + 1, c.retention_points, c.pace, c.cost);
       return;
     }
   }

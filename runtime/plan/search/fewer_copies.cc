@@ -11,12 +11,12 @@ class Keeper {
  public:
   Keeper(Search& s, const Fit& fit, int64_t budget)
       : s_(s), budget_(budget), seconds_(fit.from.cost.seconds), now_(fit.from) {
-    for (size_t g = 0; g < now_.thresholds.size(); ++g)
-      if (s.rules.free[g] && now_.thresholds[g] < 0)
-        sent_.push_back({static_cast<int32_t>(g), now_.thresholds[g]});
+    for (size_t g = 0; g < now_.retention_points.size(); ++g)
+      if (s.rules.free[g] && now_.retention_points[g] < 0)
+        sent_.push_back({static_cast<int32_t>(g), now_.retention_points[g]});
     // Large values first; of equal ones those made last, which are needed first.
     std::stable_sort(sent_.begin(), sent_.end(), [&](const Sent& a, const Sent& b) {
-      return bytes(a) != bytes(b) ? bytes(a) > bytes(b) : a.gap > b.gap;
+      return bytes(a) != bytes(b) ? bytes(a) > bytes(b) : a.interval > b.interval;
     });
   }
 
@@ -44,29 +44,30 @@ class Keeper {
   // Sends the last half of what was kept again.
   void give_half_up() {
     for (size_t left = kept_.size() / 2; kept_.size() > left; kept_.pop_back())
-      now_.thresholds[kept_.back().gap] = kept_.back().threshold;
-    now_.cost = s_.evaluate(now_.thresholds, now_.pace, s_.sequence);
+      now_.retention_points[kept_.back().interval] = kept_.back().retention_point;
+    now_.cost = s_.evaluate(now_.retention_points, now_.pace, s_.sequence);
   }
 
  private:
   struct Sent {
-    int32_t gap, threshold;
+    int32_t interval, retention_point;
   };
 
-  int64_t bytes(const Sent& sent) const { return s_.p.values[s_.gaps.all[sent.gap].value].bytes; }
+  int64_t bytes(const Sent& sent) const { return s_.p.values[s_.intervals.all[sent.interval].value].bytes; }
 
   bool good(const Cost& cost) const {
     return cost.valid && cost.peak_bytes <= budget_ && cost.seconds == seconds_;
   }
 
   bool keep(size_t first, size_t last) {
-    for (size_t k = first; k < last; ++k) now_.thresholds[sent_[k].gap] = s_.rules.base[sent_[k].gap];
-    const Cost cost = s_.evaluate(now_.thresholds, now_.pace, s_.sequence, seconds_);
+    for (size_t k = first; k < last; ++k)
+      now_.retention_points[sent_[k].interval] = s_.rules.base[sent_[k].interval];
+    const Cost cost = s_.evaluate(now_.retention_points, now_.pace, s_.sequence, seconds_);
     if (good(cost)) {
       now_.cost = cost;
       return true;
     }
-    for (size_t k = first; k < last; ++k) now_.thresholds[sent_[k].gap] = sent_[k].threshold;
+    for (size_t k = first; k < last; ++k) now_.retention_points[sent_[k].interval] = sent_[k].retention_point;
     return false;
   }
 

@@ -29,8 +29,8 @@ constexpr int kSlots = kClasses * static_cast<int>(kPrices.size());
 class Frontier {
  public:
   Frontier(const Problem& p, const Stages& stages, const OptionSets& sets, int64_t room, int32_t link,
-           Lag lag, int64_t most_work)
-      : p_(p), stages_(stages), sets_(sets), room_(room), link_(link), lag_(lag), most_work_(most_work) {}
+           Lag lag, int64_t max_work)
+      : p_(p), stages_(stages), sets_(sets), room_(room), link_(link), lag_(lag), max_work_(max_work) {}
 
   // Tries prices around the one at which the stages would fill the room each for itself: the table is too
   // coarse for long chains to find the best mix alone, but not to make a mix fit.
@@ -67,7 +67,7 @@ class Frontier {
     int64_t steps = 1;
     for (size_t s = 0; s < stages_.all.size(); ++s)
       steps += static_cast<int64_t>(worthwhile(s).size()) * kSlots;
-    cells_ = std::clamp<int64_t>(most_work_ / steps, 24, 4096);
+    cells_ = std::clamp<int64_t>(max_work_ / steps, 24, 4096);
     scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
     table_.assign(static_cast<size_t>(cells_ * kSlots), Label{});
     score_.assign(table_.size(), 0);
@@ -180,8 +180,8 @@ class Frontier {
     return next;
   }
 
-  // In a long chain, far from the turnaround, only bytes kept matter: what is dear at the present price is
-  // not looked at.
+  // In a long chain, far from the beginning of backward, only bytes kept matter: what is dear at the present
+  // price is not looked at.
   const std::vector<int32_t>& worthwhile(size_t s) {
     const bool near = stages_.all.size() < kLong || s + kNear >= stages_.all.size();
     auto& list = worth_[{&sets_.of(s), near}];
@@ -192,16 +192,16 @@ class Frontier {
     for (const Option& o : options)
       if (o.moved == 0) best = std::min(best, score(o));
     for (int32_t i = stages_.all[s].begin; i < stages_.all[s].end; ++i) forward += p_.ops[i].seconds;
-    int64_t most_moved = 0;  // about what the link can take meanwhile, or one value
+    int64_t max_moved = 0;  // about what the link can take meanwhile, or one value
     if (link_ >= 0) {
       int64_t least = INT64_MAX;
       for (const Option& o : options)
         if (o.moved > 0) least = std::min(least, o.moved);
-      most_moved =
+      max_moved =
           std::max(least, static_cast<int64_t>(kCopyAhead * forward * p_.links[link_].out_bytes_per_second));
     }
     for (size_t k = 0; k < options.size(); ++k)
-      if (options[k].moved <= most_moved && (near || score(options[k]) <= best + kRegret * forward))
+      if (options[k].moved <= max_moved && (near || score(options[k]) <= best + kRegret * forward))
         list.push_back(static_cast<int32_t>(k));
     return list;
   }
@@ -230,7 +230,7 @@ class Frontier {
   int64_t room_, cells_ = 0;
   int32_t link_;
   Lag lag_;
-  int64_t most_work_;
+  int64_t max_work_;
   double price_ = 0, scale_ = 0;
   std::vector<Label> table_;
   std::vector<double> score_;
@@ -242,9 +242,9 @@ class Frontier {
 }  // namespace
 
 Chosen choose_options(const Problem& p, const Stages& stages, const OptionSets& sets, int64_t room,
-                      int32_t link, Lag lag, int64_t most_work, double& price) {
+                      int32_t link, Lag lag, int64_t max_work, double& price) {
   if (room < 0 || stages.all.empty()) return {};
-  return Frontier(p, stages, sets, room, link, lag, most_work).solve(price);
+  return Frontier(p, stages, sets, room, link, lag, max_work).solve(price);
 }
 
 }  // namespace cairn::plan

@@ -12,7 +12,7 @@ struct Chosen {
   bool found = false;
   std::vector<const Option*> options;  // per stage; borrowed from the sets
   double seconds = 0;                  // run again, and expected stalls
-  int64_t kept = 0;                    // bytes on the device at the turnaround
+  int64_t kept = 0;                    // bytes on the device at the beginning of backward
 };
 
 // Copies that lag behind compute: how many stages' worth there may be, and what share of their seconds counts
@@ -21,9 +21,9 @@ struct Lag {
   double stages = 8, share = .05;
 };
 
-// room: bytes of the device beside persistent values. link: -1 for none. most_work: steps of the program,
+// room: bytes of the device beside persistent values. link: -1 for none. max_work: steps of the program,
 // about. price: seconds per byte that the table sorts by; 0: looks for a good one, and returns it.
 Chosen choose_options(const Problem&, const Stages&, const OptionSets&, int64_t room, int32_t link, Lag lag,
-                      int64_t most_work, double& price);
+                      int64_t max_work, double& price);
 
 }  // namespace cairn::plan

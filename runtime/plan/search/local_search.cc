@@ -6,8 +6,8 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kMostMoves = 20;  // priced per step of a descent
-constexpr int kShakes = 3;
+constexpr size_t kMaxMoves = 20;  // priced per step of a descent
+constexpr int kPerturbations = 3;
 
 // Of annealing, in shares of a mean op's seconds; and what a peak over the budget weighs.
 constexpr double kHot = .33, kCold = .0165, kOverweight = .7;
@@ -16,22 +16,22 @@ constexpr int64_t kRelaxWork = 100'000;
 
 }  // namespace
 
-Improver::Improver(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules,
-                   Evaluator& evaluate, Seen seen)
+LocalSearch::LocalSearch(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
+                         Evaluator& evaluate, Seen seen)
     : p_(p),
       index_(index),
-      gaps_(gaps),
+      intervals_(intervals),
       rules_(rules),
       evaluate_(evaluate),
       seen_(std::move(seen)),
-      last_touch_(p.values.size(), -1),
-      blocked_(gaps.all.size(), -1),
+      last_use_(p.values.size(), -1),
+      blocked_(intervals.all.size(), -1),
       links_(static_cast<int32_t>(p.links.size())) {
-  for (size_t g = 0; g < gaps.all.size(); ++g)
-    if (rules.free[g]) free_gaps_.push_back(static_cast<int32_t>(g));
+  for (size_t g = 0; g < intervals.all.size(); ++g)
+    if (rules.free[g]) free_intervals_.push_back(static_cast<int32_t>(g));
 }
 
-void Improver::restart() {
+void LocalSearch::restart() {
   state_ = kSeed;
   round_ = 0;
   std::fill(blocked_.begin(), blocked_.end(), -1);
@@ -39,54 +39,56 @@ void Improver::restart() {
 }
 
 // splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-uint64_t Improver::random() {
+uint64_t LocalSearch::random() {
   uint64_t z = state_ += 0x9e3779b97f4a7c15;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
   return z ^ z >> 31;
 }
 
-bool Improver::price(Candidate& c) {
-  c.cost = evaluate_(c.thresholds, c.pace, sequence_);
-  if (c.cost.valid) seen_(c.thresholds, c.pace, c.cost);
+bool LocalSearch::price(Candidate& c) {
+  c.cost = evaluate_(c.retention_points, c.pace, sequence_);
+  if (c.cost.valid) seen_(c.retention_points, c.pace, c.cost);
   return c.cost.valid;
 }
 
-// What could leave before the fullest item: values alive there that it does not touch.
-std::vector<Improver::Move> Improver::moves_at_peak(const Candidate& c) {
+// What could leave before the fullest item: values alive there that it does not use.
+std::vector<LocalSearch::Move> LocalSearch::moves_at_peak(const Candidate& c) {
   std::vector<Move> moves;
   const int32_t item = sequence_.peak_item;
   if (item < 0) return moves;
-  std::fill(last_touch_.begin(), last_touch_.end(), -1);
+  std::fill(last_use_.begin(), last_use_.end(), -1);
   for (int32_t i = 0; i < item; ++i) {
-    for (int32_t v : index_.inputs[sequence_.ops[i]]) last_touch_[v] = sequence_.anchor[i];
-    for (int32_t v : index_.outputs[sequence_.ops[i]]) last_touch_[v] = sequence_.anchor[i];
+    for (int32_t v : index_.inputs[sequence_.ops[i]]) last_use_[v] = sequence_.anchor[i];
+    for (int32_t v : index_.outputs[sequence_.ops[i]]) last_use_[v] = sequence_.anchor[i];
   }
-  for (int32_t v : index_.inputs[sequence_.ops[item]]) last_touch_[v] = -1;
-  for (int32_t v : index_.outputs[sequence_.ops[item]]) last_touch_[v] = -1;
+  for (int32_t v : index_.inputs[sequence_.ops[item]]) last_use_[v] = -1;
+  for (int32_t v : index_.outputs[sequence_.ops[item]]) last_use_[v] = -1;
   const int32_t here = sequence_.anchor[item];
-  for (const Stay& stay : sequence_.stays) {
-    const int32_t v = stay.value;
-    if (stay.begin >= item || stay.end <= item || last_touch_[v] < 0 || p_.values[v].bytes == 0) continue;
-    if (last_touch_[v] >= here && sequence_.anchor[stay.end] == here) continue;  // within one group
-    const int32_t gap = gaps_.at(v, last_touch_[v]);
-    if (gap < 0 || !rules_.free[gap] || blocked_[gap] == round_) continue;
+  for (const Residency& residency : sequence_.residencies) {
+    const int32_t v = residency.value;
+    if (residency.begin >= item || residency.end <= item || last_use_[v] < 0 || p_.values[v].bytes == 0)
+      continue;
+    if (last_use_[v] >= here && sequence_.anchor[residency.end] == here) continue;  // within one group
+    const int32_t interval = intervals_.at(v, last_use_[v]);
+    if (interval < 0 || !rules_.free[interval] || blocked_[interval] == round_) continue;
     const auto bytes = static_cast<double>(p_.values[v].bytes);
     const double seconds = p_.ops[index_.maker[v]].seconds;
-    // Gone after its last touch, held again once made; or never held.
-    if (c.thresholds[gap] < 0 || held_from(c.thresholds[gap]) <= last_touch_[v])
-      moves.push_back({gap, last_touch_[v] + 1, bytes / (seconds + 1e-12)});
-    if (gap == rules_.across[v])
+    // Gone after its last use, held again once made; or never held.
+    if (c.retention_points[interval] < 0 || held_from(c.retention_points[interval]) <= last_use_[v])
+      moves.push_back({interval, last_use_[v] + 1, bytes / (seconds + 1e-12)});
+    if (interval == rules_.across[v])
       for (int32_t l = 0; l < links_; ++l)
-        if (c.thresholds[gap] >= 0) moves.push_back({gap, over_link(l), bytes / (seconds / 8 + 1e-12)});
+        if (c.retention_points[interval] >= 0)
+          moves.push_back({interval, over_link(l), bytes / (seconds / 8 + 1e-12)});
   }
   std::stable_sort(moves.begin(), moves.end(),
                    [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
-  if (moves.size() > kMostMoves) moves.resize(kMostMoves);
+  if (moves.size() > kMaxMoves) moves.resize(kMaxMoves);
   return moves;
 }
 
-bool Improver::descend(Candidate& c, int64_t budget) {
+bool LocalSearch::descend(Candidate& c, int64_t budget) {
   if (!price(c)) return false;
   while (c.cost.peak_bytes > budget) {
     const double excess = sequence_.excess(budget) + static_cast<double>(c.cost.peak_bytes - budget);
@@ -94,9 +96,9 @@ bool Improver::descend(Candidate& c, int64_t budget) {
     double best = 0;
     Move chosen{-1, 0, 0};
     for (const Move& move : moves) {
-      const int32_t before = c.thresholds[move.gap];
-      c.thresholds[move.gap] = move.threshold;
-      const Cost cost = evaluate_(c.thresholds, c.pace, tried_);
+      const int32_t before = c.retention_points[move.interval];
+      c.retention_points[move.interval] = move.retention_point;
+      const Cost cost = evaluate_(c.retention_points, c.pace, tried_);
       if (cost.valid) {
         const double left =
             tried_.excess(budget) + static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - budget));
@@ -106,140 +108,146 @@ bool Improver::descend(Candidate& c, int64_t budget) {
           chosen = move;
         }
         if (cost.peak_bytes < c.cost.peak_bytes || cost.seconds < c.cost.seconds)
-          seen_(c.thresholds, c.pace, cost);
+          seen_(c.retention_points, c.pace, cost);
       }
-      c.thresholds[move.gap] = before;
+      c.retention_points[move.interval] = before;
     }
-    if (chosen.gap < 0) return false;
-    c.thresholds[chosen.gap] = chosen.threshold;
+    if (chosen.interval < 0) return false;
+    c.retention_points[chosen.interval] = chosen.retention_point;
     if (!price(c)) return false;
   }
   return true;
 }
 
-void Improver::relax(Candidate& c, int64_t budget, int64_t until) {
+void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
   std::vector<Move> given;
-  for (int32_t g : free_gaps_)
-    if (c.thresholds[g] != rules_.base[g])
-      given.push_back({g, rules_.base[g], p_.ops[index_.maker[gaps_.all[g].value]].seconds});
+  for (int32_t g : free_intervals_)
+    if (c.retention_points[g] != rules_.base[g])
+      given.push_back({g, rules_.base[g], p_.ops[index_.maker[intervals_.all[g].value]].seconds});
   std::stable_sort(given.begin(), given.end(),
                    [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
   for (const Move& move : given) {
     // Keeps it; or else at least holds it from when it is made again.
-    for (int32_t threshold : {move.threshold, gaps_.all[move.gap].begin + 1, p_.turnaround}) {
+    for (int32_t retention_point :
+         {move.retention_point, intervals_.all[move.interval].begin + 1, p_.backward_begin}) {
       if (evaluate_.work() > until) return;
-      const int32_t before = c.thresholds[move.gap];
-      if (threshold == before || (threshold != move.threshold && before < threshold)) continue;
-      c.thresholds[move.gap] = threshold;
-      const Cost cost = evaluate_(c.thresholds, c.pace, tried_, c.cost.seconds);
+      const int32_t before = c.retention_points[move.interval];
+      if (retention_point == before || (retention_point != move.retention_point && before < retention_point))
+        continue;
+      c.retention_points[move.interval] = retention_point;
+      const Cost cost = evaluate_(c.retention_points, c.pace, tried_, c.cost.seconds);
       if (cost.valid && cost.peak_bytes <= budget &&
           (cost.seconds < c.cost.seconds ||
            (cost.seconds == c.cost.seconds && cost.peak_bytes <= c.cost.peak_bytes))) {
         c.cost = cost;
-        seen_(c.thresholds, c.pace, cost);
+        seen_(c.retention_points, c.pace, cost);
         break;
       }
-      c.thresholds[move.gap] = before;
+      c.retention_points[move.interval] = before;
     }
   }
 }
 
-// Plans that keep next to nothing, from which relax() starts: saved values given up at the turnaround, or all
-// values after each use; held once made again, or not.
-std::vector<Thresholds> Improver::bare() const {
-  std::vector<Thresholds> all(4, rules_.base);
-  for (int32_t g : free_gaps_) {
-    const Gaps::Gap& gap = gaps_.all[g];
-    if (rules_.across[gap.value] == g) {
-      all[0][g] = p_.turnaround;
+// Plans that keep next to nothing, from which relax() starts: saved values given up at the beginning of
+// backward, or all values after each use; held once made again, or not.
+std::vector<RetentionPoints> LocalSearch::minimal() const {
+  std::vector<RetentionPoints> all(4, rules_.base);
+  for (int32_t g : free_intervals_) {
+    const Intervals::Interval& interval = intervals_.all[g];
+    if (rules_.across[interval.value] == g) {
+      all[0][g] = p_.backward_begin;
       all[1][g] = kNever;
     }
-    if (gap.end == kNever) {
+    if (interval.end == kNever) {
       all[1][g] = all[3][g] = kNever;
       continue;
     }
-    all[2][g] = gap.begin + 1;
+    all[2][g] = interval.begin + 1;
     all[3][g] = kNever;
   }
   return all;
 }
 
-void Improver::shake(Candidate& c) {
+void LocalSearch::perturb(Candidate& c) {
   std::vector<int32_t> given;
-  for (int32_t g : free_gaps_)
-    if (c.thresholds[g] != rules_.base[g]) given.push_back(g);
-  const int count = 1 + static_cast<int>(random() % kShakes);
+  for (int32_t g : free_intervals_)
+    if (c.retention_points[g] != rules_.base[g]) given.push_back(g);
+  const int count = 1 + static_cast<int>(random() % kPerturbations);
   if (!given.empty() && chance(70)) {
     // Keeps a few neighbours again, and leaves them out of the descent that follows.
     const size_t first = random() % given.size();
     for (int k = 0; k < count; ++k) {
       const size_t near = chance(70) ? first + static_cast<size_t>(k) : random() % given.size();
       if (near >= given.size()) continue;
-      c.thresholds[given[near]] = rules_.base[given[near]];
+      c.retention_points[given[near]] = rules_.base[given[near]];
       blocked_[given[near]] = round_;
     }
     return;
   }
-  if (free_gaps_.empty()) return;
+  if (free_intervals_.empty()) return;
   for (int k = 0; k < count; ++k) {
-    const int32_t g = free_gaps_[random() % free_gaps_.size()];
-    const Gaps::Gap& gap = gaps_.all[g];
-    const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
-    const int32_t from = std::max(gap.begin + 1, chance(60) ? p_.turnaround : 0);
-    c.thresholds[g] = chance(15) ? kNever
-                      : chance(70) || end <= from
-                          ? from
-                          : from + static_cast<int32_t>(random() % static_cast<uint64_t>(end - from));
+    const int32_t g = free_intervals_[random() % free_intervals_.size()];
+    const Intervals::Interval& interval = intervals_.all[g];
+    const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
+    const int32_t from = std::max(interval.begin + 1, chance(60) ? p_.backward_begin : 0);
+    c.retention_points[g] = chance(15) ? kNever
+                            : chance(70) || end <= from
+                                ? from
+                                : from + static_cast<int32_t>(random() % static_cast<uint64_t>(end - from));
   }
 }
 
 // Made where another op reads what it is made from; or anywhere.
-int32_t Improver::random_early(int32_t g) {
-  const Gaps::Gap& gap = gaps_.all[g];
-  const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
-  if (end <= gap.begin + 1) return gap.begin + 1;
-  const auto inputs = index_.inputs[index_.maker[gap.value]];
+int32_t LocalSearch::random_early(int32_t g) {
+  const Intervals::Interval& interval = intervals_.all[g];
+  const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
+  if (end <= interval.begin + 1) return interval.begin + 1;
+  const auto inputs = index_.inputs[index_.maker[interval.value]];
   for (int tries = 0; tries < 4 && !inputs.empty(); ++tries) {
     const auto readers = index_.readers[inputs[random() % inputs.size()]];
     if (readers.empty()) continue;
     const int32_t op = readers[random() % readers.size()];
-    if (gap.begin < op && op < end) return early(op);
+    if (interval.begin < op && op < end) return early(op);
   }
-  return early(gap.begin + 1 + static_cast<int32_t>(random() % static_cast<uint64_t>(end - gap.begin - 1)));
+  return early(interval.begin + 1 +
+               static_cast<int32_t>(random() % static_cast<uint64_t>(end - interval.begin - 1)));
 }
 
-int32_t Improver::random_threshold(int32_t g) {
-  const Gaps::Gap& gap = gaps_.all[g];
-  const bool across = rules_.across[gap.value] == g;
+int32_t LocalSearch::random_retention(int32_t g) {
+  const Intervals::Interval& interval = intervals_.all[g];
+  const bool across = rules_.across[interval.value] == g;
   const auto pick = static_cast<int>(random() % 100);
   // Of a tail: kept beyond its last reader, for what is made again from it.
-  if (pick < 40) return gap.end == kNever && chance(50) ? kKeepIt : rules_.base[g];
+  if (pick < 40) return interval.end == kNever && chance(50) ? kKeepIt : rules_.base[g];
   if (across && links_ > 0 && pick < 60)
     return over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)));
-  if (pick < 75) return std::max(gap.begin + 1, gap.begin < p_.turnaround ? p_.turnaround : 0);
+  if (pick < 75)
+    return std::max(interval.begin + 1, interval.begin < p_.backward_begin ? p_.backward_begin : 0);
   if (pick < 82) return kNever;
   if (pick < 90) return random_early(g);
-  const int32_t end = gap.end == kNever ? static_cast<int32_t>(p_.ops.size()) : gap.end;
-  return gap.begin + 1 + static_cast<int32_t>(random() % static_cast<uint64_t>(std::max(1, end - gap.begin)));
+  const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
+  return interval.begin + 1 +
+         static_cast<int32_t>(random() % static_cast<uint64_t>(std::max(1, end - interval.begin)));
 }
 
 // A change that may pay: over the budget, something leaves before a full item; else something that is made
 // again stays.
-void Improver::change_something(Candidate& c, int64_t budget,
-                                std::vector<std::pair<int32_t, int32_t>>& undo) {
-  const auto set = [&](int32_t g, int32_t threshold) {
+void LocalSearch::change_something(Candidate& c, int64_t budget,
+                                   std::vector<std::pair<int32_t, int32_t>>& undo) {
+  const auto set = [&](int32_t g, int32_t retention_point) {
     if (g < 0 || !rules_.free[g]) return;
-    undo.emplace_back(g, c.thresholds[g]);
-    c.thresholds[g] = threshold;
+    undo.emplace_back(g, c.retention_points[g]);
+    c.retention_points[g] = retention_point;
   };
   const bool over = c.cost.peak_bytes > budget;
   if (chance(over ? 60 : 15) && sequence_.peak_item >= 0) {
     const int32_t item = sequence_.peak_item, here = sequence_.anchor[item];
     for (int tries = 0; tries < 8 && undo.empty(); ++tries) {
-      const Stay& stay = sequence_.stays[random() % sequence_.stays.size()];
-      if (stay.begin >= item || stay.end <= item || sequence_.anchor[stay.begin] == here) continue;
-      const int32_t g = gaps_.at(stay.value, here - 1);
-      const bool across = g >= 0 && rules_.across[stay.value] == g && links_ > 0;
+      const Residency& residency = sequence_.residencies[random() % sequence_.residencies.size()];
+      if (residency.begin >= item || residency.end <= item || sequence_.anchor[residency.begin] == here)
+        continue;
+      const int32_t g = intervals_.at(residency.value, here - 1);
+      const bool across = g >= 0 && rules_.across[residency.value] == g && links_ > 0;
       set(g, across && chance(50) ? over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)))
                                   : here);
     }
@@ -249,21 +257,21 @@ void Improver::change_something(Candidate& c, int64_t budget,
       const int32_t op = sequence_.ops[item], here = sequence_.anchor[item];
       if (op == here) continue;
       for (int32_t v : index_.outputs[op]) {
-        const int32_t g = gaps_.at(v, here - 1);
-        if (g < 0 || c.thresholds[g] < here) continue;
-        const bool tail = gaps_.all[g].end == kNever;
-        set(g, tail && chance(50) ? kKeepIt : chance(70) ? rules_.base[g] : gaps_.all[g].begin + 1);
+        const int32_t g = intervals_.at(v, here - 1);
+        if (g < 0 || c.retention_points[g] < here) continue;
+        const bool tail = intervals_.all[g].end == kNever;
+        set(g, tail && chance(50) ? kKeepIt : chance(70) ? rules_.base[g] : intervals_.all[g].begin + 1);
       }
     }
   }
   if (undo.empty() || chance(30)) {
-    const int32_t g = free_gaps_[random() % free_gaps_.size()];
-    set(g, random_threshold(g));
+    const int32_t g = free_intervals_[random() % free_intervals_.size()];
+    set(g, random_retention(g));
   }
 }
 
-void Improver::anneal(Candidate c, int64_t budget, int64_t work) {
-  if (free_gaps_.empty() || !price(c)) return;
+void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work) {
+  if (free_intervals_.empty() || !price(c)) return;
   const int64_t from = evaluate_.work(), until = from + work;
   const double scale = index_.total_seconds;
   const auto energy = [&](const Cost& cost) {
@@ -278,28 +286,28 @@ void Improver::anneal(Candidate c, int64_t budget, int64_t work) {
     const double heat = kHot * std::pow(kCold / kHot, done) / static_cast<double>(p_.ops.size());
     undo.clear();
     change_something(c, budget, undo);
-    const Cost cost = evaluate_(c.thresholds, c.pace, tried_, (now + kSurelyNot * heat) * scale);
+    const Cost cost = evaluate_(c.retention_points, c.pace, tried_, (now + kSurelyNot * heat) * scale);
     const double then = cost.valid ? energy(cost) : 1e300;
     if (then <= now ||
         (then < 1e300 && static_cast<double>(random() >> 11) * 0x1p-53 < std::exp((now - then) / heat))) {
       now = then;
       c.cost = cost;
       std::swap(sequence_, tried_);
-      seen_(c.thresholds, c.pace, cost);
+      seen_(c.retention_points, c.pace, cost);
     } else {
-      for (; !undo.empty(); undo.pop_back()) c.thresholds[undo.back().first] = undo.back().second;
+      for (; !undo.empty(); undo.pop_back()) c.retention_points[undo.back().first] = undo.back().second;
     }
   }
 }
 
-void Improver::search(Candidate& best, int64_t budget, int64_t work) {
+void LocalSearch::search(Candidate& best, int64_t budget, int64_t work) {
   const int64_t until = evaluate_.work() + work;
-  if (free_gaps_.empty()) return;
+  if (free_intervals_.empty()) return;
   relax(best, budget, std::max(until, evaluate_.work() + kRelaxWork));
   while (evaluate_.work() < until) {
     ++round_;
     Candidate c = best;
-    shake(c);
+    perturb(c);
     if (!price(c)) continue;
     if (c.cost.peak_bytes > budget && !descend(c, budget)) continue;
     relax(c, budget, until);
@@ -309,13 +317,13 @@ void Improver::search(Candidate& best, int64_t budget, int64_t work) {
   }
 }
 
-void Improver::shrink(Candidate& best, int64_t work) {
+void LocalSearch::shrink(Candidate& best, int64_t work) {
   const int64_t until = evaluate_.work() + work;
-  if (free_gaps_.empty()) return;
+  if (free_intervals_.empty()) return;
   while (evaluate_.work() < until) {
     ++round_;
     Candidate c = best;
-    if (round_ > 1) shake(c);
+    if (round_ > 1) perturb(c);
     if (!price(c) || (c.cost.peak_bytes >= best.cost.peak_bytes && !descend(c, best.cost.peak_bytes - 1)))
       continue;
     best = std::move(c);

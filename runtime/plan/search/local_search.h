@@ -1,5 +1,5 @@
-// Local search on thresholds, for graphs of any shape: gives up values until a budget holds, by bytes of
-// excess removed per second added, and looks for better plans nearby. Deterministic; stops by work, not by
+// Local search on retention points, for graphs of any shape: gives up values until a budget holds, by bytes
+// of excess removed per second added, and looks for better plans nearby. Deterministic; stops by work, not by
 // clock.
 #pragma once
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace cairn::plan {
 
-class Improver {
+class LocalSearch {
  public:
-  using Seen = std::function<void(const Thresholds&, Pace, const Cost&)>;
+  using Seen = std::function<void(const RetentionPoints&, Pace, const Cost&)>;
 
   // `seen` is told of every valid plan that was priced.
-  Improver(const Problem&, const Index&, const Gaps&, const Rules&, Evaluator&, Seen seen);
+  LocalSearch(const Problem&, const Index&, const Intervals&, const Rules&, Evaluator&, Seen seen);
 
   // What it does from here on depends on no call before.
   void restart();
@@ -29,33 +29,33 @@ class Improver {
   void anneal(Candidate c, int64_t budget, int64_t work);
   // Tries plans near `c` with a lower peak.
   void shrink(Candidate& c, int64_t work);
-  std::vector<Thresholds> bare() const;
+  std::vector<RetentionPoints> minimal() const;
 
  private:
   struct Move {
-    int32_t gap, threshold;
+    int32_t interval, retention_point;
     double estimate;
   };
   bool price(Candidate& c);
   // Keeps again what fits.
   void relax(Candidate& c, int64_t budget, int64_t until);
   std::vector<Move> moves_at_peak(const Candidate& c);
-  void shake(Candidate& c);
-  int32_t random_threshold(int32_t gap);
-  int32_t random_early(int32_t gap);
+  void perturb(Candidate& c);
+  int32_t random_retention(int32_t interval);
+  int32_t random_early(int32_t interval);
   void change_something(Candidate& c, int64_t budget, std::vector<std::pair<int32_t, int32_t>>& undo);
   bool chance(int percent) { return static_cast<int>(random() % 100) < percent; }
   uint64_t random();
 
   const Problem& p_;
   const Index& index_;
-  const Gaps& gaps_;
+  const Intervals& intervals_;
   const Rules& rules_;
   Evaluator& evaluate_;
   Seen seen_;
   Sequence sequence_, tried_;
-  std::vector<int32_t> last_touch_, blocked_;
-  std::vector<int32_t> free_gaps_;
+  std::vector<int32_t> last_use_, blocked_;
+  std::vector<int32_t> free_intervals_;
   int32_t links_, round_ = 0;
   static constexpr uint64_t kSeed = 0x9e3779b97f4a7c15;
   uint64_t state_ = kSeed;

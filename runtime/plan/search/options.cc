@@ -10,9 +10,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kMostCandidates = 12, kLeastCandidates = 6;
-constexpr int64_t kMostPriced = 1'500'000;  // subsets in all, each priced in a few microseconds
-constexpr int kFewCandidates = 7;           // with so few, any of them may go over the link
+constexpr int kMaxCandidates = 12, kMinCandidates = 6;
+constexpr int64_t kMaxPriced = 1'500'000;  // subsets in all, each priced in a few microseconds
+constexpr int kSmallCandidates = 7;        // with so few, any of them may go over the link
 constexpr double kNothing = std::numeric_limits<double>::infinity();
 
 bool dominates(const Option& a, const Option& b) {
@@ -105,7 +105,7 @@ std::vector<Option> enumerate(const StageModel& m, bool link, size_t most, int c
     add(again, 0);
     if (!link) continue;
     const uint64_t rest = ~subset & ((uint64_t{1} << count) - 1);
-    if (count <= kFewCandidates) {
+    if (count <= kSmallCandidates) {
       for (uint64_t moved = rest; moved; moved = (moved - 1) & rest) {
         uint64_t moves = 0;
         for (uint64_t s = moved; s; s &= s - 1) moves |= uint64_t{1} << ops[std::countr_zero(s)];
@@ -122,28 +122,28 @@ std::vector<Option> enumerate(const StageModel& m, bool link, size_t most, int c
 
 // How many candidates a stage may have, so that all stages together are priced in time.
 int candidates_for(const std::vector<StageModel>& models, bool link) {
-  for (int most = kMostCandidates; most > kLeastCandidates; --most) {
+  for (int most = kMaxCandidates; most > kMinCandidates; --most) {
     int64_t priced = 0;
     for (const StageModel& m : models) {
       const int count = std::min(std::popcount(m.candidates), most);
       priced += (int64_t{1} << count) * (link ? 1 + count / 2 : 1);
     }
-    if (priced <= kMostPriced) return most;
+    if (priced <= kMaxPriced) return most;
   }
-  return kLeastCandidates;
+  return kMinCandidates;
 }
 
 }  // namespace
 
-OptionSets::OptionSets(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules,
+OptionSets::OptionSets(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
                        const Stages& stages, int32_t link, size_t most)
-    : p_(p), index_(index), gaps_(gaps), rules_(rules), stages_(stages), link_(link) {
+    : p_(p), index_(index), intervals_(intervals), rules_(rules), stages_(stages), link_(link) {
   std::map<std::vector<int64_t>, int32_t> known;
   std::vector<StageModel> models;  // the distinct ones
   std::vector<int32_t> set_of_model;
   for (size_t s = 0; s < stages.all.size(); ++s) {
     StageModel model;
-    if (!model.build(p, index, gaps, rules, stages, s)) {
+    if (!model.build(p, index, intervals, rules, stages, s)) {
       whole_ = true;
       Option stays;
       stays.kept = stays.peak = model.fixed;
@@ -171,7 +171,7 @@ size_t OptionSets::largest() const {
   return most;
 }
 
-void OptionSets::apply(size_t number, const Option& o, Thresholds& t) const {
+void OptionSets::apply(size_t number, const Option& o, RetentionPoints& t) const {
   const Stage& stage = stages_.all[number];
   for (int32_t i = stage.begin; i < stage.end; ++i) {
     const int32_t local = i - stage.begin;
@@ -179,18 +179,18 @@ void OptionSets::apply(size_t number, const Option& o, Thresholds& t) const {
     int64_t total = 0;
     for (int32_t v : index_.outputs[i]) total += p_.values[v].bytes;
     for (int32_t v : index_.outputs[i]) {
-      const int32_t tail = gaps_.first[v + 1] - 1;
-      const int32_t gap = rules_.across[v] >= 0 ? rules_.across[v] : tail;
+      const int32_t tail = intervals_.first[v + 1] - 1;
+      const int32_t interval = rules_.across[v] >= 0 ? rules_.across[v] : tail;
       const bool there = rules_.across[v] >= 0 || v == stage.out;
-      if (!rules_.free[gap]) continue;
+      if (!rules_.free[interval]) continue;
       if (again && there)
-        t[gap] = o.twice && v != stage.out ? stage.back_begin : p_.turnaround;
+        t[interval] = o.twice && v != stage.out ? stage.back_begin : p_.backward_begin;
       else if (moves && rules_.across[v] >= 0 && link_ >= 0 && 64 * p_.values[v].bytes >= total)
-        t[gap] = over_link(link_);
+        t[interval] = over_link(link_);
       else if (v == stage.out)
-        t[gap] = kKeepIt;
+        t[interval] = kKeepIt;
       else if (o.twice && !there)
-        t[gap] = stage.back_begin;
+        t[interval] = stage.back_begin;
     }
   }
 }

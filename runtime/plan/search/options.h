@@ -26,20 +26,20 @@ struct Option {
 class OptionSets {
  public:
   // link: -1 for none. most: options per set.
-  OptionSets(const Problem&, const Index&, const Gaps&, const Rules&, const Stages&, int32_t link,
+  OptionSets(const Problem&, const Index&, const Intervals&, const Rules&, const Stages&, int32_t link,
              size_t most);
 
   const std::vector<Option>& of(size_t stage) const { return sets_[set_of_[stage]]; }
   size_t largest() const;
   // Whether some stage was too large to be looked into: its values stay.
   bool whole() const { return whole_; }
-  // Writes an option's choices into the thresholds.
-  void apply(size_t stage, const Option&, Thresholds&) const;
+  // Writes an option's choices into the retention points.
+  void apply(size_t stage, const Option&, RetentionPoints&) const;
 
  private:
   const Problem& p_;
   const Index& index_;
-  const Gaps& gaps_;
+  const Intervals& intervals_;
   const Rules& rules_;
   const Stages& stages_;
   int32_t link_;

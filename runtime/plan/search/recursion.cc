@@ -10,9 +10,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int32_t kMostGroups = 256;
-constexpr int64_t kMostLevels = 1024;      // of room
-constexpr int64_t kMostWork = 60'000'000;  // entries times splits
+constexpr int32_t kMaxGroups = 256;
+constexpr int64_t kMaxLevels = 1024;      // of room
+constexpr int64_t kMaxWork = 60'000'000;  // entries times splits
 constexpr float kNoWay = std::numeric_limits<float>::infinity();
 
 // Consecutive stages treated as one: forward seconds, bytes of the value that leaves it, and what its own
@@ -25,17 +25,23 @@ struct Group {
 
 class Recursion {
  public:
-  Recursion(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules, const Stages& stages,
-            int64_t room, const OptionSets* sets)
-      : p_(p), index_(index), gaps_(gaps), rules_(rules), stages_(stages), sets_(sets), room_(room) {
+  Recursion(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
+            const Stages& stages, int64_t room, const OptionSets* sets)
+      : p_(p),
+        index_(index),
+        intervals_(intervals),
+        rules_(rules),
+        stages_(stages),
+        sets_(sets),
+        room_(room) {
     make_groups();
   }
 
-  bool solve(Thresholds& t) {
+  bool solve(RetentionPoints& t) {
     const auto n = static_cast<int32_t>(groups_.size());
     if (n == 0 || room_ <= 0 || !possible_) return false;
     const int64_t most =
-        std::clamp<int64_t>(kMostWork * 6 / (static_cast<int64_t>(n) * n * n), 16, kMostLevels);
+        std::clamp<int64_t>(kMaxWork * 6 / (static_cast<int64_t>(n) * n * n), 16, kMaxLevels);
     unit_ = common_unit();
     if (room_ / unit_ > most) unit_ = (room_ + most - 1) / most;
     levels_ = static_cast<int32_t>(room_ / unit_);
@@ -109,10 +115,11 @@ class Recursion {
     return sets_->of(g.begin);
   }
   // As the policies have it.
-  void leave_alone(const Group& g, Thresholds& t) const {
+  void leave_alone(const Group& g, RetentionPoints& t) const {
     for (int32_t op = stages_.all[g.begin].begin; op < stages_.all[g.begin].end; ++op)
       for (int32_t v : index_.outputs[op])
-        for (int32_t gap = gaps_.first[v]; gap < gaps_.first[v + 1]; ++gap) t[gap] = rules_.base[gap];
+        for (int32_t interval = intervals_.first[v]; interval < intervals_.first[v + 1]; ++interval)
+          t[interval] = rules_.base[interval];
   }
 
   size_t at1(int32_t s, int32_t m) const { return static_cast<size_t>(s) * (levels_ + 1) + m; }
@@ -135,7 +142,7 @@ class Recursion {
   float segment_first(int32_t s, int32_t k, int32_t m) const { return cost_[at(s, k, m)]; }
 
   void make_groups() {
-    const size_t stages = stages_.all.size(), per = (stages + kMostGroups - 1) / kMostGroups;
+    const size_t stages = stages_.all.size(), per = (stages + kMaxGroups - 1) / kMaxGroups;
     for (size_t s = 0; s < stages; s += per) {
       Group g;
       g.begin = s;
@@ -145,7 +152,7 @@ class Recursion {
         const Stage& stage = stages_.all[i];
         StageModel model;
         int64_t peak = 0;
-        if (model.build(p_, index_, gaps_, rules_, stages_, i)) {
+        if (model.build(p_, index_, intervals_, rules_, stages_, i)) {
           uint64_t all = model.candidates | model.forced;
           if (stage.out >= 0) {
             for (size_t o = 0; o < model.ops.size(); ++o)
@@ -177,7 +184,7 @@ class Recursion {
 
   bool free_to_go(int32_t v) const { return rules_.free[gap_of(v)]; }
   int32_t gap_of(int32_t v) const {
-    return rules_.across[v] >= 0 ? rules_.across[v] : gaps_.first[v + 1] - 1;
+    return rules_.across[v] >= 0 ? rules_.across[v] : intervals_.first[v + 1] - 1;
   }
 
   void fill(int32_t s, int32_t t) {
@@ -202,26 +209,26 @@ class Recursion {
     }
   }
 
-  // Checkpoints inside s..t, held from the moment that t's backward begins.
-  void place(int32_t s, int32_t t, int32_t m, Thresholds& thresholds) const {
+  // Checkpoints inside s..t, held from the program point that t's backward begins.
+  void place(int32_t s, int32_t t, int32_t m, RetentionPoints& retention_points) const {
     while (s < t) {
       const int32_t k = split_[at(s, t, m)];
-      hold(k - 1, stages_.all[groups_[t].end - 1].back_begin, thresholds);
-      place(k, t, m - up(groups_[k - 1].out), thresholds);
+      hold(k - 1, stages_.all[groups_[t].end - 1].back_begin, retention_points);
+      place(k, t, m - up(groups_[k - 1].out), retention_points);
       t = k - 1;
     }
   }
 
-  void hold(int32_t group, int32_t from, Thresholds& t) const {
+  void hold(int32_t group, int32_t from, RetentionPoints& t) const {
     set(stages_.all[groups_[group].end - 1].out, from, t);
   }
 
-  void set(int32_t v, int32_t threshold, Thresholds& t) const {
-    if (v >= 0 && free_to_go(v)) t[gap_of(v)] = threshold;
+  void set(int32_t v, int32_t retention_point, RetentionPoints& t) const {
+    if (v >= 0 && free_to_go(v)) t[gap_of(v)] = retention_point;
   }
 
   // Everything else is made when its own backward comes; before that it is only passed through.
-  void inside(const Group& g, Thresholds& t) const {
+  void inside(const Group& g, RetentionPoints& t) const {
     for (size_t i = g.begin; i < g.end; ++i) {
       const Stage& stage = stages_.all[i];
       const int32_t group_begin = stages_.all[g.end - 1].back_begin;
@@ -235,7 +242,7 @@ class Recursion {
 
   const Problem& p_;
   const Index& index_;
-  const Gaps& gaps_;
+  const Intervals& intervals_;
   const Rules& rules_;
   const Stages& stages_;
   const OptionSets* const sets_;
@@ -251,10 +258,10 @@ class Recursion {
 
 }  // namespace
 
-bool recurse(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules, const Stages& stages,
-             int64_t room, Thresholds& thresholds, const OptionSets* sets) {
-  thresholds = rules.base;
-  return Recursion(p, index, gaps, rules, stages, room, sets).solve(thresholds);
+bool recurse(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
+             const Stages& stages, int64_t room, RetentionPoints& retention_points, const OptionSets* sets) {
+  retention_points = rules.base;
+  return Recursion(p, index, intervals, rules, stages, room, sets).solve(retention_points);
 }
 
 }  // namespace cairn::plan

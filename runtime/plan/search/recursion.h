@@ -8,10 +8,10 @@
 
 namespace cairn::plan {
 
-// Thresholds for `room` bytes beside persistent values; false if the recursion finds no way. Peaks inside a
-// stage are estimates: evaluate the result. sets (without links): stages that are not passed again may keep
-// some of their values from forward on; nullptr: all stages keep what leaves them, at most.
-bool recurse(const Problem&, const Index&, const Gaps&, const Rules&, const Stages&, int64_t room,
-             Thresholds& thresholds, const OptionSets* sets = nullptr);
+// Retention points for `room` bytes beside persistent values; false if the recursion finds no way. Peaks
+// inside a stage are estimates: evaluate the result. sets (without links): stages that are not passed again
+// may keep some of their values from forward on; nullptr: all stages keep what leaves them, at most.
+bool recurse(const Problem&, const Index&, const Intervals&, const Rules&, const Stages&, int64_t room,
+             RetentionPoints& retention_points, const OptionSets* sets = nullptr);
 
 }  // namespace cairn::plan

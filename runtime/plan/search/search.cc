@@ -20,34 +20,35 @@ std::vector<Pace> paces_of(const Problem& p) {
 Search::Search(const Problem& problem, bool arenas_follow_peaks)
     : p(problem),
       index(p),
-      gaps(p, index),
-      rules(p, index, gaps),
-      evaluate(p, index, gaps),
-      improve(p, index, gaps, rules, evaluate,
-              [this](const Thresholds& t, Pace pace, const Cost& cost) { archive.add(t, pace, cost); }),
+      intervals(p, index),
+      rules(p, index, intervals),
+      evaluate(p, index, intervals),
+      local_search(
+          p, index, intervals, rules, evaluate,
+          [this](const RetentionPoints& t, Pace pace, const Cost& cost) { archive.add(t, pace, cost); }),
       arenas_follow_peaks_(arenas_follow_peaks),
       paces_(paces_of(p)) {}
 
 void Search::restart() {
   archive = {};
-  improve.restart();
-  for (const Pace& pace : paces_) try_thresholds(rules.base, pace);
+  local_search.restart();
+  for (const Pace& pace : paces_) try_retention(rules.base, pace);
 }
 
-bool Search::try_thresholds(const Thresholds& t, Pace pace) {
+bool Search::try_retention(const RetentionPoints& t, Pace pace) {
   const Cost cost = evaluate(t, pace, sequence);
   if (cost.valid) archive.add(t, pace, cost);
   return cost.valid;
 }
 
-Thresholds Search::thresholds_of(const OptionSets& sets, const Chosen& chosen) const {
-  Thresholds t = rules.base;
+RetentionPoints Search::retention_of(const OptionSets& sets, const Chosen& chosen) const {
+  RetentionPoints t = rules.base;
   for (size_t stage = 0; stage < chosen.options.size(); ++stage) sets.apply(stage, *chosen.options[stage], t);
   return t;
 }
 
 Plan Search::lay_out(const Candidate& c, int64_t budget) {
-  Schedule s = evaluate.schedule(c.thresholds, c.pace, sequence);
+  Schedule s = evaluate.schedule(c.retention_points, c.pace, sequence);
   Plan plan;
   plan.steps = std::move(s.steps);
   plan.device_peak_bytes = s.peak_bytes;

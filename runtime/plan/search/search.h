@@ -1,5 +1,5 @@
-// What the searches for plans share: how thresholds are priced, the good plans met so far, and how one of
-// them gets its offsets.
+// What the searches for plans share: how retention points are priced, the good plans met so far, and how one
+// of them gets its offsets.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -30,9 +30,9 @@ class Search {
   // Forgets all plans; what follows depends on the problem and on later calls alone. Begins with the plans
   // that keep everything.
   void restart();
-  // False if the thresholds are no plan.
-  bool try_thresholds(const Thresholds&, Pace);
-  Thresholds thresholds_of(const OptionSets&, const Chosen&) const;
+  // False if the retention points are no plan.
+  bool try_retention(const RetentionPoints&, Pace);
+  RetentionPoints retention_of(const OptionSets&, const Chosen&) const;
   // Copies in a hurry, with room for a few, and one at a time.
   const std::vector<Pace>& paces() const { return paces_; }
 
@@ -48,11 +48,11 @@ class Search {
 
   const Problem& p;
   const Index index;
-  const Gaps gaps;
+  const Intervals intervals;
   const Rules rules;
   Evaluator evaluate;
   Archive archive;
-  Improver improve;
+  LocalSearch local_search;
   Sequence sequence;  // scratch
 
  private:

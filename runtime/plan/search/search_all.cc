@@ -35,14 +35,14 @@ class AllBudgets {
     try_subsets();
     const int64_t most = s_.archive.plans().rbegin()->first;
     from_structure(most - s_.index.persistent_bytes, -1);
-    for (Thresholds& t : s_.improve.bare())
-      if (s_.try_thresholds(t, {})) bare_.push_back({t, {}, s_.evaluate(t, {}, s_.sequence)});
-    s_.improve.use_links(false);
+    for (RetentionPoints& t : s_.local_search.minimal())
+      if (s_.try_retention(t, {})) minimal_.push_back({t, {}, s_.evaluate(t, {}, s_.sequence)});
+    s_.local_search.use_links(false);
     Problem alone = p_;
     alone.links.clear();
     aim_everywhere(alone, most);
     if (p_.links.empty()) return;
-    s_.improve.use_links(true);
+    s_.local_search.use_links(true);
     from_structure(most - s_.index.persistent_bytes, 0);
     aim_everywhere(p_, most);
   }
@@ -58,9 +58,9 @@ class AllBudgets {
     if (saved.size() > kAllSubsets) return;
     std::vector<Candidate> all;
     for (uint32_t subset = 0; subset < 1u << saved.size(); ++subset) {
-      Thresholds t = s_.rules.base;
+      RetentionPoints t = s_.rules.base;
       for (size_t k = 0; k < saved.size(); ++k)
-        if (subset >> k & 1) t[saved[k]] = p_.turnaround;
+        if (subset >> k & 1) t[saved[k]] = p_.backward_begin;
       const Cost cost = s_.evaluate(t, {}, s_.sequence);
       if (!cost.valid) continue;
       s_.archive.add(t, {}, cost);
@@ -76,30 +76,30 @@ class AllBudgets {
       const int64_t arena = s_.lay_out(c, c.cost.peak_bytes).arena_bytes;
       if (arena >= lowest) continue;
       lowest = arena;
-      s_.archive.pin(c.thresholds, c.pace, c.cost);
+      s_.archive.pin(c.retention_points, c.pace, c.cost);
     }
   }
 
   void from_structure(int64_t room, int32_t link) {
     const Stages stages(p_, s_.index);
-    const OptionSets sets(p_, s_.index, s_.gaps, s_.rules, stages, link, kOptions);
+    const OptionSets sets(p_, s_.index, s_.intervals, s_.rules, stages, link, kOptions);
     for (int level = 1; level <= kLevels; ++level) {
       double price = 0;
       const Chosen chosen = choose_options(p_, stages, sets, part(room, level), link, {}, kTableWork, price);
       if (chosen.found)
-        for (const Pace& pace : s_.paces()) s_.try_thresholds(s_.thresholds_of(sets, chosen), pace);
-      Thresholds t;
-      if (link < 0 && recurse(p_, s_.index, s_.gaps, s_.rules, stages, part(room, level) / 2, t))
-        s_.try_thresholds(t, {});
+        for (const Pace& pace : s_.paces()) s_.try_retention(s_.retention_of(sets, chosen), pace);
+      RetentionPoints t;
+      if (link < 0 && recurse(p_, s_.index, s_.intervals, s_.rules, stages, part(room, level) / 2, t))
+        s_.try_retention(t, {});
     }
   }
 
   // At budgets between the least that can be found and that of keeping everything.
   void aim_everywhere(const Problem& bounded, int64_t most) {
     Candidate low = s_.archive.plans().begin()->second;
-    s_.improve.descend(low, 0);
+    s_.local_search.descend(low, 0);
     low = s_.archive.plans().begin()->second;
-    s_.improve.shrink(low, 4 * level_work());
+    s_.local_search.shrink(low, 4 * level_work());
     const int64_t least = s_.archive.plans().begin()->first;
     for (int level = 0; level < kLevels; ++level) {
       const int64_t budget = least + part(most - least, level);
@@ -119,16 +119,17 @@ class AllBudgets {
   }
 
   void aim(int64_t budget, int64_t work) {
-    for (const Candidate& from : bare_) {
+    for (const Candidate& from : minimal_) {
       Candidate c = from;
-      if (c.cost.peak_bytes <= budget) s_.improve.search(c, budget, 0);
+      if (c.cost.peak_bytes <= budget) s_.local_search.search(c, budget, 0);
     }
-    if (const Candidate* start = s_.archive.within(budget)) s_.improve.anneal(*start, budget, work * 3 / 10);
+    if (const Candidate* start = s_.archive.within(budget))
+      s_.local_search.anneal(*start, budget, work * 3 / 10);
     const auto above = s_.archive.plans().upper_bound(budget);
-    if (above != s_.archive.plans().end()) s_.improve.anneal(above->second, budget, work * 3 / 10);
+    if (above != s_.archive.plans().end()) s_.local_search.anneal(above->second, budget, work * 3 / 10);
     if (const Candidate* start = s_.archive.within(budget)) {
       Candidate c = *start;
-      s_.improve.search(c, budget, work * 4 / 10);
+      s_.local_search.search(c, budget, work * 4 / 10);
     }
   }
 
@@ -139,7 +140,7 @@ class AllBudgets {
 
   Search& s_;
   const Problem& p_;
-  std::vector<Candidate> bare_;
+  std::vector<Candidate> minimal_;
 };
 
 }  // namespace

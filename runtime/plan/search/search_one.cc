@@ -15,7 +15,7 @@ constexpr int64_t kSearchWork = 6'000'000;  // of it, after the dynamic program
 constexpr int64_t kTableWork = 12'000'000;  // steps of the dynamic program
 constexpr size_t kOptions = 48;             // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
-constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps that end the search
+constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr int kLayouts = 8;                                    // tried per round
 constexpr int kRounds = 4;                                     // of feedback from the real peak or arena
 constexpr int kSmaller = 48;  // smaller budgets tried below the smallest plan
@@ -54,8 +54,8 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget) {
 void OneBudget::look_at_stages() {
   if (stages_) return;
   stages_.emplace(s_.p, s_.index);
-  sets_.push_back({s_.p, s_.index, s_.gaps, s_.rules, *stages_, -1, kOptions});
-  if (!s_.p.links.empty()) sets_.push_back({s_.p, s_.index, s_.gaps, s_.rules, *stages_, 0, kOptions});
+  sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, -1, kOptions});
+  if (!s_.p.links.empty()) sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, 0, kOptions});
 }
 
 // Fills the archive with plans whose peak is close to the target.
@@ -67,9 +67,9 @@ void OneBudget::aim(int64_t target, double bound) {
   const Candidate* single = s_.archive.within(target);
   if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) deepen(target);
   if (s_.archive.within(target) || s_.p.ops.size() > kSearched) return;
-  for (const Thresholds& t : s_.improve.bare()) s_.try_thresholds(t, {});
+  for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
   Candidate c = s_.archive.plans().begin()->second;
-  s_.improve.descend(c, target);
+  s_.local_search.descend(c, target);
 }
 
 // The table's peaks are a little too high or low: looks for the room at which the real one is the target.
@@ -80,7 +80,7 @@ void OneBudget::aim_with(const OptionSets& sets, int32_t link, Lag lag, int64_t 
   for (int round = 0; round < (link < 0 ? 2 * kRounds : kRounds) && room > 0; ++round) {
     const Chosen chosen = choose_options(s_.p, *stages_, sets, room, link, lag, kTableWork, price);
     if (!chosen.found) break;
-    const Thresholds t = s_.thresholds_of(sets, chosen);
+    const RetentionPoints t = s_.retention_of(sets, chosen);
     const Cost cost = s_.evaluate(t, {}, s_.sequence);
     if (!cost.valid) break;
     s_.archive.add(t, {}, cost);
@@ -96,8 +96,8 @@ void OneBudget::aim_with(const OptionSets& sets, int32_t link, Lag lag, int64_t 
 void OneBudget::deepen(int64_t target) {
   int64_t room = target - s_.index.persistent_bytes;
   for (int round = 0; round < 2 * kRounds && room > 0; ++round) {
-    Thresholds t;
-    if (!recurse(s_.p, s_.index, s_.gaps, s_.rules, *stages_, room, t, &sets_[0])) return;
+    RetentionPoints t;
+    if (!recurse(s_.p, s_.index, s_.intervals, s_.rules, *stages_, room, t, &sets_[0])) return;
     const Cost cost = s_.evaluate(t, {}, s_.sequence);
     if (!cost.valid) return;
     s_.archive.add(t, {}, cost);
@@ -113,16 +113,16 @@ const Fit& OneBudget::smallest() {
   int64_t high = s_.archive.plans().begin()->first - s_.index.persistent_bytes, low = 0;
   for (int round = 0; round < 12 && high - low > high / 64; ++round) {
     const int64_t room = low + (high - low) / 2;
-    Thresholds t;
-    const bool found = recurse(s_.p, s_.index, s_.gaps, s_.rules, *stages_, room, t);
-    (found && s_.try_thresholds(t, {}) ? high : low) = room;
+    RetentionPoints t;
+    const bool found = recurse(s_.p, s_.index, s_.intervals, s_.rules, *stages_, room, t);
+    (found && s_.try_retention(t, {}) ? high : low) = room;
   }
   if (s_.p.ops.size() <= kSearched) {
-    for (const Thresholds& t : s_.improve.bare()) s_.try_thresholds(t, {});
+    for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
     Candidate c = s_.archive.plans().begin()->second;
-    s_.improve.use_links(false);  // so that links do not make it larger
-    s_.improve.shrink(c, kSearchWork);
-    s_.improve.use_links(true);
+    s_.local_search.use_links(false);  // so that links do not make it larger
+    s_.local_search.shrink(c, kSearchWork);
+    s_.local_search.use_links(true);
   }
   smallest_ = s_.lowest();
   // Exact: until one page less fails, in growing steps.
@@ -140,7 +140,7 @@ const Fit& OneBudget::smallest() {
 Fit OneBudget::from_smallest(int64_t budget) {
   Fit best = smallest();
   s_.restart();
-  s_.archive.add(best.from.thresholds, best.from.pace, best.from.cost);
+  s_.archive.add(best.from.retention_points, best.from.pace, best.from.cost);
   improve_fit(best, budget, budget, lower_bound_seconds(s_.p, s_.index, budget));
   return best;
 }
@@ -152,9 +152,9 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     const Candidate* first = s_.archive.within(target);
     if (!first || best.plan.predicted_seconds <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater)))
       return;
-    s_.improve.anneal(*first, target, kSearchWork / 2);
+    s_.local_search.anneal(*first, target, kSearchWork / 2);
     Candidate c = *s_.archive.within(target);
-    s_.improve.search(c, target, kSearchWork / 2);
+    s_.local_search.search(c, target, kSearchWork / 2);
     auto fit = s_.fastest_within(target, budget, kLayouts);
     if (fit && fit->plan.predicted_seconds < best.plan.predicted_seconds) best = std::move(*fit);
   }

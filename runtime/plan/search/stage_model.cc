@@ -18,14 +18,14 @@ void each(uint64_t mask, F&& f) {
 
 }  // namespace
 
-bool StageModel::build(const Problem& p, const Index& index, const Gaps& gaps, const Rules& rules,
+bool StageModel::build(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
                        const Stages& stages, size_t number) {
   const Stage& stage = stages.all[number];
   std::vector<int32_t> values;
   for (int32_t i = stage.begin; i < stage.end; ++i)
     for (int32_t v : index.outputs[i]) values.push_back(v);
-  const bool small = stage.end - stage.begin <= kMost && static_cast<int32_t>(values.size()) <= kMost &&
-                     stage.back_end - stage.back_begin <= 4 * kMost;
+  const bool small = stage.end - stage.begin <= kMax && static_cast<int32_t>(values.size()) <= kMax &&
+                     stage.back_end - stage.back_begin <= 4 * kMax;
   for (int32_t v : values)
     if (rules.across[v] >= 0) fixed += p.values[v].bytes;
   if (!small) return false;
@@ -60,17 +60,17 @@ bool StageModel::build(const Problem& p, const Index& index, const Gaps& gaps, c
       last_read.push_back(std::min(index.last_forward[v], stage.end) - stage.begin);
       if (v == stage.out) out = bit(l);
       if (rules.across[v] >= 0) saved |= bit(l);
-      // Read while another stage's backward runs: it has to be there from the turnaround on.
+      // Read while another stage's backward runs: it has to be there from the beginning of backward on.
       bool elsewhere = false;
       for (int32_t r : index.readers[v])
-        elsewhere |= r >= p.turnaround && r < (v == stage.out ? next_back : stage.back_begin);
+        elsewhere |= r >= p.backward_begin && r < (v == stage.out ? next_back : stage.back_begin);
       if (index.last_forward[v] >= stage.end && v != stage.out) elsewhere = true;
-      const int32_t gap = rules.across[v] >= 0 ? rules.across[v] : gaps.first[v + 1] - 1;
-      const int32_t base = rules.base[gap];
+      const int32_t interval = rules.across[v] >= 0 ? rules.across[v] : intervals.first[v + 1] - 1;
+      const int32_t base = rules.base[interval];
       const bool there = rules.across[v] >= 0 || v == stage.out;
       if (rules.across[v] >= 0 && base > 0) forced |= bit(i - stage.begin);
       if (base < 0) forced_moves |= bit(i - stage.begin);
-      if (!p.ops[i].recomputable || (there && (elsewhere || !rules.free[gap]) && base == 0)) {
+      if (!p.ops[i].recomputable || (there && (elsewhere || !rules.free[interval]) && base == 0)) {
         stuck |= bit(l);
         candidate = candidate && !there;
       }
@@ -111,7 +111,7 @@ std::vector<int64_t> StageModel::key() const {
 }
 
 // Simulates the run before (if `out` is given up), then the backward ops; what is made again stays until it
-// is touched last.
+// is used last.
 Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
   Option option;
   option.again = again;
@@ -128,7 +128,7 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
   option.gives_out = (out & gone) != 0;
   each(away, [&](int32_t v) { option.moved += bytes[v]; });
 
-  constexpr int32_t kItems = 3 * kMost + 4 * kMost + 8;
+  constexpr int32_t kItems = 3 * kMax + 4 * kMax + 8;
   std::array<int64_t, kItems> change, extra;
   std::array<int32_t, 64> open, last;
   int32_t items = 0;
@@ -137,12 +137,12 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
   last.fill(-1);
   change.fill(0);
   each(kept, [&](int32_t v) { open[v] = 0; });
-  const auto touch = [&](uint64_t touched) {
-    each(touched, [&](int32_t v) {
+  const auto use = [&](uint64_t used) {
+    each(used, [&](int32_t v) {
       if (open[v] < 0) open[v] = items;
       last[v] = items;
     });
-    ever |= touched;
+    ever |= used;
   };
   const auto close = [&](int32_t v) {
     if (last[v] >= open[v] && open[v] >= 0) {
@@ -163,7 +163,7 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
     each(group, [&](int32_t o) {
       const LocalOp& op = ops[o];
       extra[items] = op.workspace + live;
-      touch(op.inputs | op.outputs);
+      use(op.inputs | op.outputs);
       ++items;
       on |= op.inputs | op.outputs;
       option.seconds += op.seconds;
@@ -185,11 +185,11 @@ Option StageModel::price(uint64_t again, uint64_t moves, bool twice) const {
   for (const Backward& b : backward) {
     make(b.reads, b.before);
     extra[items] = b.live;
-    touch(b.reads);
+    use(b.reads);
     on |= b.reads;
     ++items;
   }
-  // Held between the run before and the own backward: what is touched on both sides, and `out`.
+  // Held between the run before and the own backward: what is used on both sides, and `out`.
   each(ever, [&](int32_t v) {
     if (before > 0 && !(kept & bit(v)) && open[v] >= 0 && open[v] < before &&
         (last[v] >= before || (out & bit(v))))

@@ -8,10 +8,10 @@
 namespace cairn::plan {
 
 struct StageModel {
-  static constexpr int32_t kMost = 60;  // ops and values
+  static constexpr int32_t kMax = 60;  // ops and values
 
   // Whether the stage is small enough. Otherwise only `fixed` (bytes that stay) is set.
-  bool build(const Problem&, const Index&, const Gaps&, const Rules&, const Stages&, size_t stage);
+  bool build(const Problem&, const Index&, const Intervals&, const Rules&, const Stages&, size_t stage);
   // Equal keys: equal in everything that price() looks at.
   std::vector<int64_t> key() const;
   // again, moves: bit per op. The latter fetch their outputs back.

@@ -8,31 +8,31 @@ namespace {
 // Per position c: values made before op c and read by forward ops from c on, of at most `longest` ops of
 // span.
 std::vector<int32_t> crossings(const Problem& p, const Index& index, int32_t longest) {
-  std::vector<int32_t> count(p.turnaround + 1, 0);
-  for (int32_t i = 0; i < p.turnaround; ++i)
+  std::vector<int32_t> count(p.backward_begin + 1, 0);
+  for (int32_t i = 0; i < p.backward_begin; ++i)
     for (int32_t v : index.outputs[i]) {
       const int32_t last = index.last_forward[v];
       if (last <= i || last - i > longest) continue;
       ++count[i + 1];
       --count[last + 1];
     }
-  for (int32_t c = 1; c <= p.turnaround; ++c) count[c] += count[c - 1];
+  for (int32_t c = 1; c <= p.backward_begin; ++c) count[c] += count[c - 1];
   return count;
 }
 
 // Long spans (skips, tables read everywhere) are left out as long as that more than doubles the cuts.
 std::vector<int32_t> cuts(const Problem& p, const Index& index, int32_t& longest) {
   std::vector<int32_t> best;
-  longest = p.turnaround;
-  for (int32_t span = p.turnaround; span > 0; span = span > 8 ? span / 2 : 0) {
+  longest = p.backward_begin;
+  for (int32_t span = p.backward_begin; span > 0; span = span > 8 ? span / 2 : 0) {
     const std::vector<int32_t> count = crossings(p, index, span);
     std::vector<int32_t> found;
-    for (int32_t c = 1; c < p.turnaround; ++c)
+    for (int32_t c = 1; c < p.backward_begin; ++c)
       if (count[c] == 1) found.push_back(c);
     if (found.size() <= 2 * best.size()) continue;
     best = std::move(found);
     longest = span;
-    if (static_cast<int32_t>(best.size()) * 16 >= p.turnaround) break;
+    if (static_cast<int32_t>(best.size()) * 16 >= p.backward_begin) break;
   }
   return best;
 }
@@ -40,13 +40,13 @@ std::vector<int32_t> cuts(const Problem& p, const Index& index, int32_t& longest
 }  // namespace
 
 Stages::Stages(const Problem& p, const Index& index)
-    : of_op(p.turnaround, 0),
+    : of_op(p.backward_begin, 0),
       of_backward(p.ops.size(), -1),
       backward_before(p.ops.size(), 0),
       backward_live(p.ops.size(), 0) {
   int32_t longest = 0;
   std::vector<int32_t> at = cuts(p, index, longest);
-  at.push_back(p.turnaround);
+  at.push_back(p.backward_begin);
   int32_t begin = 0;
   for (int32_t cut : at) {
     Stage stage;
@@ -65,13 +65,13 @@ Stages::Stages(const Problem& p, const Index& index)
   }
   const auto ops = static_cast<int32_t>(p.ops.size());
   int32_t stage = -1;
-  for (int32_t b = ops; b-- > p.turnaround;) {
+  for (int32_t b = ops; b-- > p.backward_begin;) {
     for (int32_t v : index.inputs[b])
-      if (index.maker[v] < p.turnaround) stage = std::max(stage, of_op[index.maker[v]]);
+      if (index.maker[v] < p.backward_begin) stage = std::max(stage, of_op[index.maker[v]]);
     of_backward[b] = stage;
   }
   for (Stage& s : all) s.back_begin = s.back_end = ops;
-  for (int32_t b = ops; b-- > p.turnaround;)
+  for (int32_t b = ops; b-- > p.backward_begin;)
     if (of_backward[b] >= 0) {
       Stage& s = all[of_backward[b]];
       s.back_begin = b;
@@ -84,12 +84,12 @@ Stages::Stages(const Problem& p, const Index& index)
   }
   std::vector<int64_t> ending(p.ops.size(), 0);
   int64_t alive = 0;
-  for (int32_t b = p.turnaround; b < ops; ++b)
+  for (int32_t b = p.backward_begin; b < ops; ++b)
     for (int32_t v : index.outputs[b]) {
       const auto readers = index.readers[v];
       ending[readers.empty() ? b : readers.back()] += p.values[v].bytes;
     }
-  for (int32_t b = p.turnaround; b < ops; ++b) {
+  for (int32_t b = p.backward_begin; b < ops; ++b) {
     backward_before[b] = alive;
     for (int32_t v : index.outputs[b]) alive += p.values[v].bytes;
     backward_live[b] = alive + p.ops[b].workspace_bytes;

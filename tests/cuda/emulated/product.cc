@@ -29,7 +29,7 @@ void write(DType t, void* p, int64_t i, float v) {
 }
 
 float gelu(float x) { return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x))); }
-float gelu_slope(float x) {
+float gelu_derivative(float x) {
   const float t = std::tanh(0.7978845608f * (x + 0.044715f * x * x * x));
   return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * 0.7978845608f * (1.0f + 3 * 0.044715f * x * x);
 }
@@ -60,7 +60,7 @@ void multiply(const ProductShape& s, const ProductCall& call, int64_t which, int
       if (s.has_bias()) v += read(s.out, call.bias, n);
       if (s.pre) write(s.out, call.pre, at, v);
       if (s.has_gelu()) v = gelu(v);
-      if (s.has_slope()) v *= gelu_slope(read(s.out, call.pre, at));
+      if (s.has_derivative()) v *= gelu_derivative(read(s.out, call.pre, at));
       write(s.out, call.c, at, call.accumulate ? v + read(s.out, call.c, at) : v);
     }
   }
@@ -112,7 +112,7 @@ class LoopProduct final : public Product {
 std::unique_ptr<Product> try_product(const ProductShape& shape, std::string_view word,
                                      std::vector<std::string>* options) {
   if (shape.k == 1) return nullptr;
-  if ((shape.has_gelu() || shape.has_slope()) && shape.row_of_c() % 8 != 0) return nullptr;
+  if ((shape.has_gelu() || shape.has_derivative()) && shape.row_of_c() % 8 != 0) return nullptr;
   if (shape.has_bias() && shape.n % 2 != 0) return nullptr;
   if (shape.has_sums() && (shape.m % 2 != 0 || shape.batch > 1)) return nullptr;
   int algorithm = 0;

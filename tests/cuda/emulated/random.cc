@@ -45,9 +45,9 @@ uint32_t draw() {
   return static_cast<uint32_t>(mixed(state) >> 32);
 }
 
-void delay(int most_microseconds) {
+void delay(int max_microseconds) {
   if (one_in(2)) return;
-  const uint32_t wanted = draw() % static_cast<uint32_t>(most_microseconds);
+  const uint32_t wanted = draw() % static_cast<uint32_t>(max_microseconds);
   std::this_thread::sleep_for(std::chrono::microseconds(wanted));
 }
 

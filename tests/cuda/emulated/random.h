@@ -8,6 +8,6 @@ namespace cairn::kernels::cuda::emulated {
 uint32_t draw();
 inline bool one_in(uint32_t n) { return draw() % n == 0; }
 // Sleeps for up to that long; now and then for no time at all.
-void delay(int most_microseconds);
+void delay(int max_microseconds);
 
 }  // namespace cairn::kernels::cuda::emulated

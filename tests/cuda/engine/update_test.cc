@@ -1,5 +1,5 @@
-// The optimizer on an (emulated) GPU: few launches, packs made on the way, the same bits wherever state
-// lives.
+// The optimizer on an (emulated) GPU: few launches, packed weights made on the way, the same bits wherever
+// state lives.
 #include "tests/runtime/engine/update_check.h"
 
 namespace cairn::engine {
@@ -32,18 +32,18 @@ TEST(CudaUpdate, IsOneLaunchAndSoIsTheNorm) {
   }
 }
 
-TEST(CudaUpdate, LeavesPacksFresh) {
+TEST(CudaUpdate, LeavesPackedWeightsFresh) {
   const PlanOptions o = options_for(AmpMode::kBf16);
   for (const bool checked : {false, true}) {
     const auto device = gpu(checked);
-    expect_fresh_packs(compile(layers(), *device, o), device);
+    expect_fresh_packed_weights(compile(layers(), *device, o), device);
     bool behind_parts = false;
     for (const Tier tier : {Tier::kHost, Tier::kDisk})
       for (const double share : {0.0, 0.3, 0.6}) {
         const auto plan = tight_plan(layers(), *device, o.amp, tier, share);
-        EXPECT_FALSE(plan->homes.empty());
-        expect_fresh_packs(plan, device);
-        behind_parts = behind_parts || packs_behind_parts(*plan);
+        EXPECT_FALSE(plan->offloaded.empty());
+        expect_fresh_packed_weights(plan, device);
+        behind_parts = behind_parts || packed_behind_parts(*plan);
       }
     EXPECT_TRUE(behind_parts);
   }
@@ -82,7 +82,7 @@ TEST(CudaUpdate, ChangesNoBitWhereverStateLives) {
     for (const Tier tier : {Tier::kHost, Tier::kDisk})
       for (const auto& on : {checked, device}) {
         const auto plan = tight_plan(layers(), *on, amp, tier);
-        EXPECT_FALSE(plan->homes.empty());
+        EXPECT_FALSE(plan->offloaded.empty());
         EXPECT_LT(plan->plan.arena_bytes, resident->plan.arena_bytes);
         EXPECT_GT(update_launches(*plan), 1);
         expect_few_launches(*plan);
@@ -91,8 +91,8 @@ TEST(CudaUpdate, ChangesNoBitWhereverStateLives) {
   }
 }
 
-// Updates in the midst of backward leave packs to the prologue; those that are not, in the tied table's case,
-// are a launch at the end.
+// Updates in the midst of backward leave packed weights to the repacking; those that are not, in the tied
+// table's case, are a launch at the end.
 TEST(CudaUpdate, ChangesNoBitFusedIntoBackward) {
   const auto device = gpu(true);
   Result expected;

@@ -99,7 +99,7 @@ const kernels::Registry& hosted_cuda_registry() {
   static constexpr kernels::Registry kRegistry{.backend = "cuda",
                                                .rows = kRows,
                                                .packed_bytes = kernels::cuda::packed_bytes,
-                                               .one_pack = true,
+                                               .one_packed_form = true,
                                                .gaps_filled = false,
                                                .batch = kBatch};
   return kRegistry;

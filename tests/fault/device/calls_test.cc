@@ -19,7 +19,7 @@ using test::Kind;
 using test::Training;
 using test::Way;
 
-constexpr long kFew = 30;
+constexpr long kSmall = 30;
 
 size_t entries(const char* folder) {
   const std::filesystem::directory_iterator all(folder);
@@ -142,7 +142,7 @@ TEST_P(FailingCalls, EveryOneIsAStatusAndTheNextTryWorks) {
       point(-1, way, false);
       const long all = calls.made.load();
       for (long n = 0; n < all; ++n) {
-        if (!support::taken(counts.points++, all < kFew ? 1 : kind.one_in)) continue;
+        if (!support::taken(counts.points++, all < kSmall ? 1 : kind.one_in)) continue;
         ++counts.taken;
         point(n, way, for_good);
         ASSERT_TRUE(becomes("/proc/self/task", threads)) << n << ": threads are left";

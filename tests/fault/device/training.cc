@@ -58,7 +58,8 @@ std::shared_ptr<const engine::CompiledPlan> Training::plan(const Kind& kind) {
     options.budget_bytes = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
   }
   auto plan = engine::compile(graph, *device, options);
-  require(plan->home_bytes[static_cast<size_t>(Tier::kDisk)] > 0, Code::kInternal, "no state is on disk");
+  require(plan->offloaded_bytes[static_cast<size_t>(Tier::kDisk)] > 0, Code::kInternal,
+          "no state is on disk");
   return plan;
 }
 

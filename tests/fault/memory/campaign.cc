@@ -15,22 +15,22 @@ namespace fault {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr int kMostCalls = 256, kMostFindings = 64, kMostDeaths = 32;
+constexpr int kMaxCalls = 256, kMaxFindings = 64, kMaxDeaths = 32;
 
 // What parent and child share: where the child is, so that its death is known by place, and what it found.
 struct Progress {
   int call;  // -1: between calls
   char name[64];
   int64_t allocation;
-  int64_t next[kMostCalls];  // per call: the next allocation to fail; -1: all have
+  int64_t next[kMaxCalls];  // per call: the next allocation to fail; -1: all have
   int64_t points, refused, absorbed;
   int findings;
-  char finding[kMostFindings][400];
+  char finding[kMaxFindings][400];
   bool finished;
 
   template <class... Parts>
   void found(const char* form, Parts... parts) {
-    if (findings < kMostFindings) std::snprintf(finding[findings++], sizeof finding[0], form, parts...);
+    if (findings < kMaxFindings) std::snprintf(finding[findings++], sizeof finding[0], form, parts...);
   }
 };
 
@@ -164,7 +164,7 @@ class Child {
   }
 
   bool is_taken(int number, int64_t allocation) const {
-    return cairn::support::taken(allocation * kMostCalls + number, one_in_);
+    return cairn::support::taken(allocation * kMaxCalls + number, one_in_);
   }
 
   Progress& progress_;
@@ -186,7 +186,7 @@ Tally run_campaign(const MakeScript& make, heap::Failing failing, int64_t one_in
   }
   auto& progress = *new (shared) Progress{};
   progress.call = -1;
-  for (int deaths = 0; !progress.finished && deaths < kMostDeaths; ++deaths) {
+  for (int deaths = 0; !progress.finished && deaths < kMaxDeaths; ++deaths) {
     std::fflush(nullptr);
     const pid_t pid = ::fork();
     if (pid == 0) {

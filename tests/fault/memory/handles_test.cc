@@ -20,13 +20,13 @@ int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-constexpr int64_t kMost = 1'000'000;
+constexpr int64_t kMax = 1'000'000;
 // What the C library's heap may move by without any leak: a leak of one byte a handle is more in a long run.
 constexpr int64_t kSlack = int64_t{8} << 20;
 
 // Makes and releases `one` as often as the campaign wants: a million times, or a share of it.
 void for_ever(int64_t share, const std::function<void()>& one) {
-  const int64_t count = cairn::support::long_campaign() ? kMost : kMost / share;
+  const int64_t count = cairn::support::long_campaign() ? kMax : kMax / share;
   for (int i = 0; i < 100; ++i) one();  // what is set up once, and the heap's own caches
   const long blocks = heap::live();
   const int64_t resident = resident_bytes();

@@ -135,11 +135,11 @@ inline void expect_exact_memory(const Session& session) {
   for (size_t link = 0; link < session.plan().link_tier.size(); ++link) {
     const Tier which = session.plan().link_tier[link];
     const device::TierCount tier = session.count(which);
-    const int64_t homes = session.plan().home_bytes[static_cast<size_t>(which)];
-    EXPECT_EQ(tier.peak_reserved_bytes, homes + plan.tier_arena_bytes[link]);
-    EXPECT_EQ(tier.peak_height_bytes, homes + plan.tier_arena_bytes[link]);
-    EXPECT_EQ(tier.peak_live_bytes, homes + plan.tier_peak_bytes[link]);
-    EXPECT_EQ(tier.live_bytes, homes);
+    const int64_t offloaded = session.plan().offloaded_bytes[static_cast<size_t>(which)];
+    EXPECT_EQ(tier.peak_reserved_bytes, offloaded + plan.tier_arena_bytes[link]);
+    EXPECT_EQ(tier.peak_height_bytes, offloaded + plan.tier_arena_bytes[link]);
+    EXPECT_EQ(tier.peak_live_bytes, offloaded + plan.tier_peak_bytes[link]);
+    EXPECT_EQ(tier.live_bytes, offloaded);
   }
 }
 

@@ -39,14 +39,14 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
   graph::JointOptions joint;
   joint.amp = amp;
   joint.packed_bytes = device.kernels().packed_bytes;
-  joint.one_pack = device.kernels().one_pack;
+  joint.one_packed_form = device.kernels().one_packed_form;
   joint.threads = device.info().threads;
   const auto solved = [&](int64_t budget) {
     auto plan = std::make_shared<CompiledPlan>();
     plan->joint = graph::derive(graph, joint);
     lower(*plan, device, options);
     plan->problem.budget_bytes = budget;
-    solve_with_homes(*plan, device, options);
+    solve_with_offloaded_state(*plan, device, options);
     return plan;
   };
   double least = 0;
@@ -86,44 +86,45 @@ inline Result values_of(const Session& session, std::initializer_list<graph::Rol
 inline Result trained(const Session& session) {
   return values_of(session, {graph::Role::kParameter, graph::Role::kOptimizer});
 }
-inline Result packs_of(const Session& session) { return values_of(session, {graph::Role::kPacked}); }
+inline Result packed_weights_of(const Session& session) { return values_of(session, {graph::Role::kPacked}); }
 
-// A weight that stays on the device, with a pack and moments that come in parts.
-inline bool packs_behind_parts(const CompiledPlan& plan) {
+// A weight that stays on the device, with a packed weight and moments that come in parts.
+inline bool packed_behind_parts(const CompiledPlan& plan) {
   const auto& slots = plan.joint->parameters;
   return std::any_of(slots.begin(), slots.end(), [&](const graph::ParameterSlot& slot) {
-    if (slot.packs.empty() || slot.states.empty() || plan.homes.contains(slot.value)) return false;
-    const auto moment = plan.homes.find(slot.states[0]);
-    return moment != plan.homes.end() && moment->second.extents.size() > 1;
+    if (slot.packed_weights.empty() || slot.states.empty() || plan.offloaded.contains(slot.value))
+      return false;
+    const auto moment = plan.offloaded.find(slot.states[0]);
+    return moment != plan.offloaded.end() && moment->second.extents.size() > 1;
   });
 }
 
-// After an update all packs are what the prologue would make, and it does not run.
-inline void expect_fresh_packs(const std::shared_ptr<const CompiledPlan>& plan,
-                               const std::shared_ptr<device::Device>& device) {
+// After an update all packed weights are what the repacking would make, and it does not run.
+inline void expect_fresh_packed_weights(const std::shared_ptr<const CompiledPlan>& plan,
+                                        const std::shared_ptr<device::Device>& device) {
   Session session(plan, device);
   fill(session);
   set_hyper(session);
   session.run({7, 0, 0});
-  const Result before = packs_of(session);
+  const Result before = packed_weights_of(session);
   ASSERT_FALSE(before.empty());
   for (uint64_t i = 0; i < 3; ++i) {  // the third update is a replay, where the device records
     step(session, i);
-    const Result packs = packs_of(session);
-    for (const auto& [name, bytes] : packs)
+    const Result packed_weights = packed_weights_of(session);
+    for (const auto& [name, bytes] : packed_weights)
       EXPECT_EQ(bytes == before.at(name), name.starts_with("frozen")) << name;
-    // A run that made packs would write over this.
+    // A run that made packed weights would write over this.
     const graph::JointGraph& joint = *plan->joint;
     Result blank;
-    for (const auto& [name, bytes] : packs) {
+    for (const auto& [name, bytes] : packed_weights) {
       blank[name].resize(bytes.size());
       session.write(joint.find(name), blank[name].data(), static_cast<int64_t>(bytes.size()));
     }
     session.run({7, i + 1, 0});
-    EXPECT_EQ(packs_of(session), blank) << "packs were made that were fresh";
+    EXPECT_EQ(packed_weights_of(session), blank) << "packs were made that were fresh";
     session.parameters_changed();
     session.run({7, i + 1, 0});
-    EXPECT_EQ(packs_of(session), packs) << "step " << i;
+    EXPECT_EQ(packed_weights_of(session), packed_weights) << "step " << i;
   }
   expect_exact_memory(session);
 }

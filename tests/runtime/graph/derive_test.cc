@@ -36,7 +36,7 @@ void check_order(const JointGraph& joint) {
   auto is_ready = [&](int32_t v) { return ready.contains(v) || ready.contains(joint.storage(v)); };
   for (size_t i = 0; i < joint.ops().size(); ++i) {
     const JointOp& op = joint.ops()[i];
-    EXPECT_EQ(op.backward, static_cast<int32_t>(i) >= joint.turnaround);
+    EXPECT_EQ(op.backward, static_cast<int32_t>(i) >= joint.backward_begin);
     for (int32_t v : op.in)
       if (v >= 0) EXPECT_TRUE(is_ready(v)) << op.name << " reads " << joint.values[v].name;
     for (size_t k = 0; k < op.out.size(); ++k) {
@@ -63,7 +63,7 @@ TEST(Derive, FusedLossReplacesItsForwardOp) {
   check_order(*joint);
   EXPECT_EQ(find(*joint, OpCode::k_linear_cross_entropy), nullptr);
   ASSERT_NE(find(*joint, OpCode::k_linear_cross_entropy_grad), nullptr);
-  EXPECT_EQ(joint->ops()[joint->turnaround].code, OpCode::k_linear_cross_entropy_grad);
+  EXPECT_EQ(joint->ops()[joint->backward_begin].code, OpCode::k_linear_cross_entropy_grad);
   EXPECT_EQ(joint->values[joint->loss].desc.dtype, DType::kF64);
   EXPECT_EQ(joint->values[joint->loss].role, Role::kOutput);
   EXPECT_GE(joint->weight, 0);
@@ -151,7 +151,7 @@ TEST(Derive, PacksReplaceWeights) {
 TEST(Derive, OnePackServesAllUsesWhereTheBackendSaysSo) {
   JointOptions options;
   options.amp = AmpMode::kBf16;
-  options.one_pack = true;
+  options.one_packed_form = true;
   options.packed_bytes = [](const TensorDesc& w, std::string_view, int64_t, DType, int) {
     return 2 * w.shape.elements();
   };
@@ -198,7 +198,7 @@ TEST(Derive, PacksMayBeLeftOut) {
   EXPECT_EQ(joint->plain_uses[0].operand, 1);
   for (const ParameterSlot& slot : joint->parameters)
     if (joint->values[slot.value].name == weight) {
-      EXPECT_EQ(slot.packs.size(), 1u);
+      EXPECT_EQ(slot.packed_weights.size(), 1u);
     }
 
   // The loss's gradient takes the weight for its first product packed only beside the pack of its second.

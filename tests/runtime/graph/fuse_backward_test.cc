@@ -61,7 +61,7 @@ constexpr Form kForms[] = {{"gelu", nullptr, nullptr, "gelu_tanh", OpCode::k_gel
                            {"", "activation", "silu", "silu", OpCode::k_silu_grad},
                            {"", "activation", "relu", "relu", OpCode::k_relu_grad}};
 
-TEST(FuseBackward, TheSlopeOfAnActivationGoesIntoTheProduct) {
+TEST(FuseBackward, TheDerivativeOfAnActivationGoesIntoTheProduct) {
   for (const Form& f : kForms)
     for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
       SCOPED_TRACE(cat(f.op, ' ', f.activation));

@@ -55,8 +55,9 @@ TEST(FuseUpdates, WhatOneOpWritesIsUpdatedInBackward) {
     const JointOp& op = joint->ops()[update];
     EXPECT_EQ(op.in[0], slot.gradient);
     EXPECT_EQ(op.in[2], slot.squares);
-    EXPECT_EQ(op.out[ops::kUpdateGate], joint->gate);
-    EXPECT_EQ(joint->ops()[update - 1].code, OpCode::k_sum_squares) << "the gate has looked at this gradient";
+    EXPECT_EQ(op.out[ops::kUpdateGradScale], joint->grad_scale);
+    EXPECT_EQ(joint->ops()[update - 1].code, OpCode::k_sum_squares)
+        << "its infinities and NaNs are found before it";
     EXPECT_EQ(joint->ops()[update - 1].out[0], slot.squares);
     EXPECT_EQ(joint->ops()[update - 1].accumulates, 0u);
     // Nobody reads the gradient or the parameter afterwards.
@@ -100,18 +101,19 @@ TEST(FuseUpdates, NoLaterOpNeedsTheParameterNotEvenByRecomputing) {
   EXPECT_LT(update, gradient);
 }
 
-TEST(FuseUpdates, TheGateOpensWhenTheLossIsKnown) {
+TEST(FuseUpdates, TheGradScaleIsKnownWithTheLoss) {
   const auto joint = fused();
-  const size_t gate = index_of(*joint, [](const JointOp& op) { return op.code == OpCode::k_update_gate; });
+  const size_t grad_scale =
+      index_of(*joint, [](const JointOp& op) { return op.code == OpCode::k_grad_scale; });
   const size_t first = index_of(*joint, [](const JointOp& op) { return op.code == OpCode::k_update; });
-  ASSERT_LT(gate, first);
-  EXPECT_GT(gate, static_cast<size_t>(joint->turnaround));
-  EXPECT_EQ(joint->ops()[gate].in, (std::vector<int32_t>{joint->loss, joint->weight}));
+  ASSERT_LT(grad_scale, first);
+  EXPECT_GT(grad_scale, static_cast<size_t>(joint->backward_begin));
+  EXPECT_EQ(joint->ops()[grad_scale].in, (std::vector<int32_t>{joint->loss, joint->weight}));
   const size_t loss = index_of(*joint, [&](const JointOp& op) {
     return std::find(op.out.begin(), op.out.end(), joint->loss) != op.out.end();
   });
-  EXPECT_LT(loss, gate);
-  EXPECT_EQ(derive(model(), {})->gate, -1) << "only where it is asked for";
+  EXPECT_LT(loss, grad_scale);
+  EXPECT_EQ(derive(model(), {})->grad_scale, -1) << "only where it is asked for";
 }
 
 // They are numbered by op, and updates stand between ops.

@@ -38,7 +38,7 @@ TEST_P(Resume, ContinuesBitForBit) {
 INSTANTIATE_TEST_SUITE_P(Cuts, Resume, testing::Values(0, 1, 2, 3, 7, 12));
 
 // A checkpoint is by value: where a plan keeps optimizer state is nothing to it.
-TEST_P(Resume, AcrossPlansWithOtherHomes) {
+TEST_P(Resume, AcrossPlansWithOtherOffloadedState) {
   const uint64_t cut = GetParam(), end = 15;
   const test::Scratch scratch;
   engine::PlanOptions host;
@@ -52,14 +52,14 @@ TEST_P(Resume, AcrossPlansWithOtherHomes) {
   engine::PlanOptions disk = host;
   disk.tiers = {Tier::kDisk};
   test::Rig whole;
-  ASSERT_TRUE(whole.session->plan().homes.empty());
+  ASSERT_TRUE(whole.session->plan().offloaded.empty());
   whole.train(0, end);
   test::Rig first(test::sample_graph(), 7, host);
-  ASSERT_GT(first.session->plan().home_bytes[1], 0);
+  ASSERT_GT(first.session->plan().offloaded_bytes[1], 0);
   first.train(0, cut);
   save(*first.stepper, scratch / "saved", {});
   test::Rig second(test::sample_graph(), 99, disk);
-  ASSERT_GT(second.session->plan().home_bytes[2], 0);
+  ASSERT_GT(second.session->plan().offloaded_bytes[2], 0);
   Checkpoint(scratch / "saved").restore(*second.stepper);
   save(*second.stepper, scratch / "again", {});
   EXPECT_EQ(test::slurp(scratch / "again" / kTensorsName), test::slurp(scratch / "saved" / kTensorsName));

@@ -121,7 +121,7 @@ TEST(NameRule, NoTwoThingsShareAName) {
 TEST(NameRule, NamesThatLookMade) {
   const test::Scratch scratch;
   for (const char* name : {"table.bf16", "table/packed.nt", "x.bf16", "gelu_1.grad", "a/b/gelu_1.grad.dx",
-                           "__metadata", "manifest.cairn", "../x", "/", "table/squares", "update gate",
+                           "__metadata", "manifest.cairn", "../x", "/", "table/squares", "grad scale",
                            "adamw table", "0", "-", "\"}", "\\u0000", "\xe2\x80\xa8"})
     for (std::string Names::*given : {&Names::input, &Names::value, &Names::output}) {
       Names names;

@@ -77,7 +77,7 @@ inline SamplePlan sample_plan() {
                      : i == 2 ? 2
                               : -1});
   }
-  p.turnaround = 4;
+  p.backward_begin = 4;
   for (int i = 3; i >= 0; --i) {
     p.values.push_back({"dx" + std::to_string(i), 640 + 64 * i, false});
     std::vector<int32_t> in = {0, i + 1};

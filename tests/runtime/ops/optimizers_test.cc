@@ -127,7 +127,7 @@ TEST(Optimizers, TheOpsOperandsStandWhereKernelsLookForThem) {
   EXPECT_EQ(row.outputs[kParameter].name, "p");
   EXPECT_EQ(row.outputs[kFirstState].name, "s0");
   EXPECT_EQ(row.outputs[kPacked].name, "packed");
-  EXPECT_EQ(row.outputs[kGate].name, "gate");
+  EXPECT_EQ(row.outputs[kGradScale].name, "grad_scale");
   EXPECT_EQ(kernels::update_op::kMaxStates, static_cast<size_t>(ops::kMaxStates));
   EXPECT_EQ(kFactorSlot, static_cast<size_t>(kGradientFactor));
 }

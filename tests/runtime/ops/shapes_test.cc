@@ -97,8 +97,8 @@ const std::vector<Good>& good() {
        {f32({2}), f64({8}), f64({})},
        by("adamw"),
        {f32({2}), f32({2}), f32({2}), {}, {}, {}, f64({})}},
-      {"update_gate", {f64({})}, {}, {f64({})}},
-      {"update_gate", {f64({}), f64({})}, {}, {f64({})}},
+      {"grad_scale", {f64({})}, {}, {f64({})}},
+      {"grad_scale", {f64({}), f64({})}, {}, {f64({})}},
       {"pack_weight",
        {f32({5, 4})},
        {{"use", std::string("forward")}, {"m", int64_t{3}}, {"dtype", std::string("bf16")}},
@@ -293,7 +293,7 @@ TEST(Shapes, MistakesAreNamed) {
       {"update", {f32({4}), f64({8}), f64({2})}, by("adamw"), "update: total is f64[2]: it must be one f64"},
       {"update", {bf({4}), f64({8})}, by("adamw"), "update: grad is bf16[4]: it must be f32 or f64"},
       {"update", {f32({4}), f64({8})}, by("adam"), "unknown optimizer 'adam'; known: adamw, sgd, lion"},
-      {"update_gate", {f32({})}, {}, "update_gate: loss is f32[]: it must be one f64"},
+      {"grad_scale", {f32({})}, {}, "grad_scale: loss is f32[]: it must be one f64"},
       {"silu", {f32({4}), f32({4})}, {}, "silu: 2 operands given, it takes at most 1"},
   };
   for (const Bad& b : bad) {

@@ -46,7 +46,7 @@ TEST(Work, TheRestIsBoundByBytes) {
   EXPECT_EQ(of("update", {f32({10}), f64({8})}, adamw).bytes, 40 + 64 + 2 * 3 * 40);
   EXPECT_EQ(of("update", {f32({10}), f64({8})}, lion).bytes, 40 + 64 + 2 * 2 * 40);
   EXPECT_EQ(of("update", {f32({10}), f64({8})}, adamw).flops, 160);
-  // A pack is written, not read; so may the gate be.
+  // A packed weight is written, not read; so may grad_scale be.
   const std::vector<TensorDesc> in = {f32({10}), f64({8}), f64({})};
   const TensorDesc absent = {}, pack{DType::kOpaque, Shape{10}, 20};
   const std::vector<TensorDesc> out = {f32({10}), f32({10}), f32({10}), absent, absent, pack, f64({})};

@@ -42,7 +42,7 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
       {"parent", [](Problem& p) { p.regions[0].parent = 0; },
        "regions[0] 'r0': the parent must come before it"},
       {"offload", [](Problem& p) { p.regions[0].policy = Policy::kOffload; }, "there is no link"},
-      {"turnaround", [](Problem& p) { p.turnaround = 100; }, "turnaround 100 lies outside"},
+      {"turnaround", [](Problem& p) { p.backward_begin = 100; }, "turnaround 100 lies outside"},
       {"budget", [](Problem& p) { p.budget_bytes = -5; }, "budget_bytes must not be negative"},
       {"rate",
        [](Problem& p) {

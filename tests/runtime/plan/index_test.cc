@@ -19,8 +19,8 @@ TEST(Index, KnowsMakersReadersAndTheLastForwardUse) {
   EXPECT_EQ(index.inputs[0].size(), 0u);  // persistent
   EXPECT_EQ(index.last_forward[1], 1);
   EXPECT_EQ(index.first_backward[1], 3);
-  EXPECT_TRUE(index.saved(1, p.turnaround));
-  EXPECT_FALSE(index.saved(3, p.turnaround));  // made by backward
+  EXPECT_TRUE(index.saved(1, p.backward_begin));
+  EXPECT_FALSE(index.saved(3, p.backward_begin));  // made by backward
   p.regions = {{"r", -1, Policy::kKeep, -1}, {"r/s", 0, Policy::kPlannerDecides, -1}};
   EXPECT_EQ(Index(p).scope[1], 0);
   p.regions[0].policy = Policy::kPlannerDecides;

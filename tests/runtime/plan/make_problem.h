@@ -11,7 +11,7 @@
 
 namespace cairn::plan {
 
-// Names in, indices out. Ops are added in order; the first backward op sets the turnaround.
+// Names in, indices out. Ops are added in order; the first backward op sets the beginning of backward.
 class Maker {
  public:
   Maker& value(const std::string& name, int64_t bytes, bool persistent = false) {
@@ -33,8 +33,8 @@ class Maker {
     p.ops.push_back(made);
     return *this;
   }
-  Maker& turnaround() {
-    p.turnaround = static_cast<int32_t>(p.ops.size());
+  Maker& backward_begin() {
+    p.backward_begin = static_cast<int32_t>(p.ops.size());
     return *this;
   }
   Maker& region(const std::string& name, int32_t parent = -1, Policy policy = Policy::kPlannerDecides,
@@ -68,14 +68,14 @@ inline Problem chain(int n, int64_t bytes = 6400, int per_region = 1,
   const auto g = [](int i) { return "g" + std::to_string(i); };
   for (int i = 1; i <= n; ++i)
     m.op("f" + std::to_string(i), 1, {a(i - 1)}, {a(i)}, 0, true, (i - 1) / per_region);
-  m.turnaround().op("loss", 1, {a(n)}, {g(n)}, 0, false);
+  m.backward_begin().op("loss", 1, {a(n)}, {g(n)}, 0, false);
   for (int i = n; i >= 1; --i)
     m.op("b" + std::to_string(i), 2, {a(i - 1), g(i)}, {g(i - 1)}, 0, true, (i - 1) / per_region);
   return m.p;
 }
 
 struct RandomOptions {
-  int most_ops = 12;
+  int max_ops = 12;
   bool links = true, regions = true;
 };
 
@@ -93,7 +93,7 @@ inline Problem random_problem(uint32_t seed, const RandomOptions& options = {}) 
     return static_cast<int32_t>(p.values.size()) - 1;
   };
   std::vector<int32_t> made = {add("in", bytes(), true), add("w", bytes(), true)};
-  const int forward = 1 + upto(options.most_ops - 1);
+  const int forward = 1 + upto(options.max_ops - 1);
   if (options.links)
     for (int t = upto(2); t-- > 0;)
       p.links.push_back(
@@ -127,7 +127,7 @@ inline Problem random_problem(uint32_t seed, const RandomOptions& options = {}) 
     for (int32_t v : op.outputs) made.push_back(v);
     p.ops.push_back(op);
   }
-  p.turnaround = static_cast<int32_t>(p.ops.size());
+  p.backward_begin = static_cast<int32_t>(p.ops.size());
   std::vector<int32_t> gradients;
   for (int i = forward; i-- > 0 && !chance(2);) {
     const Op& f = p.ops[i];

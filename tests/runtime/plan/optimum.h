@@ -63,7 +63,7 @@ inline double optimum_seconds(const Problem& p, const Index& index, int64_t budg
 }
 
 // The most any single op needs at once: no plan fits in less.
-inline int64_t least_bytes(const Problem& p, const Index& index) {
+inline int64_t min_bytes(const Problem& p, const Index& index) {
   int64_t least = index.persistent_bytes;
   for (size_t i = 0; i < p.ops.size(); ++i) {
     std::vector<int32_t> held(index.inputs[static_cast<int64_t>(i)].begin(),
@@ -79,7 +79,7 @@ inline int64_t least_bytes(const Problem& p, const Index& index) {
 }
 
 // The bytes of a plan that keeps every value until its last use, layout aside.
-inline int64_t most_bytes(const Problem& p, const Index& index) {
+inline int64_t max_bytes(const Problem& p, const Index& index) {
   int64_t most = 0;
   for (size_t i = 0; i < p.ops.size(); ++i) {
     int64_t bytes = index.persistent_bytes + p.ops[i].workspace_bytes;

@@ -1,6 +1,6 @@
 #include "runtime/plan/rules.h"
 
-#include "thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -12,15 +12,15 @@ TEST(Rules, LeaveValuesOutsideOfPoliciesToThePlanner) {
     EXPECT_TRUE(c.rules.free[c.rules.across[v]]);
     EXPECT_EQ(c.rules.base[c.rules.across[v]], kKeepIt);
   }
-  EXPECT_EQ(c.rules.across[0], -1);               // persistent
-  EXPECT_EQ(c.rules.across[6], c.gaps.first[6]);  // read by the loss, right behind
+  EXPECT_EQ(c.rules.across[0], -1);                    // persistent
+  EXPECT_EQ(c.rules.across[6], c.intervals.first[6]);  // read by the loss, right behind
   EXPECT_FALSE(c.rules.free[c.rules.across[6]]);
 }
 
 TEST(Rules, RecomputeKeepsWhatOtherRegionsRead) {
   const Planned c(chain(6, 6400, 3, Policy::kRecompute));
-  EXPECT_EQ(c.rules.base[c.rules.across[1]], c.p.turnaround);
-  EXPECT_EQ(c.rules.base[c.rules.across[2]], c.p.turnaround);
+  EXPECT_EQ(c.rules.base[c.rules.across[1]], c.p.backward_begin);
+  EXPECT_EQ(c.rules.base[c.rules.across[2]], c.p.backward_begin);
   EXPECT_EQ(c.rules.base[c.rules.across[3]], kKeepIt);
   EXPECT_FALSE(c.rules.free[c.rules.across[3]]);
 }
@@ -41,9 +41,9 @@ TEST(Rules, KeepHoldsForOpsMadeAgainAsWell) {
   Maker m;
   m.region("kept", -1, Policy::kKeep).value("x", 64, true).value("b", 64).value("d", 6400).value("e", 64);
   m.op("f1", 1, {"x"}, {"b"}, 0, true, 0).op("f2", 1, {"b"}, {"d"}).op("f3", 1, {"d"}, {"e"});
-  m.turnaround().op("loss", 1, {"e"}, {}).op("b2", 1, {"d"}, {});
+  m.backward_begin().op("loss", 1, {"e"}, {}).op("b2", 1, {"d"}, {});
   Planned c(m.p);
-  c.set(2, m.p.turnaround);
+  c.set(2, m.p.backward_begin);
   EXPECT_EQ(c.order(), "f1 f2 f3 loss f2 b2");
 }
 

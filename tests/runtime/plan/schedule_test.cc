@@ -1,6 +1,6 @@
 #include "runtime/plan/schedule.h"
 
-#include "thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -73,7 +73,7 @@ TEST(Schedule, AFullTierTakesNoMore) {
   EXPECT_EQ(s.tier_peak_bytes, (std::vector<int64_t>{6400}));
 }
 
-TEST(Schedule, WhatARegionSendsAwayIsGoneAtTheTurnaround) {
+TEST(Schedule, WhatARegionSendsAwayIsGoneAtTheBackwardBegin) {
   Problem p = chain(2);
   p.links.push_back({"host", 0, 1, 6400, 1, 1 << 20});
   p.regions[0].policy = Policy::kOffload;
@@ -93,7 +93,7 @@ TEST(Schedule, SeveralOutputs) {
       .value("g", 64, true)
       .value("h", 64, true);
   m.op("f", 1, {"x"}, {"a", "b", "c"}).op("f2", 1, {"a"}, {"d"});
-  m.turnaround().op("b2", 1, {"d", "b"}, {"g"}).op("b1", 1, {"a", "b"}, {"h"});
+  m.backward_begin().op("b2", 1, {"d", "b"}, {"g"}).op("b1", 1, {"a", "b"}, {"h"});
   Planned c(m.p);
   c.set(1, 2);
   EXPECT_EQ(words(m.p, schedule(c)), "f -c f2 -a b2 -d f -c b1 -b -a");

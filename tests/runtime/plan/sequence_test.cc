@@ -2,7 +2,7 @@
 
 #include <rapidcheck.h>
 
-#include "thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -17,7 +17,7 @@ TEST(Sequence, KeepsUntilTheLastReader) {
   EXPECT_EQ(s.excess(128 + 3 * 6400), 2 * 6400.0);  // a1 a2 a3 g3, and a1 a2 g3 g2
 }
 
-TEST(Sequence, MakesAgainWhatIsMissingAndHoldsItFromTheThresholdOn) {
+TEST(Sequence, MakesAgainWhatIsMissingAndHoldsItFromTheRetentionPointOn) {
   Planned c(chain(4));
   c.set(1, 4).set(2, 4);
   EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 f1 f2 b3 b2 b1");
@@ -30,7 +30,7 @@ TEST(Sequence, MakesAgainWhatIsMissingAndHoldsItFromTheThresholdOn) {
   EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss b4 f1 f2 b3 b2 b1");
 }
 
-TEST(Sequence, AnEarlyThresholdMakesItForAnotherOp) {
+TEST(Sequence, AnEarlyRetentionPointMakesItForAnotherOp) {
   Planned c(chain(4));
   c.set(1, early(5));  // op 5 is b4, which does not read a1
   EXPECT_EQ(c.order(), "f1 f2 f3 f4 loss f1 b4 b3 b2 b1");
@@ -47,33 +47,33 @@ TEST(Sequence, AValueBeyondItsLastReaderSparesItsMaker) {
   Maker m;
   m.value("x", 64, true).value("t", 64).value("y", 64).value("g", 64);
   m.op("f1", 1, {"x"}, {"t"}).op("f2", 1, {"t"}, {"y"});
-  m.turnaround().op("b", 1, {"x"}, {"g"}).op("c", 1, {"y", "g"}, {});
+  m.backward_begin().op("b", 1, {"x"}, {"g"}).op("c", 1, {"y", "g"}, {});
   Planned c(m.p);
   c.set(m.find("y"), 3);
   EXPECT_EQ(c.order(), "f1 f2 b f1 f2 c");
-  c.thresholds[c.gaps.at(m.find("t"), 3)] = kKeepIt;
+  c.retention_points[c.intervals.at(m.find("t"), 3)] = kKeepIt;
   EXPECT_EQ(c.order(), "f1 f2 b f2 c");
 }
 
-TEST(Sequence, AStayEndsWithTheLastTouch) {
+TEST(Sequence, AResidencyEndsWithTheLastUse) {
   Planned c(chain(2));
-  for (const Stay& stay : c.sequence().stays)
-    if (stay.value == 2) EXPECT_EQ(stay.end, 2);  // a2 is read by the loss last
+  for (const Residency& residency : c.sequence().residencies)
+    if (residency.value == 2) EXPECT_EQ(residency.end, 2);  // a2 is read by the loss last
 }
 
-TEST(Sequence, OverALinkItIsGoneBetweenTwoTouches) {
+TEST(Sequence, OverALinkItIsGoneBetweenTwoUses) {
   Problem p = chain(3);
   p.links.push_back({"host", 0, 1, 1, 1, 1 << 20});
   Planned c(p);
   c.set(1, over_link(0));
-  std::vector<Stay> stays;
-  for (const Stay& stay : c.sequence().stays)
-    if (stay.value == 1) stays.push_back(stay);
-  ASSERT_EQ(stays.size(), 2u);
-  EXPECT_EQ(stays[0].to, 0);
-  EXPECT_EQ(stays[0].end, 1);
-  EXPECT_EQ(stays[1].from, 0);
-  EXPECT_EQ(stays[1].begin, 5);
+  std::vector<Residency> residencies;
+  for (const Residency& residency : c.sequence().residencies)
+    if (residency.value == 1) residencies.push_back(residency);
+  ASSERT_EQ(residencies.size(), 2u);
+  EXPECT_EQ(residencies[0].to, 0);
+  EXPECT_EQ(residencies[0].end, 1);
+  EXPECT_EQ(residencies[1].from, 0);
+  EXPECT_EQ(residencies[1].begin, 5);
 }
 
 // y and its companion c come from one op; making y again makes c, so c need not travel.
@@ -81,12 +81,13 @@ TEST(Sequence, WhatIsMadeAgainAnywayDoesNotLeave) {
   Maker m;
   m.value("x", 64, true).value("y", 64).value("c", 64).value("g", 64).link("host", 1);
   m.op("f", 1, {"x"}, {"y", "c"}).op("h", 1, {"y", "c"}, {});
-  m.turnaround().op("b", 1, {"y"}, {"g"}).op("d", 1, {"c", "g"}, {});
+  m.backward_begin().op("b", 1, {"y"}, {"g"}).op("d", 1, {"c", "g"}, {});
   Planned c(m.p);
   c.set(m.find("c"), over_link(0));
   const auto links = [&] {
     int count = 0;
-    for (const Stay& stay : c.sequence().stays) count += (stay.to >= 0) + (stay.from >= 0);
+    for (const Residency& residency : c.sequence().residencies)
+      count += (residency.to >= 0) + (residency.from >= 0);
     return count;
   };
   EXPECT_EQ(links(), 2);
@@ -101,53 +102,53 @@ TEST(Sequence, RefusesToRunAgainWhatMayNot) {
   Planned c(p);
   c.set(2, 4);
   Sequence s;
-  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.thresholds, s));
-  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.rules.base, s, {3}));         // more items than wanted
-  EXPECT_FALSE(Sequencer(c.p, c.index, c.gaps).run(c.rules.base, s, {100, 9.5}));  // 3 + 1 + 6 seconds
+  EXPECT_FALSE(Sequencer(c.p, c.index, c.intervals).run(c.retention_points, s));
+  EXPECT_FALSE(Sequencer(c.p, c.index, c.intervals).run(c.rules.base, s, {3}));  // more items than wanted
+  EXPECT_FALSE(Sequencer(c.p, c.index, c.intervals).run(c.rules.base, s, {100, 9.5}));  // 3 + 1 + 6 seconds
 }
 
 // Forward, too: a skip dropped after its first reader is made again for the second.
-TEST(Sequence, GapsInsideForwardCountAsWell) {
+TEST(Sequence, IntervalsInsideForwardCountAsWell) {
   Maker m;
   m.value("x", 64, true).value("s", 640).value("t", 64).value("u", 64).value("g", 64, true);
   m.op("f1", 1, {"x"}, {"s"})
       .op("f2", 1, {"s"}, {"t"})
       .op("f3", 1, {"t"}, {"u"})
       .op("f4", 1, {"s", "u"}, {"g"});
-  m.turnaround().op("b", 1, {"u"}, {});
+  m.backward_begin().op("b", 1, {"u"}, {});
   Planned c(m.p);
-  const int32_t gap = c.gaps.first[1] + 1;  // between f2 and f4
-  EXPECT_EQ(c.gaps.at(1, 2), gap);
-  c.thresholds[gap] = kNever;
+  const int32_t interval = c.intervals.first[1] + 1;  // between f2 and f4
+  EXPECT_EQ(c.intervals.at(1, 2), interval);
+  c.retention_points[interval] = kNever;
   EXPECT_EQ(c.order(), "f1 f2 f3 f1 f4 b");
 }
 
-// Whatever the thresholds, everything read is there, and first runs are in order.
+// Whatever the retention points, everything read is there, and first runs are in order.
 TEST(SequenceProperty, IsAlwaysComplete) {
   EXPECT_TRUE(rc::check([](uint32_t seed) {
     Planned c(random_problem(seed, {12, false, false}));
     std::mt19937 random(seed);
-    for (size_t g = 0; g < c.thresholds.size(); ++g)
+    for (size_t g = 0; g < c.retention_points.size(); ++g)
       if (c.rules.free[g] && random() % 2)
-        c.thresholds[g] =
+        c.retention_points[g] =
             random() % 3 ? static_cast<int32_t>(random() % (c.p.ops.size() + 1)) | (random() % 3 ? 0 : kEarly)
                          : kNever;
     Sequence s;
-    if (!Sequencer(c.p, c.index, c.gaps).run(c.thresholds, s)) return;
+    if (!Sequencer(c.p, c.index, c.intervals).run(c.retention_points, s)) return;
     int32_t next = 0;
     std::vector<int64_t> live(s.ops.size(), c.index.persistent_bytes);
     for (size_t i = 0; i < s.ops.size(); ++i) {
       if (s.ops[i] == next) ++next;
       live[i] += c.p.ops[s.ops[i]].workspace_bytes;
       for (int32_t v : c.index.inputs[s.ops[i]])
-        RC_ASSERT(std::any_of(s.stays.begin(), s.stays.end(), [&](const Stay& stay) {
-          return stay.value == v && stay.begin < static_cast<int32_t>(i) &&
-                 static_cast<int32_t>(i) <= stay.end;
+        RC_ASSERT(std::any_of(s.residencies.begin(), s.residencies.end(), [&](const Residency& residency) {
+          return residency.value == v && residency.begin < static_cast<int32_t>(i) &&
+                 static_cast<int32_t>(i) <= residency.end;
         }));
     }
     RC_ASSERT(next == static_cast<int32_t>(c.p.ops.size()));
-    for (const Stay& stay : s.stays)
-      for (int32_t i = stay.begin; i <= stay.end; ++i) live[i] += c.p.values[stay.value].bytes;
+    for (const Residency& residency : s.residencies)
+      for (int32_t i = residency.begin; i <= residency.end; ++i) live[i] += c.p.values[residency.value].bytes;
     RC_ASSERT(live == s.live);
   }));
 }

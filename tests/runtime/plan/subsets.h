@@ -1,4 +1,5 @@
-// What the bound's program says about one moment of a small problem, by trying every set of ops to run again.
+// What the bound's program says about one program point of a small problem, by trying every set of ops to run
+// again.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -39,7 +39,7 @@ TEST(ReportCurve, WhatIsFarAboveIsCutOffAndSaidSo) {
 
 TEST(ReportCurve, ASinglePointIsAPicture) {
   Maker m;
-  m.value("x", 64, true).value("a", 64).op("f", 0, {"x"}, {"a"}).turnaround();
+  m.value("x", 64, true).value("a", 64).op("f", 0, {"x"}, {"a"}).backward_begin();
   const std::string svg = curve_picture(m.p, solve(m.p), sweep(m.p, 5));
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);

@@ -51,7 +51,7 @@ TEST(Sweep, EachTimeTheSame) {
 TEST(Sweep, JsonNamesEveryTier) {
   Maker m;
   m.value("x", 64, true).value("a", 4096).value("g", 4096).link("ho\"st", 1e6);
-  m.op("f", 1, {"x"}, {"a"}).turnaround().op("b", 1, {"a"}, {"g"});
+  m.op("f", 1, {"x"}, {"a"}).backward_begin().op("b", 1, {"a"}, {"g"});
   const std::string json = to_json(m.p, sweep(m.p, 3));
   for (const char* part :
        {"\"format\": \"cairn.sweep/1\"", "\"ho\\\"st\": {\"offload_bytes\": 0", "\"keep_all\"",

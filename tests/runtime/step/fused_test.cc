@@ -143,7 +143,7 @@ TEST(FusedUpdate, ALossThatIsNotFiniteUpdatesNothing) {
   EXPECT_EQ(report.outcome, Outcome::kSkippedNonFinite);
   EXPECT_EQ(report.skipped_steps, 1u);
   EXPECT_EQ(fused.values(), before);
-  EXPECT_EQ(fused.micro().outcome, Outcome::kApplied) << "the gate opens again";
+  EXPECT_EQ(fused.micro().outcome, Outcome::kApplied) << "what was found is forgotten with the step";
 }
 
 // custom: y = x, and a gradient that is not a number.

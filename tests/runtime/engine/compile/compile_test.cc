@@ -12,8 +12,8 @@ TEST(Lower, MakesAProblemThatTellsTheTruth) {
   const plan::Problem& p = plan->problem;
   EXPECT_NO_THROW(plan::check(p));
   EXPECT_EQ(p.regions.size(), plan->joint->forward->regions().size());
-  EXPECT_GT(p.turnaround, 0);
-  EXPECT_LT(p.turnaround, static_cast<int32_t>(p.ops.size()));
+  EXPECT_GT(p.backward_begin, 0);
+  EXPECT_LT(p.backward_begin, static_cast<int32_t>(p.ops.size()));
   ASSERT_EQ(plan->problem_op.size(), p.ops.size());
   for (size_t i = 0; i < p.ops.size(); ++i) {
     ASSERT_FALSE(plan->problem_op[i].empty());
@@ -22,7 +22,7 @@ TEST(Lower, MakesAProblemThatTellsTheTruth) {
     const graph::JointOp& op = plan->joint->ops()[static_cast<size_t>(plan->problem_op[i].back())];
     EXPECT_GT(p.ops[i].seconds, 0);
     EXPECT_EQ(p.ops[i].workspace_bytes % 64, 0);
-    EXPECT_EQ(!op.backward, static_cast<int32_t>(i) < p.turnaround) << op.name;
+    EXPECT_EQ(!op.backward, static_cast<int32_t>(i) < p.backward_begin) << op.name;
     if (op.accumulates != 0) {
       EXPECT_FALSE(p.ops[i].recomputable) << op.name;
     }

@@ -153,13 +153,13 @@ TEST_F(CostsTest, ARunIsRecorded) {
   EXPECT_NEAR(again->plan.predicted_seconds, main + launches, 1e-9 + 1e-6 * main);
 }
 
-// Updates make packs; the seconds that a traced run takes to make them are not the optimizer's, too.
+// Updates make packed weights; the seconds that a traced run takes to make them are not the optimizer's, too.
 TEST_F(CostsTest, PacksCountOnce) {
   PlanOptions options;
   options.amp = graph::AmpMode::kBf16;
   const auto plan = compile(graph, *cpu, options);
-  const auto packs = static_cast<int64_t>(plan->joint->ops(graph::kRepack).size());
-  if (packs == 0) GTEST_SKIP() << "needs amx";
+  const auto packed_weights = static_cast<int64_t>(plan->joint->ops(graph::kRepack).size());
+  if (packed_weights == 0) GTEST_SKIP() << "needs amx";
   Session session(plan, cpu);
   fill(session);
   session.run({});
@@ -177,12 +177,12 @@ TEST_F(CostsTest, PacksCountOnce) {
     if (span.phase == graph::kMicroBatch && begin < 0) begin = span.begin;
     end = std::max(end, span.end);
   }
-  EXPECT_EQ(packed, packs);
+  EXPECT_EQ(packed, packed_weights);
   EXPECT_DOUBLE_EQ(profile.ops.at(optimizer_query(*plan->joint).signature).median_seconds, 40 - packing);
   EXPECT_NEAR(profile.ops.at(host_query(*plan->joint).signature).median_seconds, 60 - (end - begin), 1e-9);
   options.costs = table(profile);
   EXPECT_NEAR(compile(graph, *cpu, options)->update_seconds,
-              40 + static_cast<double>(packs + 1) * profile.launch_seconds, 1e-9);
+              40 + static_cast<double>(packed_weights + 1) * profile.launch_seconds, 1e-9);
 }
 
 TEST_F(CostsTest, SpansNameWhatRan) {

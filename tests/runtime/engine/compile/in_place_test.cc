@@ -90,22 +90,22 @@ class InPlace : public ::testing::TestWithParam<std::tuple<std::string, graph::A
 
 TEST_P(InPlace, SameBitsInLessMemory) {
   const auto apart = make(false), over = make(true);
-  const int64_t least_apart = smallest(*apart), least_over = smallest(*over);
+  const int64_t min_apart = smallest(*apart), min_over = smallest(*over);
   // The tiny transformer's peak is a kernel's workspace on the CPU, and on the reference at no pair. So is
   // that of any model in bfloat16 on a CPU without tiles, where products widen their operands in workspace.
   const bool widens = std::get<0>(GetParam()) == "cpu" && std::get<1>(GetParam()) == graph::AmpMode::kBf16 &&
                       !device->info().bf16;
   if (std::get<2>(GetParam()) == 0 && !widens) {
-    EXPECT_LT(least_over, least_apart);
+    EXPECT_LT(min_over, min_apart);
   }
-  EXPECT_LE(least_over, least_apart);
+  EXPECT_LE(min_over, min_apart);
   const auto keep_apart = solved(make(false), 0), keep_over = solved(make(true), 0);
   EXPECT_LE(keep_over->plan.arena_bytes, keep_apart->plan.arena_bytes);
   const Result expected = run(keep_apart, device);
   ASSERT_FALSE(expected.empty());
   EXPECT_EQ(run(keep_over, device), expected);
-  EXPECT_EQ(run(solved(make(true), least_over), device), expected);
-  EXPECT_EQ(run(solved(make(true), (least_over + keep_over->plan.arena_bytes) / 2), device), expected);
+  EXPECT_EQ(run(solved(make(true), min_over), device), expected);
+  EXPECT_EQ(run(solved(make(true), (min_over + keep_over->plan.arena_bytes) / 2), device), expected);
 }
 
 TEST_P(InPlace, TheProblemIsTheSameWork) {
@@ -124,7 +124,7 @@ TEST_P(InPlace, TheProblemIsTheSameWork) {
       const graph::JointOp& node = over->joint->ops()[static_cast<size_t>(part)];
       name += (name.empty() ? "" : "+") + node.name;
       EXPECT_EQ(node.region, op.region) << op.name;
-      EXPECT_EQ(!node.backward, static_cast<int32_t>(o) < over->problem.turnaround);
+      EXPECT_EQ(!node.backward, static_cast<int32_t>(o) < over->problem.backward_begin);
     }
     EXPECT_EQ(op.name, name);
   }

@@ -55,25 +55,25 @@ int64_t smallest(PlanOptions o, device::Device& device) {
 }
 
 bool master_leaves(const CompiledPlan& plan) {
-  return std::any_of(plan.homes.begin(), plan.homes.end(), [&](const auto& home) {
-    return plan.joint->values[static_cast<size_t>(home.first)].role == graph::Role::kParameter;
+  return std::any_of(plan.offloaded.begin(), plan.offloaded.end(), [&](const auto& place) {
+    return plan.joint->values[static_cast<size_t>(place.first)].role == graph::Role::kParameter;
   });
 }
 
-TEST(Homes, NothingLeavesWithoutABudgetALinkOrANeed) {
+TEST(OffloadedState, NothingLeavesWithoutABudgetALinkOrANeed) {
   const auto device = cpu();
-  EXPECT_TRUE(compile(heavy(), *device, options_for({Tier::kHost}, 0))->homes.empty());
+  EXPECT_TRUE(compile(heavy(), *device, options_for({Tier::kHost}, 0))->offloaded.empty());
   const auto resident = compile(heavy(), *device, options_for({}, 0));
   const int64_t whole = resident->plan.arena_bytes;
-  EXPECT_TRUE(compile(heavy(), *device, options_for({Tier::kHost}, whole))->homes.empty());
-  EXPECT_TRUE(compile(heavy(), *device, options_for({}, whole))->homes.empty());
+  EXPECT_TRUE(compile(heavy(), *device, options_for({Tier::kHost}, whole))->offloaded.empty());
+  EXPECT_TRUE(compile(heavy(), *device, options_for({}, whole))->offloaded.empty());
   PlanOptions gradients = options_for({Tier::kHost}, 1);
   gradients.optimizer.name = "";
   gradients.budget_bytes = smallest(gradients, *device);
-  EXPECT_TRUE(compile(heavy(), *device, gradients)->homes.empty());
+  EXPECT_TRUE(compile(heavy(), *device, gradients)->offloaded.empty());
 }
 
-TEST(Homes, ATightBudgetIsMetByStateInATier) {
+TEST(OffloadedState, ATightBudgetIsMetByStateInATier) {
   const auto device = cpu();
   const auto resident = compile(heavy(), *device, options_for({}, 0));
   int64_t moments = 0;
@@ -86,9 +86,9 @@ TEST(Homes, ATightBudgetIsMetByStateInATier) {
   // Below what state on the device needs, some of it leaves; at the smallest budget all does.
   const auto some = compile(heavy(), *device, options_for({Tier::kHost}, without - (without - with) / 16));
   const auto all = compile(heavy(), *device, options_for({Tier::kHost}, with));
-  EXPECT_GT(some->homes.size(), 0u);
-  EXPECT_LT(some->home_bytes[1], all->home_bytes[1]);
-  EXPECT_GE(all->home_bytes[1], moments);
+  EXPECT_GT(some->offloaded.size(), 0u);
+  EXPECT_LT(some->offloaded_bytes[1], all->offloaded_bytes[1]);
+  EXPECT_GE(all->offloaded_bytes[1], moments);
   EXPECT_LE(all->plan.arena_bytes, with);
   EXPECT_GT(all->update_seconds, resident->update_seconds);
   EXPECT_EQ(plan::violation(all->problem, all->plan), "");
@@ -96,7 +96,7 @@ TEST(Homes, ATightBudgetIsMetByStateInATier) {
   EXPECT_THROW(compile(heavy(), *device, options_for({Tier::kHost}, with - kPageBytes)), Error);
 }
 
-TEST(Homes, WhatAnUpdateCostsIsSharedByItsMicroBatches) {
+TEST(OffloadedState, WhatAnUpdateCostsIsSharedByItsMicroBatches) {
   const auto device = cpu();
   const auto resident = compile(mlp(2), *device, options_for({}, 0));
   // There is a choice: activations can be recomputed, or state can leave.
@@ -107,11 +107,11 @@ TEST(Homes, WhatAnUpdateCostsIsSharedByItsMicroBatches) {
   o.micro_steps = 1;
   o.link_bytes_per_second = 1e5;
   const auto one = compile(mlp(2), *device, o);
-  EXPECT_GT(many->home_bytes[1], 0) << "a free choice was not taken";
-  EXPECT_LT(one->home_bytes[1], many->home_bytes[1]) << "a slow link is no place for state";
+  EXPECT_GT(many->offloaded_bytes[1], 0) << "a free choice was not taken";
+  EXPECT_LT(one->offloaded_bytes[1], many->offloaded_bytes[1]) << "a slow link is no place for state";
 }
 
-TEST(Homes, TheFirstTierWithRoomIsTaken) {
+TEST(OffloadedState, TheFirstTierWithRoomIsTaken) {
   const auto device = cpu();
   costs::DeviceModel model;
   model.name = "Engine";
@@ -126,13 +126,13 @@ TEST(Homes, TheFirstTierWithRoomIsTaken) {
   o.costs = std::make_shared<const costs::Table>(table);
   o.budget_bytes = smallest(o, *device);
   const auto plan = compile(heavy(), *device, o);
-  const int64_t host = plan->home_bytes[1], disk = plan->home_bytes[2];
+  const int64_t host = plan->offloaded_bytes[1], disk = plan->offloaded_bytes[2];
   EXPECT_GT(host, 0);
   EXPECT_GT(disk, 0);
   EXPECT_LE(host + plan->plan.tier_arena_bytes.at(0), 1 << 20);
 }
 
-class HomesOn : public ::testing::TestWithParam<std::tuple<Tier, graph::AmpMode>> {
+class OffloadedStateOn : public ::testing::TestWithParam<std::tuple<Tier, graph::AmpMode>> {
  protected:
   Tier tier() const { return std::get<0>(GetParam()); }
   graph::AmpMode amp() const { return std::get<1>(GetParam()); }
@@ -149,36 +149,36 @@ class HomesOn : public ::testing::TestWithParam<std::tuple<Tier, graph::AmpMode>
   }
 };
 
-TEST_P(HomesOn, ExtentsTileTheirValuesAndNothingOverlaps) {
+TEST_P(OffloadedStateOn, ExtentsTileTheirValuesAndNothingOverlaps) {
   const auto plan = tight();
   std::vector<std::pair<int64_t, int64_t>> used;
   int pieces_of_one = 0;
-  for (const auto& [value, home] : plan->homes) {
-    EXPECT_EQ(home.tier, tier());
+  for (const auto& [value, place] : plan->offloaded) {
+    EXPECT_EQ(place.tier, tier());
     int64_t at = 0;
-    for (const Home::Extent& e : home.extents) {
+    for (const OffloadedPlace::Extent& e : place.extents) {
       EXPECT_EQ(e.begin, at);
       EXPECT_EQ(e.tier_offset % kAlignment, 0);
       at += e.bytes;
       used.emplace_back(e.tier_offset, e.tier_offset + e.bytes);
     }
     EXPECT_EQ(at, plan->joint->values[static_cast<size_t>(value)].desc.bytes());
-    pieces_of_one = std::max(pieces_of_one, static_cast<int>(home.extents.size()));
+    pieces_of_one = std::max(pieces_of_one, static_cast<int>(place.extents.size()));
   }
   EXPECT_GT(pieces_of_one, 1) << "some parameter is larger than a piece";
   std::sort(used.begin(), used.end());
   for (size_t i = 1; i < used.size(); ++i) EXPECT_GE(used[i].first, used[i - 1].second);
-  EXPECT_LE(used.back().second, plan->home_bytes[static_cast<size_t>(tier())]);
+  EXPECT_LE(used.back().second, plan->offloaded_bytes[static_cast<size_t>(tier())]);
   // Small neighbours share a copy: fewer copies than tensors and their pieces.
   EXPECT_LT(plan->program(graph::kUpdate).copies.size(), 2 * used.size());
   EXPECT_EQ(master_leaves(*plan), !plan->joint->ops(graph::kRepack).empty())
       << "weights that only packing reads";
 }
 
-TEST_P(HomesOn, AnyPartCanBeReadAndWritten) {
+TEST_P(OffloadedStateOn, AnyPartCanBeReadAndWritten) {
   const auto plan = tight();
   Session session(plan, device);
-  for (const auto& [value, home] : plan->homes) {
+  for (const auto& [value, place] : plan->offloaded) {
     const int64_t bytes = plan->joint->values[static_cast<size_t>(value)].desc.bytes();
     std::vector<char> wanted(static_cast<size_t>(bytes), 0);
     EXPECT_EQ(bytes_of(session, value), wanted) << "state starts from zero";
@@ -209,7 +209,7 @@ TEST_P(HomesOn, AnyPartCanBeReadAndWritten) {
 }
 
 // A cancel for the next run does not hold back copies between runs, nor an update.
-TEST_P(HomesOn, ACancelDoesNotReachStateOrUpdates) {
+TEST_P(OffloadedStateOn, ACancelDoesNotReachStateOrUpdates) {
   const auto plan = tight();
   Session session(plan, device), other(plan, device);
   const double row[8] = {0.01, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, 1.0};
@@ -220,7 +220,8 @@ TEST_P(HomesOn, ACancelDoesNotReachStateOrUpdates) {
   }
   session.cancel();
   for (Session* s : {&session, &other}) s->update();
-  for (const auto& [value, home] : plan->homes) EXPECT_EQ(bytes_of(session, value), bytes_of(other, value));
+  for (const auto& [value, place] : plan->offloaded)
+    EXPECT_EQ(bytes_of(session, value), bytes_of(other, value));
   try {
     session.run({1, 1, 0});
     FAIL() << "the cancel was lost";
@@ -232,7 +233,7 @@ TEST_P(HomesOn, ACancelDoesNotReachStateOrUpdates) {
   expect_exact_memory(other);
 }
 
-TEST_P(HomesOn, WeightsTheHostWritesAreSeenByTheNextRun) {
+TEST_P(OffloadedStateOn, WeightsTheHostWritesAreSeenByTheNextRun) {
   const auto plan = tight();
   Session changed(plan, device), fresh(plan, device);
   fill(changed, 1);
@@ -246,7 +247,7 @@ TEST_P(HomesOn, WeightsTheHostWritesAreSeenByTheNextRun) {
   EXPECT_NE(result(changed), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiers, HomesOn,
+INSTANTIATE_TEST_SUITE_P(Tiers, OffloadedStateOn,
                          ::testing::Combine(::testing::Values(Tier::kHost, Tier::kDisk),
                                             ::testing::Values(graph::AmpMode::kOff, graph::AmpMode::kBf16)),
                          [](const auto& test) {
@@ -254,7 +255,7 @@ INSTANTIATE_TEST_SUITE_P(Tiers, HomesOn,
                                   (std::get<1>(test.param) == graph::AmpMode::kOff ? "_f32" : "_bf16");
                          });
 
-TEST(Homes, AFullDiskIsAnErrorBeforeTheFirstStep) {
+TEST(OffloadedState, AFullDiskIsAnErrorBeforeTheFirstStep) {
   device::DeviceOptions options;
   options.threads = 1;
   const auto device = device::open("cpu", options);

@@ -1,4 +1,4 @@
-// Packs of weights are given up where a budget needs their bytes, never otherwise, and no number changes.
+// Packed weights are given up where a budget needs their bytes, never otherwise, and no number changes.
 #include "runtime/engine/compile/packed_weights_choice.h"
 
 #include "runtime/costs/recorder.h"
@@ -8,7 +8,7 @@
 namespace cairn::engine {
 namespace {
 
-struct PacksChoice : testing::Test {
+struct PackedWeightsChoice : testing::Test {
   std::shared_ptr<device::Device> cpu = device::open("cpu", {.threads = 1, .disk_directory = {}});
   PlanOptions options{.amp = graph::AmpMode::kBf16};
 
@@ -43,7 +43,7 @@ struct PacksChoice : testing::Test {
   costs::Model model() { return {cpu->info(), nullptr}; }
 };
 
-TEST_F(PacksChoice, WhereEverythingFitsAllArePacked) {
+TEST_F(PackedWeightsChoice, WhereEverythingFitsAllArePacked) {
   const auto free = plan(0), exact = plan(free->plan.arena_bytes);
   for (const auto& p : {free, exact}) {
     EXPECT_GT(packed_bytes(*p), 0);
@@ -52,7 +52,7 @@ TEST_F(PacksChoice, WhereEverythingFitsAllArePacked) {
   }
 }
 
-TEST_F(PacksChoice, ABudgetTakesAsManyAsItNeedsAndNoBitChanges) {
+TEST_F(PackedWeightsChoice, ABudgetTakesAsManyAsItNeedsAndNoBitChanges) {
   const auto all = plan(0);
   const Result expected = run(all);
   const int64_t least = smallest();
@@ -72,15 +72,16 @@ TEST_F(PacksChoice, ABudgetTakesAsManyAsItNeedsAndNoBitChanges) {
   }
 }
 
-// With one micro-batch per update a pack saves nothing: a few go before anything is made twice, and no more.
-TEST_F(PacksChoice, ALittleLessTakesAFew) {
+// With one micro-batch per update a packed weight saves nothing: a few go before anything is made twice, and
+// no more.
+TEST_F(PackedWeightsChoice, ALittleLessTakesAFew) {
   const auto p = plan(plan(0)->plan.arena_bytes - 64);
   EXPECT_EQ(p->plan.totals.recompute_bytes, 0);
   EXPECT_GT(unpacked_bytes(*p), 0);
   EXPECT_GT(packed_bytes(*p), 0);
 }
 
-TEST_F(PacksChoice, TheSmallestBudgetShrinks) {
+TEST_F(PackedWeightsChoice, TheSmallestBudgetShrinks) {
   plan::Problem packed = plan(0)->problem;
   packed.budget_bytes = 1;
   try {
@@ -94,9 +95,9 @@ TEST_F(PacksChoice, TheSmallestBudgetShrinks) {
   EXPECT_THROW(plan(least - 64), Error);
 }
 
-TEST_F(PacksChoice, AnOpWithoutItsPackCostsThePackMore) {
+TEST_F(PackedWeightsChoice, AnOpWithoutItsPackCostsThePackMore) {
   const auto all = plan(0);
-  const PackChoices choices = pack_choices(*all, model(), 4);
+  const PackedWeightChoices choices = packed_weight_choices(*all, model(), 4);
   graph::JointOptions joint;
   joint.amp = graph::AmpMode::kBf16;
   joint.packed_bytes = cpu->kernels().packed_bytes;
@@ -116,28 +117,28 @@ TEST_F(PacksChoice, AnOpWithoutItsPackCostsThePackMore) {
     added += choice.seconds;
     bytes += choice.bytes;
   }
-  EXPECT_NEAR(without, with + packing, 1e-9 * with);      // each pack has one reader
+  EXPECT_NEAR(without, with + packing, 1e-9 * with);      // each packed weight has one reader
   EXPECT_NEAR(added, packing * (1 - 0.25), 1e-9 * with);  // and was made once in four micro-batches
   EXPECT_EQ(bytes, packed_bytes(*all));
 }
 
-// The loss reads a pack for each of its products: both or none.
-TEST_F(PacksChoice, PacksOfOneOpGoTogether) {
+// The loss reads a packed weight for each of its products: both or none.
+TEST_F(PackedWeightsChoice, PacksOfOneOpGoTogether) {
   const auto all = plan(0);
-  const PackChoices choices = pack_choices(*all, model(), 1);
+  const PackedWeightChoices choices = packed_weight_choices(*all, model(), 1);
   EXPECT_EQ(choices.choices.size() + 1, all->joint->ops(graph::kRepack).size());
   size_t pairs = 0;
-  for (const auto& packs : choices.packs) {
-    pairs += packs.size() == 2;
-    if (packs.size() == 2) {
-      EXPECT_EQ(packs[0].first, packs[1].first);
-      EXPECT_NE(packs[0].second, packs[1].second);
+  for (const auto& packed_weights : choices.packed_weights) {
+    pairs += packed_weights.size() == 2;
+    if (packed_weights.size() == 2) {
+      EXPECT_EQ(packed_weights[0].first, packed_weights[1].first);
+      EXPECT_NE(packed_weights[0].second, packed_weights[1].second);
     }
   }
   EXPECT_EQ(pairs, 1u);
 }
 
-TEST_F(PacksChoice, MeasuredSecondsOfAPlainWeightCount) {
+TEST_F(PackedWeightsChoice, MeasuredSecondsOfAPlainWeightCount) {
   graph::JointOptions joint;
   joint.amp = graph::AmpMode::kBf16;
   joint.packed_bytes = cpu->kernels().packed_bytes;
@@ -156,11 +157,11 @@ TEST_F(PacksChoice, MeasuredSecondsOfAPlainWeightCount) {
   EXPECT_DOUBLE_EQ(op_seconds(*derived, op, measured).seconds, 0.25 + measured.launch_seconds());
 }
 
-TEST_F(PacksChoice, InFloat32NothingIsPacked) {
+TEST_F(PackedWeightsChoice, InFloat32NothingIsPacked) {
   options.amp = graph::AmpMode::kOff;
   const auto p = plan(0);
   EXPECT_EQ(packed_bytes(*p), 0);
-  EXPECT_TRUE(pack_choices(*p, model(), 1).choices.empty());
+  EXPECT_TRUE(packed_weight_choices(*p, model(), 1).choices.empty());
   EXPECT_EQ(run(plan(smallest())), run(p));
 }
 

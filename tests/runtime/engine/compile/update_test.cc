@@ -16,36 +16,36 @@ PlanOptions half() {
   return o;
 }
 
-bool packs(const CompiledPlan& plan) { return !plan.joint->ops(graph::kRepack).empty(); }
+bool packed_weights(const CompiledPlan& plan) { return !plan.joint->ops(graph::kRepack).empty(); }
 
-TEST(Update, LeavesPacksFresh) {
+TEST(Update, LeavesPackedWeightsFresh) {
   const auto device = cpu();
   const auto plan = compile(layers(), *device, half());
-  if (!packs(*plan)) GTEST_SKIP() << "needs amx";
-  expect_fresh_packs(plan, device);
+  if (!packed_weights(*plan)) GTEST_SKIP() << "needs amx";
+  expect_fresh_packed_weights(plan, device);
 }
 
-TEST(Update, LeavesPacksFreshWhereStateLivesInATier) {
+TEST(Update, LeavesPackedWeightsFreshWhereStateLivesInATier) {
   const auto device = cpu();
   for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
     bool behind_parts = false;
     for (const double share : {0.0, 0.3, 0.6}) {
       SCOPED_TRACE(testing::Message() << kTierNames[static_cast<size_t>(tier)] << ' ' << share);
       const auto plan = tight_plan(layers(), *device, graph::AmpMode::kBf16, tier, share);
-      if (!packs(*plan)) GTEST_SKIP() << "needs amx";
-      EXPECT_FALSE(plan->homes.empty());
-      expect_fresh_packs(plan, device);
-      behind_parts = behind_parts || packs_behind_parts(*plan);
+      if (!packed_weights(*plan)) GTEST_SKIP() << "needs amx";
+      EXPECT_FALSE(plan->offloaded.empty());
+      expect_fresh_packed_weights(plan, device);
+      behind_parts = behind_parts || packed_behind_parts(*plan);
     }
     EXPECT_TRUE(behind_parts);
   }
 }
 
-// The first traced run makes packs, so that their seconds are known.
+// The first traced run makes packed weights, so that their seconds are known.
 TEST(Update, PacksAreTracedOnce) {
   const auto device = cpu();
   const auto plan = compile(layers(), *device, half());
-  if (!packs(*plan)) GTEST_SKIP() << "needs amx";
+  if (!packed_weights(*plan)) GTEST_SKIP() << "needs amx";
   Session session(plan, device);
   fill(session);
   set_hyper(session);

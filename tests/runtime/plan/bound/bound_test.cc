@@ -17,7 +17,7 @@ TEST(Bound, IsTheSumOfSecondsWithoutPressure) {
   for (const int64_t budget : {int64_t{0}, int64_t{1} << 30}) {
     const Bound bound = lower_bound(p, Index(p), budget);
     EXPECT_DOUBLE_EQ(bound.seconds, 16);
-    EXPECT_EQ(bound.moment, -1);
+    EXPECT_EQ(bound.point, -1);
     EXPECT_EQ(bound.byte_price, 0);
     EXPECT_EQ(bound.remake_price, 0);
     EXPECT_DOUBLE_EQ(lower_bound_seconds(p, Index(p), budget), 16);
@@ -30,7 +30,7 @@ TEST(Bound, CountsWhatMustBeMadeAgain) {
   const Bound bound = lower_bound(p, Index(p), 128 + 4 * 6400);
   EXPECT_NEAR(bound.seconds, 18, 1e-6);
   EXPECT_NEAR(bound.remake_price, 1.0 / 6400, 1e-9);
-  EXPECT_GE(bound.moment, p.turnaround);
+  EXPECT_GE(bound.point, p.backward_begin);
   EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 4 * 6400 + 3200), 18, 1e-6);  // no half ops
   EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 5 * 6400 - 1), 18, 1e-6);
 }
@@ -51,7 +51,7 @@ TEST(Bound, CountsTheInputsOfOpsMadeAgain) {
   for (const char* u : {"u1", "u2", "u3"}) m.value(u, 100);
   m.op("deep", 10, {"in"}, {"t"});
   for (const char* u : {"1", "2", "3"}) m.op(std::string("f") + u, 1, {"t"}, {std::string("u") + u});
-  m.op("last", 1, {"in"}, {"w"}).turnaround().op("loss", 1, {"w"}, {"g"}, 200);
+  m.op("last", 1, {"in"}, {"w"}).backward_begin().op("loss", 1, {"w"}, {"g"}, 200);
   for (const char* u : {"1", "2", "3"}) m.op(std::string("b") + u, 1, {std::string("u") + u, "g"}, {"end"});
   for (auto& op : m.p.ops)
     if (op.name == "b1" || op.name == "b2") op.outputs.clear();
@@ -76,7 +76,7 @@ TEST(Bound, IsBelowTheOptimumAndNearIt) {
   for (const uint32_t seed : support::seeds(400)) {
     const Problem p = random_problem(seed, {5, false, false});
     const Index index(p);
-    const int64_t least = least_bytes(p, index), most = most_bytes(p, index);
+    const int64_t least = min_bytes(p, index), most = max_bytes(p, index);
     for (int64_t k = 0; k < 6; ++k) {
       const int64_t budget = std::max<int64_t>(1, least + (most - least) * k / 5);
       const double optimum = optimum_seconds(p, index, budget);

@@ -11,7 +11,7 @@
 namespace cairn::plan {
 namespace {
 
-// h helps to make v again; v is read by the backward op at 4, after the moment of op 3.
+// h helps to make v again; v is read by the backward op at 4, after the program point of op 3.
 Problem helped(int64_t help_bytes) {
   Maker m;
   m.value("in", 1, true)
@@ -21,7 +21,7 @@ Problem helped(int64_t help_bytes) {
       .value("g", 1)
       .value("end", 1, true);
   m.op("make h", 5, {"in"}, {"h"}).op("make v", 1, {"h"}, {"v"}).op("make w", 1, {"in"}, {"w"});
-  m.turnaround().op("loss", 1, {"w"}, {"g"}).op("back", 1, {"v", "g"}, {"end"});
+  m.backward_begin().op("loss", 1, {"w"}, {"g"}).op("back", 1, {"v", "g"}, {"end"});
   return m.p;
 }
 
@@ -61,13 +61,13 @@ TEST(Closure, RedirectsTheGreedyFlow) {
   m.value("w", 0).value("g", 0).value("end", 1, true);
   m.op("m1", 1, {"in"}, {"h1"}).op("m2", 1, {"in"}, {"h2"});
   m.op("o1", 0, {"h1"}, {"v1"}).op("o2", 0, {"h1", "h2"}, {"v2"}).op("last", 1, {"in"}, {"w"});
-  m.turnaround().op("loss", 1, {"w"}, {"g"}).op("back", 1, {"v1", "v2", "g"}, {"end"});
+  m.backward_begin().op("loss", 1, {"w"}, {"g"}).op("back", 1, {"v1", "v2", "g"}, {"end"});
   Closure closure(m.p, Index(m.p), 5);
   EXPECT_NEAR(closure.cut(1).flow, 2, 1e-9);
 }
 
-// At every moment and price the flow is the least cost of all sets of ops, and the cut attains it; also among
-// the sets that hold, or leave out, one op.
+// At every program point and price the flow is the least cost of all sets of ops, and the cut attains it;
+// also among the sets that hold, or leave out, one op.
 TEST(Closure, IsTheCheapestOfAllSets) {
   for (const uint32_t seed : support::seeds(300)) {
     const Problem p = random_problem(seed, {4, false, false});
@@ -89,17 +89,17 @@ TEST(Closure, IsTheCheapestOfAllSets) {
 
       if (closure.ops() == 0) continue;
       const auto op = static_cast<int32_t>(random() % static_cast<uint32_t>(closure.ops()));
-      closure.fix(op, Closure::Fate::kStays);
+      closure.fix(op, Closure::Decision::kStays);
       const double stays = closure.cut(price).flow;
       ASSERT_FALSE(closure.remade(op)) << seed;
       double remade = std::numeric_limits<double>::infinity();
       if (closure.seconds(op) < remade) {
-        closure.fix(op, Closure::Fate::kRemade);
+        closure.fix(op, Closure::Decision::kRemade);
         remade = closure.cut(price).flow;
         ASSERT_TRUE(closure.remade(op)) << seed;
       }
       ASSERT_NEAR(std::min(stays, remade), least, slack) << seed;
-      closure.fix(op, Closure::Fate::kFree);
+      closure.fix(op, Closure::Decision::kFree);
       ASSERT_EQ(closure.cut(price).flow, cut.flow) << seed;
     }
   }

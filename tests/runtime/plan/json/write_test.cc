@@ -8,7 +8,7 @@ namespace {
 TEST(JsonWrite, PlanFollowsTheForm) {
   Maker m;
   m.value("x", 64, true).value("a\"1", 128).value("g", 64, true);
-  m.op("f", .5, {"x"}, {"a\"1"}, 64).turnaround().op("b", 1, {"a\"1"}, {"g"});
+  m.op("f", .5, {"x"}, {"a\"1"}, 64).backward_begin().op("b", 1, {"a\"1"}, {"g"});
   Plan plan = solve(m.p);
   plan.solve_seconds = .25;
   EXPECT_EQ(to_json(m.p, plan, true), R"({ "format": "cairn.plan/1", "budget_bytes": 0,

@@ -1,6 +1,6 @@
 #include "runtime/plan/layout/layout.h"
 #include "runtime/plan/schedule.h"
-#include "tests/runtime/plan/thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {

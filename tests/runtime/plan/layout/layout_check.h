@@ -29,7 +29,7 @@ inline void expect_sound(const std::vector<Block>& blocks, const Layout& layout,
     }
   }
   EXPECT_EQ(layout.height, highest);
-  EXPECT_GE(layout.height, most_alive(blocks));
+  EXPECT_GE(layout.height, max_alive(blocks));
   EXPECT_LE(layout.height, sum);
 }
 

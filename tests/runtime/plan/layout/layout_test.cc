@@ -17,7 +17,7 @@ TEST(Layout, NestedLifetimesTakeNoMoreThanWhatIsAlive) {
   for (int i = 0; i < 300; ++i) blocks.push_back({i, 600 - i, 64 * (1 + i % 7)});
   const Layout layout = lay_out(blocks, 64);
   expect_sound(blocks, layout, 64);
-  EXPECT_EQ(layout.height, most_alive(blocks));
+  EXPECT_EQ(layout.height, max_alive(blocks));
 }
 
 TEST(Layout, RandomNestingTakesNoMoreThanWhatIsAlive) {
@@ -34,7 +34,7 @@ TEST(Layout, RandomNestingTakesNoMoreThanWhatIsAlive) {
     nest(0, 60);
     const Layout layout = lay_out(blocks, 1);
     expect_sound(blocks, layout, 1);
-    EXPECT_EQ(layout.height, most_alive(blocks)) << seed;
+    EXPECT_EQ(layout.height, max_alive(blocks)) << seed;
   }
 }
 
@@ -72,7 +72,7 @@ TEST(Layout, LargestFirstFailsWhereThisDoesNot) {
   const Layout layout = lay_out(blocks, 1);
   expect_sound(blocks, layout, 1);
   EXPECT_EQ(layout.height, 5);
-  EXPECT_EQ(most_alive(blocks), 5);
+  EXPECT_EQ(max_alive(blocks), 5);
 }
 
 TEST(Layout, TrainingStepsComeWithinHalfAPercent) {
@@ -80,7 +80,7 @@ TEST(Layout, TrainingStepsComeWithinHalfAPercent) {
     const auto blocks = training_step(20 + 15 * static_cast<int>(seed), seed);
     const Layout layout = lay_out(blocks, 64);
     expect_sound(blocks, layout, 64);
-    EXPECT_LE(static_cast<double>(layout.height), 1.005 * static_cast<double>(most_alive(blocks))) << seed;
+    EXPECT_LE(static_cast<double>(layout.height), 1.005 * static_cast<double>(max_alive(blocks))) << seed;
   }
 }
 
@@ -91,7 +91,7 @@ TEST(Layout, ACapacityNeverMakesItHigher) {
   for (const uint32_t seed : seeds) {
     std::mt19937 random(seed);
     const auto blocks = random_blocks(random, 60, 40, 1);
-    const int64_t most = most_alive(blocks);
+    const int64_t most = max_alive(blocks);
     const Layout free = lay_out(blocks, 1);
     for (const int64_t capacity : {most, most + most / 50, most + most / 5, most / 2, int64_t{1}}) {
       const Layout wished = lay_out(blocks, 1, capacity);
@@ -109,7 +109,7 @@ TEST(Layout, ACapacityNeverMakesItHigher) {
 
 TEST(Layout, ItIsDeterministic) {
   const auto blocks = training_step(120, 3);
-  const int64_t most = most_alive(blocks);
+  const int64_t most = max_alive(blocks);
   EXPECT_EQ(lay_out(blocks, 64).offsets, lay_out(blocks, 64).offsets);
   EXPECT_EQ(lay_out(blocks, 64, most).offsets, lay_out(blocks, 64, most).offsets);
 }
@@ -149,7 +149,7 @@ TEST(Layout, AHundredThousandBlocksAreClose) {
     }
   }
   const Layout layout = lay_out(blocks, 64);
-  EXPECT_LE(static_cast<double>(layout.height), 1.001 * static_cast<double>(most_alive(blocks)));
+  EXPECT_LE(static_cast<double>(layout.height), 1.001 * static_cast<double>(max_alive(blocks)));
 }
 
 TEST(Layout, AlignmentFollowsTheProblem) {

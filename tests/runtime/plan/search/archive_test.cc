@@ -32,7 +32,7 @@ TEST(Archive, RemembersWhatWasBeaten) {
   archive.add({4}, {}, {true, 6, 100});
   archive.add({3}, {}, {true, 4, 90});
   ASSERT_EQ(archive.by_seconds(1000).size(), 3u);
-  EXPECT_EQ(archive.by_seconds(1000)[0]->thresholds, Thresholds{3});
+  EXPECT_EQ(archive.by_seconds(1000)[0]->retention_points, RetentionPoints{3});
   EXPECT_EQ(archive.by_seconds(95).size(), 1u);
   EXPECT_EQ(archive.plans().size(), 1u);
 }
@@ -41,8 +41,8 @@ TEST(Archive, PinnedPlansStay) {
   Archive archive;
   archive.pin({1}, {}, {true, 9, 100});
   for (int k = 0; k < 10; ++k) archive.add({2 + k}, {}, {true, 8.0 - k, 90});
-  EXPECT_EQ(archive.by_seconds(100).back()->thresholds, Thresholds{1});
-  EXPECT_NE(archive.by_seconds(99).back()->thresholds, Thresholds{1});
+  EXPECT_EQ(archive.by_seconds(100).back()->retention_points, RetentionPoints{1});
+  EXPECT_NE(archive.by_seconds(99).back()->retention_points, RetentionPoints{1});
 }
 
 // Their arenas may differ.
@@ -52,7 +52,7 @@ TEST(Archive, KeepsPlansOfOnePriceInAnotherOrder) {
   archive.add({2}, {}, {true, 5, 100, 8});
   archive.add({3}, {}, {true, 5, 100, 8});
   ASSERT_EQ(archive.by_seconds(1000).size(), 2u);
-  EXPECT_EQ(archive.by_seconds(1000)[1]->thresholds, Thresholds{2});
+  EXPECT_EQ(archive.by_seconds(1000)[1]->retention_points, RetentionPoints{2});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "runtime/plan/search/fewer_copies.h"
 
-#include "tests/runtime/plan/thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -17,8 +17,8 @@ Problem linked_chain(double rate) {
 Fit all_sent(Search& s) {
   Candidate c{s.rules.base, {}, {}};
   for (size_t v = 0; v < s.p.values.size(); ++v)
-    if (const int32_t g = s.rules.across[v]; g >= 0 && s.rules.free[g]) c.thresholds[g] = over_link(0);
-  c.cost = s.evaluate(c.thresholds, c.pace, s.sequence);
+    if (const int32_t g = s.rules.across[v]; g >= 0 && s.rules.free[g]) c.retention_points[g] = over_link(0);
+  c.cost = s.evaluate(c.retention_points, c.pace, s.sequence);
   return {s.lay_out(c, INT64_MAX), c};
 }
 

@@ -1,6 +1,6 @@
 #include "runtime/plan/search/local_search.h"
 
-#include "tests/runtime/plan/thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -8,20 +8,21 @@ namespace {
 struct Search {
   explicit Search(Problem p)
       : c(std::move(p)),
-        evaluate(c.p, c.index, c.gaps),
-        improve(c.p, c.index, c.gaps, c.rules, evaluate, [this](const Thresholds&, Pace, const Cost& cost) {
-          seen = std::min(seen, cost.peak_bytes);
-        }) {}
+        evaluate(c.p, c.index, c.intervals),
+        improve(c.p, c.index, c.intervals, c.rules, evaluate,
+                [this](const RetentionPoints&, Pace, const Cost& cost) {
+                  seen = std::min(seen, cost.peak_bytes);
+                }) {}
   Candidate keep_all() { return {c.rules.base, {}, evaluate(c.rules.base, {}, sequence)}; }
 
   Planned c;
   Evaluator evaluate;
   Sequence sequence;
   int64_t seen = INT64_MAX;
-  Improver improve;
+  LocalSearch improve;
 };
 
-TEST(Improve, DescendsToABudget) {
+TEST(LocalSearch, DescendsToABudget) {
   Search s(chain(20));
   Candidate c = s.keep_all();
   const int64_t budget = 128 + 12 * 6400;
@@ -31,27 +32,27 @@ TEST(Improve, DescendsToABudget) {
   EXPECT_GE(c.cost.seconds, s.c.index.total_seconds + 9);
 }
 
-TEST(Improve, GivesUpWhereNothingHelps) {
+TEST(LocalSearch, GivesUpWhereNothingHelps) {
   Search s(chain(5, 6400, 5, Policy::kKeep));
   Candidate c = s.keep_all();
   EXPECT_FALSE(s.improve.descend(c, 128 + 6400));
 }
 
 // Far too much made again: the search keeps what fits, and ends where nothing is left to gain.
-TEST(Improve, SearchEndsUnderTheBudgetAndFaster) {
+TEST(LocalSearch, SearchEndsUnderTheBudgetAndFaster) {
   Search s(chain(16));
   const int64_t budget = 128 + 12 * 6400;
   Candidate c = s.keep_all();
   for (int v = 1; v <= 15; ++v)
-    if (v % 4) c.thresholds[s.c.rules.across[v]] = s.c.p.turnaround;
-  c.cost = s.evaluate(c.thresholds, {}, s.sequence);
+    if (v % 4) c.retention_points[s.c.rules.across[v]] = s.c.p.backward_begin;
+  c.cost = s.evaluate(c.retention_points, {}, s.sequence);
   ASSERT_LE(c.cost.peak_bytes, budget);
   s.improve.search(c, budget, 100'000);
   EXPECT_LE(c.cost.peak_bytes, budget);
   EXPECT_DOUBLE_EQ(c.cost.seconds, s.c.index.total_seconds + 5);  // 17 blocks at the peak, 12 may stay
 }
 
-TEST(Improve, ShrinksBelowTheGreedyPeak) {
+TEST(LocalSearch, ShrinksBelowTheGreedyPeak) {
   Search s(chain(24));
   Candidate c = s.keep_all();
   s.improve.shrink(c, 300'000);

@@ -1,7 +1,7 @@
 #include "runtime/plan/search/options.h"
 
 #include "runtime/plan/search/stage_model.h"
-#include "tests/runtime/plan/thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -21,7 +21,7 @@ struct Blocks {
       m.op(name("norm", i), 1, {name("x", i - 1)}, {name("n", i)})
           .op(name("up", i), 8, {name("n", i)}, {name("h", i)})
           .op(name("down", i), 8, {name("h", i), name("x", i - 1)}, {name("x", i)});
-    m.turnaround().op("loss", 1, {"x3"}, {"g3"}, 0, false);
+    m.backward_begin().op("loss", 1, {"x3"}, {"g3"}, 0, false);
     for (int i = 3; i >= 1; --i)
       m.op(name("b", i), 20, {name("g", i), name("h", i), name("n", i), name("x", i - 1)},
            {name("g", i - 1)});
@@ -34,7 +34,7 @@ TEST(Options, PriceWhatASubsetCosts) {
   const Stages stages(c.p, c.index);
   ASSERT_EQ(stages.all.size(), 5u);  // the first block in three: its input is persistent
   StageModel m;
-  ASSERT_TRUE(m.build(c.p, c.index, c.gaps, c.rules, stages, kBlock));
+  ASSERT_TRUE(m.build(c.p, c.index, c.intervals, c.rules, stages, kBlock));
   const Option keep = m.price(0, 0, false);
   EXPECT_EQ(keep.kept, 600);
   EXPECT_EQ(keep.seconds, 0);
@@ -57,7 +57,7 @@ TEST(Options, PriceWhatASubsetCosts) {
 TEST(Options, SetsHaveNoDominatedOptions) {
   const Planned c(Blocks::problem());
   const Stages stages(c.p, c.index);
-  const OptionSets sets(c.p, c.index, c.gaps, c.rules, stages, -1, 48);
+  const OptionSets sets(c.p, c.index, c.intervals, c.rules, stages, -1, 48);
   EXPECT_FALSE(sets.whole());
   const auto& options = sets.of(kBlock);
   for (const Option& a : options)
@@ -71,11 +71,11 @@ TEST(Options, SetsHaveNoDominatedOptions) {
 TEST(Options, AgreeWithTheSequence) {
   Planned c(Blocks::problem());
   const Stages stages(c.p, c.index);
-  const OptionSets sets(c.p, c.index, c.gaps, c.rules, stages, -1, 48);
+  const OptionSets sets(c.p, c.index, c.intervals, c.rules, stages, -1, 48);
   const double all = c.sequence().seconds;
   for (const Option& o : sets.of(kBlock)) {
-    c.thresholds = c.rules.base;
-    sets.apply(kBlock, o, c.thresholds);
+    c.retention_points = c.rules.base;
+    sets.apply(kBlock, o, c.retention_points);
     EXPECT_DOUBLE_EQ(c.sequence().seconds - all, o.seconds) << o.again << o.twice;
   }
 }

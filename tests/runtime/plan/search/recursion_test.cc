@@ -1,6 +1,6 @@
 #include "runtime/plan/search/recursion.h"
 
-#include "tests/runtime/plan/thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -9,12 +9,12 @@ namespace {
 TEST(Recursion, TimeGrowsSlowlyAsMemoryFalls) {
   const Planned c(chain(128));
   const Stages stages(c.p, c.index);
-  Evaluator evaluate(c.p, c.index, c.gaps);
+  Evaluator evaluate(c.p, c.index, c.intervals);
   Sequence sequence;
   double before = 0;
   for (int blocks : {40, 20, 12, 9}) {
-    Thresholds t;
-    ASSERT_TRUE(recurse(c.p, c.index, c.gaps, c.rules, stages, blocks * 6400, t)) << blocks;
+    RetentionPoints t;
+    ASSERT_TRUE(recurse(c.p, c.index, c.intervals, c.rules, stages, blocks * 6400, t)) << blocks;
     const Cost cost = evaluate(t, {}, sequence);
     ASSERT_TRUE(cost.valid);
     EXPECT_LE(cost.peak_bytes, 128 + (blocks + 1) * 6400) << blocks;
@@ -26,9 +26,9 @@ TEST(Recursion, TimeGrowsSlowlyAsMemoryFalls) {
 
 TEST(Recursion, NoRoomNoWay) {
   const Planned c(chain(16));
-  Thresholds t;
-  EXPECT_FALSE(recurse(c.p, c.index, c.gaps, c.rules, Stages(c.p, c.index), 6400, t));
-  EXPECT_FALSE(recurse(c.p, c.index, c.gaps, c.rules, Stages(c.p, c.index), 0, t));
+  RetentionPoints t;
+  EXPECT_FALSE(recurse(c.p, c.index, c.intervals, c.rules, Stages(c.p, c.index), 6400, t));
+  EXPECT_FALSE(recurse(c.p, c.index, c.intervals, c.rules, Stages(c.p, c.index), 0, t));
 }
 
 }  // namespace

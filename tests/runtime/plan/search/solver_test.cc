@@ -65,9 +65,9 @@ TEST(Solver, EmptyAndOneSidedProblems) {
   Problem p;
   EXPECT_EQ(violation(p, solve(p)), "");
   p = chain(3);
-  p.turnaround = 0;
+  p.backward_begin = 0;
   EXPECT_EQ(violation(p, solve(p)), "");
-  p.turnaround = static_cast<int32_t>(p.ops.size());
+  p.backward_begin = static_cast<int32_t>(p.ops.size());
   EXPECT_EQ(violation(p, solve(p)), "");
   p.values[0].bytes = p.values.back().bytes = 0;
   EXPECT_EQ(violation(p, solve(p)), "");
@@ -220,7 +220,7 @@ TEST(SolverProperty, PoliciesHold) {
     const Plan plan = solve(p);
     const Index index(p);
     for (size_t v = 0; v < p.values.size(); ++v) {
-      if (index.maker[v] < 0 || index.maker[v] >= p.turnaround) continue;
+      if (index.maker[v] < 0 || index.maker[v] >= p.backward_begin) continue;
       int32_t region = p.ops[index.maker[v]].region;
       while (region >= 0 && p.regions[region].policy == Policy::kPlannerDecides)
         region = p.regions[region].parent;

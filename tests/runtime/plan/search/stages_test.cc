@@ -1,6 +1,6 @@
 #include "runtime/plan/search/stages.h"
 
-#include "tests/runtime/plan/thresholds.h"
+#include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -37,7 +37,7 @@ TEST(Stages, BranchesStayTogether) {
       .op("f2", 1, {"a"}, {"b"})
       .op("f3", 1, {"a"}, {"c"})
       .op("f4", 1, {"b", "c"}, {"d"});
-  m.turnaround().op("b4", 1, {"d", "b", "c"}, {"g"});
+  m.backward_begin().op("b4", 1, {"d", "b", "c"}, {"g"});
   const Planned c(m.p);
   const Stages stages(c.p, c.index);
   ASSERT_EQ(stages.all.size(), 2u);

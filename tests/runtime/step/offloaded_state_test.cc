@@ -111,11 +111,11 @@ class Training {
     EXPECT_EQ(arena.live_bytes, plan.problem.persistent_bytes());
     for (size_t link = 0; link < plan.link_tier.size(); ++link) {
       const device::TierCount tier = session->count(plan.link_tier[link]);
-      const int64_t homes = plan.home_bytes[static_cast<size_t>(plan.link_tier[link])];
-      EXPECT_EQ(tier.reserved_bytes, homes + plan.plan.tier_arena_bytes[link]);
-      EXPECT_EQ(tier.peak_height_bytes, homes + plan.plan.tier_arena_bytes[link]);
-      EXPECT_EQ(tier.peak_live_bytes, homes + plan.plan.tier_peak_bytes[link]);
-      EXPECT_EQ(tier.live_bytes, homes);
+      const int64_t offloaded = plan.offloaded_bytes[static_cast<size_t>(plan.link_tier[link])];
+      EXPECT_EQ(tier.reserved_bytes, offloaded + plan.plan.tier_arena_bytes[link]);
+      EXPECT_EQ(tier.peak_height_bytes, offloaded + plan.plan.tier_arena_bytes[link]);
+      EXPECT_EQ(tier.peak_live_bytes, offloaded + plan.plan.tier_peak_bytes[link]);
+      EXPECT_EQ(tier.live_bytes, offloaded);
     }
   }
 
@@ -133,14 +133,14 @@ TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
   resident.train(4);
   const Values expected = resident.values();
   for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
-    Training away(GetParam(), {tier});
-    const engine::CompiledPlan& plan = away.session->plan();
-    ASSERT_GE(plan.homes.size(), 2 * plan.joint->ops(graph::kUpdate).size())
+    Training offloaded(GetParam(), {tier});
+    const engine::CompiledPlan& plan = offloaded.session->plan();
+    ASSERT_GE(plan.offloaded.size(), 2 * plan.joint->ops(graph::kUpdate).size())
         << "all moments leave at the smallest budget";
     ASSERT_LT(plan.plan.arena_bytes, resident.session->plan().plan.arena_bytes);
-    const Report report = away.train(4);
-    EXPECT_EQ(away.values(), expected) << kTierNames[static_cast<size_t>(tier)];
-    away.expect_exact_memory();
+    const Report report = offloaded.train(4);
+    EXPECT_EQ(offloaded.values(), expected) << kTierNames[static_cast<size_t>(tier)];
+    offloaded.expect_exact_memory();
     const auto t = static_cast<size_t>(tier);
     EXPECT_GE(report.in[t].bytes, 2 * 2 * 2 * kWidth * kHidden * 4) << "moments come in once per update";
     EXPECT_GE(report.out[t].bytes, 2 * 2 * 2 * kWidth * kHidden * 4);
@@ -148,18 +148,18 @@ TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
 }
 
 TEST_P(StateInATier, SkippedAndDiscardedStepsLeaveItAsItWas) {
-  Training away(GetParam(), {Tier::kHost});
-  away.train(1);
-  const Values before = away.values();
+  Training offloaded(GetParam(), {Tier::kHost});
+  offloaded.train(1);
+  const Values before = offloaded.values();
   std::vector<float> bad(kRows * kWidth, std::numeric_limits<float>::infinity());
   Report report;
   for (uint32_t m = 0; m < GetParam().micro_steps; ++m) {
-    away.session->write(away.session->plan().joint->find("x"), bad.data(),
-                        static_cast<int64_t>(bad.size() * 4));
-    report = away.stepper->micro();
+    offloaded.session->write(offloaded.session->plan().joint->find("x"), bad.data(),
+                             static_cast<int64_t>(bad.size() * 4));
+    report = offloaded.stepper->micro();
   }
   EXPECT_EQ(report.outcome, Outcome::kSkippedNonFinite);
-  EXPECT_EQ(away.values(), before);
+  EXPECT_EQ(offloaded.values(), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,4 +1,4 @@
-// For tests of everything that works on thresholds: a problem with its index, gaps and rules.
+// For tests of everything that works on retention points: a problem with its index, intervals and rules.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -11,16 +11,20 @@ namespace cairn::plan {
 
 struct Planned {
   explicit Planned(Problem problem)
-      : p(std::move(problem)), index(p), gaps(p, index), rules(p, index, gaps), thresholds(rules.base) {}
+      : p(std::move(problem)),
+        index(p),
+        intervals(p, index),
+        rules(p, index, intervals),
+        retention_points(rules.base) {}
 
-  // Of the value's gap around the turnaround.
-  Planned& set(int32_t value, int32_t threshold) {
-    thresholds[rules.across[value]] = threshold;
+  // Of the value's interval around the beginning of backward.
+  Planned& set(int32_t value, int32_t retention_point) {
+    retention_points[rules.across[value]] = retention_point;
     return *this;
   }
   Sequence sequence() const {
     Sequence s;
-    EXPECT_TRUE(Sequencer(p, index, gaps).run(thresholds, s));
+    EXPECT_TRUE(Sequencer(p, index, intervals).run(retention_points, s));
     return s;
   }
   // "f1 f2 loss ..."
@@ -32,9 +36,9 @@ struct Planned {
 
   Problem p;
   Index index;
-  Gaps gaps;
+  Intervals intervals;
   Rules rules;
-  Thresholds thresholds;
+  RetentionPoints retention_points;
 };
 
 }  // namespace cairn::plan
