@@ -7,6 +7,7 @@
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
+#include "runtime/plan/explain.h"
 
 using namespace cairn::capi;
 using cairn::Code;
@@ -18,32 +19,6 @@ namespace plan = cairn::plan;
 static_assert(CAIRN_AMP_FP16 == static_cast<int>(cairn::graph::AmpMode::kFp16));
 static_assert(CAIRN_DECISION_PERSISTENT == static_cast<int>(plan::Decision::kPersistent));
 
-namespace cairn::capi {
-
-int64_t activation_peak(const plan::Problem& problem, const plan::Plan& plan) {
-  std::vector<bool> here(problem.values.size(), false);
-  int64_t alive = 0, peak = 0;
-  const auto place = [&](int32_t value) {
-    if (problem.values[value].persistent || here[value]) return;
-    here[value] = true;
-    alive += problem.values[value].bytes;
-  };
-  for (const plan::Step& step : plan.steps) {
-    if (step.kind == plan::StepKind::kRun) {
-      for (int32_t value : problem.ops[step.index].outputs) place(value);
-    } else if (step.kind == plan::StepKind::kIn) {
-      place(step.index);
-    } else if (step.kind == plan::StepKind::kFree) {
-      here[step.index] = false;
-      alive -= problem.values[step.index].bytes;
-    }
-    peak = std::max(peak, alive);
-  }
-  return peak;
-}
-
-}  // namespace cairn::capi
-
 cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from) : compiled(std::move(from)) {
   const plan::Problem& problem = compiled->problem;
   category.assign(problem.values.size(), "activation");
@@ -53,7 +28,7 @@ cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from) : compi
       category[p] = cairn::graph::kRoleNames[static_cast<size_t>(compiled->joint->values[j].role)].data();
   for (const plan::Op& op : problem.ops)
     for (int32_t value : op.outputs) region[value] = op.region;
-  activation_peak_bytes = activation_peak(problem, compiled->plan);
+  activation_peak_bytes = plan::activation_peak(problem, compiled->plan);
 }
 
 namespace {

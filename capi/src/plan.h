@@ -18,9 +18,6 @@ struct cairn_plan : cairn::capi::Handle<cairn_plan> {
 
 namespace cairn::capi {
 
-// Highest total of bytes of values that do not persist, workspace not counted, over the plan's steps.
-int64_t activation_peak(const plan::Problem& problem, const plan::Plan& plan);
-
 // CAIRN_RENDER_* of a plan (render.cc).
 std::string render(const plan::Problem& problem, const plan::Plan& plan, uint32_t kind, const char* title,
                    const std::vector<const char*>& categories);

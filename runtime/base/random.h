@@ -39,7 +39,7 @@ constexpr void philox(PhiloxBlock (&counters)[kCount], uint32_t key0, uint32_t k
 }
 
 // Four 32-bit numbers for elements 4*block .. 4*block+3 of the tensor named by `key`. The 128-bit counter is
-// (block low, block high ^ step high, step low, micro:op mixed); seed is the Philox key.
+// (block low; block high xor micro, shifted; step, its halves mixed; op); the seed is the Philox key.
 constexpr PhiloxBlock random_counter(const RandomKey& key, uint64_t block) {
   return {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (key.micro << 16),
           static_cast<uint32_t>(key.step) ^ static_cast<uint32_t>(key.step >> 32) * 0x9E3779B9u, key.op};

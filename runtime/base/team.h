@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 
 namespace cairn {
 

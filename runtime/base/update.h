@@ -1,5 +1,4 @@
-// What the kernels of the op `update` share on every backend: where its operands stand, which signatures are
-// sound, and how a backend's optimizer is found. A backend lists its optimizers as an UpdateList of structs,
+// What the kernels of the op `update` share on every backend: which signatures are sound, and how a backend's optimizer is found. A backend lists its optimizers as an UpdateList of structs,
 // each with
 //   kName     as in optimizers.def
 //   kStates   how many states it reads and writes; one that has a state only sometimes is listed once for
@@ -12,18 +11,9 @@
 #include <type_traits>
 
 #include "runtime/base/kernel_closure.h"
+#include "runtime/base/update_operands.h"
 
 namespace cairn::kernels {
-
-namespace update_op {  // positions in the op's row
-
-inline constexpr size_t kGrad = 0, kHyper = 1, kTotal = 2, kInputs = 3;
-inline constexpr size_t kParameter = 0, kFirstState = 1, kMaxStates = 4, kPacked = 5, kGradScale = 6,
-                        kOutputs = 7;
-// Slot of the hyper-parameters: the gradient's factor where there is no grad_scale.
-inline constexpr size_t kFactorSlot = 7;
-
-}  // namespace update_op
 
 template <class... Optimizers>
 struct UpdateList {};

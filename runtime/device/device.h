@@ -1,9 +1,8 @@
 // What a device is: memory in tiers, queues (in-order lanes of work), events, copies, launches. Small on
 // purpose; the happens-before rules are in capi/docs/memory.md:
 //   1. Work in one queue runs in order of submission. Work in different queues is unordered but for events.
-//   2. record(e) marks the point reached by all work submitted to that queue before it; wait(e) holds back
-//   all work
-//      submitted after it until the marked point of the latest record(e) submitted before the wait is
+//   2. record(e) marks the point reached by all work submitted to that queue before it; wait(e) holds back all
+//      work submitted after it until the marked point of the latest record(e) submitted before the wait is
 //      reached.
 //   3. Memory may be used again by work that is ordered after the last use in these terms: in queue time.
 // Submitting never blocks on the work itself. Errors inside queued work poison the queue's group: the first

@@ -108,8 +108,8 @@ class Fuser {
       }
     joint_.values[slot.gradient].role = Role::kBackward;
     update.in.push_back(slot.squares);
-    update.out.resize(ops::kUpdateOutputs, -1);
-    update.out[ops::kUpdateGradScale] = joint_.grad_scale;
+    update.out.resize(update_op::kOutputs, -1);
+    update.out[update_op::kGradScale] = joint_.grad_scale;
     norm.backward = update.backward = true;
     const int32_t at = std::max({writer, need_[slot.value], grad_scale_});
     after_[at].push_back(std::move(norm));

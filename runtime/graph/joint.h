@@ -103,7 +103,7 @@ struct ParameterGroup {
 
   double hyper(std::string_view name) const;  // kInvalidArgument lists those it has
 };
-// What the updates of a group's parameters read. Scratch: ops::kHyperSlots of float64.
+// What the updates of a group's parameters read. Scratch: update_op::kHyperSlots of float64.
 struct HyperBlock {
   int32_t value;
   int32_t group;

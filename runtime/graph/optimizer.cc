@@ -58,7 +58,7 @@ void add_hypers(JointBuilder& builder, const std::vector<int32_t>& group_of) {
           block = static_cast<int32_t>(joint.hypers.size());
           joint.hypers.push_back(
               {builder.add_value(cat("optimizer/hyper", group, decays ? ".decay" : ".no_decay"),
-                                 {DType::kF64, {ops::kHyperSlots}}, Role::kScratch, kNone, -1),
+                                 {DType::kF64, {update_op::kHyperSlots}}, Role::kScratch, kNone, -1),
                g, decays});
         }
         slot.hyper = block;

@@ -6,22 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/update_operands.h"
+
 namespace cairn::ops {
-
-inline constexpr int kHyperSlots = 8;  // float64 values that an update reads
-inline constexpr int kMaxStates = 4;   // states of one parameter that an update takes
-// Slot of the hyper-parameters: what the gradient is multiplied by, which unscales and clips it.
-inline constexpr int kGradientFactor = 7;
-
-// Operands of the op `update`, as its row in ops.def has them.
-enum UpdateInput : int { kUpdateGradient = 0, kUpdateHyper = 1, kUpdateTotal = 2 };
-enum UpdateOutput : int {
-  kUpdateParameter = 0,
-  kUpdateStates = 1,  // kMaxStates of them
-  kUpdatePacked = kUpdateStates + kMaxStates,
-  kUpdateGradScale,
-  kUpdateOutputs,
-};
 
 enum UpdateTrait : uint32_t {
   UPDATE_ELEMENTWISE = 1u << 0,  // an element of p and states depends on that element alone
@@ -44,7 +31,7 @@ struct UpdateStep {
   uint64_t t = 1;       // updates of this optimizer, this one included
   double factor = 1.0;  // of the gradient
 };
-// values: as OptimizerRow::hypers. Fills kHyperSlots numbers.
+// values: as OptimizerRow::hypers. Fills update_op::kHyperSlots numbers.
 using HyperRule = void (*)(std::span<const double> values, const UpdateStep& step, double* slots);
 
 struct OptimizerRow {

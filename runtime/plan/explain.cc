@@ -183,4 +183,26 @@ void fail_over_budget(const Problem& p, const Index& index, const Plan& smallest
               fault);
 }
 
+int64_t activation_peak(const Problem& problem, const Plan& plan) {
+  std::vector<bool> here(problem.values.size(), false);
+  int64_t alive = 0, peak = 0;
+  const auto place = [&](int32_t value) {
+    if (problem.values[value].persistent || here[value]) return;
+    here[value] = true;
+    alive += problem.values[value].bytes;
+  };
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::kRun) {
+      for (int32_t value : problem.ops[step.index].outputs) place(value);
+    } else if (step.kind == StepKind::kIn) {
+      place(step.index);
+    } else if (step.kind == StepKind::kFree) {
+      here[step.index] = false;
+      alive -= problem.values[step.index].bytes;
+    }
+    peak = std::max(peak, alive);
+  }
+  return peak;
+}
+
 }  // namespace cairn::plan

@@ -10,6 +10,9 @@ namespace cairn::plan {
 // Fills Plan::values and Plan::totals from the steps (offsets assigned).
 void explain(const Problem&, const Index&, const Rules&, Plan&);
 
+// Highest total of bytes of values that do not persist, workspace not counted, over the plan's steps.
+int64_t activation_peak(const Problem&, const Plan&);
+
 // Throws kOverBudget: `smallest` is the plan with the lowest arena.
 [[noreturn]] void fail_over_budget(const Problem&, const Index&, const Plan& smallest);
 

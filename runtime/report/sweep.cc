@@ -9,7 +9,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/base/error.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {

@@ -43,9 +43,9 @@ void write_hypers(engine::Session& session, const std::vector<graph::ParameterGr
     std::vector<double> values = group.hypers;
     if (const int decay = group.optimizer->hyper("weight_decay"); decay >= 0 && !block.decays)
       values[static_cast<size_t>(decay)] = 0;
-    double slots[ops::kHyperSlots] = {};
+    double slots[update_op::kHyperSlots] = {};
     group.optimizer->rule(values, {rate * values[0], t, factor}, slots);
-    slots[ops::kGradientFactor] = factor;
+    slots[update_op::kFactorSlot] = factor;
     session.write(block.value, slots, sizeof slots);
   }
 }

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <numbers>
 
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 #include "runtime/step/stepper.h"
 
 namespace cairn::step {

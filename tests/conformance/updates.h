@@ -37,9 +37,9 @@ struct UpdateKind {
     return count;
   }
   std::vector<double> hyper(double factor, uint64_t t = 3) const {
-    std::vector<double> slots(ops::kHyperSlots);
+    std::vector<double> slots(update_op::kHyperSlots);
     row->rule(values, {.rate = 1e-2, .t = t, .factor = factor}, slots.data());
-    slots[ops::kGradientFactor] = factor;
+    slots[update_op::kFactorSlot] = factor;
     return slots;
   }
   std::string name() const {
@@ -71,11 +71,12 @@ inline std::vector<UpdateKind> update_kinds() {
 }
 
 // Operands in the op's row: p is output 0, its states follow it.
-inline constexpr size_t kTotalAt = 2, kPackedAt = 1 + ops::kMaxStates, kGradScaleAt = kPackedAt + 1;
+inline constexpr size_t kTotalAt = update_op::kTotal, kPackedAt = update_op::kPacked,
+                        kGradScaleAt = update_op::kGradScale;
 
 inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool scaled,
                           const TensorDesc& pack = kAbsent) {
-  const TensorDesc number{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{ops::kHyperSlots}, 0};
+  const TensorDesc number{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{update_op::kHyperSlots}, 0};
   Direct d{
       "update", {x, hyper, scaled ? number : kAbsent}, {x}, {{"optimizer", std::string(kind.row->name)}}};
   d.out.resize(kGradScaleAt + 1, kAbsent);
@@ -146,7 +147,7 @@ inline void check_grad_scales(const kernels::Registry& registry) {
                           Case{1, nan, true}, Case{1, infinity, true}}) {
       SCOPED_TRACE(cat("total ", c.total, " grad_scale ", c.grad_scale));
       Drawn drawn(scaled);
-      set(drawn.in[1], ops::kGradientFactor, 123);
+      set(drawn.in[1], update_op::kFactorSlot, 123);
       set(drawn.in[kTotalAt], 0, c.total);
       set(drawn.out[kGradScaleAt], 0, c.grad_scale);
       drawn.run(registry, scaled);

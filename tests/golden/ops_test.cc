@@ -110,10 +110,11 @@ void check_updates(const FixtureCase& c, const kernels::Registry& registry, DTyp
   for (const ops::OptimizerState& state : row.states)
     states += state.when.empty() || values[static_cast<size_t>(row.hyper(state.when))] != 0 ? 1 : 0;
   const Item& start = *c.all("start").at(0);
-  const TensorDesc desc{dtype, start.desc.shape, 0}, hyper_desc{DType::kF64, Shape{ops::kHyperSlots}, 0};
+  const TensorDesc desc{dtype, start.desc.shape, 0},
+      hyper_desc{DType::kF64, Shape{update_op::kHyperSlots}, 0};
   const std::vector<TensorDesc> in = {desc, hyper_desc}, out(1 + states, desc);
   std::vector<conformance::Buffer> buffers(2 + states, conformance::Buffer(desc.bytes()));
-  std::vector<double> hyper(ops::kHyperSlots);
+  std::vector<double> hyper(update_op::kHyperSlots);
   const Tensor gradient{desc, buffers[0].data()};
   const Tensor inputs[] = {gradient, {hyper_desc, hyper.data()}};
   std::vector<Tensor> outputs;
@@ -133,7 +134,7 @@ void check_updates(const FixtureCase& c, const kernels::Registry& registry, DTyp
       for (size_t i = 0; i < item.values.size(); ++i)
         conformance::set(gradient, static_cast<int64_t>(i), 2 * item.values[i]);
       row.rule(values, {.rate = numbers[0], .t = ++t}, hyper.data());
-      hyper[ops::kGradientFactor] = 0.5;
+      hyper[update_op::kFactorSlot] = 0.5;
       kernel->run({inputs, outputs, nullptr, 0, {}});
       output = 0;
     } else if (item.word == "result") {

@@ -4,9 +4,8 @@
 // All lanes of a warp call them together, the copies and the conversions excepted.
 //
 // Lane l = 4g + t of a warp holds, two bfloat16 numbers to a register, the lower column in the lower half:
-//   A[16 x 16], rows:    a[0] (g, 2t), a[1] (g + 8, 2t), a[2] (g, 2t + 8), a[3] (g + 8, 2t + 8), each with
-//   its right
-//                        neighbour
+//   A[16 x 16], rows:    a[0] (g, 2t), a[1] (g + 8, 2t), a[2] (g, 2t + 8), a[3] (g + 8, 2t + 8), each with its
+//                        right neighbour
 //   B[16 x 8], columns:  b0 (2t, g), b1 (2t + 8, g), each with the element below
 //   C[16 x 8]:           c[0], c[1] (g, 2t), (g, 2t + 1); c[2], c[3] the same columns of row g + 8
 #pragma once

@@ -4,7 +4,7 @@
 
 #include "kernels/registry.h"
 #include "runtime/base/os/proc.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 #include "runtime/device/cpu/device.h"
 
 namespace cairn::device::cpu {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 #include "runtime/device/cpu/copy.h"
 #include "runtime/device/cpu/event.h"
 #include "runtime/device/cpu/memory.h"

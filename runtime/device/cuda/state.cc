@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 
 namespace cairn::device::cuda {
 

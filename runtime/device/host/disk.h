@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 #include "runtime/device/host/file.h"
 #include "runtime/device/host/pinned.h"
 #include "runtime/device/host/splitter.h"

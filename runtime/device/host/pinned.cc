@@ -12,7 +12,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/base/os/proc.h"
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 
 namespace cairn::device::host {
 namespace {

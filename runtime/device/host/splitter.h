@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 
 namespace cairn::device::host {
 

@@ -92,8 +92,8 @@ costs::Query optimizer_query(const graph::JointGraph& joint) {
     };
     const std::vector<TensorDesc> in = described(op.in), out = described(op.out);
     tensors += 1;
-    elements = checked_add(elements, out[ops::kUpdateParameter].shape.elements());
-    add_work(query.work, ops::OpCode::k_sum_squares, {in[ops::kUpdateGradient]}, {scalar});
+    elements = checked_add(elements, out[update_op::kParameter].shape.elements());
+    add_work(query.work, ops::OpCode::k_sum_squares, {in[update_op::kGrad]}, {scalar});
     add_work(query.work, ops::OpCode::k_update, in, out);
     names.insert(std::string(op.attrs.word("optimizer")));
   }

@@ -53,7 +53,7 @@ std::vector<Candidate> candidates(const graph::JointGraph& joint) {
   std::vector<Candidate> list;
   for (size_t i = 0; i < updates.size(); ++i) {
     const auto op = static_cast<int32_t>(i);
-    const int32_t weight = updates[i].out[ops::kUpdateParameter];
+    const int32_t weight = updates[i].out[update_op::kParameter];
     Candidate states{op, false, {}, 0};
     bool leaves = true;
     for (const int32_t state : states_of(updates[i])) {
@@ -227,7 +227,7 @@ class Placer {
     Open& open = open_[static_cast<size_t>(tier)];
     Piece& piece = open.piece;
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
-    const int32_t weight = update.out[ops::kUpdateParameter];
+    const int32_t weight = update.out[update_op::kParameter];
     const auto states = static_cast<int64_t>(states_of(update).size());
     const int64_t master = plan_.offloaded.contains(weight) ? bytes_of(joint_, weight) : 0;
     const TensorDesc& desc = joint_.values[at(weight)].desc;
@@ -310,10 +310,10 @@ std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64
 }
 
 std::span<const int32_t> states_of(const JointOp& update) {
-  const size_t end = std::min(update.out.size(), static_cast<size_t>(ops::kUpdatePacked));
-  size_t count = ops::kUpdateStates;
+  const size_t end = std::min(update.out.size(), static_cast<size_t>(update_op::kPacked));
+  size_t count = update_op::kFirstState;
   while (count < end && update.out[count] >= 0) ++count;
-  return std::span(update.out).subspan(ops::kUpdateStates, count - ops::kUpdateStates);
+  return std::span(update.out).subspan(update_op::kFirstState, count - update_op::kFirstState);
 }
 
 std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t weight) {

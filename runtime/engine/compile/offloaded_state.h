@@ -30,7 +30,7 @@ void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
 struct Part {
   int32_t op;  // index into the update phase
   int64_t begin, count;
-  std::array<int64_t, ops::kMaxStates> offsets;  // of each state, bytes in the piece
+  std::array<int64_t, update_op::kMaxStates> offsets;  // of each state, bytes in the piece
 };
 // What travels as one copy.
 struct Piece {

@@ -211,7 +211,7 @@ class UpdateAssembler : ProgramWriter {
     const JointOp& op = joint_.ops(graph::kUpdate)[i];
     updates_.push_back({static_cast<int32_t>(i), operands(op.in, op_row().inputs.size()),
                         operands(op.out, op_row().outputs.size()),
-                        packed_behind(op.out[ops::kUpdateParameter])});
+                        packed_behind(op.out[update_op::kParameter])});
   }
   static const ops::OpRow& op_row() { return ops::row(ops::OpCode::k_update); }
   std::vector<Operand> operands(const std::vector<int32_t>& values, size_t slots) const {
@@ -225,18 +225,18 @@ class UpdateAssembler : ProgramWriter {
   // The states lie in the piece; of the other tensors, the same elements.
   void streamed_part(const Part& part, int64_t offset) {
     const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
-    const int32_t weight = op.out[ops::kUpdateParameter];
+    const int32_t weight = op.out[update_op::kParameter];
     const int64_t elements = joint_.values[at(weight)].desc.shape.elements();
     Update update{
         part.op, operands(op.in, op_row().inputs.size()), operands(op.out, op_row().outputs.size()), {}};
     const std::span<const int32_t> states = states_of(op);
     for (size_t k = 0; k < states.size(); ++k)
-      update.out[ops::kUpdateStates + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};
+      update.out[update_op::kFirstState + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};
     if (part.count < elements) {
-      update.in[ops::kUpdateGradient] = part_of(op.in[ops::kUpdateGradient], part.begin, part.count);
-      update.out[ops::kUpdateParameter] = part_of(weight, part.begin, part.count);
+      update.in[update_op::kGrad] = part_of(op.in[update_op::kGrad], part.begin, part.count);
+      update.out[update_op::kParameter] = part_of(weight, part.begin, part.count);
       for (size_t k = 0; k < states.size(); ++k)
-        update.out[ops::kUpdateStates + k].desc.shape = Shape{part.count};
+        update.out[update_op::kFirstState + k].desc.shape = Shape{part.count};
     }
     if (part.begin + part.count == elements) update.packed_weights = packed_behind(weight);
     updates_.push_back(std::move(update));
@@ -273,7 +273,7 @@ class UpdateAssembler : ProgramWriter {
       ops.push_back({&joint_.ops(graph::kUpdate)[at(update.op)], operands_of(update, own)});
       in.insert(in.end(), update.in.begin(), update.in.end());
       out.insert(out.end(), update.out.begin(), update.out.end());
-      if (own >= 0) out[out.size() - update.out.size() + ops::kUpdatePacked] = operand(own);
+      if (own >= 0) out[out.size() - update.out.size() + update_op::kPacked] = operand(own);
       left.insert(left.end(), packed_weights, update.packed_weights.end());
     }
     const int32_t kernel = maker_.make_batch(ops);
@@ -299,8 +299,8 @@ class UpdateAssembler : ProgramWriter {
     fill(update.in, operands.in, operands.in_present);
     fill(update.out, operands.out, operands.out_present);
     if (pack >= 0) {
-      operands.out[ops::kUpdatePacked] = joint_.values[at(pack)].desc;
-      operands.out_present |= 1u << ops::kUpdatePacked;
+      operands.out[update_op::kPacked] = joint_.values[at(pack)].desc;
+      operands.out_present |= 1u << update_op::kPacked;
     }
     return operands;
   }

@@ -43,7 +43,7 @@ void shape_update(const ShapeQuery& q) {
   const Operands o(q);
   o.floating(0);
   o.check(o.dtype(0) == wide(o.dtype(0)), 0, "it must be f32 or f64");
-  o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{kHyperSlots}, 1, "it must be f64[8]");
+  o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{update_op::kHyperSlots}, 1, "it must be f64[8]");
   const size_t states = optimizer(o.attrs().word("optimizer")).states.size();
   for (size_t i = 0; i < 1 + states; ++i) o.put(o[0]);
   if (!o.has(2)) return;

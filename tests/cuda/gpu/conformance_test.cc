@@ -1,7 +1,7 @@
 // The kernels of the CUDA backend on a real GPU, against the reference.
 #include "tests/conformance/backend.h"
 #include "tests/cuda/gpu/hosted.h"
-#include "tests/cuda/known.h"
+#include "tests/cuda/kernels/known.h"
 
 namespace cairn::conformance {
 namespace {

@@ -1,6 +1,6 @@
 // Many tensors in one launch on a real GPU: the bits of a kernel each.
-#include "tests/cuda/batch_check.h"
 #include "tests/cuda/gpu/hosted.h"
+#include "tests/cuda/kernels/batch_check.h"
 
 namespace cairn::conformance {
 namespace {

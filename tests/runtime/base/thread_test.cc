@@ -1,4 +1,4 @@
-#include "runtime/base/thread.h"
+#include "runtime/base/os/thread.h"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>

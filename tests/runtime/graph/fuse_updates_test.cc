@@ -55,7 +55,7 @@ TEST(FuseUpdates, WhatOneOpWritesIsUpdatedInBackward) {
     const JointOp& op = joint->ops()[update];
     EXPECT_EQ(op.in[0], slot.gradient);
     EXPECT_EQ(op.in[2], slot.squares);
-    EXPECT_EQ(op.out[ops::kUpdateGradScale], joint->grad_scale);
+    EXPECT_EQ(op.out[update_op::kGradScale], joint->grad_scale);
     EXPECT_EQ(joint->ops()[update - 1].code, OpCode::k_sum_squares)
         << "its infinities and NaNs are found before it";
     EXPECT_EQ(joint->ops()[update - 1].out[0], slot.squares);

@@ -2,9 +2,9 @@
 // does.
 #include "kernels/cuda/attention/library.h"
 #include "kernels/registry.h"
-#include "tests/cuda/direct.h"
 #include "tests/cuda/emulated/runtime.h"
-#include "tests/cuda/rows_check.h"
+#include "tests/cuda/kernels/direct.h"
+#include "tests/cuda/kernels/rows_check.h"
 
 namespace cairn::conformance {
 namespace {

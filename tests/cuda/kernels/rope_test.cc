@@ -1,5 +1,5 @@
 // Positions and sequences shared among blocks, groups and single elements.
-#include "tests/cuda/direct.h"
+#include "tests/cuda/kernels/direct.h"
 
 namespace cairn::conformance {
 namespace {

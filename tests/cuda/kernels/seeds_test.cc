@@ -1,8 +1,8 @@
 // The bits of a kernel follow from its inputs: not from the order in which blocks, warps and threads run, nor
 // from when asynchronous copies land. A barrier or a wait too few shows here under some seed.
 #include "kernels/registry.h"
-#include "tests/cuda/direct.h"
 #include "tests/cuda/emulated/runtime.h"
+#include "tests/cuda/kernels/direct.h"
 #include "tests/support/campaign.h"
 
 namespace cairn::conformance {

@@ -1,5 +1,5 @@
 // Moves over several blocks, in units of every width, and repetition.
-#include "tests/cuda/direct.h"
+#include "tests/cuda/kernels/direct.h"
 
 namespace cairn::conformance {
 namespace {

@@ -1,5 +1,5 @@
 // Dropout's bits: those of the reference over several blocks; the key of a lane.
-#include "tests/cuda/direct.h"
+#include "tests/cuda/kernels/direct.h"
 
 namespace cairn::conformance {
 namespace {

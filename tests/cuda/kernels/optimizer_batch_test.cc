@@ -1,7 +1,7 @@
 // Many tensors in one launch: the bits of a kernel each; what is not taken.
 #include "kernels/registry.h"
-#include "tests/cuda/batch_check.h"
-#include "tests/cuda/direct.h"
+#include "tests/cuda/kernels/batch_check.h"
+#include "tests/cuda/kernels/direct.h"
 
 namespace cairn::conformance {
 namespace {

@@ -1,6 +1,6 @@
 // embedding and its gradient: tokens of one id over many windows, many ranges of table rows, ids outside the
 // table.
-#include "tests/cuda/rows_check.h"
+#include "tests/cuda/kernels/rows_check.h"
 
 namespace cairn::conformance {
 namespace {

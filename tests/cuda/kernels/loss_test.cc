@@ -1,6 +1,6 @@
 // The losses: long rows, chunks of every size, targets that do not count or do not exist, infinite logits.
 #include "kernels/registry.h"
-#include "tests/cuda/rows_check.h"
+#include "tests/cuda/kernels/rows_check.h"
 
 namespace cairn::conformance {
 namespace {

@@ -1,13 +1,10 @@
 // The peak of activations, on plans made by hand.
-#include "capi/src/plan.h"
-
 #include <gtest/gtest.h>
 
-namespace cairn::capi {
-namespace {
+#include "runtime/plan/explain.h"
 
-using plan::Step;
-using plan::StepKind;
+namespace cairn::plan {
+namespace {
 
 Step step(StepKind kind, int32_t index) {
   Step made;
@@ -17,12 +14,12 @@ Step step(StepKind kind, int32_t index) {
 }
 
 TEST(ActivationPeak, CountsWhatIsOnTheDeviceAndDoesNotPersist) {
-  plan::Problem p;
+  Problem p;
   p.values = {{"w", 1000, true}, {"a", 10, false}, {"b", 20, false}, {"c", 40, false}};
   p.ops = {{.name = "1", .workspace_bytes = 500, .inputs = {0}, .outputs = {1}},
            {.name = "2", .inputs = {1}, .outputs = {2}},
            {.name = "3", .inputs = {2}, .outputs = {3, 0}}};
-  plan::Plan made;
+  Plan made;
   made.steps = {step(StepKind::kRun, 0),     step(StepKind::kRun, 1),  step(StepKind::kOut, 1),
                 step(StepKind::kWaitOut, 1), step(StepKind::kFree, 1), step(StepKind::kRun, 2)};
   EXPECT_EQ(activation_peak(p, made), 60);  // b and c
@@ -33,4 +30,4 @@ TEST(ActivationPeak, CountsWhatIsOnTheDeviceAndDoesNotPersist) {
 }
 
 }  // namespace
-}  // namespace cairn::capi
+}  // namespace cairn::plan

@@ -1,5 +1,5 @@
 // Every shape of a pass, chunks, several runs of axes.
-#include "tests/cuda/direct.h"
+#include "tests/cuda/kernels/direct.h"
 
 namespace cairn::conformance {
 namespace {

@@ -1,5 +1,5 @@
 // Sweeps over several blocks, operands that are repeated, outputs that lie on inputs or are left out.
-#include "tests/cuda/direct.h"
+#include "tests/cuda/kernels/direct.h"
 
 namespace cairn::conformance {
 namespace {

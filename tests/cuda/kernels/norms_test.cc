@@ -1,7 +1,7 @@
 // Norms and softmax over rows of all lengths: warps, blocks, several vectors per thread, and rows that do not
 // go by vectors.
-#include "tests/cuda/direct.h"
-#include "tests/cuda/rows_check.h"
+#include "tests/cuda/kernels/direct.h"
+#include "tests/cuda/kernels/rows_check.h"
 
 namespace cairn::conformance {
 namespace {

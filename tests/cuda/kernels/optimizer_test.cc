@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "kernels/registry.h"
-#include "tests/cuda/direct.h"
+#include "tests/cuda/kernels/direct.h"
 
 namespace cairn::conformance {
 namespace {

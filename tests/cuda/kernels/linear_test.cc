@@ -1,7 +1,7 @@
 // linear and its gradients where the conformance cases do not reach: wide rows, several blocks of rows, every
 // way of adding bias and activation, outputs left out.
 #include "kernels/registry.h"
-#include "tests/cuda/rows_check.h"
+#include "tests/cuda/kernels/rows_check.h"
 
 namespace cairn::conformance {
 namespace {

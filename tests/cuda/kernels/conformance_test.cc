@@ -2,7 +2,7 @@
 #include "kernels/cuda/rows.h"
 #include "kernels/registry.h"
 #include "tests/conformance/backend.h"
-#include "tests/cuda/known.h"
+#include "tests/cuda/kernels/known.h"
 
 namespace cairn::conformance {
 namespace {
