@@ -58,12 +58,12 @@ y = x / (1 + abs(x)).
 # Compiled as they are after the edits, and linked into a program that runs the op's kernels.
 KERNELS = ["kernels/reference/elementwise.cc", "kernels/cpu/elementwise.cc", "kernels/cpu/elementwise_rows.cc"]
 # With the file through which the build compiles them as C++.
-CUDA_KERNELS = [("kernels/cuda/elementwise.cu", "emulated/elementwise.cc")]
+CUDA_KERNELS = [("kernels/cuda/elementwise.cu", "emulated/elementwise.cu.cc")]
 # What else reads the changed files by a list of its own; only compiled.
 READERS = ["runtime/ops/table.cc", "runtime/ops/functions.cc", "runtime/ops/gradients/elementwise.cc",
            "kernels/cpu/gemm/epilogue.cc", "kernels/reference/products.cc"]
-CUDA_READERS = [("kernels/cuda/products/linear.cu", "emulated/linear.cc"),
-                ("kernels/cuda/products/linear_grad.cu", "emulated/linear_grad.cc")]
+CUDA_READERS = [("kernels/cuda/products/linear.cu", "emulated/linear.cu.cc"),
+                ("kernels/cuda/products/linear_grad.cu", "emulated/linear_grad.cu.cc")]
 
 
 class Op(unittest.TestCase):
