@@ -11,6 +11,7 @@ local graph = require "cairn.graph"
 local hypers = require "cairn.hypers"
 local instance = require "cairn.instance"
 local plan = require "cairn.plan"
+local schedules = require "cairn.schedules"
 local session = require "cairn.session"
 local stepper = require "cairn.stepper"
 
@@ -18,6 +19,7 @@ local cairn = {
   devices = instance.devices, device = instance.device,
   graph = graph.Graph.new, load_graph = graph.Graph.load, ops = graph.ops,
   optimizers = hypers.optimizers,
+  schedules = schedules.list, schedule_rates = stepper.schedule_rates, parse_schedule = schedules.parse,
   costs = costs.Costs.new, read_costs = costs.Costs.read,
   plan = plan.Plan.new, plan_set = plan.Plan.set, problem_solve = plan.problem_solve,
   session = session.Session.new, sessions = session.Session.set,

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "capi/src/optimizers.h"
+#include "capi/src/schedules.h"
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 
@@ -10,30 +11,20 @@ using cairn::Code;
 using cairn::require;
 namespace step = cairn::step;
 
-static_assert(CAIRN_SCHEDULE_LINEAR == static_cast<int>(step::ScheduleKind::kLinear));
 static_assert(CAIRN_STEP_SKIPPED_NONFINITE == static_cast<int>(step::Outcome::kSkippedNonFinite));
 
 namespace {
 
 step::Options read_options(const cairn_stepper_options_t* given, const cairn::graph::JointGraph& joint) {
   const cairn_stepper_options_t o = read_struct(given, CAIRN_STEPPER_OPTIONS_INIT, "options");
-  in_enum(o.schedule, CAIRN_SCHEDULE_LINEAR, "options.schedule");
-  for (const auto& [value, name] : {std::pair{o.rate, "options.rate"},
-                                    {o.minimum_rate, "options.minimum_rate"},
-                                    {o.clip_norm, "options.clip_norm"}})
-    not_negative(value, name);
+  step::Schedule schedule = read_schedule(o);
+  not_negative(o.clip_norm, "options.clip_norm");
   std::vector<cairn::graph::HyperSetting> hypers = adamw_fields(o, joint);
   for (cairn::graph::HyperSetting& setting : read_hypers(o.hypers, o.hyper_count, "options.hypers"))
     hypers.push_back(std::move(setting));
-  require(o.schedule == CAIRN_SCHEDULE_CONSTANT || o.total_steps > 0, Code::kInvalidArgument,
-          "options.total_steps is 0; the schedules COSINE and LINEAR need it");
   return {.micro_steps = o.micro_steps == 0 ? 1 : o.micro_steps,
           .seed = o.seed,
-          .schedule = {.kind = static_cast<step::ScheduleKind>(o.schedule),
-                       .rate = o.rate,
-                       .warmup_steps = o.warmup_steps,
-                       .total_steps = o.total_steps,
-                       .minimum_rate = o.minimum_rate},
+          .schedule = std::move(schedule),
           .clip_norm = o.clip_norm,
           .hypers = std::move(hypers)};
 }

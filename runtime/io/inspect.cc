@@ -74,7 +74,6 @@ std::string json(const graph::ParameterGroup& group) {
 }
 
 std::string json(const step::State& s) {
-  static constexpr const char* kSchedules[] = {"constant", "cosine", "linear"};
   const step::Options& o = s.options;
   Json groups('[');
   for (const graph::ParameterGroup& group : s.groups) groups.add(json(group));
@@ -85,7 +84,7 @@ std::string json(const step::State& s) {
       .add("updates", n(s.updates))
       .add("skipped_steps", n(s.skipped))
       .add("seed", n(o.seed))
-      .add("schedule", json_text(kSchedules[static_cast<uint32_t>(o.schedule.kind) % 3]))
+      .add("schedule", json_text(step::schedule_text(o.schedule)))
       .add("rate", number(o.schedule.rate))
       .add("warmup_steps", n(o.schedule.warmup_steps))
       .add("total_steps", n(o.schedule.total_steps))

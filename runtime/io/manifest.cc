@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "runtime/io/envelope.h"
+#include "runtime/io/manifest_schedule.h"
 #include "runtime/io/schema/manifest_generated.h"
 
 namespace cairn::io {
@@ -33,10 +34,11 @@ Offset<fb::ManifestGroup> encode_group(FlatBufferBuilder& to, const graph::Param
 
 Offset<fb::ManifestState> encode_state(FlatBufferBuilder& to, const step::State& s) {
   const step::Options& o = s.options;
+  const SavedSchedules saved = encode_schedules(to, o.schedule);
   const auto options = fb::CreateManifestOptions(
-      to, o.micro_steps, o.seed, static_cast<uint32_t>(o.schedule.kind), o.schedule.rate,
-      o.schedule.warmup_steps, o.schedule.total_steps, o.schedule.minimum_rate, adamw(s, "beta1"),
-      adamw(s, "beta2"), adamw(s, "eps"), adamw(s, "weight_decay"), o.clip_norm);
+      to, o.micro_steps, o.seed, saved.number, o.schedule.rate, o.schedule.warmup_steps,
+      o.schedule.total_steps, o.schedule.minimum_rate, adamw(s, "beta1"), adamw(s, "beta2"), adamw(s, "eps"),
+      adamw(s, "weight_decay"), o.clip_norm, saved.list);
   std::vector<Offset<fb::ManifestGroup>> groups;
   for (const graph::ParameterGroup& group : s.groups) groups.push_back(encode_group(to, group));
   return fb::CreateManifestState(to, s.step, s.micro, s.updates, s.skipped, s.loss_sum, s.weight_sum, options,
@@ -91,8 +93,6 @@ step::State read_state(const fb::ManifestState& from, Budget& budget) {
   const fb::ManifestOptions& o = *from.options();
   require(o.micro_steps() >= 1 && from.micro() < o.micro_steps(), Code::kCorruptFile,
           "checkpoint: micro-batch ", from.micro(), " of ", o.micro_steps());
-  require(o.schedule() <= static_cast<uint32_t>(step::ScheduleKind::kLinear), Code::kCorruptFile,
-          "checkpoint: unknown schedule ", o.schedule());
   for (double number :
        {o.rate(), o.minimum_rate(), o.beta1(), o.beta2(), o.eps(), o.weight_decay(), o.clip_norm()})
     require(std::isfinite(number), Code::kCorruptFile, "checkpoint: an option is not a number");
@@ -105,8 +105,8 @@ step::State read_state(const fb::ManifestState& from, Budget& budget) {
   s.weight_sum = from.weight_sum();
   s.options.micro_steps = o.micro_steps();
   s.options.seed = o.seed();
-  s.options.schedule = {static_cast<step::ScheduleKind>(o.schedule()), o.rate(), o.warmup_steps(),
-                        o.total_steps(), o.minimum_rate()};
+  s.options.schedule = {decode_schedules(o, budget), o.rate(), o.warmup_steps(), o.total_steps(),
+                        o.minimum_rate()};
   s.options.clip_norm = o.clip_norm();
   s.groups = read_groups(from, budget);
   return s;

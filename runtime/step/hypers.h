@@ -4,14 +4,20 @@
 #include <vector>
 
 #include "runtime/engine/exec/session.h"
+#include "runtime/step/schedule.h"
 
 namespace cairn::step {
 
 // kInvalidArgument: these are not the plan's groups, a value is out of range, or it needs optimizer state
 // that the plan does not have.
 void check_groups(const graph::JointGraph& joint, const std::vector<graph::ParameterGroup>& groups);
-// Writes what one update reads, with gradients multiplied by `factor`; t counts from 1.
-void write_hypers(engine::Session& session, const std::vector<graph::ParameterGroup>& groups, double rate,
-                  uint64_t t, double factor);
+// kInvalidArgument: the schedule has a momentum for updates, and no optimizer of the groups has one, or the
+// plan keeps no state for it.
+void check_momentum(const graph::JointGraph& joint, const std::vector<graph::ParameterGroup>& groups,
+                    const Schedule& schedule);
+// Writes what one update reads, with gradients multiplied by `factor`; t counts from 1. A momentum of the
+// schedule takes the place of every group's own.
+void write_hypers(engine::Session& session, const std::vector<graph::ParameterGroup>& groups,
+                  const SchedulePoint& point, uint64_t t, double factor);
 
 }  // namespace cairn::step

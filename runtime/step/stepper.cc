@@ -18,11 +18,8 @@ void check_options(const Options& o, const graph::JointGraph& joint) {
             "; it must be from ", low, " to ", high);
   };
   require(o.micro_steps >= 1, Code::kInvalidArgument, "micro_steps is 0; it must be at least 1");
-  real(o.schedule.rate, 0, 1e38, "rate");
-  real(o.schedule.minimum_rate, 0, 1e38, "minimum_rate");
+  check_values(o.schedule);
   real(o.clip_norm, 0, 1e38, "clip_norm");
-  require(o.schedule.kind == ScheduleKind::kConstant || o.schedule.total_steps > 0, Code::kInvalidArgument,
-          "a cosine or linear schedule needs total_steps");
   if (joint.grad_scale < 0) return;
   require(o.micro_steps == 1, Code::kInvalidArgument,
           "the plan fuses the update into backward, so that nothing can be accumulated: micro_steps is ",
@@ -42,6 +39,7 @@ Stepper::Stepper(std::shared_ptr<engine::Session> session, Options options) : se
   require(joint.has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer; a stepper needs one");
   check_options(options, joint);
+  check_schedule(options.schedule);
   state_.groups = groups_with(options);
   state_.options = std::move(options);
 }
@@ -51,6 +49,7 @@ std::vector<graph::ParameterGroup> Stepper::groups_with(const Options& options) 
   std::vector<graph::ParameterGroup> groups = joint.groups;
   for (const graph::HyperSetting& setting : options.hypers) graph::apply(setting, groups);
   check_groups(joint, groups);
+  check_momentum(joint, groups, options.schedule);
   return groups;
 }
 
@@ -65,7 +64,7 @@ Report Stepper::micro(engine::Session& program) {
   engine::RunReport run;
   const bool fused = joint.grad_scale >= 0;
   if (fused)
-    write_hypers(*session_, state_.groups, rate_at(state_.options.schedule, state_.step - state_.skipped),
+    write_hypers(*session_, state_.groups, schedule_at(state_.options.schedule, state_.step - state_.skipped),
                  state_.updates + 1, 1.0);
   try {
     run = program.run({state_.options.seed, state_.step, state_.micro});
@@ -116,7 +115,8 @@ Report Stepper::finish(Report report) {
   const Options& o = state_.options;
   report.step_weight = state_.weight_sum;
   report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
-  report.rate = rate_at(o.schedule, state_.step - state_.skipped);
+  const SchedulePoint point = schedule_at(o.schedule, state_.step - state_.skipped);
+  report.rate = point.rate;
   const double norm_of_sum = std::sqrt(session_->gradient_squares());
   const double divisor = state_.weight_sum != 0 ? state_.weight_sum : 1.0;
   const double norm = norm_of_sum / std::abs(divisor);
@@ -136,7 +136,7 @@ Report Stepper::finish(Report report) {
     // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
     if (!joint.ops(graph::kUpdate).empty()) {
-      write_hypers(*session_, state_.groups, report.rate, state_.updates + 1, clip / divisor);
+      write_hypers(*session_, state_.groups, point, state_.updates + 1, clip / divisor);
       const engine::RunReport update = session_->update();
       report.stall_seconds += update.stall_seconds;
       for (size_t tier = 0; tier < report.out.size(); ++tier) {
@@ -166,6 +166,7 @@ void Stepper::configure(const Options& options) {
   require(state_.micro == 0, Code::kWrongState, "state is ACCUMULATED (", state_.micro,
           " micro-batches); options change only in state EMPTY, between steps");
   check_options(options, *session_->plan().joint);
+  check_schedule(options.schedule);
   const uint64_t seed = state_.options.seed;
   state_.groups = groups_with(options);
   state_.options = options;
@@ -178,6 +179,7 @@ void Stepper::check(const State& state) const {
   require(state.micro < state.options.micro_steps || state.micro == 0, Code::kInvalidArgument, "state has ",
           state.micro, " micro-batches of ", state.options.micro_steps);
   if (!state.groups.empty()) check_groups(joint, state.groups);
+  if (!state.groups.empty()) check_momentum(joint, state.groups, state.options.schedule);
 }
 
 void Stepper::restore(const State& state) {

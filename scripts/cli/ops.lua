@@ -1,4 +1,4 @@
--- cairn ops [NAME ...]: the ops that graphs are built of, and the optimizers, from the library's own tables.
+-- cairn ops [NAME ...]: the ops that graphs are built of, the optimizers and schedules, from the library's own tables.
 local args = require "cli.args"
 local cairn = require "cairn"
 local fail = require "cli.fail"
@@ -6,9 +6,10 @@ local format = require "cli.format"
 local json = require "cli.json"
 local nearest = require "cli.nearest"
 
-local USAGE = "cairn ops [NAME ...] [--optimizers] [--json] [--markdown]"
+local USAGE = "cairn ops [NAME ...] [--optimizers | --schedules] [--json] [--markdown]"
 local KNOWN = args.known("json quiet", { markdown = { args.FLAG, "as capi/docs/ops.md" },
-  optimizers = { args.FLAG, "the optimizers, their states and hyper-parameters" } })
+  optimizers = { args.FLAG, "the optimizers, their states and hyper-parameters" },
+  schedules = { args.FLAG, "the schedules of the learning rate and their parameters" } })
 local WIDTH = 100
 
 local HEAD = [[
@@ -28,6 +29,15 @@ local OPTIMIZERS = [[
 What the `optimizer` of a plan's options names (`cairn ops --optimizers`; from `runtime/ops/optimizers.def`). States are
 tensors of the parameter's shape, saved as `PARAMETER/STATE`; one with a condition is there only where that
 hyper-parameter was not 0 when the plan was made. `rate_scale` multiplies the schedule's rate.
+]]
+
+local SCHEDULES = [[
+# Schedules
+
+What a schedule of a stepper's options names (`cairn ops --schedules`; from `runtime/step/schedules.def`). They are
+functions of the updates that were applied, which count from 0 at the end of the warm-up, or of the schedule before. One
+that has an end is laid out over the steps up to `total_steps`, and stays where it ends. A parameter without a default
+is a list.
 ]]
 
 local function operands(list)
@@ -125,6 +135,61 @@ local function optimizers_json(list)
   return json.encode(json.array(rows)) .. "\n"
 end
 
+local function default_of(parameter)
+  if parameter.list then return "" end
+  return parameter.words and table.concat(parameter.words, "|") or ("%.15g"):format(parameter.default)
+end
+
+local function parameters_of(row)
+  local words = {}
+  for i, parameter in ipairs(row.parameters) do words[i] = ("%s=%s"):format(parameter.name, default_of(parameter)) end
+  return table.concat(words, " ")
+end
+
+local function schedules_markdown(list)
+  local out = { SCHEDULES }
+  for _, row in ipairs(list) do
+    out[#out + 1] = ("## %s\n"):format(row.name)
+    local about = ("Parameters: `%s`.%s"):format(parameters_of(row), row.ends and " It has an end." or "")
+    out[#out + 1] = wrapped(about, "") .. "\n"
+    out[#out + 1] = wrapped((row.description:gsub("[%*_]", "\\%0")), "") .. "\n"
+  end
+  return table.concat(out, "\n")
+end
+
+local function schedules_text(list)
+  local out = {}
+  for _, row in ipairs(list) do
+    out[#out + 1] = format.colour("bold", row.name)
+    out[#out + 1] = wrapped(parameters_of(row), "    ")
+    out[#out + 1] = wrapped(row.description, "    ") .. "\n"
+  end
+  return table.concat(out, "\n")
+end
+
+local function schedules_json(list)
+  local rows = {}
+  for i, row in ipairs(list) do
+    local parameters = {}
+    for j, parameter in ipairs(row.parameters) do
+      parameters[j] = json.object { { "name", parameter.name }, { "default", parameter.default },
+                                    { "words", parameter.words and json.array(parameter.words) },
+                                    { "list", parameter.list or false } }
+    end
+    rows[i] = json.object { { "name", row.name }, { "parameters", json.array(parameters) }, { "ends", row.ends },
+                            { "description", row.description } }
+  end
+  return json.encode(json.array(rows)) .. "\n"
+end
+
+-- What is listed beside ops, by the option that asks for it.
+local OTHERS = {
+  optimizers = { "optimizer", cairn.optimizers, json = optimizers_json, markdown = optimizers_markdown,
+                 text = optimizers_text },
+  schedules = { "schedule", cairn.schedules, json = schedules_json, markdown = schedules_markdown,
+                text = schedules_text },
+}
+
 local function text(list)
   local out = {}
   for _, op in ipairs(list) do
@@ -155,11 +220,13 @@ return function(arguments)
   local options, words, settings = args.parse(arguments, KNOWN, USAGE)
   if not options then return 0 end
   if #settings > 0 then fail.usage("usage: " .. USAGE) end
-  if options.optimizers then
-    local list = chosen(cairn.optimizers(), words, "optimizer")
-    local render = options.json and optimizers_json or options.markdown and optimizers_markdown or optimizers_text
-    io.stdout:write(render(list))
-    return 0
+  if options.optimizers and options.schedules then fail.usage("--optimizers and --schedules exclude each other") end
+  for name, other in pairs(OTHERS) do
+    if options[name] then
+      local render = other[options.json and "json" or options.markdown and "markdown" or "text"]
+      io.stdout:write(render(chosen(other[2](), words, other[1])))
+      return 0
+    end
   end
   local list = chosen(fail.check("ops", cairn.ops()), words, "op")
   if options.json then
@@ -172,7 +239,9 @@ return function(arguments)
     io.stdout:write(json.encode(json.array(rows)), "\n")
   else
     io.stdout:write(options.markdown and markdown(list) or text(list))
-    if options.markdown and #words == 0 then io.stdout:write("\n", optimizers_markdown(cairn.optimizers())) end
+    if options.markdown and #words == 0 then
+      io.stdout:write("\n", optimizers_markdown(cairn.optimizers()), "\n", schedules_markdown(cairn.schedules()))
+    end
   end
   return 0
 end

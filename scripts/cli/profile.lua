@@ -185,7 +185,8 @@ return function(arguments, root)
   if chosen > 0 then note(("timed what the kernels of %d ops have to choose from"):format(chosen)) end
   local steps = options.steps or STEPS
   local run = runs.open { recipe = recipe, o = o, options = options, seed = options.seed or 1337, accumulate = 1,
-                          steps = steps + WARM_UP, device = device, note = note }
+                          steps = steps + WARM_UP, schedule_end = recipes.schedule_end(recipe, steps + WARM_UP),
+                          device = device, note = note }
   run:initialise()
   local seconds
   seconds, result.spans = measure(run, profile, steps, note)

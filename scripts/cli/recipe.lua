@@ -26,6 +26,7 @@ local lengths = require "cli.lengths"
 local native = require "cli.native"
 local nearest = require "cli.nearest"
 local posix = require "cli.posix"
+local schedule = require "cli.schedule"
 
 local recipe = {}
 
@@ -36,12 +37,8 @@ local function names_of(rows)
 end
 
 -- Options of every recipe, with defaults that its `training` may change.
-local TRAINING = {
-  { "rate", 3e-4, "learning rate", least = 0 },
-  { "warmup", 0, "steps of linear warm-up", whole = true, least = 0 },
-  { "schedule", "constant", "of the learning rate", choices = { "constant", "cosine", "linear" } },
-  { "schedule_steps", 0, "where cosine and linear end; 0: at --steps", whole = true, least = 0 },
-  { "minimum_rate", 0, "where cosine and linear end", least = 0 },
+local TRAINING = schedule.rows()
+for _, row in ipairs {
   { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
   { "weight_decay", 0.1, "for weights but not for biases and norms; default of sgd and lion: 0", least = 0 },
   { "beta1", 0.9, "AdamW's and Lion's", least = 0, below = 1 },
@@ -50,7 +47,7 @@ local TRAINING = {
   { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
   { "nesterov", false, "SGD's" },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
-}
+} do TRAINING[#TRAINING + 1] = row end
 -- Those of them that are an optimizer's. Each is an option of `optimizers` where that has one of the name.
 local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov" }
 -- Of every recipe that has a batch.
@@ -163,7 +160,8 @@ function recipe.load(name, root, approve)
       rows[#rows + 1] = copy
     end
   end
-  self.rows = rows
+  self.rows, self.common = rows, {}  -- common: by name, whether an option is every recipe's and not this one's own
+  for _, row in ipairs(TRAINING) do self.common[row[1]] = not seen[row[1]] end
   -- Calls one of the recipe's functions, and looks at what it returns.
   function self.call(part, ...)
     local made = guarded(path, self[part], ...)
@@ -239,6 +237,7 @@ function recipe.resolve(self, settings, saved, joint)
     end
   end
   settle_hypers(self, values, by_name, stated)
+  schedule.settle(values, settings, self.common)
   if values.lengths and values.lengths ~= "" then
     if not joint then fail.usage(("lengths=%s: goes with `cairn train`"):format(values.lengths)) end
     if values.batch == "auto" then fail.usage("lengths= does not go with batch=auto") end
@@ -271,7 +270,7 @@ function recipe.help(words, root)
   local self = recipe.load(words[1], root)
   local lines = { "", "options of " .. self.name .. ", as key=value:", "" }
   for _, row in ipairs(self.rows) do
-    local default = row.choices and table.concat(row.choices, "|") or tostring(row[2])
+    local default = row.shown or row.choices and table.concat(row.choices, "|") or tostring(row[2])
     lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. default,
       (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or ""))
   end
@@ -285,13 +284,25 @@ function recipe.optimizer(self, o)
   return { optimizer = o.optimizer, hypers = hypers, groups = self.groups and self.call("groups", o) }
 end
 
--- Options of cairn.stepper from a recipe's option values.
-function recipe.stepper_options(o, run)
-  local total = o.schedule_steps > 0 and o.schedule_steps or run.steps
-  return {
-    rate = o.rate, warmup_steps = o.warmup, schedule = o.schedule, total_steps = total, minimum_rate = o.minimum_rate,
-    clip_norm = o.clip, seed = run.seed, micro_steps = run.accumulate,
-  }
+-- Where a schedule ends in a run of few steps that stands for a whole one.
+function recipe.schedule_end(self, steps)
+  return math.max(steps, self.training.steps or recipe.DEFAULT_STEPS)
+end
+
+-- Where a schedule ends whose end nobody states: with the run. One too short for the recipe's own warm-up is the
+-- beginning of a run of the recipe's own length.
+local function default_end(self, o, steps)
+  local own = self.training
+  local begins = self.common.warmup and own.warmup and o.warmup == own.warmup and steps <= own.warmup
+  return begins and math.max(steps, own.steps or 0) or steps
+end
+
+-- Options of cairn.stepper from a recipe's option values. run: {seed, steps, accumulate}.
+function recipe.stepper_options(self, o, run)
+  local options = schedule.options(o, { steps = default_end(self, o, run.steps), accumulate = run.accumulate },
+    self.common)
+  options.clip_norm, options.seed, options.micro_steps = o.clip, run.seed, run.accumulate
+  return options
 end
 
 return recipe

@@ -84,6 +84,7 @@ function check.problem(row, value)
     end
     return "one of " .. table.concat(row.choices, ", ")
   end
+  if row.valid then return row.valid(value) end  -- of rows that are every recipe's
 end
 
 local function option_row(path, at, row, seen)

@@ -4,6 +4,7 @@ local json = require "cli.json"
 local posix = require "cli.posix"
 local recipes = require "cli.recipe"
 local run_directory = require "cli.run_directory"
+local schedules = require "cli.schedule"
 local unicode = require "cli.unicode"
 
 local resume = {}
@@ -32,12 +33,12 @@ end
 -- A checkpoint keeps the options it was saved under; those of the run count from the next step on.
 function resume.configure(run)
   local about = { seed = run.spec.seed, steps = run.spec.steps, accumulate = run.spec.accumulate }
-  fail.check("--resume", run.stepper:configure(recipes.stepper_options(run.o, about)))
+  fail.check("--resume", run.stepper:configure(recipes.stepper_options(run.recipe, run.o, about)))
 end
 
 -- Where a schedule that ends does so.
 local function schedule_end(schedule, schedule_steps, steps)
-  if schedule == "constant" then return nil end
+  if not schedules.ends(schedule) then return nil end
   return tonumber(schedule_steps) ~= 0 and schedule_steps or steps
 end
 
@@ -54,7 +55,7 @@ local function differences(run, opened)
   end
   compare("the schedule's last step",
     schedule_end(opened.option("schedule"), opened.option("schedule_steps"), opened.text("steps")),
-    schedule_end(run.o.schedule, run.o.schedule_steps, ("%d"):format(spec.steps)))
+    schedule_end(run.o.schedule, recipes.value_text(run.o.schedule_steps or 0), ("%d"):format(spec.steps)))
   if opened.option("data") == (posix.real_path(run.o.data or "") or run.o.data) then
     compare("the content of data (its digest and size)", opened.text("data.content"), run.data.content)
   end

@@ -70,13 +70,16 @@ function run.plan(graph, device, options, micro_steps)
 end
 
 -- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
--- (function for messages), and what stays the caller's: device (an open one, optional), plan (a ready one for all of
--- these, optional). Parameters are filled by initialise, import or restore.
+-- (function for messages), schedule_end (where a schedule ends by default; optional: steps), and what stays the
+-- caller's: device (an open one, optional), plan (a ready one for all of these, optional). Parameters are filled by
+-- initialise, import or restore.
 function run.open(spec)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
   local note = spec.note or function() end
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
   function about.text(o) return require("cli.text").dataset(o, about) end
+  local training = recipes.stepper_options(spec.recipe, spec.o, {
+    seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
   self.device = spec.device or run.device(spec.options)
   function about.lengths(o) return lengths.programs(o) end
   local rows = not spec.plan and spec.recipe.programs and spec.recipe.call("programs", spec.o, about)
@@ -95,7 +98,7 @@ function run.open(spec)
   else
     self.session = fail.check("session", cairn.session(self.plan))
   end
-  self.stepper = fail.check("stepper", cairn.stepper(self.session, recipes.stepper_options(spec.o, about)))
+  self.stepper = fail.check("stepper", cairn.stepper(self.session, training))
   return self
 end
 

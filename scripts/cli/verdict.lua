@@ -9,20 +9,52 @@ local summary = require "cli.summary"
 local verdict = {}
 
 verdict.WIDE = "1 batch"  -- compared with its parts by value, not by bits: sums add up in another order
-local LOSS_TOLERANCE = 1e-4  -- relative
+-- Relative, by --amp: of losses and norms, and of the gradients of one tensor. Where products add up in another
+-- order, rounding to 16 bits may fall the other way.
+local TOLERANCES = { off = { loss = 1e-6, gradient = 1e-5 }, bf16 = { loss = 1e-4, gradient = 2e-2 },
+                     fp16 = { loss = 1e-4, gradient = 2e-2 } }
+-- The least that the gradient of a tensor is taken for, as a share of the whole: what is nothing but rounding, since
+-- the true gradient is 0, has no digits to compare.
+local LEAST_SHARE = 1e-2
 local TIERS = { "device", "host", "disk" }
-local SIZES = { f32 = 4, f64 = 8 }
 
-local function parameters(run)
+-- All parameters; or what each has under its name and `suffix`, those left out that have nothing there.
+local function parameters(run, suffix)
   local list = {}
   for _, info in ipairs(run.graph:parameters()) do
     local count = 1
     for _, dim in ipairs(info.shape) do count = count * dim end
     local buffer = ffi.new(info.dtype == "f64" and "double[?]" or "float[?]", count)
-    fail.check(info.name, run.session:read(info.name, buffer, count * SIZES[info.dtype]))
-    list[#list + 1] = { name = info.name, buffer = buffer, count = count }
+    local ok, err = run.session:read(info.name .. (suffix or ""), buffer, count * (info.dtype == "f64" and 8 or 4))
+    if ok then
+      list[#list + 1] = { name = info.name, buffer = buffer, count = count }
+    elseif not suffix or err.status ~= "NOT_FOUND" then
+      fail.check(info.name, nil, err)
+    end
   end
   return list
+end
+
+function verdict.gradients(run) return parameters(run, "/gradient") end
+
+-- The largest difference of a tensor's two gradients, as a share of the gradient, and whose it is.
+function verdict.gradients_apart(ours, theirs)
+  local rows, whole = {}, 0
+  for i, one in ipairs(ours) do
+    local difference, square = 0, 0
+    for at = 0, one.count - 1 do
+      local a, b = one.buffer[at], theirs[i].buffer[at]
+      difference, square = difference + (a - b) * (a - b), square + b * b
+    end
+    rows[i], whole = { math.sqrt(difference), math.sqrt(square) }, whole + square
+  end
+  local most, where = 0, nil
+  for i, row in ipairs(rows) do
+    local share = row[1] == 0 and 0 or row[1] / math.max(row[2], LEAST_SHARE * math.sqrt(whole))
+    if share ~= share then return math.huge, ours[i].name end
+    if share > most then most, where = share, ours[i].name end
+  end
+  return most, where
 end
 
 -- The largest absolute difference of any parameter, and whose it is.
@@ -61,7 +93,7 @@ function verdict.compare(groups, result, run)
   end
 end
 
-local function near(a, b) return math.abs(a - b) <= LOSS_TOLERANCE * math.max(math.abs(a), math.abs(b)) end
+local function near(a, b, tolerance) return math.abs(a - b) <= tolerance * math.max(math.abs(a), math.abs(b)) end
 
 local function same_losses(a, b)
   for i, loss in ipairs(a) do
@@ -71,8 +103,8 @@ local function same_losses(a, b)
 end
 
 -- Fills result.ok; returns problems as texts.
-function verdict.judge(results)
-  local problems = {}
+function verdict.judge(results, amp)
+  local problems, tolerances = {}, TOLERANCES[amp or "off"]
   for _, result in ipairs(results) do
     local before, name, first = #problems, result.group .. ", " .. result.name, result.against
     local function problem(text, ...) problems[#problems + 1] = name .. ": " .. text:format(...) end
@@ -82,9 +114,14 @@ function verdict.judge(results)
     end
     if result.fell_back then problem("the disk tier failed and a plan without it went on") end
     if result.group == verdict.WIDE then
-      if not (near(first.norm, result.norm) and near(first.loss[1], result.loss[1])) then
+      if not (near(first.norm, result.norm, tolerances.loss) and near(first.loss[1], result.loss[1], tolerances.loss))
+      then
         problem("loss %.9g, gradient norm %.9g; its parts accumulated: %.9g, %.9g", result.loss[1], result.norm,
           first.loss[1], first.norm)
+      end
+      if result.gradients_apart > tolerances.gradient then
+        problem("the gradient of %s is %.3g apart from its parts' accumulated", result.gradients_where,
+          result.gradients_apart)
       end
     elseif not result.same_bits then
       problem('not the parameters of "%s": up to %.3g apart, in %s', first.name, result.difference, result.where or "?")
@@ -120,7 +157,7 @@ local function counts(results)
 end
 
 function verdict.json(results, problems, about)
-  local list = {}
+  local list, gradients_apart = {}, results[#results].gradients_apart
   for i, result in ipairs(results) do
     local plan = result.plan
     list[i] = json.object {
@@ -137,6 +174,7 @@ function verdict.json(results, problems, about)
   return json.object {
     { "ok", #problems == 0 }, { "problems", json.array(problems) },
     { "notes", json.array(about.notes) }, { "steps", about.steps },
+    { "gradients_apart", gradients_apart },
     { "link_bytes_per_second", about.link }, { "bit_equal_runs", equal }, { "peaks_as_planned", exact },
     { "runs", json.array(list) }, { "seconds", about.seconds } }
 end
@@ -172,6 +210,11 @@ function verdict.text(results, problems, about)
   text[#text + 1] = ("%d runs of %d steps in %s; %d with the bits of their group's first%s\n"):format(
     #results, about.steps, format.seconds(about.seconds), equal,
     about.link and ("; slow host: %s/s"):format(format.bytes(about.link)) or "")
+  local last = results[#results]
+  if last.gradients_apart then
+    text[#text + 1] = ("gradients of one batch and of its parts: %s\n"):format(last.gradients_where
+      and ("at most %.2g apart, in %s"):format(last.gradients_apart, last.gradients_where) or "same bits")
+  end
   for _, note in ipairs(about.notes) do text[#text + 1] = format.colour("yellow", "note: " .. note) .. "\n" end
   for _, problem in ipairs(problems) do text[#text + 1] = format.colour("red", problem) .. "\n" end
   if #problems == 0 then

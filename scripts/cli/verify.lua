@@ -48,7 +48,8 @@ function Verifier:open(variant)
   end
   return runs.open {
     recipe = self.recipe, o = variant.o or self.o, options = options, seed = self.seed,
-    accumulate = variant.accumulate, steps = self.steps, device = device, plan = plan,
+    accumulate = variant.accumulate, steps = self.steps, schedule_end = recipes.schedule_end(self.recipe, self.steps),
+    device = device, plan = plan,
   }
 end
 
@@ -103,6 +104,19 @@ function Verifier:train(variant)
   return result
 end
 
+-- The gradients of an effective batch of `count` micro-batches, before anything is updated: {name, buffer, count} of
+-- each parameter that has one.
+function Verifier:gradients(o, count)
+  local run = self:open { accumulate = count + 1, o = o }
+  run:initialise()
+  for index = 0, count - 1 do
+    if not run:micro(index) then fail.interrupted(self.recipe.path) end
+  end
+  local list = verdict.gradients(run)
+  run:close()
+  return list
+end
+
 -- Budgets for a row of TIERS: the smallest that fits and others evenly up to keeping everything, which is left out.
 function Verifier:budgets(where)
   local graph = self.graph
@@ -122,6 +136,19 @@ function Verifier:budgets(where)
   return list
 end
 
+-- Whether the model draws random numbers: the same micro-batch has another loss under another seed.
+function Verifier:draws(o)
+  local run = self:open { accumulate = 2, o = o }
+  run:initialise()
+  local report = run:micro(0)
+  if not report then fail.interrupted(self.recipe.path) end
+  local other = fail.check("stepper", cairn.stepper(run.session, { seed = self.seed + 1, micro_steps = 2 }))
+  local draws = fail.check("step", other:micro()).loss ~= report.loss
+  other:free()
+  run:close()
+  return draws
+end
+
 -- Option values of one batch that holds the samples of MICRO_BATCHES; nil, with a note, where there is no such batch.
 function Verifier:wide_options()
   if not self.o.batch or self.micro_batches < MICRO_BATCHES then return nil end
@@ -130,6 +157,9 @@ function Verifier:wide_options()
   wide.batch = MICRO_BATCHES * self.o.batch
   local function source(o) return { graph = runs.graph(self.recipe, o), batch = dataset_of(self, o).batch } end
   local difference = self.recipe.guard(comparable, source(self.o), source(wide), MICRO_BATCHES)
+  if not difference and self:draws(self.o) then
+    difference = "the model draws random numbers, by the micro-batch's number, as dropout does"
+  end
   if not difference then return wide end
   self.notes[#self.notes + 1] = ("one batch of all %d micro-batches is not comparable with them: %s"):format(
     MICRO_BATCHES, difference)
@@ -208,7 +238,13 @@ return function(arguments, root)
     end
     results[i] = verifier:train(variant)
   end
-  local problems = verdict.judge(results, verifier.groups)
+  local wide = variants[#variants].o
+  if wide then
+    if not options.quiet then io.stderr:write("gradients of one batch, and of its parts ...\n") end
+    results[#results].gradients_apart, results[#results].gradients_where =
+      verdict.gradients_apart(verifier:gradients(wide, 1), verifier:gradients(o, MICRO_BATCHES))
+  end
+  local problems = verdict.judge(results, options.amp)
   if verdict.same_plans(results) then
     verifier.notes[#verifier.notes + 1] = "every run had the same plan, so it was compared with itself: the " ..
       "policies of the model's regions, or a model of which nothing can be made again or sent away, leave no choice"

@@ -59,10 +59,13 @@ std::vector<std::string> lua_json_seeds() {
 }
 
 std::vector<std::string> recipe_options_seeds() {
-  return {"sample\nlayers=3\n--budget\n50%\n--steps=10\nshape=wide\nrate=1e-3\n--json",
-          "--budget=1.5GiB\nlayers=4\nfast=true\ndata=a file\n--tiers\nhost,disk\n--\n--x",
-          "batch=8\nglobal_batch=16\nclip=0\nschedule=cosine\n--link=4e9\n--amp=bf16\n--policy\nauto\n--seed="
-          "7\n--help"};
+  return {
+      "sample\nlayers=3\n--budget\n50%\n--steps=10\nshape=wide\nrate=1e-3\n--json",
+      "--budget=1.5GiB\nlayers=4\nfast=true\ndata=a file\n--tiers\nhost,disk\n--\n--x",
+      "batch=8\nglobal_batch=16\nclip=0\nschedule=cosine\n--link=4e9\n--amp=bf16\n--policy\nauto\n--seed="
+      "7\n--help",
+      "schedule=linear:100:start_factor=0.1,multistep:milestones=3/5\nmilestones=300,600\nwarmup_samples=64\n"
+      "rate_scaling=sqrt\nbase_batch=8\ndecay_shape=sqrt\nthree_phase=true"};
 }
 
 }  // namespace cairn::fuzz

@@ -62,8 +62,8 @@ CUDA_KERNELS = [("kernels/cuda/elementwise.cu", "emulated/elementwise.cu.cc")]
 # What else reads the changed files by a list of its own; only compiled.
 READERS = ["runtime/ops/table.cc", "runtime/ops/functions.cc", "runtime/ops/gradients/elementwise.cc",
            "kernels/cpu/gemm/epilogue.cc", "kernels/reference/products.cc"]
-CUDA_READERS = [("kernels/cuda/products/linear.cu", "emulated/linear.cu.cc"),
-                ("kernels/cuda/products/linear_grad.cu", "emulated/linear_grad.cu.cc")]
+CUDA_READERS = [("kernels/cuda/products/linear.cu", "emulated/products/linear.cu.cc"),
+                ("kernels/cuda/products/linear_grad.cu", "emulated/products/linear_grad.cu.cc")]
 
 
 class Op(unittest.TestCase):

@@ -43,6 +43,23 @@ class Ops(Case):
         self.assertNotIn("sgd", text)
         self.fails(2, "ops", "--optimizers", "loin", says=("no optimizer 'loin'", "lion"))
         page = self.cairn("ops", "--optimizers", "--markdown").stdout
+        self.assertIn(page, self.cairn("ops", "--markdown").stdout)
+
+    def test_schedules(self):
+        listed = {row["name"]: row for row in json.loads(self.cairn("ops", "--schedules", "--json").stdout)}
+        self.assertEqual(next(iter(listed)), "constant")
+        self.assertEqual(listed["wsd"]["parameters"][1], {
+            "name": "decay_shape", "default": "linear", "words": ["linear", "cosine", "sqrt"], "list": False})
+        self.assertTrue(listed["multistep"]["parameters"][0]["list"])
+        self.assertEqual([name for name, row in listed.items() if not row["ends"]],
+                         ["constant", "step", "multistep", "inverse_sqrt"])
+        text = self.cairn("ops", "--schedules", "onecycle").stdout
+        for words in ("pct_start=0.3 div_factor=25", "anneal=cos|linear", "three_phase", "momentum"):
+            self.assertIn(words, text)
+        self.assertNotIn("wsd", text)
+        self.fails(2, "ops", "--schedules", "onecylce", says=("no schedule 'onecylce'", "did you mean 'onecycle'"))
+        self.fails(2, "ops", "--schedules", "--optimizers", says="exclude each other")
+        page = self.cairn("ops", "--schedules", "--markdown").stdout
         self.assertTrue(self.cairn("ops", "--markdown").stdout.endswith(page))
 
 

@@ -49,7 +49,7 @@ MISTAKES = {
     "a negative rate": (TRAINING, "{ rate = -1 }", "training.rate is -1, a number; wanted: at least 0"),
     "a rate that is not a number": (TRAINING, "{ rate = 0 / 0 }", "training.rate is"),
     "beta2 of one": (TRAINING, "{ beta2 = 1 }", "training.beta2 is 1, a number; wanted: below 1"),
-    "an unknown schedule": (TRAINING, '{ schedule = "step" }', "wanted: one of constant, cosine, linear"),
+    "an unknown schedule": (TRAINING, '{ schedule = "stair" }', "wanted: one of constant, cosine, linear"),
     "a default given twice": (OPTIONS, '{ { "width", 8 }, { "rate", 0.1 } }', "training.rate: options has a row 'rate'"),
     "a part mistyped": ("training = {", "trainning = {", "'trainning' is no part of a recipe; did you mean 'training'?"),
     "a part of a wrong type": ("training = {", "generator = 5, training = {", "'generator' is 5, a number; wanted: function"),

@@ -32,6 +32,8 @@ class Verify(Case):
         wide = runs["1 batch", "1 batch of all 3"]
         self.assertTrue(wide["ok"])
         self.assertLess(wide["largest_difference"], 1e-2)
+        self.assertLess(0, result["gradients_apart"])
+        self.assertLess(result["gradients_apart"], 1e-6)
         for run in result["runs"]:
             self.assertEqual(run["peak_bytes"], run["planned_peak_bytes"])
             self.assertTrue(run["peak_is_planned"])
@@ -42,11 +44,13 @@ class Verify(Case):
 
     def test_mlp_for_people(self):
         text = self.cairn("verify", "mlp", "samples=256", "--steps", 2, "--budgets", 1).stdout
-        for word in ("same bits", "apart", "= planned", "host and disk", " runs of 2 steps in ", "1 batch of all 3"):
+        for word in ("same bits", "apart", "= planned", "host and disk", " runs of 2 steps in ", "1 batch of all 3",
+                     "gradients of one batch and of its parts: at most "):
             self.assertIn(word, text)
         # An epoch of one micro-batch has nothing to accumulate.
         text = self.cairn("verify", "mlp", "samples=64", "--steps", 2, "--budgets", 1).stdout
         self.assertNotIn("1 batch of all 3", text)
+        self.assertNotIn("gradients of one batch", text)
         self.assertNotIn("inside a step", text)
 
     RECIPE = """
@@ -73,6 +77,7 @@ class Verify(Case):
         self.assertTrue(result["ok"], result["problems"])
         self.assertRegex(result["notes"][0], "not comparable.*'input'.*draws by the micro-batch's number")
         self.assertNotIn("1 batch", {run["group"] for run in result["runs"]})
+        self.assertIsNone(result["gradients_apart"])
         (self.folder / "counted.lua").write_text(self.RECIPE % "2 * o.batch * index")
         result = self.verify("counted.lua", "--steps", 2, "--budgets", 1)
         self.assertEqual(result["notes"], [])
@@ -83,10 +88,50 @@ class Verify(Case):
         text = self.cairn("verify", "fixed.lua", "policy=keep", "--steps", 2, "--budgets", 1).stdout
         self.assertIn("every run had the same plan", text)
 
+    # Two parameters that stand for each other: with a batch of all samples they change places, which neither the loss
+    # nor the norm of the gradient shows.
+    SWAPPED = """
+        return {
+          options = { { "batch", 4, "points", whole = true, least = 1 } },
+          model = function(o, g)
+            local x, target = g:input("input", { o.batch, 2 }), g:input("target", { o.batch, 1 })
+            local constant = { init = "constant", scale = 0.25 }
+            local a, b = g:parameter("a", { 1, 2 }, constant), g:parameter("b", { 1, 2 }, constant)
+            local scale = g:parameter("scale", { 1, 2 }, { init = "constant", scale = 1, frozen = true })
+            local one, two = g:op("linear", x, a), g:op("linear", x, b)
+            if o.batch == %d then one, two = two, one end
+            local loss, weight = g:op("mse", one + 2 * two + g:op("linear", x, scale), target)
+            return { loss = loss, weight = weight }
+          end,
+          dataset = function(o)
+            return { batch = function(index)
+              local input, target = {}, {}
+              for i = 1, 2 * o.batch do input[i] = math.sin(2 * o.batch * index + i) end
+              for i = 1, o.batch do target[i] = math.cos(o.batch * index + i) end
+              return { input = input, target = target }, o.batch
+            end }
+          end,
+        }"""
+
+    def test_compares_gradients_tensor_by_tensor(self):
+        (self.folder / "right.lua").write_text(self.SWAPPED % 5)
+        for options in (["optimizer=sgd", "momentum=0.9"], ["optimizer=lion", "--amp", "bf16"]):
+            with self.subTest(options=options):
+                result = self.verify("right.lua", *options, "--steps", 2, "--budgets", 1)
+                self.assertTrue(result["ok"], result["problems"])
+                self.assertLess(result["gradients_apart"], 1e-2 if "bf16" in options else 1e-6)
+        (self.folder / "swapped.lua").write_text(self.SWAPPED % 12)
+        result = self.verify("swapped.lua", "rate=1e-9", "--steps", 2, "--budgets", 1, code=1)
+        self.assertEqual(len(result["problems"]), 1, result["problems"])
+        self.assertRegex(result["problems"][0], "^1 batch, .*the gradient of [ab] is .* apart")
+        self.assertGreater(result["gradients_apart"], 0.1)
+
     def test_text_models_need_no_data(self):
         self.assertEqual(self.cairn("verify", "gpt2", "layers=0", code=2).stdout, "")
-        result = self.verify("gpt2", *TINY, "layers=1", "--steps", 2, "--budgets", 1)
+        result = self.verify("gpt2", *TINY, "layers=1", "dropout=0.1", "--steps", 2, "--budgets", 1)
         self.assertTrue(result["ok"], result["problems"])
+        self.assertRegex(result["notes"][0], "not comparable.*draws random numbers")
+        self.assertIsNone(result["gradients_apart"])
 
     def test_finds_numbers_that_change(self):
         # A data set that is no pure function of its index: every run trains on something else.

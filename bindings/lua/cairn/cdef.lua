@@ -355,6 +355,27 @@ typedef struct cairn_tier_usage {
  cairn_status_t cairn_session_digest(cairn_session_t* session, char out_hex[33],
  cairn_error_t* error);
 enum { CAIRN_SCHEDULE_CONSTANT = 0, CAIRN_SCHEDULE_COSINE = 1, CAIRN_SCHEDULE_LINEAR = 2 };
+typedef struct cairn_schedule_info {
+ size_t struct_size;
+ const char* name;
+ const char* parameters;
+ const char* description;
+ uint32_t ends;
+ uint32_t reserved;
+} cairn_schedule_info_t;
+ cairn_status_t cairn_schedule_describe(size_t index, cairn_schedule_info_t* out_info,
+ cairn_error_t* error);
+typedef struct cairn_schedule_value {
+ const char* name;
+ const char* word;
+ double value;
+} cairn_schedule_value_t;
+typedef struct cairn_schedule {
+ const char* name;
+ uint64_t steps;
+ const cairn_schedule_value_t* values;
+ uint64_t value_count;
+} cairn_schedule_t;
 typedef struct cairn_stepper_options {
  size_t struct_size;
  uint64_t seed;
@@ -367,7 +388,14 @@ typedef struct cairn_stepper_options {
  uint32_t micro_steps;
  const cairn_hyper_t* hypers;
  uint64_t hyper_count;
+ const cairn_schedule_t* schedules;
+ uint64_t schedule_count;
+ uint64_t warmup_units;
+ uint64_t step_units;
 } cairn_stepper_options_t;
+ cairn_status_t cairn_schedule_rates(const cairn_stepper_options_t* options, uint64_t first,
+ size_t count, double* out_rates, double* out_momenta,
+ cairn_error_t* error);
 enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
 typedef struct cairn_step_report {
  size_t struct_size;

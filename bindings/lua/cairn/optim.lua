@@ -40,7 +40,30 @@ function optim.split(options)
   return plan, stepper
 end
 
--- Schedules: pure functions of the step, given as options to be merged.
+-- Schedules: pure functions of the step, given as options to be merged. settings: total, warmup, minimum, and the
+-- schedule's own parameters, which cairn.schedules() lists: optim.schedule("onecycle", { total = 9, pct_start = 0.2 }).
+function optim.schedule(name, settings)
+  local stage, options = { name }, { total_steps = 0, warmup_steps = 0, minimum_rate = 0 }
+  local fields = { total = "total_steps", warmup = "warmup_steps", minimum = "minimum_rate" }
+  for key, value in pairs(settings or {}) do
+    if fields[key] then options[fields[key]] = value else stage[key] = value end
+  end
+  options.schedule = stage
+  return options
+end
+-- Several, one after the other: { "linear", steps = 100, start_factor = 0.1 }, { "cosine" }; settings as above.
+function optim.joined(stages, settings)
+  local options = optim.schedule("constant", settings)
+  options.schedule = stages
+  return options
+end
+-- A rate for batches of `batch` samples that was found with `base` of them: "linear" or "sqrt".
+local SCALES = { linear = function(x) return x end, sqrt = math.sqrt }
+function optim.scaled(rate, rule, batch, base)
+  local scale = SCALES[rule] or error(("unknown rule '%s' (known: linear sqrt)"):format(tostring(rule)), 2)
+  if not (batch > 0 and base > 0) then error("batch and base must be above 0", 2) end
+  return rate * scale(batch / base)
+end
 function optim.constant(warmup) return { schedule = "constant", warmup_steps = warmup or 0 } end
 function optim.cosine(total, warmup, minimum)
   return { schedule = "cosine", total_steps = total, warmup_steps = warmup or 0, minimum_rate = minimum or 0 }

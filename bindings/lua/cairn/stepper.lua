@@ -4,15 +4,16 @@ local core = require "cairn.core"
 local instance = require "cairn.instance"
 local graphs = require "cairn.graph"
 local hypers = require "cairn.hypers"
+local schedules = require "cairn.schedules"
 local sessions = require "cairn.session"
 local C = core.C
 
 local Stepper = core.class "stepper"
 local Checkpoint = core.class "checkpoint"
 
-local OPTIONS = { hypers = hypers.set, schedule = core.word("schedule", { constant = 0, cosine = 1, linear = 2 }) }
-for _, name in ipairs { "seed", "warmup_steps", "total_steps", "rate", "minimum_rate", "beta1", "beta2", "eps",
-                        "weight_decay", "clip_norm", "micro_steps" } do
+local OPTIONS = { hypers = hypers.set, schedule = schedules.set }
+for _, name in ipairs { "seed", "warmup_steps", "warmup_units", "step_units", "total_steps", "rate", "minimum_rate",
+                        "beta1", "beta2", "eps", "weight_decay", "clip_norm", "micro_steps" } do
   OPTIONS[name] = name
 end
 -- What CAIRN_STEPPER_OPTIONS_INIT sets.
@@ -26,8 +27,10 @@ local function stepper_options(options)
   return core.options("cairn_stepper_options_t", all, OPTIONS, 3)
 end
 
--- A controller over a session whose graph trains. options: rate, beta1, beta2, eps, weight_decay, clip_norm, schedule
--- ("constant", "cosine", "linear"), warmup_steps, total_steps, minimum_rate, micro_steps, seed; hypers of any optimizer
+-- A controller over a session whose graph trains. options: rate, beta1, beta2, eps, weight_decay, clip_norm,
+-- warmup_steps (or warmup_units, of which a step takes step_units), total_steps, minimum_rate, micro_steps, seed;
+-- schedule: a name of cairn.schedules(), { "wsd", decay_steps = 100 } with its parameters, an array of these, all but
+-- the last with steps =, or all that as a text, "linear:100:start_factor=0.1,cosine"; hypers of any optimizer
 -- ({ momentum = 0.9, ["*.bias"] = { rate_scale = 2 } }), in the place of the plan's.
 function Stepper.new(session, options)
   core.expect(sessions.Session, session, "session")
@@ -37,6 +40,15 @@ function Stepper.new(session, options)
   core.alive(anchors)
   if status ~= 0 then return core.failed(status) end
   return Stepper.wrap(out[0], { session = session })
+end
+
+-- Rates of a stepper with these options from step `first` (from 0) on, as an array, and the momenta of the steps where
+-- the schedule has one; or nil, err.
+local function schedule_rates(options, first, count)
+  local struct, anchors = stepper_options(options)
+  local rates, momenta = schedules.rates(struct, first or 0, count or 0)
+  core.alive(anchors)
+  return rates, momenta
 end
 
 local OUTCOMES = { [0] = "accumulated", "applied", "skipped_nonfinite" }
@@ -151,4 +163,4 @@ function sessions.Session:load(checkpoint)
   return core.done(C.cairn_session_load(self:raw(), checkpoint:raw(), core.raw_error))
 end
 
-return { Stepper = Stepper, Checkpoint = Checkpoint }
+return { Stepper = Stepper, Checkpoint = Checkpoint, schedule_rates = schedule_rates }

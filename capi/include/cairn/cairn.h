@@ -610,12 +610,41 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_digest(cairn_session_t* s
 /* 6. Stepper -------------------------------------------------------------------------------------------------------- */
 
 enum { CAIRN_SCHEDULE_CONSTANT = 0, CAIRN_SCHEDULE_COSINE = 1, CAIRN_SCHEDULE_LINEAR = 2 };
+/* A schedule of the learning rate that steppers know: a pure function of the optimizer steps that were applied. The texts
+ * live as long as the library. */
+typedef struct cairn_schedule_info {
+  size_t struct_size;
+  const char* name;
+  const char* parameters;  /* "name=default", separated by blanks; "name=word|word": one of these, the first by default;
+                              "name=" takes a list */
+  const char* description;
+  uint32_t ends;           /* 1: it is laid out over its steps, and needs to know where it ends */
+  uint32_t reserved;
+} cairn_schedule_info_t;
+#define CAIRN_SCHEDULE_INFO_INIT {sizeof(cairn_schedule_info_t), NULL, NULL, NULL, 0, 0}
+/* Schedule number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_schedule_describe(size_t index, cairn_schedule_info_t* out_info,
+                                                                 cairn_error_t* error);
+/* A parameter of a schedule, by name (cairn_schedule_describe). A list has one of these for each element, ascending. Frozen
+ * layout. */
+typedef struct cairn_schedule_value {
+  const char* name;
+  const char* word;  /* of a parameter that is one of a few words; NULL: `value` counts */
+  double value;
+} cairn_schedule_value_t;
+/* One of the schedules that follow each other. Frozen layout. */
+typedef struct cairn_schedule {
+  const char* name;
+  uint64_t steps;    /* how many it lasts, before the next one begins; 0, of the last one alone: up to total_steps */
+  const cairn_schedule_value_t* values; /* in the place of its parameters' defaults */
+  uint64_t value_count;
+} cairn_schedule_t;
 typedef struct cairn_stepper_options {
   size_t struct_size;
   uint64_t seed;           /* of dropout */
-  uint64_t warmup_steps;   /* linear, from rate / warmup_steps */
-  uint64_t total_steps;    /* of the schedule; needed by COSINE and LINEAR */
-  double rate, minimum_rate;
+  uint64_t warmup_steps;   /* linear, from rate / warmup_steps, before the schedule, whose own steps count from its end */
+  uint64_t total_steps;    /* where the schedule ends, the warm-up included; needed by those that have an end */
+  double rate, minimum_rate; /* the highest and, where the schedule ends, the lowest; rate must be above 0 */
   double beta1, beta2, eps, weight_decay; /* of groups that AdamW updates, where neither the plan's options nor `hypers`
                                              name them */
   double clip_norm;        /* global norm; 0: none */
@@ -623,9 +652,21 @@ typedef struct cairn_stepper_options {
   uint32_t micro_steps;    /* micro-batches of an effective batch; 0: 1 */
   const cairn_hyper_t* hypers; /* of any optimizer, in the place of the plan's. */
   uint64_t hyper_count;
+  const cairn_schedule_t* schedules; /* one after the other, in the place of `schedule`, which must then be 0. Momenta of
+                                        a schedule take the place of the groups' own momentum, or beta1 */
+  uint64_t schedule_count;
+  uint64_t warmup_units;   /* the warm-up as a count of samples, tokens ..., in the place of warmup_steps: */
+  uint64_t step_units;     /* how many of them a step takes. The last step of warm-up reaches warmup_units */
 } cairn_stepper_options_t;
 #define CAIRN_STEPPER_OPTIONS_INIT \
-  {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1, NULL, 0}
+  {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1, NULL, 0, NULL, 0, 0, 0}
+/* What a stepper with these options would give the updates of steps first to first + count - 1, counted from 0: their rates
+ * and, where out_momenta is not NULL, momenta; NaN where the schedule has none. Looks at rates, warm-up and schedule alone;
+ * count may be 0, to check them. INVALID_ARGUMENT also means: an unknown schedule or parameter, a value out of range, a
+ * schedule shorter than its warm-up. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_schedule_rates(const cairn_stepper_options_t* options, uint64_t first,
+                                                              size_t count, double* out_rates, double* out_momenta,
+                                                              cairn_error_t* error);
 
 enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
 typedef struct cairn_step_report {

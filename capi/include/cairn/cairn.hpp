@@ -457,6 +457,71 @@ inline void Costs::add_run(const Session& session, double step_seconds, double o
 }
 
 // ---- 6. stepper
+inline std::vector<cairn_schedule_info_t> schedules() {
+  std::vector<cairn_schedule_info_t> found;
+  cairn_schedule_info_t info = CAIRN_SCHEDULE_INFO_INIT;
+  while (cairn_schedule_describe(found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
+  return found;
+}
+
+// Schedules that follow each other: Schedules().add("linear", 100).set("start_factor", 0.1).add("cosine").
+class Schedules {
+ public:
+  Schedules& add(std::string name, uint64_t steps = 0) {
+    stages_.push_back({std::move(name), steps, {}, {}});
+    return *this;
+  }
+  // A parameter of the one added last; each element of a list, one by one.
+  Schedules& set(std::string parameter, double value) { return set({std::move(parameter), {}, value}); }
+  Schedules& set(std::string parameter, std::string word) {
+    return set({std::move(parameter), std::move(word), 0.0});
+  }
+  // Makes `options` point into this object, which must stay as it is until they were read.
+  void apply_to(cairn_stepper_options_t& options) {
+    pointers_.clear();
+    for (Stage& stage : stages_) {
+      stage.pointers.clear();
+      for (const Setting& s : stage.settings)
+        stage.pointers.push_back({s.name.c_str(), s.word.empty() ? nullptr : s.word.c_str(), s.value});
+      pointers_.push_back(
+          {stage.name.c_str(), stage.steps, detail::data_or_null(stage.pointers), stage.pointers.size()});
+    }
+    options.schedule = 0;
+    options.schedules = detail::data_or_null(pointers_);
+    options.schedule_count = pointers_.size();
+  }
+
+ private:
+  struct Setting {
+    std::string name, word;
+    double value;
+  };
+  struct Stage {
+    std::string name;
+    uint64_t steps;
+    std::vector<Setting> settings;
+    std::vector<cairn_schedule_value_t> pointers;
+  };
+  Schedules& set(Setting setting) {
+    stages_.at(stages_.size() - 1).settings.push_back(std::move(setting));
+    return *this;
+  }
+  std::vector<Stage> stages_;
+  std::vector<cairn_schedule_t> pointers_;
+};
+
+// Rates of `count` steps from `first` on; momenta, if given, gets what cairn_schedule_rates says.
+inline std::vector<double> schedule_rates(const cairn_stepper_options_t& options, uint64_t first,
+                                          size_t count, std::vector<double>* momenta = nullptr) {
+  std::vector<double> rates(count);
+  if (momenta != nullptr) momenta->resize(count);
+  detail::check([&](auto* error) {
+    return cairn_schedule_rates(&options, first, count, rates.data(), momenta ? momenta->data() : nullptr,
+                                error);
+  });
+  return rates;
+}
+
 class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cairn_stepper_release> {
  public:
   using Handle::Handle;

@@ -9,6 +9,11 @@
 namespace cairn::io {
 namespace {
 
+std::vector<step::Stage> stages() {
+  return {step::Stage("wsd", 40).set("decay_steps", 7).set("decay_shape", "sqrt"),
+          step::Stage("multistep").set("milestones", 20).set("milestones", 30)};
+}
+
 Manifest sample() {
   Manifest m;
   m.graph = encode_graph(*test::sample_graph());
@@ -20,7 +25,7 @@ Manifest sample() {
   m.state.weight_sum = 64;
   m.state.options = {.micro_steps = 4,
                      .seed = 0xFEEDFACECAFEBEEF,
-                     .schedule = {step::ScheduleKind::kCosine, 1e-3, 10, 100, 1e-5},
+                     .schedule = {stages(), 1e-3, 10, 100, 1e-5},
                      .clip_norm = 0.5};
   m.state.groups = {{"", &ops::optimizer("adamw"), {0.5, 0.8, 0.9, 1e-7, 0.2}, {}},
                     {"*.bias", &ops::optimizer("sgd"), {1, 0.9, 0, 1, 0.01}, {}}};
@@ -41,7 +46,8 @@ TEST(Manifest, GivesBackEverything) {
   EXPECT_EQ(b.state.weight_sum, 64);
   EXPECT_EQ(b.state.options.micro_steps, 4u);
   EXPECT_EQ(b.state.options.seed, 0xFEEDFACECAFEBEEF);
-  EXPECT_EQ(b.state.options.schedule.kind, step::ScheduleKind::kCosine);
+  EXPECT_EQ(step::schedule_text(b.state.options.schedule),
+            "wsd:40:decay_steps=7:decay_shape=sqrt,multistep:milestones=20/30");
   EXPECT_EQ(b.state.options.schedule.rate, 1e-3);
   EXPECT_EQ(b.state.options.schedule.warmup_steps, 10u);
   EXPECT_EQ(b.state.options.schedule.total_steps, 100u);
@@ -61,6 +67,26 @@ TEST(Manifest, GivesBackEverything) {
   EXPECT_EQ(b.tensors[1].digest_high, 4u);
 }
 
+// A schedule that was there before there were others is saved as it was then.
+TEST(Manifest, SavesEverySchedule) {
+  for (const step::ScheduleRow& row : step::schedules()) {
+    Manifest m = sample();
+    m.graph.resize(1);  // its ops have names, too
+    m.state.options.schedule.stages = {step::Stage(row.name)};
+    if (row.name == "step") m.state.options.schedule.stages[0].set("step_size", 3);
+    if (row.name == "multistep") m.state.options.schedule.stages[0].set("milestones", 3);
+    m.state.options.schedule.warmup_steps = 0;
+    const auto bytes = encode_manifest(m);
+    const Manifest back = decode_manifest(bytes);
+    ASSERT_EQ(back.state.options.schedule.stages.size(), 1u);
+    EXPECT_EQ(back.state.options.schedule.stages[0].row, &row);
+    EXPECT_EQ(back.state.options.schedule.stages[0].values, m.state.options.schedule.stages[0].values);
+    EXPECT_EQ(back.state.options.schedule.stages[0].list, m.state.options.schedule.stages[0].list);
+    const bool old = row.name == "constant" || row.name == "cosine" || row.name == "linear";
+    EXPECT_EQ(test::text_of(bytes).find(row.name) == std::string::npos, old) << row.name;
+  }
+}
+
 // One reason each; the reason is part of the message.
 struct Broken {
   const char* reason;
@@ -76,8 +102,19 @@ const Broken kMustFail[] = {
     {"must be at least 1", [](Manifest& m) { m.tensors[0].desc.shape.dims[0] = -4; }},
     {"micro-batch 4 of 4", [](Manifest& m) { m.state.micro = 4; }},
     {"of 0", [](Manifest& m) { m.state.micro = m.state.options.micro_steps = 0; }},
-    {"unknown schedule",
-     [](Manifest& m) { m.state.options.schedule.kind = static_cast<step::ScheduleKind>(9); }},
+    {"unknown schedule 'zigzag'; known: constant",
+     [](Manifest& m) {
+       static const step::ScheduleRow row{"zigzag", {}, 0, nullptr, nullptr, nullptr, ""};
+       m.state.options.schedule.stages[0].row = &row;
+       m.state.options.schedule.stages[0].values.clear();
+     }},
+    {"wsd: decay_steps is -1", [](Manifest& m) { m.state.options.schedule.stages[0].values[0] = -1; }},
+    {"has 20 behind 30",
+     [](Manifest& m) {
+       m.state.options.schedule.stages[1].list = {30, 20};
+     }},
+    {"schedule 1 of 2, wsd, says no steps",
+     [](Manifest& m) { m.state.options.schedule.stages[0].steps = 0; }},
     {"hyper-parameter 'nesterov' of sgd is not known, or no number",
      [](Manifest& m) { m.state.groups[1].hypers[3] = INFINITY; }},
     {"not a number", [](Manifest& m) { m.state.groups[0].hypers[2] = NAN; }},

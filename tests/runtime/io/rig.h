@@ -15,7 +15,7 @@ inline step::Options rig_options() {
   step::Options o;
   o.micro_steps = 3;
   o.seed = 5;
-  o.schedule = {step::ScheduleKind::kCosine, 1e-2, 2, 20, 1e-4};
+  o.schedule = {{step::Stage("cosine")}, 1e-2, 2, 20, 1e-4};
   return o;
 }
 

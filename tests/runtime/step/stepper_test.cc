@@ -226,7 +226,7 @@ TEST(Stepper, OptionsAreChecked) {
   refused([](Options& o) { o.hypers = {{{}, "momentum", 0.5}}; });
   refused([](Options& o) { o.hypers = {{"w*", "beta1", 0.5}}; });
   refused([](Options& o) { o.clip_norm = -1; });
-  refused([](Options& o) { o.schedule.kind = ScheduleKind::kCosine; });
+  refused([](Options& o) { o.schedule.stages = {Stage("cosine")}; });
 }
 
 }  // namespace
