@@ -85,6 +85,8 @@ class Forward {
       if (value >= 0 && dtype && !row.inputs[i].stays_full()) {
         const DType is = b_.desc(value).dtype;
         if ((is == DType::kF32 || is == DType::kBF16) && is != *dtype) value = cast(value, *dtype);
+      } else if (value >= 0 && dtype && row.has_attr("dtype") && b_.desc(value).dtype == DType::kBF16) {
+        value = cast(value, DType::kF32);  // a table that is an activation: the lookup rounds its rows
       }
       node.in.push_back(value);
       if (value >= 0) descs[i] = b_.desc(value);

@@ -74,6 +74,7 @@ std::vector<ParameterGroup> make_groups(const OptimizerOptions& options) {
     groups.push_back(group_of(given.optimizer.empty() ? options.name : given.optimizer, given.pattern));
   }
   for (const HyperSetting& setting : options.hypers) apply(setting, groups);
+  for (const ParameterGroup& group : groups) ops::check_hypers_together(*group.optimizer, group.hypers);
   return groups;
 }
 

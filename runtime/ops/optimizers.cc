@@ -96,6 +96,18 @@ constexpr Range kRanges[] = {
     {'b', "0 or 1", [](double v) { return v == 0 || v == 1; }},
 };
 
+// Hyper-parameters that have a meaning only beside others, as torch.optim refuses them.
+struct Needs {
+  std::string_view optimizer, hyper, other;
+  bool zero;  // whether `other` must be 0; else it must not be
+  std::string_view remedy;
+};
+constexpr Needs kNeeds[] = {
+    {"sgd", "nesterov", "momentum", false,
+     "Nesterov's rule looks ahead along the momentum; give a momentum, as 0.9"},
+    {"sgd", "nesterov", "dampening", true, "Nesterov's rule takes gradients undamped; leave dampening at 0"},
+};
+
 }  // namespace
 
 int OptimizerRow::hyper(std::string_view hyper_name) const {
@@ -126,6 +138,15 @@ void check_hyper(const OptimizerRow& row, std::string_view hyper, double value) 
     return;
   }
   fail(Code::kInvalidArgument, "'", row.name, "' has no hyper-parameter '", hyper, "'; it has: ", known);
+}
+
+void check_hypers_together(const OptimizerRow& row, std::span<const double> values) {
+  const auto value = [&](std::string_view name) { return values[static_cast<size_t>(row.hyper(name))]; };
+  for (const Needs& needs : kNeeds) {
+    if (needs.optimizer != row.name || value(needs.hyper) == 0) continue;
+    require((value(needs.other) == 0) == needs.zero, Code::kInvalidArgument, row.name, ": ", needs.hyper,
+            " with ", needs.other, ' ', value(needs.other), ": ", needs.remedy);
+  }
 }
 
 }  // namespace cairn::ops

@@ -51,5 +51,8 @@ std::span<const OptimizerRow> optimizers();
 const OptimizerRow& optimizer(std::string_view name);
 // kInvalidArgument names optimizer, hyper-parameter and range.
 void check_hyper(const OptimizerRow& row, std::string_view hyper, double value);
+// Whether the hyper-parameters of one group (as row.hypers) go together; kInvalidArgument names the two that
+// do not.
+void check_hypers_together(const OptimizerRow& row, std::span<const double> values);
 
 }  // namespace cairn::ops

@@ -26,6 +26,7 @@ void check_hypers(const graph::ParameterGroup& planned, const graph::ParameterGr
               row.name, ": the plan was made with ", name, " 0, so that parameters have no state '",
               state.name, "'; make a plan with ", name, ' ', group.hypers[h]);
   }
+  ops::check_hypers_together(row, group.hypers);
 }
 
 // Which hyper-parameter is an optimizer's momentum; -1: it has none.

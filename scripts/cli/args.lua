@@ -149,10 +149,11 @@ local function note_repeated(settings, options)
   end
 end
 
--- Returns options (by name, '-' as '_'), positional words, and {key, value} pairs; or nil after printing help.
+-- Returns options (by name, '-' as '_'), positional words, {key, value} pairs, and options as they were written (by
+-- name, with '-'; flags: true); or nil after printing help.
 -- more_help: what help says about the words before it, as function(words) -> text.
 function args.parse(arguments, known, usage, more_help)
-  local options, words, settings = {}, {}, {}
+  local options, words, settings, texts = {}, {}, {}, {}
   local at, open = 1, true
   while at <= #arguments do
     local word = arguments[at]
@@ -170,7 +171,7 @@ function args.parse(arguments, known, usage, more_help)
       local value
       if row[1] == args.FLAG then
         if word:find("=", 1, true) then fail.usage(("--%s takes no value"):format(name)) end
-        value = true
+        value, texts[name] = true, true
       else
         if word:find("=", 1, true) then
           value = inline
@@ -181,6 +182,7 @@ function args.parse(arguments, known, usage, more_help)
             fail.usage(("--%s needs a value"):format(name))
           end
         end
+        texts[name] = value
         value = row[1](value, "--" .. name)
       end
       options[name:gsub("-", "_")] = value
@@ -193,7 +195,7 @@ function args.parse(arguments, known, usage, more_help)
   end
   if options.no_color then format.no_color = true end
   note_repeated(settings, options)
-  return options, words, settings
+  return options, words, settings, texts
 end
 
 return args

@@ -9,9 +9,9 @@ local buckets = {}
 local IGNORED = -100  -- a target that counts for nothing
 
 -- Texts of a file: what stands between empty lines, or between lines of "%" alone.
-local function texts(path)
+local function texts(path, what)
   local file, problem = io.open(path, "rb")
-  if not file then fail.with(5, "data: " .. problem) end
+  if not file then fail.with(5, what .. ": " .. problem) end
   local list, lines = {}, {}
   local function close()
     if #lines > 0 then list[#list + 1] = table.concat(lines, "\n") end
@@ -60,10 +60,11 @@ local function epoch_of(sorted, batch, seed)
   return shuffled(plan, seed), orders
 end
 
--- A dataset as text.dataset makes them, whose batch(index) also returns the number of its program. encode(text): an
--- array of tokens, or nil where tokens are drawn from the seed.
-function buckets.dataset(o, run, encode)
-  local list = lengths.parse(o.lengths)
+-- A dataset as text.dataset makes them, whose batch(index) also returns its program. encode(text): an array of tokens,
+-- or nil where tokens are drawn from the seed. part: {path, what (the option that names it), from, to (shares of the
+-- texts)}.
+function buckets.dataset(o, run, encode, part)
+  local list, what = lengths.parse(o.lengths), part.what or "data"
   local sorted, count, predictions = {}, 0, 0
   for i = 1, #list do sorted[i] = {} end
   local function add(tokens)
@@ -76,7 +77,9 @@ function buckets.dataset(o, run, encode)
     end
   end
   if encode then
-    for _, text in ipairs(texts(o.data)) do add(encode(text)) end
+    local found = texts(part.path, what)
+    local first, last = math.floor(#found * (part.from or 0) + 0.5) + 1, math.floor(#found * (part.to or 1) + 0.5)
+    for i = first, last do add(encode(found[i])) end
   else
     local draw = random(run.seed)
     for _ = 1, 64 * o.batch do
@@ -85,32 +88,53 @@ function buckets.dataset(o, run, encode)
       add(tokens)
     end
   end
-  if count == 0 then fail.input(("data: %s holds no text of two tokens"):format(o.data)) end
+  if count == 0 then fail.input(("%s: %s holds no text of two tokens"):format(what, part.path)) end
   local arrays, epoch, plan, orders = {}, -1, nil, nil
   for program, length in ipairs(list) do
     local n = o.batch * length
     arrays[program] = { tokens = ffi.new("int32_t[?]", n), targets = ffi.new("int32_t[?]", n) }
   end
-  local batches = 0
-  for _, bucket in ipairs(sorted) do batches = batches + math.ceil(#bucket / o.batch) end
+  local batches, remainders = 0, {}
+  for program, bucket in ipairs(sorted) do
+    local rest = #bucket % o.batch
+    if o.remainder == "drop" then
+      for _ = 1, rest do
+        predictions = predictions - bucket[#bucket].count
+        bucket[#bucket] = nil
+      end
+    elseif o.remainder == "own" and rest > 0 then
+      local length, n = list[program], rest * list[program]
+      local name = ("length-%d-remainder"):format(length)
+      remainders[#remainders + 1] = { name = name, length = length,
+                                      changes = { batch = rest, seq = length, lengths = "" } }
+      arrays[name] = { tokens = ffi.new("int32_t[?]", n), targets = ffi.new("int32_t[?]", n) }
+    end
+    batches = batches + math.ceil(#bucket / o.batch)
+  end
+  if batches == 0 then
+    fail.input(("%s: no length of %s has batch=%d windows, and remainder=drop leaves smaller micro-batches out"):format(
+      what, part.path, o.batch))
+  end
   local function batch(index)
     local wanted = math.floor(index / batches)
     if wanted ~= epoch then
       epoch, plan, orders = wanted, epoch_of(sorted, o.batch, run.seed + 7919 * wanted)
     end
     local program, first, rows = unpack(plan[index % batches + 1])
-    local length, into, tokens = list[program], arrays[program], 0
+    local length, tokens = list[program], 0
+    local own = o.remainder == "own" and rows < o.batch and ("length-%d-remainder"):format(length)
+    local into = arrays[own or program]
     ffi.fill(into.tokens, ffi.sizeof(into.tokens))
-    for i = 0, o.batch * length - 1 do into.targets[i] = IGNORED end
+    for i = 0, (own and rows or o.batch) * length - 1 do into.targets[i] = IGNORED end
     for row = 0, rows - 1 do
       local piece = sorted[program][orders[program][first + row]]
       ffi.copy(into.tokens + row * length, piece.tokens, 4 * piece.count)
       ffi.copy(into.targets + row * length, piece.tokens + 1, 4 * piece.count)
       tokens = tokens + piece.count
     end
-    return into, tokens, program
+    return into, tokens, own or program, rows
   end
-  return { batches = batches, batch = batch, predictions = predictions }
+  return { batches = batches, batch = batch, predictions = predictions, remainders = remainders }
 end
 
 return buckets

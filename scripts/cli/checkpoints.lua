@@ -1,4 +1,5 @@
--- The run directory: step-00000010, step-00000020 ..., the newest two kept; and what a checkpoint tells of its run.
+-- The run directory: step-00000010, step-00000020 ..., of which the newest few and the best are kept; and what a
+-- checkpoint tells of its run.
 local cairn = require "cairn"
 local bundle = require "cli.bundle"
 local fail = require "cli.fail"
@@ -8,7 +9,7 @@ local unicode = require "cli.unicode"
 
 local checkpoints = {}
 
-local KEPT = 2
+local KEPT = 2  -- newest checkpoints, unless --keep says otherwise
 local LARGEST_WHOLE = 2 ^ 53
 local MOST_RECIPE_BYTES = 2 ^ 20  -- of one value in a checkpoint
 
@@ -38,17 +39,18 @@ function checkpoints.rehearse(run, out)
   bundle.with_files(run.bundle, staging(out), function() return true end)
 end
 
--- Removes older checkpoints than the newest two. What cannot be removed (a link, say) stays, and is told of once.
+-- Removes older checkpoints than the newest `keep`, but for the best. What cannot be removed (a link, say) stays, and
+-- is told of once.
 local told = {}
-local function prune(out, newest, note)
+local function prune(out, newest, keep, best, note)
   local paths = {}
   for _, name in ipairs(checkpoints.steps(out)) do
     local path = out .. "/" .. name
     if posix.readable(path .. "/manifest.cairn") then paths[#paths + 1] = path end
   end
-  for i = 1, #paths - KEPT do
+  for i = 1, #paths - keep do
     local ok, err = true
-    if paths[i] ~= newest then ok, err = cairn.remove_checkpoint(paths[i]) end
+    if paths[i] ~= newest and paths[i] ~= best then ok, err = cairn.remove_checkpoint(paths[i]) end
     if not ok and note and not told[paths[i]] then
       told[paths[i]] = true
       note("note: an older checkpoint stays: " .. tostring(err))
@@ -56,7 +58,10 @@ local function prune(out, newest, note)
   end
 end
 
--- Saves a run; removes older checkpoints than the newest two. Returns the new directory.
+-- Where a run saves after a step.
+function checkpoints.path(out, step) return ("%s/step-%08d"):format(out, step) end
+
+-- Saves a run; removes checkpoints that are neither among the newest (--keep) nor the best. Returns the new directory.
 function checkpoints.save(run, out)
   local report = fail.check("save", run.stepper:report())
   local spec, tokenizer = run.spec, run.data.tokenizer
@@ -73,7 +78,9 @@ function checkpoints.save(run, out)
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
     metadata["option." .. name] = recipes.value_text(value)
   end
-  local directory = ("%s/step-%08d"):format(out, report.step)
+  local sums = run.sums:text()
+  if sums ~= "" then metadata["metrics"] = sums end
+  local directory = checkpoints.path(out, report.step)
   bundle.with_files(run.bundle, staging(out), function(files, about)
     for key, value in pairs(about) do metadata[key] = value end
     if tokenizer then
@@ -85,7 +92,7 @@ function checkpoints.save(run, out)
     end
     return fail.check("save", run.stepper:save(directory, metadata, files))
   end)
-  prune(out, directory, spec.note)
+  prune(out, directory, spec.options.keep or KEPT, run.best, spec.note)
   return directory
 end
 

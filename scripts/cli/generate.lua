@@ -4,6 +4,7 @@ local checkpoints = require "cli.checkpoints"
 local fail = require "cli.fail"
 local json = require "cli.json"
 local models = require "cli.model"
+local sampling = require "cli.sampling"
 local unicode = require "cli.unicode"
 local uniform = require "cairn.random"
 
@@ -16,29 +17,6 @@ local KNOWN = args.known("device threads seed json quiet", {
   json = { args.FLAG, "one JSON object on stdout: text (what is no UTF-8 in it becomes U+FFFD), tokens (exact)" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
 })
-
--- A token by its logits (from 1; tokens count from 0), among the first `vocabulary`.
-local function draw(logits, vocabulary, temperature, top, random)
-  local order = {}
-  for i = 1, math.min(#logits, vocabulary) do order[i] = i end
-  table.sort(order, function(a, b)
-    if logits[a] ~= logits[b] then return logits[a] > logits[b] end
-    return a < b
-  end)
-  if temperature == 0 then return order[1] - 1 end
-  local count = top > 0 and math.min(top, #order) or #order
-  local weights, sum = {}, 0
-  for i = 1, count do
-    weights[i] = math.exp((logits[order[i]] - logits[order[1]]) / temperature)
-    sum = sum + weights[i]
-  end
-  local left = random() * sum
-  for i = 1, count do
-    left = left - weights[i]
-    if left < 0 then return order[i] - 1 end
-  end
-  return order[count] - 1
-end
 
 -- Writes text as its tokens come: whole characters, each at once.
 local function typewriter(tokenizer)
@@ -63,26 +41,16 @@ return function(arguments, root)
   local model = models.open(words[1], root, options, true)
   local tokenizer = checkpoints.tokenizer(model.opened)
   local vocabulary, length = tokenizer:vocabulary(), model.graph:info("tokens").shape[2]
-  local tokens = fail.check("--prompt", tokenizer:encode(options.prompt))
-  if #tokens == 0 then tokens = fail.check("--prompt", tokenizer:encode("\n")) end
+  local tokens = sampling.prompt(tokenizer, options.prompt, "--prompt")
   local from = #tokens
-  local random = uniform(options.seed or 1337)
   local shown = not options.json and typewriter(tokenizer)
   if shown then shown.add(tokens) end
-  for _ = 1, options.tokens or 200 do
-    local window = {}
-    local first = math.max(#tokens - length, 0)
-    for i = 1, length do window[i] = tokens[first + i] or 0 end
-    fail.check("--prompt", model.session:write("tokens", window))
-    fail.check("generate", model.session:write("position", { math.min(#tokens, length) - 1 }))
-    fail.check("generate", model.session:run())
-    local logits = fail.check("generate", model.session:read("logits"))
-    for i = 1, #logits do
-      if logits[i] ~= logits[i] then fail.with(7, "the model's output is not finite") end
-    end
-    tokens[#tokens + 1] = draw(logits, vocabulary, options.temperature or 0.8, options.top_k or 40, random)
-    if shown then shown.add { tokens[#tokens] } end
-  end
+  sampling.extend(model.session, tokens, options.tokens or 200, {
+    window = length, vocabulary = vocabulary, random = uniform(options.seed or 1337),
+    temperature = options.temperature, top = options.top_k, what = "--prompt",
+    added = function(token)
+      if shown then shown.add { token } end
+    end })
   if shown then
     shown.finish()
   else

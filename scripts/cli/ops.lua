@@ -23,7 +23,7 @@ text says so. Attributes: `name: type`, those that must be given in bold. `x[..,
 Activations are f32 or bf16 (f64 in f64 graphs), weights and norm parameters f32 (f64).
 ]]
 
-local OPTIMIZERS = [[
+local OPTIMIZERS_HEAD = [[
 # Optimizers
 
 What the `optimizer` of a plan's options names (`cairn ops --optimizers`; from `runtime/ops/optimizers.def`). States are
@@ -31,7 +31,7 @@ tensors of the parameter's shape, saved as `PARAMETER/STATE`; one with a conditi
 hyper-parameter was not 0 when the plan was made. `rate_scale` multiplies the schedule's rate.
 ]]
 
-local SCHEDULES = [[
+local SCHEDULES_HEAD = [[
 # Schedules
 
 What a schedule of a stepper's options names (`cairn ops --schedules`; from `runtime/step/schedules.def`). They are
@@ -72,17 +72,6 @@ local function wrapped(text, indent)
   return table.concat(lines, "\n")
 end
 
-local function markdown(list)
-  local out = { HEAD }
-  for _, op in ipairs(list) do
-    out[#out + 1] = ("## %s\n\n`%s`\n"):format(op.name, signature(op))
-    local attrs = attributes(op, function(text) return "**" .. text .. "**" end)
-    if attrs ~= "" then out[#out + 1] = wrapped("Attributes: " .. attrs .. ".", "") .. "\n" end
-    out[#out + 1] = wrapped((op.description:gsub("[%*_]", "\\%0")), "") .. "\n"
-  end
-  return table.concat(out, "\n")
-end
-
 local function states_of(optimizer)
   local words = {}
   for i, state in ipairs(optimizer.states) do
@@ -97,31 +86,37 @@ local function hypers_of(optimizer)
   return table.concat(words, " ")
 end
 
-local function optimizers_markdown(list)
-  local out = { OPTIMIZERS }
-  for _, optimizer in ipairs(list) do
-    out[#out + 1] = ("## %s\n"):format(optimizer.name)
-    local about = ("States: %s. Hyper-parameters: `%s`."):format(states_of(optimizer), hypers_of(optimizer))
-    out[#out + 1] = wrapped(about, "") .. "\n"
-    out[#out + 1] = wrapped((optimizer.description:gsub("[%*_]", "\\%0")), "") .. "\n"
-  end
-  return table.concat(out, "\n")
-end
-
-local function optimizers_text(list)
-  local out = {}
-  for _, optimizer in ipairs(list) do
-    out[#out + 1] = format.colour("bold", optimizer.name)
-    out[#out + 1] = "    states: " .. states_of(optimizer)
-    out[#out + 1] = wrapped(hypers_of(optimizer), "    ")
-    out[#out + 1] = wrapped(optimizer.description, "    ") .. "\n"
-  end
-  return table.concat(out, "\n")
-end
-
-local function optimizers_json(list)
-  local rows = {}
-  for i, optimizer in ipairs(list) do
+-- Tables that the command prints: kind, head (of the page), all() their rows; of a row: title, facts (lines of text,
+-- below the title), code and about (of the page), fields (of its JSON object).
+local OPS = {
+  kind = "op", head = HEAD,
+  all = function() return fail.check("ops", cairn.ops()) end,
+  title = signature,
+  facts = function(op)
+    local attrs = attributes(op, function(word) return word .. " (required)" end)
+    return attrs ~= "" and { wrapped(attrs, "    ") } or {}
+  end,
+  code = signature,
+  about = function(op)
+    local attrs = attributes(op, function(word) return "**" .. word .. "**" end)
+    return attrs ~= "" and "Attributes: " .. attrs .. "." or nil
+  end,
+  fields = function(op)
+    return { { "inputs", json.array(op.inputs) }, { "outputs", json.array(op.outputs) },
+             { "attributes", json.array(op.attributes) } }
+  end,
+}
+local OPTIMIZERS = {
+  kind = "optimizer", head = OPTIMIZERS_HEAD,
+  all = cairn.optimizers,
+  title = function(optimizer) return optimizer.name end,
+  facts = function(optimizer)
+    return { "    states: " .. states_of(optimizer), wrapped(hypers_of(optimizer), "    ") }
+  end,
+  about = function(optimizer)
+    return ("States: %s. Hyper-parameters: `%s`."):format(states_of(optimizer), hypers_of(optimizer))
+  end,
+  fields = function(optimizer)
     local states, hypers = {}, {}
     for j, state in ipairs(optimizer.states) do
       states[j] = json.object { { "name", state.name }, { "when", state.when } }
@@ -129,11 +124,9 @@ local function optimizers_json(list)
     for j, hyper in ipairs(optimizer.hypers) do
       hypers[j] = json.object { { "name", hyper.name }, { "default", hyper.default } }
     end
-    rows[i] = json.object { { "name", optimizer.name }, { "states", json.array(states) },
-                            { "hypers", json.array(hypers) }, { "description", optimizer.description } }
-  end
-  return json.encode(json.array(rows)) .. "\n"
-end
+    return { { "states", json.array(states) }, { "hypers", json.array(hypers) } }
+  end,
+}
 
 local function default_of(parameter)
   if parameter.list then return "" end
@@ -146,59 +139,55 @@ local function parameters_of(row)
   return table.concat(words, " ")
 end
 
-local function schedules_markdown(list)
-  local out = { SCHEDULES }
-  for _, row in ipairs(list) do
-    out[#out + 1] = ("## %s\n"):format(row.name)
-    local about = ("Parameters: `%s`.%s"):format(parameters_of(row), row.ends and " It has an end." or "")
-    out[#out + 1] = wrapped(about, "") .. "\n"
-    out[#out + 1] = wrapped((row.description:gsub("[%*_]", "\\%0")), "") .. "\n"
-  end
-  return table.concat(out, "\n")
-end
-
-local function schedules_text(list)
-  local out = {}
-  for _, row in ipairs(list) do
-    out[#out + 1] = format.colour("bold", row.name)
-    out[#out + 1] = wrapped(parameters_of(row), "    ")
-    out[#out + 1] = wrapped(row.description, "    ") .. "\n"
-  end
-  return table.concat(out, "\n")
-end
-
-local function schedules_json(list)
-  local rows = {}
-  for i, row in ipairs(list) do
+local SCHEDULES = {
+  kind = "schedule", head = SCHEDULES_HEAD,
+  all = cairn.schedules,
+  title = function(row) return row.name end,
+  facts = function(row) return { wrapped(parameters_of(row), "    ") } end,
+  about = function(row)
+    return ("Parameters: `%s`.%s"):format(parameters_of(row), row.ends and " It has an end." or "")
+  end,
+  fields = function(row)
     local parameters = {}
     for j, parameter in ipairs(row.parameters) do
       parameters[j] = json.object { { "name", parameter.name }, { "default", parameter.default },
                                     { "words", parameter.words and json.array(parameter.words) },
                                     { "list", parameter.list or false } }
     end
-    rows[i] = json.object { { "name", row.name }, { "parameters", json.array(parameters) }, { "ends", row.ends },
-                            { "description", row.description } }
-  end
-  return json.encode(json.array(rows)) .. "\n"
-end
-
--- What is listed beside ops, by the option that asks for it.
-local OTHERS = {
-  optimizers = { "optimizer", cairn.optimizers, json = optimizers_json, markdown = optimizers_markdown,
-                 text = optimizers_text },
-  schedules = { "schedule", cairn.schedules, json = schedules_json, markdown = schedules_markdown,
-                text = schedules_text },
+    return { { "parameters", json.array(parameters) }, { "ends", row.ends } }
+  end,
 }
 
-local function text(list)
-  local out = {}
-  for _, op in ipairs(list) do
-    out[#out + 1] = format.colour("bold", signature(op))
-    local attrs = attributes(op, function(word) return word .. " (required)" end)
-    if attrs ~= "" then out[#out + 1] = wrapped(attrs, "    ") end
-    out[#out + 1] = wrapped(op.description, "    ") .. "\n"
+local function to_markdown(shape, list)
+  local out = { shape.head }
+  for _, row in ipairs(list) do
+    out[#out + 1] = ("## %s\n"):format(row.name) .. (shape.code and ("\n`%s`\n"):format(shape.code(row)) or "")
+    local about = shape.about(row)
+    if about then out[#out + 1] = wrapped(about, "") .. "\n" end
+    out[#out + 1] = wrapped((row.description:gsub("[%*_]", "\\%0")), "") .. "\n"
   end
   return table.concat(out, "\n")
+end
+
+local function to_text(shape, list)
+  local out = {}
+  for _, row in ipairs(list) do
+    out[#out + 1] = format.colour("bold", shape.title(row))
+    for _, line in ipairs(shape.facts(row)) do out[#out + 1] = line end
+    out[#out + 1] = wrapped(row.description, "    ") .. "\n"
+  end
+  return table.concat(out, "\n")
+end
+
+local function to_json(shape, list)
+  local rows = {}
+  for i, row in ipairs(list) do
+    local fields = { { "name", row.name } }
+    for _, field in ipairs(shape.fields(row)) do fields[#fields + 1] = field end
+    fields[#fields + 1] = { "description", row.description }
+    rows[i] = json.object(fields)
+  end
+  return json.encode(json.array(rows)) .. "\n"
 end
 
 -- Those of `all` that `words` name; kind: what they are.
@@ -221,27 +210,12 @@ return function(arguments)
   if not options then return 0 end
   if #settings > 0 then fail.usage("usage: " .. USAGE) end
   if options.optimizers and options.schedules then fail.usage("--optimizers and --schedules exclude each other") end
-  for name, other in pairs(OTHERS) do
-    if options[name] then
-      local render = other[options.json and "json" or options.markdown and "markdown" or "text"]
-      io.stdout:write(render(chosen(other[2](), words, other[1])))
-      return 0
-    end
-  end
-  local list = chosen(fail.check("ops", cairn.ops()), words, "op")
-  if options.json then
-    local rows = {}
-    for i, op in ipairs(list) do
-      rows[i] = json.object { { "name", op.name }, { "inputs", json.array(op.inputs) },
-                              { "outputs", json.array(op.outputs) }, { "attributes", json.array(op.attributes) },
-                              { "description", op.description } }
-    end
-    io.stdout:write(json.encode(json.array(rows)), "\n")
-  else
-    io.stdout:write(options.markdown and markdown(list) or text(list))
-    if options.markdown and #words == 0 then
-      io.stdout:write("\n", optimizers_markdown(cairn.optimizers()), "\n", schedules_markdown(cairn.schedules()))
-    end
+  local shape = options.optimizers and OPTIMIZERS or options.schedules and SCHEDULES or OPS
+  local list = chosen(shape.all(), words, shape.kind)
+  local render = options.json and to_json or options.markdown and to_markdown or to_text
+  io.stdout:write(render(shape, list))
+  if shape == OPS and render == to_markdown and #words == 0 then  -- the whole page
+    for _, other in ipairs { OPTIMIZERS, SCHEDULES } do io.stdout:write("\n", to_markdown(other, other.all())) end
   end
   return 0
 end

@@ -9,6 +9,7 @@ local joint = require "cli.joint"
 local json = require "cli.json"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
+local store = require "cli.plan_store"
 local summary = require "cli.summary"
 local sweep = require "cli.sweep"
 
@@ -110,29 +111,38 @@ return function(arguments, root)
   local recipe = recipes.load(words[1], root)
   local given = recipes.resolve(recipe, settings, nil, true)
   if given.batch == "auto" and options.sweep then fail.usage("--sweep does not go with batch=auto") end
-  if given.lengths and given.lengths ~= "" then
-    fail.usage(("lengths=%s: goes with `cairn train`, which says what all its programs take"):format(given.lengths))
-  end
   options.optimizer = recipes.optimizer(recipe, given)
   local device = runs.device(options)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
   micro_steps = micro_steps or 1
-  local graph = runs.graph(recipe, o)
+  local rows = store.rows(recipe, o, options, micro_steps)
+  for _, name in ipairs { "sweep", "problem_out", "plan_out" } do
+    if rows and options[name] then
+      fail.usage(("--%s is of one program; this run has %d on one store (%s)"):format((name:gsub("_", "-")), #rows,
+        store.names(rows)))
+    end
+  end
   if options.sweep then
-    sweep.recipe(graph, device, options, micro_steps, rows_of)
+    sweep.recipe(runs.graph(recipe, o), device, options, micro_steps, rows_of)
     return 0
   end
-  local plan = runs.plan(graph, device, options, micro_steps)
-  local numbers = fail.check("plan", plan:summary())
+  local plan, numbers, list
+  if rows then
+    plan, numbers, list = store.plan(recipe, rows, device, options, micro_steps)
+  else
+    plan = runs.plan(runs.graph(recipe, o), device, options, micro_steps)
+    numbers = fail.check("plan", plan:summary())
+  end
   local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)
   for option, kind in pairs { html = "report", problem_out = "problem", plan_out = "file" } do
     if options[option] then write_file(options[option], fail.check("plan", plan:render(kind, title))) end
   end
   if options.json then
-    local rows = rows_of(numbers, micro_steps)
-    for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do rows[#rows + 1] = row end
-    local text = json.encode(json.object(rows))
+    local out = rows_of(numbers, micro_steps)
+    for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do out[#out + 1] = row end
+    if list then out[#out + 1] = { "programs", store.json(list, micro_steps) } end
+    local text = json.encode(json.object(out))
     if options.problem_out then
       -- The whole plan in the form of cairn.plan/1, too, so that both files can be judged together.
       local whole = fail.check("plan", plan:render("json", title))
@@ -160,6 +170,7 @@ return function(arguments, root)
   io.stdout:write(("bound             %s: no plan under this budget is faster; gap %s\n"):format(
     format.seconds(numbers.bound_seconds), format.percent(numbers.gap)))
   io.stdout:write(summary.lines(numbers))
+  if list then io.stdout:write(store.text(list)) end
   if options.html then io.stdout:write("picture           " .. options.html .. "\n") end
   return 0
 end

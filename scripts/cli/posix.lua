@@ -41,6 +41,20 @@ function posix.now()
   return tonumber(now.seconds) + tonumber(now.nanoseconds) * 1e-9
 end
 
+-- Seconds since 1970.
+function posix.wall()
+  C.clock_gettime(0, now)
+  return tonumber(now.seconds) + tonumber(now.nanoseconds) * 1e-9
+end
+
+-- The machine's name; nil if it does not say.
+function posix.host()
+  local file = io.open("/proc/sys/kernel/hostname")
+  local name = file and file:read("*l")
+  if file then file:close() end
+  return name and name:gsub("[^%w%.%-]", "_")
+end
+
 function posix.peak_rss_bytes()
   local usage = ffi.new("cli_rusage")
   C.getrusage(0, usage)

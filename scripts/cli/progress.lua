@@ -1,5 +1,5 @@
 -- Progress on stderr. On a terminal a bar, loss, tokens/s, memory and time left, on one line never wider than it;
--- elsewhere a line of the same every ten seconds.
+-- elsewhere a line of the same every ten seconds, or as --progress-every says.
 local format = require "cli.format"
 local posix = require "cli.posix"
 
@@ -11,12 +11,16 @@ local SECONDS_BETWEEN = { [true] = 0.1, [false] = 10 }  -- by whether it is a te
 local BAR, SHORTEST_BAR = 24, 8
 local COLUMNS = 80  -- where neither the terminal nor $COLUMNS says
 
-function progress.new(total, done, memory_bytes, quiet)
+-- settings: total and done (steps), memory (bytes), quiet, seconds (between lines where there is no terminal), batches
+-- (micro-batches of an epoch, or nil).
+function progress.new(settings)
   local terminal = posix.is_terminal(2) and os.getenv("TERM") ~= "dumb"
   local now = posix.now()
-  return setmetatable({ total = total, from = done, step = done, memory = memory_bytes, quiet = quiet,
-                        terminal = terminal, tokens = 0, began = now,
-                        shown = terminal and -math.huge or now, lines = 0 }, Progress)
+  local between = terminal and SECONDS_BETWEEN[true] or settings.seconds or SECONDS_BETWEEN[false]
+  return setmetatable({ total = settings.total, from = settings.done, step = settings.done, memory = settings.memory,
+                        quiet = settings.quiet, batches = settings.batches, terminal = terminal, between = between,
+                        tokens = 0, began = now, paused = 0, shown = terminal and -math.huge or now, lines = 0 },
+    Progress)
 end
 
 -- The facts that fit `columns`, in the order in which they are shown; the least important go first.
@@ -33,15 +37,23 @@ local function fitting(facts, columns)
 end
 
 function Progress:facts(now)
-  local seconds, made = now - self.began, self.step - self.from
+  local seconds, made = now - self.began - self.paused, self.step - self.from
   local facts = { { text = ("step %d/%d"):format(self.step, self.total), rank = 1 } }
   if self.loss then
     facts[2] = { text = ("loss %.4f"):format(self.loss), rank = 2 }
     facts[3] = { text = format.count(seconds > 0 and self.tokens / seconds or 0) .. " tokens/s", rank = 4 }
   end
-  facts[#facts + 1] = { text = format.bytes(self.memory), rank = 5 }
-  if made > 0 and self.step < self.total then
-    facts[#facts + 1] = { text = format.seconds(seconds / made * (self.total - self.step)) .. " left", rank = 3 }
+  if self.evaluated then facts[#facts + 1] = { text = ("evaluated %.4f"):format(self.evaluated), rank = 5 } end
+  if self.batches and self.done_batches then
+    facts[#facts + 1] = { text = ("epoch %.2f"):format(self.done_batches / self.batches), rank = 6 }
+  end
+  facts[#facts + 1] = { text = format.bytes(self.memory), rank = 7 }
+  if self.doing then
+    facts[#facts + 1] = { text = self.doing, rank = 3 }
+  elseif made > 0 and self.step < self.total then
+    -- What lies between steps (evaluation, samples) goes on at the pace that it had.
+    local left = (seconds + self.paused) / made * (self.total - self.step)
+    facts[#facts + 1] = { text = format.seconds(left) .. " left", rank = 3 }
   end
   return facts
 end
@@ -62,11 +74,11 @@ function Progress:show(now)
   io.stderr:write("\r\27[K", bar, facts)
 end
 
-function Progress:due(now) return not self.quiet and now - self.shown >= SECONDS_BETWEEN[self.terminal] end
+function Progress:due(now) return not self.quiet and now - self.shown >= self.between end
 
--- A step is done.
-function Progress:update(step, loss, tokens)
-  self.step, self.loss, self.tokens = step, loss, self.tokens + tokens
+-- A step is done, and `batches` micro-batches in all.
+function Progress:update(step, loss, tokens, batches)
+  self.step, self.loss, self.tokens, self.done_batches = step, loss, self.tokens + tokens, batches
   local now = posix.now()
   if self:due(now) or (self.terminal and not self.quiet and step >= self.total) then self:show(now) end
 end
@@ -75,6 +87,24 @@ end
 function Progress:tick()
   local now = posix.now()
   if not self.terminal and self:due(now) then self:show(now) end
+end
+
+-- Something other than training is under way, until pause says how long it took.
+function Progress:say(what)
+  self.doing = what
+  if self.terminal and not self.quiet and self.lines > 0 then self:show(posix.now()) end
+end
+
+-- What took `seconds` was no training. evaluations: rows {values}, the last of which is shown from now on.
+function Progress:pause(seconds, evaluations)
+  self.doing, self.paused = nil, self.paused + seconds
+  local last = evaluations and evaluations[#evaluations]
+  if last then self.evaluated = last.values.loss end
+end
+
+-- Takes the line off a terminal, for a text that follows.
+function Progress:clear()
+  if self.terminal and not self.quiet and self.lines > 0 then io.stderr:write("\r\27[K") end
 end
 
 function Progress:finish()

@@ -14,11 +14,15 @@
 --                                                                            parameters, by their option values;
 --                                                                            batch(index) then returns, third, the
 --                                                                            number of its program
+--   evaluation = function(o, run) return { o = values, data = function() return { batch =, batches = } end } end
+--                                                                            optional: what to evaluate with; nothing:
+--                                                                            these options ask for no evaluation
 --   groups    = function(o) return { { pattern = "*.bias", rate_scale = 2 } } end
 --                                                                            optional: parameters by name, with an
 --                                                                            optimizer or hyper-parameters of their own
 --   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
--- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold.
+-- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
+-- may have `metrics` (cli.metrics).
 local cairn = require "cairn"
 local check = require "cli.recipe_check"
 local fail = require "cli.fail"
@@ -168,6 +172,12 @@ function recipe.load(name, root, approve)
     if check.returns[part] then check.returns[part](place_of(path, self[part]), made, ...) end
     return made
   end
+  -- Calls a function that one of its parts returned, which makes data.
+  function self.call_data(part, fn)
+    local made = guarded(path, fn)
+    check.returns.dataset(("%s: %s"):format(place_of(path, fn), part), made)
+    return made
+  end
   function self.guard(fn, ...) return guarded(path, fn, ...) end
   return self
 end
@@ -239,9 +249,12 @@ function recipe.resolve(self, settings, saved, joint)
   settle_hypers(self, values, by_name, stated)
   schedule.settle(values, settings, self.common)
   if values.lengths and values.lengths ~= "" then
-    if not joint then fail.usage(("lengths=%s: goes with `cairn train`"):format(values.lengths)) end
+    if not joint then fail.usage(("lengths=%s: goes with `cairn plan` and `cairn train`"):format(values.lengths)) end
     if values.batch == "auto" then fail.usage("lengths= does not go with batch=auto") end
     lengths.settle(values)
+  end
+  if values.remainder == "own" and not joint then
+    fail.usage("remainder=own: goes with `cairn plan` and `cairn train`")
   end
   local known, defaults = hypers_of(values.optimizer)
   for _, setting in ipairs(settings) do

@@ -41,6 +41,7 @@ local PARTS = {
   { "config", "function", "function(o) that returns rows { key of config.json, value, option }" },
   { "unused", "function", "function(o) that returns Lua patterns of tensors in weight files that are not needed" },
   { "programs", "function", "function(o, run) that returns rows { name, length, o }, or nothing" },
+  { "evaluation", "function", "function(o, run) that returns { o =, data = function() ... end }, or nothing" },
   { "groups", "function", 'function(o) that returns rows { pattern = "*.bias", optimizer =, rate_scale = }' },
   { "fit", "function", "function(shapes, o) that returns rows { option, value } by the shapes of a weight file" },
 }
@@ -159,6 +160,43 @@ local function end_of(place, name, value, graph)
   if value.graph ~= graph then fail.input(("%s: model: %s is a value of another graph"):format(place, name)) end
 end
 
+local METRIC = "{ sum =, weight =, better = 'lower' }, { outputs = { name = value }, measure = function(outputs, " ..
+  "arrays) ... end, better = 'higher' } or { of = 'loss', apply = math.exp, better = 'lower' }"
+local TAKEN = { step = true, loss = true, weight = true, tokens = true, seconds = true, rate = true, outcome = true,
+                gradient_norm = true, stall_seconds = true }
+
+-- What model returned as `metrics`.
+local function metrics(place, list, graph)
+  if type(list) ~= "table" then refuse(place, "model: metrics", list, "metrics by name, each " .. METRIC) end
+  for _, name in ipairs(sorted_keys(list)) do
+    local what, metric = ("model: metric '%s'"):format(name), list[name]
+    if not name:match("^[%a_][%w_]*$") or TAKEN[name] then
+      fail.input(("%s: %s: the name is taken, or not of letters, digits and _"):format(place, what))
+    end
+    if type(metric) ~= "table" then refuse(place, what, metric, METRIC) end
+    if metric.better ~= "lower" and metric.better ~= "higher" then
+      refuse(place, what .. ": better", metric.better, "'lower' or 'higher': which way it improves")
+    end
+    if metric.sum ~= nil then
+      for _, part in ipairs { "sum", "weight" } do
+        end_of(place, ("metric '%s': %s"):format(name, part), metric[part], graph)
+        if #metric[part]:shape() > 0 then
+          fail.input(("%s: %s: %s has the shape [%s]; wanted: a scalar, as reduce_sum makes"):format(place, what, part,
+            table.concat(metric[part]:shape(), ", ")))
+        end
+      end
+    elseif type(metric.measure) == "function" and type(metric.outputs) == "table" then
+      for key, value in pairs(metric.outputs) do
+        end_of(place, ("metric '%s': outputs.%s"):format(name, tostring(key)), value, graph)
+      end
+    elseif type(metric.of) ~= "string" or type(metric.apply) ~= "function" then
+      refuse(place, what, metric, METRIC)
+    elseif metric.of ~= "loss" and not list[metric.of] then
+      fail.input(("%s: %s: there is no metric '%s'"):format(place, what, metric.of))
+    end
+  end
+end
+
 local function outputs(place, list, graph)
   if type(list) ~= "table" or #list == 0 then
     refuse(place, "outputs", list, "a list of values of the graph, as { logits }")
@@ -177,6 +215,14 @@ check.returns = {
     end_of(place, "loss", made.loss, graph)
     if made.weight ~= nil then end_of(place, "weight", made.weight, graph) end
     if made.outputs ~= nil then outputs(place, made.outputs, graph) end
+    if made.metrics ~= nil then metrics(place, made.metrics, graph) end
+  end,
+  evaluation = function(place, made)
+    if made == nil then return end
+    if type(made) ~= "table" or type(made.data) ~= "function" or (made.o ~= nil and type(made.o) ~= "table") then
+      refuse(place, "what evaluation returns", made,
+        "{ o = option values, data = function() that returns { batch =, batches = } }, or nothing")
+    end
   end,
   generator = function(place, made, _, graph)
     if type(made) ~= "table" then refuse(place, "what generator returns", made, "{ outputs = { logits } }") end

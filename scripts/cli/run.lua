@@ -1,22 +1,36 @@
 -- One training run from a recipe: graph, plan, session, stepper, data. Commands that train are built on it.
 local cairn = require "cairn"
+local bundle = require "cli.bundle"
 local check = require "cli.recipe_check"
+local evaluation = require "cli.evaluation"
 local fail = require "cli.fail"
 local format = require "cli.format"
 local lengths = require "cli.lengths"
+local metrics = require "cli.metrics"
 local posix = require "cli.posix"
+local programs = require "cli.programs"
 local recipes = require "cli.recipe"
 local weights = require "cli.weights"
 
-local run = {}
+local run = { DEFAULT_SEED = 1337 }
 local Run = {}
 Run.__index = Run
 
--- The frozen training graph of a recipe.
+-- The frozen training graph of a recipe; graph.metrics: what it measures beside the loss (cli.metrics).
 function run.graph(recipe, o)
   local graph = fail.check("graph", cairn.graph())
   local ends = recipe.call("model", o, graph)
-  return fail.check("graph", graph:freeze(ends))
+  local rows, values = metrics.of(ends, false)
+  for _, value in ipairs(ends.outputs or {}) do values[#values + 1] = value end
+  graph.metrics = rows
+  return fail.check("graph", graph:freeze { loss = ends.loss, weight = ends.weight, outputs = values })
+end
+
+-- The graph of a program. first: that of the first program, which has all parameters.
+function run.graph_of(recipe, row, first)
+  if row.kind == "generation" then return bundle.build_generator(recipe, row.o, first) end
+  if row.kind == "evaluation" then return evaluation.graph(recipe, row.o) end
+  return run.graph(recipe, row.o)
 end
 
 function run.device(options)
@@ -69,20 +83,37 @@ function run.plan(graph, device, options, micro_steps)
   return fail.check("plan", plan, err)
 end
 
+-- What recipes are given to make data and programs of their options with.
+function run.helpers(about)
+  local text = require "cli.text"
+  function about.text(o) return text.dataset(o, about) end
+  function about.lengths(o) return lengths.programs(o) end
+  function about.evaluation(o) return text.evaluation(o, about) end
+  return about
+end
+
 -- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
--- (function for messages), schedule_end (where a schedule ends by default; optional: steps), and what stays the
--- caller's: device (an open one, optional), plan (a ready one for all of these, optional). Parameters are filled by
--- initialise, import or restore.
+-- (function for messages), schedule_end (where a schedule ends by default; optional: steps), epochs (instead of steps),
+-- evaluates and generates (text): between steps, and what stays the caller's: device (an open one, optional), plan (a
+-- ready one for all of these, optional). Parameters are filled by initialise, import or restore.
 function run.open(spec)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
   local note = spec.note or function() end
   local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
-  function about.text(o) return require("cli.text").dataset(o, about) end
-  local training = recipes.stepper_options(spec.recipe, spec.o, {
-    seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
+  run.helpers(about)
+  local function training()
+    return recipes.stepper_options(spec.recipe, spec.o, {
+      seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
+  end
+  local options = not spec.epochs and training()  -- a mistake in them is found before anything is planned
   self.device = spec.device or run.device(spec.options)
-  function about.lengths(o) return lengths.programs(o) end
-  local rows = not spec.plan and spec.recipe.programs and spec.recipe.call("programs", spec.o, about)
+  -- Data are opened once it is known that the run fits, but where the sizes of programs depend on them.
+  if spec.o.remainder == "own" then self.data = spec.recipe.call("dataset", spec.o, about) end
+  local forward = {}
+  self.evaluation = spec.evaluates and evaluation.of(spec.recipe, spec.o, about) or nil
+  if self.evaluation then forward[1] = { name = "evaluation", kind = "evaluation", o = self.evaluation.o } end
+  if spec.generates then forward[#forward + 1] = { name = "generation", kind = "generation", o = spec.o } end
+  local rows = not spec.plan and programs.rows(spec.recipe, spec.o, about, self.data, forward)
   if rows then
     self:plan_programs(rows)
   else
@@ -90,33 +121,34 @@ function run.open(spec)
     self.summary = fail.check("plan", self.plan:summary())
   end
   self.graph = self.plan.graph
+  self.sums = metrics.sums(self.graph.metrics or {})
   check_fits(self.plan, self.summary, spec.options)
   self.inputs = self.graph:inputs()
-  self.data = spec.recipe.call("dataset", spec.o, about)
+  self.data = self.data or spec.recipe.call("dataset", spec.o, about)
+  if self.evaluation then self.evaluation:open(spec.recipe) end
+  if spec.epochs then
+    if not self.data.batches then
+      fail.usage("--epochs: the recipe's data have no end: its dataset states no `batches`; give --steps")
+    end
+    spec.steps = spec.epochs * math.ceil(self.data.batches / spec.accumulate)
+    about.steps = spec.steps
+  end
   if rows then
     self:open_programs()
   else
     self.session = fail.check("session", cairn.session(self.plan))
   end
-  self.stepper = fail.check("stepper", cairn.stepper(self.session, training))
+  self.stepper = fail.check("stepper", cairn.stepper(self.session, options or training()))
   return self
 end
 
--- Plans of several graphs on one store. The run's plan and summary are those of the largest.
+-- Plans several programs on one store. The run's plan and summary are those of the largest that trains.
 function Run:plan_programs(rows)
-  local spec, graphs = self.spec, {}
-  for i, row in ipairs(rows) do graphs[i] = { name = row.name, graph = run.graph(spec.recipe, row.o) } end
-  local plans, err = cairn.plan_set(graphs, self.device, run.plan_options(spec.options, spec.accumulate))
-  plans = fail.check("plan", plans, err)
-  self.programs = {}
-  local peaks = { device = 0, host = 0, disk = 0 }
-  for i, row in ipairs(rows) do
-    local numbers = fail.check("plan", plans[i]:summary())
-    self.programs[i] = { name = row.name, number = i, length = row.length, plan = plans[i], micro_batches = 0,
-                         tokens = 0 }
-    if numbers.peak_bytes.device > peaks.device then self.plan, self.summary = plans[i], numbers end
-    for tier in pairs(peaks) do peaks[tier] = math.max(peaks[tier], numbers.peak_bytes[tier]) end
-  end
+  local spec = self.spec
+  local list, largest, peaks = programs.plan(rows, self.device, run.plan_options(spec.options, spec.accumulate),
+    function(row, first) return run.graph_of(spec.recipe, row, first) end)
+  self.programs = list
+  self.plan, self.summary = largest.plan, largest.summary
   self.summary.peak_bytes = peaks
 end
 
@@ -126,6 +158,10 @@ function Run:open_programs()
   for i, session in ipairs(fail.check("session", cairn.sessions(plans))) do
     self.programs[i].session, self.programs[i].inputs = session, session.graph:inputs()
   end
+  self.trained = {}
+  for i, program in ipairs(self.programs) do
+    if program.kind == "train" then self.trained[i] = program end
+  end
   self.session = self.programs[1].session
 end
 
@@ -134,22 +170,26 @@ function Run:initialise() fail.check("initial weights", self.session:initialise(
 -- Weights of a safetensors file, by the names of the recipe or of Hugging Face.
 function Run:import(path) weights.import(self, path) end
 
--- Writes micro-batch number `index` and runs it. Returns the report and its tokens; nil, err if it was cancelled;
--- false if a signal ended the recipe's code.
-function Run:micro(index)
-  local recipe, batch = self.recipe, self.data.batch
-  local called, arrays, tokens, number = pcall(recipe.guard, batch, index)
+-- Writes micro-batch number `index` of data ({batch, batches}) into the session of its program; `program`: the one it
+-- must be of, or nil: batch says it. Returns the program, the arrays, their tokens and samples; false if a signal ended
+-- the recipe's code.
+function Run:fill(data, index, program)
+  local recipe, batch = self.recipe, data.batch
+  local called, arrays, tokens, which, samples = pcall(recipe.guard, batch, index)
   if not called then
     if fail.is(arrays) and arrays.interrupted then return false end
     error(arrays, 0)
   end
   local place = recipes.place_of(recipe.path, batch)
-  local program = self.programs and self.programs[number] or self
-  if self.programs and program == self then
-    fail.input(("%s: micro-batch %d: the number of its program (batch's third result) is %s; wanted: 1 to %d"):format(
-      place, index, check.shown(number), #self.programs))
+  if not program and self.programs then
+    program = self.programs[which == nil and self.programs.plain and 1 or which]
+    if not program or program.kind ~= "train" or type(which) == "string" and not program.remainder then
+      fail.input(("%s: micro-batch %d: the number of its program (batch's third result) is %s; wanted: 1 to %d")
+        :format(place, index, check.shown(which), #self.trained))
+    end
   end
-  check.batch(place, index, arrays, tokens, program.inputs, self.data.batches)
+  program = program or self
+  check.batch(place, index, arrays, tokens, program.inputs, data.batches)
   for name, array in pairs(arrays) do
     local what = ("micro-batch %d, input '%s'"):format(index, name)
     local wrote, ok, err = pcall(program.session.write, program.session, name, array)
@@ -159,31 +199,43 @@ function Run:micro(index)
     fail.check(what, ok, err)
   end
   check.complete(place, index, arrays, program.inputs)
+  return program, arrays, tokens or 0, samples or tonumber(program.o.batch)
+end
+
+-- Runs micro-batch number `index`. Returns the report, its tokens and its samples (nil: not known); nil, err if it was
+-- cancelled; false if a signal ended the recipe's code.
+function Run:micro(index)
+  local program, arrays, tokens, samples = self:fill(self.data, index)
+  if not program then return false end
   local report, err = self.stepper:micro(self.programs and program.session)
-  if report and self.programs then
-    program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + (tokens or 0)
-  end
   if not report and err.status == "CANCELLED" then return nil, err end
-  return fail.check("step", report, err), tokens or 0
+  fail.check("step", report, err)
+  if self.programs then
+    program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + tokens
+  end
+  self.sums:add(program.session, arrays, self.recipe.guard)
+  return report, tokens, samples
 end
 
 -- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
--- micro-batches. Returns {loss, tokens, seconds, stall_seconds, submit_seconds (an array, by micro-batch),
--- copies, fell_back, report, outcome}; outcome "stopped" in the middle.
+-- micro-batches. Returns {loss, metrics (means by name), tokens, samples (nil: not known), seconds, stall_seconds,
+-- submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome}; outcome "stopped" in the middle.
 function Run:step(stop)
   local began = posix.now()
-  local first, tokens, stall, submit, report = self.next_batch, 0, 0, {}, nil
+  local first, tokens, stall, submit, samples, report = self.next_batch, 0, 0, {}, 0, nil
   local copies, fell_back = { host = {}, disk = {} }, false
   repeat
     if report and stop and stop() then return { outcome = "stopped", report = report } end
-    local made, count = self:micro(self.next_batch)
+    local made, count, rows = self:micro(self.next_batch)
     if made == false then return { outcome = "stopped", report = report } end
     if not made then
       self.next_batch = first - self.micro_before  -- the library threw the effective batch away
       self.micro_before = 0
+      self.sums:clear()
       return { outcome = "cancelled" }
     end
     report, tokens, stall = made, tokens + count, stall + made.stall_seconds
+    samples = rows and samples and samples + rows
     submit[#submit + 1] = made.submit_seconds
     fell_back = fell_back or made.fell_back
     for tier, sums in pairs(copies) do
@@ -196,7 +248,10 @@ function Run:step(stop)
     end
   until report.outcome ~= "accumulated"
   self.micro_before = 0
-  return { outcome = report.outcome, report = report, loss = report.step_loss, tokens = tokens,
+  local means = self.sums:means(report.step_loss)
+  self.sums:clear()
+  return { outcome = report.outcome, report = report, loss = report.step_loss, tokens = tokens, samples = samples,
+           metrics = means,
            seconds = posix.now() - began, stall_seconds = stall, submit_seconds = submit, copies = copies,
            fell_back = fell_back }
 end

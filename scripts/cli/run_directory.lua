@@ -6,14 +6,12 @@ local unicode = require "cli.unicode"
 
 local run_directory = {}
 
-local LOCK, METRICS = "/.lock", "/metrics.jsonl"
+local LOCK = "/.lock"
 
 -- Keeps other runs out of a directory for as long as this process lives: they would prune each other's checkpoints.
 function run_directory.hold(out)
-  local host = io.open("/proc/sys/kernel/hostname")
-  local name = host and host:read("*l") or "this machine"
-  if host then host:close() end
-  local held, problem = posix.hold_file(out .. LOCK, ("process %d on %s\n"):format(posix.pid(), name))
+  local held, problem = posix.hold_file(out .. LOCK, ("process %d on %s\n"):format(posix.pid(),
+    posix.host() or "this machine"))
   if held then return end
   if held == nil then fail.with(5, "--out: " .. problem) end
   local holder = posix.read_file(out .. LOCK, 1000) or ""
@@ -51,12 +49,13 @@ function run_directory.set_aside(out, step)
   return rows
 end
 
--- Leaves in metrics.jsonl the lines of steps 1 to `step`, each once, so that a resumed run appends to them.
-function run_directory.keep_metrics(out, step)
-  local path = out .. METRICS
+-- Leaves in a file of lines by step (metrics.jsonl, evaluations.jsonl, samples.jsonl) those of steps 1 to `step`, each
+-- once, so that a resumed run appends to them. Returns the lines.
+function run_directory.keep_lines(out, file, step)
+  local path = out .. "/" .. file
   if step == 0 or not posix.is_there(path) then
     posix.remove_file(path)
-    return
+    return {}
   end
   if posix.is_link(path) then
     fail.with(5, path .. ": it is a symbolic link, and nothing is written through one; remove it")
@@ -67,18 +66,21 @@ function run_directory.keep_metrics(out, step)
   for line, number in text:gmatch('({"step":(%d+),[^\n]*}\n)') do
     number = tonumber(number)
     if number <= step then
-      if not kept[number] then kept[number] = #lines + 1 end
-      lines[kept[number]] = line
+      -- A step that was skipped has the number of the one before.
+      local key = line:find('"outcome":"skipped', 1, true) and -number - 1 or number
+      if not kept[key] then kept[key] = #lines + 1 end
+      lines[kept[key]] = line
     end
   end
   local whole = table.concat(lines)
-  if whole == text then return end
-  local temporary = out .. "/.metrics.jsonl"
+  if whole == text then return lines end
+  local temporary = ("%s/.%s"):format(out, file)
   posix.remove_file(temporary)
   local ok
   ok, problem = posix.write_file(temporary, whole)
   if ok then ok, problem = os.rename(temporary, path) end
   if not ok then fail.with(5, tostring(problem)) end
+  return lines
 end
 
 return run_directory

@@ -91,6 +91,9 @@ local function parameter_rows()
   return rows
 end
 
+local PARAMETER_ROWS, DEFAULTS = parameter_rows(), {}
+for _, row in ipairs(PARAMETER_ROWS) do DEFAULTS[row[1]] = row[2] end
+
 -- Rows of the options of every recipe.
 function schedule.rows()
   local rows = {
@@ -106,7 +109,7 @@ function schedule.rows()
     { "schedule_steps", 0, "where a schedule that has an end does so; 0: at --steps", whole = true, least = 0 },
     { "minimum_rate", 0, "where cosine, linear, wsd and polynomial end", least = 0 },
   }
-  for _, row in ipairs(parameter_rows()) do rows[#rows + 1] = row end
+  for _, row in ipairs(PARAMETER_ROWS) do rows[#rows + 1] = row end
   return rows
 end
 
@@ -133,10 +136,9 @@ function schedule.settle(values, settings, own)
     if name == "base_batch" and own[name] and values.base_batch > 0 and values.rate_scaling == "none" then
       fail.usage(("base_batch=%s counts with rate_scaling=linear or rate_scaling=sqrt; name one"):format(setting[2]))
     end
-    local of_schedule, taken = false, false
-    for _, row in ipairs(LISTED) do of_schedule = of_schedule or has(row, name) end
+    local taken = DEFAULTS[name] == nil or values[name] == DEFAULTS[name]  -- as run.json states all options
     for _, each in ipairs(known) do taken = taken or each == name end
-    if own[name] and of_schedule and not taken then
+    if own[name] and not taken then
       fail.usage(("%s=%s: schedule=%s has no %s; it has: %s"):format(name, setting[2], values.schedule, name,
         #known > 0 and table.concat(known, " ") or "no parameters"))
     end

@@ -2,21 +2,24 @@
 local args = require "cli.args"
 local cairn = require "cairn"
 local checkpoints = require "cli.checkpoints"
+local config = require "cli.config"
 local costs = require "cli.costs"
+local evaluation = require "cli.evaluation"
 local facts = require "cli.facts"
 local fail = require "cli.fail"
-local format = require "cli.format"
 local joint = require "cli.joint"
-local json = require "cli.json"
+local journal = require "cli.journal"
+local loop = require "cli.loop"
+local metrics = require "cli.metrics"
 local native = require "cli.native"
+local nearest = require "cli.nearest"
 local posix = require "cli.posix"
-local progress = require "cli.progress"
 local recipes = require "cli.recipe"
+local results = require "cli.result"
 local resume = require "cli.resume"
 local run_directory = require "cli.run_directory"
 local runs = require "cli.run"
-local stats = require "cli.stats"
-local summary = require "cli.summary"
+local samples = require "cli.samples"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
 local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps accumulate " ..
@@ -25,19 +28,30 @@ local KNOWN = args.known("device threads budget amp policy tiers link profile fo
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`" },
   init = { args.text, "initial weights, by the names that `cairn export` writes", "FILE" },
-  out = { args.text, "where checkpoints, plan.html and metrics.jsonl go", "DIR" },
+  out = { args.text, "where checkpoints, run.json, metrics.jsonl, report.html and other records go", "DIR" },
   resume = { args.text, "continue a run from its newest checkpoint", "DIR" },
-  ["save-every"] = { args.whole(1), "steps between checkpoints (default: only at the end)" },
+  config = { args.text, "do what a run did, by the run.json in its --out; what is given beside it counts", "FILE" },
+  ["dry-run"] = { args.FLAG, "plan, try one step and write nothing" },
+  epochs = { args.whole(1), "passes over the data, instead of --steps", "N" },
+  ["save-every"] = { args.whole(1), "steps between checkpoints (default: only at the end)", "N" },
+  keep = { args.whole(1), "newest checkpoints to keep (default 2)", "N" },
+  ["eval-every"] = { args.whole(1), "steps between evaluations (default: only at the end)", "N" },
+  best = { args.text, "keep the checkpoint with the best evaluation by this metric, too: loss, perplexity, ...",
+    "METRIC" },
+  ["early-stop"] = { args.whole(1), "end after N evaluations without a better value of --best (default: loss)", "N" },
+  ["sample-every"] = { args.whole(1), "steps between samples of generated text", "N" },
+  ["sample-prompt"] = { args.text, "what samples begin with (default: a line's end)", "TEXT" },
+  ["log-every"] = { args.whole(1), "steps between records in metrics.jsonl and for TensorBoard (default 1)", "N" },
+  ["progress-every"] = { args.whole(1), "seconds between lines of progress where stderr is no terminal (default 10)",
+    "N" },
   force = { args.FLAG, "start anew in an --out that has checkpoints already" },
   recipe = { args.text, "with --resume: the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = { args.FLAG, "with --resume: take a recipe whose text is not the one the run was trained with" },
 })
-local DEFAULT_SEED = 1337
-local FLUSH_SECONDS, SHORT_STEP = 1, 0.002  -- metrics are written after each step that is not short, and each second
-local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge by
 
 -- What is to be trained: from the command line alone, or from a checkpoint and the command line.
-local function specify(options, words, settings, root, note)
+-- file: what --config reads, or nil.
+local function specify(options, words, settings, root, file, note)
   local opened, recipe
   if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
   if options.recipe and (words[1] or not options.resume) then
@@ -51,16 +65,26 @@ local function specify(options, words, settings, root, note)
     options.threads = options.threads or opened.number("threads")
     checkpoints.options(opened, recipe)
   else
-    if not words[1] then fail.usage("a recipe is needed; usage: " .. USAGE) end
-    recipe = recipes.load(words[1], root)
+    if not words[1] and not file then fail.usage("a recipe is needed; usage: " .. USAGE) end
+    recipe = recipes.load(file and config.recipe(file, words[1], root) or words[1], root)
+  end
+  if file then
+    config.check(file, recipe)
+    local all = {}
+    for _, list in ipairs { file.settings, settings } do
+      for _, setting in ipairs(list) do all[#all + 1] = setting end
+    end
+    settings = all
   end
   local o = recipes.resolve(recipe, settings, opened and opened.option, true)
   options.optimizer = recipes.optimizer(recipe, o)
   if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
   local number = opened and opened.number or function(_, otherwise) return otherwise end
+  if options.epochs and options.steps then fail.usage("--epochs and --steps exclude each other") end
   return {
     recipe = recipe, o = o, options = options, note = note,
-    seed = options.seed or number("seed", DEFAULT_SEED),
+    seed = options.seed or number("seed", runs.DEFAULT_SEED), epochs = options.epochs,
+    evaluates = true, generates = options.sample_every ~= nil,
     accumulate = options.accumulate or number("accumulate", 1),
     steps = options.steps or number("steps", recipe.training.steps or recipes.DEFAULT_STEPS),
   }, opened
@@ -78,7 +102,7 @@ local function choose(spec, note)
   return candidates
 end
 
--- Where to save: --out, or with --resume the run's own directory.
+-- Where to save: --out, or with --resume the run's own directory; nil in a dry run.
 local function out_directory(options, opened, note)
   local out = options.out
   local origin = opened and run_directory.of(opened.directory)
@@ -87,15 +111,18 @@ local function out_directory(options, opened, note)
       "says where to save")
   end
   if not out then return nil end
-  local ok, problem = posix.make_directory(out)
-  if not ok then fail.with(5, "--out: " .. problem) end
-  run_directory.hold(out)
+  if not options.dry_run then
+    local ok, problem = posix.make_directory(out)
+    if not ok then fail.with(5, "--out: " .. problem) end
+    run_directory.hold(out)
+  end
   local there = checkpoints.steps(out)
   local continues = origin and posix.real_path(out) == posix.real_path(origin)
   if #there > 0 and not continues then
     if not options.force then
       fail.usage(("%s has checkpoints already; --resume %s continues them, --force starts anew"):format(out, out))
     end
+    if options.dry_run then return nil end
     for _, name in ipairs(there) do
       local removed, err = cairn.remove_checkpoint(out .. "/" .. name)
       if not removed then
@@ -105,6 +132,7 @@ local function out_directory(options, opened, note)
       end
     end
   end
+  if options.dry_run then return nil end
   return out, continues
 end
 
@@ -120,6 +148,7 @@ local function start(run, opened, options)
     local report = fail.check("--resume", run.stepper:report())
     run.next_batch = opened.number("next_batch", report.step * run.spec.accumulate)
     run.micro_before = report.micro
+    if report.micro > 0 then run.sums:restore(opened.text("metrics")) end
     if report.micro == 0 then resume.configure(run) else run.configures = true end
     return report.step
   end
@@ -128,165 +157,87 @@ local function start(run, opened, options)
   return 0
 end
 
--- Trains to the end or to what ends it. Fills `result`; returns why it ended: "done", "stopped", "nonfinite".
-local function loop(run, done, out, options, result)
-  local bar = progress.new(run.spec.steps, done, run.summary.peak_bytes.device, options.quiet)
-  local metrics, flushed = {}, posix.now()
-  local function flush()
-    if out and #metrics > 0 then write_file(out .. "/metrics.jsonl", "ab", table.concat(metrics)) end
-    metrics, flushed = {}, posix.now()
-  end
-  local function stop()
-    bar:tick()
-    if #metrics > 0 and posix.now() - flushed >= FLUSH_SECONDS then flush() end
-    return native.interrupts() > 0
-  end
-  local ended = "done"
-  while done < run.spec.steps do
-    local step = stop() and { outcome = "stopped" } or run:step(stop)
-    if step.outcome == "stopped" or step.outcome == "cancelled" then
-      ended = "stopped"
-      break
-    end
-    if run.configures then
-      run.configures = nil
-      resume.configure(run)
-    end
-    local report = step.report
-    result.skipped_steps, done = report.skipped_steps, report.step
-    result.loss[#result.loss + 1] = step.loss
-    result.seconds[#result.seconds + 1] = step.seconds
-    result.tokens[#result.tokens + 1] = step.tokens
-    result.stall[#result.stall + 1] = step.stall_seconds
-    result.copies[#result.copies + 1] = step.copies
-    result.submit[#result.submit + 1] = step.submit_seconds
-    if step.fell_back then
-      io.stderr:write("note: the disk tier failed; training goes on from a plan without it\n")
-    end
-    metrics[#metrics + 1] = json.encode(json.object {
-      { "step", report.step }, { "loss", step.loss }, { "gradient_norm", report.gradient_norm },
-      { "rate", report.rate }, { "tokens", step.tokens }, { "seconds", step.seconds },
-      { "stall_seconds", step.stall_seconds }, { "outcome", step.outcome } }) .. "\n"
-    if step.seconds >= SHORT_STEP or posix.now() - flushed >= FLUSH_SECONDS then flush() end
-    bar:update(done, step.loss, step.tokens)
-    if step.outcome == "skipped_nonfinite" then
-      ended = "nonfinite"
-      break
-    end
-    if options.save_every and out and done % options.save_every == 0 and done < run.spec.steps then
-      flush()
-      checkpoints.save(run, out)
+-- Ends the command if the options ask for evaluations or samples that the run cannot make. Returns what follows the
+-- best evaluation; nil: there is none.
+local function judge_of(run, options)
+  for _, name in ipairs { "eval_every", "best", "early_stop" } do
+    if options[name] and not run.evaluation then
+      fail.usage(("--%s: there is nothing to evaluate with; %s"):format((name:gsub("_", "-")), run.recipe.evaluation
+        and "give eval_fraction=0.1, or another source of data that the recipe's options name (--help)"
+        or "the recipe has no `evaluation`"))
     end
   end
-  flush()
-  bar:finish()
-  result.steps = done
-  return ended
+  if options.early_stop and not options.eval_every then fail.usage("--early-stop needs --eval-every N") end
+  if not run.evaluation then return nil end
+  local rows = run.programs.evaluation.plan.graph.evaluates.metrics
+  local metric, names = options.best or "loss", metrics.names(rows)
+  if not metrics.better(rows, metric) then
+    fail.usage(("--best %s: there is no such metric%s (known: %s)"):format(metric, nearest.hint(metric, names),
+      table.concat(names, " ")))
+  end
+  return evaluation.judge(rows, metric)
 end
 
--- Means and medians leave out the first step, which also touches memory and packs weights for the first time.
-local function digest_times(result)
-  local from = #result.seconds > 1 and 2 or 1
-  local seconds, tokens, stall, timed = 0, 0, 0, {}
-  for i = from, #result.seconds do
-    seconds, tokens, stall = seconds + result.seconds[i], tokens + result.tokens[i], stall + result.stall[i]
-    timed[#timed + 1] = result.seconds[i]
+-- What the run's page begins with.
+local function about_page(run, options)
+  local text = facts("cairn train " .. run.recipe.name, run.recipe, run.o, options, run.summary, run.spec.accumulate)
+  local rows = {}
+  for line in text:gmatch("[^\n]+") do
+    local what, words = line:match("^(%l+): (.*)$")
+    rows[#rows + 1] = { what or "title", words or line }
   end
-  result.step_seconds_median, result.timed_steps = stats.median(timed), #timed
-  result.tokens_per_second = seconds > 0 and tokens / seconds or 0
-  result.stall_seconds = #timed > 0 and stall / #timed or 0
-  local submits = {}
-  for i = from, #result.submit do
-    for _, s in ipairs(result.submit[i]) do submits[#submits + 1] = s end
+  return rows
+end
+
+-- Writes what is known before the first step: run.json and the plan's picture. Returns the picture's path.
+local function write_plan(run, out, options, texts)
+  write_file(out .. "/run.json", "wb", config.text(run.spec, texts))
+  local title = facts("cairn train " .. run.recipe.name, run.recipe, run.o, options, run.summary, run.spec.accumulate)
+  local picture = out .. "/plan.html"
+  write_file(picture, "wb", fail.check("plan.html", run.plan:render("html", title)))
+  return picture
+end
+
+-- Trains, and fills `result`. Returns why it ended, and in words.
+local function train(run, state, opened, continues, texts, note)
+  local result, options, out, first = state.result, state.options, state.out, state.first
+  if opened and not options.dry_run then
+    result.resumed = resume.remark(run, opened, first, continues and out, note)
   end
-  result.submit_seconds_median = #submits > 0 and stats.median(submits) or 0
-  result.copies_per_step = {}
-  for tier, name in ipairs { "host", "disk" } do
-    local mean = {}
-    for _, key in ipairs { "out_bytes", "in_bytes", "out_seconds", "in_seconds" } do
-      local sum = 0
-      for i = from, #result.copies do sum = sum + result.copies[i][name][key] end
-      mean[#mean + 1] = { key, #timed > 0 and sum / #timed or 0 }
+  if out then result.picture = write_plan(run, out, options, texts) end
+  state.journal = journal.open(out, continues and first or 0, options.log_every, about_page(run, options))
+  for _, row in ipairs(state.judge and state.journal.history.evaluations or {}) do
+    state.judge:take { step = row.step, values = row }
+  end
+  local best = state.judge and state.judge.best
+  if best and out and options.best then run.best = checkpoints.path(out, best.step) end
+  function state.save(step)
+    if result.saved ~= step then result.checkpoint, result.saved = checkpoints.save(run, out), step end
+  end
+  local began = posix.now()
+  local ended, why = loop.run(run, state)
+  result.total_seconds, result.ended = posix.now() - began, ended
+  results.digest_times(result)
+  result.peak, result.driver = run:usage()
+  result.digest, result.programs = run:digest(), run.programs
+  result.epochs = run.data.batches and run.next_batch / run.data.batches or nil
+  if out then
+    result.saved = ended ~= "stopped" and result.saved or nil  -- a step that was begun is saved, too
+    state.save(result.steps)
+  end
+  if state.judge then
+    result.best, result.stale = state.judge.best, state.judge.stale
+    if result.best then
+      result.best.metric = state.judge.metric
+      result.best.checkpoint = run.best and posix.readable(run.best .. "/manifest.cairn") and run.best or nil
     end
-    result.copies_per_step[tier] = { name, json.object(mean) }
   end
-end
-
--- Says so when steps take another time than the profile promised: it was measured under other conditions.
-local function hint(result, options)
-  if not options.profile or options.quiet or options.json or result.timed_steps < DRIFT_STEPS then return end
-  local predicted = summary.step_seconds(result.plan, result.plan.predicted_seconds, result.accumulate)
-  local drift = result.step_seconds_median / predicted - 1
-  if math.abs(drift) <= DRIFT then return end
-  io.stderr:write(("note: a step takes %s, %s %s than %s predicts (%s); `cairn profile` measures again\n"):format(
-    format.seconds(result.step_seconds_median), format.percent(math.abs(drift)), drift > 0 and "more" or "less",
-    options.profile, format.seconds(predicted)))
-end
-
--- Programs as they are listed: by length, or in the recipe's order.
-local function in_order(programs)
-  table.sort(programs, function(a, b)
-    local x, y = a.length or 0, b.length or 0
-    return x < y or x == y and a.number < b.number
-  end)
-  return programs
-end
-
-local function to_json(result)
-  local plan = result.plan
-  local rows = {
-    { "steps", result.steps }, { "loss", json.array(result.loss) },
-    { "step_seconds_median", result.step_seconds_median }, { "tokens_per_second", result.tokens_per_second },
-    { "peak_bytes", summary.tiers(result.peak) }, { "planned_peak_bytes", summary.tiers(plan.peak_bytes) },
-    { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
-    { "stall_seconds", result.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
-    { "copies", json.object(result.copies_per_step) },
-    { "submit_seconds_median", result.submit_seconds_median },
-    { "driver_bytes", json.object { { "before", result.driver.before }, { "now", result.driver.now } } },
-    { "parameter_digest", result.digest }, { "skipped_steps", result.skipped_steps },
-    { "plan", summary.plan(plan, result.accumulate) }, { "first_step", result.first_step },
-    { "step_seconds", json.array(result.seconds) }, { "checkpoint", result.checkpoint },
-    { "batch", result.batch }, { "accumulate", result.accumulate }, { "optimizer", result.optimizer },
-  }
-  if result.programs then
-    local list = {}
-    for i, program in ipairs(in_order(result.programs)) do
-      list[i] = json.object { { "name", program.name }, { "length", program.length },
-        { "micro_batches", program.micro_batches }, { "tokens", program.tokens } }
-    end
-    rows[#rows + 1] = { "programs", json.array(list) }
-  end
-  if result.resumed then rows[#rows + 1] = { "resumed", result.resumed } end
-  if result.candidates then rows[#rows + 1] = { "candidates", joint.json(result.candidates) } end
-  return json.encode(json.object(rows)) .. "\n"
-end
-
-local function to_text(result)
-  local loss = result.loss
-  local lines = {}
-  if #loss > 0 then
-    lines[1] = ("%s  %.4f -> %.4f over steps %d to %d\n"):format(format.colour("bold", "loss"), loss[1], loss[#loss],
-      result.first_step + 1, result.steps)
-    lines[2] = ("%s  %s tokens/s, %s per step"):format(format.colour("bold", "rate"),
-      format.count(result.tokens_per_second), format.seconds(result.step_seconds_median))
-    lines[3] = result.stall_seconds > 0 and (", of it %s waiting for copies\n"):format(
-      format.seconds(result.stall_seconds)) or "\n"
-  else
-    lines[1] = ("nothing to do: step %d is done already\n"):format(result.steps)
-  end
-  lines[#lines + 1] = summary.lines(result.plan, result.peak)
-  for _, program in ipairs(in_order(result.programs or {})) do
-    lines[#lines + 1] = ("%-17s %s micro-batches, %s tokens\n"):format(program.name,
-      format.count(program.micro_batches), format.count(program.tokens))
-  end
-  lines[#lines + 1] = "parameters        " .. result.digest .. "\n"
-  if result.checkpoint then lines[#lines + 1] = "checkpoint        " .. result.checkpoint .. "\n" end
-  if result.picture then lines[#lines + 1] = "picture           " .. result.picture .. "\n" end
-  return table.concat(lines)
+  result.report = state.journal:page(results.page_rows(result))
+  return ended, why
 end
 
 return function(arguments, root)
-  local options, words, settings = args.parse(arguments, KNOWN, USAGE, function(given)
+  local options, words, settings, texts = args.parse(arguments, KNOWN, USAGE, function(given)
     return recipes.help(given, root)
   end)
   if not options then return 0 end
@@ -294,45 +245,43 @@ return function(arguments, root)
   local function note(message)
     if not options.quiet then io.stderr:write(message, "\n") end
   end
-  local spec, opened = specify(options, words, settings, root, note)
+  local file = options.config and config.read(options.config, KNOWN, USAGE)
+  if file then config.merge(file, options, texts) end
+  local spec, opened = specify(options, words, settings, root, file, note)
   costs.load(options, root)
   local candidates = choose(spec, note)
   options = spec.options
   if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
+  samples.check(spec)
   local run = runs.open(spec)
+  local judge = judge_of(run, options)
   if options.out or opened then checkpoints.prepare(run) end
   local out, continues = out_directory(options, opened, note)
   if out then checkpoints.rehearse(run, out) end
   native.catch_signals()
   native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw())))
   local first = start(run, opened, options)
-  local result = { first_step = first, loss = {}, seconds = {}, tokens = {}, stall = {}, copies = {}, submit = {},
+  local result = { first_step = first, steps = first, loss = {}, seconds = {}, tokens = {}, samples = {}, stall = {},
+                   copies = {}, submit = {}, metrics = {}, evaluation = {}, evaluation_seconds = 0,
+                   evaluates = run.evaluation ~= nil, dry = options.dry_run,
                    skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
                    accumulate = spec.accumulate, batch = spec.o.batch, optimizer = spec.o.optimizer,
                    candidates = candidates }
-  if opened then result.resumed = resume.remark(run, opened, first, continues and out, note) end
-  if out then
-    local title = facts("cairn train " .. spec.recipe.name, spec.recipe, spec.o, options, run.summary, spec.accumulate)
-    local page = fail.check("plan.html", run.plan:render("html", title))
-    result.picture = out .. "/plan.html"
-    write_file(result.picture, "wb", page)
-    run_directory.keep_metrics(out, continues and first or 0)
-  end
-  local ended = loop(run, first, out, options, result)
-  digest_times(result)
-  result.peak, result.driver = run:usage()
-  result.digest, result.programs = run:digest(), run.programs
-  if out then result.checkpoint = checkpoints.save(run, out) end
-  io.stdout:write(options.json and to_json(result) or to_text(result))
-  hint(result, options)
+  local state = { first = first, last = options.dry_run and math.min(first + 1, spec.steps) or spec.steps, out = out,
+                  options = options, result = result, judge = judge, dry = options.dry_run }
+  state.sample = spec.generates and samples.maker(run, state, options)
+  local ended, why = train(run, state, opened, continues, texts, note)
+  io.stdout:write(options.json and results.to_json(result) or results.to_text(result))
+  results.hint(result, options)
   native.watch()
   local last_loss = result.loss[#result.loss]
   run:close()
+  local saved = result.checkpoint and ", saved in " .. result.checkpoint or ""
   if ended == "nonfinite" then
-    local saved = result.checkpoint and ", saved in " .. result.checkpoint or ""
     fail.with(7, ("step %d: loss or gradients are not finite (loss %s); the parameters are those of the step before%s")
       :format(result.steps, tostring(last_loss), saved))
   end
+  if ended == "metric" then fail.with(7, why .. saved) end
   if ended == "stopped" then
     fail.with(130, result.checkpoint and "interrupted; saved " .. result.checkpoint
       or "interrupted; nothing is saved without --out")

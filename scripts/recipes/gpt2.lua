@@ -1,54 +1,58 @@
 -- GPT-2: pre-norm transformer blocks, learned positions, tanh GELU, head tied to the token table.
 -- Parameters have Hugging Face's names; each block is a region with the regions attn and mlp inside.
 
+local nn = require("cairn").nn
+
 local EPS = 1e-5  -- the op's own, which is not written into graphs
 
-local function layer_norm(o, graph, name, x)
-  local gamma = graph:parameter(name .. ".weight", { o.width }, { init = "constant", scale = 1, no_decay = true })
-  local beta = graph:parameter(name .. ".bias", { o.width }, { no_decay = true })
-  return (graph:op("layernorm", x, gamma, beta, o.eps ~= EPS and { eps = o.eps } or {}))
-end
+-- A table of rows that start normal: building it gives the table itself.
+local Table = nn.define("Table", function(self, rows, width) self.dims = { rows, width } end, function(self, context)
+  return context:parameter(self, "weight", self.dims, { init = "normal", scale = 0.02 })
+end)
 
-local function linear(graph, name, x, inputs, outputs, scale)
-  local w = graph:parameter(name .. ".weight", { outputs, inputs }, { init = "normal", scale = scale })
-  local b = graph:parameter(name .. ".bias", { outputs }, { no_decay = true })
-  return (graph:op("linear", x, w, b))
-end
-
-local function dropout(graph, x, rate)
-  if rate == 0 then return x end
-  return (graph:op("dropout", x, { rate = rate }))
-end
-
--- From tokens[batch, seq] to the last hidden state [batch, seq, width] and the token table.
-local function body(o, graph, batch, rate)
-  local normal = { init = "normal", scale = 0.02 }
-  local residual_scale = 0.02 / math.sqrt(2 * o.layers)  -- so that the sum over blocks keeps its size
-  local tokens = graph:input("tokens", { batch, o.seq }, "i32")
-  local wte = graph:parameter("wte.weight", { o.vocab, o.width }, normal)
-  local wpe = graph:parameter("wpe.weight", { math.max(o.positions, o.seq), o.width }, normal)
-  if o.positions > o.seq then wpe = graph:op("slice", wpe, { axis = 0, begin = 0, ["end"] = o.seq }) end
-  local x = dropout(graph, graph:op("embedding", wte, tokens) + wpe, rate)
-  for layer = 0, o.layers - 1 do
-    local name = ("h.%d."):format(layer)
-    graph:region("h" .. layer, function()
-      graph:region("attn", function()
-        local y = layer_norm(o, graph, name .. "ln_1", x)
-        y = linear(graph, name .. "attn.c_attn", y, o.width, 3 * o.width, 0.02)
-        y = graph:op("attention", y, { heads = o.heads })
-        y = linear(graph, name .. "attn.c_proj", y, o.width, o.width, residual_scale)
-        x = x + dropout(graph, y, rate)
-      end)
-      graph:region("mlp", function()
-        local y = layer_norm(o, graph, name .. "ln_2", x)
-        y = linear(graph, name .. "mlp.c_fc", y, o.width, 4 * o.width, 0.02)
-        y = graph:op("gelu", y)  -- an op of its own: the planner may compute it again without the product
-        y = linear(graph, name .. "mlp.c_proj", y, 4 * o.width, o.width, residual_scale)
-        x = x + dropout(graph, y, rate)
-      end)
-    end)
+-- A token's row plus its position's. The head's weights are the token table, too.
+local Tokens = nn.define("Tokens", function(self, o)
+  self.seq, self.positions = o.seq, math.max(o.positions, o.seq)
+  self.modules = { Table(o.vocab, o.width), Table(self.positions, o.width) }
+end, function(self, context, tokens)
+  self.wte = context:child("wte", self.modules[1])
+  local wpe = context:child("wpe", self.modules[2])
+  if self.positions > self.seq then
+    wpe = context:op("slice", wpe, { axis = 0, begin = 0, ["end"] = self.seq })
   end
-  return layer_norm(o, graph, "ln_f", x), wte
+  return context:op("embedding", self.wte, tokens) + wpe
+end)
+
+-- Queries, keys and values come of one product.
+local Attention = nn.define("Attention", function(self, width, heads, scale)
+  self.heads = heads
+  self.modules = { nn.Linear(width, 3 * width, { scale = 0.02 }), nn.Linear(width, width, { scale = scale }) }
+end, function(self, context, x)
+  local y = context:child("c_attn", self.modules[1], x)
+  return context:child("c_proj", self.modules[2], (context:op("attention", y, { heads = self.heads })))
+end)
+
+local function layer_norm(o) return nn.LayerNorm(o.width, o.eps ~= EPS and o.eps) end
+
+local function block(o)
+  local scale = 0.02 / math.sqrt(2 * o.layers)  -- so that the sum over blocks keeps its size
+  local mlp = nn.Sequential():add(nn.Linear(o.width, 4 * o.width, { scale = 0.02 }), "c_fc")
+    :add(nn.GELU(false))  -- an op of its own: the planner may compute it again without the product
+    :add(nn.Linear(4 * o.width, o.width, { scale = scale }), "c_proj")
+  local function part(name, norm, inner)
+    local path = nn.Sequential():add(layer_norm(o), norm):add(inner, name):add(nn.Dropout(o.dropout))
+    return nn.Region(name, nil, nn.Residual(path))
+  end
+  return nn.Sequential():add(part("attn", "ln_1", Attention(o.width, o.heads, scale)), "")
+    :add(part("mlp", "ln_2", mlp), "")
+end
+
+-- The model from tokens[batch, seq] to the last hidden state [batch, seq, width], and the module of its tables.
+local function network(o)
+  local tokens = Tokens(o)
+  local net = nn.Sequential():add(tokens, ""):add(nn.Dropout(o.dropout))
+  for layer = 0, o.layers - 1 do net:add(nn.Region("h" .. layer, nil, block(o)), "h." .. layer) end
+  return net:add(layer_norm(o), "ln_f"), tokens
 end
 
 return {
@@ -61,6 +65,10 @@ return {
     { "batch", 8, "windows of a micro-batch", whole = true, least = 1 },
     { "data", "", "text file, or random" },
     { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
+    { "remainder", "pad", "an epoch's last micro-batch, too small: padded, of its own size, dropped",
+      choices = { "pad", "own", "drop" } },
+    { "eval_data", "", "text file to evaluate with" },
+    { "eval_fraction", 0, "or this share at the end of data, which is not trained with", least = 0, below = 1 },
     { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
     { "dropout", 0, "share of activations dropped", least = 0, below = 1 },
     { "eps", EPS, "of the norms", least = 0 },
@@ -78,22 +86,29 @@ return {
   end,
 
   model = function(o, graph)
-    local hidden, wte = body(o, graph, o.batch, o.dropout)
+    local net, tokens = network(o)
+    local context = nn.context(graph, true)
+    local hidden = net:build(context, graph:input("tokens", { o.batch, o.seq }, "i32"))
     local targets = graph:input("targets", { o.batch, o.seq }, "i32")
-    local loss, weight = graph:op("linear_cross_entropy", hidden, wte, targets)
-    return { loss = loss, weight = weight }
+    local loss, weight = context:op("linear_cross_entropy", hidden, tokens.wte, targets)
+    local perplexity = { of = "loss", apply = math.exp, better = "lower" }
+    return { loss = loss, weight = weight, metrics = { perplexity = perplexity } }
   end,
 
   -- Logits of the token that follows number position[0] of tokens[1, seq].
   generator = function(o, graph)
-    local hidden, wte = body(o, graph, 1, 0)
+    local net, tokens = network(o)
+    local context = nn.context(graph, false)
+    local hidden = net:build(context, graph:input("tokens", { 1, o.seq }, "i32"))
     local position = graph:input("position", { 1 }, "i32")
-    local rows = graph:op("reshape", hidden, { shape = { o.seq, o.width } })
-    local last = graph:op("embedding", rows, position)
-    return { outputs = { graph:name(graph:op("linear", last, wte), "logits") } }
+    local rows = context:op("reshape", hidden, { shape = { o.seq, o.width } })
+    local last = context:op("embedding", rows, position)
+    return { outputs = { graph:name(context:op("linear", last, tokens.wte), "logits") } }
   end,
 
   dataset = function(o, run) return run.text(o) end,
+
+  evaluation = function(o, run) return run.evaluation(o) end,
 
   programs = function(o, run) return run.lengths(o) end,
 

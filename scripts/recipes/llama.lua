@@ -2,49 +2,65 @@
 -- token table.
 -- Parameters have Hugging Face's names; each block is a region with the regions attn and mlp inside.
 
+local nn = require("cairn").nn
+
 local EPS = 1e-5  -- the op's own, which is not written into graphs
 
-local function rms_norm(o, graph, name, x)
-  local gamma = graph:parameter(name .. ".weight", { o.width }, { init = "constant", scale = 1, no_decay = true })
-  return (graph:op("rmsnorm", x, gamma, o.eps ~= EPS and { eps = o.eps } or {}))
-end
+-- A table of rows that start normal: building it gives the table itself.
+local Table = nn.define("Table", function(self, rows, width) self.dims = { rows, width } end, function(self, context)
+  return context:parameter(self, "weight", self.dims, { init = "normal", scale = 0.02 })
+end)
 
-local function linear(graph, name, x, inputs, outputs)
-  local w = graph:parameter(name .. ".weight", { outputs, inputs }, { init = "normal", scale = 0.02 })
-  return (graph:op("linear", x, w))
-end
+local Tokens = nn.define("Tokens", function(self, o) self.modules = { Table(o.vocab, o.width) } end,
+  function(self, context, tokens)
+    self.weight = context:child("embed_tokens", self.modules[1])
+    return (context:op("embedding", self.weight, tokens))
+  end)
+
+local function linear(inputs, outputs) return nn.Linear(inputs, outputs, { bias = false, scale = 0.02 }) end
+
+local Attention = nn.define("Attention", function(self, o)
+  self.heads, self.kv_heads, self.base = o.heads, o.kv_heads, o.rope_base
+  local wide, narrow = o.width, o.width / o.heads * o.kv_heads
+  self.modules = { linear(wide, wide), linear(wide, narrow), linear(wide, narrow), linear(wide, wide) }
+end, function(self, context, x)
+  local q = context:child("q_proj", self.modules[1], x)
+  local k = context:child("k_proj", self.modules[2], x)
+  local v = context:child("v_proj", self.modules[3], x)
+  q = context:op("rope", q, { heads = self.heads, base = self.base })
+  k = context:op("rope", k, { heads = self.kv_heads, base = self.base })
+  local y = context:op("attention", q, k, v, { heads = self.heads, kv_heads = self.kv_heads })
+  return context:child("o_proj", self.modules[4], y)
+end)
+
+local FeedForward = nn.define("FeedForward", function(self, width, hidden)
+  self.modules = { linear(width, hidden), linear(width, hidden), linear(hidden, width) }
+end, function(self, context, x)
+  local gate = context:child("gate_proj", self.modules[1], x)
+  local up = context:child("up_proj", self.modules[2], x)
+  return context:child("down_proj", self.modules[3], (context:op("swiglu", gate, up)))
+end)
 
 local function hidden_width(o) return o.hidden > 0 and o.hidden or math.ceil(8 * o.width / 3 / 64) * 64 end
 
-local function body(o, graph, batch)
-  local kv_width, hidden = o.width / o.heads * o.kv_heads, hidden_width(o)
-  local tokens = graph:input("tokens", { batch, o.seq }, "i32")
-  local table_ = graph:parameter("model.embed_tokens.weight", { o.vocab, o.width }, { init = "normal", scale = 0.02 })
-  local x = graph:op("embedding", table_, tokens)
-  for layer = 0, o.layers - 1 do
-    local name = ("model.layers.%d."):format(layer)
-    graph:region("h" .. layer, function()
-      graph:region("attn", function()
-        local y = rms_norm(o, graph, name .. "input_layernorm", x)
-        local q = linear(graph, name .. "self_attn.q_proj", y, o.width, o.width)
-        local k = linear(graph, name .. "self_attn.k_proj", y, o.width, kv_width)
-        local v = linear(graph, name .. "self_attn.v_proj", y, o.width, kv_width)
-        q = graph:op("rope", q, { heads = o.heads, base = o.rope_base })
-        k = graph:op("rope", k, { heads = o.kv_heads, base = o.rope_base })
-        y = graph:op("attention", q, k, v, { heads = o.heads, kv_heads = o.kv_heads })
-        x = x + linear(graph, name .. "self_attn.o_proj", y, o.width, o.width)
-      end)
-      graph:region("mlp", function()
-        local y = rms_norm(o, graph, name .. "post_attention_layernorm", x)
-        local gate = linear(graph, name .. "mlp.gate_proj", y, o.width, hidden)
-        local up = linear(graph, name .. "mlp.up_proj", y, o.width, hidden)
-        x = x + linear(graph, name .. "mlp.down_proj", graph:op("swiglu", gate, up), hidden, o.width)
-      end)
-    end)
+local function rms_norm(o) return nn.RMSNorm(o.width, o.eps ~= EPS and o.eps) end
+
+local function block(o)
+  local function part(region, norm, name, inner)
+    return nn.Region(region, nil, nn.Residual(nn.Sequential():add(rms_norm(o), norm):add(inner, name)))
   end
-  x = rms_norm(o, graph, "model.norm", x)
-  if o.tied then return x, table_ end
-  return x, graph:parameter("lm_head.weight", { o.vocab, o.width }, { init = "normal", scale = 0.02 })
+  return nn.Sequential():add(part("attn", "input_layernorm", "self_attn", Attention(o)), "")
+    :add(part("mlp", "post_attention_layernorm", "mlp", FeedForward(o.width, hidden_width(o))), "")
+end
+
+-- Builds the model from tokens[batch, seq]: returns the last hidden state [batch, seq, width] and the head's weights.
+local function body(o, context, batch)
+  local tokens, head = Tokens(o), Table(o.vocab, o.width)
+  local net = nn.Sequential():add(tokens, "model")
+  for layer = 0, o.layers - 1 do net:add(nn.Region("h" .. layer, nil, block(o)), "model.layers." .. layer) end
+  net:add(rms_norm(o), "model.norm")
+  local hidden = net:build(context, context.graph:input("tokens", { batch, o.seq }, "i32"))
+  return hidden, o.tied and tokens.weight or context:child("lm_head", head)
 end
 
 return {
@@ -60,6 +76,10 @@ return {
     { "batch", 8, "windows of a micro-batch", whole = true, least = 1 },
     { "data", "", "text file, or random" },
     { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
+    { "remainder", "pad", "an epoch's last micro-batch, too small: padded, of its own size, dropped",
+      choices = { "pad", "own", "drop" } },
+    { "eval_data", "", "text file to evaluate with" },
+    { "eval_fraction", 0, "or this share at the end of data, which is not trained with", least = 0, below = 1 },
     { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
     { "eps", EPS, "of the norms", least = 0 },
     { "tied", false, "the head is the token table" },
@@ -77,21 +97,26 @@ return {
   end,
 
   model = function(o, graph)
-    local hidden, head = body(o, graph, o.batch)
+    local context = nn.context(graph, true)
+    local hidden, head = body(o, context, o.batch)
     local targets = graph:input("targets", { o.batch, o.seq }, "i32")
-    local loss, weight = graph:op("linear_cross_entropy", hidden, head, targets)
-    return { loss = loss, weight = weight }
+    local loss, weight = context:op("linear_cross_entropy", hidden, head, targets)
+    local perplexity = { of = "loss", apply = math.exp, better = "lower" }
+    return { loss = loss, weight = weight, metrics = { perplexity = perplexity } }
   end,
 
   generator = function(o, graph)
-    local hidden, head = body(o, graph, 1)
+    local context = nn.context(graph, false)
+    local hidden, head = body(o, context, 1)
     local position = graph:input("position", { 1 }, "i32")
-    local rows = graph:op("reshape", hidden, { shape = { o.seq, o.width } })
-    local last = graph:op("embedding", rows, position)
-    return { outputs = { graph:name(graph:op("linear", last, head), "logits") } }
+    local rows = context:op("reshape", hidden, { shape = { o.seq, o.width } })
+    local last = context:op("embedding", rows, position)
+    return { outputs = { graph:name(context:op("linear", last, head), "logits") } }
   end,
 
   dataset = function(o, run) return run.text(o) end,
+
+  evaluation = function(o, run) return run.evaluation(o) end,
 
   programs = function(o, run) return run.lengths(o) end,
 

@@ -75,6 +75,19 @@ test("the same module twice shares its parameters; names follow the tree", funct
   equal(graph:parameters()[1].name, "a.weight")
 end)
 
+test("a child without a name has its parent's; contexts build graphs with inputs of one's own", function()
+  local graph = assert(cairn.graph())
+  local context = nn.context(graph, true)
+  local inner = nn.Sequential():add(nn.LayerNorm(4, false), "ln"):add(nn.GELU(false)):add(nn.Linear(4, 4), "fc")
+  local net = nn.Sequential():add(nn.Sequential():add(nn.Residual(inner), ""), "h.0")
+  local y = net:build(context, graph:input("x", { 2, 4 }))
+  local names = {}
+  for i, info in ipairs(graph:parameters()) do names[i] = info.name end
+  equal(table.concat(names, " "), "h.0.ln.weight h.0.ln.bias h.0.fc.weight h.0.fc.bias")
+  local loss, weight = context:op("mse", y, graph:input("y", { 2, 4 }))
+  assert(graph:freeze { loss = loss, weight = weight })
+end)
+
 test("modules are found and described", function()
   local net = nn.Sequential():add(nn.Block(8, 2)):add(nn.Linear(8, 2))
   equal(#net:findModules("Linear"), 7)

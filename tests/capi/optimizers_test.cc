@@ -133,6 +133,9 @@ TEST_F(OptimizersTest, WrongOptionsAreNamed) {
   refused(Options(nullptr, {{nullptr, "momentum", 0.9}}), {"'adamw'", "'momentum'", "beta1"});
   refused(Options("sgd", {{nullptr, "momentum", 1.0}}), {"momentum is 1", "below 1"});
   refused(Options("sgd", {{nullptr, "nesterov", 0.5}}), {"nesterov", "0 or 1"});
+  refused(Options("sgd", {{nullptr, "nesterov", 1.0}}), {"nesterov with momentum 0"});
+  refused(Options("sgd", {{"layer2*", "nesterov", 1.0}}, {{"layer2*", nullptr}}),
+          {"nesterov with momentum 0"});
   refused(Options("lion", {{nullptr, "weight_decay", -1.0}}), {"weight_decay", "-1"});
   for (const double none : {std::nan(""), std::numeric_limits<double>::infinity()})
     refused(Options("lion", {{nullptr, "rate_scale", none}}), {"rate_scale"});

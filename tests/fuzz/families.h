@@ -28,5 +28,7 @@ void lua_json(std::span<const std::byte> input);
 std::vector<std::string> lua_json_seeds();
 void recipe_options(std::span<const std::byte> input);
 std::vector<std::string> recipe_options_seeds();
+void run_config(std::span<const std::byte> input);
+std::vector<std::string> run_config_seeds();
 
 }  // namespace cairn::fuzz

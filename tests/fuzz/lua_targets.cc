@@ -51,6 +51,7 @@ void call(const char* reader, std::span<const std::byte> input) {
 
 void lua_json(std::span<const std::byte> input) { call("json", input); }
 void recipe_options(std::span<const std::byte> input) { call("options", input); }
+void run_config(std::span<const std::byte> input) { call("run_config", input); }
 
 std::vector<std::string> lua_json_seeds() {
   return {
@@ -66,6 +67,14 @@ std::vector<std::string> recipe_options_seeds() {
       "7\n--help",
       "schedule=linear:100:start_factor=0.1,multistep:milestones=3/5\nmilestones=300,600\nwarmup_samples=64\n"
       "rate_scaling=sqrt\nbase_batch=8\ndecay_shape=sqrt\nthree_phase=true"};
+}
+
+std::vector<std::string> run_config_seeds() {
+  return {
+      R"({"form":"cairn.run/1","cairn":"1.0.0","recipe":"sample","options":{"layers":3,"shape":"wide","fast":true},)"
+      R"("arguments":{"steps":10,"budget":"50%","seed":7,"json":false}})",
+      R"({"recipe":"sample","options":{"data":"a file","rate":1e-3},"arguments":{"tiers":"host,disk"}})",
+      R"({"options":{"layers":[2]},"arguments":{"fuse-update":true},"more":null})"};
 }
 
 }  // namespace cairn::fuzz

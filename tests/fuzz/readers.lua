@@ -13,6 +13,7 @@ package.preload["cairn"] = function()
 end
 package.preload["cairn.graph"] = function() return {} end
 local args = require "cli.args"
+local config = require "cli.config"
 local decode = require "cli.json_decode"
 local fail = require "cli.fail"
 local recipe = require "cli.recipe"
@@ -50,6 +51,17 @@ function readers.options(text)
   rawset(io, "stdout", stdout)
   if not ok and not fail.is(problem) then error(problem, 0) end
   if not ok and tostring(problem) == "" then error("an error without a message", 0) end
+end
+
+-- As options: what is refused is so for the user. The recipe's options that are taken can be resolved or are refused.
+function readers.run_config(text)
+  local ok, problem = pcall(function()
+    local file = config.parse("run.json", text, KNOWN, USAGE)
+    config.merge(file, {}, {})
+    config.check(file, sample)
+  end)
+  if not ok and not fail.is(problem) then error(problem, 0) end
+  if not ok and not tostring(problem):find("run.json", 1, true) then error("which file it is is not said", 0) end
 end
 
 return readers

@@ -24,7 +24,7 @@ CORPUS_BYTES = 64 << 10  # of a target
 
 # Most megabytes of memory (the sanitizers' included), most seconds for an input, most bytes of an input.
 LIMITS = {"": (1024, 10, 16384), "checkpoint": (1536, 20, 32768), "plan_solve": (1024, 20, 4096), "lua_json": (1024, 10, 4096),
-          "recipe_options": (1024, 10, 4096), "tokenizer_train": (1024, 10, 4096)}
+          "recipe_options": (1024, 10, 4096), "run_config": (1024, 10, 4096), "tokenizer_train": (1024, 10, 4096)}
 ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="allocator_may_return_null=0:detect_leaks=1",
                    UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
 

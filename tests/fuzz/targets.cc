@@ -101,6 +101,7 @@ constexpr Target kTargets[] = {
     {"costs_json", costs_json, costs_json_seeds},
     {"lua_json", lua_json, lua_json_seeds},
     {"recipe_options", recipe_options, recipe_options_seeds},
+    {"run_config", run_config, run_config_seeds},
 };
 
 }  // namespace

@@ -156,8 +156,9 @@ class Continue(Case):
         for old, new, says in (('"logits"', '"odd"', "'logits'"), ("ours = name, theirs", 'ours = "odd", theirs', "'odd'"),
                                ('"position", { 1 }, "i32"', '"position", { 2 }, "i32"', "i32[1]"),
                                ("return { outputs", "return 5, { outputs", "what generator returns"),
-                               ("body(o, graph, 1, 0)", "body({ layers = o.layers + 1, width = o.width, heads = o.heads, "
-                                "seq = o.seq, vocab = o.vocab, positions = o.positions, eps = o.eps }, graph, 1, 0)", "'h.2.ln_1.weight'")):
+                               ("network(o)\n    local context = nn.context(graph, false)",
+                                "network(setmetatable({ layers = o.layers + 1 }, { __index = o }))\n"
+                                "    local context = nn.context(graph, false)", "'h.2.ln_1.weight'")):
             with self.subTest(new=new):
                 self.assertIn(old, plain)
                 recipe.write_text(plain.replace(old, new))

@@ -117,7 +117,7 @@ class Lengths(Case):
                 ("train", "lengths=8,", "'' is no length"), ("train", "lengths=-8", "'-8' is no length"),
                 ("train", "lengths=8.5", "'8.5' is no length"), ("train", "lengths=nan", "'nan' is no length"),
                 ("train", "lengths=0x10", "'0x10' is no length"), ("train", "lengths=8,16,8", "8 is there twice"),
-                ("plan", "lengths=8", "cairn train"), ("verify", "lengths=8", "cairn train"),
+                ("plan", "lengths=8,x", "'x' is no length"), ("verify", "lengths=8", "cairn train"),
                 ("profile", "lengths=8", "cairn train")):
             with self.subTest(command=command, option=option):
                 self.fails(2, command, "gpt2", *TINY, f"data={self.documents}", option, says=("lengths=", says))
@@ -158,4 +158,5 @@ class Lengths(Case):
                     self.assertIn(words, problem)
 
 
-main()
+if __name__ == "__main__":
+    main()

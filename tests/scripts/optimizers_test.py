@@ -72,6 +72,15 @@ class Optimizers(Case):
             with self.subTest(options=options):
                 self.fails(2, "train", "gpt2", *TINY, f"data={self.text}", *options, says=says)
 
+    def test_nesterov_without_what_it_needs_is_refused(self):
+        for options, says in {
+                ("optimizer=sgd", "nesterov=true"): ("nesterov with momentum 0", "give a momentum"),
+                ("optimizer=sgd", "momentum=0.9", "dampening=0.5", "nesterov=true"):
+                    ("nesterov with dampening 0.5", "leave dampening at 0")}.items():
+            for command in ("plan", "train"):
+                with self.subTest(command=command, options=options):
+                    self.fails(3, command, "gpt2", *TINY, f"data={self.text}", *options, says=says)
+
     def test_help_knows_them(self):
         text = self.cairn("train", "gpt2", "--help").stdout
         for words in ("optimizer=adamw|sgd|lion", "momentum=0", "nesterov=false", "lengths="):

@@ -33,11 +33,13 @@ LINES = """local posix = require "cli.posix"
 local now = 100
 posix.now = function() return now end
 posix.is_terminal = function() return false end
-local bar = require("cli.progress").new(1000, 0, 2 ^ 20, arg[1] == "quiet")
+local seconds = tonumber(arg[1])
+local bar = require("cli.progress").new { total = 1000, done = 0, memory = 2 ^ 20, quiet = arg[1] == "quiet",
+                                          seconds = seconds, batches = seconds and 20 }
 for second = 1, 65 do
   now = 100 + second
   bar:tick()
-  bar:update(second, 2.5, 10)
+  bar:update(second, 2.5, 10, second)
 end
 bar:finish()
 """
@@ -83,6 +85,9 @@ class Terminal(Case):
         self.assertEqual([line.split("  ")[0] for line in lines], [f"step {n}/1000" for n in (9, 19, 29, 39, 49, 59)])
         self.assertEqual(lines[1], "step 19/1000  loss 2.5000  10 tokens/s  1.00 MiB  17:12 min left")
         self.assertEqual(self.cairn("lua", "lines.lua", "quiet").stderr, "")
+        lines = self.cairn("lua", "lines.lua", 25).stderr.splitlines()
+        self.assertEqual([line.split("  ")[0] for line in lines], ["step 24/1000", "step 49/1000"])
+        self.assertIn("  epoch 2.45  ", lines[1])
 
     def start(self, code):
         (self.folder / "mine.lua").write_text(RECIPE % code)

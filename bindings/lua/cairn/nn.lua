@@ -4,5 +4,8 @@ for _, part in ipairs { "layers", "containers", "criterions", "trainer" } do
   for name, value in pairs(require("cairn.nn." .. part)) do nn[name] = value end
 end
 -- For modules of one's own: nn.define(kind, construct(self, ...), build(self, context, x)) returns a constructor.
-nn.define = require("cairn.nn.module").define
+local module = require "cairn.nn.module"
+nn.define = module.define
+-- For graphs with inputs and outputs of one's own: module:build(nn.context(graph, training), x) returns the output.
+nn.context = module.context
 return nn

@@ -276,5 +276,20 @@ TEST(Derive, OutputsKeepTheirNamesInMixedPrecision) {
   EXPECT_EQ(joint->values[found].desc.dtype, DType::kF32);
 }
 
+// Generation looks rows of the last hidden state up, which mixed precision has made bf16.
+TEST(Derive, ATableThatIsAnActivationIsLookedUpInMixedPrecision) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", {DType::kF32, {4, 8}}), w = g->parameter("w", {DType::kF32, {8, 8}}, {});
+  const ValueId ids = g->input("ids", {DType::kI32, {2}});
+  const ValueId rows = g->op("embedding", {g->op("linear", {x, w})[0], ids})[0];
+  g->name_value(rows, "rows");
+  g->freeze(kNone, kNone, {rows});
+  const auto joint = derive(g, {.amp = AmpMode::kBf16});
+  const JointOp* lookup = find(*joint, OpCode::k_embedding);
+  ASSERT_NE(lookup, nullptr);
+  EXPECT_EQ(joint->values[lookup->in[0]].desc.dtype, DType::kF32);
+  check_order(*joint);
+}
+
 }  // namespace
 }  // namespace cairn::graph

@@ -116,6 +116,23 @@ TEST(Optimizers, MistakesAreNamed) {
             "'lion' has no hyper-parameter 'momentum'; it has: rate_scale, beta1, beta2, weight_decay");
 }
 
+TEST(Optimizers, WhatDoesNotGoTogetherIsNamed) {
+  const auto check = [](double momentum, double dampening, double nesterov) {
+    const double values[] = {1, momentum, dampening, nesterov, 0};
+    return message([&] { check_hypers_together(optimizer("sgd"), values); });
+  };
+  EXPECT_EQ(check(0, 0, 0), "");
+  EXPECT_EQ(check(0, 0.5, 0), "");
+  EXPECT_EQ(check(0.9, 0, 1), "");
+  EXPECT_NE(check(0, 0, 1).find("sgd: nesterov with momentum 0: "), std::string::npos);
+  EXPECT_NE(check(0.9, 0.5, 1).find("sgd: nesterov with dampening 0.5: "), std::string::npos);
+  for (const OptimizerRow& row : optimizers()) {
+    std::vector<double> defaults;
+    for (const Hyper& hyper : row.hypers) defaults.push_back(hyper.value);
+    EXPECT_EQ(message([&] { check_hypers_together(row, defaults); }), "") << row.name;
+  }
+}
+
 // Kernels know the op's operands by position.
 TEST(Optimizers, TheOpsOperandsStandWhereKernelsLookForThem) {
   using namespace update_op;

@@ -5,7 +5,8 @@ local define, expect = module.define, module.expect
 
 local nn = {}
 
--- One after the other: nn.Sequential():add(a):add(b, "name"). Children are named 1, 2, ... unless told otherwise.
+-- One after the other: nn.Sequential():add(a):add(b, "name"). Children are named 1, 2, ... unless told otherwise; the
+-- parameters of one named "" have their parent's names.
 nn.Sequential = define("Sequential", function(self, ...)
   self.modules, self.names = {}, {}
   for _, child in ipairs { ... } do self:add(child) end

@@ -37,27 +37,30 @@ end, function(self, context, x)
   return x + context:parameter(self, "weight", { self.time, self.width }, { init = "normal", scale = self.scale })
 end)
 
+-- eps: added to the variance; false: the op's own, which graphs do not state.
 nn.LayerNorm = define("LayerNorm", function(self, width, eps)
-  self.width, self.eps = positive(width, "width"), eps or 1e-5
+  self.width, self.attributes = positive(width, "width"), eps == false and {} or { eps = eps or 1e-5 }
 end, function(self, context, x)
   local gamma = context:parameter(self, "weight", { self.width }, no_decay(1))
   local beta = context:parameter(self, "bias", { self.width }, no_decay(0))
-  return (context:op("layernorm", x, gamma, beta, { eps = self.eps }))
+  return (context:op("layernorm", x, gamma, beta, self.attributes))
 end)
 
 nn.RMSNorm = define("RMSNorm", function(self, width, eps)
-  self.width, self.eps = positive(width, "width"), eps or 1e-5
+  self.width, self.attributes = positive(width, "width"), eps == false and {} or { eps = eps or 1e-5 }
 end, function(self, context, x)
   local gamma = context:parameter(self, "weight", { self.width }, no_decay(1))
-  return (context:op("rmsnorm", x, gamma, { eps = self.eps }))
+  return (context:op("rmsnorm", x, gamma, self.attributes))
 end)
 
 local function nothing() end
 nn.Identity = define("Identity", nothing, function(_, _, x) return x end)
 nn.ReLU = define("ReLU", nothing, function(_, context, x) return (context:op("relu", x)) end)
 nn.SiLU = define("SiLU", nothing, function(_, context, x) return (context:op("silu", x)) end)
-nn.GELU = define("GELU", function(self, approximate) self.approximate = approximate or "tanh" end,
-  function(self, context, x) return (context:op("gelu", x, { approximate = self.approximate })) end)
+-- approximate: "tanh" (nil) or "none"; false: the op's own, which graphs do not state.
+nn.GELU = define("GELU", function(self, approximate)
+  self.attributes = approximate == false and {} or { approximate = approximate or "tanh" }
+end, function(self, context, x) return (context:op("gelu", x, self.attributes)) end)
 
 -- silu(x gate^T) * (x up^T), then down: the feed-forward layer of Llama.
 nn.SwiGLU = define("SwiGLU", function(self, width, hidden)

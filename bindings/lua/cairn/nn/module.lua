@@ -54,6 +54,7 @@ end
 local Context = {}
 Context.__index = Context
 
+-- What modules build into: a graph, and whether it trains.
 function module.context(graph, training)
   return setmetatable({ graph = graph, training = training, prefix = "", made = {} }, Context)
 end
@@ -68,10 +69,10 @@ function Context:parameter(owner, name, dims, options)
   return of_owner[name]
 end
 
--- Builds a child under a name of its own.
+-- Builds a child under a name of its own; "": under its parent's.
 function Context:child(name, child, x)
   local prefix = self.prefix
-  self.prefix = prefix .. name .. "."
+  if name ~= "" then self.prefix = prefix .. name .. "." end
   local y = child:build(self, x)
   self.prefix = prefix
   return y

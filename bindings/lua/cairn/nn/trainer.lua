@@ -9,7 +9,8 @@ local optim = require "cairn.optim"
 local nn = {}
 
 -- Builds model (and criterion) into a graph, with inputs "input" and "target". input: {dims..., dtype = "f32"}.
--- Returns what graph:freeze takes: {loss, weight}, or without a criterion {outputs = {the value "output"}}.
+-- Returns what graph:freeze takes: {loss, weight}, and the model's output; without a criterion {outputs = {the value
+-- "output"}}.
 function nn.attach(graph, model, criterion, input)
   module.expect(model, "model")
   local context = module.context(graph, criterion ~= nil)
@@ -19,7 +20,7 @@ function nn.attach(graph, model, criterion, input)
   local target = graph:input("target", dims, dtype)
   context.prefix = "criterion."
   local loss, weight = criterion:build(context, y, target)
-  return { loss = loss, weight = weight }
+  return { loss = loss, weight = weight, output = y }
 end
 
 -- The same as a new frozen graph; or nil, err.
