@@ -26,6 +26,10 @@ step::Options read_options(const cairn_stepper_options_t* given, const cairn::gr
           .seed = o.seed,
           .schedule = std::move(schedule),
           .clip_norm = o.clip_norm,
+          .loss_scale = {.initial = o.loss_scale,
+                         .growth = o.loss_scale_growth == 0 ? 2 : o.loss_scale_growth,
+                         .backoff = o.loss_scale_backoff == 0 ? 0.5 : o.loss_scale_backoff,
+                         .interval = o.loss_scale_interval == 0 ? 2000 : o.loss_scale_interval},
           .hypers = std::move(hypers)};
 }
 

@@ -73,12 +73,13 @@ void combine_typed(Map map, const void* a, const void* b, void* y, int64_t n) {
 }
 
 void combine_dispatch(Map map, DType type_a, DType type_b, const void* a, const void* b, void* y, int64_t n) {
-  if (type_a == DType::kF32)
-    combine_typed<float, float>(map, a, b, y, n);
-  else if (type_b == DType::kBF16)
-    combine_typed<bf16, bf16>(map, a, b, y, n);
-  else
-    combine_typed<bf16, float>(map, a, b, y, n);
+  with_float(type_a, [&](auto zero) {
+    using T = decltype(zero);
+    if (type_b == type_a)
+      combine_typed<T, T>(map, a, b, y, n);
+    else
+      combine_typed<T, float>(map, a, b, y, n);
+  });
 }
 
 template <class TX, class TY>

@@ -104,10 +104,10 @@ std::unique_ptr<Kernel> make_fill(const Signature& s) {
   const float value = static_cast<float>(s.attrs != nullptr ? s.attrs->real("value", 0) : 0);
   return make_kernel([=](const Call& call) {
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      if (type == DType::kBF16)
-        std::fill(output<bf16>(call, 0) + b, output<bf16>(call, 0) + e, to_bf16(value));
-      else
-        std::fill(output<float>(call, 0) + b, output<float>(call, 0) + e, value);
+      with_element(type, [&](auto zero) {
+        using T = decltype(zero);
+        std::fill(output<T>(call, 0) + b, output<T>(call, 0) + e, round_to<T>(value));
+      });
     });
   });
 }

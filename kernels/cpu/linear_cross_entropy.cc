@@ -84,7 +84,8 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
   const Widened wide_x(s.in[0], &space), wide_dx(s.in[0], &space);
   return make_kernel(
       [=](const Call& call) {
-        const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore};
+        const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore,
+                        gradient_scale(call, 5)};
         const float *x = wide_x.read(data_of(call.in, 0), call.workspace), *w = input<const float>(call, 1);
         float* logits = Workspace::at<float>(call.workspace, logits_at);
         double* losses = Workspace::at<double>(call.workspace, losses_at);
@@ -146,7 +147,8 @@ struct AmxLoss {
   }
 
   void run(const Call& call) const {
-    const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore};
+    const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore,
+                    gradient_scale(call, 5)};
     const bf16* x = input<const bf16>(call, 0);
     bf16* logits = space.at<bf16>(call.workspace, logits_at);
     double* losses = space.at<double>(call.workspace, losses_at);

@@ -22,11 +22,16 @@ LossRow classify(const Targets& t, int64_t row) {
 double cross_entropy_step(const Targets& t, int64_t row, DType type_x, DType type_d, const void* x, void* d) {
   const LossRow r = classify(t, row);
   if (r.kind == LossRow::kValid)
-    return r.weight * cross_entropy_row(type_x, type_d, x, t.classes, r.target, r.weight, d);
+    return r.weight * cross_entropy_row(type_x, type_d, x, t.classes, r.target, r.weight * t.scale, d);
   const bool ignored = r.kind == LossRow::kIgnored;
   // All bits set is a NaN in both types.
   if (d != nullptr) std::memset(d, ignored ? 0 : 0xff, static_cast<size_t>(t.classes * dtype_bytes(type_d)));
   return ignored ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+}
+
+float gradient_scale(const Call& call, size_t i) {
+  const auto* const scale = input<const double>(call, i);
+  return scale != nullptr ? static_cast<float>(*scale) : 1.0f;
 }
 
 void sum_losses(const Targets& t, int64_t rows, const double* losses, double* loss, double* weight) {
@@ -68,7 +73,8 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
   const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
   return make_kernel(
       [=](const Call& call) {
-        const Targets t{input<const int32_t>(call, 1), input<const float>(call, 2), classes, ignore};
+        const Targets t{input<const int32_t>(call, 1), input<const float>(call, 2), classes, ignore,
+                        gradient_scale(call, 3)};
         double* losses = static_cast<double*>(call.workspace);
         char* d = gradient ? output<char>(call, 2) : nullptr;
         parallel_for(rows, row_grain(classes), [&](int64_t b, int64_t e, int) {
@@ -82,13 +88,13 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
 }
 
 float read(const void* p, DType type, int64_t i) {
-  return type == DType::kBF16 ? to_float(static_cast<const bf16*>(p)[i]) : static_cast<const float*>(p)[i];
+  return with_element(type, [&](auto zero) { return to_float(static_cast<const decltype(zero)*>(p)[i]); });
 }
 void write(void* p, DType type, int64_t i, float v) {
-  if (type == DType::kBF16)
-    static_cast<bf16*>(p)[i] = to_bf16(v);
-  else
-    static_cast<float*>(p)[i] = v;
+  with_element(type, [&](auto zero) {
+    using T = decltype(zero);
+    static_cast<T*>(p)[i] = round_to<T>(v);
+  });
 }
 
 std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
@@ -104,6 +110,7 @@ std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
       [=](const Call& call) {
         const void *x = data_of(call.in, 0), *y = data_of(call.in, 1);
         const float* weights = input<const float>(call, 2);
+        const double scale = gradient_scale(call, 3);
         void *dx = data_of(call.out, 2), *dy = data_of(call.out, 3);
         double* losses = static_cast<double*>(call.workspace);
         parallel_for(rows, row_grain(columns), [&](int64_t b, int64_t e, int) {
@@ -113,8 +120,8 @@ std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
             for (int64_t i = r * columns; i < (r + 1) * columns; ++i) {
               const double diff = static_cast<double>(read(x, type_x, i)) - read(y, type_y, i);
               sum += diff * diff;
-              if (dx != nullptr) write(dx, type_dx, i, static_cast<float>(2 * w * diff));
-              if (dy != nullptr) write(dy, type_dy, i, static_cast<float>(-2 * w * diff));
+              if (dx != nullptr) write(dx, type_dx, i, static_cast<float>(2 * scale * w * diff));
+              if (dy != nullptr) write(dy, type_dy, i, static_cast<float>(-2 * scale * w * diff));
             }
             losses[r] = w == 0 ? 0 : w * sum;
           }

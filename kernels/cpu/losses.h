@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "runtime/base/tensor.h"
+#include "runtime/base/kernel.h"
 
 namespace cairn::kernels::cpu {
 
@@ -11,6 +11,7 @@ struct Targets {
   const float* weights;  // may be null: all 1
   int64_t classes;
   int64_t ignore_index;
+  float scale = 1;  // of gradients
 };
 
 struct LossRow {
@@ -20,6 +21,8 @@ struct LossRow {
 };
 
 LossRow classify(const Targets&, int64_t row);
+// The scale of gradients that operand i of a call gives; 1 where it is left out.
+float gradient_scale(const Call& call, size_t i);
 // Weighted loss of one row of logits x; d, when given: its gradient (zeros for a row without a valid target).
 // An invalid target gives NaN.
 double cross_entropy_step(const Targets&, int64_t row, DType type_x, DType type_d, const void* x, void* d);

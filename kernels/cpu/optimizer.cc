@@ -66,11 +66,7 @@ double squares_typed(const T* x, int64_t n) {
   hn::StoreU(s3, dd, sums + 24);
 #endif
   for (; i < n; ++i) {
-    double v;
-    if constexpr (sizeof(T) == 2)
-      v = to_float(x[i]);
-    else
-      v = x[i];
+    const double v = to_float(x[i]);
     sums[i % kSums] += v * v;
   }
   for (int64_t width = kSums / 2; width > 0; width /= 2)
@@ -78,8 +74,7 @@ double squares_typed(const T* x, int64_t n) {
   return sums[0];
 }
 double squares(DType type, const void* x, int64_t n) {
-  return type == DType::kBF16 ? squares_typed(static_cast<const bf16*>(x), n)
-                              : squares_typed(static_cast<const float*>(x), n);
+  return with_float(type, [&](auto zero) { return squares_typed(static_cast<const decltype(zero)*>(x), n); });
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE

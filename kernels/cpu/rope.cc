@@ -9,19 +9,14 @@
 namespace cairn::kernels::cpu {
 namespace {
 
-float read(const float* p) { return *p; }
-float read(const bf16* p) { return to_float(*p); }
-void write(float* p, float v) { *p = v; }
-void write(bf16* p, float v) { *p = to_bf16(v); }
-
 template <class T>
 void turn(const T* x, T* y, int64_t heads, int64_t dim, const float* cosines, const float* sines) {
   const int64_t half = dim / 2;
   for (int64_t h = 0; h < heads; ++h, x += dim, y += dim)
     for (int64_t i = 0; i < half; ++i) {
-      const float a = read(x + i), b = read(x + i + half);
-      write(y + i, a * cosines[i] - b * sines[i]);
-      write(y + i + half, b * cosines[i] + a * sines[i]);
+      const float a = to_float(x[i]), b = to_float(x[i + half]);
+      y[i] = round_to<T>(a * cosines[i] - b * sines[i]);
+      y[i + half] = round_to<T>(b * cosines[i] + a * sines[i]);
     }
 }
 
@@ -32,7 +27,8 @@ std::unique_ptr<Kernel> make_rope(const Signature& s) {
   const Shape& shape = s.in[0].shape;
   const int64_t heads = s.attrs->integer("heads"), width = shape.last(), dim = width / heads, half = dim / 2;
   const int64_t length = shape[-2], batch = shape.elements() / (length * width);
-  const bool inverse = s.attrs->integer("inverse") != 0, bf = is_bf16(s.in[0]);
+  const bool inverse = s.attrs->integer("inverse") != 0;
+  const DType type = s.in[0].dtype;
   std::vector<double> turns(static_cast<size_t>(half));
   const double base = s.attrs->real("base", 10000.0);
   for (int64_t i = 0; i < half; ++i)
@@ -51,11 +47,10 @@ std::unique_ptr<Kernel> make_rope(const Signature& s) {
             }
             for (int64_t n = 0; n < batch; ++n) {
               const int64_t at = (n * length + t) * width;
-              if (bf)
-                turn(input<const bf16>(call, 0) + at, output<bf16>(call, 0) + at, heads, dim, cosines, sines);
-              else
-                turn(input<const float>(call, 0) + at, output<float>(call, 0) + at, heads, dim, cosines,
-                     sines);
+              with_element(type, [&](auto zero) {
+                using T = decltype(zero);
+                turn(input<const T>(call, 0) + at, output<T>(call, 0) + at, heads, dim, cosines, sines);
+              });
             }
           }
         });

@@ -71,27 +71,16 @@ void softmax_grad_dispatch(DType type, const void* dy, const void* y, void* dx, 
   });
 }
 
-template <class T>
-float element(const T* x, int64_t i) {
-  if constexpr (sizeof(T) == 2)
-    return to_float(x[i]);
-  else
-    return x[i];
-}
-
 template <class T, class D>
 double cross_entropy_typed(const T* x, int64_t n, int64_t target, float weight, D* d) {
-  const float max = row_max(x, n), at = element(x, target);  // x may be d: read before it is overwritten
+  const float max = row_max(x, n), at = to_float(x[target]);  // x may be d: read before it is overwritten
   const double sum = exp_sum(x, n, max, d), log_sum = std::log(sum) + max;
   const double loss = log_sum - at;
   if (d == nullptr) return loss;
   const V factor = set(static_cast<float>(weight / sum));
   for_each_vector(0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, d + i), factor), d + i); });
   const float own = static_cast<float>(weight * (std::exp(static_cast<double>(at) - log_sum) - 1.0));
-  if constexpr (sizeof(D) == 2)
-    d[target] = to_bf16(own);
-  else
-    d[target] = own;
+  d[target] = round_to<D>(own);
   return loss;
 }
 double cross_entropy_dispatch(DType type_x, DType type_d, const void* x, int64_t n, int64_t target,

@@ -1,4 +1,4 @@
-// bfloat16 operands for float32 kernels.
+// Operands of 16 bits for float32 kernels.
 #pragma once
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/support.h"
@@ -8,17 +8,18 @@ namespace cairn::kernels::cpu {
 
 // An operand as float32: itself, or a copy in the workspace.
 struct Widened {
-  DType type = DType::kF32;  // of the operand
-  int64_t count = 0, at = 0;
+  DType type = DType::kF32;                // of the operand
+  int64_t count = 0, at = 0, element = 0;  // element: bytes of one
 
-  Widened(const TensorDesc& d, Workspace* space) : type(d.dtype), count(d.shape.elements()) {
+  Widened(const TensorDesc& d, Workspace* space)
+      : type(d.dtype), count(d.shape.elements()), element(dtype_bytes(d.dtype)) {
     if (type != DType::kF32) at = space->add(count * 4);
   }
   const float* read(const void* data, void* workspace) const {
     if (type == DType::kF32) return static_cast<const float*>(data);
     float* to = Workspace::at<float>(workspace, at);
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(type, DType::kF32, false, static_cast<const bf16*>(data) + b, to + b, e - b);
+      convert(type, DType::kF32, false, static_cast<const char*>(data) + b * element, to + b, e - b);
     });
     return to;
   }
@@ -29,7 +30,7 @@ struct Widened {
     if (type == DType::kF32) return;
     const float* from = Workspace::at<float>(workspace, at);
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(DType::kF32, type, false, from + b, static_cast<bf16*>(data) + b, e - b);
+      convert(DType::kF32, type, false, from + b, static_cast<char*>(data) + b * element, e - b);
     });
   }
 };

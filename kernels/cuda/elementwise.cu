@@ -135,10 +135,12 @@ template <class F>
 std::unique_ptr<Kernel> make_combine(const Signature& s, F f) {
   if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
   const int64_t count = s.in[0].shape.elements(), row = s.in[1].shape.elements();
-  if (is_bf16(s.in[0]))
-    return is_bf16(s.in[1]) ? make_combined<bf16, bf16>(f, count, row)
-                            : make_combined<bf16, float>(f, count, row);
-  return is_bf16(s.in[1]) ? nullptr : make_combined<float, float>(f, count, row);
+  if (s.in[1].dtype != s.in[0].dtype && !plain_f32(s.in[1])) return nullptr;
+  return with_float(s.in[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return s.in[1].dtype == s.in[0].dtype ? make_combined<T, T>(f, count, row)
+                                          : make_combined<T, float>(f, count, row);
+  });
 }
 
 // Is `choice` what the attribute says?
@@ -226,9 +228,12 @@ std::unique_ptr<Kernel> make_fill(const Signature& s) {
   const double value = s.attrs->real("value", 0);
   const auto word = std::bit_cast<unsigned>(static_cast<float>(value));
   const auto wide = std::bit_cast<uint64_t>(value);
-  const unsigned half = to_bf16(static_cast<float>(value)).bits;
   unsigned low = word, high = word;
-  if (y.dtype == DType::kBF16) low = high = half | half << 16;
+  if (is_half(y.dtype)) {
+    const unsigned half = with_half(
+        y.dtype, [&](auto zero) { return round_to<decltype(zero)>(static_cast<float>(value)).bits; });
+    low = high = half | half << 16;
+  }
   if (y.dtype == DType::kF64) low = static_cast<unsigned>(wide), high = static_cast<unsigned>(wide >> 32);
   return make_kernel([pattern = make_uint4(low, high, low, high), bytes = y.bytes()](const Call& call) {
     launch(stream_of(call), fill, elementwise_size(bytes / 16), pattern, bytes, output<uint4>(call, 0));

@@ -71,10 +71,10 @@ __global__ void __launch_bounds__(1024)
   if (d == nullptr) return;
   __syncthreads();  // x[target] is read before d, which may be x, is written
   const bool invalid = error != error;
-  const float scale = invalid ? NAN : weight / sum;
+  const float of_target = weight * t.scale(), scale = invalid ? NAN : of_target / sum;
   const auto gradient = [&](float logit, int64_t v) {
     const float g = scale * exponential(logit - base);
-    return v == target ? g - weight : g;
+    return v == target ? g - of_target : g;
   };
   for (int64_t v = whole * kCount + threadIdx.x; v < classes; v += threads)
     store(d + v, gradient(load(x + v), v));
@@ -118,10 +118,12 @@ struct alignas(sizeof(T) * kEach) Some {
 };
 
 template <class X, class Y, int kEach>
-__global__ void __launch_bounds__(kThreads) mse(const X* x, const Y* y, const float* weights, int64_t count,
-                                                int64_t columns, X* dx, Y* dy, double* partial) {
+__global__ void __launch_bounds__(kThreads)
+    mse(const X* x, const Y* y, const float* weights, const double* dloss, int64_t count, int64_t columns,
+        X* dx, Y* dy, double* partial) {
   CAIRN_SHARED double scratch[kWarp];
   const int64_t step = static_cast<int64_t>(gridDim.x) * kThreads * kEach;
+  const float scale = dloss != nullptr ? static_cast<float>(*dloss) : 1.0f;
   double sum = 0;
   for (int64_t i = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kEach; i < count;
        i += step) {
@@ -134,8 +136,8 @@ __global__ void __launch_bounds__(kThreads) mse(const X* x, const Y* y, const fl
     for (int j = 0; j < kEach; ++j) {
       const float difference = load(&a.at[j]) - load(&b.at[j]);
       squares += difference * difference;
-      store(&da.at[j], 2 * weight * difference);
-      store(&db.at[j], -2 * weight * difference);
+      store(&da.at[j], 2 * scale * weight * difference);
+      store(&db.at[j], -2 * scale * weight * difference);
     }
     if (dx != nullptr) *reinterpret_cast<Some<X, kEach>*>(dx + i) = da;
     if (dy != nullptr) *reinterpret_cast<Some<Y, kEach>*>(dy + i) = db;
@@ -170,7 +172,7 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
   const DType x_dtype = s.in[0].dtype, d_dtype = gradient && s.has_out(2) ? s.out[2].dtype : x_dtype;
   return make_kernel(
       [=](const Call& call) {
-        const Targets t = targets_of(call, 1, classes, ignore);
+        const Targets t = targets_of(call, 1, classes, ignore, 3);
         auto* losses = static_cast<double*>(call.workspace);
         cross_entropy_rows(stream_of(call), x_dtype, data_of(call.in, 0), classes, d_dtype,
                            gradient ? data_of(call.out, 2) : nullptr, classes, t, 0, rows, losses);
@@ -192,7 +194,8 @@ std::unique_ptr<Kernel> make_mse_of(const Signature& s) {
         const auto* weights = input<const float>(call, 2);
         launch(stream_of(call), fours ? mse<X, Y, kEach> : mse<X, Y, 1>,
                {.blocks = blocks, .threads = kThreads}, input<const X>(call, 0), input<const Y>(call, 1),
-               weights, count, columns, output<X>(call, 2), output<Y>(call, 3), partial);
+               weights, input<const double>(call, 3), count, columns, output<X>(call, 2), output<Y>(call, 3),
+               partial);
         launch(stream_of(call), mse_sums, {.blocks = 1, .threads = sum_threads(std::max(blocks, rows))},
                partial, blocks, weights, rows, columns, output<double>(call, 0), output<double>(call, 1));
       },

@@ -8,10 +8,14 @@ struct Targets {
   const int32_t* targets = nullptr;
   const float* weights = nullptr;  // nullptr: 1
   int64_t classes = 0, ignore_index = -100;
+  const double* dloss = nullptr;  // what gradients are multiplied by; nullptr: 1
 
   __device__ __forceinline__ float weight(int64_t row) const {
     if (targets[row] == ignore_index) return 0.0f;
     return weights != nullptr ? weights[row] : 1.0f;
+  }
+  __device__ __forceinline__ float scale() const {
+    return dloss != nullptr ? static_cast<float>(*dloss) : 1.0f;
   }
 };
 
@@ -26,8 +30,10 @@ void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows
                        double* loss, double* weight);
 
 // Where a call's targets, weights and scalars stand.
-inline Targets targets_of(const Call& call, size_t targets, int64_t classes, int64_t ignore_index) {
-  return {input<const int32_t>(call, targets), input<const float>(call, targets + 1), classes, ignore_index};
+inline Targets targets_of(const Call& call, size_t targets, int64_t classes, int64_t ignore_index,
+                          size_t dloss) {
+  return {input<const int32_t>(call, targets), input<const float>(call, targets + 1), classes, ignore_index,
+          input<const double>(call, dloss)};
 }
 
 }  // namespace cairn::kernels::cuda

@@ -63,13 +63,13 @@ struct UpdateTable {
   const float* grad[kMax];
   const double* hyper[kMax];
   float *p[kMax], *state[array_of(kStates)][kMax];
-  bf16* packed[kMax];  // nullptr: not wanted
+  void* packed[kMax];  // nullptr: not wanted
   int64_t count[kMax];
   int32_t first_block[kMax + 1];
   int tensors = 0;
 };
 
-template <class Optimizer>
+template <class Optimizer, class Packed>
 __global__ void __launch_bounds__(kThreads)
     update_tensors(CAIRN_TABLE(UpdateTable<Optimizer::kStates>, table)) {
   CAIRN_SHARED Optimizer shared[1];
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
   float* const p = table.p[t];
   StatePointers<Optimizer::kStates> states;
   CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) states.at[k] = table.state[k][t];
-  bf16* const packed = table.packed[t];
+  auto* const packed = static_cast<Packed*>(table.packed[t]);
   UpdateGroup<Optimizer, kGroup> group[kGroups];
   CAIRN_UNROLL for (int u = 0; u < kGroups; ++u) {
     const int64_t g = first + u * kThreads;
@@ -120,7 +120,7 @@ bool takes_batched(const Signature& s) {
 }
 
 // The launches over some of a batch's ops, those of one optimizer. which: their indices.
-template <class Optimizer>
+template <class Optimizer, class Packed>
 std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vector<size_t> which) {
   using Table = UpdateTable<Optimizer::kStates>;
   static_assert(sizeof(Table) <= kMaxParameters);
@@ -142,10 +142,10 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
         table.p[t] = output<float>(call, out + update_op::kParameter);
         for (int k = 0; k < Optimizer::kStates; ++k)
           table.state[k][t] = output<float>(call, out + update_op::kFirstState + static_cast<size_t>(k));
-        table.packed[t] = output<bf16>(call, out + update_op::kPacked);
+        table.packed[t] = data_of(call.out, out + update_op::kPacked);
       }
-      launch(stream_of(call), update_tensors<Optimizer>, {.blocks = blocks_of(table), .threads = kThreads},
-             table);
+      launch(stream_of(call), update_tensors<Optimizer, Packed>,
+             {.blocks = blocks_of(table), .threads = kThreads}, table);
     }
   });
 }
@@ -153,14 +153,20 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
 // Updates do not overlap, so that those of one optimizer may run together.
 std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
   if (!std::all_of(ops.begin(), ops.end(), takes_batched)) return nullptr;
-  std::map<std::pair<std::string, int>, std::vector<size_t>> kinds;
+  const auto packed_type = [](const Signature& s) {
+    const std::string word = s.attrs->word("packed_dtype");
+    return word.empty() ? DType::kBF16 : dtype_from_name(word);
+  };
+  std::map<std::tuple<std::string, int, DType>, std::vector<size_t>> kinds;
   for (size_t i = 0; i < ops.size(); ++i)
-    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i])}].push_back(i);
+    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i]), packed_type(ops[i])}].push_back(i);
   std::vector<std::shared_ptr<const Kernel>> parts;
   for (auto& [kind, which] : kinds) {
     const Signature& first = ops[which.front()];
     parts.push_back(with_optimizer(Updates(), first, [&]<class Optimizer>(std::type_identity<Optimizer>) {
-      return make_launches<Optimizer>(ops, std::move(which));
+      return with_half(packed_type(first), [&](auto zero) {
+        return make_launches<Optimizer, decltype(zero)>(ops, std::move(which));
+      });
     }));
     if (parts.back() == nullptr) return nullptr;
   }

@@ -33,6 +33,8 @@ __device__ __forceinline__ void put(const Sums& sums, int64_t i, float v) {
   v *= sums.factor;
   if (sums.type == DType::kBF16)
     store(static_cast<bf16*>(sums.y) + i, v);
+  else if (sums.type == DType::kF16)
+    store(static_cast<f16*>(sums.y) + i, v);
   else
     static_cast<float*>(sums.y)[i] = sums.add ? static_cast<const float*>(sums.y)[i] + v : v;
 }

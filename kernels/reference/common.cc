@@ -3,7 +3,7 @@
 namespace cairn::kernels::reference {
 namespace {
 
-bool has_kernels(DType t) { return t == DType::kF32 || t == DType::kBF16 || t == DType::kF64; }
+bool has_kernels(DType t) { return is_float(t); }
 
 DType wide(DType t) { return t == DType::kF64 ? DType::kF64 : DType::kF32; }
 
@@ -32,6 +32,8 @@ double at(const Tensor& tensor, int64_t i) {
       return tensor.as<float>()[i];
     case DType::kBF16:
       return load(tensor.as<bf16>()[i]);
+    case DType::kF16:
+      return load(tensor.as<f16>()[i]);
     case DType::kF64:
       return tensor.as<double>()[i];
     default:
@@ -46,6 +48,9 @@ void set(const Tensor& tensor, int64_t i, double v) {
       break;
     case DType::kBF16:
       tensor.as<bf16>()[i] = store<bf16>(v);
+      break;
+    case DType::kF16:
+      tensor.as<f16>()[i] = store<f16>(v);
       break;
     default:
       tensor.as<double>()[i] = v;

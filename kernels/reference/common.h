@@ -14,22 +14,30 @@ namespace cairn::kernels::reference {
 inline double load(float v) { return v; }
 inline double load(double v) { return v; }
 inline double load(bf16 v) { return to_float(v); }
+inline double load(f16 v) { return to_float(v); }
 
 template <class T>
 T store(double v) {
   return static_cast<T>(v);
 }
-// Through float, but rounded once: an inexact float keeps a sticky last bit ("round to odd"), which cannot
-// lie on a tie of the coarser type.
-template <>
-inline bf16 store<bf16>(double v) {
+// To float for a coarser type, so that it is rounded once: an inexact float keeps a sticky last bit ("round to
+// odd"), which cannot lie on a tie of the coarser type.
+inline float to_odd(double v) {
   float f = static_cast<float>(v);
   if (std::isfinite(f) && static_cast<double>(f) != v) {
     uint32_t bits = std::bit_cast<uint32_t>(f);
     if (std::fabs(static_cast<double>(f)) > std::fabs(v)) --bits;  // back towards zero
     f = std::bit_cast<float>(bits | 1u);
   }
-  return to_bf16(f);
+  return f;
+}
+template <>
+inline bf16 store<bf16>(double v) {
+  return to_bf16(to_odd(v));
+}
+template <>
+inline f16 store<f16>(double v) {
+  return to_f16(to_odd(v));
 }
 
 // Parameters, statistics and accumulated outputs beside activations of type T.
@@ -52,13 +60,14 @@ void put(const Call& call, size_t output, int64_t i, double v) {
 // plain type. Sets `t` to the type that T or P stand for. Operands left out fit; packed weights never do.
 bool fits(const Signature& signature, std::string_view in, std::string_view out, DType* t);
 
-// Makes K<float>, K<bf16> or K<double>; nullptr if the signature does not fit.
+// Makes K<float>, K<bf16>, K<f16> or K<double>; nullptr if the signature does not fit.
 template <template <class> class K>
 std::unique_ptr<Kernel> make(const Signature& s, std::string_view in, std::string_view out) {
   DType t = DType::kF32;
   if (!fits(s, in, out, &t)) return nullptr;
   if (t == DType::kF32) return std::make_unique<K<float>>(s);
   if (t == DType::kBF16) return std::make_unique<K<bf16>>(s);
+  if (t == DType::kF16) return std::make_unique<K<f16>>(s);
   return std::make_unique<K<double>>(s);
 }
 

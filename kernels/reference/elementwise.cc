@@ -46,6 +46,7 @@ std::unique_ptr<Kernel> make_function(const Signature& s, std::string_view op, s
   if (!fits(s, in, "T", &t)) return nullptr;
   if (t == DType::kF32) return std::make_unique<K<float>>(*chosen);
   if (t == DType::kBF16) return std::make_unique<K<bf16>>(*chosen);
+  if (t == DType::kF16) return std::make_unique<K<f16>>(*chosen);
   return std::make_unique<K<double>>(*chosen);
 }
 

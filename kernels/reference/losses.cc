@@ -13,19 +13,27 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 struct Row {
   int64_t target = 0;
   double weight = 0;  // 0: ignored
+  double scale = 1;   // of the gradient
   double lse = 0;
   double error = 0;
 
-  // weight * (softmax - one hot); NaN where the target is invalid.
+  // scale * weight * (softmax - one hot); NaN where the target is invalid.
   double gradient(int64_t v, double logit) const {
     if (weight == 0) return 0;
     if (std::isnan(error)) return kNaN;
-    return weight * (std::exp(logit - lse) - (v == target ? 1.0 : 0.0));
+    return scale * weight * (std::exp(logit - lse) - (v == target ? 1.0 : 0.0));
   }
 };
 
-Row row_of(const Tensor& targets, const Tensor& weights, int64_t r, int64_t ignore_index) {
+const Tensor& optional(std::span<const Tensor> list, size_t i) {
+  static const Tensor none;
+  return i < list.size() ? list[i] : none;
+}
+
+Row row_of(const Tensor& targets, const Tensor& weights, const Tensor& dloss, int64_t r,
+           int64_t ignore_index) {
   Row row;
+  if (dloss) row.scale = at(dloss, 0);
   row.target = targets.as<int32_t>()[r];
   row.weight = row.target == ignore_index ? 0.0 : weights ? at(weights, r) : 1.0;
   return row;
@@ -39,11 +47,6 @@ void finish(Row& row, int64_t classes, const Logit& logit) {
   for (int64_t v = 0; v < classes; ++v) sum += std::exp(logit(v) - largest);
   row.lse = largest + std::log(sum);
   row.error = row.target >= 0 && row.target < classes ? row.lse - logit(row.target) : kNaN;
-}
-
-const Tensor& optional(std::span<const Tensor> list, size_t i) {
-  static const Tensor none;
-  return i < list.size() ? list[i] : none;
 }
 
 void write_loss(const Call& c, double loss, double weight) {
@@ -63,7 +66,7 @@ class CrossEntropy : public Kernel {
     T* d = c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
     for (int64_t r = 0; r < rows_; ++r) {
       const T* x = c.in[0].as<T>() + r * n_;
-      Row row = row_of(c.in[1], optional(c.in, 2), r, ignore_);
+      Row row = row_of(c.in[1], optional(c.in, 2), optional(c.in, 3), r, ignore_);
       finish(row, n_, [&](int64_t v) { return load(x[v]); });
       if (row.weight != 0) loss += row.weight * row.error;
       weight += row.weight;
@@ -94,7 +97,7 @@ class LinearCrossEntropy : public Kernel {
     T* dx = c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
     double loss = 0, weight = 0;
     for (int64_t r = 0; r < rows_; ++r) {
-      Row row = row_of(c.in[2], optional(c.in, 3), r, ignore_);
+      Row row = row_of(c.in[2], optional(c.in, 3), optional(c.in, 5), r, ignore_);
       for (int64_t v = 0; v < n_; ++v) logits[v] = logit(c, r, v);
       finish(row, n_, [&](int64_t v) { return logits[v]; });
       lse[r] = std::isnan(row.error) ? kNaN : row.lse;
@@ -126,7 +129,7 @@ class LinearCrossEntropy : public Kernel {
     for (int64_t v = 0; v < n_; ++v) {
       std::fill_n(sum, k_, 0.0);
       for (int64_t r = 0; r < rows_; ++r) {
-        Row row = row_of(c.in[2], optional(c.in, 3), r, ignore_);
+        Row row = row_of(c.in[2], optional(c.in, 3), optional(c.in, 5), r, ignore_);
         if (row.weight == 0) continue;
         row.lse = row.error = lse[r];
         const double g = row.gradient(v, logit(c, r, v));
@@ -145,14 +148,15 @@ class Mse : public Kernel {
   void run(const Call& c) const override {
     double loss = 0, weight = 0;
     const Tensor& weights = optional(c.in, 2);
+    const double scale = optional(c.in, 3) ? at(c.in[3], 0) : 1.0;
     for (int64_t r = 0; r < rows_; ++r) {
       const double w = weights ? at(weights, r) : 1.0;
       weight += w * static_cast<double>(n_);
       for (int64_t i = r * n_; i < (r + 1) * n_; ++i) {
         const double difference = at(c.in[0], i) - at(c.in[1], i);
         loss += w * difference * difference;
-        if (optional(c.out, 2)) set(c.out[2], i, 2 * w * difference);
-        if (optional(c.out, 3)) set(c.out[3], i, -2 * w * difference);
+        if (optional(c.out, 2)) set(c.out[2], i, 2 * scale * w * difference);
+        if (optional(c.out, 3)) set(c.out[3], i, -2 * scale * w * difference);
       }
     }
     write_loss(c, loss, weight);
@@ -166,15 +170,15 @@ class Mse : public Kernel {
 
 std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make<CrossEntropy>(s, "TIP", "DD"); }
 std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
-  return make<CrossEntropy>(s, "TIP", "DDT");
+  return make<CrossEntropy>(s, "TIPD", "DDT");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy(const Signature& s) {
   return make<LinearCrossEntropy>(s, "TPIP", "DD");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy_grad(const Signature& s) {
-  return make<LinearCrossEntropy>(s, "TPIPP", "DDTP");
+  return make<LinearCrossEntropy>(s, "TPIPPD", "DDTP");
 }
 std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_any<Mse>(s, "FFF", "DD"); }
-std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_any<Mse>(s, "FFF", "DDFF"); }
+std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_any<Mse>(s, "FFFD", "DDFF"); }
 
 }  // namespace cairn::kernels::reference

@@ -52,7 +52,8 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
     : table_(std::move(table)),
       f32_(info.f32_flops_per_second),
       bf16_(info.bf16 ? info.bf16_flops_per_second : info.f32_flops_per_second),
-      f16_(info.f32_flops_per_second),
+      // Processors widen float16 to float32; units for bfloat16 on GPUs take it as fast.
+      f16_(info.host_reaches ? info.f32_flops_per_second : info.bf16_flops_per_second),
       memory_(info.memory_bytes_per_second),
       launch_seconds_(kLaunchSeconds),
       link_(info.host_reaches || info.link_bytes_per_second <= 0 ? kHostBytesPerSecond

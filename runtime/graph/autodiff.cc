@@ -127,21 +127,29 @@ class Autodiff final : public ops::GradientEmitter {
     }
   }
 
-  // The loss: output 0 of a fused loss is taken at d loss = 1 by its own gradient op; another scalar gets a
-  // one.
+  // The loss: output 0 of a fused loss is taken at d loss = 1, or the loss scale, by its own gradient op;
+  // another scalar gets that.
   void seed() {
     int32_t loss = b_.joint.loss;
     const JointOp* producer = nullptr;
     for (const JointOp& op : forward_)
       if (!op.out.empty() && op.out[0] == loss) producer = &op;
     require(producer != nullptr, Code::kInternal, "the loss has no producer");
+    const int32_t scale = b_.joint.loss_scale;
     if (ops::row(producer->code).is(ops::FUSED_LOSS)) {
       seeded_ = loss;
+      if (scale >= 0) contributions_[loss] = {scale};
       return;
     }
     op_ = producer;
     row_ = &ops::row(producer->code);
     const TensorDesc desc = b_.desc(loss);
+    const Attrs as_loss = {{"dtype", std::string(dtype_name(desc.dtype))}};
+    if (scale >= 0) {
+      contributions_[loss].push_back(
+          desc.dtype == DType::kF64 ? scale : emit(OpCode::k_cast, {scale}, as_loss, ~0u)[0]);
+      return;
+    }
     std::vector<int64_t> dims(desc.shape.span().begin(), desc.shape.span().end());
     contributions_[loss].push_back(
         emit(OpCode::k_fill, {},

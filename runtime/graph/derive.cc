@@ -4,11 +4,21 @@ namespace cairn::graph {
 
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options) {
   require(graph != nullptr && graph->frozen(), Code::kWrongState, "the graph is not frozen");
-  require(options.amp != AmpMode::kFp16, Code::kUnsupported,
-          "amp fp16 is not there yet: it needs loss scaling; bf16 is");
   JointBuilder builder(std::move(graph));
   add_forward(builder, options.amp);
   if (builder.forward.trains()) {
+    if (options.amp == AmpMode::kFp16) {
+      require(!options.optimizer.name.empty(), Code::kUnsupported,
+              "amp fp16 trains under a loss scale, which a stepper holds: it goes with an optimizer only; "
+              "bf16 goes "
+              "without");
+      require(!options.fuse_update, Code::kUnsupported,
+              "amp fp16 skips steps whose gradients are not finite, which is known only once all are there: "
+              "it does "
+              "not go with updates that are fused into backward; bf16 does");
+      builder.joint.loss_scale =
+          builder.add_value("optimizer/loss_scale", {DType::kF64, Shape{}}, Role::kScratch, kNone, -1);
+    }
     add_backward(builder);
     fuse_backward(builder);
     add_slots(builder);

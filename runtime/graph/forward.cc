@@ -64,10 +64,10 @@ class Forward {
   std::optional<DType> wanted_dtype(const ops::OpRow& row, const Op& op) const {
     if (amp_ == AmpMode::kOff) return {};
     if (row.amp == Amp::FULL) return DType::kF32;
-    if (row.amp == Amp::COMPUTE) return DType::kBF16;
+    if (row.amp == Amp::COMPUTE) return narrow_;
     if (row.amp != Amp::FOLLOW) return {};
     for (size_t i = 0; i < op.in.size(); ++i)
-      if (op.in[i] != kNone && b_.desc(current_[op.in[i]]).dtype == DType::kBF16) return DType::kBF16;
+      if (op.in[i] != kNone && b_.desc(current_[op.in[i]]).dtype == narrow_) return narrow_;
     return {};
   }
 
@@ -84,8 +84,8 @@ class Forward {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
       if (value >= 0 && dtype && !row.inputs[i].stays_full()) {
         const DType is = b_.desc(value).dtype;
-        if ((is == DType::kF32 || is == DType::kBF16) && is != *dtype) value = cast(value, *dtype);
-      } else if (value >= 0 && dtype && row.has_attr("dtype") && b_.desc(value).dtype == DType::kBF16) {
+        if ((is == DType::kF32 || is == narrow_) && is != *dtype) value = cast(value, *dtype);
+      } else if (value >= 0 && dtype && row.has_attr("dtype") && b_.desc(value).dtype == narrow_) {
         value = cast(value, DType::kF32);  // a table that is an activation: the lookup rounds its rows
       }
       node.in.push_back(value);
@@ -145,6 +145,7 @@ class Forward {
 
   JointBuilder& b_;
   AmpMode amp_;
+  DType narrow_ = amp_ == AmpMode::kFp16 ? DType::kF16 : DType::kBF16;
   std::vector<int32_t> current_;  // forward value -> joint value
   std::vector<bool> needed_;
   std::map<std::pair<int32_t, DType>, int32_t> casts_;

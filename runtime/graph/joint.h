@@ -138,6 +138,8 @@ struct JointGraph {
   // >= 0: updates are fused into backward. Scratch, float64: what gradients are multiplied by; not finite
   // where loss, weight or a gradient were not, and no parameter was updated from then on.
   int32_t grad_scale = -1;
+  // >= 0: fp16. Scratch, float64, written before each micro-batch: what gradients are multiplied by.
+  int32_t loss_scale = -1;
 
   bool has_optimizer() const { return norm >= 0; }
   std::vector<JointOp>& ops(PhaseIndex phase = kMicroBatch) { return phases[phase].ops; }
@@ -200,8 +202,8 @@ struct JointOptions {
 };
 
 // Forward graph -> joint graph. kInvalidArgument: an optimizer or hyper-parameter that there is not, a group
-// that matches no parameter, two that match the same one. kUnsupported: fp16; an op without a gradient on a
-// path that needs one (by name).
+// that matches no parameter, two that match the same one. kUnsupported: an op without a gradient on a path
+// that needs one (by name); fp16 without an optimizer, or with its updates fused into backward.
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options);
 
 }  // namespace cairn::graph

@@ -55,6 +55,11 @@ void add_packed_weights(JointBuilder& builder, const JointOptions& options) {
             node.name = cat("pack ", joint.values[packed_weight.value].name);
             node.out = {packed_weight.value};
             joint.ops(kRepack).push_back(std::move(node));
+            // An update may write it on the way.
+            if (x.dtype != DType::kBF16)
+              for (JointOp& update : joint.ops(kUpdate))
+                if (update.out[update_op::kParameter] == weight)
+                  update.attrs.set("packed_dtype", std::string(dtype_name(x.dtype)));
             for (ParameterSlot& slot : joint.parameters)
               if (slot.value == weight) slot.packed_weights.push_back(packed_weight.value);
           }

@@ -38,11 +38,12 @@ Offset<fb::ManifestState> encode_state(FlatBufferBuilder& to, const step::State&
   const auto options = fb::CreateManifestOptions(
       to, o.micro_steps, o.seed, saved.number, o.schedule.rate, o.schedule.warmup_steps,
       o.schedule.total_steps, o.schedule.minimum_rate, adamw(s, "beta1"), adamw(s, "beta2"), adamw(s, "eps"),
-      adamw(s, "weight_decay"), o.clip_norm, saved.list);
+      adamw(s, "weight_decay"), o.clip_norm, saved.list, o.loss_scale.initial, o.loss_scale.growth,
+      o.loss_scale.backoff, o.loss_scale.interval);
   std::vector<Offset<fb::ManifestGroup>> groups;
   for (const graph::ParameterGroup& group : s.groups) groups.push_back(encode_group(to, group));
   return fb::CreateManifestState(to, s.step, s.micro, s.updates, s.skipped, s.loss_sum, s.weight_sum, options,
-                                 to.CreateVector(groups));
+                                 to.CreateVector(groups), s.loss_scale.scale, s.loss_scale.finite_steps);
 }
 
 graph::ParameterGroup group_with_defaults(std::string pattern, const ops::OptimizerRow& row) {
@@ -94,7 +95,8 @@ step::State read_state(const fb::ManifestState& from, Budget& budget) {
   require(o.micro_steps() >= 1 && from.micro() < o.micro_steps(), Code::kCorruptFile,
           "checkpoint: micro-batch ", from.micro(), " of ", o.micro_steps());
   for (double number :
-       {o.rate(), o.minimum_rate(), o.beta1(), o.beta2(), o.eps(), o.weight_decay(), o.clip_norm()})
+       {o.rate(), o.minimum_rate(), o.beta1(), o.beta2(), o.eps(), o.weight_decay(), o.clip_norm(),
+        o.loss_scale(), o.loss_scale_growth(), o.loss_scale_backoff(), from.loss_scale()})
     require(std::isfinite(number), Code::kCorruptFile, "checkpoint: an option is not a number");
   step::State s;
   s.step = from.step();
@@ -108,6 +110,10 @@ step::State read_state(const fb::ManifestState& from, Budget& budget) {
   s.options.schedule = {decode_schedules(o, budget), o.rate(), o.warmup_steps(), o.total_steps(),
                         o.minimum_rate()};
   s.options.clip_norm = o.clip_norm();
+  s.options.loss_scale = {o.loss_scale(), o.loss_scale_growth(), o.loss_scale_backoff(),
+                          o.loss_scale_interval()};
+  require(from.loss_scale() > 0, Code::kCorruptFile, "checkpoint: the loss scale is ", from.loss_scale());
+  s.loss_scale = {from.loss_scale(), from.finite_steps()};
   s.groups = read_groups(from, budget);
   return s;
 }

@@ -20,6 +20,7 @@ void check_options(const Options& o, const graph::JointGraph& joint) {
   require(o.micro_steps >= 1, Code::kInvalidArgument, "micro_steps is 0; it must be at least 1");
   check_values(o.schedule);
   real(o.clip_norm, 0, 1e38, "clip_norm");
+  check(o.loss_scale);
   if (joint.grad_scale < 0) return;
   require(o.micro_steps == 1, Code::kInvalidArgument,
           "the plan fuses the update into backward, so that nothing can be accumulated: micro_steps is ",
@@ -42,6 +43,14 @@ Stepper::Stepper(std::shared_ptr<engine::Session> session, Options options) : se
   check_schedule(options.schedule);
   state_.groups = groups_with(options);
   state_.options = std::move(options);
+  state_.loss_scale = first_loss_scale();
+}
+
+LossScale Stepper::first_loss_scale() const {
+  const graph::JointGraph& joint = *session_->plan().joint;
+  if (joint.loss_scale < 0) return {};
+  const Options& o = state_.options;
+  return {o.loss_scale.initial > 0 ? o.loss_scale.initial : default_loss_scale(joint, o.micro_steps)};
 }
 
 std::vector<graph::ParameterGroup> Stepper::groups_with(const Options& options) const {
@@ -66,6 +75,7 @@ Report Stepper::micro(engine::Session& program) {
   if (fused)
     write_hypers(*session_, state_.groups, schedule_at(state_.options.schedule, state_.step - state_.skipped),
                  state_.updates + 1, 1.0);
+  if (joint.loss_scale >= 0) program.write(joint.loss_scale, &state_.loss_scale.scale, sizeof(double));
   try {
     run = program.run({state_.options.seed, state_.step, state_.micro});
   } catch (const Error& error) {
@@ -87,6 +97,7 @@ Report Stepper::micro(engine::Session& program) {
   report.in = run.in;
   report.fell_back = run.fell_back;
   report.submit_seconds = run.submit_seconds;
+  report.loss_scale = state_.loss_scale.scale;
   if (state_.micro >= state_.options.micro_steps) report = finish(report);
   report.seconds = now() - start;
   if (report.outcome == Outcome::kAccumulated) {
@@ -119,7 +130,7 @@ Report Stepper::finish(Report report) {
   report.rate = point.rate;
   const double norm_of_sum = std::sqrt(session_->gradient_squares());
   const double divisor = state_.weight_sum != 0 ? state_.weight_sum : 1.0;
-  const double norm = norm_of_sum / std::abs(divisor);
+  const double norm = norm_of_sum / std::abs(divisor) / state_.loss_scale.scale;
   report.gradient_norm = norm;
   const graph::JointGraph& joint = *session_->plan().joint;
   if (joint.grad_scale >= 0 && std::isfinite(state_.loss_sum) && std::isfinite(divisor) &&
@@ -136,7 +147,8 @@ Report Stepper::finish(Report report) {
     // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
     if (!joint.ops(graph::kUpdate).empty()) {
-      write_hypers(*session_, state_.groups, point, state_.updates + 1, clip / divisor);
+      write_hypers(*session_, state_.groups, point, state_.updates + 1,
+                   clip / divisor / state_.loss_scale.scale);
       const engine::RunReport update = session_->update();
       report.stall_seconds += update.stall_seconds;
       for (size_t tier = 0; tier < report.out.size(); ++tier) {
@@ -148,6 +160,8 @@ Report Stepper::finish(Report report) {
     state_.updates += 1;
   }
   state_.step += 1;
+  report.loss_scale = state_.loss_scale.scale;
+  if (joint.loss_scale >= 0) state_.loss_scale.update(o.loss_scale, report.outcome == Outcome::kApplied);
   discard();
   report.step = state_.step;
   report.micro = 0;

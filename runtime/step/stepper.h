@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/engine/exec/session.h"
+#include "runtime/step/loss_scale.h"
 #include "runtime/step/schedule.h"
 
 namespace cairn::step {
@@ -18,7 +19,8 @@ struct Options {
   uint32_t micro_steps = 1;  // K
   uint64_t seed = 0;         // of dropout
   Schedule schedule;
-  double clip_norm = 1.0;  // 0: no clipping
+  double clip_norm = 1.0;            // 0: no clipping
+  LossScaleOptions loss_scale = {};  // of plans in fp16
   // Instead of what the plan was made with: momentum, weight_decay ...
   std::vector<graph::HyperSetting> hypers = {};
 };
@@ -33,7 +35,7 @@ struct Report {
   double step_weight = 0;    // over the effective batch so far
   double gradient_norm = 0;  // after division, before clipping; only with kApplied / kSkippedNonFinite
   double rate = 0;           // used by the update
-  double loss_scale = 1;
+  double loss_scale = 1;     // of this micro-batch's gradients
   double seconds = 0, stall_seconds = 0, optimizer_seconds = 0;
   uint64_t skipped_steps = 0;
   // Of this micro-batch, as engine::RunReport, and of the update if it applied one; so is stall_seconds.
@@ -49,6 +51,7 @@ struct State {
   uint64_t updates = 0;  // applied ones: the t of bias corrections
   uint64_t skipped = 0;
   double loss_sum = 0, weight_sum = 0;
+  LossScale loss_scale = {};  // of the effective batch; 1 but in fp16
   Options options;
   // Hyper-parameters as they are now; empty: as the plan and the options say.
   std::vector<graph::ParameterGroup> groups = {};
@@ -87,6 +90,7 @@ class Stepper {
   void restore(const State& state);  // the session's values must be restored by the caller
 
  private:
+  LossScale first_loss_scale() const;
   Report finish(Report report);
   std::vector<graph::ParameterGroup> groups_with(const Options& options) const;
   std::shared_ptr<engine::Session> session_;

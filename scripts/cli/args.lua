@@ -65,14 +65,6 @@ function args.choice(...)
   end
 end
 
--- fp16 is a word of the command that nothing runs yet.
-local function amp(text, what)
-  if text == "fp16" then
-    fail.usage(("%s fp16: not there yet, for it needs loss scaling; %s bf16 is, and needs none"):format(what, what))
-  end
-  return args.choice("off", "bf16")(text, what)
-end
-
 function args.tiers(text, what)
   local seen = {}
   for word in (text .. ","):gmatch("([^,]*),") do
@@ -91,7 +83,7 @@ args.COMMON = {
   device = { args.text, "cpu (default), reference, cuda:N" },
   threads = { args.whole(1), "threads of the device (default: all processors); the bits of a run depend on it" },
   budget = { args.budget, "bytes (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
-  amp = { amp, "off (default), bf16" },
+  amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16 (under a loss scale)" },
   policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks)" },

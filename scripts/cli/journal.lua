@@ -65,6 +65,7 @@ function Journal:step(step, last)
   if report.step % self.every == 0 or last or not applied then
     local rows = {
       { "step", report.step }, { "loss", step.loss }, { "gradient_norm", report.gradient_norm },
+      { "loss_scale", report.loss_scale },
       { "rate", report.rate }, { "tokens", step.tokens }, { "seconds", step.seconds },
       { "stall_seconds", step.stall_seconds }, { "outcome", step.outcome } }
     local scalars = { { "train/loss", step.loss }, { "train/gradient_norm", report.gradient_norm },

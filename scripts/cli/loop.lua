@@ -7,12 +7,15 @@ local posix = require "cli.posix"
 local progress = require "cli.progress"
 local resume = require "cli.resume"
 
+local MAX_SKIPS = 50  -- steps in a row whose gradients were not finite, after which training ends
+
 local loop = {}
 
 -- Keeps what a step gave.
 local function record(result, run, step)
   local report = step.report
   result.skipped_steps, result.steps, result.saved = report.skipped_steps, report.step, nil
+  result.loss_scale = report.loss_scale
   local at = #result.seconds + 1
   result.loss[at], result.seconds[at], result.tokens[at] = step.loss, step.seconds, step.tokens
   result.samples = result.samples and step.samples and result.samples
@@ -58,7 +61,7 @@ function loop.run(run, state)
     if journal:due() then journal:flush() end
     return native.interrupts() > 0
   end
-  local ended, why = "done", nil
+  local ended, why, skipped = "done", nil, 0
   while done < state.last do
     local step = stop() and { outcome = "stopped" } or run:step(stop)
     if step.outcome == "stopped" or step.outcome == "cancelled" then
@@ -77,11 +80,13 @@ function loop.run(run, state)
     local last = done >= state.last
     journal:step(step, last)
     bar:update(done, step.loss, step.tokens, run.next_batch)
-    if step.outcome == "skipped_nonfinite" then
-      ended = "nonfinite"
+    skipped = step.outcome == "skipped_nonfinite" and skipped + 1 or 0
+    if skipped >= (options.max_skips or MAX_SKIPS) then
+      ended, state.result.skipped_in_a_row = "nonfinite", skipped
       break
     end
-    local name, value = metrics.not_finite(step.metrics)
+    local name, value
+    if skipped == 0 then name, value = metrics.not_finite(step.metrics) end
     if name then
       ended, why = "metric", ("step %d: %s is %s, which is not finite"):format(done, name, tostring(value))
       break

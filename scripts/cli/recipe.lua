@@ -41,6 +41,7 @@ local function names_of(rows)
 end
 
 -- Options of every recipe, with defaults that its `training` may change.
+local LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "loss_scale_interval" }
 local TRAINING = schedule.rows()
 for _, row in ipairs {
   { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
@@ -51,6 +52,10 @@ for _, row in ipairs {
   { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
   { "nesterov", false, "SGD's" },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
+  { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0 },
+  { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1 },
+  { "loss_scale_backoff", 0.5, "times the loss scale, after a step that was skipped", least = 0 },
+  { "loss_scale_interval", 2000, "finite steps in a row after which the loss scale grows", whole = true, least = 1 },
 } do TRAINING[#TRAINING + 1] = row end
 -- Those of them that are an optimizer's. Each is an option of `optimizers` where that has one of the name.
 local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov" }
@@ -315,6 +320,9 @@ function recipe.stepper_options(self, o, run)
   local options = schedule.options(o, { steps = default_end(self, o, run.steps), accumulate = run.accumulate },
     self.common)
   options.clip_norm, options.seed, options.micro_steps = o.clip, run.seed, run.accumulate
+  for _, name in ipairs(LOSS_SCALE) do
+    if self.common[name] then options[name] = o[name] end
+  end
   return options
 end
 

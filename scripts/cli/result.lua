@@ -86,7 +86,7 @@ function result.to_json(self)
     { "copies", json.object(self.copies_per_step) },
     { "submit_seconds_median", self.submit_seconds_median },
     { "driver_bytes", json.object { { "before", self.driver.before }, { "now", self.driver.now } } },
-    { "parameter_digest", self.digest }, { "skipped_steps", self.skipped_steps },
+    { "parameter_digest", self.digest }, { "skipped_steps", self.skipped_steps }, { "loss_scale", self.loss_scale },
     { "plan", summary.plan(plan, self.accumulate) }, { "first_step", self.first_step },
     { "step_seconds", json.array(self.seconds) }, { "checkpoint", self.checkpoint },
     { "batch", self.batch }, { "accumulate", self.accumulate }, { "optimizer", self.optimizer },

@@ -38,6 +38,7 @@ local KNOWN = args.known("device threads budget amp policy tiers link profile fo
   ["eval-every"] = { args.whole(1), "steps between evaluations (default: only at the end)", "N" },
   best = { args.text, "keep the checkpoint with the best evaluation by this metric, too: loss, perplexity, ...",
     "METRIC" },
+  ["max-skips"] = { args.whole(1), "steps in a row with gradients not finite that end training (default 50)", "N" },
   ["early-stop"] = { args.whole(1), "end after N evaluations without a better value of --best (default: loss)", "N" },
   ["sample-every"] = { args.whole(1), "steps between samples of generated text", "N" },
   ["sample-prompt"] = { args.text, "what samples begin with (default: a line's end)", "TEXT" },
@@ -278,8 +279,9 @@ return function(arguments, root)
   run:close()
   local saved = result.checkpoint and ", saved in " .. result.checkpoint or ""
   if ended == "nonfinite" then
-    fail.with(7, ("step %d: loss or gradients are not finite (loss %s); the parameters are those of the step before%s")
-      :format(result.steps, tostring(last_loss), saved))
+    fail.with(7, ("step %d: loss or gradients are not finite (loss %s), as in the %d steps before; the parameters " ..
+      "are those of the last step that was%s"):format(result.steps, tostring(last_loss), result.skipped_in_a_row - 1,
+      saved))
   end
   if ended == "metric" then fail.with(7, why .. saved) end
   if ended == "stopped" then

@@ -35,7 +35,14 @@ local function parameters(run, suffix)
   return list
 end
 
-function verdict.gradients(run) return parameters(run, "/gradient") end
+-- The gradients of all parameters, which lie there times `scale`.
+function verdict.gradients(run, scale)
+  local list = parameters(run, "/gradient")
+  for _, one in ipairs(scale ~= 1 and list or {}) do
+    for at = 0, one.count - 1 do one.buffer[at] = one.buffer[at] / scale end
+  end
+  return list
+end
 
 -- The largest difference of a tensor's two gradients, as a share of the gradient, and whose it is.
 function verdict.gradients_apart(ours, theirs)

@@ -109,10 +109,11 @@ end
 function Verifier:gradients(o, count)
   local run = self:open { accumulate = count + 1, o = o }
   run:initialise()
+  local report
   for index = 0, count - 1 do
-    if not run:micro(index) then fail.interrupted(self.recipe.path) end
+    report = run:micro(index) or fail.interrupted(self.recipe.path)
   end
-  local list = verdict.gradients(run)
+  local list = verdict.gradients(run, report.loss_scale)
   run:close()
   return list
 end

@@ -26,7 +26,8 @@ struct PlanTest : testing::Test {
 
 TEST_F(PlanTest, WrongOptions) {
   expect_failure(with([](auto& o) { o.amp = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"amp", "3"});
-  expect_failure(with([](auto& o) { o.amp = CAIRN_AMP_FP16; }), CAIRN_STATUS_UNSUPPORTED, failure, {"fp16"});
+  expect_failure(with([](auto& o) { o.amp = CAIRN_AMP_FP16, o.no_optimizer = 1; }), CAIRN_STATUS_UNSUPPORTED,
+                 failure, {"fp16"});
   expect_failure(with([](auto& o) { o.policy = 4; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"policy", "4"});
   expect_failure(with([](auto& o) { o.no_optimizer = 2; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,

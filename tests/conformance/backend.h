@@ -1,5 +1,5 @@
 // Every kernel row of a backend against the reference, on the operands that real forward and backward passes
-// hand it, in f32 and bf16; and which op runs where, as a table.
+// hand it, in every type of kKernelTypes; and which op runs where, as a table.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -36,12 +36,12 @@ class Harness {
   // them.
   void check(const kernels::Signature& s, std::span<const Tensor> in, const RandomKey& key, bool updates,
              const std::string& what) {
-    Seen& seen = table_[{std::string(s.op), is_coarse(s)}];
+    Seen& seen = table_[{std::string(s.op), coarsest(s)}];
     ++seen.calls;
     const int before = seen.taken;
     rows(s, in, s, in, key, updates, what, seen);
     packed(s, in, key, what, seen);
-    if (account_) account_->taken(s.op, is_coarse(s) ? DType::kBF16 : DType::kF32, seen.taken > before, what);
+    if (account_) account_->taken(s.op, coarsest(s), seen.taken > before, what);
     if (seen.taken > before) seen.taken = before + 1;
   }
   // In a dtype that no kernel of the backend is for: none says that it takes the call.
@@ -72,13 +72,15 @@ class Harness {
   }
 
   void print() const {
-    std::printf("%-28s %-28s %-28s\n", "op", "f32", "bf16");
+    std::printf("%-28s", "op");
+    for (const DType type : kKernelTypes) std::printf(" %-28s", std::string(dtype_name(type)).c_str());
+    std::printf("\n");
     std::set<std::string> ops;
     for (const auto& [key, seen] : table_) ops.insert(key.first);
     for (const std::string& op : ops) {
       std::printf("%-28s", op.c_str());
-      for (bool coarse : {false, true}) {
-        const auto it = table_.find({op, coarse});
+      for (const DType type : kKernelTypes) {
+        const auto it = table_.find({op, type});
         std::printf(" %-28s", it == table_.end() ? "-" : describe(it->second).c_str());
       }
       std::printf("\n");
@@ -104,7 +106,7 @@ class Harness {
         worst = compare(registry_.rows[r], reference, reference_in, s, in, key, updates, what);
       };
       if (account_) {
-        account_->row(s.op, registry_.rows[r].name, is_coarse(s) ? DType::kBF16 : DType::kF32, run);
+        account_->row(s.op, registry_.rows[r].name, coarsest(s), run);
       } else {
         run();
       }
@@ -164,13 +166,13 @@ class Harness {
   const kernels::Registry& registry_;
   const Known* const known_;
   std::optional<Account> account_;
-  std::map<std::pair<std::string, bool>, Seen> table_;
+  std::map<std::pair<std::string, DType>, Seen> table_;
   std::set<size_t> rows_run_;
 };
 
 // What fuse_backward.cc makes of pairs of ops: an activation's derivative, a sum of gradients.
 inline void add_fused(std::vector<Direct>& to) {
-  for (const DType t : {DType::kF32, DType::kBF16}) {
+  for (const DType t : kKernelTypes) {
     for (const ops::Function& f : ops::functions())
       for (const auto& [m, n, k] :
            {std::array<int64_t, 3>{7, 33, 64}, {33, 129, 70}, {64, 1, 65}, {1, 40, 256}}) {
@@ -192,10 +194,11 @@ inline std::vector<Direct> direct_cases() {
   const TensorDesc one{DType::kF64, Shape{}, 0};
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
-    const TensorDesc f32{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
+    const TensorDesc f32{DType::kF32, Shape{n}, 0};
     for (const UpdateKind& kind : update_kinds())
       for (const bool scaled : {false, true}) list.push_back(update_call(kind, f32, scaled));
-    for (const TensorDesc& x : {f32, low}) {
+    for (const DType type : kKernelTypes) {
+      const TensorDesc x{type, Shape{n}, 0};
       list.push_back({"sum_squares", {x}, {one}, {}});
       list.push_back({"accumulate", {x}, {f32}, {}});
       list.push_back({"fill",
@@ -229,7 +232,7 @@ inline void check_backend(const kernels::Registry& registry, const Known* known 
   key.seed = 5;
   key.step = 2;
   for (const Case& c : backend_cases())
-    for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType dtype : kKernelTypes) {
       const Built built = build(c, dtype, trainable(c));
       Interpreter interpreter(built.joint);
       fill_leaves(interpreter, built);

@@ -22,7 +22,7 @@ inline void add_backend_products(std::vector<Case>& to) {
       to.push_back({"linear", {T({1, s.m, s.k}), P({s.n, s.k})}, act});
     }
   for (int64_t c : {1, 7, 33, 64, 129})
-    for (const char* dtype : {"", "bf16"}) {
+    for (const char* dtype : {"", "bf16", "f16"}) {
       to.push_back({"embedding", {P({11, c}), I({2, 33}, 11)}, word("dtype", dtype)});
       to.push_back({"embedding", {P({129, c}), {'I', {7}, -1, 130}}, word("dtype", dtype)});
     }
@@ -92,7 +92,7 @@ inline void add_backend_elements(std::vector<Case>& to) {
     to.push_back({"scale", {T(shape)}, with("factor", 0.37)});
     to.push_back({"dropout", {T(shape)}, with("rate", 0.1)});
     to.push_back({"dropout", {T(shape)}, with("rate", 0.75)});
-    for (const char* dtype : {"f32", "bf16"}) to.push_back({"cast", {T(shape)}, word("dtype", dtype)});
+    for (const char* dtype : {"f32", "bf16", "f16"}) to.push_back({"cast", {T(shape)}, word("dtype", dtype)});
   }
   to.push_back({"transpose", {T({33, 129})}, with("perm", List{1, 0})});
   to.push_back({"transpose", {T({2, 7, 33, 8})}, with("perm", List{0, 2, 1, 3})});

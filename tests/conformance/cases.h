@@ -82,7 +82,7 @@ inline void fill(const Tensor& t, uint64_t tensor, const Operand& o) {
 inline DType wide(DType t) { return t == DType::kF64 ? DType::kF64 : DType::kF32; }
 
 // A graph around one op: every T and P operand chosen by `trained` (bit per operand) is a trainable
-// parameter, the others are inputs; bf16 operands come from f32 through a cast. An output that is no loss is
+// parameter, the others are inputs; operands of 16 bits come from f32 through a cast. An output that is no loss is
 // compared with random targets by mse, so that all of it matters.
 struct Built {
   std::shared_ptr<const graph::JointGraph> joint;
@@ -110,7 +110,8 @@ inline Built build(const Case& c, DType dtype, uint32_t trained) {
     const bool train = (o.kind == 'T' || o.kind == 'P') && (trained >> i & 1u);
     const DType type = o.kind == 'I' ? DType::kI32 : wide(dtype);
     ValueId v = leaf(cat("operand", i), o, type, train);
-    if (o.kind == 'T' && dtype == DType::kBF16) v = g->op("cast", {v}, {{"dtype", std::string("bf16")}})[0];
+    if (o.kind == 'T' && dtype != type)
+      v = g->op("cast", {v}, {{"dtype", std::string(dtype_name(dtype))}})[0];
     in.push_back(v);
   }
   const std::vector<ValueId> out = g->op(c.op, in, c.attrs);

@@ -16,30 +16,38 @@ struct Bound {
   double relative, absolute;
 };
 
-// By the op's tolerance and the coarsest float type among its operands. bf16 has 8 bits: 2^-8 is one
-// rounding.
-inline Bound bound(ops::Tolerance tolerance, bool coarse) {
+// The float types that tests of kernels go through, the coarsest last.
+inline constexpr DType kKernelTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
+
+// By the op's tolerance and the coarsest float type among its operands. One rounding is 2^-8 in bf16, with 8
+// bits of mantissa, and 2^-11 in f16.
+inline Bound bound(ops::Tolerance tolerance, DType type) {
   using enum ops::Tolerance;
+  const double rounding = type == DType::kBF16 ? 0x1p-8 : 0x1p-11;
+  const bool coarse = type != DType::kF32;
   switch (tolerance) {
     case EXACT:
       return {0, 0};
     case ELEMENTWISE:
-      return coarse ? Bound{0x1p-7, 1e-6} : Bound{4e-6, 1e-6};
+      return coarse ? Bound{2 * rounding, 1e-6} : Bound{4e-6, 1e-6};
     case REDUCTION:
-      return coarse ? Bound{0x1p-7, 0x1p-9} : Bound{1e-5, 4e-6};
+      return coarse ? Bound{2 * rounding, rounding / 2} : Bound{1e-5, 4e-6};
     case GEMM:
-      return coarse ? Bound{0x1p-6, 0x1p-7} : Bound{1e-5, 1e-5};
+      return coarse ? Bound{4 * rounding, 2 * rounding} : Bound{1e-5, 1e-5};
   }
   return {0, 0};
 }
 
-inline bool is_coarse(const kernels::Signature& s) {
-  const auto any = [](std::span<const TensorDesc> list, uint32_t present) {
-    for (size_t i = 0; i < list.size(); ++i)
-      if ((present >> i & 1u) && list[i].dtype == DType::kBF16) return true;
-    return false;
-  };
-  return any(s.in, s.in_present) || any(s.out, s.out_present);
+// The coarsest float type among the operands, at least float32.
+inline DType coarsest(const kernels::Signature& s) {
+  DType type = DType::kF32;
+  for (const DType candidate : kKernelTypes) {
+    for (size_t i = 0; i < s.in.size(); ++i)
+      if (s.has_in(i) && s.in[i].dtype == candidate) type = candidate;
+    for (size_t i = 0; i < s.out.size(); ++i)
+      if (s.has_out(i) && s.out[i].dtype == candidate) type = candidate;
+  }
+  return type;
 }
 
 // The outputs of one run, in buffers of their own.
@@ -145,7 +153,7 @@ inline double compare(const kernels::KernelRow& row, const kernels::Signature& r
               << where << ": output " << o << " has other bits in a second run";
         }
       worst =
-          std::max(worst, worst_error(s, expected, first, bound(op.tolerance, is_coarse(reference)), where));
+          std::max(worst, worst_error(s, expected, first, bound(op.tolerance, coarsest(reference)), where));
     }
     if (sums == 0) break;
   }

@@ -42,7 +42,8 @@ std::vector<Shapes> shapes(const ops::OpRow& row, DType dtype, int64_t n) {
                                std::vector<TensorDesc>(row.outputs.size(), whole)}};
   if (row.code != ops::OpCode::k_add && row.code != ops::OpCode::k_mul) return list;
   list.push_back({{whole, {dtype, {n}, 0}}, {whole}});
-  if (dtype == DType::kBF16) list.push_back({{whole, {DType::kF32, {n}, 0}}, {whole}});
+  if (dtype == DType::kBF16 || dtype == DType::kF16)
+    list.push_back({{whole, {DType::kF32, {n}, 0}}, {whole}});
   return list;
 }
 
@@ -84,7 +85,7 @@ TEST(InPlace, MarkedInputsMayBeWrittenOver) {
       ++marked;
       for (const kernels::Registry* registry : {&kernels::cpu_registry(), &kernels::reference_registry()}) {
         int ran = 0;
-        for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF64})
+        for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16, DType::kF64})
           for (const int64_t n : {1, 7, 64, 250, 20000})
             for (const Attrs& attrs : attributes(row, dtype))
               for (const Shapes& s : shapes(row, dtype, n)) {

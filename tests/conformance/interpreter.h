@@ -42,6 +42,8 @@ inline double get(const Tensor& t, int64_t i) {
       return t.as<float>()[i];
     case DType::kBF16:
       return to_float(t.as<bf16>()[i]);
+    case DType::kF16:
+      return to_float(t.as<f16>()[i]);
     case DType::kF64:
       return t.as<double>()[i];
     default:
@@ -55,6 +57,9 @@ inline void set(const Tensor& t, int64_t i, double v) {
       break;
     case DType::kBF16:
       t.as<bf16>()[i] = to_bf16(static_cast<float>(v));
+      break;
+    case DType::kF16:
+      t.as<f16>()[i] = to_f16(static_cast<float>(v));
       break;
     case DType::kF64:
       t.as<double>()[i] = v;

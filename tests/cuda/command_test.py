@@ -168,7 +168,7 @@ class OnGpu(Case):
             self.assertGreater(kernel["seconds"], 0, kernel)
             self.assertGreater(kernel["bytes"], 0, kernel)
         rows = {k["row"] for k in found["kernels"] if k["op"] == "attention_grad"}
-        self.assertEqual(rows, {"cudnn", "mma_bf16", "tiles"})
+        self.assertEqual(rows, {"cudnn", "mma", "tiles"})
         self.assertEqual({(r["tier"], r["way"], r["both"]) for r in found["links"]},
                          {(tier, way, both) for tier in ("host", "disk") for way in ("out", "in")
                           for both in (False, True)})

@@ -9,7 +9,17 @@ package.preload["cairn"] = function()
   return { optimizers = function()
     return { { name = "adamw", hypers = { { name = "beta1", default = 0.9 } } },
              { name = "sgd", hypers = { { name = "momentum", default = 0 }, { name = "nesterov", default = 0 } } } }
-  end }
+  end,
+  schedules = function()
+    return { { name = "constant", parameters = { { name = "factor", default = 1 } }, ends = false },
+             { name = "linear", parameters = { { name = "start_factor", default = 1 } }, ends = true },
+             { name = "cosine", parameters = { { name = "first_cycle", default = 0 } }, ends = true },
+             { name = "multistep", parameters = { { name = "milestones", list = true } }, ends = false },
+             { name = "onecycle", parameters = { { name = "three_phase", default = "false", words = { "false", "true" } },
+                                                 { name = "anneal", default = "cos", words = { "cos", "linear" } } },
+               ends = true } }
+  end,
+  parse_schedule = require("cairn.schedules").parse }
 end
 package.preload["cairn.graph"] = function() return {} end
 local args = require "cli.args"

@@ -42,12 +42,9 @@ class BadInput(Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn("cuda", done.stderr.lower())
 
-    def test_fp16_is_said_to_be_missing(self):
-        self.gpt2(2, "data=random", "--amp", "fp16", says=("fp16", "bf16"))
-
     def test_non_finite(self):
-        done = self.fails(7, "train", "gpt2", *TINY, "rate=1e30", f"data={self.text}", "--steps", 20, "--out", "run",
-                          says=("not finite", "saved in run/step-"))
+        done = self.fails(7, "train", "gpt2", *TINY, "rate=1e30", f"data={self.text}", "--steps", 20, "--max-skips", 3,
+                          "--out", "run", says=("not finite", "saved in run/step-"))
         self.assertIn("loss", done.stdout)
         self.cairn("inspect", "run")
 

@@ -392,6 +392,11 @@ typedef struct cairn_stepper_options {
  uint64_t schedule_count;
  uint64_t warmup_units;
  uint64_t step_units;
+ double loss_scale;
+ double loss_scale_growth;
+ double loss_scale_backoff;
+ uint32_t loss_scale_interval;
+ uint32_t reserved;
 } cairn_stepper_options_t;
  cairn_status_t cairn_schedule_rates(const cairn_stepper_options_t* options, uint64_t first,
  size_t count, double* out_rates, double* out_momenta,

@@ -13,7 +13,8 @@ local Checkpoint = core.class "checkpoint"
 
 local OPTIONS = { hypers = hypers.set, schedule = schedules.set }
 for _, name in ipairs { "seed", "warmup_steps", "warmup_units", "step_units", "total_steps", "rate", "minimum_rate",
-                        "beta1", "beta2", "eps", "weight_decay", "clip_norm", "micro_steps" } do
+                        "beta1", "beta2", "eps", "weight_decay", "clip_norm", "micro_steps", "loss_scale",
+                        "loss_scale_growth", "loss_scale_backoff", "loss_scale_interval" } do
   OPTIONS[name] = name
 end
 -- What CAIRN_STEPPER_OPTIONS_INIT sets.
@@ -31,7 +32,8 @@ end
 -- warmup_steps (or warmup_units, of which a step takes step_units), total_steps, minimum_rate, micro_steps, seed;
 -- schedule: a name of cairn.schedules(), { "wsd", decay_steps = 100 } with its parameters, an array of these, all but
 -- the last with steps =, or all that as a text, "linear:100:start_factor=0.1,cosine"; hypers of any optimizer
--- ({ momentum = 0.9, ["*.bias"] = { rate_scale = 2 } }), in the place of the plan's.
+-- ({ momentum = 0.9, ["*.bias"] = { rate_scale = 2 } }), in the place of the plan's; under amp = "fp16" loss_scale,
+-- loss_scale_growth, loss_scale_backoff, loss_scale_interval.
 function Stepper.new(session, options)
   core.expect(sessions.Session, session, "session")
   local out = ffi.new("cairn_stepper_t*[1]")

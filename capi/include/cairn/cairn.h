@@ -435,7 +435,7 @@ typedef struct cairn_plan cairn_plan_t;
  * profile of another machine, fuse_update with more micro-batches than one, an optimizer or hyper-parameter that there is
  * not, a group that matches no parameter, two groups that match the same one.
  * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
- * five largest values alive there), UNSUPPORTED (fp16; an op without a gradient, by name), WRONG_STATE (not frozen).
+ * five largest values alive there), UNSUPPORTED (an op without a gradient, by name; fp16 without an optimizer or with fuse_update), WRONG_STATE (not frozen).
  * since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
                                                            const cairn_plan_options_t* options, cairn_plan_t** out_plan,
@@ -657,9 +657,18 @@ typedef struct cairn_stepper_options {
   uint64_t schedule_count;
   uint64_t warmup_units;   /* the warm-up as a count of samples, tokens ..., in the place of warmup_steps: */
   uint64_t step_units;     /* how many of them a step takes. The last step of warm-up reaches warmup_units */
+  /* Of plans with CAIRN_AMP_FP16, by the rule of torch.amp.GradScaler: gradients are multiplied by a scale on their way.
+   * A step whose gradients are not finite is skipped and multiplies it by the backoff; `interval` steps in a row that are
+   * not multiply it by the growth. */
+  double loss_scale;          /* the initial one; 0: 2^16 over the rows of an effective batch (losses are sums) */
+  double loss_scale_growth;   /* 0: 2 */
+  double loss_scale_backoff;  /* 0: 0.5 */
+  uint32_t loss_scale_interval; /* 0: 2000 */
+  uint32_t reserved;
 } cairn_stepper_options_t;
 #define CAIRN_STEPPER_OPTIONS_INIT \
-  {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1, NULL, 0, NULL, 0, 0, 0}
+  {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1, NULL, 0, NULL, 0, 0, 0, \
+   0.0, 0.0, 0.0, 0, 0}
 /* What a stepper with these options would give the updates of steps first to first + count - 1, counted from 0: their rates
  * and, where out_momenta is not NULL, momenta; NaN where the schedule has none. Looks at rates, warm-up and schedule alone;
  * count may be 0, to check them. INVALID_ARGUMENT also means: an unknown schedule or parameter, a value out of range, a
@@ -676,7 +685,7 @@ typedef struct cairn_step_report {
   double loss, weight;            /* of this micro-batch: sum / weight, and weight */
   double step_loss, step_weight;  /* of the effective batch so far */
   double gradient_norm;           /* before clipping; with APPLIED and SKIPPED_NONFINITE */
-  double rate, loss_scale;
+  double rate, loss_scale;        /* used by this micro-batch; loss_scale is 1 but with CAIRN_AMP_FP16 */
   double seconds, stall_seconds, optimizer_seconds;
   uint32_t outcome;         /* CAIRN_STEP_* */
   uint32_t micro;           /* micro-batches accumulated after this call */

@@ -1,4 +1,4 @@
-// Vectors of float over float32 or bfloat16 memory, for every Highway target. Included inside foreach_target
+// Vectors of float over float32, bfloat16 or float16 memory, for every Highway target. Included inside foreach_target
 // files (per-target include guard); everything here lives in the target's namespace.
 #if defined(CAIRN_KERNELS_CPU_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CAIRN_KERNELS_CPU_SIMD_INL_H_
@@ -38,6 +38,23 @@ HWY_INLINE V get(Full, const bf16* p) {
   const auto half = hn::LoadU(DH(), reinterpret_cast<const uint16_t*>(p));
   return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU(), half)));
 }
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#define CAIRN_HAS_F16C 1  // conversions in hardware, which take and give denormals
+#else
+#define CAIRN_HAS_F16C 0
+#endif
+#if CAIRN_HAS_F16C
+using DHalf = hn::Rebind<hwy::float16_t, DF>;
+#endif
+HWY_INLINE V get(Full, const f16* p) {
+#if CAIRN_HAS_F16C
+  return hn::PromoteTo(DF(), hn::LoadU(DHalf(), reinterpret_cast<const hwy::float16_t*>(p)));
+#else
+  float lane[kMaxLanes];
+  for (size_t i = 0; i < kMaxLanes; ++i) lane[i] = to_float(p[i]);
+  return hn::LoadU(DF(), lane);
+#endif
+}
 template <class T>
 HWY_INLINE V get(Part part, const T* p) {
   T lane[kMaxLanes] = {};
@@ -66,6 +83,16 @@ HWY_INLINE void put(Full, V v, bf16* p) {
   hn::StoreU(hn::TruncateTo(DH(), round_bf16(v)), DH(), reinterpret_cast<uint16_t*>(p));
 #endif
 }
+HWY_INLINE void put(Full, V v, f16* p) {
+#if CAIRN_HAS_F16C
+  hn::StoreU(hn::DemoteTo(DHalf(), v), DHalf(), reinterpret_cast<hwy::float16_t*>(p));
+#else
+  float lane[kMaxLanes];
+  hn::StoreU(v, DF(), lane);
+  for (size_t i = 0; i < kMaxLanes; ++i) p[i] = to_f16(lane[i]);
+#endif
+}
+#undef CAIRN_HAS_F16C
 template <class T>
 HWY_INLINE void put(Part part, V v, T* p) {
   T lane[kMaxLanes];
@@ -81,10 +108,10 @@ HWY_INLINE void for_each_vector(int64_t begin, int64_t end, const Body& body) {
   if (begin < end) body(Part{static_cast<size_t>(end - begin)}, begin);
 }
 
-// body(T{}) with T = float or bf16. The dtype must be one of the two.
+// body(T{}) with T = float, bf16 or f16. The dtype must be one of these.
 template <class Body>
 HWY_INLINE auto with_float(DType dtype, const Body& body) {
-  return dtype == DType::kBF16 ? body(bf16{}) : body(float{});
+  return dtype == DType::kBF16 ? body(bf16{}) : dtype == DType::kF16 ? body(f16{}) : body(float{});
 }
 
 HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(DF(), v)); }

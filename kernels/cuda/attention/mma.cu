@@ -1,6 +1,6 @@
-// Attention in bfloat16 on tensor cores, after FlashAttention-2 (Dao, 2023): a warp keeps its queries'
+// Attention in bfloat16 and float16 on tensor cores, after FlashAttention-2 (Dao, 2023): a warp keeps its queries'
 // outputs in registers while tiles of keys and values pass; scores and sums in float32, probabilities rounded
-// to bfloat16 for their product with the values.
+// to the operands' type for their product with the values.
 #include <cmath>
 
 #include "kernels/cuda/attention/mma.h"
@@ -12,10 +12,10 @@ namespace {
 constexpr int kKeys = 64;
 
 // A warp has 16 kM queries.
-template <int kD, int kM>
-__global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(AttentionShape a, const bf16* q,
-                                                                              const bf16* k, const bf16* v,
-                                                                              bf16* y, float* lse) {
+template <class T, int kD, int kM>
+__global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(AttentionShape a, const T* q,
+                                                                              const T* k, const T* v, T* y,
+                                                                              float* lse) {
   constexpr int kQueries = kMmaWarps * 16 * kM, kN = kKeys / 8;
   CAIRN_DYNAMIC_SHARED(char, shared);
   const Shared tile_q = shared_address(shared), tile_k = tile_q + Tile<kD>::bytes(kQueries),
@@ -50,7 +50,7 @@ __global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(At
     unsigned weights[kM][kN / 2][4];
     if (works) {
       float s[kM][kN][4];
-      dot_rows<kD>(s, own_q, tile_k);
+      dot_rows<T, kD>(s, own_q, tile_k);
       if (key + kKeys > a.length || (a.causal && key + kKeys - 1 > own)) {
         CAIRN_UNROLL
         for (int m = 0; m < kM; ++m) {
@@ -93,7 +93,7 @@ __global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(At
           }
         }
       }
-      round_to(weights, s);
+      round_pairs<T>(weights, s);
     }
     cp_async_wait<0>();
     __syncthreads();
@@ -102,7 +102,7 @@ __global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(At
       copy_rows<kD, kKeys>(tile_k, k + static_cast<int64_t>(next) * a.kv_ld, a.kv_ld, a.length - next, a.dim);
       cp_async_commit();
     }
-    if (works) add_product<kD>(out, weights, tile_v);
+    if (works) add_product<T, kD>(out, weights, tile_v);
   }
   if (own >= a.length) return;
   float inverse[kM][2];
@@ -122,31 +122,35 @@ __global__ __launch_bounds__(kMmaThreads, kM == 2 ? 2 : 3) void attention_mma(At
   store_rows<kD>(out, inverse, own_q, y + a.y_at(at.b, at.h, own), a.y_ld, a.length - own, a.dim);
 }
 
-template <int kD, int kM>
+template <class T, int kD, int kM>
 std::unique_ptr<Kernel> make_with(const AttentionShape& a) {
   constexpr int kQueries = kMmaWarps * 16 * kM;
   constexpr int64_t kShared = Tile<kD>::bytes(kQueries + 2 * kKeys);
   const LaunchSize size{
       .blocks = a.blocks(kQueries, a.heads), .threads = kMmaThreads, .shared_bytes = kShared};
-  allow_shared(attention_mma<kD, kM>, kShared);
+  allow_shared(attention_mma<T, kD, kM>, kShared);
   return make_kernel([=](const Call& call) {
-    const Heads<const bf16> in = heads_of<const bf16>(call.in, 0, a);
-    launch(stream_of(call), attention_mma<kD, kM>, size, a, in.q, in.k, in.v, output<bf16>(call, 0),
+    const Heads<const T> in = heads_of<const T>(call.in, 0, a);
+    launch(stream_of(call), attention_mma<T, kD, kM>, size, a, in.q, in.k, in.v, output<T>(call, 0),
            output<float>(call, 1));
   });
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_mma_of(const AttentionShape& a, bool wide) {
-  if (a.dim <= 64) return wide ? make_with<64, 2>(a) : make_with<64, 1>(a);
-  return wide ? make_with<128, 2>(a) : make_with<128, 1>(a);
+std::unique_ptr<Kernel> make_attention_mma_of(const AttentionShape& a, DType type, bool wide) {
+  return with_half(type, [&](auto zero) {
+    using T = decltype(zero);
+    if (a.dim <= 64) return wide ? make_with<T, 64, 2>(a) : make_with<T, 64, 1>(a);
+    return wide ? make_with<T, 128, 2>(a) : make_with<T, 128, 1>(a);
+  });
 }
 
 std::unique_ptr<Kernel> make_attention_mma(const Signature& s) {
   const auto shape = attention_shape(s, 0);
   if (!shape || !fits_mma(s, 0, *shape)) return nullptr;
-  return make_attention_mma_of(*shape, shape->blocks(kMmaWarps * 32, shape->heads) >= kManyBlocks);
+  return make_attention_mma_of(*shape, s.in[0].dtype,
+                               shape->blocks(kMmaWarps * 32, shape->heads) >= kManyBlocks);
 }
 
 }  // namespace cairn::kernels::cuda

@@ -1,4 +1,4 @@
-// Tiles of bfloat16 rows in shared memory, and a warp's products with them, for the attention kernels on
+// Tiles of rows of T, bf16 or f16, in shared memory, and a warp's products with them, for the attention kernels on
 // tensor cores. A row of a tile is kD numbers in pieces of 16 bytes; piece c of row r lies at place c ^ (r %
 // 8) of its row, so eight rows at one column, as well as the pieces of one row, are in different banks.
 #pragma once
@@ -23,8 +23,8 @@ struct Tile {
 };
 
 // Starts to copy kRows rows of `dim` numbers; rows from `rows` on, and columns from `dim` on, become zeros.
-template <int kD, int kRows>
-__device__ __forceinline__ void copy_rows(Shared to, const bf16* from, int ld, int rows, int dim) {
+template <int kD, int kRows, class T>
+__device__ __forceinline__ void copy_rows(Shared to, const T* from, int ld, int rows, int dim) {
   using In = Tile<kD>;
   constexpr int kStep = kMmaThreads / In::kPieces;
   static_assert(kRows % kStep == 0);
@@ -73,7 +73,7 @@ __device__ __forceinline__ void clear(float (&acc)[kM][kN][4]) {
 }
 
 // acc = x y^T: 16 kM rows of tile x by 8 kN rows of tile y.
-template <int kD, int kM, int kN>
+template <class T, int kD, int kM, int kN>
 __device__ __forceinline__ void dot_rows(float (&acc)[kM][kN][4], Shared x, Shared y) {
   const LaneAddress<kD, true> left(x);
   const LaneAddress<kD, false> right(y);
@@ -89,29 +89,29 @@ __device__ __forceinline__ void dot_rows(float (&acc)[kM][kN][4], Shared x, Shar
       ldmatrix(b, right.at(n / 2, k));
       CAIRN_UNROLL
       for (int m = 0; m < kM; ++m) {
-        mma_bf16_16x8x16(acc[m][n], a[m], b[0], b[1]);
-        mma_bf16_16x8x16(acc[m][n + 1], a[m], b[2], b[3]);
+        mma_16x8x16<T>(acc[m][n], a[m], b[0], b[1]);
+        mma_16x8x16<T>(acc[m][n + 1], a[m], b[2], b[3]);
       }
     }
   }
 }
 
 // What one product leaves is, rounded, what the next one takes: columns 16 k.. of rows 16 m...
-template <int kM, int kN>
-__device__ __forceinline__ void round_to(unsigned (&to)[kM][kN / 2][4], const float (&v)[kM][kN][4]) {
+template <class T, int kM, int kN>
+__device__ __forceinline__ void round_pairs(unsigned (&to)[kM][kN / 2][4], const float (&v)[kM][kN][4]) {
   CAIRN_UNROLL
   for (int m = 0; m < kM; ++m) {
     CAIRN_UNROLL
     for (int k = 0; k < kN / 2; ++k) {
       CAIRN_UNROLL
       for (int i = 0; i < 4; ++i)
-        to[m][k][i] = pack_bf16(v[m][2 * k + i / 2][i % 2 * 2], v[m][2 * k + i / 2][i % 2 * 2 + 1]);
+        to[m][k][i] = pack_pair<T>(v[m][2 * k + i / 2][i % 2 * 2], v[m][2 * k + i / 2][i % 2 * 2 + 1]);
     }
   }
 }
 
 // acc += w x: w[16 kM, 16 kK] in registers, x the 16 kK rows of a tile.
-template <int kD, int kM, int kK>
+template <class T, int kD, int kM, int kK>
 __device__ __forceinline__ void add_product(float (&acc)[kM][kD / 8][4], const unsigned (&w)[kM][kK][4],
                                             Shared x) {
   const LaneAddress<kD, true> right(x);
@@ -123,8 +123,8 @@ __device__ __forceinline__ void add_product(float (&acc)[kM][kD / 8][4], const u
       ldmatrix_transposed(b, right.at(k, n / 2));
       CAIRN_UNROLL
       for (int m = 0; m < kM; ++m) {
-        mma_bf16_16x8x16(acc[m][n], w[m][k], b[0], b[1]);
-        mma_bf16_16x8x16(acc[m][n + 1], w[m][k], b[2], b[3]);
+        mma_16x8x16<T>(acc[m][n], w[m][k], b[0], b[1]);
+        mma_16x8x16<T>(acc[m][n + 1], w[m][k], b[2], b[3]);
       }
     }
   }
@@ -132,9 +132,9 @@ __device__ __forceinline__ void add_product(float (&acc)[kM][kD / 8][4], const u
 
 // Stores a warp's 16 kM rows, scaled: factor[m][0] for row g, [m][1] for row g + 8. They go through `tile`,
 // the warp's own rows of a tile that nobody reads any more, so that the memory is written in whole lines.
-template <int kD, int kM>
+template <int kD, int kM, class T>
 __device__ __forceinline__ void store_rows(const float (&acc)[kM][kD / 8][4], const float (&factor)[kM][2],
-                                           Shared tile, bf16* to, int ld, int rows, int dim) {
+                                           Shared tile, T* to, int ld, int rows, int dim) {
   using In = Tile<kD>;
   const int lane = own_lane(), g = lane / 4, t = lane % 4;
   __syncwarp();
@@ -146,7 +146,7 @@ __device__ __forceinline__ void store_rows(const float (&acc)[kM][kD / 8][4], co
       for (int half = 0; half < 2; ++half)
         store_shared(
             tile + In::at(m * 16 + half * 8 + g, n) + static_cast<unsigned>(t * 4),
-            pack_bf16(acc[m][n][2 * half] * factor[m][half], acc[m][n][2 * half + 1] * factor[m][half]));
+            pack_pair<T>(acc[m][n][2 * half] * factor[m][half], acc[m][n][2 * half + 1] * factor[m][half]));
     }
   }
   __syncwarp();
@@ -172,12 +172,12 @@ struct BlockPlace {
 
 // These kernels take rows of whole pieces, up to 128 numbers; narrower rows are filled up with zeros.
 inline bool fits_mma(const Signature& s, size_t first, const AttentionShape& a) {
-  return is_bf16(s.in[first]) && a.dim % 8 == 0 && a.dim <= 128;
+  return is_half(s.in[first].dtype) && a.dim % 8 == 0 && a.dim <= 128;
 }
 
 // The forward kernel whose warps have 32 queries (wide), which read every key half as often, or 16, which
 // make more blocks of a small problem: as many blocks as kManyBlocks keep a large GPU busy.
 inline constexpr int64_t kManyBlocks = 264;
-std::unique_ptr<Kernel> make_attention_mma_of(const AttentionShape& a, bool wide);
+std::unique_ptr<Kernel> make_attention_mma_of(const AttentionShape& a, DType type, bool wide);
 
 }  // namespace cairn::kernels::cuda

@@ -1,4 +1,4 @@
-// The gradient of attention in bfloat16 on tensor cores, after FlashAttention-2 (Dao, 2023), but with one
+// The gradient of attention in bfloat16 and float16 on tensor cores, after FlashAttention-2 (Dao, 2023), but with one
 // kernel for dk and dv and one for dq, so that every sum has one owner and a fixed order. In the first,
 // scores are made transposed: a warp has keys for rows, and what its products leave in registers is what the
 // next ones take.
@@ -44,11 +44,11 @@ __device__ __forceinline__ void copy_numbers(Shared to, const float* lse, const 
 }
 
 // dk and dv of a block of keys, over all queries of the group that see them.
-template <int kD>
-__global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a, const bf16* dy,
-                                                                const bf16* q, const bf16* k, const bf16* v,
-                                                                const float* lse, const float* delta,
-                                                                int64_t padded, bf16* dk, bf16* dv) {
+template <class T, int kD>
+__global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a, const T* dy, const T* q,
+                                                                const T* k, const T* v, const float* lse,
+                                                                const float* delta, int64_t padded, T* dk,
+                                                                T* dv) {
   constexpr int kM = Sizes<kD>::kKeyBlocks, kKeys = kMmaWarps * 16 * kM, kQueries = Sizes<kD>::kQueryStep;
   constexpr int kN = kQueries / 8, kTile = Tile<kD>::bytes(kQueries), kNumbers = kQueries * 4;
   constexpr int kStage = 2 * kTile + 2 * kNumbers;  // q, dy, lse, delta
@@ -88,8 +88,8 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
     if (own < a.length && (!a.causal || own < query + kQueries)) {
       const unsigned own_rows = static_cast<unsigned>(thread_anew() / kWarp * Tile<kD>::bytes(16 * kM));
       float s[kM][kN][4], dp[kM][kN][4];
-      dot_rows<kD>(s, tile_k + own_rows, tile_q);
-      dot_rows<kD>(dp, tile_v + own_rows, tile_dy);
+      dot_rows<T, kD>(s, tile_k + own_rows, tile_q);
+      dot_rows<T, kD>(dp, tile_v + own_rows, tile_dy);
       const int lane = thread_anew() % kWarp, g = lane / 4, t = lane % 4;
       // Queries behind the last have zeros for q, dy, lse and delta, and so add nothing.
       CAIRN_UNROLL
@@ -123,10 +123,10 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
         }
       }
       unsigned weights[kM][kN / 2][4];
-      round_to(weights, s);
-      add_product<kD>(sum_v, weights, tile_dy);
-      round_to(weights, dp);
-      add_product<kD>(sum_k, weights, tile_q);
+      round_pairs<T>(weights, s);
+      add_product<T, kD>(sum_v, weights, tile_dy);
+      round_pairs<T>(weights, dp);
+      add_product<T, kD>(sum_k, weights, tile_q);
     }
     __syncthreads();
     h = next_h;
@@ -137,7 +137,7 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
   const unsigned own_rows = static_cast<unsigned>(own_warp() * Tile<kD>::bytes(16 * kM));
   float factor[kM][2];
   const int64_t to = a.kv_at(at.b, at.h, own);
-  const auto store = [&](const float(&sum)[kM][kD / 8][4], float by, Shared tile, bf16* out) {
+  const auto store = [&](const float(&sum)[kM][kD / 8][4], float by, Shared tile, T* out) {
     for (auto& row : factor) row[0] = row[1] = by;
     if (out != nullptr)
       store_rows<kD>(sum, factor, tile + own_rows, out + to, a.kv_ld, a.length - own, a.dim);
@@ -147,11 +147,11 @@ __global__ __launch_bounds__(kMmaThreads, 2) void grad_keys_mma(AttentionShape a
 }
 
 // dq of a block of queries, over all keys that they see.
-template <int kD>
-__global__ __launch_bounds__(kMmaThreads,
-                             2) void grad_queries_mma(AttentionShape a, const bf16* dy, const bf16* q,
-                                                      const bf16* k, const bf16* v, const float* lse,
-                                                      const float* delta, int64_t padded, bf16* dq) {
+template <class T, int kD>
+__global__ __launch_bounds__(kMmaThreads, 2) void grad_queries_mma(AttentionShape a, const T* dy, const T* q,
+                                                                   const T* k, const T* v, const float* lse,
+                                                                   const float* delta, int64_t padded,
+                                                                   T* dq) {
   constexpr int kM = Sizes<kD>::kQueryBlocks, kQueries = kMmaWarps * 16 * kM, kKeys = Sizes<kD>::kKeyStep;
   constexpr int kN = kKeys / 8, kTile = Tile<kD>::bytes(kKeys), kStage = 2 * kTile;  // k, v
   constexpr int kNumbers = kQueries * 4;
@@ -188,8 +188,8 @@ __global__ __launch_bounds__(kMmaThreads,
     __syncthreads();
     if (own < a.length && (!a.causal || key < own + 16 * kM)) {
       float s[kM][kN][4], dp[kM][kN][4];
-      dot_rows<kD>(s, tile_q + own_rows, tile_k);
-      dot_rows<kD>(dp, tile_dy + own_rows, tile_k + kTile);
+      dot_rows<T, kD>(s, tile_q + own_rows, tile_k);
+      dot_rows<T, kD>(dp, tile_dy + own_rows, tile_k + kTile);
       CAIRN_UNROLL
       for (int m = 0; m < kM; ++m) {
         CAIRN_UNROLL
@@ -220,8 +220,8 @@ __global__ __launch_bounds__(kMmaThreads,
         }
       }
       unsigned weights[kM][kN / 2][4];
-      round_to(weights, dp);
-      add_product<kD>(sum, weights, tile_k);
+      round_pairs<T>(weights, dp);
+      add_product<T, kD>(sum, weights, tile_k);
     }
     __syncthreads();
     tile_k = both - tile_k;
@@ -232,8 +232,8 @@ __global__ __launch_bounds__(kMmaThreads,
   store_rows<kD>(sum, factor, tile_q + own_rows, dq + a.q_at(at.b, at.h, own), a.q_ld, a.length - own, a.dim);
 }
 
-template <int kD>
-std::unique_ptr<Kernel> make_with(const AttentionShape& a) {
+template <class T, int kD>
+std::unique_ptr<Kernel> make_with(const AttentionShape& a, DType type) {
   using Size = Sizes<kD>;
   constexpr int kKeys = kMmaWarps * 16 * Size::kKeyBlocks, kQueries = kMmaWarps * 16 * Size::kQueryBlocks;
   constexpr int64_t kKeysShared =
@@ -244,22 +244,22 @@ std::unique_ptr<Kernel> make_with(const AttentionShape& a) {
       .blocks = a.blocks(kKeys, a.kv_heads), .threads = kMmaThreads, .shared_bytes = kKeysShared};
   const LaunchSize of_queries{
       .blocks = a.blocks(kQueries, a.heads), .threads = kMmaThreads, .shared_bytes = kQueriesShared};
-  allow_shared(grad_keys_mma<kD>, kKeysShared);
-  allow_shared(grad_queries_mma<kD>, kQueriesShared);
+  allow_shared(grad_keys_mma<T, kD>, kKeysShared);
+  allow_shared(grad_queries_mma<T, kD>, kQueriesShared);
   return make_kernel(
       [=](const Call& call) {
         const cudaStream_t stream = stream_of(call);
-        const Heads<const bf16> in = heads_of<const bf16>(call.in, 1, a);
-        const Heads<bf16> out = heads_of<bf16>(call.out, 0, a);
-        const bf16* dy = input<const bf16>(call, 0);
+        const Heads<const T> in = heads_of<const T>(call.in, 1, a);
+        const Heads<T> out = heads_of<T>(call.out, 0, a);
+        const T* dy = input<const T>(call, 0);
         const RowNumbers rows(call.workspace, a);
-        launch_row_numbers(stream, a, DType::kBF16, dy, data_of(call.in, 4), input<const float>(call, 5),
-                           kLog2E, rows);
+        launch_row_numbers(stream, a, type, dy, data_of(call.in, 4), input<const float>(call, 5), kLog2E,
+                           rows);
         if (out.k != nullptr || out.v != nullptr)
-          launch(stream, grad_keys_mma<kD>, of_keys, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+          launch(stream, grad_keys_mma<T, kD>, of_keys, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
                  rows.padded, out.k, out.v);
         if (out.q != nullptr)
-          launch(stream, grad_queries_mma<kD>, of_queries, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
+          launch(stream, grad_queries_mma<T, kD>, of_queries, a, dy, in.q, in.k, in.v, rows.lse, rows.delta,
                  rows.padded, out.q);
       },
       RowNumbers::bytes(a));
@@ -270,7 +270,11 @@ std::unique_ptr<Kernel> make_with(const AttentionShape& a) {
 std::unique_ptr<Kernel> make_attention_grad_mma(const Signature& s) {
   const auto shape = attention_shape(s, 1);
   if (!shape || !fits_mma(s, 1, *shape)) return nullptr;
-  return shape->dim <= 64 ? make_with<64>(*shape) : make_with<128>(*shape);
+  const DType type = s.in[1].dtype;
+  return with_half(type, [&](auto zero) {
+    using T = decltype(zero);
+    return shape->dim <= 64 ? make_with<T, 64>(*shape, type) : make_with<T, 128>(*shape, type);
+  });
 }
 
 }  // namespace cairn::kernels::cuda

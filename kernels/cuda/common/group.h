@@ -1,4 +1,4 @@
-// Groups of neighbouring elements, in memory float32 or bfloat16 and in registers float32: one access of 8 or
+// Groups of neighbouring elements, in memory float32 or of 16 bits and in registers float32: one access of 8 or
 // 16 bytes each. A group of 1 is an element.
 #pragma once
 #include <type_traits>
@@ -6,6 +6,7 @@
 #include "kernels/cuda/common/support.h"
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #endif
 
 namespace cairn::kernels::cuda {
@@ -17,18 +18,32 @@ struct Group {
 
 // Elements of a group when operands of the types named are swept over side by side: 16 bytes of the widest.
 template <class... T>
-inline constexpr int kGroupOf = (std::is_same_v<T, bf16> && ...) ? 8 : 4;
+inline constexpr int kGroupOf = ((sizeof(T) == 2) && ...) ? 8 : 4;
 
+// Two elements of T in a register, the first in the lower half.
+template <class T>
 __device__ __forceinline__ void unpack(unsigned word, float* to) {
-  to[0] = __uint_as_float(word << 16);
-  to[1] = __uint_as_float(word & 0xffff0000u);
+  if constexpr (std::is_same_v<T, bf16>) {
+    to[0] = __uint_as_float(word << 16);
+    to[1] = __uint_as_float(word & 0xffff0000u);
+  } else {
+    const T low = {static_cast<uint16_t>(word)}, high = {static_cast<uint16_t>(word >> 16)};
+    to[0] = load(&low);
+    to[1] = load(&high);
+  }
 }
+template <class T>
 __device__ __forceinline__ unsigned pack(const float* from) {
 #ifdef __CUDACC__
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(from[0], from[1]);
-  return *reinterpret_cast<const unsigned*>(&pair);
+  if constexpr (std::is_same_v<T, bf16>) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(from[0], from[1]);
+    return *reinterpret_cast<const unsigned*>(&pair);
+  } else {
+    const __half2 pair = __floats2half2_rn(from[0], from[1]);
+    return *reinterpret_cast<const unsigned*>(&pair);
+  }
 #else
-  return to_bf16(from[0]).bits | static_cast<unsigned>(to_bf16(from[1]).bits) << 16;
+  return round_to<T>(from[0]).bits | static_cast<unsigned>(round_to<T>(from[1]).bits) << 16;
 #endif
 }
 
@@ -43,22 +58,22 @@ __device__ __forceinline__ Group<kCount> read(const float* p) {
     return {{v.x, v.y, v.z, v.w}};
   }
 }
-template <int kCount>
-__device__ __forceinline__ Group<kCount> read(const bf16* p) {
+template <int kCount, class T>
+requires(sizeof(T) == 2) __device__ __forceinline__ Group<kCount> read(const T* p) {
   Group<kCount> group;
   if constexpr (kCount == 1) {
     group.at[0] = load(p);
   } else if constexpr (kCount == 4) {
     const uint2 v = *reinterpret_cast<const uint2*>(p);
-    unpack(v.x, group.at);
-    unpack(v.y, group.at + 2);
+    unpack<T>(v.x, group.at);
+    unpack<T>(v.y, group.at + 2);
   } else {
     static_assert(kCount == 8);
     const uint4 v = *reinterpret_cast<const uint4*>(p);
-    unpack(v.x, group.at);
-    unpack(v.y, group.at + 2);
-    unpack(v.z, group.at + 4);
-    unpack(v.w, group.at + 6);
+    unpack<T>(v.x, group.at);
+    unpack<T>(v.y, group.at + 2);
+    unpack<T>(v.z, group.at + 4);
+    unpack<T>(v.w, group.at + 6);
   }
   return group;
 }
@@ -72,16 +87,16 @@ __device__ __forceinline__ void write(float* p, const Group<kCount>& group) {
     *reinterpret_cast<float4*>(p) = make_float4(group.at[0], group.at[1], group.at[2], group.at[3]);
   }
 }
-template <int kCount>
-__device__ __forceinline__ void write(bf16* p, const Group<kCount>& group) {
+template <int kCount, class T>
+requires(sizeof(T) == 2) __device__ __forceinline__ void write(T* p, const Group<kCount>& group) {
   if constexpr (kCount == 1) {
     store(p, group.at[0]);
   } else if constexpr (kCount == 4) {
-    *reinterpret_cast<uint2*>(p) = make_uint2(pack(group.at), pack(group.at + 2));
+    *reinterpret_cast<uint2*>(p) = make_uint2(pack<T>(group.at), pack<T>(group.at + 2));
   } else {
     static_assert(kCount == 8);
     *reinterpret_cast<uint4*>(p) =
-        make_uint4(pack(group.at), pack(group.at + 2), pack(group.at + 4), pack(group.at + 6));
+        make_uint4(pack<T>(group.at), pack<T>(group.at + 2), pack<T>(group.at + 4), pack<T>(group.at + 6));
   }
 }
 

@@ -1,15 +1,18 @@
-// The few instructions of sm_80 and later that CUDA C++ has no word for: products of bfloat16 matrices by a
+// The few instructions of sm_80 and later that CUDA C++ has no word for: products of 16-bit matrices by a
 // warp, matrices from shared memory into registers, copies to shared memory that nobody waits for. The
 // emulation has the same functions (tests/cuda/emulated/mma.h), so the layout of fragments is tested as well.
 // All lanes of a warp call them together, the copies and the conversions excepted.
 //
-// Lane l = 4g + t of a warp holds, two bfloat16 numbers to a register, the lower column in the lower half:
+// Lane l = 4g + t of a warp holds, two 16-bit numbers to a register, the lower column in the lower half:
 //   A[16 x 16], rows:    a[0] (g, 2t), a[1] (g + 8, 2t), a[2] (g, 2t + 8), a[3] (g + 8, 2t + 8), each with its
 //                        right neighbour
 //   B[16 x 8], columns:  b0 (2t, g), b1 (2t + 8, g), each with the element below
 //   C[16 x 8]:           c[0], c[1] (g, 2t), (g, 2t + 1); c[2], c[3] the same columns of row g + 8
 #pragma once
+#include <type_traits>
+
 #include "kernels/cuda/common/platform.h"
+#include "runtime/base/tensor.h"
 
 #ifndef __CUDACC__
 #include <emulated/mma.h>
@@ -31,13 +34,19 @@ __device__ __forceinline__ int thread_anew() {
   return thread;
 }
 
-// c += a b
-__device__ __forceinline__ void mma_bf16_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0,
-                                                 unsigned b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};\n"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+// c += a b, of T: bf16 or f16.
+template <class T>
+__device__ __forceinline__ void mma_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  if constexpr (std::is_same_v<T, bf16>)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};\n"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};\n"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
 // Four 8 x 8 matrices of 16-bit numbers: lanes 8i..8i+7 give the addresses of the rows of matrix i (16 bytes
@@ -71,9 +80,13 @@ __device__ __forceinline__ void cp_async_wait() {
 }
 
 // Two numbers, rounded to nearest even, in one register.
-__device__ __forceinline__ unsigned pack_bf16(float low, float high) {
+template <class T>
+__device__ __forceinline__ unsigned pack_pair(float low, float high) {
   unsigned packed;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(packed) : "f"(high), "f"(low));
+  if constexpr (std::is_same_v<T, bf16>)
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(packed) : "f"(high), "f"(low));
+  else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;\n" : "=r"(packed) : "f"(high), "f"(low));
   return packed;
 }
 

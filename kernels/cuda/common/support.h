@@ -13,10 +13,16 @@ inline StreamContext lane_of(const Call& call) {
 }
 inline cudaStream_t stream_of(const Call& call) { return lane_of(call).stream; }
 
-// `body(T{})` with T = float or bf16. The dtype must be one of the two.
+// `body(T{})` with T = float, bf16 or f16. The dtype must be one of these.
 template <class Body>
 auto with_float(DType dtype, const Body& body) {
-  return dtype == DType::kBF16 ? body(bf16{}) : body(float{});
+  return dtype == DType::kBF16 ? body(bf16{}) : dtype == DType::kF16 ? body(f16{}) : body(float{});
+}
+// The same for types of 16 bits.
+inline bool is_half(DType t) { return t == DType::kBF16 || t == DType::kF16; }
+template <class Body>
+auto with_half(DType dtype, const Body& body) {
+  return dtype == DType::kF16 ? body(f16{}) : body(bf16{});
 }
 
 // ---- on the device
@@ -29,7 +35,23 @@ __device__ __forceinline__ float load(const bf16* p) {
   return to_float(*p);
 #endif
 }
+__device__ __forceinline__ float load(const f16* p) {
+#ifdef __CUDACC__
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(p->bits));
+  return v;
+#else
+  return to_float(*p);
+#endif
+}
 __device__ __forceinline__ void store(float* p, float v) { *p = v; }
+__device__ __forceinline__ void store(f16* p, float v) {  // to nearest even
+#ifdef __CUDACC__
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(p->bits) : "f"(v));
+#else
+  *p = to_f16(v);
+#endif
+}
 __device__ __forceinline__ void store(bf16* p, float v) {  // to nearest even
 #ifdef __CUDACC__
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(p->bits) : "f"(v));

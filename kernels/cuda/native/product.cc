@@ -75,7 +75,9 @@ class Owned {
 
 using Layout = Owned<cublasLtMatrixLayoutOpaque_t>;
 
-cudaDataType_t type_of(DType t) { return t == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F; }
+cudaDataType_t type_of(DType t) {
+  return t == DType::kBF16 ? CUDA_R_16BF : t == DType::kF16 ? CUDA_R_16F : CUDA_R_32F;
+}
 
 // `rows` rows of `columns` elements, as row-major code sees them.
 Layout layout(const CublasLt& lt, DType dtype, int64_t rows, int64_t columns, int64_t ld, int64_t batch,

@@ -53,11 +53,12 @@ __global__ void __launch_bounds__(kThreads)
   store(y + i, apply(act, a));
 }
 
-__global__ void __launch_bounds__(kThreads) round_elements(const float* from, bf16* to, int64_t count) {
+template <class T>
+__global__ void __launch_bounds__(kThreads) round_elements(const float* from, T* to, int64_t count) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x, eights = count / 8;
   if (i < eights) {
     const Vector<float> low = load_vector(from + 8 * i), high = load_vector(from + 8 * i + 4);
-    Vector<bf16> v;
+    Vector<T> v;
     for (int j = 0; j < 4; ++j) {
       store(&v.at[j], low.at[j]);
       store(&v.at[4 + j], high.at[j]);
@@ -134,7 +135,7 @@ std::unique_ptr<Kernel> make_linear_of(const Signature& s, Activation act) {
                             .pre = fused_pre ? argument : nullptr,
                             .workspace = Workspace::at(call, product_at)};
         if (bias_at >= 0) {
-          round_to_bf16(stream, b, Workspace::at<bf16>(call, bias_at), n);
+          round_copy(stream, b, shape.out, Workspace::at(call, bias_at), n);
           product.bias = Workspace::at(call, bias_at);
         }
         linear.product->run(product);
@@ -160,18 +161,22 @@ bool parse(std::string_view word, Activation* to) {
   return false;
 }
 
-void round_to_bf16(cudaStream_t stream, const float* from, bf16* to, int64_t count) {
+void round_copy(cudaStream_t stream, const float* from, DType type, void* to, int64_t count) {
   const int64_t threads = count / 8 + count % 8;
-  launch(stream, round_elements, {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads}, from,
-         to, count);
+  with_half(type, [&](auto zero) {
+    using T = decltype(zero);
+    launch(stream, round_elements<T>, {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
+           from, static_cast<T*>(to), count);
+  });
 }
 
 std::unique_ptr<Kernel> make_pack_weight(const Signature& s) {
-  if (s.attrs->word("dtype") != "bf16" || !plain_f32(s.in[0])) return nullptr;
+  const DType type = dtype_from_name(s.attrs->word("dtype"));
+  if (!is_half(type) || !plain_f32(s.in[0])) return nullptr;
   const int64_t count = s.in[0].shape.elements();
   if (s.out[0].packed_bytes != 2 * count) return nullptr;
   return make_kernel([=](const Call& call) {
-    round_to_bf16(stream_of(call), input<const float>(call, 0), output<bf16>(call, 0), count);
+    round_copy(stream_of(call), input<const float>(call, 0), type, data_of(call.out, 0), count);
   });
 }
 

@@ -1,4 +1,4 @@
-// What the products with weights share: activations, bfloat16 copies of float32 weights.
+// What the products with weights share: activations, copies of float32 weights in the products' type.
 #pragma once
 #include "kernels/cuda/common/support.h"
 #include "kernels/cuda/common/workspace.h"
@@ -13,30 +13,33 @@ enum class Activation : int {
 // linear's attribute; false if unknown.
 bool parse(std::string_view word, Activation* to);
 
-void round_to_bf16(cudaStream_t stream, const float* from, bf16* to, int64_t count);
+// to: of 16 bits.
+void round_copy(cudaStream_t stream, const float* from, DType type, void* to, int64_t count);
 
-// How a product in `compute` reads a weight [n, k]: as it is, or through a bfloat16 copy in the same layout.
+// How a product in `compute` reads a weight [n, k]: as it is, or through a copy in that type and the same layout.
 // The copy is the weight's packed form, or made in the workspace in every call.
 class WeightReader {
  public:
   static bool takes(const TensorDesc& weight, DType compute) {
     if (weight.packed_bytes > 0)
-      return compute == DType::kBF16 && weight.packed_bytes == 2 * weight.shape.elements();
-    return weight.dtype == DType::kF32 || (weight.dtype == DType::kBF16 && compute == DType::kBF16);
+      return is_half(compute) && weight.packed_bytes == 2 * weight.shape.elements();
+    return weight.dtype == DType::kF32 || (is_half(compute) && weight.dtype == compute);
   }
-  WeightReader(const TensorDesc& weight, DType compute, Workspace* space) : count_(weight.shape.elements()) {
+  WeightReader(const TensorDesc& weight, DType compute, Workspace* space)
+      : count_(weight.shape.elements()), compute_(compute) {
     if (weight.packed_bytes == 0 && weight.dtype != compute) at_ = space->add(2 * count_);
   }
   const void* read(const Call& call, size_t operand) const {
     const void* w = data_of(call.in, operand);
     if (at_ < 0) return w;
-    bf16* copy = Workspace::at<bf16>(call, at_);
-    round_to_bf16(stream_of(call), static_cast<const float*>(w), copy, count_);
+    void* copy = Workspace::at(call, at_);
+    round_copy(stream_of(call), static_cast<const float*>(w), compute_, copy, count_);
     return copy;
   }
 
  private:
   int64_t count_, at_ = -1;
+  DType compute_;
 };
 
 }  // namespace cairn::kernels::cuda

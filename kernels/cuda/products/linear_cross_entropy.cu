@@ -107,7 +107,7 @@ struct FusedLoss {
 
   void run(const Call& call) const {
     const cudaStream_t stream = stream_of(call);
-    const Targets targets = targets_of(call, 2, z.vocab, z.ignore);
+    const Targets targets = targets_of(call, 2, z.vocab, z.ignore, 5);
     const char* x = input<const char>(call, 0);
     const void* w = weight.read(call, 1);
     const void* grad_w = own_grad_weight ? data_of(call.in, 4) : w;

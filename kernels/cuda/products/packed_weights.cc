@@ -1,11 +1,13 @@
-// Packed weights: under bfloat16 the float32 weight is read through a bfloat16 copy in the same layout, made
+// Packed weights: under mixed precision the float32 weight is read through a copy of 16 bits in the same layout, made
 // once per optimizer step. The transposed product reads the same layout.
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
 
 int64_t packed_bytes(const TensorDesc& weight, std::string_view, int64_t, DType compute, int) {
-  if (compute != DType::kBF16 || weight.dtype != DType::kF32 || weight.shape.rank != 2) return 0;
+  if ((compute != DType::kBF16 && compute != DType::kF16) || weight.dtype != DType::kF32 ||
+      weight.shape.rank != 2)
+    return 0;
   return checked_mul(2, weight.shape.elements());
 }
 

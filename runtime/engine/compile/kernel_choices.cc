@@ -74,7 +74,7 @@ class Stand {
       if (!(present >> i & 1u)) continue;
       const int64_t bytes = list[i].bytes();
       to.back().data = at(used_);
-      if (read && (list[i].dtype == DType::kF32 || list[i].dtype == DType::kBF16)) fill(used_, bytes);
+      if (read && (is_float(list[i].dtype) && list[i].dtype != DType::kF64)) fill(used_, bytes);
       used_ += align_up(bytes, kAlignment);
     }
   }

@@ -1,5 +1,5 @@
-// Gradients of losses: one fused op that makes loss, weight and the gradients at d loss = 1, whatever
-// grad_out(0) says. The emitter puts its outputs 0 and 1 in the place of the forward op's.
+// Gradients of losses: one fused op that makes loss, weight and the gradients, those times grad_out(0) where
+// there is one, which there is under a loss scale only. The emitter puts its outputs 0 and 1 in the place of the forward op's.
 #include "runtime/ops/gradients/tools.h"
 
 namespace cairn::ops {
@@ -16,8 +16,9 @@ void check(const GradientEmitter& e, std::string_view op, int weights) {
 void grad_linear_cross_entropy(GradientEmitter& e) {
   check(e, "linear_cross_entropy", 3);
   if (!e.wants(0) && !e.wants(1)) return;
-  const auto grads = e.emit(OpCode::k_linear_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.in(3), kNone},
-                            e.attrs(), 7u | (e.wants(1) ? 8u : 0u));
+  const auto grads =
+      e.emit(OpCode::k_linear_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.in(3), kNone, e.grad_out(0)},
+             e.attrs(), 7u | (e.wants(1) ? 8u : 0u));
   if (e.wants(1)) e.give(1, grads[3]);
   if (e.wants(0)) e.give(0, grads[2]);
 }
@@ -25,14 +26,15 @@ void grad_linear_cross_entropy(GradientEmitter& e) {
 void grad_cross_entropy(GradientEmitter& e) {
   check(e, "cross_entropy", 2);
   if (!e.wants(0)) return;
-  const auto grads = e.emit(OpCode::k_cross_entropy_grad, {e.in(0), e.in(1), e.in(2)}, e.attrs());
+  const auto grads =
+      e.emit(OpCode::k_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.grad_out(0)}, e.attrs());
   e.give(0, grads[2]);
 }
 
 void grad_mse(GradientEmitter& e) {
   check(e, "mse", 2);
   if (!e.wants(0) && !e.wants(1)) return;
-  const auto grads = e.emit(OpCode::k_mse_grad, {e.in(0), e.in(1), e.in(2)}, {},
+  const auto grads = e.emit(OpCode::k_mse_grad, {e.in(0), e.in(1), e.in(2), e.grad_out(0)}, {},
                             3u | (e.wants(0) ? 4u : 0u) | (e.wants(1) ? 8u : 0u));
   if (e.wants(0)) e.give(0, grads[2]);
   if (e.wants(1)) e.give(1, grads[3]);

@@ -16,6 +16,10 @@ void check_weights(const Operands& o, int i, int x) {
   check_per_row(o, i, x);
 }
 
+void check_scalar(const Operands& o, int i) {
+  if (o.has(i)) o.check(o.dtype(i) == DType::kF64 && o.shape(i).rank == 0, i, "it must be one f64");
+}
+
 void put_loss(const Operands& o) {
   o.put(desc(DType::kF64, {}));
   o.put(desc(DType::kF64, {}));
@@ -62,6 +66,7 @@ void shape_linear_cross_entropy_grad(const ShapeQuery& q) {
     o.weight(4, 0);
     o.same_shape(4, 1);
   }
+  check_scalar(o, 5);
   put_loss(o);
   o.put(o[0]);
   o.put(desc(wide(o.dtype(0)), o.shape(1)));
@@ -76,6 +81,7 @@ void shape_cross_entropy(const ShapeQuery& q) {
 void shape_cross_entropy_grad(const ShapeQuery& q) {
   const Operands o(q);
   check_rows(o, 0, 1, 2);
+  check_scalar(o, 3);
   put_loss(o);
   o.put(o[0]);
 }
@@ -89,6 +95,7 @@ void shape_mse(const ShapeQuery& q) {
 void shape_mse_grad(const ShapeQuery& q) {
   const Operands o(q);
   check_mse(o);
+  check_scalar(o, 3);
   put_loss(o);
   o.put(o[0]);
   o.put(o[1]);

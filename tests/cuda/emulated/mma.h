@@ -25,8 +25,14 @@ inline Scratch& next_scratch() {
   return scratch[thread / 32 * 2 + turn[thread]];
 }
 
-inline float low_half(unsigned v) { return to_float(bf16{static_cast<uint16_t>(v & 0xffffu)}); }
-inline float high_half(unsigned v) { return to_float(bf16{static_cast<uint16_t>(v >> 16)}); }
+template <class T>
+float low_half(unsigned v) {
+  return to_float(T{static_cast<uint16_t>(v & 0xffffu)});
+}
+template <class T>
+float high_half(unsigned v) {
+  return to_float(T{static_cast<uint16_t>(v >> 16)});
+}
 
 inline void load_matrices(unsigned (&to)[4], uintptr_t row, bool transposed) {
   require(row % 16 == 0, Code::kInternal, "ldmatrix from an address that is no multiple of 16");
@@ -50,20 +56,21 @@ inline Shared shared_address(const void* p) { return reinterpret_cast<uintptr_t>
 
 inline int thread_anew() { return static_cast<int>(emulated::thread_index.x); }
 
-inline void mma_bf16_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+template <class T>
+void mma_16x8x16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   using namespace emulated;
   Scratch& scratch = next_scratch();
   const int lane = own_lane(), g = lane / 4, t = lane % 4;
   for (int i = 0; i < 4; ++i) {
     float* at = &scratch.a[g + i % 2 * 8][2 * t + i / 2 * 8];
-    at[0] = low_half(a[i]);
-    at[1] = high_half(a[i]);
+    at[0] = low_half<T>(a[i]);
+    at[1] = high_half<T>(a[i]);
   }
   float* column = &scratch.b[g][2 * t];
-  column[0] = low_half(b0);
-  column[1] = high_half(b0);
-  column[8] = low_half(b1);
-  column[9] = high_half(b1);
+  column[0] = low_half<T>(b0);
+  column[1] = high_half<T>(b0);
+  column[8] = low_half<T>(b1);
+  column[9] = high_half<T>(b1);
   sync_warp();
   for (int i = 0; i < 4; ++i) {
     const float *row = scratch.a[g + i / 2 * 8], *other = scratch.b[2 * t + i % 2];
@@ -85,8 +92,9 @@ void cp_async_wait() {
   emulated::async_wait(kLeft);
 }
 
-inline unsigned pack_bf16(float low, float high) {
-  return static_cast<unsigned>(to_bf16(low).bits) | static_cast<unsigned>(to_bf16(high).bits) << 16;
+template <class T>
+unsigned pack_pair(float low, float high) {
+  return static_cast<unsigned>(round_to<T>(low).bits) | static_cast<unsigned>(round_to<T>(high).bits) << 16;
 }
 inline float fast_exp2(float x) { return std::exp2(x); }
 

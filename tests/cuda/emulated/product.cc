@@ -19,11 +19,15 @@ constexpr int kAlgorithms = 3;
 constexpr std::chrono::milliseconds kSlow{3};
 
 float read(DType t, const void* p, int64_t i) {
-  return t == DType::kBF16 ? to_float(static_cast<const bf16*>(p)[i]) : static_cast<const float*>(p)[i];
+  return t == DType::kBF16  ? to_float(static_cast<const bf16*>(p)[i])
+         : t == DType::kF16 ? to_float(static_cast<const f16*>(p)[i])
+                            : static_cast<const float*>(p)[i];
 }
 void write(DType t, void* p, int64_t i, float v) {
   if (t == DType::kBF16)
     static_cast<bf16*>(p)[i] = to_bf16(v);
+  else if (t == DType::kF16)
+    static_cast<f16*>(p)[i] = to_f16(v);
   else
     static_cast<float*>(p)[i] = v;
 }

@@ -110,8 +110,9 @@ TEST(CudaAttention, WideWarps) {
              "reference");
     const auto shape = kernels::cuda::attention_shape(s, 0);
     ASSERT_TRUE(shape);
-    run_into(*kernels::cuda::make_attention_mma_of(*shape, true), problem.tensors, value, 0, {}, "wide");
-    worst_error(s, expected, value, bound(ops::Tolerance::GEMM, true), cat("wide, D ", size.dim));
+    run_into(*kernels::cuda::make_attention_mma_of(*shape, DType::kBF16, true), problem.tensors, value, 0, {},
+             "wide");
+    worst_error(s, expected, value, bound(ops::Tolerance::GEMM, DType::kBF16), cat("wide, D ", size.dim));
   }
 }
 

@@ -41,7 +41,7 @@ struct Op {
     run_into(*kernels::select(kernels::reference_registry(), s), in, expected, 0, {}, "reference");
     s.choice = choice;
     run_into(*kernels::cuda_registry().find(s), in, value, 0, {}, std::string(choice));
-    EXPECT_LE(worst_error(s, expected, value, bound(ops::Tolerance::GEMM, is_coarse(s)), std::string(choice)),
+    EXPECT_LE(worst_error(s, expected, value, bound(ops::Tolerance::GEMM, coarsest(s)), std::string(choice)),
               1.0)
         << choice;
     std::string all;

@@ -18,15 +18,15 @@ __global__ void multiply_by_hand(float* to) {
   unsigned a[4], b[2];
   for (int i = 0; i < 8; i += 2) {
     const int row = i < 2 || (i >= 4 && i < 6) ? g : g + 8, column = 2 * t + (i >= 4 ? 8 : 0);
-    a[i / 2] = pack_bf16(number(row, column), number(row, column + 1));
+    a[i / 2] = pack_pair<bf16>(number(row, column), number(row, column + 1));
   }
   for (int i = 0; i < 4; i += 2) {
     const int row = 2 * t + (i >= 2 ? 8 : 0);
-    b[i / 2] = pack_bf16(number(row, g + 20), number(row + 1, g + 20));
+    b[i / 2] = pack_pair<bf16>(number(row, g + 20), number(row + 1, g + 20));
   }
   float c[4] = {1, 1, 1, 1};
-  mma_bf16_16x8x16(c, a, b[0], b[1]);
-  mma_bf16_16x8x16(c, a, b[0], b[1]);
+  mma_16x8x16<bf16>(c, a, b[0], b[1]);
+  mma_16x8x16<bf16>(c, a, b[0], b[1]);
   for (int i = 0; i < 4; ++i) to[(i < 2 ? g : g + 8) * 8 + 2 * t + (i & 1)] = c[i];
 }
 
@@ -81,10 +81,10 @@ __global__ void multiply_tiles(const bf16* x, const bf16* y, int ld, int rows, i
   __syncthreads();
   float s[2][2][4], out[2][kD / 8][4];
   unsigned weights[2][1][4];
-  dot_rows<kD>(s, tile_x, tile_y);
-  round_to(weights, s);
+  dot_rows<bf16, kD>(s, tile_x, tile_y);
+  round_pairs<bf16>(weights, s);
   clear(out);
-  add_product<kD>(out, weights, tile_y);
+  add_product<bf16, kD>(out, weights, tile_y);
   __syncthreads();
   if (own_warp() != 0) return;
   const int g = own_lane() / 4, t = own_lane() % 4;
@@ -164,8 +164,8 @@ TEST(CudaMma, CopiesWhenWaitedFor) {
 }
 
 TEST(CudaMma, Packs) {
-  EXPECT_EQ(pack_bf16(1.0f, -2.0f), 0xc0003f80u);
-  EXPECT_EQ(pack_bf16(1.00390625f, 1.01171875f), 0x3f823f80u);  // halfway: to even
+  EXPECT_EQ(pack_pair<bf16>(1.0f, -2.0f), 0xc0003f80u);
+  EXPECT_EQ(pack_pair<bf16>(1.00390625f, 1.01171875f), 0x3f823f80u);  // halfway: to even
 }
 
 }  // namespace

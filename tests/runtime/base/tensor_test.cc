@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 namespace cairn {
@@ -52,6 +54,44 @@ TEST(Formats, SizesThatNobodyCanCountAreRefused) {
   const Format eight{"q8", 8, 256, 4, DType::kF32};
   EXPECT_THROW(eight.bytes(INT64_MAX), Error);
   EXPECT_EQ(eight.bytes(INT64_MAX / 2), (INT64_MAX / 2 / 256 + 1) * 260);
+}
+
+// What the bits of a float16 mean, by the standard's formula.
+double meaning(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double sign = bits >> 15 != 0 ? -1 : 1;
+  if (exponent == 31) return fraction != 0 ? std::nan("") : sign * HUGE_VAL;
+  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
+}
+
+TEST(Float16, EveryNumberIsReadAndWrittenBack) {
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    const f16 v{static_cast<uint16_t>(bits)};
+    const double means = meaning(v.bits);
+    if (std::isnan(means)) {
+      EXPECT_TRUE(std::isnan(to_float(v))) << bits;
+      EXPECT_TRUE(std::isnan(meaning(to_f16(to_float(v)).bits))) << bits;
+      continue;
+    }
+    ASSERT_EQ(to_float(v), means) << bits;
+    ASSERT_EQ(to_f16(to_float(v)).bits, v.bits) << bits;
+  }
+}
+
+// Between neighbours: to the nearer, halfway to the even one; above the largest by half a step, to infinity.
+TEST(Float16, RoundsToNearestEven) {
+  for (uint16_t low = 0; low < 0x7c00; ++low) {
+    const auto high = static_cast<uint16_t>(low + 1);
+    const double above = low == 0x7bff ? 65536.0 : meaning(high);
+    const auto middle = static_cast<float>((meaning(low) + above) / 2);
+    EXPECT_EQ(to_f16(middle).bits, low % 2 == 0 ? low : high) << low;
+    EXPECT_EQ(to_f16(std::nextafter(middle, 0.0f)).bits, low) << low;
+    EXPECT_EQ(to_f16(std::nextafter(middle, 1e9f)).bits, high) << low;
+    EXPECT_EQ(to_f16(-middle).bits, 0x8000 | (low % 2 == 0 ? low : high)) << low;
+  }
+  EXPECT_EQ(to_f16(1e30f).bits, 0x7c00);
+  EXPECT_EQ(to_f16(-std::numeric_limits<float>::infinity()).bits, 0xfc00);
+  EXPECT_EQ(to_f16(1e-30f).bits, 0);
 }
 
 }  // namespace

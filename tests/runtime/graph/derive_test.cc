@@ -117,16 +117,41 @@ TEST(Derive, Bf16ActivationsFloat32Parameters) {
   }
 }
 
-TEST(Derive, Fp16IsRefusedByName) {
+TEST(Derive, Fp16HasALossScaleThatTheLossReads) {
   JointOptions options;
   options.amp = AmpMode::kFp16;
-  try {
-    derive(tied_model(), options);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::kUnsupported);
-    EXPECT_NE(std::string(error.what()).find("fp16"), std::string::npos);
+  options.optimizer.name = "adamw";
+  const auto joint = derive(tied_model(), options);
+  check_order(*joint);
+  ASSERT_GE(joint->loss_scale, 0);
+  EXPECT_EQ(joint->values[static_cast<size_t>(joint->loss_scale)].role, Role::kScratch);
+  const JointOp& first = joint->ops()[static_cast<size_t>(joint->backward_begin)];
+  EXPECT_EQ(first.in.back(), joint->loss_scale) << first.name;
+  for (const JointValue& v : joint->values) {
+    EXPECT_NE(v.desc.dtype, DType::kBF16) << v.name;
+    if (v.role == Role::kActivation && v.desc.shape.rank == 3) EXPECT_EQ(v.desc.dtype, DType::kF16) << v.name;
   }
+  options.amp = AmpMode::kBf16;
+  EXPECT_EQ(derive(tied_model(), options)->loss_scale, -1);
+}
+
+TEST(Derive, Fp16GoesWithAStepperOnly) {
+  const auto refused = [](const JointOptions& options) {
+    try {
+      derive(tied_model(), options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUnsupported);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  JointOptions options;
+  options.amp = AmpMode::kFp16;
+  options.optimizer.name = "";
+  EXPECT_NE(refused(options).find("fp16"), std::string::npos);
+  options.optimizer.name = "adamw";
+  options.fuse_update = true;
+  EXPECT_NE(refused(options).find("fused"), std::string::npos);
 }
 
 TEST(Derive, PacksReplaceWeights) {

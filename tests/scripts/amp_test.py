@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""--amp fp16: the loss scale, steps that are skipped, and how training goes on."""
+import json
+
+import harness
+
+GPT2 = ["gpt2", "layers=2", "width=32", "heads=2", "seq=32", "vocab=64", "batch=4", "data=random", "warmup=0", "rate=1e-3"]
+
+
+class Amp(harness.Case):
+    def gpt2(self, *words):
+        return json.loads(self.cairn("train", *GPT2, *words, "--json", "--quiet").stdout)
+
+    def test_the_loss_is_near_that_of_float32(self):
+        exact, narrow = self.gpt2("--steps", 8), self.gpt2("--steps", 8, "--amp", "fp16")
+        self.assertEqual((exact["loss_scale"], exact["skipped_steps"]), (1, 0))
+        self.assertEqual(narrow["loss_scale"], 2 ** 16 / (4 * 32))
+        self.assertEqual(narrow["skipped_steps"], 0)
+        for a, b in zip(exact["loss"], narrow["loss"]):
+            self.assertAlmostEqual(a, b, delta=2e-2 * a)
+        self.assertNotEqual(exact["loss"], narrow["loss"])
+        self.assertLess(narrow["loss"][-1], narrow["loss"][0])
+
+    def test_training_goes_on_after_skips(self):
+        found = self.gpt2("--steps", 12, "--amp", "fp16", f"loss_scale={2.0 ** 24:.0f}", "--accumulate", 2)
+        self.assertGreater(found["skipped_steps"], 2)
+        self.assertLess(found["skipped_steps"], 12)
+        self.assertEqual(found["loss_scale"], 2 ** 24 / 2 ** found["skipped_steps"])
+        self.assertEqual(found["steps"], 12)
+        self.assertLess(found["loss"][-1], found["loss"][0])
+
+    def test_the_scale_grows(self):
+        found = self.gpt2("--steps", 7, "--amp", "fp16", "loss_scale=16", "loss_scale_interval=3", "loss_scale_growth=4")
+        self.assertEqual(found["loss_scale"], 16 * 4 ** 2)
+
+    def test_it_ends_after_skips_in_a_row(self):
+        done = self.fails(7, "train", *GPT2, "--amp", "fp16", "loss_scale=1e30", "loss_scale_backoff=0.999", "--steps", 80,
+                          "--max-skips", 5, says=("step 5", "not finite"))
+        self.assertIn("loss", done.stdout)
+        self.fails(7, "train", *GPT2, "--amp", "fp16", "loss_scale=1e30", "loss_scale_backoff=0.999", "--steps", 80,
+                   says="step 50")
+
+    def test_a_resumed_run_has_its_scale(self):
+        options = ["--amp", "fp16", "loss_scale=1e8", "loss_scale_interval=4"]
+        whole = self.gpt2("--steps", 12, *options)
+        self.gpt2("--steps", 5, *options, "--out", "run")
+        rest = json.loads(self.cairn("train", "--resume", "run", "--steps", 12, "--json", "--quiet").stdout)
+        for key in ("loss_scale", "skipped_steps", "parameter_digest"):
+            self.assertEqual(rest[key], whole[key], key)
+
+    def test_plans_never_change_bits(self):
+        digests = {self.gpt2("--steps", 3, "--amp", "fp16", "--policy", policy)["parameter_digest"]
+                   for policy in ("keep", "recompute", "offload")}
+        self.assertEqual(len(digests), 1)
+
+    def test_bad_input(self):
+        self.fails(1, "train", *GPT2, "--amp", "fp16", "--fuse-update", "clip=0", says=("fp16", "bf16"))
+        self.fails(2, "train", *GPT2, "--amp", "fp16", "loss_scale=-1", says="loss_scale")
+        self.fails(2, "train", *GPT2, "--amp", "fp16", "loss_scale_interval=0", says="loss_scale_interval")
+        self.fails(2, "train", *GPT2, "--amp", "fp8", says=("fp8", "fp16"))
+
+
+if __name__ == "__main__":
+    harness.main()
