@@ -7,7 +7,11 @@
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
+#include "runtime/base/os/file.h"
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/graph_file.h"
+#include "runtime/io/inspect.h"
+#include "runtime/io/safetensors/names.h"
 
 using namespace cairn::capi;
 using cairn::Code;

@@ -1,7 +1,7 @@
 // Renderings of a plan: text in, no decisions.
 #include "capi/src/boundary.h"
 #include "capi/src/plan.h"
-#include "runtime/io/checkpoint.h"
+#include "runtime/io/plan_file.h"
 #include "runtime/report/sweep.h"
 
 namespace cairn::capi {

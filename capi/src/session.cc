@@ -41,7 +41,7 @@ cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device, 
     not_null(device, "device");
     not_null(out_session, "out_session");
     auto made = std::make_unique<cairn_session>();
-    made->vocabularies = vocabularies(*plan->compiled->joint->forward);
+    made->vocabularies = cairn::graph::vocabularies(*plan->compiled->joint->forward);
     made->session = std::make_shared<cairn::engine::Session>(plan->compiled, device->device);
     *out_session = made.release();
   });
@@ -61,7 +61,7 @@ cairn_status_t cairn_session_create_set(cairn_plan_t* const* plans, size_t count
     std::vector<std::unique_ptr<cairn_session>> made;
     for (size_t i = 0; i < count; ++i) {
       made.push_back(std::make_unique<cairn_session>());
-      made[i]->vocabularies = vocabularies(*compiled[i]->joint->forward);
+      made[i]->vocabularies = cairn::graph::vocabularies(*compiled[i]->joint->forward);
     }
     const auto sessions = cairn::engine::Session::open(std::move(compiled), device->device);
     for (size_t i = 0; i < count; ++i) {
@@ -97,7 +97,7 @@ cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, c
     check_size(joint.values[value], size_bytes);
     if (const auto rules = session->vocabularies.find(joint.values[value].source);
         role == graph::Role::kInput && rules != session->vocabularies.end())
-      check_vocabulary(joint.forward->values()[rules->first], rules->second, data);
+      cairn::graph::check_vocabulary(joint.forward->values()[rules->first], rules->second, data);
     s.write(value, data, static_cast<int64_t>(size_bytes));
     if (role == graph::Role::kParameter) s.parameters_changed();
   });

@@ -4,12 +4,12 @@
 
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
-#include "capi/src/vocabulary.h"
+#include "runtime/graph/vocabulary.h"
 #include "runtime/step/stepper.h"
 
 struct cairn_session : cairn::capi::Handle<cairn_session> {
   std::shared_ptr<cairn::engine::Session> session;
-  cairn::capi::Vocabularies vocabularies;
+  cairn::graph::Vocabularies vocabularies;
   uint64_t runs = 0;  // of cairn_session_run: the step in the random key
 };
 

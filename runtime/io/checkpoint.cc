@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/os/file.h"
 #include "runtime/io/digest.h"
 #include "runtime/io/envelope.h"
+#include "runtime/io/graph_file.h"
 #include "runtime/io/manifest.h"
 #include "runtime/io/overwrite.h"
 

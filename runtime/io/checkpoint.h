@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/os/file.h"
 #include "runtime/graph/graph.h"
-#include "runtime/plan/plan.h"
 #include "runtime/step/stepper.h"
 
 namespace cairn::io {
@@ -69,63 +67,5 @@ class Checkpoint {
 // DIR itself if it is a checkpoint, else the newest complete "step-*" below it. kNotFound says what was
 // looked for.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& directory);
-
-// ---- models and plans as files of their own (model.cairn, plan.cairn); custom ops cannot be stored
-// (kUnsupported).
-std::vector<std::byte> encode_graph(const graph::Graph& graph);
-std::shared_ptr<graph::Graph> decode_graph(std::span<const std::byte> bytes);  // frozen as it was
-std::vector<std::byte> encode_plan(const plan::Problem& problem, const plan::Plan& plan);
-struct DecodedPlan {
-  plan::Problem problem;
-  plan::Plan plan;  // replayed and found valid
-};
-DecodedPlan decode_plan(std::span<const std::byte> bytes);
-
-// ---- safetensors (https://github.com/huggingface/safetensors: the format): strict reader, durable writer.
-struct SafeTensor {
-  std::string name;
-  TensorDesc desc;
-  uint64_t offset = 0;  // in the file
-};
-class SafeTensors {
- public:
-  explicit SafeTensors(const std::filesystem::path& path);
-  const std::vector<SafeTensor>& tensors() const { return tensors_; }
-  const SafeTensor* find(std::string_view name) const;
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  // Bytes `at`.. of a tensor. kIo: the file was cut short since it was opened.
-  void read(const SafeTensor& tensor, uint64_t at, void* to, uint64_t bytes) const {
-    file_.read(tensor.offset + at, to, bytes);
-  }
-
- private:
-  InputFile file_;
-  std::vector<SafeTensor> tensors_;
-  std::map<std::string, std::string> metadata_;
-};
-
-struct SafeTensorSource {  // data is asked for when it is written
-  std::string name;
-  TensorDesc desc;
-  std::function<void(void* to)> read;
-};
-void write_safetensors(const std::filesystem::path& path, const std::vector<SafeTensorSource>& tensors,
-                       const std::map<std::string, std::string>& metadata);
-
-// Parameters of a session under other names: rows (ours, theirs, transposed) map e.g. to Hugging Face GPT-2,
-// whose Conv1D weights are [in, out] where ours are [out, in]. A parameter without a row keeps its name.
-struct NameRow {
-  std::string ours, theirs;
-  bool transposed = false;
-};
-void export_safetensors(const engine::Session& session, const std::vector<NameRow>& names,
-                        const std::filesystem::path& path);
-// kInvalidArgument: a tensor is missing, its shape differs (both shapes), or its dtype is not a float one.
-void import_safetensors(engine::Session& session, const std::vector<NameRow>& names,
-                        const std::filesystem::path& path);
-
-// What a file is, for `cairn inspect`: a JSON object (kind, tensors, plan, state ...). kCorruptFile if it is
-// none of ours.
-std::string inspect(const std::filesystem::path& path);
 
 }  // namespace cairn::io

@@ -1,9 +1,10 @@
 // Models as files. The structure is stored as it is; reading it builds it again through Graph's own calls, so
 // that every node is checked as if a host had added it.
+#include "runtime/io/graph_file.h"
+
 #include <algorithm>
 #include <unordered_set>
 
-#include "runtime/io/checkpoint.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/schema/graph_generated.h"
 

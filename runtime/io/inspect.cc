@@ -1,12 +1,16 @@
 // What a file is, as JSON. Files are told apart by their content, never by their name.
 #include <cstring>
 
+#include "runtime/base/os/file.h"
 #include "runtime/data/data.h"
 #include "runtime/data/token_file.h"
 #include "runtime/io/envelope.h"
+#include "runtime/io/graph_file.h"
 #include "runtime/io/json.h"
 #include "runtime/io/manifest.h"
-#include "runtime/io/safetensors.h"
+#include "runtime/io/plan_file.h"
+#include "runtime/io/safetensors/dtypes.h"
+#include "runtime/io/safetensors/safetensors.h"
 
 namespace cairn::io {
 namespace fs = std::filesystem;

@@ -1,5 +1,6 @@
 #include "runtime/io/own.h"
 
+#include "runtime/base/os/file.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/manifest.h"
 

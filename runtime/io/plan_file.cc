@@ -1,8 +1,9 @@
 // Plans as files: the problem and what was decided. A plan that is read has been checked and replayed.
+#include "runtime/io/plan_file.h"
+
 #include <cmath>
 #include <cstring>
 
-#include "runtime/io/checkpoint.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/schema/plan_generated.h"
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "runtime/base/os/file.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/manifest.h"

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/base/os/file.h"
 #include "runtime/io/digest.h"
+#include "runtime/io/graph_file.h"
 #include "runtime/io/manifest.h"
 #include "runtime/io/own.h"
 

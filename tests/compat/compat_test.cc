@@ -6,6 +6,10 @@
 
 #include "runtime/data/data.h"
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/graph_file.h"
+#include "runtime/io/plan_file.h"
+#include "runtime/io/safetensors/names.h"
+#include "runtime/io/safetensors/safetensors.h"
 #include "tests/runtime/io/rig.h"
 #include "tests/runtime/io/scratch.h"
 

@@ -11,9 +11,13 @@
 #include <csignal>
 #include <iostream>
 
+#include "runtime/base/os/file.h"
 #include "runtime/data/data.h"
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/graph_file.h"
+#include "runtime/io/inspect.h"
 #include "runtime/io/manifest.h"
+#include "runtime/io/safetensors/names.h"
 #include "tests/fault/calls.h"
 #include "tests/fault/run.h"
 #include "tests/support/campaign.h"

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/safetensors/names.h"
 #include "tests/fault/calls.h"
 #include "tests/fault/disk.h"
 #include "tests/fault/run.h"

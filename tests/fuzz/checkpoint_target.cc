@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/inspect.h"
 #include "runtime/io/manifest.h"
 #include "tests/fuzz/families.h"
 #include "tests/fuzz/tools.h"

@@ -1,8 +1,10 @@
 #include "tests/fuzz/targets.h"
 
 #include "runtime/costs/table.h"
-#include "runtime/io/checkpoint.h"
+#include "runtime/io/graph_file.h"
 #include "runtime/io/manifest.h"
+#include "runtime/io/plan_file.h"
+#include "runtime/io/safetensors/safetensors.h"
 #include "tests/fuzz/families.h"
 #include "tests/fuzz/plan_solve.h"
 #include "tests/fuzz/tools.h"

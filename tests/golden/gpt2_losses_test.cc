@@ -4,6 +4,8 @@
 
 #include <fstream>
 
+#include "runtime/io/safetensors/names.h"
+#include "runtime/step/stepper.h"
 #include "tests/support/gpt2.h"
 
 namespace cairn {

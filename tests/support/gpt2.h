@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/graph/graph.h"
-#include "runtime/io/checkpoint.h"
+#include "runtime/io/safetensors/names.h"
 
 namespace cairn::test {
 

@@ -1,6 +1,7 @@
+#include "runtime/io/graph_file.h"
+
 #include <gtest/gtest.h>
 
-#include "runtime/io/checkpoint.h"
 #include "tests/runtime/io/reseal.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"

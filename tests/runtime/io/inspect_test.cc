@@ -1,9 +1,15 @@
+#include "runtime/io/inspect.h"
+
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include "runtime/base/os/file.h"
 #include "runtime/data/data.h"
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/graph_file.h"
 #include "runtime/io/manifest.h"
+#include "runtime/io/plan_file.h"
+#include "runtime/io/safetensors/names.h"
 #include "tests/runtime/io/rig.h"
 #include "tests/runtime/io/scratch.h"
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/io/checkpoint.h"
 #include "runtime/io/envelope.h"
+#include "runtime/io/graph_file.h"
 #include "runtime/io/schema/graph_generated.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/io/graph_file.h"
 #include "tests/runtime/io/reseal.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"

@@ -6,6 +6,10 @@
 
 #include "runtime/base/name.h"
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/graph_file.h"
+#include "runtime/io/inspect.h"
+#include "runtime/io/plan_file.h"
+#include "runtime/io/safetensors/names.h"
 #include "tests/runtime/io/rig.h"
 #include "tests/runtime/io/scratch.h"
 #include "tests/support/campaign.h"

@@ -1,6 +1,8 @@
+#include "runtime/io/safetensors/names.h"
+
 #include <gtest/gtest.h>
 
-#include "runtime/io/checkpoint.h"
+#include "runtime/io/safetensors/safetensors.h"
 #include "tests/runtime/io/rig.h"
 #include "tests/runtime/io/scratch.h"
 

@@ -1,6 +1,8 @@
+#include "runtime/io/plan_file.h"
+
 #include <gtest/gtest.h>
 
-#include "runtime/io/checkpoint.h"
+#include "runtime/io/graph_file.h"
 #include "tests/runtime/io/reseal.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"

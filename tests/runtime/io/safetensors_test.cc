@@ -1,6 +1,7 @@
+#include "runtime/io/safetensors/safetensors.h"
+
 #include <gtest/gtest.h>
 
-#include "runtime/io/checkpoint.h"
 #include "runtime/io/convert.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"

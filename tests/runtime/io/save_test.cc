@@ -3,7 +3,10 @@
 #include <sys/stat.h>
 
 #include "runtime/io/checkpoint.h"
+#include "runtime/io/inspect.h"
 #include "runtime/io/manifest.h"
+#include "runtime/io/safetensors/names.h"
+#include "runtime/io/safetensors/safetensors.h"
 #include "tests/runtime/io/rig.h"
 #include "tests/runtime/io/scratch.h"
 

@@ -1,12 +1,11 @@
 // The safetensors reader: u64 length of the header, a JSON object, then the bytes of the tensors. Everything
 // that a sloppy reader would let pass (holes, overlaps, names twice, unknown keys) is an error here.
-#include "runtime/io/safetensors.h"
-
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/io/checkpoint.h"
 #include "runtime/io/limits.h"
+#include "runtime/io/safetensors/dtypes.h"
+#include "runtime/io/safetensors/safetensors.h"
 #include "runtime/plan/json/parse.h"
 
 namespace cairn::io {

@@ -1,9 +1,9 @@
 // Where the numbers of an integer input go.
-#include "capi/src/vocabulary.h"
+#include "runtime/graph/vocabulary.h"
 
 #include <gtest/gtest.h>
 
-namespace cairn::capi {
+namespace cairn::graph {
 namespace {
 
 TEST(Vocabulary, FollowsInputsThroughReshapeAndTranspose) {
@@ -40,4 +40,4 @@ TEST(Vocabulary, FollowsInputsThroughReshapeAndTranspose) {
 }
 
 }  // namespace
-}  // namespace cairn::capi
+}  // namespace cairn::graph

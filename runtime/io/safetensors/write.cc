@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <set>
 
-#include "runtime/io/checkpoint.h"
 #include "runtime/io/json.h"
 #include "runtime/io/limits.h"
-#include "runtime/io/safetensors.h"
+#include "runtime/io/safetensors/dtypes.h"
+#include "runtime/io/safetensors/safetensors.h"
 
 namespace cairn::io {
 namespace {

@@ -1,11 +1,13 @@
 // Parameters of a session as safetensors, under other names and transposed where the other side wants it.
+#include "runtime/io/safetensors/names.h"
+
 #include <algorithm>
 #include <set>
 
-#include "runtime/io/checkpoint.h"
 #include "runtime/io/convert.h"
 #include "runtime/io/manifest.h"
 #include "runtime/io/overwrite.h"
+#include "runtime/io/safetensors/safetensors.h"
 
 namespace cairn::io {
 namespace {

@@ -1,20 +1,20 @@
-#include "capi/src/vocabulary.h"
+#include "runtime/graph/vocabulary.h"
 
 #include <cstring>
 
-namespace cairn::capi {
+namespace cairn::graph {
 namespace {
 
 constexpr int64_t kDefaultIgnore = -100;
 
 // The input whose numbers these are, in whatever order; kNone if an op made them.
-graph::ValueId source(const graph::Graph& g, graph::ValueId value) {
-  while (value != graph::kNone && g.values()[value].kind == graph::ValueKind::kActivation) {
-    const graph::Op& op = g.ops()[g.values()[value].producer];
-    if (!ops::row(op.code).is(ops::REORDER)) return graph::kNone;
+ValueId source(const Graph& g, ValueId value) {
+  while (value != kNone && g.values()[value].kind == ValueKind::kActivation) {
+    const Op& op = g.ops()[g.values()[value].producer];
+    if (!ops::row(op.code).is(ops::REORDER)) return kNone;
     value = op.in[0];
   }
-  return value != graph::kNone && g.values()[value].kind == graph::ValueKind::kInput ? value : graph::kNone;
+  return value != kNone && g.values()[value].kind == ValueKind::kInput ? value : kNone;
 }
 
 std::string position(const Shape& shape, int64_t flat) {
@@ -28,13 +28,13 @@ std::string position(const Shape& shape, int64_t flat) {
 
 }  // namespace
 
-Vocabularies vocabularies(const graph::Graph& g) {
+Vocabularies vocabularies(const Graph& g) {
   Vocabularies found;
-  for (const graph::Op& op : g.ops()) {
+  for (const Op& op : g.ops()) {
     const std::optional<ops::Lookup> lookup = ops::lookup(ops::row(op.code));
     if (!lookup) continue;
-    const graph::ValueId input = source(g, op.in[lookup->numbers]);
-    if (input == graph::kNone) continue;
+    const ValueId input = source(g, op.in[lookup->numbers]);
+    if (input == kNone) continue;
     found[input].push_back({.op = op.name,
                             .size = g.values()[op.in[lookup->table]].desc.shape[lookup->axis],
                             .ignores = lookup->ignores,
@@ -43,7 +43,7 @@ Vocabularies vocabularies(const graph::Graph& g) {
   return found;
 }
 
-void check_vocabulary(const graph::Value& input, const std::vector<Vocabulary>& rules, const void* data) {
+void check_vocabulary(const Value& input, const std::vector<Vocabulary>& rules, const void* data) {
   const int64_t count = input.desc.shape.elements();
   for (const Vocabulary& rule : rules)
     for (int64_t i = 0; i < count; ++i) {
@@ -55,4 +55,4 @@ void check_vocabulary(const graph::Value& input, const std::vector<Vocabulary>& 
     }
 }
 
-}  // namespace cairn::capi
+}  // namespace cairn::graph

@@ -7,7 +7,7 @@
 
 #include "runtime/graph/graph.h"
 
-namespace cairn::capi {
+namespace cairn::graph {
 
 struct Vocabulary {
   std::string op;    // that reads the input
@@ -20,12 +20,12 @@ struct Vocabulary {
   }
 };
 
-using Vocabularies = std::map<graph::ValueId, std::vector<Vocabulary>>;  // by input
+using Vocabularies = std::map<ValueId, std::vector<Vocabulary>>;  // by input
 
 // Follows inputs into embeddings and losses, also through reshape and transpose.
-Vocabularies vocabularies(const graph::Graph& graph);
+Vocabularies vocabularies(const Graph& graph);
 
 // kInvalidArgument naming the position and the number of the first i32 that an op does not allow.
-void check_vocabulary(const graph::Value& input, const std::vector<Vocabulary>& rules, const void* data);
+void check_vocabulary(const Value& input, const std::vector<Vocabulary>& rules, const void* data);
 
-}  // namespace cairn::capi
+}  // namespace cairn::graph

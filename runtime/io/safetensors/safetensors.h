@@ -1,0 +1,45 @@
+// safetensors (https://github.com/huggingface/safetensors: the format): strict reader, durable writer.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/os/file.h"
+#include "runtime/base/tensor.h"
+
+namespace cairn::io {
+
+struct SafeTensor {
+  std::string name;
+  TensorDesc desc;
+  uint64_t offset = 0;  // in the file
+};
+class SafeTensors {
+ public:
+  explicit SafeTensors(const std::filesystem::path& path);
+  const std::vector<SafeTensor>& tensors() const { return tensors_; }
+  const SafeTensor* find(std::string_view name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  // Bytes `at`.. of a tensor. kIo: the file was cut short since it was opened.
+  void read(const SafeTensor& tensor, uint64_t at, void* to, uint64_t bytes) const {
+    file_.read(tensor.offset + at, to, bytes);
+  }
+
+ private:
+  InputFile file_;
+  std::vector<SafeTensor> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+struct SafeTensorSource {  // data is asked for when it is written
+  std::string name;
+  TensorDesc desc;
+  std::function<void(void* to)> read;
+};
+void write_safetensors(const std::filesystem::path& path, const std::vector<SafeTensorSource>& tensors,
+                       const std::map<std::string, std::string>& metadata);
+
+}  // namespace cairn::io
