@@ -130,7 +130,7 @@ TEST(Compile, RefusesSenselessOptions) {
   EXPECT_EQ(code({.budget_share = -0.5}), Code::kInvalidArgument);
   EXPECT_EQ(code({.budget_share = std::nan("")}), Code::kInvalidArgument);
   EXPECT_EQ(code({.link_bytes_per_second = -1}), Code::kInvalidArgument);
-  EXPECT_EQ(code({.amp = graph::AmpMode::kFp16}), Code::kUnsupported);
+  EXPECT_EQ(code({.amp = graph::AmpMode::kFp16, .fuse_update = true}), Code::kUnsupported);
   EXPECT_EQ(code({.budget_bytes = 100}), Code::kOverBudget);
   EXPECT_EQ(code({.budget_share = 1.0}), Code::kOk);
 }
