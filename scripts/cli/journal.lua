@@ -65,12 +65,16 @@ function Journal:step(step, last)
   if report.step % self.every == 0 or last or not applied then
     local rows = {
       { "step", report.step }, { "loss", step.loss }, { "gradient_norm", report.gradient_norm },
-      { "loss_scale", report.loss_scale },
       { "rate", report.rate }, { "tokens", step.tokens }, { "seconds", step.seconds },
       { "stall_seconds", step.stall_seconds }, { "outcome", step.outcome } }
     local scalars = { { "train/loss", step.loss }, { "train/gradient_norm", report.gradient_norm },
                       { "train/rate", report.rate }, { "train/skipped_steps", report.skipped_steps },
                       { "train/tokens_per_second", step.seconds > 0 and step.tokens / step.seconds or 0 } }
+    self.scaled = self.scaled or report.loss_scale ~= 1  -- it is 1 where there is none
+    if self.scaled then
+      rows[#rows + 1], scalars[#scalars + 1] = { "loss_scale", report.loss_scale },
+        { "train/loss_scale", report.loss_scale }
+    end
     for _, row in ipairs(metrics.rows(step.metrics, true)) do
       rows[#rows + 1], scalars[#scalars + 1] = row, { "train/" .. row[1], row[2] }
     end

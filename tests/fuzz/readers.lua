@@ -15,9 +15,9 @@ package.preload["cairn"] = function()
              { name = "linear", parameters = { { name = "start_factor", default = 1 } }, ends = true },
              { name = "cosine", parameters = { { name = "first_cycle", default = 0 } }, ends = true },
              { name = "multistep", parameters = { { name = "milestones", list = true } }, ends = false },
-             { name = "onecycle", parameters = { { name = "three_phase", default = "false", words = { "false", "true" } },
-                                                 { name = "anneal", default = "cos", words = { "cos", "linear" } } },
-               ends = true } }
+             { name = "onecycle", ends = true,
+               parameters = { { name = "three_phase", default = "false", words = { "false", "true" } },
+                              { name = "anneal", default = "cos", words = { "cos", "linear" } } } } }
   end,
   parse_schedule = require("cairn.schedules").parse }
 end

@@ -44,6 +44,8 @@ class Amp(harness.Case):
         options = ["--amp", "fp16", "loss_scale=1e8", "loss_scale_interval=4"]
         whole = self.gpt2("--steps", 12, *options)
         self.gpt2("--steps", 5, *options, "--out", "run")
+        lines = [json.loads(line) for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([line["loss_scale"] * 2 ** i for i, line in enumerate(lines[:2])], [1e8, 1e8])
         rest = json.loads(self.cairn("train", "--resume", "run", "--steps", 12, "--json", "--quiet").stdout)
         for key in ("loss_scale", "skipped_steps", "parameter_digest"):
             self.assertEqual(rest[key], whole[key], key)
