@@ -15,6 +15,16 @@ static_assert(CAIRN_STEP_SKIPPED_NONFINITE == static_cast<int>(step::Outcome::kS
 
 namespace {
 
+// Numbers left at 0 are the defaults.
+step::LossScaleOptions read_loss_scale(const cairn_stepper_options_t& o) {
+  step::LossScaleOptions options;
+  options.initial = o.loss_scale;
+  if (o.loss_scale_growth != 0) options.growth = o.loss_scale_growth;
+  if (o.loss_scale_backoff != 0) options.backoff = o.loss_scale_backoff;
+  if (o.loss_scale_interval != 0) options.interval = o.loss_scale_interval;
+  return options;
+}
+
 step::Options read_options(const cairn_stepper_options_t* given, const cairn::graph::JointGraph& joint) {
   const cairn_stepper_options_t o = read_struct(given, CAIRN_STEPPER_OPTIONS_INIT, "options");
   step::Schedule schedule = read_schedule(o);
@@ -26,10 +36,7 @@ step::Options read_options(const cairn_stepper_options_t* given, const cairn::gr
           .seed = o.seed,
           .schedule = std::move(schedule),
           .clip_norm = o.clip_norm,
-          .loss_scale = {.initial = o.loss_scale,
-                         .growth = o.loss_scale_growth == 0 ? 2 : o.loss_scale_growth,
-                         .backoff = o.loss_scale_backoff == 0 ? 0.5 : o.loss_scale_backoff,
-                         .interval = o.loss_scale_interval == 0 ? 2000 : o.loss_scale_interval},
+          .loss_scale = read_loss_scale(o),
           .hypers = std::move(hypers)};
 }
 

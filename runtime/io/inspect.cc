@@ -87,7 +87,7 @@ std::string json(const step::State& s) {
       .add("micro_steps", n(uint64_t{o.micro_steps}))
       .add("updates", n(s.updates))
       .add("skipped_steps", n(s.skipped))
-      .add("loss_scale", number(s.loss_scale.scale))
+      .add("loss_scale", number(s.loss_scale.value_or(step::LossScale{}).scale))
       .add("seed", n(o.seed))
       .add("schedule", json_text(step::schedule_text(o.schedule)))
       .add("rate", number(o.schedule.rate))

@@ -40,10 +40,11 @@ Offset<fb::ManifestState> encode_state(FlatBufferBuilder& to, const step::State&
       o.schedule.total_steps, o.schedule.minimum_rate, adamw(s, "beta1"), adamw(s, "beta2"), adamw(s, "eps"),
       adamw(s, "weight_decay"), o.clip_norm, saved.list, o.loss_scale.initial, o.loss_scale.growth,
       o.loss_scale.backoff, o.loss_scale.interval);
+  const step::LossScale scale = s.loss_scale.value_or(step::LossScale{0});
   std::vector<Offset<fb::ManifestGroup>> groups;
   for (const graph::ParameterGroup& group : s.groups) groups.push_back(encode_group(to, group));
   return fb::CreateManifestState(to, s.step, s.micro, s.updates, s.skipped, s.loss_sum, s.weight_sum, options,
-                                 to.CreateVector(groups), s.loss_scale.scale, s.loss_scale.finite_steps);
+                                 to.CreateVector(groups), scale.scale, scale.finite_steps);
 }
 
 graph::ParameterGroup group_with_defaults(std::string pattern, const ops::OptimizerRow& row) {
@@ -112,8 +113,8 @@ step::State read_state(const fb::ManifestState& from, Budget& budget) {
   s.options.clip_norm = o.clip_norm();
   s.options.loss_scale = {o.loss_scale(), o.loss_scale_growth(), o.loss_scale_backoff(),
                           o.loss_scale_interval()};
-  require(from.loss_scale() > 0, Code::kCorruptFile, "checkpoint: the loss scale is ", from.loss_scale());
-  s.loss_scale = {from.loss_scale(), from.finite_steps()};
+  require(from.loss_scale() >= 0, Code::kCorruptFile, "checkpoint: the loss scale is ", from.loss_scale());
+  if (from.loss_scale() > 0) s.loss_scale = {from.loss_scale(), from.finite_steps()};
   s.groups = read_groups(from, budget);
   return s;
 }

@@ -43,14 +43,17 @@ Stepper::Stepper(std::shared_ptr<engine::Session> session, Options options) : se
   check_schedule(options.schedule);
   state_.groups = groups_with(options);
   state_.options = std::move(options);
-  state_.loss_scale = first_loss_scale();
+  settle_loss_scale();
 }
 
-LossScale Stepper::first_loss_scale() const {
+void Stepper::settle_loss_scale() {
   const graph::JointGraph& joint = *session_->plan().joint;
-  if (joint.loss_scale < 0) return {};
   const Options& o = state_.options;
-  return {o.loss_scale.initial > 0 ? o.loss_scale.initial : default_loss_scale(joint, o.micro_steps)};
+  if (joint.loss_scale < 0)
+    state_.loss_scale.reset();
+  else if (!state_.loss_scale)
+    state_.loss_scale = {
+        o.loss_scale.initial > 0 ? o.loss_scale.initial : default_loss_scale(joint, o.micro_steps)};
 }
 
 std::vector<graph::ParameterGroup> Stepper::groups_with(const Options& options) const {
@@ -75,7 +78,7 @@ Report Stepper::micro(engine::Session& program) {
   if (fused)
     write_hypers(*session_, state_.groups, schedule_at(state_.options.schedule, state_.step - state_.skipped),
                  state_.updates + 1, 1.0);
-  if (joint.loss_scale >= 0) program.write(joint.loss_scale, &state_.loss_scale.scale, sizeof(double));
+  if (state_.loss_scale) program.write(joint.loss_scale, &state_.loss_scale->scale, sizeof(double));
   try {
     run = program.run({state_.options.seed, state_.step, state_.micro});
   } catch (const Error& error) {
@@ -97,7 +100,7 @@ Report Stepper::micro(engine::Session& program) {
   report.in = run.in;
   report.fell_back = run.fell_back;
   report.submit_seconds = run.submit_seconds;
-  report.loss_scale = state_.loss_scale.scale;
+  report.loss_scale = loss_scale();
   if (state_.micro >= state_.options.micro_steps) report = finish(report);
   report.seconds = now() - start;
   if (report.outcome == Outcome::kAccumulated) {
@@ -130,7 +133,7 @@ Report Stepper::finish(Report report) {
   report.rate = point.rate;
   const double norm_of_sum = std::sqrt(session_->gradient_squares());
   const double divisor = state_.weight_sum != 0 ? state_.weight_sum : 1.0;
-  const double norm = norm_of_sum / std::abs(divisor) / state_.loss_scale.scale;
+  const double norm = norm_of_sum / std::abs(divisor) / loss_scale();
   report.gradient_norm = norm;
   const graph::JointGraph& joint = *session_->plan().joint;
   if (joint.grad_scale >= 0 && std::isfinite(state_.loss_sum) && std::isfinite(divisor) &&
@@ -148,7 +151,7 @@ Report Stepper::finish(Report report) {
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
     if (!joint.ops(graph::kUpdate).empty()) {
       write_hypers(*session_, state_.groups, point, state_.updates + 1,
-                   clip / divisor / state_.loss_scale.scale);
+                   clip / divisor / loss_scale());
       const engine::RunReport update = session_->update();
       report.stall_seconds += update.stall_seconds;
       for (size_t tier = 0; tier < report.out.size(); ++tier) {
@@ -160,8 +163,8 @@ Report Stepper::finish(Report report) {
     state_.updates += 1;
   }
   state_.step += 1;
-  report.loss_scale = state_.loss_scale.scale;
-  if (joint.loss_scale >= 0) state_.loss_scale.update(o.loss_scale, report.outcome == Outcome::kApplied);
+  report.loss_scale = loss_scale();
+  if (state_.loss_scale) state_.loss_scale->update(o.loss_scale, report.outcome == Outcome::kApplied);
   discard();
   report.step = state_.step;
   report.micro = 0;
@@ -192,6 +195,11 @@ void Stepper::check(const State& state) const {
   check_options(state.options, joint);
   require(state.micro < state.options.micro_steps || state.micro == 0, Code::kInvalidArgument, "state has ",
           state.micro, " micro-batches of ", state.options.micro_steps);
+  const bool scaled = state.loss_scale.has_value();
+  require(state.micro == 0 || scaled == (joint.loss_scale >= 0), Code::kInvalidArgument,
+          "the state is in the middle of an effective batch whose gradients are ", scaled ? "" : "not ",
+          "under the loss scale of fp16; it goes on with a plan ", scaled ? "in fp16" : "that is not in fp16",
+          " only");
   if (!state.groups.empty()) check_groups(joint, state.groups);
   if (!state.groups.empty()) check_momentum(joint, state.groups, state.options.schedule);
 }
@@ -202,6 +210,7 @@ void Stepper::restore(const State& state) {
       state.groups.empty() ? groups_with(state.options) : state.groups;
   state_ = state;
   state_.groups = std::move(groups);
+  settle_loss_scale();
 }
 
 void Stepper::set(const graph::HyperSetting& setting) {

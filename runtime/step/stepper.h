@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ struct State {
   uint64_t updates = 0;  // applied ones: the t of bias corrections
   uint64_t skipped = 0;
   double loss_sum = 0, weight_sum = 0;
-  LossScale loss_scale = {};  // of the effective batch; 1 but in fp16
+  std::optional<LossScale> loss_scale = {};  // of the effective batch; of plans in fp16 alone
   Options options;
   // Hyper-parameters as they are now; empty: as the plan and the options say.
   std::vector<graph::ParameterGroup> groups = {};
@@ -90,7 +91,9 @@ class Stepper {
   void restore(const State& state);  // the session's values must be restored by the caller
 
  private:
-  LossScale first_loss_scale() const;
+  // Gives the state a loss scale if the plan wants one and it has none; takes it away if the plan has none.
+  void settle_loss_scale();
+  double loss_scale() const { return state_.loss_scale ? state_.loss_scale->scale : 1.0; }
   Report finish(Report report);
   std::vector<graph::ParameterGroup> groups_with(const Options& options) const;
   std::shared_ptr<engine::Session> session_;

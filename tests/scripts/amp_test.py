@@ -50,6 +50,17 @@ class Amp(harness.Case):
         for key in ("loss_scale", "skipped_steps", "parameter_digest"):
             self.assertEqual(rest[key], whole[key], key)
 
+    def test_a_run_goes_on_in_another_precision(self):
+        norms = {}
+        for before, after in (("fp16", "off"), ("off", "fp16"), ("off", "off")):
+            out = f"{before}-{after}"
+            self.gpt2("--steps", 3, "--amp", before, "--out", out)
+            rest = json.loads(self.cairn("train", "--resume", out, "--amp", after, "--steps", 4, "--json", "--quiet").stdout)
+            self.assertEqual(rest["loss_scale"], 512 if after == "fp16" else 1)
+            norms[out] = json.loads((self.folder / out / "metrics.jsonl").read_text().splitlines()[-1])["gradient_norm"]
+        for norm in norms.values():
+            self.assertAlmostEqual(norm, norms["off-off"], delta=1e-2 * norm)
+
     def test_plans_never_change_bits(self):
         digests = {self.gpt2("--steps", 3, "--amp", "fp16", "--policy", policy)["parameter_digest"]
                    for policy in ("keep", "recompute", "offload")}
