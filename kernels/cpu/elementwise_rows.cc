@@ -104,7 +104,7 @@ std::unique_ptr<Kernel> make_fill(const Signature& s) {
   const float value = static_cast<float>(s.attrs != nullptr ? s.attrs->real("value", 0) : 0);
   return make_kernel([=](const Call& call) {
     parallel_for(count, kGrain, [&](int64_t b, int64_t e, int) {
-      with_element(type, [&](auto zero) {
+      with_float(type, [&](auto zero) {
         using T = decltype(zero);
         std::fill(output<T>(call, 0) + b, output<T>(call, 0) + e, round_to<T>(value));
       });

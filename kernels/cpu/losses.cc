@@ -88,10 +88,10 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
 }
 
 float read(const void* p, DType type, int64_t i) {
-  return with_element(type, [&](auto zero) { return to_float(static_cast<const decltype(zero)*>(p)[i]); });
+  return with_float(type, [&](auto zero) { return to_float(static_cast<const decltype(zero)*>(p)[i]); });
 }
 void write(void* p, DType type, int64_t i, float v) {
-  with_element(type, [&](auto zero) {
+  with_float(type, [&](auto zero) {
     using T = decltype(zero);
     static_cast<T*>(p)[i] = round_to<T>(v);
   });

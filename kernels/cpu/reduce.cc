@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, Reduction f, float factor) 
           double sums[8] = {};
           for (int64_t i = 0; i < f.reduced; ++i) {
             const char* p = x + (o * f.reduced + i) * bytes;
-            sums[i % 8] += with_element(
+            sums[i % 8] += with_float(
                 type, [&](auto zero) { return to_float(*reinterpret_cast<const decltype(zero)*>(p)); });
           }
           double total = 0;

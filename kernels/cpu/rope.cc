@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> make_rope(const Signature& s) {
             }
             for (int64_t n = 0; n < batch; ++n) {
               const int64_t at = (n * length + t) * width;
-              with_element(type, [&](auto zero) {
+              with_float(type, [&](auto zero) {
                 using T = decltype(zero);
                 turn(input<const T>(call, 0) + at, output<T>(call, 0) + at, heads, dim, cosines, sines);
               });

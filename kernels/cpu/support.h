@@ -19,12 +19,6 @@ inline bool uniform_fast(const Signature& s) {
   return true;
 }
 
-// body(T{}) with T = float, bf16 or f16. The dtype must be one of these.
-template <class Body>
-auto with_element(DType dtype, const Body& body) {
-  return dtype == DType::kBF16 ? body(bf16{}) : dtype == DType::kF16 ? body(f16{}) : body(float{});
-}
-
 // Rows or elements a thread must have before a second one is worth waking (about 20 microseconds of work).
 inline constexpr int64_t kGrain = 8192;
 inline int64_t row_grain(int64_t columns) { return columns >= kGrain ? 1 : kGrain / columns; }

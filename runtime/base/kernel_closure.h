@@ -28,6 +28,11 @@ inline std::unique_ptr<Kernel> make_kernel(std::function<void(const Call&)> run,
 
 // What the fast kernels take.
 inline bool is_fast_float(DType t) { return t == DType::kF32 || t == DType::kBF16 || t == DType::kF16; }
+// body(T{}) with T = float, bf16 or f16. The dtype must be one of these.
+template <class Body>
+auto with_float(DType dtype, const Body& body) {
+  return dtype == DType::kBF16 ? body(bf16{}) : dtype == DType::kF16 ? body(f16{}) : body(float{});
+}
 inline bool fast_float(const TensorDesc& d) { return is_fast_float(d.dtype) && d.packed_bytes == 0; }
 inline bool plain_f32(const TensorDesc& d) { return d.dtype == DType::kF32 && d.packed_bytes == 0; }
 inline bool is_bf16(const TensorDesc& d) { return d.dtype == DType::kBF16; }

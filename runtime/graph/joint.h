@@ -193,12 +193,12 @@ using PackedWeightUse =
 
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
-  OptimizerOptions optimizer;
+  OptimizerOptions optimizer = {};
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
   bool one_packed_form = false;        // the backend's "forward" pack serves every use and number of rows
   int threads = 1;
   bool fuse_update = false;  // parameters whose gradient one op writes are updated once nothing needs them
-  std::set<PackedWeightUse> unpacked;  // not to be packed although the backend could
+  std::set<PackedWeightUse> unpacked = {};  // not to be packed although the backend could
 };
 
 // Forward graph -> joint graph. kInvalidArgument: an optimizer or hyper-parameter that there is not, a group

@@ -52,8 +52,8 @@ void Stepper::settle_loss_scale() {
   if (joint.loss_scale < 0)
     state_.loss_scale.reset();
   else if (!state_.loss_scale)
-    state_.loss_scale = {
-        o.loss_scale.initial > 0 ? o.loss_scale.initial : default_loss_scale(joint, o.micro_steps)};
+    state_.loss_scale = {o.loss_scale.initial > 0 ? o.loss_scale.initial
+                                                  : default_loss_scale(joint, o.micro_steps)};
 }
 
 std::vector<graph::ParameterGroup> Stepper::groups_with(const Options& options) const {
@@ -150,8 +150,7 @@ Report Stepper::finish(Report report) {
     // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
     if (!joint.ops(graph::kUpdate).empty()) {
-      write_hypers(*session_, state_.groups, point, state_.updates + 1,
-                   clip / divisor / loss_scale());
+      write_hypers(*session_, state_.groups, point, state_.updates + 1, clip / divisor / loss_scale());
       const engine::RunReport update = session_->update();
       report.stall_seconds += update.stall_seconds;
       for (size_t tier = 0; tier < report.out.size(); ++tier) {

@@ -19,7 +19,7 @@ enum class Outcome : uint32_t { kAccumulated = 0, kApplied = 1, kSkippedNonFinit
 struct Options {
   uint32_t micro_steps = 1;  // K
   uint64_t seed = 0;         // of dropout
-  Schedule schedule;
+  Schedule schedule = {};
   double clip_norm = 1.0;            // 0: no clipping
   LossScaleOptions loss_scale = {};  // of plans in fp16
   // Instead of what the plan was made with: momentum, weight_decay ...

@@ -15,9 +15,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-# Most registers of a thread, by file: the first row that matches counts. 255 is the hardware's end; kernels that fill
-# it say so in their launch bounds. Spills and stack frames: none, anywhere.
-REGISTERS = [("attention_mma*", 255), ("attention*", 168), ("norms_grad", 128), ("softmax*", 96), ("*", 80)]
+KERNELS = ROOT / "kernels/cuda"
+# Most registers of a thread, by file below kernels/cuda: the first row that matches counts. 255 is the hardware's end;
+# kernels that fill it say so in their launch bounds. Spills and stack frames: none, anywhere.
+REGISTERS = [("attention/mma*", 255), ("attention/*", 168), ("norms_grad", 128), ("softmax*", 96), ("*", 80)]
 STATIC_SHARED = 48 * 1024
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -26,7 +27,8 @@ USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 
 def compile_one(file, arch, folder):
     command = ["nvcc", "-std=c++20", "-O3", "-I", ROOT, "--expt-relaxed-constexpr", "-Xptxas", "-v",
-               f"-gencode=arch=compute_{arch},code=sm_{arch}", "-cubin", file, "-o", f"{folder}/{file.stem}.cubin"]
+               f"-gencode=arch=compute_{arch},code=sm_{arch}", "-cubin", file,
+               "-o", f"{folder}/{name_of(file).replace('/', '_')}.cubin"]
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
 
@@ -43,8 +45,12 @@ def kernels(report):
             name = None
 
 
-def limit_of(stem):
-    return next(limit for pattern, limit in REGISTERS if pathlib.PurePath(stem).match(pattern))
+def name_of(file):
+    return file.relative_to(KERNELS).with_suffix("").as_posix()
+
+
+def limit_of(name):
+    return next(limit for pattern, limit in REGISTERS if pathlib.PurePath(name).match(pattern))
 
 
 def main():
@@ -60,7 +66,7 @@ def main():
     if found is None or int(found[1]) < 13:
         print("there is no nvcc of CUDA 13 or later here: CUDA kernels were not compiled")
         return SKIPPED
-    files = sorted((ROOT / "kernels/cuda").glob("*.cu"))
+    files = sorted(KERNELS.rglob("*.cu"))
     wrong, count, most = [], 0, 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for file, done in zip(files, pool.map(lambda f: compile_one(f, options.arch, folder), files)):
@@ -74,10 +80,10 @@ def main():
                 count += 1
                 most = max(most, registers)
                 if options.all:
-                    print(f"{file.stem:28} {registers:4} registers {stack:5} stack {spills:5} spills "
+                    print(f"{name_of(file):28} {registers:4} registers {stack:5} stack {spills:5} spills "
                           f"{shared:6} shared {name}")
-                if stack or spills or registers > limit_of(file.stem) or shared > STATIC_SHARED:
-                    wrong.append(f"{file.name}: {name} takes {registers} registers (limit {limit_of(file.stem)}), "
+                if stack or spills or registers > limit_of(name_of(file)) or shared > STATIC_SHARED:
+                    wrong.append(f"{file.name}: {name} takes {registers} registers (limit {limit_of(name_of(file))}), "
                                  f"{stack} bytes of stack, {spills} of spills, {shared} of shared memory")
     for line in wrong:
         print(line)

@@ -108,7 +108,7 @@ HWY_INLINE void for_each_vector(int64_t begin, int64_t end, const Body& body) {
   if (begin < end) body(Part{static_cast<size_t>(end - begin)}, begin);
 }
 
-// body(T{}) with T = float, bf16 or f16. The dtype must be one of these.
+// with_float() of kernel_closure.h, compiled for the target.
 template <class Body>
 HWY_INLINE auto with_float(DType dtype, const Body& body) {
   return dtype == DType::kBF16 ? body(bf16{}) : dtype == DType::kF16 ? body(f16{}) : body(float{});

@@ -13,12 +13,7 @@ inline StreamContext lane_of(const Call& call) {
 }
 inline cudaStream_t stream_of(const Call& call) { return lane_of(call).stream; }
 
-// `body(T{})` with T = float, bf16 or f16. The dtype must be one of these.
-template <class Body>
-auto with_float(DType dtype, const Body& body) {
-  return dtype == DType::kBF16 ? body(bf16{}) : dtype == DType::kF16 ? body(f16{}) : body(float{});
-}
-// The same for types of 16 bits.
+// with_float() for types of 16 bits alone.
 inline bool is_half(DType t) { return t == DType::kBF16 || t == DType::kF16; }
 template <class Body>
 auto with_half(DType dtype, const Body& body) {

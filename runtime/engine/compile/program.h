@@ -144,7 +144,7 @@ struct PlanOptions {
   int64_t budget_bytes = 0;  // 0: none
   double budget_share = 0;   // > 0: share of the keep-everything plan's arena, instead of budget_bytes
   graph::AmpMode amp = graph::AmpMode::kOff;
-  graph::OptimizerOptions optimizer;
+  graph::OptimizerOptions optimizer = {};
   // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
   plan::Policy policy = plan::Policy::kPlannerDecides;
   // Where offloading may go, preferred first; the first serves kOffload. Empty: host, if a region or the

@@ -1,4 +1,4 @@
-// What a gradient rule sees. Rules live in runtime/ops/gradients_*.cc, one per op family, and are named in
+// What a gradient rule sees. Rules live in this folder, a file per op family, and are named in
 // ops.def; runtime/graph/autodiff.cc implements the emitter.
 #pragma once
 #include <span>

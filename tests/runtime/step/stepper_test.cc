@@ -36,11 +36,14 @@ struct Rig {
   std::shared_ptr<engine::Session> session;
   std::unique_ptr<Stepper> stepper;
 
-  explicit Rig(int64_t rows, Options options = {}, const char* device_name = "cpu") {
+  explicit Rig(int64_t rows, Options options = {}, const char* device_name = "cpu",
+               graph::AmpMode amp = graph::AmpMode::kOff) {
     device::DeviceOptions device_options;
     device_options.threads = 1;
     auto device = device::open(device_name, device_options);
-    session = std::make_shared<engine::Session>(engine::compile(mlp(rows), *device, {}), device);
+    engine::PlanOptions plan;
+    plan.amp = amp;
+    session = std::make_shared<engine::Session>(engine::compile(mlp(rows), *device, plan), device);
     initialise(*session, 7);
     stepper = std::make_unique<Stepper>(session, options);
   }
@@ -227,6 +230,27 @@ TEST(Stepper, OptionsAreChecked) {
   refused([](Options& o) { o.hypers = {{"w*", "beta1", 0.5}}; });
   refused([](Options& o) { o.clip_norm = -1; });
   refused([](Options& o) { o.schedule.stages = {Stage("cosine")}; });
+}
+
+TEST(Stepper, AStateGoesOnInAnotherPrecisionBetweenEffectiveBatchesOnly) {
+  const Options two{.micro_steps = 2, .loss_scale = {.initial = 64}};
+  Rig narrow(4, two, "cpu", graph::AmpMode::kFp16), wide(4, two);
+  const Data data;
+  data.feed(narrow, 0, 4);
+  EXPECT_EQ(narrow.stepper->micro().loss_scale, 64);
+  const State middle = narrow.stepper->state();
+  try {
+    wide.stepper->restore(middle);
+    ADD_FAILURE() << "gradients times 64 were taken as they are";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("fp16"), std::string::npos);
+  }
+  narrow.stepper->apply();
+  wide.stepper->restore(narrow.stepper->state());
+  EXPECT_FALSE(wide.stepper->state().loss_scale);
+  narrow.stepper->restore(wide.stepper->state());
+  EXPECT_EQ(narrow.stepper->state().loss_scale->scale, 64);
 }
 
 }  // namespace
