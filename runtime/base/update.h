@@ -1,8 +1,9 @@
-// What the kernels of the op `update` share on every backend: which signatures are sound, and how a backend's optimizer is found. A backend lists its optimizers as an UpdateList of structs,
-// each with
+// What the kernels of the op `update` share on every backend: which signatures are sound, and how a backend's
+// optimizer is found. A backend lists its optimizers as an UpdateList of structs, each with
 //   kName     as in optimizers.def
 //   kStates   how many states it reads and writes; one that has a state only sometimes is listed once for
 //   each count
+//   takes_states(signature, dtype)  where its states are other tensors than the parameter's shape and type
 // and the factors of a step, made from the op's hyper-parameters and the gradient's factor.
 #pragma once
 #include <cmath>
@@ -35,8 +36,8 @@ inline int update_states(const Signature& s) {
   return states;
 }
 
-// Gradient, parameter and states, which are the first ones of the row, are plain tensors of `dtype`; the
-// numbers are float64; total and grad_scale are both there or both left out.
+// Gradient and parameter are plain tensors of `dtype`; the states are the first ones of the row; the numbers
+// are float64; total and grad_scale are both there or both left out.
 inline bool takes_update(const Signature& s, DType dtype) {
   const auto plain = [dtype](const TensorDesc& d) { return d.dtype == dtype && d.packed_bytes == 0; };
   const auto number = [](const TensorDesc& d) { return d.dtype == DType::kF64; };
@@ -47,10 +48,25 @@ inline bool takes_update(const Signature& s, DType dtype) {
       !plain(s.out[update_op::kParameter]))
     return false;
   for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)
-    if (!s.has_out(update_op::kFirstState + k) || !plain(s.out[update_op::kFirstState + k])) return false;
+    if (!s.has_out(update_op::kFirstState + k)) return false;
   if (s.has_in(update_op::kTotal) != s.has_out(update_op::kGradScale)) return false;
   return !s.has_in(update_op::kTotal) ||
          (number(s.in[update_op::kTotal]) && number(s.out[update_op::kGradScale]));
+}
+
+// Whether the states are what the optimizer computes with: as it says, or plain tensors like the parameter.
+template <class Optimizer>
+bool takes_states(const Signature& s) {
+  const TensorDesc& p = s.out[update_op::kParameter];
+  if constexpr (requires { Optimizer::takes_states(s, p.dtype); }) {
+    return Optimizer::takes_states(s, p.dtype);
+  } else {
+    for (size_t k = 0; k < Optimizer::kStates; ++k) {
+      const TensorDesc& state = s.out[update_op::kFirstState + k];
+      if (state.dtype != p.dtype || state.packed_bytes != 0) return false;
+    }
+    return true;
+  }
 }
 
 // make(std::type_identity<Optimizer>()) of the one that the signature asks for; nullptr: the list has none.
@@ -60,7 +76,7 @@ std::unique_ptr<Kernel> with_optimizer(UpdateList<Optimizers...>, const Signatur
   const int states = update_states(s);
   std::unique_ptr<Kernel> kernel;
   const auto is = [&]<class Optimizer>(std::type_identity<Optimizer> type) {
-    if (Optimizer::kName != name || Optimizer::kStates != states) return false;
+    if (Optimizer::kName != name || Optimizer::kStates != states || !takes_states<Optimizer>(s)) return false;
     kernel = make(type);
     return true;
   };

@@ -34,12 +34,10 @@ std::vector<int32_t> add_states(JointBuilder& builder, const ParameterSlot& slot
                                 const ParameterGroup& group) {
   std::vector<int32_t> states;
   const JointValue parameter = builder.joint.values[slot.value];
-  for (const ops::OptimizerState& state : group.optimizer->states) {
-    const int when = state.when.empty() ? -1 : group.optimizer->hyper(state.when);
-    if (when >= 0 && group.hypers[when] == 0) continue;
-    states.push_back(builder.add_value(cat(parameter.name, '/', state.name), parameter.desc, Role::kOptimizer,
-                                       slot.source, parameter.region));
-  }
+  for (const ops::OptimizerState& state : group.optimizer->states)
+    if (const auto desc = group.optimizer->tensor_of(state, group.hypers, parameter.desc))
+      states.push_back(builder.add_value(cat(parameter.name, '/', state.name), *desc, Role::kOptimizer,
+                                         slot.source, parameter.region));
   return states;
 }
 

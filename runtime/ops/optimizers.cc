@@ -42,6 +42,28 @@ void hyper_lion(Values v, const UpdateStep& s, double* slots) {
   slots[4] = v[3];
 }
 
+std::optional<TensorDesc> like_parameter(const TensorDesc& parameter) { return parameter; }
+
+// The forms of states that rows may name.
+struct NamedForm {
+  std::string_view name;
+  StateForm form;
+};
+constexpr NamedForm kForms[] = {
+    {"", like_parameter},
+};
+
+// "name", "name:form", "name?hyper", "name:form?hyper".
+OptimizerState parse_state(std::string_view word) {
+  const size_t mark = std::min(word.find('?'), word.size());
+  const std::string_view when = word.substr(std::min(mark + 1, word.size())), shown = word.substr(0, mark);
+  const size_t colon = std::min(shown.find(':'), shown.size());
+  const std::string_view form = shown.substr(std::min(colon + 1, shown.size()));
+  for (const NamedForm& known : kForms)
+    if (known.name == form) return {shown.substr(0, colon), known.form, when};
+  fail(Code::kInternal, "optimizers.def: no state has the form '", form, "'");
+}
+
 struct Source {
   std::string_view name, states, hypers;
   HyperRule rule;
@@ -67,10 +89,7 @@ std::vector<OptimizerRow> build() {
   std::vector<OptimizerRow> rows;
   for (const Source& s : kSources) {
     OptimizerRow row{s.name, {}, {{"rate_scale", 'n', 1.0}}, s.rule, s.traits, s.description};
-    for_words(s.states, [&](std::string_view word) {
-      const size_t mark = std::min(word.find('?'), word.size());
-      row.states.push_back({word.substr(0, mark), word.substr(std::min(mark + 1, word.size()))});
-    });
+    for_words(s.states, [&](std::string_view word) { row.states.push_back(parse_state(word)); });
     for_words(s.hypers, [&](std::string_view word) {
       const size_t colon = word.find(':');
       row.hypers.push_back({word.substr(0, colon), word[colon + 1], number(word.substr(colon + 3))});
@@ -114,6 +133,12 @@ int OptimizerRow::hyper(std::string_view hyper_name) const {
   for (size_t i = 0; i < hypers.size(); ++i)
     if (hypers[i].name == hyper_name) return static_cast<int>(i);
   return -1;
+}
+
+std::optional<TensorDesc> OptimizerRow::tensor_of(const OptimizerState& state, std::span<const double> values,
+                                                  const TensorDesc& parameter) const {
+  if (!state.when.empty() && values[static_cast<size_t>(hyper(state.when))] == 0) return std::nullopt;
+  return state.form(parameter);
 }
 
 std::span<const OptimizerRow> optimizers() { return table(); }

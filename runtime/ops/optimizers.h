@@ -2,10 +2,12 @@
 // `optimizer` of the op `update`.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/tensor.h"
 #include "runtime/base/update_operands.h"
 
 namespace cairn::ops {
@@ -20,8 +22,12 @@ struct Hyper {
   double value;
 };
 
+// What a state is, as a tensor, for a parameter; nullopt: such a parameter has none.
+using StateForm = std::optional<TensorDesc> (*)(const TensorDesc& parameter);
+
 struct OptimizerState {
   std::string_view name;
+  StateForm form;
   std::string_view when = {};  // the hyper-parameter without which it is not there; empty: always there
 };
 
@@ -44,6 +50,9 @@ struct OptimizerRow {
 
   bool is(UpdateTrait t) const { return traits & t; }
   int hyper(std::string_view hyper_name) const;  // index into hypers; -1: it has none of that name
+  // The state as a tensor, under hyper-parameters (as `hypers`); nullopt: the parameter has none.
+  std::optional<TensorDesc> tensor_of(const OptimizerState& state, std::span<const double> values,
+                                      const TensorDesc& parameter) const;
 };
 
 std::span<const OptimizerRow> optimizers();

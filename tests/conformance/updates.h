@@ -30,11 +30,12 @@ struct UpdateKind {
   const ops::OptimizerRow* row;
   std::vector<double> values;
 
-  int states() const {
-    int count = 0;
+  // Those that a parameter has.
+  std::vector<TensorDesc> states(const TensorDesc& parameter) const {
+    std::vector<TensorDesc> list;
     for (const ops::OptimizerState& state : row->states)
-      count += state.when.empty() || values[static_cast<size_t>(row->hyper(state.when))] != 0 ? 1 : 0;
-    return count;
+      if (const auto tensor = row->tensor_of(state, values, parameter)) list.push_back(*tensor);
+    return list;
   }
   std::vector<double> hyper(double factor, uint64_t t = 3) const {
     std::vector<double> slots(update_op::kHyperSlots);
@@ -80,7 +81,8 @@ inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool scal
   Direct d{
       "update", {x, hyper, scaled ? number : kAbsent}, {x}, {{"optimizer", std::string(kind.row->name)}}};
   d.out.resize(kGradScaleAt + 1, kAbsent);
-  for (int k = 0; k < kind.states(); ++k) d.out[static_cast<size_t>(1 + k)] = x;
+  size_t at = update_op::kFirstState;
+  for (const TensorDesc& state : kind.states(x)) d.out[at++] = state;
   d.out[kPackedAt] = pack;
   if (scaled) d.out[kGradScaleAt] = number;
   d.hyper = kind.hyper(0.5);
@@ -136,7 +138,7 @@ inline void check_grad_scales(const kernels::Registry& registry) {
   const TensorDesc x{DType::kF32, Shape{n}, 0};
   for (const UpdateKind& kind : update_kinds()) {
     SCOPED_TRACE(kind.name());
-    const size_t written = 1 + static_cast<size_t>(kind.states());
+    const size_t written = 1 + kind.states(x).size();
     const Direct plain = update_call(kind, x, false), scaled = update_call(kind, x, true);
     Drawn expected(plain);
     std::vector<std::string> before;

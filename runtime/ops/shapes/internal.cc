@@ -44,8 +44,10 @@ void shape_update(const ShapeQuery& q) {
   o.floating(0);
   o.check(o.dtype(0) == wide(o.dtype(0)), 0, "it must be f32 or f64");
   o.check(o.dtype(1) == DType::kF64 && o.shape(1) == Shape{update_op::kHyperSlots}, 1, "it must be f64[8]");
-  const size_t states = optimizer(o.attrs().word("optimizer")).states.size();
-  for (size_t i = 0; i < 1 + states; ++i) o.put(o[0]);
+  o.put(o[0]);
+  // Those that there are come first, so that a state that this tensor has not moves none.
+  for (const OptimizerState& state : optimizer(o.attrs().word("optimizer")).states)
+    if (const auto tensor = state.form(o[0])) o.put(*tensor);
   if (!o.has(2)) return;
   o.check(o.dtype(2) == DType::kF64 && o.shape(2).rank == 0, 2, "it must be one f64");
   q.out->resize(row(OpCode::k_update).outputs.size());
