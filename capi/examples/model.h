@@ -34,9 +34,9 @@ static cairn_value_t add_layer(cairn_graph_t* graph, const char* name, cairn_val
   return y;
 }
 
-/* trains 0: the graph only predicts. */
-static inline cairn_graph_t* make_model(cairn_instance_t* instance, int trains) {
-  const int64_t x_shape[] = {BATCH, IN}, y_shape[] = {BATCH, OUT};
+/* rows: of a micro-batch; trains 0: the graph only predicts. */
+static inline cairn_graph_t* make_model_of(cairn_instance_t* instance, int64_t rows, int trains) {
+  const int64_t x_shape[] = {rows, IN}, y_shape[] = {rows, OUT};
   cairn_graph_t* graph = NULL;
   CHECK(cairn_graph_create(instance, &graph, error));
   cairn_value_t x, target, loss = 0;
@@ -57,6 +57,10 @@ static inline cairn_graph_t* make_model(cairn_instance_t* instance, int trains) 
   freeze.output_count = 1;
   CHECK(cairn_graph_freeze(graph, &freeze, error));
   return graph;
+}
+
+static inline cairn_graph_t* make_model(cairn_instance_t* instance, int trains) {
+  return make_model_of(instance, BATCH, trains);
 }
 
 /* A task: the sum and the difference of two of the numbers. */

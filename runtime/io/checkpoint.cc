@@ -122,12 +122,40 @@ void Checkpoint::verify() const {
 
 namespace {
 
-// The first thing two models do not share, for people.
+// Inputs of one model for micro-batches of two sizes: their first dimensions differ by one factor.
+class Batches {
+ public:
+  bool may_differ(const TensorDesc& ours, const TensorDesc& theirs) {
+    const Shape &a = ours.shape, &b = theirs.shape;
+    if (ours.dtype != theirs.dtype || a.rank != b.rank || a.rank == 0 ||
+        !std::equal(a.span().begin() + 1, a.span().end(), b.span().begin() + 1))
+      return false;
+    if (ours_ == 0) ours_ = a[0], theirs_ = b[0];
+    return checked_mul(ours_, b[0]) == checked_mul(theirs_, a[0]);
+  }
+
+ private:
+  int64_t ours_ = 0, theirs_ = 0;
+};
+
+// Attributes but the sizes of what is made, which follow the micro-batch's.
+bool same_attributes(const Attrs& a, const Attrs& b) {
+  Attrs ours = a, theirs = b;
+  for (Attrs* attrs : {&ours, &theirs})
+    if (attrs->has("shape")) attrs->set("shape", std::vector<int64_t>());
+  return ours == theirs;
+}
+
+// The first thing two models do not share, for people; empty where they are one model, for micro-batches that may
+// be of another size.
 std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
+  Batches batches;
   for (size_t i = 0; i < std::min(ours.values().size(), theirs.values().size()); ++i) {
     const graph::Value &a = ours.values()[i], &b = theirs.values()[i];
     if (a.name != b.name) return cat("value ", i, " is '", a.name, "', in the checkpoint '", b.name, "'");
-    if (!(a.desc == b.desc))
+    const bool follows = a.kind == graph::ValueKind::kActivation && a.desc.dtype == b.desc.dtype;
+    const bool input = a.kind == graph::ValueKind::kInput && batches.may_differ(a.desc, b.desc);
+    if (!(a.desc == b.desc) && !follows && !input)
       return cat("'", a.name, "' is ", to_string(a.desc), ", in the checkpoint ", to_string(b.desc));
     if (a.kind != b.kind || a.parameter.frozen != b.parameter.frozen ||
         a.parameter.decay != b.parameter.decay)
@@ -142,10 +170,13 @@ std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
   }
   for (size_t i = 0; i < std::min(ours.ops().size(), theirs.ops().size()); ++i) {
     const graph::Op &a = ours.ops()[i], &b = theirs.ops()[i];
-    if (a.code != b.code || a.in != b.in || !(a.attrs == b.attrs) || a.region != b.region)
+    if (a.code != b.code || a.in != b.in || !same_attributes(a.attrs, b.attrs) || a.region != b.region)
       return cat("op '", a.name, "' has another kind, other inputs, attributes or region in the checkpoint");
   }
-  return "loss, weight, outputs or regions differ";
+  if (ours.ops().size() != theirs.ops().size() || ours.regions().size() != theirs.regions().size() ||
+      ours.loss() != theirs.loss() || ours.weight() != theirs.weight() || ours.outputs() != theirs.outputs())
+    return "loss, weight, outputs, ops or regions differ";
+  return "";
 }
 
 }  // namespace
@@ -153,8 +184,11 @@ std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
 void Checkpoint::restore(step::Stepper& stepper) const {
   engine::Session& session = stepper.session();
   const graph::JointGraph& joint = *session.plan().joint;
-  require(joint.forward->digest() == impl_->graph->digest(), Code::kInvalidArgument, "the checkpoint '",
-          impl_->directory.string(), "' is of another model: ", difference(*joint.forward, *impl_->graph));
+  if (joint.forward->digest() != impl_->graph->digest()) {
+    const std::string other = difference(*joint.forward, *impl_->graph);
+    require(other.empty(), Code::kInvalidArgument, "the checkpoint '", impl_->directory.string(),
+            "' is of another model: ", other);
+  }
   stepper.check(state());  // another optimizer says more than what it keeps
   const std::vector<Slot> slots = slots_of(joint, state().micro > 0);
   const std::vector<TensorInfo>& stored = tensors();

@@ -71,21 +71,31 @@ Report Stepper::micro(engine::Session& program) {
           "the session is on another store than the stepper's; plans that are made together share one");
   require(joint.forward->trains(), Code::kWrongState,
           "the program has no loss; a stepper runs those that train");
-  const double start = now();
-  Report report;
-  engine::RunReport run;
   const bool fused = joint.grad_scale >= 0;
   if (fused)
     write_hypers(*session_, state_.groups, schedule_at(state_.options.schedule, state_.step - state_.skipped),
                  state_.updates + 1, 1.0);
   if (state_.loss_scale) program.write(joint.loss_scale, &state_.loss_scale->scale, sizeof(double));
+  // From here on gradients change. After an error nothing of the effective batch is left, where the session
+  // goes on.
   try {
-    run = program.run({state_.options.seed, state_.step, state_.micro});
+    return accumulate(program);
   } catch (const Error& error) {
-    // Nothing of the effective batch is left, but the session goes on.
-    if (error.code() == Code::kCancelled || (error.code() == Code::kIo && !session_->poisoned())) discard();
+    const Code code = error.code();
+    if (code == Code::kCancelled ||
+        ((code == Code::kIo || code == Code::kOutOfMemory) && !session_->poisoned()))
+      discard();
     throw;
+  } catch (const std::bad_alloc&) {
+    discard();
+    throw engine::refused_batch();
   }
+}
+
+Report Stepper::accumulate(engine::Session& program) {
+  const double start = now();
+  Report report;
+  const engine::RunReport run = program.run({state_.options.seed, state_.step, state_.micro});
   const graph::JointGraph& ran = *program.plan().joint;  // it may have fallen back
   double loss = 0, weight = 1;
   program.read(ran.loss, &loss, sizeof loss);

@@ -64,7 +64,7 @@ class Stepper {
 
   // Runs one micro-batch on the inputs written to the session. The K-th applies the update. kCancelled: the
   // effective batch is discarded (micro is 0 again), parameters are as before. kIo from a failing disk tier
-  // with gradients of earlier micro-batches lost: the same. kNonFinite, only where the plan fuses the update
+  // with gradients of earlier micro-batches lost, and kOutOfMemory, where the session goes on: the same. kNonFinite, only where the plan fuses the update
   // into backward: a gradient was not finite, and parameters were partly updated.
   Report micro() { return micro(*session_); }
   // The same by a program of its own: a session on the same store, of a graph with a loss. kInvalidArgument:
@@ -94,6 +94,7 @@ class Stepper {
   // Gives the state a loss scale if the plan wants one and it has none; takes it away if the plan has none.
   void settle_loss_scale();
   double loss_scale() const { return state_.loss_scale ? state_.loss_scale->scale : 1.0; }
+  Report accumulate(engine::Session& program);
   Report finish(Report report);
   std::vector<graph::ParameterGroup> groups_with(const Options& options) const;
   std::shared_ptr<engine::Session> session_;

@@ -93,6 +93,8 @@ args.COMMON = {
   seed = { args.whole(0), "of initial weights, dropout and the data's order (default 1337)" },
   steps = { args.whole(1), "optimizer steps in all, those of a resumed run included" },
   accumulate = { args.whole(1), "micro-batches of a step (default 1)" },
+  ["on-oom"] = { args.choice("fail", "shrink"), "where memory does not suffice: fail (default), or shrink: go on " ..
+    "with micro-batches of half the size and twice as many a step" },
   ["fuse-update"] = { args.FLAG, "update parameters inside backward, so that gradients need less memory: goes with " ..
     "one micro-batch per step and clip=0" },
   json = { args.FLAG, "one JSON object on stdout" },

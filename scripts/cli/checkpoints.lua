@@ -73,6 +73,7 @@ function checkpoints.save(run, out)
     ["device"] = spec.options.device or "cpu", ["data.content"] = run.data.content,
     ["next_batch"] = ("%d"):format(run.next_batch), ["cairn"] = cairn.version(),
   }
+  if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
   for name, value in pairs(run.o) do
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end

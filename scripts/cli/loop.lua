@@ -50,8 +50,8 @@ local function evaluate(run, state, step, stop)
 end
 
 -- state: first and last (step), out, options, result (what is filled), journal, judge, sample(step, stop) (or nil),
--- save(step), dry. Returns why it ended: "done", "early", "stopped", "nonfinite" or "metric", and with the last of
--- these the reason in words.
+-- save(step), dry. Returns why it ended: "done", "early", "stopped", "nonfinite", "metric" or "memory" (of --on-oom
+-- shrink: `run` can go on with smaller micro-batches), and with the last two of these the reason in words.
 function loop.run(run, state)
   local done, options, journal = state.first, state.options, state.journal
   local bar = progress.new { total = run.spec.steps, done = done, memory = run.summary.peak_bytes.device,
@@ -66,6 +66,10 @@ function loop.run(run, state)
     local step = stop() and { outcome = "stopped" } or run:step(stop)
     if step.outcome == "stopped" or step.outcome == "cancelled" then
       ended = "stopped"
+      break
+    end
+    if step.outcome == "memory" then
+      ended, why = "memory", step.why
       break
     end
     if run.configures then

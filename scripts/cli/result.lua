@@ -102,6 +102,14 @@ function result.to_json(self)
         { "value", best.value }, { "checkpoint", best.checkpoint } } }
     end
   end
+  if self.shrunk then
+    local list = {}
+    for i, row in ipairs(self.shrunk) do
+      list[i] = json.object { { "step", row.step }, { "batch", row.batch }, { "accumulate", row.accumulate },
+                              { "why", row.why } }
+    end
+    rows[#rows + 1] = { "shrunk", json.array(list) }
+  end
   if self.dry then rows[#rows + 1] = { "dry_run", true } end
   if self.programs then
     local list = {}

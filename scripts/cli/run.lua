@@ -7,6 +7,7 @@ local fail = require "cli.fail"
 local format = require "cli.format"
 local lengths = require "cli.lengths"
 local metrics = require "cli.metrics"
+local parts = require "cli.parts"
 local posix = require "cli.posix"
 local programs = require "cli.programs"
 local recipes = require "cli.recipe"
@@ -94,7 +95,8 @@ end
 
 -- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
 -- (function for messages), schedule_end (where a schedule ends by default; optional: steps), epochs (instead of steps),
--- evaluates and generates (text): between steps, and what stays the caller's: device (an open one, optional), plan (a
+-- evaluates and generates (text): between steps, parts (in which each micro-batch of the data is trained on; optional),
+-- and what stays the caller's: device (an open one, optional), plan (a
 -- ready one for all of these, optional). Parameters are filled by initialise, import or restore.
 function run.open(spec)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
@@ -108,7 +110,15 @@ function run.open(spec)
   local options = not spec.epochs and training()  -- a mistake in them is found before anything is planned
   self.device = spec.device or run.device(spec.options)
   -- Data are opened once it is known that the run fits, but where the sizes of programs depend on them.
-  if spec.o.remainder == "own" then self.data = spec.recipe.call("dataset", spec.o, about) end
+  local function dataset()
+    local count = spec.parts or 1
+    if count == 1 then return spec.recipe.call("dataset", spec.o, about) end
+    local o = {}
+    for key, value in pairs(spec.o) do o[key] = value end
+    o.batch = spec.o.batch * count
+    return parts.dataset(spec.recipe.call("dataset", o, about), count)
+  end
+  if spec.o.remainder == "own" then self.data = dataset() end
   local forward = {}
   self.evaluation = spec.evaluates and evaluation.of(spec.recipe, spec.o, about) or nil
   if self.evaluation then forward[1] = { name = "evaluation", kind = "evaluation", o = self.evaluation.o } end
@@ -124,7 +134,7 @@ function run.open(spec)
   self.sums = metrics.sums(self.graph.metrics or {})
   check_fits(self.plan, self.summary, spec.options)
   self.inputs = self.graph:inputs()
-  self.data = self.data or spec.recipe.call("dataset", spec.o, about)
+  self.data = self.data or dataset()
   if self.evaluation then self.evaluation:open(spec.recipe) end
   if spec.epochs then
     if not self.data.batches then
@@ -190,6 +200,10 @@ function Run:fill(data, index, program)
   end
   program = program or self
   check.batch(place, index, arrays, tokens, program.inputs, data.batches)
+  if data.parts then
+    arrays = parts.of(place, arrays, index, data.parts, program.inputs)
+    tokens, samples = (tokens or 0) / data.parts, samples and samples / data.parts
+  end
   for name, array in pairs(arrays) do
     local what = ("micro-batch %d, input '%s'"):format(index, name)
     local wrote, ok, err = pcall(program.session.write, program.session, name, array)
@@ -203,12 +217,13 @@ function Run:fill(data, index, program)
 end
 
 -- Runs micro-batch number `index`. Returns the report, its tokens and its samples (nil: not known); nil, err if it was
--- cancelled; false if a signal ended the recipe's code.
+-- cancelled, or refused memory under --on-oom shrink; false if a signal ended the recipe's code.
 function Run:micro(index)
   local program, arrays, tokens, samples = self:fill(self.data, index)
   if not program then return false end
   local report, err = self.stepper:micro(self.programs and program.session)
-  if not report and err.status == "CANCELLED" then return nil, err end
+  local shrinks = self.spec.options.on_oom == "shrink"
+  if not report and (err.status == "CANCELLED" or err.status == "OUT_OF_MEMORY" and shrinks) then return nil, err end
   fail.check("step", report, err)
   if self.programs then
     program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + tokens
@@ -219,20 +234,21 @@ end
 
 -- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
 -- micro-batches. Returns {loss, metrics (means by name), tokens, samples (nil: not known), seconds, stall_seconds,
--- submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome}; outcome "stopped" in the middle.
+-- submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome}; outcome "stopped" in the middle,
+-- "cancelled" and "memory" (with why) where the effective batch was thrown away.
 function Run:step(stop)
   local began = posix.now()
   local first, tokens, stall, submit, samples, report = self.next_batch, 0, 0, {}, 0, nil
   local copies, fell_back = { host = {}, disk = {} }, false
   repeat
     if report and stop and stop() then return { outcome = "stopped", report = report } end
-    local made, count, rows = self:micro(self.next_batch)
+    local made, count, rows = self:micro(self.next_batch)  -- count: nil, err where nothing was made
     if made == false then return { outcome = "stopped", report = report } end
     if not made then
       self.next_batch = first - self.micro_before  -- the library threw the effective batch away
       self.micro_before = 0
       self.sums:clear()
-      return { outcome = "cancelled" }
+      return { outcome = count.status == "CANCELLED" and "cancelled" or "memory", why = tostring(count) }
     end
     report, tokens, stall = made, tokens + count, stall + made.stall_seconds
     samples = rows and samples and samples + rows

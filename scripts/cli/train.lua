@@ -20,10 +20,11 @@ local resume = require "cli.resume"
 local run_directory = require "cli.run_directory"
 local runs = require "cli.run"
 local samples = require "cli.samples"
+local shrink = require "cli.shrink"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
 local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps accumulate " ..
-                         "fuse-update json quiet", {
+                         "fuse-update on-oom json quiet", {
   ["device-model"] = { function()
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`" },
@@ -81,12 +82,17 @@ local function specify(options, words, settings, root, file, note)
   options.optimizer = recipes.optimizer(recipe, o)
   if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
   local number = opened and opened.number or function(_, otherwise) return otherwise end
+  local trained = opened and opened.option("batch")
+  if trained and o.batch and recipes.value_text(o.batch) ~= trained then
+    fail.input(("batch=%s: the run was trained with batch=%s, by which its place in the data is counted"):format(
+      recipes.value_text(o.batch), trained))
+  end
   if options.epochs and options.steps then fail.usage("--epochs and --steps exclude each other") end
   return {
     recipe = recipe, o = o, options = options, note = note,
     seed = options.seed or number("seed", runs.DEFAULT_SEED), epochs = options.epochs,
     evaluates = true, generates = options.sample_every ~= nil,
-    accumulate = options.accumulate or number("accumulate", 1),
+    accumulate = options.accumulate or number("accumulate", 1), parts = number("parts", 1),
     steps = options.steps or number("steps", recipe.training.steps or recipes.DEFAULT_STEPS),
   }, opened
 end
@@ -199,6 +205,9 @@ local function write_plan(run, out, options, texts)
   return picture
 end
 
+-- Signals cancel what the run's session does.
+local function watch(run) native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw()))) end
+
 -- Trains, and fills `result`. Returns why it ended, and in words.
 local function train(run, state, opened, continues, texts, note)
   local result, options, out, first = state.result, state.options, state.out, state.first
@@ -217,6 +226,16 @@ local function train(run, state, opened, continues, texts, note)
   end
   local began = posix.now()
   local ended, why = loop.run(run, state)
+  while ended == "memory" do
+    native.watch()
+    shrink.go_on(run, out, why)
+    watch(run)
+    if out then checkpoints.prepare(run) end
+    state.first = result.steps
+    ended, why = loop.run(run, state)
+  end
+  result.batch, result.accumulate, result.shrunk = run.spec.o.batch, run.spec.accumulate, run.spec.shrunk
+  result.plan = run.summary
   result.total_seconds, result.ended = posix.now() - began, ended
   results.digest_times(result)
   result.peak, result.driver = run:usage()
@@ -254,13 +273,14 @@ return function(arguments, root)
   options = spec.options
   if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
   samples.check(spec)
-  local run = runs.open(spec)
+  local run = shrink.open(spec, 0)
+  spec = run.spec
   local judge = judge_of(run, options)
   if options.out or opened then checkpoints.prepare(run) end
   local out, continues = out_directory(options, opened, note)
   if out then checkpoints.rehearse(run, out) end
   native.catch_signals()
-  native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw())))
+  watch(run)
   local first = start(run, opened, options)
   local result = { first_step = first, steps = first, loss = {}, seconds = {}, tokens = {}, samples = {}, stall = {},
                    copies = {}, submit = {}, metrics = {}, evaluation = {}, evaluation_seconds = 0,

@@ -122,6 +122,30 @@ TEST(CustomOp, AFailingCallbackFailsTheRunWithItsStatus) {
   }
 }
 
+TEST(CustomOp, ARefusalOfMemoryCostsTheEffectiveBatchAlone) {
+  const Devices devices;
+  Square square, undisturbed;
+  Trainer trainer(devices, squares(devices.instance, square)),
+      other(devices, squares(devices.instance, undisturbed));
+  for (Trainer* each : {&trainer, &other}) {
+    each->session.write("x", std::vector<float>(kN * kN, 1.0f));
+    cairn_stepper_options_t options = CAIRN_STEPPER_OPTIONS_INIT;
+    options.micro_steps = 2;
+    each->stepper.configure(options);
+    EXPECT_EQ(each->stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_ACCUMULATED));
+  }
+  square.failure = CAIRN_STATUS_OUT_OF_MEMORY;
+  square.fail_forward_at = square.forwards + 1;
+  const Failure failure;
+  expect_failure(cairn_stepper_micro(trainer.stepper.get(), nullptr, failure), CAIRN_STATUS_OUT_OF_MEMORY,
+                 failure, {"'square'", "repeat the effective batch"});
+  EXPECT_EQ(trainer.stepper.report().micro, 0u);
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_ACCUMULATED));
+  EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+  EXPECT_EQ(other.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+  EXPECT_EQ(trainer.session.digest(), other.session.digest());
+}
+
 TEST(CustomOp, WithoutBackwardThereIsNoPlanToTrain) {
   const Devices devices;
   Square square;

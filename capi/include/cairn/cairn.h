@@ -710,7 +710,8 @@ CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
  * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. out_report may be NULL.
  * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), DEVICE_LOST, IO (the disk tier failed
  * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
- * a plan without it fits its memory; or it held optimizer state, which is lost), NON_FINITE (plans with fuse_update: a
+ * a plan without it fits its memory; or it held optimizer state, which is lost), OUT_OF_MEMORY (the message says whether
+ * the effective batch is discarded or the session is lost), NON_FINITE (plans with fuse_update: a
  * gradient is not finite, and parameters were partly updated: restore a checkpoint). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
                                                              cairn_error_t* error);
@@ -780,8 +781,9 @@ CAIRN_API const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkp
 /* The graph it was trained with, frozen. owns: caller. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint,
                                                                 cairn_graph_t** out_graph, cairn_error_t* error);
-/* Puts a stepper of an equal graph exactly where the saved one was: bit-identical continuation.
- * errors: CORRUPT_FILE (a tensor's digest), WRONG_STATE. since: 1.0 */
+/* Puts a stepper of an equal graph exactly where the saved one was: bit-identical continuation. Graphs are equal, too, where
+ * all inputs' first dimensions differ by one factor: they are for micro-batches of another size (cairn_stepper_configure
+ * says how many a step has from then on). errors: CORRUPT_FILE (a tensor's digest), WRONG_STATE. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper,
                                                                const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
 /* Parameters alone, by name, into any session. errors: NOT_FOUND (names the first parameter that is not there),

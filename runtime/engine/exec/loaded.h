@@ -145,11 +145,10 @@ struct Store {
   Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on);
   ~Store();
 
-  void start();  // the queues
+  // New queues, without the poison of those that there were, whose work is drained.
+  void start();
   // Ends what is under way, whatever comes of it.
   void drain();
-  // After drain(): new queues, without the poison.
-  void restart();
   // After drain(): runs these plans from here on, which use no `lost` tier and fit the arena.
   void change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier lost);
   void take_memory();

@@ -8,6 +8,12 @@
 namespace cairn::engine {
 namespace {
 
+constexpr char kBatchIsLost[] =
+    "there is no memory for this micro-batch: gradients of its effective batch are lost, parameters and "
+    "optimizer state are as before; free something and repeat the effective batch, or make a plan for "
+    "smaller "
+    "micro-batches";
+
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -36,6 +42,8 @@ Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<devic
     : store_(make_store({std::move(plan)}, std::move(device))) {}
 
 Session::Session(std::shared_ptr<Store> store, size_t index) : store_(std::move(store)), index_(index) {}
+
+Error refused_batch() noexcept { return Error::of_literal(Code::kOutOfMemory, kBatchIsLost); }
 
 Session::~Session() = default;
 
@@ -95,6 +103,30 @@ void Session::poison(std::string_view consequence) {
   throw *store_->poison;
 }
 
+void Session::survive_refusal(bool changed) const {
+  std::optional<Error> told;
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != Code::kOutOfMemory) return;
+    told = error;  // which needs no memory
+  } catch (const std::bad_alloc&) {
+    told = refused_batch();
+  } catch (const std::exception&) {
+    return;
+  }
+  if (changed || store_->device->poisoned()) return;
+  try {
+    store_->start();
+    told.emplace(Code::kOutOfMemory, cat(told->what(), "; ", kBatchIsLost));
+  } catch (const std::bad_alloc&) {
+    told = refused_batch();
+  } catch (const std::exception&) {
+    return;
+  }
+  throw *told;
+}
+
 RunReport Session::run(const RunKey& key) {
   raise();
   if (store_->stopped) throw *store_->stopped;
@@ -107,6 +139,7 @@ RunReport Session::run(const RunKey& key) {
     complete = attempt(key);
   } catch (...) {
     l.drain();
+    survive_refusal(l.committed.load());
     const std::optional<Error> lost = disk_failure(plan());
     if (!lost) keep_poison();
     leave_disk(*lost, key);
@@ -116,6 +149,7 @@ RunReport Session::run(const RunKey& key) {
       complete = attempt(key);
     } catch (...) {
       l.drain();
+      survive_refusal(l.committed.load());
       keep_poison();
     }
   if (l.tracing) l.collect_spans(mine(), began);
@@ -179,7 +213,7 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
         committed
             ? "parameters were updated in the midst of the micro-batch, some or all: restore a checkpoint"
             : "parameters on the device are as before");
-    l.restart();
+    l.start();
     throw *l.stopped;
   }
   try {
@@ -189,7 +223,7 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
   } catch (const Error& error) {
     l.stopped = io_error("the session cannot go on without the disk tier: ", error.what(),
                          ". Parameters and optimizer state are as before");
-    l.restart();
+    l.start();
     throw *l.stopped;
   }
   // A first micro-batch writes over all gradients; a later one adds to what cannot be made again here.
@@ -255,6 +289,7 @@ void Session::finish(graph::When when) {
     for (const auto& queue : l.queues) queue->synchronize();
   } catch (...) {
     l.drain();
+    survive_refusal(l.finished.load());
     lose_disk(l.finished.load() ? "parameters were updated, some or all: restore a checkpoint"
                                 : "parameters are as before");
   }
@@ -271,7 +306,7 @@ void Session::lose_disk(std::string_view what) const {
                         "last checkpoint, and ",
                         what),
                     *lost->fault());
-  l.restart();
+  l.start();
   throw *l.stopped;
 }
 

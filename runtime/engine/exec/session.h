@@ -43,6 +43,9 @@ struct Span {
 struct LoadedPlan;
 struct Store;
 
+// kOutOfMemory where all is as before but gradients: says to repeat the effective batch. Needs no memory.
+Error refused_batch() noexcept;
+
 class Session {
  public:
   // kOutOfMemory / kIo as Device::allocate.
@@ -78,8 +81,9 @@ class Session {
   // batch). A failing disk costs the session that tier: it goes on with a plan without it (fallback.h). The
   // micro-batch runs again and is reported as fell_back, where nothing of it was added to gradients of
   // earlier ones; else kIo: the effective batch must be repeated, parameters and optimizer state are as
-  // before. Where no such plan fits the arena, this and later runs throw kIo, but values can be read. Any
-  // other error poisons the session: later calls throw the same error.
+  // before. Where no such plan fits the arena, this and later runs throw kIo, but values can be read.
+  // kOutOfMemory with no parameter updated: gradients are lost, all else is as before. Any other error poisons
+  // the session: later calls throw the same error.
   RunReport run(const RunKey& key);
   // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
   // optimizer.
@@ -125,6 +129,9 @@ class Session {
   RunReport report_since(double began);
   void raise() const;        // throws the session's poison, if there is one
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it
+  // From inside a catch block, after Store::drain(). Where memory was refused and nothing that persists but
+  // gradients was changed, the session goes on: throws kOutOfMemory. Else it returns.
+  void survive_refusal(bool changed) const;
   // From inside a catch block, after copies between runs failed: throws.
   void lose_disk(std::string_view what) const;
 

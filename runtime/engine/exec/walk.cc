@@ -36,13 +36,16 @@ void Store::load(LoadedPlan& loaded) {
 }
 
 void Store::start() {
-  group = device->create_group();
-  records_on = device.get();
-  for (LoadedPlan& of : plans) of.each_program([](LoadedProgram& loaded) { loaded.variants = {}; });
-  for (size_t lane = 0; lane < queues.size(); ++lane) {
-    queues[lane] = device->create_queue(static_cast<device::Lane>(lane), group);
-    queues[lane]->skip_copies_while(copy_stop);
+  const std::shared_ptr<device::Group> made = device->create_group();
+  decltype(queues) lanes;  // all of them are made before one is taken
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    lanes[lane] = device->create_queue(static_cast<device::Lane>(lane), made);
+    lanes[lane]->skip_copies_while(copy_stop);
   }
+  for (LoadedPlan& of : plans) of.each_program([](LoadedProgram& loaded) { loaded.variants = {}; });
+  queues = std::move(lanes);
+  group = made;
+  records_on = device.get();
 }
 
 void Store::drain() {
@@ -51,11 +54,6 @@ void Store::drain() {
       queue->synchronize();
     } catch (const Error&) {  // the same poison
     }
-}
-
-void Store::restart() {
-  for (auto& queue : queues) queue.reset();
-  start();
 }
 
 void Store::change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier lost) {

@@ -145,6 +145,7 @@ class Child {
         complete_ = false;
       } else if (status == CAIRN_STATUS_OUT_OF_MEMORY) {
         ++progress_.refused;
+        if (call.refused) call.refused(error);
       } else {
         progress_.found("%s, allocation %ld: %s, not OUT_OF_MEMORY: %s", call.name.c_str(), outcome.failed_at,
                         cairn_status_name(status), cairn_error_message(error));

@@ -170,9 +170,27 @@ void Script::micro_batch(const Slot<cairn_plan_t>& plan, const Slot<cairn_sessio
                          const Slot<cairn_stepper_t>& stepper, uint32_t micro_steps,
                          const std::string& name) {
   const std::string saved = path("before " + name);
-  call("save before " + name, [=](cairn_error_t* error) {
-    return cairn_stepper_save(*stepper, saved.c_str(), nullptr, 0, nullptr, 0, error);
-  });
+  const auto micro_of = [=](cairn_error_t* error) {
+    cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
+    return cairn_stepper_report(*stepper, &report, error) == 0 ? report.micro : 0;
+  };
+  const auto before = std::make_shared<uint32_t>();
+  call(
+      "save before " + name,
+      [=](cairn_error_t* error) {
+        return cairn_stepper_save(*stepper, saved.c_str(), nullptr, 0, nullptr, 0, error);
+      },
+      [=] { *before = micro_of(nullptr); });
+  // The effective batch is discarded, and the session goes on: what it had of it comes from the checkpoint.
+  const auto refused = [=, instance = instance_](cairn_error_t* error) {
+    cairn_checkpoint_t* checkpoint = nullptr;
+    if (micro_of(error) == *before) return;
+    cairn_status_t status = cairn_checkpoint_open(*instance, saved.c_str(), &checkpoint, error);
+    if (status == 0) status = cairn_stepper_restore(*stepper, checkpoint, error);
+    cairn_checkpoint_release(checkpoint);
+    if (status != 0) return;  // the session is lost: mend makes another
+  };
+  // Needed only where memory was refused once a parameter had been updated.
   const auto mend = [=, this, device = device_, instance = instance_](cairn_error_t* error) {
     cairn_stepper_options_t options = stepper_options(micro_steps);
     cairn_checkpoint_t* checkpoint = nullptr;
@@ -189,7 +207,7 @@ void Script::micro_batch(const Slot<cairn_plan_t>& plan, const Slot<cairn_sessio
   };
   call(
       "micro-batch " + name,
-      [=](cairn_error_t* error) { return cairn_stepper_micro(*stepper, nullptr, error); }, {}, mend);
+      [=](cairn_error_t* error) { return cairn_stepper_micro(*stepper, nullptr, error); }, {}, mend, refused);
 }
 
 void Script::digest(const Slot<cairn_session_t>& session, std::string name) {

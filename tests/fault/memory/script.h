@@ -21,6 +21,8 @@ class Script {
     // For calls that may say that their object is lost (the system gave a lane no memory in the midst of a
     // run): makes what the host has to make, so that the call can be made again. Without failures.
     std::function<cairn_status_t(cairn_error_t* error)> mend;
+    // What the host does after each refusal, without failures; may be empty.
+    std::function<void(cairn_error_t* error)> refused;
   };
 
   explicit Script(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -38,8 +40,10 @@ class Script {
   using Value = std::shared_ptr<cairn_value_t>;
 
   void call(std::string name, std::function<cairn_status_t(cairn_error_t*)> work,
-            std::function<void()> after = {}, std::function<cairn_status_t(cairn_error_t*)> mend = {}) {
-    calls_.push_back({std::move(name), std::move(work), std::move(after), std::move(mend)});
+            std::function<void()> after = {}, std::function<cairn_status_t(cairn_error_t*)> mend = {},
+            std::function<void(cairn_error_t*)> refused = {}) {
+    calls_.push_back(
+        {std::move(name), std::move(work), std::move(after), std::move(mend), std::move(refused)});
   }
   // A handle that some call will make; it lives as long as the script.
   template <class T>

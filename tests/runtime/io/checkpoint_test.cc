@@ -136,6 +136,34 @@ TEST(Checkpoint, ParametersAloneByName) {
   EXPECT_EQ(tuned.digest(), before);
 }
 
+TEST(Checkpoint, MicroBatchesOfAnotherSizeAreOfTheSameModel) {
+  const test::Scratch scratch;
+  const auto model = [](int64_t ids, int64_t targets, int64_t length) {
+    auto g = std::make_shared<graph::Graph>();
+    const auto x = g->input("ids", {DType::kI32, {ids, length}});
+    const auto t = g->input("targets", {DType::kI32, {targets, length}});
+    const auto table = g->parameter("wte", {DType::kF32, {11, 8}}, {}),
+               head = g->parameter("head", {DType::kF32, {5, 8}}, {});
+    const auto flat = g->op("reshape", {g->op("embedding", {table, x})[0]},
+                            {{"shape", std::vector<int64_t>{ids * length, 8}}});
+    const auto rows = g->op("reshape", {t}, {{"shape", std::vector<int64_t>{targets * length}}});
+    const auto loss = g->op("linear_cross_entropy", {flat[0], head, rows[0]});
+    g->freeze(loss[0], loss[1], {});
+    return g;
+  };
+  test::Rig large(model(4, 4, 2)), small(model(2, 2, 2), 99);
+  save(*large.stepper, scratch / "saved", {});
+  Checkpoint(scratch / "saved").restore(*small.stepper);
+  EXPECT_EQ(small.digest(), large.digest());
+  test::Rig longer(model(4, 4, 4), 99);
+  const std::string before = longer.digest();
+  const auto other = test::failure([&] { Checkpoint(scratch / "saved").restore(*longer.stepper); });
+  EXPECT_EQ(other.code, Code::kInvalidArgument);
+  EXPECT_NE(other.message.find("'ids' is i32[4, 4], in the checkpoint i32[4, 2]"), std::string::npos)
+      << other.message;
+  EXPECT_EQ(longer.digest(), before);
+}
+
 TEST(Checkpoint, EveryDamageIsFoundAndLeavesTheSessionAlone) {
   const test::Scratch scratch;
   test::Rig rig, other(test::sample_graph(), 99);
