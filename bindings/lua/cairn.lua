@@ -4,6 +4,7 @@
 --   local plan, err = cairn.plan(graph, device, {})  everything else returns nil, err when it fails
 -- cairn.nn and cairn.optim hold modules and optimizers by the names that people of Torch7 know.
 local ffi = require "ffi"
+local amp = require "cairn.amp"
 local core = require "cairn.core"
 local costs = require "cairn.costs"
 local data = require "cairn.data"
@@ -18,7 +19,7 @@ local stepper = require "cairn.stepper"
 local cairn = {
   devices = instance.devices, device = instance.device,
   graph = graph.Graph.new, load_graph = graph.Graph.load, ops = graph.ops,
-  optimizers = hypers.optimizers,
+  optimizers = hypers.optimizers, amp_classes = amp.classes,
   schedules = schedules.list, schedule_rates = stepper.schedule_rates, parse_schedule = schedules.parse,
   costs = costs.Costs.new, read_costs = costs.Costs.read,
   plan = plan.Plan.new, plan_set = plan.Plan.set, problem_solve = plan.problem_solve,

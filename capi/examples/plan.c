@@ -47,6 +47,22 @@ int main(void) {
 
   cairn_text_release(page);
   cairn_plan_release(plan);
+
+  /* Mixed precision, but for what a rule keeps in float32. */
+  const cairn_amp_rule_t rules[] = {{"linear", NULL, "full"}};
+  cairn_plan_options_t mixed = CAIRN_PLAN_OPTIONS_INIT;
+  mixed.amp = CAIRN_AMP_BF16;
+  mixed.amp_rules = rules;
+  mixed.amp_rule_count = 1;
+  CHECK(cairn_plan_create(graph, device, &mixed, &plan, error));
+  cairn_plan_op_t op = CAIRN_PLAN_OP_INIT;
+  int by_rule = 0;
+  for (size_t i = 0; cairn_plan_op(plan, i, &op, NULL) == CAIRN_STATUS_OK; ++i) {
+    printf("  %-28s %-14s %s\n", op.name, op.op, op.amp_class);
+    by_rule += op.amp_rule == 0;
+  }
+  EXPECT(by_rule > 0);
+  cairn_plan_release(plan);
   cairn_graph_release(graph);
   cairn_device_release(device);
   cairn_instance_release(instance);

@@ -14,6 +14,7 @@ namespace {
 
 struct Entry {
   std::string name, inputs, outputs, attributes, description;
+  const char* amp_class;
 };
 
 void append(std::string& text, std::string_view word, std::string_view mark) {
@@ -44,7 +45,7 @@ std::vector<Entry> make_entries() {
   for (const ops::OpRow& row : ops::all())
     if (!row.is(ops::INTERNAL) && row.code != ops::OpCode::k_custom)
       list.push_back({std::string(row.name), names(row.inputs), names(row.outputs), names(row.attrs),
-                      std::string(row.description)});
+                      std::string(row.description), ops::name(row.amp).data()});
   return list;
 }
 
@@ -67,6 +68,22 @@ cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_
     info.outputs = e.outputs.c_str();
     info.attributes = e.attributes.c_str();
     info.description = e.description.c_str();
+    info.amp_class = e.amp_class;
+    out.write(info);
+  });
+}
+
+cairn_status_t cairn_amp_class_describe(size_t index, cairn_amp_class_info_t* out_info,
+                                        cairn_error_t* error) {
+  return guard(error, [&] {
+    const OutStruct out(out_info, "out_info");
+    const auto classes = ops::amp_classes();
+    cairn::require(index < classes.size(), Code::kNotFound, "there is no AMP class number ", index,
+                   "; there are ", classes.size());
+    cairn_amp_class_info_t info = CAIRN_AMP_CLASS_INFO_INIT;
+    info.name = classes[index].name.data();
+    info.description = classes[index].description.data();
+    info.by_rule = classes[index].by_rule ? 1 : 0;
     out.write(info);
   });
 }

@@ -48,6 +48,23 @@ std::vector<Tier> read_tiers(const cairn_plan_options_t& o) {
   return tiers;
 }
 
+constexpr uint32_t kMaxAmpRules = 65536;  // more is a mistake
+
+std::vector<cairn::graph::AmpRule> read_amp_rules(const cairn_plan_options_t& o) {
+  if (o.amp_rule_count > 0) not_null(o.amp_rules, "options.amp_rules");
+  require(o.amp_rule_count <= kMaxAmpRules, Code::kInvalidArgument, "options.amp_rules: ", o.amp_rule_count,
+          " are more than ", kMaxAmpRules);
+  std::vector<cairn::graph::AmpRule> rules;
+  for (uint32_t i = 0; i < o.amp_rule_count; ++i) {
+    const cairn_amp_rule_t& rule = o.amp_rules[i];
+    not_null(rule.amp_class, cairn::cat("options.amp_rules[", i, "].amp_class"));
+    rules.push_back({.op = rule.op == nullptr ? "" : rule.op,
+                     .region = rule.region == nullptr ? "" : rule.region,
+                     .amp_class = rule.amp_class});
+  }
+  return rules;
+}
+
 engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   const cairn_plan_options_t o = read_struct(given, CAIRN_PLAN_OPTIONS_INIT, "options");
   require(o.budget_bytes <= INT64_MAX, Code::kInvalidArgument, "options.budget_bytes is ", o.budget_bytes,
@@ -59,10 +76,12 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   in_enum(o.policy, CAIRN_REGION_OFFLOAD, "options.policy");
   flag(o.force_costs, "options.force_costs");
   reserved_zero(o.reserved, "options");
+  reserved_zero(o.reserved2, "options");
   flag(o.fuse_update, "options.fuse_update");
   return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
           .budget_share = o.budget_share,
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
+          .amp_rules = read_amp_rules(o),
           .optimizer = read_optimizer(o),
           .policy = static_cast<plan::Policy>(o.policy),
           .tiers = read_tiers(o),
@@ -218,6 +237,26 @@ cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index, cairn_pl
     v.first_step = row.first_step;
     v.last_step = row.last_step;
     out.write(v);
+  });
+}
+
+cairn_status_t cairn_plan_op(const cairn_plan_t* plan, size_t index, cairn_plan_op_t* out_op,
+                             cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plan, "plan");
+    const OutStruct out(out_op, "out_op");
+    const cairn::graph::JointGraph& joint = *plan->compiled->joint;
+    const cairn::graph::Graph& graph = *joint.forward;
+    require(index < graph.ops().size(), Code::kNotFound, "there is no op ", index, "; the graph has ",
+            graph.ops().size());
+    const cairn::graph::Op& op = graph.ops()[index];
+    cairn_plan_op_t row = CAIRN_PLAN_OP_INIT;
+    row.name = op.name.c_str();
+    row.op = cairn::graph::op_name(graph, op).data();
+    row.region = op.region < 0 ? "" : graph.regions()[static_cast<size_t>(op.region)].name.c_str();
+    row.amp_class = cairn::ops::name(joint.amp_choices[index].amp_class).data();
+    row.amp_rule = joint.amp_choices[index].rule;
+    out.write(row);
   });
 }
 

@@ -65,6 +65,7 @@ class Autodiff final : public ops::GradientEmitter {
     node.attrs = std::move(op_attrs);
     node.backward = true;
     node.region = op_->region;
+    node.amp_rule = op_->amp_rule;
     inputs.resize(row.inputs.size(), -1);
     std::vector<TensorDesc> descs(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {

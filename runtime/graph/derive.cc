@@ -5,7 +5,10 @@ namespace cairn::graph {
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options) {
   require(graph != nullptr && graph->frozen(), Code::kWrongState, "the graph is not frozen");
   JointBuilder builder(std::move(graph));
-  add_forward(builder, options.amp);
+  builder.joint.amp = options.amp;
+  builder.joint.amp_rules = options.amp_rules;
+  builder.joint.amp_choices = amp_choices(builder.forward, options.amp_rules);
+  add_forward(builder);
   if (builder.forward.trains()) {
     if (options.amp == AmpMode::kFp16) {
       require(!options.optimizer.name.empty(), Code::kUnsupported,

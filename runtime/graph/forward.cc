@@ -1,5 +1,5 @@
 // Forward part of the joint graph. Mixed precision is decided here, op by op, from the AMP column of the op
-// table: dtype is part of every value, so a recomputed op cannot see another one.
+// table and the plan's rules: dtype is part of every value, so a recomputed op cannot see another one.
 #include <map>
 #include <optional>
 
@@ -14,7 +14,7 @@ using ops::OpCode;
 
 class Forward {
  public:
-  Forward(JointBuilder& builder, AmpMode amp) : b_(builder), amp_(amp) {}
+  explicit Forward(JointBuilder& builder) : b_(builder), amp_(builder.joint.amp) {}
 
   void run() {
     const Graph& g = b_.forward;
@@ -27,7 +27,7 @@ class Forward {
       current_[v] = b_.add_value(value.name, value.desc, role, static_cast<ValueId>(v), value.region);
     }
     for (size_t i = 0; i < g.ops().size(); ++i)
-      if (needed_[i]) add(g.ops()[i]);
+      if (needed_[i]) add(g.ops()[i], b_.joint.amp_choices[i]);
     for (ValueId v : g.outputs()) {
       const int32_t narrow = current_[v];
       const int32_t kept = g.values()[v].desc.dtype == DType::kF32 ? cast(narrow, DType::kF32) : narrow;
@@ -61,28 +61,30 @@ class Forward {
   }
 
   // dtype the float activations of this op are to have; nothing: as they come.
-  std::optional<DType> wanted_dtype(const ops::OpRow& row, const Op& op) const {
+  std::optional<DType> wanted_dtype(Amp amp_class, const Op& op) const {
     if (amp_ == AmpMode::kOff) return {};
-    if (row.amp == Amp::FULL) return DType::kF32;
-    if (row.amp == Amp::COMPUTE) return narrow_;
-    if (row.amp != Amp::FOLLOW) return {};
+    if (amp_class == Amp::FULL) return DType::kF32;
+    if (amp_class == Amp::COMPUTE) return narrow_;
+    if (amp_class != Amp::FOLLOW) return {};
     for (size_t i = 0; i < op.in.size(); ++i)
       if (op.in[i] != kNone && b_.desc(current_[op.in[i]]).dtype == narrow_) return narrow_;
     return {};
   }
 
-  void add(const Op& op) {
+  void add(const Op& op, const AmpChoice& choice) {
     const ops::OpRow& row = ops::row(op.code);
     JointOp node;
     node.code = op.code;
     node.name = op.name;
     node.attrs = op.attrs;
     node.region = op.region;
-    const std::optional<DType> dtype = wanted_dtype(row, op);
+    node.amp_rule = choice.rule;
+    const std::optional<DType> dtype = wanted_dtype(choice.amp_class, op);
     std::vector<TensorDesc> descs(op.in.size());
     for (size_t i = 0; i < op.in.size(); ++i) {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
-      if (value >= 0 && dtype && !row.inputs[i].stays_full()) {
+      // What stays float32 beside half activations may itself be a half activation: a bias, the other term.
+      if (value >= 0 && dtype && (!row.inputs[i].stays_full() || *dtype == DType::kF32)) {
         const DType is = b_.desc(value).dtype;
         if ((is == DType::kF32 || is == narrow_) && is != *dtype) value = cast(value, *dtype);
       } else if (value >= 0 && dtype && row.has_attr("dtype") && b_.desc(value).dtype == narrow_) {
@@ -153,6 +155,6 @@ class Forward {
 
 }  // namespace
 
-void add_forward(JointBuilder& builder, AmpMode amp) { Forward(builder, amp).run(); }
+void add_forward(JointBuilder& builder) { Forward(builder).run(); }
 
 }  // namespace cairn::graph

@@ -50,6 +50,7 @@ struct JointOp {
   RegionId region = -1;
   uint32_t accumulates = 0;   // bit i: out[i] is a parameter's gradient, added to across micro-batches
   uint32_t first_writer = 0;  // bit i: overwrite out[i] in the first micro-batch of a step instead
+  int32_t amp_rule = -1;      // index into JointGraph::amp_rules: the one that chose its precision, if any
 };
 
 // When a phase's ops run.
@@ -119,6 +120,28 @@ struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`
   int32_t op, operand, pack;
 };
 
+enum class AmpMode : uint32_t { kOff = 0, kBf16 = 1, kFp16 = 2 };
+
+// Ops with another AMP class than their row's: those whose name (that of a custom op: its own) and one of
+// whose regions' whole paths match, where * stands for any text and ? for one character. Of the rules that
+// match an op the last one counts.
+struct AmpRule {
+  std::string op = {};      // "": any
+  std::string region = {};  // "": anywhere
+  std::string amp_class;    // a row of amp.def that rules may give, or "default": the op's own
+};
+inline constexpr std::string_view kAmpDefault = "default";
+struct AmpChoice {
+  ops::Amp amp_class;
+  int32_t rule = -1;  // -1: as the op's row says
+};
+std::vector<AmpChoice> amp_choices(const Graph& graph, std::span<const AmpRule> rules);
+// For graphs that are planned together. kInvalidArgument, naming what there is: no such class, a rule that
+// names neither op nor region, or matches no op of any graph, or only ops whose types no class changes.
+void check_amp_rules(std::span<const Graph* const> graphs, std::span<const AmpRule> rules);
+std::string to_string(const AmpRule& rule);                  // for messages
+std::string_view op_name(const Graph& graph, const Op& op);  // of its row, or a custom op's own; ended by NUL
+
 struct JointGraph {
   std::shared_ptr<const Graph> forward;
   std::vector<JointValue> values;
@@ -140,6 +163,9 @@ struct JointGraph {
   int32_t grad_scale = -1;
   // >= 0: fp16. Scratch, float64, written before each micro-batch: what gradients are multiplied by.
   int32_t loss_scale = -1;
+  AmpMode amp = AmpMode::kOff;
+  std::vector<AmpRule> amp_rules;
+  std::vector<AmpChoice> amp_choices;  // by op of `forward`; what holds wherever `amp` is not off
 
   bool has_optimizer() const { return norm >= 0; }
   std::vector<JointOp>& ops(PhaseIndex phase = kMicroBatch) { return phases[phase].ops; }
@@ -158,8 +184,6 @@ struct JointGraph {
             {"update", When::kStepIfFinite, Lane::kCompute, {}}};
   }
 };
-
-enum class AmpMode : uint32_t { kOff = 0, kBf16 = 1, kFp16 = 2 };
 
 // Parameters whose names match `pattern` (* any text, ? one character) take an optimizer of their own, or
 // other hyper-parameters.
@@ -193,6 +217,7 @@ using PackedWeightUse =
 
 struct JointOptions {
   AmpMode amp = AmpMode::kOff;
+  std::vector<AmpRule> amp_rules = {};  // looked at by check_amp_rules()
   OptimizerOptions optimizer = {};
   PackedBytes packed_bytes = nullptr;  // nullptr: nothing is packed
   bool one_packed_form = false;        // the backend's "forward" pack serves every use and number of rows

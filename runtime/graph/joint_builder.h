@@ -39,8 +39,8 @@ struct JointBuilder {
   }
 };
 
-// Forward ops into joint.ops() with casts as `amp` wants them; dead ops are left out.
-void add_forward(JointBuilder& builder, AmpMode amp);
+// Forward ops into joint.ops() with casts as joint.amp and joint.amp_choices want them; dead ops are left out.
+void add_forward(JointBuilder& builder);
 // Backward ops, gradients of parameters, backward_begin.
 void add_backward(JointBuilder& builder);
 // Pairs of backward ops that one op can do.

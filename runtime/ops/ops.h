@@ -32,10 +32,20 @@ enum Trait : uint32_t {
   REORDER = 1u << 8,     // output 0 has input 0's elements, in another order or shape
 };
 
-// What happens to a forward op in bf16/fp16 graphs. COMPUTE and FOLLOW: activations in and out have the
-// compute dtype. FULL: inputs are cast to f32, outputs are f32. MIXED: takes activations of any float dtype
-// as they come, outputs f32 (losses). ASIS: dtype comes from attributes or integer inputs.
-enum class Amp : uint8_t { COMPUTE, FOLLOW, FULL, MIXED, ASIS };
+// What happens to a forward op in bf16/fp16 graphs: its AMP class, a row of amp.def.
+enum class Amp : uint8_t {
+#define AMP(id, ...) id,
+#include "runtime/ops/amp.def"
+#undef AMP
+};
+struct AmpRow {
+  Amp amp_class;
+  std::string_view name;
+  bool by_rule;  // a plan's rules may give it
+  std::string_view description;
+};
+std::span<const AmpRow> amp_classes();
+inline std::string_view name(Amp amp) { return amp_classes()[static_cast<size_t>(amp)].name; }
 
 // Tolerances of conformance: EXACT bit for bit; the others relative + absolute per dtype (tests/conformance).
 enum class Tolerance : uint8_t { EXACT, ELEMENTWISE, REDUCTION, GEMM };

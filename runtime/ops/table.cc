@@ -80,6 +80,12 @@ constexpr Source kSources[] = {
 #undef OP
 };
 
+constexpr AmpRow kAmpClasses[] = {
+#define AMP(id, ...) {Amp::id, __VA_ARGS__},
+#include "runtime/ops/amp.def"
+#undef AMP
+};
+
 // With what {activations} stands for; such texts live as long as the table.
 std::string_view description(std::string_view text) {
   constexpr std::string_view kMark = "{activations}";
@@ -113,6 +119,8 @@ const OpRow* find(std::string_view name) {
 }
 
 std::span<const OpRow> all() { return table(); }
+
+std::span<const AmpRow> amp_classes() { return kAmpClasses; }
 
 bool OpRow::has_attr(std::string_view wanted) const {
   for (const AttrSchema& a : attrs)

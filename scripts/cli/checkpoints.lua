@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local bundle = require "cli.bundle"
 local fail = require "cli.fail"
 local posix = require "cli.posix"
+local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local unicode = require "cli.unicode"
 
@@ -74,6 +75,7 @@ function checkpoints.save(run, out)
     ["next_batch"] = ("%d"):format(run.next_batch), ["cairn"] = cairn.version(),
   }
   if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
+  if spec.options.amp_rules then metadata["amp.rules"] = precision.text(spec.options.amp_rules) end
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
   for name, value in pairs(run.o) do
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end

@@ -2,6 +2,7 @@
 local cairn = require "cairn"
 local fail = require "cli.fail"
 local format = require "cli.format"
+local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local summary = require "cli.summary"
 
@@ -44,6 +45,7 @@ local function wishes(options)
   words[#words + 1] = "policy " .. (options.policy or "auto")
   words[#words + 1] = "tiers " .. (options.tiers or "none given")
   words[#words + 1] = "mixed precision " .. (options.amp or "off")
+  if options.amp_rules then words[#words + 1] = "precision by rule " .. precision.text(options.amp_rules) end
   if options.fuse_update then words[#words + 1] = "update inside backward" end
   return table.concat(words, ", ")
 end

@@ -1,4 +1,5 @@
--- cairn ops [NAME ...]: the ops that graphs are built of, the optimizers and schedules, from the library's own tables.
+-- cairn ops [NAME ...]: the ops that graphs are built of, what mixed precision makes of them, the optimizers and
+-- schedules, from the library's own tables.
 local args = require "cli.args"
 local cairn = require "cairn"
 local fail = require "cli.fail"
@@ -6,8 +7,9 @@ local format = require "cli.format"
 local json = require "cli.json"
 local nearest = require "cli.nearest"
 
-local USAGE = "cairn ops [NAME ...] [--optimizers | --schedules] [--json] [--markdown]"
+local USAGE = "cairn ops [NAME ...] [--amp | --optimizers | --schedules] [--json] [--markdown]"
 local KNOWN = args.known("json quiet", { markdown = { args.FLAG, "as capi/docs/ops.md" },
+  amp = { args.FLAG, "the classes that ops have under --amp, and which op has which" },
   optimizers = { args.FLAG, "the optimizers, their states and hyper-parameters" },
   schedules = { args.FLAG, "the schedules of the learning rate and their parameters" } })
 local WIDTH = 100
@@ -20,7 +22,21 @@ What `cairn_graph_op` (C), `graph:op` (Lua) and `Graph::op` (C++) know. Made by 
 
 Operands are given in this order; `?` behind one: an input that may be left out, an output that is made only where the
 text says so. Attributes: `name: type`, those that must be given in bold. `x[.., C]` means any leading dimensions.
-Activations are f32 or bf16 (f64 in f64 graphs), weights and norm parameters f32 (f64).
+Activations are f32, bf16 or f16 (f64 in f64 graphs), weights and norm parameters f32 (f64); which type activations have
+in a plan with mixed precision follows from the [AMP class](#mixed-precision).
+]]
+
+local AMP_HEAD = [[
+# Mixed precision
+
+What ops do under the `amp` of a plan's options (`cairn ops --amp`; the classes are from `runtime/ops/amp.def`). Half is
+bf16 or fp16, whichever `amp` says. Weights, biases, norm parameters, gradients of parameters and optimizer states stay
+float32, and every sum is taken in float32 or wider. Backward has the precision of forward. Ops of the host's own are
+`full`.
+
+A plan's rules give other classes by the name of an op, of a region, or both, and `default` an op's own again; of the
+rules that match, the last one counts: `amp_rules` in C, in Lua
+`amp = { "bf16", { op = "softmax", class = "half" }, { region = "h0", class = "full" } }`, `amp_rules` of a recipe.
 ]]
 
 local OPTIMIZERS_HEAD = [[
@@ -94,17 +110,42 @@ local OPS = {
   title = signature,
   facts = function(op)
     local attrs = attributes(op, function(word) return word .. " (required)" end)
-    return attrs ~= "" and { wrapped(attrs, "    ") } or {}
+    local class = "    under --amp: " .. op.amp_class
+    return attrs ~= "" and { wrapped(attrs, "    "), class } or { class }
   end,
   code = signature,
   about = function(op)
     local attrs = attributes(op, function(word) return "**" .. word .. "**" end)
-    return attrs ~= "" and "Attributes: " .. attrs .. "." or nil
+    return (attrs ~= "" and "Attributes: " .. attrs .. ". " or "") .. ("AMP class: `%s`."):format(op.amp_class)
   end,
   fields = function(op)
     return { { "inputs", json.array(op.inputs) }, { "outputs", json.array(op.outputs) },
-             { "attributes", json.array(op.attributes) } }
+             { "attributes", json.array(op.attributes) }, { "amp_class", op.amp_class } }
   end,
+}
+
+-- A class and the ops that have it.
+local function amp_rows()
+  local rows, by_name = {}, {}
+  for i, class in ipairs(cairn.amp_classes()) do
+    rows[i] = { name = class.name, description = class.description, by_rule = class.by_rule, ops = {} }
+    by_name[class.name] = rows[i].ops
+  end
+  for _, op in ipairs(fail.check("ops", cairn.ops())) do table.insert(by_name[op.amp_class], op.name) end
+  return rows
+end
+
+local function amp_facts(row)
+  return (row.by_rule and "Rules may give it. " or "") .. "Ops: " .. table.concat(row.ops, ", ")
+end
+
+local AMP = {
+  kind = "AMP class", head = AMP_HEAD,
+  all = amp_rows,
+  title = function(row) return row.name end,
+  facts = function(row) return { wrapped(amp_facts(row), "    ") } end,
+  about = function(row) return (amp_facts(row):gsub("[%*_]", "\\%0")) .. "." end,
+  fields = function(row) return { { "by_rule", row.by_rule }, { "ops", json.array(row.ops) } } end,
 }
 local OPTIMIZERS = {
   kind = "optimizer", head = OPTIMIZERS_HEAD,
@@ -209,13 +250,18 @@ return function(arguments)
   local options, words, settings = args.parse(arguments, KNOWN, USAGE)
   if not options then return 0 end
   if #settings > 0 then fail.usage("usage: " .. USAGE) end
-  if options.optimizers and options.schedules then fail.usage("--optimizers and --schedules exclude each other") end
-  local shape = options.optimizers and OPTIMIZERS or options.schedules and SCHEDULES or OPS
+  local shape, flag = OPS, nil
+  for _, table in ipairs { { "amp", AMP }, { "optimizers", OPTIMIZERS }, { "schedules", SCHEDULES } } do
+    if options[table[1]] then
+      if flag then fail.usage(("--%s and --%s exclude each other"):format(flag, table[1])) end
+      flag, shape = unpack(table)
+    end
+  end
   local list = chosen(shape.all(), words, shape.kind)
   local render = options.json and to_json or options.markdown and to_markdown or to_text
   io.stdout:write(render(shape, list))
   if shape == OPS and render == to_markdown and #words == 0 then  -- the whole page
-    for _, other in ipairs { OPTIMIZERS, SCHEDULES } do io.stdout:write("\n", to_markdown(other, other.all())) end
+    for _, other in ipairs { AMP, OPTIMIZERS, SCHEDULES } do io.stdout:write("\n", to_markdown(other, other.all())) end
   end
   return 0
 end

@@ -7,6 +7,7 @@ local fail = require "cli.fail"
 local format = require "cli.format"
 local joint = require "cli.joint"
 local json = require "cli.json"
+local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
 local store = require "cli.plan_store"
@@ -112,6 +113,7 @@ return function(arguments, root)
   local given = recipes.resolve(recipe, settings, nil, true)
   if given.batch == "auto" and options.sweep then fail.usage("--sweep does not go with batch=auto") end
   options.optimizer = recipes.optimizer(recipe, given)
+  options.amp_rules = precision.rules(recipe, given)
   local device = runs.device(options)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
@@ -141,6 +143,7 @@ return function(arguments, root)
   if options.json then
     local out = rows_of(numbers, micro_steps)
     for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do out[#out + 1] = row end
+    if options.amp_rules then out[#out + 1] = { "amp", precision.json(plan, options) } end
     if list then out[#out + 1] = { "programs", store.json(list, micro_steps) } end
     local text = json.encode(json.object(out))
     if options.problem_out then
@@ -169,6 +172,7 @@ return function(arguments, root)
   end
   io.stdout:write(("bound             %s: no plan under this budget is faster; gap %s\n"):format(
     format.seconds(numbers.bound_seconds), format.percent(numbers.gap)))
+  io.stdout:write(precision.lines(plan, options))
   io.stdout:write(summary.lines(numbers))
   if list then io.stdout:write(store.text(list)) end
   if options.html then io.stdout:write("picture           " .. options.html .. "\n") end

@@ -9,6 +9,7 @@ local fail = require "cli.fail"
 local format = require "cli.format"
 local json = require "cli.json"
 local posix = require "cli.posix"
+local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
 local stats = require "cli.stats"
@@ -157,6 +158,7 @@ return function(arguments, root)
   local recipe = recipes.load(words[1], root)
   local o = recipes.resolve(recipe, settings)
   options.optimizer = recipes.optimizer(recipe, o)
+  options.amp_rules = precision.rules(recipe, o)
   if options.predicted then
     if options.profile_out or options.steps then fail.usage("--predicted goes without --profile-out and --steps") end
     return predict(recipe, o, options)

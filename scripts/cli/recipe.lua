@@ -20,6 +20,10 @@
 --   groups    = function(o) return { { pattern = "*.bias", rate_scale = 2 } } end
 --                                                                            optional: parameters by name, with an
 --                                                                            optimizer or hyper-parameters of their own
+--   amp_rules = function(o) return { { op = "softmax", region = "h0", class = "full" } } end
+--                                                                            optional: ops with a precision of their
+--                                                                            own under --amp; the last that matches
+--                                                                            counts
 --   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
 -- may have `metrics` (cli.metrics).

@@ -43,6 +43,7 @@ local PARTS = {
   { "programs", "function", "function(o, run) that returns rows { name, length, o }, or nothing" },
   { "evaluation", "function", "function(o, run) that returns { o =, data = function() ... end }, or nothing" },
   { "groups", "function", 'function(o) that returns rows { pattern = "*.bias", optimizer =, rate_scale = }' },
+  { "amp_rules", "function", 'function(o) that returns rows { op = "softmax", region = "h0", class = "full" }' },
   { "fit", "function", "function(shapes, o) that returns rows { option, value } by the shapes of a weight file" },
 }
 
@@ -280,6 +281,22 @@ check.returns = {
           refuse(place, what, value, "a number: the hyper-parameter of that name")
         end
       end
+    end
+  end,
+  amp_rules = function(place, rows)
+    if rows == nil then return end
+    local wanted = 'rows { op = "softmax", region = "h0", class = "full" }; cairn ops --amp lists the classes'
+    if type(rows) ~= "table" then refuse(place, "what amp_rules returns", rows, wanted) end
+    for i, row in ipairs(rows) do
+      local what = ("amp_rules: row %d"):format(i)
+      if type(row) ~= "table" then refuse(place, what, row, wanted) end
+      for _, key in ipairs(sorted_keys(row)) do
+        if key ~= "op" and key ~= "region" and key ~= "class" then
+          fail.input(("%s: %s: unknown '%s'; wanted: %s"):format(place, what, key, wanted))
+        end
+        if type(row[key]) ~= "string" then refuse(place, ("%s: %s"):format(what, key), row[key], "a string") end
+      end
+      if row.class == nil then refuse(place, what .. ": class", nil, wanted) end
     end
   end,
   config = function(place, rows)

@@ -2,6 +2,7 @@
 local fail = require "cli.fail"
 local json = require "cli.json"
 local posix = require "cli.posix"
+local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local run_directory = require "cli.run_directory"
 local schedules = require "cli.schedule"
@@ -62,6 +63,7 @@ local function differences(run, opened)
   compare("--seed", opened.text("seed"), ("%d"):format(spec.seed))
   compare("--accumulate", opened.text("accumulate"), ("%d"):format(spec.accumulate))
   compare("--amp", opened.text("amp"), spec.options.amp or "off")
+  compare("the recipe's AMP rules", opened.text("amp.rules") or "none", precision.text(spec.options.amp_rules))
   compare("--device", opened.text("device"), spec.options.device or "cpu")
   compare("--threads", opened.text("threads"), spec.options.threads and ("%d"):format(spec.options.threads))
   return rows

@@ -9,6 +9,7 @@ local lengths = require "cli.lengths"
 local metrics = require "cli.metrics"
 local parts = require "cli.parts"
 local posix = require "cli.posix"
+local precision = require "cli.precision"
 local programs = require "cli.programs"
 local recipes = require "cli.recipe"
 local weights = require "cli.weights"
@@ -58,14 +59,15 @@ local function check_fits(plan, summary, options)
   end
 end
 
--- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes.
+-- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes,
+-- options.amp_rules: what precision.rules makes.
 -- micro_steps: micro-batches of a step.
 function run.plan_options(options, micro_steps)
   local budget = options.budget or {}
   local of = options.optimizer or {}
   return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups,
-           budget_bytes = budget.bytes, budget_share = budget.share, amp = options.amp, policy = options.policy,
-           tiers = options.tiers, costs = options.costs, force_costs = options.force_profile,
+           budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
+           policy = options.policy, tiers = options.tiers, costs = options.costs, force_costs = options.force_profile,
            micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
 

@@ -14,6 +14,7 @@ local metrics = require "cli.metrics"
 local native = require "cli.native"
 local nearest = require "cli.nearest"
 local posix = require "cli.posix"
+local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local results = require "cli.result"
 local resume = require "cli.resume"
@@ -80,6 +81,7 @@ local function specify(options, words, settings, root, file, note)
   end
   local o = recipes.resolve(recipe, settings, opened and opened.option, true)
   options.optimizer = recipes.optimizer(recipe, o)
+  options.amp_rules = precision.rules(recipe, o)
   if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
   local number = opened and opened.number or function(_, otherwise) return otherwise end
   local trained = opened and opened.option("batch")

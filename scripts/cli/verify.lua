@@ -7,6 +7,7 @@ local fail = require "cli.fail"
 local format = require "cli.format"
 local json = require "cli.json"
 local posix = require "cli.posix"
+local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
 local verdict = require "cli.verdict"
@@ -37,7 +38,8 @@ local function dataset_of(self, o)
 end
 
 function Verifier:open(variant)
-  local options = { amp = self.options.amp, costs = not variant.slow and self.options.costs or nil,
+  local options = { amp = self.options.amp, amp_rules = self.options.amp_rules, optimizer = self.options.optimizer,
+                    costs = not variant.slow and self.options.costs or nil,
                     force_profile = self.options.force_profile }
   for key, value in pairs(variant.options or {}) do options[key] = value end
   local device = variant.slow and self.slow_device or self.device
@@ -122,10 +124,13 @@ end
 function Verifier:budgets(where)
   local graph = self.graph
   local device = where.slow and self.slow_device or self.device
-  local whole = fail.check("plan", cairn.plan(graph, device, { amp = self.options.amp, policy = "keep" }))
+  local wanted = runs.plan_options { amp = self.options.amp, amp_rules = self.options.amp_rules,
+                                     optimizer = self.options.optimizer, policy = "keep" }
+  local whole = fail.check("plan", cairn.plan(graph, device, wanted))
   local peak = fail.check("plan", whole:summary()).peak_bytes.device
   whole:free()
-  local plan, err = cairn.plan(graph, device, { amp = self.options.amp, budget_bytes = 1, tiers = where.tiers })
+  wanted.policy, wanted.budget_bytes, wanted.tiers = nil, 1, where.tiers
+  local plan, err = cairn.plan(graph, device, wanted)
   if plan then fail.with(1, "a plan for a budget of one byte") end
   local smallest = err.fault and err.fault.smallest_budget_bytes or 0
   if err.status ~= "OVER_BUDGET" or smallest == 0 then fail.check("plan", nil, err) end
@@ -222,6 +227,7 @@ return function(arguments, root)
   local recipe = recipes.load(words[1], root)
   local o = recipes.resolve(recipe, settings)
   options.optimizer = recipes.optimizer(recipe, o)
+  options.amp_rules = precision.rules(recipe, o)
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   local verifier = setmetatable({
     recipe = recipe, o = o, options = options, seed = options.seed or 1337,

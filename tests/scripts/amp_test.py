@@ -66,6 +66,84 @@ class Amp(harness.Case):
                    for policy in ("keep", "recompute", "offload")}
         self.assertEqual(len(digests), 1)
 
+    def ruled(self, rules, name="ruled", base="gpt2"):
+        """A recipe that comes with cairn, with these AMP rules."""
+        path = self.folder / f"{name}.lua"
+        path.write_text(f"local mine = {{}}\nfor key, value in pairs(require 'recipes.{base}') do mine[key] = value end\n"
+                        f"mine.amp_rules = function(o) return {rules} end\nreturn mine\n")
+        return path
+
+    def with_rules(self, recipe, *words):
+        return json.loads(self.cairn("train", recipe, *GPT2[1:], "layers=1", *words, "--steps", 3, "--json",
+                                     "--quiet").stdout)
+
+    def test_a_recipes_rules(self):
+        off = self.gpt2("layers=1", "--steps", 3)["parameter_digest"]
+        half = self.gpt2("layers=1", "--steps", 3, "--amp", "bf16")["parameter_digest"]
+        full = self.ruled('{ { op = "*", class = "full" } }', "full")
+        self.assertEqual(self.with_rules(full, "--amp", "bf16")["parameter_digest"], off)
+        self.assertEqual(self.with_rules(full)["parameter_digest"], off)
+        some = self.ruled('{ { region = "h0", class = "full" }, { op = "layernorm", class = "full" } }')
+        found = {self.with_rules(some, "--amp", "bf16", *words)["parameter_digest"]
+                 for words in (["--policy", "keep"], ["--policy", "recompute"], ["--policy", "offload"])}
+        self.assertEqual(len(found), 1)
+        self.assertFalse(found & {off, half})
+        run = self.with_rules(some, "--amp", "bf16", "--budget", "90%")
+        self.assertIn(run["parameter_digest"], found)
+        self.assertEqual(run["peak_bytes"], run["planned_peak_bytes"])
+
+    def test_a_plan_shows_the_rules(self):
+        recipe = self.ruled('{ { region = "h?", op = "linear", class = "full" }, { region = "h1", class = "default" } }')
+        words = ["plan", recipe, *GPT2[1:], "--amp", "bf16"]
+        amp = json.loads(self.cairn(*words, "--json").stdout)["amp"]
+        self.assertEqual(amp["mode"], "bf16")
+        self.assertEqual([(rule.get("op"), rule["region"], rule["class"]) for rule in amp["rules"]],
+                         [("linear", "h?", "full"), (None, "h1", "default")])
+        self.assertGreaterEqual(amp["rules"][0]["ops"], 2)
+        self.assertEqual(amp["rules"][1]["ops"], 0, "what is a class of its own again is no rule's")
+        text = self.cairn(*words, "--html", "plan.html").stdout
+        self.assertIn(f"precision, bf16   op=linear region=h? class=full: {amp['rules'][0]['ops']} ops", text)
+        self.assertIn("op=linear region=h? class=full; region=h1 class=default", (self.folder / "plan.html").read_text())
+        self.assertNotIn("amp", json.loads(self.cairn("plan", *GPT2, "--amp", "bf16", "--json").stdout))
+
+    def test_a_resumed_run_says_that_its_rules_are_others(self):
+        rules = '{ { op = "*", class = "full" } }'
+        recipe = self.ruled(rules)
+        whole = self.with_rules(recipe, "--amp", "bf16")
+        self.cairn("train", recipe, *GPT2[1:], "layers=1", "--amp", "bf16", "--steps", 2, "--out", "run", "--quiet")
+        self.assertIn("op=* class=full", self.cairn("inspect", "run").stdout)
+        rest = json.loads(self.cairn("train", "--resume", "run", "--recipe", recipe, "--steps", 3, "--json", "--quiet", "--out",
+                                     "same").stdout)
+        self.assertEqual(rest["parameter_digest"], whole["parameter_digest"])
+        self.assertNotIn("AMP rules", json.dumps(rest["resumed"]))
+        self.ruled('{ { op = "*", class = "full" }, { region = "h0", class = "default" } }')
+        done = self.cairn("train", "--resume", "run", "--recipe", recipe, "--recipe-changed", "--steps", 3, "--json",
+                          "--out", "other")
+        said = {"what": "the recipe's AMP rules", "was": "op=* class=full",
+                "now": "op=* class=full; region=h0 class=default"}
+        self.assertIn(said, json.loads(done.stdout)["resumed"]["differences"])
+        self.assertIn("note: the recipe's AMP rules was op=* class=full and is", done.stderr)
+
+    def test_wrong_rules(self):
+        for rules, words in (("{ { op = 'sofmax', class = 'full' } }", ("sofmax", "matches no op", "layernorm")),
+                             ("{ { region = 'h9', class = 'full' } }", ("h9", "h0", "h1")),
+                             ("{ { op = 'linear', class = 'fp8' } }", ("fp8", "half, follow, full, default"))):
+            self.fails(3, "plan", self.ruled(rules), *GPT2[1:], "--amp", "bf16", says=words)
+        for rules, words in (("3", ("what amp_rules returns",)), ("{ 'linear' }", ("row 1",)),
+                             ("{ { ops = 'linear', class = 'full' } }", ("row 1", "'ops'")),
+                             ("{ { op = 'linear' } }", ("row 1: class",)),
+                             ("{ { op = 1, class = 'full' } }", ("row 1: op", "a string"))):
+            self.fails(3, "plan", self.ruled(rules), *GPT2[1:], says=("ruled.lua", *words))
+
+    def test_verify_holds_under_rules(self):
+        digests = set()
+        for rules in ("{}", '{ { op = "linear", class = "full" } }'):
+            found = json.loads(self.cairn("verify", self.ruled(rules, base="mlp"), "samples=64", "--amp", "bf16", "--steps", 2,
+                                          "--budgets", 1, "--json", "--quiet").stdout)
+            self.assertTrue(found["ok"], found["problems"])
+            digests.add(found["runs"][0]["parameter_digest"])
+        self.assertEqual(len(digests), 2)
+
     def test_bad_input(self):
         self.fails(1, "train", *GPT2, "--amp", "fp16", "--fuse-update", "clip=0", says=("fp16", "bf16"))
         self.fails(2, "train", *GPT2, "--amp", "fp16", "loss_scale=-1", says="loss_scale")

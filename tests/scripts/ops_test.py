@@ -32,6 +32,22 @@ class Ops(Case):
             self.assertIn(words, text)
         self.fails(2, "ops", "dorpout", says=("dorpout", "dropout"))
 
+    def test_amp(self):
+        ops = {op["name"]: op["amp_class"] for op in json.loads(self.cairn("ops", "--json").stdout)}
+        listed = {row["name"]: row for row in json.loads(self.cairn("ops", "--amp", "--json").stdout)}
+        self.assertEqual([name for name, row in listed.items() if row["by_rule"]], ["half", "follow", "full"])
+        self.assertEqual({op: name for name, row in listed.items() for op in row["ops"]}, ops)
+        self.assertEqual((ops["linear"], ops["softmax"], ops["mse"]), ("half", "full", "mixed"))
+        text = self.cairn("ops", "--amp", "half").stdout
+        for words in ("half", "Rules may give it", "attention", "what is float32 is cast before"):
+            self.assertIn(words, text)
+        self.assertNotIn("softmax", text)
+        self.assertIn("under --amp: full", self.cairn("ops", "softmax").stdout)
+        self.fails(2, "ops", "--amp", "hafl", says=("no AMP class 'hafl'", "half"))
+        self.fails(2, "ops", "--amp", "--optimizers", says="exclude each other")
+        page = self.cairn("ops", "--amp", "--markdown").stdout
+        self.assertIn(page, self.cairn("ops", "--markdown").stdout)
+
     def test_optimizers(self):
         listed = {row["name"]: row for row in json.loads(self.cairn("ops", "--optimizers", "--json").stdout)}
         self.assertEqual(next(iter(listed)), "adamw")

@@ -42,6 +42,15 @@ class Verify(Case):
         self.assertEqual(result["peaks_as_planned"], len(runs))
         self.assertGreater(result["seconds"], 0)
 
+    def test_it_is_the_optimizer_that_was_asked_for(self):
+        words = ["mlp", "samples=64", "--steps", 2, "--budgets", 1]
+        digests = {}
+        for optimizer in ("adamw", "sgd", "lion"):
+            result = self.verify(*words, f"optimizer={optimizer}")
+            self.assertTrue(result["ok"], result["problems"])
+            digests[optimizer] = result["runs"][0]["parameter_digest"]
+        self.assertEqual(len(set(digests.values())), 3, digests)
+
     def test_mlp_for_people(self):
         text = self.cairn("verify", "mlp", "samples=256", "--steps", 2, "--budgets", 1).stdout
         for word in ("same bits", "apart", "= planned", "host and disk", " runs of 2 steps in ", "1 batch of all 3",

@@ -133,6 +133,7 @@ typedef struct cairn_op_info {
  const char* outputs;
  const char* attributes;
  const char* description;
+ const char* amp_class;
 } cairn_op_info_t;
  cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
  cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,
@@ -210,6 +211,20 @@ typedef struct cairn_costs cairn_costs_t;
  cairn_status_t cairn_costs_json(const cairn_costs_t* costs, cairn_text_t** out_json,
  cairn_error_t* error);
 enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
+typedef struct cairn_amp_class_info {
+ size_t struct_size;
+ const char* name;
+ const char* description;
+ uint32_t by_rule;
+ uint32_t reserved;
+} cairn_amp_class_info_t;
+ cairn_status_t cairn_amp_class_describe(size_t index, cairn_amp_class_info_t* out_info,
+ cairn_error_t* error);
+typedef struct cairn_amp_rule {
+ const char* op;
+ const char* region;
+ const char* amp_class;
+} cairn_amp_rule_t;
 typedef struct cairn_hyper {
  const char* group;
  const char* name;
@@ -247,6 +262,9 @@ typedef struct cairn_plan_options {
  const cairn_parameter_group_t* groups;
  const cairn_hyper_t* hypers;
  uint32_t group_count, hyper_count;
+ const cairn_amp_rule_t* amp_rules;
+ uint32_t amp_rule_count;
+ uint32_t reserved2;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
@@ -298,6 +316,17 @@ typedef struct cairn_plan_value_t {
 } cairn_plan_value_t;
  cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index,
  cairn_plan_value_t* out_value, cairn_error_t* error);
+typedef struct cairn_plan_op_t {
+ size_t struct_size;
+ const char* name;
+ const char* op;
+ const char* region;
+ const char* amp_class;
+ int32_t amp_rule;
+ uint32_t reserved;
+} cairn_plan_op_t;
+ cairn_status_t cairn_plan_op(const cairn_plan_t* plan, size_t index, cairn_plan_op_t* out_op,
+ cairn_error_t* error);
 enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_HTML = 2, CAIRN_RENDER_SVG = 3,
  CAIRN_RENDER_FILE = 4, CAIRN_RENDER_SWEEP = 5, CAIRN_RENDER_REPORT = 6 };
  cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,

@@ -266,8 +266,8 @@ local function attribute(word)
   return { name = name, type = TYPES[letter], required = word:find("!", 1, true) ~= nil }
 end
 
--- The ops that graph:op knows: an array of {name, inputs, outputs, attributes, description}; operands are {name,
--- optional}, attributes {name, type ("integer", "real", "word", "list"), required}.
+-- The ops that graph:op knows: an array of {name, inputs, outputs, attributes, description, amp_class}; operands are
+-- {name, optional}, attributes {name, type ("integer", "real", "word", "list"), required}.
 local function ops()
   local list = {}
   while true do
@@ -278,6 +278,7 @@ local function ops()
     list[#list + 1] = {
       name = ffi.string(info.name), inputs = words(info.inputs, operand), outputs = words(info.outputs, operand),
       attributes = words(info.attributes, attribute), description = ffi.string(info.description),
+      amp_class = ffi.string(info.amp_class),
     }
   end
 end

@@ -1,5 +1,6 @@
 -- Plans: every byte decided before anything runs.
 local ffi = require "ffi"
+local amp = require "cairn.amp"
 local core = require "cairn.core"
 local costs = require "cairn.costs"
 local instance = require "cairn.instance"
@@ -30,15 +31,17 @@ end
 
 local OPTIONS = {
   budget_bytes = "budget_bytes", budget_share = "budget_share", link_bytes_per_second = "link_bytes_per_second",
-  amp = core.word("amp", { off = 0, bf16 = 1, fp16 = 2 }), no_optimizer = "no_optimizer",
+  amp = amp.set, no_optimizer = "no_optimizer",
   policy = core.word("policy", graphs.POLICIES), tiers = set_tiers, costs = set_costs,
   force_costs = "force_costs", micro_steps = "micro_steps", fuse_update = "fuse_update",
   optimizer = "optimizer", hypers = hypers.set, groups = hypers.set_groups,
 }
 
--- Plans a frozen graph on a device. options: budget_bytes or budget_share, amp, no_optimizer, policy, tiers
+-- Plans a frozen graph on a device. options: budget_bytes or budget_share, no_optimizer, policy, tiers
 -- ("host,disk" or an array), link_bytes_per_second, costs (a profile or device model), force_costs (a profile of
 -- another machine will do), micro_steps (micro-batches per update that the plan is for),
+-- amp ("off", "bf16", "fp16", or a list of that and of rules, of which the last that matches counts:
+-- { "bf16", { op = "softmax", class = "half" }, { region = "h0", class = "full" } }),
 -- fuse_update (parameters are updated inside backward), optimizer ("adamw", "sgd", "lion"), hypers
 -- ({ momentum = 0.9 }), groups ({ { pattern = "*.bias", optimizer =, weight_decay = 0 } }:
 -- parameters by name, * for any text).
@@ -110,6 +113,22 @@ function Plan:values()
       category = ffi.string(row.category), bytes = tonumber(row.bytes), offset_bytes = tonumber(row.offset_bytes),
       decision = DECISIONS[row.decision], tier = row.decision == 2 and core.TIERS[row.tier] or nil,
       first_step = row.first_step, last_step = row.last_step,
+    }
+  end
+end
+
+-- The ops of the graph: an array of {name, op, region, amp_class, amp_rule (number of the rule of `amp` that gives the
+-- class, from 1; nil: it is the op's own)}.
+function Plan:ops()
+  local list = {}
+  while true do
+    local row = ffi.new("cairn_plan_op_t", { ffi.sizeof("cairn_plan_op_t") })
+    local status = C.cairn_plan_op(self:raw(), #list, row, core.raw_error)
+    if status == C.CAIRN_STATUS_NOT_FOUND then return list end
+    if status ~= 0 then return core.failed(status) end
+    list[#list + 1] = {
+      name = ffi.string(row.name), op = ffi.string(row.op), region = ffi.string(row.region),
+      amp_class = ffi.string(row.amp_class), amp_rule = row.amp_rule >= 0 and row.amp_rule + 1 or nil,
     }
   end
 end

@@ -253,8 +253,9 @@ typedef struct cairn_op_info {
   const char* outputs;     /* "?" behind a name: made only where the description says so */
   const char* attributes;  /* "name:type", type i integer, f real, s word, l list of integers; "!" behind it: required */
   const char* description; /* what it computes, shapes, defaults. x[.., C]: any leading dimensions */
+  const char* amp_class;   /* what mixed precision makes of it where no rule says otherwise: cairn_amp_class_describe */
 } cairn_op_info_t;
-#define CAIRN_OP_INFO_INIT {sizeof(cairn_op_info_t), NULL, NULL, NULL, NULL, NULL}
+#define CAIRN_OP_INFO_INIT {sizeof(cairn_op_info_t), NULL, NULL, NULL, NULL, NULL, NULL}
 /* Op number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
 
@@ -372,6 +373,26 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_json(const cairn_costs_t* c
                                                           cairn_error_t* error);
 
 enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
+/* A class that ops have under mixed precision. The texts live as long as the library. */
+typedef struct cairn_amp_class_info {
+  size_t struct_size;
+  const char* name;        /* "half", "follow", "full", "mixed", "as_is" */
+  const char* description;
+  uint32_t by_rule;        /* 1: a cairn_amp_rule_t may give it */
+  uint32_t reserved;
+} cairn_amp_class_info_t;
+#define CAIRN_AMP_CLASS_INFO_INIT {sizeof(cairn_amp_class_info_t), NULL, NULL, 0, 0}
+/* Class number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_amp_class_describe(size_t index, cairn_amp_class_info_t* out_info,
+                                                                  cairn_error_t* error);
+/* Ops with another AMP class than their own: all whose name and region match, where * stands for any text and ? for one
+ * character; one of both must be given. Of the rules that match an op, the last one counts. Ops of the class "as_is" keep it.
+ * Frozen layout. */
+typedef struct cairn_amp_rule {
+  const char* op;        /* as cairn_graph_op takes it, "softmax"; NULL: any */
+  const char* region;    /* whole path, "h3/attn"; ops of the regions inside are meant, too. NULL: anywhere */
+  const char* amp_class; /* "half", "full", "follow"; "default": the op's own again */
+} cairn_amp_rule_t;
 /* One hyper-parameter by name. Optimizers and theirs: cairn_optimizer_describe. Frozen layout. */
 typedef struct cairn_hyper {
   const char* group; /* pattern of a parameter group, "": of the parameters that no other group names; NULL: of all groups
@@ -424,18 +445,24 @@ typedef struct cairn_plan_options {
   const cairn_hyper_t* hypers;   /* in the place of the optimizers' defaults. What an optimizer keeps may follow from them:
                                     sgd has a momentum of each parameter only where momentum is not 0 */
   uint32_t group_count, hyper_count;
+  const cairn_amp_rule_t* amp_rules; /* in their order; without effect where amp is CAIRN_AMP_OFF, but checked */
+  uint32_t amp_rule_count;
+  uint32_t reserved2;            /* 0 */
 } cairn_plan_options_t;
-#define CAIRN_PLAN_OPTIONS_INIT \
-  {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0}
+#define CAIRN_PLAN_OPTIONS_INIT                                                                              \
+  {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \
+   0, 0, NULL, 0, 0}
 
 typedef struct cairn_plan cairn_plan_t;
 /* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where
  * there is a tier to offload to, moments and master weights may live in that tier: the update streams them through the
  * device. options may be NULL. The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a
  * profile of another machine, fuse_update with more micro-batches than one, an optimizer or hyper-parameter that there is
- * not, a group that matches no parameter, two groups that match the same one.
+ * not, a group that matches no parameter, two groups that match the same one, an AMP rule with an unknown class or that
+ * matches no op whose class can be changed.
  * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
- * five largest values alive there), UNSUPPORTED (an op without a gradient, by name; fp16 without an optimizer or with fuse_update), WRONG_STATE (not frozen).
+ * five largest values alive there), UNSUPPORTED (an op without a gradient, by name; fp16 without an optimizer or with
+ * fuse_update; an op that the device cannot run in the precision that an AMP rule asks for), WRONG_STATE (not frozen).
  * since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
                                                            const cairn_plan_options_t* options, cairn_plan_t** out_plan,
@@ -502,6 +529,22 @@ typedef struct cairn_plan_value_t {
 /* Row index of the table of values, from 0. errors: NOT_FOUND past the last. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index,
                                                           cairn_plan_value_t* out_value, cairn_error_t* error);
+
+/* An op of the graph that was planned, and its precision. */
+typedef struct cairn_plan_op_t {
+  size_t struct_size;
+  const char* name;      /* borrowed from the plan, as all texts here */
+  const char* op;        /* as cairn_graph_op took it */
+  const char* region;    /* "" outside */
+  const char* amp_class; /* what holds for it; with CAIRN_AMP_OFF: would hold */
+  int32_t amp_rule;      /* number of the plan's rule that says so, from 0; -1: the class is the op's own */
+  uint32_t reserved;
+} cairn_plan_op_t;
+#define CAIRN_PLAN_OP_INIT {sizeof(cairn_plan_op_t), NULL, NULL, NULL, NULL, -1, 0}
+/* Op number index of the graph, from 0, in the order in which they were added. errors: NOT_FOUND past the last.
+ * threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_op(const cairn_plan_t* plan, size_t index, cairn_plan_op_t* out_op,
+                                                       cairn_error_t* error);
 
 enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_HTML = 2, CAIRN_RENDER_SVG = 3,
        CAIRN_RENDER_FILE = 4, CAIRN_RENDER_SWEEP = 5, CAIRN_RENDER_REPORT = 6 };

@@ -117,6 +117,14 @@ inline std::vector<cairn_op_info_t> ops() {
   return found;
 }
 
+// What mixed precision knows to make of an op; the texts live as long as the library.
+inline std::vector<cairn_amp_class_info_t> amp_classes() {
+  std::vector<cairn_amp_class_info_t> found;
+  cairn_amp_class_info_t info = CAIRN_AMP_CLASS_INFO_INIT;
+  while (cairn_amp_class_describe(found.size(), &info, nullptr) == CAIRN_STATUS_OK) found.push_back(info);
+  return found;
+}
+
 // What plans can update parameters with; the texts live as long as the library.
 inline std::vector<cairn_optimizer_info_t> optimizers() {
   std::vector<cairn_optimizer_info_t> found;
@@ -337,6 +345,13 @@ class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_r
     std::vector<cairn_plan_value_t> rows(static_cast<size_t>(summary().value_count), CAIRN_PLAN_VALUE_INIT);
     for (size_t i = 0; i < rows.size(); ++i)
       detail::check([&](auto* error) { return cairn_plan_value(handle_, i, &rows[i], error); });
+    return rows;
+  }
+  std::vector<cairn_plan_op_t> ops()
+      const {  // of the graph, with their AMP classes; texts borrow from the plan
+    std::vector<cairn_plan_op_t> rows;
+    cairn_plan_op_t row = CAIRN_PLAN_OP_INIT;
+    while (cairn_plan_op(handle_, rows.size(), &row, nullptr) == CAIRN_STATUS_OK) rows.push_back(row);
     return rows;
   }
   std::string render(uint32_t kind, const std::string& title = "cairn plan") const {

@@ -51,6 +51,7 @@ int64_t keep_all_bytes(const CompiledPlan& lowered) {
 graph::JointOptions joint_options(const PlanOptions& options, const device::Device& device) {
   graph::JointOptions joint;
   joint.amp = options.amp;
+  joint.amp_rules = options.amp_rules;
   joint.optimizer = options.optimizer;
   const costs::DeviceModel* model = model_of(options);
   joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;

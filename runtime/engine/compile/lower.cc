@@ -102,6 +102,18 @@ class Lowering {
       if (entry_of[v] >= 0) plan_.problem_value[v] = plan_.layout_value[static_cast<size_t>(entry_of[v])];
   }
 
+  int32_t kernel_of(const JointOp& op) {
+    try {
+      return maker_.make(op);
+    } catch (const Error& error) {
+      const bool host = op.code == ops::OpCode::k_custom || op.code == ops::OpCode::k_custom_grad;
+      if (error.code() != Code::kUnsupported || op.amp_rule < 0 || host) throw;
+      const graph::AmpRule& rule = joint_.amp_rules[static_cast<size_t>(op.amp_rule)];
+      fail(error.code(), error.what(), ", as the AMP rule ", to_string(rule),
+           " asks; leave the op out of it, or follow it by a rule with the class '", graph::kAmpDefault, "'");
+    }
+  }
+
   void op(int32_t index) {
     const JointOp& op = joint_.ops()[static_cast<size_t>(index)];
     const ops::OpRow& row = ops::row(op.code);
@@ -133,7 +145,7 @@ class Lowering {
         add(lowered.outputs, value);
       }
     }
-    const int32_t kernel = maker_.make(op);
+    const int32_t kernel = kernel_of(op);
     lowered.workspace_bytes =
         align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
     const costs::Answer cost = op_seconds(joint_, index, costs_);

@@ -144,6 +144,7 @@ struct PlanOptions {
   int64_t budget_bytes = 0;  // 0: none
   double budget_share = 0;   // > 0: share of the keep-everything plan's arena, instead of budget_bytes
   graph::AmpMode amp = graph::AmpMode::kOff;
+  std::vector<graph::AmpRule> amp_rules = {};
   graph::OptimizerOptions optimizer = {};
   // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
   plan::Policy policy = plan::Policy::kPlannerDecides;
@@ -165,7 +166,8 @@ struct PlanOptions {
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.
-// kInvalidArgument: a budget above the device's memory, a profile of another machine.
+// kInvalidArgument: a budget above the device's memory, a profile of another machine, an AMP rule that matches
+// nothing. kUnsupported: an op that the backend cannot run; names the AMP rule that asks for it, if one does.
 std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
                                             const PlanOptions& options);
 

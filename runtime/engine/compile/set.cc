@@ -118,6 +118,10 @@ SetCompiler::SetCompiler(std::span<const ProgramGraph> graphs, device::Device& d
               graphs[i].name, "'");
     check_parameters(graphs[0], graphs[i]);
   }
+  std::vector<const graph::Graph*> all;
+  for (const ProgramGraph& program : graphs)
+    if (program.graph != nullptr) all.push_back(program.graph.get());
+  graph::check_amp_rules(all, options.amp_rules);
 }
 
 SetCompiler::Joints SetCompiler::derive_all(const graph::JointOptions& joint) const {
