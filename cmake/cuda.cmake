@@ -73,6 +73,7 @@ if(CAIRN_TESTS AND NOT CAIRN_SANITIZE)
   target_compile_options(cairn_cuda_emulated PRIVATE -fno-strict-aliasing)  # as nvcc compiles vector accesses
   target_include_directories(cairn_cuda_emulated PUBLIC ${CMAKE_SOURCE_DIR}/tests/cuda ${CMAKE_SOURCE_DIR}/tests/cuda/emulated/include)
   target_link_libraries(cairn_cuda_emulated PUBLIC cairn_flags cairn_base cairn_reference cairn_device)
+  target_precompile_headers(cairn_cuda_emulated REUSE_FROM cairn_headers)
   # As a plugin that `--device cuda:0` finds where LD_LIBRARY_PATH leads here.
   add_library(cairn_cuda_emulated_plugin MODULE ${CMAKE_SOURCE_DIR}/runtime/device/cuda/plugin.cc)
   target_link_libraries(cairn_cuda_emulated_plugin PRIVATE cairn_cuda_emulated)

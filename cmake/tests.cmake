@@ -8,6 +8,19 @@ if(CAIRN_SANITIZE)
   set(computing_tests)
 endif()
 
+# These want many plans of small models, whatever they are: they search a fraction, as all do with sanitizers. The full search is
+# what runtime/plan, planner and the command check, and under CAIRN_TEST=long (`./dev test long`) these, too. A program's own
+# object goes before a library's.
+set(CAIRN_TEST_SEARCH_SHARE 16 CACHE STRING "tests that only want plans search one in so many steps")
+set(planning_tests runtime/engine runtime/step runtime/io fault fault/device cuda/engine)
+add_library(cairn_brief_search OBJECT ${CMAKE_SOURCE_DIR}/runtime/plan/search/search_all.cc)
+target_link_libraries(cairn_brief_search PRIVATE cairn_plan)
+target_compile_definitions(cairn_brief_search PRIVATE CAIRN_SEARCH_SHARE=${CAIRN_TEST_SEARCH_SHARE})
+target_precompile_headers(cairn_brief_search REUSE_FROM cairn_headers)
+if(CAIRN_SANITIZE)
+  set(planning_tests)
+endif()
+
 # A precompiled header for all tests of one optimisation: an executable, since those are compiled otherwise than libraries are.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/test_headers.cc CONTENT "int main() {}\n")
 foreach(optimisation 0 1)
@@ -20,10 +33,7 @@ foreach(optimisation 0 1)
 endforeach()
 
 # Tests are compiled several at a time (cmake/batch.py): most of the time goes into headers and templates that they share.
-set(test_batch 4)
-if(CAIRN_SANITIZE)
-  set(test_batch 8)
-endif()
+set(test_batch 8)
 find_program(PYTHON3 python3 REQUIRED)
 
 # cairn_batched(FOLDER SOURCES...): sets `batched` to sources that hold these, so many each.
@@ -60,6 +70,9 @@ function(cairn_test_folder folder)
   target_compile_definitions(${name} PRIVATE CAIRN_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              CAIRN_BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_precompile_headers(${name} REUSE_FROM cairn_test_headers_O${optimisation})
+  if(folder IN_LIST planning_tests)
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:cairn_brief_search>)
+  endif()
   add_test(NAME ${folder} COMMAND ${name})
 endfunction()
 

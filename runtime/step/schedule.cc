@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runtime/base/error.h"
 
@@ -10,7 +11,10 @@ namespace {
 
 constexpr int kDigits = 15;  // of a double that are always exact in a text
 
-uint64_t steps(double whole) { return static_cast<uint64_t>(whole); }
+// For messages: a warm-up in tokens may take more steps than can be counted.
+uint64_t steps(double whole) {
+  return whole < 0x1p64 ? static_cast<uint64_t>(whole) : std::numeric_limits<uint64_t>::max();
+}
 
 // Steps from a stage's first to its end, which has no sign yet: below 0 where the stages before leave none.
 double length_of(const Schedule& s, size_t stage, double before) {

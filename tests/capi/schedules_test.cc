@@ -223,7 +223,8 @@ TEST(Schedules, ResumeInTheMiddleIsExact) {
   const Folder folder;
   const Devices devices;
   const auto graph = perceptron(devices.instance);
-  for (auto& [name, schedule] : samples()) {
+  for (auto& [schedule_name, schedule] : samples()) {
+    const std::string name = schedule_name;
     const auto options = options_of(schedule);
     Trainer whole(devices, graph), resumed(devices, graph);
     whole.stepper.configure(options);

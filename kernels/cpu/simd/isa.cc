@@ -22,7 +22,8 @@ struct Leaf {
 };
 Leaf cpuid(unsigned leaf, unsigned sub) {
   Leaf r;
-  if (__get_cpuid_max(0, nullptr) >= leaf) __cpuid_count(leaf, sub, r.a, r.b, r.c, r.d);
+  if (static_cast<unsigned>(__get_cpuid_max(0, nullptr)) >= leaf)
+    __cpuid_count(leaf, sub, r.a, r.b, r.c, r.d);
   return r;
 }
 bool amx_bits() {

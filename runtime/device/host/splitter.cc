@@ -1,7 +1,7 @@
 #include "runtime/device/host/splitter.h"
 
 #include <cstring>
-#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__SSE2__) && !defined(CAIRN_SANITIZED)
 #include <emmintrin.h>
 #define CAIRN_STREAM 1  // sanitizers see memcpy, but not streaming stores
 #endif

@@ -1,6 +1,5 @@
 #include "tests/cuda/emulated/simt.h"
 
-#include <deque>
 #include <numeric>
 #include <vector>
 
@@ -68,8 +67,8 @@ class AsyncCopies {
 
 struct Thread {
   Fiber fiber;
-  Waits waits = Waits::kDone;
-  uint64_t given = 0;
+  uint64_t given[2] = {};  // to the last two exchanges
+  unsigned exchanges = 0;
   AsyncCopies copies;
 };
 
@@ -119,26 +118,28 @@ class Block {
   void wait(Waits what) {
     Thread& thread = threads_[current_];
     thread.copies.some();
-    thread.waits = what;
+    waits_[current_] = what;
     const Index own = thread_index;
     thread.fiber.leave();
     thread_index = own;
   }
 
+  // A lane may be one exchange ahead of others, but not two: it would have waited for them at the first.
   uint64_t exchange(uint64_t given, int lane) {
-    threads_[current_].given = given;
+    const unsigned at = threads_[current_].exchanges++ % 2;
+    threads_[current_].given[at] = given;
     wait(Waits::kWarp);
     const size_t from = current_ / kWarpThreads * kWarpThreads + static_cast<size_t>(lane);
     require(lane >= 0 && lane < kWarpThreads && from < count_, Code::kInternal, "a shuffle from lane ", lane,
             " of a block of ", count_, " threads");
-    const uint64_t taken = threads_[from].given;
-    wait(Waits::kWarp);  // before the next one gives
-    return taken;
+    return threads_[from].given[at];
   }
 
  private:
   void grow(int threads) {
-    while (threads_.size() < static_cast<size_t>(threads)) threads_.emplace_back();
+    const auto count = std::max(threads_.size(), static_cast<size_t>(threads));
+    threads_.resize(count);
+    waits_.resize(count);
   }
 
   static void enter() {
@@ -146,7 +147,7 @@ class Block {
     (*block.body_)();
     Thread& thread = block.threads_[block.current_];
     thread.copies.all();
-    thread.waits = Waits::kDone;
+    block.waits_[block.current_] = Waits::kDone;
     thread.fiber.leave();
   }
 
@@ -154,8 +155,9 @@ class Block {
   void run_block() {
     for (size_t t = 0; t < count_; ++t) {
       threads_[t].fiber.restart(&Block::enter);
-      threads_[t].waits = Waits::kNothing;
+      threads_[t].exchanges = 0;
     }
+    set(0, count_);
     everybody();
     while (!ready_.empty()) {
       const size_t pick = draw() % ready_.size();
@@ -176,7 +178,7 @@ class Block {
     Order order(static_cast<int64_t>(last - first));
     for (size_t i = first; i < last; ++i) {
       const size_t t = first + static_cast<size_t>(order.next());
-      if (threads_[t].waits == Waits::kNothing) step(t);
+      if (waits_[t] == Waits::kNothing) step(t);
     }
     if (!all(first, last, Waits::kWarp)) return false;
     set(first, last);
@@ -198,12 +200,10 @@ class Block {
     everybody();
   }
   bool all(size_t first, size_t last, Waits what) const {
-    for (size_t t = first; t < last; ++t)
-      if (threads_[t].waits != what) return false;
-    return true;
+    return std::all_of(waits_.begin() + first, waits_.begin() + last, [&](Waits w) { return w == what; });
   }
   void set(size_t first, size_t last) {
-    for (size_t t = first; t < last; ++t) threads_[t].waits = Waits::kNothing;
+    std::fill(waits_.begin() + first, waits_.begin() + last, Waits::kNothing);
   }
 
  public:
@@ -215,7 +215,8 @@ class Block {
 
  private:
   const std::function<void()>* body_ = nullptr;
-  std::deque<Thread> threads_;
+  std::vector<Thread> threads_;
+  std::vector<Waits> waits_;  // by thread
   std::vector<char> shared_;
   std::vector<size_t> ready_;  // warps
   size_t count_ = 0, current_ = 0;

@@ -10,7 +10,7 @@ TEST(ReportSvg, ShowsThePeakAndTheBudget) {
   p.values[1].name = "<a & b>";
   p.budget_bytes = 128 + 7 * 6400;
   const Plan plan = solve(p);
-  const std::string svg = to_svg(p, plan, {"a test", {}});
+  const std::string svg = to_svg(p, plan, {"a test", {}, {}});
   EXPECT_EQ(svg.rfind("<svg xmlns=", 0), 0u);
   for (const char* part :
        {"a test", "budget 43.9 KiB", "peak ", "backward begins", "largest besides persistent", "</svg>"})

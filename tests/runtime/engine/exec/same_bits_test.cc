@@ -13,10 +13,6 @@ struct Model {
 };
 
 // The planner is what takes the time of these tests, and more so under sanitizers.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define CAIRN_SANITIZED 1
-#endif
-
 const Model kModels[] = {
     {"mlp", [] { return mlp(3); }, graph::AmpMode::kOff},
 #ifndef CAIRN_SANITIZED
