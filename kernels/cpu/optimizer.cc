@@ -9,24 +9,69 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/dynamic-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 #include "kernels/cpu/simd/updates-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
+// One block, whole: its numbers are rounded to codes when the largest is known.
+template <class Optimizer, size_t... k>
+HWY_INLINE void update_block(const Optimizer& f, const float* grad, float* p, DynamicBlock* const* blocks,
+                             std::index_sequence<k...>) {
+  HWY_ALIGN float numbers[Optimizer::kStates][kDynamicBlock];
+  const V scales[] = {set(blocks[k]->scale)...};
+  V largest[] = {(static_cast<void>(k), hn::Zero(DF()))...};
+  constexpr int64_t kAhead = 2 * kDynamicBlock;  // memory would rest while codes are found
+  for (int64_t i = 0; i < kDynamicBlock; i += lanes()) {
+    __builtin_prefetch(p + i + kAhead, 1);
+    __builtin_prefetch(grad + i + kAhead);
+    V parameter = get(Full(), p + i);
+    V state[] = {decode<has_sign(Optimizer::kFormats[k])>(blocks[k]->codes + i, scales[k])...};
+    update(f, get(Full(), grad + i), parameter, state);
+    put(Full(), parameter, p + i);
+    ((put(Full(), state[k], numbers[k] + i), largest[k] = hn::Max(largest[k], hn::Abs(state[k]))), ...);
+  }
+  (encode_block<has_sign(Optimizer::kFormats[k])>(numbers[k], largest[k], *blocks[k]), ...);
+}
+
+// Of elements [begin, end), where a block begins; the last one may be a part of a block.
+template <class Optimizer>
+void update_blocks(const Optimizer& f, const float* grad, float* p, float* const* states, int64_t begin,
+                   int64_t end) {
+  constexpr auto kEach = std::make_index_sequence<Optimizer::kStates>();
+  for (; begin < end; begin += kDynamicBlock) {
+    DynamicBlock* blocks[Optimizer::kStates];
+    for (size_t k = 0; k < Optimizer::kStates; ++k)
+      blocks[k] = reinterpret_cast<DynamicBlock*>(states[k]) + begin / kDynamicBlock;
+    const auto count = static_cast<size_t>(std::min<int64_t>(end - begin, kDynamicBlock));
+    if (count == kDynamicBlock) {
+      update_block(f, grad + begin, p + begin, blocks, kEach);
+      continue;
+    }
+    float own_grad[kDynamicBlock] = {}, own_p[kDynamicBlock] = {};
+    std::copy_n(grad + begin, count, own_grad);
+    std::copy_n(p + begin, count, own_p);
+    update_block(f, own_grad, own_p, blocks, kEach);
+    std::copy_n(own_p, count, p + begin);
+  }
+}
 // Of elements [begin, end).
 template <class Optimizer>
 void update_typed(const void* factors, const float* grad, float* p, float* const* states, int64_t begin,
                   int64_t end) {
   const Optimizer& f = *static_cast<const Optimizer*>(factors);
-  for_each_vector(begin, end, [&](auto t, int64_t i) {
-    V parameter = get(t, p + i), state[array_of(Optimizer::kStates)];
-    for (int k = 0; k < Optimizer::kStates; ++k) state[k] = get(t, states[k] + i);
-    update(f, get(t, grad + i), parameter, state);
-    put(t, parameter, p + i);
-    for (int k = 0; k < Optimizer::kStates; ++k) put(t, state[k], states[k] + i);
-  });
+  if constexpr (InBlocks<Optimizer>)
+    return update_blocks(f, grad, p, states, begin, end);
+  else
+    for_each_vector(begin, end, [&](auto t, int64_t i) {
+      V parameter = get(t, p + i), state[array_of(Optimizer::kStates)];
+      for (int k = 0; k < Optimizer::kStates; ++k) state[k] = get(t, states[k] + i);
+      update(f, get(t, grad + i), parameter, state);
+      put(t, parameter, p + i);
+      for (int k = 0; k < Optimizer::kStates; ++k) put(t, state[k], states[k] + i);
+    });
 }
 using UpdateRange = void (*)(const void*, const float*, float*, float* const*, int64_t, int64_t);
 template <class... Optimizers>
@@ -100,9 +145,11 @@ void run_update(const Call& call, int64_t count) {
   auto* const p = output<float>(call, update_op::kParameter);
   std::array<float*, update_op::kMaxStates> states;
   for (size_t k = 0; k < states.size(); ++k) states[k] = output<float>(call, update_op::kFirstState + k);
-  parallel_for(count, kGrain, [&](int64_t begin, int64_t end, int) {
+  constexpr int64_t kWidth = InBlocks<Optimizer> ? kDynamicBlock : 1;  // of what is shared out
+  parallel_for((count + kWidth - 1) / kWidth, kGrain / kWidth, [&](int64_t begin, int64_t end, int) {
     CAIRN_DISPATCH(update_range)
-    (index_of<Optimizer>(Updates()), &factors, grad, p, states.data(), begin, end);
+    (index_of<Optimizer>(Updates()), &factors, grad, p, states.data(), begin * kWidth,
+     std::min(end * kWidth, count));
   });
 }
 

@@ -1,7 +1,7 @@
 // The optimizers' updates (updates.h) and the sum of squares: one pass over memory each. update_gate.
 #include <limits>
 
-#include "kernels/cuda/optimizer.h"
+#include "kernels/cuda/optimizer_blocks.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
@@ -25,7 +25,19 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) *total = add ? *total + sum : sum;
 }
 
-// grad_scale: the gradient's factor instead of hyper's; see ops.def for it and `total`.
+// By the first thread of each block of threads: the optimizer, and whether it runs at all. grad_scale: the
+// gradient's factor instead of hyper's; see ops.def for it and `total`. One block writes that an infinity or NaN
+// was found; all others find `total` not finite, whether they see that or not.
+template <class Optimizer, bool kScaled>
+__device__ __forceinline__ void read_hyper(const double* hyper, const double* total, double* grad_scale,
+                                           Optimizer* optimizer, int* open) {
+  const double factor = kScaled ? *grad_scale : hyper[update_op::kFactorSlot];
+  const bool finite = !kScaled || std::isfinite(*total);
+  *optimizer = Optimizer::of(hyper, factor);
+  *open = finite && (!kScaled || std::isfinite(factor));
+  if (!finite && blockIdx.x == gridDim.x - 1) *grad_scale = std::numeric_limits<double>::quiet_NaN();
+}
+
 template <class Optimizer, bool kScaled>
 __global__ void __launch_bounds__(kThreads)
     update_tensor(int64_t count, const float* grad, const double* hyper, const double* total,
@@ -37,15 +49,8 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t rest = elementwise_rest<kCount>(count);
   UpdateGroup<Optimizer, kCount> group;
   if (g < groups) group.read_all(grad, p, states, g * kCount);
-  if (threadIdx.x == 0) {  // while all others' loads are under way
-    const double factor = kScaled ? *grad_scale : hyper[update_op::kFactorSlot];
-    const bool finite = !kScaled || std::isfinite(*total);
-    shared[0] = Optimizer::of(hyper, factor);
-    open[0] = finite && (!kScaled || std::isfinite(factor));
-    // One block writes that an infinity or NaN was found; all others find `total` not finite, whether they
-    // see that or not.
-    if (!finite && blockIdx.x == gridDim.x - 1) *grad_scale = std::numeric_limits<double>::quiet_NaN();
-  }
+  // While all others' loads are under way.
+  if (threadIdx.x == 0) read_hyper<Optimizer, kScaled>(hyper, total, grad_scale, shared, open);
   __syncthreads();
   if (open[0] == 0) return;
   const Optimizer optimizer = shared[0];
@@ -62,14 +67,49 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Optimizer, bool kScaled>
+__global__ void __launch_bounds__(kThreads)
+    update_tensor_blocks(int64_t count, const float* grad, const double* hyper, const double* total,
+                         double* grad_scale, float* p, StatePointers<Optimizer::kStates> states) {
+  constexpr int kStates = Optimizer::kStates;
+  CAIRN_SHARED float values[kStates][kDynamicCodes];
+  CAIRN_SHARED Optimizer shared[1];
+  CAIRN_SHARED int open[1];
+  const int64_t own = static_cast<int64_t>(blockIdx.x) * kBlocksAtOnce + threadIdx.x / kWarp;
+  const int64_t at = own * kDynamicBlock;
+  const StateBlocks<kStates> blocks(states.at, own);
+  WarpBlock<Optimizer> block;
+  block.lane = static_cast<int>(threadIdx.x) % kWarp;
+  block.count = static_cast<int>(count - at < kDynamicBlock ? count - at : kDynamicBlock);
+  if (at < count) block.read_all(grad + at, p + at, blocks.at);
+  stage_maps<Optimizer>(values);
+  if (threadIdx.x == 0) read_hyper<Optimizer, kScaled>(hyper, total, grad_scale, shared, open);
+  __syncthreads();
+  if (open[0] == 0 || at >= count) return;
+  block.update(shared[0], values, blocks.at);
+  block.write_all(p + at);
+}
+
+// The kernel of an optimizer over one tensor, and how many elements a block of threads takes.
+template <class Optimizer, bool kScaled>
+constexpr auto kernel_of() {
+  if constexpr (InBlocks<Optimizer>)
+    return update_tensor_blocks<Optimizer, kScaled>;
+  else
+    return update_tensor<Optimizer, kScaled>;
+}
+
+template <class Optimizer, bool kScaled>
 std::unique_ptr<Kernel> make_typed(int64_t count) {
-  const LaunchSize size{.blocks = std::max<int64_t>(1, (count / 4 + kThreads - 1) / kThreads),
+  constexpr int64_t kPerBlock =
+      InBlocks<Optimizer> ? int64_t{kBlocksAtOnce} * kDynamicBlock : int64_t{kThreads} * 4;
+  const int64_t wanted = InBlocks<Optimizer> ? count : count / 4 * 4;  // what is left over takes no block
+  const LaunchSize size{.blocks = std::max<int64_t>(1, (wanted + kPerBlock - 1) / kPerBlock),
                         .threads = kThreads};
   return make_kernel([=](const Call& call) {
     StatePointers<Optimizer::kStates> states{};
     for (int k = 0; k < Optimizer::kStates; ++k)
       states.at[k] = output<float>(call, update_op::kFirstState + static_cast<size_t>(k));
-    launch(stream_of(call), update_tensor<Optimizer, kScaled>, size, count,
+    launch(stream_of(call), kernel_of<Optimizer, kScaled>(), size, count,
            input<const float>(call, update_op::kGrad), input<const double>(call, update_op::kHyper),
            input<const double>(call, update_op::kTotal), output<double>(call, update_op::kGradScale),
            output<float>(call, update_op::kParameter), states);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/cuda/common/workspace.h"
-#include "kernels/cuda/optimizer.h"
+#include "kernels/cuda/optimizer_blocks.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
@@ -111,6 +111,44 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+template <class Optimizer, class Packed>
+__global__ void __launch_bounds__(kThreads)
+    update_tensors_blocks(CAIRN_TABLE(UpdateTable<Optimizer::kStates>, table)) {
+  constexpr int kStates = Optimizer::kStates;
+  CAIRN_SHARED float values[kStates][kDynamicCodes];
+  CAIRN_SHARED Optimizer shared[1];
+  const int t = own_tensor(table);
+  const int64_t count = table.count[t];
+  const int64_t own =
+      static_cast<int64_t>(static_cast<int32_t>(blockIdx.x) - table.first_block[t]) * kBlocksAtOnce +
+      threadIdx.x / kWarp;
+  const int64_t at = own * kDynamicBlock;
+  float* states[kStates];
+  CAIRN_UNROLL for (int k = 0; k < kStates; ++k) states[k] = table.state[k][t];
+  const StateBlocks<kStates> blocks(states, own);
+  WarpBlock<Optimizer> block;
+  block.lane = static_cast<int>(threadIdx.x) % kWarp;
+  block.count = static_cast<int>(count - at < kDynamicBlock ? count - at : kDynamicBlock);
+  if (at < count) block.read_all(table.grad[t] + at, table.p[t] + at, blocks.at);
+  stage_maps<Optimizer>(values);
+  if (threadIdx.x == 0) shared[0] = Optimizer::of(table.hyper[t], table.hyper[t][update_op::kFactorSlot]);
+  __syncthreads();
+  if (at >= count) return;
+  block.update(shared[0], values, blocks.at);
+  block.write_all(table.p[t] + at);
+  if (auto* const packed = static_cast<Packed*>(table.packed[t]); packed != nullptr)
+    block.write_all(packed + at);
+}
+
+// The kernel of an optimizer over many tensors.
+template <class Optimizer, class Packed>
+constexpr auto kernel_of() {
+  if constexpr (InBlocks<Optimizer>)
+    return update_tensors_blocks<Optimizer, Packed>;
+  else
+    return update_tensors<Optimizer, Packed>;
+}
+
 bool takes_batched(const Signature& s) {
   if (s.op != "update" || s.in.size() != update_op::kInputs || s.out.size() != update_op::kOutputs)
     return false;
@@ -127,6 +165,7 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
   const auto count_of = [&](size_t i) { return ops[which[i]].in[update_op::kGrad].shape.elements(); };
   std::vector<Table> tables = cut<Table>(which.size(), [&](size_t i) {
     constexpr int64_t kPerBlock = int64_t{kThreads} * kGroups * kGroup;
+    static_assert(kPerBlock == int64_t{kBlocksAtOnce} * kDynamicBlock);
     return std::max<int64_t>(1, (count_of(i) + kPerBlock - 1) / kPerBlock);
   });
   size_t i = 0;
@@ -144,7 +183,7 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
           table.state[k][t] = output<float>(call, out + update_op::kFirstState + static_cast<size_t>(k));
         table.packed[t] = data_of(call.out, out + update_op::kPacked);
       }
-      launch(stream_of(call), update_tensors<Optimizer, Packed>,
+      launch(stream_of(call), kernel_of<Optimizer, Packed>(),
              {.blocks = blocks_of(table), .threads = kThreads}, table);
     }
   });
@@ -157,9 +196,13 @@ std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
     const std::string word = s.attrs->word("packed_dtype");
     return word.empty() ? DType::kBF16 : dtype_from_name(word);
   };
-  std::map<std::tuple<std::string, int, DType>, std::vector<size_t>> kinds;
+  const auto format_of = [](const Signature& s) {  // that of all its states follows from the first one's
+    return update_states(s) > 0 ? s.out[update_op::kFirstState].dtype : DType::kF32;
+  };
+  std::map<std::tuple<std::string, int, DType, DType>, std::vector<size_t>> kinds;
   for (size_t i = 0; i < ops.size(); ++i)
-    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i]), packed_type(ops[i])}].push_back(i);
+    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i]), format_of(ops[i]), packed_type(ops[i])}]
+        .push_back(i);
   std::vector<std::shared_ptr<const Kernel>> parts;
   for (auto& [kind, which] : kinds) {
     const Signature& first = ops[which.front()];

@@ -4,6 +4,7 @@
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
 #include "kernels/reference/updates.h"
+#include "runtime/base/dynamic_map.h"
 
 namespace cairn::kernels::reference {
 namespace {
@@ -44,6 +45,44 @@ class Update : public Kernel {
   static T* states(const Call& c, size_t k) { return c.out[update_op::kFirstState + k].as<T>(); }
 };
 
+// States in blocks of 256 of 8 bits.
+template <class Optimizer, class T>
+class UpdateInBlocks : public Kernel {
+ public:
+  void run(const Call& c) const override {
+    const std::optional<double> factor = gradient_factor(c);
+    if (!factor) return;
+    const Optimizer optimizer(c.in[update_op::kHyper].as<double>());
+    const T* const grad = c.in[update_op::kGrad].as<T>();
+    T* const p = c.out[update_op::kParameter].as<T>();
+    const int64_t n = c.in[update_op::kGrad].desc.shape.elements();
+    for (int64_t begin = 0; begin < n; begin += kDynamicBlock) {
+      const int64_t count = std::min<int64_t>(kDynamicBlock, n - begin);
+      double states[Optimizer::kStates][kDynamicBlock];
+      for (size_t k = 0; k < Optimizer::kStates; ++k)
+        decode_dynamic(map(k), block(c, k, begin), count, states[k]);
+      for (int64_t i = 0; i < count; ++i) {
+        double parameter = load(p[begin + i]), state[Optimizer::kStates];
+        for (size_t k = 0; k < Optimizer::kStates; ++k) state[k] = states[k][i];
+        optimizer(load(grad[begin + i]) * *factor, parameter, state);
+        for (size_t k = 0; k < Optimizer::kStates; ++k) states[k][i] = state[k];
+        p[begin + i] = store<T>(parameter);
+      }
+      for (size_t k = 0; k < Optimizer::kStates; ++k)
+        encode_dynamic(map(k), states[k], count, block(c, k, begin));
+    }
+  }
+
+ private:
+  static const DynamicMap& map(size_t k) { return dynamic_map_of(Optimizer::kFormats[k]); }
+  static DynamicBlock& block(const Call& c, size_t k, int64_t begin) {
+    return c.out[update_op::kFirstState + k].as<DynamicBlock>()[begin / kDynamicBlock];
+  }
+};
+
+template <class Optimizer, class T>
+using Of = std::conditional_t<InBlocks<Optimizer>, UpdateInBlocks<Optimizer, T>, Update<Optimizer, T>>;
+
 class GradScale : public Kernel {
  public:
   explicit GradScale(const Signature&) {}
@@ -63,8 +102,8 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
   if (!takes_update(s, wide ? DType::kF64 : DType::kF32) || s.has_out(update_op::kPacked)) return nullptr;
   return with_optimizer(Updates(), s,
                         [&]<class Optimizer>(std::type_identity<Optimizer>) -> std::unique_ptr<Kernel> {
-                          if (wide) return std::make_unique<Update<Optimizer, double>>();
-                          return std::make_unique<Update<Optimizer, float>>();
+                          if (wide) return std::make_unique<Of<Optimizer, double>>();
+                          return std::make_unique<Of<Optimizer, float>>();
                         });
 }
 std::unique_ptr<Kernel> make_grad_scale(const Signature& s) { return make_any<GradScale>(s, "DD", "D"); }

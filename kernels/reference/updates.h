@@ -24,6 +24,38 @@ struct AdamW {
   }
 };
 
+// Kingma and Ba, "Adam: a method for stochastic optimization", 2015; decay as torch.optim.Adam has it.
+struct Adam : AdamW {
+  static constexpr std::string_view kName = "adam";
+  using AdamW::AdamW;
+  void operator()(double g, double& p, double* state) const {
+    g += decay * p;
+    double &first = state[0], &second = state[1];
+    first = beta1 * first + (1.0 - beta1) * g;
+    second = beta2 * second + (1.0 - beta2) * g * g;
+    p -= rate * (first / correction1 / (std::sqrt(second / correction2) + eps));
+  }
+};
+
+// In bitsandbytes' order: the step, then the decay. Of parameters with few elements the states are plain.
+struct AdamW8 : AdamW {
+  static constexpr std::string_view kName = "adamw8";
+  using AdamW::AdamW;
+  void operator()(double g, double& p, double* state) const {
+    double &first = state[0], &second = state[1];
+    first = beta1 * first + (1.0 - beta1) * g;
+    second = beta2 * second + (1.0 - beta2) * g * g;
+    p -= rate * (first / correction1 / (std::sqrt(second / correction2) + eps));
+    p *= 1.0 - rate * decay;
+  }
+};
+// The same over blocks of 8 bits.
+struct AdamW8InBlocks : AdamW8 {
+  static constexpr DType kFormats[] = {DType::kDynamic8, DType::kUDynamic8};
+  static bool takes_states(const Signature& s, DType) { return takes_formats(s, kFormats); }
+  using AdamW8::AdamW8;
+};
+
 // As torch.optim.SGD; kMomentum: whether there is a momentum.
 template <int kMomentum>
 struct Sgd {
@@ -59,6 +91,6 @@ struct Lion {
   }
 };
 
-using Updates = UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion>;
+using Updates = UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion, Adam, AdamW8, AdamW8InBlocks>;
 
 }  // namespace cairn::kernels::reference

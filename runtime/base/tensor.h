@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,7 +19,12 @@ enum class DType : uint8_t {
 #include "runtime/base/formats.def"
 #undef FORMAT
 };
-inline constexpr int kDTypeCount = static_cast<int>(DType::kOpaque) + 1;
+inline constexpr DType kDTypes[] = {
+#define FORMAT(id, ...) DType::k##id,
+#include "runtime/base/formats.def"
+#undef FORMAT
+};
+inline constexpr int kDTypeCount = static_cast<int>(std::size(kDTypes));
 
 // A row of formats.def.
 struct Format {

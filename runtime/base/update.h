@@ -69,6 +69,24 @@ bool takes_states(const Signature& s) {
   }
 }
 
+// Optimizers whose states are blocks of a format say so with kFormats, one for each; all others take plain ones.
+template <class Optimizer>
+concept InBlocks = requires {
+  Optimizer::kFormats;
+};
+
+// Of an optimizer with kFormats, for its takes_states().
+template <size_t kStates>
+bool takes_formats(const Signature& s, const DType (&formats)[kStates]) {
+  for (size_t k = 0; k < kStates; ++k) {
+    const TensorDesc& state = s.out[update_op::kFirstState + k];
+    if (state.dtype != formats[k] || state.packed_bytes != 0 ||
+        state.shape != s.out[update_op::kParameter].shape)
+      return false;
+  }
+  return true;
+}
+
 // make(std::type_identity<Optimizer>()) of the one that the signature asks for; nullptr: the list has none.
 template <class... Optimizers, class Make>
 std::unique_ptr<Kernel> with_optimizer(UpdateList<Optimizers...>, const Signature& s, const Make& make) {

@@ -50,8 +50,8 @@ std::string text_of(const flatbuffers::String* text, Budget& budget, uint64_t li
 }
 
 TensorDesc desc_of(uint8_t dtype, const flatbuffers::Vector<int64_t>* shape, Budget& budget) {
-  require(dtype < static_cast<uint8_t>(DType::kOpaque), Code::kCorruptFile, budget.what(), ": unknown dtype ",
-          static_cast<int>(dtype));
+  require(dtype < kDTypeCount && dtype != static_cast<uint8_t>(DType::kOpaque), Code::kCorruptFile,
+          budget.what(), ": unknown dtype ", static_cast<int>(dtype));
   const std::vector<int64_t> dims = list_of(shape, budget);
   try {
     TensorDesc desc{static_cast<DType>(dtype), Shape(std::span<const int64_t>(dims))};

@@ -13,7 +13,7 @@ namespace {
 
 using Values = std::span<const double>;
 
-// Slots: rate, beta1, beta2, eps, weight_decay, 1 - beta1^t, 1 - beta2^t, factor.
+// Of adamw, adam and adamw8. Slots: rate, beta1, beta2, eps, weight_decay, 1 - beta1^t, 1 - beta2^t, factor.
 void hyper_adamw(Values v, const UpdateStep& s, double* slots) {
   const auto t = static_cast<double>(s.t);
   slots[0] = s.rate;
@@ -44,6 +44,20 @@ void hyper_lion(Values v, const UpdateStep& s, double* slots) {
 
 std::optional<TensorDesc> like_parameter(const TensorDesc& parameter) { return parameter; }
 
+// 8-bit blocks where they save something worth their error, by bitsandbytes' measure: norms and biases keep
+// whole numbers.
+std::optional<TensorDesc> in_blocks(const TensorDesc& parameter, DType dtype) {
+  constexpr int64_t kLeast = 4096;  // elements
+  if (parameter.shape.elements() < kLeast) return like_parameter(parameter);
+  return TensorDesc{dtype, parameter.shape};
+}
+std::optional<TensorDesc> dynamic8(const TensorDesc& parameter) {
+  return in_blocks(parameter, DType::kDynamic8);
+}
+std::optional<TensorDesc> udynamic8(const TensorDesc& parameter) {
+  return in_blocks(parameter, DType::kUDynamic8);
+}
+
 // The forms of states that rows may name.
 struct NamedForm {
   std::string_view name;
@@ -51,6 +65,8 @@ struct NamedForm {
 };
 constexpr NamedForm kForms[] = {
     {"", like_parameter},
+    {"dynamic8", dynamic8},
+    {"udynamic8", udynamic8},
 };
 
 // "name", "name:form", "name?hyper", "name:form?hyper".

@@ -49,9 +49,9 @@ local LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "l
 local TRAINING = schedule.rows()
 for _, row in ipairs {
   { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
-  { "weight_decay", 0.1, "for weights but not for biases and norms; default of sgd and lion: 0", least = 0 },
-  { "beta1", 0.9, "AdamW's and Lion's", least = 0, below = 1 },
-  { "beta2", 0.95, "AdamW's and Lion's; Lion's default: 0.99", least = 0, below = 1 },
+  { "weight_decay", 0.1, "for weights but not for biases and norms; default of sgd, lion and adam: 0", least = 0 },
+  { "beta1", 0.9, "Adam's, AdamW's and Lion's", least = 0, below = 1 },
+  { "beta2", 0.95, "as beta1; Lion's default: 0.99, Adam's: 0.999", least = 0, below = 1 },
   { "momentum", 0, "SGD's", least = 0, below = 1 },
   { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
   { "nesterov", false, "SGD's" },

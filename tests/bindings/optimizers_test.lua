@@ -48,7 +48,7 @@ test("optimizers are listed with their states and hyper-parameters", function()
 end)
 
 for _, case in ipairs { { "sgd", { momentum = 0.9 }, 0.05 }, { "sgd", { momentum = 0.9, nesterov = true }, 0.05 },
-                        { "lion", {}, 0.01 } } do
+                        { "lion", {}, 0.01 }, { "adam", {}, 0.05 } } do
   test(case[1] .. " learns a line", function()
     local stepper, session, plan = stepper_of({ optimizer = case[1], hypers = case[2] }, { rate = case[3] })
     local first, last
@@ -83,7 +83,7 @@ end)
 
 -- Each: options of cairn.plan that are refused, and what the message must hold.
 for _, case in ipairs {
-  { { optimizer = "adam" }, "'adam'", "lion" },
+  { { optimizer = "adamax" }, "'adamax'", "lion" },
   { { optimizer = "sgd", hypers = { beta1 = 0.5 } }, "'beta1'", "momentum" },
   { { optimizer = "sgd", hypers = { momentum = 1 } }, "momentum is 1", "below 1" },
   { { hypers = { ["x.*"] = { eps = 1 } } }, "'x.*'" },
@@ -122,8 +122,9 @@ test("steppers refuse what there is not", function()
   fails("WRONG_STATE", stepper:set("weight_decay", 0.5))
 end)
 
-test("optim.sgd and optim.lion train a network", function()
-  for _, settings in ipairs { optim.sgd { learningRate = 0.1, momentum = 0.9 }, optim.lion { learningRate = 0.01 } } do
+test("each of optim trains a network", function()
+  for _, settings in ipairs { optim.sgd { learningRate = 0.1, momentum = 0.9 }, optim.lion { learningRate = 0.01 },
+                              optim.adam { learningRate = 0.02 }, optim.adamw8 { learningRate = 0.02 } } do
     local trainer = assert(nn.Trainer {
       model = nn.Sequential():add(nn.Linear(2, 32)):add(nn.ReLU()):add(nn.Linear(32, 1)), seed = 3, optim = settings,
       criterion = nn.MSECriterion(), input = { 4, 2 }, device = device,

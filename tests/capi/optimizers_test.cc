@@ -127,7 +127,7 @@ TEST_F(OptimizersTest, GroupsHaveTheirOwn) {
 }
 
 TEST_F(OptimizersTest, WrongOptionsAreNamed) {
-  refused(Options("adam"), {"'adam'", "adamw", "sgd", "lion"});
+  refused(Options("adamax"), {"'adamax'", "adamw", "sgd", "lion"});
   refused(Options(""), {"''", "adamw"});
   refused(Options("sgd", {{nullptr, "beta1", 0.9}}), {"'sgd'", "'beta1'", "momentum", "nesterov"});
   refused(Options(nullptr, {{nullptr, "momentum", 0.9}}), {"'adamw'", "'momentum'", "beta1"});

@@ -76,6 +76,16 @@ inline double draw(uint64_t tensor, int64_t element, const Operand& o) {
   return o.apart ? v + (v < 0 ? -0.1 : 0.1) : v;
 }
 inline void fill(const Tensor& t, uint64_t tensor, const Operand& o) {
+  if (format(t.desc.dtype).block > 1) {  // a block's scale follows from all of its numbers
+    std::vector<float> numbers;
+    for (int64_t i = 0; i < t.desc.shape.elements(); ++i)
+      numbers.push_back(static_cast<float>(draw(tensor, i, o)));
+    for (int64_t i = 0; i < t.desc.shape.elements(); i += kDynamicBlock)
+      encode_dynamic(dynamic_map_of(t.desc.dtype), numbers.data() + i,
+                     std::min<int64_t>(kDynamicBlock, t.desc.shape.elements() - i),
+                     t.as<DynamicBlock>()[i / kDynamicBlock]);
+    return;
+  }
   for (int64_t i = 0; i < t.desc.shape.elements(); ++i) set(t, i, draw(tensor, i, o));
 }
 

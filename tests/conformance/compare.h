@@ -84,6 +84,27 @@ inline double largest_of(const Tensor& t) {
   return largest;
 }
 
+// States of 8 bits: the scales as other numbers; of the codes next to none, and by one, since a number that lies
+// between two may be rounded to either; behind the last number those of 0.
+inline double worst_of_blocks(const Tensor& e, const Tensor& v, Bound bound, const std::string& what) {
+  const int64_t count = e.desc.shape.elements();
+  int64_t others = 0;
+  double worst = 0;
+  for (int64_t i = 0; i < count; i += kDynamicBlock) {
+    const DynamicBlock &a = e.as<DynamicBlock>()[i / kDynamicBlock],
+                       &b = v.as<DynamicBlock>()[i / kDynamicBlock];
+    worst = std::max(worst, std::fabs(a.scale - b.scale) / (bound.relative * a.scale));
+    for (int64_t k = 0; k < kDynamicBlock; ++k) {
+      const int apart = std::abs(a.codes[k] - b.codes[k]);
+      EXPECT_LE(apart, i + k < count ? 1 : 0) << what << ": code " << i + k << " of " << to_string(e.desc);
+      others += apart;
+    }
+  }
+  EXPECT_LE(others, 1 + count / 1000) << what << ": codes of " << to_string(e.desc);
+  EXPECT_LE(worst, 1) << what << ": scales of " << to_string(e.desc);
+  return worst;
+}
+
 // Largest error in units of the bound; fails the test when above 1.
 inline double worst_error(const kernels::Signature& s, const Outputs& expected, const Outputs& value,
                           Bound bound, const std::string& what) {
@@ -96,6 +117,10 @@ inline double worst_error(const kernels::Signature& s, const Outputs& expected, 
   for (size_t o = 0; o < s.out.size(); ++o) {
     if (!s.has_out(o)) continue;
     const Tensor &e = expected.tensors[o], &v = value.tensors[o];
+    if (format(e.desc.dtype).block > 1) {
+      worst = std::max(worst, worst_of_blocks(e, v, bound, what));
+      continue;
+    }
     const double largest = std::max(largest_of(e), e.desc.shape.rank > 0 ? neighbours / 64 : 0.0);
     for (int64_t i = 0; i < e.desc.shape.elements(); ++i) {
       const double a = get(e, i), b = get(v, i), error = std::fabs(a - b);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/registry.h"
+#include "runtime/base/dynamic_map.h"
 #include "runtime/base/kernel.h"
 #include "runtime/graph/joint.h"
 
@@ -38,6 +39,12 @@ class Buffer {
 
 inline double get(const Tensor& t, int64_t i) {
   switch (t.desc.dtype) {
+    case DType::kDynamic8:
+    case DType::kUDynamic8: {
+      const DynamicBlock& block = t.as<DynamicBlock>()[i / kDynamicBlock];
+      return static_cast<double>(dynamic_map_of(t.desc.dtype).values[block.codes[i % kDynamicBlock]]) *
+             block.scale;
+    }
     case DType::kF32:
       return t.as<float>()[i];
     case DType::kBF16:

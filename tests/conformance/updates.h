@@ -134,7 +134,7 @@ inline void check_grad_scales(const kernels::Registry& registry) {
     double total, grad_scale;
     bool closes;
   };
-  const int64_t n = 3001;
+  const int64_t n = 5001;  // enough for states of 8 bits
   const TensorDesc x{DType::kF32, Shape{n}, 0};
   for (const UpdateKind& kind : update_kinds()) {
     SCOPED_TRACE(kind.name());
@@ -167,9 +167,15 @@ inline void check_grad_scales(const kernels::Registry& registry) {
   }
 }
 
+inline size_t states_in(const Direct& d) {
+  size_t count = 0;
+  while (count < update_op::kMaxStates && is_there(d.out[update_op::kFirstState + count])) ++count;
+  return count;
+}
+
 // An optimizer that there is not, states that it does not have, total and grad_scale one without the other.
-inline void check_refusals(const kernels::Registry& registry) {
-  const TensorDesc x{DType::kF32, Shape{64}, 0}, low{DType::kBF16, Shape{64}, 0};
+inline void check_refusals(const kernels::Registry& registry, int64_t n) {
+  const TensorDesc x{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
   const auto takes = [&](const Direct& d) {
     return registry.find({d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1}) != nullptr;
   };
@@ -182,8 +188,14 @@ inline void check_refusals(const kernels::Registry& registry) {
       change(d);
       EXPECT_FALSE(takes(d)) << why;
     };
-    refuses("unknown", [](Direct& d) { d.attrs.set("optimizer", std::string("adam")); });
+    refuses("unknown", [](Direct& d) { d.attrs.set("optimizer", std::string("adamax")); });
     refuses("four states", [&](Direct& d) { d.out[1] = d.out[2] = d.out[3] = d.out[4] = x; });
+    if (states_in(sound) > 0)
+      refuses("a state of another format", [&](Direct& d) {
+        d.out[1].dtype = d.out[1].dtype == DType::kF32 ? DType::kUDynamic8 : DType::kF32;
+      });
+    if (states_in(sound) > 1 && sound.out[1].dtype != sound.out[2].dtype)
+      refuses("states in the other order", [](Direct& d) { std::swap(d.out[1], d.out[2]); });
     refuses("a gap", [&](Direct& d) { d.out[1] = kAbsent, d.out[3] = x; });
     refuses("total without grad_scale", [](Direct& d) { d.out[kGradScaleAt] = kAbsent; });
     refuses("grad_scale without total", [](Direct& d) { d.in[kTotalAt] = kAbsent; });
@@ -191,6 +203,10 @@ inline void check_refusals(const kernels::Registry& registry) {
     refuses("bfloat16", [&](Direct& d) { d.in[0] = d.out[0] = low; });
     refuses("a gradient of another type", [&](Direct& d) { d.in[0] = low; });
   }
+}
+inline void check_refusals(const kernels::Registry& registry) {
+  // Of 64 elements no optimizer's states are of 8 bits; of 4096 some are.
+  for (const int64_t n : {64, 4096}) check_refusals(registry, n);
 }
 
 }  // namespace cairn::conformance

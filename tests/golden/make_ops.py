@@ -274,8 +274,27 @@ def lion():
     return lines
 
 
+def adam():
+    """As adamw(), with decay added to the gradient."""
+    torch.manual_seed(23)
+    lines = []
+    for rate, beta1, beta2, eps, decay in ((1e-2, 0.9, 0.999, 1e-8, 0.0), (3e-3, 0.8, 0.95, 1e-6, 0.1)):
+        p = torch.nn.Parameter(torch.randn(5, dtype=torch.float64))
+        numbers = torch.tensor([rate, beta1, beta2, eps, decay], dtype=torch.float64)
+        lines += ["case adam", f"start {words(p)}", "hyper " + words(numbers)]
+        torch_optimizer = torch.optim.Adam([p], lr=rate, betas=(beta1, beta2), eps=eps, weight_decay=decay)
+        for step in range(1, STEPS + 1):
+            p.grad = torch.randn(5, dtype=torch.float64)
+            lines.append(f"step {words(p.grad)}")
+            torch_optimizer.step()
+            if step in SHOWN:
+                state = torch_optimizer.state[p]
+                lines += [f"result {words(t)}" for t in (p, state["exp_avg"], state["exp_avg_sq"])]
+    return lines
+
+
 # All are made, since most draw from one stream; those that the command line names are written, or all.
-for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion):
+for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion, adam):
     text = "\n".join(family()) + "\n"
     if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
         (HERE / f"ops_{family.__name__}.txt").write_text(text)

@@ -163,7 +163,7 @@ TEST_P(GoldenOptimizer, Steps) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, GoldenOptimizer, testing::Values("adamw", "sgd", "lion"),
+INSTANTIATE_TEST_SUITE_P(Optimizers, GoldenOptimizer, testing::Values("adamw", "sgd", "lion", "adam"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

@@ -6,6 +6,9 @@ from harness import TINY, Case, main
 SGD = ["optimizer=sgd", "momentum=0.9", "rate=0.1"]
 NESTEROV = [*SGD, "nesterov=true", "weight_decay=0.01"]
 LION = ["optimizer=lion", "rate=1e-3"]
+ADAM = ["optimizer=adam", "weight_decay=0.01"]
+# Wide enough for states of 8 bits: 4096 elements.
+ADAMW8 = ["optimizer=adamw8", "width=64", "heads=4"]
 GROUPED = """
 local gpt2 = require "recipes.gpt2"
 local mine = {{}}
@@ -17,7 +20,7 @@ return mine
 
 class Optimizers(Case):
     def test_every_plan_gives_the_same_bits(self):
-        for options in (SGD, LION):
+        for options in (SGD, LION, ADAM, ADAMW8):
             kept = self.train("--steps", 3, "--policy", "keep", *options)
             with self.subTest(options=options):
                 self.assertEqual(kept["optimizer"], options[0].split("=")[1])
@@ -42,8 +45,25 @@ class Optimizers(Case):
         self.assertLess(state["lion"], state["adamw"])
         self.assertLess(state["sgd"], 4096)  # what updates read
 
+    def test_states_of_8_bits(self):
+        wide = [*TINY, "width=128", "heads=4", "data=random"]
+
+        def planned(*options):
+            return json.loads(self.cairn("plan", "gpt2", *wide, *options, "--json").stdout)["memory_bytes"]["optimizer"]
+        self.assertLess(planned("optimizer=adamw8") / planned(), 0.27)
+        plain, eight = (self.train("--steps", 20, "width=128", "heads=4", *options) for options in ([], ["optimizer=adamw8"]))
+        self.assertEqual(eight["peak_bytes"], eight["planned_peak_bytes"])
+        for with_8, without in zip(eight["loss"], plain["loss"]):
+            self.assertAlmostEqual(with_8 / without, 1, delta=0.01)
+        self.train("--steps", 1, *ADAMW8, "--out", "eight")
+        tensors = json.loads(self.cairn("inspect", "eight", "--json").stdout)["tensors"]
+        self.assertEqual(tensors["wte.weight/m"]["dtype"], "dynamic8")
+        self.assertEqual(tensors["wte.weight/v"]["dtype"], "udynamic8")
+        self.assertEqual(tensors["wte.weight/v"]["offset"] - tensors["wte.weight/m"]["offset"], 256 * 64 // 256 * 260)
+        self.assertEqual(tensors["wpe.weight/m"]["dtype"], "f32", "1024 elements")
+
     def test_resumed_is_uninterrupted(self):
-        for options in (NESTEROV, LION):
+        for options in (NESTEROV, LION, ADAM, ADAMW8):
             with self.subTest(options=options):
                 out = options[0].split("=")[1]
                 whole = self.train("--steps", 4, *options)
@@ -65,7 +85,8 @@ class Optimizers(Case):
                 ("momentum=0.9",): ("momentum=0.9", "'adamw'", "beta1"),
                 ("optimizer=lion", "nesterov=true"): ("nesterov=true", "'lion'", "beta2"),
                 ("optimizer=sgd", "beta1=0.5"): ("beta1=0.5", "'sgd'", "momentum"),
-                ("optimizer=adam",): ("optimizer=adam", "adamw", "sgd", "lion"),
+                ("optimizer=adamax",): ("optimizer=adamax", "adamw", "sgd", "lion"),
+                ("optimizer=adam", "momentum=0.9"): ("momentum=0.9", "'adam'", "beta1"),
                 ("optimizer=sgd", "momentum=1"): ("momentum=1", "below 1"),
                 ("optimizer=sgd", "nesterov=maybe"): ("nesterov=maybe", "true or false"),
                 ("optimizer=sgd", "weight_decay=-1"): ("weight_decay=-1", "at least 0")}.items():
@@ -83,7 +104,7 @@ class Optimizers(Case):
 
     def test_help_knows_them(self):
         text = self.cairn("train", "gpt2", "--help").stdout
-        for words in ("optimizer=adamw|sgd|lion", "momentum=0", "nesterov=false", "lengths="):
+        for words in ("optimizer=adamw|sgd|lion|adam|adamw8", "momentum=0", "nesterov=false", "lengths="):
             self.assertIn(words, text)
 
     def grouped(self, groups, *options, code=0):

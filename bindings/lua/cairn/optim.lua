@@ -30,6 +30,10 @@ function optim.adamw(settings) return options_of(nil, settings) end
 function optim.sgd(settings) return options_of("sgd", settings) end
 -- optim.lion{learningRate =, beta1 = 0.9, beta2 = 0.99, weightDecay = 0, ...}
 function optim.lion(settings) return options_of("lion", settings) end
+-- optim.adam{learningRate =, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, ...}
+function optim.adam(settings) return options_of("adam", settings) end
+-- As optim.adamw, with states of 8 bits.
+function optim.adamw8(settings) return options_of("adamw8", settings) end
 
 -- What of these options the plan takes (optimizer, hypers), and what the stepper.
 function optim.split(options)

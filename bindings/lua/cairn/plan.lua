@@ -42,7 +42,7 @@ local OPTIONS = {
 -- another machine will do), micro_steps (micro-batches per update that the plan is for),
 -- amp ("off", "bf16", "fp16", or a list of that and of rules, of which the last that matches counts:
 -- { "bf16", { op = "softmax", class = "half" }, { region = "h0", class = "full" } }),
--- fuse_update (parameters are updated inside backward), optimizer ("adamw", "sgd", "lion"), hypers
+-- fuse_update (parameters are updated inside backward), optimizer (a name of cairn.optimizers()), hypers
 -- ({ momentum = 0.9 }), groups ({ { pattern = "*.bias", optimizer =, weight_decay = 0 } }:
 -- parameters by name, * for any text).
 -- Returns the plan, or nil, err (OVER_BUDGET: err.fault.smallest_budget_bytes).

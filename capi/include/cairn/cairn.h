@@ -183,8 +183,11 @@ CAIRN_API void cairn_device_release(cairn_device_t* device);
 
 /* 3. Graph ---------------------------------------------------------------------------------------------------------- */
 
-/* Element types. */
-enum { CAIRN_F32 = 0, CAIRN_BF16 = 1, CAIRN_F16 = 2, CAIRN_F64 = 3, CAIRN_I32 = 4, CAIRN_I64 = 5, CAIRN_U8 = 6 };
+/* Element types. CAIRN_DYNAMIC8 and CAIRN_UDYNAMIC8 are of optimizer states alone ("w/m", "w/v" of adamw8): each 256 values
+ * in row-major order are a block of 260 bytes, 256 codes and their float32 scale; a code is one of 256 numbers of [-1, 1] or
+ * [0, 1], the dynamic map of Dettmers et al. (2022). The last block is stored whole. */
+enum { CAIRN_F32 = 0, CAIRN_BF16 = 1, CAIRN_F16 = 2, CAIRN_F64 = 3, CAIRN_I32 = 4, CAIRN_I64 = 5, CAIRN_U8 = 6,
+       CAIRN_DYNAMIC8 = 8, CAIRN_UDYNAMIC8 = 9 };
 
 typedef uint32_t cairn_value_t;  /* a value of one graph; 0 is none */
 typedef uint32_t cairn_region_t; /* a region of one graph; 0 is none */
@@ -440,7 +443,7 @@ typedef struct cairn_plan_options {
   uint32_t fuse_update;          /* 1: parameters are updated inside backward, and gradients do not outlive that. For
                                     steppers with micro_steps 1 and clip_norm 0. A gradient that is not finite is then
                                     found after other parameters were updated: NON_FINITE from cairn_stepper_micro */
-  const char* optimizer;         /* "adamw", "sgd", "lion"; NULL: adamw. */
+  const char* optimizer;         /* "adamw", "sgd", "lion", "adam", "adamw8"; NULL: adamw. */
   const cairn_parameter_group_t* groups;
   const cairn_hyper_t* hypers;   /* in the place of the optimizers' defaults. What an optimizer keeps may follow from them:
                                     sgd has a momentum of each parameter only where momentum is not 0 */

@@ -30,6 +30,50 @@ struct AdamW {
         step(static_cast<float>(h[0] / h[5])) {}
 };
 
+struct Adam {
+  static constexpr std::string_view kName = "adam";
+  static constexpr int kStates = 2;
+  float gradient, one_minus_beta1, beta2, one_minus_beta2, root_bias2, eps;
+  float decay;  // weight_decay
+  float step;   // rate / (1 - beta1^t)
+
+  Adam(const double* h, double factor)
+      : gradient(static_cast<float>(factor)),
+        one_minus_beta1(static_cast<float>(1 - h[1])),
+        beta2(static_cast<float>(h[2])),
+        one_minus_beta2(static_cast<float>(1 - h[2])),
+        root_bias2(static_cast<float>(std::sqrt(h[6]))),
+        eps(static_cast<float>(h[3])),
+        decay(static_cast<float>(h[4])),
+        step(static_cast<float>(h[0] / h[5])) {}
+};
+
+// Of parameters with few elements, whose states are plain.
+struct AdamW8 {
+  static constexpr std::string_view kName = "adamw8";
+  static constexpr int kStates = 2;
+  float gradient, beta1, one_minus_beta1, beta2, one_minus_beta2;
+  float eps;    // times sqrt(1 - beta2^t)
+  float decay;  // 1 - rate * weight_decay
+  float step;   // rate * sqrt(1 - beta2^t) / (1 - beta1^t)
+
+  AdamW8(const double* h, double factor)
+      : gradient(static_cast<float>(factor)),
+        beta1(static_cast<float>(h[1])),
+        one_minus_beta1(static_cast<float>(1 - h[1])),
+        beta2(static_cast<float>(h[2])),
+        one_minus_beta2(static_cast<float>(1 - h[2])),
+        eps(static_cast<float>(h[3] * std::sqrt(h[6]))),
+        decay(static_cast<float>(1 - h[0] * h[4])),
+        step(static_cast<float>(h[0] * std::sqrt(h[6]) / h[5])) {}
+};
+// The same over blocks of 8 bits.
+struct AdamW8InBlocks : AdamW8 {
+  static constexpr DType kFormats[] = {DType::kDynamic8, DType::kUDynamic8};
+  static bool takes_states(const Signature& s, DType) { return takes_formats(s, kFormats); }
+  using AdamW8::AdamW8;
+};
+
 // kMomentum: whether there is a momentum.
 template <int kMomentum>
 struct Sgd {
@@ -65,7 +109,7 @@ struct Lion {
         decay(static_cast<float>(1 - h[0] * h[4])) {}
 };
 
-using Updates = UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion>;
+using Updates = UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion, Adam, AdamW8, AdamW8InBlocks>;
 
 }  // namespace cairn::kernels::cpu
 #endif
@@ -90,6 +134,26 @@ HWY_INLINE void update(const AdamW& f, V grad, V& p, V* state) {
   v = hn::MulAdd(hn::Mul(g, g), set(f.one_minus_beta2), hn::Mul(v, set(f.beta2)));
   const V denominator = hn::Add(hn::Div(hn::Sqrt(v), set(f.root_bias2)), set(f.eps));
   p = hn::NegMulAdd(set(f.step), hn::Div(m, denominator), hn::Mul(p, set(f.decay)));
+}
+
+// The order of operations of torch.optim.Adam.
+HWY_INLINE void update(const Adam& f, V grad, V& p, V* state) {
+  V &m = state[0], &v = state[1];
+  const V g = hn::MulAdd(p, set(f.decay), hn::Mul(grad, set(f.gradient)));
+  m = hn::MulAdd(hn::Sub(g, m), set(f.one_minus_beta1), m);
+  v = hn::MulAdd(hn::Mul(g, g), set(f.one_minus_beta2), hn::Mul(v, set(f.beta2)));
+  const V denominator = hn::Add(hn::Div(hn::Sqrt(v), set(f.root_bias2)), set(f.eps));
+  p = hn::NegMulAdd(set(f.step), hn::Div(m, denominator), p);
+}
+
+// The order of operations of bitsandbytes' 8-bit Adam with decay.
+HWY_INLINE void update(const AdamW8& f, V grad, V& p, V* state) {
+  V &m = state[0], &v = state[1];
+  const V g = hn::Mul(grad, set(f.gradient));
+  m = hn::MulAdd(g, set(f.one_minus_beta1), hn::Mul(m, set(f.beta1)));
+  v = hn::MulAdd(hn::Mul(g, g), set(f.one_minus_beta2), hn::Mul(v, set(f.beta2)));
+  const V denominator = hn::Add(hn::Sqrt(v), set(f.eps));
+  p = hn::Mul(hn::NegMulAdd(set(f.step), hn::Div(m, denominator), p), set(f.decay));
 }
 
 // The order of operations of torch.optim.SGD.

@@ -147,6 +147,13 @@ class Chooser {
     return ends + std::max(0.0, copies - kernels);
   }
 
+  // Pieces begin at pages. Those of blocks end anywhere: at worst three of 8320 bytes take seven pages.
+  int64_t between_pieces(const Candidate& candidate) const {
+    const auto whole_pages = [&](int32_t v) { return format(joint_.values[at(v)].desc.dtype).block == 1; };
+    return std::all_of(candidate.values.begin(), candidate.values.end(), whole_pages) ? 0
+                                                                                      : candidate.bytes / 6;
+  }
+
   // Gives what is taken the first tier with room, out of which copies of activations lose it.
   void move_out(const std::vector<bool>& taken) {
     for (size_t c = 0; c < candidates_.size(); ++c) {
@@ -157,7 +164,7 @@ class Chooser {
       if (!leaves) continue;
       for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
         int64_t& capacity = plan_.problem.links[link].capacity_bytes;
-        const int64_t needed = candidate.bytes + 2 * kPageBytes;  // pieces begin at pages
+        const int64_t needed = candidate.bytes + 2 * kPageBytes + between_pieces(candidate);
         if (capacity < needed) continue;
         capacity -= needed;
         for (const int32_t value : candidate.values) plan_.offloaded[value] = {plan_.link_tier[link], {}};
@@ -188,6 +195,44 @@ class Chooser {
   const costs::Model costs_;
   const double micro_steps_;
   const std::vector<Candidate> candidates_;
+};
+
+// How the states of an update op are cut into parts: where each state's part begins a block of its format.
+class Cut {
+ public:
+  Cut(const graph::JointGraph& joint, std::span<const int32_t> states) {
+    for (const int32_t state : states) {
+      formats_.push_back(&format(joint.values[at(state)].desc.dtype));
+      block_ = std::max(block_, formats_.back()->block);
+    }
+  }
+  // Of so many elements of all states, each aligned.
+  int64_t bytes(int64_t elements) const {
+    int64_t sum = 0;
+    for (const Format* f : formats_) sum += align_up(f->bytes(elements), kAlignment);
+    return sum;
+  }
+  // The most elements of a part that fits into `room` and has others of its tensor behind it. Blocks go by whole pages or
+  // whole alignments where there is room for that, so that little is lost between parts.
+  int64_t most(int64_t room) const {
+    if (block_ == 1) return parts_of(kAlignment, room, 1);
+    for (const int64_t quantum : {kPageBytes, kAlignment})
+      if (const int64_t count = parts_of(quantum, room, 0); count > 0) return count;
+    return parts_of(1, room, 1);
+  }
+
+ private:
+  // In the smallest parts whose bytes are all multiples of the quantum, at least `least` of them.
+  int64_t parts_of(int64_t quantum, int64_t room, int64_t least) const {
+    int64_t unit = block_;
+    while (std::any_of(formats_.begin(), formats_.end(),
+                       [&](const Format* f) { return f->bytes(unit) % quantum != 0; }))
+      unit *= 2;
+    return std::max(room / bytes(unit), least) * unit;
+  }
+
+  std::vector<const Format*> formats_;
+  int64_t block_ = 1;
 };
 
 // Fills pieces with parts, in order, one open piece per tier.
@@ -228,21 +273,20 @@ class Placer {
     Piece& piece = open.piece;
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
     const int32_t weight = update.out[update_op::kParameter];
-    const auto states = static_cast<int64_t>(states_of(update).size());
+    const std::span<const int32_t> states = states_of(update);
+    const Cut cut(joint_, states);
     const int64_t master = plan_.offloaded.contains(weight) ? bytes_of(joint_, weight) : 0;
-    const TensorDesc& desc = joint_.values[at(weight)].desc;
-    const int64_t width = dtype_bytes(desc.dtype), elements = desc.shape.elements();
-    const int64_t whole = states * align_up(elements * width, kAlignment);
+    const int64_t elements = joint_.values[at(weight)].desc.shape.elements(), whole = cut.bytes(elements);
     if (piece.bytes + whole > max_ || open.masters + master > max_masters_) close(open);
-    const int64_t share = std::max(max_ / states / kAlignment, int64_t{1}) * kAlignment;
     for (int64_t begin = 0; begin < elements;) {
-      const int64_t count = std::min(elements - begin, share / width);
-      const int64_t bytes = align_up(count * width, kAlignment);
-      if (piece.bytes + states * bytes > max_) close(open);
+      const int64_t left = elements - begin, count = cut.bytes(left) <= max_ ? left : cut.most(max_);
+      if (piece.bytes + cut.bytes(count) > max_) close(open);
       piece.tier = tier;
       Part part{op, begin, count, {}};
-      for (int64_t k = 0; k < states; ++k, piece.bytes += bytes)
-        part.offsets[static_cast<size_t>(k)] = piece.bytes;
+      for (size_t k = 0; k < states.size(); ++k) {
+        part.offsets[k] = piece.bytes;
+        piece.bytes += align_up(stored(states[k]).bytes(count), kAlignment);
+      }
       piece.parts.push_back(part);
       begin += count;
     }
@@ -257,14 +301,16 @@ class Placer {
     for (const Part& part : piece.parts) {
       const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
       for (size_t k = 0; k < states.size(); ++k) {
-        const int64_t width = dtype_bytes(joint_.values[at(states[k])].desc.dtype);
+        const Format& f = stored(states[k]);
         plan_.offloaded.at(states[k]).extents.push_back(
-            {part.begin * width, part.count * width, piece.tier_offset + part.offsets[k]});
+            {f.bytes(part.begin), f.bytes(part.count), piece.tier_offset + part.offsets[k]});
       }
     }
     pieces_.push_back(std::exchange(piece, {}));
     open.masters = 0;
   }
+
+  const Format& stored(int32_t value) const { return format(joint_.values[at(value)].desc.dtype); }
 
   int64_t take(Tier tier, int64_t bytes, int64_t alignment) {
     int64_t& used = plan_.offloaded_bytes[static_cast<size_t>(tier)];

@@ -58,7 +58,7 @@ TEST(CudaOptimizerBatch, OthersAreLaunchedOneByOne) {
   Direct shorter = plain, unknown = plain;
   shorter.out.pop_back();
   EXPECT_EQ(batch({shorter}), nullptr) << "an operand less than the row";
-  unknown.attrs.set("optimizer", std::string("adam"));
+  unknown.attrs.set("optimizer", std::string("adamax"));
   EXPECT_EQ(batch({plain, unknown}), nullptr);
   EXPECT_EQ(batch({{"gelu", {x}, {x}, {}}}), nullptr);
 }

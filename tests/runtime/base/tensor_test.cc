@@ -21,7 +21,15 @@ TEST(Formats, RowsStandWhereTheyAlwaysDid) {
   const Row rows[] = {{DType::kF32, 0, "f32", 4}, {DType::kBF16, 1, "bf16", 2},    {DType::kF16, 2, "f16", 2},
                       {DType::kF64, 3, "f64", 8}, {DType::kI32, 4, "i32", 4},      {DType::kI64, 5, "i64", 8},
                       {DType::kU8, 6, "u8", 1},   {DType::kOpaque, 7, "opaque", 1}};
-  ASSERT_EQ(static_cast<int>(std::size(rows)), kDTypeCount);
+  const Row in_blocks[] = {{DType::kDynamic8, 8, "dynamic8", 260}, {DType::kUDynamic8, 9, "udynamic8", 260}};
+  ASSERT_EQ(static_cast<int>(std::size(rows) + std::size(in_blocks)), kDTypeCount);
+  for (const Row& row : in_blocks) {
+    EXPECT_EQ(static_cast<int>(row.type), row.value) << row.name;
+    EXPECT_EQ(dtype_name(row.type), row.name);
+    EXPECT_EQ(dtype_from_name(row.name), row.type);
+    EXPECT_EQ((TensorDesc{row.type, {3, 100}, 0}.bytes()), 2 * row.bytes) << row.name;
+    EXPECT_THROW(dtype_bytes(row.type), Error) << row.name;
+  }
   for (const Row& row : rows) {
     EXPECT_EQ(static_cast<int>(row.type), row.value) << row.name;
     EXPECT_EQ(dtype_name(row.type), row.name);
@@ -34,7 +42,7 @@ TEST(Formats, RowsStandWhereTheyAlwaysDid) {
   EXPECT_THROW(dtype_from_name("nf4"), Error);
 }
 
-// Formats in blocks, of which the table has none yet.
+// Formats in blocks, of other sizes than those of the table.
 TEST(Formats, BlocksAreStoredWhole) {
   const Format eight{"q8", 8, 256, 4, DType::kF32}, four{"q4", 4, 64, 4, DType::kBF16};
   EXPECT_EQ(eight.block_bytes(), 260);

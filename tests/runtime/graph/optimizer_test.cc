@@ -97,7 +97,7 @@ TEST(Optimizer, WhatDoesNotExistIsNamed) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
     }
   };
-  refused({.name = "adam"}, "unknown optimizer 'adam'; known: adamw, sgd, lion");
+  refused({.name = "adamax"}, "unknown optimizer 'adamax'; known: adamw, sgd, lion");
   refused({.hypers = {{{}, "momentum", 0.9}}},
           "'adamw' has no hyper-parameter 'momentum'; it has: rate_scale, beta1");
   refused({.hypers = {{{}, "beta1", 1.0}}}, "beta1 is 1; it must be at least 0 and below 1");

@@ -36,7 +36,7 @@ TEST(Optimizers, RowsAreParsed) {
       EXPECT_TRUE(state.when.empty() || row.hyper(state.when) >= 0) << state.name << ": no " << state.when;
     }
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"adamw", "sgd", "lion"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"adamw", "sgd", "lion", "adam", "adamw8"}));
 }
 
 TEST(Optimizers, StatesAndHyperParameters) {
@@ -55,6 +55,21 @@ TEST(Optimizers, StatesAndHyperParameters) {
   EXPECT_EQ(sgd.states[0].when, "momentum");
   EXPECT_EQ(optimizer("lion").states.size(), 1u);
   for (const OptimizerRow& row : optimizers()) EXPECT_TRUE(row.is(UPDATE_ELEMENTWISE)) << row.name;
+}
+
+TEST(Optimizers, StatesOf8BitsAreOfLargeParameters) {
+  const OptimizerRow& row = optimizer("adamw8");
+  ASSERT_EQ(row.states.size(), 2u);
+  const std::vector<double> values(row.hypers.size(), 0.1);
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    const TensorDesc small{dtype, {4095}, 0}, large{dtype, {16, 256}, 0};
+    for (const OptimizerState& state : row.states) EXPECT_EQ(row.tensor_of(state, values, small), small);
+    EXPECT_EQ(row.tensor_of(row.states[0], values, large), (TensorDesc{DType::kDynamic8, {16, 256}, 0}));
+    EXPECT_EQ(row.tensor_of(row.states[1], values, large), (TensorDesc{DType::kUDynamic8, {16, 256}, 0}));
+  }
+  // 27 % of float32's at most: 260 bytes for 1024.
+  const TensorDesc m = *row.tensor_of(row.states[0], values, {DType::kF32, {1 << 20}, 0});
+  EXPECT_EQ(m.bytes(), (1 << 20) / 256 * 260);
 }
 
 std::array<double, update_op::kHyperSlots> slots(std::string_view name, const std::vector<double>& values,
@@ -98,8 +113,9 @@ std::string message(const Call& call) {
 }
 
 TEST(Optimizers, MistakesAreNamed) {
-  EXPECT_EQ(message([] { optimizer("adam"); }), "unknown optimizer 'adam'; known: adamw, sgd, lion");
-  EXPECT_EQ(message([] { optimizer(""); }), "unknown optimizer ''; known: adamw, sgd, lion");
+  EXPECT_EQ(message([] { optimizer("adamax"); }),
+            "unknown optimizer 'adamax'; known: adamw, sgd, lion, adam, adamw8");
+  EXPECT_EQ(message([] { optimizer(""); }), "unknown optimizer ''; known: adamw, sgd, lion, adam, adamw8");
   const auto check = [](std::string_view name, std::string_view hyper, double value) {
     return message([&] { check_hyper(optimizer(name), hyper, value); });
   };

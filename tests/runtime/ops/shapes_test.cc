@@ -292,7 +292,10 @@ TEST(Shapes, MistakesAreNamed) {
       {"update", {f32({4}), f32({8})}, by("adamw"), "update: hyper is f32[8]: it must be f64[8]"},
       {"update", {f32({4}), f64({8}), f64({2})}, by("adamw"), "update: total is f64[2]: it must be one f64"},
       {"update", {bf({4}), f64({8})}, by("adamw"), "update: grad is bf16[4]: it must be f32 or f64"},
-      {"update", {f32({4}), f64({8})}, by("adam"), "unknown optimizer 'adam'; known: adamw, sgd, lion"},
+      {"update",
+       {f32({4}), f64({8})},
+       by("adamax"),
+       "unknown optimizer 'adamax'; known: adamw, sgd, lion, adam, adamw8"},
       {"grad_scale", {f32({})}, {}, "grad_scale: loss is f32[]: it must be one f64"},
       {"silu", {f32({4}), f32({4})}, {}, "silu: 2 operands given, it takes at most 1"},
   };

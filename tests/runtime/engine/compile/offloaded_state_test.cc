@@ -175,6 +175,39 @@ TEST_P(OffloadedStateOn, ExtentsTileTheirValuesAndNothingOverlaps) {
       << "weights that only packing reads";
 }
 
+// Parts of states of 8 bits are whole blocks but for the last one of a tensor, whatever a piece holds; and what pieces
+// leave empty between them is in the account of the tier that they were given.
+TEST(OffloadedState, BlocksAreNotCut) {
+  const auto device = cpu();
+  const Format& blocks = format(DType::kDynamic8);
+  PlanOptions o = options_for({Tier::kHost}, 1);
+  o.optimizer.name = "adamw8";
+  o.policy = plan::Policy::kKeep;
+  const int64_t least = smallest(o, *device);
+  int64_t parts = 0;
+  for (const int64_t more : {int64_t{0}, 4 * kPageBytes, 20 * kPageBytes, 60 * kPageBytes}) {
+    o.budget_bytes = least + more;
+    const auto plan = compile(heavy(), *device, o);
+    int64_t counted = 0;
+    for (const auto& [value, place] : plan->offloaded) {
+      const TensorDesc& desc = plan->joint->values[static_cast<size_t>(value)].desc;
+      int64_t at = 0;
+      for (const OffloadedPlace::Extent& e : place.extents) {
+        EXPECT_EQ(e.begin, at);
+        EXPECT_EQ(e.tier_offset % kAlignment, 0);
+        if (format(desc.dtype).block > 1) EXPECT_EQ(e.begin % blocks.block_bytes(), 0);
+        at += e.bytes;
+        ++parts;
+      }
+      EXPECT_EQ(at, desc.bytes());
+      counted += desc.bytes() + desc.bytes() / 6 + 2 * kPageBytes;
+    }
+    EXPECT_LE(plan->offloaded_bytes[1], counted);
+    parts -= static_cast<int64_t>(plan->offloaded.size());
+  }
+  EXPECT_GT(parts, 0) << "some state is in several parts";
+}
+
 TEST_P(OffloadedStateOn, AnyPartCanBeReadAndWritten) {
   const auto plan = tight();
   Session session(plan, device);
