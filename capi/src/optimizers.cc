@@ -14,13 +14,13 @@ namespace {
 constexpr uint64_t kMaxHypers = 65536;  // more is a mistake
 
 struct Entry {
-  std::string name, states, hypers, description;
+  std::string name, states, hypers, description, otherwise;
 };
 
 std::vector<Entry> make_entries() {
   std::vector<Entry> list;
   for (const ops::OptimizerRow& row : ops::optimizers()) {
-    Entry entry{std::string(row.name), "", "", std::string(row.description)};
+    Entry entry{std::string(row.name), "", "", std::string(row.description), std::string(row.otherwise)};
     for (const ops::OptimizerState& state : row.states)
       entry.states +=
           cairn::cat(entry.states.empty() ? "" : " ", state.name, state.when.empty() ? "" : "?", state.when);
@@ -103,6 +103,7 @@ cairn_status_t cairn_optimizer_describe(size_t index, cairn_optimizer_info_t* ou
     info.states = e.states.c_str();
     info.hypers = e.hypers.c_str();
     info.description = e.description.c_str();
+    info.otherwise = e.otherwise.c_str();
     out.write(info);
   });
 }

@@ -2,6 +2,7 @@
 // update of a group of elements (updates.h has that of one), the sum of squares of a chunk.
 #pragma once
 #include <algorithm>
+#include <limits>
 
 #include "kernels/cuda/common/group.h"
 #include "kernels/cuda/updates.h"
@@ -43,6 +44,14 @@ struct UpdateGroup {
     CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) write(to.at[k] + at, state[k]);
   }
 };
+
+// What gradients are multiplied by in an update of several kernels, found by the one thread of the first: see
+// ops.def for total and grad_scale, which are nullptr together. Not finite: nothing is to be updated.
+__device__ __forceinline__ double open_update(const double* hyper, const double* total, double* grad_scale) {
+  if (grad_scale == nullptr) return hyper[update_op::kFactorSlot];
+  if (!std::isfinite(*total)) *grad_scale = std::numeric_limits<double>::quiet_NaN();
+  return *grad_scale;
+}
 
 // ---- the sum of squares, which are exact in float64: sums of chunks, added up in a fixed order
 

@@ -95,9 +95,10 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   bool fused = false;
 };
 
-// Parameters with hyper-parameters of their own. The first group has all that no other one names.
+// Parameters with hyper-parameters of their own. The first group has all that no other one names. Beside one
+// whose optimizer does not take every parameter there is one with the rest (OptimizerRow::otherwise).
 struct ParameterGroup {
-  std::string pattern;  // "" for the first one
+  std::string pattern;  // "" for the first one; "PATTERN/OPTIMIZER" of a rest
   const ops::OptimizerRow* optimizer = nullptr;
   std::vector<double> hypers;  // as the optimizer's row
   std::vector<bool> given;     // of them, those that are no defaults of the row
@@ -188,10 +189,10 @@ struct JointGraph {
 // Parameters whose names match `pattern` (* any text, ? one character) take an optimizer of their own, or
 // other hyper-parameters.
 struct GroupOptions {
-  std::string pattern;
+  std::string pattern;         // or that of a group's rest
   std::string optimizer = {};  // "": as all others
 };
-// One hyper-parameter of a group, or of all groups whose optimizer has one of that name.
+// One hyper-parameter of a group and of its rest, or of all groups whose optimizer has one of that name.
 struct HyperSetting {
   std::optional<std::string> group;  // its pattern; "": of the parameters that no other group names
   std::string name;

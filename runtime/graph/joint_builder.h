@@ -58,6 +58,8 @@ void list_states(JointBuilder& builder);
 
 // groups.cc: the groups with their hyper-parameters checked; by value of the graph, the group of a parameter.
 std::vector<ParameterGroup> make_groups(const OptimizerOptions& options);
-std::vector<int32_t> assign_groups(const Graph& graph, std::span<const ParameterGroup> groups);
+// given: OptimizerOptions::groups.
+std::vector<int32_t> assign_groups(const Graph& graph, std::span<const ParameterGroup> groups,
+                                   std::span<const GroupOptions> given);
 
 }  // namespace cairn::graph

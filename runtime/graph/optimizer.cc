@@ -19,11 +19,11 @@ void add_norm(JointGraph& joint, const ParameterSlot& slot) {
 
 void add_update(JointGraph& joint, const ParameterSlot& slot) {
   const HyperBlock& hyper = joint.hypers[slot.hyper];
-  const std::string_view optimizer = joint.groups[hyper.group].optimizer->name;
+  const ParameterGroup& group = joint.groups[hyper.group];
   JointOp op;
   op.code = ops::OpCode::k_update;
-  op.name = cat(optimizer, ' ', joint.values[slot.value].name);
-  op.attrs = {{"optimizer", std::string(optimizer)}};
+  op.name = cat(group.optimizer->name, ' ', joint.values[slot.value].name);
+  op.attrs = group.optimizer->attrs(group.hypers);
   op.in = {slot.gradient, hyper.value};
   op.out = {slot.value};
   op.out.insert(op.out.end(), slot.states.begin(), slot.states.end());
@@ -85,7 +85,7 @@ void add_slots(JointBuilder& builder) {
 void add_optimizer(JointBuilder& builder, const OptimizerOptions& options) {
   JointGraph& joint = builder.joint;
   joint.groups = make_groups(options);
-  const std::vector<int32_t> group_of = assign_groups(builder.forward, joint.groups);
+  const std::vector<int32_t> group_of = assign_groups(builder.forward, joint.groups, options.groups);
   for (ParameterSlot& slot : joint.parameters)
     if (slot.gradient >= 0) slot.states = add_states(builder, slot, joint.groups[group_of[slot.source]]);
   add_hypers(builder, group_of);

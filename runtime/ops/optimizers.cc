@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/base/words.h"
@@ -42,6 +43,27 @@ void hyper_lion(Values v, const UpdateStep& s, double* slots) {
   slots[4] = v[3];
 }
 
+// Slots: step's size relative to p, the new squares' share, eps1, eps2, clip_threshold, p's share that decays.
+void hyper_adafactor(Values v, const UpdateStep& s, double* slots) {
+  const auto t = static_cast<double>(s.t);
+  slots[0] = std::min(s.rate, 1.0 / std::sqrt(t));
+  slots[1] = std::pow(t, v[1]);
+  slots[2] = v[2];
+  slots[3] = v[3];
+  slots[4] = v[4];
+  slots[5] = s.rate * v[5];
+}
+
+// Slots: rate, momentum, nesterov, ns_eps, weight_decay, match_rms_adamw.
+void hyper_muon(Values v, const UpdateStep& s, double* slots) {
+  slots[0] = s.rate;
+  slots[1] = v[1];
+  slots[2] = v[2];
+  slots[3] = v[4];
+  slots[4] = v[6];
+  slots[5] = v[5];
+}
+
 std::optional<TensorDesc> like_parameter(const TensorDesc& parameter) { return parameter; }
 
 // 8-bit blocks where they save something worth their error, by bitsandbytes' measure: norms and biases keep
@@ -58,15 +80,30 @@ std::optional<TensorDesc> udynamic8(const TensorDesc& parameter) {
   return in_blocks(parameter, DType::kUDynamic8);
 }
 
+// What is left of a tensor of two dimensions or more without its dimension `axis`, counted from the end.
+std::optional<TensorDesc> without(const TensorDesc& parameter, int axis) {
+  const Shape& shape = parameter.shape;
+  if (shape.rank < 2) return std::nullopt;
+  TensorDesc state = parameter;
+  state.shape.rank = shape.rank - 1;
+  for (int i = shape.rank - axis; i < shape.rank - 1; ++i) state.shape.dims[i] = shape.dims[i + 1];
+  state.shape.dims[shape.rank - 1] = 0;
+  return state;
+}
+std::optional<TensorDesc> rows(const TensorDesc& parameter) { return without(parameter, 1); }
+std::optional<TensorDesc> columns(const TensorDesc& parameter) { return without(parameter, 2); }
+std::optional<TensorDesc> vector(const TensorDesc& parameter) {
+  return parameter.shape.rank < 2 ? std::optional(parameter) : std::nullopt;
+}
+
 // The forms of states that rows may name.
 struct NamedForm {
   std::string_view name;
   StateForm form;
 };
 constexpr NamedForm kForms[] = {
-    {"", like_parameter},
-    {"dynamic8", dynamic8},
-    {"udynamic8", udynamic8},
+    {"", like_parameter}, {"dynamic8", dynamic8}, {"udynamic8", udynamic8},
+    {"rows", rows},       {"columns", columns},   {"vector", vector},
 };
 
 // "name", "name:form", "name?hyper", "name:form?hyper".
@@ -91,7 +128,11 @@ constexpr Source kSources[] = {
 #define OPTIMIZER(id, states, hypers, rule, traits, description) \
   {#id, states, hypers, rule, traits, description},
 #include "runtime/ops/optimizers.def"
-#undef OPTIMIZER
+};
+
+constexpr std::pair<std::string_view, std::string_view> kOtherwise[] = {
+#define OTHERWISE(id, other) {#id, #other},
+#include "runtime/ops/optimizers.def"
 };
 
 // As it is written in the table, whatever the host's locale.
@@ -108,8 +149,12 @@ std::vector<OptimizerRow> build() {
     for_words(s.states, [&](std::string_view word) { row.states.push_back(parse_state(word)); });
     for_words(s.hypers, [&](std::string_view word) {
       const size_t colon = word.find(':');
-      row.hypers.push_back({word.substr(0, colon), word[colon + 1], number(word.substr(colon + 3))});
+      const bool planned = word[colon - 1] == '!';
+      row.hypers.push_back({word.substr(0, planned ? colon - 1 : colon), word[colon + 1],
+                            number(word.substr(colon + 3)), planned});
     });
+    for (const auto& [id, other] : kOtherwise)
+      if (id == row.name) row.otherwise = other;
     rows.push_back(std::move(row));
   }
   return rows;
@@ -129,6 +174,10 @@ constexpr Range kRanges[] = {
     {'u', "at least 0 and below 1", [](double v) { return v >= 0 && v < 1; }},
     {'n', "from 0 to 1e38", [](double v) { return v >= 0 && v <= 1e38; }},
     {'b', "0 or 1", [](double v) { return v == 0 || v == 1; }},
+    {'m', "from -1e38 to 0", [](double v) { return v >= -1e38 && v <= 0; }},
+    {'a', "from 1 to 1e38", [](double v) { return v >= 1 && v <= 1e38; }},
+    {'p', "from 1e-30 to 1e38", [](double v) { return v >= 1e-30 && v <= 1e38; }},
+    {'c', "a whole number from 1 to 99", [](double v) { return v >= 1 && v <= 99 && v == std::floor(v); }},
 };
 
 // Hyper-parameters that have a meaning only beside others, as torch.optim refuses them.
@@ -155,6 +204,13 @@ std::optional<TensorDesc> OptimizerRow::tensor_of(const OptimizerState& state, s
                                                   const TensorDesc& parameter) const {
   if (!state.when.empty() && values[static_cast<size_t>(hyper(state.when))] == 0) return std::nullopt;
   return state.form(parameter);
+}
+
+Attrs OptimizerRow::attrs(std::span<const double> values) const {
+  Attrs list{{"optimizer", std::string(name)}};
+  for (size_t h = 0; h < hypers.size(); ++h)
+    if (hypers[h].planned) list.set(std::string(hypers[h].name), static_cast<int64_t>(values[h]));
+  return list;
 }
 
 std::span<const OptimizerRow> optimizers() { return table(); }

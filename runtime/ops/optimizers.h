@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/attrs.h"
 #include "runtime/base/tensor.h"
 #include "runtime/base/update_operands.h"
 
@@ -14,12 +15,14 @@ namespace cairn::ops {
 
 enum UpdateTrait : uint32_t {
   UPDATE_ELEMENTWISE = 1u << 0,  // an element of p and states depends on that element alone
+  UPDATE_MATRICES = 1u << 1,     // it takes matrices of hidden layers alone: see graph::assign_groups()
 };
 
 struct Hyper {
   std::string_view name;
-  char range;  // u: [0, 1), n: not negative, b: 0 or 1
+  char range;  // of optimizers.cc's kRanges
   double value;
+  bool planned = false;  // an attribute of `update`, which a plan is made with: no stepper changes it
 };
 
 // What a state is, as a tensor, for a parameter; nullopt: such a parameter has none.
@@ -47,12 +50,16 @@ struct OptimizerRow {
   HyperRule rule;
   uint32_t traits;
   std::string_view description;
+  // The optimizer of those parameters that this one does not take; empty: it takes all.
+  std::string_view otherwise = {};
 
   bool is(UpdateTrait t) const { return traits & t; }
   int hyper(std::string_view hyper_name) const;  // index into hypers; -1: it has none of that name
   // The state as a tensor, under hyper-parameters (as `hypers`); nullopt: the parameter has none.
   std::optional<TensorDesc> tensor_of(const OptimizerState& state, std::span<const double> values,
                                       const TensorDesc& parameter) const;
+  // The attributes of an op `update` under hyper-parameters (as `hypers`).
+  Attrs attrs(std::span<const double> values) const;
 };
 
 std::span<const OptimizerRow> optimizers();

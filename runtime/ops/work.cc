@@ -79,8 +79,12 @@ Work work_attention_grad(const OpRow& row, Descs in, Descs out, const Attrs* att
   return {attention_flops(in[0], attrs, 5), traffic(row, in, out)};
 }
 
-Work work_update(const OpRow& row, Descs in, Descs out, const Attrs*) {
-  return {kPerUpdated * elements(in, 0), traffic(row, in, out)};
+// Newton-Schulz steps are three products each, on the smaller side of a matrix.
+Work work_update(const OpRow& row, Descs in, Descs out, const Attrs* attrs) {
+  const double steps = attrs == nullptr ? 0 : static_cast<double>(attrs->integer("ns_steps"));
+  const double columns = last(in[0]), side = std::min(columns, elements(in, 0) / columns);
+  const double products = 4 * side * elements(in, 0) + 2 * side * side * side;
+  return {kPerUpdated * elements(in, 0) + steps * products, traffic(row, in, out)};
 }
 
 Work work(const OpRow& row, Descs in, Descs out, const Attrs* attrs) {

@@ -21,6 +21,9 @@ void check_hypers(const graph::ParameterGroup& planned, const graph::ParameterGr
   for (size_t h = 0; h < row.hypers.size(); ++h) {
     const std::string_view name = row.hypers[h].name;
     ops::check_hyper(row, name, group.hypers[h]);
+    require(!row.hypers[h].planned || group.hypers[h] == planned.hypers[h], Code::kInvalidArgument, row.name,
+            ": the plan was made with ", name, ' ', planned.hypers[h],
+            ", which is part of its kernels; make a plan with ", name, ' ', group.hypers[h]);
     for (const ops::OptimizerState& state : row.states)
       require(state.when != name || group.hypers[h] == 0 || planned.hypers[h] != 0, Code::kInvalidArgument,
               row.name, ": the plan was made with ", name, " 0, so that parameters have no state '",

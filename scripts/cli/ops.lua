@@ -43,8 +43,10 @@ local OPTIMIZERS_HEAD = [[
 # Optimizers
 
 What the `optimizer` of a plan's options names (`cairn ops --optimizers`; from `runtime/ops/optimizers.def`). States are
-tensors of the parameter's shape, saved as `PARAMETER/STATE`; one with a condition is there only where that
-hyper-parameter was not 0 when the plan was made. `rate_scale` multiplies the schedule's rate.
+tensors of the parameter's shape, or as the text says, saved as `PARAMETER/STATE`; one with a condition is there only
+where that hyper-parameter was not 0 when the plan was made. `rate_scale` multiplies the schedule's rate. Parameters
+that an optimizer leaves to another are a group "PATTERN/OTHER" beside its own (beside the first: "/OTHER"), whose
+hyper-parameters can be set by that name.
 ]]
 
 local SCHEDULES_HEAD = [[
@@ -152,10 +154,13 @@ local OPTIMIZERS = {
   all = cairn.optimizers,
   title = function(optimizer) return optimizer.name end,
   facts = function(optimizer)
-    return { "    states: " .. states_of(optimizer), wrapped(hypers_of(optimizer), "    ") }
+    local lines = { "    states: " .. states_of(optimizer), wrapped(hypers_of(optimizer), "    ") }
+    if optimizer.otherwise then lines[3] = "    other parameters: " .. optimizer.otherwise end
+    return lines
   end,
   about = function(optimizer)
-    return ("States: %s. Hyper-parameters: `%s`."):format(states_of(optimizer), hypers_of(optimizer))
+    return ("States: %s. Hyper-parameters: `%s`.%s"):format(states_of(optimizer), hypers_of(optimizer),
+      optimizer.otherwise and (" Other parameters: %s."):format(optimizer.otherwise) or "")
   end,
   fields = function(optimizer)
     local states, hypers = {}, {}
@@ -165,7 +170,8 @@ local OPTIMIZERS = {
     for j, hyper in ipairs(optimizer.hypers) do
       hypers[j] = json.object { { "name", hyper.name }, { "default", hyper.default } }
     end
-    return { { "states", json.array(states) }, { "hypers", json.array(hypers) } }
+    return { { "states", json.array(states) }, { "hypers", json.array(hypers) },
+             { "otherwise", optimizer.otherwise } }
   end,
 }
 

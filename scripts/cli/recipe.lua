@@ -49,12 +49,19 @@ local LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "l
 local TRAINING = schedule.rows()
 for _, row in ipairs {
   { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
-  { "weight_decay", 0.1, "for weights but not for biases and norms; default of sgd, lion and adam: 0", least = 0 },
-  { "beta1", 0.9, "Adam's, AdamW's and Lion's", least = 0, below = 1 },
+  { "weight_decay", 0.1, "for weights, not biases and norms; default of sgd, lion, adam and adafactor: 0", least = 0 },
+  { "beta1", 0.9, "Adam's, AdamW's and Lion's, and of what Muon leaves to AdamW", least = 0, below = 1 },
   { "beta2", 0.95, "as beta1; Lion's default: 0.99, Adam's: 0.999", least = 0, below = 1 },
   { "momentum", 0, "SGD's", least = 0, below = 1 },
   { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
-  { "nesterov", false, "SGD's" },
+  { "nesterov", false, "SGD's, and Muon's, where it is true by default" },
+  { "beta2_decay", -0.8, "Adafactor's: beta2 is 1 - t^beta2_decay", most = 0 },
+  { "eps1", 2 ^ -23, "Adafactor's least root of v", least = 1e-30 },
+  { "eps2", 1e-3, "Adafactor's least size of p, which updates are relative to", least = 0 },
+  { "clip_threshold", 1, "Adafactor's longest update, as a root of a mean square", least = 1 },
+  { "ns_steps", 5, "Muon's Newton-Schulz steps", whole = true, least = 1, most = 99 },
+  { "match_rms_adamw", false, "Muon's rate: times 0.2 sqrt(max(rows, columns)), for a rate that suits AdamW" },
+  { "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0 },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
   { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0 },
   { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1 },
@@ -62,7 +69,8 @@ for _, row in ipairs {
   { "loss_scale_interval", 2000, "finite steps in a row after which the loss scale grows", whole = true, least = 1 },
 } do TRAINING[#TRAINING + 1] = row end
 -- Those of them that are an optimizer's. Each is an option of `optimizers` where that has one of the name.
-local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov" }
+local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov", "beta2_decay", "eps1", "eps2",
+                 "clip_threshold", "ns_steps", "match_rms_adamw", "otherwise_rate" }
 -- Of every recipe that has a batch.
 local GLOBAL_BATCH = { "global_batch", 0, "samples of a step: batch times --accumulate; 0: not stated. batch=auto " ..
   "chooses among its divisors", whole = true, least = 0 }
@@ -206,14 +214,15 @@ local function read_value(row, text)
   return value
 end
 
--- The hyper-parameters of an optimizer among HYPERS, with defaults.
+-- The hyper-parameters among HYPERS of an optimizer and of that of what it leaves, with defaults.
 local function hypers_of(optimizer)
-  local defaults = {}
-  for _, row in ipairs(cairn.optimizers()) do
-    if row.name == optimizer then
-      for _, hyper in ipairs(row.hypers) do defaults[hyper.name] = hyper.default end
-    end
+  local defaults, rows = {}, {}
+  for _, row in ipairs(cairn.optimizers()) do rows[row.name] = row end
+  local row = rows[optimizer]
+  for _, each in ipairs { row or { hypers = {} }, row and rows[row.otherwise] } do
+    for _, hyper in ipairs(each.hypers) do defaults[hyper.name] = defaults[hyper.name] or hyper.default end
   end
+  if row and row.otherwise then defaults.otherwise_rate = 0 end
   local known = {}
   for _, name in ipairs(HYPERS) do
     if defaults[name] then known[#known + 1] = name end
@@ -303,6 +312,13 @@ end
 function recipe.optimizer(self, o)
   local hypers = {}
   for _, name in ipairs((hypers_of(o.optimizer))) do hypers[name] = o[name] end
+  if hypers.otherwise_rate then
+    if hypers.otherwise_rate > 0 then
+      if o.rate == 0 then fail.usage(("otherwise_rate=%g: goes with a rate above 0"):format(o.otherwise_rate)) end
+      hypers[cairn.optim.rest(o.optimizer)] = { rate_scale = o.otherwise_rate / o.rate }
+    end
+    hypers.otherwise_rate = nil
+  end
   return { optimizer = o.optimizer, hypers = hypers, groups = self.groups and self.call("groups", o) }
 end
 

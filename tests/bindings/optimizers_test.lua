@@ -45,10 +45,14 @@ test("optimizers are listed with their states and hyper-parameters", function()
   for _, hyper in ipairs(known.lion.hypers) do defaults[hyper.name] = hyper.default end
   equal(defaults.beta2, 0.99)
   equal(defaults.rate_scale, 1)
+  equal(known.muon.otherwise, "adamw")
+  equal(known.adamw.otherwise, nil)
+  equal(#known.adafactor.states, 3)
 end)
 
 for _, case in ipairs { { "sgd", { momentum = 0.9 }, 0.05 }, { "sgd", { momentum = 0.9, nesterov = true }, 0.05 },
-                        { "lion", {}, 0.01 }, { "adam", {}, 0.05 } } do
+                        { "lion", {}, 0.01 }, { "adam", {}, 0.05 }, { "adafactor", { clip_threshold = 2 }, 0.1 },
+                        { "muon", { ns_steps = 3 }, 0.02 } } do
   test(case[1] .. " learns a line", function()
     local stepper, session, plan = stepper_of({ optimizer = case[1], hypers = case[2] }, { rate = case[3] })
     local first, last
@@ -122,9 +126,24 @@ test("steppers refuse what there is not", function()
   fails("WRONG_STATE", stepper:set("weight_decay", 0.5))
 end)
 
+test("optim.muon has settings for the parameters that it leaves to AdamW", function()
+  local plan, stepper = optim.split(optim.muon { learningRate = 0.02, otherwiseRate = 0.005, beta1 = 0.8, nsSteps = 4 })
+  equal(plan.optimizer, "muon")
+  equal(plan.hypers.ns_steps, 4)
+  equal(plan.hypers.beta1, 0.8)
+  near(plan.hypers["/adamw"].rate_scale, 0.25, 1e-12, "rate_scale")
+  equal(stepper.rate, 0.02)
+  equal(stepper.otherwise_rate, nil)
+  raises(function() optim.split(optim.adafactor { learningRate = 1, otherwiseRate = 1 }) end, "adafactor",
+    "otherwiseRate")
+  raises(function() optim.split(optim.muon { otherwiseRate = 1 }) end, "learningRate")
+end)
+
 test("each of optim trains a network", function()
   for _, settings in ipairs { optim.sgd { learningRate = 0.1, momentum = 0.9 }, optim.lion { learningRate = 0.01 },
-                              optim.adam { learningRate = 0.02 }, optim.adamw8 { learningRate = 0.02 } } do
+                              optim.adam { learningRate = 0.02 }, optim.adamw8 { learningRate = 0.02 },
+                              optim.adafactor { learningRate = 0.1 },
+                              optim.muon { learningRate = 0.05, otherwiseRate = 0.02, weightDecay = 0 } } do
     local trainer = assert(nn.Trainer {
       model = nn.Sequential():add(nn.Linear(2, 32)):add(nn.ReLU()):add(nn.Linear(32, 1)), seed = 3, optim = settings,
       criterion = nn.MSECriterion(), input = { 4, 2 }, device = device,

@@ -70,6 +70,9 @@ TEST_F(OptimizersTest, AreDescribed) {
   EXPECT_STREQ(known["adamw"].states, "m v");
   EXPECT_STREQ(known["sgd"].states, "momentum?momentum");
   EXPECT_STREQ(known["lion"].states, "m");
+  EXPECT_STREQ(known["lion"].otherwise, "");
+  EXPECT_STREQ(known["adafactor"].states, "row column v");
+  EXPECT_STREQ(known["muon"].otherwise, "adamw");
   EXPECT_NE(std::string(known["lion"].hypers).find("beta2=0.99"), std::string::npos) << known["lion"].hypers;
   for (const auto& [name, info] : known) {
     EXPECT_NE(std::string(info.hypers).find("rate_scale=1"), std::string::npos) << name;
@@ -112,6 +115,38 @@ TEST_F(OptimizersTest, SgdAndLionUpdateByTheirFormulas) {
   EXPECT_EQ(with[names[0]], sgd[names[0]]) << "the first momentum is the gradient";
   for (size_t i = 0; i < kWeight; ++i)
     ASSERT_NEAR(with[names[0] + "/momentum"][i], sgd[names[1]][i] / weight, 1e-7);
+}
+
+// The last layer makes what the loss reads.
+TEST_F(OptimizersTest, AdafactorAndMuonByName) {
+  const auto bytes = [&](const Options& options) {
+    return cairn::Plan::create(graph, devices.device, options.plan).summary().optimizer_bytes;
+  };
+  const uint64_t mean = (kWidth * sizeof(float) + 63) / 64 * 64, weight = kWeight * sizeof(float);
+  EXPECT_EQ(bytes(Options("adafactor")), kLayers * 2 * mean);
+  EXPECT_EQ(bytes(Options("muon")), (kLayers - 1) * weight + 2 * weight);
+  EXPECT_EQ(bytes(Options("muon", {}, {{"layer1.*", "adafactor"}})),
+            (kLayers - 2) * weight + 2 * mean + 2 * weight);
+  const Options options("muon", {{"/adamw", "rate_scale", 0.0}, {nullptr, "beta1", 0.5}});
+  Trainer trainer(devices, graph, options.plan);
+  std::vector<float> hidden[2], last[2];
+  for (int step : {0, 1}) {
+    hidden[step].resize(kWeight), last[step].resize(kWeight);
+    trainer.session.read("layer0.weight", hidden[step]);
+    trainer.session.read("layer" + std::to_string(kLayers - 1) + ".weight", last[step]);
+    trainer.write(0.5f);
+    EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+  }
+  EXPECT_NE(hidden[0], hidden[1]);
+  EXPECT_EQ(last[0], last[1]) << "AdamW's, at a rate of 0";
+  EXPECT_EQ(trainer.stepper.hyper("momentum"), 0.95);
+  EXPECT_EQ(trainer.stepper.hyper("beta1", "/adamw"), 0.5);
+  expect_failure(cairn_stepper_set(trainer.stepper.get(), nullptr, "ns_steps", 3, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"ns_steps 5", "make a plan with ns_steps 3"});
+  refused(Options("muon", {{nullptr, "ns_steps", 100}}), {"ns_steps is 100", "1 to 99"});
+  refused(Options("muon", {}, {{"layer1.*", nullptr}, {"layer1.*/adamw", "sgd"}}),
+          {"layer1.*/adamw", "adamw's"});
+  refused(Options("adafactor", {{nullptr, "clip_threshold", 0.5}}), {"clip_threshold is 0.5", "from 1"});
 }
 
 TEST_F(OptimizersTest, GroupsHaveTheirOwn) {

@@ -193,10 +193,12 @@ inline std::vector<Direct> direct_cases() {
   add_fused(list);
   const TensorDesc one{DType::kF64, Shape{}, 0};
   list.push_back({"grad_scale", {one, one}, {one}, {}});
+  for (const UpdateKind& kind : update_kinds())
+    for (const TensorDesc& x : update_tensors(kind)) list.push_back(update_call(kind, x, false));
   for (int64_t n : {1, 7, 33, 64, 129, 5000}) {
     const TensorDesc f32{DType::kF32, Shape{n}, 0};
     for (const UpdateKind& kind : update_kinds())
-      for (const bool scaled : {false, true}) list.push_back(update_call(kind, f32, scaled));
+      for (const bool scaled : {false, true}) list.push_back(update_call(kind, kind.parameter(n), scaled));
     for (const DType type : kKernelTypes) {
       const TensorDesc x{type, Shape{n}, 0};
       list.push_back({"sum_squares", {x}, {one}, {}});

@@ -1,6 +1,8 @@
 // Calls of the op `update`, made from the rows of optimizers.def: a new optimizer is tested as soon as it has
 // a row.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,6 +32,12 @@ struct UpdateKind {
   const ops::OptimizerRow* row;
   std::vector<double> values;
 
+  // A parameter of about n elements that it takes.
+  TensorDesc parameter(int64_t n) const {
+    if (!row->is(ops::UPDATE_MATRICES)) return {DType::kF32, Shape{n}, 0};
+    const auto rows = std::max<int64_t>(1, static_cast<int64_t>(std::sqrt(static_cast<double>(n) / 2)));
+    return {DType::kF32, Shape{rows, n / rows}, 0};
+  }
   // Those that a parameter has.
   std::vector<TensorDesc> states(const TensorDesc& parameter) const {
     std::vector<TensorDesc> list;
@@ -71,6 +79,26 @@ inline std::vector<UpdateKind> update_kinds() {
   return kinds;
 }
 
+// Those that go element by element, which backends may update many tensors at once with.
+inline std::vector<UpdateKind> elementwise_kinds() {
+  std::vector<UpdateKind> kinds;
+  for (const UpdateKind& kind : update_kinds())
+    if (kind.row->is(ops::UPDATE_ELEMENTWISE)) kinds.push_back(kind);
+  return kinds;
+}
+
+// Parameters of other shapes for optimizers that do not go element by element: matrices wide, tall and square,
+// several at once; with edges of blocks.
+inline std::vector<TensorDesc> update_tensors(const UpdateKind& kind) {
+  if (kind.row->is(ops::UPDATE_ELEMENTWISE)) return {};
+  std::vector<TensorDesc> list;
+  for (const Shape& shape :
+       {Shape{1, 1}, Shape{5, 3}, Shape{3, 17}, Shape{64, 64}, Shape{65, 513}, Shape{300, 40}, Shape{130, 1},
+        Shape{1, 700}, Shape{2, 3, 3, 3}, Shape{3, 70, 9}})
+    if (shape.rank == 2 || !kind.row->is(ops::UPDATE_MATRICES)) list.push_back({DType::kF32, shape, 0});
+  return list;
+}
+
 // Operands in the op's row: p is output 0, its states follow it.
 inline constexpr size_t kTotalAt = update_op::kTotal, kPackedAt = update_op::kPacked,
                         kGradScaleAt = update_op::kGradScale;
@@ -78,8 +106,7 @@ inline constexpr size_t kTotalAt = update_op::kTotal, kPackedAt = update_op::kPa
 inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool scaled,
                           const TensorDesc& pack = kAbsent) {
   const TensorDesc number{DType::kF64, Shape{}, 0}, hyper{DType::kF64, Shape{update_op::kHyperSlots}, 0};
-  Direct d{
-      "update", {x, hyper, scaled ? number : kAbsent}, {x}, {{"optimizer", std::string(kind.row->name)}}};
+  Direct d{"update", {x, hyper, scaled ? number : kAbsent}, {x}, kind.row->attrs(kind.values)};
   d.out.resize(kGradScaleAt + 1, kAbsent);
   size_t at = update_op::kFirstState;
   for (const TensorDesc& state : kind.states(x)) d.out[at++] = state;
@@ -110,8 +137,8 @@ struct Drawn {
       if (out[i] && out[i].desc.dtype != DType::kOpaque) fill(out[i], 90 + i, T({}, 0.1, 1));
     for (size_t i = 0; i < d.hyper.size(); ++i) set(in[1], static_cast<int64_t>(i), d.hyper[i]);
   }
-  void run(const kernels::Registry& registry, const Direct& d, kernels::Call call = {}) {
-    const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1};
+  void run(const kernels::Registry& registry, const Direct& d, kernels::Call call = {}, int threads = 1) {
+    const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, threads};
     const auto kernel = registry.find(s);
     require(kernel != nullptr, Code::kUnsupported, "no kernel takes this ", d.op);
     Buffer workspace(kernel->workspace_bytes());
@@ -134,10 +161,9 @@ inline void check_grad_scales(const kernels::Registry& registry) {
     double total, grad_scale;
     bool closes;
   };
-  const int64_t n = 5001;  // enough for states of 8 bits
-  const TensorDesc x{DType::kF32, Shape{n}, 0};
   for (const UpdateKind& kind : update_kinds()) {
     SCOPED_TRACE(kind.name());
+    const TensorDesc x = kind.parameter(5001);  // enough for states of 8 bits
     const size_t written = 1 + kind.states(x).size();
     const Direct plain = update_call(kind, x, false), scaled = update_call(kind, x, true);
     Drawn expected(plain);
@@ -175,12 +201,14 @@ inline size_t states_in(const Direct& d) {
 
 // An optimizer that there is not, states that it does not have, total and grad_scale one without the other.
 inline void check_refusals(const kernels::Registry& registry, int64_t n) {
-  const TensorDesc x{DType::kF32, Shape{n}, 0}, low{DType::kBF16, Shape{n}, 0};
   const auto takes = [&](const Direct& d) {
     return registry.find({d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1}) != nullptr;
   };
   for (const UpdateKind& kind : update_kinds()) {
     SCOPED_TRACE(kind.name());
+    const TensorDesc x = kind.parameter(n);
+    TensorDesc low = x;
+    low.dtype = DType::kBF16;
     const Direct sound = update_call(kind, x, true);
     EXPECT_TRUE(takes(sound));
     const auto refuses = [&](const char* why, const auto& change) {

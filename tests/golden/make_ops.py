@@ -227,7 +227,7 @@ def adamw():
     return lines
 
 
-STEPS, SHOWN = 50, {1, 2, 3, 10, 20, 30, 40, 50}  # of SGD and Lion; results of some
+STEPS, SHOWN = 50, {1, 2, 3, 10, 20, 30, 40, 50}  # of all others; results of some
 
 
 def sgd():
@@ -293,8 +293,77 @@ def adam():
     return lines
 
 
+def adafactor():
+    """As adamw(): a matrix, matrices side by side, a vector; small gradients that meet eps1, clipped updates."""
+    torch.manual_seed(23)
+    lines = []
+    for shape, size, rate, decay_rate, eps1, eps2, clip, decay in (
+            ((3, 5), 1.0, 1e-2, -0.8, 1e-7, 1e-3, 1.0, 0.0), ((2, 3, 4), 1.0, 0.3, -0.5, 1e-7, 1e-3, 2.0, 0.1),
+            ((6,), 1.0, 1e-2, -0.8, 1e-7, 1e-3, 1.0, 0.01), ((4, 3), 1e-6, 1e-2, -0.8, 1e-5, 1e-1, 1.0, 0.0)):
+        p = torch.nn.Parameter(torch.randn(shape, dtype=torch.float64))
+        numbers = torch.tensor([rate, decay_rate, eps1, eps2, clip, decay], dtype=torch.float64)
+        lines += ["case adafactor", f"start {words(p)}", "hyper " + words(numbers)]
+        torch_optimizer = torch.optim.Adafactor([p], lr=rate, beta2_decay=decay_rate, eps=(eps1, eps2), d=clip,
+                                                weight_decay=decay)
+        for step in range(1, STEPS + 1):
+            p.grad = size * torch.randn(shape, dtype=torch.float64)
+            lines.append(f"step {words(p.grad)}")
+            torch_optimizer.step()
+            if step in SHOWN:
+                state = torch_optimizer.state[p]
+                lines.append(f"result {words(p)}")
+                for name, axis in (("row_var", -1), ("col_var", -2), ("variance", None)):
+                    if name in state:
+                        value = state[name] if axis is None else state[name].squeeze(axis)
+                        lines.append(f"result {words(value)}")
+    return lines
+
+
+def orthogonalised(x, steps, eps):
+    """Newton-Schulz steps of Jordan et al. (2024) on a matrix without more rows than columns."""
+    x = x / max(numpy.linalg.norm(x), eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = 3.4445 * x + (-4.775 * gram + 2.0315 * gram @ gram) @ x
+    return x
+
+
+def muon():
+    """As adamw(), by NumPy in float64; torch.optim.Muon, whose products are bfloat16's, has to stay near it."""
+    torch.manual_seed(24)
+    lines = []
+    for shape, rate, momentum, nesterov, steps, eps, match, decay in (
+            ((4, 4), 1e-2, 0.95, 1.0, 5.0, 1e-7, 0.0, 0.1), ((3, 7), 1e-2, 0.9, 0.0, 5.0, 1e-7, 0.0, 0.0),
+            ((8, 3), 3e-2, 0.95, 1.0, 5.0, 1e-7, 0.0, 0.0), ((6, 5), 1e-2, 0.8, 1.0, 3.0, 1e-7, 1.0, 0.05)):
+        start = torch.randn(shape, dtype=torch.float64)
+        numbers = torch.tensor([rate, momentum, nesterov, steps, eps, match, decay], dtype=torch.float64)
+        lines += ["case muon", f"start {words(start)}", "hyper " + words(numbers)]
+        theirs = torch.nn.Parameter(start.clone())
+        torch_optimizer = torch.optim.Muon([theirs], lr=rate, weight_decay=decay, momentum=momentum, eps=eps,
+                                           nesterov=nesterov != 0, ns_steps=int(steps),
+                                           adjust_lr_fn="match_rms_adamw" if match else "original")
+        p, m = start.numpy().copy(), numpy.zeros(shape)
+        rows, columns = shape
+        scale = 0.2 * max(shape) ** 0.5 if match else max(1.0, rows / columns) ** 0.5
+        for step in range(1, STEPS + 1):
+            theirs.grad = torch.randn(shape, dtype=torch.float64)
+            lines.append(f"step {words(theirs.grad)}")
+            g = theirs.grad.numpy()
+            m = momentum * m + (1 - momentum) * g
+            u = momentum * m + (1 - momentum) * g if nesterov else m
+            x = orthogonalised(u.T, int(steps), eps).T if rows > columns else orthogonalised(u, int(steps), eps)
+            p = (1 - rate * decay) * p - rate * scale * x
+            torch_optimizer.step()
+            if step in SHOWN:
+                lines += [f"result {words(torch.from_numpy(p))}", f"result {words(torch.from_numpy(m))}"]
+        moved = numpy.linalg.norm(p - start.numpy())
+        apart = numpy.linalg.norm(theirs.detach().numpy() - p)
+        assert apart < 0.03 * moved, f"torch.optim.Muon is {apart / moved} of the way off"
+    return lines
+
+
 # All are made, since most draw from one stream; those that the command line names are written, or all.
-for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion, adam):
+for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion, adam, adafactor, muon):
     text = "\n".join(family()) + "\n"
     if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
         (HERE / f"ops_{family.__name__}.txt").write_text(text)

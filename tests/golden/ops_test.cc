@@ -125,9 +125,10 @@ void check_updates(const FixtureCase& c, const kernels::Registry& registry, DTyp
     for (int64_t i = 0; i < out[o].shape.elements(); ++i) conformance::set(outputs[o], i, 0);
   }
   write(outputs[0], start);
-  const Attrs attrs{{"optimizer", c.op}};
+  const Attrs attrs = row.attrs(values);
   const auto kernel = registry.find({"update", in, out, 3, (1u << out.size()) - 1, &attrs, 1});
   ASSERT_NE(kernel, nullptr);
+  conformance::Buffer workspace(kernel->workspace_bytes());
   uint64_t t = 0;
   size_t output = 0, compared = 0;
   for (const Item& item : c.items) {
@@ -137,7 +138,7 @@ void check_updates(const FixtureCase& c, const kernels::Registry& registry, DTyp
         conformance::set(gradient, static_cast<int64_t>(i), 2 * item.values[i]);
       row.rule(values, {.rate = numbers[0], .t = ++t}, hyper.data());
       hyper[update_op::kFactorSlot] = 0.5;
-      kernel->run({inputs, outputs, nullptr, 0, {}});
+      kernel->run({inputs, outputs, workspace.data(), 0, {}});
       output = 0;
     } else if (item.word == "result") {
       ASSERT_LT(output, outputs.size());
@@ -163,7 +164,8 @@ TEST_P(GoldenOptimizer, Steps) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, GoldenOptimizer, testing::Values("adamw", "sgd", "lion", "adam"),
+INSTANTIATE_TEST_SUITE_P(Optimizers, GoldenOptimizer,
+                         testing::Values("adamw", "sgd", "lion", "adam", "adafactor", "muon"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

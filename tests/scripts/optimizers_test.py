@@ -1,5 +1,6 @@
 """`optimizer=`: SGD and Lion by name; recipes with parameter groups."""
 import json
+import re
 
 from harness import TINY, Case, main
 
@@ -9,6 +10,8 @@ LION = ["optimizer=lion", "rate=1e-3"]
 ADAM = ["optimizer=adam", "weight_decay=0.01"]
 # Wide enough for states of 8 bits: 4096 elements.
 ADAMW8 = ["optimizer=adamw8", "width=64", "heads=4"]
+ADAFACTOR = ["optimizer=adafactor", "rate=1e-2"]
+MUON = ["optimizer=muon", "rate=1e-2", "otherwise_rate=1e-3"]
 GROUPED = """
 local gpt2 = require "recipes.gpt2"
 local mine = {{}}
@@ -20,7 +23,7 @@ return mine
 
 class Optimizers(Case):
     def test_every_plan_gives_the_same_bits(self):
-        for options in (SGD, LION, ADAM, ADAMW8):
+        for options in (SGD, LION, ADAM, ADAMW8, MUON):
             kept = self.train("--steps", 3, "--policy", "keep", *options)
             with self.subTest(options=options):
                 self.assertEqual(kept["optimizer"], options[0].split("=")[1])
@@ -39,11 +42,14 @@ class Optimizers(Case):
             planned = self.cairn("plan", "gpt2", *TINY, "data=random", *options, "--json")
             return json.loads(planned.stdout)["memory_bytes"]["optimizer"]
         state = {name: optimizer_bytes(*options) for name, options in {
-            "adamw": [], "lion": LION, "momentum": SGD, "sgd": ["optimizer=sgd"]}.items()}
+            "adamw": [], "lion": LION, "momentum": SGD, "sgd": ["optimizer=sgd"], "adafactor": ADAFACTOR,
+            "muon": MUON}.items()}
         self.assertGreater(state["lion"], 0)
         self.assertEqual(state["momentum"], state["lion"])
         self.assertLess(state["lion"], state["adamw"])
         self.assertLess(state["sgd"], 4096)  # what updates read
+        self.assertLess(state["adafactor"], state["lion"] / 4)
+        self.assertTrue(state["lion"] < state["muon"] < state["adamw"], state)
 
     def test_states_of_8_bits(self):
         wide = [*TINY, "width=128", "heads=4", "data=random"]
@@ -63,7 +69,7 @@ class Optimizers(Case):
         self.assertEqual(tensors["wpe.weight/m"]["dtype"], "f32", "1024 elements")
 
     def test_resumed_is_uninterrupted(self):
-        for options in (NESTEROV, LION, ADAM, ADAMW8):
+        for options in (NESTEROV, LION, ADAM, ADAMW8, ADAFACTOR):
             with self.subTest(options=options):
                 out = options[0].split("=")[1]
                 whole = self.train("--steps", 4, *options)
@@ -72,6 +78,34 @@ class Optimizers(Case):
                 self.assertEqual(rest["optimizer"], out)
                 self.assertEqual(rest["loss"], whole["loss"][2:])
                 self.assertEqual(rest["parameter_digest"], whole["parameter_digest"])
+
+    def test_the_rest_of_muons_parameters(self):
+        self.train("--steps", 2, *MUON, "beta1=0.8", "--out", "run")
+        state = json.loads(self.cairn("inspect", "run", "--json").stdout)["state"]
+        groups = {group["pattern"]: group for group in state["groups"]}
+        self.assertEqual([(pattern, group["optimizer"]) for pattern, group in groups.items()],
+                         [("", "muon"), ("/adamw", "adamw")])
+        self.assertEqual(groups["/adamw"]["hypers"]["beta1"], 0.8)
+        self.assertAlmostEqual(groups["/adamw"]["hypers"]["rate_scale"], 0.1)
+        self.assertEqual(groups[""]["hypers"]["momentum"], 0.95)
+        self.assertEqual(groups[""]["hypers"]["nesterov"], 1)
+        listed = self.cairn("inspect", "run").stdout
+        for name in ("h.0.mlp.c_fc.weight/momentum", "wte.weight/m", "wte.weight/v", "ln_f.bias/v"):
+            self.assertIn(name, listed)
+        self.fails(3, "train", "--resume", "run", "--steps", 4, "optimizer=adamw", says=("muon", "/adamw"))
+        self.fails(3, "train", "--resume", "run", "--steps", 4, "ns_steps=3", says=("ns_steps 3", "ns_steps 5"))
+
+    def test_state_that_does_not_split_from_the_disk(self):
+        for options in (ADAFACTOR, MUON):
+            with self.subTest(options=options):
+                resident = self.train("--steps", 3, *options, "--policy", "keep")
+                least = self.fails(4, "train", "gpt2", *TINY, f"data={self.text}", *options, "--policy", "keep",
+                                   "--tiers", "disk", "--budget", 1, says="smallest")
+                budget = re.search(r"smallest[^0-9]*([0-9]+)", least.stderr)[1]
+                found = self.train("--steps", 3, *options, "--policy", "keep", "--tiers", "disk", "--budget", budget)
+                self.assertEqual(found["memory_bytes"]["optimizer"], 0)
+                self.assertEqual(found["parameter_digest"], resident["parameter_digest"])
+                self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
 
     def test_another_optimizers_state_is_refused(self):
         self.train("--steps", 2, *LION, "--out", "run")
@@ -89,6 +123,13 @@ class Optimizers(Case):
                 ("optimizer=adam", "momentum=0.9"): ("momentum=0.9", "'adam'", "beta1"),
                 ("optimizer=sgd", "momentum=1"): ("momentum=1", "below 1"),
                 ("optimizer=sgd", "nesterov=maybe"): ("nesterov=maybe", "true or false"),
+                ("optimizer=muon", "ns_steps=0"): ("ns_steps=0", "at least 1"),
+                ("optimizer=muon", "ns_steps=2.5"): ("ns_steps=2.5", "whole number"),
+                ("optimizer=muon", "dampening=0.5"): ("dampening=0.5", "'muon'", "ns_steps", "beta1"),
+                ("optimizer=adafactor", "clip_threshold=0.5"): ("clip_threshold=0.5", "at least 1"),
+                ("optimizer=adafactor", "beta2_decay=0.8"): ("beta2_decay=0.8", "at most 0"),
+                ("optimizer=adafactor", "eps1=0"): ("eps1=0", "at least 1e-30"),
+                ("optimizer=adafactor", "otherwise_rate=1e-3"): ("otherwise_rate=1e-3", "'adafactor'"),
                 ("optimizer=sgd", "weight_decay=-1"): ("weight_decay=-1", "at least 0")}.items():
             with self.subTest(options=options):
                 self.fails(2, "train", "gpt2", *TINY, f"data={self.text}", *options, says=says)
@@ -130,6 +171,23 @@ class Optimizers(Case):
         self.assertEqual(state["groups"][2]["optimizer"], "lion")
         self.assertEqual(state["groups"][1]["hypers"]["rate_scale"], 2)
 
+    def test_groups_that_mix_optimizers(self):
+        groups = """{ { pattern = "/adamw", rate_scale = 0.1 }, { pattern = "h.0.attn.*", optimizer = "adafactor" },
+                      { pattern = "*.mlp.*.bias", weight_decay = 0 } }"""
+        mixed = json.loads(self.grouped(groups, "optimizer=muon", "rate=1e-2").stdout)
+        self.assertLess(mixed["loss"][-1], mixed["loss"][0])
+        self.assertEqual(mixed["peak_bytes"], mixed["planned_peak_bytes"])
+        muon = ["optimizer=muon", "rate=1e-2"]
+        found = json.loads(self.grouped(groups, *muon, "--budget", "70%", "--tiers", "disk").stdout)
+        self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+        self.assertEqual(found["parameter_digest"], mixed["parameter_digest"])
+        self.grouped(groups, "optimizer=muon", "rate=1e-2", "--steps", 3, "--out", "run")
+        rest = self.cairn("train", "mine.lua", "--resume", "run", "--steps", 4, "--json", "--quiet")
+        self.assertEqual(json.loads(rest.stdout)["parameter_digest"], mixed["parameter_digest"])
+        state = json.loads(self.cairn("inspect", "run", "--json").stdout)["state"]
+        self.assertEqual([group["pattern"] for group in state["groups"]],
+                         ["", "/adamw", "h.0.attn.*", "*.mlp.*.bias", "*.mlp.*.bias/adamw"])
+
     def test_mistakes_in_groups(self):
         for groups, says in {
                 "5": ("what groups returns", "5, a number"),
@@ -139,6 +197,8 @@ class Optimizers(Case):
                 "{ { pattern = '*.bias' }, { pattern = 'h.0.*' } }": ("'*.bias'", "'h.0.*'", "'h.0."),
                 "{ { pattern = '*.bias', optimizer = 'rmsprop' } }": ("'rmsprop'", "lion"),
                 "{ { pattern = '*.bias', momentum = 0.5 } }": ("'adamw'", "'momentum'"),
+                "{ { pattern = '*.bias', optimizer = 'muon' } }": ("'*.bias' asks for muon", "another optimizer"),
+                "{ { pattern = 'wte.weight', optimizer = 'muon' } }": ("'wte.weight' asks for muon", "table"),
                 "{ { pattern = '*.bias', optimizer = 2 } }": ("'*.bias'", "optimizer is 2", "cairn ops --optimizers"),
                 "{ { pattern = '*.bias', rate_scale = 'much' } }": ("rate_scale is 'much'", "a number")}.items():
             with self.subTest(groups=groups):

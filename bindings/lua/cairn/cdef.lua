@@ -241,6 +241,7 @@ typedef struct cairn_optimizer_info {
  const char* states;
  const char* hypers;
  const char* description;
+ const char* otherwise;
 } cairn_optimizer_info_t;
  cairn_status_t cairn_optimizer_describe(size_t index, cairn_optimizer_info_t* out_info,
  cairn_error_t* error);

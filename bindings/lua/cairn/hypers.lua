@@ -5,14 +5,16 @@ local C = core.C
 
 local hypers = {}
 
--- The optimizers: an array of {name, states, hypers, description}; states {name, when} (when: a hyper-parameter without
--- which the state is not there), hypers {name, default}.
+-- The optimizers: an array of {name, states, hypers, description, otherwise}; states {name, when} (when: a
+-- hyper-parameter without which the state is not there), hypers {name, default}; otherwise: the optimizer of the
+-- parameters that this one does not take.
 function hypers.optimizers()
   local list = {}
   while true do
     local info = ffi.new("cairn_optimizer_info_t", { ffi.sizeof("cairn_optimizer_info_t") })
     if C.cairn_optimizer_describe(#list, info, core.raw_error) ~= 0 then return list end
-    local row = { name = ffi.string(info.name), description = ffi.string(info.description), states = {}, hypers = {} }
+    local row = { name = ffi.string(info.name), description = ffi.string(info.description),
+                  otherwise = info.otherwise[0] ~= 0 and ffi.string(info.otherwise) or nil, states = {}, hypers = {} }
     for word in ffi.string(info.states):gmatch("%S+") do
       local name, when = word:match("^([^?]+)%??(.*)$")
       row.states[#row.states + 1] = { name = name, when = when ~= "" and when or nil }

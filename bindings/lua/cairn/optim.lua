@@ -1,13 +1,19 @@
 -- Optimizer and schedule settings by Torch7's keys: options for cairn.plan and cairn.stepper (optim.split).
+local hypers = require "cairn.hypers"
+
 local optim = {}
 
 local NAMES = { learningRate = "rate", minimumRate = "minimum_rate", beta1 = "beta1", beta2 = "beta2", epsilon = "eps",
                 weightDecay = "weight_decay", momentum = "momentum", dampening = "dampening", nesterov = "nesterov",
-                clipNorm = "clip_norm", schedule = "schedule", warmup = "warmup_steps",
+                beta2Decay = "beta2_decay", eps1 = "eps1", eps2 = "eps2", clipThreshold = "clip_threshold",
+                nsSteps = "ns_steps", nsEpsilon = "ns_eps", matchRmsAdamw = "match_rms_adamw",
+                otherwiseRate = "otherwise_rate", clipNorm = "clip_norm", schedule = "schedule",
+                warmup = "warmup_steps",
                 totalSteps = "total_steps", accumulate = "micro_steps", seed = "seed" }
 
 local HYPERS = { beta1 = true, beta2 = true, eps = true, weight_decay = true, momentum = true, dampening = true,
-                 nesterov = true }
+                 nesterov = true, beta2_decay = true, eps1 = true, eps2 = true, clip_threshold = true, ns_steps = true,
+                 ns_eps = true, match_rms_adamw = true }
 
 local function options_of(optimizer, settings)
   local options = { optimizer = optimizer }
@@ -34,12 +40,35 @@ function optim.lion(settings) return options_of("lion", settings) end
 function optim.adam(settings) return options_of("adam", settings) end
 -- As optim.adamw, with states of 8 bits.
 function optim.adamw8(settings) return options_of("adamw8", settings) end
+-- optim.adafactor{learningRate = 1e-2, beta2Decay = -0.8, eps1 = 2^-23, eps2 = 1e-3, clipThreshold = 1,
+-- weightDecay = 0, ...}
+function optim.adafactor(settings) return options_of("adafactor", settings) end
+-- optim.muon{learningRate =, momentum = 0.95, nesterov = true, nsSteps = 5, nsEpsilon = 1e-7, matchRmsAdamw = false,
+-- weightDecay = 0.1, ...}. Of the parameters that are AdamW's: beta1, beta2, epsilon and, where it is not learningRate,
+-- otherwiseRate.
+function optim.muon(settings) return options_of("muon", settings) end
+
+-- The group of the parameters that an optimizer leaves to another; nil: it takes all.
+function optim.rest(optimizer)
+  for _, row in ipairs(hypers.optimizers()) do
+    if row.name == optimizer then return row.otherwise and "/" .. row.otherwise end
+  end
+end
 
 -- What of these options the plan takes (optimizer, hypers), and what the stepper.
 function optim.split(options)
   local plan, stepper = { optimizer = options.optimizer, hypers = {} }, {}
   for key, value in pairs(options) do
-    if HYPERS[key] then plan.hypers[key] = value elseif key ~= "optimizer" then stepper[key] = value end
+    if HYPERS[key] then
+      plan.hypers[key] = value
+    elseif key == "otherwise_rate" then
+      local group = optim.rest(options.optimizer)
+      if not group then error(("%s takes all parameters: otherwiseRate is of none"):format(options.optimizer), 2) end
+      if not (options.rate and options.rate > 0) then error("otherwiseRate goes with a learningRate above 0", 2) end
+      plan.hypers[group] = { rate_scale = value / options.rate }
+    elseif key ~= "optimizer" then
+      stepper[key] = value
+    end
   end
   return plan, stepper
 end

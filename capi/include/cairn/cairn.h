@@ -398,8 +398,9 @@ typedef struct cairn_amp_rule {
 } cairn_amp_rule_t;
 /* One hyper-parameter by name. Optimizers and theirs: cairn_optimizer_describe. Frozen layout. */
 typedef struct cairn_hyper {
-  const char* group; /* pattern of a parameter group, "": of the parameters that no other group names; NULL: of all groups
-                        whose optimizer has one of that name */
+  const char* group; /* pattern of a parameter group, "": of the parameters that no other group names; either with what
+                        its optimizer leaves to another one (cairn_optimizer_info_t, otherwise), of which alone it may be,
+                        too: "PATTERN/OTHERWISE"; NULL: of all groups whose optimizer has one of that name */
   const char* name;  /* "momentum", "weight_decay", ...; "rate_scale" multiplies the schedule's rate */
   double value;
 } cairn_hyper_t;
@@ -407,18 +408,20 @@ typedef struct cairn_hyper {
  * for any text and ? for one character. A parameter may match one group only. Frozen layout. */
 typedef struct cairn_parameter_group {
   const char* pattern;
-  const char* optimizer; /* NULL: as all others */
+  const char* optimizer; /* NULL: as all others. One that takes none of the group's parameters is an error */
 } cairn_parameter_group_t;
 /* An optimizer that plans know. The texts live as long as the library. */
 typedef struct cairn_optimizer_info {
   size_t struct_size;
   const char* name;
-  const char* states;      /* what it keeps of each parameter, as large as it: words; "?name" behind one: only where that
-                              hyper-parameter is not 0 */
+  const char* states;      /* what it keeps of each parameter, as large as it or as the description says: words; "?name"
+                              behind one: only where that hyper-parameter is not 0 */
   const char* hypers;      /* "name=default", separated by blanks */
   const char* description;
+  const char* otherwise;   /* the optimizer of those parameters that this one does not take: they are a group of their
+                              own, "PATTERN/OTHERWISE", "/OTHERWISE" beside the first; "": it takes all */
 } cairn_optimizer_info_t;
-#define CAIRN_OPTIMIZER_INFO_INIT {sizeof(cairn_optimizer_info_t), NULL, NULL, NULL, NULL}
+#define CAIRN_OPTIMIZER_INFO_INIT {sizeof(cairn_optimizer_info_t), NULL, NULL, NULL, NULL, NULL}
 /* Optimizer number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_optimizer_describe(size_t index, cairn_optimizer_info_t* out_info,
                                                                   cairn_error_t* error);
@@ -443,7 +446,7 @@ typedef struct cairn_plan_options {
   uint32_t fuse_update;          /* 1: parameters are updated inside backward, and gradients do not outlive that. For
                                     steppers with micro_steps 1 and clip_norm 0. A gradient that is not finite is then
                                     found after other parameters were updated: NON_FINITE from cairn_stepper_micro */
-  const char* optimizer;         /* "adamw", "sgd", "lion", "adam", "adamw8"; NULL: adamw. */
+  const char* optimizer;         /* of cairn_optimizer_describe: "adamw", "sgd", ...; NULL: adamw. */
   const cairn_parameter_group_t* groups;
   const cairn_hyper_t* hypers;   /* in the place of the optimizers' defaults. What an optimizer keeps may follow from them:
                                     sgd has a momentum of each parameter only where momentum is not 0 */

@@ -46,22 +46,25 @@ std::vector<bool> splitting(const graph::JointGraph& joint) {
   return splits;
 }
 
+// Of all states of an update op.
+int64_t state_bytes(const graph::JointGraph& joint, const JointOp& update) {
+  int64_t bytes = 0;
+  for (const int32_t state : states_of(update)) bytes += bytes_of(joint, state);
+  return bytes;
+}
+
 // An optimizer without state has nothing to stream; its master weights stay, too.
 std::vector<Candidate> candidates(const graph::JointGraph& joint) {
-  const std::vector<bool> read = read_by_ops(joint), splits = splitting(joint);
+  const std::vector<bool> read = read_by_ops(joint);
   const std::vector<JointOp>& updates = joint.ops(graph::kUpdate);
   std::vector<Candidate> list;
   for (size_t i = 0; i < updates.size(); ++i) {
     const auto op = static_cast<int32_t>(i);
     const int32_t weight = updates[i].out[update_op::kParameter];
     Candidate states{op, false, {}, 0};
-    bool leaves = true;
-    for (const int32_t state : states_of(updates[i])) {
-      states.values.push_back(state);
-      states.bytes += bytes_of(joint, state);
-      leaves = leaves && splits[at(state)];
-    }
-    if (states.values.empty() || !leaves) continue;
+    for (const int32_t state : states_of(updates[i])) states.values.push_back(state);
+    states.bytes = state_bytes(joint, updates[i]);
+    if (states.values.empty()) continue;
     list.push_back(std::move(states));
     if (!read[at(weight)] && !packed_weights_of(joint, weight).empty())
       list.push_back({op, true, {weight}, bytes_of(joint, weight)});
@@ -137,7 +140,7 @@ class Chooser {
         if (place.tier == plan_.link_tier[link]) bytes += bytes_of(joint_, value);
       if (bytes == 0) continue;
       copies += copy_seconds(l, bytes);
-      const auto piece = static_cast<double>(std::min(bytes, kPieceBytes));
+      const auto piece = static_cast<double>(std::max(std::min(bytes, kPieceBytes), least_ring_bytes(plan_)));
       ends = std::max(ends,
                       2 * l.latency_seconds + piece / l.in_bytes_per_second + piece / l.out_bytes_per_second);
     }
@@ -180,14 +183,12 @@ class Chooser {
   // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
   void raise_workspace() {
     if (plan_.offloaded.empty() || plan_.problem.ops.empty()) return;
-    int64_t states = 0, master = 0;
+    int64_t master = 0;
     for (const auto& [value, place] : plan_.offloaded)
       if (joint_.values[at(value)].role == graph::Role::kParameter)
         master = std::max(master, bytes_of(joint_, value));
-      else
-        states += bytes_of(joint_, value);
     int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
-    workspace += master + std::min(states, kSlots * kMinPieceBytes);
+    workspace += master + least_ring_bytes(plan_);
   }
 
   CompiledPlan& plan_;
@@ -239,7 +240,7 @@ class Cut {
 class Placer {
  public:
   Placer(CompiledPlan& plan, int64_t most, int64_t max_masters)
-      : plan_(plan), joint_(*plan.joint), max_(most), max_masters_(max_masters) {}
+      : plan_(plan), joint_(*plan.joint), splits_(splitting(joint_)), max_(most), max_masters_(max_masters) {}
 
   std::vector<Piece> run() {
     const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
@@ -274,6 +275,7 @@ class Placer {
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
     const int32_t weight = update.out[update_op::kParameter];
     const std::span<const int32_t> states = states_of(update);
+    if (!splits_[at(states[0])]) return place_whole(op, tier);
     const Cut cut(joint_, states);
     const int64_t master = plan_.offloaded.contains(weight) ? bytes_of(joint_, weight) : 0;
     const int64_t elements = joint_.values[at(weight)].desc.shape.elements(), whole = cut.bytes(elements);
@@ -294,6 +296,26 @@ class Placer {
     if (master > 0 && whole > max_) close(open);
   }
 
+  // Its states one after the other; they may be of other shapes than the parameter.
+  void place_whole(int32_t op, Tier tier) {
+    Open& open = open_[static_cast<size_t>(tier)];
+    Piece& piece = open.piece;
+    const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
+    const int32_t weight = update.out[update_op::kParameter];
+    const int64_t master = plan_.offloaded.contains(weight) ? bytes_of(joint_, weight) : 0;
+    const int64_t whole = state_bytes(joint_, update);
+    if (piece.bytes + whole > max_ || open.masters + master > max_masters_) close(open);
+    piece.tier = tier;
+    Part part{op, 0, joint_.values[at(weight)].desc.shape.elements(), {}};
+    for (size_t k = 0; k < states_of(update).size(); ++k) {
+      part.offsets[k] = piece.bytes;
+      piece.bytes += bytes_of(joint_, states_of(update)[k]);
+    }
+    piece.parts.push_back(part);
+    open.masters += master;
+    if (whole > max_) close(open);
+  }
+
   void close(Open& open) {
     Piece& piece = open.piece;
     if (piece.parts.empty()) return;
@@ -301,9 +323,12 @@ class Placer {
     for (const Part& part : piece.parts) {
       const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
       for (size_t k = 0; k < states.size(); ++k) {
-        const Format& f = stored(states[k]);
+        const TensorDesc& desc = joint_.values[at(states[k])].desc;
+        const Format& f = format(desc.dtype);
+        const int64_t place = piece.tier_offset + part.offsets[k];
         plan_.offloaded.at(states[k]).extents.push_back(
-            {f.bytes(part.begin), f.bytes(part.count), piece.tier_offset + part.offsets[k]});
+            splits_[at(states[k])] ? OffloadedPlace::Extent{f.bytes(part.begin), f.bytes(part.count), place}
+                                   : OffloadedPlace::Extent{0, desc.bytes(), place});
       }
     }
     pieces_.push_back(std::exchange(piece, {}));
@@ -321,6 +346,7 @@ class Placer {
 
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
+  const std::vector<bool> splits_;
   const int64_t max_, max_masters_;
   std::array<Open, kTierCount> open_;
   std::vector<Piece> pieces_;
@@ -353,6 +379,20 @@ std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64
   for (auto& [value, place] : plan.offloaded) place.extents.clear();
   plan.offloaded_bytes = {};
   return Placer(plan, most, max_masters).run();
+}
+
+int64_t least_ring_bytes(const CompiledPlan& plan) {
+  const graph::JointGraph& joint = *plan.joint;
+  const std::vector<bool> splits = splitting(joint);
+  int64_t states = 0, largest = 0;
+  for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    const std::span<const int32_t> own = states_of(update);
+    if (own.empty() || !plan.offloaded.contains(own[0])) continue;
+    const int64_t bytes = state_bytes(joint, update);
+    states += bytes;
+    if (!splits[at(own[0])]) largest = std::max(largest, bytes);
+  }
+  return std::max(std::min(states, kSlots * kMinPieceBytes), largest);
 }
 
 std::span<const int32_t> states_of(const JointOp& update) {

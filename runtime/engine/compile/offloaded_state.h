@@ -26,7 +26,8 @@ void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
 
 // ---- between solve_with_homes() and the programs of the update
 
-// Elements [begin, begin + count) of an update op's tensors, whose optimizer state lies in a piece.
+// Elements [begin, begin + count) of an update op's tensors, whose optimizer state lies in a piece: all of them
+// where the state does not split, or the same elements of each state.
 struct Part {
   int32_t op;  // index into the update phase
   int64_t begin, count;
@@ -38,11 +39,16 @@ struct Piece {
   int64_t tier_offset = 0, bytes = 0;
   std::vector<Part> parts;
 };
-// Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes: fills OffloadedPlace::extents and
+// Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes, or of one
+// update's state that does not split: fills OffloadedPlace::extents and
 // plan.home_bytes. Returns the pieces in the order of the update. The master weights away from the device of
 // a piece's parts are whole in it, and take at most `max_masters` bytes; or the piece has one part, of one
 // weight.
 std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
+
+// The least that the arena has room for between micro-batches so that offloaded optimizer state can stream
+// through: three pieces, or the largest that does not split.
+int64_t least_ring_bytes(const CompiledPlan& plan);
 
 // The states that an update op changes: joint values, in the order of its outputs.
 std::span<const int32_t> states_of(const graph::JointOp& update);

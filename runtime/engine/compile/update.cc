@@ -52,16 +52,13 @@ class UpdateAssembler : ProgramWriter {
   }
 
   Room room() const {
-    int64_t workspace = 0, master = 0, states = 0;
+    int64_t workspace = 0, master = 0;
     for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
       for (const int32_t kernel : plan_.op_kernel[phase])
         workspace = std::max(workspace, workspace_of(kernel));
     for (const auto& [value, place] : plan_.offloaded)
-      if (joint_.values[at(value)].role == graph::Role::kParameter)
-        master = std::max(master, aligned(value));
-      else
-        states += aligned(value);
-    return Room(plan_, workspace, master, states);
+      if (joint_.values[at(value)].role == graph::Role::kParameter) master = std::max(master, aligned(value));
+    return Room(plan_, workspace, master);
   }
 
   // Of a value on the device, or of a master weight while it is there.
@@ -248,10 +245,21 @@ class UpdateAssembler : ProgramWriter {
                                                         : packed_weights_of(joint_, weight);
   }
 
-  // What was collected: as one launch that also makes packed weights, as one without them, or one by one.
+  // What was collected: as one launch that also makes packed weights, as one without them, or one by one. An
+  // update of a whole tensor is launches of its own.
   void launch_updates() {
-    const std::vector<Update> updates = std::exchange(updates_, {});
-    if (updates.empty() || launch_batch(updates, true) || launch_batch(updates, false)) return;
+    std::vector<Update> updates = std::exchange(updates_, {});
+    const auto wholes = std::stable_partition(updates.begin(), updates.end(), [&](const Update& update) {
+      return ops::optimizer(joint_.ops(graph::kUpdate)[at(update.op)].attrs.word("optimizer"))
+          .is(ops::UPDATE_ELEMENTWISE);
+    });
+    const std::vector<Update> alone(wholes, updates.end());
+    updates.erase(wholes, updates.end());
+    if (!updates.empty() && !launch_batch(updates, true) && !launch_batch(updates, false))
+      launch_each(updates);
+    launch_each(alone);
+  }
+  void launch_each(const std::vector<Update>& updates) {
     for (const Update& update : updates) {
       const JointOp& op = joint_.ops(graph::kUpdate)[at(update.op)];
       const int32_t kernel = is_whole(update) ? plan_.op_kernel[graph::kUpdate][at(update.op)]

@@ -24,16 +24,16 @@ struct Room {
   Area masters, ring;
 
   // Without offloaded state nothing else wants room.
-  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes, int64_t state_bytes)
+  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes)
       : workspace_bytes(plan.offloaded.empty() ? plan.free_bytes() : max_workspace),
         master_bytes(masters_bytes) {
     workspace = plan.persistent_bytes();
     int64_t left = plan.free_bytes() - workspace_bytes;
-    const int64_t least = std::min(state_bytes, kSlots * kMinPieceBytes);
+    const int64_t least = least_ring_bytes(plan);
     require(left >= master_bytes + least, Code::kInternal, "an update needs ",
             workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
     // A second master weight comes in while the first is packed.
-    const int64_t slots = left - 2 * master_bytes >= kSlots * kPieceBytes ? 2 : 1;
+    const int64_t slots = left - 2 * master_bytes >= std::max(kSlots * kPieceBytes, least) ? 2 : 1;
     masters = {workspace + workspace_bytes, slots * master_bytes};
     left -= masters.bytes;
     ring = {masters.offset + masters.bytes, left / kAlignment * kAlignment};

@@ -32,6 +32,22 @@ TEST(CudaUpdate, IsOneLaunchAndSoIsTheNorm) {
   }
 }
 
+// The others go together all the same.
+TEST(CudaUpdate, WhatIsUpdatedWholeIsLaunchedAlone) {
+  for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
+    const auto device = gpu(true);
+    PlanOptions o = options_for(amp);
+    o.optimizer.name = "muon";
+    const auto plan = compile(transformer(2), *device, o);
+    int64_t whole = 0;
+    for (const graph::JointOp& op : plan->joint->ops(graph::kUpdate))
+      whole += op.attrs.word("optimizer") == "muon";
+    EXPECT_GT(whole, 0);
+    EXPECT_EQ(update_launches(*plan), 1 + whole);
+    if (amp == AmpMode::kBf16) expect_fresh_packed_weights(plan, device);
+  }
+}
+
 TEST(CudaUpdate, LeavesPackedWeightsFresh) {
   const PlanOptions o = options_for(AmpMode::kBf16);
   for (const bool checked : {false, true}) {

@@ -16,7 +16,7 @@ TEST(CudaOptimizerBatch, SumsOfALargeTensor) {
 TEST(CudaOptimizerBatch, ASingleUpdateMayPackToo) {
   const int64_t n = 3001;
   const TensorDesc x = desc(DType::kF32, {1, n});
-  for (const UpdateKind& kind : update_kinds()) {
+  for (const UpdateKind& kind : elementwise_kinds()) {
     const Direct with = update_call(kind, x, false, pack_of(n)), other = update_call(kind, x, false, x),
                  scaled = update_call(kind, x, true, pack_of(n));
     EXPECT_EQ(kernels::cuda_registry().find(signature_of(other)), nullptr) << "x is no pack";
@@ -40,6 +40,9 @@ TEST(CudaOptimizerBatch, OthersAreLaunchedOneByOne) {
     }
     return kernels::cuda_registry().batch(signatures);
   };
+  for (const UpdateKind& each : update_kinds())
+    if (!each.row->is(ops::UPDATE_ELEMENTWISE))
+      EXPECT_EQ(batch({update_call(each, each.parameter(64), false)}), nullptr) << each.name();
   const TensorDesc x = desc(DType::kF32, {64}), low = desc(DType::kBF16, {64}),
                    wide = desc(DType::kF64, {64}), scalar = desc(DType::kF64, {});
   const Direct squares{"sum_squares", {x}, {scalar}, {}};

@@ -26,9 +26,15 @@ TEST(CudaOptimizer, SumOfSquaresIsFiniteExactlyIfAllElementsAre) {
 }
 
 TEST(CudaOptimizer, UpdatesSeveralBlocksWithARest) {
-  for (const UpdateKind& kind : update_kinds())
+  for (const UpdateKind& kind : elementwise_kinds())
     for (const int64_t n : {1023, 1024, 1027, 50002})
       for (const bool scaled : {false, true}) agree(update_call(kind, desc(DType::kF32, {n}), scaled));
+}
+
+TEST(CudaOptimizer, UpdatesOfWholeTensors) {
+  for (const UpdateKind& kind : update_kinds())
+    for (const TensorDesc& x : update_tensors(kind))
+      for (const bool scaled : {false, true}) agree(update_call(kind, x, scaled));
 }
 
 TEST(CudaOptimizer, GradScales) { check_grad_scales(kernels::cuda_registry()); }

@@ -87,6 +87,86 @@ TEST(Optimizer, GroupsHaveOptimizersAndHyperParametersOfTheirOwn) {
     EXPECT_EQ(op.attrs.word("optimizer"), joint->values[op.out[0]].name == "b" ? "lion" : "adamw");
 }
 
+// A table, two hidden matrices, the weights of an output layer, vectors and a kernel of a convolution's shape.
+std::shared_ptr<Graph> language_model(bool fused_head, bool tied) {
+  auto g = std::make_shared<Graph>();
+  const ValueId ids = g->input("ids", {DType::kI32, {2, 4}}), t = g->input("t", {DType::kI32, {2, 4}});
+  const ValueId table = g->parameter("table", {DType::kF32, {16, 8}}, {});
+  const ValueId head = tied ? table : g->parameter("head", {DType::kF32, {16, 8}}, {});
+  const ValueId positions = g->parameter("positions", {DType::kF32, {4, 8}}, {});
+  ValueId x = g->op("add", {g->op("embedding", {table, ids})[0], positions})[0];
+  for (const char* name : {"up", "down"}) {
+    const ValueId w = g->parameter(name, {DType::kF32, {8, 8}}, {});
+    const ValueId b = g->parameter(cat(name, ".bias"), {DType::kF32, {8}}, {});
+    x = g->op("add", {x, g->op("gelu", {g->op("linear", {x, w, b})[0]})[0]})[0];
+  }
+  const ValueId cube = g->parameter("cube", {DType::kF32, {2, 4, 8}}, {});
+  x = g->op("layernorm", {g->op("mul", {x, cube})[0]})[0];
+  std::vector<ValueId> loss;
+  if (fused_head) {
+    loss = g->op("linear_cross_entropy", {x, head, t});
+  } else {
+    const ValueId bias = g->parameter("head.bias", {DType::kF32, {16}}, {});
+    const ValueId y = g->op("add", {g->op("linear", {x, head})[0], bias})[0];
+    loss = g->op("cross_entropy", {g->op("reshape", {y}, {{"shape", std::vector<int64_t>{8, 16}}})[0],
+                                   g->op("reshape", {t}, {{"shape", std::vector<int64_t>{8}}})[0]});
+  }
+  g->freeze(loss[0], loss[1], {});
+  return g;
+}
+
+// "parameter:optimizer@group" of every update.
+std::string updates(const JointGraph& joint) {
+  std::string text;
+  for (const ParameterSlot& slot : joint.parameters) {
+    const ParameterGroup& group =
+        joint.groups[static_cast<size_t>(joint.hypers[static_cast<size_t>(slot.hyper)].group)];
+    text += cat(text.empty() ? "" : " ", joint.values[static_cast<size_t>(slot.value)].name, ':',
+                group.optimizer->name, group.pattern.empty() ? "" : "@", group.pattern);
+  }
+  return text;
+}
+
+TEST(Optimizer, MatricesOfHiddenLayersAloneAreMuons) {
+  const std::string hidden =
+      "positions:adamw@/adamw up:muon up.bias:adamw@/adamw down:muon down.bias:adamw@/adamw "
+      "cube:adamw@/adamw";
+  const auto of = [](bool fused_head, bool tied) {
+    return updates(*derive(language_model(fused_head, tied), {.optimizer = {.name = "muon"}}));
+  };
+  EXPECT_EQ(of(true, true), "table:adamw@/adamw " + hidden);
+  EXPECT_EQ(of(true, false), "table:adamw@/adamw head:adamw@/adamw " + hidden);
+  EXPECT_EQ(of(false, false), "table:adamw@/adamw head:adamw@/adamw " + hidden + " head.bias:adamw@/adamw");
+}
+
+TEST(Optimizer, TheRestOfAGroupIsAGroup) {
+  const auto model = language_model(true, true);
+  const auto joint = derive(model, {.optimizer = {.name = "muon",
+                                                  .groups = {{"/adamw"}, {"*.bias"}, {"d*n", "sgd"}},
+                                                  .hypers = {{"/adamw", "rate_scale", 0.25},
+                                                             {"", "rate_scale", 0.5},
+                                                             {{}, "beta1", 0.8},
+                                                             {"*.bias", "weight_decay", 0.0},
+                                                             {{}, "ns_steps", 3.0}}}});
+  EXPECT_EQ(updates(*joint),
+            "table:adamw@/adamw positions:adamw@/adamw up:muon up.bias:adamw@*.bias/adamw down:sgd@d*n "
+            "down.bias:adamw@*.bias/adamw "
+            "cube:adamw@/adamw");
+  const auto hyper = [&](const char* pattern, const char* name) {
+    return group_of_pattern(joint->groups, pattern).hyper(name);
+  };
+  EXPECT_EQ(hyper("", "rate_scale"), 0.5);
+  EXPECT_EQ(hyper("/adamw", "rate_scale"), 0.25) << "what is said of the rest wins";
+  EXPECT_EQ(hyper("*.bias/adamw", "rate_scale"), 1.0);
+  EXPECT_EQ(hyper("/adamw", "beta1"), 0.8);
+  EXPECT_EQ(hyper("*.bias/adamw", "weight_decay"), 0.0) << "of a group and its rest";
+  EXPECT_EQ(hyper("", "weight_decay"), 0.1);
+  for (const JointOp& op : joint->ops(kUpdate))
+    EXPECT_EQ(op.attrs.integer("ns_steps", -1), op.attrs.word("optimizer") == "muon" ? 3 : -1);
+  for (const State& state : joint->states)
+    if (state.name == "up/momentum") EXPECT_FALSE(state.splits);
+}
+
 TEST(Optimizer, WhatDoesNotExistIsNamed) {
   const auto refused = [](OptimizerOptions options, const std::string& says) {
     try {
@@ -97,7 +177,8 @@ TEST(Optimizer, WhatDoesNotExistIsNamed) {
       EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
     }
   };
-  refused({.name = "adamax"}, "unknown optimizer 'adamax'; known: adamw, sgd, lion");
+  refused({.name = "adamax"},
+          "unknown optimizer 'adamax'; known: adamw, sgd, lion, adam, adamw8, adafactor, muon");
   refused({.hypers = {{{}, "momentum", 0.9}}},
           "'adamw' has no hyper-parameter 'momentum'; it has: rate_scale, beta1");
   refused({.hypers = {{{}, "beta1", 1.0}}}, "beta1 is 1; it must be at least 0 and below 1");
@@ -106,7 +187,12 @@ TEST(Optimizer, WhatDoesNotExistIsNamed) {
   refused({.groups = {{"?"}, {"*b"}}}, "the groups '?' and '*b' both match the parameter 'b'");
   refused({.groups = {{"b"}, {"b"}}}, "the group 'b' is there twice");
   refused({.groups = {{""}}}, "needs a pattern");
-  refused({.groups = {{"b", "muon"}}}, "unknown optimizer 'muon'");
+  refused({.groups = {{"b", "adagrad"}}}, "unknown optimizer 'adagrad'");
+  refused({.groups = {{"b", "muon"}}}, "the group 'b' asks for muon, which takes none of its parameters");
+  refused({.name = "muon", .groups = {{"/adamw", "sgd"}}}, "the group '/adamw' has what muon leaves over");
+  refused({.name = "muon", .hypers = {{"", "dampening", 0.5}}}, "'muon' has no hyper-parameter 'dampening'");
+  refused({.name = "muon", .hypers = {{"/sgd", "momentum", 0.5}}}, "there are: '', '/adamw'");
+  refused({.name = "adamw", .groups = {{"/adamw"}}}, "the group '/adamw' matches no parameter");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "runtime/base/cat.h"
 #include "runtime/base/update.h"
 #include "runtime/ops/ops.h"
 
@@ -36,7 +37,8 @@ TEST(Optimizers, RowsAreParsed) {
       EXPECT_TRUE(state.when.empty() || row.hyper(state.when) >= 0) << state.name << ": no " << state.when;
     }
   }
-  EXPECT_EQ(names, (std::set<std::string_view>{"adamw", "sgd", "lion", "adam", "adamw8"}));
+  EXPECT_EQ(names,
+            (std::set<std::string_view>{"adamw", "sgd", "lion", "adam", "adamw8", "adafactor", "muon"}));
 }
 
 TEST(Optimizers, StatesAndHyperParameters) {
@@ -54,7 +56,49 @@ TEST(Optimizers, StatesAndHyperParameters) {
   EXPECT_EQ(sgd.states[0].name, "momentum");
   EXPECT_EQ(sgd.states[0].when, "momentum");
   EXPECT_EQ(optimizer("lion").states.size(), 1u);
-  for (const OptimizerRow& row : optimizers()) EXPECT_TRUE(row.is(UPDATE_ELEMENTWISE)) << row.name;
+  for (const OptimizerRow& row : optimizers())
+    EXPECT_EQ(row.is(UPDATE_ELEMENTWISE), row.name != "adafactor" && row.name != "muon") << row.name;
+}
+
+// "name shape" of the states that a parameter of this shape has.
+std::string states_of(std::string_view name, const Shape& shape) {
+  const OptimizerRow& row = optimizer(name);
+  std::vector<double> defaults;
+  for (const Hyper& hyper : row.hypers) defaults.push_back(hyper.value);
+  std::string text;
+  for (const OptimizerState& state : row.states)
+    if (const auto tensor = row.tensor_of(state, defaults, {DType::kF32, shape, 0}))
+      text += cat(text.empty() ? "" : " ", state.name, to_string(tensor->shape));
+  return text;
+}
+
+TEST(Optimizers, StatesMayHaveFormsOfTheirOwn) {
+  EXPECT_EQ(states_of("adafactor", {5}), "v[5]");
+  EXPECT_EQ(states_of("adafactor", {}), "v[]");
+  EXPECT_EQ(states_of("adafactor", {5, 7}), "row[5] column[7]");
+  EXPECT_EQ(states_of("adafactor", {2, 3, 5, 7}), "row[2, 3, 5] column[2, 3, 7]");
+  EXPECT_EQ(states_of("muon", {5, 7}), "momentum[5, 7]");
+  EXPECT_EQ(states_of("adamw", {5, 7}), "m[5, 7] v[5, 7]");
+}
+
+TEST(Optimizers, WhatOneDoesNotTakeIsAnothers) {
+  for (const OptimizerRow& row : optimizers()) {
+    EXPECT_EQ(row.is(UPDATE_MATRICES), !row.otherwise.empty()) << row.name;
+    if (!row.otherwise.empty())
+      EXPECT_TRUE(optimizer(row.otherwise).otherwise.empty()) << row.name << ": a rest of a rest";
+  }
+  EXPECT_EQ(optimizer("muon").otherwise, "adamw");
+}
+
+TEST(Optimizers, PlannedHyperParametersAreAttributes) {
+  const OptimizerRow& muon = optimizer("muon");
+  std::vector<double> values;
+  for (const Hyper& hyper : muon.hypers) values.push_back(hyper.value);
+  values[static_cast<size_t>(muon.hyper("ns_steps"))] = 7;
+  EXPECT_EQ(muon.attrs(values), (Attrs{{"optimizer", std::string("muon")}, {"ns_steps", int64_t{7}}}));
+  EXPECT_TRUE(muon.hypers[static_cast<size_t>(muon.hyper("ns_steps"))].planned);
+  EXPECT_FALSE(muon.hypers[static_cast<size_t>(muon.hyper("momentum"))].planned);
+  EXPECT_EQ(optimizer("lion").attrs({}), (Attrs{{"optimizer", std::string("lion")}}));
 }
 
 TEST(Optimizers, StatesOf8BitsAreOfLargeParameters) {
@@ -99,6 +143,24 @@ TEST(Optimizers, HyperRulesFillTheSlots) {
   EXPECT_EQ(lion[1], 0.9);
   EXPECT_EQ(lion[2], 0.99);
   EXPECT_EQ(lion[4], 0.2);
+  // rate 0.5; rho is at most 1 / sqrt(t), and decay goes by the whole rate.
+  const auto soon = slots("adafactor", {1, -0.8, 1e-7, 1e-3, 2, 0.1}, 1),
+             late = slots("adafactor", {1, -0.8, 1e-7, 1e-3, 2, 0.1}, 100);
+  EXPECT_EQ(soon[0], 0.5);
+  EXPECT_EQ(soon[1], 1.0) << "the first v is the gradient's";
+  EXPECT_EQ(late[0], 0.1);
+  EXPECT_EQ(late[1], std::pow(100.0, -0.8));
+  EXPECT_EQ(late[2], 1e-7);
+  EXPECT_EQ(late[3], 1e-3);
+  EXPECT_EQ(late[4], 2.0);
+  EXPECT_EQ(late[5], 0.05);
+  const auto muon = slots("muon", {1, 0.95, 1, 5, 1e-6, 1, 0.1}, 9);
+  EXPECT_EQ(muon[0], 0.5);
+  EXPECT_EQ(muon[1], 0.95);
+  EXPECT_EQ(muon[2], 1.0);
+  EXPECT_EQ(muon[3], 1e-6);
+  EXPECT_EQ(muon[4], 0.1);
+  EXPECT_EQ(muon[5], 1.0);
 }
 
 template <class Call>
@@ -114,8 +176,9 @@ std::string message(const Call& call) {
 
 TEST(Optimizers, MistakesAreNamed) {
   EXPECT_EQ(message([] { optimizer("adamax"); }),
-            "unknown optimizer 'adamax'; known: adamw, sgd, lion, adam, adamw8");
-  EXPECT_EQ(message([] { optimizer(""); }), "unknown optimizer ''; known: adamw, sgd, lion, adam, adamw8");
+            "unknown optimizer 'adamax'; known: adamw, sgd, lion, adam, adamw8, adafactor, muon");
+  EXPECT_EQ(message([] { optimizer(""); }),
+            "unknown optimizer ''; known: adamw, sgd, lion, adam, adamw8, adafactor, muon");
   const auto check = [](std::string_view name, std::string_view hyper, double value) {
     return message([&] { check_hyper(optimizer(name), hyper, value); });
   };
@@ -124,6 +187,16 @@ TEST(Optimizers, MistakesAreNamed) {
   EXPECT_EQ(check("sgd", "momentum", -0.1), "sgd: momentum is -0.1; it must be at least 0 and below 1");
   EXPECT_EQ(check("sgd", "nesterov", 0.5), "sgd: nesterov is 0.5; it must be 0 or 1");
   EXPECT_EQ(check("adamw", "eps", -1), "adamw: eps is -1; it must be from 0 to 1e38");
+  EXPECT_EQ(check("adafactor", "beta2_decay", 0.8),
+            "adafactor: beta2_decay is 0.8; it must be from -1e38 to 0");
+  EXPECT_EQ(check("adafactor", "clip_threshold", 0.5),
+            "adafactor: clip_threshold is 0.5; it must be from 1 to 1e38");
+  EXPECT_EQ(check("adafactor", "eps1", 0), "adafactor: eps1 is 0; it must be from 1e-30 to 1e38");
+  for (const double steps : {0.0, 2.5, 100.0, -1.0})
+    EXPECT_EQ(check("muon", "ns_steps", steps),
+              cat("muon: ns_steps is ", steps, "; it must be a whole number from 1 to 99"));
+  EXPECT_EQ(check("muon", "ns_steps", 99), "");
+  EXPECT_EQ(check("muon", "momentum", 1), "muon: momentum is 1; it must be at least 0 and below 1");
   for (const double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
     for (const OptimizerRow& row : optimizers())
       for (const Hyper& hyper : row.hypers)

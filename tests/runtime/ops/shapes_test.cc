@@ -295,7 +295,7 @@ TEST(Shapes, MistakesAreNamed) {
       {"update",
        {f32({4}), f64({8})},
        by("adamax"),
-       "unknown optimizer 'adamax'; known: adamw, sgd, lion, adam, adamw8"},
+       "unknown optimizer 'adamax'; known: adamw, sgd, lion, adam, adamw8, adafactor, muon"},
       {"grad_scale", {f32({})}, {}, "grad_scale: loss is f32[]: it must be one f64"},
       {"silu", {f32({4}), f32({4})}, {}, "silu: 2 operands given, it takes at most 1"},
   };

@@ -46,6 +46,10 @@ TEST(Work, TheRestIsBoundByBytes) {
   EXPECT_EQ(of("update", {f32({10}), f64({8})}, adamw).bytes, 40 + 64 + 2 * 3 * 40);
   EXPECT_EQ(of("update", {f32({10}), f64({8})}, lion).bytes, 40 + 64 + 2 * 2 * 40);
   EXPECT_EQ(of("update", {f32({10}), f64({8})}, adamw).flops, 160);
+  const Attrs muon{{"optimizer", std::string("muon")}, {"ns_steps", int64_t{3}}};
+  for (const Shape& shape : {Shape{4, 6}, Shape{6, 4}})
+    EXPECT_EQ(of("update", {{DType::kF32, shape, 0}, f64({8})}, muon).flops,
+              16 * 24 + 3 * (2 * 2 * 4 * 4 * 6 + 2 * 4 * 4 * 4));
   // A packed weight is written, not read; so may grad_scale be.
   const std::vector<TensorDesc> in = {f32({10}), f64({8}), f64({})};
   const TensorDesc absent = {}, pack{DType::kOpaque, Shape{10}, 20};

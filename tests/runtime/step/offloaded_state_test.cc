@@ -50,13 +50,16 @@ struct Case {
 std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::vector<Tier>& tiers) {
   static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
   auto& plan = plans[cat(c.device, static_cast<int>(c.amp), ' ', c.micro_steps, ' ', c.threads, ' ',
-                         c.optimizer, tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
+                         c.optimizer, ' ', tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
   if (plan != nullptr) return plan;
   device::DeviceOptions device_options;
   device_options.threads = c.threads;
   const auto device = device::open(c.device, device_options);
   engine::PlanOptions options;
   options.amp = c.amp;
+  options.optimizer.name = c.optimizer;
+  // A group of another optimizer beside it, whose state splits or does not.
+  if (c.optimizer == "muon") options.optimizer.groups = {{"up1", "adafactor"}};
   options.micro_steps = c.micro_steps;
   options.optimizer.name = c.optimizer;
   if (c.optimizer == "adamw8") options.optimizer.groups = {{.pattern = "up1", .optimizer = "adamw"}};
@@ -138,20 +141,19 @@ TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
   for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
     Training offloaded(GetParam(), {tier});
     const engine::CompiledPlan& plan = offloaded.session->plan();
-    ASSERT_GE(plan.offloaded.size(), 2 * plan.joint->ops(graph::kUpdate).size())
-        << "all moments leave at the smallest budget";
+    int64_t state_bytes = 0;
+    for (const graph::ParameterSlot& slot : plan.joint->parameters)
+      for (const int32_t state : slot.states) {
+        EXPECT_TRUE(plan.offloaded.contains(state)) << "all moments leave at the smallest budget";
+        state_bytes += plan.joint->values[static_cast<size_t>(state)].desc.bytes();
+      }
     ASSERT_LT(plan.plan.arena_bytes, resident.session->plan().plan.arena_bytes);
     const Report report = offloaded.train(4);
     EXPECT_EQ(offloaded.values(), expected) << kTierNames[static_cast<size_t>(tier)];
     offloaded.expect_exact_memory();
     const auto t = static_cast<size_t>(tier);
-    int64_t moments = 0;
-    for (const graph::ParameterSlot& slot : plan.joint->parameters)
-      for (const int32_t state : slot.states)
-        moments += plan.joint->values[static_cast<size_t>(state)].desc.bytes();
-    EXPECT_GE(moments, 2 * 4 * kWidth * kHidden);
-    EXPECT_GE(static_cast<int64_t>(report.in[t].bytes), moments) << "moments come in once per update";
-    EXPECT_GE(static_cast<int64_t>(report.out[t].bytes), moments);
+    EXPECT_GE(report.in[t].bytes, state_bytes) << "moments come in once per update";
+    EXPECT_GE(report.out[t].bytes, state_bytes);
   }
 }
 
@@ -179,7 +181,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.device = "cpu", .check = true, .threads = 2, .optimizer = "adamw8"},
         Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .micro_steps = 3, .optimizer = "adamw8"},
         Case{.device = "reference", .check = true},
-        Case{.device = "reference", .check = true, .optimizer = "adamw8"}),
+        Case{.device = "reference", .check = true, .optimizer = "adamw8"},
+        Case{.device = "cpu", .check = true, .threads = 2, .optimizer = "adafactor"},
+        Case{.device = "cpu", .check = true, .micro_steps = 2, .optimizer = "muon"},
+        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .threads = 2, .optimizer = "muon"}),
     [](const auto& test) {
       const Case& c = test.param;
       return c.device + (c.check ? "_checked" : "") + (c.amp == graph::AmpMode::kOff ? "_f32" : "_bf16") +
