@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Makes the losses that cairn's small GPT-2 is compared with under Adafactor and Muon: data/gpt2_small_optimizers.json.
+"""Makes the losses that cairn's small GPT-2 is compared with under other optimizers than AdamW:
+data/gpt2_small_optimizers.json.
 
-Weights and batches are those that make_gpt2_losses.py wrote, the model is that of bench/peers/gpt2.py. Adafactor is
-torch.optim.Adafactor. Muon's Newton-Schulz steps are float32 here, as in cairn, and not torch.optim.Muon's bfloat16;
-what is no matrix of a hidden layer is torch.optim.AdamW's. Needs torch, numpy and safetensors.
+Weights and batches are those that make_gpt2_losses.py wrote, the model is that of bench/peers/gpt2.py. SGD, Adam and
+Adafactor are torch.optim's; Lion is the paper's algorithm 2. Muon's Newton-Schulz steps are float32 here, as in cairn,
+and not torch.optim.Muon's bfloat16; what is no matrix of a hidden layer is torch.optim.AdamW's. Needs torch, numpy and
+safetensors.
 """
 import json
 import math
@@ -19,8 +21,28 @@ sys.path.insert(0, str(HERE.parents[1] / "bench" / "peers"))
 from gpt2 import batches, build_model, parse_arguments  # noqa: E402
 
 CLIP, DECAY = 1.0, 0.1
+SGD = {"rate": 0.1, "momentum": 0.9, "nesterov": "true"}
+ADAM = {"rate": 1e-3, "beta1": 0.9, "beta2": 0.999}
+LION = {"rate": 3e-4, "beta1": 0.9, "beta2": 0.99}
 ADAFACTOR = {"rate": 1e-2, "clip_threshold": 1.0, "beta2_decay": -0.8, "eps1": 1e-7, "eps2": 1e-3}
 MUON = {"rate": 1e-2, "otherwise_rate": 3e-3, "momentum": 0.95, "ns_steps": 5, "beta1": 0.9, "beta2": 0.95}
+
+
+class Lion:
+    """Chen et al., 2023, algorithm 2. groups: as torch's."""
+
+    def __init__(self, groups):
+        self.groups = groups
+        self.momentum = {p: torch.zeros_like(p) for group in groups for p in group["params"]}
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.groups:
+            for p in group["params"]:
+                m = self.momentum[p]
+                update = (LION["beta1"] * m + (1 - LION["beta1"]) * p.grad).sign()
+                p.sub_(LION["rate"] * (update + group["weight_decay"] * p))
+                m.mul_(LION["beta2"]).add_(p.grad, alpha=1 - LION["beta2"])
 
 
 class Muon:
@@ -45,19 +67,33 @@ class Muon:
             p.add_(x.T if tall else x, alpha=-MUON["rate"] * math.sqrt(max(1.0, outputs / inputs)))
 
 
+def decayed(parameters):
+    return [{"params": [p for p in parameters if (p.ndim >= 2) == decays], "weight_decay": DECAY if decays else 0.0}
+            for decays in (True, False)]
+
+
+def sgd(model):
+    return [torch.optim.SGD(decayed(list(model.parameters())), lr=SGD["rate"], momentum=SGD["momentum"], nesterov=True)]
+
+
+def adam(model):
+    return [torch.optim.Adam(decayed(list(model.parameters())), lr=ADAM["rate"], betas=(ADAM["beta1"], ADAM["beta2"]),
+                             eps=1e-8)]
+
+
+def lion(model):
+    return [Lion(decayed(list(model.parameters())))]
+
+
 def adafactor(model):
-    groups = [{"params": [p for p in model.parameters() if (p.ndim >= 2) == decays],
-               "weight_decay": DECAY if decays else 0.0} for decays in (True, False)]
-    return [torch.optim.Adafactor(groups, lr=ADAFACTOR["rate"], beta2_decay=ADAFACTOR["beta2_decay"],
+    return [torch.optim.Adafactor(decayed(list(model.parameters())), lr=ADAFACTOR["rate"], beta2_decay=ADAFACTOR["beta2_decay"],
                                   eps=(ADAFACTOR["eps1"], ADAFACTOR["eps2"]), d=ADAFACTOR["clip_threshold"])]
 
 
 def muon(model):
     hidden = [p for name, p in model.named_parameters() if p.ndim == 2 and not name.startswith(("wte", "wpe"))]
     rest = [p for p in model.parameters() if not any(p is h for h in hidden)]
-    groups = [{"params": [p for p in rest if (p.ndim >= 2) == decays], "weight_decay": DECAY if decays else 0.0}
-              for decays in (True, False)]
-    adamw = torch.optim.AdamW(groups, lr=MUON["otherwise_rate"], betas=(MUON["beta1"], MUON["beta2"]), eps=1e-8)
+    adamw = torch.optim.AdamW(decayed(rest), lr=MUON["otherwise_rate"], betas=(MUON["beta1"], MUON["beta2"]), eps=1e-8)
     return [Muon(hidden), adamw]
 
 
@@ -82,7 +118,8 @@ def main():
     shape = {name: model[name] for name in ("layers", "heads", "width", "vocab", "seq", "batch", "steps")}
     words = [word for name, value in shape.items() for word in (f"--{name}", str(value))]
     report = {"torch": torch.__version__}
-    for name, make, settings in (("adafactor", adafactor, ADAFACTOR), ("muon", muon, MUON)):
+    for name, make, settings in (("sgd", sgd, SGD), ("adam", adam, ADAM), ("lion", lion, LION),
+                                 ("adafactor", adafactor, ADAFACTOR), ("muon", muon, MUON)):
         report[name] = {"options": {**settings, "weight_decay": DECAY, "clip": CLIP}}
         for dtype in ("float32", "float64"):
             options = parse_arguments([*words, "--dtype", dtype, "--init", str(DATA / "gpt2_small.safetensors"),
