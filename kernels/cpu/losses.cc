@@ -54,7 +54,8 @@ std::unique_ptr<Kernel> make_softmax_any(const Signature& s, bool gradient) {
   return make_kernel([=](const Call& call) {
     parallel_for(rows, row_grain(columns), [&](int64_t b, int64_t e, int) {
       for (int64_t r = b; r < e; ++r) {
-        const char *x = input<const char>(call, 0) + r * bytes, *y = input<const char>(call, 1) + r * bytes;
+        const char* const x = input<const char>(call, 0) + r * bytes;
+        const char* const y = gradient ? input<const char>(call, 1) + r * bytes : nullptr;
         char* out = output<char>(call, 0) + r * bytes;
         gradient ? softmax_grad_row(type, x, y, out, columns) : softmax_row(type, x, out, columns);
       }

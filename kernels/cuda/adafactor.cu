@@ -5,7 +5,7 @@
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/products/columns.h"
 #include "kernels/cuda/rows.h"
-#include "runtime/base/adafactor.h"
+#include "runtime/base/optimizers/adafactor.h"
 
 namespace cairn::kernels::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include "kernels/cuda/optimizer.h"
 #include "kernels/cuda/products/product.h"
 #include "kernels/cuda/rows.h"
-#include "runtime/base/muon.h"
+#include "runtime/base/optimizers/muon.h"
 
 namespace cairn::kernels::cuda {
 namespace {

@@ -1,9 +1,9 @@
 // The update of a block of a tensor whose states are blocks of a dynamic 8-bit format
-// (runtime/base/dynamic_map.h): a warp each, eight elements a lane, so that a block's largest number is found among
+// (runtime/base/optimizers/dynamic_map.h): a warp each, eight elements a lane, so that a block's largest number is found among
 // registers.
 #pragma once
 #include "kernels/cuda/optimizer.h"
-#include "runtime/base/dynamic_map.h"
+#include "runtime/base/optimizers/dynamic_map.h"
 
 namespace cairn::kernels::cuda {
 

@@ -1,5 +1,5 @@
 // The op `update` as Adafactor: the rule of optimizers.def, line by line, in double.
-#include "runtime/base/adafactor.h"
+#include "runtime/base/optimizers/adafactor.h"
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // The op `update` as Muon: the rule of optimizers.def, line by line, in double.
-#include "runtime/base/muon.h"
+#include "runtime/base/optimizers/muon.h"
 
 #include <vector>
 

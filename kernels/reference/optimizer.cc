@@ -4,7 +4,7 @@
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
 #include "kernels/reference/updates.h"
-#include "runtime/base/dynamic_map.h"
+#include "runtime/base/optimizers/dynamic_map.h"
 
 namespace cairn::kernels::reference {
 namespace {

@@ -61,8 +61,8 @@ bool takes_states(const Signature& s) {
   if constexpr (requires { Optimizer::takes_states(s, p.dtype); }) {
     return Optimizer::takes_states(s, p.dtype);
   } else {
-    for (size_t k = 0; k < Optimizer::kStates; ++k) {
-      const TensorDesc& state = s.out[update_op::kFirstState + k];
+    for (int k = 0; k < Optimizer::kStates; ++k) {
+      const TensorDesc& state = s.out[static_cast<size_t>(update_op::kFirstState + k)];
       if (state.dtype != p.dtype || state.packed_bytes != 0) return false;
     }
     return true;

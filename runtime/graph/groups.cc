@@ -186,8 +186,7 @@ std::vector<int32_t> assign_groups(const Graph& graph, std::span<const Parameter
             Code::kInvalidArgument, "the group '", groups[g].pattern, "' asks for ",
             groups[g].optimizer->name,
             ", which takes none of its parameters: it takes matrices that products of hidden layers multiply "
-            "by, no "
-            "embedding's table and no output layer's; give the group another optimizer, such as ",
+            "by, no embedding's table and no output layer's; give the group another optimizer, such as ",
             groups[g].optimizer->otherwise);
   return of;
 }

@@ -123,7 +123,8 @@ end
 function bundle.with_files(parts, folder, save)
   local function clear()
     if posix.is_link(folder) then return posix.remove_file(folder) end
-    for _, name in ipairs { GENERATOR, NAMES } do posix.remove_file(folder .. "/" .. name) end
+    -- All of it: a save that was killed may have left a file under a name of its own.
+    for _, name in ipairs(posix.list(folder) or {}) do posix.remove_file(folder .. "/" .. name) end
     posix.remove_empty_directory(folder)
   end
   clear()

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/registry.h"
-#include "runtime/base/dynamic_map.h"
 #include "runtime/base/kernel.h"
+#include "runtime/base/optimizers/dynamic_map.h"
 #include "runtime/graph/joint.h"
 
 namespace cairn::conformance {

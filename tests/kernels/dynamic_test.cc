@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/registry.h"
-#include "runtime/base/dynamic_map.h"
+#include "runtime/base/optimizers/dynamic_map.h"
 #include "runtime/base/update_operands.h"
 
 namespace cairn::kernels {

@@ -100,7 +100,7 @@ a = beta a + (1 - beta) g; p -= rate (a / (1 + abs(a)) + weight\\_decay p).
 '''),
 ]
 # What the changed files are compiled into.
-READERS = ["runtime/ops/optimizers.cc", "kernels/reference/optimizer.cc", "kernels/cpu/optimizer.cc"]
+READERS = ["runtime/ops/optimizers.cc", "kernels/reference/optimizer.cc", "kernels/cpu/optimizers/elementwise.cc"]
 CUDA_READERS = [("kernels/cuda/optimizer.cu", "emulated/optimizer.cu.cc")]
 
 

@@ -146,7 +146,8 @@ class Continue(Case):
             os.kill(first.pid, signal.SIGKILL)
             first.communicate()
         (self.folder / "run/.saving").mkdir(exist_ok=True)  # as if it had been killed inside a save
-        (self.folder / "run/.saving/names.json").touch()
+        for name in ("names.json", ".generator.cairn.12345.partial"):
+            (self.folder / "run/.saving" / name).touch()
         self.cairn("train", "--resume", "run", "--steps", 1, "--quiet")  # a dead process holds nothing
         self.assertFalse((self.folder / "run/.saving").exists())
 

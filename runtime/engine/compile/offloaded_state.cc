@@ -198,44 +198,6 @@ class Chooser {
   const std::vector<Candidate> candidates_;
 };
 
-// How the states of an update op are cut into parts: where each state's part begins a block of its format.
-class Cut {
- public:
-  Cut(const graph::JointGraph& joint, std::span<const int32_t> states) {
-    for (const int32_t state : states) {
-      formats_.push_back(&format(joint.values[at(state)].desc.dtype));
-      block_ = std::max(block_, formats_.back()->block);
-    }
-  }
-  // Of so many elements of all states, each aligned.
-  int64_t bytes(int64_t elements) const {
-    int64_t sum = 0;
-    for (const Format* f : formats_) sum += align_up(f->bytes(elements), kAlignment);
-    return sum;
-  }
-  // The most elements of a part that fits into `room` and has others of its tensor behind it. Blocks go by whole pages or
-  // whole alignments where there is room for that, so that little is lost between parts.
-  int64_t most(int64_t room) const {
-    if (block_ == 1) return parts_of(kAlignment, room, 1);
-    for (const int64_t quantum : {kPageBytes, kAlignment})
-      if (const int64_t count = parts_of(quantum, room, 0); count > 0) return count;
-    return parts_of(1, room, 1);
-  }
-
- private:
-  // In the smallest parts whose bytes are all multiples of the quantum, at least `least` of them.
-  int64_t parts_of(int64_t quantum, int64_t room, int64_t least) const {
-    int64_t unit = block_;
-    while (std::any_of(formats_.begin(), formats_.end(),
-                       [&](const Format* f) { return f->bytes(unit) % quantum != 0; }))
-      unit *= 2;
-    return std::max(room / bytes(unit), least) * unit;
-  }
-
-  std::vector<const Format*> formats_;
-  int64_t block_ = 1;
-};
-
 // Fills pieces with parts, in order, one open piece per tier.
 class Placer {
  public:

@@ -1,10 +1,12 @@
 // State that need not be on the device: optimizer state, and master weights that only packing reads, may have
 // a place in a link's tier. The update streams them through the free part of the arena (update.cc).
 #pragma once
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
 
+#include "runtime/base/checked.h"
 #include "runtime/engine/compile/program.h"
 
 namespace cairn::engine {
@@ -24,7 +26,7 @@ void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, cons
 // Takes values that no op reads or writes out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
 
-// ---- between solve_with_homes() and the programs of the update
+// ---- between solve_with_offloaded_state() and the programs of the update
 
 // Elements [begin, begin + count) of an update op's tensors, whose optimizer state lies in a piece: all of them
 // where the state does not split, or the same elements of each state.
@@ -40,8 +42,7 @@ struct Piece {
   std::vector<Part> parts;
 };
 // Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes, or of one
-// update's state that does not split: fills OffloadedPlace::extents and
-// plan.home_bytes. Returns the pieces in the order of the update. The master weights away from the device of
+// update's state that does not split: fills OffloadedPlace::extents and plan.offloaded_bytes. Returns the pieces in the order of the update. The master weights away from the device of
 // a piece's parts are whole in it, and take at most `max_masters` bytes; or the piece has one part, of one
 // weight.
 std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
@@ -54,5 +55,43 @@ int64_t least_ring_bytes(const CompiledPlan& plan);
 std::span<const int32_t> states_of(const graph::JointOp& update);
 // The packed forms of the weight, as indices into the repacking's ops.
 std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t weight);
+
+// How the states of an update op are cut into parts: where each state's part begins a block of its format.
+class Cut {
+ public:
+  Cut(const graph::JointGraph& joint, std::span<const int32_t> states) {
+    for (const int32_t state : states) {
+      formats_.push_back(&format(joint.values[static_cast<size_t>(state)].desc.dtype));
+      block_ = std::max(block_, formats_.back()->block);
+    }
+  }
+  // Of so many elements of all states, each aligned.
+  int64_t bytes(int64_t elements) const {
+    int64_t sum = 0;
+    for (const Format* f : formats_) sum += align_up(f->bytes(elements), kAlignment);
+    return sum;
+  }
+  // The most elements of a part that fits into `room` and has others of its tensor behind it. Blocks go by whole pages or
+  // whole alignments where there is room for that, so that little is lost between parts.
+  int64_t most(int64_t room) const {
+    if (block_ == 1) return parts_of(kAlignment, room, 1);
+    for (const int64_t quantum : {kPageBytes, kAlignment})
+      if (const int64_t count = parts_of(quantum, room, 0); count > 0) return count;
+    return parts_of(1, room, 1);
+  }
+
+ private:
+  // In the smallest parts whose bytes are all multiples of the quantum, at least `least` of them.
+  int64_t parts_of(int64_t quantum, int64_t room, int64_t least) const {
+    int64_t unit = block_;
+    while (std::any_of(formats_.begin(), formats_.end(),
+                       [&](const Format* f) { return f->bytes(unit) % quantum != 0; }))
+      unit *= 2;
+    return std::max(room / bytes(unit), least) * unit;
+  }
+
+  std::vector<const Format*> formats_;
+  int64_t block_ = 1;
+};
 
 }  // namespace cairn::engine

@@ -5,7 +5,7 @@
 #include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/optimizer.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/optimizers/elementwise.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -1,12 +1,12 @@
 // The op `update` as Muon: one pass that makes the momentum and what is to be orthogonalised, products on the
 // smaller side (float_product.h), one pass over p. Sums have a fixed order at any number of threads.
-#include "runtime/base/muon.h"
+#include "runtime/base/optimizers/muon.h"
 
 #include "kernels/cpu/simd/dispatch.h"
 #include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/muon.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/optimizers/muon.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

@@ -2,7 +2,7 @@
 // shape alone; all sums are made by block and added up in order, so that any number of threads gives the same
 // bits. Of a matrix: squares of g by row and column, and of p (pass 1); means, and from them what stands for
 // 1 / sqrt(v) as one factor a row and one a column; the squares of all updates (pass 2); p (pass 3).
-#include "runtime/base/adafactor.h"
+#include "runtime/base/optimizers/adafactor.h"
 
 #include "kernels/cpu/simd/dispatch.h"
 #include "kernels/cpu/simd/targets.h"
@@ -29,7 +29,7 @@ struct AdafactorBlock {
 #endif
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/adafactor.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/optimizers/adafactor.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
