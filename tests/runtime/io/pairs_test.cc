@@ -13,7 +13,7 @@
 #include "runtime/ops/optimizers.h"
 #include "runtime/step/stepper.h"
 #include "tests/runtime/io/scratch.h"
-#include "tests/support/campaign.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::io {
 namespace {
@@ -194,11 +194,7 @@ std::vector<Case> all_pairs() {
   return cases;
 }
 
-#ifdef CAIRN_SANITIZED
-constexpr int64_t kOneIn = 96;  // planning takes a hundred times as long
-#else
-constexpr int64_t kOneIn = 1;
-#endif
+constexpr int64_t kOneIn = support::kSanitized ? 96 : 1;  // planning takes a hundred times as long
 
 TEST(Pairs, NothingChangesABit) {
   const std::vector<Case> cases = all_pairs();
