@@ -63,21 +63,30 @@ function shrink.open(spec, step)
   end
 end
 
+-- Saves a run that has no place to save in. Returns where, and what removes it.
+local function save_aside(run)
+  local folder = ("%s/cairn-%d"):format(os.getenv("TMPDIR") or "/tmp", posix.pid())
+  local made, refused = posix.new_directory(folder)
+  if not made then fail.with(5, "--on-oom: " .. refused) end
+  local directory = folder .. "/checkpoint"
+  fail.check("--on-oom", run.stepper:save(directory, {}, {}))
+  return directory, function()
+    fail.check("--on-oom", cairn.remove_checkpoint(directory))
+    posix.remove_empty_directory(folder)
+  end
+end
+
 -- Gives a run that the system refused memory, and whose effective batch is thrown away, smaller micro-batches. What it
--- has learnt goes through a checkpoint, so that it is never in memory twice. Changes `run` in place; out: where the run
--- saves, or nil.
-function shrink.go_on(run, out, why)
+-- has learnt goes through a checkpoint, so that it is never in memory twice. Changes `run` in place. save(step): saves
+-- the run as it does between steps and returns where; nil: it has no place for that.
+function shrink.go_on(run, save, why)
+  local step = fail.check("--on-oom", run.stepper:report()).step
+  local directory = save and save(step)  -- which nothing that fails from here on can lose
   local smaller, problem = shrink.smaller(run.spec)
   if not smaller then fail.with(MEMORY, ("%s; %s"):format(why, problem)) end
-  local step = fail.check("--on-oom", run.stepper:report()).step
   say(run.spec, smaller, step, why)
-  local base = out or os.tmpname() .. ".cairn"
-  if not out then
-    local made, refused = posix.new_directory(base)
-    if not made then fail.with(5, "--on-oom: " .. refused) end
-  end
-  local directory = base .. "/.shrinking"
-  fail.check("--on-oom", run.stepper:save(directory, {}, {}))
+  local function remove() end
+  if not directory then directory, remove = save_aside(run) end
   local first, parts, best = run.next_batch, run.spec.parts or 1, run.best
   run:close()
   for key in pairs(run) do run[key] = nil end
@@ -88,8 +97,7 @@ function shrink.go_on(run, out, why)
   checkpoint:free()
   resume.configure(run)
   run.next_batch, run.best = first * run.spec.parts / parts, best
-  fail.check("--on-oom", cairn.remove_checkpoint(directory))
-  if not out then posix.remove_empty_directory(base) end
+  remove()
 end
 
 return shrink

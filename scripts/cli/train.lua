@@ -230,7 +230,10 @@ local function train(run, state, opened, continues, texts, note)
   local ended, why = loop.run(run, state)
   while ended == "memory" do
     native.watch()
-    shrink.go_on(run, out, why)
+    shrink.go_on(run, out and function(step)
+      state.save(step)
+      return result.checkpoint
+    end, why)
     watch(run)
     if out then checkpoints.prepare(run) end
     state.first = result.steps

@@ -91,7 +91,20 @@ class Shrink(harness.Case):
                 self.assertEqual((row["step"], row["batch"], row["accumulate"]), ((call - 1) // 2, 2, 4))
                 for a, b in zip(found["loss"], whole["loss"]):
                     self.assertAlmostEqual(a, b, delta=1e-5 * b)
-                self.assertFalse((self.folder / f"run{call}/.shrinking").exists())
+                # Where it was is saved as ever, so that nothing is lost if it cannot go on.
+                saved = {path.name for path in (self.folder / f"run{call}").glob("step-*")}
+                self.assertEqual(saved, {f"step-{step:08d}" for step in ((call - 1) // 2, whole["steps"])})
+        recipe = self.folder / "refused.lua"
+        recipe.write_text(REFUSED % (4, harness.ROOT / "scripts/recipes/gpt2.lua"))
+        self.fails(4, "train", recipe, *MODEL, f"data={short}", "batch=1", *run, "--on-oom", "shrink", "--out", "one",
+                   "--threads", 1, says="one sample cannot be made smaller")
+        self.assertTrue((self.folder / "one/step-00000001").exists())
+        aside = self.folder / "aside"  # where a run goes through that saves nowhere
+        aside.mkdir()
+        self.environment["TMPDIR"] = str(aside)
+        found = self.gpt2("batch=4", "--on-oom", "shrink", *run, recipe=recipe, data=short)
+        self.assertEqual((found["batch"], found["steps"]), (2, whole["steps"]))
+        self.assertEqual(list(aside.iterdir()), [])
         first = self.gpt2("batch=2", "--accumulate", 4, "--epochs", 3, "rate=1e-3", data=short)
         refused = json.loads((self.folder / "run1/metrics.jsonl").read_text().splitlines()[0])
         self.assertEqual(refused["loss"], first["loss"][0])
