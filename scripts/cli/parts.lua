@@ -1,14 +1,13 @@
 -- Micro-batches of a dataset that are trained on in equal parts, along the first dimension of their arrays.
 local ffi = require "ffi"
+local changed = require "cli.changed"
 local fail = require "cli.fail"
 
 local parts = {}
 
 -- A dataset of `count` times as many micro-batches, whose batch(index) gives the whole one that part `index` is of.
 function parts.dataset(data, count)
-  local made = {}
-  for key, value in pairs(data) do made[key] = value end
-  made.parts, made.batches = count, data.batches and data.batches * count
+  local made = changed(data, { parts = count, batches = data.batches and data.batches * count })
   function made.batch(index) return data.batch(math.floor(index / count)) end
   return made
 end

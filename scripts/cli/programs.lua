@@ -1,16 +1,10 @@
 -- The programs of a run that share one store: what a recipe's `programs` ask for, remainders of an epoch at their own
 -- size, evaluation, generation. Planned together into one arena.
 local cairn = require "cairn"
+local changed = require "cli.changed"
 local fail = require "cli.fail"
 
 local programs = {}
-
-local function changed(o, changes)
-  local copy = {}
-  for key, value in pairs(o) do copy[key] = value end
-  for key, value in pairs(changes) do copy[key] = value end
-  return copy
-end
 
 -- Rows {name, length, kind, o} of a run, the one that has all parameters first; nil: one program, for training, is
 -- enough. kind: "train", "evaluation" or "generation". rows.plain: the recipe asked for none of its own.

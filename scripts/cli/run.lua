@@ -1,6 +1,7 @@
 -- One training run from a recipe: graph, plan, session, stepper, data. Commands that train are built on it.
 local cairn = require "cairn"
 local bundle = require "cli.bundle"
+local changed = require "cli.changed"
 local check = require "cli.recipe_check"
 local evaluation = require "cli.evaluation"
 local fail = require "cli.fail"
@@ -60,8 +61,7 @@ local function check_fits(plan, summary, options)
 end
 
 -- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes,
--- options.amp_rules: what precision.rules makes.
--- micro_steps: micro-batches of a step.
+-- options.amp_rules: what precision.rules makes. micro_steps: micro-batches of a step.
 function run.plan_options(options, micro_steps)
   local budget = options.budget or {}
   local of = options.optimizer or {}
@@ -115,9 +115,7 @@ function run.open(spec)
   local function dataset()
     local count = spec.parts or 1
     if count == 1 then return spec.recipe.call("dataset", spec.o, about) end
-    local o = {}
-    for key, value in pairs(spec.o) do o[key] = value end
-    o.batch = spec.o.batch * count
+    local o = changed(spec.o, { batch = spec.o.batch * count })
     return parts.dataset(spec.recipe.call("dataset", o, about), count)
   end
   if spec.o.remainder == "own" then self.data = dataset() end

@@ -2,6 +2,7 @@
 -- in the micro-batches that they come in, each of which is trained on in equal parts (cli.parts): no sample is lost or
 -- seen twice.
 local cairn = require "cairn"
+local changed = require "cli.changed"
 local fail = require "cli.fail"
 local posix = require "cli.posix"
 local resume = require "cli.resume"
@@ -10,13 +11,6 @@ local runs = require "cli.run"
 local shrink = {}
 
 local MEMORY = 4  -- the exit code of what ends for want of memory
-
-local function changed(list, changes)
-  local copy = {}
-  for key, value in pairs(list) do copy[key] = value end
-  for key, value in pairs(changes) do copy[key] = value end
-  return copy
-end
 
 local function smallest_factor(n)
   for p = 2, math.floor(math.sqrt(n)) do

@@ -212,6 +212,7 @@ TEST(Pairs, NothingChangesABit) {
     ASSERT_TRUE(Training(cases[i], i).trained() == found->second);
   }
   if (kOneIn == 1) EXPECT_GE(resumed, 100);
+  RecordProperty("resumed", resumed);
 }
 
 }  // namespace
