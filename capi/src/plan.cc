@@ -76,12 +76,13 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   in_enum(o.policy, CAIRN_REGION_OFFLOAD, "options.policy");
   flag(o.force_costs, "options.force_costs");
   reserved_zero(o.reserved, "options");
-  reserved_zero(o.reserved2, "options");
+  in_enum(o.parameters, CAIRN_BF16, "options.parameters");
   flag(o.fuse_update, "options.fuse_update");
   return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
           .budget_share = o.budget_share,
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
           .amp_rules = read_amp_rules(o),
+          .parameters = static_cast<cairn::DType>(o.parameters),
           .optimizer = read_optimizer(o),
           .policy = static_cast<plan::Policy>(o.policy),
           .tiers = read_tiers(o),

@@ -27,9 +27,11 @@ int32_t persistent_value(const graph::JointGraph& joint, const char* name) {
   return value;
 }
 
-void check_size(const graph::JointValue& value, size_t size_bytes) {
-  require(size_bytes == static_cast<uint64_t>(value.desc.bytes()), Code::kInvalidArgument, "'", value.name,
-          "' is ", to_string(value.desc), ", ", value.desc.bytes(), " bytes; ", size_bytes, " were given");
+void check_size(const cairn::engine::Session& session, int32_t value, size_t size_bytes) {
+  const cairn::TensorDesc desc = session.declared(value);
+  require(size_bytes == static_cast<uint64_t>(desc.bytes()), Code::kInvalidArgument, "'",
+          session.plan().joint->values[value].name, "' is ", to_string(desc), ", ", desc.bytes(), " bytes; ",
+          size_bytes, " were given");
 }
 
 }  // namespace
@@ -94,11 +96,11 @@ cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, c
     const graph::Role role = value < 0 ? graph::Role::kActivation : joint.values[value].role;
     require(role == graph::Role::kInput || role == graph::Role::kParameter, Code::kInvalidArgument, "'", name,
             "' is no input and no parameter; only these can be written");
-    check_size(joint.values[value], size_bytes);
+    check_size(s, value, size_bytes);
     if (const auto rules = session->vocabularies.find(joint.values[value].source);
         role == graph::Role::kInput && rules != session->vocabularies.end())
       cairn::graph::check_vocabulary(joint.forward->values()[rules->first], rules->second, data);
-    s.write(value, data, static_cast<int64_t>(size_bytes));
+    s.write_declared(value, data);
     if (role == graph::Role::kParameter) s.parameters_changed();
   });
 }
@@ -111,8 +113,8 @@ cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, vo
     not_null(data, "data");
     cairn::engine::Session& s = *session->session;
     const int32_t value = persistent_value(*s.plan().joint, name);
-    check_size(s.plan().joint->values[value], size_bytes);
-    s.read(value, data, static_cast<int64_t>(size_bytes));
+    check_size(s, value, size_bytes);
+    s.read_declared(value, data);
   });
 }
 

@@ -73,7 +73,7 @@ struct PlainChunk {
 };
 
 std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
-  if (!fast_float(s.in[0]) || !plain_f32(s.in[1]) || !operands_fit(s)) return nullptr;
+  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !operands_fit(s)) return nullptr;
   const Sizes z(s, DType::kF32);
   auto whole = std::make_shared<PlainChunk>(z, z.chunk, s.threads);
   std::shared_ptr<PlainChunk> rest;
@@ -81,12 +81,12 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
   Workspace space;
   const int64_t logits_at = space.add(z.chunk * z.ld * 4), losses_at = space.add(z.rows * 8);
   const int64_t scratch_at = space.add(std::max(whole->scratch_bytes(), rest ? rest->scratch_bytes() : 0));
-  const Widened wide_x(s.in[0], &space), wide_dx(s.in[0], &space);
+  const Widened wide_x(s.in[0], &space), wide_w(s.in[1], &space), wide_dx(s.in[0], &space);
   return make_kernel(
       [=](const Call& call) {
         const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore,
                         gradient_scale(call, 5)};
-        const float *x = wide_x.read(data_of(call.in, 0), call.workspace), *w = input<const float>(call, 1);
+        const float *x = wide_x.read(data_of(call.in, 0), call.workspace), *w = wide_w.read(data_of(call.in, 1), call.workspace);
         float* logits = Workspace::at<float>(call.workspace, logits_at);
         double* losses = Workspace::at<double>(call.workspace, losses_at);
         void* scratch = Workspace::at<char>(call.workspace, scratch_at);

@@ -29,8 +29,9 @@ __global__ void prepare(const double* hyper, const double* total, double* grad_s
   factors->decay = static_cast<float>(1 - hyper[5]);
 }
 
+template <class T>
 __global__ void __launch_bounds__(kThreads)
-    square_parts(const float* x, int64_t count, int64_t chunk, double* parts) {
+    square_parts(const T* x, int64_t count, int64_t chunk, double* parts) {
   CAIRN_SHARED double scratch[kWarp];
   const int64_t begin = blockIdx.x * chunk, end = begin + chunk < count ? begin + chunk : count;
   const double total = chunk_squares(x, begin, end, scratch);
@@ -137,16 +138,19 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) parts[blockIdx.x] = total;
 }
 
+template <class P>
 __global__ void __launch_bounds__(kThreads)
     move_rows(const Factors* factors, const float* grad, int64_t rows, int64_t all_rows, int64_t columns,
-              const float* by_row, const float* by_column, float* p) {
+              const float* by_row, const float* by_column, typename P::Entry parameter, RandomSource random) {
   const Factors f = *factors;
+  const P p = P::of(parameter, random);
   const int64_t row = own_row();
   if (f.open == 0 || row >= all_rows) return;
   const float* const column = by_column + row / rows * columns;
   for (int64_t j = own_lane(); j < columns; j += kWarp) {
     const int64_t at = row * columns + j;
-    p[at] = fmaf(-f.step, update_of(f, grad[at], by_row[row], column[j]), times(p[at], f.decay));
+    p.put(at, Group<1>{{fmaf(-f.step, update_of(f, grad[at], by_row[row], column[j]),
+                             times(load(p.at + at), f.decay))}});
   }
 }
 
@@ -174,19 +178,24 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) parts[blockIdx.x] = total;
 }
 
+template <class P>
 __global__ void __launch_bounds__(kThreads)
-    move_vector(const Factors* factors, const float* grad, int64_t count, const float* v, float* p) {
+    move_vector(const Factors* factors, const float* grad, int64_t count, const float* v,
+                typename P::Entry parameter, RandomSource random) {
   const Factors f = *factors;
+  const P p = P::of(parameter, random);
   const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (f.open == 0 || i >= count) return;
-  p[i] = fmaf(-f.step, update_of(f, grad[i], v[i]), times(p[i], f.decay));
+  p.put(i, Group<1>{{fmaf(-f.step, update_of(f, grad[i], v[i]), times(load(p.at + i), f.decay))}});
 }
 
 int64_t blocks_for(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
+template <class P>
 class Adafactor : public Kernel {
  public:
-  explicit Adafactor(const AdafactorShape& shape) : shape_(shape), chunks_(shape.all_rows() * shape.columns) {
+  Adafactor(const AdafactorShape& shape, const std::optional<RandomPlace>& random)
+      : shape_(shape), random_(random), chunks_(shape.all_rows() * shape.columns) {
     factors_at_ = space_.add(sizeof(Factors));
     p_parts_at_ = space_.add(chunks_.parts * 8);
     parts_ = shape.factored ? blocks_for(shape.all_rows(), kRows) : chunks_.parts;
@@ -204,8 +213,8 @@ class Adafactor : public Kernel {
     const cudaStream_t stream = stream_of(call);
     const auto* const hyper = input<const double>(call, update_op::kHyper);
     const auto* const grad = input<const float>(call, update_op::kGrad);
-    auto *const p = output<float>(call, update_op::kParameter), *const state = output<float>(
-                                                                    call, update_op::kFirstState);
+    const auto p = P::entry(call, update_op::kParameter, random_);
+    auto* const state = output<float>(call, update_op::kFirstState);
     auto* const factors = Workspace::at<Factors>(call, factors_at_);
     auto *const p_parts = Workspace::at<double>(call, p_parts_at_), *const parts = Workspace::at<double>(
                                                                         call, parts_at_);
@@ -216,7 +225,7 @@ class Adafactor : public Kernel {
                                                                      call, by_column_at_);
     launch(stream, prepare, {.threads = 1}, hyper, input<const double>(call, update_op::kTotal),
            output<double>(call, update_op::kGradScale), factors);
-    launch(stream, square_parts, of_chunks, p, all_rows * columns, chunks_.size, p_parts);
+    launch(stream, square_parts<std::remove_pointer_t<decltype(p.at)>>, of_chunks, p.at, all_rows * columns, chunks_.size, p_parts);
     if (shape_.factored) {
       launch(stream, row_means, of_rows, factors, grad, all_rows, columns, state, by_row);
       make_columns(call, grad, factors, state, by_column);
@@ -228,10 +237,11 @@ class Adafactor : public Kernel {
     launch(stream, step_size, {.threads = kThreads}, hyper, p_parts, chunks_.parts, parts, parts_,
            static_cast<double>(all_rows * columns), factors);
     if (shape_.factored)
-      launch(stream, move_rows, of_rows, factors, grad, rows, all_rows, columns, by_row, by_column, p);
+      launch(stream, move_rows<P>, of_rows, factors, grad, rows, all_rows, columns, by_row, by_column, p,
+             RandomSource::of(call));
     else
-      launch(stream, move_vector, {.blocks = blocks_for(columns, kThreads), .threads = kThreads}, factors,
-             grad, columns, state, p);
+      launch(stream, move_vector<P>, {.blocks = blocks_for(columns, kThreads), .threads = kThreads}, factors,
+             grad, columns, state, p, RandomSource::of(call));
   }
 
  private:
@@ -256,6 +266,7 @@ class Adafactor : public Kernel {
   }
 
   AdafactorShape shape_;
+  std::optional<RandomPlace> random_;
   Chunks chunks_;
   Workspace space_;
   int64_t parts_ = 0, rows_of_part_ = 1;
@@ -267,7 +278,10 @@ class Adafactor : public Kernel {
 
 std::unique_ptr<Kernel> make_adafactor(const Signature& s) {
   const auto shape = adafactor_shape(s, DType::kF32);
-  return shape ? std::make_unique<Adafactor>(*shape) : nullptr;
+  if (!shape) return nullptr;
+  return with_parameter(s, [&]<class P>(std::type_identity<P>) -> std::unique_ptr<Kernel> {
+    return std::make_unique<Adafactor<P>>(*shape, random_place(s));
+  });
 }
 
 }  // namespace cairn::kernels::cuda

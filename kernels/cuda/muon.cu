@@ -73,17 +73,22 @@ __global__ void __launch_bounds__(kThreads) polynomial(const float* gram, int64_
   square[i] = i % (side + 1) == 0 ? sum + static_cast<float>(NewtonSchulz::a) : sum;
 }
 
+template <class P>
 __global__ void __launch_bounds__(kThreads)
-    move_parameter(const Factors* factors, const float* x, int64_t count, float* p) {
+    move_parameter(const Factors* factors, const float* x, int64_t count, typename P::Entry parameter,
+                   RandomSource random) {
   const Factors f = *factors;
+  const P p = P::of(parameter, random);
   const int64_t i = own_element();
   if (f.open == 0 || i >= count) return;
-  p[i] = fmaf(-f.rate, x[i], times(p[i], f.decay));
+  p.put(i, Group<1>{{fmaf(-f.rate, x[i], times(load(p.at + i), f.decay))}});
 }
 
+template <class P>
 class Muon : public Kernel {
  public:
-  Muon(const MuonShape& shape, const Signature& s) : shape_(shape), chunks_(shape.elements()) {
+  Muon(const MuonShape& shape, const Signature& s)
+      : shape_(shape), random_(random_place(s)), chunks_(shape.elements()) {
     Chooser chooser(s);
     const int64_t side = shape.side();
     ProductShape gram, square, next;
@@ -124,8 +129,8 @@ class Muon : public Kernel {
       newton_schulz(call, x, other);
       std::swap(x, other);
     }
-    launch(stream, move_parameter, elements(count), factors, x, count,
-           output<float>(call, update_op::kParameter));
+    launch(stream, move_parameter<P>, elements(count), factors, x, count,
+           P::entry(call, update_op::kParameter, random_), RandomSource::of(call));
   }
 
  private:
@@ -152,6 +157,7 @@ class Muon : public Kernel {
   }
 
   MuonShape shape_;
+  std::optional<RandomPlace> random_;
   Chunks chunks_;
   std::unique_ptr<Product> gram_, square_, next_;
   Workspace space_;
@@ -162,7 +168,10 @@ class Muon : public Kernel {
 
 std::unique_ptr<Kernel> make_muon(const Signature& s) {
   const auto shape = muon_shape(s, DType::kF32);
-  return shape ? std::make_unique<Muon>(*shape, s) : nullptr;
+  if (!shape) return nullptr;
+  return with_parameter(s, [&]<class P>(std::type_identity<P>) -> std::unique_ptr<Kernel> {
+    return std::make_unique<Muon<P>>(*shape, s);
+  });
 }
 
 }  // namespace cairn::kernels::cuda

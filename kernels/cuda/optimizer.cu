@@ -38,15 +38,17 @@ __device__ __forceinline__ void read_hyper(const double* hyper, const double* to
   if (!finite && blockIdx.x == gridDim.x - 1) *grad_scale = std::numeric_limits<double>::quiet_NaN();
 }
 
-template <class Optimizer, bool kScaled>
+template <class Optimizer, bool kScaled, class P>
 __global__ void __launch_bounds__(kThreads)
     update_tensor(int64_t count, const float* grad, const double* hyper, const double* total,
-                  double* grad_scale, float* p, StatePointers<Optimizer::kStates> states) {
+                  double* grad_scale, typename P::Entry parameter, RandomSource random,
+                  StatePointers<Optimizer::kStates> states) {
   constexpr int kCount = 4;
   CAIRN_SHARED Optimizer shared[1];
   CAIRN_SHARED int open[1];
   const int64_t groups = count / kCount, g = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const int64_t rest = elementwise_rest<kCount>(count);
+  const P p = P::of(parameter, random);
   UpdateGroup<Optimizer, kCount> group;
   if (g < groups) group.read_all(grad, p, states, g * kCount);
   // While all others' loads are under way.
@@ -66,10 +68,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class Optimizer, bool kScaled>
+template <class Optimizer, bool kScaled, class P>
 __global__ void __launch_bounds__(kThreads)
     update_tensor_blocks(int64_t count, const float* grad, const double* hyper, const double* total,
-                         double* grad_scale, float* p, StatePointers<Optimizer::kStates> states) {
+                         double* grad_scale, typename P::Entry parameter, RandomSource random,
+                         StatePointers<Optimizer::kStates> states) {
   constexpr int kStates = Optimizer::kStates;
   CAIRN_SHARED float values[kStates][kDynamicCodes];
   CAIRN_SHARED Optimizer shared[1];
@@ -80,26 +83,27 @@ __global__ void __launch_bounds__(kThreads)
   WarpBlock<Optimizer> block;
   block.lane = static_cast<int>(threadIdx.x) % kWarp;
   block.count = static_cast<int>(count - at < kDynamicBlock ? count - at : kDynamicBlock);
-  if (at < count) block.read_all(grad + at, p + at, blocks.at);
+  const P p = P::of(parameter, random).from(at);
+  if (at < count) block.read_all(grad + at, p.at, blocks.at);
   stage_maps<Optimizer>(values);
   if (threadIdx.x == 0) read_hyper<Optimizer, kScaled>(hyper, total, grad_scale, shared, open);
   __syncthreads();
   if (open[0] == 0 || at >= count) return;
   block.update(shared[0], values, blocks.at);
-  block.write_all(p + at);
+  block.write_all(p);
 }
 
 // The kernel of an optimizer over one tensor, and how many elements a block of threads takes.
-template <class Optimizer, bool kScaled>
+template <class Optimizer, bool kScaled, class P>
 constexpr auto kernel_of() {
   if constexpr (InBlocks<Optimizer>)
-    return update_tensor_blocks<Optimizer, kScaled>;
+    return update_tensor_blocks<Optimizer, kScaled, P>;
   else
-    return update_tensor<Optimizer, kScaled>;
+    return update_tensor<Optimizer, kScaled, P>;
 }
 
-template <class Optimizer, bool kScaled>
-std::unique_ptr<Kernel> make_typed(int64_t count) {
+template <class Optimizer, bool kScaled, class P>
+std::unique_ptr<Kernel> make_typed(int64_t count, const std::optional<RandomPlace>& random) {
   constexpr int64_t kPerBlock =
       InBlocks<Optimizer> ? int64_t{kBlocksAtOnce} * kDynamicBlock : int64_t{kThreads} * 4;
   const int64_t wanted = InBlocks<Optimizer> ? count : count / 4 * 4;  // what is left over takes no block
@@ -109,10 +113,10 @@ std::unique_ptr<Kernel> make_typed(int64_t count) {
     StatePointers<Optimizer::kStates> states{};
     for (int k = 0; k < Optimizer::kStates; ++k)
       states.at[k] = output<float>(call, update_op::kFirstState + static_cast<size_t>(k));
-    launch(stream_of(call), kernel_of<Optimizer, kScaled>(), size, count,
+    launch(stream_of(call), kernel_of<Optimizer, kScaled, P>(), size, count,
            input<const float>(call, update_op::kGrad), input<const double>(call, update_op::kHyper),
            input<const double>(call, update_op::kTotal), output<double>(call, update_op::kGradScale),
-           output<float>(call, update_op::kParameter), states);
+           P::entry(call, update_op::kParameter, random), RandomSource::of(call), states);
   });
 }
 
@@ -147,8 +151,10 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
   if (!takes_update(s, DType::kF32)) return nullptr;
   return with_optimizer(Updates(), s, [&]<class Optimizer>(std::type_identity<Optimizer>) {
     const int64_t count = s.in[update_op::kGrad].shape.elements();
-    return s.has_in(update_op::kTotal) ? make_typed<Optimizer, true>(count)
-                                       : make_typed<Optimizer, false>(count);
+    return with_parameter(s, [&]<class P>(std::type_identity<P>) {
+      return s.has_in(update_op::kTotal) ? make_typed<Optimizer, true, P>(count, random_place(s))
+                                         : make_typed<Optimizer, false, P>(count, random_place(s));
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/cuda/common/group.h"
+#include "kernels/cuda/parameter.h"
 #include "kernels/cuda/updates.h"
 
 namespace cairn::kernels::cuda {
@@ -24,10 +25,11 @@ template <class Optimizer, int kCount>
 struct UpdateGroup {
   Group<kCount> grad, p, state[array_of(Optimizer::kStates)];
 
-  __device__ __forceinline__ void read_all(const float* from_grad, const float* from_p,
+  template <class P>
+  __device__ __forceinline__ void read_all(const float* from_grad, const P& from_p,
                                            const StatePointers<Optimizer::kStates>& from, int64_t at) {
     grad = read<kCount>(from_grad + at);
-    p = read<kCount>(from_p + at);
+    p = read<kCount>(from_p.at + at);
     CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) state[k] = read<kCount>(from.at[k] + at);
   }
   __device__ __forceinline__ void update(const Optimizer& optimizer) {
@@ -38,9 +40,10 @@ struct UpdateGroup {
       CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) state[k].at[i] = of_element[k];
     }
   }
-  __device__ __forceinline__ void write_all(float* to_p, const StatePointers<Optimizer::kStates>& to,
+  template <class P>
+  __device__ __forceinline__ void write_all(const P& to_p, const StatePointers<Optimizer::kStates>& to,
                                             int64_t at) const {
-    write(to_p + at, p);
+    to_p.put(at, p);
     CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) write(to.at[k] + at, state[k]);
   }
 };

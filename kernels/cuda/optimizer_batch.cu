@@ -55,23 +55,24 @@ int64_t blocks_of(const Table& table) {
 
 constexpr int kGroup = 4, kGroups = 2;  // a thread's groups, a block's width apart
 
-// Of optimizers with so many states.
-template <int kStates>
+// Of optimizers with so many states, and of parameters of one kind.
+template <int kStates, class P>
 struct UpdateTable {
-  static constexpr size_t kBytesEach = (5 + array_of(kStates)) * sizeof(void*) + sizeof(int32_t);
+  static constexpr size_t kBytesEach =
+      (4 + array_of(kStates)) * sizeof(void*) + sizeof(typename P::Entry) + sizeof(int32_t);
   static constexpr int kMax = std::min<size_t>(512, (kMaxParameters - 16) / kBytesEach);
   const float* grad[kMax];
   const double* hyper[kMax];
-  float *p[kMax], *state[array_of(kStates)][kMax];
+  typename P::Entry p[kMax];
+  float* state[array_of(kStates)][kMax];
   void* packed[kMax];  // nullptr: not wanted
   int64_t count[kMax];
   int32_t first_block[kMax + 1];
   int tensors = 0;
 };
 
-template <class Optimizer, class Packed>
-__global__ void __launch_bounds__(kThreads)
-    update_tensors(CAIRN_TABLE(UpdateTable<Optimizer::kStates>, table)) {
+template <class Optimizer, class Packed, class P, class Table>
+__global__ void __launch_bounds__(kThreads) update_tensors(CAIRN_TABLE(Table, table), RandomSource random) {
   CAIRN_SHARED Optimizer shared[1];
   const int t = own_tensor(table);
   const int64_t count = table.count[t], groups = count / kGroup;
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t first =
       static_cast<int64_t>(block - table.first_block[t]) * (kThreads * kGroups) + threadIdx.x;
   const float* const grad = table.grad[t];
-  float* const p = table.p[t];
+  const P p = P::of(table.p[t], random);
   StatePointers<Optimizer::kStates> states;
   CAIRN_UNROLL for (int k = 0; k < Optimizer::kStates; ++k) states.at[k] = table.state[k][t];
   auto* const packed = static_cast<Packed*>(table.packed[t]);
@@ -111,9 +112,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class Optimizer, class Packed>
+template <class Optimizer, class Packed, class P, class Table>
 __global__ void __launch_bounds__(kThreads)
-    update_tensors_blocks(CAIRN_TABLE(UpdateTable<Optimizer::kStates>, table)) {
+    update_tensors_blocks(CAIRN_TABLE(Table, table), RandomSource random) {
   constexpr int kStates = Optimizer::kStates;
   CAIRN_SHARED float values[kStates][kDynamicCodes];
   CAIRN_SHARED Optimizer shared[1];
@@ -129,24 +130,26 @@ __global__ void __launch_bounds__(kThreads)
   WarpBlock<Optimizer> block;
   block.lane = static_cast<int>(threadIdx.x) % kWarp;
   block.count = static_cast<int>(count - at < kDynamicBlock ? count - at : kDynamicBlock);
-  if (at < count) block.read_all(table.grad[t] + at, table.p[t] + at, blocks.at);
+  const P p = P::of(table.p[t], random).from(at);
+  if (at < count) block.read_all(table.grad[t] + at, p.at, blocks.at);
   stage_maps<Optimizer>(values);
   if (threadIdx.x == 0) shared[0] = Optimizer::of(table.hyper[t], table.hyper[t][update_op::kFactorSlot]);
   __syncthreads();
   if (at >= count) return;
   block.update(shared[0], values, blocks.at);
-  block.write_all(table.p[t] + at);
+  block.write_all(p);
   if (auto* const packed = static_cast<Packed*>(table.packed[t]); packed != nullptr)
-    block.write_all(packed + at);
+    block.write_all(Nearest<Packed>{packed + at});
 }
 
 // The kernel of an optimizer over many tensors.
-template <class Optimizer, class Packed>
+template <class Optimizer, class Packed, class P>
 constexpr auto kernel_of() {
+  using Table = UpdateTable<Optimizer::kStates, P>;
   if constexpr (InBlocks<Optimizer>)
-    return update_tensors_blocks<Optimizer, Packed>;
+    return update_tensors_blocks<Optimizer, Packed, P, Table>;
   else
-    return update_tensors<Optimizer, Packed>;
+    return update_tensors<Optimizer, Packed, P, Table>;
 }
 
 bool takes_batched(const Signature& s) {
@@ -158,9 +161,9 @@ bool takes_batched(const Signature& s) {
 }
 
 // The launches over some of a batch's ops, those of one optimizer. which: their indices.
-template <class Optimizer, class Packed>
+template <class Optimizer, class Packed, class P>
 std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vector<size_t> which) {
-  using Table = UpdateTable<Optimizer::kStates>;
+  using Table = UpdateTable<Optimizer::kStates, P>;
   static_assert(sizeof(Table) <= kMaxParameters);
   const auto count_of = [&](size_t i) { return ops[which[i]].in[update_op::kGrad].shape.elements(); };
   std::vector<Table> tables = cut<Table>(which.size(), [&](size_t i) {
@@ -171,20 +174,24 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
   size_t i = 0;
   for (Table& table : tables)
     for (int t = 0; t < table.tensors; ++t) table.count[t] = count_of(i++);
-  return make_kernel([tables = std::move(tables), which = std::move(which)](const Call& call) {
+  std::vector<std::optional<RandomPlace>> places;
+  for (const size_t op : which) places.push_back(random_place(ops[op]));
+  return make_kernel([tables = std::move(tables), which = std::move(which),
+                      places = std::move(places)](const Call& call) {
     auto op = which.begin();
+    auto place = places.begin();
     for (Table table : tables) {
-      for (int t = 0; t < table.tensors; ++t, ++op) {
+      for (int t = 0; t < table.tensors; ++t, ++op, ++place) {
         const size_t in = *op * update_op::kInputs, out = *op * update_op::kOutputs;
         table.grad[t] = input<const float>(call, in + update_op::kGrad);
         table.hyper[t] = input<const double>(call, in + update_op::kHyper);
-        table.p[t] = output<float>(call, out + update_op::kParameter);
+        table.p[t] = P::entry(call, out + update_op::kParameter, *place);
         for (int k = 0; k < Optimizer::kStates; ++k)
           table.state[k][t] = output<float>(call, out + update_op::kFirstState + static_cast<size_t>(k));
         table.packed[t] = data_of(call.out, out + update_op::kPacked);
       }
-      launch(stream_of(call), kernel_of<Optimizer, Packed>(),
-             {.blocks = blocks_of(table), .threads = kThreads}, table);
+      launch(stream_of(call), kernel_of<Optimizer, Packed, P>(),
+             {.blocks = blocks_of(table), .threads = kThreads}, table, RandomSource::of(call));
     }
   });
 }
@@ -199,16 +206,19 @@ std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
   const auto format_of = [](const Signature& s) {  // that of all its states follows from the first one's
     return update_states(s) > 0 ? s.out[update_op::kFirstState].dtype : DType::kF32;
   };
-  std::map<std::tuple<std::string, int, DType, DType>, std::vector<size_t>> kinds;
+  std::map<std::tuple<std::string, int, DType, DType, bool>, std::vector<size_t>> kinds;
   for (size_t i = 0; i < ops.size(); ++i)
-    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i]), format_of(ops[i]), packed_type(ops[i])}]
+    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i]), format_of(ops[i]), packed_type(ops[i]),
+           rounds(ops[i])}]
         .push_back(i);
   std::vector<std::shared_ptr<const Kernel>> parts;
   for (auto& [kind, which] : kinds) {
     const Signature& first = ops[which.front()];
     parts.push_back(with_optimizer(Updates(), first, [&]<class Optimizer>(std::type_identity<Optimizer>) {
-      return with_half(packed_type(first), [&](auto zero) {
-        return make_launches<Optimizer, decltype(zero)>(ops, std::move(which));
+      return with_parameter(first, [&]<class P>(std::type_identity<P>) {
+        return with_half(packed_type(first), [&](auto zero) {
+          return make_launches<Optimizer, decltype(zero), P>(ops, std::move(which));
+        });
       });
     }));
     if (parts.back() == nullptr) return nullptr;

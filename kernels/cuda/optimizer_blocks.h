@@ -44,7 +44,9 @@ struct WarpBlock {
 
   __device__ __forceinline__ int first(int half) const { return (half * kWarp + lane) * kEach; }
 
-  __device__ __forceinline__ void read_all(const float* from_grad, const float* from_p,
+  // from_p: where its first element lies.
+  template <class T>
+  __device__ __forceinline__ void read_all(const float* from_grad, const T* from_p,
                                            const DynamicBlock* const* from) {
     CAIRN_UNROLL for (int h = 0; h < kHalves; ++h) {
       const int begin = first(h);
@@ -54,7 +56,7 @@ struct WarpBlock {
       } else {
         CAIRN_UNROLL for (int i = 0; i < kEach; ++i) {
           grad[h].at[i] = begin + i < count ? from_grad[begin + i] : 0.0f;
-          p[h].at[i] = begin + i < count ? from_p[begin + i] : 0.0f;
+          p[h].at[i] = begin + i < count ? load(from_p + begin + i) : 0.0f;
         }
       }
       CAIRN_UNROLL for (int k = 0; k < kStates; ++k) codes[k][h] =
@@ -94,14 +96,16 @@ struct WarpBlock {
     }
   }
 
-  template <class T>
-  __device__ __forceinline__ void write_all(T* to) const {
+  // to: a parameter, or Nearest.
+  template <class To>
+  __device__ __forceinline__ void write_all(const To& to) const {
     CAIRN_UNROLL for (int h = 0; h < kHalves; ++h) {
       const int begin = first(h);
       if (begin + kEach <= count) {
-        write(to + begin, p[h]);
+        to.put(begin, p[h]);
       } else {
-        CAIRN_UNROLL for (int i = 0; i < kEach; ++i) if (begin + i < count) store(to + begin + i, p[h].at[i]);
+        CAIRN_UNROLL for (int i = 0; i < kEach; ++i) if (begin + i < count)
+            to.put(begin + i, Group<1>{{p[h].at[i]}});
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/reference/common.h"
+#include "kernels/reference/parameter.h"
 #include "kernels/reference/rows.h"
 
 namespace cairn::kernels::reference {
@@ -12,25 +13,25 @@ namespace {
 template <class T>
 class Adafactor : public Kernel {
  public:
-  explicit Adafactor(const AdafactorShape& shape) : shape_(shape) {}
+  Adafactor(const AdafactorShape& shape, const Signature& s) : shape_(shape), random_(random_place(s)) {}
 
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const AdafactorStep step(c.in[update_op::kHyper].as<double>());
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    T* const p = c.out[update_op::kParameter].as<T>();
+    const Parameter<T> p(c, random_);
     const int64_t n = shape_.all_rows() * shape_.columns;
     std::vector<double> u(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) u[static_cast<size_t>(i)] = load(grad[i]) * *factor;
     for (int64_t b = 0; b < shape_.batch; ++b) shape_.factored ? factored(c, step, b, u) : whole(c, step, u);
     double p_squares = 0, squares = 0;
     for (int64_t i = 0; i < n; ++i) {
-      p_squares += load(p[i]) * load(p[i]);
+      p_squares += p.get(i) * p.get(i);
       squares += u[static_cast<size_t>(i)] * u[static_cast<size_t>(i)];
     }
     const double by = step.step(p_squares, squares, n);
-    for (int64_t i = 0; i < n; ++i) p[i] = store<T>(step.decay * load(p[i]) - by * u[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < n; ++i) p.set(i, step.decay * p.get(i) - by * u[static_cast<size_t>(i)]);
   }
 
  private:
@@ -72,13 +73,14 @@ class Adafactor : public Kernel {
   }
 
   AdafactorShape shape_;
+  std::optional<RandomPlace> random_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_adafactor(const Signature& s) {
-  if (const auto shape = adafactor_shape(s, DType::kF64)) return std::make_unique<Adafactor<double>>(*shape);
-  if (const auto shape = adafactor_shape(s, DType::kF32)) return std::make_unique<Adafactor<float>>(*shape);
+  if (const auto shape = adafactor_shape(s, DType::kF64)) return std::make_unique<Adafactor<double>>(*shape, s);
+  if (const auto shape = adafactor_shape(s, DType::kF32)) return std::make_unique<Adafactor<float>>(*shape, s);
   return nullptr;
 }
 

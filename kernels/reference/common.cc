@@ -13,6 +13,8 @@ bool fits_letter(char letter, DType d, DType t) {
       return d == t;
     case 'P':
       return d == wide(t);
+    case 'W':
+      return d == t || d == wide(t);
     case 'I':
       return d == DType::kI32;
     case 'D':

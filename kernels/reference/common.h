@@ -48,6 +48,23 @@ using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 double at(const Tensor& tensor, int64_t i);
 void set(const Tensor& tensor, int64_t i, double v);
 
+// A weight beside activations of type T, by element: wide, or of T itself.
+template <class T>
+class Weight {
+ public:
+  explicit Weight(const Tensor& tensor) {
+    if (tensor.desc.dtype == DType::kBF16 || tensor.desc.dtype == DType::kF16)
+      own_ = tensor.as<T>();
+    else
+      wide_ = tensor.as<Wide<T>>();
+  }
+  double operator[](int64_t i) const { return wide_ != nullptr ? load(wide_[i]) : load(own_[i]); }
+
+ private:
+  const Wide<T>* wide_ = nullptr;
+  const T* own_ = nullptr;
+};
+
 // Writes output i of a call, or adds to it.
 template <class T>
 void put(const Call& call, size_t output, int64_t i, double v) {
@@ -56,7 +73,7 @@ void put(const Call& call, size_t output, int64_t i, double v) {
 }
 
 // Do the operands have the dtypes that the letters say, one letter per operand in row order? T: the type of
-// the activations, P: f32 (f64 beside f64), I: i32, D: f64, F: any float type there are kernels for, A: any
+// the activations, P: f32 (f64 beside f64), W: either of these, I: i32, D: f64, F: any float type there are kernels for, A: any
 // plain type. Sets `t` to the type that T or P stand for. Operands left out fit; packed weights never do.
 bool fits(const Signature& signature, std::string_view in, std::string_view out, DType* t);
 

@@ -93,12 +93,12 @@ class LinearCrossEntropy : public Kernel {
   void run(const Call& c) const override {
     auto* logits = static_cast<double*>(c.workspace);
     double *sum = logits + n_, *lse = sum + k_;
-    const auto* w = c.in[1].as<Wide<T>>();
+    const Weight<T> w(c.in[1]);
     T* dx = c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
     double loss = 0, weight = 0;
     for (int64_t r = 0; r < rows_; ++r) {
       Row row = row_of(c.in[2], optional(c.in, 3), optional(c.in, 5), r, ignore_);
-      for (int64_t v = 0; v < n_; ++v) logits[v] = logit(c, r, v);
+      for (int64_t v = 0; v < n_; ++v) logits[v] = logit(c, w, r, v);
       finish(row, n_, [&](int64_t v) { return logits[v]; });
       lse[r] = std::isnan(row.error) ? kNaN : row.lse;
       if (row.weight != 0) loss += row.weight * row.error;
@@ -108,7 +108,7 @@ class LinearCrossEntropy : public Kernel {
       if (row.weight != 0)
         for (int64_t v = 0; v < n_; ++v) {
           const double g = row.gradient(v, logits[v]);
-          for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(w[v * k_ + k]);
+          for (int64_t k = 0; k < k_; ++k) sum[k] += g * w[v * k_ + k];
         }
       for (int64_t k = 0; k < k_; ++k) dx[r * k_ + k] = store<T>(sum[k]);
     }
@@ -117,22 +117,22 @@ class LinearCrossEntropy : public Kernel {
   }
 
  private:
-  double logit(const Call& c, int64_t r, int64_t v) const {
+  double logit(const Call& c, const Weight<T>& w, int64_t r, int64_t v) const {
     const T* x = c.in[0].as<T>() + r * k_;
-    const auto* w = c.in[1].as<Wide<T>>() + v * k_;
     double dot = 0;
-    for (int64_t k = 0; k < k_; ++k) dot += load(x[k]) * load(w[k]);
+    for (int64_t k = 0; k < k_; ++k) dot += load(x[k]) * w[v * k_ + k];
     return dot;
   }
 
   void weight_gradient(const Call& c, double* sum, const double* lse) const {
+    const Weight<T> w(c.in[1]);
     for (int64_t v = 0; v < n_; ++v) {
       std::fill_n(sum, k_, 0.0);
       for (int64_t r = 0; r < rows_; ++r) {
         Row row = row_of(c.in[2], optional(c.in, 3), optional(c.in, 5), r, ignore_);
         if (row.weight == 0) continue;
         row.lse = row.error = lse[r];
-        const double g = row.gradient(v, logit(c, r, v));
+        const double g = row.gradient(v, logit(c, w, r, v));
         for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(c.in[0].as<T>()[r * k_ + k]);
       }
       for (int64_t k = 0; k < k_; ++k) put<Wide<T>>(c, 3, v * k_ + k, sum[k]);
@@ -173,10 +173,10 @@ std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
   return make<CrossEntropy>(s, "TIPD", "DDT");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy(const Signature& s) {
-  return make<LinearCrossEntropy>(s, "TPIP", "DD");
+  return make<LinearCrossEntropy>(s, "TWIP", "DD");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy_grad(const Signature& s) {
-  return make<LinearCrossEntropy>(s, "TPIPPD", "DDTP");
+  return make<LinearCrossEntropy>(s, "TWIPPD", "DDTP");
 }
 std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_any<Mse>(s, "FFF", "DD"); }
 std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_any<Mse>(s, "FFFD", "DDFF"); }

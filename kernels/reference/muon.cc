@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/reference/common.h"
+#include "kernels/reference/parameter.h"
 #include "kernels/reference/rows.h"
 
 namespace cairn::kernels::reference {
@@ -53,14 +54,15 @@ Matrix orthogonalised(Matrix x, int64_t steps, double eps) {
 template <class T>
 class Muon : public Kernel {
  public:
-  explicit Muon(const MuonShape& shape) : shape_(shape) {}
+  Muon(const MuonShape& shape, const Signature& s) : shape_(shape), random_(random_place(s)) {}
 
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const MuonStep step(c.in[update_op::kHyper].as<double>(), shape_);
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    T *const p = c.out[update_op::kParameter].as<T>(), *const m = c.out[update_op::kFirstState].as<T>();
+    const Parameter<T> p(c, random_);
+    T* const m = c.out[update_op::kFirstState].as<T>();
     Matrix x(shape_.rows, shape_.columns);
     for (int64_t i = 0; i < shape_.elements(); ++i) {
       const double g = load(grad[i]) * *factor;
@@ -72,18 +74,19 @@ class Muon : public Kernel {
                       : orthogonalised(std::move(x), shape_.steps, step.eps);
     const double by = step.rate * step.scale;
     for (int64_t i = 0; i < shape_.elements(); ++i)
-      p[i] = store<T>(step.decay * load(p[i]) - by * x.at[static_cast<size_t>(i)]);
+      p.set(i, step.decay * p.get(i) - by * x.at[static_cast<size_t>(i)]);
   }
 
  private:
   MuonShape shape_;
+  std::optional<RandomPlace> random_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_muon(const Signature& s) {
-  if (const auto shape = muon_shape(s, DType::kF64)) return std::make_unique<Muon<double>>(*shape);
-  if (const auto shape = muon_shape(s, DType::kF32)) return std::make_unique<Muon<float>>(*shape);
+  if (const auto shape = muon_shape(s, DType::kF64)) return std::make_unique<Muon<double>>(*shape, s);
+  if (const auto shape = muon_shape(s, DType::kF32)) return std::make_unique<Muon<float>>(*shape, s);
   return nullptr;
 }
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/reference/common.h"
+#include "kernels/reference/parameter.h"
 #include "kernels/reference/rows.h"
 #include "kernels/reference/updates.h"
 #include "runtime/base/optimizers/dynamic_map.h"
@@ -21,40 +22,43 @@ class Fill : public Kernel {
   double value_;
 };
 
-// Every number in double, rounded once where it is stored.
+// Every number in double, rounded once where it is stored; p may be bfloat16 (parameter.h).
 template <class Optimizer, class T>
 class Update : public Kernel {
  public:
+  explicit Update(const Signature& s) : random_(random_place(s)) {}
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const Optimizer optimizer(c.in[update_op::kHyper].as<double>());
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    T* const p = c.out[update_op::kParameter].as<T>();
+    const Parameter<T> p(c, random_);
     const int64_t n = c.in[update_op::kGrad].desc.shape.elements();
     for (int64_t i = 0; i < n; ++i) {
-      double parameter = load(p[i]), state[array_of(Optimizer::kStates)];
+      double parameter = p.get(i), state[array_of(Optimizer::kStates)];
       for (size_t k = 0; k < Optimizer::kStates; ++k) state[k] = load(states(c, k)[i]);
       optimizer(load(grad[i]) * *factor, parameter, state);
       for (size_t k = 0; k < Optimizer::kStates; ++k) states(c, k)[i] = store<T>(state[k]);
-      p[i] = store<T>(parameter);
+      p.set(i, parameter);
     }
   }
 
  private:
   static T* states(const Call& c, size_t k) { return c.out[update_op::kFirstState + k].as<T>(); }
+  std::optional<RandomPlace> random_;
 };
 
 // States in blocks of 256 of 8 bits.
 template <class Optimizer, class T>
 class UpdateInBlocks : public Kernel {
  public:
+  explicit UpdateInBlocks(const Signature& s) : random_(random_place(s)) {}
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const Optimizer optimizer(c.in[update_op::kHyper].as<double>());
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    T* const p = c.out[update_op::kParameter].as<T>();
+    const Parameter<T> p(c, random_);
     const int64_t n = c.in[update_op::kGrad].desc.shape.elements();
     for (int64_t begin = 0; begin < n; begin += kDynamicBlock) {
       const int64_t count = std::min<int64_t>(kDynamicBlock, n - begin);
@@ -62,11 +66,11 @@ class UpdateInBlocks : public Kernel {
       for (size_t k = 0; k < Optimizer::kStates; ++k)
         decode_dynamic(map(k), block(c, k, begin), count, states[k]);
       for (int64_t i = 0; i < count; ++i) {
-        double parameter = load(p[begin + i]), state[Optimizer::kStates];
+        double parameter = p.get(begin + i), state[Optimizer::kStates];
         for (size_t k = 0; k < Optimizer::kStates; ++k) state[k] = states[k][i];
         optimizer(load(grad[begin + i]) * *factor, parameter, state);
         for (size_t k = 0; k < Optimizer::kStates; ++k) states[k][i] = state[k];
-        p[begin + i] = store<T>(parameter);
+        p.set(begin + i, parameter);
       }
       for (size_t k = 0; k < Optimizer::kStates; ++k)
         encode_dynamic(map(k), states[k], count, block(c, k, begin));
@@ -78,6 +82,7 @@ class UpdateInBlocks : public Kernel {
   static DynamicBlock& block(const Call& c, size_t k, int64_t begin) {
     return c.out[update_op::kFirstState + k].as<DynamicBlock>()[begin / kDynamicBlock];
   }
+  std::optional<RandomPlace> random_;
 };
 
 template <class Optimizer, class T>
@@ -102,8 +107,8 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
   if (!takes_update(s, wide ? DType::kF64 : DType::kF32) || s.has_out(update_op::kPacked)) return nullptr;
   return with_optimizer(Updates(), s,
                         [&]<class Optimizer>(std::type_identity<Optimizer>) -> std::unique_ptr<Kernel> {
-                          if (wide) return std::make_unique<Of<Optimizer, double>>();
-                          return std::make_unique<Of<Optimizer, float>>();
+                          if (wide) return std::make_unique<Of<Optimizer, double>>(s);
+                          return std::make_unique<Of<Optimizer, float>>(s);
                         });
 }
 std::unique_ptr<Kernel> make_grad_scale(const Signature& s) { return make_any<GradScale>(s, "DD", "D"); }

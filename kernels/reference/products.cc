@@ -62,13 +62,13 @@ class Linear : public Kernel {
       : m_(s.in[0].shape.rows()), n_(s.in[1].shape[0]), k_(s.in[1].shape[1]), activation_(activation_of(s)) {}
   void run(const Call& c) const override {
     const T* x = c.in[0].as<T>();
-    const auto* w = c.in[1].as<Wide<T>>();
+    const Weight<T> w(c.in[1]);
     const auto* b = c.in.size() > 2 ? c.in[2].as<Wide<T>>() : nullptr;
     T* pre = c.out.size() > 1 ? c.out[1].as<T>() : nullptr;
     for (int64_t m = 0; m < m_; ++m)
       for (int64_t n = 0; n < n_; ++n) {
         double sum = b != nullptr ? load(b[n]) : 0.0;
-        for (int64_t k = 0; k < k_; ++k) sum += load(x[m * k_ + k]) * load(w[n * k_ + k]);
+        for (int64_t k = 0; k < k_; ++k) sum += load(x[m * k_ + k]) * w[n * k_ + k];
         if (pre != nullptr) pre[m * n_ + n] = store<T>(sum);
         c.out[0].as<T>()[m * n_ + n] = store<T>(activation_ ? activation_->function(sum) : sum);
       }
@@ -87,14 +87,14 @@ class LinearGradInput : public Kernel {
   int64_t workspace_bytes() const override { return k_ * 8; }
   void run(const Call& c) const override {
     const T* dy = c.in[0].as<T>();
-    const auto* w = c.in[1].as<Wide<T>>();
+    const Weight<T> w(c.in[1]);
     const T* pre = c.in.size() > 2 ? c.in[2].as<T>() : nullptr;
     auto* sum = static_cast<double*>(c.workspace);
     for (int64_t m = 0; m < m_; ++m) {
       std::fill_n(sum, k_, 0.0);
       for (int64_t n = 0; n < n_; ++n) {
         const double g = load(dy[m * n_ + n]);
-        for (int64_t k = 0; k < k_; ++k) sum[k] += g * load(w[n * k_ + k]);
+        for (int64_t k = 0; k < k_; ++k) sum[k] += g * w[n * k_ + k];
       }
       for (int64_t k = 0; k < k_; ++k)
         c.out[0].as<T>()[m * k_ + k] =
@@ -139,9 +139,9 @@ class LinearGradWeight : public Kernel {
 
 std::unique_ptr<Kernel> make_embedding(const Signature& s) { return make_any<Embedding>(s, "FI", "F"); }
 std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) { return make<EmbeddingGrad>(s, "IT", "P"); }
-std::unique_ptr<Kernel> make_linear(const Signature& s) { return make<Linear>(s, "TPP", "TT"); }
+std::unique_ptr<Kernel> make_linear(const Signature& s) { return make<Linear>(s, "TWP", "TT"); }
 std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
-  return make<LinearGradInput>(s, "TPT", "T");
+  return make<LinearGradInput>(s, "TWT", "T");
 }
 std::unique_ptr<Kernel> make_linear_grad_weight(const Signature& s) {
   return make<LinearGradWeight>(s, "TT", "PP");

@@ -94,7 +94,7 @@ struct bf16 {
   uint16_t bits;
 };
 inline float to_float(bf16 v) { return __builtin_bit_cast(float, static_cast<uint32_t>(v.bits) << 16); }
-inline bf16 to_bf16(float f) {
+constexpr bf16 to_bf16(float f) {
   uint32_t u = __builtin_bit_cast(uint32_t, f);
   if ((u & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>((u >> 16) | 0x40u)};
   return {static_cast<uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16)};

@@ -36,16 +36,33 @@ inline int update_states(const Signature& s) {
   return states;
 }
 
-// Gradient and parameter are plain tensors of `dtype`; the states are the first ones of the row; the numbers
-// are float64; total and grad_scale are both there or both left out.
+// Whether the parameter is bfloat16, rounded stochastically from what the update makes of it.
+inline bool rounds(const Signature& s) { return s.attrs->has("rng"); }
+
+// Where an update that rounds is in its stream of random numbers.
+struct RandomPlace {
+  uint32_t stream = 0;
+  int64_t first = 0;  // of the parameter's elements
+
+  explicit RandomPlace(const Signature& s)
+      : stream(static_cast<uint32_t>(s.attrs->integer("rng"))), first(s.attrs->integer("first", 0)) {}
+};
+// Nothing: the update's parameter is plain.
+inline std::optional<RandomPlace> random_place(const Signature& s) {
+  return rounds(s) ? std::optional<RandomPlace>(s) : std::nullopt;
+}
+
+// Gradient and parameter are plain tensors of `dtype`, or the parameter is one that is rounded; the states are
+// the first ones of the row; the numbers are float64; total and grad_scale are both there or both left out.
 inline bool takes_update(const Signature& s, DType dtype) {
   const auto plain = [dtype](const TensorDesc& d) { return d.dtype == dtype && d.packed_bytes == 0; };
   const auto number = [](const TensorDesc& d) { return d.dtype == DType::kF64; };
   if (s.attrs == nullptr || !s.has_in(update_op::kGrad) || !s.has_in(update_op::kHyper) ||
       !s.has_out(update_op::kParameter))
     return false;
-  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) ||
-      !plain(s.out[update_op::kParameter]))
+  const TensorDesc& p = s.out[update_op::kParameter];
+  const bool rounded = rounds(s) && dtype == DType::kF32 && p.dtype == DType::kBF16 && p.packed_bytes == 0;
+  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) || (rounds(s) ? !rounded : !plain(p)))
     return false;
   for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)
     if (!s.has_out(update_op::kFirstState + k)) return false;
@@ -54,16 +71,16 @@ inline bool takes_update(const Signature& s, DType dtype) {
          (number(s.in[update_op::kTotal]) && number(s.out[update_op::kGradScale]));
 }
 
-// Whether the states are what the optimizer computes with: as it says, or plain tensors like the parameter.
+// Whether the states are what the optimizer computes with: as it says, or plain tensors like the gradient.
 template <class Optimizer>
 bool takes_states(const Signature& s) {
-  const TensorDesc& p = s.out[update_op::kParameter];
-  if constexpr (requires { Optimizer::takes_states(s, p.dtype); }) {
-    return Optimizer::takes_states(s, p.dtype);
+  const TensorDesc& grad = s.in[update_op::kGrad];
+  if constexpr (requires { Optimizer::takes_states(s, grad.dtype); }) {
+    return Optimizer::takes_states(s, grad.dtype);
   } else {
     for (int k = 0; k < Optimizer::kStates; ++k) {
       const TensorDesc& state = s.out[static_cast<size_t>(update_op::kFirstState + k)];
-      if (state.dtype != p.dtype || state.packed_bytes != 0) return false;
+      if (state.dtype != grad.dtype || state.packed_bytes != 0) return false;
     }
     return true;
   }

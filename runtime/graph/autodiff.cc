@@ -183,8 +183,9 @@ class Autodiff final : public ops::GradientEmitter {
   int32_t gradient_of(int32_t parameter) {
     if (auto it = gradients_.find(parameter); it != gradients_.end()) return it->second;
     const JointValue from = b_.joint.values[parameter];
-    const int32_t id =
-        b_.add_value(from.name + "/gradient", from.desc, Role::kGradient, from.source, from.region);
+    // As the graph declares it, whatever the parameter is stored as.
+    const TensorDesc& desc = b_.forward.values()[from.source].desc;
+    const int32_t id = b_.add_value(from.name + "/gradient", desc, Role::kGradient, from.source, from.region);
     return gradients_[parameter] = id;
   }
 

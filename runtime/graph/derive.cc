@@ -1,6 +1,17 @@
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {
+namespace {
+
+void check_format(const JointOptions& options) {
+  if (options.parameters == DType::kF32) return;
+  require(options.parameters == DType::kBF16, Code::kUnsupported,
+          "parameters are stored as f32 or bf16, not as ", dtype_name(options.parameters));
+  require(options.amp == AmpMode::kBf16, Code::kUnsupported,
+          "parameters stored as bf16 go with amp bf16, whose products read them as they lie");
+}
+
+}  // namespace
 
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options) {
   require(graph != nullptr && graph->frozen(), Code::kWrongState, "the graph is not frozen");
@@ -8,7 +19,8 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
   builder.joint.amp = options.amp;
   builder.joint.amp_rules = options.amp_rules;
   builder.joint.amp_choices = amp_choices(builder.forward, options.amp_rules);
-  add_forward(builder);
+  check_format(options);
+  add_forward(builder, options.parameters);
   if (builder.forward.trains()) {
     if (options.amp == AmpMode::kFp16) {
       require(!options.optimizer.name.empty(), Code::kUnsupported,

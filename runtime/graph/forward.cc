@@ -14,7 +14,8 @@ using ops::OpCode;
 
 class Forward {
  public:
-  explicit Forward(JointBuilder& builder) : b_(builder), amp_(builder.joint.amp) {}
+  Forward(JointBuilder& builder, DType parameters)
+      : b_(builder), amp_(builder.joint.amp), parameters_(parameters) {}
 
   void run() {
     const Graph& g = b_.forward;
@@ -24,7 +25,10 @@ class Forward {
       const Value& value = g.values()[v];
       if (value.kind == ValueKind::kActivation) continue;
       const Role role = value.kind == ValueKind::kInput ? Role::kInput : Role::kParameter;
-      current_[v] = b_.add_value(value.name, value.desc, role, static_cast<ValueId>(v), value.region);
+      TensorDesc desc = value.desc;
+      if (role == Role::kParameter && desc.dtype == DType::kF32 && desc.shape.rank >= 2)
+        desc.dtype = parameters_;
+      current_[v] = b_.add_value(value.name, desc, role, static_cast<ValueId>(v), value.region);
     }
     for (size_t i = 0; i < g.ops().size(); ++i)
       if (needed_[i]) add(g.ops()[i], b_.joint.amp_choices[i]);
@@ -67,8 +71,16 @@ class Forward {
     if (amp_class == Amp::COMPUTE) return narrow_;
     if (amp_class != Amp::FOLLOW) return {};
     for (size_t i = 0; i < op.in.size(); ++i)
-      if (op.in[i] != kNone && b_.desc(current_[op.in[i]]).dtype == narrow_) return narrow_;
+      if (op.in[i] != kNone && b_.desc(current_[op.in[i]]).dtype == narrow_ && !parameter(current_[op.in[i]]))
+        return narrow_;
     return {};
+  }
+
+  bool parameter(int32_t value) const { return b_.joint.values[value].role == Role::kParameter; }
+
+  // Of a parameter that is stored in the narrow type: whether the op reads it so. `narrow`: it computes in that.
+  static bool reads_narrow(const ops::Operand& operand, bool narrow) {
+    return narrow && (operand.role == ops::OperandRole::kWeight || !operand.stays_full());
   }
 
   void add(const Op& op, const AmpChoice& choice) {
@@ -83,6 +95,17 @@ class Forward {
     std::vector<TensorDesc> descs(op.in.size());
     for (size_t i = 0; i < op.in.size(); ++i) {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
+      if (value >= 0 && parameter(value) && b_.desc(value).dtype == narrow_) {
+        // Ops that take activations as they come compute in the first one's type.
+        const bool narrow = dtype ? *dtype == narrow_
+                                  : i > 0 && row.inputs[i].stays_full() && descs[0].dtype == narrow_;
+        if (!reads_narrow(row.inputs[i], narrow)) value = cast(value, DType::kF32);
+        descs[i] = b_.desc(value);
+        if (descs[i].dtype == narrow_) {
+          node.in.push_back(value);
+          continue;
+        }
+      }
       // What stays float32 beside half activations may itself be a half activation: a bias, the other term.
       if (value >= 0 && dtype && (!row.inputs[i].stays_full() || *dtype == DType::kF32)) {
         const DType is = b_.desc(value).dtype;
@@ -147,6 +170,7 @@ class Forward {
 
   JointBuilder& b_;
   AmpMode amp_;
+  DType parameters_;
   DType narrow_ = amp_ == AmpMode::kFp16 ? DType::kF16 : DType::kBF16;
   std::vector<int32_t> current_;  // forward value -> joint value
   std::vector<bool> needed_;
@@ -155,6 +179,6 @@ class Forward {
 
 }  // namespace
 
-void add_forward(JointBuilder& builder) { Forward(builder).run(); }
+void add_forward(JointBuilder& builder, DType parameters) { Forward(builder, parameters).run(); }
 
 }  // namespace cairn::graph

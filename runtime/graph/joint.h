@@ -18,7 +18,7 @@ namespace cairn::graph {
 
 enum class Role : uint8_t {
   kInput,       // written by the host before a micro-batch
-  kParameter,   // float32 master
+  kParameter,   // float32 master, or all there is of a weight: see JointOptions::parameters
   kGradient,    // float32 sum over the effective batch
   kOptimizer,   // moments
   kPacked,      // a backend's form of a weight, made whenever that changed
@@ -224,12 +224,17 @@ struct JointOptions {
   bool one_packed_form = false;        // the backend's "forward" pack serves every use and number of rows
   int threads = 1;
   bool fuse_update = false;  // parameters whose gradient one op writes are updated once nothing needs them
+  // What float32 parameters of two or more dimensions are stored as. kBF16: ops that compute in it read them as
+  // they lie, all others a float32 copy; updates, whose gradients and states stay float32, round
+  // stochastically.
+  DType parameters = DType::kF32;
   std::set<PackedWeightUse> unpacked = {};  // not to be packed although the backend could
 };
 
 // Forward graph -> joint graph. kInvalidArgument: an optimizer or hyper-parameter that there is not, a group
 // that matches no parameter, two that match the same one. kUnsupported: an op without a gradient on a path
-// that needs one (by name); fp16 without an optimizer, or with its updates fused into backward.
+// that needs one (by name); fp16 without an optimizer, or with its updates fused into backward; parameters in
+// another format than f32 and bf16, or in bf16 where ops do not compute in it.
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options);
 
 }  // namespace cairn::graph

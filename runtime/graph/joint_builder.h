@@ -40,7 +40,8 @@ struct JointBuilder {
 };
 
 // Forward ops into joint.ops() with casts as joint.amp and joint.amp_choices want them; dead ops are left out.
-void add_forward(JointBuilder& builder);
+// parameters: JointOptions::parameters.
+void add_forward(JointBuilder& builder, DType parameters);
 // Backward ops, gradients of parameters, backward_begin.
 void add_backward(JointBuilder& builder);
 // Pairs of backward ops that one op can do.

@@ -1,5 +1,6 @@
 // What the optimizers add to the joint graph: slots of the parameters, states, scratch, and the ops of the
 // gradients' norm and of the update.
+#include "runtime/base/stochastic.h"
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {
@@ -17,13 +18,16 @@ void add_norm(JointGraph& joint, const ParameterSlot& slot) {
   joint.ops(kGradientNorm).push_back(std::move(op));
 }
 
-void add_update(JointGraph& joint, const ParameterSlot& slot) {
+// stream: of random numbers, where the update rounds.
+void add_update(JointGraph& joint, const ParameterSlot& slot, uint32_t stream) {
   const HyperBlock& hyper = joint.hypers[slot.hyper];
   const ParameterGroup& group = joint.groups[hyper.group];
   JointOp op;
   op.code = ops::OpCode::k_update;
   op.name = cat(group.optimizer->name, ' ', joint.values[slot.value].name);
   op.attrs = group.optimizer->attrs(group.hypers);
+  if (joint.values[slot.value].desc != joint.values[slot.gradient].desc)
+    op.attrs.set("rng", static_cast<int64_t>(stream));
   op.in = {slot.gradient, hyper.value};
   op.out = {slot.value};
   op.out.insert(op.out.end(), slot.states.begin(), slot.states.end());
@@ -34,8 +38,9 @@ std::vector<int32_t> add_states(JointBuilder& builder, const ParameterSlot& slot
                                 const ParameterGroup& group) {
   std::vector<int32_t> states;
   const JointValue parameter = builder.joint.values[slot.value];
+  const TensorDesc& gradient = builder.joint.values[slot.gradient].desc;
   for (const ops::OptimizerState& state : group.optimizer->states)
-    if (const auto desc = group.optimizer->tensor_of(state, group.hypers, parameter.desc))
+    if (const auto desc = group.optimizer->tensor_of(state, group.hypers, gradient))
       states.push_back(builder.add_value(cat(parameter.name, '/', state.name), *desc, Role::kOptimizer,
                                          slot.source, parameter.region));
   return states;
@@ -90,10 +95,10 @@ void add_optimizer(JointBuilder& builder, const OptimizerOptions& options) {
     if (slot.gradient >= 0) slot.states = add_states(builder, slot, joint.groups[group_of[slot.source]]);
   add_hypers(builder, group_of);
   joint.norm = builder.add_value("optimizer/norm", {DType::kF64, Shape{}}, Role::kScratch, kNone, -1);
-  for (const ParameterSlot& slot : joint.parameters) {
-    if (slot.gradient < 0) continue;
-    add_norm(joint, slot);
-    add_update(joint, slot);
+  for (size_t p = 0; p < joint.parameters.size(); ++p) {
+    if (joint.parameters[p].gradient < 0) continue;
+    add_norm(joint, joint.parameters[p]);
+    add_update(joint, joint.parameters[p], parameter_stream(p));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "runtime/base/os/file.h"
+#include "runtime/io/convert.h"
 #include "runtime/io/digest.h"
 #include "runtime/io/envelope.h"
 #include "runtime/io/graph_file.h"
@@ -214,6 +215,26 @@ void Checkpoint::restore(step::Stepper& stepper) const {
   });
 }
 
+namespace {
+
+// Whether only what a parameter is stored as differs.
+bool converts(const TensorDesc& stored, const TensorDesc& wanted) {
+  const auto known = [](DType t) { return t == DType::kF32 || t == DType::kBF16; };
+  return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype);
+}
+
+// at: of the piece's first byte in a tensor of `type`.
+void write_converted(engine::Session& session, int32_t value, DType type, int64_t at,
+                     std::span<const std::byte> bytes) {
+  const int64_t width = dtype_bytes(type);
+  std::vector<float> wide(bytes.size() / static_cast<size_t>(width));
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] = static_cast<float>(load_float(bytes.data(), type, static_cast<int64_t>(i)));
+  session.write_floats(value, at / width, wide);
+}
+
+}  // namespace
+
 std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) const {
   const graph::JointGraph& joint = *session.plan().joint;
   std::vector<std::string> missing;
@@ -228,16 +249,19 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
       continue;
     }
     const TensorDesc& desc = joint.values[slot.value].desc;
-    require(tensor->desc == desc, Code::kInvalidArgument, "parameter '", name, "' is ", to_string(desc),
-            " in the session and ", to_string(tensor->desc), " in the checkpoint");
+    require(tensor->desc == desc || converts(tensor->desc, desc), Code::kInvalidArgument, "parameter '", name,
+            "' is ", to_string(desc), " in the session and ", to_string(tensor->desc), " in the checkpoint");
     impl_->verify(*tensor, digest, piece);
     found.emplace_back(slot.value, tensor);
   }
   overwrite(session, [&] {
     for (const auto& [value, tensor] : found)
       impl_->for_pieces(*tensor, digest, piece,
-                        [&, to = value](int64_t at, std::span<const std::byte> bytes) {
-                          session.write_at(to, at, bytes.data(), static_cast<int64_t>(bytes.size()));
+                        [&, to = value, from = tensor](int64_t at, std::span<const std::byte> bytes) {
+                          if (from->desc == joint.values[to].desc)
+                            session.write_at(to, at, bytes.data(), static_cast<int64_t>(bytes.size()));
+                          else
+                            write_converted(session, to, from->desc.dtype, at, bytes);
                         });
   });
   return missing;

@@ -40,7 +40,7 @@ void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t 
   }
 }
 
-// Elements [begin, begin + count) in the parameter's dtype.
+// Elements [begin, begin + count) in the type that the parameter is stored as.
 void fill(const graph::ParameterOptions& options, DType dtype, const RandomKey& key, int64_t begin,
           int64_t count, char* out) {
   double wide[kBlock];
@@ -49,6 +49,9 @@ void fill(const graph::ParameterOptions& options, DType dtype, const RandomKey& 
     draw(options, key, begin + i, here, wide);
     if (dtype == DType::kF32) {
       for (int64_t k = 0; k < here; ++k) reinterpret_cast<float*>(out)[i + k] = static_cast<float>(wide[k]);
+    } else if (dtype == DType::kBF16) {
+      for (int64_t k = 0; k < here; ++k)
+        reinterpret_cast<bf16*>(out)[i + k] = to_bf16(static_cast<float>(wide[k]));
     } else {
       std::memcpy(out + i * dtype_bytes(dtype), wide, static_cast<size_t>(here) * sizeof(double));
     }
@@ -65,11 +68,11 @@ int threads_for(const device::DeviceInfo& info) {
 void initialise(engine::Session& session, uint64_t seed) {
   const graph::JointGraph& joint = *session.plan().joint;
   const int threads = threads_for(session.device().info());
-  std::vector<double> storage;  // aligned for both dtypes
+  std::vector<double> storage;  // aligned for all types
   uint32_t index = 0;
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const graph::Value& source = joint.forward->values()[slot.source];
-    const TensorDesc& desc = source.desc;
+    const TensorDesc& desc = joint.values[slot.value].desc;
     const RandomKey key{seed, ~uint64_t{0}, 0, index++};
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
     for (int64_t begin = 0, count = 0; begin < elements; begin += count) {

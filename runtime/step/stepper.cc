@@ -161,7 +161,7 @@ Report Stepper::finish(Report report) {
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
     if (!joint.ops(graph::kUpdate).empty()) {
       write_hypers(*session_, state_.groups, point, state_.updates + 1, clip / divisor / loss_scale());
-      const engine::RunReport update = session_->update();
+      const engine::RunReport update = session_->update({.seed = o.seed, .step = state_.step, .micro = 0});
       report.stall_seconds += update.stall_seconds;
       for (size_t tier = 0; tier < report.out.size(); ++tier) {
         report.out[tier] += update.out[tier];

@@ -65,7 +65,7 @@ end
 function run.plan_options(options, micro_steps)
   local budget = options.budget or {}
   local of = options.optimizer or {}
-  return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups,
+  return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups, parameters = of.parameters,
            budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
            policy = options.policy, tiers = options.tiers, costs = options.costs, force_costs = options.force_profile,
            micro_steps = micro_steps, fuse_update = options.fuse_update }

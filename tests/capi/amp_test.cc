@@ -131,8 +131,8 @@ TEST_F(AmpTest, WrongRulesAreNamed) {
   options.amp_rule_count = 1;
   refused(options, {"options.amp_rules"});
   options = CAIRN_PLAN_OPTIONS_INIT;
-  options.reserved2 = 1;
-  refused(options, {"reserved"}, CAIRN_STATUS_UNSUPPORTED);
+  options.parameters = CAIRN_F16;
+  refused(options, {"options.parameters"});
 }
 
 // The host sees the type that its rule asks for.

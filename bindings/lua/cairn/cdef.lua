@@ -266,7 +266,7 @@ typedef struct cairn_plan_options {
  uint32_t group_count, hyper_count;
  const cairn_amp_rule_t* amp_rules;
  uint32_t amp_rule_count;
- uint32_t reserved2;
+ uint32_t parameters;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,

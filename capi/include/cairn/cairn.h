@@ -453,7 +453,10 @@ typedef struct cairn_plan_options {
   uint32_t group_count, hyper_count;
   const cairn_amp_rule_t* amp_rules; /* in their order; without effect where amp is CAIRN_AMP_OFF, but checked */
   uint32_t amp_rule_count;
-  uint32_t reserved2;            /* 0 */
+  uint32_t parameters;           /* what float32 parameters of two or more dimensions are stored as: CAIRN_F32, or
+                                    CAIRN_BF16 with amp CAIRN_AMP_BF16: half the bytes and no float32 masters;
+                                    gradients and optimizer states stay float32, and updates round stochastically, by
+                                    random bits that follow from the stepper's seed, the step and the element */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \
@@ -589,7 +592,8 @@ CAIRN_API void cairn_session_release(cairn_session_t* session);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_initialise(cairn_session_t* session, uint64_t seed,
                                                                   cairn_error_t* error);
 /* Copies an input or parameter in, or any value that persists out (inputs, parameters, "NAME/gradient", outputs, the
- * loss), by name. size_bytes must be the value's. Integer inputs of embeddings and losses are checked against the
+ * loss), by name. size_bytes must be the value's. A parameter is float32 here even where the plan stores it as
+ * bfloat16: it is rounded to nearest. Integer inputs of embeddings and losses are checked against the
  * vocabulary: INVALID_ARGUMENT names position and number.
  * errors: NOT_FOUND. blocks: until queued work is done. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, const void* data,

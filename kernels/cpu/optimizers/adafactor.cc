@@ -4,6 +4,7 @@
 // 1 / sqrt(v) as one factor a row and one a column; the squares of all updates (pass 2); p (pass 3).
 #include "runtime/base/optimizers/adafactor.h"
 
+#include "kernels/cpu/optimizers/parameter.h"
 #include "kernels/cpu/simd/dispatch.h"
 #include "kernels/cpu/simd/targets.h"
 
@@ -18,7 +19,8 @@ inline constexpr int64_t kSumRows = 64, kSumColumns = 512;
 struct AdafactorBlock {
   int64_t rows, columns;
   const float* grad;
-  float *p, *state;  // state: the row means of these rows, or a vector's v
+  ParameterPlace p;
+  float* state;  // the row means of these rows, or a vector's v
   const float *by_row, *by_column;
   float* column_sums;                // of squares, of these rows
   float gradient, share, eps, most;  // most: 1 / eps
@@ -33,6 +35,7 @@ struct AdafactorBlock {
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/parameter-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -80,7 +83,13 @@ void factors(const AdafactorBlock& b) {
   }
 }
 
-double squares(const float* x, int64_t count) { return squares_of(x, count); }
+// Of p, by the same parts whether it is widened or not.
+double squares(const AdafactorBlock& b) {
+  double total = 0;
+  for_each_part_read(b.p, 0, b.rows * b.columns,
+                     [&](const float* p, int64_t begin, int64_t end) { total += squares_of(p, end - begin); });
+  return total;
+}
 
 // Of all updates of the rows.
 double update_squares(const AdafactorBlock& b) {
@@ -106,12 +115,14 @@ double update_squares(const AdafactorBlock& b) {
 void move(const AdafactorBlock& b) {
   for (int64_t i = 0; i < b.rows; ++i) {
     const float* const g = b.grad + i * b.columns;
-    float* const p = b.p + i * b.columns;
     const V by_row = set(b.by_row[i]);
-    for_each_vector(0, b.columns, [&](auto t, int64_t j) {
-      const V v = hn::Mul(get(t, g + j), set(b.gradient));
-      const V u = hn::Mul(v, inverse_root(by_row, get(t, b.by_column + j), set(b.most)));
-      put(t, hn::NegMulAdd(set(b.step), u, hn::Mul(get(t, p + j), set(b.decay))), p + j);
+    for_each_part(b.p.from(i * b.columns), 0, b.columns, [&](float* p, int64_t begin, int64_t end) {
+      for_each_vector(begin, end, [&](auto t, int64_t j) {
+        const V v = hn::Mul(get(t, g + j), set(b.gradient));
+        const V u = hn::Mul(v, inverse_root(by_row, get(t, b.by_column + j), set(b.most)));
+        float* const own = p + (j - begin);
+        put(t, hn::NegMulAdd(set(b.step), u, hn::Mul(get(t, own), set(b.decay))), own);
+      });
     });
   }
 }
@@ -140,9 +151,12 @@ double vector_factors(const AdafactorBlock& b) {
   return total;
 }
 void vector_move(const AdafactorBlock& b) {
-  for_each_vector(0, b.columns, [&](auto t, int64_t j) {
-    const V u = vector_update(b, t, j, get(t, b.state + j));
-    put(t, hn::NegMulAdd(set(b.step), u, hn::Mul(get(t, b.p + j), set(b.decay))), b.p + j);
+  for_each_part(b.p, 0, b.columns, [&](float* p, int64_t begin, int64_t end) {
+    for_each_vector(begin, end, [&](auto t, int64_t j) {
+      const V u = vector_update(b, t, j, get(t, b.state + j));
+      float* const own = p + (j - begin);
+      put(t, hn::NegMulAdd(set(b.step), u, hn::Mul(get(t, own), set(b.decay))), own);
+    });
   });
 }
 
@@ -167,8 +181,9 @@ namespace {
 
 class Adafactor : public Kernel {
  public:
-  explicit Adafactor(const AdafactorShape& shape)
+  Adafactor(const AdafactorShape& shape, const std::optional<RandomPlace>& random)
       : shape_(shape),
+        random_(random),
         per_matrix_((shape.factored ? shape.rows + kSumRows - 1 : shape.columns + kElements - 1) /
                     (shape.factored ? kSumRows : kElements)),
         blocks_(shape.batch * per_matrix_) {
@@ -186,7 +201,7 @@ class Adafactor : public Kernel {
     const std::optional<double> factor = gradient_factor(call);
     if (!factor) return;
     const AdafactorStep step(input<const double>(call, update_op::kHyper));
-    AdafactorBlock whole{};
+    AdafactorBlock whole{.p = ParameterPlace(call, random_)};
     whole.columns = shape_.columns;
     whole.gradient = static_cast<float>(*factor);
     whole.share = static_cast<float>(step.share);
@@ -195,7 +210,7 @@ class Adafactor : public Kernel {
     whole.decay = static_cast<float>(step.decay);
     auto *const p_squares = at<double>(call, p_squares_at_), *const squares = at<double>(call, squares_at_);
     each_block(call, whole, [&](const AdafactorBlock& b, int64_t i) {
-      p_squares[i] = CAIRN_DISPATCH(squares)(b.p, b.rows * b.columns);
+      p_squares[i] = CAIRN_DISPATCH(squares)(b);
       if (shape_.factored)
         CAIRN_DISPATCH(factors)(b);
       else
@@ -229,8 +244,7 @@ class Adafactor : public Kernel {
   template <class Body>
   void each_block(const Call& call, const AdafactorBlock& whole, const Body& body) const {
     const auto* const grad = input<const float>(call, update_op::kGrad);
-    auto *const p = output<float>(call, update_op::kParameter), *const state = output<float>(
-                                                                    call, update_op::kFirstState);
+    auto* const state = output<float>(call, update_op::kFirstState);
     const int64_t size = shape_.factored ? std::min(shape_.rows, kSumRows) * shape_.columns : kElements;
     parallel_for(blocks_, std::max<int64_t>(1, kGrain / size), [&](int64_t begin, int64_t end, int) {
       for (int64_t i = begin; i < end; ++i) {
@@ -241,7 +255,7 @@ class Adafactor : public Kernel {
           const int64_t row = matrix * shape_.rows + first;
           b.rows = std::min(kSumRows, shape_.rows - first);
           b.grad = grad + row * shape_.columns;
-          b.p = p + row * shape_.columns;
+          b.p = whole.p.from(row * shape_.columns);
           b.state = state + row;
           b.by_row = at<float>(call, by_row_at_) + row;
           b.by_column = at<float>(call, by_column_at_) + matrix * shape_.columns;
@@ -250,7 +264,7 @@ class Adafactor : public Kernel {
           b.rows = 1;
           b.columns = std::min(kElements, shape_.columns - first);
           b.grad = grad + first;
-          b.p = p + first;
+          b.p = whole.p.from(first);
           b.state = state + first;
         }
         body(b, i);
@@ -293,6 +307,7 @@ class Adafactor : public Kernel {
   }
 
   AdafactorShape shape_;
+  std::optional<RandomPlace> random_;
   int64_t per_matrix_, blocks_;
   Workspace space_;
   int64_t column_sums_at_ = 0, by_row_at_ = 0, by_column_at_ = 0, p_squares_at_ = 0, squares_at_ = 0;
@@ -302,7 +317,7 @@ class Adafactor : public Kernel {
 
 std::unique_ptr<Kernel> make_adafactor(const Signature& s) {
   const auto shape = adafactor_shape(s, DType::kF32);
-  return shape ? std::make_unique<Adafactor>(*shape) : nullptr;
+  return shape ? std::make_unique<Adafactor>(*shape, random_place(s)) : nullptr;
 }
 
 }  // namespace cairn::kernels::cpu

@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/simd/dynamic-inl.h"
+#include "kernels/cpu/simd/parameter-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 #include "kernels/cpu/simd/updates-inl.h"
 
@@ -36,28 +37,28 @@ HWY_INLINE void update_block(const Optimizer& f, const float* grad, float* p, Dy
   (encode_block<has_sign(Optimizer::kFormats[k])>(numbers[k], largest[k], *blocks[k]), ...);
 }
 
-// Of elements [begin, end), where a block begins; the last one may be a part of a block.
+// Of elements [begin, end), where a block begins; the last one may be a part of a block. p: of element `begin`.
 template <class Optimizer>
 void update_blocks(const Optimizer& f, const float* grad, float* p, float* const* states, int64_t begin,
                    int64_t end) {
   constexpr auto kEach = std::make_index_sequence<Optimizer::kStates>();
-  for (; begin < end; begin += kDynamicBlock) {
+  for (; begin < end; begin += kDynamicBlock, p += kDynamicBlock) {
     DynamicBlock* blocks[Optimizer::kStates];
     for (size_t k = 0; k < Optimizer::kStates; ++k)
       blocks[k] = reinterpret_cast<DynamicBlock*>(states[k]) + begin / kDynamicBlock;
     const auto count = static_cast<size_t>(std::min<int64_t>(end - begin, kDynamicBlock));
     if (count == kDynamicBlock) {
-      update_block(f, grad + begin, p + begin, blocks, kEach);
+      update_block(f, grad + begin, p, blocks, kEach);
       continue;
     }
     float own_grad[kDynamicBlock] = {}, own_p[kDynamicBlock] = {};
     std::copy_n(grad + begin, count, own_grad);
-    std::copy_n(p + begin, count, own_p);
+    std::copy_n(p, count, own_p);
     update_block(f, own_grad, own_p, blocks, kEach);
-    std::copy_n(own_p, count, p + begin);
+    std::copy_n(own_p, count, p);
   }
 }
-// Of elements [begin, end).
+// Of elements [begin, end). p: of element `begin`.
 template <class Optimizer>
 void update_typed(const void* factors, const float* grad, float* p, float* const* states, int64_t begin,
                   int64_t end) {
@@ -66,10 +67,10 @@ void update_typed(const void* factors, const float* grad, float* p, float* const
     return update_blocks(f, grad, p, states, begin, end);
   else
     for_each_vector(begin, end, [&](auto t, int64_t i) {
-      V parameter = get(t, p + i), state[array_of(Optimizer::kStates)];
+      V parameter = get(t, p + (i - begin)), state[array_of(Optimizer::kStates)];
       for (int k = 0; k < Optimizer::kStates; ++k) state[k] = get(t, states[k] + i);
       update(f, get(t, grad + i), parameter, state);
-      put(t, parameter, p + i);
+      put(t, parameter, p + (i - begin));
       for (int k = 0; k < Optimizer::kStates; ++k) put(t, state[k], states[k] + i);
     });
 }
@@ -79,10 +80,12 @@ constexpr std::array<UpdateRange, sizeof...(Optimizers)> ranges(UpdateList<Optim
   return {update_typed<Optimizers>...};
 }
 // optimizer: its index in Updates, and `factors` is one of it.
-void update_range(size_t optimizer, const void* factors, const float* grad, float* p, float* const* states,
-                  int64_t begin, int64_t end) {
+void update_range(size_t optimizer, const void* factors, const float* grad, const ParameterPlace& place,
+                  float* const* states, int64_t begin, int64_t end) {
   static constexpr auto kRanges = ranges(Updates());
-  kRanges[optimizer](factors, grad, p, states, begin, end);
+  for_each_part(place, begin, end, [&](float* p, int64_t first, int64_t last) {
+    kRanges[optimizer](factors, grad, p, states, first, last);
+  });
 }
 
 // Squares of float32 are exact in float64. 32 sums, one for each place in a group of 32: the same for every
@@ -137,12 +140,12 @@ HWY_EXPORT(squares);
 namespace {
 
 template <class Optimizer>
-void run_update(const Call& call, int64_t count) {
+void run_update(const Call& call, int64_t count, const std::optional<RandomPlace>& random) {
   const std::optional<double> factor = gradient_factor(call);
   if (!factor) return;
   const Optimizer factors(input<const double>(call, update_op::kHyper), *factor);
   const auto* const grad = input<const float>(call, update_op::kGrad);
-  auto* const p = output<float>(call, update_op::kParameter);
+  const ParameterPlace p(call, random);
   std::array<float*, update_op::kMaxStates> states;
   for (size_t k = 0; k < states.size(); ++k) states[k] = output<float>(call, update_op::kFirstState + k);
   constexpr int64_t kWidth = InBlocks<Optimizer> ? kDynamicBlock : 1;  // of what is shared out
@@ -159,8 +162,9 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
   // Packs are made by a kernel of their own.
   if (!takes_update(s, DType::kF32) || s.has_out(update_op::kPacked)) return nullptr;
   const int64_t count = s.in[update_op::kGrad].shape.elements();
-  return with_optimizer(Updates(), s, [count]<class Optimizer>(std::type_identity<Optimizer>) {
-    return make_kernel([count](const Call& call) { run_update<Optimizer>(call, count); });
+  const std::optional<RandomPlace> random = random_place(s);
+  return with_optimizer(Updates(), s, [&]<class Optimizer>(std::type_identity<Optimizer>) {
+    return make_kernel([=](const Call& call) { run_update<Optimizer>(call, count, random); });
   });
 }
 

@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/parameter-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,6 +47,13 @@ void combine(const float* x, float* y, int64_t count, float a, float b) {
   });
 }
 
+// Elements [begin, end) of p: p = by x + decay p
+void move_parameter(const ParameterPlace& place, const float* x, int64_t begin, int64_t end, float by, float decay) {
+  for_each_part(place, begin, end, [&](float* p, int64_t first, int64_t last) {
+    combine(x + first, p, last - first, by, decay);
+  });
+}
+
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -60,6 +68,7 @@ namespace cairn::kernels::cpu {
 HWY_EXPORT(follow);
 HWY_EXPORT(scale);
 HWY_EXPORT(combine);
+HWY_EXPORT(move_parameter);
 
 namespace {
 
@@ -67,8 +76,9 @@ constexpr int64_t kBlock = 64 << 10;  // elements whose squares are one sum
 
 class Muon : public Kernel {
  public:
-  Muon(const MuonShape& shape, int threads)
+  Muon(const MuonShape& shape, const std::optional<RandomPlace>& random, int threads)
       : shape_(shape),
+        random_(random),
         gram_(gram_shape(shape), threads),
         square_({.m = shape.side(), .n = shape.side(), .k = shape.side()}, threads),
         next_({.m = shape.rows, .n = shape.columns, .k = shape.side()}, threads) {
@@ -91,10 +101,10 @@ class Muon : public Kernel {
       newton_schulz(call, x, other);
       std::swap(x, other);
     }
-    auto* const p = output<float>(call, update_op::kParameter);
+    const ParameterPlace p(call, random_);
     const auto by = static_cast<float>(-step.rate * step.scale), decay = static_cast<float>(step.decay);
     parallel_for(shape_.elements(), kGrain, [&](int64_t begin, int64_t end, int) {
-      CAIRN_DISPATCH(combine)(x + begin, p + begin, end - begin, by, decay);
+      CAIRN_DISPATCH(move_parameter)(p, x, begin, end, by, decay);
     });
   }
 
@@ -146,6 +156,7 @@ class Muon : public Kernel {
   }
 
   MuonShape shape_;
+  std::optional<RandomPlace> random_;
   FloatProduct gram_, square_, next_;
   Workspace space_;
   int64_t x_at_[2], gram_at_, square_at_, sums_at_, scratch_at_;
@@ -155,7 +166,7 @@ class Muon : public Kernel {
 
 std::unique_ptr<Kernel> make_muon(const Signature& s) {
   const auto shape = muon_shape(s, DType::kF32);
-  return shape ? std::make_unique<Muon>(*shape, s.threads) : nullptr;
+  return shape ? std::make_unique<Muon>(*shape, random_place(s), s.threads) : nullptr;
 }
 
 }  // namespace cairn::kernels::cpu

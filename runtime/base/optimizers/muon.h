@@ -32,12 +32,12 @@ struct MuonShape {
 inline std::optional<MuonShape> muon_shape(const Signature& s, DType dtype) {
   if (!takes_update(s, dtype) || s.has_out(update_op::kPacked) || s.attrs->word("optimizer") != "muon")
     return std::nullopt;
-  const TensorDesc &p = s.out[update_op::kParameter], &momentum = s.out[update_op::kFirstState];
+  const TensorDesc &grad = s.in[update_op::kGrad], &momentum = s.out[update_op::kFirstState];
   const int64_t steps = s.attrs->integer("ns_steps");
-  if (p.shape.rank != 2 || s.in[update_op::kGrad].shape != p.shape || update_states(s) != 1 ||
-      momentum != p || steps < 1)
+  if (grad.shape.rank != 2 || s.out[update_op::kParameter].shape != grad.shape || update_states(s) != 1 ||
+      momentum != grad || steps < 1)
     return std::nullopt;
-  return MuonShape{p.shape[0], p.shape[1], steps};
+  return MuonShape{grad.shape[0], grad.shape[1], steps};
 }
 
 // Of a step, from the slots of the hyper-parameters (runtime/ops/optimizers.cc).

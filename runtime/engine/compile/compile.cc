@@ -57,6 +57,7 @@ graph::JointOptions joint_options(const PlanOptions& options, const device::Devi
   joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
   joint.one_packed_form = device.kernels().one_packed_form;
   joint.fuse_update = options.fuse_update;
+  joint.parameters = options.parameters;
   joint.threads = device.info().threads;
   return joint;
 }

@@ -37,7 +37,7 @@ struct AttrText {
 std::string attr_text(const graph::JointGraph& joint, const Attrs& attrs) {
   std::string out;
   for (const auto& [name, value] : attrs.items()) {
-    if (name == "rng") continue;  // the number of a random stream
+    if (name == "rng" || name == "first") continue;  // a random stream, and where in it
     out += cat(' ', name, '=');
     if (name == "custom")  // an index, which another graph gives to another op
       out += joint.forward->customs()[static_cast<size_t>(attrs.integer("custom"))].name;

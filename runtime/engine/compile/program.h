@@ -145,6 +145,7 @@ struct PlanOptions {
   double budget_share = 0;   // > 0: share of the keep-everything plan's arena, instead of budget_bytes
   graph::AmpMode amp = graph::AmpMode::kOff;
   std::vector<graph::AmpRule> amp_rules = {};
+  DType parameters = DType::kF32;  // JointOptions::parameters
   graph::OptimizerOptions optimizer = {};
   // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
   plan::Policy policy = plan::Policy::kPlannerDecides;

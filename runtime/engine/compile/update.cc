@@ -9,6 +9,7 @@
 // Updates with no copy between them are one launch where the backend has that, and packed weights are
 // made in it or right behind: after an update all packs are fresh.
 #include <algorithm>
+#include <deque>
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/kernel_maker.h"
@@ -41,6 +42,7 @@ class UpdateAssembler : ProgramWriter {
   // An update of a tensor or a part of it, and the packed weights to make behind it.
   struct Update {
     int32_t op;                           // index into the update phase
+    const JointOp* what;                  // that op; of a part that is rounded, one that knows which part
     std::vector<Operand> in, out;         // by operand of the op; offset -1: left out
     std::vector<int32_t> packed_weights;  // indices into the repacking's ops
   };
@@ -206,7 +208,7 @@ class UpdateAssembler : ProgramWriter {
 
   void resident(size_t i) {
     const JointOp& op = joint_.ops(graph::kUpdate)[i];
-    updates_.push_back({static_cast<int32_t>(i), operands(op.in, op_row().inputs.size()),
+    updates_.push_back({static_cast<int32_t>(i), &op, operands(op.in, op_row().inputs.size()),
                         operands(op.out, op_row().outputs.size()),
                         packed_behind(op.out[update_op::kParameter])});
   }
@@ -224,8 +226,11 @@ class UpdateAssembler : ProgramWriter {
     const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
     const int32_t weight = op.out[update_op::kParameter];
     const int64_t elements = joint_.values[at(weight)].desc.shape.elements();
-    Update update{
-        part.op, operands(op.in, op_row().inputs.size()), operands(op.out, op_row().outputs.size()), {}};
+    Update update{part.op,
+                  &op,
+                  operands(op.in, op_row().inputs.size()),
+                  operands(op.out, op_row().outputs.size()),
+                  {}};
     const std::span<const int32_t> states = states_of(op);
     for (size_t k = 0; k < states.size(); ++k)
       update.out[update_op::kFirstState + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};
@@ -234,6 +239,11 @@ class UpdateAssembler : ProgramWriter {
       update.out[update_op::kParameter] = part_of(weight, part.begin, part.count);
       for (size_t k = 0; k < states.size(); ++k)
         update.out[update_op::kFirstState + k].desc.shape = Shape{part.count};
+      if (op.attrs.has("rng")) {
+        part_ops_.push_back(op);
+        part_ops_.back().attrs.set("first", part.begin);
+        update.what = &part_ops_.back();
+      }
     }
     if (part.begin + part.count == elements) update.packed_weights = packed_behind(weight);
     updates_.push_back(std::move(update));
@@ -263,7 +273,7 @@ class UpdateAssembler : ProgramWriter {
     for (const Update& update : updates) {
       const JointOp& op = joint_.ops(graph::kUpdate)[at(update.op)];
       const int32_t kernel = is_whole(update) ? plan_.op_kernel[graph::kUpdate][at(update.op)]
-                                              : maker_.make(op, operands_of(update, -1));
+                                              : maker_.make(*update.what, operands_of(update, -1));
       launch(op, update.op, kernel, update.in, update.out);
       for (const int32_t i : update.packed_weights) pack(i);
     }
@@ -278,7 +288,7 @@ class UpdateAssembler : ProgramWriter {
       auto packed_weights = update.packed_weights.begin();
       const bool packs_it = with_packed && is_whole(update) && packed_weights != update.packed_weights.end();
       const int32_t own = packs_it ? joint_.ops(graph::kRepack)[at(*packed_weights++)].out[0] : -1;
-      ops.push_back({&joint_.ops(graph::kUpdate)[at(update.op)], operands_of(update, own)});
+      ops.push_back({update.what, operands_of(update, own)});
       in.insert(in.end(), update.in.begin(), update.in.end());
       out.insert(out.end(), update.out.begin(), update.out.end());
       if (own >= 0) out[out.size() - update.out.size() + update_op::kPacked] = operand(own);
@@ -338,6 +348,7 @@ class UpdateAssembler : ProgramWriter {
   std::vector<Piece> pieces_;
   std::vector<size_t> resident_;     // update ops whose state is on the device
   std::vector<Update> updates_;      // collected, to be launched together
+  std::deque<JointOp> part_ops_;     // Update::what of parts
   std::map<int32_t, int64_t> here_;  // master weight -> its device offset now
 };
 

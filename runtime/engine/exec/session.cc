@@ -245,7 +245,7 @@ double Session::gradient_squares() {
   const graph::JointGraph& joint = *plan().joint;
   require(joint.has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer: there is no norm to compute");
-  finish(graph::When::kStep);
+  finish(graph::When::kStep, {});
   double sum = 0, part = 0;
   if (joint.grad_scale < 0) {
     read(joint.norm, &sum, sizeof sum);
@@ -259,11 +259,11 @@ double Session::gradient_squares() {
   return sum;
 }
 
-RunReport Session::update() {
+RunReport Session::update(const RunKey& key) {
   require(plan().joint->has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer: there is nothing to update");
   const double began = now();
-  finish(graph::When::kStepIfFinite);
+  finish(graph::When::kStepIfFinite, key);
   // It repacked what it updated, for its own plan. Where runs update weights, too, the next one repacks
   // first.
   const LoadedPlan& primary = store_->plans[store_->primary];
@@ -272,7 +272,7 @@ RunReport Session::update() {
   return report_since(began);
 }
 
-void Session::finish(graph::When when) {
+void Session::finish(graph::When when, const RunKey& key) {
   raise();
   Store& l = *store_;
   if (l.stopped) throw *l.stopped;
@@ -285,7 +285,7 @@ void Session::finish(graph::When when) {
   }
   static const std::atomic<bool> kNever{false};
   try {
-    submit(l.plans[l.primary], when, {}, kNever);
+    submit(l.plans[l.primary], when, key, kNever);
     for (const auto& queue : l.queues) queue->synchronize();
   } catch (...) {
     l.drain();

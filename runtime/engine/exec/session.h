@@ -67,6 +67,13 @@ class Session {
   void read(int32_t value, void* to, int64_t bytes) const;
   // Host address on CPU devices; the value must persist. kUnsupported: it lives in a tier, read() it.
   void* address(int32_t value) const;
+  // The same in the types that the graph declares: parameters that are stored in fewer bits are rounded to
+  // nearest.
+  TensorDesc declared(int32_t value) const;
+  void write_declared(int32_t value, const void* from);
+  void read_declared(int32_t value, void* to) const;
+  // Elements of a parameter from `first` on, rounded to what it is stored as: float32 or bfloat16.
+  void write_floats(int32_t value, int64_t first, std::span<const float> from);
   // Part of a persistent value.
   void write_at(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const;
@@ -92,7 +99,8 @@ class Session {
   // the weights are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails
   // while optimizer state lives there costs that state: kIo, now and for every later run, says whether
   // parameters were changed; values on the device can still be read.
-  RunReport update();
+  // key: of the step's micro-batches; what is rounded stochastically follows from its seed and step.
+  RunReport update(const RunKey& key);
   Tensor tensor(int32_t value) const;  // device tensor of a value that persists there
 
   void cancel();  // what runs on the store; any thread
@@ -125,7 +133,7 @@ class Session {
   bool attempt(const RunKey& key);                       // false: cancelled
   void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
   bool submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop);
-  void finish(graph::When when);  // phases at the end of a step, which no cancelling stops
+  void finish(graph::When when, const RunKey& key);  // phases at the end of a step, which no cancelling stops
   RunReport report_since(double began);
   void raise() const;        // throws the session's poison, if there is one
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it

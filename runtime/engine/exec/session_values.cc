@@ -63,6 +63,53 @@ void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) co
   transfer(value, offset, to, bytes, false);
 }
 
+namespace {
+
+constexpr int64_t kConverted = 1 << 16;  // elements at once
+
+}  // namespace
+
+// The host's types are the graph's: a parameter's is what it was declared as, whatever it is stored as.
+TensorDesc Session::declared(int32_t value) const {
+  const TensorDesc& stored = described(value);
+  const graph::JointValue& known = plan().joint->values[static_cast<size_t>(value)];
+  if (known.role != graph::Role::kParameter) return stored;
+  return plan().joint->forward->values()[static_cast<size_t>(known.source)].desc;
+}
+
+void Session::write_declared(int32_t value, const void* from) {
+  const TensorDesc as = declared(value);
+  if (as == described(value)) return write(value, from, as.bytes());
+  write_floats(value, 0, {static_cast<const float*>(from), static_cast<size_t>(as.shape.elements())});
+}
+
+void Session::read_declared(int32_t value, void* to) const {
+  const TensorDesc as = declared(value);
+  if (as == described(value)) return read(value, to, as.bytes());
+  std::vector<bf16> stored;
+  const int64_t count = as.shape.elements();
+  for (int64_t at = 0; at < count; at += kConverted) {
+    stored.resize(static_cast<size_t>(std::min(kConverted, count - at)));
+    read_at(value, at * 2, stored.data(), static_cast<int64_t>(stored.size()) * 2);
+    for (size_t i = 0; i < stored.size(); ++i)
+      static_cast<float*>(to)[static_cast<size_t>(at) + i] = to_float(stored[i]);
+  }
+}
+
+void Session::write_floats(int32_t value, int64_t first, std::span<const float> from) {
+  const DType type = described(value).dtype;
+  if (type == DType::kF32)
+    return write_at(value, first * 4, from.data(), static_cast<int64_t>(from.size_bytes()));
+  require(type == DType::kBF16, Code::kInternal, "no float32 is written to ", dtype_name(type));
+  std::vector<bf16> rounded;
+  for (size_t at = 0; at < from.size(); at += rounded.size()) {
+    rounded.resize(std::min(static_cast<size_t>(kConverted), from.size() - at));
+    for (size_t i = 0; i < rounded.size(); ++i) rounded[i] = to_bf16(from[at + i]);
+    write_at(value, (first + static_cast<int64_t>(at)) * 2, rounded.data(),
+             static_cast<int64_t>(rounded.size()) * 2);
+  }
+}
+
 void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const {
   raise();
   const int64_t whole = described(value).bytes();

@@ -56,6 +56,13 @@ void read_whole(const engine::Session& session, const Mapped& m, std::byte* to) 
     session.read_at(m.value, at, to + at, std::min(kPieceBytes, bytes - at));
 }
 
+// body(T()) of what a parameter is stored as.
+template <class Body>
+void with_type(DType type, const Body& body) {
+  if (type == DType::kF64) return body(double());
+  type == DType::kBF16 ? body(bf16()) : body(float());
+}
+
 template <class T>
 void read_transposed(const engine::Session& session, const Mapped& m, void* to) {
   std::vector<T> ours(static_cast<size_t>(m.desc.shape.elements()));
@@ -70,7 +77,11 @@ void read_transposed(const engine::Session& session, const Mapped& m, void* to) 
 template <class T, class From>
 void convert(engine::Session& session, const Mapped& m, int64_t first, int64_t n, std::vector<T>& buffer,
              const From& from) {
-  for (int64_t i = 0; i < n; ++i) buffer[i] = static_cast<T>(from(first + i));
+  for (int64_t i = 0; i < n; ++i)
+    if constexpr (std::is_same_v<T, bf16>)
+      buffer[i] = to_bf16(static_cast<float>(from(first + i)));
+    else
+      buffer[i] = static_cast<T>(from(first + i));
   session.write_at(m.value, first * static_cast<int64_t>(sizeof(T)), buffer.data(),
                    n * static_cast<int64_t>(sizeof(T)));
 }
@@ -106,10 +117,10 @@ void export_safetensors(const engine::Session& session, const std::vector<NameRo
     sources.push_back({m.theirs, desc, [&session, m](void* to) {
                          if (!m.transposed)
                            read_whole(session, m, static_cast<std::byte*>(to));
-                         else if (m.desc.dtype == DType::kF64)
-                           read_transposed<double>(session, m, to);
                          else
-                           read_transposed<float>(session, m, to);
+                           with_type(m.desc.dtype, [&](auto zero) {
+                             read_transposed<decltype(zero)>(session, m, to);
+                           });
                        }});
   }
   write_safetensors(path, sources, {{"format", "pt"}});
@@ -137,8 +148,8 @@ void import_safetensors(engine::Session& session, const std::vector<NameRow>& na
   }
   overwrite(session, [&] {
     for (size_t i = 0; i < mapped.size(); ++i)
-      mapped[i].desc.dtype == DType::kF64 ? import_one<double>(session, mapped[i], file, *found[i])
-                                          : import_one<float>(session, mapped[i], file, *found[i]);
+      with_type(mapped[i].desc.dtype,
+                [&](auto zero) { import_one<decltype(zero)>(session, mapped[i], file, *found[i]); });
   });
 }
 

@@ -67,7 +67,9 @@ void grad_reduce_mean(GradientEmitter& e) { reduction(e, true); }
 void grad_cast(GradientEmitter& e) {
   const Id dy = e.grad_out(0);
   if (dy == kNone || !e.wants(0)) return;
-  e.give(0, as_dtype_of(e, dy, e.in(0)));
+  // A parameter's gradient is not rounded to what the parameter is stored as.
+  const bool wider = format(e.desc(e.in(0)).dtype).bits >= format(e.desc(dy).dtype).bits;
+  e.give(0, wider ? as_dtype_of(e, dy, e.in(0)) : dy);
 }
 
 }  // namespace cairn::ops

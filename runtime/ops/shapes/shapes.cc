@@ -71,7 +71,7 @@ void Operands::rank_at_least(int i, int rank) const {
 
 void Operands::weight(int i, int j) const {
   rank(i, 2);
-  if ((*this)[i].packed_bytes == 0) parameter(i, j);
+  if ((*this)[i].packed_bytes == 0 && dtype(i) != dtype(j)) parameter(i, j);
 }
 
 int Operands::axis(int64_t value, int i, std::string_view attr) const {

@@ -55,7 +55,7 @@ class Operands {
   void vector(int i, int64_t length, int j) const;  // [length], the last dimension of j
   void rank(int i, int rank) const;
   void rank_at_least(int i, int rank) const;
-  // w[N, K] beside x: dtype of a parameter, or packed.
+  // w[N, K] beside x: dtype of a parameter, or x's, or packed.
   void weight(int i, int j) const;
   // An axis attribute in [-rank, rank), made non-negative.
   int axis(int64_t value, int i, std::string_view name = "axis") const;

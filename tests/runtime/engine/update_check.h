@@ -71,7 +71,7 @@ inline void set_hyper(Session& session, double factor = 0.01) {
 inline double step(Session& session, uint64_t index) {
   session.run({7, index, 0});
   const double squares = session.gradient_squares();
-  session.update();
+  session.update({});
   return squares;
 }
 

@@ -252,7 +252,7 @@ TEST_P(OffloadedStateOn, ACancelDoesNotReachStateOrUpdates) {
     s->run({1, 0, 0});
   }
   session.cancel();
-  for (Session* s : {&session, &other}) s->update();
+  for (Session* s : {&session, &other}) s->update({});
   for (const auto& [value, place] : plan->offloaded)
     EXPECT_EQ(bytes_of(session, value), bytes_of(other, value));
   try {

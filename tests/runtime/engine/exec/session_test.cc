@@ -180,7 +180,7 @@ TEST(Session, SumsTheSquaresOfAllGradientsAgainAndAgain) {
   none.optimizer.name = "";
   Session plain(compile(mlp(), *device, none), device);
   EXPECT_EQ(code_of([&] { plain.gradient_squares(); }), Code::kWrongState);
-  EXPECT_EQ(code_of([&] { plain.update(); }), Code::kWrongState);
+  EXPECT_EQ(code_of([&] { plain.update({}); }), Code::kWrongState);
 }
 
 TEST(Session, NewParametersAreSeenByTheNextRun) {
