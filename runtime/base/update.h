@@ -61,7 +61,8 @@ inline bool takes_update(const Signature& s, DType dtype) {
       !s.has_out(update_op::kParameter))
     return false;
   const TensorDesc& p = s.out[update_op::kParameter];
-  const bool rounded = rounds(s) && dtype == DType::kF32 && p.dtype == DType::kBF16 && p.packed_bytes == 0;
+  const bool rounded = dtype == DType::kF32 && p.dtype == DType::kBF16 && p.packed_bytes == 0 &&
+                       !s.has_out(update_op::kPacked);
   if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) || (rounds(s) ? !rounded : !plain(p)))
     return false;
   for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)

@@ -187,10 +187,32 @@ inline void add_fused(std::vector<Direct>& to) {
   }
 }
 
+// Weights that are stored as what the ops compute in.
+inline void add_narrow_weights(std::vector<Direct>& to) {
+  const TensorDesc one{DType::kF64, Shape{}, 0};
+  for (const DType t : {DType::kBF16, DType::kF16})
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{7, 33, 64}, {33, 129, 70}, {1, 40, 24}, {65, 512, 96}}) {
+      const TensorDesc x{t, {m, k}, 0}, w{t, {n, k}, 0}, y{t, {m, n}, 0}, bias{DType::kF32, {n}, 0},
+          ids{DType::kI32, {m}, 0}, dw{DType::kF32, {n, k}, 0};
+      to.push_back({"linear", {x, w, bias}, {y}, {}});
+      to.push_back({"linear", {x, w, bias}, {y, y}, word("activation", "gelu_tanh")});
+      to.push_back({"linear_grad_input", {y, w, kAbsent}, {x}, {}});
+      to.push_back({"linear_cross_entropy", {x, w, ids, kAbsent}, {one, one}, {}, {}, n});
+      to.push_back({"linear_cross_entropy_grad",
+                    {x, w, ids, kAbsent, kAbsent, kAbsent},
+                    {one, one, x, dw},
+                    {},
+                    {},
+                    n});
+      to.push_back({"embedding", {w, ids}, {x}, {}, {}, n});
+    }
+}
+
 // Ops that no graph of a case holds, on operands drawn here.
 inline std::vector<Direct> direct_cases() {
   std::vector<Direct> list;
   add_fused(list);
+  add_narrow_weights(list);
   const TensorDesc one{DType::kF64, Shape{}, 0};
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   for (const UpdateKind& kind : update_kinds())
@@ -218,7 +240,10 @@ inline void check_direct(Harness& harness, const Direct& d) {
   for (const TensorDesc& desc : d.in) buffers.emplace_back(is_there(desc) ? desc.bytes() : 0);
   for (size_t i = 0; i < d.in.size(); ++i) {
     in.push_back({d.in[i], is_there(d.in[i]) ? buffers[i].data() : nullptr});
-    if (in[i]) fill(in[i], 50 + i, T({}));
+    if (in[i] && in[i].desc.dtype == DType::kI32)
+      for (int64_t k = 0; k < in[i].desc.shape.elements(); ++k) set(in[i], k, static_cast<double>(k * 7 % d.ids));
+    else if (in[i])
+      fill(in[i], 50 + i, T({}));
   }
   for (size_t i = 0; i < d.hyper.size(); ++i) set(in[1], static_cast<int64_t>(i), d.hyper[i]);
   const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1};

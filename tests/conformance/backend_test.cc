@@ -10,6 +10,11 @@ TEST(Backend, GatesOfUpdates) {
   check_grad_scales(kernels::cpu_registry());
 }
 
+TEST(Backend, UpdatesRoundByTheBitsOfTheElement) {
+  check_rounding(kernels::reference_registry());
+  check_rounding(kernels::cpu_registry());
+}
+
 TEST(Backend, UpdatesThatNoKernelTakes) {
   check_refusals(kernels::reference_registry());
   check_refusals(kernels::cpu_registry());

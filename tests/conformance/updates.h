@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/stochastic.h"
 #include "runtime/ops/optimizers.h"
 #include "tests/conformance/cases.h"
 
@@ -18,6 +19,7 @@ struct Direct {
   std::vector<TensorDesc> in, out;
   Attrs attrs;
   std::vector<double> hyper = {};  // of an update
+  int64_t ids = 1;                 // integer operands are below
 };
 inline const TensorDesc kAbsent{DType::kU8, Shape{}, 0};
 inline bool is_there(const TensorDesc& d) { return d.dtype != DType::kU8; }
@@ -31,6 +33,7 @@ inline uint32_t present_of(const std::vector<TensorDesc>& list) {
 struct UpdateKind {
   const ops::OptimizerRow* row;
   std::vector<double> values;
+  bool rounds = false;  // the parameter is bfloat16, rounded stochastically
 
   // A parameter of about n elements that it takes.
   TensorDesc parameter(int64_t n) const {
@@ -54,11 +57,12 @@ struct UpdateKind {
   std::string name() const {
     std::string text(row->name);
     for (size_t i = 1; i < values.size(); ++i) text += cat(' ', row->hypers[i].name, '=', values[i]);
-    return text;
+    return rounds ? text + " rounded" : text;
   }
 };
 
-// Every optimizer, with and without each state and each switch; no other number is 0, so that all are used.
+// Every optimizer, with and without each state and each switch; no other number is 0, so that all are used. The
+// last of each once more with a parameter that is rounded.
 inline std::vector<UpdateKind> update_kinds() {
   std::vector<UpdateKind> kinds;
   for (const ops::OptimizerRow& row : ops::optimizers()) {
@@ -74,6 +78,8 @@ inline std::vector<UpdateKind> update_kinds() {
       }
       own = std::move(both);
     }
+    own.push_back(own.back());
+    own.back().rounds = true;
     kinds.insert(kinds.end(), own.begin(), own.end());
   }
   return kinds;
@@ -110,6 +116,11 @@ inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool scal
   d.out.resize(kGradScaleAt + 1, kAbsent);
   size_t at = update_op::kFirstState;
   for (const TensorDesc& state : kind.states(x)) d.out[at++] = state;
+  if (kind.rounds) {
+    d.out[0].dtype = DType::kBF16;
+    d.attrs.set("rng", int64_t{0x80000003});
+    d.attrs.set("first", int64_t{4093});  // no multiple of anything
+  }
   d.out[kPackedAt] = pack;
   if (scaled) d.out[kGradScaleAt] = number;
   d.hyper = kind.hyper(0.5);
@@ -193,6 +204,41 @@ inline void check_grad_scales(const kernels::Registry& registry) {
   }
 }
 
+// What the same update makes of a float32 parameter, rounded by the random bits of seed, step, stream and element
+// and by nothing else.
+inline void check_rounding(const kernels::Registry& registry) {
+  kernels::Call call;
+  call.key = {.seed = 5, .step = 77, .micro = 3, .op = 9};  // the micro-batch and the op do not count
+  for (const UpdateKind& kind : update_kinds()) {
+    if (!kind.rounds) continue;
+    SCOPED_TRACE(kind.name());
+    UpdateKind plain_kind = kind;
+    plain_kind.rounds = false;
+    std::vector<TensorDesc> tensors = update_tensors(kind);
+    for (const int64_t n : {1, 37, 1023, 5001}) tensors.push_back(kind.parameter(n));
+    for (const TensorDesc& x : tensors) {
+      SCOPED_TRACE(to_string(x));
+      const Direct plain = update_call(plain_kind, x, false), rounded = update_call(kind, x, false);
+      Drawn wide(plain), narrow(rounded);
+      const int64_t n = x.shape.elements();
+      auto* const p = static_cast<bf16*>(narrow.out[0].data);
+      for (int64_t i = 0; i < n; ++i) set(wide.out[0], i, to_float(p[i]));
+      wide.run(registry, plain, call);
+      narrow.run(registry, rounded, call);
+      for (size_t o = 1; o < rounded.out.size(); ++o) EXPECT_TRUE(wide.bytes(o) == narrow.bytes(o)) << o;
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t place = 4093 + i;
+        const PhiloxBlock bits = random_block({5, 77, 0, 0x80000003u}, static_cast<uint64_t>(place / 8));
+        const auto expected = round_stochastic(static_cast<const float*>(wide.out[0].data)[i],
+                                               bits[static_cast<size_t>(place % 8 / 2)] >> (place % 2 * 16) & 0xffffu);
+        wrong += p[i].bits != expected.bits;
+      }
+      EXPECT_EQ(wrong, 0) << "of " << n;
+    }
+  }
+}
+
 inline size_t states_in(const Direct& d) {
   size_t count = 0;
   while (count < update_op::kMaxStates && is_there(d.out[update_op::kFirstState + count])) ++count;
@@ -230,6 +276,10 @@ inline void check_refusals(const kernels::Registry& registry, int64_t n) {
     refuses("float32 numbers", [](Direct& d) { d.in[1].dtype = DType::kF32; });
     refuses("bfloat16", [&](Direct& d) { d.in[0] = d.out[0] = low; });
     refuses("a gradient of another type", [&](Direct& d) { d.in[0] = low; });
+    refuses("a parameter of another type",
+            [&](Direct& d) { d.out[0].dtype = kind.rounds ? DType::kF32 : DType::kBF16; });
+    if (kind.rounds)
+      refuses("a packed weight", [&](Direct& d) { d.out[kPackedAt] = {DType::kOpaque, x.shape, 2 * n}; });
   }
 }
 inline void check_refusals(const kernels::Registry& registry) {

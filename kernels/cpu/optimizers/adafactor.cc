@@ -17,14 +17,14 @@ inline constexpr int64_t kSumRows = 64, kSumColumns = 512;
 
 // Rows of a matrix, and what they are multiplied by. A vector is one row.
 struct AdafactorBlock {
-  int64_t rows, columns;
-  const float* grad;
   ParameterPlace p;
-  float* state;  // the row means of these rows, or a vector's v
-  const float *by_row, *by_column;
-  float* column_sums;                // of squares, of these rows
-  float gradient, share, eps, most;  // most: 1 / eps
-  float decay, step;
+  int64_t rows = 0, columns = 0;
+  const float* grad = nullptr;
+  float* state = nullptr;  // the row means of these rows, or a vector's v
+  const float *by_row = nullptr, *by_column = nullptr;
+  float* column_sums = nullptr;                      // of squares, of these rows
+  float gradient = 0, share = 0, eps = 0, most = 0;  // most: 1 / eps
+  float decay = 0, step = 0;
 };
 
 }  // namespace cairn::kernels::cpu
@@ -201,7 +201,7 @@ class Adafactor : public Kernel {
     const std::optional<double> factor = gradient_factor(call);
     if (!factor) return;
     const AdafactorStep step(input<const double>(call, update_op::kHyper));
-    AdafactorBlock whole{.p = ParameterPlace(call, random_)};
+    AdafactorBlock whole{ParameterPlace(call, random_)};
     whole.columns = shape_.columns;
     whole.gradient = static_cast<float>(*factor);
     whole.share = static_cast<float>(step.share);

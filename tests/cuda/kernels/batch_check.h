@@ -48,7 +48,9 @@ void expect_updates_alike(const kernels::Registry& registry, const std::vector<U
   std::vector<Direct> calls;
   for (size_t i = 0; i < counts.size(); ++i) {
     const TensorDesc x{DType::kF32, Shape{1, counts[i]}, 0};
-    calls.push_back(update_call(kinds[i % kinds.size()], x, false, packed(i) ? pack_of(counts[i]) : kAbsent));
+    const UpdateKind& kind = kinds[i % kinds.size()];
+    const bool packs = packed(i) && !kind.rounds;
+    calls.push_back(update_call(kind, x, false, packs ? pack_of(counts[i]) : kAbsent));
   }
   Operands in, one, all;  // outputs of a kernel each, of the batch
   std::vector<kernels::Signature> signatures;
