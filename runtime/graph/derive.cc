@@ -5,10 +5,11 @@ namespace {
 
 void check_format(const JointOptions& options) {
   if (options.parameters == DType::kF32) return;
-  require(options.parameters == DType::kBF16, Code::kUnsupported,
+  require(options.parameters == DType::kBF16, Code::kInvalidArgument,
           "parameters are stored as f32 or bf16, not as ", dtype_name(options.parameters));
-  require(options.amp == AmpMode::kBf16, Code::kUnsupported,
-          "parameters stored as bf16 go with amp bf16, whose products read them as they lie");
+  require(options.amp == AmpMode::kBf16, Code::kInvalidArgument,
+          "parameters stored as bf16 go with amp bf16, whose ops read them as they lie; with amp off or fp16 "
+          "they are f32");
 }
 
 }  // namespace

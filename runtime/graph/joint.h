@@ -232,9 +232,8 @@ struct JointOptions {
 };
 
 // Forward graph -> joint graph. kInvalidArgument: an optimizer or hyper-parameter that there is not, a group
-// that matches no parameter, two that match the same one. kUnsupported: an op without a gradient on a path
-// that needs one (by name); fp16 without an optimizer, or with its updates fused into backward; parameters in
-// another format than f32 and bf16, or in bf16 where ops do not compute in it.
+// that matches no parameter, two that match the same one, parameters in bf16 without amp bf16. kUnsupported: an op without a gradient on a path
+// that needs one (by name); fp16 without an optimizer, or with its updates fused into backward.
 std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, const JointOptions& options);
 
 }  // namespace cairn::graph

@@ -180,6 +180,22 @@ std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
   return "";
 }
 
+// Whether only what a parameter is stored as differs.
+bool converts(const TensorDesc& stored, const TensorDesc& wanted) {
+  const auto known = [](DType t) { return t == DType::kF32 || t == DType::kBF16; };
+  return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype);
+}
+
+// at: of the piece's first byte in a tensor of `type`.
+void write_converted(engine::Session& session, int32_t value, DType type, int64_t at,
+                     std::span<const std::byte> bytes) {
+  const int64_t width = dtype_bytes(type);
+  std::vector<float> wide(bytes.size() / static_cast<size_t>(width));
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] = static_cast<float>(load_float(bytes.data(), type, static_cast<int64_t>(i)));
+  session.write_floats(value, at / width, wide);
+}
+
 }  // namespace
 
 void Checkpoint::restore(step::Stepper& stepper) const {
@@ -200,7 +216,10 @@ void Checkpoint::restore(step::Stepper& stepper) const {
             "the checkpoint does not hold '", slots[i].name, "', which this session keeps");
     const TensorDesc& desc = joint.values[slots[i].value].desc;
     require(stored[i].desc == desc, Code::kInvalidArgument, "'", slots[i].name, "' is ", to_string(desc),
-            " in the session and ", to_string(stored[i].desc), " in the checkpoint");
+            " in the session and ", to_string(stored[i].desc), " in the checkpoint",
+            converts(stored[i].desc, desc) ? cat("; plan with parameters in ", dtype_name(stored[i].desc.dtype),
+                                                 ", or begin with the checkpoint's parameters alone")
+                                           : "");
   }
   // Everything is verified before anything is written: a damaged file leaves the session as it was.
   verify();
@@ -214,26 +233,6 @@ void Checkpoint::restore(step::Stepper& stepper) const {
       });
   });
 }
-
-namespace {
-
-// Whether only what a parameter is stored as differs.
-bool converts(const TensorDesc& stored, const TensorDesc& wanted) {
-  const auto known = [](DType t) { return t == DType::kF32 || t == DType::kBF16; };
-  return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype);
-}
-
-// at: of the piece's first byte in a tensor of `type`.
-void write_converted(engine::Session& session, int32_t value, DType type, int64_t at,
-                     std::span<const std::byte> bytes) {
-  const int64_t width = dtype_bytes(type);
-  std::vector<float> wide(bytes.size() / static_cast<size_t>(width));
-  for (size_t i = 0; i < wide.size(); ++i)
-    wide[i] = static_cast<float>(load_float(bytes.data(), type, static_cast<int64_t>(i)));
-  session.write_floats(value, at / width, wide);
-}
-
-}  // namespace
 
 std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) const {
   const graph::JointGraph& joint = *session.plan().joint;

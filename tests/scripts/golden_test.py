@@ -8,8 +8,9 @@ GOLDEN = ROOT / "tests/golden"
 DATA = GOLDEN / "data"
 
 
-# By --amp: how far a loss may be from PyTorch's in float32.
-APART = {"off": 1e-5, "bf16": 2e-2, "fp16": 2e-2}
+# By precision: how far a loss may be from PyTorch's in float32.
+APART = {("--amp", "off"): 1e-5, ("--amp", "bf16"): 2e-2, ("--amp", "fp16"): 2e-2,
+         ("--amp", "bf16", "parameters=bf16"): 2e-2}
 
 
 class Golden(Case):
@@ -22,9 +23,9 @@ class Golden(Case):
 
     def check(self, name, wanted, model, *options):
         """In every precision."""
-        for amp, most in APART.items():
-            with self.subTest(optimizer=name, amp=amp):
-                found = self.losses(model, *options, "--amp", amp)
+        for precision, most in APART.items():
+            with self.subTest(optimizer=name, precision=precision):
+                found = self.losses(model, *options, *precision)
                 self.assertEqual(len(found), model["steps"])
                 apart = max(abs(a - b) for a, b in zip(found, wanted))
                 self.assertLess(apart, most)

@@ -1,5 +1,5 @@
-// What may not change a bit does not, whatever it meets: every pair of policy, tier, accumulation, precision, optimizer,
-// frozen parameters, resume at any micro-batch, skipped step and evaluation, against a run that keeps everything on the
+// What may not change a bit does not, whatever it meets: every pair of policy, tier, accumulation, precision, parameters
+// stored as bfloat16, optimizer, frozen parameters, resume at any micro-batch, skipped step and evaluation, against a run that keeps everything on the
 // device, is never resumed and evaluates nothing.
 #include <gtest/gtest.h>
 
@@ -23,6 +23,7 @@ enum Factor : size_t {
   kTier,
   kMicroSteps,
   kAmp,
+  kRounded,
   kOptimizer,
   kFrozen,
   kResume,
@@ -47,6 +48,7 @@ std::array<size_t, kFactors> level_counts() {
           std::size(kTiers),
           3,
           std::size(kModes),
+          2,
           ops::optimizers().size() + 1,
           2,
           kResumeKinds,
@@ -97,6 +99,7 @@ class Training {
     plan.policy = kPolicies[c[kPolicy]];
     plan.tiers = kTiers[c[kTier]];
     plan.amp = kModes[c[kAmp]];
+    if (c[kRounded] != 0 && plan.amp == graph::AmpMode::kBf16) plan.parameters = DType::kBF16;
     plan.micro_steps = micro_steps();
     const auto rows = ops::optimizers();
     plan.optimizer.name = rows[std::min(c[kOptimizer], rows.size() - 1)].name;

@@ -47,11 +47,13 @@ std::shared_ptr<graph::Graph> model() {
 }
 
 engine::PlanOptions options_for(bool fused, plan::Policy policy = plan::Policy::kKeep,
-                                graph::AmpMode amp = graph::AmpMode::kOff) {
+                                graph::AmpMode amp = graph::AmpMode::kOff,
+                                DType parameters = DType::kF32) {
   engine::PlanOptions o;
   o.fuse_update = fused;
   o.policy = policy;
   o.amp = amp;
+  o.parameters = parameters;
   return o;
 }
 
@@ -97,19 +99,25 @@ struct Training {
   Values values() const { return trained(*session); }
 };
 
-class Fused : public ::testing::TestWithParam<std::tuple<std::string, graph::AmpMode>> {};
+struct Precision {
+  const char* name;
+  graph::AmpMode amp;
+  DType parameters;
+};
+
+class Fused : public ::testing::TestWithParam<std::tuple<std::string, Precision>> {};
 
 TEST_P(Fused, ChangesNoBitUnderAnyPolicyAndNeedsLessMemory) {
-  const auto& [name, amp] = GetParam();
+  const auto& [name, precision] = GetParam();
   const auto device = open(name.c_str());
-  Training apart(options_for(false, plan::Policy::kKeep, amp), device);
+  Training apart(options_for(false, plan::Policy::kKeep, precision.amp, precision.parameters), device);
   std::vector<double> norms;
   for (int i = 0; i < 3; ++i) norms.push_back(apart.micro().gradient_norm);
   int64_t gradients = 0;
   for (const graph::ParameterSlot& slot : apart.session->plan().joint->parameters)
     gradients += apart.session->plan().joint->values[static_cast<size_t>(slot.gradient)].desc.bytes();
   for (const plan::Policy policy : {plan::Policy::kKeep, plan::Policy::kRecompute, plan::Policy::kOffload}) {
-    Training fused(options_for(true, policy, amp), device);
+    Training fused(options_for(true, policy, precision.amp, precision.parameters), device);
     for (const double norm : norms) {
       const Report report = fused.micro();
       EXPECT_EQ(report.outcome, Outcome::kApplied);
@@ -128,10 +136,11 @@ TEST_P(Fused, ChangesNoBitUnderAnyPolicyAndNeedsLessMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, Fused,
                          ::testing::Combine(::testing::Values("cpu", "reference"),
-                                            ::testing::Values(graph::AmpMode::kOff, graph::AmpMode::kBf16)),
+                                            ::testing::Values(Precision{"f32", graph::AmpMode::kOff, DType::kF32},
+                                                              Precision{"bf16", graph::AmpMode::kBf16, DType::kF32},
+                                                              Precision{"rounded", graph::AmpMode::kBf16, DType::kBF16})),
                          [](const auto& test) {
-                           return std::get<0>(test.param) +
-                                  (std::get<1>(test.param) == graph::AmpMode::kOff ? "_f32" : "_bf16");
+                           return std::get<0>(test.param) + "_" + std::get<1>(test.param).name;
                          });
 
 TEST(FusedUpdate, ALossThatIsNotFiniteUpdatesNothing) {

@@ -44,19 +44,21 @@ struct Case {
   uint32_t micro_steps = 1;
   int threads = 1;
   std::string optimizer = "adamw";
+  DType parameters = DType::kF32;
 };
 
 // At the smallest budget, if there is a tier; made once.
 std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::vector<Tier>& tiers) {
   static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
   auto& plan = plans[cat(c.device, static_cast<int>(c.amp), ' ', c.micro_steps, ' ', c.threads, ' ',
-                         c.optimizer, ' ', tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
+                         c.optimizer, ' ', dtype_name(c.parameters), ' ', tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
   if (plan != nullptr) return plan;
   device::DeviceOptions device_options;
   device_options.threads = c.threads;
   const auto device = device::open(c.device, device_options);
   engine::PlanOptions options;
   options.amp = c.amp;
+  options.parameters = c.parameters;
   options.optimizer.name = c.optimizer;
   // A group of another optimizer beside it, whose state splits or does not.
   if (c.optimizer == "muon") options.optimizer.groups = {{"up1", "adafactor"}};
@@ -184,11 +186,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.device = "reference", .check = true, .optimizer = "adamw8"},
         Case{.device = "cpu", .check = true, .threads = 2, .optimizer = "adafactor"},
         Case{.device = "cpu", .check = true, .micro_steps = 2, .optimizer = "muon"},
-        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .threads = 2, .optimizer = "muon"}),
+        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .threads = 2, .optimizer = "muon"},
+        Case{.device = "cpu", .check = true, .amp = graph::AmpMode::kBf16, .threads = 2, .parameters = DType::kBF16},
+        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .micro_steps = 2, .optimizer = "adamw8", .parameters = DType::kBF16},
+        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .optimizer = "muon", .parameters = DType::kBF16},
+        Case{.device = "reference", .check = true, .amp = graph::AmpMode::kBf16, .parameters = DType::kBF16}),
     [](const auto& test) {
       const Case& c = test.param;
       return c.device + (c.check ? "_checked" : "") + (c.amp == graph::AmpMode::kOff ? "_f32" : "_bf16") +
-             "_k" + std::to_string(c.micro_steps) + (c.optimizer == "adamw" ? "" : "_" + c.optimizer);
+             "_k" + std::to_string(c.micro_steps) + (c.optimizer == "adamw" ? "" : "_" + c.optimizer) +
+             (c.parameters == DType::kF32 ? "" : "_rounded");
     });
 
 // Every transfer in turn fails once. Until an update's kernels ran, parameters are as before; never does the

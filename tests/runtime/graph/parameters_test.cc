@@ -1,0 +1,114 @@
+// Parameters stored as bfloat16: which ones, what reads them as they lie, and what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/graph/joint.h"
+
+namespace cairn::graph {
+namespace {
+
+TensorDesc f32(std::initializer_list<int64_t> dims) { return {DType::kF32, Shape(dims)}; }
+
+// A table at both ends, a layer, a norm, and a table of positions that is added.
+std::shared_ptr<Graph> model(bool frozen = false) {
+  auto g = std::make_shared<Graph>();
+  const ValueId ids = g->input("ids", {DType::kI32, {4, 8}}), targets = g->input("targets", {DType::kI32, {4, 8}});
+  const ValueId table = g->parameter("table", f32({19, 16}), {});
+  ValueId x = g->op("embedding", {table, ids})[0];
+  x = g->op("add", {x, g->parameter("positions", f32({8, 16}), {})})[0];
+  x = g->op("linear", {x, g->parameter("weight", f32({16, 16}), {.frozen = frozen}), g->parameter("bias", f32({16}), {})})[0];
+  x = g->op("rmsnorm", {x, g->parameter("norm", f32({16}), {})})[0];
+  const auto loss = g->op("linear_cross_entropy", {x, table, targets});
+  g->freeze(loss[0], loss[1], {});
+  return g;
+}
+
+JointOptions narrow(AmpMode amp = AmpMode::kBf16) {
+  JointOptions options;
+  options.amp = amp;
+  options.parameters = DType::kBF16;
+  return options;
+}
+
+const TensorDesc& desc_of(const JointGraph& joint, std::string_view name) {
+  return joint.values[static_cast<size_t>(joint.find(name))].desc;
+}
+// Ops of a kind that read the value.
+int64_t readers(const JointGraph& joint, std::string_view name, std::string_view op) {
+  const int32_t value = joint.find(name);
+  return std::count_if(joint.ops().begin(), joint.ops().end(), [&](const JointOp& each) {
+    return ops::name(each.code) == op && std::find(each.in.begin(), each.in.end(), value) != each.in.end();
+  });
+}
+
+TEST(StoredParameters, WeightsAreNarrowAndTheRestOfTheStepIsWide) {
+  const auto joint = derive(model(), narrow());
+  for (const char* name : {"table", "positions", "weight"}) {
+    EXPECT_EQ(desc_of(*joint, name).dtype, DType::kBF16) << name;
+    for (const char* state : {"/gradient", "/m", "/v"})
+      EXPECT_EQ(desc_of(*joint, cat(name, state)).dtype, DType::kF32) << name << state;
+  }
+  for (const char* name : {"bias", "norm"}) EXPECT_EQ(desc_of(*joint, name).dtype, DType::kF32) << name;
+  std::vector<int64_t> streams;
+  for (const JointOp& update : joint->ops(kUpdate)) {
+    const bool rounds = joint->values[static_cast<size_t>(update.out[0])].desc.dtype == DType::kBF16;
+    EXPECT_EQ(update.attrs.has("rng"), rounds) << update.name;
+    if (rounds) streams.push_back(update.attrs.integer("rng"));
+  }
+  std::sort(streams.begin(), streams.end());
+  EXPECT_EQ(std::unique(streams.begin(), streams.end()), streams.end()) << "each has a stream of its own";
+  EXPECT_EQ(streams.size(), 3u);
+}
+
+TEST(StoredParameters, HalfOpsReadThemAsTheyLie) {
+  const auto joint = derive(model(), narrow());
+  for (const char* name : {"table", "weight"}) EXPECT_EQ(readers(*joint, name, "cast"), 0) << name;
+  EXPECT_EQ(readers(*joint, "positions", "cast"), 1) << "a term that is added stays wide";
+  EXPECT_EQ(readers(*joint, "weight", "linear"), 1);
+  EXPECT_EQ(readers(*joint, "weight", "linear_grad_input"), 1);
+  EXPECT_EQ(readers(*joint, "table", "embedding"), 1);
+  EXPECT_EQ(readers(*joint, "table", "linear_cross_entropy_grad"), 1);
+}
+
+// Their gradient is float32 all the way.
+TEST(StoredParameters, OthersReadAFloat32Copy) {
+  JointOptions options = narrow();
+  options.amp_rules = {{"linear", "", "full"}, {"embedding", "", "full"}};
+  const auto joint = derive(model(), options);
+  EXPECT_EQ(readers(*joint, "weight", "cast"), 1);
+  EXPECT_EQ(readers(*joint, "weight", "linear"), 0);
+  EXPECT_EQ(readers(*joint, "table", "cast"), 1);
+  const int32_t gradient = joint->find("weight/gradient");
+  for (const JointOp& op : joint->ops())
+    if (std::find(op.out.begin(), op.out.end(), gradient) != op.out.end())
+      for (const int32_t in : op.in)
+        EXPECT_EQ(in < 0 ? DType::kF32 : joint->values[static_cast<size_t>(in)].desc.dtype, DType::kF32) << op.name;
+  EXPECT_EQ(desc_of(*joint, "weight/gradient").dtype, DType::kF32);
+}
+
+TEST(StoredParameters, FrozenOnesAreNarrowToo) {
+  const auto joint = derive(model(true), narrow());
+  EXPECT_EQ(desc_of(*joint, "weight").dtype, DType::kBF16);
+  EXPECT_EQ(joint->find("weight/gradient"), -1);
+}
+
+TEST(StoredParameters, WhatIsRefused) {
+  const auto refused = [](const JointOptions& options, std::string_view why) {
+    try {
+      derive(model(), options);
+      ADD_FAILURE() << "made: " << why;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      EXPECT_NE(std::string_view(error.what()).find(why), std::string_view::npos) << error.what();
+    }
+  };
+  refused(narrow(AmpMode::kOff), "go with amp bf16");
+  refused(narrow(AmpMode::kFp16), "go with amp bf16");
+  JointOptions options = narrow();
+  options.parameters = DType::kF16;
+  refused(options, "f32 or bf16");
+}
+
+}  // namespace
+}  // namespace cairn::graph
