@@ -86,7 +86,8 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
       [=](const Call& call) {
         const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore,
                         gradient_scale(call, 5)};
-        const float *x = wide_x.read(data_of(call.in, 0), call.workspace), *w = wide_w.read(data_of(call.in, 1), call.workspace);
+        const float *x = wide_x.read(data_of(call.in, 0), call.workspace),
+                    *w = wide_w.read(data_of(call.in, 1), call.workspace);
         float* logits = Workspace::at<float>(call.workspace, logits_at);
         double* losses = Workspace::at<double>(call.workspace, losses_at);
         void* scratch = Workspace::at<char>(call.workspace, scratch_at);

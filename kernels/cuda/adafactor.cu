@@ -225,7 +225,8 @@ class Adafactor : public Kernel {
                                                                      call, by_column_at_);
     launch(stream, prepare, {.threads = 1}, hyper, input<const double>(call, update_op::kTotal),
            output<double>(call, update_op::kGradScale), factors);
-    launch(stream, square_parts<std::remove_pointer_t<decltype(p.at)>>, of_chunks, p.at, all_rows * columns, chunks_.size, p_parts);
+    launch(stream, square_parts<std::remove_pointer_t<decltype(p.at)>>, of_chunks, p.at, all_rows * columns,
+           chunks_.size, p_parts);
     if (shape_.factored) {
       launch(stream, row_means, of_rows, factors, grad, all_rows, columns, state, by_row);
       make_columns(call, grad, factors, state, by_column);

@@ -176,24 +176,24 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
     for (int t = 0; t < table.tensors; ++t) table.count[t] = count_of(i++);
   std::vector<std::optional<RandomPlace>> places;
   for (const size_t op : which) places.push_back(random_place(ops[op]));
-  return make_kernel([tables = std::move(tables), which = std::move(which),
-                      places = std::move(places)](const Call& call) {
-    auto op = which.begin();
-    auto place = places.begin();
-    for (Table table : tables) {
-      for (int t = 0; t < table.tensors; ++t, ++op, ++place) {
-        const size_t in = *op * update_op::kInputs, out = *op * update_op::kOutputs;
-        table.grad[t] = input<const float>(call, in + update_op::kGrad);
-        table.hyper[t] = input<const double>(call, in + update_op::kHyper);
-        table.p[t] = P::entry(call, out + update_op::kParameter, *place);
-        for (int k = 0; k < Optimizer::kStates; ++k)
-          table.state[k][t] = output<float>(call, out + update_op::kFirstState + static_cast<size_t>(k));
-        table.packed[t] = data_of(call.out, out + update_op::kPacked);
-      }
-      launch(stream_of(call), kernel_of<Optimizer, Packed, P>(),
-             {.blocks = blocks_of(table), .threads = kThreads}, table, RandomSource::of(call));
-    }
-  });
+  return make_kernel(
+      [tables = std::move(tables), which = std::move(which), places = std::move(places)](const Call& call) {
+        auto op = which.begin();
+        auto place = places.begin();
+        for (Table table : tables) {
+          for (int t = 0; t < table.tensors; ++t, ++op, ++place) {
+            const size_t in = *op * update_op::kInputs, out = *op * update_op::kOutputs;
+            table.grad[t] = input<const float>(call, in + update_op::kGrad);
+            table.hyper[t] = input<const double>(call, in + update_op::kHyper);
+            table.p[t] = P::entry(call, out + update_op::kParameter, *place);
+            for (int k = 0; k < Optimizer::kStates; ++k)
+              table.state[k][t] = output<float>(call, out + update_op::kFirstState + static_cast<size_t>(k));
+            table.packed[t] = data_of(call.out, out + update_op::kPacked);
+          }
+          launch(stream_of(call), kernel_of<Optimizer, Packed, P>(),
+                 {.blocks = blocks_of(table), .threads = kThreads}, table, RandomSource::of(call));
+        }
+      });
 }
 
 // Updates do not overlap, so that those of one optimizer may run together.

@@ -91,7 +91,8 @@ struct RoundedParameter {
 // body(std::type_identity<P>()) of what the update's parameter is.
 template <class Body>
 auto with_parameter(const Signature& s, const Body& body) {
-  return rounds(s) ? body(std::type_identity<RoundedParameter>()) : body(std::type_identity<PlainParameter>());
+  return rounds(s) ? body(std::type_identity<RoundedParameter>())
+                   : body(std::type_identity<PlainParameter>());
 }
 
 }  // namespace cairn::kernels::cuda

@@ -79,8 +79,10 @@ class Adafactor : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_adafactor(const Signature& s) {
-  if (const auto shape = adafactor_shape(s, DType::kF64)) return std::make_unique<Adafactor<double>>(*shape, s);
-  if (const auto shape = adafactor_shape(s, DType::kF32)) return std::make_unique<Adafactor<float>>(*shape, s);
+  if (const auto shape = adafactor_shape(s, DType::kF64))
+    return std::make_unique<Adafactor<double>>(*shape, s);
+  if (const auto shape = adafactor_shape(s, DType::kF32))
+    return std::make_unique<Adafactor<float>>(*shape, s);
   return nullptr;
 }
 

@@ -63,7 +63,8 @@ inline bool takes_update(const Signature& s, DType dtype) {
   const TensorDesc& p = s.out[update_op::kParameter];
   const bool rounded = dtype == DType::kF32 && p.dtype == DType::kBF16 && p.packed_bytes == 0 &&
                        !s.has_out(update_op::kPacked);
-  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) || (rounds(s) ? !rounded : !plain(p)))
+  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) ||
+      (rounds(s) ? !rounded : !plain(p)))
     return false;
   for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)
     if (!s.has_out(update_op::kFirstState + k)) return false;

@@ -97,8 +97,8 @@ class Forward {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
       if (value >= 0 && parameter(value) && b_.desc(value).dtype == narrow_) {
         // Ops that take activations as they come compute in the first one's type.
-        const bool narrow = dtype ? *dtype == narrow_
-                                  : i > 0 && row.inputs[i].stays_full() && descs[0].dtype == narrow_;
+        const bool narrow =
+            dtype ? *dtype == narrow_ : i > 0 && row.inputs[i].stays_full() && descs[0].dtype == narrow_;
         if (!reads_narrow(row.inputs[i], narrow)) value = cast(value, DType::kF32);
         descs[i] = b_.desc(value);
         if (descs[i].dtype == narrow_) {

@@ -217,9 +217,10 @@ void Checkpoint::restore(step::Stepper& stepper) const {
     const TensorDesc& desc = joint.values[slots[i].value].desc;
     require(stored[i].desc == desc, Code::kInvalidArgument, "'", slots[i].name, "' is ", to_string(desc),
             " in the session and ", to_string(stored[i].desc), " in the checkpoint",
-            converts(stored[i].desc, desc) ? cat("; plan with parameters in ", dtype_name(stored[i].desc.dtype),
-                                                 ", or begin with the checkpoint's parameters alone")
-                                           : "");
+            converts(stored[i].desc, desc)
+                ? cat("; plan with parameters in ", dtype_name(stored[i].desc.dtype),
+                      ", or begin with the checkpoint's parameters alone")
+                : "");
   }
   // Everything is verified before anything is written: a damaged file leaves the session as it was.
   verify();

@@ -39,7 +39,10 @@ function model.open(path, root, options, generates)
   end
   if not generates and not (graph and bundle.is_whole(graph, trained)) then graph = trained end
   local device = runs.device(options)
-  local plan = fail.check("plan", cairn.plan(graph, device, { no_optimizer = true }))
+  local wanted = { no_optimizer = true }
+  -- Weights are exported as they are stored.
+  if not generates and opened.option("parameters") == "bf16" then wanted.amp, wanted.parameters = "bf16", "bf16" end
+  local plan = fail.check("plan", cairn.plan(graph, device, wanted))
   local session = fail.check("session", cairn.session(plan))
   fail.check(opened.directory, session:load(opened.checkpoint))
   return { session = session, graph = graph, names = names, opened = opened }

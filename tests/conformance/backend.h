@@ -191,7 +191,8 @@ inline void add_fused(std::vector<Direct>& to) {
 inline void add_narrow_weights(std::vector<Direct>& to) {
   const TensorDesc one{DType::kF64, Shape{}, 0};
   for (const DType t : {DType::kBF16, DType::kF16})
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{7, 33, 64}, {33, 129, 70}, {1, 40, 24}, {65, 512, 96}}) {
+    for (const auto& [m, n, k] :
+         {std::array<int64_t, 3>{7, 33, 64}, {33, 129, 70}, {1, 40, 24}, {65, 512, 96}}) {
       const TensorDesc x{t, {m, k}, 0}, w{t, {n, k}, 0}, y{t, {m, n}, 0}, bias{DType::kF32, {n}, 0},
           ids{DType::kI32, {m}, 0}, dw{DType::kF32, {n, k}, 0};
       to.push_back({"linear", {x, w, bias}, {y}, {}});
@@ -241,7 +242,8 @@ inline void check_direct(Harness& harness, const Direct& d) {
   for (size_t i = 0; i < d.in.size(); ++i) {
     in.push_back({d.in[i], is_there(d.in[i]) ? buffers[i].data() : nullptr});
     if (in[i] && in[i].desc.dtype == DType::kI32)
-      for (int64_t k = 0; k < in[i].desc.shape.elements(); ++k) set(in[i], k, static_cast<double>(k * 7 % d.ids));
+      for (int64_t k = 0; k < in[i].desc.shape.elements(); ++k)
+        set(in[i], k, static_cast<double>(k * 7 % d.ids));
     else if (in[i])
       fill(in[i], 50 + i, T({}));
   }

@@ -230,8 +230,9 @@ inline void check_rounding(const kernels::Registry& registry) {
       for (int64_t i = 0; i < n; ++i) {
         const int64_t place = 4093 + i;
         const PhiloxBlock bits = random_block({5, 77, 0, 0x80000003u}, static_cast<uint64_t>(place / 8));
-        const auto expected = round_stochastic(static_cast<const float*>(wide.out[0].data)[i],
-                                               bits[static_cast<size_t>(place % 8 / 2)] >> (place % 2 * 16) & 0xffffu);
+        const auto expected =
+            round_stochastic(static_cast<const float*>(wide.out[0].data)[i],
+                             bits[static_cast<size_t>(place % 8 / 2)] >> (place % 2 * 16) & 0xffffu);
         wrong += p[i].bits != expected.bits;
       }
       EXPECT_EQ(wrong, 0) << "of " << n;

@@ -48,7 +48,8 @@ void combine(const float* x, float* y, int64_t count, float a, float b) {
 }
 
 // Elements [begin, end) of p: p = by x + decay p
-void move_parameter(const ParameterPlace& place, const float* x, int64_t begin, int64_t end, float by, float decay) {
+void move_parameter(const ParameterPlace& place, const float* x, int64_t begin, int64_t end, float by,
+                    float decay) {
   for_each_part(place, begin, end, [&](float* p, int64_t first, int64_t last) {
     combine(x + first, p, last - first, by, decay);
   });

@@ -61,7 +61,8 @@ HWY_INLINE void for_each_part(const ParameterPlace& place, int64_t begin, int64_
 }
 // The same for a body that only reads.
 template <class Body>
-HWY_INLINE void for_each_part_read(const ParameterPlace& place, int64_t begin, int64_t end, const Body& body) {
+HWY_INLINE void for_each_part_read(const ParameterPlace& place, int64_t begin, int64_t end,
+                                   const Body& body) {
   if (place.plain != nullptr) return body(place.plain + begin, begin, end);
   alignas(64) float own[kWidenedPart];
   for (; begin < end; begin += kWidenedPart) {

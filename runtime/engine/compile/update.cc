@@ -226,11 +226,8 @@ class UpdateAssembler : ProgramWriter {
     const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
     const int32_t weight = op.out[update_op::kParameter];
     const int64_t elements = joint_.values[at(weight)].desc.shape.elements();
-    Update update{part.op,
-                  &op,
-                  operands(op.in, op_row().inputs.size()),
-                  operands(op.out, op_row().outputs.size()),
-                  {}};
+    Update update{
+        part.op, &op, operands(op.in, op_row().inputs.size()), operands(op.out, op_row().outputs.size()), {}};
     const std::span<const int32_t> states = states_of(op);
     for (size_t k = 0; k < states.size(); ++k)
       update.out[update_op::kFirstState + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};

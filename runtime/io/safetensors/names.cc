@@ -118,9 +118,8 @@ void export_safetensors(const engine::Session& session, const std::vector<NameRo
                          if (!m.transposed)
                            read_whole(session, m, static_cast<std::byte*>(to));
                          else
-                           with_type(m.desc.dtype, [&](auto zero) {
-                             read_transposed<decltype(zero)>(session, m, to);
-                           });
+                           with_type(m.desc.dtype,
+                                     [&](auto zero) { read_transposed<decltype(zero)>(session, m, to); });
                        }});
   }
   write_safetensors(path, sources, {{"format", "pt"}});

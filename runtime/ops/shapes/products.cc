@@ -25,8 +25,8 @@ void shape_embedding(const ShapeQuery& q) {
   DType dtype = o.dtype(0);
   if (const std::string word = o.attrs().word("dtype"); !word.empty()) dtype = dtype_from_name(word);
   o.check_attr(is_float(dtype), "dtype", dtype_name(dtype), "it must be a float type");
-  o.check(o.dtype(0) == wide(dtype) || o.dtype(0) == dtype, 0, "it must be ", dtype_name(wide(dtype)), " to give ",
-          dtype_name(dtype));
+  o.check(o.dtype(0) == wide(dtype) || o.dtype(0) == dtype, 0, "it must be ", dtype_name(wide(dtype)),
+          " to give ", dtype_name(dtype));
   Shape y = o.shape(1);
   y.dims[y.rank++] = o.shape(0)[1];
   o.put(desc(dtype, y));

@@ -17,7 +17,8 @@ uint32_t half_of(const RandomKey& key, int64_t element) {
 // Between two neighbours of bfloat16 every part of the way is met as often as it should be.
 TEST(Stochastic, TheMeanIsRight) {
   constexpr int kDraws = 1 << 16;
-  for (const float value : {1.0f + 0x1p-9f, 1.0f + 0x1.8p-8f, -3.1415927f, 1e-20f, -0x1.234568p-130f, 123456.7f}) {
+  for (const float value :
+       {1.0f + 0x1p-9f, 1.0f + 0x1.8p-8f, -3.1415927f, 1e-20f, -0x1.234568p-130f, 123456.7f}) {
     double sum = 0;
     std::set<uint16_t> seen;
     for (int i = 0; i < kDraws; ++i) {
@@ -30,7 +31,8 @@ TEST(Stochastic, TheMeanIsRight) {
                  high = static_cast<double>(to_float(bf16{*seen.rbegin()}));
     EXPECT_EQ(*seen.begin() + 1, *seen.rbegin()) << value;
     // Six standard deviations of so many draws.
-    EXPECT_NEAR(sum / kDraws, static_cast<double>(value), 3 * std::fabs(high - low) / std::sqrt(kDraws)) << value;
+    EXPECT_NEAR(sum / kDraws, static_cast<double>(value), 3 * std::fabs(high - low) / std::sqrt(kDraws))
+        << value;
   }
 }
 
@@ -67,8 +69,9 @@ TEST(Stochastic, BitsFollowFromSeedStepStreamAndElement) {
   EXPECT_EQ(update_key({7, 3, 5, 99}, parameter_stream(1)).micro, 0u);
   EXPECT_EQ(half_of(update_key({7, 3, 5, 99}, parameter_stream(1)), 11), half_of(key, 11));
   // Of 4096 numbers of 16 bits in another stream about one in 65536 is the same at the same place.
-  for (const RandomKey& other : {RandomKey{8, 3, 0, parameter_stream(1)}, RandomKey{7, 4, 0, parameter_stream(1)},
-                                 RandomKey{7, 3, 0, parameter_stream(2)}, RandomKey{7, 3, 0, 1}}) {
+  for (const RandomKey& other :
+       {RandomKey{8, 3, 0, parameter_stream(1)}, RandomKey{7, 4, 0, parameter_stream(1)},
+        RandomKey{7, 3, 0, parameter_stream(2)}, RandomKey{7, 3, 0, 1}}) {
     int same = 0;
     for (int64_t i = 0; i < 4096; ++i) same += half_of(key, i) == half_of(other, i);
     EXPECT_LE(same, 4);

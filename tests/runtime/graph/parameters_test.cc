@@ -13,11 +13,13 @@ TensorDesc f32(std::initializer_list<int64_t> dims) { return {DType::kF32, Shape
 // A table at both ends, a layer, a norm, and a table of positions that is added.
 std::shared_ptr<Graph> model(bool frozen = false) {
   auto g = std::make_shared<Graph>();
-  const ValueId ids = g->input("ids", {DType::kI32, {4, 8}}), targets = g->input("targets", {DType::kI32, {4, 8}});
+  const ValueId ids = g->input("ids", {DType::kI32, {4, 8}}),
+                targets = g->input("targets", {DType::kI32, {4, 8}});
   const ValueId table = g->parameter("table", f32({19, 16}), {});
   ValueId x = g->op("embedding", {table, ids})[0];
   x = g->op("add", {x, g->parameter("positions", f32({8, 16}), {})})[0];
-  x = g->op("linear", {x, g->parameter("weight", f32({16, 16}), {.frozen = frozen}), g->parameter("bias", f32({16}), {})})[0];
+  x = g->op("linear", {x, g->parameter("weight", f32({16, 16}), {.frozen = frozen}),
+                       g->parameter("bias", f32({16}), {})})[0];
   x = g->op("rmsnorm", {x, g->parameter("norm", f32({16}), {})})[0];
   const auto loss = g->op("linear_cross_entropy", {x, table, targets});
   g->freeze(loss[0], loss[1], {});
@@ -83,7 +85,8 @@ TEST(StoredParameters, OthersReadAFloat32Copy) {
   for (const JointOp& op : joint->ops())
     if (std::find(op.out.begin(), op.out.end(), gradient) != op.out.end())
       for (const int32_t in : op.in)
-        EXPECT_EQ(in < 0 ? DType::kF32 : joint->values[static_cast<size_t>(in)].desc.dtype, DType::kF32) << op.name;
+        EXPECT_EQ(in < 0 ? DType::kF32 : joint->values[static_cast<size_t>(in)].desc.dtype, DType::kF32)
+            << op.name;
   EXPECT_EQ(desc_of(*joint, "weight/gradient").dtype, DType::kF32);
 }
 

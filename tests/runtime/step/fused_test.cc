@@ -47,8 +47,7 @@ std::shared_ptr<graph::Graph> model() {
 }
 
 engine::PlanOptions options_for(bool fused, plan::Policy policy = plan::Policy::kKeep,
-                                graph::AmpMode amp = graph::AmpMode::kOff,
-                                DType parameters = DType::kF32) {
+                                graph::AmpMode amp = graph::AmpMode::kOff, DType parameters = DType::kF32) {
   engine::PlanOptions o;
   o.fuse_update = fused;
   o.policy = policy;
@@ -134,14 +133,13 @@ TEST_P(Fused, ChangesNoBitUnderAnyPolicyAndNeedsLessMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Fused,
-                         ::testing::Combine(::testing::Values("cpu", "reference"),
-                                            ::testing::Values(Precision{"f32", graph::AmpMode::kOff, DType::kF32},
-                                                              Precision{"bf16", graph::AmpMode::kBf16, DType::kF32},
-                                                              Precision{"rounded", graph::AmpMode::kBf16, DType::kBF16})),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" + std::get<1>(test.param).name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Devices, Fused,
+    ::testing::Combine(::testing::Values("cpu", "reference"),
+                       ::testing::Values(Precision{"f32", graph::AmpMode::kOff, DType::kF32},
+                                         Precision{"bf16", graph::AmpMode::kBf16, DType::kF32},
+                                         Precision{"rounded", graph::AmpMode::kBf16, DType::kBF16})),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
 TEST(FusedUpdate, ALossThatIsNotFiniteUpdatesNothing) {
   const auto device = open("cpu");

@@ -51,7 +51,8 @@ struct Case {
 std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::vector<Tier>& tiers) {
   static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
   auto& plan = plans[cat(c.device, static_cast<int>(c.amp), ' ', c.micro_steps, ' ', c.threads, ' ',
-                         c.optimizer, ' ', dtype_name(c.parameters), ' ', tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
+                         c.optimizer, ' ', dtype_name(c.parameters), ' ',
+                         tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
   if (plan != nullptr) return plan;
   device::DeviceOptions device_options;
   device_options.threads = c.threads;
@@ -187,8 +188,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.device = "cpu", .check = true, .threads = 2, .optimizer = "adafactor"},
         Case{.device = "cpu", .check = true, .micro_steps = 2, .optimizer = "muon"},
         Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .threads = 2, .optimizer = "muon"},
-        Case{.device = "cpu", .check = true, .amp = graph::AmpMode::kBf16, .threads = 2, .parameters = DType::kBF16},
-        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .micro_steps = 2, .optimizer = "adamw8", .parameters = DType::kBF16},
+        Case{.device = "cpu",
+             .check = true,
+             .amp = graph::AmpMode::kBf16,
+             .threads = 2,
+             .parameters = DType::kBF16},
+        Case{.device = "cpu",
+             .amp = graph::AmpMode::kBf16,
+             .micro_steps = 2,
+             .optimizer = "adamw8",
+             .parameters = DType::kBF16},
         Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .optimizer = "muon", .parameters = DType::kBF16},
         Case{.device = "reference", .check = true, .amp = graph::AmpMode::kBf16, .parameters = DType::kBF16}),
     [](const auto& test) {
