@@ -1,6 +1,6 @@
 // The optimizers' pass over GPT-2 124M, against copying as many bytes: what an update reads and writes, half of it read and
 // half written by a copy past the caches. Both in turns; medians, and the middle half of the ratios.
-//   bench_optimizer [--threads=N] [--repeats=N] [--only=OPTIMIZER]
+//   bench_optimizer [--threads=N] [--repeats=N] [--only=OPTIMIZER] [--parameters=f32|bf16]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -53,17 +53,20 @@ class Bytes {
 // One optimizer over all tensors.
 class Pass {
  public:
-  Pass(const ops::OptimizerRow& row, int threads) : hyper_(update_op::kHyperSlots) {
+  // parameters: what those of two dimensions are stored as.
+  Pass(const ops::OptimizerRow& row, DType parameters, int threads) : hyper_(update_op::kHyperSlots) {
     std::vector<double> values;
     for (const ops::Hyper& hyper : row.hypers) values.push_back(hyper.value);
     if (const int momentum = row.hyper("momentum"); momentum >= 0)
       values[static_cast<size_t>(momentum)] = 0.9;
     row.rule(values, {.rate = 1e-4, .t = 10}, hyper_.data());
     hyper_[update_op::kFactorSlot] = 1.0;
-    const Attrs attrs{{"optimizer", std::string(row.name)}};
     for (const Shape& shape : gpt2_parameters()) {
       const TensorDesc x{DType::kF32, shape}, numbers{DType::kF64, Shape{update_op::kHyperSlots}};
-      std::vector<TensorDesc> in = {x, numbers}, out = {x};
+      const bool rounds = parameters == DType::kBF16 && shape.rank >= 2;
+      std::vector<TensorDesc> in = {x, numbers}, out = {{rounds ? DType::kBF16 : DType::kF32, shape}};
+      Attrs attrs{{"optimizer", std::string(row.name)}};
+      if (rounds) attrs.set("rng", static_cast<int64_t>(calls_.size()));
       for (const ops::OptimizerState& state : row.states)
         if (const auto tensor = row.tensor_of(state, values, x)) out.push_back(*tensor);
       Call call;
@@ -96,7 +99,7 @@ class Pass {
     std::vector<Tensor> in, out;
   };
 
-  // Numbers of both signs and of several magnitudes; blocks of 8 bits begin as 0.
+  // Numbers of both signs and of several magnitudes; bfloat16 and blocks of 8 bits begin as 0.
   Tensor tensor(const TensorDesc& desc, float scale) {
     storage_.push_back(std::make_unique<Bytes>(desc.bytes()));
     const Tensor t{desc, storage_.back()->data()};
@@ -141,11 +144,13 @@ int main(int argc, char** argv) {
   using namespace cairn;
   int threads = 2, repeats = 15;
   std::string only;
+  DType parameters = DType::kF32;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word.starts_with("--threads=")) threads = std::atoi(word.c_str() + 10);
     if (word.starts_with("--repeats=")) repeats = std::atoi(word.c_str() + 10);
     if (word.starts_with("--only=")) only = word.substr(7);
+    if (word.starts_with("--parameters=")) parameters = dtype_from_name(word.substr(13));
   }
   ThreadTeam team(threads);
   set_thread_team(&team);
@@ -156,7 +161,7 @@ int main(int argc, char** argv) {
               "state MB", "moved MB", "update s", "copy s", "GB/s", "copy / update: median (quartiles)");
   for (const ops::OptimizerRow& row : ops::optimizers()) {
     if (!only.empty() && row.name != only) continue;
-    const bench::Pass pass(row, threads);
+    const bench::Pass pass(row, parameters, threads);
     std::vector<double> updates, copies, ratios;
     for (int i = -1; i < repeats; ++i) {
       const double copy_before = bench::copy_seconds(from, to, kHeld, pass.moved_bytes()),

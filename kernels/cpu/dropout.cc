@@ -9,32 +9,25 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/philox-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 #include "runtime/base/random.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-// Loops over the four words of kMaxLanes blocks side by side; the compiler makes vectors of them.
-inline void philox_blocks(const RandomKey& key, uint64_t first, uint32_t (*out)[4], int count) {
-  for (int i = 0; i < count; ++i) {
-    const PhiloxBlock block = random_block(key, first + static_cast<uint64_t>(i));
-    for (int j = 0; j < 4; ++j) out[i][j] = block[static_cast<size_t>(j)];
-  }
-}
-
 template <class T>
 void dropout_typed(const RandomKey& key, float least, float factor, const T* x, T* y, int64_t begin,
                    int64_t end) {
-  constexpr int kBlocks = 64;
-  uint32_t bits[kBlocks][4];
+  constexpr int64_t kBlocks = 64;
+  uint32_t bits[4 * kBlocks];
   const V threshold = set(least), scale = set(factor);
   const hn::RebindToSigned<DF> di;
   for (int64_t at = begin; at < end; at += 4 * kBlocks) {
-    philox_blocks(key, static_cast<uint64_t>(at / 4), bits, kBlocks);
+    philox_blocks(key, static_cast<uint64_t>(at / 4), kBlocks, bits);
     const int64_t n = end - at < 4 * kBlocks ? end - at : 4 * kBlocks;
     for_each_vector(0, n, [&](auto t, int64_t i) {
-      const auto u = hn::ShiftRight<8>(hn::LoadU(DU(), &bits[0][0] + i));
+      const auto u = hn::ShiftRight<8>(hn::LoadU(DU(), bits + i));
       const V uniforms = hn::Mul(hn::ConvertTo(DF(), hn::BitCast(di, u)), set(0x1p-24f));
       put(t, hn::IfThenElseZero(hn::Ge(uniforms, threshold), hn::Mul(get(t, x + at + i), scale)), y + at + i);
     });

@@ -18,8 +18,12 @@ struct RandomKey {
 
 using PhiloxBlock = std::array<uint32_t, 4>;
 
+inline constexpr uint32_t kPhiloxMultiplier0 = 0xD2511F53u, kPhiloxMultiplier1 = 0xCD9E8D57u;
+inline constexpr int kPhiloxRounds = 10;
+
 constexpr PhiloxBlock philox_round(const PhiloxBlock& counter, uint32_t key0, uint32_t key1) {
-  const uint64_t p0 = 0xD2511F53ull * counter[0], p1 = 0xCD9E8D57ull * counter[2];
+  const uint64_t p0 = uint64_t{kPhiloxMultiplier0} * counter[0],
+                 p1 = uint64_t{kPhiloxMultiplier1} * counter[2];
   return {static_cast<uint32_t>(p1 >> 32) ^ counter[1] ^ key0, static_cast<uint32_t>(p1),
           static_cast<uint32_t>(p0 >> 32) ^ counter[3] ^ key1, static_cast<uint32_t>(p0)};
 }
@@ -27,14 +31,14 @@ constexpr PhiloxBlock philox_round(const PhiloxBlock& counter, uint32_t key0, ui
 inline constexpr uint32_t kPhiloxStep0 = 0x9E3779B9u, kPhiloxStep1 = 0xBB67AE85u;
 
 constexpr PhiloxBlock philox(PhiloxBlock counter, uint32_t key0, uint32_t key1) {
-  for (int round = 0; round < 10; ++round, key0 += kPhiloxStep0, key1 += kPhiloxStep1)
+  for (int round = 0; round < kPhiloxRounds; ++round, key0 += kPhiloxStep0, key1 += kPhiloxStep1)
     counter = philox_round(counter, key0, key1);
   return counter;
 }
 // Of several counters, side by side and in place.
 template <std::size_t kCount>
 constexpr void philox(PhiloxBlock (&counters)[kCount], uint32_t key0, uint32_t key1) {
-  for (int round = 0; round < 10; ++round, key0 += kPhiloxStep0, key1 += kPhiloxStep1)
+  for (int round = 0; round < kPhiloxRounds; ++round, key0 += kPhiloxStep0, key1 += kPhiloxStep1)
     for (PhiloxBlock& counter : counters) counter = philox_round(counter, key0, key1);
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/optimizers/parameter.h"
+#include "kernels/cpu/simd/philox-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,28 +22,30 @@ HWY_INLINE void widen_parameter(const bf16* from, int64_t count, float* to) {
   for_each_vector(0, count, [&](auto t, int64_t i) { put(t, get(t, from + i), to + i); });
 }
 
+// Random numbers of 16 bits, a lane each: those of words are the lower half, then the upper one.
+HWY_INLINE hn::Vec<DU> halves_at(const uint32_t* words, int64_t first) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::Set(DU(), words[first / 2] >> (first % 2 * 16) & 0xffffu);
+#else
+  return hn::PromoteTo(DU(), hn::LoadU(DH(), reinterpret_cast<const uint16_t*>(words) + first));
+#endif
+}
+
 // place: of the first of them.
 inline void round_parameter(const ParameterPlace& place, const float* from, int64_t count) {
-  constexpr int64_t kBlocks = kWidenedPart / kHalvesPerBlock + 1;
-  alignas(64) uint32_t words[kBlocks * 4 + kMaxLanes];
+  constexpr int64_t kBlocks = kWidenedPart / kHalvesPerBlock + kPhiloxGroup;
+  alignas(64) uint32_t words[4 * kBlocks];
   const int64_t block = place.first / kHalvesPerBlock, skip = place.first % kHalvesPerBlock;
-  const int64_t blocks = (skip + count + kHalvesPerBlock - 1) / kHalvesPerBlock;
-  for (int64_t b = 0; b < blocks; ++b) {  // the compiler makes vectors of blocks side by side
-    const PhiloxBlock bits = random_block(place.key, static_cast<uint64_t>(block + b));
-    for (int j = 0; j < 4; ++j) words[b * 4 + j] = bits[static_cast<size_t>(j)];
-  }
+  philox_blocks(place.key, static_cast<uint64_t>(block),
+                (skip + count + kHalvesPerBlock - 1) / kHalvesPerBlock, words);
   const DU du;
   const auto exponent = hn::Set(du, 0x7f800000u);
   for_each_vector(0, count, [&](auto t, int64_t i) {
-    uint32_t random[kMaxLanes];
-    for (int64_t k = 0; k < lanes(); ++k) {
-      const int64_t half = skip + i + k;
-      random[k] = words[half / 2] >> (half % 2 * 16) & 0xffffu;
-    }
+    const auto random = halves_at(words, skip + i);
     const V v = get(t, from + i);
     const auto u = hn::BitCast(du, v);
     const auto special = hn::Eq(hn::And(u, exponent), exponent);  // put() keeps them
-    const auto upper = hn::And(hn::Add(u, hn::LoadU(du, random)), hn::Set(du, 0xffff0000u));
+    const auto upper = hn::And(hn::Add(u, random), hn::Set(du, 0xffff0000u));
     put(t, hn::BitCast(DF(), hn::IfThenElse(special, u, upper)), place.rounded + i);
   });
 }
