@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/gemm/amx_forward.h"
+#include "kernels/cpu/gemm/bf16_forward.h"
 #include "kernels/cpu/gemm/epilogue.h"
 #include "kernels/cpu/gemm/float_product.h"
 #include "kernels/cpu/losses.h"
@@ -112,16 +112,16 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
 }
 
 // bfloat16 on the tiles. Logits are rounded to bfloat16; losses and softmax are taken in float32 from there.
-struct AmxLoss {
+struct Bf16Loss {
   Sizes z;
   bool gradient, packed_grad;
   TensorDesc weight;
   Workspace space;
   int64_t logits_at, losses_at, forward_at, weight_at = -1, grad_at = -1, dx_at = 0, x_at = 0, shares_at = 0,
                                             share = 0;
-  AmxForward whole, rest;  // `rest`: for the rows left over
+  Bf16Forward whole, rest;  // `rest`: for the rows left over
 
-  AmxLoss(const Signature& s, bool with_gradient)
+  Bf16Loss(const Signature& s, bool with_gradient)
       : z(s, DType::kBF16),
         gradient(with_gradient),
         packed_grad(s.has_in(4)),
@@ -184,7 +184,7 @@ struct AmxLoss {
     float* sums = space.at<float>(call.workspace, dx_at);
     const auto product = [&](int64_t m0, int64_t m1, int64_t p0, int64_t p1, int thread) {
       char* scratch = space.at<char>(call.workspace, shares_at) + thread * share;
-      amx_gemm_f32(g, m0, m1, z.width, p0, p1, reinterpret_cast<float*>(scratch), sums, z.width, false);
+      bf16_gemm_f32(g, m0, m1, z.width, p0, p1, reinterpret_cast<float*>(scratch), sums, z.width, false);
     };
     if (count >= 64 * thread_count())
       parallel_for(count, 32, [&](int64_t b, int64_t e, int t) { product(b, e, 0, panels(z.width), t); });
@@ -202,25 +202,25 @@ struct AmxLoss {
     parallel_for(panels(z.width), 1,
                  [&](int64_t b, int64_t e, int) { pack_b(x, z.width, z.width, count, packed_x, b, e); });
     parallel_for(z.vocab, 32, [&](int64_t b, int64_t e, int t) {
-      amx_grad_weight(dlogits, z.ld, packed_x, count, b, e, z.width, dw, add, shares + t * share);
+      bf16_grad_weight(dlogits, z.ld, packed_x, count, b, e, z.width, dw, add, shares + t * share);
     });
   }
 };
 
-std::unique_ptr<Kernel> make_amx(const Signature& s, bool gradient) {
-  if (!has_amx() || !is_bf16(s.in[0]) || !weight_fits(s.in[1]) || !operands_fit(s)) return nullptr;
+std::unique_ptr<Kernel> make_bf16(const Signature& s, bool gradient) {
+  if (!has_bf16_products() || !is_bf16(s.in[0]) || !weight_fits(s.in[1]) || !operands_fit(s)) return nullptr;
   if (s.has_in(4) && s.in[4].packed_bytes == 0) return nullptr;
   // The gradient for x needs the weight packed the other way, or plain.
   if (gradient && s.has_out(2) && !s.has_in(4) && s.in[1].packed_bytes > 0) return nullptr;
-  auto loss = std::make_shared<AmxLoss>(s, gradient);
+  auto loss = std::make_shared<Bf16Loss>(s, gradient);
   const int64_t bytes = loss->space.bytes();
   return make_kernel([loss](const Call& call) { loss->run(call); }, bytes);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_linear_cross_entropy_amx(const Signature& s) { return make_amx(s, false); }
-std::unique_ptr<Kernel> make_linear_cross_entropy_grad_amx(const Signature& s) { return make_amx(s, true); }
+std::unique_ptr<Kernel> make_linear_cross_entropy_bf16(const Signature& s) { return make_bf16(s, false); }
+std::unique_ptr<Kernel> make_linear_cross_entropy_grad_bf16(const Signature& s) { return make_bf16(s, true); }
 std::unique_ptr<Kernel> make_linear_cross_entropy_f32(const Signature& s) { return make_plain(s, false); }
 std::unique_ptr<Kernel> make_linear_cross_entropy_grad_f32(const Signature& s) { return make_plain(s, true); }
 

@@ -7,7 +7,7 @@ if(TARGET cairn_cli AND NOT CAIRN_SANITIZE)
   set(isa_filter_conformance "Backend.*")
   set(isa_filter_golden "*FollowPyTorch*:*MixedPrecision*:*AgreesWith*:*AgreeWith*")
   set(isa_filter_runtime/engine "*InPlace.SameBits*:*SameBits.UnderEveryPolicy/cpu_mlp")
-  foreach(set avx512 avx2 portable)
+  foreach(set avx512_bf16 avx512 avx2 portable)
     foreach(suite ${isa_suites})
       string(REPLACE "/" "_" program test_${suite})
       add_test(NAME isa/${set}/${suite}

@@ -223,9 +223,9 @@ TEST(CpuRegistry, NamesEveryRowOnceAndPacksForTheTilesOnly) {
                    registry.rows[i].name == registry.rows[j].name);
   const TensorDesc w{DType::kF32, {100, 70}, 0};
   EXPECT_EQ(registry.packed_bytes(w, "forward", 8, DType::kF32, 1), 0);
-  const int64_t expected = cpu::has_amx() ? 128 * 96 * 2 : 0;
+  const int64_t expected = cpu::has_bf16_products() ? 128 * 96 * 2 : 0;
   EXPECT_EQ(registry.packed_bytes(w, "forward", 8, DType::kBF16, 1), expected);
-  EXPECT_EQ(registry.packed_bytes(w, "input_grad", 8, DType::kBF16, 2), cpu::has_amx() ? 96 * 128 * 2 : 0);
+  EXPECT_EQ(registry.packed_bytes(w, "input_grad", 8, DType::kBF16, 2), cpu::has_bf16_products() ? 96 * 128 * 2 : 0);
 }
 
 }  // namespace

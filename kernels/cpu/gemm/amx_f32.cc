@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/gemm/amx_gemm.h"
 #include "kernels/cpu/gemm/amx_tiles.h"
+#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/transpose16.h"
 #include "runtime/base/parallel.h"
 
 #if defined(__x86_64__)

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/cpu/gemm/amx_gemm.h"
+#include "kernels/cpu/gemm/bf16_gemm.h"
 
 namespace cairn::kernels::cpu {
 

@@ -1,8 +1,9 @@
-// Matrix products of bfloat16 with float32 sums on the AMX tiles: C[M, N] (+)= A[M, K] B[K, N].
+// Matrix products of bfloat16 with float32 sums, on the AMX tiles or by AVX512_BF16's dot products: C[M, N] (+)= A[M, K]
+// B[K, N].
 //
 // A is row-major with K a multiple of 32, or in blocks. B is in panels of 32 columns: panel
 // p holds, for every 32 steps of k, two tiles of 16 columns; a tile has 16 rows of 16 pairs (k even, k odd):
-// what TDPBF16PS reads. Missing columns and steps are zero. Bytes: packed_b_bytes(N, K).
+// what TDPBF16PS reads; a row of it is what VDPBF16PS reads. Missing columns and steps are zero. Bytes: packed_b_bytes(N, K).
 //
 // These functions run on the calling thread; callers share out panels or rows. Each product is a sum over k
 // in fixed order, whatever the share, so results do not depend on the number of threads.
@@ -61,18 +62,18 @@ class Epilogue {
 // epilogue.
 inline constexpr int64_t kGemmRows = 128;  // rows whose A stays in cache while panels of B go by
 inline constexpr int64_t kGemmScratch = kGemmRows * kPanel * 4;
-void amx_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
-              float* scratch, const Epilogue& epilogue);
+void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
+               float* scratch, const Epilogue& epilogue);
 // The same into float32 C[M, ldc], added to what is there or not. scratch: for the last columns when N is no
 // multiple of 32.
-void amx_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
-                  float* scratch, float* c, int64_t ldc, bool add);
+void bf16_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
+                   float* scratch, float* c, int64_t ldc, bool add);
 
 // dw[n0..n1, k] (+)= dy^T x: dy[rows, ld_dy] row-major, x packed by pack_b(x, k, k, rows). n0 is a multiple
 // of 32. Blocks of dy are transposed in `space` (grad_weight_space(rows) bytes, of this thread) just before
 // they are used.
 inline int64_t grad_weight_space(int64_t rows) { return packed_a_bytes(kGemmRows, rows) + kGemmScratch; }
-void amx_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows, int64_t n0, int64_t n1,
-                     int64_t k, float* dw, bool add, void* space);
+void bf16_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows, int64_t n0, int64_t n1,
+                      int64_t k, float* dw, bool add, void* space);
 
 }  // namespace cairn::kernels::cpu

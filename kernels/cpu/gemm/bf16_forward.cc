@@ -1,4 +1,4 @@
-#include "kernels/cpu/gemm/amx_forward.h"
+#include "kernels/cpu/gemm/bf16_forward.h"
 
 #include <cstring>
 
@@ -31,7 +31,7 @@ void pad_rows(const bf16* x, int64_t m, int64_t k, bf16* to) {
 
 }  // namespace
 
-AmxForward::AmxForward(int64_t m_, int64_t n_, int64_t k_, const TensorDesc& w, bool t, int threads)
+Bf16Forward::Bf16Forward(int64_t m_, int64_t n_, int64_t k_, const TensorDesc& w, bool t, int threads)
     : m(m_), n(n_), k(k_), weight(w), transposed(t) {
   if (k % kTileK != 0) padded = space.add(m * round_up(k, kTileK) * 2);
   if (w.packed_bytes == 0) packed = space.add(packed_b_bytes(n, k));
@@ -39,7 +39,7 @@ AmxForward::AmxForward(int64_t m_, int64_t n_, int64_t k_, const TensorDesc& w, 
 }
 
 // Shared out by rows when there are enough, else by panels.
-void AmxForward::run(void* workspace, const bf16* x, const void* w, const Epilogue& epilogue) const {
+void Bf16Forward::run(void* workspace, const bf16* x, const void* w, const Epilogue& epilogue) const {
   if (padded >= 0) {
     pad_rows(x, m, k, space.at<bf16>(workspace, padded));
     x = space.at<bf16>(workspace, padded);
@@ -55,11 +55,11 @@ void AmxForward::run(void* workspace, const bf16* x, const void* w, const Epilog
   const auto mine = [&](int thread) { return sums + thread * (kGemmScratch / 4); };
   if (m >= 64 * thread_count())
     parallel_for(m, 32, [&](int64_t b0, int64_t b1, int t) {
-      amx_gemm(g, b0, b1, n, 0, panels(n), mine(t), epilogue);
+      bf16_gemm(g, b0, b1, n, 0, panels(n), mine(t), epilogue);
     });
   else
     parallel_for(panels(n), 1,
-                 [&](int64_t b0, int64_t b1, int t) { amx_gemm(g, 0, m, n, b0, b1, mine(t), epilogue); });
+                 [&](int64_t b0, int64_t b1, int t) { bf16_gemm(g, 0, m, n, b0, b1, mine(t), epilogue); });
 }
 
 }  // namespace cairn::kernels::cpu

@@ -1,11 +1,11 @@
-// Attention in bfloat16 on the AMX tiles, blocked as in attention_f32.cc: scores and sums in float32,
+// Attention in bfloat16, blocked as in f32.cc: scores and sums in float32,
 // probabilities and their gradients rounded to bfloat16 for the next product.
 #include <algorithm>
 #include <memory>
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/gemm/amx_gemm.h"
+#include "kernels/cpu/gemm/bf16_gemm.h"
 #include "kernels/cpu/gemm/epilogue.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/simd/isa.h"
@@ -52,14 +52,14 @@ const bf16* operand(const Call& call, const AttentionShape& a, size_t first, siz
 void scores(const AttentionShape& a, const bf16* x, int64_t ld, const bf16* b, int64_t rows, int64_t keys,
             float* c, int64_t ldc) {
   const int64_t n = round_up(keys, kPanel);
-  amx_gemm_f32(row_major(x, ld, b, a.dim), 0, rows, n, 0, panels(n), nullptr, c, ldc, false);
+  bf16_gemm_f32(row_major(x, ld, b, a.dim), 0, rows, n, 0, panels(n), nullptr, c, ldc, false);
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_amx(const Signature& s) {
+std::unique_ptr<Kernel> make_attention_bf16(const Signature& s) {
   const auto shape = attention_shape(s, 0);
-  if (!has_amx() || !shape || !fits(*shape)) return nullptr;
+  if (!has_bf16_products() || !shape || !fits(*shape)) return nullptr;
   const AttentionShape a = *shape;
   const Buffers at(a, false);
   const int64_t share = at.space.bytes(), length = a.length, dim = a.dim, ld = at.padded;
@@ -90,7 +90,7 @@ std::unique_ptr<Kernel> make_attention_amx(const Signature& s) {
                 GemmOperands pv = row_major(p, ld, packed_v, steps);
                 pv.b_panel = kPanel * ld;
                 const LinearEpilogue store(Activation::kNone, nullptr, y + a.y_at(b, h, t), nullptr, a.y_ld);
-                amx_gemm(pv, 0, rows, dim, 0, panels(dim), Workspace::at<float>(mine, at.sums), store);
+                bf16_gemm(pv, 0, rows, dim, 0, panels(dim), Workspace::at<float>(mine, at.sums), store);
               }
           }
         });
@@ -98,9 +98,9 @@ std::unique_ptr<Kernel> make_attention_amx(const Signature& s) {
       share * s.threads);
 }
 
-std::unique_ptr<Kernel> make_attention_grad_amx(const Signature& s) {
+std::unique_ptr<Kernel> make_attention_grad_bf16(const Signature& s) {
   const auto shape = attention_shape(s, 1);
-  if (!has_amx() || !shape || !fits(*shape)) return nullptr;
+  if (!has_bf16_products() || !shape || !fits(*shape)) return nullptr;
   const AttentionShape a = *shape;
   const Buffers at(a, true);
   const int64_t share = at.space.bytes(), length = a.length, dim = a.dim, ld = at.padded;
@@ -146,12 +146,12 @@ std::unique_ptr<Kernel> make_attention_grad_amx(const Signature& s) {
                   product.b_panel = kPanel * ld;
                   const LinearEpilogue store(Activation::kNone, nullptr, dq + a.q_at(b, h, t), nullptr,
                                              a.q_ld);
-                  amx_gemm(product, 0, rows, dim, 0, panels(dim), sums, store);
+                  bf16_gemm(product, 0, rows, dim, 0, panels(dim), sums, store);
                 }
                 const auto add = [&](const bf16* left, const bf16* x, int64_t x_ld, float* to) {
                   pack_a_transposed(left, ld, steps, rows, transposed, 0, blocks_of_a(steps));
                   pack_b(x, x_ld, dim, rows, right, 0, panels(dim));
-                  amx_gemm_f32(in_blocks(transposed, right, deep), 0, steps, dim, 0, panels(dim), nullptr, to,
+                  bf16_gemm_f32(in_blocks(transposed, right, deep), 0, steps, dim, 0, panels(dim), nullptr, to,
                                dim, true);
                 };
                 add(ds, q_t, a.q_ld, dk);

@@ -1,7 +1,7 @@
 // y[m, n] = epilogue(x[m, k] B) in bfloat16 over the threads of the caller, with every step around the
 // product: rows padded to whole tiles, weights packed where they come plain.
 #pragma once
-#include "kernels/cpu/gemm/amx_gemm.h"
+#include "kernels/cpu/gemm/bf16_gemm.h"
 #include "kernels/cpu/support.h"
 #include "kernels/cpu/workspace.h"
 
@@ -13,14 +13,14 @@ inline bool weight_fits(const TensorDesc& w) { return w.packed_bytes > 0 || fast
 // All panels of B from a plain weight: w[n, k] when transposed (B = w^T), else w[k, n] (B = w).
 void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t n, int64_t k, bf16* to);
 
-struct AmxForward {
+struct Bf16Forward {
   int64_t m, n, k;
   TensorDesc weight;
   bool transposed;
   Workspace space;
   int64_t padded = -1, packed = -1, scratch = 0;
 
-  AmxForward(int64_t m, int64_t n, int64_t k, const TensorDesc& weight, bool transposed, int threads);
+  Bf16Forward(int64_t m, int64_t n, int64_t k, const TensorDesc& weight, bool transposed, int threads);
   void run(void* workspace, const bf16* x, const void* w, const Epilogue& epilogue) const;
 };
 

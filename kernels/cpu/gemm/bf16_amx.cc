@@ -1,0 +1,115 @@
+// Blocks of a bfloat16 product on the AMX tiles.
+#include <algorithm>
+
+#include "kernels/cpu/gemm/amx_tiles.h"
+#include "kernels/cpu/gemm/bf16_block.h"
+
+#if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16")
+#endif
+
+namespace cairn::kernels::cpu {
+namespace {
+
+struct Step {
+  const char *a0, *a1;  // a1 == nullptr: at most 16 rows
+  const char* b;
+  int64_t a_row, a_step, steps;
+};
+
+// One block of at most 32 x 32: c (+)= A B over `steps` tiles of k; pitch in bytes.
+inline void block(const Step& s, float* c, int64_t pitch, bool add) {
+  char* c00 = reinterpret_cast<char*>(c);
+  char* c10 = c00 + 16 * pitch;
+  const char *a0 = s.a0, *a1 = s.a1, *b = s.b;
+  if (a1 != nullptr) {
+    if (add) {
+      _tile_loadd(0, c00, pitch);
+      _tile_loadd(1, c00 + 64, pitch);
+      _tile_loadd(2, c10, pitch);
+      _tile_loadd(3, c10 + 64, pitch);
+    } else {
+      _tile_zero(0);
+      _tile_zero(1);
+      _tile_zero(2);
+      _tile_zero(3);
+    }
+    for (int64_t k = 0; k < s.steps; ++k) {
+      _tile_loadd(6, b, 64);
+      _tile_loadd(4, a0, s.a_row);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_loadd(7, b + 1024, 64);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_loadd(5, a1, s.a_row);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+      a0 += s.a_step;
+      a1 += s.a_step;
+      b += 2048;
+    }
+    _tile_stored(0, c00, pitch);
+    _tile_stored(1, c00 + 64, pitch);
+    _tile_stored(2, c10, pitch);
+    _tile_stored(3, c10 + 64, pitch);
+    return;
+  }
+  if (add) {
+    _tile_loadd(0, c00, pitch);
+    _tile_loadd(1, c00 + 64, pitch);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+  }
+  for (int64_t k = 0; k < s.steps; ++k) {
+    _tile_loadd(4, a0, s.a_row);
+    _tile_loadd(6, b, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b + 1024, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    a0 += s.a_step;
+    b += 2048;
+  }
+  _tile_stored(0, c00, pitch);
+  _tile_stored(1, c00 + 64, pitch);
+}
+
+// Rows [m, m_end) x one panel x steps [k0, k1): blocks of 32 rows, the last one of what is left.
+void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int64_t k0, int64_t k1, float* c,
+            int64_t pitch, bool add) {
+  const char* a = static_cast<const char*>(g.a) + k0 / kTileK * g.a_step;
+  const char* b = reinterpret_cast<const char*>(g.b) + panel * g.b_panel * 2 + k0 / kTileK * 2048;
+  const int64_t steps = (k1 - k0) / kTileK;
+  for (; m < m_end; m += 32) {
+    const char* a0 = a + m / 16 * g.a_block;
+    const int64_t rows = std::min<int64_t>(32, m_end - m);
+    if (rows < 32) configure_tiles(std::min<int64_t>(16, rows), std::max<int64_t>(0, rows - 16));
+    block({a0, rows > 16 ? a0 + g.a_block : nullptr, b, g.a_row, g.a_step, steps}, c, pitch, add);
+    if (rows < 32) configure_tiles(16, 16);
+    c += 8 * pitch;
+  }
+}
+
+void begin() { configure_tiles(16, 16); }
+void end() { _tile_release(); }
+
+}  // namespace
+
+// B's part of a share of k stays in the second cache while rows of A go by.
+const Bf16Blocks kAmxBlocks{.max_share = 1024, .begin = begin, .column = column, .end = end};
+
+}  // namespace cairn::kernels::cpu
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#else
+namespace cairn::kernels::cpu {
+const Bf16Blocks kAmxBlocks{};  // never used where has_amx() is false
+}  // namespace cairn::kernels::cpu
+#endif

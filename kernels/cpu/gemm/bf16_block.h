@@ -1,0 +1,20 @@
+// The innermost part of a bfloat16 product, by instruction set; bf16_gemm.h has the layouts. Internal to
+// kernels/cpu/gemm.
+#pragma once
+#include "kernels/cpu/gemm/bf16_gemm.h"
+
+namespace cairn::kernels::cpu {
+
+// Rows [m, m_end) x one panel x steps [k0, k1) into c (rows x 32, pitch in bytes), added to what is there or not.
+using Bf16Column = void (*)(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int64_t k0,
+                            int64_t k1, float* c, int64_t pitch, bool add);
+
+struct Bf16Blocks {
+  int64_t max_share;  // steps of k that one pass takes at most
+  void (*begin)();    // before the first column on this thread, and behind the last one
+  Bf16Column column;
+  void (*end)();
+};
+extern const Bf16Blocks kAmxBlocks, kDotBlocks;
+
+}  // namespace cairn::kernels::cpu

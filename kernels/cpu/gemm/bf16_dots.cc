@@ -1,0 +1,104 @@
+// Blocks of a bfloat16 product by AVX512_BF16's dot products of pairs. A vector of B is a row of a tile: 16 columns of
+// a pair of steps; the same pair of a row of A stands in every lane of the other.
+#include <algorithm>
+
+#include "kernels/cpu/gemm/bf16_block.h"
+
+#if defined(__x86_64__)
+// GCC 12 warns about its own intrinsics (bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))), \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
+#endif
+
+namespace cairn::kernels::cpu {
+namespace {
+
+inline __m512bh pairs(__m512i v) { return reinterpret_cast<const __m512bh&>(v); }
+inline __m512i pair_of(const char* from) {
+  int32_t both;
+  __builtin_memcpy(&both, from, sizeof both);
+  return _mm512_set1_epi32(both);
+}
+
+// kRows x 32: sums of two vectors a row, which do not wait for each other.
+template <int kRows>
+inline void block(const char* a, int64_t a_row, int64_t a_step, const char* b, int64_t steps, char* c,
+                  int64_t pitch, bool add) {
+  __m512 low[kRows], high[kRows];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    low[r] = add ? _mm512_loadu_ps(c + r * pitch) : _mm512_setzero_ps();
+    high[r] = add ? _mm512_loadu_ps(c + r * pitch + 64) : _mm512_setzero_ps();
+  }
+  for (int64_t k = 0; k < steps; ++k, a += a_step, b += 2048)
+#pragma GCC unroll 2
+    for (int64_t pair = 0; pair < 16; ++pair) {
+      const __m512bh b_low = pairs(_mm512_loadu_si512(b + pair * 64)),
+                     b_high = pairs(_mm512_loadu_si512(b + 1024 + pair * 64));
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const __m512bh x = pairs(pair_of(a + r * a_row + pair * 4));
+        low[r] = _mm512_dpbf16_ps(low[r], x, b_low);
+        high[r] = _mm512_dpbf16_ps(high[r], x, b_high);
+      }
+    }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+    _mm512_storeu_ps(c + r * pitch, low[r]);
+    _mm512_storeu_ps(c + r * pitch + 64, high[r]);
+  }
+}
+
+void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int64_t k0, int64_t k1, float* c,
+            int64_t pitch, bool add) {
+  const char* const a = static_cast<const char*>(g.a) + k0 / kTileK * g.a_step;
+  const char* const b = reinterpret_cast<const char*>(g.b) + panel * g.b_panel * 2 + k0 / kTileK * 2048;
+  const int64_t steps = (k1 - k0) / kTileK;
+  char* to = reinterpret_cast<char*>(c);
+  while (m < m_end) {
+    const int64_t rows = std::min(m_end - m, 16 - m % 16);  // of one block of A
+    const char* const from = a + m / 16 * g.a_block + m % 16 * g.a_row;
+    int64_t taken = 1;
+    if (rows >= 8) {
+      block<8>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      taken = 8;
+    } else if (rows >= 4) {
+      block<4>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      taken = 4;
+    } else if (rows >= 2) {
+      block<2>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      taken = 2;
+    } else {
+      block<1>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+    }
+    m += taken;
+    to += taken * pitch;
+  }
+}
+
+void nothing() {}
+
+}  // namespace
+
+// B's part of a share of k stays in the first cache while rows of A go by.
+const Bf16Blocks kDotBlocks{.max_share = 320, .begin = nothing, .column = column, .end = nothing};
+
+}  // namespace cairn::kernels::cpu
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#else
+namespace cairn::kernels::cpu {
+const Bf16Blocks kDotBlocks{};  // never used where has_bf16_products() is false
+}  // namespace cairn::kernels::cpu
+#endif

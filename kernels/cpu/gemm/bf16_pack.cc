@@ -1,0 +1,140 @@
+// Operands of bfloat16 products in the order in which they are read; bf16_gemm.h has the layouts.
+#include <algorithm>
+
+#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/transpose16.h"
+
+#if defined(__x86_64__)
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))), \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
+#endif
+
+namespace cairn::kernels::cpu {
+namespace {
+
+// Up to 32 neighbouring elements as bfloat16; the others are zero.
+inline __m512i load32(const bf16* p, int64_t n) {
+  return _mm512_maskz_loadu_epi16(n >= 32 ? ~0u : (1u << n) - 1u, p);
+}
+inline __m512i load32(const float* p, int64_t n) {
+  const int64_t high = n - 16;
+  const __m512 l = _mm512_maskz_loadu_ps(static_cast<__mmask16>(n >= 16 ? 0xffff : (1u << n) - 1u), p);
+  const __m512 h = high <= 0 ? _mm512_setzero_ps()
+                             : _mm512_maskz_loadu_ps(
+                                   static_cast<__mmask16>(high >= 16 ? 0xffff : (1u << high) - 1u), p + 16);
+  const __m512bh both = _mm512_cvtne2ps_pbh(h, l);
+  return reinterpret_cast<const __m512i&>(both);
+}
+
+alignas(64) constexpr uint16_t kPairsLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+                                                8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+alignas(64) constexpr uint16_t kPairsHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21,
+                                                 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
+                                                 27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
+
+template <class T>
+void pack_transposed_typed(const T* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0,
+                           int64_t p1) {
+  const int64_t steps = round_up(k, kTileK) / kTileK;
+  for (int64_t p = p0; p < p1; ++p)
+    for (int64_t s = 0; s < steps; ++s)
+      for (int64_t half = 0; half < 2; ++half) {
+        const int64_t column = p * kPanel + half * 16, left = k - s * kTileK;
+        __m512i r[16];
+#pragma GCC unroll 16
+        for (int64_t j = 0; j < 16; ++j)
+          r[j] = column + j < n ? load32(w + (column + j) * ld + s * kTileK, left) : _mm512_setzero_si512();
+        transpose16(r);
+        bf16* to = packed + ((p * steps + s) * 2 + half) * 512;
+#pragma GCC unroll 16
+        for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, r[j]);
+      }
+}
+
+template <class T>
+void pack_typed(const T* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1) {
+  const int64_t steps = round_up(k, kTileK) / kTileK;
+  const __m512i low = _mm512_load_si512(kPairsLow), high = _mm512_load_si512(kPairsHigh);
+  // Row pairs outermost: reads run along memory.
+  for (int64_t s = 0; s < steps; ++s)
+    for (int64_t pair = 0; pair < 16; ++pair) {
+      const int64_t row = s * kTileK + 2 * pair;
+      for (int64_t p = p0; p < p1; ++p) {
+        const int64_t left = n - p * kPanel;
+        const T* from = w + row * ld + p * kPanel;
+        const __m512i r0 = row < k ? load32(from, left) : _mm512_setzero_si512();
+        const __m512i r1 = row + 1 < k ? load32(from + ld, left) : _mm512_setzero_si512();
+        bf16* to = packed + (p * steps + s) * 1024 + pair * 32;
+        _mm512_storeu_si512(to, _mm512_permutex2var_epi16(r0, low, r1));
+        _mm512_storeu_si512(to + 512, _mm512_permutex2var_epi16(r0, high, r1));
+      }
+    }
+}
+
+}  // namespace
+
+void pack_b_transposed(const float* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0,
+                       int64_t p1) {
+  pack_transposed_typed(w, ld, n, k, packed, p0, p1);
+}
+void pack_b_transposed(const bf16* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0,
+                       int64_t p1) {
+  pack_transposed_typed(w, ld, n, k, packed, p0, p1);
+}
+void pack_b(const float* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1) {
+  pack_typed(w, ld, n, k, packed, p0, p1);
+}
+void pack_b(const bf16* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1) {
+  pack_typed(w, ld, n, k, packed, p0, p1);
+}
+
+void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* packed, int64_t g0,
+                       int64_t g1) {
+  const int64_t steps = round_up(k, kTileK) / kTileK;
+  const __m512i low = _mm512_load_si512(kPairsLow), high = _mm512_load_si512(kPairsHigh);
+  // Two blocks at a time: a cache line of `a` holds 32 columns.
+  for (int64_t g = g0; g < g1; g += 2)
+    for (int64_t s = 0; s < steps; ++s) {
+      const int64_t left = std::min((g1 - g) * 16, m - g * 16);
+      __m512i first[16], second[16];
+#pragma GCC unroll 16
+      for (int64_t pair = 0; pair < 16; ++pair) {
+        const int64_t row = s * kTileK + 2 * pair;
+        const bf16* from = a + row * ld + g * 16;
+        const __m512i r0 = row < k ? load32(from, left) : _mm512_setzero_si512();
+        const __m512i r1 = row + 1 < k ? load32(from + ld, left) : _mm512_setzero_si512();
+        first[pair] = _mm512_permutex2var_epi16(r0, low, r1);
+        second[pair] = _mm512_permutex2var_epi16(r0, high, r1);
+      }
+      transpose16(first);
+      bf16* to = packed + (g * steps + s) * 512;
+#pragma GCC unroll 16
+      for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, first[j]);
+      if (g + 1 >= g1) continue;
+      transpose16(second);
+      to += steps * 512;
+#pragma GCC unroll 16
+      for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, second[j]);
+    }
+}
+
+}  // namespace cairn::kernels::cpu
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#else
+// Never called where has_bf16_products() is false.
+namespace cairn::kernels::cpu {
+void pack_b_transposed(const float*, int64_t, int64_t, int64_t, bf16*, int64_t, int64_t) {}
+void pack_b_transposed(const bf16*, int64_t, int64_t, int64_t, bf16*, int64_t, int64_t) {}
+void pack_b(const float*, int64_t, int64_t, int64_t, bf16*, int64_t, int64_t) {}
+void pack_b(const bf16*, int64_t, int64_t, int64_t, bf16*, int64_t, int64_t) {}
+void pack_a_transposed(const bf16*, int64_t, int64_t, int64_t, bf16*, int64_t, int64_t) {}
+}  // namespace cairn::kernels::cpu
+#endif
