@@ -38,7 +38,7 @@ std::vector<int32_t> add_states(JointBuilder& builder, const ParameterSlot& slot
                                 const ParameterGroup& group) {
   std::vector<int32_t> states;
   const JointValue parameter = builder.joint.values[slot.value];
-  const TensorDesc& gradient = builder.joint.values[slot.gradient].desc;
+  const TensorDesc gradient = builder.joint.values[slot.gradient].desc;
   for (const ops::OptimizerState& state : group.optimizer->states)
     if (const auto desc = group.optimizer->tensor_of(state, group.hypers, gradient))
       states.push_back(builder.add_value(cat(parameter.name, '/', state.name), *desc, Role::kOptimizer,
