@@ -1,0 +1,112 @@
+//! Checkpoints, and names in safetensors files.
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::handle::{check, make, Handle};
+use crate::host::Host;
+use crate::text::{c_path, c_text, lent, Texts};
+use crate::Instance;
+use cairn_sys as sys;
+use std::path::Path;
+
+/// A checkpoint, opened. Clones are the same one.
+///
+/// `Send + Sync`: all its calls are `const` in `cairn.h`.
+///
+/// ```no_run
+/// # let instance = cairn::Instance::new()?;
+/// let checkpoint = cairn::Checkpoint::open(&instance, "runs/today")?;
+/// println!("{}: task {:?}", checkpoint.directory(), checkpoint.metadata("task"));
+/// println!("{}", instance.inspect("runs/today")?);
+/// # Ok::<(), cairn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Checkpoint {
+    pub(crate) raw: Handle<sys::cairn_checkpoint_t>,
+    host: Host,
+}
+
+// Only const calls are made with it.
+unsafe impl Sync for Checkpoint {}
+
+impl Checkpoint {
+    /// Opens a checkpoint, or the newest complete one below a directory. Errors: `NotFound`, `CorruptFile`, `Io`.
+    pub fn open(instance: &Instance, directory: impl AsRef<Path>) -> Result<Checkpoint> {
+        let directory = c_path(directory.as_ref())?;
+        let from = instance.raw.get();
+        let raw = make(|out, error| unsafe { sys::cairn_checkpoint_open(from, directory.as_ptr(), out, error) })?;
+        Ok(Checkpoint { raw, host: instance.host.clone() })
+    }
+
+    /// Deletes the checkpoint in a directory: its own files, and the directory if nothing else is in it.
+    pub fn remove(instance: &Instance, directory: impl AsRef<Path>) -> Result<()> {
+        let directory = c_path(directory.as_ref())?;
+        check(|error| unsafe { sys::cairn_checkpoint_remove(instance.raw.get(), directory.as_ptr(), error) })
+    }
+
+    /// The directory that it was opened from.
+    pub fn directory(&self) -> &str {
+        // Lent by the checkpoint.
+        unsafe { lent(sys::cairn_checkpoint_directory(self.raw.get())) }
+    }
+
+    /// A word of the host's own that was saved with it.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        let key = c_text("a key", key).ok()?;
+        let value = unsafe { sys::cairn_checkpoint_metadata(self.raw.get(), key.as_ptr()) };
+        // Lent by the checkpoint.
+        (!value.is_null()).then(|| unsafe { lent(value) })
+    }
+
+    /// The graph that it was trained with.
+    pub fn graph(&self) -> Result<Graph> {
+        let raw = make(|out, error| unsafe { sys::cairn_checkpoint_graph(self.raw.get(), out, error) })?;
+        Ok(Graph::owned(raw, self.host.clone()))
+    }
+}
+
+impl Clone for Checkpoint {
+    fn clone(&self) -> Checkpoint {
+        Checkpoint { raw: self.raw.again(), host: self.host.clone() }
+    }
+}
+
+/// Another name for a parameter in a safetensors file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct TensorName {
+    ours: String,
+    theirs: String,
+    transposed: bool,
+}
+
+impl TensorName {
+    /// The parameter's name, and the tensor's.
+    pub fn new(ours: &str, theirs: &str) -> TensorName {
+        TensorName { ours: ours.to_string(), theirs: theirs.to_string(), transposed: false }
+    }
+
+    /// The tensor is stored as \[in, out\].
+    pub fn transposed(mut self) -> TensorName {
+        self.transposed = true;
+        self
+    }
+}
+
+/// Borrows from `texts`.
+pub(crate) fn names(texts: &mut Texts, rows: &[TensorName]) -> Result<Vec<sys::cairn_name_t>> {
+    let raw = |row: &TensorName| {
+        let ours = texts.add("the name of a parameter", &row.ours)?;
+        let theirs = texts.add("the name of a tensor", &row.theirs)?;
+        Ok(sys::cairn_name_t { ours, theirs, transposed: row.transposed.into(), reserved: 0 })
+    };
+    rows.iter().map(raw).collect()
+}
+
+/// Borrows from `texts`.
+pub(crate) fn metadata(texts: &mut Texts, words: &[(&str, &str)]) -> Result<Vec<sys::cairn_metadata_t>> {
+    let raw = |&(key, value): &(&str, &str)| {
+        let key = texts.add("a key of metadata", key)?;
+        Ok(sys::cairn_metadata_t { key, value: texts.add("a word of metadata", value)? })
+    };
+    words.iter().map(raw).collect()
+}

@@ -1,0 +1,765 @@
+//! A method for every op of the library. Made from `cairn ops --json` by make_bindings.sh. Do not edit.
+use super::builder::GraphBuilder;
+use super::op::{made, Op};
+use super::value::Value;
+use crate::error::Result;
+
+/// One method for each op that the library of this crate's version knows; [`GraphBuilder::op`] takes any by its name.
+/// Operands and attributes that must be given are arguments, others are methods of what is returned.
+impl GraphBuilder {
+    /// Begins the op `embedding`: y\[.., C\] = table\[ids\[..\]\]; an id outside \[0, V) makes the row zero (the host's
+    /// ids are checked when they are written). dtype: of y; default the table's.
+    pub fn embedding(&mut self, table: Value, ids: Value) -> Embedding<'_> {
+        Embedding(Op::new(self, "embedding", &[table, ids]))
+    }
+
+    /// Begins the op `linear`: y\[.., N\] = act(x\[.., K\] w\[N, K\]^T + b\[N\]); pre: the argument of act, there
+    /// unless its gradient reads y, as relu's does. activation: gelu\_tanh, gelu\_erf, relu, silu; default none.
+    pub fn linear(&mut self, x: Value, w: Value) -> Linear<'_> {
+        Linear(Op::new(self, "linear", &[x, w]))
+    }
+
+    /// Begins the op `layernorm`: y = (x - mean) rstd gamma + beta over the last axis; mean\[..\] and rstd\[..\] are
+    /// float32 (float64 in float64 graphs). eps: added to the variance; default 1e-5.
+    pub fn layernorm(&mut self, x: Value) -> Layernorm<'_> {
+        Layernorm(Op::new(self, "layernorm", &[x]))
+    }
+
+    /// Begins the op `rmsnorm`: y = x rstd gamma over the last axis, rstd = 1 / sqrt(mean of x^2 + eps), float32
+    /// (float64 in float64 graphs). eps: default 1e-5.
+    pub fn rmsnorm(&mut self, x: Value) -> Rmsnorm<'_> {
+        Rmsnorm(Op::new(self, "rmsnorm", &[x]))
+    }
+
+    /// Begins the op `attention`: y = softmax(scale q k^T) v by head. q\[B, T, H\*D\], k and v\[B, T, G\*D\] with G =
+    /// kv\_heads (default heads, which it divides); or q alone, packed \[B, T, (H + 2G)\*D\] as q\|k\|v. y\[B, T,
+    /// H\*D\]; lse\[B, H, T\] float32: the log-sum-exp of each row of scaled scores. causal (default 1): position t
+    /// sees 0..t. scale: default 1 / sqrt(D). Scores are never whole in memory.
+    pub fn attention(&mut self, q: Value, heads: i64) -> Attention<'_> {
+        Attention(Op::new(self, "attention", &[q]).attr("heads", heads))
+    }
+
+    /// Begins the op `rope`: Rotary positions (Su et al., 2021), x\[B, T, H\*D\]: the element pairs (i, i + D/2) of
+    /// each head turn by t \* base^(-2i/D). base: default 10000. inverse: 1 turns back, which is the gradient.
+    pub fn rope(&mut self, x: Value, heads: i64) -> Rope<'_> {
+        Rope(Op::new(self, "rope", &[x]).attr("heads", heads))
+    }
+
+    /// Begins the op `gelu`: y = x Phi(x). approximate: tanh (default) or erf.
+    pub fn gelu(&mut self, x: Value) -> Gelu<'_> {
+        Gelu(Op::new(self, "gelu", &[x]))
+    }
+
+    /// Begins the op `relu`: y = max(x, 0).
+    pub fn relu(&mut self, x: Value) -> Relu<'_> {
+        Relu(Op::new(self, "relu", &[x]))
+    }
+
+    /// Begins the op `silu`: y = x / (1 + exp(-x)).
+    pub fn silu(&mut self, x: Value) -> Silu<'_> {
+        Silu(Op::new(self, "silu", &[x]))
+    }
+
+    /// Begins the op `swiglu`: y = silu(gate) up.
+    pub fn swiglu(&mut self, gate: Value, up: Value) -> Swiglu<'_> {
+        Swiglu(Op::new(self, "swiglu", &[gate, up]))
+    }
+
+    /// Begins the op `add`: y = a + b. b has a's shape or is a suffix of it (a\[.., C\] + b\[C\]); b may be float32
+    /// beside a bf16 a.
+    pub fn add(&mut self, a: Value, b: Value) -> Add<'_> {
+        Add(Op::new(self, "add", &[a, b]))
+    }
+
+    /// Begins the op `mul`: y = a b; shapes as for add.
+    pub fn mul(&mut self, a: Value, b: Value) -> Mul<'_> {
+        Mul(Op::new(self, "mul", &[a, b]))
+    }
+
+    /// Begins the op `scale`: y = factor x.
+    pub fn scale(&mut self, x: Value, factor: f64) -> Scale<'_> {
+        Scale(Op::new(self, "scale", &[x]).attr("factor", factor))
+    }
+
+    /// Begins the op `dropout`: y = x keep / (1 - rate), 0 \<= rate \< 1; element e is kept if
+    /// uniform(random\_block(key with op = rng, e / 4)\[e % 4\]) \>= rate. rng: set by the graph, the same for the op
+    /// and its gradient.
+    pub fn dropout(&mut self, x: Value, rate: f64) -> Dropout<'_> {
+        Dropout(Op::new(self, "dropout", &[x]).attr("rate", rate))
+    }
+
+    /// Begins the op `softmax`: y = exp(x - max) / sum over the last axis.
+    pub fn softmax(&mut self, x: Value) -> Softmax<'_> {
+        Softmax(Op::new(self, "softmax", &[x]))
+    }
+
+    /// Begins the op `linear_cross_entropy`: cross\_entropy of logits = x\[.., C\] w\[V, C\]^T, which are made in
+    /// chunks of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses.
+    pub fn linear_cross_entropy(&mut self, x: Value, w: Value, targets: Value) -> LinearCrossEntropy<'_> {
+        LinearCrossEntropy(Op::new(self, "linear_cross_entropy", &[x, w, targets]))
+    }
+
+    /// Begins the op `cross_entropy`: loss = sum of weights\[..\] \* (log-sum-exp of logits\[.., V\] - the target's
+    /// logit), weight = sum of weights; float64 scalars, which the step controller divides. targets\[..\] i32;
+    /// weights\[..\] float32, default 1; ignore\_index (default -100) has weight 0, any other target outside \[0, V)
+    /// makes the loss NaN.
+    pub fn cross_entropy(&mut self, logits: Value, targets: Value) -> CrossEntropy<'_> {
+        CrossEntropy(Op::new(self, "cross_entropy", &[logits, targets]))
+    }
+
+    /// Begins the op `mse`: loss = sum of weights\[..\] \* (x - y)^2 over all elements of x\[.., C\] and y\[.., C\],
+    /// weight = C \* sum of weights; float64 scalars, which the step controller divides. weights\[..\] float32, default
+    /// 1.
+    pub fn mse(&mut self, x: Value, y: Value) -> Mse<'_> {
+        Mse(Op::new(self, "mse", &[x, y]))
+    }
+
+    /// Begins the op `reshape`: x's bytes under another shape; costs nothing. shape: one -1 is worked out.
+    pub fn reshape(&mut self, x: Value, shape: &[i64]) -> Reshape<'_> {
+        Reshape(Op::new(self, "reshape", &[x]).attr("shape", shape))
+    }
+
+    /// Begins the op `transpose`: Axes in the order of perm.
+    pub fn transpose(&mut self, x: Value, perm: &[i64]) -> Transpose<'_> {
+        Transpose(Op::new(self, "transpose", &[x]).attr("perm", perm))
+    }
+
+    /// Begins the op `slice`: Elements \[begin, end) along axis.
+    pub fn slice(&mut self, x: Value, axis: i64, begin: i64, end: i64) -> Slice<'_> {
+        Slice(Op::new(self, "slice", &[x]).attr("axis", axis).attr("begin", begin).attr("end", end))
+    }
+
+    /// Begins the op `concat`: Up to eight values, one after the other along axis.
+    pub fn concat(&mut self, x0: Value, axis: i64) -> Concat<'_> {
+        Concat(Op::new(self, "concat", &[x0]).attr("axis", axis))
+    }
+
+    /// Begins the op `reduce_sum`: Sums over axes (default all). keep: 1 leaves dimensions of 1.
+    pub fn reduce_sum(&mut self, x: Value) -> ReduceSum<'_> {
+        ReduceSum(Op::new(self, "reduce_sum", &[x]))
+    }
+
+    /// Begins the op `reduce_mean`: Means over axes (default all). keep: 1 leaves dimensions of 1.
+    pub fn reduce_mean(&mut self, x: Value) -> ReduceMean<'_> {
+        ReduceMean(Op::new(self, "reduce_mean", &[x]))
+    }
+
+    /// Begins the op `cast`: x as another dtype, rounded to nearest even.
+    pub fn cast(&mut self, x: Value, dtype: &str) -> Cast<'_> {
+        Cast(Op::new(self, "cast", &[x]).attr("dtype", dtype))
+    }
+}
+
+/// The op `embedding`, begun by [`GraphBuilder::embedding`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Embedding<'g>(Op<'g>);
+
+impl<'g> Embedding<'g> {
+    /// The attribute `dtype`, which may be left out.
+    pub fn dtype(self, dtype: &str) -> Self {
+        Self(self.0.attr("dtype", dtype))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `linear`, begun by [`GraphBuilder::linear`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Linear<'g>(Op<'g>);
+
+impl<'g> Linear<'g> {
+    /// The operand `b`, which may be left out.
+    pub fn b(self, b: Value) -> Self {
+        Self(self.0.input(2, b))
+    }
+
+    /// The attribute `activation`, which may be left out.
+    pub fn activation(self, activation: &str) -> Self {
+        Self(self.0.attr("activation", activation))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<LinearOutputs> {
+        let [y, pre] = self.0.build_all()?;
+        Ok(LinearOutputs { y: made(y)?, pre })
+    }
+}
+
+/// What the op `linear` makes; its text is at [`GraphBuilder::linear`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct LinearOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `pre`, where the op makes it.
+    pub pre: Option<Value>,
+}
+
+/// The op `layernorm`, begun by [`GraphBuilder::layernorm`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Layernorm<'g>(Op<'g>);
+
+impl<'g> Layernorm<'g> {
+    /// The operand `gamma`, which may be left out.
+    pub fn gamma(self, gamma: Value) -> Self {
+        Self(self.0.input(1, gamma))
+    }
+
+    /// The operand `beta`, which may be left out.
+    pub fn beta(self, beta: Value) -> Self {
+        Self(self.0.input(2, beta))
+    }
+
+    /// The attribute `eps`, which may be left out.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.attr("eps", eps))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<LayernormOutputs> {
+        let [y, mean, rstd] = self.0.build_all()?;
+        Ok(LayernormOutputs { y: made(y)?, mean: made(mean)?, rstd: made(rstd)? })
+    }
+}
+
+/// What the op `layernorm` makes; its text is at [`GraphBuilder::layernorm`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct LayernormOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `mean`.
+    pub mean: Value,
+    /// The output `rstd`.
+    pub rstd: Value,
+}
+
+/// The op `rmsnorm`, begun by [`GraphBuilder::rmsnorm`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Rmsnorm<'g>(Op<'g>);
+
+impl<'g> Rmsnorm<'g> {
+    /// The operand `gamma`, which may be left out.
+    pub fn gamma(self, gamma: Value) -> Self {
+        Self(self.0.input(1, gamma))
+    }
+
+    /// The attribute `eps`, which may be left out.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.attr("eps", eps))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<RmsnormOutputs> {
+        let [y, rstd] = self.0.build_all()?;
+        Ok(RmsnormOutputs { y: made(y)?, rstd: made(rstd)? })
+    }
+}
+
+/// What the op `rmsnorm` makes; its text is at [`GraphBuilder::rmsnorm`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct RmsnormOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `rstd`.
+    pub rstd: Value,
+}
+
+/// The op `attention`, begun by [`GraphBuilder::attention`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Attention<'g>(Op<'g>);
+
+impl<'g> Attention<'g> {
+    /// The operand `k`, which may be left out.
+    pub fn k(self, k: Value) -> Self {
+        Self(self.0.input(1, k))
+    }
+
+    /// The operand `v`, which may be left out.
+    pub fn v(self, v: Value) -> Self {
+        Self(self.0.input(2, v))
+    }
+
+    /// The attribute `kv_heads`, which may be left out.
+    pub fn kv_heads(self, kv_heads: i64) -> Self {
+        Self(self.0.attr("kv_heads", kv_heads))
+    }
+
+    /// The attribute `causal`, which may be left out.
+    pub fn causal(self, causal: i64) -> Self {
+        Self(self.0.attr("causal", causal))
+    }
+
+    /// The attribute `scale`, which may be left out.
+    pub fn scale(self, scale: f64) -> Self {
+        Self(self.0.attr("scale", scale))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<AttentionOutputs> {
+        let [y, lse] = self.0.build_all()?;
+        Ok(AttentionOutputs { y: made(y)?, lse: made(lse)? })
+    }
+}
+
+/// What the op `attention` makes; its text is at [`GraphBuilder::attention`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionOutputs {
+    /// The output `y`.
+    pub y: Value,
+    /// The output `lse`.
+    pub lse: Value,
+}
+
+/// The op `rope`, begun by [`GraphBuilder::rope`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Rope<'g>(Op<'g>);
+
+impl<'g> Rope<'g> {
+    /// The attribute `base`, which may be left out.
+    pub fn base(self, base: f64) -> Self {
+        Self(self.0.attr("base", base))
+    }
+
+    /// The attribute `inverse`, which may be left out.
+    pub fn inverse(self, inverse: i64) -> Self {
+        Self(self.0.attr("inverse", inverse))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `gelu`, begun by [`GraphBuilder::gelu`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Gelu<'g>(Op<'g>);
+
+impl<'g> Gelu<'g> {
+    /// The attribute `approximate`, which may be left out.
+    pub fn approximate(self, approximate: &str) -> Self {
+        Self(self.0.attr("approximate", approximate))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `relu`, begun by [`GraphBuilder::relu`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Relu<'g>(Op<'g>);
+
+impl<'g> Relu<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `silu`, begun by [`GraphBuilder::silu`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Silu<'g>(Op<'g>);
+
+impl<'g> Silu<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `swiglu`, begun by [`GraphBuilder::swiglu`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Swiglu<'g>(Op<'g>);
+
+impl<'g> Swiglu<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `add`, begun by [`GraphBuilder::add`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Add<'g>(Op<'g>);
+
+impl<'g> Add<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `mul`, begun by [`GraphBuilder::mul`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Mul<'g>(Op<'g>);
+
+impl<'g> Mul<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `scale`, begun by [`GraphBuilder::scale`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Scale<'g>(Op<'g>);
+
+impl<'g> Scale<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `dropout`, begun by [`GraphBuilder::dropout`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Dropout<'g>(Op<'g>);
+
+impl<'g> Dropout<'g> {
+    /// The attribute `rng`, which may be left out.
+    pub fn rng(self, rng: i64) -> Self {
+        Self(self.0.attr("rng", rng))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `softmax`, begun by [`GraphBuilder::softmax`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Softmax<'g>(Op<'g>);
+
+impl<'g> Softmax<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `linear_cross_entropy`, begun by [`GraphBuilder::linear_cross_entropy`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct LinearCrossEntropy<'g>(Op<'g>);
+
+impl<'g> LinearCrossEntropy<'g> {
+    /// The operand `weights`, which may be left out.
+    pub fn weights(self, weights: Value) -> Self {
+        Self(self.0.input(3, weights))
+    }
+
+    /// The attribute `ignore_index`, which may be left out.
+    pub fn ignore_index(self, ignore_index: i64) -> Self {
+        Self(self.0.attr("ignore_index", ignore_index))
+    }
+
+    /// The attribute `chunk`, which may be left out.
+    pub fn chunk(self, chunk: i64) -> Self {
+        Self(self.0.attr("chunk", chunk))
+    }
+
+    /// Adds the op and returns `loss`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<LinearCrossEntropyOutputs> {
+        let [loss, weight] = self.0.build_all()?;
+        Ok(LinearCrossEntropyOutputs { loss: made(loss)?, weight: made(weight)? })
+    }
+}
+
+/// What the op `linear_cross_entropy` makes; its text is at [`GraphBuilder::linear_cross_entropy`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct LinearCrossEntropyOutputs {
+    /// The output `loss`.
+    pub loss: Value,
+    /// The output `weight`.
+    pub weight: Value,
+}
+
+/// The op `cross_entropy`, begun by [`GraphBuilder::cross_entropy`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct CrossEntropy<'g>(Op<'g>);
+
+impl<'g> CrossEntropy<'g> {
+    /// The operand `weights`, which may be left out.
+    pub fn weights(self, weights: Value) -> Self {
+        Self(self.0.input(2, weights))
+    }
+
+    /// The attribute `ignore_index`, which may be left out.
+    pub fn ignore_index(self, ignore_index: i64) -> Self {
+        Self(self.0.attr("ignore_index", ignore_index))
+    }
+
+    /// Adds the op and returns `loss`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<CrossEntropyOutputs> {
+        let [loss, weight] = self.0.build_all()?;
+        Ok(CrossEntropyOutputs { loss: made(loss)?, weight: made(weight)? })
+    }
+}
+
+/// What the op `cross_entropy` makes; its text is at [`GraphBuilder::cross_entropy`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct CrossEntropyOutputs {
+    /// The output `loss`.
+    pub loss: Value,
+    /// The output `weight`.
+    pub weight: Value,
+}
+
+/// The op `mse`, begun by [`GraphBuilder::mse`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Mse<'g>(Op<'g>);
+
+impl<'g> Mse<'g> {
+    /// The operand `weights`, which may be left out.
+    pub fn weights(self, weights: Value) -> Self {
+        Self(self.0.input(2, weights))
+    }
+
+    /// Adds the op and returns `loss`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<MseOutputs> {
+        let [loss, weight] = self.0.build_all()?;
+        Ok(MseOutputs { loss: made(loss)?, weight: made(weight)? })
+    }
+}
+
+/// What the op `mse` makes; its text is at [`GraphBuilder::mse`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct MseOutputs {
+    /// The output `loss`.
+    pub loss: Value,
+    /// The output `weight`.
+    pub weight: Value,
+}
+
+/// The op `reshape`, begun by [`GraphBuilder::reshape`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Reshape<'g>(Op<'g>);
+
+impl<'g> Reshape<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `transpose`, begun by [`GraphBuilder::transpose`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Transpose<'g>(Op<'g>);
+
+impl<'g> Transpose<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `slice`, begun by [`GraphBuilder::slice`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Slice<'g>(Op<'g>);
+
+impl<'g> Slice<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `concat`, begun by [`GraphBuilder::concat`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Concat<'g>(Op<'g>);
+
+impl<'g> Concat<'g> {
+    /// The operand `x1`, which may be left out.
+    pub fn x1(self, x1: Value) -> Self {
+        Self(self.0.input(1, x1))
+    }
+
+    /// The operand `x2`, which may be left out.
+    pub fn x2(self, x2: Value) -> Self {
+        Self(self.0.input(2, x2))
+    }
+
+    /// The operand `x3`, which may be left out.
+    pub fn x3(self, x3: Value) -> Self {
+        Self(self.0.input(3, x3))
+    }
+
+    /// The operand `x4`, which may be left out.
+    pub fn x4(self, x4: Value) -> Self {
+        Self(self.0.input(4, x4))
+    }
+
+    /// The operand `x5`, which may be left out.
+    pub fn x5(self, x5: Value) -> Self {
+        Self(self.0.input(5, x5))
+    }
+
+    /// The operand `x6`, which may be left out.
+    pub fn x6(self, x6: Value) -> Self {
+        Self(self.0.input(6, x6))
+    }
+
+    /// The operand `x7`, which may be left out.
+    pub fn x7(self, x7: Value) -> Self {
+        Self(self.0.input(7, x7))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `reduce_sum`, begun by [`GraphBuilder::reduce_sum`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct ReduceSum<'g>(Op<'g>);
+
+impl<'g> ReduceSum<'g> {
+    /// The attribute `axes`, which may be left out.
+    pub fn axes(self, axes: &[i64]) -> Self {
+        Self(self.0.attr("axes", axes))
+    }
+
+    /// The attribute `keep`, which may be left out.
+    pub fn keep(self, keep: i64) -> Self {
+        Self(self.0.attr("keep", keep))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `reduce_mean`, begun by [`GraphBuilder::reduce_mean`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct ReduceMean<'g>(Op<'g>);
+
+impl<'g> ReduceMean<'g> {
+    /// The attribute `axes`, which may be left out.
+    pub fn axes(self, axes: &[i64]) -> Self {
+        Self(self.0.attr("axes", axes))
+    }
+
+    /// The attribute `keep`, which may be left out.
+    pub fn keep(self, keep: i64) -> Self {
+        Self(self.0.attr("keep", keep))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `cast`, begun by [`GraphBuilder::cast`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Cast<'g>(Op<'g>);
+
+impl<'g> Cast<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The names of the ops that have a method.
+#[cfg(test)]
+pub(crate) const NAMES: &[&str] = &[
+    "embedding",
+    "linear",
+    "layernorm",
+    "rmsnorm",
+    "attention",
+    "rope",
+    "gelu",
+    "relu",
+    "silu",
+    "swiglu",
+    "add",
+    "mul",
+    "scale",
+    "dropout",
+    "softmax",
+    "linear_cross_entropy",
+    "cross_entropy",
+    "mse",
+    "reshape",
+    "transpose",
+    "slice",
+    "concat",
+    "reduce_sum",
+    "reduce_mean",
+    "cast",
+];
