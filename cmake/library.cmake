@@ -60,6 +60,8 @@ install(DIRECTORY capi/include/cairn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FIL
 install(DIRECTORY capi/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY bindings/lua DESTINATION ${lua_folder}/bindings FILES_MATCHING PATTERN "*.lua")
+install(DIRECTORY bindings/go DESTINATION ${lua_folder}/bindings COMPONENT development
+        FILES_MATCHING PATTERN "*.go" PATTERN "go.mod" PATTERN "*.h" PATTERN "*.c" PATTERN "*.md")
 install(DIRECTORY scripts DESTINATION ${lua_folder} FILES_MATCHING PATTERN "*.lua" PATTERN "devices/*.json")
 
 # What a static link needs beside libcairn.a, as linker flags; the same in cairn.pc and cairnConfig.cmake.

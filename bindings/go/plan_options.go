@@ -1,0 +1,125 @@
+package cairn
+
+// #include "shim.h"
+import "C"
+
+// AMP is mixed precision.
+type AMP uint32
+
+// Kinds of mixed precision.
+const (
+	AMPOff  AMP = C.CAIRN_AMP_OFF
+	AMPBF16 AMP = C.CAIRN_AMP_BF16
+	AMPFP16 AMP = C.CAIRN_AMP_FP16
+)
+
+// String is the word for it: off, bf16 or fp16.
+func (a AMP) String() string { return word(uint32(a), "off", "bf16", "fp16") }
+
+// AMPRule gives ops another class than their own: all whose name and region match, where * stands for any text and ? for one
+// character. One of Op and Region must be given. Of the rules that match an op, the last one counts.
+type AMPRule struct {
+	Op     string // "softmax"; "": any
+	Region string // whole path, "h3/attn", and regions inside; "": anywhere
+	Class  string // "half", "full", "follow"; "default": the op's own again
+}
+
+// Hyper is one hyper-parameter by name. With neither Group nor Rest it is of all groups whose optimizer has one of that name.
+type Hyper struct {
+	Group string // pattern of a parameter group, or "PATTERN/OTHERWISE" for what its optimizer leaves to another
+	Rest  bool   // of the parameters that no group names
+	Name  string // "momentum", "weight_decay", ...; "rate_scale" multiplies the schedule's rate
+	Value float64
+}
+
+// ParameterGroup is parameters with an optimizer or hyper-parameters of their own: those whose whole names match, where * stands
+// for any text and ? for one character. A parameter may match one group only.
+type ParameterGroup struct {
+	Pattern   string
+	Optimizer string // "": as all others
+}
+
+// PlanOptions are what a plan is for. The zero PlanOptions keep everything and train by adamw.
+type PlanOptions struct {
+	BudgetBytes        uint64  // device tier: parameters, gradients, moments, activations, workspace; 0: no limit
+	BudgetShare        float64 // above 0: instead, this share of what keeping everything takes
+	LinkBytesPerSecond float64 // cost model of the host link; 0: the device's own
+	AMP                AMP
+	AMPRules           []AMPRule // in their order
+	Parameters         DType     // what parameters of two or more dimensions are stored as: F32, or BF16 with AMPBF16
+	NoOptimizer        bool      // gradients only, no optimizer state
+	Policy             Policy    // for all regions that leave it to the planner
+	Tiers              []Tier    // where offloading may go, first choice first; at most 4
+	Costs              *Costs    // nil: the device's rough rates
+	ForceCosts         bool      // take a profile that was measured on another machine
+	MicroSteps         int       // micro-batches per update that the plan is for; 0: 1
+	FuseUpdate         bool      // update parameters inside backward; for steppers with one micro-batch and NoClip
+	Optimizer          string    // of Optimizers: "adamw", "sgd", ...; "": adamw
+	Groups             []ParameterGroup
+	Hypers             []Hyper // in the place of the optimizers' defaults
+}
+
+// raw is the struct of C, in memory of C as far as it points.
+func (o *PlanOptions) raw(a *arena) (C.cairn_plan_options_t, error) {
+	raw := C.cairn_go_plan_options()
+	if len(o.Tiers) > len(raw.tiers) {
+		return raw, invalid("PlanOptions.Tiers has %d tiers; at most %d are possible", len(o.Tiers), len(raw.tiers))
+	}
+	if err := checkCount("PlanOptions.MicroSteps", o.MicroSteps); err != nil {
+		return raw, err
+	}
+	raw.budget_bytes = C.uint64_t(o.BudgetBytes)
+	raw.budget_share = C.double(o.BudgetShare)
+	raw.link_bytes_per_second = C.double(o.LinkBytesPerSecond)
+	raw.amp = C.uint32_t(o.AMP)
+	raw.parameters = C.uint32_t(o.Parameters)
+	raw.no_optimizer = flag(o.NoOptimizer)
+	raw.policy = C.uint32_t(o.Policy)
+	raw.tier_count = C.uint32_t(len(o.Tiers))
+	for i, tier := range o.Tiers {
+		raw.tiers[i] = C.uint32_t(tier)
+	}
+	if o.Costs != nil {
+		raw.costs = o.Costs.c()
+	}
+	raw.force_costs = flag(o.ForceCosts)
+	raw.micro_steps = C.uint32_t(o.MicroSteps)
+	raw.fuse_update = flag(o.FuseUpdate)
+	raw.optimizer = a.word(o.Optimizer)
+	groups := list[C.cairn_parameter_group_t](a, len(o.Groups))
+	for i, group := range o.Groups {
+		groups[i].pattern, groups[i].optimizer = a.text(group.Pattern), a.word(group.Optimizer)
+	}
+	raw.groups, raw.group_count = first(groups), C.uint32_t(len(groups))
+	hypers := a.hypers(o.Hypers)
+	raw.hypers, raw.hyper_count = first(hypers), C.uint32_t(len(hypers))
+	rules := list[C.cairn_amp_rule_t](a, len(o.AMPRules))
+	for i, rule := range o.AMPRules {
+		rules[i].op, rules[i].region, rules[i].amp_class = a.word(rule.Op), a.word(rule.Region), a.text(rule.Class)
+	}
+	raw.amp_rules, raw.amp_rule_count = first(rules), C.uint32_t(len(rules))
+	return raw, a.err
+}
+
+func (a *arena) hypers(hypers []Hyper) []C.cairn_hyper_t {
+	raw := list[C.cairn_hyper_t](a, len(hypers))
+	for i, hyper := range hypers {
+		raw[i].group, raw[i].name, raw[i].value = hyper.group(a), a.text(hyper.Name), C.double(hyper.Value)
+	}
+	return raw
+}
+
+func (h Hyper) group(a *arena) *C.char {
+	if h.Rest {
+		return a.text("")
+	}
+	return a.word(h.Group)
+}
+
+// checkCount refuses what is no number of 32 bits.
+func checkCount(what string, count int) error {
+	if count < 0 || int64(count) > 1<<32-1 {
+		return invalid("%s is %d; it must be from 0 to %d", what, count, int64(1<<32-1))
+	}
+	return nil
+}

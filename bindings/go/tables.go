@@ -1,0 +1,137 @@
+package cairn
+
+// #include "shim.h"
+import "C"
+
+import "strings"
+
+// Operand is an input or output of an op.
+type Operand struct {
+	Name     string
+	Optional bool // an input that may be left out; an output that is made only where the description says so
+}
+
+// AttrInfo is an attribute that an op takes.
+type AttrInfo struct {
+	Name     string
+	Type     string // integer, real, word or list
+	Required bool
+}
+
+// OpInfo is an op that Graph.Op knows.
+type OpInfo struct {
+	Name        string
+	Inputs      []Operand
+	Outputs     []Operand
+	Attributes  []AttrInfo
+	Description string // what it computes, shapes, defaults. x[.., C]: any leading dimensions
+	AMPClass    string // what mixed precision makes of it where no rule says otherwise
+}
+
+// Ops are those that Graph.Op knows.
+func Ops() ([]OpInfo, error) {
+	var found []OpInfo
+	err := rows(func(index C.size_t, e *C.cairn_error_t) C.cairn_status_t {
+		info := C.cairn_go_op_info()
+		status := C.cairn_op_describe(index, &info, e)
+		if status == C.CAIRN_STATUS_OK {
+			found = append(found, OpInfo{
+				Name:        C.GoString(info.name),
+				Inputs:      operands(C.GoString(info.inputs)),
+				Outputs:     operands(C.GoString(info.outputs)),
+				Attributes:  attributes(C.GoString(info.attributes)),
+				Description: C.GoString(info.description),
+				AMPClass:    C.GoString(info.amp_class),
+			})
+		}
+		return status
+	})
+	return found, err
+}
+
+func operands(text string) []Operand {
+	var found []Operand
+	for _, name := range strings.Fields(text) {
+		found = append(found, Operand{strings.TrimSuffix(name, "?"), strings.HasSuffix(name, "?")})
+	}
+	return found
+}
+
+var attrTypes = map[string]string{"i": "integer", "f": "real", "s": "word", "l": "list"}
+
+func attributes(text string) []AttrInfo {
+	var found []AttrInfo
+	for _, field := range strings.Fields(text) {
+		name, kind, _ := strings.Cut(strings.TrimSuffix(field, "!"), ":")
+		found = append(found, AttrInfo{name, attrTypes[kind], strings.HasSuffix(field, "!")})
+	}
+	return found
+}
+
+// AMPClassInfo is a class that ops have under mixed precision.
+type AMPClassInfo struct {
+	Name        string // half, follow, full, mixed, as_is
+	Description string
+	ByRule      bool // an AMPRule may give it
+}
+
+// AMPClasses are those that there are.
+func AMPClasses() ([]AMPClassInfo, error) {
+	var found []AMPClassInfo
+	err := rows(func(index C.size_t, e *C.cairn_error_t) C.cairn_status_t {
+		info := C.cairn_go_amp_class_info()
+		status := C.cairn_amp_class_describe(index, &info, e)
+		if status == C.CAIRN_STATUS_OK {
+			found = append(found, AMPClassInfo{C.GoString(info.name), C.GoString(info.description), info.by_rule != 0})
+		}
+		return status
+	})
+	return found, err
+}
+
+// OptimizerInfo is an optimizer that plans know.
+type OptimizerInfo struct {
+	Name        string
+	States      string // what it keeps of each parameter: words; "?name" behind one: only where that hyper-parameter is not 0
+	Hypers      string // "name=default", separated by blanks
+	Description string
+	Otherwise   string // the optimizer of those parameters that this one does not take; "": it takes all
+}
+
+// Optimizers are those that plans know.
+func Optimizers() ([]OptimizerInfo, error) {
+	var found []OptimizerInfo
+	err := rows(func(index C.size_t, e *C.cairn_error_t) C.cairn_status_t {
+		info := C.cairn_go_optimizer_info()
+		status := C.cairn_optimizer_describe(index, &info, e)
+		if status == C.CAIRN_STATUS_OK {
+			found = append(found, OptimizerInfo{C.GoString(info.name), C.GoString(info.states), C.GoString(info.hypers),
+				C.GoString(info.description), C.GoString(info.otherwise)})
+		}
+		return status
+	})
+	return found, err
+}
+
+// ScheduleInfo is a schedule of the learning rate that steppers know.
+type ScheduleInfo struct {
+	Name        string
+	Parameters  string // "name=default", separated by blanks; "name=word|word": one of these; "name=": a list
+	Description string
+	Ends        bool // it is laid out over its steps, and needs to know where it ends
+}
+
+// Schedules are those that steppers know.
+func Schedules() ([]ScheduleInfo, error) {
+	var found []ScheduleInfo
+	err := rows(func(index C.size_t, e *C.cairn_error_t) C.cairn_status_t {
+		info := C.cairn_go_schedule_info()
+		status := C.cairn_schedule_describe(index, &info, e)
+		if status == C.CAIRN_STATUS_OK {
+			found = append(found, ScheduleInfo{C.GoString(info.name), C.GoString(info.parameters),
+				C.GoString(info.description), info.ends != 0})
+		}
+		return status
+	})
+	return found, err
+}
