@@ -39,22 +39,51 @@ struct Sizes {
   }
 };
 
-// Losses of the chunk's rows; with `gradient` the logits become dlogits, their padding zero.
+// What is kept of each row until all are done: its loss and, where accuracy is asked for, whether it is a hit.
+struct RowSums {
+  double* losses;
+  Hit* hits;  // may be null
+};
+struct RowSpace {
+  int64_t losses_at = 0, hits_at = -1;
+  size_t hits = 0;  // the output that they are; the count is behind it
+
+  RowSpace() = default;
+  RowSpace(const Signature& s, int64_t rows, bool gradient, Workspace* space)
+      : losses_at(space->add(rows * 8)), hits(gradient ? 4 : 2) {
+    if (s.has_out(hits) || s.has_out(hits + 1)) hits_at = space->add(rows);
+  }
+  RowSums in(void* workspace) const {
+    return {Workspace::at<double>(workspace, losses_at),
+            hits_at >= 0 ? Workspace::at<Hit>(workspace, hits_at) : nullptr};
+  }
+  void finish(const Call& call, const Targets& t, int64_t rows) const {
+    const RowSums sums = in(call.workspace);
+    sum_losses(t, rows, sums.losses, output<double>(call, 0), output<double>(call, 1));
+    if (sums.hits != nullptr)
+      sum_hits(sums.hits, rows, output<double>(call, hits), output<double>(call, hits + 1));
+  }
+};
+
+// Losses and hits of the chunk's rows; with `gradient` the logits become dlogits, their padding zero.
 void chunk_losses(const Sizes& z, const Targets& t, int64_t first, int64_t count, char* logits, bool gradient,
-                  double* losses) {
+                  const RowSums& sums) {
   const int64_t bytes = dtype_bytes(z.logits);
   parallel_for(count, row_grain(z.vocab), [&](int64_t b, int64_t e, int) {
     for (int64_t r = b; r < e; ++r) {
       char* row = logits + r * z.ld * bytes;
-      losses[first + r] = cross_entropy_step(t, first + r, z.logits, z.logits, row, gradient ? row : nullptr);
+      if (sums.hits != nullptr) sums.hits[first + r] = hit_step(t, first + r, z.logits, row);
+      sums.losses[first + r] =
+          cross_entropy_step(t, first + r, z.logits, z.logits, row, gradient ? row : nullptr);
       if (gradient) std::fill(row + z.vocab * bytes, row + z.ld * bytes, 0);
     }
   });
 }
 
-bool operands_fit(const Signature& s) {
-  return s.in[2].dtype == DType::kI32 && (!s.has_in(3) || plain_f32(s.in[3])) &&
-         (s.out.size() < 3 || !s.has_out(2) || s.out[2].dtype == s.in[0].dtype) &&
+bool operands_fit(const Signature& s, bool gradient) {
+  if (s.in[2].dtype != DType::kI32 || (s.has_in(3) && !plain_f32(s.in[3]))) return false;
+  if (!gradient) return true;
+  return (s.out.size() < 3 || !s.has_out(2) || s.out[2].dtype == s.in[0].dtype) &&
          (s.out.size() < 4 || !s.has_out(3) || plain_f32(s.out[3]));
 }
 
@@ -73,13 +102,14 @@ struct PlainChunk {
 };
 
 std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
-  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !operands_fit(s)) return nullptr;
+  if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !operands_fit(s, gradient)) return nullptr;
   const Sizes z(s, DType::kF32);
   auto whole = std::make_shared<PlainChunk>(z, z.chunk, s.threads);
   std::shared_ptr<PlainChunk> rest;
   if (z.rows % z.chunk != 0) rest = std::make_shared<PlainChunk>(z, z.rows % z.chunk, s.threads);
   Workspace space;
-  const int64_t logits_at = space.add(z.chunk * z.ld * 4), losses_at = space.add(z.rows * 8);
+  const int64_t logits_at = space.add(z.chunk * z.ld * 4);
+  const RowSpace rows(s, z.rows, gradient, &space);
   const int64_t scratch_at = space.add(std::max(whole->scratch_bytes(), rest ? rest->scratch_bytes() : 0));
   const Widened wide_x(s.in[0], &space), wide_w(s.in[1], &space), wide_dx(s.in[0], &space);
   return make_kernel(
@@ -89,7 +119,7 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
         const float *x = wide_x.read(data_of(call.in, 0), call.workspace),
                     *w = wide_w.read(data_of(call.in, 1), call.workspace);
         float* logits = Workspace::at<float>(call.workspace, logits_at);
-        double* losses = Workspace::at<double>(call.workspace, losses_at);
+        const RowSums sums = rows.in(call.workspace);
         void* scratch = Workspace::at<char>(call.workspace, scratch_at);
         void* to_x = gradient ? data_of(call.out, 2) : nullptr;
         float* dx = to_x != nullptr ? wide_dx.target(to_x, call.workspace) : nullptr;
@@ -98,15 +128,14 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
           const int64_t count = std::min(z.chunk, z.rows - r);
           const PlainChunk& products = count == z.chunk ? *whole : *rest;
           products.logits.run(x + r * z.width, w, logits, scratch);
-          chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr,
-                       losses);
+          chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr, sums);
           if (dx != nullptr) products.dx.run(logits, w, dx + r * z.width, scratch);
           if (dw != nullptr)
             (r > 0 || accumulates(call, 3) ? products.add_dw : products.write_dw)
                 .run(logits, x + r * z.width, dw, scratch);
         }
         if (dx != nullptr) wide_dx.finish(to_x, call.workspace);
-        sum_losses(t, z.rows, losses, output<double>(call, 0), output<double>(call, 1));
+        rows.finish(call, t, z.rows);
       },
       space.bytes());
 }
@@ -117,8 +146,8 @@ struct Bf16Loss {
   bool gradient, packed_grad;
   TensorDesc weight;
   Workspace space;
-  int64_t logits_at, losses_at, forward_at, weight_at = -1, grad_at = -1, dx_at = 0, x_at = 0, shares_at = 0,
-                                            share = 0;
+  RowSpace rows;
+  int64_t logits_at, forward_at, weight_at = -1, grad_at = -1, dx_at = 0, x_at = 0, shares_at = 0, share = 0;
   Bf16Forward whole, rest;  // `rest`: for the rows left over
 
   Bf16Loss(const Signature& s, bool with_gradient)
@@ -130,7 +159,7 @@ struct Bf16Loss {
         rest(std::max<int64_t>(1, z.rows % z.chunk), z.vocab, z.width, packed_form(s.in[1]), true,
              s.threads) {
     logits_at = space.add(z.chunk * z.ld * 2);
-    losses_at = space.add(z.rows * 8);
+    rows = RowSpace(s, z.rows, gradient, &space);
     forward_at = space.add(std::max(whole.space.bytes(), rest.space.bytes()));
     if (weight.packed_bytes == 0) weight_at = space.add(packed_b_bytes(z.vocab, z.width));
     if (!gradient) return;
@@ -152,7 +181,7 @@ struct Bf16Loss {
                     gradient_scale(call, 5)};
     const bf16* x = input<const bf16>(call, 0);
     bf16* logits = space.at<bf16>(call.workspace, logits_at);
-    double* losses = space.at<double>(call.workspace, losses_at);
+    const RowSums sums = rows.in(call.workspace);
     bf16* dx = gradient ? output<bf16>(call, 2) : nullptr;
     float* dw = gradient ? output<float>(call, 3) : nullptr;
     const bf16* wg = packed_grad ? input<const bf16>(call, 4) : nullptr;
@@ -172,11 +201,11 @@ struct Bf16Loss {
       const LinearEpilogue store(Activation::kNone, nullptr, logits, nullptr, z.ld);
       (count == z.chunk ? whole : rest)
           .run(space.at<char>(call.workspace, forward_at), x + r * z.width, w, store);
-      chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr, losses);
+      chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr, sums);
       if (dx != nullptr) grad_input(call, logits, wg, count, dx + r * z.width);
       if (dw != nullptr) grad_weight(call, logits, x + r * z.width, count, dw, r > 0 || accumulates(call, 3));
     }
-    sum_losses(t, z.rows, losses, output<double>(call, 0), output<double>(call, 1));
+    rows.finish(call, t, z.rows);
   }
 
   void grad_input(const Call& call, const bf16* dlogits, const bf16* wg, int64_t count, bf16* dx) const {
@@ -208,7 +237,8 @@ struct Bf16Loss {
 };
 
 std::unique_ptr<Kernel> make_bf16(const Signature& s, bool gradient) {
-  if (!has_bf16_products() || !is_bf16(s.in[0]) || !weight_fits(s.in[1]) || !operands_fit(s)) return nullptr;
+  if (!has_bf16_products() || !is_bf16(s.in[0]) || !weight_fits(s.in[1]) || !operands_fit(s, gradient))
+    return nullptr;
   if (s.has_in(4) && s.in[4].packed_bytes == 0) return nullptr;
   // The gradient for x needs the weight packed the other way, or plain.
   if (gradient && s.has_out(2) && !s.has_in(4) && s.in[1].packed_bytes > 0) return nullptr;

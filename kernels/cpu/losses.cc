@@ -1,7 +1,8 @@
-// softmax, cross_entropy and mse with their gradients, row by row. Row losses are kept and added up in row
+// softmax, cross_entropy and mse with their gradients, and accuracy, row by row. Row losses are kept and added up in row
 // order, so sums do not depend on the threads.
 #include "kernels/cpu/losses.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -27,6 +28,43 @@ double cross_entropy_step(const Targets& t, int64_t row, DType type_x, DType typ
   // All bits set is a NaN in both types.
   if (d != nullptr) std::memset(d, ignored ? 0 : 0xff, static_cast<size_t>(t.classes * dtype_bytes(type_d)));
   return ignored ? 0.0 : std::numeric_limits<double>::quiet_NaN();
+}
+
+namespace {
+
+// How many logits are compared before a row that is no hit is left.
+constexpr int64_t kCompared = 512;
+
+// Those before the target are less, those behind it at most as large. Written so that a NaN anywhere is no hit.
+template <class T>
+bool largest_at(const T* x, int64_t n, int64_t target) {
+  const float best = to_float(x[target]);
+  bool ok = true;
+  for (int64_t b = 0; b < target && ok; b += kCompared)
+    for (int64_t v = b; v < std::min(b + kCompared, target); ++v) ok &= to_float(x[v]) < best;
+  for (int64_t b = target; b < n && ok; b += kCompared)
+    for (int64_t v = b; v < std::min(b + kCompared, n); ++v) ok &= to_float(x[v]) <= best;
+  return ok;
+}
+
+}  // namespace
+
+Hit hit_step(const Targets& t, int64_t row, DType type, const void* x) {
+  const LossRow r = classify(t, row);
+  if (r.kind != LossRow::kValid) return r.kind == LossRow::kIgnored ? Hit::kNone : Hit::kMissed;
+  return with_float(type, [&](auto zero) {
+    return largest_at(static_cast<const decltype(zero)*>(x), t.classes, r.target) ? Hit::kHit : Hit::kMissed;
+  });
+}
+
+void sum_hits(const Hit* of, int64_t rows, double* hits, double* count) {
+  int64_t hit = 0, none = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    hit += of[r] == Hit::kHit ? 1 : 0;
+    none += of[r] == Hit::kNone ? 1 : 0;
+  }
+  if (hits != nullptr) *hits = static_cast<double>(hit);
+  if (count != nullptr) *count = static_cast<double>(rows - none);
 }
 
 float gradient_scale(const Call& call, size_t i) {
@@ -88,6 +126,26 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
       rows * 8);
 }
 
+std::unique_ptr<Kernel> make_accuracy_any(const Signature& s) {
+  if (!fast_float(s.in[0]) || s.in[1].dtype != DType::kI32) return nullptr;
+  if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
+  const DType type = s.in[0].dtype;
+  const int64_t classes = s.in[0].shape.last(), rows = s.in[0].shape.rows(),
+                bytes = classes * dtype_bytes(type);
+  const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
+  return make_kernel(
+      [=](const Call& call) {
+        const Targets t{input<const int32_t>(call, 1), input<const float>(call, 2), classes, ignore};
+        Hit* const of = static_cast<Hit*>(call.workspace);
+        parallel_for(rows, row_grain(classes), [&](int64_t b, int64_t e, int) {
+          for (int64_t r = b; r < e; ++r)
+            of[r] = hit_step(t, r, type, input<const char>(call, 0) + r * bytes);
+        });
+        sum_hits(of, rows, output<double>(call, 0), output<double>(call, 1));
+      },
+      rows);
+}
+
 float read(const void* p, DType type, int64_t i) {
   return with_float(type, [&](auto zero) { return to_float(static_cast<const decltype(zero)*>(p)[i]); });
 }
@@ -146,6 +204,7 @@ std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make_cro
 std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
   return make_cross_entropy_any(s, true);
 }
+std::unique_ptr<Kernel> make_accuracy(const Signature& s) { return make_accuracy_any(s); }
 std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_mse_any(s); }
 std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_mse_any(s); }
 

@@ -1,4 +1,4 @@
-// cross_entropy, mse and their gradients.
+// cross_entropy, mse and their gradients, and accuracy.
 #include <algorithm>
 
 #include "kernels/cuda/common/workspace.h"
@@ -108,6 +108,44 @@ __global__ void __launch_bounds__(kSumThreads)
   if (weight != nullptr) *weight = weights;
 }
 
+// ---- accuracy
+
+constexpr int kHitThreads = 256;
+
+// A block per row: those before the target are less, those behind it at most as large, so that a NaN anywhere is no
+// hit. A thread stops at the first of its numbers that is larger.
+template <class T>
+__global__ void __launch_bounds__(kHitThreads)
+    compare_rows(const T* logits, int64_t ld, Targets t, int64_t first, Hit* hits) {
+  CAIRN_SHARED float scratch[kWarp];
+  const int64_t row = blockIdx.x, target = t.targets[first + row];
+  const bool counts = t.weight(first + row) != 0, valid = target >= 0 && target < t.classes;
+  const T* x = logits + row * ld;
+  bool ok = counts && valid;
+  const float best = ok ? load(x + target) : 0.0f;
+  for (int64_t v = threadIdx.x; v < t.classes && ok; v += blockDim.x) {
+    const float at = load(x + v);
+    ok = v < target ? at < best : at <= best;
+  }
+  const float misses = block_max(ok ? 0.0f : 1.0f, scratch);
+  if (threadIdx.x == 0) hits[first + row] = !counts ? Hit::kNone : misses == 0.0f ? Hit::kHit : Hit::kMissed;
+}
+
+__global__ void __launch_bounds__(kSumThreads)
+    hit_sums(const Hit* of, int64_t rows, double* hits, double* count) {
+  CAIRN_SHARED double scratch[kWarp];
+  double hit = 0, none = 0;  // whole numbers: exact in any order
+  for (int64_t r = threadIdx.x; r < rows; r += blockDim.x) {
+    hit += of[r] == Hit::kHit ? 1 : 0;
+    none += of[r] == Hit::kNone ? 1 : 0;
+  }
+  hit = block_sum(hit, scratch);
+  none = block_sum(none, scratch);
+  if (threadIdx.x != 0) return;
+  if (hits != nullptr) *hits = hit;
+  if (count != nullptr) *count = static_cast<double>(rows) - none;
+}
+
 // ---- mse: blocks of elements; a thread owns kEach neighbours of one row, or (kEach 1) one element.
 
 constexpr int kThreads = 256;
@@ -181,6 +219,23 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
       rows * 8);
 }
 
+std::unique_ptr<Kernel> make_accuracy_any(const Signature& s) {
+  if (!fast_float(s.in[0]) || s.in[1].dtype != DType::kI32 || (s.has_in(2) && !plain_f32(s.in[2])))
+    return nullptr;
+  const int64_t rows = s.in[0].shape.rows(), classes = s.in[0].shape.last();
+  const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
+  const DType dtype = s.in[0].dtype;
+  return make_kernel(
+      [=](const Call& call) {
+        constexpr size_t kNoScale = 3;  // there is no such operand
+        const Targets t = targets_of(call, 1, classes, ignore, kNoScale);
+        auto* of = static_cast<Hit*>(call.workspace);
+        hit_rows(stream_of(call), dtype, data_of(call.in, 0), classes, t, 0, rows, of);
+        sum_hits(stream_of(call), of, rows, output<double>(call, 0), output<double>(call, 1));
+      },
+      rows);
+}
+
 template <class X, class Y>
 std::unique_ptr<Kernel> make_mse_of(const Signature& s) {
   constexpr int kEach = 4;
@@ -231,6 +286,20 @@ void cross_entropy_rows(cudaStream_t stream, DType x_dtype, const void* x, int64
   });
 }
 
+void hit_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, const Targets& targets,
+              int64_t first, int64_t count, Hit* hits) {
+  const int64_t threads = std::min<int64_t>(kHitThreads, (targets.classes + kWarp - 1) / kWarp * kWarp);
+  with_float(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    launch(stream, compare_rows<T>, {.blocks = count, .threads = static_cast<int>(threads)},
+           static_cast<const T*>(x), ld, targets, first, hits);
+  });
+}
+
+void sum_hits(cudaStream_t stream, const Hit* of, int64_t rows, double* hits, double* count) {
+  launch(stream, hit_sums, {.blocks = 1, .threads = sum_threads(rows)}, of, rows, hits, count);
+}
+
 void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows, const double* losses,
                        double* loss, double* weight) {
   launch(stream, cross_entropy_sums, {.blocks = 1, .threads = sum_threads(rows)}, targets, rows, losses, loss,
@@ -241,6 +310,7 @@ std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make_cro
 std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
   return make_cross_entropy_any(s, true);
 }
+std::unique_ptr<Kernel> make_accuracy(const Signature& s) { return make_accuracy_any(s); }
 std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_mse_any(s); }
 std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_mse_any(s); }
 

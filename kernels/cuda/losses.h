@@ -25,6 +25,15 @@ void cross_entropy_rows(cudaStream_t stream, DType x_dtype, const void* x, int64
                         void* d, int64_t ld_d, const Targets& targets, int64_t first, int64_t count,
                         double* losses);
 
+// hits[first + r] = kHit where the first of the largest numbers of row r of x, rows `ld` elements apart, stands at its
+// target, kNone where the row does not count, else kMissed.
+enum class Hit : char { kNone, kMissed, kHit };
+void hit_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, const Targets& targets,
+              int64_t first, int64_t count, Hit* hits);
+
+// How many of `rows` are hits, and how many count. Either may be nullptr.
+void sum_hits(cudaStream_t stream, const Hit* of, int64_t rows, double* hits, double* count);
+
 // *loss = sum of losses, *weight = sum of the rows' weights. Either may be nullptr.
 void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows, const double* losses,
                        double* loss, double* weight);

@@ -1,4 +1,5 @@
-// cross_entropy, linear_cross_entropy, mse and their gradients. loss and weight are sums, as float64 scalars.
+// cross_entropy, linear_cross_entropy, mse and their gradients, and accuracy. Losses, hits and what they are divided by
+// are sums, as float64 scalars.
 #include <limits>
 
 #include "kernels/reference/common.h"
@@ -49,9 +50,21 @@ void finish(Row& row, int64_t classes, const Logit& logit) {
   row.error = row.target >= 0 && row.target < classes ? row.lse - logit(row.target) : kNaN;
 }
 
-void write_loss(const Call& c, double loss, double weight) {
-  if (c.out[0]) *c.out[0].as<double>() = loss;
-  if (c.out.size() > 1 && c.out[1]) *c.out[1].as<double>() = weight;
+// A sum and what it is divided by, as outputs `first` and the one behind it.
+void write_sums(const Call& c, size_t first, double sum, double weight) {
+  if (c.out.size() > first && c.out[first]) *c.out[first].as<double>() = sum;
+  if (c.out.size() > first + 1 && c.out[first + 1]) *c.out[first + 1].as<double>() = weight;
+}
+
+// Is the largest of a row's logits, the first of equal ones, at the row's target?
+template <class Logit>
+bool hit(const Row& row, int64_t classes, const Logit& logit) {
+  int64_t largest = 0;
+  for (int64_t v = 0; v < classes; ++v) {
+    if (std::isnan(logit(v))) return false;
+    if (logit(v) > logit(largest)) largest = v;
+  }
+  return largest == row.target;
 }
 
 template <class T>
@@ -73,7 +86,30 @@ class CrossEntropy : public Kernel {
       if (d != nullptr)
         for (int64_t v = 0; v < n_; ++v) d[r * n_ + v] = store<T>(row.gradient(v, load(x[v])));
     }
-    write_loss(c, loss, weight);
+    write_sums(c, 0, loss, weight);
+  }
+
+ private:
+  int64_t rows_, n_, ignore_;
+};
+
+template <class T>
+class Accuracy : public Kernel {
+ public:
+  explicit Accuracy(const Signature& s)
+      : rows_(s.in[0].shape.rows()),
+        n_(s.in[0].shape.last()),
+        ignore_(s.attrs->integer("ignore_index", -100)) {}
+  void run(const Call& c) const override {
+    double hits = 0, count = 0;
+    for (int64_t r = 0; r < rows_; ++r) {
+      const T* x = c.in[0].as<T>() + r * n_;
+      const Row row = row_of(c.in[1], optional(c.in, 2), {}, r, ignore_);
+      if (row.weight == 0) continue;
+      count += 1;
+      hits += hit(row, n_, [&](int64_t v) { return load(x[v]); }) ? 1 : 0;
+    }
+    write_sums(c, 0, hits, count);
   }
 
  private:
@@ -81,10 +117,10 @@ class CrossEntropy : public Kernel {
 };
 
 // logits = x w^T, one row at a time. dw needs all rows of a column, so logits are made a second time for it.
-template <class T>
-class LinearCrossEntropy : public Kernel {
+template <class T, bool kGradient>
+class LinearCrossEntropyOf : public Kernel {
  public:
-  explicit LinearCrossEntropy(const Signature& s)
+  explicit LinearCrossEntropyOf(const Signature& s)
       : rows_(s.in[0].shape.rows()),
         n_(s.in[1].shape[0]),
         k_(s.in[1].shape[1]),
@@ -94,14 +130,18 @@ class LinearCrossEntropy : public Kernel {
     auto* logits = static_cast<double*>(c.workspace);
     double *sum = logits + n_, *lse = sum + k_;
     const Weight<T> w(c.in[1]);
-    T* dx = c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
-    double loss = 0, weight = 0;
+    T* dx = kGradient && c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
+    double loss = 0, weight = 0, hits = 0, count = 0;
     for (int64_t r = 0; r < rows_; ++r) {
       Row row = row_of(c.in[2], optional(c.in, 3), optional(c.in, 5), r, ignore_);
       for (int64_t v = 0; v < n_; ++v) logits[v] = logit(c, w, r, v);
       finish(row, n_, [&](int64_t v) { return logits[v]; });
       lse[r] = std::isnan(row.error) ? kNaN : row.lse;
-      if (row.weight != 0) loss += row.weight * row.error;
+      if (row.weight != 0) {
+        loss += row.weight * row.error;
+        count += 1;
+        hits += hit(row, n_, [&](int64_t v) { return logits[v]; }) ? 1 : 0;
+      }
       weight += row.weight;
       if (dx == nullptr) continue;
       std::fill_n(sum, k_, 0.0);
@@ -112,8 +152,9 @@ class LinearCrossEntropy : public Kernel {
         }
       for (int64_t k = 0; k < k_; ++k) dx[r * k_ + k] = store<T>(sum[k]);
     }
-    write_loss(c, loss, weight);
-    if (c.out.size() > 3 && c.out[3]) weight_gradient(c, sum, lse);
+    write_sums(c, 0, loss, weight);
+    write_sums(c, kGradient ? 4 : 2, hits, count);
+    if (kGradient && c.out.size() > 3 && c.out[3]) weight_gradient(c, sum, lse);
   }
 
  private:
@@ -141,6 +182,10 @@ class LinearCrossEntropy : public Kernel {
 
   int64_t rows_, n_, k_, ignore_;
 };
+template <class T>
+using LinearCrossEntropy = LinearCrossEntropyOf<T, false>;
+template <class T>
+using LinearCrossEntropyGrad = LinearCrossEntropyOf<T, true>;
 
 class Mse : public Kernel {
  public:
@@ -159,7 +204,7 @@ class Mse : public Kernel {
         if (optional(c.out, 3)) set(c.out[3], i, -2 * scale * w * difference);
       }
     }
-    write_loss(c, loss, weight);
+    write_sums(c, 0, loss, weight);
   }
 
  private:
@@ -173,11 +218,12 @@ std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
   return make<CrossEntropy>(s, "TIPD", "DDT");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy(const Signature& s) {
-  return make<LinearCrossEntropy>(s, "TWIP", "DD");
+  return make<LinearCrossEntropy>(s, "TWIP", "DDDD");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy_grad(const Signature& s) {
-  return make<LinearCrossEntropy>(s, "TWIPPD", "DDTP");
+  return make<LinearCrossEntropyGrad>(s, "TWIPPD", "DDTPDD");
 }
+std::unique_ptr<Kernel> make_accuracy(const Signature& s) { return make<Accuracy>(s, "TIP", "DD"); }
 std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_any<Mse>(s, "FFF", "DD"); }
 std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_any<Mse>(s, "FFFD", "DDFF"); }
 

@@ -80,8 +80,8 @@ class Autodiff final : public ops::GradientEmitter {
     const bool replaces =
         row_->is(ops::FUSED_LOSS) && row.outputs.size() > 2 && row.outputs[0].name == "loss";
     for (size_t i = 0; i < made.size(); ++i) {
-      if (replaces && i < 2) {
-        node.out[i] = op_->out[i];
+      if (const int32_t same = replaces ? made_before(row.outputs[i].name) : -1; same >= 0) {
+        node.out[i] = same;
         continue;
       }
       if (row.outputs[i].optional && !(wanted >> i & 1u)) continue;
@@ -110,6 +110,12 @@ class Autodiff final : public ops::GradientEmitter {
   }
 
  private:
+  // The value that the forward op whose rule runs makes as its output of this name; kNone: it makes none.
+  int32_t made_before(std::string_view name) const {
+    for (size_t i = 0; i < op_->out.size(); ++i)
+      if (row_->outputs[i].name == name) return op_->out[i];
+    return kNone;
+  }
   bool is_seed(int32_t value) const { return value == seeded_; }
   bool has_gradient(int32_t value) const {
     auto it = contributions_.find(value);

@@ -191,7 +191,8 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
     node.out.push_back(static_cast<ValueId>(values_.size() + i));
     addition.values.push_back(std::move(value));
   }
-  node.out.resize(row->outputs.size(), kNone);
+  // Stored and hashed as it is: a loss has no place for hits that it does not count, as before it could.
+  if (!row->is(ops::LOSS)) node.out.resize(row->outputs.size(), kNone);
   std::vector<ValueId> made = node.out;
   addition.ops.push_back(std::move(node));
   commit(std::move(addition));

@@ -137,6 +137,15 @@ Report Stepper::apply() {
 Report Stepper::finish(Report report) {
   const double start = now();
   const Options& o = state_.options;
+  const graph::JointGraph& joint = *session_->plan().joint;
+  // Where the update is fused into backward it has been made, with nothing but the decay of weights and moments.
+  if (state_.weight_sum == 0 && joint.grad_scale < 0) {
+    const uint64_t count = state_.micro;
+    discard();
+    fail(Code::kInvalidArgument, "the weights of the step's ", count,
+         " micro-batch(es) add up to 0, so that its loss has no mean; the effective batch is discarded, and "
+         "nothing is updated: give it data of which something counts");
+  }
   report.step_weight = state_.weight_sum;
   report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
   const SchedulePoint point = schedule_at(o.schedule, state_.step - state_.skipped);
@@ -145,7 +154,6 @@ Report Stepper::finish(Report report) {
   const double divisor = state_.weight_sum != 0 ? state_.weight_sum : 1.0;
   const double norm = norm_of_sum / std::abs(divisor) / loss_scale();
   report.gradient_norm = norm;
-  const graph::JointGraph& joint = *session_->plan().joint;
   if (joint.grad_scale >= 0 && std::isfinite(state_.loss_sum) && std::isfinite(divisor) &&
       !std::isfinite(norm)) {
     discard();

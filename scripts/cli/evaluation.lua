@@ -27,7 +27,7 @@ end
 -- The graph that evaluates: the model's, with its loss, weight and metrics as outputs. graph.evaluates: their names.
 function evaluation.graph(recipe, o)
   local graph = fail.check("graph", cairn.graph())
-  local ends = recipe.call("model", o, graph)
+  local ends = recipe.call("model", o, graph, "evaluation")
   local rows, values = metrics.of(ends, true)
   values[#values + 1], values[#values + 2] = ends.loss, ends.weight
   local outputs, there = {}, {}

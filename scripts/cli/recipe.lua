@@ -2,7 +2,9 @@
 --
 -- A recipe is a Lua file that returns a table:
 --   options   = { { "layers", 4, "blocks", whole = true, least = 1 }, ... }  names, defaults, words for help
---   model     = function(o, graph) ... return { loss =, weight = } end       builds the training graph
+--   model     = function(o, graph, purpose) ... return { loss =, weight = } end
+--                                                                            builds the graph for "training" or
+--                                                                            "evaluation"
 --   dataset   = function(o, run) ... return { batch = function(index) ... end, batches = of an epoch } end
 --   training  = { steps = 100, rate = 3e-4, ... }                            defaults of the training options below
 --   generator = function(o, graph) ... return { outputs = { logits } } end   optional: one token at a time

@@ -22,7 +22,7 @@ Run.__index = Run
 -- The frozen training graph of a recipe; graph.metrics: what it measures beside the loss (cli.metrics).
 function run.graph(recipe, o)
   local graph = fail.check("graph", cairn.graph())
-  local ends = recipe.call("model", o, graph)
+  local ends = recipe.call("model", o, graph, "training")
   local rows, values = metrics.of(ends, false)
   for _, value in ipairs(ends.outputs or {}) do values[#values + 1] = value end
   graph.metrics = rows

@@ -8,6 +8,7 @@ local summary = require "cli.summary"
 
 local verdict = {}
 
+verdict.PARTS = "3 micro-batches"  -- a group: one effective batch in parts
 verdict.WIDE = "1 batch"  -- compared with its parts by value, not by bits: sums add up in another order
 -- Relative, by --amp: of losses and norms, and of the gradients of one tensor. Where products add up in another
 -- order, rounding to 16 bits may fall the other way.
@@ -16,6 +17,12 @@ local TOLERANCES = { off = { loss = 1e-6, gradient = 1e-5 }, bf16 = { loss = 1e-
 -- The least that the gradient of a tensor is taken for, as a share of the whole: what is nothing but rounding, since
 -- the true gradient is 0, has no digits to compare.
 local LEAST_SHARE = 1e-2
+-- What gradients of one batch and of its parts are compared of: the key in the JSON, words, and how they are taken.
+verdict.GRADIENTS = {
+  { key = "gradients_apart", words = "gradients of one batch and of its parts" },
+  { key = "gradients_apart_after_skip", words = "the same behind a step that was skipped", skips = true },
+  { key = "gradients_apart_frozen", words = "the same with some parameters frozen", frozen = true },
+}
 local TIERS = { "device", "host", "disk" }
 
 -- All parameters; or what each has under its name and `suffix`, those left out that have nothing there.
@@ -84,12 +91,11 @@ end
 function verdict.compare(groups, result, run)
   local first = groups[result.group]
   if result.group == verdict.WIDE then
-    for _, group in pairs(groups) do
-      if group.micro_batches > 1 then first = group end
-    end
+    first = groups[verdict.PARTS]
   elseif not first then
     groups[result.group] = { name = result.name, digest = result.digest, loss = result.loss, norm = result.norm,
-                             micro_batches = result.micro_batches, parameters = parameters(run) }
+                             loss_scale = result.loss_scale, micro_batches = result.micro_batches,
+                             parameters = parameters(run) }
     result.same_bits, result.difference = true, 0
     return
   end
@@ -119,6 +125,7 @@ function verdict.judge(results, amp)
     if result.budget and result.measured.device > result.budget then
       problem("took %d bytes of its budget of %d", result.measured.device, result.budget)
     end
+    for _, text in ipairs(result.wrong) do problem("%s", text) end
     if result.fell_back then problem("the disk tier failed and a plan without it went on") end
     if result.group == verdict.WIDE then
       if not (near(first.norm, result.norm, tolerances.loss) and near(first.loss[1], result.loss[1], tolerances.loss))
@@ -126,9 +133,14 @@ function verdict.judge(results, amp)
         problem("loss %.9g, gradient norm %.9g; its parts accumulated: %.9g, %.9g", result.loss[1], result.norm,
           first.loss[1], first.norm)
       end
-      if result.gradients_apart > tolerances.gradient then
-        problem("the gradient of %s is %.3g apart from its parts' accumulated", result.gradients_where,
-          result.gradients_apart)
+      if first.loss_scale ~= result.loss_scale then  -- of the first step that was not skipped
+        problem("loss scale %g; its parts accumulated: %g", result.loss_scale, first.loss_scale)
+      end
+      for _, each in ipairs(result.gradients) do
+        if each.apart > tolerances.gradient then
+          problem("%s: the gradient of %s is %.3g apart from its parts' accumulated", each.row.words, each.where,
+            each.apart)
+        end
       end
     elseif not result.same_bits then
       problem('not the parameters of "%s": up to %.3g apart, in %s', first.name, result.difference, result.where or "?")
@@ -164,13 +176,20 @@ local function counts(results)
 end
 
 function verdict.json(results, problems, about)
-  local list, gradients_apart = {}, results[#results].gradients_apart
+  local list, apart = {}, {}
+  for i, row in ipairs(verdict.GRADIENTS) do
+    apart[i] = { row.key }
+    for _, each in ipairs(results[#results].gradients) do
+      if each.row == row then apart[i][2] = each.apart end
+    end
+  end
   for i, result in ipairs(results) do
     local plan = result.plan
     list[i] = json.object {
       { "name", result.name }, { "group", result.group }, { "accumulate", result.micro_batches },
       { "ok", result.ok }, { "equal", result.same_bits }, { "largest_difference", result.difference },
       { "parameter_digest", result.digest }, { "loss", json.array(result.loss) }, { "gradient_norm", result.norm },
+      { "skipped_steps", result.skipped }, { "frozen_parameters", result.frozen },
       { "peak_is_planned", result.exact }, { "peak_bytes", summary.tiers(result.measured) },
       { "planned_peak_bytes", summary.tiers(result.planned) }, { "budget_bytes", plan.budget_bytes },
       { "keep_bytes", plan.keep_bytes }, { "recompute_bytes", plan.recompute_bytes },
@@ -181,7 +200,7 @@ function verdict.json(results, problems, about)
   return json.object {
     { "ok", #problems == 0 }, { "problems", json.array(problems) },
     { "notes", json.array(about.notes) }, { "steps", about.steps },
-    { "gradients_apart", gradients_apart },
+    apart[1], apart[2], apart[3],
     { "link_bytes_per_second", about.link }, { "bit_equal_runs", equal }, { "peaks_as_planned", exact },
     { "runs", json.array(list) }, { "seconds", about.seconds } }
 end
@@ -217,10 +236,9 @@ function verdict.text(results, problems, about)
   text[#text + 1] = ("%d runs of %d steps in %s; %d with the bits of their group's first%s\n"):format(
     #results, about.steps, format.seconds(about.seconds), equal,
     about.link and ("; slow host: %s/s"):format(format.bytes(about.link)) or "")
-  local last = results[#results]
-  if last.gradients_apart then
-    text[#text + 1] = ("gradients of one batch and of its parts: %s\n"):format(last.gradients_where
-      and ("at most %.2g apart, in %s"):format(last.gradients_apart, last.gradients_where) or "same bits")
+  for _, each in ipairs(results[#results].gradients) do
+    text[#text + 1] = ("%s: %s\n"):format(each.row.words,
+      each.where and ("at most %.2g apart, in %s"):format(each.apart, each.where) or "same bits")
   end
   for _, note in ipairs(about.notes) do text[#text + 1] = format.colour("yellow", "note: " .. note) .. "\n" end
   for _, problem in ipairs(problems) do text[#text + 1] = format.colour("red", problem) .. "\n" end

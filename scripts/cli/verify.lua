@@ -10,6 +10,7 @@ local posix = require "cli.posix"
 local precision = require "cli.precision"
 local recipes = require "cli.recipe"
 local runs = require "cli.run"
+local upsets = require "cli.upsets"
 local verdict = require "cli.verdict"
 
 local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--budgets N] [--device D] [--amp A] [--seed N]"
@@ -19,6 +20,7 @@ local KNOWN = args.known("device threads amp budget seed steps json quiet link p
 local STEPS, BUDGETS = 3, 5
 local LINK = 2e9  -- bytes per second of the throttled host link, where --link names no other
 local MICRO_BATCHES = 3
+local MOST_SKIPS = 50  -- in a row: as many as `cairn train` goes on after
 
 -- Where a budget may send what it does not keep. `slow`: over the throttled link; a GPU's is what it is.
 local TIERS = {
@@ -49,7 +51,8 @@ function Verifier:open(variant)
     self.plans[variant.name] = plan
   end
   return runs.open {
-    recipe = self.recipe, o = variant.o or self.o, options = options, seed = self.seed,
+    recipe = variant.frozen and self.frozen_recipe or self.recipe, o = variant.o or self.o, options = options,
+    seed = self.seed,
     accumulate = variant.accumulate, steps = self.steps, schedule_end = recipes.schedule_end(self.recipe, self.steps),
     device = device, plan = plan,
   }
@@ -72,12 +75,41 @@ function Verifier:resume(run, variant)
   return again
 end
 
--- Runs all steps of a variant. `variant.resumes`: "between" steps or "inside" the one in the middle.
+-- A step of a run that must not be stopped. Steps whose gradients are not finite, as the first ones under a loss scale
+-- may be, are gone on after; result.skipped counts them.
+local function apply(run, result)
+  local first = result.skipped
+  while true do
+    local made = run:step()
+    if made.outcome == "applied" then return made end
+    if made.outcome ~= "skipped_nonfinite" or result.skipped - first == MOST_SKIPS then
+      fail.with(7, ("%s: step %d was not applied (%s)"):format(result.name, #result.loss + 1, made.outcome))
+    end
+    result.skipped = result.skipped + 1
+  end
+end
+
+-- Makes a step that is skipped, on the micro-batches that come next, which are taken again behind it.
+local function skip(run, result, count)
+  local before = fail.check("report", run.stepper:report()).loss_scale
+  result.skipped, result.wrong[#result.wrong + 1] = result.skipped + 1, upsets.skipped_step(run, run.next_batch, count)
+  local scale = fail.check("report", run.stepper:report()).loss_scale
+  local wanted = run.spec.options.amp == "fp16" and before * run.o.loss_scale_backoff or before
+  if scale ~= wanted then
+    local text = "the loss scale was %g and is %g after a step that was skipped; wanted: %g"
+    result.wrong[#result.wrong + 1] = text:format(before, scale, wanted)
+  end
+end
+
+-- Runs all steps of a variant. `variant.resumes`: "between" steps or "inside" the one in the middle; `variant.skips`:
+-- a step before that one is skipped.
 function Verifier:train(variant)
   local began = posix.now()
   local run = self:open(variant)
   run:initialise()
+  local frozen = upsets.frozen(run)
   local result = { name = variant.name, group = variant.group, micro_batches = variant.accumulate, loss = {},
+                   skipped = 0, wrong = {}, frozen = #frozen, gradients = {},
                    budget = variant.budget, planned = run.summary.peak_bytes, plan = run.summary }
   local middle = math.floor(self.steps / 2) + 1
   -- The end of an epoch may leave a later step with one micro-batch, which has no inside.
@@ -90,13 +122,14 @@ function Verifier:train(variant)
       end
       run = self:resume(run, variant)
     end
-    local made = run:step()
-    if made.outcome ~= "applied" then
-      fail.with(7, ("%s: step %d was not applied (%s)"):format(variant.name, step, made.outcome))
-    end
+    if variant.skips and step == middle then skip(run, result, variant.accumulate) end
+    local made = apply(run, result)
     result.loss[step], result.norm = made.loss, result.norm or made.report.gradient_norm
+    result.loss_scale = result.loss_scale or made.report.loss_scale
     result.fell_back = result.fell_back or made.fell_back
   end
+  local thawed = upsets.thawed(run, frozen)
+  if thawed then result.wrong[#result.wrong + 1] = ("%s, which has no gradient, changed"):format(thawed) end
   result.digest, result.measured = run:digest(), run:usage()
   result.exact = true
   for tier, bytes in pairs(result.planned) do result.exact = result.exact and result.measured[tier] == bytes end
@@ -107,10 +140,14 @@ function Verifier:train(variant)
 end
 
 -- The gradients of an effective batch of `count` micro-batches, before anything is updated: {name, buffer, count} of
--- each parameter that has one.
-function Verifier:gradients(o, count)
-  local run = self:open { accumulate = count + 1, o = o }
+-- each parameter that has one. how: {frozen, skips (a step before it)}; result: what is wrong goes there.
+function Verifier:gradients(o, count, how, result)
+  local scaled = {}
+  for key, value in pairs(o) do scaled[key] = value end
+  if self.options.amp == "fp16" then scaled.loss_scale = result.loss_scale end  -- one that they are finite under
+  local run = self:open { accumulate = count + 1, o = scaled, frozen = how.frozen }
   run:initialise()
+  if how.skips then skip(run, { wrong = result.wrong, skipped = 0 }, count) end
   local report
   for index = 0, count - 1 do
     report = run:micro(index) or fail.interrupted(self.recipe.path)
@@ -140,6 +177,12 @@ function Verifier:budgets(where)
     if bytes ~= list[#list] then list[#list + 1] = bytes end
   end
   return list
+end
+
+-- The largest difference of gradients of one batch and of its parts, and whose it is. how, result: as in gradients().
+function Verifier:apart(wide, how, result)
+  return verdict.gradients_apart(self:gradients(wide, 1, how, result),
+    self:gradients(self.o, MICRO_BATCHES, how, result))
 end
 
 -- Whether the model draws random numbers: the same micro-batch has another loss under another seed.
@@ -206,6 +249,18 @@ function Verifier:variants()
       add { name = "resumed inside a step", resumes = "inside" }
       add { name = "resumed inside a step, recompute", resumes = "inside", options = recompute }
     end
+    -- A step that is skipped changes nothing, so what comes behind it has the bits of the run without it; but under a
+    -- loss scale, which it halves, and where the model draws by the number of the micro-batch.
+    local alone = self.options.amp == "fp16" or self:draws(self.o)
+    local after = alone and { group = group .. ", a step skipped" } or {}
+    add { name = "after a skipped step", skips = true, group = after.group }
+    add { name = "after a skipped step, recompute", skips = true, options = recompute, group = after.group }
+    if self.frozen_recipe and accumulate > 1 then
+      after = { group = group .. ", some frozen" }
+      add { name = "keep", frozen = true, options = { policy = "keep" }, group = after.group }
+      add { name = "recompute", frozen = true, options = recompute, group = after.group }
+      add { name = "resumed", frozen = true, resumes = "between", group = after.group }
+    end
   end
   local wide = self:wide_options()
   if wide then
@@ -235,6 +290,7 @@ return function(arguments, root)
     graph = runs.graph(recipe, o), plans = {}, notes = {},
   }, Verifier)
   verifier.micro_batches = dataset_of(verifier, o).batches or math.huge  -- an epoch ends its last step early
+  if #verifier.graph:parameters() > 1 then verifier.frozen_recipe = upsets.freezing(recipe) end
   verifier.throttles = not (options.device or "cpu"):find("^cuda")
   local slow = { device = options.device, threads = options.threads, link = options.link or LINK }
   verifier.slow_device = verifier.throttles and runs.device(slow) or verifier.device
@@ -248,8 +304,13 @@ return function(arguments, root)
   local wide = variants[#variants].o
   if wide then
     if not options.quiet then io.stderr:write("gradients of one batch, and of its parts ...\n") end
-    results[#results].gradients_apart, results[#results].gradients_where =
-      verdict.gradients_apart(verifier:gradients(wide, 1), verifier:gradients(o, MICRO_BATCHES))
+    local last = results[#results]
+    for _, row in ipairs(verdict.GRADIENTS) do
+      if not row.frozen or verifier.frozen_recipe then
+        local apart, where = verifier:apart(wide, row, last)
+        last.gradients[#last.gradients + 1] = { row = row, apart = apart, where = where }
+      end
+    end
   end
   local problems = verdict.judge(results, options.amp)
   if verdict.same_plans(results) then

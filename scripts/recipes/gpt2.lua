@@ -67,6 +67,7 @@ return {
     { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
     { "remainder", "pad", "an epoch's last micro-batch, too small: padded, of its own size, dropped",
       choices = { "pad", "own", "drop" } },
+    { "metrics", "none", "accuracy: measured in training, too, as in evaluation", choices = { "none", "accuracy" } },
     { "eval_data", "", "text file to evaluate with" },
     { "eval_fraction", 0, "or this share at the end of data, which is not trained with", least = 0, below = 1 },
     { "tokens", "bytes", "kind of tokens", choices = { "bytes", "bpe" } },
@@ -85,14 +86,16 @@ return {
     end
   end,
 
-  model = function(o, graph)
+  model = function(o, graph, purpose)
     local net, tokens = network(o)
     local context = nn.context(graph, true)
     local hidden = net:build(context, graph:input("tokens", { o.batch, o.seq }, "i32"))
     local targets = graph:input("targets", { o.batch, o.seq }, "i32")
-    local loss, weight = context:op("linear_cross_entropy", hidden, tokens.wte, targets)
-    local perplexity = { of = "loss", apply = math.exp, better = "lower" }
-    return { loss = loss, weight = weight, metrics = { perplexity = perplexity } }
+    local loss, weight, metrics = nn.vocabulary_loss(context, hidden, tokens.wte, targets,
+      purpose == "evaluation" or o.metrics == "accuracy")
+    metrics = metrics or {}
+    metrics.perplexity = { of = "loss", apply = math.exp, better = "lower" }
+    return { loss = loss, weight = weight, metrics = metrics }
   end,
 
   -- Logits of the token that follows number position[0] of tokens[1, seq].

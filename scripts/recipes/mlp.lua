@@ -72,15 +72,12 @@ local function largest(numbers, row, classes)
   return best - 1
 end
 
--- How many points have their highest score for the class they are of, and of how many.
+-- How many points have their highest score for the class they are of, and of how many: of targets that are rows, as
+-- mse wants them, where the op accuracy takes classes.
 local function told_apart(o, scores, target)
-  local right, count = 0, 0
-  for row = 0, #scores / o.classes - 1 do
-    local class = o.loss == "mse" and largest(target, row, o.classes) or target[row + 1]
-    if class >= 0 then
-      count = count + 1
-      if largest(scores, row, o.classes) == class then right = right + 1 end
-    end
+  local right, count = 0, #scores / o.classes
+  for row = 0, count - 1 do
+    if largest(scores, row, o.classes) == largest(target, row, o.classes) then right = right + 1 end
   end
   return right, count
 end
@@ -96,16 +93,20 @@ return {
     { "samples", 1024, "points in all", whole = true, least = 1, most = 10000000 },
     { "remainder", "pad", "an epoch's last micro-batch, too small: padded (mse: dropped), of its own size, dropped",
       choices = { "pad", "own", "drop" } },
+    { "metrics", "none", "accuracy: measured in training, too, as in evaluation", choices = { "none", "accuracy" } },
     { "eval_fraction", 0, "share of the points to evaluate with, and not to train with", least = 0, below = 1 },
     { "noise", 0.03, "standard deviation of the points", least = 0 },
   },
   training = { steps = 300, rate = 1e-2, weight_decay = 0.01, beta2 = 0.99 },
 
-  model = function(o, graph)
-    local criterion = o.loss == "mse" and nn.MSECriterion() or nn.CrossEntropyCriterion()
+  model = function(o, graph, purpose)
+    local measures = purpose == "evaluation" or o.metrics == "accuracy"
+    local criterion = o.loss == "mse" and nn.MSECriterion() or nn.CrossEntropyCriterion { accuracy = measures }
     local ends = nn.attach(graph, model(o), criterion, { o.batch, 2 })
-    ends.metrics = { accuracy = { outputs = { scores = ends.output }, better = "higher",
-      measure = function(outputs, arrays) return told_apart(o, outputs.scores, arrays.target) end } }
+    if o.loss == "mse" and measures then
+      ends.metrics = { accuracy = { outputs = { scores = ends.output }, better = "higher", training = true,
+        measure = function(outputs, arrays) return told_apart(o, outputs.scores, arrays.target) end } }
+    end
     return ends
   end,
 

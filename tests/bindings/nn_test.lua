@@ -88,6 +88,28 @@ test("a child without a name has its parent's; contexts build graphs with inputs
   assert(graph:freeze { loss = loss, weight = weight })
 end)
 
+-- The weights are 1 on the diagonal, so that each row of x is its own logits.
+test("criterions count hits where they are asked to", function()
+  local accuracy = { accuracy = true }
+  for _, pair in ipairs { { nn.Linear(3, 3, false), nn.CrossEntropyCriterion(accuracy) },
+                          { nn.Identity(), nn.LinearCrossEntropyCriterion(3, 3, nil, accuracy) } } do
+    local graph = assert(cairn.graph())
+    local ends = nn.attach(graph, pair[1], pair[2], { 5, 3 })
+    local metric = ends.metrics.accuracy
+    equal(metric.better, "higher")
+    assert(graph:freeze { loss = ends.loss, weight = ends.weight, outputs = { metric.sum, metric.weight } })
+    local session = assert(cairn.session(assert(cairn.plan(graph, assert(cairn.device("cpu"))))))
+    assert(session:write(graph:parameters()[1].name, { 1, 0, 0, 0, 1, 0, 0, 0, 1 }))
+    assert(session:write("input", { 3, 1, 2, 1, 3, 2, 2, 2, 1, 0, 0, 5, 1, 2, 3 }))
+    assert(session:write("target", { 0, 1, 1, 2, -100 }))  -- a hit, a hit, the second of equals, a hit, ignored
+    assert(assert(cairn.stepper(session)):micro())
+    equal(session:read(metric.sum:name())[1], 3)
+    equal(session:read(metric.weight:name())[1], 4)
+  end
+  local graph = assert(cairn.graph())
+  equal(nn.attach(graph, nn.Linear(3, 3), nn.CrossEntropyCriterion(), { 5, 3 }).metrics, nil)
+end)
+
 test("modules are found and described", function()
   local net = nn.Sequential():add(nn.Block(8, 2)):add(nn.Linear(8, 2))
   equal(#net:findModules("Linear"), 7)
@@ -98,6 +120,7 @@ test("mistakes raise", function()
   harness.raises(function() nn.Linear(0, 4) end, "nn_test.lua:", "inputs")
   harness.raises(function() nn.Sequential():add(4) end, "module expected")
   harness.raises(function() nn.Trainer { modell = 1 } end, "modell")
+  harness.raises(function() nn.CrossEntropyCriterion { acuracy = true } end, "nn_test.lua:", "acuracy", "accuracy")
   harness.raises(function() optim.adamw { learningrate = 1 } end, "learningrate", "learningRate")
 end)
 

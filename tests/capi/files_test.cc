@@ -119,7 +119,8 @@ TEST(Files, ParametersByName) {
   Failure failure;
   expect_failure(cairn_session_load(stranger.session.get(), checkpoint.get(), failure),
                  CAIRN_STATUS_NOT_FOUND, failure, {"'table'"});
-  EXPECT_NE(cairn_stepper_restore(stranger.stepper.get(), checkpoint.get(), failure), CAIRN_STATUS_OK);
+  expect_failure(cairn_stepper_restore(stranger.stepper.get(), checkpoint.get(), failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"another model"});
   EXPECT_EQ(stranger.session.digest(), before);
 }
 

@@ -38,6 +38,22 @@ TEST(Stepper, WrongOptions) {
                  failure, {"total_steps"});
   expect_failure(with([](auto& o) { o.rate = -1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"rate"});
   expect_failure(with([](auto& o) { o.rate = INFINITY; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"rate"});
+  expect_failure(with([](auto& o) { o.rate = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"rate"});
+  expect_failure(with([](auto& o) { o.clip_norm = -1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"clip_norm", "-1"});
+  for (const double scale : {-1.0, static_cast<double>(NAN), static_cast<double>(INFINITY)})
+    expect_failure(with([&](auto& o) { o.loss_scale = scale; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                   {"loss_scale"});
+  expect_failure(with([](auto& o) { o.loss_scale_backoff = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"loss_scale_backoff"});
+  expect_failure(with([](auto& o) { o.loss_scale_growth = INFINITY; }), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"loss_scale_growth"});
+  expect_failure(with([](auto& o) {
+                   o.schedule = CAIRN_SCHEDULE_COSINE;
+                   o.total_steps = 5;
+                   o.warmup_steps = 6;
+                 }),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"5", "6"});
   expect_failure(with([](auto& o) { o.beta1 = 1; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"beta1"});
   expect_failure(with([](auto& o) { o.clip_norm = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"clip_norm"});
@@ -100,6 +116,44 @@ TEST(Stepper, NotANumberIsSkippedAndNothingChanges) {
   EXPECT_EQ(moment, after);
   trainer.write(0.5f);
   EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+}
+
+// Targets that do not count, in one micro-batch or in all of a step: an error then, as if it had not been.
+TEST(Stepper, AStepOfWhichNothingCountsIsAnError) {
+  for (const uint32_t micro_steps : {1u, 3u}) {
+    SCOPED_TRACE(micro_steps);
+    const Devices devices;
+    Trainer trainer(devices, language(devices.instance), CAIRN_PLAN_OPTIONS_INIT, micro_steps);
+    Failure failure;
+    trainer.session.write("ids", numbers(1));
+    trainer.session.write("targets", numbers(2));
+    for (uint32_t i = 0; i < micro_steps; ++i) trainer.stepper.micro();
+    const std::string before = trainer.session.digest();
+    std::vector<float> moment(kVocabulary * 8), after(kVocabulary * 8);
+    trainer.session.read("table/m", moment);
+    trainer.session.write("targets", numbers(-100));
+    for (uint32_t i = 1; i < micro_steps; ++i) EXPECT_EQ(trainer.stepper.micro().weight, 0);
+    cairn_step_report_t report = CAIRN_STEP_REPORT_INIT;
+    expect_failure(cairn_stepper_micro(trainer.stepper.get(), &report, failure),
+                   CAIRN_STATUS_INVALID_ARGUMENT, failure, {"add up to 0", "discarded"});
+    EXPECT_EQ(trainer.session.digest(), before);
+    trainer.session.read("table/m", after);
+    EXPECT_EQ(moment, after);
+    EXPECT_EQ(trainer.stepper.report().micro, 0u);
+    EXPECT_EQ(trainer.stepper.report().step, 1u);
+    if (micro_steps > 1) {
+      trainer.stepper.micro();
+      expect_failure(cairn_stepper_apply(trainer.stepper.get(), &report, failure),
+                     CAIRN_STATUS_INVALID_ARGUMENT, failure, {"1 micro-batch"});
+    }
+    for (uint32_t i = 1; i < micro_steps; ++i)
+      trainer.stepper.micro();  // of those some may count for nothing
+    trainer.session.write("targets", numbers(2));
+    const auto applied = trainer.stepper.micro();
+    EXPECT_EQ(applied.outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+    EXPECT_EQ(applied.step_weight, kRows * kLength);
+    EXPECT_NE(trainer.session.digest(), before);
+  }
 }
 
 TEST(Stepper, ReportStructIsCheckedBeforeAnythingRuns) {

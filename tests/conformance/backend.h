@@ -215,6 +215,15 @@ inline std::vector<Direct> direct_cases() {
   add_fused(list);
   add_narrow_weights(list);
   const TensorDesc one{DType::kF64, Shape{}, 0};
+  for (const DType type : kKernelTypes)
+    for (const int64_t classes : {1, 2, 3, 7, 1030})
+      for (const Shape& rows : {Shape{}, Shape{33}, Shape{3, 40}}) {
+        Shape logits = rows;
+        logits.dims[logits.rank++] = classes;
+        const TensorDesc x{type, logits, 0}, targets{DType::kI32, rows, 0}, weights{DType::kF32, rows, 0};
+        list.push_back({"accuracy", {x, targets}, {one, one}, {}});
+        list.push_back({"accuracy", {x, targets, weights}, {one, one}, with("ignore_index", int64_t{-1})});
+      }
   list.push_back({"grad_scale", {one, one}, {one}, {}});
   for (const UpdateKind& kind : update_kinds())
     for (const TensorDesc& x : update_tensors(kind)) list.push_back(update_call(kind, x, false));
@@ -241,11 +250,10 @@ inline void check_direct(Harness& harness, const Direct& d) {
   for (const TensorDesc& desc : d.in) buffers.emplace_back(is_there(desc) ? desc.bytes() : 0);
   for (size_t i = 0; i < d.in.size(); ++i) {
     in.push_back({d.in[i], is_there(d.in[i]) ? buffers[i].data() : nullptr});
-    if (in[i] && in[i].desc.dtype == DType::kI32)
-      for (int64_t k = 0; k < in[i].desc.shape.elements(); ++k)
-        set(in[i], k, static_cast<double>(k * 7 % d.ids));
-    else if (in[i])
-      fill(in[i], 50 + i, T({}));
+    // Integers number what `ids` says, or the last dimension of operand 0; -1 comes up as well.
+    const bool numbers = d.in[i].dtype == DType::kI32;
+    const int64_t below = d.ids > 0 ? d.ids : d.in[0].shape.last();
+    if (in[i]) fill(in[i], 50 + i, numbers ? Operand{'I', {}, -1, static_cast<double>(below)} : T({}));
   }
   for (size_t i = 0; i < d.hyper.size(); ++i) set(in[1], static_cast<int64_t>(i), d.hyper[i]);
   const kernels::Signature s{d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1};
@@ -275,14 +283,15 @@ inline void check_backend(const kernels::Registry& registry, const Known* known 
         const graph::JointOp& grad =
             *std::find_if(built.joint->ops().begin(), built.joint->ops().end(), is_grad);
         std::vector<Tensor> in;
-        std::vector<TensorDesc> in_desc, out_desc(2, {DType::kF64, Shape{}, 0});
+        const size_t outputs = c.attrs.integer("accuracy") != 0 ? 4 : 2;
+        std::vector<TensorDesc> in_desc, out_desc(outputs, {DType::kF64, Shape{}, 0});
         uint32_t present = 0;
         for (size_t i = 0; i < ops::find(c.op)->inputs.size(); ++i) {
           in.push_back(interpreter.tensor(grad.in[i]));
           in_desc.push_back(in.back().desc);
           if (grad.in[i] >= 0) present |= 1u << i;
         }
-        const kernels::Signature s{c.op, in_desc, out_desc, present, 3, &grad.attrs, 1};
+        const kernels::Signature s{c.op, in_desc, out_desc, present, (1u << outputs) - 1, &grad.attrs, 1};
         harness.check(s, in, key, false, cat(c.name(), ' ', dtype_name(dtype)));
       }
     }

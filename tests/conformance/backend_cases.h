@@ -62,6 +62,12 @@ inline void add_backend_rows(std::vector<Case>& to) {
       to.push_back({"linear_cross_entropy",
                     {x, w, {'I', {s.rows}, -1, static_cast<double>(s.classes)}, W({s.rows})},
                     {{"ignore_index", int64_t{-1}}, {"chunk", chunk}}});
+      // Hits depend on which logit is the largest, be it by little: so on ones that every kernel makes exactly.
+      const Operand exact = whole(T({s.rows, s.c}));
+      to.push_back({"linear_cross_entropy", {exact, whole(P({5, s.c})), I({s.rows}, 5)}, hits(-1, chunk)});
+      to.push_back({"linear_cross_entropy",
+                    {exact, whole(P({3, s.c})), {'I', {s.rows}, -1, 3}, W({s.rows})},
+                    hits(-1, chunk)});
     }
 }
 

@@ -16,6 +16,7 @@ struct Operand {
   std::vector<int64_t> shape;
   double lo = -1, hi = 1;
   bool apart = false;  // at least 0.1 away from zero: for functions with a kink there
+  bool whole = false;  // -1, 0 or 1: sums of products are exact in every type, and many are equal
 };
 
 struct Case {
@@ -37,6 +38,10 @@ inline Operand I(std::vector<int64_t> shape, int64_t classes) {
 }
 inline Operand apart(Operand o) {
   o.apart = true;
+  return o;
+}
+inline Operand whole(Operand o) {
+  o.whole = true;
   return o;
 }
 inline const Operand kNoOperand;
@@ -72,6 +77,7 @@ inline double draw(uint64_t tensor, int64_t element, const Operand& o) {
   // Where a range begins below zero, what it holds for (ignored, outside) must come up.
   if (o.kind == 'I' && o.lo < 0 && element % 5 == 1) return o.lo;
   if (o.kind == 'I') return std::floor(o.lo + u * (o.hi - o.lo));
+  if (o.whole) return std::floor(3 * u) - 1;
   const double v = o.lo + u * (o.hi - o.lo);
   return o.apart ? v + (v < 0 ? -0.1 : 0.1) : v;
 }

@@ -89,6 +89,11 @@ inline void add_elementwise(std::vector<Case>& to) {
   }
 }
 
+// Of a linear_cross_entropy that counts hits.
+inline Attrs hits(int64_t ignore, int64_t chunk) {
+  return {{"ignore_index", ignore}, {"chunk", chunk}, {"accuracy", int64_t{1}}};
+}
+
 inline void add_losses(std::vector<Case>& to) {
   for (const List& lead : {List{}, List{6}, List{2, 3}}) {
     List x = lead, logits = lead;
@@ -102,6 +107,7 @@ inline void add_losses(std::vector<Case>& to) {
     to.push_back({"linear_cross_entropy",
                   {T(x), P({5, 4}), some, W(lead)},
                   {{"ignore_index", int64_t{-1}}, {"chunk", int64_t{2}}}});
+    to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), some, W(lead)}, hits(-1, 2)});
     to.push_back({"mse", {T(x), T(x)}, {}});
     to.push_back({"mse", {T(x), T(x), W(lead)}, {}});
   }

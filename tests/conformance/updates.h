@@ -19,7 +19,7 @@ struct Direct {
   std::vector<TensorDesc> in, out;
   Attrs attrs;
   std::vector<double> hyper = {};  // of an update
-  int64_t ids = 1;                 // integer operands are below
+  int64_t ids = 0;                 // integer operands are below; 0: the last dimension of operand 0
 };
 inline const TensorDesc kAbsent{DType::kU8, Shape{}, 0};
 inline bool is_there(const TensorDesc& d) { return d.dtype != DType::kU8; }

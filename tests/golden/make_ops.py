@@ -41,8 +41,9 @@ def attribute(name, value):
     return f"attr {name} {'f' if isinstance(value, float) else 'i'} {value}"
 
 
-def case(lines, op, operands, attrs, function, loss=False):
-    """operands: (kind, tensor) or None; function(tensors) -> outputs of the op (None: not compared)."""
+def case(lines, op, operands, attrs, function, loss=False, gradients=True):
+    """operands: (kind, tensor) or None; function(tensors) -> outputs of the op (None: not compared), each as it is where
+    loss or without gradients."""
     tensors, leaves = [], []
     for item in operands:
         if item is None:
@@ -60,7 +61,9 @@ def case(lines, op, operands, attrs, function, loss=False):
         lines.append("in -" if item is None else f"in {item[0]} {words(value if item[0] == 'I' else f32(value))}")
     for i, y in enumerate(outputs):
         if y is not None:
-            lines.append(f"out {i} {words(y.detach().double() if loss else f32(y))}")
+            lines.append(f"out {i} {words(y.detach().double() if loss or not gradients else f32(y))}")
+    if not gradients:
+        return
     total = outputs[0]
     if not loss:
         target = f32(torch.randn_like(outputs[0]))
@@ -190,6 +193,31 @@ def losses():
         case(lines, "mse", [T(3, 4), T(3, 4)] + ([("W", torch.rand(3, dtype=torch.float64))] if weighted else []), {},
              lambda x, y, w=None: (((x - y) ** 2 * (1 if w is None else w[:, None])).sum(),
                                    torch.tensor(12.0, dtype=torch.float64) if w is None else 4 * w.sum()), loss=True)
+    return lines
+
+
+def hits(logits, targets, weights, ignore):
+    kept = (targets != ignore) & (True if weights is None else weights != 0)
+    return ((logits.argmax(-1) == targets) & kept).sum(), kept.sum()
+
+
+def accuracy():
+    """Logits that are small whole numbers, so that rows have equal ones; and the same rows' loss with hits."""
+    torch.manual_seed(29)
+    lines = []
+
+    def whole(kind, *shape):
+        return kind, torch.randint(-1, 2, shape).double()
+    for weighted in (False, True):
+        for ignore in (-100, 2):
+            targets = I(5, 3, 20)
+            weights = [("W", torch.randint(0, 3, (3, 20)).double())] if weighted else []
+            attrs = {"ignore_index": ignore} if ignore != -100 else {}
+            case(lines, "accuracy", [whole("W", 3, 20, 5), targets] + weights, attrs,
+                 lambda x, t, w=None: hits(x, t, w, ignore), gradients=False)
+            case(lines, "linear_cross_entropy", [whole("T", 3, 20, 4), whole("P", 5, 4), targets] + weights,
+                 {**attrs, "accuracy": 1, "chunk": 7},
+                 lambda x, m, t, w=None: (*cross(x @ m.T, t, w, ignore), *hits(x @ m.T, t, w, ignore)), loss=True)
     return lines
 
 
@@ -363,7 +391,7 @@ def muon():
 
 
 # All are made, since most draw from one stream; those that the command line names are written, or all.
-for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion, adam, adafactor, muon):
+for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion, adam, adafactor, muon, accuracy):
     text = "\n".join(family()) + "\n"
     if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
         (HERE / f"ops_{family.__name__}.txt").write_text(text)

@@ -215,6 +215,47 @@ TEST(CpuKernels, CrossEntropyMarksAnInvalidTargetAndSkipsAnIgnoredOne) {
   EXPECT_NEAR(sum, 0, 1e-6);
 }
 
+// By hand, and in rows long enough that they are compared in parts.
+TEST(CpuKernels, AccuracyTakesTheFirstOfEqualLogitsAndNoRowWithANaN) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr int64_t kClasses = 1100;
+  struct Row {
+    int32_t target;
+    std::vector<std::pair<int64_t, float>> logits;  // the others are 0
+    double weight, hits, count;
+  };
+  const Row rows[] = {
+      {700, {{700, 1}}, 1, 1, 1},
+      {700, {{700, 1}, {701, 1}, {1099, 1}}, 0.25, 1, 1},  // the first of equal ones
+      {700, {{700, 1}, {0, 1}}, 1, 0, 1},
+      {700, {{700, 1}, {699, 1}}, 1, 0, 1},
+      {0, {}, 1, 1, 1},
+      {1099, {{1099, 1}}, 1, 1, 1},
+      {1099, {{1099, -1}}, 1, 0, 1},
+      {700, {{700, 1}, {3, nan}}, 1, 0, 1},
+      {700, {{700, 1}, {1098, nan}}, 1, 0, 1},
+      {700, {{700, nan}}, 1, 0, 1},
+      {700, {{700, inf}}, 1, 1, 1},
+      {700, {{700, inf}, {701, inf}}, 1, 1, 1},
+      {700, {{700, 1}}, 0, 0, 0},
+      {-100, {{700, 1}}, 1, 0, 0},
+      {1100, {}, 1, 0, 1},
+      {-1, {}, 1, 0, 1},
+  };
+  for (const Row& row : rows) {
+    std::vector<float> logits(kClasses);
+    for (const auto& [v, x] : row.logits) logits[static_cast<size_t>(v)] = x;
+    const auto weight = static_cast<float>(row.weight);
+    Trial r;
+    r.in = {r.place({DType::kF32, {1, kClasses}, 0}, logits.data(), 0),
+            r.place({DType::kI32, {1}, 0}, &row.target, 0), r.place({DType::kF32, {1}, 0}, &weight, 0)};
+    r.out = {r.place({DType::kF64, Shape{}, 0}, nullptr, 0), r.place({DType::kF64, Shape{}, 0}, nullptr, 0)};
+    r.run("accuracy", {}, 1);
+    EXPECT_EQ(*r.out[0].as<double>(), row.hits) << "row " << &row - rows;
+    EXPECT_EQ(*r.out[1].as<double>(), row.count) << "row " << &row - rows;
+  }
+}
+
 TEST(CpuRegistry, NamesEveryRowOnceAndPacksForTheTilesOnly) {
   const Registry& registry = cpu_registry();
   for (size_t i = 0; i < registry.rows.size(); ++i)

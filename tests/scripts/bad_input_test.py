@@ -48,6 +48,33 @@ class BadInput(Case):
         self.assertIn("loss", done.stdout)
         self.cairn("inspect", "run")
 
+    def test_numbers_that_are_not_finite_or_not_positive(self):
+        data = f"data={self.text}"
+        for name, values in {"rate": ("nan", "inf", "-1", "0"), "clip": ("nan", "inf", "-1"),
+                             "loss_scale": ("nan", "inf", "-1"), "loss_scale_growth": ("nan", "inf", "0.5"),
+                             "loss_scale_backoff": ("nan", "inf", "-1"), "loss_scale_interval": ("nan", "0", "1.5")}.items():
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    self.fails(2, "train", "gpt2", *TINY[:-1], data, "--amp", "fp16", f"{name}={value}", "--steps", 1, says=name)
+        for value in ("0", "-1", "1.5", "nan"):
+            self.fails(2, "train", "gpt2", *TINY, data, "--accumulate", value, "--steps", 1, says="--accumulate")
+
+    def test_a_step_of_which_nothing_counts(self):
+        text = """
+            local nn = require("cairn").nn
+            return {
+              options = { { "batch", 4, "rows", whole = true, least = 1 } },
+              model = function(o, g) return nn.attach(g, nn.Linear(2, 3), nn.CrossEntropyCriterion(), { o.batch, 2 }) end,
+              dataset = function(o) return { batches = 8, batch = function(index)
+                local at = index % 8
+                local counts = at < 4 or at == 7
+                return { input = { 1, 2, 3, 4, 5, 6, 7, 8 }, target = counts and { 0, -100, 1, 2 } or { -100, -100, -100, -100 } }
+              end } end,
+            }"""
+        words = ["train", self.recipe(text), "--steps", 4, "--quiet"]
+        self.fails(3, *words, "--accumulate", 2, says=("step's 2 micro-batch", "add up to 0", "something counts"))
+        self.cairn(*words, "--accumulate", 4)  # of each step something counts
+
     def test_recipes(self):
         self.fails(3, "train", "nosuch", says=("nosuch", "gpt2", "mlp"))
         self.fails(3, "train", self.folder, says="recipe")

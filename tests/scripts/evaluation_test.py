@@ -110,8 +110,8 @@ class Evaluation(Case):
 
     def test_every_recipe_evaluates(self):
         for recipe, arguments, metrics in (
-                ("gpt2", ["eval_fraction=0.2"], {"loss", "perplexity"}), ("llama", ["eval_fraction=0.2", "kv_heads=1"],
-                                                                           {"loss", "perplexity"}),
+                ("gpt2", ["eval_fraction=0.2"], {"loss", "accuracy", "perplexity"}),
+                ("llama", ["eval_fraction=0.2", "kv_heads=1"], {"loss", "accuracy", "perplexity"}),
                 ("mlp", ["eval_fraction=0.25"], {"loss", "accuracy"}),
                 ("mlp", ["eval_fraction=0.24", "loss=mse", "remainder=drop"], {"loss", "accuracy"})):
             with self.subTest(recipe=recipe, arguments=arguments):
@@ -136,6 +136,24 @@ class Evaluation(Case):
         best = found["best"]
         self.assertEqual((best["metric"], best["value"]), ("accuracy", max(values)))
         self.assertEqual(best["step"], found["evaluation"][values.index(max(values))]["step"])  # the first of equals
+
+    def test_accuracy_in_training_is_exact_whatever_the_split(self):
+        for loss in ("cross_entropy", "mse"):
+            options = ["rate=1e-30", "metrics=accuracy", f"loss={loss}", "--epochs", 1]
+            whole = self.train(*options, "batch=400", recipe="mlp", model=["samples=400"])
+            (wanted,) = whole["metrics"]["accuracy"]
+            self.assertEqual(wanted, round(wanted * 400) / 400)
+            for split in (["batch=16", "--accumulate", 25], ["batch=7", "remainder=own", "--accumulate", 99],
+                          ["batch=80", "--accumulate", 5]):
+                with self.subTest(loss=loss, split=split):
+                    parts = self.train(*options, *split, recipe="mlp", model=["samples=400"])
+                    self.assertEqual(parts["metrics"]["accuracy"], [wanted])
+        (self.folder / "tiny.txt").write_text(TEXT[:16 * 13 + 1])
+        for recipe in ("gpt2", "llama"):
+            options = ["rate=1e-30", "metrics=accuracy", "--epochs", 1, "kv_heads=1"][:4 + (recipe == "llama")]
+            whole = self.train(*options, "batch=13", recipe=recipe, data=self.folder / "tiny.txt")
+            parts = self.train(*options, "--accumulate", 9, recipe=recipe, data=self.folder / "tiny.txt")
+            self.assertEqual(parts["metrics"]["accuracy"], whole["metrics"]["accuracy"])
 
     def test_the_best_checkpoint_is_kept_beside_the_newest(self):
         # Data that are further off from one evaluation to the next, but for the third, which is the best.
@@ -239,8 +257,8 @@ class Evaluation(Case):
                 ("--eval-every", "2"): ("--eval-every", "nothing to evaluate with", "eval_fraction"),
                 ("--best", "loss"): ("--best", "nothing to evaluate with"),
                 ("--early-stop", "2", "eval_fraction=0.2"): "--early-stop needs --eval-every",
-                ("--best", "perplexty", "eval_fraction=0.2"): ("perplexty", "did you mean 'perplexity'", "loss perplexity"),
-                ("--best", "bleu", "eval_fraction=0.2"): ("bleu", "no such metric", "loss perplexity"),
+                ("--best", "perplexty", "eval_fraction=0.2"): ("perplexty", "did you mean 'perplexity'", "loss accuracy perplexity"),
+                ("--best", "bleu", "eval_fraction=0.2"): ("bleu", "no such metric", "loss accuracy perplexity"),
                 ("--keep", "0"): ("--keep", "at least 1"), ("--eval-every", "0"): "--eval-every",
                 ("--early-stop", "-1"): "--early-stop", ("--log-every", "x"): "--log-every", ("--epochs", "0"): "--epochs",
                 ("--epochs", "2", "--steps", "3"): ("--epochs", "--steps"),

@@ -88,7 +88,7 @@ class Records(Case):
         self.assertEqual(self.cairn("lua", "crc.lua").stdout, f"{0xE3069283} 0 {0x8A9136AA} {0x62A8AB43}")
 
     def test_events_hold_what_the_lines_hold(self):
-        self.train("--steps", 6, *EVALUATES, "--out", "run")
+        self.train("--steps", 6, *EVALUATES, "metrics=accuracy", "--out", "run")
         (path,) = self.event_files()
         found = events(path)
         self.assertEqual(found[0][3], [b"brain.Event:2"])
@@ -96,7 +96,7 @@ class Records(Case):
         lines = self.lines("metrics.jsonl")
         self.assertEqual([step for step, _ in steps], [1, 2, 3, 4, 5, 6])
         for (_, scalars), line in zip(steps, lines):
-            for name in ("loss", "gradient_norm", "rate", "perplexity"):
+            for name in ("loss", "gradient_norm", "rate", "perplexity", "accuracy"):
                 self.assertAlmostEqual(scalars[f"train/{name}"], line[name], delta=1e-6 * abs(line[name]))
             self.assertAlmostEqual(scalars["train/tokens_per_second"], line["tokens"] / line["seconds"],
                                    delta=1e-6 * line["tokens"] / line["seconds"])
@@ -106,6 +106,7 @@ class Records(Case):
             self.assertEqual(step, line["step"])
             self.assertAlmostEqual(scalars["eval/loss"], line["loss"], delta=1e-6)
             self.assertAlmostEqual(scalars["eval/perplexity"], line["perplexity"], delta=1e-4)
+            self.assertAlmostEqual(scalars["eval/accuracy"], line["accuracy"], delta=1e-6)
         self.assertEqual([step for step, _ in evaluated], [4, 6])
 
     def test_a_resumed_run_says_from_where_and_a_new_one_begins_anew(self):
@@ -151,11 +152,11 @@ print(json.dumps({tag: [[e.step, e.value] for e in found.Scalars(tag)] for tag i
         page = (self.folder / "run/report.html").read_text()
         for words in ("<script", "http:", "https:", "url(", "@import", "src="):
             self.assertNotIn(words, page)
-        for words in ("prefers-color-scheme: dark", "Loss", "Perplexity", "Learning rate", "Gradient norm",
+        for words in ("prefers-color-scheme: dark", "Loss", "Perplexity", "Accuracy", "Learning rate", "Gradient norm",
                       "Tokens per second", "Evaluation", "&lt;script&gt;alert(1)", "skipped steps", "peak, device"):
             self.assertIn(words, page)
         drawings = re.findall("<svg.*?</svg>", page, re.S)
-        self.assertEqual(len(drawings), 5)
+        self.assertEqual(len(drawings), 6)
         for drawing in drawings:
             tree = xml.etree.ElementTree.fromstring(drawing)
             lines = [path for path in tree.iter("path") if "line" in path.get("class")]

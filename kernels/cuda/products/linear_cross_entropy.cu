@@ -86,7 +86,8 @@ struct FusedLoss {
   bool own_grad_weight;  // dx reads the weight from operand 4
   Chooser chooser;       // of use while it is made
   ChunkProducts whole, rest;
-  int64_t logits_at, losses_at, product_at;
+  size_t hits;  // the output that hits are; their count is behind it
+  int64_t logits_at, losses_at, product_at, hits_at = -1;
 
   FusedLoss(const Signature& s, bool gradient)
       : z(s),
@@ -95,12 +96,14 @@ struct FusedLoss {
         own_grad_weight(s.has_in(4) && s.in[4].packed_bytes > 0),
         chooser(s),
         whole(z, z.chunk, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3), chooser),
-        rest(whole) {
+        rest(whole),
+        hits(gradient ? 4 : 2) {
     if (const int64_t left = z.rows % z.chunk; left != 0)
       rest = ChunkProducts(z, left, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3), chooser);
     logits_at = space.add(z.chunk * z.ld * dtype_bytes(t));
     losses_at = space.add(z.rows * 8);
     product_at = space.add(std::max(whole.workspace_bytes(), rest.workspace_bytes()));
+    if (s.has_out(hits) || s.has_out(hits + 1)) hits_at = space.add(z.rows);
   }
   // Between the rows of two chunks of x.
   int64_t offset() const { return z.chunk < z.rows ? z.chunk * z.width * dtype_bytes(t) : 64; }
@@ -113,6 +116,7 @@ struct FusedLoss {
     const void* grad_w = own_grad_weight ? data_of(call.in, 4) : w;
     void *logits = Workspace::at(call, logits_at), *space_of_products = Workspace::at(call, product_at);
     double* losses = Workspace::at<double>(call, losses_at);
+    Hit* of = hits_at >= 0 ? Workspace::at<Hit>(call, hits_at) : nullptr;
     char* dx = whole.dx != nullptr ? output<char>(call, 2) : nullptr;
     float* dw = whole.dw != nullptr ? output<float>(call, 3) : nullptr;
     void* gradients = dx != nullptr || dw != nullptr ? logits : nullptr;
@@ -121,6 +125,7 @@ struct FusedLoss {
       const ChunkProducts& products = count == z.chunk ? whole : rest;
       products.logits->run(
           {.stream = stream, .a = x + at, .b = w, .c = logits, .workspace = space_of_products});
+      if (of != nullptr) hit_rows(stream, t, logits, z.ld, targets, r, count, of);
       cross_entropy_rows(stream, t, logits, z.ld, t, gradients, z.ld, targets, r, count, losses);
       if (dx != nullptr)
         products.dx->run(
@@ -134,6 +139,8 @@ struct FusedLoss {
                           .accumulate = r > 0 || accumulates(call, 3)});
     }
     sum_cross_entropy(stream, targets, z.rows, losses, output<double>(call, 0), output<double>(call, 1));
+    if (of != nullptr)
+      sum_hits(stream, of, z.rows, output<double>(call, hits), output<double>(call, hits + 1));
   }
 };
 

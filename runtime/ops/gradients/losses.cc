@@ -1,20 +1,22 @@
 // Gradients of losses: one fused op that makes loss, weight and the gradients, those times grad_out(0) where
-// there is one, which there is under a loss scale only. The emitter puts its outputs 0 and 1 in the place of the forward op's.
+// there is one, which there is under a loss scale only. The emitter puts its outputs in the place of the forward op's of
+// the same names.
 #include "runtime/ops/gradients/tools.h"
 
 namespace cairn::ops {
 namespace {
 
-// Operand `weights` gets no gradient, and none comes through output `weight`.
-void check(const GradientEmitter& e, std::string_view op, int weights) {
-  only_first(e, op, {"weight"});
+// Operand `weights` gets no gradient, and none comes through the outputs behind the loss.
+void check(const GradientEmitter& e, std::string_view op, int weights,
+           std::initializer_list<std::string_view> others = {"weight"}) {
+  only_first(e, op, others);
   require(e.in(weights) == kNone || !e.wants(weights), Code::kUnsupported, op, ": weights get no gradient");
 }
 
 }  // namespace
 
 void grad_linear_cross_entropy(GradientEmitter& e) {
-  check(e, "linear_cross_entropy", 3);
+  check(e, "linear_cross_entropy", 3, {"weight", "hits", "count"});
   if (!e.wants(0) && !e.wants(1)) return;
   const auto grads =
       e.emit(OpCode::k_linear_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.in(3), kNone, e.grad_out(0)},

@@ -1,4 +1,4 @@
-// Shape rules of losses: (loss, weight) are float64 scalars; targets and weights have one element per row of
+// Shape rules of losses and of accuracy: (loss, weight) and (hits, count) are float64 scalars; targets and weights have one element per row of
 // x.
 #include "runtime/ops/shapes/shapes.h"
 
@@ -20,9 +20,14 @@ void check_scalar(const Operands& o, int i) {
   if (o.has(i)) o.check(o.dtype(i) == DType::kF64 && o.shape(i).rank == 0, i, "it must be one f64");
 }
 
-void put_loss(const Operands& o) {
+// (loss, weight) or (hits, count).
+void put_sums(const Operands& o) {
   o.put(desc(DType::kF64, {}));
   o.put(desc(DType::kF64, {}));
+}
+
+void put_hits(const Operands& o) {
+  if (o.attrs().integer("accuracy") != 0) put_sums(o);
 }
 
 void check_rows(const Operands& o, int x, int targets, int weights) {
@@ -38,6 +43,8 @@ void check_linear_cross_entropy(const Operands& o) {
   o.weight(1, 0);
   o.check_pair(o.shape(1)[1] == o.shape(0).last(), 1, 0, "the last dimensions differ (", o.shape(1)[1], ", ",
                o.shape(0).last(), ")");
+  const int64_t accuracy = o.attrs().integer("accuracy");
+  o.check_attr(accuracy == 0 || accuracy == 1, "accuracy", accuracy, "it must be 0 or 1");
   const int64_t chunk = o.attrs().integer("chunk");
   o.check_attr(chunk >= 0, "chunk", chunk, "it must not be negative");
 }
@@ -56,7 +63,8 @@ void check_mse(const Operands& o) {
 void shape_linear_cross_entropy(const ShapeQuery& q) {
   const Operands o(q);
   check_linear_cross_entropy(o);
-  put_loss(o);
+  put_sums(o);
+  put_hits(o);
 }
 
 void shape_linear_cross_entropy_grad(const ShapeQuery& q) {
@@ -67,36 +75,43 @@ void shape_linear_cross_entropy_grad(const ShapeQuery& q) {
     o.same_shape(4, 1);
   }
   check_scalar(o, 5);
-  put_loss(o);
+  put_sums(o);
   o.put(o[0]);
   o.put(desc(wide(o.dtype(0)), o.shape(1)));
+  put_hits(o);
 }
 
 void shape_cross_entropy(const ShapeQuery& q) {
   const Operands o(q);
   check_rows(o, 0, 1, 2);
-  put_loss(o);
+  put_sums(o);
+}
+
+void shape_accuracy(const ShapeQuery& q) {
+  const Operands o(q);
+  check_rows(o, 0, 1, 2);
+  put_sums(o);
 }
 
 void shape_cross_entropy_grad(const ShapeQuery& q) {
   const Operands o(q);
   check_rows(o, 0, 1, 2);
   check_scalar(o, 3);
-  put_loss(o);
+  put_sums(o);
   o.put(o[0]);
 }
 
 void shape_mse(const ShapeQuery& q) {
   const Operands o(q);
   check_mse(o);
-  put_loss(o);
+  put_sums(o);
 }
 
 void shape_mse_grad(const ShapeQuery& q) {
   const Operands o(q);
   check_mse(o);
   check_scalar(o, 3);
-  put_loss(o);
+  put_sums(o);
   o.put(o[0]);
   o.put(o[1]);
 }

@@ -47,6 +47,36 @@ TEST(CudaLosses, TargetsOutsideAndStrangeLogits) {
     }
 }
 
+TEST(CudaLosses, AccuracyOfEqualAndStrangeLogits) {
+  for (const DType t : {DType::kF32, DType::kBF16, DType::kF16})
+    for (const int64_t classes : {1, 3, 33, 1001, 9000})
+      for (const Argument& w : {weights(40), kLeftOut}) {
+        RowCase c{"accuracy",
+                  {floats(t, {40, classes}, -9, 9), integers({40}, -1, static_cast<double>(classes)), w},
+                  {scalar(), scalar()},
+                  {{"ignore_index", int64_t{-1}}}};
+        check_rows(c);
+        const int64_t middle = classes / 2;
+        c.edit = [&](auto in) {
+          for (int64_t row = 0; row < 40; ++row) {
+            set(in[0], row * classes + middle, 10);
+            set(in[1], row, static_cast<double>(middle));
+          }
+          set(in[0], 1 * classes, 10);                // an equal one before the target,
+          set(in[0], 2 * classes + classes - 1, 10);  // behind it
+          set(in[0], 3 * classes, std::nan(""));
+          set(in[0], 4 * classes + classes - 1, std::nan(""));
+          set(in[0], 5 * classes + middle, std::nan(""));
+          set(in[0], 6 * classes + middle, HUGE_VAL);
+          set(in[0], 7 * classes, HUGE_VAL);
+          set(in[1], 8, -1);
+          set(in[1], 9, static_cast<double>(classes));
+          if (in[2]) set(in[2], 10, 0);
+        };
+        check_rows(c);
+      }
+}
+
 TEST(CudaLosses, MeanSquaresOfMixedTypes) {
   for (const DType tx : kTypes)
     for (const DType ty : kTypes)
@@ -71,6 +101,20 @@ TEST(CudaFusedLoss, ChunksOfAllSizes) {
                     {x, w, targets, kLeftOut, kLeftOut},
                     {scalar(), scalar(), like(x), like(w)},
                     attrs,
+                    present});
+      // Few classes, so that some rows are hits, and exact logits, of which many are equal.
+      const Argument of = exact(t, {rows, width}), few = exact(DType::kF32, {3, width}),
+                     of_few = integers({rows}, -1, 3);
+      const Attrs counts{{"ignore_index", int64_t{-1}}, {"chunk", chunk}, {"accuracy", int64_t{1}}};
+      check_rows({"linear_cross_entropy",
+                  {of, few, of_few, weights(rows)},
+                  {scalar(), scalar(), scalar(), scalar()},
+                  counts});
+      for (const uint32_t present : {51u, 63u})
+        check_rows({"linear_cross_entropy_grad",
+                    {of, few, of_few, kLeftOut, kLeftOut},
+                    {scalar(), scalar(), like(x), like(few), scalar(), scalar()},
+                    counts,
                     present});
     }
 }

@@ -18,6 +18,9 @@ inline Argument floats(DType dtype, std::initializer_list<int64_t> shape, double
 inline Argument integers(std::initializer_list<int64_t> shape, double lo, double hi) {
   return {{DType::kI32, Shape(shape), 0}, {'I', {}, lo, hi}};
 }
+inline Argument exact(DType dtype, std::initializer_list<int64_t> shape) {
+  return {{dtype, Shape(shape), 0}, whole(T({}))};
+}
 inline const Argument kLeftOut{{DType::kF32, Shape{}, 0}, {}};
 inline TensorDesc like(const Argument& a) { return a.desc; }
 inline TensorDesc f32(std::initializer_list<int64_t> shape) { return {DType::kF32, Shape(shape), 0}; }

@@ -154,6 +154,49 @@ TEST(Derive, Fp16GoesWithAStepperOnly) {
   EXPECT_NE(refused(options).find("fused"), std::string::npos);
 }
 
+// Hits are made beside the loss, by the op that takes its place; no gradient flows through them.
+TEST(Derive, AccuracyIsAnOutputBesideTheLoss) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", f32({6, 8})), targets = g->input("targets", {DType::kI32, {6}});
+  const ValueId w = g->parameter("w", f32({8, 8}), {}), head = g->parameter("head", f32({5, 8}), {});
+  const ValueId h = g->op("linear", {x, w})[0];
+  const auto fused = g->op("linear_cross_entropy", {h, head, targets}, {{"accuracy", int64_t{1}}});
+  const auto plain = g->op("accuracy", {g->op("linear", {h, head})[0], targets});
+  ASSERT_EQ(fused.size(), 4u);
+  g->freeze(fused[0], kNone, {fused[2], fused[3], plain[0], plain[1]});
+  const auto joint = derive(g, {});
+  check_order(*joint);
+  const JointOp* loss = find(*joint, OpCode::k_linear_cross_entropy_grad);
+  ASSERT_NE(loss, nullptr);
+  EXPECT_EQ(find(*joint, OpCode::k_linear_cross_entropy), nullptr);
+  for (const int i : {4, 5}) {
+    EXPECT_GE(loss->out[static_cast<size_t>(i)], 0);
+    EXPECT_EQ(joint->values[static_cast<size_t>(loss->out[static_cast<size_t>(i)])].role, Role::kOutput);
+  }
+  EXPECT_FALSE(find(*joint, OpCode::k_accuracy)->backward);
+}
+
+TEST(Derive, ALossThatReadsHitsIsRefused) {
+  const auto message = [](bool fused) {
+    auto g = std::make_shared<Graph>();
+    const ValueId x = g->input("x", f32({6, 8})), targets = g->input("targets", {DType::kI32, {6}});
+    const ValueId w = g->parameter("w", f32({5, 8}), {});
+    const ValueId hits = fused ? g->op("linear_cross_entropy", {x, w, targets}, {{"accuracy", int64_t{1}}})[2]
+                               : g->op("accuracy", {g->op("linear", {x, w})[0], targets})[0];
+    g->freeze(g->op("scale", {hits}, {{"factor", -1.0}})[0], kNone, {});
+    try {
+      derive(g, {});
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kUnsupported);
+      return std::string(e.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_NE(message(false).find("op 'accuracy' (accuracy_1) has no gradient"), std::string::npos)
+      << message(false);
+  EXPECT_NE(message(true).find("linear_cross_entropy"), std::string::npos) << message(true);
+}
+
 TEST(Derive, PacksReplaceWeights) {
   JointOptions options;
   options.amp = AmpMode::kBf16;

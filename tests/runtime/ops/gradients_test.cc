@@ -123,6 +123,7 @@ std::vector<Variant> variants() {
       {"softmax", {x}, {}},
       {"linear_cross_entropy", {x, f32({7, 4}), i32({3}), f32({3})}, {}},
       {"linear_cross_entropy", {bf({3, 4}), f32({7, 4}), i32({3})}, {}},
+      {"linear_cross_entropy", {x, f32({7, 4}), i32({3})}, {{"accuracy", int64_t{1}}}},
       {"cross_entropy", {x, i32({3}), f32({3})}, {}},
       {"mse", {x, x, f32({3})}, {}},
       {"reshape", {x}, {{"shape", List{2, 6}}}},

@@ -134,6 +134,7 @@ TEST(Table, LookupsNameTheirVocabulary) {
   EXPECT_EQ(found(OpCode::k_embedding), "1 0 0 ");
   EXPECT_EQ(found(OpCode::k_linear_cross_entropy), "2 1 0 ignores");
   EXPECT_EQ(found(OpCode::k_cross_entropy), "1 0 -1 ignores");
+  EXPECT_EQ(found(OpCode::k_accuracy), "1 0 -1 ignores");
   EXPECT_EQ(found(OpCode::k_linear), "");
   EXPECT_EQ(found(OpCode::k_embedding_grad), "");  // what a graph is built of alone
 }

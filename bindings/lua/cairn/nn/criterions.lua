@@ -1,5 +1,6 @@
 -- Criterions: a loss op over the model's output and a target. build(context, y, target) -> loss, weight: sums, which
--- the stepper divides once per effective batch. target(y) -> dims, dtype of the target that fits an output.
+-- the stepper divides once per effective batch; and metrics by name, as recipes give them (scripts/README.md), where
+-- any were asked for. target(y) -> dims, dtype of the target that fits an output.
 local module = require "cairn.nn.module"
 
 local nn = {}
@@ -9,6 +10,19 @@ local function define(kind, construct, target, build)
 end
 
 local function nothing() end
+
+-- Options of criterions that have accuracy.
+local KNOWN = { accuracy = true }
+local function options_of(given)
+  for key in pairs(given or {}) do
+    if not KNOWN[key] then error(("unknown option '%s' of a criterion (known: accuracy)"):format(tostring(key)), 4) end
+  end
+  return given or {}
+end
+
+-- Of hits and count, which the ops accuracy and linear_cross_entropy make: the share of targets that have the largest
+-- logit.
+function nn.accuracy(hits, count) return { sum = hits, weight = count, better = "higher" } end
 
 local function without_last(_, y)
   local shape = y:shape()
@@ -20,18 +34,32 @@ end
 nn.MSECriterion = define("MSECriterion", nothing, function(_, y) return y:shape(), "f32" end,
   function(_, context, y, target) return context:op("mse", y, target) end)
 
--- Mean of -log softmax(logits)[target]; targets count from 0 and -100 is ignored.
-nn.CrossEntropyCriterion = define("CrossEntropyCriterion", nothing, without_last,
-  function(_, context, y, target) return context:op("cross_entropy", y, target) end)
+-- Mean of -log softmax(logits)[target]; targets count from 0 and -100 is ignored. options.accuracy: true gives the
+-- metric "accuracy".
+nn.CrossEntropyCriterion = define("CrossEntropyCriterion", function(self, options)
+  self.accuracy = options_of(options).accuracy
+end, without_last, function(self, context, y, target)
+  local metrics = self.accuracy and { accuracy = nn.accuracy(context:op("accuracy", y, target)) } or nil
+  local loss, weight = context:op("cross_entropy", y, target)
+  return loss, weight, metrics
+end)
 
 -- A last linear layer (without bias) and cross-entropy in one op: logits are never whole in memory.
--- `tied`: an nn.Embedding of the model whose table is the weight.
-nn.LinearCrossEntropyCriterion = define("LinearCrossEntropyCriterion", function(self, width, vocabulary, tied)
+-- `tied`: an nn.Embedding of the model whose table is the weight; options as CrossEntropyCriterion's.
+nn.LinearCrossEntropyCriterion = define("LinearCrossEntropyCriterion", function(self, width, vocabulary, tied, options)
   self.width, self.vocabulary, self.tied = width, vocabulary, tied
+  self.accuracy = options_of(options).accuracy
 end, without_last, function(self, context, y, target)
   local owner, dims = self.tied or self, { self.vocabulary, self.width }
   local w = context:parameter(owner, "weight", dims, { init = "normal", scale = 0.02 })
-  return context:op("linear_cross_entropy", y, w, target)
+  return nn.vocabulary_loss(context, y, w, target, self.accuracy)
 end)
+
+-- The loss of hidden states y against a vocabulary's rows w: loss, weight, and metrics where accuracy is true.
+function nn.vocabulary_loss(context, y, w, target, accuracy)
+  local loss, weight, hits, count = context:op("linear_cross_entropy", y, w, target,
+    { accuracy = accuracy and 1 or nil })
+  return loss, weight, hits and { accuracy = nn.accuracy(hits, count) }
+end
 
 return nn

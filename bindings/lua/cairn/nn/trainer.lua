@@ -9,8 +9,8 @@ local optim = require "cairn.optim"
 local nn = {}
 
 -- Builds model (and criterion) into a graph, with inputs "input" and "target". input: {dims..., dtype = "f32"}.
--- Returns what graph:freeze takes: {loss, weight}, and the model's output; without a criterion {outputs = {the value
--- "output"}}.
+-- Returns what graph:freeze takes: {loss, weight}, and the model's output and the criterion's metrics (nil: none were
+-- asked for); without a criterion {outputs = {the value "output"}}.
 function nn.attach(graph, model, criterion, input)
   module.expect(model, "model")
   local context = module.context(graph, criterion ~= nil)
@@ -19,8 +19,8 @@ function nn.attach(graph, model, criterion, input)
   local dims, dtype = criterion:target(y)
   local target = graph:input("target", dims, dtype)
   context.prefix = "criterion."
-  local loss, weight = criterion:build(context, y, target)
-  return { loss = loss, weight = weight, output = y }
+  local loss, weight, metrics = criterion:build(context, y, target)
+  return { loss = loss, weight = weight, output = y, metrics = metrics }
 end
 
 -- The same as a new frozen graph; or nil, err.
