@@ -6,13 +6,15 @@
 #include <numeric>
 
 #include "runtime/base/checked.h"
-#include "runtime/plan/plan.h"
+#include "runtime/plan/bound/bound.h"
 
 namespace cairn::plan {
 namespace {
 
 constexpr size_t kProbes = 7;  // per round, between two numbers of choices
 constexpr int kRounds = 2;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kRounding = 1e-9;  // of bounds
 
 // What so many of the cheapest choices free and cost.
 struct Prefix {
@@ -22,7 +24,8 @@ struct Prefix {
 
 class Search {
  public:
-  Search(const Problem& p, std::vector<Prefix> prefixes) : p_(p), prefixes_(std::move(prefixes)) {}
+  Search(const Problem& p, std::vector<Prefix> prefixes, SolverCache& cache)
+      : p_(p), index_(p), prefixes_(std::move(prefixes)), cache_(cache) {}
 
   size_t best() {
     const size_t all = prefixes_.size() - 1;
@@ -37,7 +40,7 @@ class Search {
     }
     if (all == 1) probe({1});
     const auto least = min_probe();
-    return least->second < std::numeric_limits<double>::infinity() ? least->first : all;
+    return least->second < kNever ? least->first : all;
   }
 
  private:
@@ -63,28 +66,45 @@ class Search {
     }
     return numbers;
   }
+  // Those are solved whose lower bound leaves a chance to be the best, the most promising ones first. The others
+  // count as never.
   void probe(const std::vector<size_t>& numbers) {
-    std::vector<size_t> fresh;
-    std::vector<int64_t> budgets;
+    struct Probe {
+      double least;
+      size_t number;
+    };
+    std::vector<Probe> probes;
     for (const size_t number : numbers)
-      if (!seconds_.contains(number) && std::find(fresh.begin(), fresh.end(), number) == fresh.end()) {
-        fresh.push_back(number);
-        budgets.push_back(p_.budget_bytes + prefixes_[number].bytes);
-      }
-    const auto plans = solve_all(p_, budgets);
-    for (size_t i = 0; i < fresh.size(); ++i)
-      seconds_[fresh[i]] = plans[i] ? plans[i]->predicted_seconds + prefixes_[fresh[i]].seconds
-                                    : std::numeric_limits<double>::infinity();
+      if (seconds_.emplace(number, kNever).second)
+        probes.push_back({bound(budget_with(number)) + prefixes_[number].seconds, number});
+    std::stable_sort(probes.begin(), probes.end(),
+                     [](const Probe& a, const Probe& b) { return a.least < b.least; });
+    for (const Probe& probe : probes) {
+      if (probe.least > min_probe()->second * (1 + kRounding)) return;
+      if (const auto plan = cache_.solve_within(p_, budget_with(probe.number)))
+        seconds_[probe.number] = plan->predicted_seconds + prefixes_[probe.number].seconds;
+    }
+  }
+  int64_t budget_with(size_t number) const { return p_.budget_bytes + prefixes_[number].bytes; }
+  double bound(int64_t budget) const {
+    return std::max(index_.total_seconds, lower_bound_seconds(p_, index_, budget));
   }
 
   const Problem& p_;
+  const Index index_;
   const std::vector<Prefix> prefixes_;  // by number of choices taken
-  std::map<size_t, double> seconds_;    // of what was solved
+  SolverCache& cache_;
+  std::map<size_t, double> seconds_;  // of what was looked at
 };
 
 }  // namespace
 
 std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choices) {
+  SolverCache cache;
+  return choose(problem, choices, cache);
+}
+
+std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choices, SolverCache& cache) {
   std::vector<bool> taken(choices.size(), false);
   if (choices.empty() || problem.budget_bytes <= 0) return taken;
   std::vector<size_t> order(choices.size());
@@ -97,7 +117,7 @@ std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choi
   for (const size_t c : order)
     prefixes.push_back(
         {checked_add(prefixes.back().bytes, choices[c].bytes), prefixes.back().seconds + choices[c].seconds});
-  const size_t count = Search(problem, std::move(prefixes)).best();
+  const size_t count = Search(problem, std::move(prefixes), cache).best();
   for (size_t k = 0; k < count; ++k) taken[order[k]] = true;
   return taken;
 }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/plan/problem.h"
+#include "runtime/plan/cache.h"
 
 namespace cairn::plan {
 
@@ -17,8 +17,9 @@ struct Choice {
 // Which choices to take, so that the fastest plan under problem.budget_bytes plus their seconds is least.
 // Taken are always the cheapest per byte, up to some point; none if the plan without them runs everything
 // once without waiting; all if no number of them lets a plan fit, so that the smallest budget named for the
-// problem without them is the smallest there is. Deterministic; solves the problem for about a dozen budgets.
+// problem without them is the smallest there is. Deterministic; solves the problem for up to a dozen budgets.
 // problem: with everything that may leave still in it.
+std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choices, SolverCache& cache);
 std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choices);
 
 }  // namespace cairn::plan

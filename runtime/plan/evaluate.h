@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "runtime/plan/retention_pricer.h"
 #include "runtime/plan/rules.h"
 #include "runtime/plan/schedule.h"
 
@@ -19,17 +20,27 @@ struct Cost {
 class Evaluator {
  public:
   Evaluator(const Problem& p, const Index& index, const Intervals& intervals)
-      : p_(p), index_(index), sequencer_(p, index, intervals) {}
+      : p_(p), index_(index), sequencer_(p, index, intervals), pricer_(p, index, intervals) {}
 
   // `sequence` is the retention points' afterwards.
   // Gives up, as if invalid, once it is sure to take more than `max_seconds`.
   Cost operator()(const RetentionPoints& t, Pace pace, Sequence& sequence,
                   double max_seconds = std::numeric_limits<double>::infinity());
+  // The same in two parts, of which the first is quick. It counts all of the work. Where there are copies it
+  // gives the least that its seconds and its peak can be; else what they are.
+  RetentionPricer::Price price(const RetentionPoints& t,
+                               double max_seconds = std::numeric_limits<double>::infinity());
+  Cost after_price(const RetentionPoints& t, Pace pace, Sequence& sequence);
+  // RetentionPricer::trace() of plans; counts no work.
+  const std::vector<int32_t>& trace_of(const RetentionPoints& t);
+  // Of the last price.
+  const RetentionPricer& priced() const { return pricer_; }
   Schedule schedule(const RetentionPoints& t, Pace pace, Sequence& sequence);
   // Runs priced so far: the measure of how much a search has spent, the same on every machine.
-  int64_t work() const { return sequencer_.work() + scheduled_; }
+  int64_t work() const { return work_; }
 
  private:
+  Cost cost_of(const Sequence&, Pace) const;
   int64_t max_items() const { return std::max(kMaxRuns * static_cast<int64_t>(p_.ops.size()), kSmallRuns); }
   static constexpr int64_t kMaxRuns = 40,
                            kSmallRuns = 200'000;  // per op, on average, that a plan may have; in all
@@ -37,7 +48,8 @@ class Evaluator {
   const Problem& p_;
   const Index& index_;
   Sequencer sequencer_;
-  int64_t scheduled_ = 0;
+  RetentionPricer pricer_;
+  int64_t work_ = 0;
 };
 
 }  // namespace cairn::plan

@@ -13,6 +13,8 @@ struct Value {
   std::string name;
   int64_t bytes = 0;
   bool persistent = false;  // on the device from start to end
+
+  bool operator==(const Value&) const = default;
 };
 
 struct Op {
@@ -23,6 +25,8 @@ struct Op {
   std::vector<int32_t> outputs;  // each value is made by at most one op
   bool recomputable = true;
   int32_t region = -1;  // index into Problem::regions; -1: none
+
+  bool operator==(const Op&) const = default;
 };
 
 // Regions nest: parent < index, or -1.
@@ -31,6 +35,8 @@ struct Region {
   int32_t parent = -1;
   Policy policy = Policy::kPlannerDecides;
   int32_t offload_tier = -1;  // index into Problem::links, for Policy::kOffload; -1: the first
+
+  bool operator==(const Region&) const = default;
 };
 
 struct Link {
@@ -40,6 +46,8 @@ struct Link {
   double in_bytes_per_second = 1;
   double both_ways_factor = 1;
   int64_t capacity_bytes = 0;
+
+  bool operator==(const Link&) const = default;
 };
 
 struct Problem {

@@ -74,8 +74,9 @@ std::vector<Candidate> candidates(const graph::JointGraph& joint) {
 
 class Chooser {
  public:
-  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options)
+  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options, plan::SolverCache& cache)
       : plan_(plan),
+        cache_(cache),
         joint_(*plan.joint),
         costs_(device.info(), options.costs),
         micro_steps_(std::max<uint32_t>(options.micro_steps, 1)),
@@ -83,16 +84,16 @@ class Chooser {
 
   void solve() {
     if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty()) {
-      plan_.plan = plan::solve(plan_.problem);
+      plan_.plan = cache_.solve(plan_.problem);
       return;
     }
     const plan::Problem resident = plan_.problem;
     const std::vector<int32_t> resident_value = plan_.problem_value, resident_layout = plan_.layout_value;
-    const std::vector<bool> taken = choose(resident, choices());
+    const std::vector<bool> taken = choose(resident, choices(), cache_);
     move_out(taken);
     const double update_seconds = plan_.update_seconds;
     try {
-      plan_.plan = plan::solve(plan_.problem);
+      plan_.plan = cache_.solve(plan_.problem);
     } catch (const Error& error) {
       // What the update needs on the device may be what does not fit: the smallest budget is with all gone.
       if (error.code() != Code::kOverBudget || std::find(taken.begin(), taken.end(), false) == taken.end())
@@ -102,7 +103,7 @@ class Chooser {
       plan_.layout_value = resident_layout;
       plan_.offloaded.clear();
       move_out(std::vector<bool>(candidates_.size(), true));
-      plan_.plan = plan::solve(plan_.problem);
+      plan_.plan = cache_.solve(plan_.problem);
     }
     plan_.update_seconds = update_seconds + streaming_seconds();
   }
@@ -192,6 +193,7 @@ class Chooser {
   }
 
   CompiledPlan& plan_;
+  plan::SolverCache& cache_;
   const graph::JointGraph& joint_;
   const costs::Model costs_;
   const double micro_steps_;
@@ -316,8 +318,9 @@ class Placer {
 
 }  // namespace
 
-void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
-  Chooser(plan, device, options).solve();
+void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                                plan::SolverCache& cache) {
+  Chooser(plan, device, options, cache).solve();
 }
 
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {

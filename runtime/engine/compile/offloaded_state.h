@@ -8,6 +8,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/program.h"
+#include "runtime/plan/cache.h"
 
 namespace cairn::engine {
 
@@ -21,7 +22,8 @@ inline constexpr int64_t kSlots = 3;
 // problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
 // leaves without a budget, a link, or an optimizer. kOverBudget: as plan::solve(), with all that may leave
 // gone.
-void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                                plan::SolverCache& cache);
 
 // Takes values that no op reads or writes out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);

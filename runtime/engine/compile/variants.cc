@@ -104,7 +104,7 @@ class Variants {
     const bool in_place = best_->in_place_ops > 0;
     const CompiledPlan& like = in_place && packed.in_place != nullptr ? *packed.in_place : *packed.apart;
     const std::vector<bool> taken =
-        free ? without_room(packed_weights) : plan::choose(like.problem, packed_weights.choices);
+        free ? without_room(packed_weights) : plan::choose(like.problem, packed_weights.choices, cache_);
     if (taken == all || std::find(taken.begin(), taken.end(), true) == taken.end()) return;
     auto some = without(packed_weights, taken);
     if (in_place) make_in_place(*some);
@@ -123,7 +123,7 @@ class Variants {
       if (way == nullptr) continue;
       plan::Problem free = way->problem;
       free.budget_bytes = 0;
-      const plan::Plan whole = plan::solve(free);
+      const plan::Plan whole = cache_.solve(free);
       if (whole.arena_bytes > way->problem.budget_bytes ||
           whole.predicted_seconds > once(free) * (1 + kNothing))
         continue;
@@ -145,9 +145,9 @@ class Variants {
     if (plan == nullptr) return;
     try {
       if (with_offloaded_state)
-        solve_with_offloaded_state(*plan, device_, options_);
+        solve_with_offloaded_state(*plan, device_, options_, cache_);
       else
-        plan->plan = plan::solve(plan->problem);
+        plan->plan = cache_.solve(plan->problem);
     } catch (const Error& error) {
       if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
       if (best_ != nullptr) return;
@@ -184,6 +184,7 @@ class Variants {
   const PlanOptions& options_;
   const costs::Model model_;
   const int64_t micro_steps_;
+  plan::SolverCache cache_;
   std::shared_ptr<CompiledPlan> best_;     // of those that fit
   std::shared_ptr<CompiledPlan> closest_;  // while none does: that of over_
   double bound_ = std::numeric_limits<double>::infinity();

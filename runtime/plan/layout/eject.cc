@@ -74,11 +74,8 @@ class Ejector {
   bool run(int64_t& work) {
     while (!waiting_.empty()) {
       if (work <= 0) return false;
-      const auto largest = std::max_element(waiting_.begin(), waiting_.end(), [&](int32_t a, int32_t b) {
-        return hardness(a) != hardness(b) ? hardness(a) < hardness(b) : a > b;
-      });
-      const int32_t i = *largest;
-      *largest = waiting_.back();
+      std::pop_heap(waiting_.begin(), waiting_.end());
+      const int32_t i = waiting_.back().piece;
       waiting_.pop_back();
       put(i, work);
     }
@@ -97,13 +94,20 @@ class Ejector {
     int64_t at, cost;
   };
 
-  static constexpr double kCostRange = 1 << 20;
+  struct Waiting {
+    double hardness;
+    int32_t piece;
+    bool operator<(const Waiting& other) const {
+      return hardness != other.hardness ? hardness < other.hardness : piece > other.piece;
+    }
+  };
 
-  double hardness(int32_t i) const { return hard_[i] * (1 + ejected_[i]); }
+  static constexpr double kCostRange = 1 << 20;
 
   void throw_out(int32_t i) {
     offsets_[i] = -1;
-    waiting_.push_back(i);
+    waiting_.push_back({hard_[i] * (1 + ejected_[i]), i});
+    std::push_heap(waiting_.begin(), waiting_.end());
   }
 
   uint32_t draw() {  // xorshift: the same on every machine
@@ -137,12 +141,15 @@ class Ejector {
   int64_t cheapest(const Piece& piece) {
     changes_.clear();
     const int64_t last = target_ - piece.bytes;
+    int64_t cost = 0, best = std::numeric_limits<int64_t>::max(), offset = 0;
     for (const Beside& b : beside_) {
-      changes_.push_back({b.begin - piece.bytes + 1, b.cost});
-      changes_.push_back({b.end, -b.cost});
+      if (const int64_t at = b.begin - piece.bytes + 1; at <= 0)
+        cost += b.cost;
+      else if (at <= last)
+        changes_.push_back({at, b.cost});
+      if (b.end <= last) changes_.push_back({b.end, -b.cost});
     }
     std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
-    int64_t cost = 0, best = std::numeric_limits<int64_t>::max(), offset = 0;
     uint32_t ties = 0;
     const auto offer = [&](int64_t at) {
       if (at < 0 || at > last || cost > best) return;
@@ -150,10 +157,8 @@ class Ejector {
       if (cost < best || draw() % ties == 0) offset = at;
       best = cost;
     };
-    size_t k = 0;
-    for (; k < changes_.size() && changes_[k].at <= 0; ++k) cost += changes_[k].cost;
     offer(0);
-    while (k < changes_.size() && changes_[k].at <= last) {
+    for (size_t k = 0; k < changes_.size();) {
       const int64_t at = changes_[k].at;
       bool starts = false, stops = false;
       const int64_t below = cost;
@@ -179,7 +184,7 @@ class Ejector {
   std::vector<int64_t> offsets_;  // -1: waiting
   std::vector<int32_t> ejected_;  // how often
   std::vector<int64_t> settled_;  // until which turn it may not be thrown out
-  std::vector<int32_t> waiting_;
+  std::vector<Waiting> waiting_;  // a heap, the hardest first
   std::vector<Beside> beside_;
   std::vector<Change> changes_;
   int64_t turn_ = 0;

@@ -22,6 +22,14 @@ struct Candidate {
 class Archive {
  public:
   void add(const RetentionPoints& t, Pace pace, const Cost& cost) { add(0, t, pace, cost); }
+  // False: beaten in every layer, so that add() would do nothing, whatever the order. Also if these are only
+  // the least that seconds and peak can be.
+  bool wants(double seconds, int64_t peak) const {
+    return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& layer) {
+      const auto at = layer.upper_bound(peak);
+      return at == layer.begin() || std::prev(at)->second.cost.seconds > seconds;
+    });
+  }
   // Remembers a plan for good, whatever beats it.
   void pin(const RetentionPoints& t, Pace pace, const Cost& cost) { pinned_.push_back({t, pace, cost}); }
   // The fastest whose peak fits; nullptr if none does.

@@ -62,10 +62,13 @@ class Keeper {
   bool keep(size_t first, size_t last) {
     for (size_t k = first; k < last; ++k)
       now_.retention_points[sent_[k].interval] = s_.rules.base[sent_[k].interval];
-    const Cost cost = s_.evaluate(now_.retention_points, now_.pace, s_.sequence, seconds_);
-    if (good(cost)) {
-      now_.cost = cost;
-      return true;
+    const RetentionPricer::Price price = s_.evaluate.price(now_.retention_points, seconds_);
+    if (price.valid && price.peak_bytes <= budget_ && price.seconds <= seconds_) {
+      const Cost cost = s_.evaluate.after_price(now_.retention_points, now_.pace, s_.sequence);
+      if (good(cost)) {
+        now_.cost = cost;
+        return true;
+      }
     }
     for (size_t k = first; k < last; ++k) now_.retention_points[sent_[k].interval] = sent_[k].retention_point;
     return false;

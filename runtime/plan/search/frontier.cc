@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <bit>
+#include <limits>
 
 namespace cairn::plan {
 namespace {
@@ -24,6 +25,7 @@ constexpr int kClasses = 2;                // plans in the middle of a run do no
 // In each cell the best plan survives at several prices per byte: one price alone would drift to the side of
 // the cell that it favours, and with it the whole table.
 constexpr std::array<double, 3> kPrices = {.5, 1, 2};
+constexpr double kEmpty = std::numeric_limits<double>::infinity();  // the score of a slot without a plan
 constexpr int kSlots = kClasses * static_cast<int>(kPrices.size());
 
 class Frontier {
@@ -63,15 +65,16 @@ class Frontier {
   Chosen solve_at_price() {
     std::vector<std::vector<Label>> all;
     all.push_back({Label{}});
-    worth_.clear();
+    worth_.assign(2 * sets_.count(), {});
+    for (size_t k = 0; k < kPrices.size(); ++k) prices_[k] = kPrices[k] * price_;
     int64_t steps = 1;
     for (size_t s = 0; s < stages_.all.size(); ++s)
       steps += static_cast<int64_t>(worthwhile(s).size()) * kSlots;
     cells_ = std::clamp<int64_t>(max_work_ / steps, 24, 4096);
     scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
-    table_.assign(static_cast<size_t>(cells_ * kSlots), Label{});
-    score_.assign(table_.size(), 0);
-    used_.assign(table_.size(), 0);
+    table_.resize(static_cast<size_t>(cells_ * kSlots));
+    score_.assign(table_.size(), kEmpty);
+    filled_.assign(table_.size() / 64 + 1, 0);
     for (size_t s = 0; s < stages_.all.size(); ++s) {
       std::vector<Label> next = advance(s, all.back());
       if (next.empty()) return {};
@@ -106,18 +109,20 @@ class Frontier {
     for (size_t s = 0; s < stages_.all.size(); ++s)
       for (const Option& o : sets_.of(s))
         if (o.seconds > 0) high = std::max(high, o.seconds);
+    std::vector<double> bytes(sets_.count());
     const auto kept = [&](double price) {
-      double sum = 0;
-      for (size_t s = 0; s < stages_.all.size(); ++s) {
-        double best = 1e300, bytes = 0;
-        for (const Option& o : sets_.of(s)) {
+      for (size_t set = 0; set < sets_.count(); ++set) {
+        double best = 1e300;
+        bytes[set] = 0;
+        for (const Option& o : sets_.at(set)) {
           const double cost = o.seconds + price * static_cast<double>(o.kept);
           if (o.moved > 0 || cost >= best) continue;
           best = cost;
-          bytes = static_cast<double>(o.kept);
+          bytes[set] = static_cast<double>(o.kept);
         }
-        sum += bytes;
       }
+      double sum = 0;
+      for (size_t s = 0; s < stages_.all.size(); ++s) sum += bytes[sets_.number(s)];
       return sum;
     };
     for (int round = 0; round < 40; ++round) {
@@ -128,54 +133,87 @@ class Frontier {
     return high;
   }
 
+  // One of the stage's options, as far as it does not depend on what was chosen before.
+  struct Choice {
+    int64_t peak, kept, held;
+    double seconds, moved;
+    double fetched;  // bytes that can come back over the link during the stage's backward
+    int32_t option;
+    bool gives_out, needs_in;
+  };
+  struct Pass {
+    double forward = 0, backward = 0;  // seconds of the stage
+    double out_rate = 1, in_rate = 1;
+    double sent = 0;                         // bytes that can leave during the stage's forward
+    double max_leaving = 0, max_coming = 0;  // bytes that copies may lag behind
+  };
+
+  Pass pass_of(size_t s) const {
+    Pass pass;
+    if (link_ < 0) return pass;
+    const Stage& stage = stages_.all[s];
+    for (int32_t i = stage.begin; i < stage.end; ++i) pass.forward += p_.ops[i].seconds;
+    for (int32_t b = stage.back_begin; b < stage.back_end; ++b) pass.backward += p_.ops[b].seconds;
+    pass.out_rate = p_.links[link_].out_bytes_per_second;
+    pass.in_rate = p_.links[link_].in_bytes_per_second;
+    pass.sent = pass.out_rate * pass.forward;
+    pass.max_leaving = lag_.stages * pass.out_rate * pass.forward;
+    pass.max_coming = lag_.stages * pass.in_rate * pass.backward;
+    return pass;
+  }
+
   std::vector<Label> advance(size_t s, const std::vector<Label>& from) {
     const auto& options = sets_.of(s);
-    const Stage& stage = stages_.all[s];
-    double forward = 0, backward = 0, out_rate = 1, in_rate = 1;
-    if (link_ >= 0) {
-      for (int32_t i = stage.begin; i < stage.end; ++i) forward += p_.ops[i].seconds;
-      for (int32_t b = stage.back_begin; b < stage.back_end; ++b) backward += p_.ops[b].seconds;
-      out_rate = p_.links[link_].out_bytes_per_second;
-      in_rate = p_.links[link_].in_bytes_per_second;
-    }
+    const Pass pass = pass_of(s);
     const bool last = s + 1 == stages_.all.size();
-    const std::vector<int32_t>& worth = worthwhile(s);
-    filled_.clear();
+    choices_.clear();
+    for (const int32_t k : worthwhile(s)) {
+      const Option& o = options[k];
+      choices_.push_back({o.peak, o.kept, o.held, o.seconds, static_cast<double>(o.moved),
+                          pass.in_rate * (pass.backward + o.seconds), k, o.gives_out, o.needs_in});
+    }
     for (size_t i = 0; i < from.size(); ++i) {
       const Label& l = from[i];
-      for (int32_t k : worth) {
-        const Option& o = options[k];
-        const int64_t here = l.kept + l.run;
-        if (here + o.peak > room_) break;  // by rising peak
-        if (o.gives_out && last) continue;
-        Label n;
-        n.kept = l.kept + o.kept;
-        if (n.kept > room_) continue;
-        n.run = o.gives_out ? o.held + (o.needs_in ? l.run : 0) : 0;
+      const int64_t here = l.kept + l.run;
+      Label n;
+      n.parent = static_cast<int32_t>(i);
+      for (const Choice& c : choices_) {
+        if (here + c.peak > room_) break;  // by rising peak
+        if (c.gives_out && last) continue;
+        n.kept = l.kept + c.kept;
+        n.run = c.gives_out ? c.held + (c.needs_in ? l.run : 0) : 0;
         if (n.kept + n.run > room_) continue;
-        n.seconds = l.seconds + o.seconds;
+        n.seconds = l.seconds + c.seconds;
         double late = 0;
         if (link_ >= 0) {
-          const auto moved = static_cast<double>(o.moved);
-          n.leaving = std::max(0.0, l.leaving + moved - out_rate * forward);
-          n.coming = std::max(0.0, l.coming - in_rate * (backward + o.seconds)) + moved;
-          if (static_cast<double>(here + o.peak) + l.coming > static_cast<double>(room_)) continue;
-          if (moved > 0 && (n.leaving > std::max(moved, lag_.stages * out_rate * forward) ||
-                            n.coming > std::max(moved, lag_.stages * in_rate * backward)))
+          n.leaving = std::max(0.0, l.leaving + c.moved - pass.sent);
+          n.coming = std::max(0.0, l.coming - c.fetched) + c.moved;
+          if (static_cast<double>(here + c.peak) + l.coming > static_cast<double>(room_)) continue;
+          if (c.moved > 0 && (n.leaving > std::max(c.moved, pass.max_leaving) ||
+                              n.coming > std::max(c.moved, pass.max_coming)))
             continue;
-          late = (n.leaving / out_rate + n.coming / in_rate) * lag_.share;
+          if (n.leaving > 0 || n.coming > 0)
+            late = (n.leaving / pass.out_rate + n.coming / pass.in_rate) * lag_.share;
         }
-        n.parent = static_cast<int32_t>(i);
-        n.option = k;
-        offer(n, late);
+        n.option = c.option;
+        offer(n, n.seconds + late);
       }
     }
+    return taken();
+  }
+
+  // The plans in the table, in its order; it is empty afterwards.
+  std::vector<Label> taken() {
     std::vector<Label> next;
-    std::sort(filled_.begin(), filled_.end());
-    for (int32_t slot : filled_) {
-      used_[slot] = 0;
-      const Label& l = table_[slot];
-      if (next.empty() || next.back().parent != l.parent || next.back().option != l.option) next.push_back(l);
+    for (size_t word = 0; word < filled_.size(); ++word) {
+      for (uint64_t rest = filled_[word]; rest != 0; rest &= rest - 1) {
+        const size_t slot = word * 64 + static_cast<size_t>(std::countr_zero(rest));
+        score_[slot] = kEmpty;
+        const Label& l = table_[slot];
+        if (next.empty() || next.back().parent != l.parent || next.back().option != l.option)
+          next.push_back(l);
+      }
+      filled_[word] = 0;
     }
     return next;
   }
@@ -184,7 +222,7 @@ class Frontier {
   // price is not looked at.
   const std::vector<int32_t>& worthwhile(size_t s) {
     const bool near = stages_.all.size() < kLong || s + kNear >= stages_.all.size();
-    auto& list = worth_[{&sets_.of(s), near}];
+    auto& list = worth_[2 * sets_.number(s) + (near ? 1 : 0)];
     if (!list.empty()) return list;
     const auto& options = sets_.of(s);
     const auto score = [&](const Option& o) { return o.seconds + price_ * static_cast<double>(o.kept); };
@@ -206,22 +244,18 @@ class Frontier {
     return list;
   }
 
-  void offer(const Label& n, double late) {
+  void offer(const Label& n, double seconds) {
     const int64_t cell = std::min(cells_ - 1, static_cast<int64_t>(static_cast<double>(n.kept) * scale_));
     const int kind = n.run == 0 ? 0 : 1;
-    auto slot = static_cast<int32_t>(cell * kSlots + kind * static_cast<int>(kPrices.size()));
-    for (double factor : kPrices) {
-      const double score = n.seconds + late + factor * price_ * static_cast<double>(n.kept);
-      if (!used_[slot]) {
-        used_[slot] = 1;
-        filled_.push_back(slot);
-      } else if (score >= score_[slot]) {
-        ++slot;
-        continue;
+    const auto slot = static_cast<size_t>(cell * kSlots + kind * static_cast<int>(kPrices.size()));
+    const auto kept = static_cast<double>(n.kept);
+    double* const score = &score_[slot];
+    for (size_t k = 0; k < kPrices.size(); ++k)
+      if (const double own = seconds + prices_[k] * kept; own < score[k]) {
+        score[k] = own;
+        table_[slot + k] = n;
+        filled_[(slot + k) / 64] |= uint64_t{1} << ((slot + k) % 64);
       }
-      table_[slot] = n;
-      score_[slot++] = score;
-    }
   }
 
   const Problem& p_;
@@ -234,9 +268,10 @@ class Frontier {
   double price_ = 0, scale_ = 0;
   std::vector<Label> table_;
   std::vector<double> score_;
-  std::vector<uint8_t> used_;
-  std::vector<int32_t> filled_;
-  std::map<std::pair<const void*, bool>, std::vector<int32_t>> worth_;  // options looked at
+  std::vector<uint64_t> filled_;  // a bit per slot
+  std::array<double, kPrices.size()> prices_{};
+  std::vector<Choice> choices_;              // of the present stage
+  std::vector<std::vector<int32_t>> worth_;  // options looked at, per set: far from the end of forward, near
 };
 
 }  // namespace

@@ -11,19 +11,20 @@ constexpr int kPerturbations = 3;
 
 // Of annealing, in shares of a mean op's seconds; and what a peak over the budget weighs.
 constexpr double kHot = .33, kCold = .0165, kOverweight = .7;
-constexpr double kSurelyNot = 20;  // times the heat: what is worse by more is never taken
+constexpr double kSurelyNot = 20;   // times the heat: what is worse by more is never taken
+constexpr double kRounding = 1e-9;  // of exponentials
 constexpr int64_t kRelaxWork = 100'000;
 
 }  // namespace
 
 LocalSearch::LocalSearch(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
-                         Evaluator& evaluate, Seen seen)
+                         Evaluator& evaluate, Archive& archive)
     : p_(p),
       index_(index),
       intervals_(intervals),
       rules_(rules),
       evaluate_(evaluate),
-      seen_(std::move(seen)),
+      archive_(archive),
       last_use_(p.values.size(), -1),
       blocked_(intervals.all.size(), -1),
       links_(static_cast<int32_t>(p.links.size())) {
@@ -47,9 +48,30 @@ uint64_t LocalSearch::random() {
 }
 
 bool LocalSearch::price(Candidate& c) {
-  c.cost = evaluate_(c.retention_points, c.pace, sequence_);
-  if (c.cost.valid) seen_(c.retention_points, c.pace, c.cost);
+  const RetentionPricer::Price price = evaluate_.price(c.retention_points);
+  c.cost = price.valid ? complete(c, price) : Cost{};
+  if (c.cost.valid) note(c);
   return c.cost.valid;
+}
+
+void LocalSearch::note(const Candidate& c) {
+  if (archive_.wants(c.cost.seconds, c.cost.peak_bytes)) archive_.add(c.retention_points, c.pace, c.cost);
+}
+
+// Its sequence is made only where that is needed: for copies, and for the order that the archive asks for.
+Cost LocalSearch::complete(const Candidate& c, const RetentionPricer::Price& price) {
+  made_ = price.copies || archive_.wants(price.seconds, price.peak_bytes);
+  if (!made_) return {true, price.seconds, price.peak_bytes};
+  return evaluate_.after_price(c.retention_points, c.pace, tried_);
+}
+
+// The sequence of what was priced last.
+void LocalSearch::make_sequence(const Candidate& c) {
+  if (made_)
+    std::swap(sequence_, tried_);
+  else
+    evaluate_.after_price(c.retention_points, c.pace, sequence_);
+  made_ = false;
 }
 
 // What could leave before the fullest item: values alive there that it does not use.
@@ -91,6 +113,7 @@ std::vector<LocalSearch::Move> LocalSearch::moves_at_peak(const Candidate& c) {
 bool LocalSearch::descend(Candidate& c, int64_t budget) {
   if (!price(c)) return false;
   while (c.cost.peak_bytes > budget) {
+    make_sequence(c);
     const double excess = sequence_.excess(budget) + static_cast<double>(c.cost.peak_bytes - budget);
     const std::vector<Move> moves = moves_at_peak(c);
     double best = 0;
@@ -98,17 +121,25 @@ bool LocalSearch::descend(Candidate& c, int64_t budget) {
     for (const Move& move : moves) {
       const int32_t before = c.retention_points[move.interval];
       c.retention_points[move.interval] = move.retention_point;
-      const Cost cost = evaluate_(c.retention_points, c.pace, tried_);
-      if (cost.valid) {
-        const double left =
-            tried_.excess(budget) + static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - budget));
-        const double added = std::max(cost.seconds - c.cost.seconds, 1e-3 * p_.ops[0].seconds + 1e-15);
-        if ((excess - left) / added > best) {
-          best = (excess - left) / added;
-          chosen = move;
+      if (const RetentionPricer::Price price = evaluate_.price(c.retention_points); price.valid) {
+        const double over = evaluate_.priced().excess(budget);
+        const auto gain = [&](double seconds, int64_t peak) {
+          const double left = over + static_cast<double>(std::max<int64_t>(0, peak - budget));
+          const double added = std::max(seconds - c.cost.seconds, 1e-3 * p_.ops[0].seconds + 1e-15);
+          return (excess - left) / added;
+        };
+        const auto fresh = [&](double seconds, int64_t peak) {
+          return (peak < c.cost.peak_bytes || seconds < c.cost.seconds) && archive_.wants(seconds, peak);
+        };
+        if (gain(price.seconds, price.peak_bytes) > best || fresh(price.seconds, price.peak_bytes)) {
+          const Cost cost = complete(c, price);
+          if (const double found = gain(cost.seconds, cost.peak_bytes); found > best) {
+            best = found;
+            chosen = move;
+          }
+          if (fresh(cost.seconds, cost.peak_bytes)) archive_.add(c.retention_points, c.pace, cost);
+          made_ = false;
         }
-        if (cost.peak_bytes < c.cost.peak_bytes || cost.seconds < c.cost.seconds)
-          seen_(c.retention_points, c.pace, cost);
       }
       c.retention_points[move.interval] = before;
     }
@@ -135,13 +166,18 @@ void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
       if (retention_point == before || (retention_point != move.retention_point && before < retention_point))
         continue;
       c.retention_points[move.interval] = retention_point;
-      const Cost cost = evaluate_(c.retention_points, c.pace, tried_, c.cost.seconds);
-      if (cost.valid && cost.peak_bytes <= budget &&
-          (cost.seconds < c.cost.seconds ||
-           (cost.seconds == c.cost.seconds && cost.peak_bytes <= c.cost.peak_bytes))) {
-        c.cost = cost;
-        seen_(c.retention_points, c.pace, cost);
-        break;
+      const auto good = [&](double seconds, int64_t peak) {
+        return peak <= budget &&
+               (seconds < c.cost.seconds || (seconds == c.cost.seconds && peak <= c.cost.peak_bytes));
+      };
+      const RetentionPricer::Price price = evaluate_.price(c.retention_points, c.cost.seconds);
+      if (price.valid && good(price.seconds, price.peak_bytes)) {
+        const Cost cost = complete(c, price);
+        if (good(cost.seconds, cost.peak_bytes)) {
+          c.cost = cost;
+          note(c);
+          break;
+        }
       }
       c.retention_points[move.interval] = before;
     }
@@ -270,30 +306,54 @@ void LocalSearch::change_something(Candidate& c, int64_t budget,
   }
 }
 
+double LocalSearch::energy(double seconds, int64_t peak, int64_t budget) const {
+  return seconds / index_.total_seconds +
+         kOverweight * static_cast<double>(std::max<int64_t>(0, peak - budget)) /
+             static_cast<double>(std::max<int64_t>(1, budget - index_.persistent_bytes));
+}
+
+// Whether annealing goes on from `c`, which was priced last; then `cost` and tried_ are its own. Copies are
+// simulated only where the least that they may cost does not decide.
+bool LocalSearch::accept(const Candidate& c, const RetentionPricer::Price& price, double now, double heat,
+                         int64_t budget, Cost& cost) {
+  const auto draw = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
+  const double least = energy(price.seconds, price.peak_bytes, budget);
+  double drawn = -1;
+  if (least > now) {
+    drawn = draw();
+    if (drawn >= std::exp((now - least) / heat) * (price.copies ? 1 + kRounding : 1)) return false;
+  }
+  cost = evaluate_.after_price(c.retention_points, c.pace, tried_);
+  if (!price.copies) return true;
+  const double then = energy(cost.seconds, cost.peak_bytes, budget);
+  return then <= now || (drawn < 0 ? draw() : drawn) < std::exp((now - then) / heat);
+}
+
 void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work) {
-  if (free_intervals_.empty() || !price(c)) return;
+  if (free_intervals_.empty()) return;
+  c.cost = evaluate_(c.retention_points, c.pace, sequence_);
+  if (!c.cost.valid) return;
+  note(c);
   const int64_t from = evaluate_.work(), until = from + work;
   const double scale = index_.total_seconds;
-  const auto energy = [&](const Cost& cost) {
-    return cost.seconds / scale +
-           kOverweight * static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - budget)) /
-               static_cast<double>(std::max<int64_t>(1, budget - index_.persistent_bytes));
-  };
-  double now = energy(c.cost);
+  double now = energy(c.cost.seconds, c.cost.peak_bytes, budget);
+  std::vector<int32_t> trace = evaluate_.trace_of(c.retention_points);
   std::vector<std::pair<int32_t, int32_t>> undo;
   while (evaluate_.work() < until) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
     const double heat = kHot * std::pow(kCold / kHot, done) / static_cast<double>(p_.ops.size());
     undo.clear();
     change_something(c, budget, undo);
-    const Cost cost = evaluate_(c.retention_points, c.pace, tried_, (now + kSurelyNot * heat) * scale);
-    const double then = cost.valid ? energy(cost) : 1e300;
-    if (then <= now ||
-        (then < 1e300 && static_cast<double>(random() >> 11) * 0x1p-53 < std::exp((now - then) / heat))) {
-      now = then;
+    const RetentionPricer::Price price =
+        evaluate_.price(c.retention_points, (now + kSurelyNot * heat) * scale);
+    if (price.valid && evaluate_.priced().trace() == trace) {  // nothing comes of the change
+      note(c);
+    } else if (Cost cost; price.valid && accept(c, price, now, heat, budget, cost)) {
+      now = energy(cost.seconds, cost.peak_bytes, budget);
       c.cost = cost;
+      trace = evaluate_.priced().trace();
       std::swap(sequence_, tried_);
-      seen_(c.retention_points, c.pace, cost);
+      note(c);
     } else {
       for (; !undo.empty(); undo.pop_back()) c.retention_points[undo.back().first] = undo.back().second;
     }

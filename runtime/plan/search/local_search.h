@@ -3,7 +3,6 @@
 // clock.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "runtime/plan/search/archive.h"
@@ -12,10 +11,8 @@ namespace cairn::plan {
 
 class LocalSearch {
  public:
-  using Seen = std::function<void(const RetentionPoints&, Pace, const Cost&)>;
-
-  // `seen` is told of every valid plan that was priced.
-  LocalSearch(const Problem&, const Index&, const Intervals&, const Rules&, Evaluator&, Seen seen);
+  // Every plan that it meets and that the archive wants is added there.
+  LocalSearch(const Problem&, const Index&, const Intervals&, const Rules&, Evaluator&, Archive&);
 
   // What it does from here on depends on no call before.
   void restart();
@@ -25,7 +22,7 @@ class LocalSearch {
   bool descend(Candidate& c, int64_t budget);
   // Tries faster plans near `c`, which fits, until about `work` runs were priced.
   void search(Candidate& c, int64_t budget, int64_t work);
-  // Simulated annealing from `c`; whatever it meets goes to `seen`.
+  // Simulated annealing from `c`; whatever it meets goes to the archive.
   void anneal(Candidate c, int64_t budget, int64_t work);
   // Tries plans near `c` with a lower peak.
   void shrink(Candidate& c, int64_t work);
@@ -37,6 +34,13 @@ class LocalSearch {
     double estimate;
   };
   bool price(Candidate& c);
+  void note(const Candidate& c);
+  void make_sequence(const Candidate& c);
+  // What the retention points cost that were priced last.
+  Cost complete(const Candidate& c, const RetentionPricer::Price&);
+  bool accept(const Candidate& c, const RetentionPricer::Price&, double now, double heat, int64_t budget,
+              Cost&);
+  double energy(double seconds, int64_t peak, int64_t budget) const;
   // Keeps again what fits.
   void relax(Candidate& c, int64_t budget, int64_t until);
   std::vector<Move> moves_at_peak(const Candidate& c);
@@ -52,8 +56,9 @@ class LocalSearch {
   const Intervals& intervals_;
   const Rules& rules_;
   Evaluator& evaluate_;
-  Seen seen_;
+  Archive& archive_;
   Sequence sequence_, tried_;
+  bool made_ = false;  // tried_ is the sequence of what was priced last
   std::vector<int32_t> last_use_, blocked_;
   std::vector<int32_t> free_intervals_;
   int32_t links_, round_ = 0;

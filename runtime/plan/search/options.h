@@ -30,6 +30,10 @@ class OptionSets {
              size_t most);
 
   const std::vector<Option>& of(size_t stage) const { return sets_[set_of_[stage]]; }
+  // Equal stages have one set.
+  size_t count() const { return sets_.size(); }
+  size_t number(size_t stage) const { return static_cast<size_t>(set_of_[stage]); }
+  const std::vector<Option>& at(size_t number) const { return sets_[number]; }
   size_t largest() const;
   // Whether some stage was too large to be looked into: its values stay.
   bool whole() const { return whole_; }

@@ -45,8 +45,8 @@ class Recursion {
     unit_ = common_unit();
     if (room_ / unit_ > most) unit_ = (room_ + most - 1) / most;
     levels_ = static_cast<int32_t>(room_ / unit_);
-    cost_.assign(static_cast<size_t>(n) * n * (levels_ + 1), kNoWay);
-    split_.assign(cost_.size(), -1);
+    cost_.assign(static_cast<size_t>(n) * (n + 1) / 2 * (levels_ + 1), kNoWay);
+    split_.assign(cost_.size(), 0);
     sums_.assign(n + 1, 0);
     for (int32_t i = 0; i < n; ++i) sums_[i + 1] = sums_[i] + groups_[i].forward;
     need_.assign(static_cast<size_t>(n) * n, 0);
@@ -123,8 +123,9 @@ class Recursion {
   }
 
   size_t at1(int32_t s, int32_t m) const { return static_cast<size_t>(s) * (levels_ + 1) + m; }
+  // Of s <= t.
   size_t at(int32_t s, int32_t t, int32_t m) const {
-    return (static_cast<size_t>(s) * groups_.size() + t) * (levels_ + 1) + m;
+    return (static_cast<size_t>(t) * (t + 1) / 2 + s) * (levels_ + 1) + m;
   }
   int32_t up(int64_t bytes) const { return static_cast<int32_t>((bytes + unit_ - 1) / unit_); }
 
@@ -189,7 +190,7 @@ class Recursion {
 
   void fill(int32_t s, int32_t t) {
     float* best = &cost_[at(s, t, 0)];
-    int32_t* split = &split_[at(s, t, 0)];
+    uint8_t* split = &split_[at(s, t, 0)];
     if (s == t) {
       for (int32_t m = up(groups_[s].peak); m <= levels_; ++m) best[m] = static_cast<float>(groups_[s].again);
       return;
@@ -203,8 +204,9 @@ class Recursion {
       const float *later = &cost_[at(k, t, 0)], *earlier = &cost_[at(s, k - 1, 0)];
       for (int32_t m = least; m <= levels_; ++m) {
         const float c = pass + later[m - out] + earlier[m];
-        split[m] = c < best[m] ? k : split[m];
-        best[m] = std::min(best[m], c);
+        if (c >= best[m]) continue;
+        best[m] = c;
+        split[m] = static_cast<uint8_t>(k - s);
       }
     }
   }
@@ -212,7 +214,7 @@ class Recursion {
   // Checkpoints inside s..t, held from the program point that t's backward begins.
   void place(int32_t s, int32_t t, int32_t m, RetentionPoints& retention_points) const {
     while (s < t) {
-      const int32_t k = split_[at(s, t, m)];
+      const int32_t k = s + split_[at(s, t, m)];
       hold(k - 1, stages_.all[groups_[t].end - 1].back_begin, retention_points);
       place(k, t, m - up(groups_[k - 1].out), retention_points);
       t = k - 1;
@@ -252,8 +254,8 @@ class Recursion {
   std::vector<Group> groups_;
   std::vector<double> sums_;
   std::vector<float> cost_;
-  std::vector<int32_t> split_;
-  std::vector<int64_t> need_;  // per (first, last): most bytes of two values in a row that pass by
+  std::vector<uint8_t> split_;  // where the second part begins, counted from the first group
+  std::vector<int64_t> need_;   // per (first, last): most bytes of two values in a row that pass by
 };
 
 }  // namespace

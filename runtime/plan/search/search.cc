@@ -23,9 +23,7 @@ Search::Search(const Problem& problem, bool arenas_follow_peaks)
       intervals(p, index),
       rules(p, index, intervals),
       evaluate(p, index, intervals),
-      local_search(
-          p, index, intervals, rules, evaluate,
-          [this](const RetentionPoints& t, Pace pace, const Cost& cost) { archive.add(t, pace, cost); }),
+      local_search(p, index, intervals, rules, evaluate, archive),
       arenas_follow_peaks_(arenas_follow_peaks),
       paces_(paces_of(p)) {}
 

@@ -46,7 +46,8 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
     plan->joint = graph::derive(graph, joint);
     lower(*plan, device, options);
     plan->problem.budget_bytes = budget;
-    solve_with_offloaded_state(*plan, device, options);
+    plan::SolverCache cache;
+    solve_with_offloaded_state(*plan, device, options, cache);
     return plan;
   };
   double least = 0;

@@ -25,6 +25,21 @@ TEST(Archive, KeepsWhatNothingBeatsInBothPeakAndSeconds) {
   EXPECT_EQ(archive.plans().size(), 1u);
 }
 
+// What it does not want changes nothing; the first that is beaten in all layers.
+TEST(Archive, WantsWhatSomeLayerWouldTake) {
+  Archive archive;
+  EXPECT_TRUE(archive.wants(9, 100));
+  for (int copy = 0; copy < 4; ++copy) {  // one in each layer
+    EXPECT_TRUE(archive.wants(5, 100));
+    archive.add({copy}, {}, {true, 5, 100, static_cast<uint64_t>(copy)});
+  }
+  EXPECT_FALSE(archive.wants(5, 100));
+  EXPECT_FALSE(archive.wants(6, 100));
+  EXPECT_FALSE(archive.wants(5, 101));
+  EXPECT_TRUE(archive.wants(5, 99));
+  EXPECT_TRUE(archive.wants(4, 200));
+}
+
 TEST(Archive, RemembersWhatWasBeaten) {
   Archive archive;
   archive.add({1}, {}, {true, 5, 100});

@@ -9,16 +9,13 @@ struct Search {
   explicit Search(Problem p)
       : c(std::move(p)),
         evaluate(c.p, c.index, c.intervals),
-        improve(c.p, c.index, c.intervals, c.rules, evaluate,
-                [this](const RetentionPoints&, Pace, const Cost& cost) {
-                  seen = std::min(seen, cost.peak_bytes);
-                }) {}
+        improve(c.p, c.index, c.intervals, c.rules, evaluate, archive) {}
   Candidate keep_all() { return {c.rules.base, {}, evaluate(c.rules.base, {}, sequence)}; }
 
   Planned c;
   Evaluator evaluate;
   Sequence sequence;
-  int64_t seen = INT64_MAX;
+  Archive archive;
   LocalSearch improve;
 };
 
@@ -28,7 +25,7 @@ TEST(LocalSearch, DescendsToABudget) {
   const int64_t budget = 128 + 12 * 6400;
   ASSERT_TRUE(s.improve.descend(c, budget));
   EXPECT_LE(c.cost.peak_bytes, budget);
-  EXPECT_EQ(s.seen, c.cost.peak_bytes);
+  EXPECT_EQ(s.archive.plans().begin()->first, c.cost.peak_bytes);
   EXPECT_GE(c.cost.seconds, s.c.index.total_seconds + 9);
 }
 

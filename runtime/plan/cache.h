@@ -1,0 +1,36 @@
+// For callers that solve the same problem at several budgets, or several times: it is searched once.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/plan/plan.h"
+
+namespace cairn::plan {
+
+// Plans and errors are those of solve() and solve_all(), but that they come sooner. Keeps the last few problems
+// with what was found for them. One thread at a time.
+class SolverCache {
+ public:
+  SolverCache();
+  ~SolverCache();
+  SolverCache(const SolverCache&) = delete;
+  SolverCache& operator=(const SolverCache&) = delete;
+
+  Plan solve(const Problem&);
+  // Nothing if no plan fits. The problem's own budget is not looked at; 0 is no limit.
+  std::optional<Plan> solve_within(const Problem&, int64_t budget_bytes);
+
+ private:
+  struct Entry;
+  static constexpr size_t kMaxProblems = 3;
+
+  Entry& entry(const Problem&);
+  template <class Ask>
+  auto ask(const Problem&, Ask question);
+
+  std::vector<std::unique_ptr<Entry>> entries_;  // the one asked for last is first
+};
+
+}  // namespace cairn::plan

@@ -1,0 +1,85 @@
+// Solving problems one by one, and solving the same ones again.
+#include "runtime/plan/cache.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "runtime/plan/explain.h"
+#include "runtime/plan/search/solver.h"
+
+namespace cairn::plan {
+namespace {
+
+bool equal_but_for_the_budget(const Problem& a, const Problem& b) {
+  return a.backward_begin == b.backward_begin && a.links == b.links && a.regions == b.regions &&
+         a.values == b.values && a.ops == b.ops;
+}
+
+double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+struct SolverCache::Entry {
+  explicit Entry(const Problem& problem) : p(problem), solver(p) {}
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  const Problem p;
+  Solver solver;
+};
+
+SolverCache::SolverCache() = default;
+SolverCache::~SolverCache() = default;
+
+SolverCache::Entry& SolverCache::entry(const Problem& p) {
+  const auto known = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const auto& entry) { return equal_but_for_the_budget(entry->p, p); });
+  if (known != entries_.end()) {
+    std::rotate(entries_.begin(), known, known + 1);
+  } else {
+    check(p);
+    entries_.insert(entries_.begin(), std::make_unique<Entry>(p));
+    if (entries_.size() > kMaxProblems) entries_.pop_back();
+  }
+  return *entries_.front();
+}
+
+// What fails half-way (no memory) is forgotten.
+template <class Ask>
+auto SolverCache::ask(const Problem& p, Ask question) {
+  Entry& asked = entry(p);
+  try {
+    return question(asked.solver);
+  } catch (...) {
+    entries_.erase(entries_.begin());
+    throw;
+  }
+}
+
+Plan SolverCache::solve(const Problem& p) {
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Plan> plan = ask(p, [&](Solver& solver) { return solver.solve(p.budget_bytes); });
+  if (!plan) fail_over_budget(p, Index(p), ask(p, [](Solver& solver) { return solver.smallest(); }));
+  plan->solve_seconds = since(start);
+  return std::move(*plan);
+}
+
+std::optional<Plan> SolverCache::solve_within(const Problem& p, int64_t budget_bytes) {
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Plan> plan = ask(p, [&](Solver& solver) { return solver.solve(budget_bytes); });
+  if (plan) plan->solve_seconds = since(start);
+  return plan;
+}
+
+Plan solve(const Problem& p) { return SolverCache().solve(p); }
+
+std::vector<std::optional<Plan>> solve_all(const Problem& p, const std::vector<int64_t>& budgets) {
+  SolverCache cache;
+  std::vector<std::optional<Plan>> plans;
+  for (const int64_t budget : budgets) plans.push_back(cache.solve_within(p, budget));
+  return plans;
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,35 @@
+// From a budget to a plan: policies and what fits as it is, then the searches, then what explains the plan.
+#pragma once
+#include <map>
+#include <optional>
+
+#include "runtime/plan/search/search.h"
+
+namespace cairn::plan {
+
+// For one problem; its own budget is not looked at. What it has found it keeps, so that other budgets, and the
+// same ones again, take less; plans do not depend on what was asked before.
+class Solver {
+ public:
+  explicit Solver(const Problem&);
+
+  // budget_bytes 0: no limit. Nothing if no plan fits.
+  std::optional<Plan> solve(int64_t budget_bytes);
+  // Of all plans that solve() knows, the one with the lowest arena.
+  Plan smallest();
+
+ private:
+  bool small() const { return p_.ops.size() <= kSmallProblem; }
+  std::optional<Plan> solve_once(int64_t budget_bytes);
+  std::optional<Plan> as_it_is(int64_t budget, bool limited);
+  void search_all();
+  Plan finish(Plan plan, int64_t budget_bytes) const;
+
+  const Problem& p_;
+  Search search_;
+  OneBudget one_;
+  bool searched_ = false;                          // a small problem's plans for all budgets are there
+  std::map<int64_t, std::optional<Plan>> solved_;  // by budget
+};
+
+}  // namespace cairn::plan

@@ -1,0 +1,64 @@
+#include "runtime/plan/cache.h"
+
+#include "tests/runtime/plan/make_problem.h"
+
+namespace cairn::plan {
+namespace {
+
+std::string text_of(const Problem& p, Plan plan) {
+  plan.solve_seconds = 0;
+  return to_json(p, plan, true);
+}
+
+// In one cache: the same problem at several budgets, twice, and others between, more than it keeps.
+TEST(SolverCache, PlansAreThoseOfSolve) {
+  SolverCache cache;
+  std::vector<Problem> problems;
+  for (uint32_t seed = 1; seed <= 5; ++seed) problems.push_back(random_problem(seed, {.max_ops = 9}));
+  problems.push_back(chain(90));  // too large to be searched for all budgets at once
+  for (int round = 0; round < 2; ++round)
+    for (Problem& p : problems) {
+      const int64_t most = keep_all_arena(p);
+      for (const int64_t percent : {0, 95, 70, 70}) {
+        p.budget_bytes = most / 100 * percent;
+        std::string wanted, given;
+        try {
+          wanted = text_of(p, solve(p));
+        } catch (const Error& e) {
+          wanted = e.what();
+        }
+        try {
+          given = text_of(p, cache.solve(p));
+        } catch (const Error& e) {
+          given = e.what();
+        }
+        EXPECT_EQ(given, wanted) << p.budget_bytes;
+        const auto within = cache.solve_within(p, p.budget_bytes);
+        EXPECT_EQ(within ? text_of(p, *within) : "none",
+                  wanted.starts_with("{") ? wanted : std::string("none"));
+      }
+    }
+}
+
+TEST(SolverCache, ProblemsThatDifferInAnythingAreDifferent) {
+  SolverCache cache;
+  Problem p = chain(6);
+  p.budget_bytes = keep_all_arena(p) * 3 / 4;
+  const double seconds = cache.solve(p).predicted_seconds;
+  p.ops[2].seconds *= 2;
+  EXPECT_EQ(cache.solve(p).predicted_seconds, solve(p).predicted_seconds);
+  EXPECT_NE(cache.solve(p).predicted_seconds, seconds);
+  p.values[2].name = "another";
+  EXPECT_EQ(text_of(p, cache.solve(p)), text_of(p, solve(p)));
+}
+
+TEST(SolverCache, RefusesWhatSolveRefuses) {
+  SolverCache cache;
+  Problem p = chain(3);
+  p.ops[0].seconds = -1;
+  EXPECT_THROW(cache.solve(p), Error);
+  EXPECT_THROW(cache.solve(p), Error);
+}
+
+}  // namespace
+}  // namespace cairn::plan
