@@ -7,6 +7,8 @@ file(GLOB cuda_hosts CONFIGURE_DEPENDS ${cuda_dir}/*.cc ${cuda_dir}/products/*.c
 file(GLOB cuda_emulated CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/emulated/*.cc)
 file(GLOB cuda_native CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/cuda/native/*.cc)
 
+set(plugin_link_options -Wl,--no-undefined -Wl,-z,relro,-z,now)  # it is opened whole (RTLD_NOW)
+
 if(CAIRN_CUDA)
   # Machine code for A100, RTX 4090 and H100/H200; PTX for what comes later.
   set(CAIRN_CUDA_ARCHITECTURES "80-real;89-real;90a-real;90-virtual" CACHE STRING "as CMAKE_CUDA_ARCHITECTURES")
@@ -37,8 +39,9 @@ if(CAIRN_CUDA)
   set_target_properties(cairn_cuda_native PROPERTIES CUDA_VISIBILITY_PRESET hidden)
   add_library(cairn_cuda MODULE ${cuda_plugin})
   target_link_libraries(cairn_cuda PRIVATE cairn_cuda_native)
-  target_link_options(cairn_cuda PRIVATE -Wl,--no-undefined)
-  install(TARGETS cairn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  target_link_options(cairn_cuda PRIVATE ${plugin_link_options})
+  cairn_packaged(cairn_cuda)
+  install(TARGETS cairn_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
   if(CAIRN_TESTS)
     file(GLOB gpu_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/gpu/*.cc)
     add_executable(cairn_gpu_conformance ${gpu_tests})
@@ -77,7 +80,7 @@ if(CAIRN_TESTS AND NOT CAIRN_SANITIZE)
   # As a plugin that `--device cuda:0` finds where LD_LIBRARY_PATH leads here.
   add_library(cairn_cuda_emulated_plugin MODULE ${CMAKE_SOURCE_DIR}/runtime/device/cuda/plugin.cc)
   target_link_libraries(cairn_cuda_emulated_plugin PRIVATE cairn_cuda_emulated)
-  target_link_options(cairn_cuda_emulated_plugin PRIVATE -Wl,--no-undefined)
+  target_link_options(cairn_cuda_emulated_plugin PRIVATE ${plugin_link_options})
   set_target_properties(cairn_cuda_emulated_plugin PROPERTIES OUTPUT_NAME cairn_cuda
                         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/emulated/lib)
 endif()

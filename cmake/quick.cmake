@@ -5,7 +5,8 @@ set(quick_tests
     runtime/base runtime/ops runtime/report runtime/graph runtime/device runtime/costs runtime/data runtime/io
     kernels conformance golden compat fault fuzz bench cuda/needs
     capi capi/src capi/header capi/contract capi/abi capi/dependencies capi/examples/train.c capi/examples/plan.c
-    bindings/cdef_fresh bindings/graph_test bindings/nn_test bindings/train_test
+    bindings/cdef_fresh bindings/graph_test bindings/nn_test bindings/train_test bindings/luajit bindings/rock
+    install/versions pages
     embedding/environment fault/memory isa/avx2/kernels
     scripts/usage_test scripts/golden_test)
 foreach(test ${quick_tests})

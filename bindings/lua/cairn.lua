@@ -3,7 +3,11 @@
 --   local graph = cairn.graph()                      building a graph raises errors at your line;
 --   local plan, err = cairn.plan(graph, device, {})  everything else returns nil, err when it fails
 -- cairn.nn and cairn.optim hold modules and optimizers by the names that people of Torch7 know.
-local ffi = require "ffi"
+local has_ffi, ffi = pcall(require, "ffi")
+if not has_ffi then
+  error(("cairn's binding is written on LuaJIT's module 'ffi', which %s lacks; run the program with luajit, or with " ..
+    "`cairn lua FILE`"):format(_VERSION), 0)
+end
 local amp = require "cairn.amp"
 local core = require "cairn.core"
 local costs = require "cairn.costs"

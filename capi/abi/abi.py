@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The ABI as text: what the library exports, where every field lies, what every constant is.
 
-    abi.py --library LIBRARY [--compiler CC] [--update]
+    abi.py --library LIBRARY [--compiler CC] [--update] [--older HEADER ...]
 
 Reads cairn.h, has the compiler say sizes, offsets and values, and nm what LIBRARY exports; compares all with
 symbols.txt, layout.txt and enums.txt beside this file, or writes these with --update. Also fails on padding that no
-field names, on functions of the header that the library lacks, and the other way round."""
+field names, on functions of the header that the library lacks, and the other way round; and on anything that a program
+compiled with an older HEADER relies on and that is not so any more."""
 import argparse
 import difflib
 import pathlib
@@ -18,9 +19,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 HEADER = HERE.parent / "include" / "cairn" / "cairn.h"
 
 
-def declarations():
+def declarations(header=HEADER):
     """(functions, structs {typedef: [field]}, constants) of the header, comments removed."""
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
     functions = re.findall(r"\b(cairn_\w+)\(", re.sub(r"^#.*?[^\\]$", "", text, flags=re.S | re.M))
     structs = {}
     for body, name in re.findall(r"typedef struct \w+ \{(.*?)\}\s*(\w+);", text, flags=re.S):
@@ -36,7 +37,38 @@ def declarations():
     return sorted(set(functions)), structs, constants
 
 
-def ask_compiler(compiler, structs, constants):
+def prototypes(header):
+    """{function: its declaration, without names of arguments}."""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+    found = re.finditer(r"CAIRN_API\s+(?:CAIRN_NODISCARD\s+)?([^;{}#]*?\b(cairn_\w+)\([^;]*\));", text)
+    return {each[2]: re.sub(r"\s*\b\w+(?=[,)])", "", " ".join(each[1].split())) for each in found}
+
+
+def broken_promises(older, compiler, today=HEADER):
+    """What a program compiled with the header `older` relies on, and today's header says otherwise: functions, constants, and the
+    fields of structs, which may have got more at the end only where they say their size."""
+    functions, structs, constants = declarations(older)
+    layout, enums = ask_compiler(compiler, structs, constants, older)
+    _, structs_now, constants_now = declarations(today)
+    layout_now, enums_now = ask_compiler(compiler, structs_now, constants_now, today)
+    found = [f"constant {line}: is otherwise now" for line in sorted(set(enums.splitlines()) - set(enums_now.splitlines()))]
+    was, now = prototypes(older), prototypes(today)
+    found += [f"function {name}: was '{was[name]}', is '{now.get(name, 'not there')}'" for name in functions
+              if was[name] != now.get(name)]
+
+    def by_struct(text):
+        return {part.split()[0]: part.splitlines() for part in re.split(r"^(?=\w)", text, flags=re.M) if part}
+    layouts_now = by_struct(layout_now)
+    for name, lines in by_struct(layout).items():
+        lines_now = layouts_now.get(name, [""])
+        grows = len(lines) > 1 and lines[1].split()[0] == "struct_size"
+        same = lines_now[1:len(lines)] == lines[1:] if grows else lines_now == lines
+        if not same:
+            found.append(f"struct {name}: its fields are others, or elsewhere")
+    return found
+
+
+def ask_compiler(compiler, structs, constants, header=HEADER):
     lines = ["#include <stdio.h>", '#include "cairn/cairn.h"', "int main(void) {"]
     for name, fields in structs.items():
         lines.append(f'printf("{name} size %zu\\n", sizeof({name}));')
@@ -50,7 +82,7 @@ def ask_compiler(compiler, structs, constants):
         source = pathlib.Path(folder, "dump.c")
         source.write_text("\n".join(lines))
         program = pathlib.Path(folder, "dump")
-        subprocess.run([compiler, "-std=c11", f"-I{HEADER.parent.parent}", source, "-o", program], check=True)
+        subprocess.run([compiler, "-std=c11", f"-I{header.parent.parent}", source, "-o", program], check=True)
         out = subprocess.run([program], check=True, capture_output=True, text=True).stdout
     layout, enums = out.split("---\n")
     return layout, enums
@@ -83,6 +115,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--compiler", default="cc")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--older", nargs="*", type=pathlib.Path, default=[])
     options = parser.parse_args()
     functions, structs, constants = declarations()
     layout, enums = ask_compiler(options.compiler, structs, constants)
@@ -97,6 +130,8 @@ def main():
         if before != now:
             problems.append(f"{name} differs from the header (see capi/docs/versioning.md):")
             problems += difflib.unified_diff(before.splitlines(), now.splitlines(), "golden", "now", lineterm="")
+    for older in options.older:
+        problems += [f"{older}: {problem}" for problem in broken_promises(older, options.compiler)]
     if not options.update:
         symbols = set(exported(options.library))
         problems += [f"not exported: {name}" for name in sorted(set(functions) - symbols)]

@@ -22,4 +22,7 @@ inline constexpr uint32_t kPluginAbi = [] {
   return abi;
 }();
 
+// A device of a plugin's. kUnsupported, with the reason: none can be had here.
+std::shared_ptr<Device> open_plugin(std::string_view name, const DeviceOptions& options);
+
 }  // namespace cairn::device

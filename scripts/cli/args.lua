@@ -55,14 +55,18 @@ end
 
 function args.text(text) return text end
 
+args.WORDS = setmetatable({}, { __mode = "k" })  -- by reader: what it takes, where that is one of a few words
+
 function args.choice(...)
   local words = { ... }
-  return function(text, what)
+  local function read(text, what)
     for _, word in ipairs(words) do
       if word == text then return text end
     end
     fail.usage(("%s: '%s' is none of: %s%s"):format(what, text, table.concat(words, ", "), nearest.hint(text, words)))
   end
+  args.WORDS[read] = words
+  return read
 end
 
 function args.tiers(text, what)
@@ -75,12 +79,14 @@ function args.tiers(text, what)
   end
   return text
 end
+args.WORDS[args.tiers] = { "host", "disk", "host,disk" }
 
 args.FLAG = {}
 
--- Options that several commands know: name -> {reader, help}.
+-- Options that several commands know: name -> {reader, help, value's name}. words: what completions offer; elsewhere:
+-- none of this command's, and there to say so.
 args.COMMON = {
-  device = { args.text, "cpu (default), reference, cuda:N" },
+  device = { args.text, "cpu (default), reference, cuda:N", words = { "cpu", "reference", "cuda:0" } },
   threads = { args.whole(1), "threads of the device (default: all processors); the bits of a run depend on it" },
   budget = { args.budget, "bytes (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
   amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16 (under a loss scale)" },

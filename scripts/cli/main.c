@@ -1,7 +1,7 @@
 // The `cairn` command: LuaJIT with the binding and scripts/cli on its path. Everything else is Lua.
 //
-// Where the Lua files are: $CAIRN_LUA_ROOT, PREFIX/share/cairn beside an installed PREFIX/bin/cairn, the
-// source tree this was built from. A root holds bindings/lua and scripts.
+// Where the Lua files are: $CAIRN_LUA_ROOT, or PREFIX/share/cairn beside PREFIX/bin/cairn, which in a build
+// tree is a link to the sources. A root holds bindings/lua and scripts.
 //
 // Signals, once a command asks for them: the first SIGINT or SIGTERM sets a flag that the command reads
 // between micro-batches, and raises an error in a recipe's code that is running; the second also cancels the
@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "cairn/cairn.h"
@@ -151,13 +152,19 @@ static int is_root(const char* root) {
   return access(path, R_OK) == 0;
 }
 
+// Where this program lies; where there is no /proc, as in a bare chroot, by the path it was started with.
+static int own_path(char* path, size_t size) {
+  const ssize_t length = readlink("/proc/self/exe", path, size - 1);
+  if (length <= 0) return realpath((const char*)getauxval(AT_EXECFN), path) != NULL;
+  path[length] = 0;
+  return 1;
+}
+
 static const char* find_root(char* buffer, size_t size) {
   const char* given = getenv("CAIRN_LUA_ROOT");
   if (is_root(given)) return given;
   char self[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-  if (length > 0) {
-    self[length] = 0;
+  if (own_path(self, sizeof(self))) {
     for (int up = 0; up < 2; ++up) {
       char* slash = strrchr(self, '/');
       if (slash != NULL) *slash = 0;
@@ -165,9 +172,6 @@ static const char* find_root(char* buffer, size_t size) {
     snprintf(buffer, size, "%s/share/cairn", self);
     if (is_root(buffer)) return buffer;
   }
-#ifdef CAIRN_LUA_SOURCE_DIR
-  if (is_root(CAIRN_LUA_SOURCE_DIR)) return CAIRN_LUA_SOURCE_DIR;
-#endif
   return NULL;
 }
 
@@ -210,7 +214,24 @@ static void set_paths(lua_State* lua, const char* root, int usual) {
   lua_settop(lua, 0);
 }
 
+// Whether the library that was loaded is one this command can work with: of the same major version, and no older.
+static int check_library(void) {
+  enum { kNumber = CAIRN_VERSION_MAJOR * 10000 + CAIRN_VERSION_MINOR * 100 + CAIRN_VERSION_PATCH };
+  const uint32_t number = cairn_version_number();
+  if (number / 10000 == CAIRN_VERSION_MAJOR && number >= kNumber) return 1;
+  Dl_info info;
+  const int found = dladdr((void*)(uintptr_t)&cairn_version, &info) != 0 && info.dli_fname != NULL;
+  fprintf(
+      stderr,
+      "cairn: %s is version %s; this command needs libcairn %d.x, %d.%d.%d or later: install the two of the "
+      "same version, and see that LD_LIBRARY_PATH leads to no other\n",
+      found ? info.dli_fname : "libcairn.so", cairn_version(), CAIRN_VERSION_MAJOR, CAIRN_VERSION_MAJOR,
+      CAIRN_VERSION_MINOR, CAIRN_VERSION_PATCH);
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  if (!check_library()) return 1;
   main_thread = pthread_self();
   char buffer[PATH_MAX + 16], real[PATH_MAX];
   const char* root = find_root(buffer, sizeof(buffer));

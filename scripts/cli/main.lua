@@ -1,30 +1,22 @@
 -- The command's entry: picks the file of the command, runs it, turns failures into one line on stderr and an exit code.
 local root = ...
 local ffi = require "ffi"
+local commands = require "cli.commands"
 local fail = require "cli.fail"
 local nearest = require "cli.nearest"
 
-local COMMANDS = { "train", "plan", "verify", "profile", "inspect", "generate", "export", "devices", "ops", "lua" }
+local COMMANDS = {}
+for i, row in ipairs(commands) do COMMANDS[i] = row[1] end
 
 local function usage()
-  return table.concat({
-    "cairn trains neural networks inside a memory budget.",
-    "",
-    "  cairn train    RECIPE [key=value ...]   train; RECIPE is a Lua file or a name: gpt2, llama, mlp",
-    "  cairn plan     RECIPE [key=value ...]   what the run would take; --sweep, --html FILE, --problem FILE",
-    "  cairn verify   RECIPE [key=value ...]   the same steps kept, recomputed, offloaded ...: compares bits",
-    "  cairn profile  RECIPE [key=value ...]   measures costs to plan with, and a trace for Perfetto",
-    "  cairn inspect  FILE                     any cairn or safetensors file",
-    "  cairn generate DIR --prompt TEXT        text from a trained model",
-    "  cairn export   DIR FILE.safetensors     weights by their Hugging Face names",
-    "  cairn devices                           what this machine has",
-    "  cairn ops      [NAME ...]               what graphs are built of: operands, attributes, formulas",
-    "  cairn lua      FILE [ARG ...]           runs a Lua program with the binding at hand",
-    "",
-    "cairn COMMAND --help tells more. Exit codes: 0 ok, 1 failure, 2 usage, 3 bad input, 4 out of memory or over",
-    "budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving.",
-    "",
-  }, "\n")
+  local lines = { "cairn trains neural networks inside a memory budget.", "" }
+  for _, row in ipairs(commands) do lines[#lines + 1] = ("  cairn %-8s %-22s   %s"):format(unpack(row)) end
+  return table.concat(lines, "\n") .. [[
+
+
+cairn COMMAND --help tells more. Exit codes: 0 ok, 1 failure, 2 usage, 3 bad input, 4 out of memory or over
+budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving.
+]]
 end
 
 local function run(arguments)

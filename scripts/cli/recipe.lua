@@ -299,15 +299,19 @@ function recipe.value_text(value)
   return tonumber(short) == value and short or ("%.17g"):format(value)
 end
 
+-- What --help says of an option: the default, or what there is to choose from; and words.
+function recipe.shown_default(row)
+  return row.shown or row.choices and table.concat(row.choices, "|") or tostring(row[2])
+end
+function recipe.words(row) return (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or "") end
+
 -- What --help says about the options of the recipe named first in `words`.
 function recipe.help(words, root)
   if not words[1] then return "\nNaming a recipe before --help lists its own options.\n" end
   local self = recipe.load(words[1], root)
   local lines = { "", "options of " .. self.name .. ", as key=value:", "" }
   for _, row in ipairs(self.rows) do
-    local default = row.shown or row.choices and table.concat(row.choices, "|") or tostring(row[2])
-    lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. default,
-      (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or ""))
+    lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. recipe.shown_default(row), recipe.words(row))
   end
   return table.concat(lines, "\n") .. "\n"
 end

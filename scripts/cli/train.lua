@@ -28,7 +28,7 @@ local KNOWN = args.known("device threads budget amp policy tiers link profile fo
                          "fuse-update on-oom json quiet", {
   ["device-model"] = { function()
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
-  end, "not here: it goes with `cairn plan`" },
+  end, "not here: it goes with `cairn plan`", elsewhere = true },
   init = { args.text, "initial weights, by the names that `cairn export` writes", "FILE" },
   out = { args.text, "where checkpoints, run.json, metrics.jsonl, report.html and other records go", "DIR" },
   resume = { args.text, "continue a run from its newest checkpoint", "DIR" },

@@ -10,15 +10,13 @@ import sys
 
 LIBRARY = sys.argv[1]
 
-# What libcairn.so may name, and why.
+# What libcairn.so may name, and why. tests/install/packages_test.py looks at their licences.
 ALLOWED = {
     "libc.so.6": "the system",
     "libm.so.6": "the system",
     "libgcc_s.so.1": "the compiler",
     "libstdc++.so.6": "the compiler",
     "ld-linux-x86-64.so.2": "the system",
-    "libdnnl.so.2": "products of matrices on the CPU",
-    "libgomp.so.1": "threads of the CPU's kernels, the same as oneDNN's",
     "libhwy.so.1": "SIMD of the CPU's kernels",
     "libsimdjson.so.14": "JSON",
     "libxxhash.so.0": "digests",

@@ -1,82 +1,119 @@
-#!/usr/bin/env python3
-"""What `cmake --install` lays out builds programs outside: with pkg-config and with find_package, shared and static.
-usage: install_test.py BUILD_FOLDER CMAKE C_COMPILER"""
+"""What `cmake --install` lays out builds programs outside, wherever it was moved: with pkg-config and with find_package, shared
+and static; and the components that packages are made of.
+
+    install_test.py BUILD_FOLDER CMAKE C_COMPILER"""
 import os
 import pathlib
-import subprocess
+import re
+import shlex
 import sys
 import tempfile
+import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from outside import EXAMPLES, check_trains, run
+
+BUILD, CMAKE, CC = sys.argv[1:4]
 PROJECT = """cmake_minimum_required(VERSION 3.25)
 project(outside C)
-find_package(cairn 1.0 REQUIRED)
+find_package(cairn 1.0 REQUIRED COMPONENTS static tokenizers reports device_plugins)
 add_executable(shared train.c)
 target_link_libraries(shared PRIVATE cairn::cairn)
 add_executable(static train.c)
 target_link_libraries(static PRIVATE cairn::static)
+find_package(cairn 2.0 QUIET)
+if(cairn_FOUND)
+  message(FATAL_ERROR "cairn 1 is taken for cairn 2")
+endif()
 """
+# By component: files that it has, some of many.
+COMPONENTS = {
+    "library": {"lib/libcairn.so.1"},
+    "development": {"include/cairn/cairn.h", "include/cairn/cairn.hpp", "include/cairn/cairn_config.h", "lib/libcairn.so",
+                    "lib/libcairn.a", "lib/pkgconfig/cairn.pc", "lib/cmake/cairn/cairnConfig.cmake"},
+    "command": {"bin/cairn", "share/man/man1/cairn.1", "share/man/man1/cairn-train.1", "share/man/man7/cairn-recipes.7",
+                "share/bash-completion/completions/cairn", "share/zsh/site-functions/_cairn",
+                "share/fish/vendor_completions.d/cairn.fish", "share/cairn/scripts/recipes/gpt2.lua",
+                "share/cairn/scripts/devices/h100.json", "share/cairn/bindings/lua/cairn.lua"},
+}
 
 
-def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
+def files_of(prefix):
+    return {path.relative_to(prefix).as_posix() for path in prefix.rglob("*") if not path.is_dir() or path.is_symlink()}
 
 
-def check(program, folder, environment=None, needs_library=False):
-    out = run(program, folder, env=environment)
-    if "the same to the bit" not in out:
-        raise SystemExit(f"{program} says:\n{out}")
-    linked = "libcairn.so" in run("readelf", "-d", program)
-    if linked != needs_library:
-        raise SystemExit(f"{program} {'needs' if linked else 'does not need'} libcairn.so")
-    print(f"{program.name}: works")
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory(prefix="cairn-install-")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        first, cls.prefix = cls.folder / "first", cls.folder / "moved with blanks"
+        run(CMAKE, "--install", BUILD, "--prefix", first, "--strip")
+        first.rename(cls.prefix)  # nothing in it may name where it was
+        (cls.folder / "train.c").write_text((EXAMPLES / "train.c").read_text())
+        cls.library = next(cls.prefix.rglob("cairn.pc")).parent.parent
 
+    def flags(self, *which):
+        environment = dict(os.environ, PKG_CONFIG_PATH=str(self.library / "pkgconfig"))
+        return shlex.split(run("pkg-config", *which, "cairn", env=environment))
 
-def main():
-    build, cmake, cc = sys.argv[1:4]
-    with tempfile.TemporaryDirectory(prefix="cairn-install-") as name:
-        folder = pathlib.Path(name)
-        first, prefix = folder / "first", folder / "moved"
-        run(cmake, "--install", build, "--prefix", first)
-        first.rename(prefix)  # nothing in it may name where it was
-        source = folder / "train.c"
-        source.write_text((ROOT / "capi/examples/train.c").read_text())
-
-        pc = next(prefix.rglob("cairn.pc")).parent
-        library = pc.parent
-        environment = dict(os.environ, PKG_CONFIG_PATH=str(pc))
-
-        def flags(*which):
-            return run("pkg-config", *which, "cairn", env=environment).split()
-
-        shared = folder / "pkgconfig_shared"
-        run(cc, source, *flags("--cflags", "--libs"), "-o", shared)
-        check(shared, folder, dict(environment, LD_LIBRARY_PATH=str(library)), needs_library=True)
-        static = folder / "pkgconfig_static"
+    def test_pkg_config(self):
+        shared, static = self.folder / "pkgconfig_shared", self.folder / "pkgconfig_static"
+        run(CC, self.folder / "train.c", *self.flags("--cflags", "--libs"), "-o", shared)
+        check_trains(shared, self.folder, dict(os.environ, LD_LIBRARY_PATH=str(self.library)), needs_library=True)
         # The same flags; of the two libraries of that name, the archive.
-        run(cc, source, *["-l:libcairn.a" if flag == "-lcairn" else flag for flag in flags("--static", "--cflags", "--libs")],
-            "-o", static)
-        check(static, folder)
+        flags = ["-l:libcairn.a" if flag == "-lcairn" else flag for flag in self.flags("--static", "--cflags", "--libs")]
+        run(CC, self.folder / "train.c", *flags, "-o", static)
+        check_trains(static, self.folder)
+        self.assertEqual(self.flags("--variable=parts"), ["tokenizers", "reports", "device_plugins"])
 
-        (folder / "CMakeLists.txt").write_text(PROJECT)
-        run(cmake, "-S", folder, "-B", folder / "out", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={cc}")
-        run(cmake, "--build", folder / "out")
-        check(folder / "out/shared", folder, needs_library=True)
-        check(folder / "out/static", folder)
+    def test_names_of_the_library(self):
+        header = (self.prefix / "include/cairn/cairn.h").read_text()
+        numbers = [re.search(rf"^#define CAIRN_VERSION_{part} (\d+)$", header, flags=re.M)[1]
+                   for part in ("MAJOR", "MINOR", "PATCH")]
+        version, soname = ".".join(numbers), f"libcairn.so.{numbers[0]}"
+        self.assertEqual(self.flags("--modversion"), [version])
+        self.assertEqual(os.readlink(self.library / "libcairn.so"), soname)
+        self.assertEqual(os.readlink(self.library / soname), f"libcairn.so.{version}")
+        self.assertIn(f"Library soname: [{soname}]", run("readelf", "-d", self.library / soname))
+        self.assertIn(f"cairn {version}\n", run(self.prefix / "bin/cairn", "--version"))
 
-        for wanted in ("include/cairn/cairn.h", "include/cairn/cairn.hpp", "include/cairn/cairn_config.h"):
-            if not (prefix / wanted).exists():
-                raise SystemExit(f"{wanted} is not installed")
-        command = prefix / "bin/cairn"
-        if (pathlib.Path(build) / "bin/cairn").exists():
-            out = run(command, "devices", cwd=folder)
-            if "cpu" not in out:
-                raise SystemExit(f"cairn devices says:\n{out}")
-            print("the command: works")
+    def test_find_package(self):
+        (self.folder / "CMakeLists.txt").write_text(PROJECT)
+        out = self.folder / "out"
+        run(CMAKE, "-S", self.folder, "-B", out, f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_C_COMPILER={CC}")
+        run(CMAKE, "--build", out)
+        check_trains(out / "shared", self.folder, needs_library=True)
+        check_trains(out / "static", self.folder)
+
+    def test_the_command(self):
+        command = self.prefix / "bin/cairn"
+        self.assertIn("cpu", run(command, "devices", cwd=self.folder))
+        # Its Lua files are those beside it, and it knows of no other place.
+        (self.prefix / "share/cairn").rename(self.prefix / "share/elsewhere")
+        try:
+            self.assertIn("set CAIRN_LUA_ROOT", run(command, "devices", cwd=self.folder, fails=True))
+            environment = dict(os.environ, CAIRN_LUA_ROOT=str(self.prefix / "share/elsewhere"))
+            self.assertIn("cpu", run(command, "devices", cwd=self.folder, env=environment))
+        finally:
+            (self.prefix / "share/elsewhere").rename(self.prefix / "share/cairn")
+
+    def test_components_are_the_whole(self):
+        whole, parts = files_of(self.prefix), []
+        for component, wanted in COMPONENTS.items():
+            prefix = self.folder / component
+            run(CMAKE, "--install", BUILD, "--prefix", prefix, "--component", component)
+            parts.append(files_of(prefix))
+            self.assertLessEqual({path.replace("lib/", f"{self.library.relative_to(self.prefix)}/") if path.startswith("lib/")
+                                  else path for path in wanted}, parts[-1], component)
+        self.assertEqual(set.union(*parts), whole)
+        self.assertEqual(sum(map(len, parts)), len(whole), "a file is in two components")
+
+    def test_nothing_names_where_it_was_built(self):
+        for path in self.prefix.rglob("*"):
+            if path.is_file() and path.suffix != ".a":  # archives keep their lines for debuggers
+                self.assertNotIn(BUILD.encode(), path.read_bytes(), path)
 
 
 if __name__ == "__main__":
-    main()
+    unittest.main(argv=sys.argv[:1], verbosity=2)

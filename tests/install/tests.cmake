@@ -1,7 +1,16 @@
-# Programs outside, from an installed prefix. Not with sanitizers: these want the program to be built with them, too.
+# Programs outside, from an installed prefix, from packages, and from libraries without some parts. Not with sanitizers: these
+# want the program to be built with them, too.
 if(NOT CAIRN_SANITIZE)
   find_program(PYTHON3 python3 REQUIRED)
-  add_test(NAME install COMMAND ${PYTHON3} ${CMAKE_SOURCE_DIR}/tests/install/install_test.py ${CMAKE_BINARY_DIR}
-                                ${CMAKE_COMMAND} ${CMAKE_C_COMPILER})
-  set_tests_properties(install PROPERTIES LABELS install)
+  function(cairn_install_test name file)
+    add_test(NAME ${name} COMMAND ${PYTHON3} -B ${CMAKE_SOURCE_DIR}/tests/install/${file} ${ARGN})
+    set_tests_properties(${name} PROPERTIES LABELS install)
+  endfunction()
+  cairn_install_test(install install_test.py ${CMAKE_BINARY_DIR} ${CMAKE_COMMAND} ${CMAKE_C_COMPILER})
+  cairn_install_test(install/parts parts_test.py ${CMAKE_BINARY_DIR} ${CMAKE_COMMAND} ${CMAKE_C_COMPILER})
+  find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
+  if(DPKG_SHLIBDEPS)
+    cairn_install_test(install/packages packages_test.py ${CMAKE_BINARY_DIR} ${CMAKE_COMMAND} ${CMAKE_C_COMPILER})
+  endif()
+  cairn_install_test(install/versions versions_test.py $<TARGET_FILE:cairn_cli> ${CMAKE_C_COMPILER} ${CMAKE_CXX_COMPILER})
 endif()

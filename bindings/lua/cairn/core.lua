@@ -7,28 +7,46 @@ ffi.cdef(require "cairn.cdef")
 
 local core = {}
 
--- The library: $CAIRN_LIBRARY, the one the running program is linked with, beside an installed binding, the system's.
+local MAJOR = 1  -- of the versions whose functions have the arguments that cdef.lua says
+
+-- The library at `path`, or nil and what is wrong with it.
+local function load_path(path)
+  local ok, found = pcall(ffi.load, path)
+  if not ok then return nil, tostring(found) end
+  local has, number = pcall(function() return found.cairn_version_number() end)
+  if not has then return nil, path .. ": this is not libcairn" end
+  if math.floor(number / 10000) == MAJOR then return found end
+  return nil, ("%s: this is cairn %s; the binding needs libcairn %d.x"):format(path, ffi.string(found.cairn_version()),
+    MAJOR)
+end
+
+-- The library: $CAIRN_LIBRARY and no other if it is set; else the one the running program is linked with, beside an
+-- installed binding, the system's.
 local function load_library()
-  local tried = {}
-  local function try(path)
-    if not path or path == "" then return nil end
-    local ok, found = pcall(ffi.load, path)
-    if ok then
-      local has, version = pcall(function() return found.cairn_version_number() end)
-      if has and version >= 10000 and version < 20000 then return found end
-      found = "not libcairn 1.x"
-    end
-    tried[#tried + 1] = tostring(found)
+  local given = os.getenv("CAIRN_LIBRARY")
+  if given and given ~= "" then
+    local found, problem = load_path(given)
+    if found then return found end
+    error(("CAIRN_LIBRARY=%s: %s; set it to the path of a libcairn.so.%d, or not at all"):format(given, problem,
+      MAJOR), 0)
   end
   local linked, linked_path = pcall(require, "cairn.library")
   local here = debug.getinfo(1, "S").source:match("^@(.*/)cairn/core%.lua$")
-  local found = try(os.getenv("CAIRN_LIBRARY")) or try(linked and linked_path)
-    or try(here and here .. "libcairn.so") or try(here and here .. "../../../../lib/libcairn.so")
-    or try("libcairn.so.1") or try("cairn")
-  if not found then
-    error("libcairn was not found; set CAIRN_LIBRARY to its path:\n  " .. table.concat(tried, "\n  "), 0)
+  local tried = {}
+  local name, candidates = "libcairn.so." .. MAJOR, { linked and linked_path or nil }
+  if here then  -- PREFIX/share/cairn/bindings/lua, PREFIX/share/lua/5.1
+    for _, folder in ipairs { "", "../../../../lib/", "../../../lib/" } do
+      candidates[#candidates + 1] = here .. folder .. name
+    end
   end
-  return found
+  candidates[#candidates + 1] = name
+  for _, path in ipairs(candidates) do
+    local found, problem = load_path(path)
+    if found then return found end
+    tried[#tried + 1] = problem
+  end
+  error(("libcairn %d.x was not found; install it, or set CAIRN_LIBRARY to the path of a libcairn.so.%d:\n  %s"):format(
+    MAJOR, MAJOR, table.concat(tried, "\n  ")), 0)
 end
 
 local C = load_library()

@@ -99,6 +99,18 @@ const T* data_or_null(const std::vector<T>& list) {
   return list.empty() ? nullptr : list.data();
 }
 
+// A program that loaded a library of another major version by its path, or under a wrong name, goes no further: its
+// functions have other arguments.
+inline void require_version() {
+  if (cairn_version_number() / 10000 == CAIRN_VERSION_MAJOR) return;
+  const std::string major = std::to_string(CAIRN_VERSION_MAJOR);
+  throw Error(CAIRN_STATUS_UNSUPPORTED,
+              "the libcairn in use is version " + std::string(cairn_version()) +
+                  ", and this program was compiled for " + major + ".x; let it load libcairn.so." + major +
+                  ", or compile it with the headers of that library",
+              std::nullopt);
+}
+
 inline std::string take_text(cairn_text_t* text) {
   const Handle<cairn_text_t, cairn_text_retain, cairn_text_release> owned(text);
   return {cairn_text_data(text), cairn_text_size(text)};
@@ -137,7 +149,9 @@ inline std::vector<cairn_optimizer_info_t> optimizers() {
 class Instance : public detail::Handle<cairn_instance_t, cairn_instance_retain, cairn_instance_release> {
  public:
   using Handle::Handle;
+  // UNSUPPORTED, too, where the library in use is of another major version than this header.
   static Instance create(const cairn_instance_options_t& options = CAIRN_INSTANCE_OPTIONS_INIT) {
+    detail::require_version();
     return Instance(detail::make<cairn_instance_t*>(
         [&](auto* out, auto* error) { return cairn_instance_create(&options, out, error); }));
   }

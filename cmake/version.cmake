@@ -1,0 +1,31 @@
+# The version stands in one place, capi/include/cairn/cairn.h: sets CAIRN_VERSION, as "1.0.0", and CAIRN_DATE, the day of what is
+# built, for pages and packages: SOURCE_DATE_EPOCH, else that of the newest commit, else of the list of changes.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/../capi/include/cairn/cairn.h version_lines REGEX "^#define CAIRN_VERSION_(MAJOR|MINOR|PATCH) [0-9]+$")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/../capi/include/cairn/cairn.h)
+list(TRANSFORM version_lines REPLACE "^.* " "" OUTPUT_VARIABLE version_numbers)
+list(JOIN version_numbers "." CAIRN_VERSION)
+if(NOT CAIRN_VERSION MATCHES "^[0-9]+\\.[0-9]+\\.[0-9]+$")
+  message(FATAL_ERROR "capi/include/cairn/cairn.h: wanted are three lines '#define CAIRN_VERSION_MAJOR|MINOR|PATCH NUMBER', found '${version_lines}'")
+endif()
+
+set(epoch "$ENV{SOURCE_DATE_EPOCH}")
+if(NOT epoch)
+  find_package(Git QUIET)
+  if(GIT_FOUND)
+    execute_process(COMMAND ${GIT_EXECUTABLE} log -1 --format=%ct WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}
+                    OUTPUT_VARIABLE epoch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+endif()
+if(NOT epoch MATCHES "^[0-9]+$")
+  file(TIMESTAMP ${CMAKE_CURRENT_LIST_DIR}/../CHANGELOG.md epoch "%s" UTC)
+endif()
+set(CAIRN_EPOCH ${epoch})
+set(environment_epoch "$ENV{SOURCE_DATE_EPOCH}")
+set(ENV{SOURCE_DATE_EPOCH} ${epoch})  # what string(TIMESTAMP) tells instead of the time now
+string(TIMESTAMP CAIRN_DATE "%Y-%m-%d" UTC)
+string(TIMESTAMP CAIRN_DATE_RFC "%a, %d %b %Y %H:%M:%S +0000" UTC)
+if(environment_epoch)
+  set(ENV{SOURCE_DATE_EPOCH} ${environment_epoch})
+else()
+  unset(ENV{SOURCE_DATE_EPOCH})
+endif()

@@ -1,0 +1,120 @@
+-- What manual pages say beside the tables. Examples are { command line, what it does }; make.lua checks that their
+-- options are there; `name` is what a page's head says where the words of `cairn --help` would not do.
+local prose = {}
+
+prose.cairn = {
+  about = {
+    "cairn trains neural networks inside a memory budget. A budget is named in bytes; cairn decides for every " ..
+      "activation whether to keep it, compute it again, or move it to host memory or disk; says before the first " ..
+      "step exactly how many bytes the run will take; and takes exactly those. Plans change memory and time, never " ..
+      "numbers.",
+    "A recipe says what is trained: a Lua file, or the name of one that comes with cairn. Its options are given as " ..
+      "key=value words; cairn-recipes(7) lists them.",
+  },
+  examples = {
+    { "cairn train mlp --steps 100 --out run", "trains a small network and keeps its checkpoints in run" },
+    { "cairn plan gpt2 data=random --sweep", "seconds and bytes for a range of budgets; nothing runs" },
+    { "cairn train gpt2 data=book.txt --budget 60% --out run",
+      "trains in 60 % of the memory that keeping everything takes" },
+    { "cairn generate run --prompt Once", "text from what was trained" },
+  },
+}
+
+prose.train = {
+  name = "train what a recipe describes",
+  about = {
+    "Trains what the recipe describes and prints what the run took. Progress goes to standard error, data to " ..
+      "standard output. With --out, checkpoints and records of the run are kept in a directory; a run that is " ..
+      "interrupted by SIGINT or SIGTERM saves first, and --resume goes on to the same bits. A size is a number of " ..
+      "bytes, or has a unit: KiB, MiB, GiB, TiB.",
+  },
+  examples = {
+    { "cairn train gpt2 data=book.txt layers=6 width=384 --budget 600MiB --accumulate 4 --amp bf16 --out run",
+      "a small GPT-2 in bf16, in 600 MiB, four micro-batches a step" },
+    { "cairn train --resume run --steps 2000", "goes on with it, up to step 2000" },
+    { "cairn train --config run/run.json --dry-run", "plans the same run again, tries one step, writes nothing" },
+  },
+}
+prose.plan = {
+  name = "what a run would take, to the byte",
+  about = {
+    "Plans the run and prints what it will take, to the byte, and how far the plan is from the best possible one. " ..
+      "Nothing is trained. With --problem, plans a problem in its JSON form instead, from whatever program it " ..
+      "comes.",
+  },
+  examples = {
+    { "cairn plan gpt2 layers=12 data=random --budget 40% --html plan.html", "one page about the plan, with pictures" },
+    { "cairn plan gpt2 batch=auto global_batch=64 --budget 400MiB", "chooses the size of micro-batches, too" },
+    { "cairn plan --problem problem.json --budget 30%", "plans somebody else's problem" },
+  },
+}
+prose.verify = {
+  about = {
+    "Trains the same few steps with everything kept, recomputed, offloaded, accumulated, saved and resumed, under " ..
+      "several budgets, and compares the parameters bit by bit. Exit code 1 says that some differ which should not.",
+  },
+  examples = { { "cairn verify gpt2 data=random layers=2 width=64 --steps 3", "" } },
+}
+prose.profile = {
+  about = {
+    "Measures how long each op and each link takes on this machine, writes that as a profile to plan with, and a " ..
+      "trace of the run's compute and copy lanes that https://ui.perfetto.dev shows.",
+  },
+  examples = {
+    { "cairn profile gpt2 layers=12 --profile-out here.json", "" },
+    { "cairn plan gpt2 layers=12 --profile here.json --budget 50%", "plans with what was measured" },
+  },
+}
+prose.inspect = {
+  about = { "Says what a file of cairn's (checkpoint, model, plan, tokens, tokenizer) or a safetensors file holds. " ..
+    "A directory stands for its newest checkpoint." },
+  examples = { { "cairn inspect run --json", "" } },
+}
+prose.generate = {
+  about = { "Prints text that a trained model continues a prompt with, as its tokens come." },
+  examples = { { "cairn generate run --prompt Once --tokens 100 --temperature 0.7", "" } },
+}
+prose.export = {
+  about = { "Writes the weights of a checkpoint as a safetensors file, by the names that Hugging Face's models " ..
+    "have. `cairn train --init` reads the same." },
+  examples = { { "cairn export run model.safetensors", "" } },
+}
+prose.devices = {
+  about = { "Lists the devices of this machine: processors and their instruction set in use, and GPUs where the " ..
+    "plugin libcairn_cuda.so is installed." },
+  examples = { { "CAIRN_ISA=avx2 cairn devices", "with a lower instruction set forced" } },
+}
+prose.ops = {
+  about = { "Lists the ops that graphs are built of, with operands, attributes and formulas; or optimizers, " ..
+    "schedules, and what mixed precision does to each op." },
+  examples = { { "cairn ops linear softmax", "" }, { "cairn ops --optimizers", "" } },
+}
+prose.lua = {
+  about = { "Runs a Lua program with `require \"cairn\"` at hand; its arguments are in `arg` and in `...`. What it " ..
+    "returns, if that is a number, is the exit code." },
+  examples = { { "cairn lua program.lua first second", "" } },
+}
+
+prose.recipes = "Options of the recipes that come with cairn, as `cairn train`, `plan`, `verify` and `profile` " ..
+  "take them: key=value, with the default shown behind the =, or what there is to choose from, the default first. " ..
+  "`cairn train FILE --help` lists those of another recipe. A recipe is a Lua file with the rights of whoever runs " ..
+  "it."
+
+prose.environment = {
+  { "CAIRN_ISA", "a lower instruction set than the best that the processor has: amx, avx512_bf16, avx512, avx2 or " ..
+    "portable. Other instruction sets make other bits." },
+  { "CAIRN_LUA_ROOT", "the folder with the command's Lua files, bindings/lua and scripts, instead of the installed " ..
+    "one." },
+  { "CAIRN_LIBRARY", "path of libcairn.so.1 for the Lua binding, instead of the one that the command is linked with." },
+  { "NO_COLOR", "no colours, if it is not empty." },
+  { "TMPDIR", "where the disk tier's unnamed files and scratch checkpoints go (default: /tmp)." },
+  { "XDG_CACHE_HOME", "where the tokens of text files are kept (default: ~/.cache)." },
+}
+
+prose.exit = {
+  { "0", "ok" }, { "1", "failure" }, { "2", "usage" }, { "3", "bad input" }, { "4", "out of memory or over budget" },
+  { "5", "input or output failed" }, { "6", "the device was lost" }, { "7", "numbers that are not finite" },
+  { "130", "interrupted, after saving" },
+}
+
+return prose

@@ -1,0 +1,829 @@
+/*
+ * cairn.h - train neural networks inside a memory budget, from any language.
+ *
+ * This header is the whole promise of the library. It reads as a book:
+ *   1. Status, errors, texts      what every call returns
+ *   2. Instance and devices       where work runs
+ *   3. Graph                      values, ops, parameters, regions
+ *   4. Plan                       every byte decided before anything runs
+ *   5. Session                    memory taken, values written and read, runs
+ *   6. Stepper                    micro-batches, accumulation, the optimizer's update
+ *   7. Files                      checkpoints, models, safetensors
+ *   8. Data                       text, tokens, batches
+ *
+ * Rules that hold for every function
+ *   Errors     Fallible calls return a cairn_status_t and take a cairn_error_t* last, which may be NULL. Out params are
+ *              untouched unless the status is CAIRN_STATUS_OK. After a failed call every object is as it was before, or
+ *              is poisoned and says so in each later call; releasing is always legal. No call aborts, exits, throws,
+ *              prints, or changes global state. INVALID_ARGUMENT: the caller must change the arguments;
+ *              OUT_OF_MEMORY: free something and call again; INTERNAL: a bug of ours, please report.
+ *              The errors: line of a function names those beside INVALID_ARGUMENT, OUT_OF_MEMORY and INTERNAL.
+ *   Ownership  create, open, load and functions with out_* handles give one reference, to be released by the caller. A
+ *              call that stores a handle retains it itself, so the order of releases never matters. release(NULL) is
+ *              nothing. Pointers returned by accessors are borrowed from the handle they were asked of, and live as
+ *              long as it does. Data passed in is copied before the call returns, unless its comment says otherwise.
+ *   Threads    const in a handle's type means: may be called from several threads at once. Calls with a handle that is
+ *              not const need that no other call with it runs at the same time (external order). retain and release
+ *              may be called from any thread. cairn_session_cancel may be called at any time from any thread.
+ *   Blocking   Calls do not wait for queued work unless their blocks: line says so.
+ *   Growth     Structs with struct_size are set up by their _INIT macro. A smaller struct_size than the library's
+ *              leaves the missing fields zero, and zero means the default; a larger one is accepted if all bytes the
+ *              library does not know are zero, and is UNSUPPORTED otherwise. Enums and status codes only grow.
+ *   Units      Sizes are bytes, times are seconds, unless the name says otherwise. Strings are UTF-8, ended by NUL.
+ * Longer words: docs/ownership.md, errors.md, threading.md, memory.md, versioning.md beside the library's sources.
+ */
+#ifndef CAIRN_H_
+#define CAIRN_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cairn_config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAIRN_VERSION_MAJOR 1
+#define CAIRN_VERSION_MINOR 0
+#define CAIRN_VERSION_PATCH 0
+
+/* 1. Status, errors, texts ---------------------------------------------------------------------------------------- */
+
+typedef int32_t cairn_status_t;
+enum {
+  CAIRN_STATUS_OK = 0,
+  CAIRN_STATUS_INVALID_ARGUMENT = 1,
+  CAIRN_STATUS_WRONG_STATE = 2,   /* not now: the message names the state and the one that is needed */
+  CAIRN_STATUS_OUT_OF_MEMORY = 3, /* the system gave no memory; see cairn_error_memory_fault */
+  CAIRN_STATUS_OVER_BUDGET = 4,   /* no plan fits the budget; the fault names the smallest that does */
+  CAIRN_STATUS_UNSUPPORTED = 5,   /* valid, but this build, device or version cannot */
+  CAIRN_STATUS_NOT_FOUND = 6,
+  CAIRN_STATUS_CORRUPT_FILE = 7,  /* truncated, changed or foreign bytes; use another file */
+  CAIRN_STATUS_IO = 8,            /* the system refused reading or writing; the message names path and cause */
+  CAIRN_STATUS_DEVICE_LOST = 9,   /* the device is gone until the process ends */
+  CAIRN_STATUS_CANCELLED = 10,    /* cairn_session_cancel was called */
+  CAIRN_STATUS_NON_FINITE = 11,   /* a number that must be finite is not */
+  CAIRN_STATUS_INTERNAL = 12
+};
+
+/* Name of a code, "OVER_BUDGET"; "UNKNOWN" for others. threads: any. Static. since: 1.0 */
+CAIRN_API const char* cairn_status_name(cairn_status_t status);
+
+/* Tiers: where bytes live. */
+enum { CAIRN_TIER_DEVICE = 0, CAIRN_TIER_HOST = 1, CAIRN_TIER_DISK = 2 };
+
+/* An error object is made once and reused: each failing call overwrites it, a succeeding call leaves it alone. Its text
+ * is preallocated (1 KiB; longer messages are cut), so reporting OUT_OF_MEMORY allocates nothing. */
+typedef struct cairn_error cairn_error_t;
+
+/* A new, empty error object; NULL without memory. owns: caller. threads: any. since: 1.0 */
+CAIRN_API cairn_error_t* cairn_error_create(void);
+CAIRN_API void cairn_error_retain(cairn_error_t* error);
+CAIRN_API void cairn_error_release(cairn_error_t* error);
+/* Code and message of the last failure; OK and "" before any. borrows: until the object is used again. since: 1.0 */
+CAIRN_API cairn_status_t cairn_error_status(const cairn_error_t* error);
+CAIRN_API const char* cairn_error_message(const cairn_error_t* error);
+
+/* What was asked of memory, with OUT_OF_MEMORY and OVER_BUDGET. All in bytes. */
+typedef struct cairn_memory_fault {
+  size_t struct_size;
+  uint64_t requested_bytes;
+  uint64_t in_use_bytes;
+  uint64_t budget_bytes;
+  uint64_t smallest_budget_bytes; /* OVER_BUDGET: the smallest budget that succeeds; 0: unknown */
+  uint32_t tier;                  /* CAIRN_TIER_* */
+  uint32_t reserved;
+  char region[128];               /* what forms the peak: region or op; may be empty */
+} cairn_memory_fault_t;
+#define CAIRN_MEMORY_FAULT_INIT {sizeof(cairn_memory_fault_t), 0, 0, 0, 0, 0, 0, {0}}
+/* Fills out_fault; NOT_FOUND if the last failure was not about memory. since: 1.0 */
+CAIRN_API cairn_status_t cairn_error_memory_fault(const cairn_error_t* error, cairn_memory_fault_t* out_fault);
+
+/* A text or bytes made by the library. data is ended by NUL, which size does not count. */
+typedef struct cairn_text cairn_text_t;
+CAIRN_API void cairn_text_retain(cairn_text_t* text);
+CAIRN_API void cairn_text_release(cairn_text_t* text);
+/* borrows: as long as the text lives. threads: const. since: 1.0 */
+CAIRN_API const char* cairn_text_data(const cairn_text_t* text);
+CAIRN_API size_t cairn_text_size(const cairn_text_t* text);
+
+/* 2. Instance and devices ------------------------------------------------------------------------------------------ */
+
+/* Version of the library in use, "1.0.0"; and major * 10000 + minor * 100 + patch. threads: any. since: 1.0 */
+CAIRN_API const char* cairn_version(void);
+CAIRN_API uint32_t cairn_version_number(void);
+
+/* Memory for tensors: arenas, host tier, staging. allocate returns bytes aligned to alignment (a power of two) or NULL;
+ * release gets the same sizes. A block that is not aligned is released at once, and the call that needed it fails with
+ * INVALID_ARGUMENT. Both are called from any thread and must not call cairn. Must outlive the instance and everything
+ * made from it. Small bookkeeping objects use the C++ heap. */
+typedef struct cairn_allocator {
+  size_t struct_size;
+  void* user;
+  void* (*allocate)(void* user, size_t bytes, size_t alignment);
+  void (*release)(void* user, void* block, size_t bytes, size_t alignment);
+} cairn_allocator_t;
+#define CAIRN_ALLOCATOR_INIT {sizeof(cairn_allocator_t), NULL, NULL, NULL}
+
+enum { CAIRN_LOG_INFO = 0, CAIRN_LOG_WARNING = 1 };
+/* An instance holds the host's hooks. Two instances do not see each other. log may be NULL: then nothing is told; it is
+ * called on the thread of the call that has something to tell; message is borrowed for the call. It must not throw; what it
+ * throws all the same is dropped. */
+typedef struct cairn_instance_options {
+  size_t struct_size;
+  const cairn_allocator_t* allocator; /* NULL: the system's; copied */
+  void (*log)(void* user, int32_t level, const char* message);
+  void* log_user;
+} cairn_instance_options_t;
+#define CAIRN_INSTANCE_OPTIONS_INIT {sizeof(cairn_instance_options_t), NULL, NULL, NULL}
+
+typedef struct cairn_instance cairn_instance_t;
+/* Makes an instance; options may be NULL. owns: caller. threads: any. errors: UNSUPPORTED (unknown options). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_instance_create(const cairn_instance_options_t* options,
+                                                               cairn_instance_t** out_instance, cairn_error_t* error);
+CAIRN_API void cairn_instance_retain(cairn_instance_t* instance);
+CAIRN_API void cairn_instance_release(cairn_instance_t* instance);
+
+typedef struct cairn_device_info {
+  size_t struct_size;
+  char name[64];         /* as for cairn_device_open */
+  char description[192]; /* processor, instruction sets */
+  uint64_t memory_bytes;
+  uint32_t threads;
+  uint32_t fast_bf16;    /* 1: bf16 products are faster than float32 */
+  char isa[32];          /* instruction set in use: "amx", "avx512_bf16", "avx512", "avx2", "portable"; of a GPU its
+                            architecture, "sm_90" */
+} cairn_device_info_t;
+#define CAIRN_DEVICE_INFO_INIT {sizeof(cairn_device_info_t), {0}, {0}, 0, 0, 0, {0}}
+/* Device number index of this machine, from 0. The environment variable CAIRN_ISA, read once, makes the CPU's kernels use
+ * a lower instruction set than the best; other instruction sets make other bits. errors: NOT_FOUND past the last,
+ * INVALID_ARGUMENT (CAIRN_ISA is no instruction set, or none of this processor). threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t index,
+                                                               cairn_device_info_t* out_info, cairn_error_t* error);
+
+typedef struct cairn_device_options {
+  size_t struct_size;
+  uint32_t threads;              /* 0: all processors; the bits of a run depend on it */
+  uint32_t verify;               /* 1: check ordering, lifetimes and races of all work (slow; for debugging) */
+  double link_bytes_per_second;  /* CPU: throttles host-tier copies, to stand in for a link; 0: none */
+  const char* disk_directory;    /* for the disk tier; NULL: $TMPDIR or /tmp */
+} cairn_device_options_t;
+#define CAIRN_DEVICE_OPTIONS_INIT {sizeof(cairn_device_options_t), 0, 0, 0.0, NULL}
+
+typedef struct cairn_device cairn_device_t;
+/* Opens "cpu", "reference" (slow, obvious kernels: the oracle) or "cuda:N". options may be NULL.
+ * errors: NOT_FOUND (no such device; lists those known), UNSUPPORTED (there is none here, with the reason), OUT_OF_MEMORY (the
+ * system does not give options.threads threads), INVALID_ARGUMENT (CAIRN_ISA, see cairn_instance_device). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name,
+                                                           const cairn_device_options_t* options,
+                                                           cairn_device_t** out_device, cairn_error_t* error);
+CAIRN_API void cairn_device_retain(cairn_device_t* device);
+CAIRN_API void cairn_device_release(cairn_device_t* device);
+
+/* 3. Graph ---------------------------------------------------------------------------------------------------------- */
+
+/* Element types. */
+enum { CAIRN_F32 = 0, CAIRN_BF16 = 1, CAIRN_F16 = 2, CAIRN_F64 = 3, CAIRN_I32 = 4, CAIRN_I64 = 5, CAIRN_U8 = 6 };
+
+typedef uint32_t cairn_value_t;  /* a value of one graph; 0 is none */
+typedef uint32_t cairn_region_t; /* a region of one graph; 0 is none */
+
+/* A tensor's type: dims are row-major, slowest first. Frozen layout. */
+typedef struct cairn_tensor_desc {
+  const char* name;
+  const int64_t* dims;
+  uint32_t rank; /* at most 8 */
+  uint32_t dtype;
+} cairn_tensor_desc_t;
+
+/* A named attribute of an op. Frozen layout. kind says which field is read. */
+enum { CAIRN_ATTR_INTEGER = 0, CAIRN_ATTR_REAL = 1, CAIRN_ATTR_WORD = 2, CAIRN_ATTR_LIST = 3 };
+typedef struct cairn_attr {
+  const char* name;
+  int64_t integer;
+  double real;
+  const char* word;
+  const int64_t* list;
+  uint32_t list_count;
+  uint32_t kind;
+} cairn_attr_t;
+
+typedef struct cairn_graph cairn_graph_t;
+/* An empty graph, to be built node by node, frozen once, and then immutable. owns: caller. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_create(cairn_instance_t* instance, cairn_graph_t** out_graph,
+                                                            cairn_error_t* error);
+CAIRN_API void cairn_graph_retain(cairn_graph_t* graph);
+CAIRN_API void cairn_graph_release(cairn_graph_t* graph);
+
+/* A value the host writes before each run. errors: WRONG_STATE (frozen). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_input(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
+                                                           cairn_value_t* out_value, cairn_error_t* error);
+
+enum { CAIRN_INIT_CONSTANT = 0, CAIRN_INIT_NORMAL = 1, CAIRN_INIT_UNIFORM = 2 };
+typedef struct cairn_parameter_options {
+  size_t struct_size;
+  double init_scale;  /* the constant, the standard deviation, or the bound */
+  uint32_t init;      /* CAIRN_INIT_* */
+  uint32_t frozen;    /* 1: no gradient, no optimizer state */
+  uint32_t no_decay;  /* 1: weight decay does not apply (biases, norms) */
+  uint32_t reserved;
+} cairn_parameter_options_t;
+#define CAIRN_PARAMETER_OPTIONS_INIT {sizeof(cairn_parameter_options_t), 0.0, 0, 0, 0, 0}
+/* A trainable tensor (float32 or float64). Using it in several ops ties them. options may be NULL: zeros.
+ * errors: WRONG_STATE (frozen graph). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_parameter(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
+                                                               const cairn_parameter_options_t* options,
+                                                               cairn_value_t* out_value, cairn_error_t* error);
+
+/* Adds an op by name. inputs: in the order of the op's row; 0 for an optional one left out; trailing ones may be missing.
+ * out_values has room for out_count values; missing outputs are 0; fewer than the op makes may be asked for. Shapes,
+ * dtypes and attributes are checked now: INVALID_ARGUMENT names op, operand and both shapes, NOT_FOUND an unknown op.
+ * errors: NOT_FOUND, WRONG_STATE (frozen). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_op(cairn_graph_t* graph, const char* op, const cairn_value_t* inputs,
+                                                        size_t input_count, const cairn_attr_t* attrs, size_t attr_count,
+                                                        cairn_value_t* out_values, size_t out_count,
+                                                        cairn_error_t* error);
+
+/* An op that cairn_graph_op knows. The texts live as long as the library; words in them are separated by blanks. */
+typedef struct cairn_op_info {
+  size_t struct_size;
+  const char* name;
+  const char* inputs;      /* operands in order; "?" behind a name: may be left out */
+  const char* outputs;     /* "?" behind a name: made only where the description says so */
+  const char* attributes;  /* "name:type", type i integer, f real, s word, l list of integers; "!" behind it: required */
+  const char* description; /* what it computes, shapes, defaults. x[.., C]: any leading dimensions */
+} cairn_op_info_t;
+#define CAIRN_OP_INFO_INIT {sizeof(cairn_op_info_t), NULL, NULL, NULL, NULL, NULL}
+/* Op number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_error_t* error);
+
+/* Gives a value a name of its own (unique in the graph). errors: WRONG_STATE. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_name(cairn_graph_t* graph, cairn_value_t value, const char* name,
+                                                          cairn_error_t* error);
+
+/* A tensor as a custom op's callback sees it. data: NULL in shape(), and for operands left out. Frozen layout. */
+typedef struct cairn_tensor {
+  void* data;
+  int64_t dims[8];
+  uint32_t rank;
+  uint32_t dtype;
+} cairn_tensor_t;
+
+/* The host's own op, usable by its name in this graph. Callbacks return 0, or anything else for failure; a run whose forward
+ * or backward failed returns that status, or INVALID_ARGUMENT where it is no cairn_status_t. shape fills rank, dims and
+ * dtype of the outputs and is called when the op is added. forward and backward run on a thread of cairn's; they must not
+ * call cairn, and with recomputable = 1 must be deterministic and free of side effects. backward gets in = inputs,
+ * outputs, output gradients (data NULL: zero) and fills out = input gradients (data NULL: not wanted); NULL: no gradient.
+ * user must live as long as the graph and every plan and session made from it. A failing run poisons its session. */
+typedef struct cairn_custom_op {
+  size_t struct_size;
+  const char* name;
+  uint32_t inputs;  /* 1..4 */
+  uint32_t outputs; /* 1..4 */
+  uint32_t recomputable;
+  uint32_t reserved;
+  void* user;
+  int32_t (*shape)(void* user, const cairn_tensor_t* in, cairn_tensor_t* out);
+  int64_t (*workspace_bytes)(void* user, const cairn_tensor_t* in); /* NULL: none */
+  int32_t (*forward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
+  int32_t (*backward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
+} cairn_custom_op_t;
+#define CAIRN_CUSTOM_OP_INIT {sizeof(cairn_custom_op_t), NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL}
+/* errors: WRONG_STATE (frozen). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op_t* op,
+                                                               cairn_error_t* error);
+
+/* What happens to the activations of a region between forward and backward. */
+enum {
+  CAIRN_REGION_PLANNER_DECIDES = 0,
+  CAIRN_REGION_KEEP = 1,
+  CAIRN_REGION_RECOMPUTE = 2,
+  CAIRN_REGION_OFFLOAD = 3
+};
+typedef struct cairn_region_options {
+  size_t struct_size;
+  const char* name;  /* unique beside its siblings; the full path joins names by '/' */
+  uint32_t policy;   /* CAIRN_REGION_* */
+  uint32_t tier;     /* with OFFLOAD: CAIRN_TIER_HOST or CAIRN_TIER_DISK; 0: the plan's first tier */
+} cairn_region_options_t;
+#define CAIRN_REGION_OPTIONS_INIT {sizeof(cairn_region_options_t), NULL, 0, 0}
+/* Ops added until the matching end belong to the region. Regions nest, to depth 8; the innermost policy that is not
+ * PLANNER_DECIDES holds. errors: WRONG_STATE (frozen; end: not the innermost open region). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_region_begin(cairn_graph_t* graph,
+                                                                  const cairn_region_options_t* options,
+                                                                  cairn_region_t* out_region, cairn_error_t* error);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_region_end(cairn_graph_t* graph, cairn_region_t region,
+                                                                cairn_error_t* error);
+
+typedef struct cairn_freeze_options {
+  size_t struct_size;
+  cairn_value_t loss;            /* 0: the graph only runs forward. A loss op's sum, or any scalar */
+  cairn_value_t weight;          /* its denominator; 0: the loss op's own weight, or 1 per micro-batch */
+  const cairn_value_t* outputs;  /* values the host reads after a run */
+  size_t output_count;
+} cairn_freeze_options_t;
+#define CAIRN_FREEZE_OPTIONS_INIT {sizeof(cairn_freeze_options_t), 0, 0, NULL, 0}
+/* Ends building. Regions without a gradient path and parameters without a gradient are told to the instance's log.
+ * errors: WRONG_STATE (frozen already, a region is open). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_freeze(cairn_graph_t* graph, const cairn_freeze_options_t* options,
+                                                            cairn_error_t* error);
+
+typedef struct cairn_value_info {
+  size_t struct_size;
+  const char* name;  /* borrowed from the graph */
+  int64_t dims[8];
+  uint32_t rank;
+  uint32_t dtype;
+  uint32_t kind;     /* 0 input, 1 parameter, 2 activation */
+  cairn_region_t region;
+  uint64_t bytes;
+} cairn_value_info_t;
+#define CAIRN_VALUE_INFO_INIT {sizeof(cairn_value_info_t), NULL, {0}, 0, 0, 0, 0, 0}
+/* Values are numbered 1..count in order of creation. errors: NOT_FOUND. threads: const. since: 1.0 */
+CAIRN_API size_t cairn_graph_value_count(const cairn_graph_t* graph);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t value,
+                                                                cairn_value_info_t* out_info, cairn_error_t* error);
+/* Value of that name; 0: there is none. threads: const. since: 1.0 */
+CAIRN_API cairn_value_t cairn_graph_find(const cairn_graph_t* graph, const char* name);
+
+/* 4. Plan ----------------------------------------------------------------------------------------------------------- */
+
+/* Seconds of ops and links that plans are made with: a profile, measured on a machine, or the model of a device that is
+ * not there. Without one, plans use rough rates of the device. */
+typedef struct cairn_costs cairn_costs_t;
+/* An empty profile of a device, filled by cairn_costs_measure_link and cairn_costs_add_run. owns: caller. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_create(cairn_device_t* device, cairn_costs_t** out_costs,
+                                                            cairn_error_t* error);
+/* Reads JSON, "cairn.profile/1" or "cairn.device-model/1". owns: caller. errors: CORRUPT_FILE (not JSON, another format);
+ * INVALID_ARGUMENT names the place. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_read(cairn_instance_t* instance, const char* json, size_t size,
+                                                          cairn_costs_t** out_costs, cairn_error_t* error);
+CAIRN_API void cairn_costs_retain(cairn_costs_t* costs);
+CAIRN_API void cairn_costs_release(cairn_costs_t* costs);
+/* Measures copies to and from a tier, each direction alone and both at once, and puts the result into the profile. Takes
+ * 256 MiB on the device and as much on the tier for the time of the call. INVALID_ARGUMENT also means: the profile is
+ * another machine's. errors: WRONG_STATE (the costs are a device model), IO (disk tier). blocks: for about a second;
+ * nothing else should run. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_measure_link(cairn_costs_t* costs, cairn_device_t* device,
+                                                                  uint32_t tier, cairn_error_t* error);
+/* The profile as JSON. owns: caller. errors: WRONG_STATE (the costs are a device model). threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_json(const cairn_costs_t* costs, cairn_text_t** out_json,
+                                                          cairn_error_t* error);
+
+enum { CAIRN_AMP_OFF = 0, CAIRN_AMP_BF16 = 1, CAIRN_AMP_FP16 = 2 };
+/* One hyper-parameter by name. Optimizers and theirs: cairn_optimizer_describe. Frozen layout. */
+typedef struct cairn_hyper {
+  const char* group; /* pattern of a parameter group, "": of the parameters that no other group names; NULL: of all groups
+                        whose optimizer has one of that name */
+  const char* name;  /* "momentum", "weight_decay", ...; "rate_scale" multiplies the schedule's rate */
+  double value;
+} cairn_hyper_t;
+/* Parameters with an optimizer or hyper-parameters of their own: those whose whole names match `pattern`, where * stands
+ * for any text and ? for one character. A parameter may match one group only. Frozen layout. */
+typedef struct cairn_parameter_group {
+  const char* pattern;
+  const char* optimizer; /* NULL: as all others */
+} cairn_parameter_group_t;
+/* An optimizer that plans know. The texts live as long as the library. */
+typedef struct cairn_optimizer_info {
+  size_t struct_size;
+  const char* name;
+  const char* states;      /* what it keeps of each parameter, as large as it: words; "?name" behind one: only where that
+                              hyper-parameter is not 0 */
+  const char* hypers;      /* "name=default", separated by blanks */
+  const char* description;
+} cairn_optimizer_info_t;
+#define CAIRN_OPTIMIZER_INFO_INIT {sizeof(cairn_optimizer_info_t), NULL, NULL, NULL, NULL}
+/* Optimizer number index, from 0. errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_optimizer_describe(size_t index, cairn_optimizer_info_t* out_info,
+                                                                  cairn_error_t* error);
+typedef struct cairn_plan_options {
+  size_t struct_size;
+  uint64_t budget_bytes;         /* device tier: parameters, gradients, moments, activations, workspace; 0: no limit */
+  double budget_share;           /* > 0: instead, this share of what keeping everything takes */
+  double link_bytes_per_second;  /* cost model of the host link; 0: the device's own */
+  uint32_t amp;                  /* CAIRN_AMP_* */
+  uint32_t no_optimizer;         /* 1: gradients only, no optimizer state */
+  uint32_t policy;               /* CAIRN_REGION_*: for all regions that leave it to the planner */
+  uint32_t tier_count;
+  uint32_t tiers[4];             /* where offloading may go, first choice first; tier_count 0: host, where a region or
+                                    the policy asks for it or the link has a stated rate; else the CPU, whose host tier
+                                    is the same memory, only keeps and recomputes */
+  const cairn_costs_t* costs;    /* read during the call; NULL: the device's rough rates. A device model's plan is for
+                                    that device: no session runs it, and its memory is the budget where none is given */
+  uint32_t force_costs;          /* 1: take a profile that was measured on another machine */
+  uint32_t reserved;             /* 0 */
+  uint32_t micro_steps;          /* micro-batches per update the plan is for: they share what an update costs, where
+                                    optimizer state lives in a tier; 0: 1 */
+  uint32_t fuse_update;          /* 1: parameters are updated inside backward, and gradients do not outlive that. For
+                                    steppers with micro_steps 1 and clip_norm 0. A gradient that is not finite is then
+                                    found after other parameters were updated: NON_FINITE from cairn_stepper_micro */
+  const char* optimizer;         /* "adamw", "sgd", "lion"; NULL: adamw. */
+  const cairn_parameter_group_t* groups;
+  const cairn_hyper_t* hypers;   /* in the place of the optimizers' defaults. What an optimizer keeps may follow from them:
+                                    sgd has a momentum of each parameter only where momentum is not 0 */
+  uint32_t group_count, hyper_count;
+} cairn_plan_options_t;
+#define CAIRN_PLAN_OPTIONS_INIT \
+  {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0}
+
+typedef struct cairn_plan cairn_plan_t;
+/* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where
+ * there is a tier to offload to, moments and master weights may live in that tier: the update streams them through the
+ * device. options may be NULL. The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a
+ * profile of another machine, fuse_update with more micro-batches than one, an optimizer or hyper-parameter that there is
+ * not, a group that matches no parameter, two groups that match the same one.
+ * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
+ * five largest values alive there), UNSUPPORTED (fp16; an op without a gradient, by name), WRONG_STATE (not frozen).
+ * since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
+                                                           const cairn_plan_options_t* options, cairn_plan_t** out_plan,
+                                                           cairn_error_t* error);
+/* One of several graphs on the same parameters. Frozen layout. */
+typedef struct cairn_program {
+  const char* name; /* for messages; unique */
+  cairn_graph_t* graph;
+} cairn_program_t;
+/* Plans several graphs for one store (cairn_session_create_set): training at other lengths or batch sizes, evaluation,
+ * generation. The first has all parameters; the others have some of them, and those that train have the same gradients.
+ * A graph with a loss is run by a stepper alone: one to evaluate with has outputs and no loss.
+ * The budget holds for each; together they take what the largest takes. What lives in a tier is chosen once. out_plans:
+ * room for `count`, in the order of the programs. INVALID_ARGUMENT also means: parameters or gradients differ (named), a
+ * later graph trains and the first does not. errors: as cairn_plan_create. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t count,
+                                                               cairn_device_t* device,
+                                                               const cairn_plan_options_t* options,
+                                                               cairn_plan_t** out_plans, cairn_error_t* error);
+CAIRN_API void cairn_plan_retain(cairn_plan_t* plan);
+CAIRN_API void cairn_plan_release(cairn_plan_t* plan);
+
+typedef struct cairn_plan_summary_t {
+  size_t struct_size;
+  uint64_t peak_bytes[3];         /* per tier: what a session takes, and the highest byte a run uses */
+  uint64_t budget_bytes;          /* 0: none */
+  uint64_t live_peak_bytes;       /* device: most bytes alive at once (arena less gaps of the layout) */
+  uint64_t persistent_bytes;      /* device: parameters, gradients, moments, packs, inputs */
+  uint64_t parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes; /* at the peak */
+  uint64_t activation_peak_bytes; /* most bytes of activations at once */
+  uint64_t keep_bytes, recompute_bytes, offload_host_bytes, offload_disk_bytes; /* of values that backward needs */
+  double predicted_seconds, keep_all_seconds, bound_seconds, gap, solve_seconds; /* of one micro-batch */
+  uint64_t value_count, op_count, instruction_count, region_count;
+  double update_seconds;          /* predicted, once per step: packs of weights, gradient norm, optimizer */
+  double host_seconds;            /* predicted, per micro-batch: inputs written, work submitted, loss read */
+  uint64_t measured_op_count;     /* ops whose seconds come from the profile */
+  uint64_t optimizer_host_bytes, optimizer_disk_bytes; /* of optimizer state and master weights that live there, not on
+                                                          the device; part of peak_bytes */
+  uint64_t packed_bytes;          /* persistent packs of weights, for faster products */
+  uint64_t unpacked_bytes;        /* packs given up to meet the budget: their weights are packed at every use */
+  uint64_t in_place_op_count;     /* ops that write over an input; op_count counts each with the op before it */
+} cairn_plan_summary_t;
+#define CAIRN_PLAN_SUMMARY_INIT                                                                            \
+  {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
+   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0}
+/* threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
+                                                            cairn_error_t* error);
+
+enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
+typedef struct cairn_plan_value_t {
+  size_t struct_size;
+  const char* name;     /* borrowed from the plan, as all texts here */
+  const char* region;   /* "" outside */
+  const char* reason;
+  const char* category; /* parameter, gradient, optimizer, packed, input, output, scratch, activation, backward */
+  uint64_t bytes;
+  int64_t offset_bytes; /* in the device arena, of its first stay; -1: it lives in a tier */
+  uint32_t decision;    /* CAIRN_DECISION_* */
+  uint32_t tier;        /* with OFFLOAD; with PERSISTENT: where it lives (optimizer state may be in a tier) */
+  int32_t first_step, last_step; /* of the plan */
+} cairn_plan_value_t;
+#define CAIRN_PLAN_VALUE_INIT {sizeof(cairn_plan_value_t), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0}
+/* Row index of the table of values, from 0. errors: NOT_FOUND past the last. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index,
+                                                          cairn_plan_value_t* out_value, cairn_error_t* error);
+
+enum { CAIRN_RENDER_PLAN_JSON = 0, CAIRN_RENDER_PROBLEM_JSON = 1, CAIRN_RENDER_HTML = 2, CAIRN_RENDER_SVG = 3,
+       CAIRN_RENDER_FILE = 4, CAIRN_RENDER_SWEEP = 5, CAIRN_RENDER_REPORT = 6 };
+/* Renderings: the plan as JSON ("cairn.plan/1"), its problem as JSON ("cairn.problem/1"), one HTML page, one SVG
+ * picture of memory over time, a plan file (binary, see cairn_inspect), the trade-off curve as JSON ("cairn.sweep/1":
+ * plans of the same problem from keeping everything down to the smallest budget, and checkpointing by hand), the HTML
+ * page with that curve. title: its first line; further lines, "word: text", stand below it on the page. blocks: SWEEP and REPORT for the time of solving the problem under some 20 budgets.
+ * owns: caller. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const char* title,
+                                                           cairn_text_t** out_text, cairn_error_t* error);
+
+/* Solves a problem given as JSON ("cairn.problem/1") and renders the plan; budget_bytes 0: the problem's own.
+ * errors: OVER_BUDGET, CORRUPT_FILE (not JSON). threads: any. blocks: for the time of solving. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_problem_solve(cairn_instance_t* instance, const char* json, size_t size,
+                                                             uint64_t budget_bytes, uint32_t kind, cairn_text_t** out_text,
+                                                             cairn_error_t* error);
+
+/* 5. Session -------------------------------------------------------------------------------------------------------- */
+
+typedef struct cairn_session cairn_session_t;
+/* Takes all memory that the plan names, and none later. errors: IO (disk tier). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_create(cairn_plan_t* plan, cairn_device_t* device,
+                                                              cairn_session_t** out_session, cairn_error_t* error);
+/* Sessions of all plans of one cairn_plan_create_set, in its order, on one store: they take memory once, and parameters,
+ * gradients and optimizer state are the same values in all of them. Inputs and outputs are each session's own. A run of
+ * one must not overlap a call of another. out_sessions: room for `count`. INVALID_ARGUMENT also means: not all plans of
+ * one set, or in another order. errors: OUT_OF_MEMORY, IO (disk tier). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_create_set(cairn_plan_t* const* plans, size_t count,
+                                                                  cairn_device_t* device,
+                                                                  cairn_session_t** out_sessions,
+                                                                  cairn_error_t* error);
+CAIRN_API void cairn_session_retain(cairn_session_t* session);
+CAIRN_API void cairn_session_release(cairn_session_t* session);
+
+/* Fills all parameters from their init options; the same numbers on every device. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_initialise(cairn_session_t* session, uint64_t seed,
+                                                                  cairn_error_t* error);
+/* Copies an input or parameter in, or any value that persists out (inputs, parameters, "NAME/gradient", outputs, the
+ * loss), by name. size_bytes must be the value's. Integer inputs of embeddings and losses are checked against the
+ * vocabulary: INVALID_ARGUMENT names position and number.
+ * errors: NOT_FOUND. blocks: until queued work is done. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_write(cairn_session_t* session, const char* name, const void* data,
+                                                             size_t size_bytes, cairn_error_t* error);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, void* data,
+                                                            size_t size_bytes, cairn_error_t* error);
+/* One run on the inputs written: forward of a graph without a loss; forward and backward of a plan with no_optimizer, which
+ * overwrites the gradients. blocks: until it is done. errors: CANCELLED, WRONG_STATE (plan has an optimizer: use a
+ * stepper), DEVICE_LOST. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
+/* Makes the run under way, or else the next one, end with CANCELLED at the next op. threads: any, also during calls. since: 1.0 */
+CAIRN_API void cairn_session_cancel(cairn_session_t* session);
+
+/* 1: later runs record when each op and copy ran; 0: no longer. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);
+enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2 };
+typedef struct cairn_span {
+  size_t struct_size;
+  const char* name;          /* of the op, or of the value that is copied; borrowed from the session's plan */
+  double begin_seconds;      /* since the run began */
+  double end_seconds;
+  uint64_t live_bytes;       /* device bytes in use at that place of the program */
+  uint32_t lane;             /* CAIRN_LANE_* */
+  uint32_t tier;             /* of a copy: the other end */
+} cairn_span_t;
+#define CAIRN_SPAN_INIT {sizeof(cairn_span_t), NULL, 0.0, 0.0, 0, 0, 0}
+/* Span number index of the last traced run, from 0: lane by lane, each in order.
+ * errors: NOT_FOUND past the last. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_span(const cairn_session_t* session, size_t index,
+                                                            cairn_span_t* out_span, cairn_error_t* error);
+/* Adds the session's last traced run to a profile: seconds of each op. Of the step of one micro-batch that it was part of:
+ * step_seconds, as the caller saw it, and optimizer_seconds, as its report says; 0: not known.
+ * errors: WRONG_STATE (no run was traced; the costs are a device model). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_add_run(cairn_costs_t* costs, const cairn_session_t* session,
+                                                             double step_seconds, double optimizer_seconds,
+                                                             cairn_error_t* error);
+
+/* Times what the kernels of a plan's ops have to choose from on the device (algorithms of matrix products, who computes
+ * attention, who sums the gradients of biases: GPUs have these), and puts what is clearly faster than the device's own
+ * choice into the profile. Plans that are made with the profile take it, so that the bits of a run follow from the profile:
+ * the same profile, the same bits. *out_count: ops timed, 0 where there is nothing to choose; may be NULL. Takes the memory
+ * of one op's operands for the time of the call. errors: INVALID_ARGUMENT (the profile is another machine's), WRONG_STATE
+ * (the costs are a device model). blocks: for seconds; nothing else should run. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_measure_kernels(cairn_costs_t* costs, const cairn_plan_t* plan,
+                                                                     cairn_device_t* device, uint64_t* out_count,
+                                                                     cairn_error_t* error);
+
+typedef struct cairn_tier_usage {
+  size_t struct_size;
+  uint64_t reserved_bytes; /* taken from the system for this session's device, now */
+  uint64_t peak_bytes;     /* highest end of any byte used since the session was made */
+  uint64_t live_peak_bytes;
+  uint64_t pinned_bytes;   /* of those reserved, locked in memory */
+  uint64_t staging_bytes;  /* host memory beside them, through which copies to and from this tier go */
+  /* Of the device tier: bytes of the device that are taken, by all programs, as its driver counts them: before the session
+   * took its own, and now. 0: it does not say. */
+  uint64_t driver_before_bytes, driver_bytes;
+} cairn_tier_usage_t;
+#define CAIRN_TIER_USAGE_INIT {sizeof(cairn_tier_usage_t), 0, 0, 0, 0, 0, 0, 0}
+/* Measured bytes of a tier, from the one ledger under everything. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_usage(const cairn_session_t* session, uint32_t tier,
+                                                             cairn_tier_usage_t* out_usage, cairn_error_t* error);
+/* XXH3-128 over all parameters in graph order, as 32 hex digits and NUL. blocks: until queued work is done. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_digest(cairn_session_t* session, char out_hex[33],
+                                                              cairn_error_t* error);
+
+/* 6. Stepper -------------------------------------------------------------------------------------------------------- */
+
+enum { CAIRN_SCHEDULE_CONSTANT = 0, CAIRN_SCHEDULE_COSINE = 1, CAIRN_SCHEDULE_LINEAR = 2 };
+typedef struct cairn_stepper_options {
+  size_t struct_size;
+  uint64_t seed;           /* of dropout */
+  uint64_t warmup_steps;   /* linear, from rate / warmup_steps */
+  uint64_t total_steps;    /* of the schedule; needed by COSINE and LINEAR */
+  double rate, minimum_rate;
+  double beta1, beta2, eps, weight_decay; /* of groups that AdamW updates, where neither the plan's options nor `hypers`
+                                             name them */
+  double clip_norm;        /* global norm; 0: none */
+  uint32_t schedule;       /* CAIRN_SCHEDULE_* */
+  uint32_t micro_steps;    /* micro-batches of an effective batch; 0: 1 */
+  const cairn_hyper_t* hypers; /* of any optimizer, in the place of the plan's. */
+  uint64_t hyper_count;
+} cairn_stepper_options_t;
+#define CAIRN_STEPPER_OPTIONS_INIT \
+  {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1, NULL, 0}
+
+enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
+typedef struct cairn_step_report {
+  size_t struct_size;
+  uint64_t step;            /* effective batches completed (applied or skipped) after this call */
+  uint64_t skipped_steps;
+  double loss, weight;            /* of this micro-batch: sum / weight, and weight */
+  double step_loss, step_weight;  /* of the effective batch so far */
+  double gradient_norm;           /* before clipping; with APPLIED and SKIPPED_NONFINITE */
+  double rate, loss_scale;
+  double seconds, stall_seconds, optimizer_seconds;
+  uint32_t outcome;         /* CAIRN_STEP_* */
+  uint32_t micro;           /* micro-batches accumulated after this call */
+  uint64_t copied_out_bytes[3], copied_in_bytes[3];     /* of this micro-batch, by tier: from the device, and back */
+  double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took */
+  uint32_t fell_back;       /* 1: the disk tier failed; this micro-batch ran again, from a plan without it */
+  uint32_t reserved;
+  double submit_seconds;    /* of this micro-batch: the host handed its work to the device */
+} cairn_step_report_t;
+#define CAIRN_STEP_REPORT_INIT                                                                                       \
+  {sizeof(cairn_step_report_t), 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, {0}, {0}, {0}, {0}, 0, 0, 0.0}
+
+typedef struct cairn_stepper cairn_stepper_t;
+/* A controller over a session whose graph trains. Gradients are sums over the effective batch, divided once by its total
+ * weight. options may be NULL. errors: WRONG_STATE (graph has no loss; plan has no optimizer). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_create(cairn_session_t* session,
+                                                              const cairn_stepper_options_t* options,
+                                                              cairn_stepper_t** out_stepper, cairn_error_t* error);
+CAIRN_API void cairn_stepper_retain(cairn_stepper_t* stepper);
+CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
+/* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. A batch
+ * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. out_report may be NULL.
+ * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), DEVICE_LOST, IO (the disk tier failed
+ * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
+ * a plan without it fits its memory; or it held optimizer state, which is lost), NON_FINITE (plans with fuse_update: a
+ * gradient is not finite, and parameters were partly updated: restore a checkpoint). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
+                                                             cairn_error_t* error);
+/* The same by another session on the stepper's store (cairn_session_create_set): its inputs, its length. INVALID_ARGUMENT
+ * also means: a session on another store. errors: as cairn_stepper_micro; WRONG_STATE (its graph has no loss). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro_on(cairn_stepper_t* stepper, cairn_session_t* session,
+                                                                cairn_step_report_t* out_report,
+                                                                cairn_error_t* error);
+/* Ends the effective batch early, with the denominator it has (the remainder of an epoch).
+ * errors: WRONG_STATE (nothing accumulated). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_apply(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
+                                                             cairn_error_t* error);
+/* Throws away what was accumulated. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_discard(cairn_stepper_t* stepper, cairn_error_t* error);
+/* Changes the options of later steps; seed is kept. errors: WRONG_STATE (in the middle of an effective batch). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_configure(cairn_stepper_t* stepper,
+                                                                 const cairn_stepper_options_t* options,
+                                                                 cairn_error_t* error);
+/* Changes one hyper-parameter of later steps; group as in cairn_hyper_t. INVALID_ARGUMENT also means: no such group or
+ * hyper-parameter, a value out of range, or one that needs state which the plan does not have. errors: WRONG_STATE (in the
+ * middle of an effective batch). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_set(cairn_stepper_t* stepper, const char* group, const char* name,
+                                                           double value, cairn_error_t* error);
+/* A hyper-parameter as it is now. group NULL: of the parameters that no group names. INVALID_ARGUMENT also means: no such
+ * group or hyper-parameter. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_get(const cairn_stepper_t* stepper, const char* group,
+                                                           const char* name, double* out_value, cairn_error_t* error);
+/* Where the stepper stands, without running anything: step, micro, skipped_steps, step_loss, step_weight. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_report(const cairn_stepper_t* stepper,
+                                                              cairn_step_report_t* out_report, cairn_error_t* error);
+
+/* 7. Files ---------------------------------------------------------------------------------------------------------- */
+
+/* A word of the host's own, kept in a checkpoint. Frozen layout. */
+typedef struct cairn_metadata {
+  const char* key;
+  const char* value;
+} cairn_metadata_t;
+
+/* Saves graph, parameters, moments, run state and, in the middle of an accumulation, gradients into a new directory, with
+ * the metadata and copies of the files. Durable when it returns; all or nothing: until then an older checkpoint of that name
+ * stays whole, and after an error it is there as before. What was written is read back (digests of all tensors and files)
+ * before it replaces anything. What others have put into the older checkpoint's directory is kept. errors: IO (disk full is
+ * seen before anything is written), CORRUPT_FILE (reads back otherwise than written), INVALID_ARGUMENT (the directory holds
+ * other files and is no checkpoint, or a file of that name that no save wrote), UNSUPPORTED (custom ops). blocks: until
+ * durable. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* directory,
+                                                            const cairn_metadata_t* metadata, size_t metadata_count,
+                                                            const char* const* files, size_t file_count,
+                                                            cairn_error_t* error);
+
+typedef struct cairn_checkpoint cairn_checkpoint_t;
+/* Opens a checkpoint, or the newest complete one below a directory. errors: NOT_FOUND, CORRUPT_FILE, IO. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_open(cairn_instance_t* instance, const char* directory,
+                                                               cairn_checkpoint_t** out_checkpoint, cairn_error_t* error);
+CAIRN_API void cairn_checkpoint_retain(cairn_checkpoint_t* checkpoint);
+CAIRN_API void cairn_checkpoint_release(cairn_checkpoint_t* checkpoint);
+/* Deletes the checkpoint in a directory: the files that its manifest lists, and the directory if nothing else is in it; what
+ * is there beside stays. Never through a symbolic link, and never what is not known to be a checkpoint's. Opened ones can
+ * be read on. errors: NOT_FOUND (no checkpoint), INVALID_ARGUMENT (a link, no directory), CORRUPT_FILE (a damaged manifest:
+ * nothing is deleted), IO. blocks: until durable. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_remove(cairn_instance_t* instance, const char* directory,
+                                                                 cairn_error_t* error);
+/* Directory it was opened from; value of a metadata key (NULL: there is none). borrows. threads: const. since: 1.0 */
+CAIRN_API const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint);
+CAIRN_API const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, const char* key);
+/* The graph it was trained with, frozen. owns: caller. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint,
+                                                                cairn_graph_t** out_graph, cairn_error_t* error);
+/* Puts a stepper of an equal graph exactly where the saved one was: bit-identical continuation.
+ * errors: CORRUPT_FILE (a tensor's digest), WRONG_STATE. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper,
+                                                               const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
+/* Parameters alone, by name, into any session. errors: NOT_FOUND (names the first parameter that is not there),
+ * CORRUPT_FILE. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_load(cairn_session_t* session,
+                                                            const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
+
+/* Another name for a parameter in a safetensors file; transposed 1: stored as [in, out]. Frozen layout. */
+typedef struct cairn_name {
+  const char* ours;
+  const char* theirs;
+  uint32_t transposed;
+  uint32_t reserved;
+} cairn_name_t;
+/* All parameters to and from a safetensors file; parameters without a row keep their names. Import converts F16, BF16
+ * and F64. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE, NOT_FOUND (no such
+ * file); INVALID_ARGUMENT names a tensor that is missing or has another shape, or a row whose `ours` is no parameter,
+ * and nothing is written then. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
+                                                              const cairn_name_t* names, size_t name_count,
+                                                              cairn_error_t* error);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_import(cairn_session_t* session, const char* path,
+                                                              const cairn_name_t* names, size_t name_count,
+                                                              cairn_error_t* error);
+/* A graph as a file of its own, and back (frozen as it was). errors: IO (also: the directory to write to is not there),
+ * CORRUPT_FILE, UNSUPPORTED (custom ops). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path,
+                                                          cairn_error_t* error);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path,
+                                                          cairn_graph_t** out_graph, cairn_error_t* error);
+/* What a file or checkpoint directory is, as a JSON object. errors: IO, NOT_FOUND, CORRUPT_FILE. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_inspect(const cairn_instance_t* instance, const char* path,
+                                                       cairn_text_t** out_json, cairn_error_t* error);
+
+/* 8. Data ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct cairn_tokenizer cairn_tokenizer_t;
+/* kind "bytes": path NULL. "bpe": loads the sentencepiece model (type bpe or unigram, with byte fallback) at path. Text is
+   cut as it is, so that nothing is lost: a normaliser or a space in front that the model asks for is not applied.
+   errors: NOT_FOUND, CORRUPT_FILE, UNSUPPORTED (models of words or characters). since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_open(cairn_instance_t* instance, const char* kind,
+                                                              const char* path, cairn_tokenizer_t** out_tokenizer,
+                                                              cairn_error_t* error);
+/* Trains a byte-pair vocabulary on a text file and writes the model. errors: IO. blocks: until done. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_train(cairn_instance_t* instance, const char* text_path,
+                                                               uint32_t vocabulary, const char* model_path,
+                                                               cairn_error_t* error);
+CAIRN_API void cairn_tokenizer_retain(cairn_tokenizer_t* tokenizer);
+CAIRN_API void cairn_tokenizer_release(cairn_tokenizer_t* tokenizer);
+/* How many different tokens there are: 0..vocabulary-1. threads: const. since: 1.0 */
+CAIRN_API uint32_t cairn_tokenizer_vocabulary(const cairn_tokenizer_t* tokenizer);
+/* Text to tokens: out_tokens holds int32 numbers (size / 4 of them); and back. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_encode(const cairn_tokenizer_t* tokenizer, const char* text,
+                                                                size_t size, cairn_text_t** out_tokens,
+                                                                cairn_error_t* error);
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_decode(const cairn_tokenizer_t* tokenizer, const int32_t* tokens,
+                                                                size_t count, cairn_text_t** out_text,
+                                                                cairn_error_t* error);
+/* Writes the token file of a text file, durably. errors: IO, NOT_FOUND. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_tokenizer_write(const cairn_tokenizer_t* tokenizer, const char* text_path,
+                                                               const char* token_path, cairn_error_t* error);
+
+typedef struct cairn_dataset cairn_dataset_t;
+/* Windows of length + 1 tokens from a token file (mapped). errors: NOT_FOUND, IO, CORRUPT_FILE. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_open(cairn_instance_t* instance, const char* token_path,
+                                                            uint32_t length, cairn_dataset_t** out_dataset,
+                                                            cairn_error_t* error);
+/* Tokens drawn from the seed, for benchmarks. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_random(cairn_instance_t* instance, uint64_t seed,
+                                                              uint32_t vocabulary, uint32_t length,
+                                                              cairn_dataset_t** out_dataset, cairn_error_t* error);
+CAIRN_API void cairn_dataset_retain(cairn_dataset_t* dataset);
+CAIRN_API void cairn_dataset_release(cairn_dataset_t* dataset);
+
+typedef struct cairn_dataset_info_t {
+  size_t struct_size;
+  uint64_t tokens, windows; /* windows of one epoch */
+  uint32_t vocabulary, length;
+} cairn_dataset_info_t;
+#define CAIRN_DATASET_INFO_INIT {sizeof(cairn_dataset_info_t), 0, 0, 0, 0}
+/* What a dataset holds. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_info(const cairn_dataset_t* dataset,
+                                                            cairn_dataset_info_t* out_info, cairn_error_t* error);
+/* Micro-batch number index since the start of training: int32 inputs and targets, [batch, length] each, targets being the
+ * next tokens. A pure function of (seed, index): epochs are shuffled by the seed, resuming costs nothing. The last
+ * micro-batch of an epoch may have fewer rows (out_rows); the rest has target -100, which losses ignore. threads: const.
+ * since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_dataset_batch(const cairn_dataset_t* dataset, uint64_t seed,
+                                                             uint64_t index, uint32_t batch, int32_t* inputs,
+                                                             int32_t* targets, uint32_t* out_rows, cairn_error_t* error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CAIRN_H_ */

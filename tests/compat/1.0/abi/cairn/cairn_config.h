@@ -1,0 +1,13 @@
+/* Export and attribute macros of cairn.h. Nothing else. */
+#ifndef CAIRN_CONFIG_H_
+#define CAIRN_CONFIG_H_
+
+#if defined(CAIRN_CDEF) /* the LuaJIT binding preprocesses the header into plain declarations */
+#define CAIRN_API
+#define CAIRN_NODISCARD
+#else
+#define CAIRN_API __attribute__((visibility("default")))
+#define CAIRN_NODISCARD __attribute__((warn_unused_result))
+#endif
+
+#endif /* CAIRN_CONFIG_H_ */
