@@ -30,24 +30,28 @@ function(cairn_packaged target)
 endfunction()
 
 set(cairn_libraries PkgConfig::simdjson PkgConfig::xxhash PkgConfig::hwy ${CMAKE_DL_LIBS})
+# What every shared library of ours is linked with; a test of the command has one of its own (cmake/tests.cmake).
+function(cairn_shared target)
+  target_link_libraries(${target} PRIVATE ${imported_layers} cairn_flags ${cairn_libraries})
+  target_include_directories(${target} INTERFACE ${CMAKE_SOURCE_DIR}/capi/include)
+  target_link_options(${target} PRIVATE -Wl,--version-script=${version_script} -Wl,--as-needed)
+  if(NOT CAIRN_SANITIZE)  # sanitizers leave their symbols to the program
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
+  # The plugin for GPUs is looked up where the library lies; packages put both where the loader looks anyway.
+  if(NOT CMAKE_SKIP_INSTALL_RPATH)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH TRUE)
+  endif()
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                                             LINK_DEPENDS ${version_script})
+endfunction()
 add_library(cairn SHARED ${objects})
-target_link_libraries(cairn PRIVATE cairn_flags ${cairn_libraries})
-target_include_directories(cairn INTERFACE ${CMAKE_SOURCE_DIR}/capi/include)
+cairn_shared(cairn)
 cairn_packaged(cairn)
-target_link_options(cairn PRIVATE -Wl,--version-script=${version_script} -Wl,--as-needed)
-if(NOT CAIRN_SANITIZE)  # sanitizers leave their symbols to the program
-  target_link_options(cairn PRIVATE -Wl,--no-undefined)
-endif()
-# The plugin for GPUs is looked up where the library lies; packages put both where the loader looks anyway.
-if(NOT CMAKE_SKIP_INSTALL_RPATH)
-  set_target_properties(cairn PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH TRUE)
-endif()
-set_target_properties(cairn PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-                                       LINK_DEPENDS ${version_script})
 
 if(CAIRN_BUILD_STATIC)
   add_library(cairn_static STATIC ${objects})
-  target_link_libraries(cairn_static PUBLIC ${cairn_libraries} cairn_flags)
+  target_link_libraries(cairn_static PUBLIC ${imported_layers} ${cairn_libraries} cairn_flags)
   set_target_properties(cairn_static PROPERTIES OUTPUT_NAME cairn LINKER_LANGUAGE CXX)
   cairn_packaged(cairn_static)
 endif()

@@ -21,6 +21,25 @@ if(CAIRN_SANITIZE)
   set(planning_tests)
 endif()
 
+# The same planner for trees with sanitizers (CAIRN_RELEASE_BUILD), and in a libcairn.so for tests of the command, which the
+# loader finds before the product's. cairn_brief_command(TEST...): these check what happens to a plan, or compare plans with
+# each other, and plan dozens of models.
+if(NOT CAIRN_SANITIZE)
+  add_library(cairn_plan_brief STATIC $<FILTER:$<TARGET_OBJECTS:cairn_plan>,EXCLUDE,/search_all\\.cc>
+                                      $<TARGET_OBJECTS:cairn_brief_search>)
+  set(other_objects ${objects})
+  list(REMOVE_ITEM other_objects $<TARGET_OBJECTS:cairn_plan>)
+  add_library(cairn_brief SHARED ${other_objects})
+  target_link_libraries(cairn_brief PRIVATE cairn_plan_brief)
+  cairn_shared(cairn_brief)
+  set_target_properties(cairn_brief PROPERTIES OUTPUT_NAME cairn LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/brief)
+endif()
+function(cairn_brief_command)
+  if(TARGET cairn_brief)
+    set_property(TEST ${ARGN} APPEND PROPERTY ENVIRONMENT LD_LIBRARY_PATH=$<TARGET_FILE_DIR:cairn_brief>)
+  endif()
+endfunction()
+
 # A precompiled header for all tests of one optimisation: an executable, since those are compiled otherwise than libraries are.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/test_headers.cc CONTENT "int main() {}\n")
 foreach(optimisation 0 1)

@@ -16,6 +16,7 @@ endif()
 if(TARGET cairn_cuda_emulated_plugin AND TARGET cairn_cli)
   add_test(NAME cuda/command COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/command_test.py)
   set_tests_properties(cuda/command PROPERTIES ENVIRONMENT "CAIRN=$<TARGET_FILE:cairn_cli>")
+  cairn_brief_command(cuda/command)
   # Plugins of other versions: one of another ABI, one from before there was a number.
   foreach(stale other_abi no_abi)
     add_library(cairn_cuda_${stale} MODULE ${CMAKE_CURRENT_LIST_DIR}/stale_plugin.cc)

@@ -15,7 +15,7 @@
 #include "runtime/io/safetensors/names.h"
 #include "tests/fault/calls.h"
 #include "tests/fault/run.h"
-#include "tests/support/campaign.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::io {
 namespace {
@@ -63,7 +63,7 @@ class Points {
  public:
   ~Points() { std::cout << "[   POINTS ] " << taken_ << " of " << all_ << std::endl; }
   bool take(int64_t one_in) {
-    const bool is = support::taken(all_++, one_in);
+    const bool is = support::taken(all_++, one_in * support::stride(3));
     taken_ += is;
     return is;
   }

@@ -12,7 +12,7 @@
 #include "runtime/io/checkpoint.h"
 #include "tests/fault/calls.h"
 #include "tests/fault/run.h"
-#include "tests/support/campaign.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::io {
 namespace {
@@ -52,7 +52,7 @@ TEST(Kill, AtEverySystemCallOfASave) {
       return Under::made();
     }();
     for (long n = 0; n <= calls; ++n) {
-      if (!support::taken(all++, 12)) continue;
+      if (!support::taken(all++, 12 * support::stride(3))) continue;
       ++taken;
       stage.set();
       const bool died = killed([&] {

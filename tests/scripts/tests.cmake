@@ -6,6 +6,11 @@ foreach(file ${script_tests})
   add_test(NAME scripts/${name} COMMAND ${Python3_EXECUTABLE} -B ${file})
   set_tests_properties(scripts/${name} PROPERTIES ENVIRONMENT "CAIRN=$<TARGET_FILE:cairn_cli>")
 endforeach()
+# The others, plan_test above all, search as the product does.
+foreach(name continue equivalence evaluation generate joint lengths optimizers profile remainder resume shrink terminal train
+             verify)
+  cairn_brief_command(scripts/${name}_test)
+endforeach()
 
 add_test(NAME arrows COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/arrows_test.py)
 add_test(NAME format COMMAND ${CMAKE_SOURCE_DIR}/dev format --check)

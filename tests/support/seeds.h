@@ -29,4 +29,8 @@ inline std::vector<uint32_t> seeds(uint32_t count) {
   return taken;
 }
 
+// From one point of a long loop to the next that a run takes: 1 in an optimised build and under CAIRN_TEST=long,
+// `share` in one for sanitizers. An odd share of a loop over bits meets each bit of a byte.
+inline int stride(int share) { return kSanitized && !long_campaign() ? share : 1; }
+
 }  // namespace cairn::support

@@ -6,6 +6,7 @@
 #include "tests/runtime/io/reseal.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::io {
 namespace {
@@ -66,8 +67,9 @@ TEST(PlanFile, EveryTruncationAndEveryFlippedBitIsFound) {
 TEST(PlanFile, DamageUnderARightDigestNeverCrashes) {
   const std::string good = sample();
   std::mt19937 random(2);
+  const int stride = support::stride(9);
   int refused = 0;
-  for (int round = 0; round < 6000; ++round) {
+  for (int round = 0; round < 6000; round += stride) {
     std::string bad = good;
     for (size_t n = random() % 3 + 1; n > 0; --n) bad = test::mutate(bad, random);
     const auto result = test::failure([&] {
@@ -78,7 +80,7 @@ TEST(PlanFile, DamageUnderARightDigestNeverCrashes) {
     ASSERT_TRUE(result.code == Code::kOk || result.code == Code::kCorruptFile) << result.message;
     refused += result.code != Code::kOk;
   }
-  EXPECT_GT(refused, 1000);
+  EXPECT_GT(refused * stride, 1000);
 }
 
 TEST(PlanFile, KindsAreNotMixedUp) {

@@ -5,6 +5,7 @@
 #include "runtime/io/convert.h"
 #include "tests/runtime/io/samples.h"
 #include "tests/runtime/io/scratch.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::io {
 namespace {
@@ -125,11 +126,12 @@ TEST(SafeTensors, DeepJsonIsAnError) {
 TEST(SafeTensors, EveryTruncationIsAnErrorAndNoFlippedBitCrashes) {
   const test::Scratch scratch;
   const std::string good = test::safetensors(kGood, 40);
-  for (size_t size = 0; size < good.size(); ++size)
+  const auto stride = static_cast<size_t>(support::stride(9));
+  for (size_t size = 0; size < good.size(); size += stride)
     ASSERT_EQ(load(scratch, good.substr(0, size)).code, Code::kCorruptFile) << size;
   // The format has no digest: a flipped letter of a name or bit of data is another valid file. Structure must
   // hold.
-  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+  for (size_t bit = 0; bit < good.size() * 8; bit += stride) {
     std::string bad = good;
     bad[bit / 8] ^= static_cast<char>(1u << bit % 8);
     scratch.put("file", bad);

@@ -288,8 +288,9 @@ TEST(Solver, AThousandLayersTakeSeconds) {
   EXPECT_EQ(violation(p, plan), "");
   EXPECT_LT(plan.gap, .03);
   double before = 1e300;
-  for (int blocks : {150, 250, 400, 700, 990}) {
-    p.budget_bytes = 128 + blocks * 6400;
+  const int blocks[] = {150, 250, 400, 700, 990};
+  for (size_t i = 0; i < std::size(blocks); i += static_cast<size_t>(support::stride(4))) {
+    p.budget_bytes = 128 + blocks[i] * 6400;
     const double seconds = solve(p).predicted_seconds;
     EXPECT_LE(seconds, before);
     before = seconds;
