@@ -89,8 +89,8 @@ func (g *Graph) Softmax(x Value) Value {
 }
 
 // LinearCrossEntropy adds linear_cross_entropy: cross_entropy of logits = x[.., C] w[V, C]^T, which are made in chunks
-// of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses. May be None: weights.
-// Attributes: WithIgnoreIndex, WithChunk.
+// of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes hits and
+// count, accuracy's of those logits. May be None: weights. Attributes: WithIgnoreIndex, WithChunk, WithAccuracy.
 func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("linear_cross_entropy", []Value{x, w, targets, weights}, attrs...)
 }
@@ -101,6 +101,15 @@ func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) 
 // weights. Attributes: WithIgnoreIndex.
 func (g *Graph) CrossEntropy(logits, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("cross_entropy", []Value{logits, targets, weights}, attrs...)
+}
+
+// Accuracy adds accuracy: hits: how many rows of logits[.., V] are largest at their target, the first of equal numbers
+// being the largest, and none with a NaN; count: how many rows there are; whole numbers as float64 scalars, to be
+// summed over micro-batches. targets[..] i32; a row whose target is ignore_index (default -100), or whose weight[..] is
+// 0, is in neither; any other target outside [0, V) is no hit. It has no gradient. May be None: weights. Attributes:
+// WithIgnoreIndex.
+func (g *Graph) Accuracy(logits, targets, weights Value, attrs ...Attr) Value {
+	return g.Op("accuracy", []Value{logits, targets, weights}, attrs...)
 }
 
 // Mse adds mse: loss = sum of weights[..] * (x - y)^2 over all elements of x[.., C] and y[.., C], weight = C * sum of
@@ -146,6 +155,9 @@ func (g *Graph) Cast(x Value, dtype DType) Value {
 	return g.Op("cast", []Value{x}, Attr{"dtype", dtype})
 }
 
+// WithAccuracy sets the attribute accuracy of linear_cross_entropy.
+func WithAccuracy(value int) Attr { return Attr{"accuracy", value} }
+
 // WithActivation sets the attribute activation of linear.
 func WithActivation(value string) Attr { return Attr{"activation", value} }
 
@@ -170,7 +182,7 @@ func WithDtype(value DType) Attr { return Attr{"dtype", value} }
 // WithEps sets the attribute eps of layernorm, rmsnorm.
 func WithEps(value float64) Attr { return Attr{"eps", value} }
 
-// WithIgnoreIndex sets the attribute ignore_index of linear_cross_entropy, cross_entropy.
+// WithIgnoreIndex sets the attribute ignore_index of linear_cross_entropy, cross_entropy, accuracy.
 func WithIgnoreIndex(value int) Attr { return Attr{"ignore_index", value} }
 
 // WithInverse sets the attribute inverse of rope.

@@ -19,7 +19,8 @@ int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t, DT
 }
 
 std::unique_ptr<Kernel> make_pack_weight(const Signature& s) {
-  if (!has_bf16_products() || s.attrs->word("dtype") != "bf16" || !fast_float(s.in[0]) || s.in[0].shape.rank != 2)
+  if (!has_bf16_products() || s.attrs->word("dtype") != "bf16" || !fast_float(s.in[0]) ||
+      s.in[0].shape.rank != 2)
     return nullptr;
   const TensorDesc w = s.in[0];
   const bool forward = s.attrs->word("use") != "input_grad";
@@ -34,7 +35,8 @@ std::unique_ptr<Kernel> make_pack_weight(const Signature& s) {
 
 std::unique_ptr<Kernel> make_linear_bf16(const Signature& s) {
   Activation act;
-  if (!has_bf16_products() || !is_bf16(s.in[0]) || !is_bf16(s.out[0]) || !weight_fits(s.in[1])) return nullptr;
+  if (!has_bf16_products() || !is_bf16(s.in[0]) || !is_bf16(s.out[0]) || !weight_fits(s.in[1]))
+    return nullptr;
   if (s.has_in(2) && !plain_f32(s.in[2])) return nullptr;
   if (!parse_activation(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
   const int64_t n = s.out[0].shape.last();
@@ -51,7 +53,8 @@ std::unique_ptr<Kernel> make_linear_bf16(const Signature& s) {
 
 std::unique_ptr<Kernel> make_linear_grad_input_bf16(const Signature& s) {
   Activation act;
-  if (!has_bf16_products() || !is_bf16(s.in[0]) || !is_bf16(s.out[0]) || !weight_fits(s.in[1])) return nullptr;
+  if (!has_bf16_products() || !is_bf16(s.in[0]) || !is_bf16(s.out[0]) || !weight_fits(s.in[1]))
+    return nullptr;
   if (s.has_in(2) && !is_bf16(s.in[2])) return nullptr;
   if (!parse_activation(s.attrs != nullptr ? s.attrs->word("activation") : "", &act)) return nullptr;
   const int64_t n = s.out[0].shape.last();

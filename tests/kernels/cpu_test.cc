@@ -266,7 +266,8 @@ TEST(CpuRegistry, NamesEveryRowOnceAndPacksForTheTilesOnly) {
   EXPECT_EQ(registry.packed_bytes(w, "forward", 8, DType::kF32, 1), 0);
   const int64_t expected = cpu::has_bf16_products() ? 128 * 96 * 2 : 0;
   EXPECT_EQ(registry.packed_bytes(w, "forward", 8, DType::kBF16, 1), expected);
-  EXPECT_EQ(registry.packed_bytes(w, "input_grad", 8, DType::kBF16, 2), cpu::has_bf16_products() ? 96 * 128 * 2 : 0);
+  EXPECT_EQ(registry.packed_bytes(w, "input_grad", 8, DType::kBF16, 2),
+            cpu::has_bf16_products() ? 96 * 128 * 2 : 0);
 }
 
 }  // namespace

@@ -151,8 +151,8 @@ std::unique_ptr<Kernel> make_attention_grad_bf16(const Signature& s) {
                 const auto add = [&](const bf16* left, const bf16* x, int64_t x_ld, float* to) {
                   pack_a_transposed(left, ld, steps, rows, transposed, 0, blocks_of_a(steps));
                   pack_b(x, x_ld, dim, rows, right, 0, panels(dim));
-                  bf16_gemm_f32(in_blocks(transposed, right, deep), 0, steps, dim, 0, panels(dim), nullptr, to,
-                               dim, true);
+                  bf16_gemm_f32(in_blocks(transposed, right, deep), 0, steps, dim, 0, panels(dim), nullptr,
+                                to, dim, true);
                 };
                 add(ds, q_t, a.q_ld, dk);
                 add(p, dy_t, a.y_ld, dv);

@@ -94,7 +94,8 @@ impl GraphBuilder {
     }
 
     /// Begins the op `linear_cross_entropy`: cross\_entropy of logits = x\[.., C\] w\[V, C\]^T, which are made in
-    /// chunks of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses.
+    /// chunks of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes
+    /// hits and count, accuracy's of those logits.
     pub fn linear_cross_entropy(&mut self, x: Value, w: Value, targets: Value) -> LinearCrossEntropy<'_> {
         LinearCrossEntropy(Op::new(self, "linear_cross_entropy", &[x, w, targets]))
     }
@@ -105,6 +106,14 @@ impl GraphBuilder {
     /// makes the loss NaN.
     pub fn cross_entropy(&mut self, logits: Value, targets: Value) -> CrossEntropy<'_> {
         CrossEntropy(Op::new(self, "cross_entropy", &[logits, targets]))
+    }
+
+    /// Begins the op `accuracy`: hits: how many rows of logits\[.., V\] are largest at their target, the first of equal
+    /// numbers being the largest, and none with a NaN; count: how many rows there are; whole numbers as float64
+    /// scalars, to be summed over micro-batches. targets\[..\] i32; a row whose target is ignore\_index (default -100),
+    /// or whose weight\[..\] is 0, is in neither; any other target outside \[0, V) is no hit. It has no gradient.
+    pub fn accuracy(&mut self, logits: Value, targets: Value) -> Accuracy<'_> {
+        Accuracy(Op::new(self, "accuracy", &[logits, targets]))
     }
 
     /// Begins the op `mse`: loss = sum of weights\[..\] \* (x - y)^2 over all elements of x\[.., C\] and y\[.., C\],
@@ -502,6 +511,11 @@ impl<'g> LinearCrossEntropy<'g> {
         Self(self.0.attr("chunk", chunk))
     }
 
+    /// The attribute `accuracy`, which may be left out.
+    pub fn accuracy(self, accuracy: i64) -> Self {
+        Self(self.0.attr("accuracy", accuracy))
+    }
+
     /// Adds the op and returns `loss`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
@@ -509,8 +523,8 @@ impl<'g> LinearCrossEntropy<'g> {
 
     /// Adds the op and returns all that it makes.
     pub fn build_all(self) -> Result<LinearCrossEntropyOutputs> {
-        let [loss, weight] = self.0.build_all()?;
-        Ok(LinearCrossEntropyOutputs { loss: made(loss)?, weight: made(weight)? })
+        let [loss, weight, hits, count] = self.0.build_all()?;
+        Ok(LinearCrossEntropyOutputs { loss: made(loss)?, weight: made(weight)?, hits, count })
     }
 }
 
@@ -522,6 +536,10 @@ pub struct LinearCrossEntropyOutputs {
     pub loss: Value,
     /// The output `weight`.
     pub weight: Value,
+    /// The output `hits`, where the op makes it.
+    pub hits: Option<Value>,
+    /// The output `count`, where the op makes it.
+    pub count: Option<Value>,
 }
 
 /// The op `cross_entropy`, begun by [`GraphBuilder::cross_entropy`] and added by `build`.
@@ -560,6 +578,44 @@ pub struct CrossEntropyOutputs {
     pub loss: Value,
     /// The output `weight`.
     pub weight: Value,
+}
+
+/// The op `accuracy`, begun by [`GraphBuilder::accuracy`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Accuracy<'g>(Op<'g>);
+
+impl<'g> Accuracy<'g> {
+    /// The operand `weights`, which may be left out.
+    pub fn weights(self, weights: Value) -> Self {
+        Self(self.0.input(2, weights))
+    }
+
+    /// The attribute `ignore_index`, which may be left out.
+    pub fn ignore_index(self, ignore_index: i64) -> Self {
+        Self(self.0.attr("ignore_index", ignore_index))
+    }
+
+    /// Adds the op and returns `hits`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+
+    /// Adds the op and returns all that it makes.
+    pub fn build_all(self) -> Result<AccuracyOutputs> {
+        let [hits, count] = self.0.build_all()?;
+        Ok(AccuracyOutputs { hits: made(hits)?, count: made(count)? })
+    }
+}
+
+/// What the op `accuracy` makes; its text is at [`GraphBuilder::accuracy`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug)]
+pub struct AccuracyOutputs {
+    /// The output `hits`.
+    pub hits: Value,
+    /// The output `count`.
+    pub count: Value,
 }
 
 /// The op `mse`, begun by [`GraphBuilder::mse`] and added by `build`.
@@ -754,6 +810,7 @@ pub(crate) const NAMES: &[&str] = &[
     "softmax",
     "linear_cross_entropy",
     "cross_entropy",
+    "accuracy",
     "mse",
     "reshape",
     "transpose",
