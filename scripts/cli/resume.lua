@@ -69,6 +69,15 @@ local function differences(run, opened)
   return rows
 end
 
+-- The data that the run was trained on, which its place in them is counted in, still have their content; other data are
+-- taken where the command names them.
+function resume.check_data(run, opened)
+  local was, now = opened.text("data.content"), run.data.content
+  if run.spec.data_given or was == nil or now == nil or was == now then return end
+  fail.input(("--resume: %s was trained on data=%s, whose content (digest and size) was %s and is %s; data=FILE on the "
+    .. "command line goes on with other data"):format(opened.directory, unicode.shown(run.o.data), unicode.shown(was), now))
+end
+
 -- Says what is otherwise, and takes later checkpoints out of the way of `out`, the run's own directory (false: it saves
 -- elsewhere). Returns it for --json.
 function resume.remark(run, opened, step, out, note)

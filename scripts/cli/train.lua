@@ -80,6 +80,8 @@ local function specify(options, words, settings, root, file, note)
     settings = all
   end
   local o = recipes.resolve(recipe, settings, opened and opened.option, true)
+  local data_given = false
+  for _, setting in ipairs(settings) do data_given = data_given or setting[1] == "data" end
   options.optimizer = recipes.optimizer(recipe, o)
   options.amp_rules = precision.rules(recipe, o)
   if opened and o.batch == "auto" then fail.usage("batch=auto does not go with --resume: the run has its batch") end
@@ -91,7 +93,7 @@ local function specify(options, words, settings, root, file, note)
   end
   if options.epochs and options.steps then fail.usage("--epochs and --steps exclude each other") end
   return {
-    recipe = recipe, o = o, options = options, note = note,
+    recipe = recipe, o = o, options = options, note = note, data_given = data_given,
     seed = options.seed or number("seed", runs.DEFAULT_SEED), epochs = options.epochs,
     evaluates = true, generates = options.sample_every ~= nil,
     accumulate = options.accumulate or number("accumulate", 1), parts = number("parts", 1),
@@ -213,6 +215,7 @@ local function watch(run) native.watch(tonumber(require("ffi").cast("uintptr_t",
 -- Trains, and fills `result`. Returns why it ended, and in words.
 local function train(run, state, opened, continues, texts, note)
   local result, options, out, first = state.result, state.options, state.out, state.first
+  if opened then resume.check_data(run, opened) end
   if opened and not options.dry_run then
     result.resumed = resume.remark(run, opened, first, continues and out, note)
   end

@@ -40,7 +40,13 @@ class Continue(Case):
     def test_a_file_of_data_with_another_content(self):
         self.train("--steps", 2, "--out", "run")
         self.text.write_text(self.text.read_text() + "more")
-        self.assertIn("note: the content of data", self.resume("--steps", 3).stderr)
+        saved = sorted(path.name for path in (self.folder / "run").iterdir())
+        refused = self.fails(3, "train", "--resume", "run", "--steps", 3, says=("--resume", "content", str(self.text), "data=FILE"))
+        self.assertEqual(refused.stdout, "")
+        self.assertEqual(sorted(path.name for path in (self.folder / "run").iterdir()), saved)
+        # Named on the command line, other data are meant.
+        done = self.resume("--steps", 3, f"data={self.text}")
+        self.assertIn("note: the content of data", done.stderr)
 
     def interrupted(self):
         """Begins a run with an epoch per step and interrupts it; returns what its checkpoint says."""
