@@ -75,7 +75,8 @@ function resume.check_data(run, opened)
   local was, now = opened.text("data.content"), run.data.content
   if run.spec.data_given or was == nil or now == nil or was == now then return end
   fail.input(("--resume: %s was trained on data=%s, whose content (digest and size) was %s and is %s; data=FILE on the "
-    .. "command line goes on with other data"):format(opened.directory, unicode.shown(run.o.data), unicode.shown(was), now))
+    .. "command line goes on with other data"):format(opened.directory, unicode.shown(run.o.data), unicode.shown(was),
+    now))
 end
 
 -- Says what is otherwise, and takes later checkpoints out of the way of `out`, the run's own directory (false: it saves
