@@ -122,8 +122,8 @@ std::unique_ptr<Kernel> make_typed(int64_t count, const std::optional<RandomPlac
 
 __global__ void grad_scale(const double* loss, const double* weight, double* grad_scale) {
   const double sum = *loss, by = weight != nullptr ? *weight : 1.0;
-  const bool open = std::isfinite(sum) && std::isfinite(by);
-  *grad_scale = open ? 1.0 / (by != 0.0 ? by : 1.0) : std::numeric_limits<double>::quiet_NaN();
+  const bool open = std::isfinite(sum) && std::isfinite(by) && by != 0.0;
+  *grad_scale = open ? 1.0 / by : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace

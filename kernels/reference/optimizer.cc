@@ -93,9 +93,8 @@ class GradScale : public Kernel {
   explicit GradScale(const Signature&) {}
   void run(const Call& c) const override {
     const double loss = *c.in[0].as<double>(), weight = c.in[1] ? *c.in[1].as<double>() : 1.0;
-    const bool open = std::isfinite(loss) && std::isfinite(weight);
-    *c.out[0].as<double>() =
-        open ? 1.0 / (weight != 0 ? weight : 1.0) : std::numeric_limits<double>::quiet_NaN();
+    const bool open = std::isfinite(loss) && std::isfinite(weight) && weight != 0;
+    *c.out[0].as<double>() = open ? 1.0 / weight : std::numeric_limits<double>::quiet_NaN();
   }
 };
 

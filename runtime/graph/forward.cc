@@ -34,7 +34,9 @@ class Forward {
       if (needed_[i]) add(g.ops()[i], b_.joint.amp_choices[i]);
     for (ValueId v : g.outputs()) {
       const int32_t narrow = current_[v];
-      const int32_t kept = g.values()[v].desc.dtype == DType::kF32 ? cast(narrow, DType::kF32) : narrow;
+      // A parameter is read as what the graph declares anyway.
+      const bool widens = g.values()[v].desc.dtype == DType::kF32 && !parameter(narrow);
+      const int32_t kept = widens ? cast(narrow, DType::kF32) : narrow;
       // The host reads by the name it gave.
       if (kept != narrow) std::swap(b_.joint.values[kept].name, b_.joint.values[narrow].name);
       output(kept);
@@ -78,8 +80,11 @@ class Forward {
 
   bool parameter(int32_t value) const { return b_.joint.values[value].role == Role::kParameter; }
 
-  // Of a parameter that is stored in the narrow type: whether the op reads it so. `narrow`: it computes in that.
-  static bool reads_narrow(const ops::Operand& operand, bool narrow) {
+  // Whether the op reads operand i, a parameter that is stored in the narrow type, so. dtype: that of its
+  // activations; ops that take them as they come compute in the first one's, first.
+  bool reads_narrow(const ops::OpRow& row, size_t i, const std::optional<DType>& dtype, DType first) const {
+    const ops::Operand& operand = row.inputs[i];
+    const bool narrow = dtype ? *dtype == narrow_ : i > 0 && operand.stays_full() && first == narrow_;
     return narrow && (operand.role == ops::OperandRole::kWeight || !operand.stays_full());
   }
 
@@ -96,15 +101,12 @@ class Forward {
     for (size_t i = 0; i < op.in.size(); ++i) {
       int32_t value = op.in[i] == kNone ? -1 : current_[op.in[i]];
       if (value >= 0 && parameter(value) && b_.desc(value).dtype == narrow_) {
-        // Ops that take activations as they come compute in the first one's type.
-        const bool narrow =
-            dtype ? *dtype == narrow_ : i > 0 && row.inputs[i].stays_full() && descs[0].dtype == narrow_;
-        if (!reads_narrow(row.inputs[i], narrow)) value = cast(value, DType::kF32);
-        descs[i] = b_.desc(value);
-        if (descs[i].dtype == narrow_) {
+        if (reads_narrow(row, i, dtype, descs[0].dtype)) {
           node.in.push_back(value);
+          descs[i] = b_.desc(value);
           continue;
         }
+        value = cast(value, DType::kF32);
       }
       // What stays float32 beside half activations may itself be a half activation: a bias, the other term.
       if (value >= 0 && dtype && (!row.inputs[i].stays_full() || *dtype == DType::kF32)) {

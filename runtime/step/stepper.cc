@@ -138,8 +138,7 @@ Report Stepper::finish(Report report) {
   const double start = now();
   const Options& o = state_.options;
   const graph::JointGraph& joint = *session_->plan().joint;
-  // Where the update is fused into backward it has been made, with nothing but the decay of weights and moments.
-  if (state_.weight_sum == 0 && joint.grad_scale < 0) {
+  if (state_.weight_sum == 0) {
     const uint64_t count = state_.micro;
     discard();
     fail(Code::kInvalidArgument, "the weights of the step's ", count,
@@ -147,11 +146,11 @@ Report Stepper::finish(Report report) {
          "nothing is updated: give it data of which something counts");
   }
   report.step_weight = state_.weight_sum;
-  report.step_loss = state_.weight_sum != 0 ? state_.loss_sum / state_.weight_sum : 0.0;
+  report.step_loss = state_.loss_sum / state_.weight_sum;
   const SchedulePoint point = schedule_at(o.schedule, state_.step - state_.skipped);
   report.rate = point.rate;
   const double norm_of_sum = std::sqrt(session_->gradient_squares());
-  const double divisor = state_.weight_sum != 0 ? state_.weight_sum : 1.0;
+  const double divisor = state_.weight_sum;
   const double norm = norm_of_sum / std::abs(divisor) / loss_scale();
   report.gradient_norm = norm;
   if (joint.grad_scale >= 0 && std::isfinite(state_.loss_sum) && std::isfinite(divisor) &&

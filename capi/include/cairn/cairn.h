@@ -762,7 +762,7 @@ CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
 /* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. A batch
  * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. out_report may be NULL.
  * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), INVALID_ARGUMENT (the weights of the
- * effective batch add up to 0: it is discarded; not with fuse_update), DEVICE_LOST, IO (the disk tier failed
+ * effective batch add up to 0: it is discarded), DEVICE_LOST, IO (the disk tier failed
  * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
  * a plan without it fits its memory; or it held optimizer state, which is lost), OUT_OF_MEMORY (the message says whether
  * the effective batch is discarded or the session is lost), NON_FINITE (plans with fuse_update: a

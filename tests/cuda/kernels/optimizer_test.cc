@@ -45,7 +45,7 @@ TEST(CudaOptimizer, GradScaleIsOneOverTheWeight) {
   struct Case {
     double loss, weight, grad_scale;
   };
-  for (const Case& c : {Case{3, 4, 0.25}, Case{3, 0, 1}, Case{kNan, 4, kNan}, Case{3, kInfinity, kNan}}) {
+  for (const Case& c : {Case{3, 4, 0.25}, Case{3, 0, kNan}, Case{kNan, 4, kNan}, Case{3, kInfinity, kNan}}) {
     const Ran ran({"grad_scale", {kScalar, kScalar}, {kScalar}, {}}, [&](Ran& r, kernels::Call&) {
       set(r.in[0], 0, c.loss);
       set(r.in[1], 0, c.weight);

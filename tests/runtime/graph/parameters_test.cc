@@ -96,6 +96,14 @@ TEST(StoredParameters, FrozenOnesAreNarrowToo) {
   EXPECT_EQ(joint->find("weight/gradient"), -1);
 }
 
+TEST(StoredParameters, OneThatIsAnOutputKeepsItsName) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", f32({4, 16})), w = g->parameter("w", f32({16, 16}), {});
+  g->freeze(g->op("mse", {g->op("linear", {x, w})[0], x})[0], kNone, {w});
+  const auto joint = derive(g, narrow());
+  EXPECT_EQ(joint->values[static_cast<size_t>(joint->find("w"))].role, Role::kParameter);
+}
+
 TEST(StoredParameters, WhatIsRefused) {
   const auto refused = [](const JointOptions& options, std::string_view why) {
     try {

@@ -154,6 +154,27 @@ TEST(FusedUpdate, ALossThatIsNotFiniteUpdatesNothing) {
 }
 
 // custom: y = x, and a gradient that is not a number.
+// Targets that all count for nothing: there is no mean.
+TEST(FusedUpdate, AStepOfWhichNothingCountsIsAnErrorAndUpdatesNothing) {
+  for (const char* name : {"cpu", "reference"}) {
+    Training training(options_for(true), open(name));
+    training.micro();
+    const Values before = training.values();
+    training.feed();
+    const std::vector<int32_t> ignored(kBatch * kTime, -100);
+    training.session->write(training.id("targets"), ignored.data(), static_cast<int64_t>(ignored.size() * 4));
+    try {
+      training.stepper->micro();
+      ADD_FAILURE() << "a step without a mean was made";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument) << error.what();
+    }
+    EXPECT_EQ(training.values(), before);
+    EXPECT_EQ(training.stepper->state().micro, 0u);
+    EXPECT_EQ(training.micro().outcome, Outcome::kApplied);
+  }
+}
+
 TEST(FusedUpdate, AGradientThatIsNotFiniteEndsTheStepWithAnError) {
   auto g = std::make_shared<graph::Graph>();
   graph::CustomOp op;
