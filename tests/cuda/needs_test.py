@@ -56,6 +56,8 @@ class Bundle(Case):
         for program in self.programs:
             shutil.copy(program, self.bundle / "bin")
         shutil.copy(BIN.parent / "lib/libcairn.so.1", self.bundle / "lib")
+        for folder in ("scripts", "bindings/lua"):
+            shutil.copytree(ROOT / folder, self.bundle / "share/cairn" / folder)
         # What libcairn takes from the system, as `./dev gpu --bundle` copies it.
         for program in [*self.programs, BIN.parent / "lib/libcairn.so.1"]:
             text = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
