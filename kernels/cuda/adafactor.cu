@@ -29,15 +29,6 @@ __global__ void prepare(const double* hyper, const double* total, double* grad_s
   factors->decay = static_cast<float>(1 - hyper[5]);
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    square_parts(const T* x, int64_t count, int64_t chunk, double* parts) {
-  CAIRN_SHARED double scratch[kWarp];
-  const int64_t begin = blockIdx.x * chunk, end = begin + chunk < count ? begin + chunk : count;
-  const double total = chunk_squares(x, begin, end, scratch);
-  if (threadIdx.x == 0) parts[blockIdx.x] = total;
-}
-
 // What p moves by in units of the update, from the sums of squares of all of p and of all updates.
 __global__ void __launch_bounds__(kThreads)
     step_size(const double* hyper, const double* p_parts, int64_t p_count, const double* parts, int64_t count,

@@ -9,15 +9,6 @@ namespace {
 
 constexpr int kThreads = kOptimizerThreads;
 
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    square_parts(const T* x, int64_t count, int64_t chunk, double* parts) {
-  CAIRN_SHARED double scratch[kWarp];
-  const int64_t begin = blockIdx.x * chunk, end = begin + chunk < count ? begin + chunk : count;
-  const double total = chunk_squares(x, begin, end, scratch);
-  if (threadIdx.x == 0) parts[blockIdx.x] = total;
-}
-
 __global__ void __launch_bounds__(kThreads)
     square_total(const double* parts, int count, bool add, double* total) {
   CAIRN_SHARED double scratch[kWarp];

@@ -97,6 +97,16 @@ __device__ __forceinline__ double chunk_squares(const T* x, int64_t begin, int64
   return block_sum(sums[0], scratch);
 }
 
+// A block a chunk.
+template <class T>
+__global__ void __launch_bounds__(kOptimizerThreads)
+    square_parts(const T* x, int64_t count, int64_t chunk, double* parts) {
+  CAIRN_SHARED double scratch[kWarp];
+  const int64_t begin = blockIdx.x * chunk, end = begin + chunk < count ? begin + chunk : count;
+  const double total = chunk_squares(x, begin, end, scratch);
+  if (threadIdx.x == 0) parts[blockIdx.x] = total;
+}
+
 // Of all chunks' sums, for every thread of the block.
 __device__ __forceinline__ double sum_of_parts(const double* parts, int count, double* scratch) {
   double sum = 0;

@@ -9,14 +9,7 @@
 #include "runtime/base/parallel.h"
 
 #if defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(                                                                   \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16"))), \
-    apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")
-#endif
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-bf16")
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -226,11 +219,7 @@ void SplitProduct::run(const float* a, const float* b, float* c, void* scratch, 
 }
 
 }  // namespace cairn::kernels::cpu
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HWY_POP_ATTRIBUTES
 #else
 namespace cairn::kernels::cpu {
 SplitProduct::SplitProduct(const ProductShape& s, int) : shape_(s) {}

@@ -5,13 +5,7 @@
 #include "kernels/cpu/gemm/bf16_block.h"
 
 #if defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push( \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16")
-#endif
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16")
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -103,11 +97,7 @@ void end() { _tile_release(); }
 const Bf16Blocks kAmxBlocks{.max_share = 1024, .begin = begin, .column = column, .end = end};
 
 }  // namespace cairn::kernels::cpu
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HWY_POP_ATTRIBUTES
 #else
 namespace cairn::kernels::cpu {
 const Bf16Blocks kAmxBlocks{};  // never used where has_amx() is false

@@ -8,15 +8,10 @@
 // GCC 12 warns about its own intrinsics (bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <hwy/base.h>
 #include <immintrin.h>
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
-#endif
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -92,11 +87,7 @@ void nothing() {}
 const Bf16Blocks kDotBlocks{.max_share = 320, .begin = nothing, .column = column, .end = nothing};
 
 }  // namespace cairn::kernels::cpu
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HWY_POP_ATTRIBUTES
 #else
 namespace cairn::kernels::cpu {
 const Bf16Blocks kDotBlocks{};  // never used where has_bf16_products() is false

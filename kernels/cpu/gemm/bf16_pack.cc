@@ -5,13 +5,7 @@
 #include "kernels/cpu/gemm/transpose16.h"
 
 #if defined(__x86_64__)
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
-#endif
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -123,11 +117,7 @@ void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* pa
 }
 
 }  // namespace cairn::kernels::cpu
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HWY_POP_ATTRIBUTES
 #else
 // Never called where has_bf16_products() is false.
 namespace cairn::kernels::cpu {

@@ -6,15 +6,10 @@
 // GCC 12 warns about its own intrinsics (bug 105593).
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <hwy/base.h>
 #include <immintrin.h>
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")
-#endif
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq")
 
 namespace cairn::kernels::cpu {
 
@@ -51,9 +46,5 @@ inline void transpose16(__m512i r[16]) {
 }
 
 }  // namespace cairn::kernels::cpu
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+HWY_POP_ATTRIBUTES
 #endif

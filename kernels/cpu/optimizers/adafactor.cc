@@ -86,7 +86,7 @@ void factors(const AdafactorBlock& b) {
 // Of p, by the same parts whether it is widened or not.
 double squares(const AdafactorBlock& b) {
   double total = 0;
-  for_each_part_read(b.p, 0, b.rows * b.columns, [&](const float* p, int64_t begin, int64_t end) {
+  for_each_part<false>(b.p, 0, b.rows * b.columns, [&](const float* p, int64_t begin, int64_t end) {
     total += squares_of(p, end - begin);
   });
   return total;

@@ -50,8 +50,9 @@ inline void round_parameter(const ParameterPlace& place, const float* from, int6
   });
 }
 
-// body(p, begin, end): for parts of [begin, end) in order, where p is the float32 of element `begin` of each.
-template <class Body>
+// body(p, begin, end): for parts of [begin, end) in order, where p is the float32 of element `begin` of each. kWrites:
+// what the body leaves in p is the parameter then.
+template <bool kWrites = true, class Body>
 HWY_INLINE void for_each_part(const ParameterPlace& place, int64_t begin, int64_t end, const Body& body) {
   if (place.plain != nullptr) return body(place.plain + begin, begin, end);
   alignas(64) float own[kWidenedPart];
@@ -59,19 +60,7 @@ HWY_INLINE void for_each_part(const ParameterPlace& place, int64_t begin, int64_
     const int64_t count = std::min(kWidenedPart, end - begin);
     widen_parameter(place.rounded + begin, count, own);
     body(own, begin, begin + count);
-    round_parameter(place.from(begin), own, count);
-  }
-}
-// The same for a body that only reads.
-template <class Body>
-HWY_INLINE void for_each_part_read(const ParameterPlace& place, int64_t begin, int64_t end,
-                                   const Body& body) {
-  if (place.plain != nullptr) return body(place.plain + begin, begin, end);
-  alignas(64) float own[kWidenedPart];
-  for (; begin < end; begin += kWidenedPart) {
-    const int64_t count = std::min(kWidenedPart, end - begin);
-    widen_parameter(place.rounded + begin, count, own);
-    body(own, begin, begin + count);
+    if constexpr (kWrites) round_parameter(place.from(begin), own, count);
   }
 }
 

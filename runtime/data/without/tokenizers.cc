@@ -7,8 +7,7 @@ namespace {
 [[noreturn]] void left_out(std::string_view what, const std::filesystem::path& path) {
   fail(Code::kUnsupported, path.string(), ": ", what,
        ": this libcairn was built with CAIRN_TOKENIZERS=OFF and has the tokenizer 'bytes' alone; build it "
-       "with "
-       "-DCAIRN_TOKENIZERS=ON");
+       "with -DCAIRN_TOKENIZERS=ON");
 }
 
 }  // namespace
