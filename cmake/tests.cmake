@@ -97,7 +97,7 @@ endfunction()
 
 find_library(RAPIDCHECK rapidcheck REQUIRED)
 cairn_test_folder(runtime/base cairn_base)
-cairn_test_folder(runtime/plan cairn_plan_checked ${RAPIDCHECK} SUBFOLDERS search bound layout json)
+cairn_test_folder(runtime/plan cairn_plan_checked ${RAPIDCHECK} SUBFOLDERS search bound homes layout json)
 cairn_test_folder(runtime/report cairn_plan_checked cairn_report ${RAPIDCHECK})
 cairn_test_folder(runtime/ops cairn_ops)
 cairn_test_folder(kernels cairn_cpu cairn_ops)

@@ -16,7 +16,7 @@ using flatbuffers::Offset;
 Offset<fb::Problem> encode_problem(FlatBufferBuilder& to, const plan::Problem& p) {
   std::vector<Offset<fb::ProblemValue>> values;
   for (const plan::Value& v : p.values)
-    values.push_back(fb::CreateProblemValue(to, to.CreateString(v.name), v.bytes, v.persistent));
+    values.push_back(fb::CreateProblemValue(to, to.CreateString(v.name), v.bytes, v.persistent, v.home));
   std::vector<Offset<fb::ProblemOp>> ops;
   for (const plan::Op& op : p.ops)
     ops.push_back(fb::CreateProblemOp(to, to.CreateString(op.name), op.seconds, op.workspace_bytes,
@@ -52,7 +52,8 @@ Offset<fb::Plan> encode_decisions(FlatBufferBuilder& to, const plan::Plan& p) {
                         p.predicted_seconds, p.keep_all_seconds, p.bound_seconds, p.gap, p.solve_seconds,
                         to.CreateVector(p.value_offsets), to.CreateVector(values),
                         to.CreateVectorOfStructs(steps), to.CreateVector(offsets), p.totals.keep_bytes,
-                        p.totals.recompute_bytes, to.CreateVector(p.totals.offload_bytes), p.peak_step);
+                        p.totals.recompute_bytes, to.CreateVector(p.totals.offload_bytes), p.peak_step,
+                        to.CreateVector(p.home_offsets));
 }
 
 plan::Problem read_problem(const fb::Problem& from, Budget& budget) {
@@ -60,7 +61,7 @@ plan::Problem read_problem(const fb::Problem& from, Budget& budget) {
   const uint64_t values = count_of(from.values(), kMaxValues, "values", budget);
   for (uint32_t i = 0; i < values; ++i) {
     const fb::ProblemValue& v = *from.values()->Get(i);
-    p.values.push_back({text_of(v.name(), budget), v.bytes(), v.persistent()});
+    p.values.push_back({text_of(v.name(), budget), v.bytes(), v.persistent(), v.home()});
   }
   const uint64_t ops = count_of(from.ops(), kMaxValues, "ops", budget);
   for (uint32_t i = 0; i < ops; ++i) {
@@ -127,6 +128,9 @@ plan::Plan read_plan(const fb::Plan& from, Budget& budget) {
     *to = value;
   }
   p.value_offsets = list_of(from.value_offsets(), budget);
+  p.home_offsets = list_of(from.home_offsets(), budget);
+  if (p.home_offsets.empty())
+    p.home_offsets.assign(p.value_offsets.size(), -1);  // written before there were homes
   const uint64_t values = count_of(from.values(), kMaxValues, "values", budget);
   for (uint32_t i = 0; i < values; ++i) {
     const fb::PlanValue& v = *from.values()->Get(i);

@@ -95,6 +95,11 @@ void check_ops(const Problem& p) {
     for (size_t k = 0; k < p.ops[i].outputs.size(); ++k) {
       const int32_t v = p.ops[i].outputs[k];
       require(v >= 0 && v < values, kBad, "ops[", i, "].outputs[", k, "]: no value ", v);
+      if (p.values[v].home >= 0) {
+        require(!p.ops[i].recomputable, kBad, "ops[", i, "].outputs[", k, "]: '", p.ops[i].name,
+                "' changes '", p.values[v].name, "', which has a home, and so may not be recomputable");
+        continue;
+      }
       require(maker[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: value '", p.values[v].name,
               "' is made twice, by ops[", maker[v], "] too");
       maker[v] = static_cast<int32_t>(i);
@@ -116,8 +121,23 @@ void check_ops(const Problem& p) {
   }
   require(std::isfinite(sum), kBad, "the sum of the ops' seconds is not finite");
   for (size_t i = 0; i < p.values.size(); ++i)
-    require(p.values[i].persistent || maker[i] >= 0, kBad, "values[", i, "] '", p.values[i].name,
-            "' is made by no op and not persistent");
+    require(p.values[i].persistent || p.values[i].home >= 0 || maker[i] >= 0, kBad, "values[", i, "] '",
+            p.values[i].name, "' is made by no op and not persistent, and has no home");
+}
+
+void check_homes(const Problem& p) {
+  std::vector<int64_t> bytes(p.links.size(), 0);
+  for (size_t i = 0; i < p.values.size(); ++i) {
+    const Value& v = p.values[i];
+    require(v.home >= -1 && v.home < static_cast<int32_t>(p.links.size()), kBad, "values[", i, "] '", v.name,
+            "': its home ", v.home, " is none of ", p.links.size(), " links");
+    if (!v.at_home()) continue;
+    const Link& link = p.links[v.home];
+    bytes[v.home] += v.bytes;
+    require(bytes[v.home] <= link.capacity_bytes, kBad, "values[", i, "] '", v.name, "': the tier '",
+            link.tier, "' is full: of what has its home there, ", bytes[v.home], " bytes and more, it holds ",
+            link.capacity_bytes);
+  }
 }
 
 }  // namespace
@@ -135,6 +155,7 @@ void check(const Problem& p) {
   check_values(p);
   check_links(p);
   check_regions(p);
+  check_homes(p);
   check_ops(p);
   require(p.backward_begin >= 0 && p.backward_begin <= static_cast<int32_t>(p.ops.size()), kBad,
           "turnaround ", p.backward_begin, " lies outside 0..", p.ops.size());

@@ -15,7 +15,9 @@ enum class StepKind : uint8_t { kRun, kFree, kOut, kWaitOut, kIn, kWaitIn, kDrop
 
 // kRun: index is an op, offsets are the device offsets of its outputs that are not persistent, in the order
 // of Op::outputs (-1 for persistent ones). Otherwise index is a value, tier indexes Problem::links, offset is
-// the device offset (kIn). tier_offset: the copy's place in that tier's arena (kOut, kIn, kDrop).
+// the device offset (kIn). tier_offset: the copy's place in that tier's arena (kOut, kIn, kDrop). A value that
+// lives at its home is fetched by kIn and given up by kFree alone; after an op has changed it, kOut brings it
+// home first. Its copy there is never dropped.
 struct Step {
   StepKind kind = StepKind::kRun;
   int32_t index = -1;
@@ -49,7 +51,8 @@ struct Plan {
   std::vector<int64_t> tier_peak_bytes;   // per link: most bytes of copies held at once
   std::vector<int64_t> tier_arena_bytes;  // per link: height of its arena
   double predicted_seconds = 0, keep_all_seconds = 0, bound_seconds = 0, gap = 0, solve_seconds = 0;
-  std::vector<int64_t> value_offsets;  // persistent values: device offset; others -1
+  std::vector<int64_t> value_offsets;  // persistent values that stay: device offset; others -1
+  std::vector<int64_t> home_offsets;   // values that live at home: place in that tier's arena; others -1
   std::vector<ValuePlan> values;       // one per Problem::values
   std::vector<Step> steps;
   Totals totals;

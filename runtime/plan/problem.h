@@ -13,7 +13,14 @@ struct Value {
   std::string name;
   int64_t bytes = 0;
   bool persistent = false;  // on the device from start to end
+  // Index into Problem::links: the value is in that tier at the beginning and has to be there at the end; -1: no
+  // home. With `persistent`: there or on the device all the time, as the plan chooses. An op that has the value
+  // among its inputs reads what it is then, and needs it on the device; one that has it among its outputs changes
+  // it, in place if it reads it, else by writing over all of it. Any number of ops may; none of them, and none
+  // that reads it before such an op, runs again behind that.
+  int32_t home = -1;
 
+  bool at_home() const { return home >= 0 && !persistent; }
   bool operator==(const Value&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
@@ -56,6 +57,8 @@ struct State {
   bool read_back = false;                // and was read then
   std::vector<int32_t> going;            // links with a copy on its way out
   std::map<int32_t, int64_t> held;       // link -> offset of the copy there
+  bool lives_at_home = false;            // this plan has it there
+  bool changed = false;                  // on the device it is another than at home
 };
 
 class Replay {
@@ -73,6 +76,7 @@ class Replay {
     size_t s = 0;
     try {
       sizes();
+      homes();
       persistent();
       for (; s < plan_.steps.size(); ++s) take(plan_.steps[s], s);
     } catch (const Broken& broken) {
@@ -80,6 +84,7 @@ class Replay {
     }
     try {
       if (next_ < p_.ops.size()) must(false, "the plan ends before '", p_.ops[next_].name, "' has run");
+      all_home();
       claims();
     } catch (const Broken& broken) {
       return broken.what;
@@ -97,12 +102,41 @@ class Replay {
              plan_.tier_arena_bytes.size() == p_.links.size() &&
              plan_.totals.offload_bytes.size() == p_.links.size(),
          "one number per link is needed");
+    must(plan_.home_offsets.empty() || plan_.home_offsets.size() == p_.values.size(),
+         "one home_offset per value is needed");
   }
+
+  // What has a home and is not said to stay on the device lies there from start to end.
+  void homes() {
+    for (size_t v = 0; v < p_.values.size(); ++v) {
+      const Value& value = p_.values[v];
+      const int64_t place = plan_.home_offsets.empty() ? -1 : plan_.home_offsets[v];
+      if (value.home < 0 || place < 0) {
+        must(!value.at_home(), "'", value.name, "' has no place at its home");
+        must(place == -1, "'", value.name, "' has a place at a home that it does not have");
+        continue;
+      }
+      tiers_[value.home].take(value.name, place, value.bytes, 0);
+      tier_bytes_[value.home] += value.bytes;
+      tier_peak_[value.home] = tier_bytes_[value.home];
+      must(tier_bytes_[value.home] <= p_.links[value.home].capacity_bytes, "tier '",
+           p_.links[value.home].tier, "' is over its capacity");
+      state_[v].lives_at_home = true;
+      state_[v].held[value.home] = place;
+    }
+  }
+  void all_home() const {
+    for (size_t v = 0; v < p_.values.size(); ++v)
+      if (state_[v].lives_at_home)
+        must(!state_[v].here && !state_[v].changed, "'", p_.values[v].name,
+             "' is not at its home when the plan ends");
+  }
+  bool persists(int32_t v) const { return p_.values[v].persistent && !state_[v].lives_at_home; }
 
   void persistent() {
     int64_t sum = 0;
     for (size_t v = 0; v < p_.values.size(); ++v) {
-      if (!p_.values[v].persistent) continue;
+      if (!persists(static_cast<int32_t>(v))) continue;
       device_.take(p_.values[v].name, plan_.value_offsets[v], p_.values[v].bytes, 0);
       state_[v].here = true;
       sum += p_.values[v].bytes;
@@ -116,12 +150,13 @@ class Replay {
     const auto count = static_cast<int32_t>(run ? p_.ops.size() : p_.values.size());
     must(step.index >= 0 && step.index < count, "no ", run ? "op " : "value ", step.index);
     if (run) return take_run(step, s);
-    must(!p_.values[step.index].persistent, "'", name(step.index), "' is persistent and stays");
+    must(!persists(step.index), "'", name(step.index), "' is persistent and stays");
     if (step.kind == StepKind::kOut || step.kind == StepKind::kIn || step.kind == StepKind::kDrop)
       must(step.tier >= 0 && step.tier < static_cast<int32_t>(p_.links.size()), "no link ", step.tier);
     State& v = state_[step.index];
     const std::string& who = name(step.index);
     const int64_t bytes = p_.values[step.index].bytes;
+    if (v.lives_at_home && take_homed(step, v, who)) return;
     switch (step.kind) {
       case StepKind::kFree:
         must(v.here, "'", who, "' is not on the device");
@@ -169,6 +204,24 @@ class Replay {
     }
   }
 
+  // What differs for values that live at home. False: nothing does.
+  bool take_homed(const Step& step, State& v, const std::string& who) {
+    const int32_t home = p_.values[step.index].home;
+    must(step.kind != StepKind::kDrop, "'", who, "' lives in the tier, and is not dropped there");
+    must(step.kind == StepKind::kFree || !v.here || step.tier == home, "'", who,
+         "' has its home in another tier");
+    if (step.kind == StepKind::kFree)
+      must(!v.changed, "'", who, "' was changed, and is freed before it is home");
+    if (step.kind == StepKind::kIn) must(!v.changed, "'", who, "' was changed, and has not come home");
+    if (step.kind == StepKind::kWaitOut) v.changed = false;
+    if (step.kind != StepKind::kOut) return false;
+    must(v.here && !v.coming, "'", who, "' is not complete on the device");
+    must(v.going.empty(), "a copy of '", who, "' is in flight");
+    must(step.tier_offset == plan_.home_offsets[step.index], "'", who, "' lies elsewhere in the tier");
+    v.going.push_back(home);
+    return true;
+  }
+
   void place(int32_t value, int64_t offset, int32_t from) {
     State& v = state_[value];
     device_.take(name(value), offset, p_.values[value].bytes, floor_);
@@ -186,6 +239,8 @@ class Replay {
     } else {
       must(static_cast<size_t>(step.index) < next_, "'", op.name, "' runs before an op ahead of it has");
       must(op.recomputable, "'", op.name, "' may not run again");
+      for (int32_t u : op.inputs)
+        must(!rewritten_.contains(u), "'", op.name, "' runs again after '", name(u), "' was changed");
     }
     for (int32_t u : op.inputs) {
       must(state_[u].here, "'", op.name, "' reads '", name(u), "', which is not on the device");
@@ -195,7 +250,8 @@ class Replay {
     must(step.offsets.size() == op.outputs.size(), "'", op.name, "' needs an offset per output");
     for (size_t k = 0; k < op.outputs.size(); ++k) {
       const int32_t w = op.outputs[k];
-      if (p_.values[w].persistent) {
+      if (p_.values[w].home >= 0) rewritten_.insert(w);
+      if (persists(w)) {
         must(step.offsets[k] == -1, "persistent '", name(w), "' is not placed by a run");
       } else if (state_[w].here) {
         must(step.offsets[k] == state_[w].offset, "'", name(w), "' is on the device at another offset");
@@ -204,6 +260,7 @@ class Replay {
       } else {
         place(w, step.offsets[k], -1);
       }
+      state_[w].changed = state_[w].lives_at_home;
     }
     if (op.workspace_bytes > 0) device_.take("workspace", step.offset, op.workspace_bytes, floor_);
     peak_ = std::max(peak_, alive_ + op.workspace_bytes);
@@ -237,7 +294,8 @@ class Replay {
     for (size_t v = 0; v < p_.values.size(); ++v) {
       const State& s = state_[v];
       const Decision d = plan_.values[v].decision;
-      const bool right = p_.values[v].persistent     ? d == Decision::kPersistent
+      const bool right = s.lives_at_home             ? d == Decision::kOffload
+                         : p_.values[v].persistent   ? d == Decision::kPersistent
                          : d == Decision::kRecompute ? s.by_run
                          : d == Decision::kOffload   ? s.by_link
                                                      : d == Decision::kKeep && !s.read_back;
@@ -252,6 +310,7 @@ class Replay {
   Taken device_;
   std::vector<Taken> tiers_;
   std::vector<int64_t> tier_bytes_, tier_peak_;
+  std::set<int32_t> rewritten_;  // values with a home that an op has changed
   size_t next_ = 0;
   int64_t alive_ = 0, peak_ = 0, floor_ = 0;
 };

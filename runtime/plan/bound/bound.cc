@@ -15,7 +15,7 @@ constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
 // Bytes that ask for a place at each op when every value stays until its last use.
-std::vector<int64_t> pressures(const Problem& p, const Index& index) {
+std::vector<int64_t> pressures(const Problem& p, const Index& index, const HomeReads& homes) {
   const size_t ops = p.ops.size();
   std::vector<int64_t> bytes(ops + 1, 0);
   for (size_t v = 0; v < p.values.size(); ++v) {
@@ -27,20 +27,24 @@ std::vector<int64_t> pressures(const Problem& p, const Index& index) {
   }
   for (size_t i = 1; i < ops; ++i) bytes[i] += bytes[i - 1];
   bytes.pop_back();
-  for (size_t i = 0; i < ops; ++i) bytes[i] += p.ops[i].workspace_bytes + index.persistent_bytes;
+  for (size_t i = 0; i < ops; ++i)
+    bytes[i] += p.ops[i].workspace_bytes + index.persistent_bytes + homes.bytes(i);
   return bytes;
 }
 
 // Ops over the budget in the order in which they are looked at: the one under most pressure, the beginning of
 // backward, then the peaks among their neighbours and the rest, each by falling pressure.
-std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressure, int64_t budget) {
+// Before the first op nothing but what has a home can be missing.
+std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressure, int64_t budget,
+                            bool homes) {
   std::vector<int32_t> order;
   const auto ops = static_cast<int32_t>(p.ops.size());
   std::vector<uint8_t> rank(p.ops.size(), 2);
-  for (int32_t i = 1; i < ops; ++i) {
+  for (int32_t i = homes ? 0 : 1; i < ops; ++i) {
     if (pressure[i] <= budget) continue;
     order.push_back(i);
-    if (pressure[i] >= pressure[i - 1] && (i + 1 == ops || pressure[i] > pressure[i + 1])) rank[i] = 1;
+    if ((i == 0 || pressure[i] >= pressure[i - 1]) && (i + 1 == ops || pressure[i] > pressure[i + 1]))
+      rank[i] = 1;
   }
   if (order.empty()) return order;
   rank[*std::max_element(order.begin(), order.end(),
@@ -54,7 +58,7 @@ std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressu
 
 }  // namespace
 
-Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes) {
+Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, const HomeReads& homes) {
   Bound none{index.total_seconds, -1, 0, 0};
   if (budget_bytes == 0) return none;
   std::vector<double> before(p.ops.size() + 1, 0);
@@ -62,10 +66,11 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes) {
   // In `found`, seconds are those added.
   std::vector<Bound> found;
   int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
-  const std::vector<int32_t> order = points(p, pressures(p, index), budget_bytes);
+  const std::vector<int32_t> order =
+      points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
     const int32_t at = order[k];
-    ProgramPoint point(p, index, at, before[at], budget_bytes);
+    ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
     const ProgramPoint::Answer answer = point.solve();
     if (answer.seconds > 0)
       found.push_back({answer.seconds, at, point.byte_price(answer), point.remake_price(answer)});
@@ -82,7 +87,7 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes) {
     const int32_t at = found[k].point;
     const int64_t share = work / static_cast<int64_t>(found.size() - k);
     if (share < kMinWork * at) continue;  // too little to raise the bound
-    ProgramPoint point(p, index, at, before[at], budget_bytes);
+    ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
     found[k].seconds = std::max(found[k].seconds, point.solve_whole(share));
     work -= point.work();
   }
@@ -91,8 +96,9 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes) {
   return best;
 }
 
-double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {
-  return lower_bound(p, index, budget_bytes).seconds;
+double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes,
+                           const HomeReads& homes) {
+  return lower_bound(p, index, budget_bytes, homes).seconds;
 }
 
 }  // namespace cairn::plan

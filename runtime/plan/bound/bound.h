@@ -1,6 +1,8 @@
 // The certificate: a lower bound on the seconds of every plan of a problem under a budget. README.md, section
 // "The bound", has the program and the proof.
 #pragma once
+#include <vector>
+
 #include "runtime/plan/index.h"
 
 namespace cairn::plan {
@@ -14,10 +16,25 @@ struct Bound {
                             // byte_price is without links. With links, time spent on it hides copies, too
 };
 
-// budget_bytes == 0: no limit. Meaningless (but finite) where no plan fits the budget. Pure; takes time in
-// proportion to the ops, 10 to 100 passes over those before the program points looked at.
-Bound lower_bound(const Problem&, const Index&, int64_t budget_bytes);
+// Values that may live in a tier: where they are not on the device when an op starts, they come in behind it, if
+// they are read there. They need not have been copied out.
+struct HomeReads {
+  // Per link and op: bytes of values with their home there that ops behind it read as they are, and that it does
+  // not use itself. No links: there are none.
+  std::vector<std::vector<int64_t>> after;
+  int64_t largest_bytes = 0;  // of these values
+  int64_t bytes(size_t op) const {
+    int64_t sum = 0;
+    for (const auto& link : after) sum += link[op];
+    return sum;
+  }
+};
 
-double lower_bound_seconds(const Problem&, const Index&, int64_t budget_bytes);
+// budget_bytes == 0: no limit. Meaningless (but finite) where no plan fits the budget. Pure; takes time in
+// proportion to the ops, 10 to 100 passes over those before the program points looked at. With homes, the problem
+// is one without them (homes/residence.h), all that may live at home taken out.
+Bound lower_bound(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {});
+
+double lower_bound_seconds(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {});
 
 }  // namespace cairn::plan

@@ -75,29 +75,33 @@ int32_t Remake::undecided(double available) {
 }
 
 ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, double before,
-                           int64_t budget_bytes)
+                           int64_t budget_bytes, const HomeReads& homes)
     : closure_(p, index, at),
       remake_(closure_),
       room_(static_cast<double>(budget_bytes - index.persistent_bytes - p.ops[at].workspace_bytes -
-                                closure_.busy_bytes())),
+                                closure_.busy_bytes() - homes.bytes(static_cast<size_t>(at)))),
       before_(before),
       after_(index.total_seconds - before) {
   // A latency per copy is at least this much per byte of the largest value.
-  const auto largest = static_cast<double>(closure_.largest_bytes());
+  const auto largest = static_cast<double>(std::max(closure_.largest_bytes(), homes.largest_bytes));
   const auto rate = [&](double bytes_per_second, double latency) {
     return largest > 0 ? 1 / (1 / bytes_per_second + latency / largest) : bytes_per_second;
   };
-  for (const Link& link : p.links)
-    tiers_.push_back({static_cast<double>(link.capacity_bytes),
-                      rate(link.out_bytes_per_second, link.latency_seconds),
-                      rate(link.in_bytes_per_second, link.latency_seconds)});
+  for (size_t l = 0; l < p.links.size(); ++l) {
+    const Link& link = p.links[l];
+    tiers_.push_back(
+        {static_cast<double>(link.capacity_bytes), rate(link.out_bytes_per_second, link.latency_seconds),
+         rate(link.in_bytes_per_second, link.latency_seconds),
+         homes.after.empty() ? 0 : static_cast<double>(homes.after[l][static_cast<size_t>(at)])});
+  }
 }
 
 // `growth`: bytes more per second of extra.
 double ProgramPoint::available(double stall, double extra, double* growth) const {
   double bytes = room_;
   for (const Tier& t : tiers_) {
-    const double in = t.in * (after_ + extra), other = std::min(t.capacity, t.out * (before_ + stall));
+    const double in = t.in * (after_ + extra),
+                 other = t.home + std::min(t.capacity, t.out * (before_ + stall));
     bytes += std::min(in, other);
     if (growth && in < other) *growth += t.in;
   }

@@ -3,6 +3,7 @@
 #pragma once
 #include <vector>
 
+#include "runtime/plan/bound/bound.h"
 #include "runtime/plan/bound/closure.h"
 
 namespace cairn::plan {
@@ -30,7 +31,8 @@ class Remake {
 class ProgramPoint {
  public:
   // The program point op `at` first starts; `before` is the seconds of the ops before it.
-  ProgramPoint(const Problem&, const Index&, int32_t at, double before, int64_t budget_bytes);
+  ProgramPoint(const Problem&, const Index&, int32_t at, double before, int64_t budget_bytes,
+               const HomeReads& homes = {});
   ProgramPoint(const ProgramPoint&) = delete;
   ProgramPoint& operator=(const ProgramPoint&) = delete;
 
@@ -50,6 +52,7 @@ class ProgramPoint {
  private:
   struct Tier {
     double capacity, out, in;
+    double home;  // bytes that have to be on the device or come in, and need not have gone out
   };
   double available(double stall, double extra, double* growth = nullptr) const;
   double extra_after(double stall, double more_room) const;

@@ -57,9 +57,30 @@ std::vector<int32_t> read_names(const Names& values, const JsonNode& node) {
   return list;
 }
 
+// Form 2 has homes. A value that says it is clean is changed by no op.
+void read_homes(Problem& p, const Names& tiers, const JsonNode& root) {
+  std::vector<bool> clean(p.values.size(), false);
+  size_t i = 0;
+  for (const JsonNode& node : root.at("values").list(kMaxItems)) {
+    if (node.has("clean")) clean[i] = node.at("clean").flag();
+    if (node.has("home")) {
+      const auto tier = tiers.find(node.at("home").name());
+      if (tier == tiers.end())
+        node.at("home").bad("no link leads to the tier '", node.at("home").name(), "'");
+      p.values[i].home = tier->second;
+    }
+    ++i;
+  }
+  for (const Op& op : p.ops)
+    for (const int32_t v : op.outputs)
+      if (clean[static_cast<size_t>(v)])
+        root.at("values").bad("'", p.values[v].name, "' is said to be clean, and '", op.name, "' changes it");
+}
+
 Problem read_problem(const JsonNode& root) {
-  if (root.at("format").name() != "cairn.problem/1")
-    fail(Code::kCorruptFile, "format: expected 'cairn.problem/1', found '", root.at("format").name(), "'");
+  const std::string form = root.at("format").name();
+  if (form != "cairn.problem/1" && form != "cairn.problem/2")
+    fail(Code::kCorruptFile, "format: expected 'cairn.problem/1' or 'cairn.problem/2', found '", form, "'");
   Problem p;
   Names values, tiers, regions;
   for (const JsonNode& node : root.at("values").list(kMaxItems)) {
@@ -91,6 +112,7 @@ Problem read_problem(const JsonNode& root) {
     root.at("turnaround").bad(backward_begin, " is beyond the last op");
   p.backward_begin = static_cast<int32_t>(backward_begin);
   p.budget_bytes = root.at("budget_bytes").integer();
+  if (form == "cairn.problem/2") read_homes(p, tiers, root);
   return p;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "runtime/plan/plan.h"
 #include "runtime/plan/text.h"
 
@@ -59,7 +61,7 @@ void write_step(Writer& w, const Problem& p, const Step& step) {
     w.text(op.name).raw(", {");
     bool first = true;
     for (size_t k = 0; k < op.outputs.size(); ++k) {
-      if (p.values[op.outputs[k]].persistent) continue;
+      if (step.offsets[k] < 0) continue;  // it is where it was
       w.raw(first ? "" : ", ").text(p.values[op.outputs[k]].name).raw(": ").number(step.offsets[k]);
       first = false;
     }
@@ -73,18 +75,24 @@ void write_step(Writer& w, const Problem& p, const Step& step) {
   w.raw("]");
 }
 
+bool has_homes(const Problem& p) {
+  return std::any_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.home >= 0; });
+}
+
 }  // namespace
 
 std::string to_json(const Problem& p) {
   Writer w;
-  w.raw("{ \"format\": \"cairn.problem/1\",\n").lines("values", p.values, [&](const Value& v, size_t) {
+  w.raw("{ ").named("format", has_homes(p) ? "cairn.problem/2" : "cairn.problem/1").raw(",\n");
+  w.lines("values", p.values, [&](const Value& v, size_t) {
     w.raw("{")
         .named("name", v.name)
         .raw(", ")
         .field("bytes", v.bytes)
         .raw(", ")
-        .flag("persistent", v.persistent)
-        .raw("}");
+        .flag("persistent", v.persistent);
+    if (v.home >= 0) w.raw(", ").named("home", p.links[v.home].tier);
+    w.raw("}");
   });
   w.raw(",\n").lines("ops", p.ops, [&](const Op& op, size_t) {
     w.raw("{").named("name", op.name).raw(", ").field("seconds", op.seconds).raw(", ");
@@ -119,7 +127,8 @@ std::string to_json(const Problem& p) {
 std::string to_json(const Problem& p, const Plan& plan, bool with_steps) {
   constexpr std::string_view kDecisions[] = {"keep", "recompute", "offload:", "persistent"};
   Writer w;
-  w.raw("{ \"format\": \"cairn.plan/1\", ").field("budget_bytes", plan.budget_bytes);
+  w.raw("{ ").named("format", has_homes(p) ? "cairn.plan/2" : "cairn.plan/1").raw(", ");
+  w.field("budget_bytes", plan.budget_bytes);
   w.raw(",\n").field("arena_bytes", plan.arena_bytes).raw(", \"peak_bytes\": {");
   w.field("device", plan.device_peak_bytes);
   for (size_t t = 0; t < p.links.size(); ++t)
@@ -141,7 +150,10 @@ std::string to_json(const Problem& p, const Plan& plan, bool with_steps) {
         .field("bytes", p.values[i].bytes)
         .raw(", ");
     w.field("offset", v.offset).raw(", ").field("first_step", v.first_step).raw(", ");
-    w.field("last_step", v.last_step).raw("}");
+    w.field("last_step", v.last_step);
+    if (p.values[i].home >= 0)
+      w.raw(", ").named("home", plan.home_offsets[i] >= 0 ? p.links[p.values[i].home].tier : "device");
+    w.raw("}");
   });
   if (with_steps)
     w.raw(",\n").lines("steps", plan.steps, [&](const Step& step, size_t) { write_step(w, p, step); });

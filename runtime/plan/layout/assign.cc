@@ -69,21 +69,32 @@ void assign_device(const Problem& p, const Index& index, int64_t capacity, Plan&
   plan.arena_bytes = index.persistent_bytes + layout.height;
 }
 
+// What has its home in the tier fills it from 0, copies of other values lie above.
 void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
+  int64_t homes = 0;
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (p.values[v].home == tier && p.values[v].at_home()) {
+      plan.home_offsets[v] = homes;
+      homes += p.values[v].bytes;
+    }
   const auto steps = static_cast<int32_t>(plan.steps.size());
   Arena arena{{}, std::vector<int32_t>(p.values.size(), -1)};
   std::vector<std::pair<int32_t, int32_t>> uses;  // (step, block)
   for (int32_t s = 0; s < steps; ++s) {
     const Step& step = plan.steps[s];
     if (step.tier != tier || step.kind == StepKind::kWaitOut || step.kind == StepKind::kWaitIn) continue;
+    if (plan.home_offsets[step.index] >= 0) {
+      plan.steps[s].tier_offset = plan.home_offsets[step.index];
+      continue;
+    }
     if (step.kind == StepKind::kOut)
       arena.open[step.index] = arena.begin(s, p.values[step.index].bytes, steps);
     uses.emplace_back(s, arena.open[step.index]);
     if (step.kind == StepKind::kDrop) arena.blocks[arena.open[step.index]].end = s;
   }
   const Layout layout = lay_out(arena.blocks, natural_alignment(p));
-  for (const auto& [s, b] : uses) plan.steps[s].tier_offset = layout.offsets[b];
-  plan.tier_arena_bytes[tier] = layout.height;
+  for (const auto& [s, b] : uses) plan.steps[s].tier_offset = homes + layout.offsets[b];
+  plan.tier_arena_bytes[tier] = homes + layout.height;
 }
 
 }  // namespace
@@ -91,6 +102,7 @@ void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
 void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t capacity) {
   int64_t next = 0;
   plan.value_offsets.assign(p.values.size(), -1);
+  plan.home_offsets.assign(p.values.size(), -1);
   for (size_t v = 0; v < p.values.size(); ++v)
     if (p.values[v].persistent) {
       plan.value_offsets[v] = next;

@@ -37,7 +37,8 @@ int64_t max_alive(std::span<const Block>);
 // kAlignment if every value's and workspace's bytes are multiples of it, else 1.
 int64_t natural_alignment(const Problem&);
 
-// Sets all offsets of the plan's steps, value_offsets, arena_bytes, tier_arena_bytes and peak_step.
+// Sets all offsets of the plan's steps, value_offsets, home_offsets, arena_bytes, tier_arena_bytes and peak_step.
+// Of values with a home that are persistent, too, it is decided that they stay.
 // capacity: of the device, persistent values included; 0: as low as is cheap to find.
 void assign_offsets(const Problem&, const Index&, Plan&, int64_t capacity = 0);
 

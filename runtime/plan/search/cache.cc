@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "runtime/plan/explain.h"
+#include "runtime/plan/homes/home_solver.h"
 #include "runtime/plan/search/solver.h"
 
 namespace cairn::plan {
@@ -22,12 +23,21 @@ double since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 struct SolverCache::Entry {
-  explicit Entry(const Problem& problem) : p(problem), solver(p) {}
+  explicit Entry(const Problem& problem) : p(problem) {
+    if (has_homes(p))
+      homes.emplace(p);
+    else
+      solver.emplace(p);
+  }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
+  std::optional<Plan> solve(int64_t budget) { return homes ? homes->solve(budget) : solver->solve(budget); }
+  Plan smallest() { return homes ? homes->smallest() : solver->smallest(); }
+
   const Problem p;
-  Solver solver;
+  std::optional<Solver> solver;
+  std::optional<HomeSolver> homes;
 };
 
 SolverCache::SolverCache() = default;
@@ -51,7 +61,7 @@ template <class Ask>
 auto SolverCache::ask(const Problem& p, Ask question) {
   Entry& asked = entry(p);
   try {
-    return question(asked.solver);
+    return question(asked);
   } catch (...) {
     entries_.erase(entries_.begin());
     throw;
@@ -60,15 +70,18 @@ auto SolverCache::ask(const Problem& p, Ask question) {
 
 Plan SolverCache::solve(const Problem& p) {
   const auto start = std::chrono::steady_clock::now();
-  std::optional<Plan> plan = ask(p, [&](Solver& solver) { return solver.solve(p.budget_bytes); });
-  if (!plan) fail_over_budget(p, Index(p), ask(p, [](Solver& solver) { return solver.smallest(); }));
+  std::optional<Plan> plan = ask(p, [&](Entry& entry) { return entry.solve(p.budget_bytes); });
+  if (!plan) {
+    const Problem all_home = resolve_homes(p, std::vector<bool>(p.values.size(), true));
+    fail_over_budget(all_home, Index(all_home), ask(p, [](Entry& entry) { return entry.smallest(); }));
+  }
   plan->solve_seconds = since(start);
   return std::move(*plan);
 }
 
 std::optional<Plan> SolverCache::solve_within(const Problem& p, int64_t budget_bytes) {
   const auto start = std::chrono::steady_clock::now();
-  std::optional<Plan> plan = ask(p, [&](Solver& solver) { return solver.solve(budget_bytes); });
+  std::optional<Plan> plan = ask(p, [&](Entry& entry) { return entry.solve(budget_bytes); });
   if (plan) plan->solve_seconds = since(start);
   return plan;
 }

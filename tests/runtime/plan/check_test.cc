@@ -64,6 +64,21 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
          p.links.push_back({"host", 0, 1e-320, 1, 1, 1});
        },
        "would never end"},
+      {"home without link", [](Problem& p) { p.values[0].home = 0; }, "its home 0 is none of 0 links"},
+      {"full tier",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 1, 1, 1, 63});
+         p.values[0].persistent = false;
+         p.values[0].home = 0;
+       },
+       "the tier 'host' is full"},
+      {"changed and made again",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 1, 1, 1, 64});
+         p.values[0].home = 0;
+         p.ops[1].outputs.push_back(0);
+       },
+       "'f2' changes 'a0', which has a home, and so may not be recomputable"},
   };
   for (const Case& c : cases) {
     Problem p = chain(3);

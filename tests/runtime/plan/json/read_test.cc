@@ -41,12 +41,46 @@ TEST(JsonRead, RegionsComeFromPaths) {
   EXPECT_EQ(p.ops[0].seconds, 1);
 }
 
+const std::string kHomes = R"({ "format": "cairn.problem/2",
+  "values": [ {"name": "w", "bytes": 64, "persistent": true, "home": "host", "clean": true},
+              {"name": "g", "bytes": 64, "persistent": false, "home": "host"} ],
+  "ops": [ {"name": "f", "seconds": 1, "workspace_bytes": 0, "inputs": ["w"], "outputs": ["g"], "recomputable": false} ],
+  "turnaround": 1,
+  "links": [ {"tier": "host", "latency_seconds": 0, "out_bytes_per_second": 5e10, "in_bytes_per_second": 5e10,
+              "both_ways_factor": 1, "capacity_bytes": 1000} ],
+  "budget_bytes": 0 })";
+
+TEST(JsonRead, HomesAreLinks) {
+  const Problem p = problem_from_json(kHomes);
+  EXPECT_EQ(p.values[0].home, 0);
+  EXPECT_TRUE(p.values[0].persistent);
+  EXPECT_TRUE(p.values[1].at_home());
+  const std::string plan = to_json(p, solve(p), true);
+  EXPECT_NE(plan.find("\"cairn.plan/2\""), std::string::npos);
+  EXPECT_NE(plan.find("[\"out\", \"g\", \"host\"]"), std::string::npos) << plan;
+  for (const auto& [from, to, message] :
+       {std::tuple{"\"host\", \"clean\"", "\"attic\", \"clean\"",
+                   "values[0].home: no link leads to the tier 'attic'"},
+        std::tuple{"\"home\": \"host\"} ]", "\"home\": \"host\", \"clean\": true} ]",
+                   "'g' is said to be clean, and 'f' changes it"}}) {
+    std::string text = kHomes;
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    try {
+      problem_from_json(text);
+      ADD_FAILURE() << message;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(message), std::string::npos) << e.what();
+    }
+  }
+}
+
 TEST(JsonRead, BadInputNamesThePlace) {
   struct Case {
     const char *from, *to, *message;
   };
   const Case cases[] = {
-      {"cairn.problem/1", "cairn.plan/1", "expected 'cairn.problem/1', found 'cairn.plan/1'"},
+      {"cairn.problem/1", "cairn.plan/1",
+       "expected 'cairn.problem/1' or 'cairn.problem/2', found 'cairn.plan/1'"},
       {"\"format\": \"cairn.problem/1\",", "", "format is missing"},
       {"\"bytes\": 64", "\"bytes\": 64.0", "values[0].bytes: not a 64-bit integer"},
       {"\"bytes\": 64", "\"bytes\": 6e4", "values[0].bytes: not a 64-bit integer"},

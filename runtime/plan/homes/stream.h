@@ -1,0 +1,28 @@
+// Puts the copies of values that live at home into a plan that was made without them.
+#pragma once
+#include <cstdint>
+
+#include "runtime/plan/homes/residence.h"
+#include "runtime/plan/plan.h"
+
+namespace cairn::plan {
+
+struct Streaming {
+  // Bytes that may be alive at once. Mandatory is what each op uses while it runs; beyond it, values are fetched
+  // ahead, kept between two uses, and leave late.
+  int64_t capacity_bytes = 0;
+  // Two uses that are no further apart have the value on the device in between, where there is room.
+  double keep_seconds = 0;
+};
+
+// without: without_homes(resolved), which `plan` is of. The steps have no offsets of their own.
+struct Streamed {
+  std::vector<Step> steps;
+  double seconds = 0;
+};
+Streamed stream_homes(const Problem& resolved, const Problem& without, const Plan& plan, const Streaming&);
+
+// Ops that the plan runs again after a value with a home that they read was changed: it may not.
+std::vector<int32_t> stale_runs(const Problem&, const Plan& plan);
+
+}  // namespace cairn::plan

@@ -1,0 +1,123 @@
+#include <gtest/gtest.h>
+
+#include "tests/runtime/plan/make_problem.h"
+#include "tests/support/seeds.h"
+
+namespace cairn::plan {
+namespace {
+
+// n layers as a chain, each with a weight that forward and backward read and a gradient that backward adds to.
+// Weights and gradients may stay on the device, or live in the tier "host".
+Problem layers(int n, int64_t activation, int64_t weight, double rate) {
+  Problem p = chain(n, activation);
+  p.links.push_back({"host", 0, rate, rate, 1, int64_t{1} << 40});
+  const auto add = [&](const std::string& name) {
+    p.values.push_back({name, weight, true, 0});
+    return static_cast<int32_t>(p.values.size()) - 1;
+  };
+  for (int i = 1; i <= n; ++i) {
+    const int32_t w = add("w" + std::to_string(i)), g = add("gw" + std::to_string(i));
+    p.ops[static_cast<size_t>(i) - 1].inputs.push_back(w);
+    Op& backward = p.ops[static_cast<size_t>(2 * n + 1 - i)];
+    backward.inputs.insert(backward.inputs.end(), {w, g});
+    backward.outputs.push_back(g);
+    backward.recomputable = false;
+  }
+  return p;
+}
+
+int64_t alive_at(const Problem& p, size_t op) {
+  int64_t sum = p.ops[op].workspace_bytes;
+  for (const auto* list : {&p.ops[op].inputs, &p.ops[op].outputs})
+    for (const int32_t v : *list) sum += p.values[static_cast<size_t>(v)].bytes;
+  return sum;
+}
+
+TEST(HomeSolver, WithoutABudgetEverythingStays) {
+  const Plan plan = solve(layers(6, 6400, 64000, 1e6));
+  EXPECT_EQ(violation(layers(6, 6400, 64000, 1e6), plan), "");
+  for (const int64_t home : plan.home_offsets) EXPECT_EQ(home, -1);
+  EXPECT_DOUBLE_EQ(plan.predicted_seconds, plan.keep_all_seconds);
+}
+
+TEST(HomeSolver, AModelLargerThanTheDeviceTrains) {
+  Problem p = layers(8, 640, 64000, 1e6);  // a copy of a weight takes 0.064 s beside ops of a second
+  p.budget_bytes = 6 * 64000;              // of 16 weights and gradients
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_LE(plan.arena_bytes, p.budget_bytes);
+  EXPECT_LE(plan.predicted_seconds, plan.keep_all_seconds * 1.01) << "copies hide under compute";
+  EXPECT_LE(plan.bound_seconds, plan.predicted_seconds);
+}
+
+TEST(HomeSolver, TheSmallestBudgetIsWhatTheLargestOpNeeds) {
+  Problem p = layers(5, 640, 64000, 1e6);
+  p.budget_bytes = 1000;
+  try {
+    solve(p);
+    FAIL() << "a thousand bytes are too few";
+  } catch (const Error& e) {
+    ASSERT_NE(e.fault(), nullptr);
+    p.budget_bytes = static_cast<int64_t>(e.fault()->smallest_budget_bytes);
+  }
+  EXPECT_LE(p.budget_bytes, alive_at(p, 6) + 5 * 640 + 128)
+      << "backward's weight and gradient, and activations";
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  --p.budget_bytes;
+  EXPECT_THROW(solve(p), Error);
+}
+
+TEST(HomeSolver, ASlowLinkIsWaitedForAndTheBoundKnows) {
+  Problem p = layers(6, 640, 64000, 64000);  // a second a copy
+  p.budget_bytes = 5 * 64000;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_GT(plan.bound_seconds, plan.keep_all_seconds * 0.99);
+  EXPECT_LT(plan.predicted_seconds, plan.keep_all_seconds * 2);
+}
+
+TEST(HomeSolver, WhatMayNotStayLivesAtHomeWithRoomToSpare) {
+  Problem p = layers(3, 640, 64000, 1e6);
+  for (Value& v : p.values)
+    if (v.home >= 0) v.persistent = false;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  for (size_t v = 0; v < p.values.size(); ++v)
+    EXPECT_EQ(plan.home_offsets[v] >= 0, p.values[v].home >= 0) << p.values[v].name;
+}
+
+// Random problems with values that have a home put on top.
+TEST(HomeSolver, RandomProblemsHold) {
+  for (const uint32_t seed : support::seeds(12)) {
+    Problem p = random_problem(seed);
+    if (p.links.empty()) p.links.push_back({"host", 0.001, 4096, 2048, 0.8, int64_t{1} << 40});
+    for (Link& link : p.links) link.capacity_bytes += 1 << 20;
+    std::mt19937 random(seed);
+    const auto upto = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n + 1)); };
+    for (int k = 1 + upto(4); k-- > 0;) {
+      const auto w = static_cast<int32_t>(p.values.size());
+      p.values.push_back({"home" + std::to_string(k), 64 * (1 + upto(40)), upto(2) > 0,
+                          upto(static_cast<int>(p.links.size()) - 1)});
+      for (int uses = 1 + upto(3); uses-- > 0;) {
+        Op& op = p.ops[random() % p.ops.size()];
+        if (upto(2) > 0) op.inputs.push_back(w);
+        if (upto(2) == 0 && !op.recomputable && std::count(op.outputs.begin(), op.outputs.end(), w) == 0)
+          op.outputs.push_back(w);
+      }
+    }
+    check(p);
+    const int64_t least = smallest_budget(p), all = keep_all_arena(p);
+    for (const double share : {0.0, 0.3, 0.7, 1.0}) {
+      p.budget_bytes =
+          least + static_cast<int64_t>(share * static_cast<double>(std::max<int64_t>(0, all - least)));
+      if (p.budget_bytes == 0) continue;
+      const Plan plan = solve(p);
+      ASSERT_EQ(violation(p, plan), "") << "seed " << seed << " budget " << p.budget_bytes;
+      ASSERT_EQ(problem_from_json(to_json(p)).values, p.values);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cairn::plan
