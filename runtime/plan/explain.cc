@@ -187,7 +187,7 @@ int64_t activation_peak(const Problem& problem, const Plan& plan) {
   std::vector<bool> here(problem.values.size(), false);
   int64_t alive = 0, peak = 0;
   const auto place = [&](int32_t value) {
-    if (problem.values[value].persistent || here[value]) return;
+    if (problem.values[value].persistent || problem.values[value].home >= 0 || here[value]) return;
     here[value] = true;
     alive += problem.values[value].bytes;
   };
@@ -197,8 +197,8 @@ int64_t activation_peak(const Problem& problem, const Plan& plan) {
     } else if (step.kind == StepKind::kIn) {
       place(step.index);
     } else if (step.kind == StepKind::kFree) {
+      if (here[step.index]) alive -= problem.values[step.index].bytes;
       here[step.index] = false;
-      alive -= problem.values[step.index].bytes;
     }
     peak = std::max(peak, alive);
   }

@@ -23,6 +23,7 @@ class Assembler : ProgramWriter {
     for (size_t v = 0; v < count; ++v)
       if (plan.problem.values[v].persistent) place_[v] = plan.plan.value_offsets[v];
     copy_event_.assign(count, -1);
+    used_.assign(count, false);
     stored_.assign(count, -1);
     for (size_t v = 0; v < plan.problem_value.size(); ++v)
       if (plan.problem_value[v] >= 0)
@@ -65,6 +66,7 @@ class Assembler : ProgramWriter {
  private:
   static size_t at(int32_t i) { return static_cast<size_t>(i); }
   bool persistent(int32_t value) const { return plan_.problem.values[at(value)].persistent; }
+  bool at_home(int32_t value) const { return plan_.problem.values[at(value)].at_home(); }
   int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
 
   void place(int32_t value, int64_t offset) {
@@ -94,6 +96,10 @@ class Assembler : ProgramWriter {
                 plan_.problem.values[at(v)].name, "'");
       }
     }
+    for (const auto* list : {&op.inputs, &op.outputs})
+      for (const int32_t v : *list) used_[at(v)] = true;
+    if (plan_.problem_op[at(step.index)].empty() && op.workspace_bytes > 0)  // what stands between two steps
+      end(begin(Tier::kDevice, step.offset, op.workspace_bytes));
     for (const int32_t joint_op : plan_.problem_op[at(step.index)]) {
       const graph::JointOp& made = joint_.ops()[at(joint_op)];
       const ops::OpRow& row = ops::row(made.code);
@@ -125,7 +131,7 @@ class Assembler : ProgramWriter {
 
   void copy(Batch& batch, const CopyJob& job) {
     const bool joins = !batch.jobs.empty() && far(batch.jobs[0]) == far(job) && job.bytes <= kSmallCopy &&
-                       batch.bytes + job.bytes <= kBatch;
+                       batch.bytes + job.bytes <= kBatch && batch.jobs[0].later_only == job.later_only;
     if (!joins) send(batch);
     batch.jobs.push_back(job);
     batch.bytes += job.bytes;
@@ -171,13 +177,17 @@ class Assembler : ProgramWriter {
     const Tier tier = plan_.link_tier[at(step.tier)];
     const std::pair key(step.tier, step.index);
     const int64_t offset = above_offloaded(step);
-    if (!tier_ranges_.contains(key)) tier_ranges_[key] = begin(tier, offset, bytes(step.index));
+    if (!at_home(step.index) && !tier_ranges_.contains(key))
+      tier_ranges_[key] = begin(tier, offset, bytes(step.index));
     copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index});
   }
   void copy_in(const plan::Step& step) {
     place(step.index, step.offset);
+    // The first micro-batch of a step writes over gradients before anything else does.
+    const bool later_only = at_home(step.index) && !used_[at(step.index)] &&
+                            joint_.values[at(stored_[at(step.index)])].role == graph::Role::kGradient;
     copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_offloaded(step),
-               stored_bytes(step.index), step.index});
+               stored_bytes(step.index), step.index, 1, later_only});
   }
   void drop(std::pair<int32_t, int32_t> key) {
     const auto found = tier_ranges_.find(key);
@@ -193,6 +203,7 @@ class Assembler : ProgramWriter {
   std::vector<int64_t> place_;                // problem value -> device offset now, -1: not there
   std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;               // problem value -> joint value
+  std::vector<bool> used_;                    // problem value -> an op before used it
   std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
   std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
 };
@@ -206,6 +217,13 @@ int64_t CompiledPlan::persistent_bytes() const {
   for (size_t v = 0; v < problem.values.size(); ++v)
     if (problem.values[v].persistent) end = std::max(end, plan.value_offsets[v] + problem.values[v].bytes);
   return end;
+}
+
+int64_t CompiledPlan::home_bytes(Tier tier) const {
+  int64_t sum = 0;
+  for (const plan::Value& value : problem.values)
+    if (value.at_home() && link_tier[static_cast<size_t>(value.home)] == tier) sum += value.bytes;
+  return sum;
 }
 
 int64_t CompiledPlan::free_bytes() const {

@@ -43,7 +43,9 @@ class Pairs {
   int32_t count() const { return static_cast<int32_t>(problem_.ops.size()); }
   plan::Op& op(int32_t o) { return problem_.ops[at(o)]; }
   const plan::Op& op(int32_t o) const { return problem_.ops[at(o)]; }
-  bool persistent(int32_t v) const { return problem_.values[at(v)].persistent; }
+  bool persistent(int32_t v) const {
+    return problem_.values[at(v)].persistent || problem_.values[at(v)].home >= 0;
+  }
   int32_t stored(int32_t joint_value) const { return plan_.problem_value[at(joint_.storage(joint_value))]; }
   const TensorDesc& desc(int32_t joint_value) const { return joint_.values[at(joint_value)].desc; }
 

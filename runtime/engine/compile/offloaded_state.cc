@@ -5,6 +5,7 @@
 #include "runtime/base/checked.h"
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
+#include "runtime/engine/compile/homes/homes.h"
 #include "runtime/plan/choices.h"
 
 namespace cairn::engine {
@@ -108,6 +109,15 @@ class Chooser {
     plan_.update_seconds = update_seconds + streaming_seconds();
   }
 
+  bool solve_homes(bool overwrites_gradients) {
+    take_out(std::vector<bool>(candidates_.size(), true));
+    if (!give_homes(plan_, overwrites_gradients)) return false;
+    plan_.plan = cache_.solve(plan_.problem);
+    settle_homes(plan_);
+    plan_.update_seconds += streaming_seconds();
+    return true;
+  }
+
  private:
   std::vector<plan::Choice> choices() const {
     std::vector<plan::Choice> list;
@@ -137,8 +147,9 @@ class Chooser {
     for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
       const plan::Link& l = plan_.problem.links[link];
       int64_t bytes = 0;
-      for (const auto& [value, place] : plan_.offloaded)
-        if (place.tier == plan_.link_tier[link]) bytes += bytes_of(joint_, value);
+      for (const auto* places : {&plan_.offloaded, &plan_.homes})
+        for (const auto& [value, place] : *places)
+          if (place.tier == plan_.link_tier[link]) bytes += bytes_of(joint_, value);
       if (bytes == 0) continue;
       copies += copy_seconds(l, bytes);
       const auto piece = static_cast<double>(std::max(std::min(bytes, kPieceBytes), least_ring_bytes(plan_)));
@@ -158,8 +169,13 @@ class Chooser {
                                                                                       : candidate.bytes / 6;
   }
 
-  // Gives what is taken the first tier with room, out of which copies of activations lose it.
   void move_out(const std::vector<bool>& taken) {
+    take_out(taken);
+    raise_workspace();
+  }
+
+  // Gives what is taken the first tier with room, out of which copies of activations lose it.
+  void take_out(const std::vector<bool>& taken) {
     for (size_t c = 0; c < candidates_.size(); ++c) {
       const Candidate& candidate = candidates_[c];
       // A master weight is updated where its optimizer state is streamed.
@@ -178,7 +194,6 @@ class Chooser {
     std::vector<bool> gone(plan_.problem.values.size());
     for (const auto& [value, place] : plan_.offloaded) gone[at(plan_.problem_value[at(value)])] = true;
     remove_values(plan_, gone);
-    raise_workspace();
   }
 
   // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
@@ -208,11 +223,9 @@ class Placer {
 
   std::vector<Piece> run() {
     const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
-    for (size_t i = 0; i < updates.size(); ++i) {
-      const std::span<const int32_t> states = states_of(updates[i]);
-      const auto found = states.empty() ? plan_.offloaded.end() : plan_.offloaded.find(states[0]);
-      if (found != plan_.offloaded.end()) place(static_cast<int32_t>(i), found->second.tier);
-    }
+    for (size_t i = 0; i < updates.size(); ++i)
+      if (const OffloadedPlace* place = streamed_from(plan_, updates[i]))
+        this->place(static_cast<int32_t>(i), place->tier);
     for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
     for (const JointOp& op : updates) {
       const auto weight = plan_.offloaded.find(op.out[0]);
@@ -224,6 +237,10 @@ class Placer {
       weight->second.extents = {{0, joint_.values[at(op.out[0])].desc.bytes(), offset}};
     }
     for (int64_t& bytes : plan_.offloaded_bytes) bytes = align_up(bytes, kPageBytes);
+    for (auto& [value, place] : plan_.homes)
+      place.extents = {{0, joint_.values[at(value)].desc.bytes(),
+                        plan_.offloaded_bytes[static_cast<size_t>(place.tier)] +
+                            plan_.plan.home_offsets[at(plan_.problem_value[at(value)])]}};
     return std::move(pieces_);
   }
 
@@ -239,19 +256,30 @@ class Placer {
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
     const int32_t weight = update.out[update_op::kParameter];
     const std::span<const int32_t> states = states_of(update);
-    if (!splits_[at(states[0])]) return place_whole(op, tier);
-    const Cut cut(joint_, states);
-    const int64_t master = plan_.offloaded.contains(weight) ? bytes_of(joint_, weight) : 0;
+    const bool parts = streams_in_parts(plan_, update);
+    const bool resident = !states.empty() && plan_.away(states[0]) == nullptr;
+    if (!parts && (states.empty() || resident || !splits_[at(states[0])])) return place_whole(op, tier);
+    const int32_t gradient = update.in[update_op::kGrad];
+    std::vector<int32_t> beside, rest;
+    for (const int32_t v : {weight, gradient})
+      (parts && plan_.away(v) != nullptr ? beside : rest).push_back(v);
+    const Cut cut(joint_, states, beside, rest);
+    const int64_t master = whole_values(plan_, update).bytes;
     const int64_t elements = joint_.values[at(weight)].desc.shape.elements(), whole = cut.bytes(elements);
-    if (piece.bytes + whole > max_ || open.masters + master > max_masters_) close(open);
+    const auto room = [&] { return piece.bytes + piece.beside; };
+    if (room() + whole > max_ || open.masters + master > max_masters_) close(open);
     for (int64_t begin = 0; begin < elements;) {
       const int64_t left = elements - begin, count = cut.bytes(left) <= max_ ? left : cut.most(max_);
-      if (piece.bytes + cut.bytes(count) > max_) close(open);
+      if (room() + cut.bytes(count) > max_) close(open);
       piece.tier = tier;
       Part part{op, begin, count, {}};
       for (size_t k = 0; k < states.size(); ++k) {
         part.offsets[k] = piece.bytes;
         piece.bytes += align_up(stored(states[k]).bytes(count), kAlignment);
+      }
+      for (const int32_t v : beside) {
+        (v == weight ? part.weight : part.gradient) = piece.beside;
+        piece.beside += align_up(stored(v).bytes(count), kAlignment);
       }
       piece.parts.push_back(part);
       begin += count;
@@ -266,14 +294,16 @@ class Placer {
     Piece& piece = open.piece;
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
     const int32_t weight = update.out[update_op::kParameter];
-    const int64_t master = plan_.offloaded.contains(weight) ? bytes_of(joint_, weight) : 0;
-    const int64_t whole = state_bytes(joint_, update);
-    if (piece.bytes + whole > max_ || open.masters + master > max_masters_) close(open);
+    const int64_t master = whole_values(plan_, update).bytes;
+    const std::span<const int32_t> states = states_of(update);
+    const bool away = !states.empty() && plan_.away(states[0]) != nullptr;
+    const int64_t whole = away ? state_bytes(joint_, update) : 0;
+    if (piece.bytes + piece.beside + whole > max_ || open.masters + master > max_masters_) close(open);
     piece.tier = tier;
     Part part{op, 0, joint_.values[at(weight)].desc.shape.elements(), {}};
-    for (size_t k = 0; k < states_of(update).size(); ++k) {
+    for (size_t k = 0; away && k < states.size(); ++k) {
       part.offsets[k] = piece.bytes;
-      piece.bytes += bytes_of(joint_, states_of(update)[k]);
+      piece.bytes += bytes_of(joint_, states[k]);
     }
     piece.parts.push_back(part);
     open.masters += master;
@@ -283,9 +313,12 @@ class Placer {
   void close(Open& open) {
     Piece& piece = open.piece;
     if (piece.parts.empty()) return;
-    piece.tier_offset = take(piece.tier, piece.bytes, kPageBytes);
-    for (const Part& part : piece.parts) {
+    if (piece.bytes > 0) piece.tier_offset = take(piece.tier, piece.bytes, kPageBytes);
+    for (Part& part : piece.parts) {
+      for (int64_t* beside : {&part.weight, &part.gradient})
+        if (*beside >= 0) *beside += piece.bytes;
       const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
+      if (states.empty() || plan_.away(states[0]) == nullptr) continue;
       for (size_t k = 0; k < states.size(); ++k) {
         const TensorDesc& desc = joint_.values[at(states[k])].desc;
         const Format& f = format(desc.dtype);
@@ -323,6 +356,11 @@ void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, cons
   Chooser(plan, device, options, cache).solve();
 }
 
+bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
+  plan::SolverCache cache;
+  return Chooser(plan, device, options, cache).solve_homes(options.micro_steps == 1 && !options.fuse_update);
+}
+
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
   std::vector<int32_t> now(gone.size(), -1);
   std::vector<plan::Value> values;
@@ -341,7 +379,8 @@ void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
 }
 
 std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters) {
-  for (auto& [value, place] : plan.offloaded) place.extents.clear();
+  for (auto* places : {&plan.offloaded, &plan.homes})
+    for (auto& [value, place] : *places) place.extents.clear();
   plan.offloaded_bytes = {};
   return Placer(plan, most, max_masters).run();
 }
@@ -351,6 +390,9 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
   const std::vector<bool> splits = splitting(joint);
   int64_t states = 0, largest = 0;
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    if (streams_in_parts(plan, update))
+      for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
+        if (plan.away(v) != nullptr) states += bytes_of(joint, v);
     const std::span<const int32_t> own = states_of(update);
     if (own.empty() || !plan.offloaded.contains(own[0])) continue;
     const int64_t bytes = state_bytes(joint, update);
@@ -358,6 +400,17 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
     if (!splits[at(own[0])]) largest = std::max(largest, bytes);
   }
   return std::max(std::min(states, kSlots * kMinPieceBytes), largest);
+}
+
+const OffloadedPlace* streamed_from(const CompiledPlan& plan, const JointOp& update) {
+  const std::span<const int32_t> states = states_of(update);
+  if (!states.empty() && plan.away(states[0]) != nullptr) return plan.away(states[0]);
+  const WholeValues whole = whole_values(plan, update);
+  for (const auto* list : {&whole.fetched, &whole.made})
+    if (!list->empty()) return plan.away(list->front());
+  if (!streams_in_parts(plan, update)) return nullptr;
+  const OffloadedPlace* weight = plan.away(update.out[update_op::kParameter]);
+  return weight != nullptr ? weight : plan.away(update.in[update_op::kGrad]);
 }
 
 std::span<const int32_t> states_of(const JointOp& update) {

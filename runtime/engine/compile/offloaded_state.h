@@ -25,6 +25,10 @@ inline constexpr int64_t kSlots = 3;
 void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                                 plan::SolverCache& cache);
 
+// All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
+// plan::solve() (homes/homes.h). False: nothing has a home. kOverBudget as above.
+bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+
 // Takes values that no op reads or writes out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
 
@@ -36,11 +40,14 @@ struct Part {
   int32_t op;  // index into the update phase
   int64_t begin, count;
   std::array<int64_t, update_op::kMaxStates> offsets;  // of each state, bytes in the piece
+  // The same of the weight's and the gradient's elements, where they live in a tier and come in parts; else -1.
+  int64_t weight = -1, gradient = -1;
 };
-// What travels as one copy.
+// What travels as one copy, and beside it the elements of weights and gradients, which lie whole in their tiers.
 struct Piece {
   Tier tier;
   int64_t tier_offset = 0, bytes = 0;
+  int64_t beside = 0;  // bytes on the device behind those that travel as one
   std::vector<Part> parts;
 };
 // Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes, or of one
@@ -53,6 +60,9 @@ std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64
 // through: three pieces, or the largest that does not split.
 int64_t least_ring_bytes(const CompiledPlan& plan);
 
+// Where what an update op streams lives: its states, or else what it has whole or in parts; nullptr: everything is
+// on the device.
+const OffloadedPlace* streamed_from(const CompiledPlan& plan, const graph::JointOp& update);
 // The states that an update op changes: joint values, in the order of its outputs.
 std::span<const int32_t> states_of(const graph::JointOp& update);
 // The packed forms of the weight, as indices into the repacking's ops.
@@ -61,11 +71,20 @@ std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t w
 // How the states of an update op are cut into parts: where each state's part begins a block of its format.
 class Cut {
  public:
-  Cut(const graph::JointGraph& joint, std::span<const int32_t> states) {
-    for (const int32_t state : states) {
-      formats_.push_back(&format(joint.values[static_cast<size_t>(state)].desc.dtype));
-      block_ = std::max(block_, formats_.back()->block);
-    }
+  // beside: further values whose same elements come along. resident: those that stay where they are, whose
+  // parts must begin at aligned addresses.
+  Cut(const graph::JointGraph& joint, std::span<const int32_t> states, std::span<const int32_t> beside,
+      std::span<const int32_t> resident) {
+    const auto stored = [&](int32_t value) {
+      return &format(joint.values[static_cast<size_t>(value)].desc.dtype);
+    };
+    for (const auto& list : {states, beside})
+      for (const int32_t value : list) {
+        formats_.push_back(stored(value));
+        block_ = std::max(block_, formats_.back()->block);
+      }
+    aligned_ = formats_;
+    for (const int32_t value : resident) aligned_.push_back(stored(value));
   }
   // Of so many elements of all states, each aligned.
   int64_t bytes(int64_t elements) const {
@@ -87,12 +106,14 @@ class Cut {
   int64_t parts_of(int64_t quantum, int64_t room, int64_t least) const {
     int64_t unit = block_;
     while (std::any_of(formats_.begin(), formats_.end(),
-                       [&](const Format* f) { return f->bytes(unit) % quantum != 0; }))
+                       [&](const Format* f) { return f->bytes(unit) % quantum != 0; }) ||
+           std::any_of(aligned_.begin(), aligned_.end(),
+                       [&](const Format* f) { return block_ == 1 && f->bytes(unit) % kAlignment != 0; }))
       unit *= 2;
     return std::max(room / bytes(unit), least) * unit;
   }
 
-  std::vector<const Format*> formats_;
+  std::vector<const Format*> formats_, aligned_;
   int64_t block_ = 1;
 };
 

@@ -48,6 +48,8 @@ struct CopyJob {
   int64_t to_offset, from_offset, bytes;
   int32_t value;      // of several neighbours moved as one, the first
   int32_t count = 1;  // of an instruction's first copy: how many it does
+  // Of what the first micro-batch of a step writes over: only later ones do it.
+  bool later_only = false;
 };
 
 struct Range {
@@ -105,8 +107,13 @@ struct CompiledPlan {
   // By phase of the joint graph. Updates make the packed weights of what they update, too; repacking is for
   // those on the device.
   std::vector<Program> programs = std::vector<Program>(graph::kPhaseCount);
-  Program fetched_repack;                       // for weights that live in a tier, after the host wrote them
-  std::map<int32_t, OffloadedPlace> offloaded;  // joint value -> where it lives
+  Program fetched_repack;  // for weights that live in a tier, after the host wrote them
+  // Joint value -> where it lives: what no op of a micro-batch touches, and is no value of the problem.
+  std::map<int32_t, OffloadedPlace> offloaded;
+  // The same of values of the problem whose home is a tier, and which micro-batches fetch: weights, gradients.
+  std::map<int32_t, OffloadedPlace> homes;
+  // It is for one micro-batch per update: gradients that live in a tier are written over, not added to.
+  bool overwrites_gradients = false;
   std::array<int64_t, kTierCount>
       offloaded_bytes{};  // per tier: of offloaded state; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
@@ -117,6 +124,18 @@ struct CompiledPlan {
   std::shared_ptr<const costs::Table> costs;  // that it was made with; nullptr: the device's own rates
   int threads = 1;
   std::string device;
+  // Of a storage value; nullptr: it does not live in a tier.
+  const OffloadedPlace* away(int32_t value) const {
+    const auto home = homes.find(value);
+    if (home != homes.end()) return &home->second;
+    const auto found = offloaded.find(value);
+    return found != offloaded.end() ? &found->second : nullptr;
+  }
+  // Of all that lives in the tier between micro-batches; homes come behind offloaded state.
+  int64_t home_bytes(Tier tier) const;
+  int64_t resident_bytes(Tier tier) const {
+    return offloaded_bytes[static_cast<size_t>(tier)] + home_bytes(tier);
+  }
   const Program& program(graph::PhaseIndex phase = graph::kMicroBatch) const { return programs[phase]; }
   Program& program(graph::PhaseIndex phase = graph::kMicroBatch) { return programs[phase]; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
+#include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/offloaded_state.h"
 #include "runtime/engine/compile/program_writer.h"
@@ -204,6 +205,7 @@ std::vector<std::shared_ptr<const CompiledPlan>> SetCompiler::beside(
     for (const auto& [value, place] : plan->offloaded) plan->problem_value[at(value)] = -1;
     remove_values(*plan, gone);
     plan->offloaded_bytes = primary->offloaded_bytes;
+    share_homes(*plan, *primary);
     for (size_t link = 0; link < plan->link_tier.size(); ++link)
       plan->problem.links[link].capacity_bytes -=
           plan->offloaded_bytes[static_cast<size_t>(plan->link_tier[link])];
@@ -231,7 +233,8 @@ void assemble_repack(CompiledPlan& plan, const CompiledPlan& primary, device::De
   const auto operand = [&](int32_t value) {
     const int32_t stored = plan.problem_value[at(value)];
     require(
-        stored >= 0, Code::kUnsupported, "'", joint.values[at(value)].name,
+        stored >= 0 && plan.problem.values[at(stored)].persistent, Code::kUnsupported, "'",
+        joint.values[at(value)].name,
         "' is packed in a layout of its own by one program of the store, and does not stay on the device");
     return Operand{joint.values[at(value)].desc, plan.plan.value_offsets[at(stored)]};
   };

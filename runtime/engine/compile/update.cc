@@ -10,8 +10,10 @@
 // made in it or right behind: after an update all packs are fresh.
 #include <algorithm>
 #include <deque>
+#include <set>
 
 #include "runtime/base/checked.h"
+#include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/kernel_maker.h"
 #include "runtime/engine/compile/offloaded_state.h"
 #include "runtime/engine/compile/update_room.h"
@@ -47,20 +49,20 @@ class UpdateAssembler : ProgramWriter {
     std::vector<int32_t> packed_weights;  // indices into the repacking's ops
   };
 
-  bool offloaded(int32_t value) const { return plan_.offloaded.contains(value); }
+  bool offloaded(int32_t value) const { return plan_.away(value) != nullptr; }
   int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
   int64_t workspace_of(int32_t kernel) const {
     return align_up(plan_.kernels[at(kernel)]->workspace_bytes(), kAlignment);
   }
 
   Room room() const {
-    int64_t workspace = 0, master = 0;
+    int64_t workspace = 0, whole = 0;
     for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
       for (const int32_t kernel : plan_.op_kernel[phase])
         workspace = std::max(workspace, workspace_of(kernel));
-    for (const auto& [value, place] : plan_.offloaded)
-      if (joint_.values[at(value)].role == graph::Role::kParameter) master = std::max(master, aligned(value));
-    return Room(plan_, workspace, master);
+    for (const JointOp& op : joint_.ops(graph::kUpdate))
+      whole = std::max(whole, whole_values(plan_, op).bytes);
+    return Room(plan_, workspace, whole);
   }
 
   // Of a value on the device, or of a master weight while it is there.
@@ -93,15 +95,44 @@ class UpdateAssembler : ProgramWriter {
     whole(joint_.ops(graph::kRepack)[at(index)], at(index), plan_.op_kernel[graph::kRepack][at(index)]);
   }
 
+  // Of weights and packed forms that are both on the device.
   Program repack() {
     for (size_t i = 0; i < joint_.ops(graph::kRepack).size(); ++i)
-      if (!offloaded(joint_.ops(graph::kRepack)[i].in[0])) pack(static_cast<int32_t>(i));
+      if (packing_bytes(plan_, joint_.ops(graph::kRepack)[i].in[0]) == 0) pack(static_cast<int32_t>(i));
+    return take();
+  }
+
+  // Gradients that live in a tier come in one after the other.
+  Program streamed_norm() {
+    const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
+    const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
+    int64_t workspace = 0;
+    for (const int32_t kernel : kernels) workspace = std::max(workspace, workspace_of(kernel));
+    const int64_t first = room_.workspace + workspace;
+    Slots slots(*this, {first, room_.workspace + plan_.free_bytes() - first});
+    order(Lane::kCompute, Lane::kCopyIn);
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const int32_t gradient = ops[i].in[0];
+      if (!offloaded(gradient)) {
+        whole(ops[i], i, kernels[i]);
+        continue;
+      }
+      const int64_t offset = place(slots, {gradient});
+      move(Lane::kCopyIn, {gradient});
+      order(Lane::kCopyIn, Lane::kCompute);
+      whole(ops[i], i, kernels[i]);
+      slots.done(offset, record(Lane::kCompute));
+      here_.erase(gradient);
+    }
+    slots.end();
     return take();
   }
 
   Program norm() {
     const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
     const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
+    if (std::any_of(ops.begin(), ops.end(), [&](const JointOp& op) { return offloaded(op.in[0]); }))
+      return streamed_norm();
     if (kernels.size() < ops.size()) {
       std::vector<Operand> in, out;
       for (const JointOp& op : ops) {
@@ -116,47 +147,62 @@ class UpdateAssembler : ProgramWriter {
     return take();
   }
 
-  // Master weights come in, and their packs are made.
+  // Weights that live in a tier come in, their packed forms are made, and those that live there go out.
   Program fetched_repack() {
     order(Lane::kCompute, Lane::kCopyIn);
-    Slots slots(*this, room_.masters);
-    for (const JointOp& op : joint_.ops(graph::kUpdate)) {
-      const int32_t weight = op.out[0];
-      if (!offloaded(weight)) continue;
-      const int64_t offset = fetch(slots, {weight});
+    int64_t most = 0;
+    for (const JointOp& op : joint_.ops(graph::kRepack))
+      most = std::max(most, packing_bytes(plan_, op.in[0]));
+    const int64_t room = room_.workspace + plan_.free_bytes() - room_.masters.offset;
+    Slots slots(*this, {room_.masters.offset, std::min(room, 2 * most) >= 2 * most ? 2 * most : room});
+    std::set<int32_t> done;
+    for (const JointOp& op : joint_.ops(graph::kRepack)) {
+      const int32_t weight = op.in[0];
+      if (packing_bytes(plan_, weight) == 0 || !done.insert(weight).second) continue;
+      std::vector<int32_t> in, out;
+      if (offloaded(weight)) in.push_back(weight);
+      for (const int32_t i : packed_weights_of(joint_, weight))
+        if (const int32_t packed = joint_.ops(graph::kRepack)[at(i)].out[0]; offloaded(packed))
+          out.push_back(packed);
+      std::vector<int32_t> all = in;
+      all.insert(all.end(), out.begin(), out.end());
+      const int64_t offset = place(slots, all);
+      move(Lane::kCopyIn, in);
       order(Lane::kCopyIn, Lane::kCompute);
       for (const int32_t i : packed_weights_of(joint_, weight)) pack(i);
-      slots.done(offset, record(Lane::kCompute));
-      here_.erase(weight);
+      order(Lane::kCompute, Lane::kCopyOut);
+      move(Lane::kCopyOut, out);
+      slots.done(offset, record(out.empty() ? Lane::kCompute : Lane::kCopyOut));
+      for (const int32_t v : all) here_.erase(v);
     }
     slots.end();
     return take();
   }
 
   // Side by side on the device. Returns where.
-  int64_t fetch(Slots& slots, const std::vector<int32_t>& weights) {
+  int64_t place(Slots& slots, const std::vector<int32_t>& values) {
     int64_t bytes = 0;
-    for (const int32_t weight : weights) bytes += aligned(weight);
+    for (const int32_t v : values) bytes += aligned(v);
     const int64_t first = slots.take(bytes);
     int64_t offset = first;
-    for (const int32_t weight : weights) {
-      here_[weight] = offset;
-      offset += aligned(weight);
+    for (const int32_t v : values) {
+      here_[v] = offset;
+      offset += aligned(v);
     }
-    move(Lane::kCopyIn, weights);
     return first;
   }
   // Neighbours in one copy.
   void move(Lane lane, const std::vector<int32_t>& weights) {
     std::vector<CopyJob> jobs;
     for (const int32_t weight : weights) {
-      const OffloadedPlace& place = plan_.offloaded.at(weight);
+      const OffloadedPlace& place = *plan_.away(weight);
       const int64_t far = place.extents.at(0).tier_offset, here = here_.at(weight), bytes = aligned(weight);
       if (!jobs.empty()) {
         CopyJob& last = jobs.back();
         const bool in = lane == Lane::kCopyIn;
         const int64_t end = (in ? last.from_offset : last.to_offset) + last.bytes;
-        if ((in ? last.from : last.to) == place.tier && end == far) {
+        const int64_t here_end = (in ? last.to_offset : last.from_offset) + last.bytes;
+        if ((in ? last.from : last.to) == place.tier && end == far && here_end == here) {
           last.bytes += bytes;
           continue;
         }
@@ -172,26 +218,21 @@ class UpdateAssembler : ProgramWriter {
     order(Lane::kCompute, Lane::kCopyIn);
     Slots masters(*this, room_.masters), ring(*this, room_.ring);
     int64_t streamed = 0, moved = 0;
-    for (const Piece& piece : pieces_) streamed += piece.bytes;
+    for (const Piece& piece : pieces_) streamed += piece.bytes + piece.beside;
     for (size_t i = 0; i < joint_.ops(graph::kUpdate).size(); ++i)
-      if (const auto states = states_of(joint_.ops(graph::kUpdate)[i]);
-          states.empty() || !offloaded(states[0]))
-        resident_.push_back(i);
+      if (streamed_from(plan_, joint_.ops(graph::kUpdate)[i]) == nullptr) resident_.push_back(i);
     const auto all = static_cast<double>(resident_.size());
     size_t ran = 0;
     for (const Piece& piece : pieces_) {
-      std::vector<int32_t> weights;
-      for (const Part& part : piece.parts)
-        if (const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
-            offloaded(weight) && part.begin == 0)
-          weights.push_back(weight);
-      if (!weights.empty()) fetch(masters, weights);
-      const int64_t offset = ring.take(piece.bytes);
-      copy(Lane::kCopyIn, {Tier::kDevice, piece.tier, offset, piece.tier_offset, piece.bytes, -1});
+      fetch_whole(piece, masters);
+      const int64_t bytes = piece.bytes + piece.beside, offset = bytes > 0 ? ring.take(bytes) : 0;
+      if (piece.bytes > 0)
+        copy(Lane::kCopyIn, {Tier::kDevice, piece.tier, offset, piece.tier_offset, piece.bytes, -1});
+      for (const Part& part : piece.parts) beside(Lane::kCopyIn, part, offset);
       const int32_t fetched = record(Lane::kCopyIn);
       // What needs no copy runs while compute would wait for this one.
-      moved += piece.bytes;
-      const double share = static_cast<double>(moved) / static_cast<double>(streamed);
+      moved += bytes;
+      const double share = streamed > 0 ? static_cast<double>(moved) / static_cast<double>(streamed) : 1;
       while (static_cast<double>(ran) < share * all) resident(resident_[ran++]);
       launch_updates();
       wait(Lane::kCompute, fetched);
@@ -204,6 +245,37 @@ class UpdateAssembler : ProgramWriter {
     masters.end();
     ring.end();
     return take();
+  }
+
+  // What the updates that begin with a piece have whole.
+  void fetch_whole(const Piece& piece, Slots& masters) {
+    std::vector<int32_t> fetched, values;
+    for (const Part& part : piece.parts) {
+      if (part.begin > 0) continue;
+      const WholeValues whole = whole_values(plan_, joint_.ops(graph::kUpdate)[at(part.op)]);
+      fetched.insert(fetched.end(), whole.fetched.begin(), whole.fetched.end());
+      values.insert(values.end(), whole.fetched.begin(), whole.fetched.end());
+      values.insert(values.end(), whole.made.begin(), whole.made.end());
+    }
+    if (values.empty()) return;
+    place(masters, values);
+    move(Lane::kCopyIn, fetched);
+  }
+
+  // The part's elements of a weight and a gradient that live whole in a tier.
+  void beside(Lane lane, const Part& part, int64_t offset) {
+    const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
+    const auto elements = [&](int32_t value, int64_t here) {
+      if (here < 0) return;
+      const OffloadedPlace& place = *plan_.away(value);
+      const int64_t size = dtype_bytes(joint_.values[at(value)].desc.dtype);
+      const int64_t far = place.extents.at(0).tier_offset + part.begin * size;
+      const bool in = lane == Lane::kCopyIn;
+      copy(lane, {in ? Tier::kDevice : place.tier, in ? place.tier : Tier::kDevice, in ? offset + here : far,
+                  in ? far : offset + here, part.count * size, -1});
+    };
+    elements(op.out[update_op::kParameter], part.weight);
+    if (lane == Lane::kCopyIn) elements(op.in[update_op::kGrad], part.gradient);
   }
 
   void resident(size_t i) {
@@ -229,11 +301,19 @@ class UpdateAssembler : ProgramWriter {
     Update update{
         part.op, &op, operands(op.in, op_row().inputs.size()), operands(op.out, op_row().outputs.size()), {}};
     const std::span<const int32_t> states = states_of(op);
-    for (size_t k = 0; k < states.size(); ++k)
+    for (size_t k = 0; k < states.size() && offloaded(states[k]); ++k)
       update.out[update_op::kFirstState + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};
+    const auto elements_of = [&](int32_t value, int64_t here) {
+      if (here < 0) return part_of(value, part.begin, part.count);
+      Operand operand{joint_.values[at(value)].desc, offset + here};
+      if (part.count < elements) operand.desc.shape = Shape{part.count};
+      return operand;
+    };
+    if (part.gradient >= 0) update.in[update_op::kGrad] = elements_of(op.in[update_op::kGrad], part.gradient);
+    if (part.weight >= 0) update.out[update_op::kParameter] = elements_of(weight, part.weight);
     if (part.count < elements) {
-      update.in[update_op::kGrad] = part_of(op.in[update_op::kGrad], part.begin, part.count);
-      update.out[update_op::kParameter] = part_of(weight, part.begin, part.count);
+      update.in[update_op::kGrad] = elements_of(op.in[update_op::kGrad], part.gradient);
+      update.out[update_op::kParameter] = elements_of(weight, part.weight);
       for (size_t k = 0; k < states.size(); ++k)
         update.out[update_op::kFirstState + k].desc.shape = Shape{part.count};
       if (op.attrs.has("rng")) {
@@ -248,8 +328,8 @@ class UpdateAssembler : ProgramWriter {
 
   // Where micro-batches update weights, too, the next one first repacks those on the device.
   std::vector<int32_t> packed_behind(int32_t weight) const {
-    return joint_.grad_scale >= 0 && !offloaded(weight) ? std::vector<int32_t>()
-                                                        : packed_weights_of(joint_, weight);
+    return joint_.grad_scale >= 0 && packing_bytes(plan_, weight) == 0 ? std::vector<int32_t>()
+                                                                       : packed_weights_of(joint_, weight);
   }
 
   // What was collected: as one launch that also makes packed weights, as one without them, or one by one. An
@@ -320,22 +400,28 @@ class UpdateAssembler : ProgramWriter {
     return operands;
   }
 
-  // The piece goes out; so does a master weight with the last part of its state.
+  // The piece goes out; so does what an update had whole, with its last part.
   void leave(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
-    std::vector<int32_t> weights;
+    std::vector<int32_t> leaving, gone_with;
     for (const Part& part : piece.parts) {
-      const int32_t weight = joint_.ops(graph::kUpdate)[at(part.op)].out[0];
-      if (offloaded(weight) && part.begin + part.count == joint_.values[at(weight)].desc.shape.elements())
-        weights.push_back(weight);
+      const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
+      const int32_t weight = op.out[update_op::kParameter];
+      if (part.begin + part.count < joint_.values[at(weight)].desc.shape.elements()) continue;
+      const WholeValues whole = whole_values(plan_, op);
+      leaving.insert(leaving.end(), whole.leaving.begin(), whole.leaving.end());
+      gone_with.insert(gone_with.end(), whole.fetched.begin(), whole.fetched.end());
+      gone_with.insert(gone_with.end(), whole.made.begin(), whole.made.end());
     }
     order(Lane::kCompute, Lane::kCopyOut);
-    copy(Lane::kCopyOut, {piece.tier, Tier::kDevice, piece.tier_offset, offset, piece.bytes, -1});
-    if (!weights.empty()) move(Lane::kCopyOut, weights);
+    if (piece.bytes > 0)
+      copy(Lane::kCopyOut, {piece.tier, Tier::kDevice, piece.tier_offset, offset, piece.bytes, -1});
+    for (const Part& part : piece.parts) beside(Lane::kCopyOut, part, offset);
+    move(Lane::kCopyOut, leaving);
     const int32_t gone = record(Lane::kCopyOut);
-    ring.done(offset, gone);
-    if (weights.empty()) return;
-    masters.done(here_.at(weights.front()), gone);  // they came together
-    for (const int32_t weight : weights) here_.erase(weight);
+    if (piece.bytes + piece.beside > 0) ring.done(offset, gone);
+    if (gone_with.empty()) return;
+    masters.done(here_.at(gone_with.front()), gone);  // they came together
+    for (const int32_t v : gone_with) here_.erase(v);
   }
 
   CompiledPlan& plan_;

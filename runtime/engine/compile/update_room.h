@@ -25,7 +25,7 @@ struct Room {
 
   // Without offloaded state nothing else wants room.
   Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes)
-      : workspace_bytes(plan.offloaded.empty() ? plan.free_bytes() : max_workspace),
+      : workspace_bytes(plan.offloaded.empty() && plan.homes.empty() ? plan.free_bytes() : max_workspace),
         master_bytes(masters_bytes) {
     workspace = plan.persistent_bytes();
     int64_t left = plan.free_bytes() - workspace_bytes;

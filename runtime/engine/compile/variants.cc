@@ -12,6 +12,7 @@ namespace cairn::engine {
 namespace {
 
 constexpr double kNothing = 1e-9;  // of a plan's seconds: below, two are the same
+constexpr double kSlow = 0.03;     // of keeping everything: above, weights and gradients may leave as well
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -138,16 +139,19 @@ class Variants {
     const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest_;
     if (from->problem.links.empty() || from->problem.budget_bytes <= 0) return;
     if (best_ != nullptr && best_->plan.predicted_seconds <= once(best_->problem) * (1 + kNothing)) return;
-    attempt(std::make_shared<CompiledPlan>(*from), true);
+    attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
+    // Weights and gradients in a tier, too: where it has to be, or the plans found are slow.
+    const bool slow = best_ == nullptr || best_->plan.predicted_seconds > once(best_->problem) * (1 + kSlow);
+    if (slow) attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
   }
 
-  void attempt(std::shared_ptr<CompiledPlan> plan, bool with_offloaded_state = false) {
+  enum class State { kResident, kOffloaded, kHomes };
+  void attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident) {
     if (plan == nullptr) return;
     try {
-      if (with_offloaded_state)
-        solve_with_offloaded_state(*plan, device_, options_, cache_);
-      else
-        plan->plan = cache_.solve(plan->problem);
+      if (state == State::kHomes && !solve_with_homes(*plan, device_, options_)) return;
+      if (state == State::kOffloaded) solve_with_offloaded_state(*plan, device_, options_, cache_);
+      if (state == State::kResident) plan->plan = cache_.solve(plan->problem);
     } catch (const Error& error) {
       if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
       if (best_ != nullptr) return;

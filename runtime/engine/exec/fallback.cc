@@ -22,9 +22,11 @@ std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier 
     region.offload_tier = link < now.size() ? now[link] : -1;
     if (region.offload_tier < 0) region.policy = plan::Policy::kPlannerDecides;
   }
+  for (plan::Value& value : problem.values)
+    if (value.home >= 0) value.home = now[static_cast<size_t>(value.home)];
   problem.budget_bytes = plan.plan.arena_bytes;
-  require(plan.offloaded_bytes[static_cast<size_t>(tier)] == 0, Code::kInternal,
-          "optimizer state lives in the ", kTierNames[static_cast<size_t>(tier)], " tier");
+  require(plan.resident_bytes(tier) == 0, Code::kInternal, "weights or optimizer state live in the ",
+          kTierNames[static_cast<size_t>(tier)], " tier");
   rest->plan = plan::solve(problem);
   require(rest->plan.value_offsets == plan.plan.value_offsets, Code::kInternal, "a plan without the ",
           kTierNames[static_cast<size_t>(tier)], " tier moves persistent values");

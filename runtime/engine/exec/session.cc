@@ -130,6 +130,9 @@ void Session::survive_refusal(bool changed) const {
 RunReport Session::run(const RunKey& key) {
   raise();
   if (store_->stopped) throw *store_->stopped;
+  require(key.micro == 0 || !plan().overwrites_gradients, Code::kWrongState,
+          "the plan is for one micro-batch per update, whose gradients leave for a tier, and this is number ",
+          key.micro + 1, " of its step; plan with micro_steps for more");
   if (take_cancel()) fail(Code::kCancelled, "cancelled before the run began");
   Store& l = *store_;
   const double began = now();
@@ -159,7 +162,7 @@ RunReport Session::run(const RunKey& key) {
   }
   l.fetched_packed_stale = false;
   mine().packed_stale = false;
-  if (l.committed.load()) l.packed_weights_changed();
+  if (l.committed.load()) parameters_changed();
   const bool fell_back = report.fell_back;
   report = report_since(began);
   report.fell_back = fell_back;
@@ -203,13 +206,13 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
   const auto io_error = [&](const auto&... more) {
     return Error(Code::kIo, cat(why.what(), "; ", more...), *why.fault());
   };
-  const bool offloaded = plan().offloaded_bytes[static_cast<size_t>(Tier::kDisk)] > 0,
-             committed = l.committed.load();
+  const bool offloaded = plan().resident_bytes(Tier::kDisk) > 0, committed = l.committed.load();
   if (offloaded || committed) {
     l.stopped = io_error(
-        offloaded ? "what lived on the disk tier (optimizer state, master weights) is lost since the last "
-                    "checkpoint; "
-                  : "",
+        offloaded
+            ? "what lived on the disk tier (weights, gradients, optimizer state) is lost since the last "
+              "checkpoint; "
+            : "",
         committed
             ? "parameters were updated in the midst of the micro-batch, some or all: restore a checkpoint"
             : "parameters on the device are as before");
@@ -300,12 +303,13 @@ void Session::lose_disk(std::string_view what) const {
   Store& l = *store_;
   const std::optional<Error> lost = disk_failure(plan());
   if (!lost) keep_poison();
-  l.stopped.emplace(Code::kIo,
-                    cat(lost->what(),
-                        "; what lived on the disk tier (optimizer state, master weights) is lost since the "
-                        "last checkpoint, and ",
-                        what),
-                    *lost->fault());
+  l.stopped.emplace(
+      Code::kIo,
+      cat(lost->what(),
+          "; what lived on the disk tier (weights, gradients, optimizer state) is lost since the "
+          "last checkpoint, and ",
+          what),
+      *lost->fault());
   l.start();
   throw *l.stopped;
 }

@@ -14,8 +14,7 @@ const TensorDesc& Session::described(int32_t value) const {
 }
 
 const OffloadedPlace* Session::offloaded_place(int32_t value) const {
-  const auto found = plan().offloaded.find(plan().joint->storage(value));
-  return found == plan().offloaded.end() ? nullptr : &found->second;
+  return plan().away(plan().joint->storage(value));
 }
 
 Tensor Session::tensor(int32_t value) const {

@@ -90,8 +90,8 @@ void Store::take_memory() {
   require(blocks[0] != nullptr, Code::kInvalidArgument, "the plan's arena is empty");
   const CompiledPlan& plan = *plans[primary].plan;
   for (size_t tier = 0; tier < kTierCount; ++tier)
-    if (plan.offloaded_bytes[tier] > 0)
-      ledger.begin_range(static_cast<Tier>(tier), 0, plan.offloaded_bytes[tier]);
+    if (const int64_t lives = plan.resident_bytes(static_cast<Tier>(tier)); lives > 0)
+      ledger.begin_range(static_cast<Tier>(tier), 0, lives);
   for (size_t v = 0; v < plan.problem.values.size(); ++v)
     if (plan.problem.values[v].persistent && plan.problem.values[v].bytes > 0)
       ledger.begin_range(Tier::kDevice, plan.plan.value_offsets[v], plan.problem.values[v].bytes);
@@ -239,6 +239,7 @@ bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const
         break;
       }
       case Opcode::kCopy: {
+        if (program.copies[a].later_only && key.micro == 0) break;
         const auto count = static_cast<size_t>(program.copies[a].count);
         const device::Copy& first = loaded.copies[a];
         note(instruction.lane, i);

@@ -124,7 +124,7 @@ class Training {
       EXPECT_EQ(tier.reserved_bytes, offloaded + plan.plan.tier_arena_bytes[link]);
       EXPECT_EQ(tier.peak_height_bytes, offloaded + plan.plan.tier_arena_bytes[link]);
       EXPECT_EQ(tier.peak_live_bytes, offloaded + plan.plan.tier_peak_bytes[link]);
-      EXPECT_EQ(tier.live_bytes, offloaded);
+      EXPECT_EQ(tier.live_bytes, plan.resident_bytes(plan.link_tier[link]));
     }
   }
 

@@ -153,7 +153,9 @@ TEST_P(OffloadedStateOn, ExtentsTileTheirValuesAndNothingOverlaps) {
   const auto plan = tight();
   std::vector<std::pair<int64_t, int64_t>> used;
   int pieces_of_one = 0;
-  for (const auto& [value, place] : plan->offloaded) {
+  std::map<int32_t, OffloadedPlace> all = plan->offloaded;
+  all.insert(plan->homes.begin(), plan->homes.end());
+  for (const auto& [value, place] : all) {
     EXPECT_EQ(place.tier, tier());
     int64_t at = 0;
     for (const OffloadedPlace::Extent& e : place.extents) {
@@ -168,7 +170,7 @@ TEST_P(OffloadedStateOn, ExtentsTileTheirValuesAndNothingOverlaps) {
   EXPECT_GT(pieces_of_one, 1) << "some parameter is larger than a piece";
   std::sort(used.begin(), used.end());
   for (size_t i = 1; i < used.size(); ++i) EXPECT_GE(used[i].first, used[i - 1].second);
-  EXPECT_LE(used.back().second, plan->offloaded_bytes[static_cast<size_t>(tier())]);
+  EXPECT_LE(used.back().second, plan->resident_bytes(tier()));
   // Small neighbours share a copy: fewer copies than tensors and their pieces.
   EXPECT_LT(plan->program(graph::kUpdate).copies.size(), 2 * used.size());
   EXPECT_EQ(master_leaves(*plan), !plan->joint->ops(graph::kRepack).empty())

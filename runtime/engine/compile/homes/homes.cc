@@ -1,0 +1,194 @@
+#include "runtime/engine/compile/homes/homes.h"
+
+#include <algorithm>
+
+#include "runtime/base/checked.h"
+#include "runtime/engine/compile/offloaded_state.h"
+#include "runtime/plan/homes/residence.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::JointOp;
+using graph::Role;
+
+constexpr char kBetweenSteps[] = "between steps";
+
+size_t at(int32_t i) { return static_cast<size_t>(i); }
+
+int64_t aligned(const CompiledPlan& plan, int32_t value) {
+  return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
+}
+
+bool may_leave(Role role) {
+  return role == Role::kParameter || role == Role::kPacked || role == Role::kGradient ||
+         role == Role::kOptimizer;
+}
+
+// By problem value: an op of the micro-batch reads or changes it.
+std::vector<bool> used_by_ops(const plan::Problem& problem) {
+  std::vector<bool> used(problem.values.size(), false);
+  for (const plan::Op& op : problem.ops)
+    for (const auto* list : {&op.inputs, &op.outputs})
+      for (const int32_t v : *list) used[at(v)] = true;
+  return used;
+}
+
+// Ops of a lowered problem have what persists and is changed as inputs: now as outputs, too, where it has a home.
+// What is written over in every micro-batch, as there is but one, need not be fetched for that.
+void mark_changes(CompiledPlan& plan) {
+  const graph::JointGraph& joint = *plan.joint;
+  for (size_t o = 0; o < plan.problem.ops.size(); ++o) {
+    plan::Op& op = plan.problem.ops[o];
+    for (const int32_t joint_op : plan.problem_op[o]) {
+      const JointOp& node = joint.ops()[at(joint_op)];
+      for (size_t k = 0; k < node.out.size(); ++k) {
+        if (node.out[k] < 0) continue;
+        const int32_t v = plan.problem_value[at(joint.storage(node.out[k]))];
+        if (v < 0 || plan.problem.values[at(v)].home < 0) continue;
+        if (std::find(op.outputs.begin(), op.outputs.end(), v) == op.outputs.end()) op.outputs.push_back(v);
+        const bool over = plan.overwrites_gradients && (node.accumulates & node.first_writer) >> k & 1;
+        if (over) std::erase(op.inputs, v);
+        op.recomputable = false;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
+  if (plan.link_tier.empty()) return false;
+  const graph::JointGraph& joint = *plan.joint;
+  plan::Problem& problem = plan.problem;
+  const std::vector<bool> used = used_by_ops(problem);
+  std::vector<int64_t> room;
+  for (const plan::Link& link : problem.links) room.push_back(link.capacity_bytes);
+  bool any = false;
+  for (size_t v = 0; v < plan.problem_value.size(); ++v) {
+    const int32_t stored = plan.problem_value[v];
+    if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
+    plan::Value& value = problem.values[at(stored)];
+    if (!value.persistent || !used[at(stored)] || value.bytes < kPageBytes) continue;
+    const auto link =
+        std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= value.bytes; });
+    if (link == room.end()) continue;
+    *link -= value.bytes;
+    value.home = static_cast<int32_t>(link - room.begin());
+    plan.homes[static_cast<int32_t>(v)] = {plan.link_tier[at(value.home)], {}};
+    any = true;
+  }
+  if (!any) return false;
+  plan.overwrites_gradients = overwrites_gradients;
+  mark_changes(plan);
+  plan::Op between;
+  between.name = kBetweenSteps;
+  const auto taken = [&](const plan::Op& op) { return op.name == between.name; };
+  while (std::any_of(problem.ops.begin(), problem.ops.end(), taken)) between.name += '#';
+  between.recomputable = false;
+  between.workspace_bytes = between_steps_bytes(plan);
+  problem.ops.insert(problem.ops.begin(), between);
+  plan.problem_op.insert(plan.problem_op.begin(), std::vector<int32_t>());
+  ++problem.backward_begin;
+  return true;
+}
+
+void settle_homes(CompiledPlan& plan) {
+  const plan::Problem before = plan.problem;
+  std::vector<bool> away;
+  for (const int64_t place : plan.plan.home_offsets) away.push_back(place >= 0);
+  plan.problem = plan::resolve_homes(before, away);
+  for (plan::Step& step : plan.plan.steps) {
+    if (step.kind != plan::StepKind::kRun) continue;
+    const std::vector<int32_t>& outputs = before.ops[at(step.index)].outputs;
+    for (size_t k = outputs.size(); k-- > 0;)
+      if (before.values[at(outputs[k])].home >= 0 && !away[at(outputs[k])])
+        step.offsets.erase(step.offsets.begin() + static_cast<std::ptrdiff_t>(k));
+  }
+  std::erase_if(plan.homes, [&](const auto& home) { return !away[at(plan.problem_value[at(home.first)])]; });
+}
+
+void share_homes(CompiledPlan& plan, const CompiledPlan& primary) {
+  if (primary.homes.empty()) return;
+  const StoreLayout& layout = *plan.layout;
+  for (size_t e = 0; e < layout.values.size(); ++e) {
+    const int32_t from = primary.layout_value[e], to = plan.layout_value[e];
+    if (from < 0 || to < 0 || !primary.problem.values[at(from)].at_home()) continue;
+    plan.problem.values[at(to)].home = primary.problem.values[at(from)].home;
+    plan.problem.values[at(to)].persistent = false;
+  }
+  std::map<int32_t, const OffloadedPlace*> places;  // by entry
+  for (const auto& [value, place] : primary.homes)
+    places[layout.entry_of[primary.index_in_set][at(value)]] = &place;
+  const std::vector<int32_t>& entry_of = layout.entry_of[plan.index_in_set];
+  for (size_t v = 0; v < entry_of.size(); ++v)
+    if (entry_of[v] >= 0 && places.contains(entry_of[v]))
+      plan.homes[static_cast<int32_t>(v)] = *places.at(entry_of[v]);
+  plan.overwrites_gradients = primary.overwrites_gradients;
+  mark_changes(plan);
+}
+
+WholeValues whole_values(const CompiledPlan& plan, const JointOp& update) {
+  WholeValues whole;
+  const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
+  if (!streams_in_parts(plan, update)) {
+    if (plan.away(weight) != nullptr) {
+      whole.fetched.push_back(weight);
+      whole.leaving.push_back(weight);
+    }
+    if (plan.away(gradient) != nullptr) whole.fetched.push_back(gradient);
+  }
+  for (const int32_t i : packed_weights_of(*plan.joint, weight)) {
+    const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0];
+    if (plan.away(packed) == nullptr) continue;
+    whole.made.push_back(packed);
+    whole.leaving.push_back(packed);
+  }
+  for (const auto* list : {&whole.fetched, &whole.made})
+    for (const int32_t v : *list) whole.bytes += aligned(plan, v);
+  return whole;
+}
+
+bool streams_in_parts(const CompiledPlan& plan, const JointOp& update) {
+  const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
+  if (!plan.homes.contains(weight) && !plan.homes.contains(gradient)) return false;
+  if (!packed_weights_of(*plan.joint, weight).empty()) return false;
+  if (!ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE)) return false;
+  for (const int32_t state : states_of(update)) {
+    if (plan.away(state) == nullptr) return false;
+    for (const graph::State& known : plan.joint->states)
+      if (known.value == state && !known.splits) return false;
+  }
+  return true;
+}
+
+int64_t packing_bytes(const CompiledPlan& plan, int32_t weight) {
+  int64_t bytes = plan.away(weight) != nullptr ? aligned(plan, weight) : 0;
+  for (const int32_t i : packed_weights_of(*plan.joint, weight))
+    if (const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0]; plan.away(packed) != nullptr)
+      bytes += aligned(plan, packed);
+  return bytes;
+}
+
+int64_t between_steps_bytes(const CompiledPlan& plan) {
+  const graph::JointGraph& joint = *plan.joint;
+  const auto workspace = [&](graph::PhaseIndex phase) {
+    int64_t most = 0;
+    for (const int32_t kernel : plan.op_kernel[phase])
+      most = std::max(most, align_up(plan.kernels[at(kernel)]->workspace_bytes(), kAlignment));
+    return most;
+  };
+  int64_t whole = 0, packing = 0, gradient = 0;
+  for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    whole = std::max(whole, whole_values(plan, update).bytes);
+    if (plan.away(update.in[update_op::kGrad]) != nullptr)
+      gradient = std::max(gradient, aligned(plan, update.in[update_op::kGrad]));
+  }
+  for (const JointOp& repack : joint.ops(graph::kRepack))
+    packing = std::max(packing, packing_bytes(plan, repack.in[0]));
+  return std::max(std::max(workspace(graph::kRepack), workspace(graph::kUpdate)) +
+                      std::max(whole + least_ring_bytes(plan), packing),
+                  workspace(graph::kGradientNorm) + gradient);
+}
+
+}  // namespace cairn::engine
