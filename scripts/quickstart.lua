@@ -3,8 +3,8 @@
 local cairn, data, out = ...
 local root = arg[0]:match("^(.*)/scripts/[^/]*$") or "."
 package.path = root .. "/scripts/?.lua;" .. package.path
-local decode = require "cli.json_decode"
-local format = require "cli.format"
+local decode = require "cli.base.json_decode"
+local format = require "cli.base.format"
 
 local MODEL = "layers=4 heads=4 width=128 seq=128 batch=16 rate=3e-3 warmup=40"
 local SECONDS = 65  -- of training beyond the comparison

@@ -1,11 +1,11 @@
 // The parameter of an update as kernels read and write it, in groups of neighbouring elements: float32, or bfloat16
-// that is rounded stochastically (runtime/base/stochastic.h).
+// that is rounded stochastically (runtime/base/optimizers/stochastic.h).
 #pragma once
 #include <optional>
 
 #include "kernels/cuda/common/group.h"
-#include "runtime/base/stochastic.h"
-#include "runtime/base/update.h"
+#include "runtime/base/optimizers/stochastic.h"
+#include "runtime/base/optimizers/update.h"
 
 namespace cairn::kernels::cuda {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "kernels/cuda/common/platform.h"
-#include "runtime/base/update.h"
+#include "runtime/base/optimizers/update.h"
 
 namespace cairn::kernels::cuda {
 

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "kernels/reference/common.h"
-#include "runtime/base/stochastic.h"
-#include "runtime/base/update.h"
+#include "runtime/base/optimizers/stochastic.h"
+#include "runtime/base/optimizers/update.h"
 
 namespace cairn::kernels::reference {
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <cmath>
 
-#include "runtime/base/update.h"
+#include "runtime/base/optimizers/update.h"
 
 namespace cairn::kernels::reference {
 

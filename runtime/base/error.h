@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "runtime/base/cat.h"
+#include "runtime/base/text/cat.h"
 
 namespace cairn {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "runtime/base/name.h"
+#include "runtime/base/text/name.h"
 #include "runtime/graph/shapes.h"
 #include "runtime/ops/known.h"
 

@@ -1,6 +1,6 @@
 // What the optimizers add to the joint graph: slots of the parameters, states, scratch, and the ops of the
 // gradients' norm and of the update.
-#include "runtime/base/stochastic.h"
+#include "runtime/base/optimizers/stochastic.h"
 #include "runtime/graph/joint_builder.h"
 
 namespace cairn::graph {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/cat.h"
-#include "runtime/base/utf8.h"
+#include "runtime/base/text/cat.h"
+#include "runtime/base/text/utf8.h"
 
 namespace cairn::io {
 

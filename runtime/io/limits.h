@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
-#include "runtime/base/name.h"
+#include "runtime/base/text/name.h"
 
 namespace cairn::io {
 

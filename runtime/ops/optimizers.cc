@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/words.h"
+#include "runtime/base/text/words.h"
 
 namespace cairn::ops {
 namespace {
@@ -69,8 +69,8 @@ std::optional<TensorDesc> like_parameter(const TensorDesc& parameter) { return p
 // 8-bit blocks where they save something worth their error, by bitsandbytes' measure: norms and biases keep
 // whole numbers.
 std::optional<TensorDesc> in_blocks(const TensorDesc& parameter, DType dtype) {
-  constexpr int64_t kLeast = 4096;  // elements
-  if (parameter.shape.elements() < kLeast) return like_parameter(parameter);
+  constexpr int64_t kMinElements = 4096;
+  if (parameter.shape.elements() < kMinElements) return like_parameter(parameter);
   return TensorDesc{dtype, parameter.shape};
 }
 std::optional<TensorDesc> dynamic8(const TensorDesc& parameter) {

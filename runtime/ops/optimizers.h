@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/base/attrs.h"
+#include "runtime/base/optimizers/update_operands.h"
 #include "runtime/base/tensor.h"
-#include "runtime/base/update_operands.h"
 
 namespace cairn::ops {
 

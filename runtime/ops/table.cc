@@ -1,7 +1,7 @@
 // Parses the rows of ops.def once into OpRow.
 #include <deque>
 
-#include "runtime/base/words.h"
+#include "runtime/base/text/words.h"
 #include "runtime/ops/functions.h"
 #include "runtime/ops/ops.h"
 #include "runtime/ops/rules.h"

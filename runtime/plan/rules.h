@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/plan/sequence.h"
+#include "runtime/plan/sequence/sequence.h"
 
 namespace cairn::plan {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "runtime/plan/lanes.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/sequence/lanes.h"
 
 namespace cairn::plan {
 

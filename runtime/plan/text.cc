@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "runtime/base/error.h"
-#include "runtime/base/utf8.h"
+#include "runtime/base/text/utf8.h"
 
 namespace cairn::plan {
 

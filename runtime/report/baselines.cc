@@ -5,9 +5,9 @@
 #include <map>
 
 #include "runtime/base/error.h"
-#include "runtime/plan/evaluate.h"
 #include "runtime/plan/layout/layout.h"
 #include "runtime/plan/search/stages.h"
+#include "runtime/plan/sequence/evaluate.h"
 
 namespace cairn::plan {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/base/words.h"
+#include "runtime/base/text/words.h"
 #include "runtime/step/schedule.h"
 
 namespace cairn::step {

@@ -2,8 +2,8 @@
 local root = ...
 local ffi = require "ffi"
 local commands = require "cli.commands"
-local fail = require "cli.fail"
-local nearest = require "cli.nearest"
+local fail = require "cli.base.fail"
+local nearest = require "cli.base.nearest"
 
 local COMMANDS = {}
 for i, row in ipairs(commands) do COMMANDS[i] = row[1] end
@@ -34,7 +34,7 @@ local function run(arguments)
     return 0
   end
   for _, name in ipairs(COMMANDS) do
-    if name == command then return require("cli." .. name)(arguments, root) or 0 end
+    if name == command then return require("cli.commands." .. name)(arguments, root) or 0 end
   end
   fail.usage(("unknown command '%s'%s (known: %s)"):format(command, nearest.hint(command, COMMANDS),
     table.concat(COMMANDS, " ")))

@@ -1,8 +1,8 @@
 -- What manual pages and completions are made of: the tables that --help prints, asked of each command as it stands.
-local args = require "cli.args"
+local args = require "cli.base.args"
 local cairn = require "cairn"
 local commands = require "cli.commands"
-local recipes = require "cli.recipe"
+local recipes = require "cli.recipe.load"
 
 local tables = {}
 
@@ -14,10 +14,10 @@ local function asked(name, root)
     known, usage = options, line
     return nil
   end
-  local ok, problem = pcall(require("cli." .. name), { "--help" }, root)
+  local ok, problem = pcall(require("cli.commands." .. name), { "--help" }, root)
   args.parse = parse
   if not ok or not usage then
-    error(("scripts/cli/%s.lua does not begin with args.parse: %s"):format(name, tostring(problem)), 0)
+    error(("scripts/cli/commands/%s.lua does not begin with args.parse: %s"):format(name, tostring(problem)), 0)
   end
   return known, usage
 end

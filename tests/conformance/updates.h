@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/stochastic.h"
+#include "runtime/base/optimizers/stochastic.h"
 #include "runtime/ops/optimizers.h"
 #include "tests/conformance/cases.h"
 

@@ -22,11 +22,11 @@ package.preload["cairn"] = function()
   parse_schedule = require("cairn.schedules").parse }
 end
 package.preload["cairn.graph"] = function() return {} end
-local args = require "cli.args"
-local config = require "cli.config"
-local decode = require "cli.json_decode"
-local fail = require "cli.fail"
-local recipe = require "cli.recipe"
+local args = require "cli.base.args"
+local config = require "cli.recipe.config"
+local decode = require "cli.base.json_decode"
+local fail = require "cli.base.fail"
+local recipe = require "cli.recipe.load"
 
 local sample = recipe.load(ROOT .. "/tests/fuzz/recipe.lua", ROOT)
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
@@ -42,7 +42,7 @@ function readers.json(text)
   if not ok and not (type(problem) == "string" and problem:find("^JSON: ")) then error(problem, 0) end
 end
 
--- An error is one of cli.fail, for the user. What is taken can be written and read again.
+-- An error is one of cli.base.fail, for the user. What is taken can be written and read again.
 function readers.options(text)
   local words = {}
   for word in (text .. "\n"):gmatch("([^\n]*)\n") do words[#words + 1] = word end

@@ -6,7 +6,7 @@
 
 #include "kernels/registry.h"
 #include "runtime/base/optimizers/dynamic_map.h"
-#include "runtime/base/update_operands.h"
+#include "runtime/base/optimizers/update_operands.h"
 
 namespace cairn::kernels {
 namespace {

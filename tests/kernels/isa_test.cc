@@ -10,7 +10,7 @@
 namespace cairn::kernels {
 namespace {
 
-// Words that are refused are in tests/scripts/isa_test.py: what a process runs is chosen once.
+// Words that are refused are in tests/scripts/train/isa_test.py: what a process runs is chosen once.
 TEST(Isa, IsWhatTheEnvironmentAsksForOrTheBest) {
   const char* const word = std::getenv("CAIRN_ISA");
   EXPECT_EQ(cpu::isa_refusal(), "");

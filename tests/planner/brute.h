@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
-#include "runtime/plan/evaluate.h"
 #include "runtime/plan/explain.h"
 #include "runtime/plan/layout/layout.h"
 #include "runtime/plan/rules.h"
+#include "runtime/plan/sequence/evaluate.h"
 
 namespace cairn::plan {
 

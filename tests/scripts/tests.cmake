@@ -1,6 +1,7 @@
 # The command as its users call it; the checks over all sources; the suites under sanitizers.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-file(GLOB script_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/scripts/*_test.py)
+# A folder for each of scripts/cli; an entry is named by its file alone.
+file(GLOB script_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/scripts/*/*_test.py)
 foreach(file ${script_tests})
   get_filename_component(name ${file} NAME_WE)
   add_test(NAME scripts/${name} COMMAND ${Python3_EXECUTABLE} -B ${file})
@@ -13,6 +14,7 @@ foreach(name continue equivalence evaluation generate joint lengths optimizers p
 endforeach()
 
 add_test(NAME arrows COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/arrows_test.py)
+add_test(NAME sizes COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/sizes_test.py)
 add_test(NAME format COMMAND ${CMAKE_SOURCE_DIR}/dev format --check)
 find_program(LUACHECK luacheck)
 if(LUACHECK)

@@ -1,5 +1,5 @@
 // A parameter as updates read and write it, for every Highway target: float32 where it lies, or bfloat16 that is
-// widened part by part, in cache, and rounded stochastically when it goes back (runtime/base/stochastic.h).
+// widened part by part, in cache, and rounded stochastically when it goes back (runtime/base/optimizers/stochastic.h).
 #if defined(CAIRN_KERNELS_CPU_PARAMETER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CAIRN_KERNELS_CPU_PARAMETER_INL_H_
 #undef CAIRN_KERNELS_CPU_PARAMETER_INL_H_

@@ -5,7 +5,7 @@
 #define CAIRN_KERNELS_CPU_UPDATES_FACTORS_
 #include <cmath>
 
-#include "runtime/base/update.h"
+#include "runtime/base/optimizers/update.h"
 
 namespace cairn::kernels::cpu {
 

@@ -40,11 +40,11 @@ struct WeightProduct {
 
 template <class T>
 void multiply_derivatives(const Call& call, Activation act, int64_t count, T* dx, const T* pre) {
-  const auto sweep = [&](auto f) { launch_map(call, f, count, dx, static_cast<const T*>(dx), pre); };
+  const auto elementwise = [&](auto f) { launch_map(call, f, count, dx, static_cast<const T*>(dx), pre); };
   switch (act) {
 #define FUNCTION(name, ...)  \
   case Activation::k_##name: \
-    return sweep(Gradient_##name{});
+    return elementwise(Gradient_##name{});
 #include "runtime/base/elementwise.def"
     default:
       return;

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "runtime/base/update.h"
+#include "runtime/base/optimizers/update.h"
 
 namespace cairn::kernels {
 

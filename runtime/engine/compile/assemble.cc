@@ -38,7 +38,7 @@ class Assembler : ProgramWriter {
           run(step);
           break;
         case StepKind::kFree:
-          leave(step.index);
+          free_device(step.index);
           break;
         case StepKind::kOut:
           copy_out(step);
@@ -58,7 +58,7 @@ class Assembler : ProgramWriter {
     send_batches();
     // The next micro-batch starts from nothing but persistent values.
     for (size_t v = 0; v < place_.size(); ++v)
-      if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) leave(static_cast<int32_t>(v));
+      if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) free_device(static_cast<int32_t>(v));
     while (!tier_ranges_.empty()) drop(tier_ranges_.begin()->first);
     return take();
   }
@@ -73,7 +73,7 @@ class Assembler : ProgramWriter {
     place_[at(value)] = offset;
     device_ranges_[value] = begin(Tier::kDevice, offset, bytes(value));
   }
-  void leave(int32_t value) {
+  void free_device(int32_t value) {
     const auto found = device_ranges_.find(value);
     require(found != device_ranges_.end(), Code::kInternal, "the plan frees '",
             plan_.problem.values[at(value)].name, "', which is not on the device");

@@ -127,7 +127,7 @@ class Pairs {
     return minds;
   }
   // What the host or the device sees of an op beside its values stays in order.
-  bool stays(int32_t o) const {
+  bool keeps_order(int32_t o) const {
     const auto& parts = plan_.problem_op[at(o)];
     return std::any_of(parts.begin(), parts.end(), [&](int32_t part) {
       const ops::OpCode code = joint_.ops()[at(part)].code;
@@ -148,7 +148,7 @@ class Pairs {
         if (holds(op(k).inputs, v)) return false;
     }
     if (!between) return true;
-    if (stays(a)) return false;
+    if (keeps_order(a)) return false;
     int64_t longer = 0;
     for (const int32_t v : op(a).inputs) {
       if (persistent(v)) continue;
@@ -161,7 +161,7 @@ class Pairs {
 
   // b may run as early as a: nothing that it reads is made in between.
   bool up_to(int32_t a, int32_t b) const {
-    if (stays(b)) return false;
+    if (keeps_order(b)) return false;
     for (int32_t k = a + 1; k < b; ++k) {
       if (gone_[at(k)]) continue;
       if (minds(b, k)) return false;

@@ -238,7 +238,7 @@ class UpdateAssembler : ProgramWriter {
       wait(Lane::kCompute, fetched);
       for (const Part& part : piece.parts) streamed_part(part, offset);
       launch_updates();
-      leave(piece, offset, ring, masters);
+      evict(piece, offset, ring, masters);
     }
     while (ran < resident_.size()) resident(resident_[ran++]);
     launch_updates();
@@ -401,7 +401,7 @@ class UpdateAssembler : ProgramWriter {
   }
 
   // The piece goes out; so does what an update had whole, with its last part.
-  void leave(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
+  void evict(const Piece& piece, int64_t offset, Slots& ring, Slots& masters) {
     std::vector<int32_t> leaving, gone_with;
     for (const Part& part : piece.parts) {
       const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];

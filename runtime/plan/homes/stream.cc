@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "runtime/plan/lanes.h"
+#include "runtime/plan/sequence/lanes.h"
 
 namespace cairn::plan {
 namespace {

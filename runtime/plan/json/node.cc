@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/name.h"
+#include "runtime/base/text/name.h"
 #include "runtime/plan/json/parse.h"
 
 namespace cairn::plan {

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "runtime/plan/evaluate.h"
+#include "runtime/plan/sequence/evaluate.h"
 
 namespace cairn::plan {
 

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "runtime/base/name.h"
+#include "runtime/base/text/name.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/graph_file.h"
 #include "runtime/io/inspect.h"

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "runtime/base/cat.h"
-#include "runtime/base/update.h"
+#include "runtime/base/optimizers/update.h"
+#include "runtime/base/text/cat.h"
 #include "runtime/ops/ops.h"
 
 namespace cairn::ops {

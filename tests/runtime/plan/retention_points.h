@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "make_problem.h"
-#include "runtime/plan/evaluate.h"
 #include "runtime/plan/rules.h"
-#include "runtime/plan/sequence.h"
+#include "runtime/plan/sequence/evaluate.h"
+#include "runtime/plan/sequence/sequence.h"
 
 namespace cairn::plan {
 

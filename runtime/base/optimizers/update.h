@@ -1,0 +1,134 @@
+// What the kernels of the op `update` share on every backend: which signatures are sound, and how a backend's
+// optimizer is found. A backend lists its optimizers as an UpdateList of structs, each with
+//   kName     as in optimizers.def
+//   kStates   how many states it reads and writes; one that has a state only sometimes is listed once for
+//   each count
+//   takes_states(signature, dtype)  where its states are other tensors than the parameter's shape and type
+// and the factors of a step, made from the op's hyper-parameters and the gradient's factor.
+#pragma once
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <type_traits>
+
+#include "runtime/base/kernel_closure.h"
+#include "runtime/base/optimizers/update_operands.h"
+
+namespace cairn::kernels {
+
+template <class... Optimizers>
+struct UpdateList {};
+
+// The optimizer's place in the list.
+template <class Optimizer, class... Optimizers>
+constexpr size_t index_of(UpdateList<Optimizers...>) {
+  size_t index = 0;
+  ((!std::is_same_v<Optimizer, Optimizers> && (++index, true)) && ...);
+  return index;
+}
+
+// An array of one thing per state may have no element in C++.
+constexpr int array_of(int states) { return states > 0 ? states : 1; }
+
+inline int update_states(const Signature& s) {
+  int states = 0;
+  for (size_t k = 0; k < update_op::kMaxStates; ++k) states += s.has_out(update_op::kFirstState + k) ? 1 : 0;
+  return states;
+}
+
+// Whether the parameter is bfloat16, rounded stochastically from what the update makes of it.
+inline bool rounds(const Signature& s) { return s.attrs->has("rng"); }
+
+// Where an update that rounds is in its stream of random numbers.
+struct RandomPlace {
+  uint32_t stream = 0;
+  int64_t first = 0;  // of the parameter's elements
+
+  explicit RandomPlace(const Signature& s)
+      : stream(static_cast<uint32_t>(s.attrs->integer("rng"))), first(s.attrs->integer("first", 0)) {}
+};
+// Nothing: the update's parameter is plain.
+inline std::optional<RandomPlace> random_place(const Signature& s) {
+  return rounds(s) ? std::optional<RandomPlace>(s) : std::nullopt;
+}
+
+// Gradient and parameter are plain tensors of `dtype`, or the parameter is one that is rounded; the states are
+// the first ones of the row; the numbers are float64; total and grad_scale are both there or both left out.
+inline bool takes_update(const Signature& s, DType dtype) {
+  const auto plain = [dtype](const TensorDesc& d) { return d.dtype == dtype && d.packed_bytes == 0; };
+  const auto number = [](const TensorDesc& d) { return d.dtype == DType::kF64; };
+  if (s.attrs == nullptr || !s.has_in(update_op::kGrad) || !s.has_in(update_op::kHyper) ||
+      !s.has_out(update_op::kParameter))
+    return false;
+  const TensorDesc& p = s.out[update_op::kParameter];
+  const bool rounded = dtype == DType::kF32 && p.dtype == DType::kBF16 && p.packed_bytes == 0 &&
+                       !s.has_out(update_op::kPacked);
+  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) ||
+      (rounds(s) ? !rounded : !plain(p)))
+    return false;
+  for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)
+    if (!s.has_out(update_op::kFirstState + k)) return false;
+  if (s.has_in(update_op::kTotal) != s.has_out(update_op::kGradScale)) return false;
+  return !s.has_in(update_op::kTotal) ||
+         (number(s.in[update_op::kTotal]) && number(s.out[update_op::kGradScale]));
+}
+
+// Whether the states are what the optimizer computes with: as it says, or plain tensors like the gradient.
+template <class Optimizer>
+bool takes_states(const Signature& s) {
+  const TensorDesc& grad = s.in[update_op::kGrad];
+  if constexpr (requires { Optimizer::takes_states(s, grad.dtype); }) {
+    return Optimizer::takes_states(s, grad.dtype);
+  } else {
+    for (int k = 0; k < Optimizer::kStates; ++k) {
+      const TensorDesc& state = s.out[static_cast<size_t>(update_op::kFirstState + k)];
+      if (state.dtype != grad.dtype || state.packed_bytes != 0) return false;
+    }
+    return true;
+  }
+}
+
+// Optimizers whose states are blocks of a format say so with kFormats, one for each; all others take plain ones.
+template <class Optimizer>
+concept InBlocks = requires {
+  Optimizer::kFormats;
+};
+
+// Of an optimizer with kFormats, for its takes_states().
+template <size_t kStates>
+bool takes_formats(const Signature& s, const DType (&formats)[kStates]) {
+  for (size_t k = 0; k < kStates; ++k) {
+    const TensorDesc& state = s.out[update_op::kFirstState + k];
+    if (state.dtype != formats[k] || state.packed_bytes != 0 ||
+        state.shape != s.out[update_op::kParameter].shape)
+      return false;
+  }
+  return true;
+}
+
+// make(std::type_identity<Optimizer>()) of the one that the signature asks for; nullptr: the list has none.
+template <class... Optimizers, class Make>
+std::unique_ptr<Kernel> with_optimizer(UpdateList<Optimizers...>, const Signature& s, const Make& make) {
+  const std::string name = s.attrs->word("optimizer");
+  const int states = update_states(s);
+  std::unique_ptr<Kernel> kernel;
+  const auto is = [&]<class Optimizer>(std::type_identity<Optimizer> type) {
+    if (Optimizer::kName != name || Optimizer::kStates != states || !takes_states<Optimizer>(s)) return false;
+    kernel = make(type);
+    return true;
+  };
+  (is(std::type_identity<Optimizers>()) || ...);
+  return kernel;
+}
+
+// Of a run on the host: what the gradient is multiplied by, grad_scale or the hyper-parameters' factor;
+// nothing where an infinity or NaN was found, as it is for good once the total is not finite.
+inline std::optional<double> gradient_factor(const Call& call) {
+  const auto* const total = input<const double>(call, update_op::kTotal);
+  if (total == nullptr) return input<const double>(call, update_op::kHyper)[update_op::kFactorSlot];
+  auto* const grad_scale = output<double>(call, update_op::kGradScale);
+  if (!std::isfinite(*total)) *grad_scale = std::numeric_limits<double>::quiet_NaN();
+  return std::isfinite(*grad_scale) ? std::optional(*grad_scale) : std::nullopt;
+}
+
+}  // namespace cairn::kernels

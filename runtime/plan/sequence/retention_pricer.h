@@ -1,0 +1,116 @@
+// Seconds and memory of retention points without their Sequence: in less time, with the same results to
+// the last bit. Only ops that something is made again for are looked at; the rest of the sequence is that of
+// keeping everything, whose sums are known. A value's state needs no update from op to op either: it follows
+// from the interval that it is in and its last use there. And what was priced last is gone on with: up to the
+// first op at which anybody asked for what has changed, nothing is looked at again.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/plan/sequence/sequence.h"
+
+namespace cairn::plan {
+
+class RetentionPricer {
+ public:
+  struct Price {
+    bool valid = false;   // as Sequencer::run() says
+    bool copies = false;  // something leaves over a link and comes back: seconds and peak are then the least
+    double seconds = 0;   // that a schedule can have
+    int64_t peak_bytes = 0;
+    int64_t work = 0;  // that Sequencer::run() would have counted
+  };
+
+  RetentionPricer(const Problem&, const Index&, const Intervals&);
+  Price operator()(const RetentionPoints&, const Sequencer::Limits&);
+
+  // Of the last valid price. live: bytes per item, as Sequence::live. trace: what the sequence depends on
+  // beside the problem; equal traces are of equal sequences, residencies and links included.
+  std::span<const int64_t> live() const { return {live_.data(), static_cast<size_t>(items_)}; }
+  const std::vector<int32_t>& trace() const { return trace_; }
+  // Sequence::excess() of it.
+  double excess(int64_t budget) const;
+
+ private:
+  struct Op {
+    int32_t inputs, outputs, end;  // into uses_
+    bool recomputable;
+    double seconds;
+    int64_t workspace;
+    int64_t crossing;  // bytes alive between the op before it and this one, if everything is kept
+    int64_t live;      // bytes alive while it runs, workspace included, if everything is kept
+  };
+  struct Use {
+    int32_t value;
+    int32_t ends;  // the interval that ends with it; of outputs -1
+  };
+  // An interval's last use, if it had another one than its first.
+  struct Used {
+    int32_t anchor = -1, item = 0;
+    uint32_t group = 0;
+  };
+  struct Group {
+    int32_t anchor, begin, end;  // ops: group_ops_[begin] ... group_ops_[end - 1]
+  };
+  // Where a value is in an interval between two uses.
+  enum class Residence : uint8_t { kKept, kDropped, kOffloaded };
+  // What there was before an active op.
+  struct Mark {
+    int32_t anchor, extra;
+    double again;
+    bool copies;
+    size_t groups, group_ops, trace, changes, uses, queries;
+  };
+
+  int32_t take(const RetentionPoints&);
+  void activate(int32_t interval, int32_t point, int32_t count);
+  void activate_op(int32_t op, int32_t count);
+  void mark(int32_t anchor);
+  void back_to(int32_t anchor);
+  bool within(const Sequencer::Limits&) const;
+  bool look_at(int32_t anchor, const Sequencer::Limits&, Price&);
+  int32_t interval_at(int32_t value, int32_t anchor) const;
+  Residence residence(int32_t interval, int32_t anchor);
+  void want(int32_t value);
+  void change(int32_t item, int64_t bytes);
+  bool collect(int32_t anchor);
+  bool make_group(int32_t anchor);
+  void use_again(int32_t use, int32_t anchor, int32_t item, bool output);
+  bool use_at_end(int32_t use, int32_t anchor, int32_t item);
+  void add_up(Price&);
+
+  const Index& index_;
+  const Intervals& intervals_;
+  std::vector<Op> ops_;
+  std::vector<Use> uses_;
+  std::vector<int32_t> table_;  // interval_at() of small problems: per value, per op
+  std::vector<int64_t> bytes_;  // per value
+  std::vector<double> sums_;    // seconds of the first ops, added in order
+  // Of the last run, and of the one that goes on with it.
+  RetentionPoints t_;
+  int32_t finished_ = 0;     // ops before this one were looked at; kNever: all
+  Price price_;              // if all were
+  std::vector<Mark> marks_;  // of the active ops looked at
+  uint32_t group_ = 0;
+  int32_t extra_ = 0, placed_ = 0;
+  int64_t items_ = 0;
+  bool copies_ = false;
+  double again_ = 0;
+  std::vector<uint64_t> active_;       // a bit per op at which something may be missing, or come back
+  std::vector<int32_t> active_count_;  // per op: why it is active, that is, for how many intervals
+  std::vector<std::pair<int32_t, int32_t>> early_;     // (op, interval), sorted
+  std::vector<int32_t> place_;                         // per op: its item
+  std::vector<Used> used_;                             // per interval
+  std::vector<std::pair<int32_t, Used>> uses_undone_;  // intervals, and what used_ was
+  std::vector<int32_t> first_query_;  // per interval: the first op asked about by residence(), else kNever
+  std::vector<int32_t> queries_;      // intervals that it looked at, in order
+  std::vector<uint32_t> seen_op_;     // the group that it was wanted for last
+  std::vector<int32_t> open_, made_, group_ops_, trace_;
+  std::vector<Group> groups_;
+  std::vector<int64_t> change_;  // of bytes alive per item, against keeping everything
+  std::vector<std::pair<int32_t, int64_t>> changes_;
+  std::vector<int64_t> live_;
+};
+
+}  // namespace cairn::plan

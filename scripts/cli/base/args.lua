@@ -1,0 +1,201 @@
+-- Strict command lines: --name VALUE or --name=VALUE, flags, key=value, positional words; -- ends the options. Of what
+-- is given twice, the last counts.
+local fail = require "cli.base.fail"
+local format = require "cli.base.format"
+local nearest = require "cli.base.nearest"
+
+local args = {}
+
+local UNITS = { [""] = 1, B = 1, KiB = 2 ^ 10, MiB = 2 ^ 20, GiB = 2 ^ 30, TiB = 2 ^ 40 }
+local SIZES = "bytes, or with KiB, MiB, GiB, TiB, as 512MiB"
+
+-- 1048576, 512MiB, 1.5GiB, 4e9.
+local function read_bytes(text, what, wanted)
+  local number, unit = text:match("^([%d%.]+[eE]?%+?%d*)%s*(%a*)$")
+  local value, scale = tonumber(number or ""), UNITS[unit or "?"]
+  if not value or not scale or value * scale >= 2 ^ 62 then
+    local of_1024 = unit and unit:match("^([kKMGT])B?$")
+    local hint = value and of_1024 and ("; did you mean %s%siB?"):format(number, of_1024:upper()) or ""
+    fail.usage(("%s: '%s' is no size; wanted: %s%s"):format(what, text, wanted, hint))
+  end
+  if value * scale < 1 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
+  return math.floor(value * scale + 0.5)
+end
+function args.bytes(text, what) return read_bytes(text, what, SIZES) end
+
+-- {bytes} or {share}.
+function args.budget(text, what)
+  local percent = text:match("^([%d%.]+)%%$")
+  if not percent then
+    return { bytes = read_bytes(text, what, SIZES .. ", or N% of what keeping everything takes") }
+  end
+  local share = tonumber(percent)
+  if not share then fail.usage(("%s: '%s' is no share"):format(what, text)) end
+  if share <= 0 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
+  return { share = share / 100 }
+end
+
+function args.whole(least)
+  return function(text, what)
+    local value = text:match("^%d+$") and tonumber(text)
+    if not value or value < least or value > 2 ^ 53 then
+      fail.usage(("%s: '%s' is no whole number of at least %d"):format(what, text, least))
+    end
+    return value
+  end
+end
+
+function args.real(text, what)
+  local value = tonumber(text)
+  if not value or value ~= value or value < 0 or value == math.huge then
+    fail.usage(("%s: '%s' is no number of at least 0"):format(what, text))
+  end
+  return value
+end
+
+function args.text(text) return text end
+
+args.WORDS = setmetatable({}, { __mode = "k" })  -- by reader: what it takes, where that is one of a few words
+
+function args.choice(...)
+  local words = { ... }
+  local function read(text, what)
+    for _, word in ipairs(words) do
+      if word == text then return text end
+    end
+    fail.usage(("%s: '%s' is none of: %s%s"):format(what, text, table.concat(words, ", "), nearest.hint(text, words)))
+  end
+  args.WORDS[read] = words
+  return read
+end
+
+function args.tiers(text, what)
+  local seen = {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    if (word ~= "host" and word ~= "disk") or seen[word] then
+      fail.usage(("%s: '%s' is no list of host and disk"):format(what, text))
+    end
+    seen[word] = true
+  end
+  return text
+end
+args.WORDS[args.tiers] = { "host", "disk", "host,disk" }
+
+args.FLAG = {}
+
+-- Options that several commands know: name -> {reader, help, value's name}. words: what completions offer; elsewhere:
+-- none of this command's, and there to say so.
+args.COMMON = {
+  device = { args.text, "cpu (default), reference, cuda:N", words = { "cpu", "reference", "cuda:0" } },
+  threads = { args.whole(1), "threads of the device (default: all processors); the bits of a run depend on it" },
+  budget = { args.budget, "bytes (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
+  amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16 (under a loss scale)" },
+  policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
+  tiers = { args.tiers,
+    "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks)" },
+  link = { args.bytes, "throttle of the CPU device's host copies, bytes per second" },
+  profile = { args.text, "plan with the seconds that `cairn profile` measured", "FILE" },
+  ["force-profile"] = { args.FLAG, "take a --profile that was measured on another machine" },
+  seed = { args.whole(0), "of initial weights, dropout and the data's order (default 1337)" },
+  steps = { args.whole(1), "optimizer steps in all, those of a resumed run included" },
+  accumulate = { args.whole(1), "micro-batches of a step (default 1)" },
+  ["on-oom"] = { args.choice("fail", "shrink"), "where memory does not suffice: fail (default), or shrink: go on " ..
+    "with micro-batches of half the size and twice as many a step" },
+  ["fuse-update"] = { args.FLAG, "update parameters inside backward, so that gradients need less memory: goes with " ..
+    "one micro-batch per step and clip=0" },
+  json = { args.FLAG, "one JSON object on stdout" },
+  quiet = { args.FLAG, "nothing on stderr but errors" },
+}
+
+-- Picks from COMMON by name, and adds a command's own.
+function args.known(names, own)
+  local known = {}
+  for name in names:gmatch("%S+") do known[name] = args.COMMON[name] end
+  for name, row in pairs(own or {}) do known[name] = row end
+  known["no-color"] = { args.FLAG, "no colours (as NO_COLOR=1)" }
+  return known
+end
+
+local function help(usage, known)
+  local names = {}
+  for name in pairs(known) do names[#names + 1] = name end
+  table.sort(names)
+  local lines = { "usage: " .. usage, "" }
+  for _, name in ipairs(names) do
+    local row = known[name]
+    local value = row[1] == args.FLAG and "" or " " .. (row[3] or "VALUE")
+    lines[#lines + 1] = ("  --%-22s %s"):format(name .. value, row[2])
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function option_hint(name, known)
+  local names = {}
+  for each in pairs(known) do names[#names + 1] = each end
+  table.sort(names)
+  local found = nearest.of(name, names)
+  return found and ("; did you mean '--%s'?"):format(found) or ""
+end
+
+-- Says which of settings given twice with different texts counts.
+local function note_repeated(settings, options)
+  local last = {}
+  for _, setting in ipairs(settings) do
+    local name, text = setting[1], setting[2]
+    if last[name] and last[name] ~= text and not options.quiet then
+      io.stderr:write(("note: %s=%s was given, too; the last counts: %s=%s\n"):format(name, last[name], name, text))
+    end
+    last[name] = text
+  end
+end
+
+-- Returns options (by name, '-' as '_'), positional words, {key, value} pairs, and options as they were written (by
+-- name, with '-'; flags: true); or nil after printing help.
+-- more_help: what help says about the words before it, as function(words) -> text.
+function args.parse(arguments, known, usage, more_help)
+  local options, words, settings, texts = {}, {}, {}, {}
+  local at, open = 1, true
+  while at <= #arguments do
+    local word = arguments[at]
+    local name, inline = word:match("^%-%-([^=]+)=?(.*)$")
+    if open and word == "--" then
+      open = false
+    elseif open and (word == "--help" or word == "-h") then
+      io.stdout:write(help(usage, known), more_help and more_help(words) or "")
+      return nil
+    elseif open and word:match("^%-") and word ~= "-" then
+      local row = name and known[name]
+      if not row then
+        fail.usage(("unknown option '%s'%s; usage: %s"):format(word, name and option_hint(name, known) or "", usage))
+      end
+      local value
+      if row[1] == args.FLAG then
+        if word:find("=", 1, true) then fail.usage(("--%s takes no value"):format(name)) end
+        value, texts[name] = true, true
+      else
+        if word:find("=", 1, true) then
+          value = inline
+        else
+          at = at + 1
+          value = arguments[at]
+          if value == nil or (value:match("^%-%-") and known[value:match("^%-%-([^=]+)")]) then
+            fail.usage(("--%s needs a value"):format(name))
+          end
+        end
+        texts[name] = value
+        value = row[1](value, "--" .. name)
+      end
+      options[name:gsub("-", "_")] = value
+    elseif word:match("^[%a_][%w_]*=") then
+      settings[#settings + 1] = { word:match("^([%a_][%w_]*)=(.*)$") }
+    else
+      words[#words + 1] = word
+    end
+    at = at + 1
+  end
+  if options.no_color then format.no_color = true end
+  note_repeated(settings, options)
+  return options, words, settings, texts
+end
+
+return args

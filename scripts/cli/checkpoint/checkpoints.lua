@@ -1,0 +1,203 @@
+-- The run directory: step-00000010, step-00000020 ..., of which the newest few and the best are kept; and what a
+-- checkpoint tells of its run.
+local cairn = require "cairn"
+local bundle = require "cli.checkpoint.bundle"
+local fail = require "cli.base.fail"
+local posix = require "cli.base.posix"
+local precision = require "cli.recipe.precision"
+local recipes = require "cli.recipe.load"
+local unicode = require "cli.base.unicode"
+
+local checkpoints = {}
+
+local KEPT = 2  -- newest checkpoints, unless --keep says otherwise
+local LARGEST_WHOLE = 2 ^ 53
+local MOST_RECIPE_BYTES = 2 ^ 20  -- of one value in a checkpoint
+
+function checkpoints.steps(directory)
+  local found = {}
+  for _, name in ipairs(posix.list(directory) or {}) do
+    if name:match("^step%-%d+$") then found[#found + 1] = name end
+  end
+  return found
+end
+
+-- What a run's checkpoints will hold beside its state. Fails, before anything is trained, if it could not be saved.
+function checkpoints.prepare(run)
+  local text = run.recipe.text
+  if #text > MOST_RECIPE_BYTES or text:find("%z") then
+    fail.input(("%s: its text is kept in checkpoints: at most %d bytes, and no byte 0"):format(run.recipe.path,
+      MOST_RECIPE_BYTES))
+  end
+  run.bundle = bundle.make(run.recipe, run.o, run.graph)
+end
+
+-- Where files lie while they are copied into a checkpoint.
+local function staging(out) return out .. "/.saving" end
+
+-- Writes what a save will copy, and removes it: what fails at the end of a run should fail at its beginning.
+function checkpoints.rehearse(run, out)
+  bundle.with_files(run.bundle, staging(out), function() return true end)
+end
+
+-- Removes older checkpoints than the newest `keep`, but for the best. What cannot be removed (a link, say) stays, and
+-- is told of once.
+local told = {}
+local function prune(out, newest, keep, best, note)
+  local paths = {}
+  for _, name in ipairs(checkpoints.steps(out)) do
+    local path = out .. "/" .. name
+    if posix.readable(path .. "/manifest.cairn") then paths[#paths + 1] = path end
+  end
+  for i = 1, #paths - keep do
+    local ok, err = true
+    if paths[i] ~= newest and paths[i] ~= best then ok, err = cairn.remove_checkpoint(paths[i]) end
+    if not ok and note and not told[paths[i]] then
+      told[paths[i]] = true
+      note("note: an older checkpoint stays: " .. tostring(err))
+    end
+  end
+end
+
+-- Where a run saves after a step.
+function checkpoints.path(out, step) return ("%s/step-%08d"):format(out, step) end
+
+-- Saves a run; removes checkpoints that are neither among the newest (--keep) nor the best. Returns the new directory.
+function checkpoints.save(run, out)
+  local report = fail.check("save", run.stepper:report())
+  local spec, tokenizer = run.spec, run.data.tokenizer
+  local metadata = {
+    ["recipe"] = run.recipe.built_in and run.recipe.name or posix.real_path(run.recipe.path) or run.recipe.path,
+    ["recipe.text"] = run.recipe.text,
+    ["seed"] = ("%d"):format(spec.seed), ["accumulate"] = ("%d"):format(spec.accumulate),
+    ["amp"] = spec.options.amp or "off", ["steps"] = ("%d"):format(spec.steps),
+    ["device"] = spec.options.device or "cpu", ["data.content"] = run.data.content,
+    ["next_batch"] = ("%d"):format(run.next_batch), ["cairn"] = cairn.version(),
+  }
+  if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
+  if spec.options.amp_rules then metadata["amp.rules"] = precision.text(spec.options.amp_rules) end
+  if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
+  for name, value in pairs(run.o) do
+    if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
+    metadata["option." .. name] = recipes.value_text(value)
+  end
+  local sums = run.sums:text()
+  if sums ~= "" then metadata["metrics"] = sums end
+  local directory = checkpoints.path(out, report.step)
+  bundle.with_files(run.bundle, staging(out), function(files, about)
+    for key, value in pairs(about) do metadata[key] = value end
+    if tokenizer then
+      metadata["tokenizer"] = tokenizer.kind
+      if tokenizer.file then
+        files[#files + 1] = tokenizer.file
+        metadata["tokenizer.file"] = tokenizer.file:match("([^/]+)$")
+      end
+    end
+    return fail.check("save", run.stepper:save(directory, metadata, files))
+  end)
+  prune(out, directory, spec.options.keep or KEPT, run.best, spec.note)
+  return directory
+end
+
+-- Newer checkpoints below `path` than the one that was opened: rows {directory, why} of those that cannot be read.
+local function passed_over(path, opened)
+  local rows, chosen = {}, tonumber(opened:match("step%-(%d+)/*$"))
+  if not chosen then return rows end
+  for _, name in ipairs(checkpoints.steps(path)) do
+    if tonumber(name:match("%d+$")) > chosen then
+      local directory = path:gsub("/+$", "") .. "/" .. name
+      local newer, err = cairn.checkpoint(directory)
+      if newer then newer:free() else rows[#rows + 1] = { directory = directory, why = tostring(err) } end
+    end
+  end
+  return rows
+end
+
+-- Opens the newest whole checkpoint below a directory: {checkpoint, directory, text(key), option(name),
+-- number(key, otherwise), damaged (rows of passed_over)}. Newer ones that cannot be read are named on stderr.
+function checkpoints.open(path)
+  local checkpoint = fail.check(path, cairn.checkpoint(path))
+  local self = { checkpoint = checkpoint, directory = checkpoint:directory() }
+  self.damaged = self.directory == path and {} or passed_over(path, self.directory)
+  for _, row in ipairs(self.damaged) do
+    io.stderr:write(("cairn: warning: %s is damaged and passed over for the older %s: %s\n"):format(row.directory,
+      self.directory, row.why))
+  end
+  function self.text(key) return checkpoint:metadata(key) end
+  function self.option(name) return checkpoint:metadata("option." .. name) end
+  function self.number(key, otherwise)
+    local text = self.text(key)
+    if not text then return otherwise end
+    local value = text:match("^%d+$") and tonumber(text)
+    if not value or value > LARGEST_WHOLE then
+      fail.input(("%s is damaged: its %s is '%s', no whole number"):format(self.directory, key, unicode.shown(text)))
+    end
+    return value
+  end
+  return self
+end
+
+-- The first line in which two texts differ.
+local function first_difference(a, b)
+  local line, at = 1, 1
+  while true do
+    local to_a, to_b = a:find("\n", at, true) or #a + 1, b:find("\n", at, true) or #b + 1
+    if a:sub(at, to_a) ~= b:sub(at, to_b) or to_a > #a then return line end
+    line, at = line + 1, to_a + 1
+  end
+end
+
+-- The recipe that a checkpoint was trained with. What a checkpoint says never picks the file that runs, for it may come
+-- from a stranger: `named` is what the user gave on the command line; without it only a recipe that comes with cairn
+-- is taken, by its name. A file whose text is not the recorded one is refused before it runs, unless the user says that
+-- it was changed. note(message) is told of what is worth a word.
+function checkpoints.recipe(opened, root, named, changed, note)
+  local recorded, stored = opened.text("recipe"), opened.text("recipe.text")
+  if not named then
+    if not recorded then fail.input(opened.directory .. " was not saved by `cairn train`: it names no recipe") end
+    if not recipes.built_in(recorded, root) then
+      fail.input(("%s was trained with the recipe '%s', which does not come with cairn (%s do), and a checkpoint " ..
+        "never says what runs: look at that file, then name it as --recipe FILE"):format(opened.directory,
+        unicode.shown(recorded), recipes.known(root)))
+    end
+  end
+  return recipes.load(named or recorded, root, function(path, text, built_in)
+    if text == stored then return end
+    if not stored then
+      return note(("note: %s holds no recipe to compare %s with"):format(opened.directory, path))
+    end
+    local line = first_difference(stored, text)
+    if changed or (built_in and recipes.built_in(recorded or "", root) == path) then
+      return note(("note: %s is not the text that %s was trained with: line %d differs"):format(path, opened.directory,
+        line))
+    end
+    fail.input(("%s is not the text that %s was trained with: line %d differs, and nothing of it was run; give the " ..
+      "recipe as it was, or --recipe-changed if the change is meant"):format(path, opened.directory, line))
+  end)
+end
+
+-- Option values of a checkpoint's run. What it holds is checked like what a user gives.
+function checkpoints.options(opened, recipe)
+  local ok, result = pcall(recipes.resolve, recipe, {}, opened.option, true)
+  if ok then return result end
+  if not fail.is(result) then error(result, 0) end
+  fail.input(("%s holds an option that %s does not take: %s"):format(opened.directory, recipe.path,
+    unicode.shown(result.message)))
+end
+
+-- The tokenizer a model was trained with.
+function checkpoints.tokenizer(opened)
+  local kind, file = opened.text("tokenizer"), opened.text("tokenizer.file")
+  if not kind then fail.input(opened.directory .. " was not trained on text: it has no tokenizer") end
+  local path
+  if kind == "bpe" then
+    if not file or file:find("/", 1, true) then fail.input(opened.directory .. ": its tokenizer has no file") end
+    path = opened.directory .. "/" .. file
+  elseif kind ~= "bytes" then
+    fail.input(("%s is damaged: its tokenizer is '%s', none of bytes, bpe"):format(opened.directory,
+      unicode.shown(kind)))
+  end
+  return fail.check("tokenizer", cairn.tokenizer(kind, path))
+end
+
+return checkpoints

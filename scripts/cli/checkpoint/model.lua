@@ -1,0 +1,51 @@
+-- A trained model for running forward: from a checkpoint directory to a session with its parameters. What it needs is
+-- in the checkpoint as data. Checkpoints of 1.0 hold no generation graph: there, or if the user names one, a recipe
+-- gives it.
+local cairn = require "cairn"
+local args = require "cli.base.args"
+local bundle = require "cli.checkpoint.bundle"
+local checkpoints = require "cli.checkpoint.checkpoints"
+local fail = require "cli.base.fail"
+local runs = require "cli.train.run"
+
+local model = {}
+
+-- Options of the commands that open a model.
+model.OPTIONS = {
+  recipe = { args.text, "a recipe to take the generation graph and names from, instead of the checkpoint's", "FILE" },
+  ["recipe-changed"] = { args.FLAG, "take a --recipe whose text is not the one the model was trained with" },
+}
+
+local function parts_of(opened, trained, root, options)
+  if bundle.is_in(opened) and not options.recipe then
+    return bundle.generator(opened, trained), bundle.names(opened, trained)
+  end
+  local recipe = checkpoints.recipe(opened, root, options.recipe, options.recipe_changed, function(message)
+    if not options.quiet then io.stderr:write(message, "\n") end
+  end)
+  local o = checkpoints.options(opened, recipe)
+  return bundle.build_generator(recipe, o, trained), bundle.build_names(recipe, o, trained)
+end
+
+-- {session, graph, names, opened (see checkpoints.open)}. generates: with the generation graph, which there must be;
+-- otherwise with a graph that has all of the model's parameters.
+function model.open(path, root, options, generates)
+  if options.recipe_changed and not options.recipe then fail.usage("--recipe-changed goes with --recipe FILE") end
+  local opened = checkpoints.open(path)
+  local trained = fail.check(opened.directory, opened.checkpoint:graph())
+  local graph, names = parts_of(opened, trained, root, options)
+  if generates and not graph then
+    fail.input(opened.directory .. " has no generation graph, for its recipe had none: it generates nothing")
+  end
+  if not generates and not (graph and bundle.is_whole(graph, trained)) then graph = trained end
+  local device = runs.device(options)
+  local wanted = { no_optimizer = true }
+  -- Weights are exported as they are stored.
+  if not generates and opened.option("parameters") == "bf16" then wanted.amp, wanted.parameters = "bf16", "bf16" end
+  local plan = fail.check("plan", cairn.plan(graph, device, wanted))
+  local session = fail.check("session", cairn.session(plan))
+  fail.check(opened.directory, session:load(opened.checkpoint))
+  return { session = session, graph = graph, names = names, opened = opened }
+end
+
+return model

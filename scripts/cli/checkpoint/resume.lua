@@ -1,0 +1,102 @@
+-- Going on from a checkpoint: what is otherwise than in the run so far is said, never taken silently.
+local fail = require "cli.base.fail"
+local json = require "cli.base.json"
+local posix = require "cli.base.posix"
+local precision = require "cli.recipe.precision"
+local recipes = require "cli.recipe.load"
+local run_directory = require "cli.checkpoint.run_directory"
+local schedules = require "cli.recipe.schedule"
+local unicode = require "cli.base.unicode"
+
+local resume = {}
+
+local AMP = { off = true, bf16 = true, fp16 = true }
+
+-- The --amp of a checkpoint's run.
+function resume.amp(opened)
+  local amp = opened.text("amp")
+  if amp and not AMP[amp] then
+    fail.input(("%s is damaged: its amp is '%s', none of off, bf16, fp16"):format(opened.directory, unicode.shown(amp)))
+  end
+  return amp
+end
+
+-- Puts the run where the checkpoint was.
+function resume.restore(run, opened)
+  local ok, err = run.stepper:restore(opened.checkpoint)
+  if ok then return end
+  if err.status == "CORRUPT_FILE" then
+    err.message = err.message .. "; --resume DIR/step-N goes on from an older checkpoint, if there is one"
+  end
+  fail.check("--resume", nil, err)
+end
+
+-- A checkpoint keeps the options it was saved under; those of the run count from the next step on.
+function resume.configure(run)
+  local about = { seed = run.spec.seed, steps = run.spec.steps, accumulate = run.spec.accumulate }
+  fail.check("--resume", run.stepper:configure(recipes.stepper_options(run.recipe, run.o, about)))
+end
+
+-- Where a schedule that ends does so.
+local function schedule_end(schedule, schedule_steps, steps)
+  if not schedules.ends(schedule) then return nil end
+  return tonumber(schedule_steps) ~= 0 and schedule_steps or steps
+end
+
+-- Rows {what, was, now}, as texts, of all that the run was begun with and that is otherwise now.
+local function differences(run, opened)
+  local rows, spec = {}, run.spec
+  local function compare(what, was, now)
+    if was ~= nil and now ~= nil and was ~= now then rows[#rows + 1] = { what, was, now } end
+  end
+  for _, row in ipairs(run.recipe.rows) do
+    local name, value = row[1], run.o[row[1]]
+    if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
+    if value ~= nil and name ~= "schedule_steps" then compare(name, opened.option(name), recipes.value_text(value)) end
+  end
+  compare("the schedule's last step",
+    schedule_end(opened.option("schedule"), opened.option("schedule_steps"), opened.text("steps")),
+    schedule_end(run.o.schedule, recipes.value_text(run.o.schedule_steps or 0), ("%d"):format(spec.steps)))
+  if opened.option("data") == (posix.real_path(run.o.data or "") or run.o.data) then
+    compare("the content of data (its digest and size)", opened.text("data.content"), run.data.content)
+  end
+  compare("--seed", opened.text("seed"), ("%d"):format(spec.seed))
+  compare("--accumulate", opened.text("accumulate"), ("%d"):format(spec.accumulate))
+  compare("--amp", opened.text("amp"), spec.options.amp or "off")
+  compare("the recipe's AMP rules", opened.text("amp.rules") or "none", precision.text(spec.options.amp_rules))
+  compare("--device", opened.text("device"), spec.options.device or "cpu")
+  compare("--threads", opened.text("threads"), spec.options.threads and ("%d"):format(spec.options.threads))
+  return rows
+end
+
+-- The data that the run was trained on, which its place in them is counted in, still have their content; other data are
+-- taken where the command names them.
+function resume.check_data(run, opened)
+  local was, now = opened.text("data.content"), run.data.content
+  if run.spec.data_given or was == nil or now == nil or was == now then return end
+  fail.input(("--resume: %s was trained on data=%s, whose content (digest and size) was %s and is %s; data=FILE on the "
+    .. "command line goes on with other data"):format(opened.directory, unicode.shown(run.o.data), unicode.shown(was),
+    now))
+end
+
+-- Says what is otherwise, and takes later checkpoints out of the way of `out`, the run's own directory (false: it saves
+-- elsewhere). Returns it for --json.
+function resume.remark(run, opened, step, out, note)
+  local changed, damaged, moved = {}, {}, {}
+  for _, row in ipairs(differences(run, opened)) do
+    local was, now = unicode.shown(row[2]), unicode.shown(row[3])
+    note(("note: %s was %s and is %s after step %d"):format(row[1], was, now, step))
+    changed[#changed + 1] = json.object { { "what", row[1] }, { "was", row[2] }, { "now", row[3] } }
+  end
+  for _, row in ipairs(opened.damaged) do
+    damaged[#damaged + 1] = json.object { { "checkpoint", row.directory }, { "why", row.why } }
+  end
+  for _, row in ipairs(out and run_directory.set_aside(out, step) or {}) do
+    note(("note: %s is of a later step than %d, where this run goes on; it is now %s"):format(row.from, step, row.to))
+    moved[#moved + 1] = json.object { { "from", row.from }, { "to", row.to } }
+  end
+  return json.object { { "checkpoint", opened.directory }, { "step", step }, { "differences", json.array(changed) },
+                       { "damaged", json.array(damaged) }, { "set_aside", json.array(moved) } }
+end
+
+return resume

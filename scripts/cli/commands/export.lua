@@ -1,0 +1,19 @@
+-- cairn export DIR FILE.safetensors
+local args = require "cli.base.args"
+local fail = require "cli.base.fail"
+local models = require "cli.checkpoint.model"
+
+local USAGE = "cairn export DIR FILE.safetensors"
+local KNOWN = args.known("device threads json quiet", models.OPTIONS)
+
+return function(arguments, root)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE)
+  if not options then return 0 end
+  if #words ~= 2 or #settings > 0 then fail.usage("a directory and a file are needed; usage: " .. USAGE) end
+  local model = models.open(words[1], root, options, false)
+  fail.check("", model.session:export(words[2], model.names))
+  if not options.quiet then
+    io.stderr:write(("%d tensors of %s in %s\n"):format(#model.graph:parameters(), model.opened.directory, words[2]))
+  end
+  return 0
+end

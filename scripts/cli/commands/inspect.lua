@@ -1,0 +1,19 @@
+-- cairn inspect FILE
+local args = require "cli.base.args"
+local cairn = require "cairn"
+local fail = require "cli.base.fail"
+local json = require "cli.base.json"
+
+local USAGE = "cairn inspect FILE [--json]"
+local KNOWN = args.known("json quiet")
+
+return function(arguments)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE)
+  if not options then return 0 end
+  -- A path with '=' in it was taken for a setting.
+  for _, setting in ipairs(settings) do words[#words + 1] = setting[1] .. "=" .. setting[2] end
+  if #words ~= 1 then fail.usage("one file is needed; usage: " .. USAGE) end
+  local text = fail.check(words[1], cairn.inspect(words[1]))
+  io.stdout:write(options.json and text or json.pretty(text), "\n")
+  return 0
+end

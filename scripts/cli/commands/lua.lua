@@ -1,0 +1,17 @@
+-- cairn lua FILE [ARG ...]: a Lua program with the binding at hand; its arguments are in arg and in ...
+local fail = require "cli.base.fail"
+
+return function(arguments)
+  local path = table.remove(arguments, 1)
+  if not path or path:match("^%-") then fail.usage("usage: cairn lua FILE [ARG ...]") end
+  local chunk, problem = loadfile(path)
+  if not chunk then fail.input(problem) end
+  rawset(_G, "arg", arguments)
+  arguments[0] = path
+  local ok, result = xpcall(function() return chunk(unpack(arguments)) end, function(err)
+    if fail.is(err) then return err end
+    return debug.traceback(tostring(err), 2)
+  end)
+  if not ok then fail.with(1, tostring(result)) end
+  return type(result) == "number" and result or 0
+end

@@ -1,0 +1,180 @@
+-- cairn plan RECIPE [key=value ...]: what a run would take. Or --problem FILE: solves a planning problem.
+local args = require "cli.base.args"
+local cairn = require "cairn"
+local costs = require "cli.plan.costs"
+local facts = require "cli.plan.facts"
+local fail = require "cli.base.fail"
+local format = require "cli.base.format"
+local joint = require "cli.plan.joint"
+local json = require "cli.base.json"
+local precision = require "cli.recipe.precision"
+local recipes = require "cli.recipe.load"
+local runs = require "cli.train.run"
+local store = require "cli.plan.store"
+local summary = require "cli.plan.summary"
+local sweep = require "cli.plan.sweep"
+
+local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
+local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps json quiet " ..
+                         "accumulate fuse-update", {
+  ["device-model"] = { args.text, "plans for a device that is not there: h200, h100, rtx4090, cpu, or a file",
+    "NAME|FILE" },
+  sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
+    "checkpointing by hand" },
+  html = { args.text, "writes the plan as one HTML page, with the curve of --sweep", "FILE" },
+  problem = { args.text, "plans this problem (JSON, cairn.problem/1) instead of a recipe", "FILE" },
+  ["problem-out"] = { args.text, "writes the recipe's problem as JSON", "FILE" },
+  ["plan-out"] = { args.text, "writes the plan as a binary file, for cairn inspect", "FILE" },
+})
+local NO_LIMIT = 2 ^ 62
+
+local function read_file(path, what)
+  local file, problem = io.open(path, "rb")
+  if not file then fail.input(what .. ": " .. problem) end
+  local text, reason = file:read("*a")
+  file:close()
+  if not text then fail.with(5, ("%s: %s: %s"):format(what, path, reason)) end
+  return text
+end
+
+local function write_file(path, text)
+  local file, problem = io.open(path, "wb")
+  if not file then fail.with(5, problem) end
+  local ok, reason = file:write(text)
+  ok = file:close() and ok
+  if not ok then fail.with(5, ("%s: %s"):format(path, reason or "cannot be written")) end
+end
+
+-- A number of the plan form, from its text.
+local function field(text, name) return tonumber(text:match('"' .. name .. '"%s*:%s*([%d.eE+-]+)')) end
+
+local function solve_problem(options)
+  local problem = read_file(options.problem, "--problem")
+  if options.sweep then
+    sweep.problem(options.problem, problem, options)
+    return 0
+  end
+  local budget = options.budget and options.budget.bytes or 0
+  if options.budget and options.budget.share then
+    local whole = fail.check(options.problem, cairn.problem_solve(problem, NO_LIMIT, "json"))
+    budget = math.floor(field(whole, "arena_bytes") * options.budget.share)
+  end
+  local text = fail.check(options.problem, cairn.problem_solve(problem, budget, "json"))
+  if options.html then
+    write_file(options.html, fail.check(options.problem, cairn.problem_solve(problem, budget, "report")))
+  end
+  if options.json then
+    io.stdout:write(text, text:sub(-1) == "\n" and "" or "\n")
+    return 0
+  end
+  io.stdout:write(("budget     %s bytes\narena      %s bytes\n"):format(format.count(field(text, "budget_bytes")),
+    format.count(field(text, "arena_bytes"))))
+  io.stdout:write(("predicted  %s, keeping everything %s\nbound      %s, gap %s\nsolved in  %s\n"):format(
+    format.seconds(field(text, "predicted_seconds")), format.seconds(field(text, "keep_all_seconds")),
+    format.seconds(field(text, "bound_seconds")), format.percent(field(text, "gap")),
+    format.seconds(field(text, "solve_seconds"))))
+  return 0
+end
+
+local function rows_of(plan, micro_steps)
+  return {
+    { "budget_bytes", plan.budget_bytes }, { "plan", summary.plan(plan, micro_steps) },
+    { "planned_peak_bytes", summary.tiers(plan.peak_bytes) }, { "activation_peak_bytes", plan.activation_peak_bytes },
+    { "memory_bytes", summary.memory(plan) }, { "live_peak_bytes", plan.live_peak_bytes },
+    { "persistent_bytes", plan.persistent_bytes }, { "values", plan.value_count }, { "ops", plan.op_count },
+    { "in_place_ops", plan.in_place_op_count },
+    { "measured_ops", plan.measured_op_count }, { "instructions", plan.instruction_count },
+    { "regions", plan.region_count },
+  }
+end
+
+return function(arguments, root)
+  local options, words, settings = args.parse(arguments, KNOWN, USAGE, function(given)
+    return recipes.help(given, root)
+  end)
+  if not options then return 0 end
+  for _, name in ipairs { "budget", "html", "problem_out", "plan_out" } do
+    if options.sweep and options[name] then
+      fail.usage(("--%s does not go with --sweep"):format((name:gsub("_", "-"))))
+    end
+  end
+  if options.problem then
+    if #words + #settings > 0 then fail.usage("--problem goes without a recipe; usage: " .. USAGE) end
+    for _, name in ipairs { "problem_out", "plan_out", "amp", "policy", "tiers", "accumulate", "profile",
+                          "device_model" } do
+      if options[name] then fail.usage(("--%s does not go with --problem"):format((name:gsub("_", "-")))) end
+    end
+    return solve_problem(options)
+  end
+  if not words[1] then fail.usage("a recipe is needed; usage: " .. USAGE) end
+  if #words > 1 then fail.usage(("unexpected '%s'; usage: %s"):format(words[2], USAGE)) end
+  costs.load(options, root)
+  local recipe = recipes.load(words[1], root)
+  local given = recipes.resolve(recipe, settings, nil, true)
+  if given.batch == "auto" and options.sweep then fail.usage("--sweep does not go with batch=auto") end
+  options.optimizer = recipes.optimizer(recipe, given)
+  options.amp_rules = precision.rules(recipe, given)
+  local device = runs.device(options)
+  local o, micro_steps, candidates
+  o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
+  micro_steps = micro_steps or 1
+  local rows = store.rows(recipe, o, options, micro_steps)
+  for _, name in ipairs { "sweep", "problem_out", "plan_out" } do
+    if rows and options[name] then
+      fail.usage(("--%s is of one program; this run has %d on one store (%s)"):format((name:gsub("_", "-")), #rows,
+        store.names(rows)))
+    end
+  end
+  if options.sweep then
+    sweep.recipe(runs.graph(recipe, o), device, options, micro_steps, rows_of)
+    return 0
+  end
+  local plan, numbers, list
+  if rows then
+    plan, numbers, list = store.plan(recipe, rows, device, options, micro_steps)
+  else
+    plan = runs.plan(runs.graph(recipe, o), device, options, micro_steps)
+    numbers = fail.check("plan", plan:summary())
+  end
+  local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)
+  for option, kind in pairs { html = "report", problem_out = "problem", plan_out = "file" } do
+    if options[option] then write_file(options[option], fail.check("plan", plan:render(kind, title))) end
+  end
+  if options.json then
+    local out = rows_of(numbers, micro_steps)
+    for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do out[#out + 1] = row end
+    if options.amp_rules then out[#out + 1] = { "amp", precision.json(plan, options) } end
+    if list then out[#out + 1] = { "programs", store.json(list, micro_steps) } end
+    local text = json.encode(json.object(out))
+    if options.problem_out then
+      -- The whole plan in the form of cairn.plan/1, too, so that both files can be judged together.
+      local whole = fail.check("plan", plan:render("json", title))
+      text = json.encode(json.object {
+        { "plan", summary.plan(numbers, micro_steps) }, { "planned_peak_bytes", summary.tiers(numbers.peak_bytes) },
+        { "memory_bytes", summary.memory(numbers) } }):sub(1, -2) .. "," .. whole:match("^%s*{(.*)$")
+    end
+    io.stdout:write(text, "\n")
+    return 0
+  end
+  if candidates then
+    io.stdout:write(joint.text(candidates))
+    io.stdout:write(("batch             %d samples in %d micro-batches of %d: %.4g samples/s predicted\n"):format(
+      given.global_batch, micro_steps, o.batch, candidates[1].samples_per_second))
+  end
+  io.stdout:write(("%s  %s per micro-batch predicted, %s if everything is kept\n"):format(format.colour("bold", "time"),
+    format.seconds(numbers.predicted_seconds), format.seconds(numbers.keep_all_seconds)))
+  io.stdout:write(("step              %s: %d of these, %s around each, %s for the update\n"):format(
+    format.seconds(summary.step_seconds(numbers, numbers.predicted_seconds, micro_steps)), micro_steps,
+    format.seconds(numbers.host_seconds), format.seconds(numbers.update_seconds)))
+  if options.profile then
+    io.stdout:write(("costs             %d of %d ops measured, the others modelled\n"):format(numbers.measured_op_count,
+      numbers.op_count))
+  end
+  io.stdout:write(("bound             %s: no plan under this budget is faster; gap %s\n"):format(
+    format.seconds(numbers.bound_seconds), format.percent(numbers.gap)))
+  io.stdout:write(precision.lines(plan, options))
+  io.stdout:write(summary.lines(numbers))
+  if list then io.stdout:write(store.text(list)) end
+  if options.html then io.stdout:write("picture           " .. options.html .. "\n") end
+  return 0
+end

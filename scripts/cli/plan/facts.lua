@@ -1,0 +1,65 @@
+-- What a plan is of, as the lines that stand below the title of its page: options, device, where its seconds come from.
+local cairn = require "cairn"
+local fail = require "cli.base.fail"
+local format = require "cli.base.format"
+local precision = require "cli.recipe.precision"
+local recipes = require "cli.recipe.load"
+local summary = require "cli.plan.summary"
+
+local function settings(recipe, o)
+  local words = { recipe.name }
+  for _, row in ipairs(recipe.rows) do
+    local value = o[row[1]]
+    if value ~= nil and value ~= "" then
+      words[#words + 1] = ("%s=%s"):format(row[1], recipes.value_text(value))
+    end
+  end
+  return table.concat(words, " ")
+end
+
+local function device(options)
+  local name = options.device or "cpu"
+  if options.device_model then return ("%s, which need not be there"):format(options.device_model) end
+  for _, found in ipairs(fail.check("devices", cairn.devices())) do
+    if found.name == name then
+      return ("%s, %s%s"):format(name, found.description,
+        options.threads and (", of which %d are used"):format(options.threads) or "")
+    end
+  end
+  return name
+end
+
+local function seconds(options, plan)
+  if options.device_model then return ("the device model %s, by the work of each op"):format(options.device_model) end
+  if options.profile then
+    return ("measured for %d of %d ops (%s), by their work for others"):format(plan.measured_op_count, plan.op_count,
+      options.profile)
+  end
+  return "an analytic guide: nothing was measured (cairn profile does that)"
+end
+
+local function wishes(options)
+  local budget = options.budget or {}
+  local words = { budget.bytes and ("budget %s bytes"):format(format.count(budget.bytes))
+                  or budget.share and ("budget %g%%"):format(100 * budget.share) or "no budget" }
+  words[#words + 1] = "policy " .. (options.policy or "auto")
+  words[#words + 1] = "tiers " .. (options.tiers or "none given")
+  words[#words + 1] = "mixed precision " .. (options.amp or "off")
+  if options.amp_rules then words[#words + 1] = "precision by rule " .. precision.text(options.amp_rules) end
+  if options.fuse_update then words[#words + 1] = "update inside backward" end
+  return table.concat(words, ", ")
+end
+
+-- Title and facts for plan:render. plan: its summary; micro_steps: micro-batches of a step.
+return function(title, recipe, o, options, plan, micro_steps)
+  local step = summary.step_seconds(plan, plan.predicted_seconds, micro_steps)
+  return table.concat({
+    title,
+    "model: " .. settings(recipe, o),
+    "plan: " .. wishes(options),
+    "device: " .. device(options),
+    "seconds: " .. seconds(options, plan),
+    ("step: %s predicted for %d micro-batch%s, each one forward and backward, and the update"):format(
+      format.seconds(step), micro_steps, micro_steps == 1 and "" or "es"),
+  }, "\n")
+end

@@ -1,0 +1,88 @@
+-- The same numbers of a plan, for JSON and for people.
+local format = require "cli.base.format"
+local json = require "cli.base.json"
+
+local summary = {}
+
+function summary.tiers(bytes)
+  return json.object { { "device", bytes.device }, { "host", bytes.host }, { "disk", bytes.disk } }
+end
+
+local CATEGORIES = { "parameters", "gradients", "optimizer", "activations", "workspace" }
+
+function summary.memory(plan)
+  local rows = {}
+  for i, name in ipairs(CATEGORIES) do rows[i] = { name, plan[name .. "_bytes"] } end
+  return json.object(rows)
+end
+
+-- Seconds of a step whose micro-batches take `seconds` each in their plan: no plan changes what is around it.
+function summary.step_seconds(plan, seconds, micro_steps)
+  return (seconds + plan.host_seconds) * micro_steps + plan.update_seconds
+end
+
+-- micro_steps: micro-batches of a step; the library's seconds are of one.
+function summary.plan(plan, micro_steps)
+  local rows = {}
+  for i, name in ipairs { "keep_bytes", "recompute_bytes", "offload_host_bytes", "offload_disk_bytes" } do
+    rows[i] = { name, plan[name] }
+  end
+  local predicted = summary.step_seconds(plan, plan.predicted_seconds, micro_steps)
+  local bound = summary.step_seconds(plan, plan.bound_seconds, micro_steps)
+  rows[5] = { "predicted_step_seconds", predicted }
+  rows[6] = { "bound_step_seconds", bound }
+  rows[7] = { "gap", bound > 0 and predicted / bound - 1 or plan.gap }
+  rows[8] = { "solve_seconds", plan.solve_seconds }
+  rows[9] = { "keep_all_step_seconds", summary.step_seconds(plan, plan.keep_all_seconds, micro_steps) }
+  rows[10] = { "optimizer_host_bytes", plan.optimizer_host_bytes }
+  rows[11] = { "optimizer_disk_bytes", plan.optimizer_disk_bytes }
+  rows[12] = { "packed_bytes", plan.packed_bytes }
+  rows[13] = { "unpacked_bytes", plan.unpacked_bytes }
+  return json.object(rows)
+end
+
+local function share(part, whole) return whole > 0 and format.percent(part / whole) or "0.0%" end
+
+-- Lines about memory: categories at the peak, decisions, peaks. `measured`: peaks by tier, or nil before a run.
+function summary.lines(plan, measured)
+  local peak = plan.peak_bytes.device
+  local rows = {}
+  for i, name in ipairs(CATEGORIES) do
+    local bytes = plan[name .. "_bytes"]
+    rows[i] = { "  " .. name, format.bytes(bytes), share(bytes, peak) }
+  end
+  local text = { format.table(rows, { "memory at the peak", "", "" }) }
+  local decided = {}
+  for _, row in ipairs { { "kept", plan.keep_bytes }, { "recomputed", plan.recompute_bytes },
+                         { "offloaded to host", plan.offload_host_bytes },
+                         { "offloaded to disk", plan.offload_disk_bytes } } do
+    if row[2] > 0 then decided[#decided + 1] = format.bytes(row[2]) .. " " .. row[1] end
+  end
+  text[#text + 1] = "for backward      " .. (#decided > 0 and table.concat(decided, ", ") or "nothing to hold") .. "\n"
+  local homes = {}
+  for _, row in ipairs { { "host", plan.optimizer_host_bytes }, { "disk", plan.optimizer_disk_bytes } } do
+    if row[2] > 0 then homes[#homes + 1] = format.bytes(row[2]) .. " on the " .. row[1] end
+  end
+  if #homes > 0 then
+    text[#text + 1] = ("optimizer state   %s, through the device in every update\n"):format(table.concat(homes, ", "))
+  end
+  if plan.unpacked_bytes > 0 then
+    text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(
+      format.bytes(plan.packed_bytes), format.bytes(plan.unpacked_bytes))
+  end
+  for _, tier in ipairs { "device", "host", "disk" } do
+    local planned = plan.peak_bytes[tier]
+    local found = measured and measured[tier]
+    if planned > 0 or (found and found > 0) then
+      local line = ("peak, %-11s planned %s bytes"):format(tier, format.count(planned))
+      if found then
+        line = line .. (", measured %s bytes"):format(format.count(found))
+        line = line .. (found == planned and format.colour("green", "  equal") or format.colour("red", "  DIFFERENT"))
+      end
+      text[#text + 1] = line .. "\n"
+    end
+  end
+  return table.concat(text)
+end
+
+return summary

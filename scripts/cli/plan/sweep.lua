@@ -1,0 +1,139 @@
+-- cairn plan --sweep: plans from keeping everything down to the smallest budget, beside checkpointing by hand.
+local cairn = require "cairn"
+local decode = require "cli.base.json_decode"
+local fail = require "cli.base.fail"
+local format = require "cli.base.format"
+local json = require "cli.base.json"
+local runs = require "cli.train.run"
+local summary = require "cli.plan.summary"
+
+local sweep = {}
+
+-- A curve ("cairn.sweep/1") as a table of Lua. `seconds`: from those of a micro-batch to those of a step.
+local function read(text, seconds)
+  local curve = decode(text)
+  curve.keep_all_bytes = curve.baselines[1].arena_bytes
+  curve.keep_all_seconds = seconds(curve.keep_all_seconds)
+  for _, list in ipairs { curve.points, curve.baselines } do
+    for _, row in ipairs(list) do
+      row.predicted_seconds = seconds(row.predicted_seconds)
+      if row.bound_seconds then
+        row.bound_seconds = seconds(row.bound_seconds)
+        if row.bound_seconds > 0 then row.gap = row.predicted_seconds / row.bound_seconds - 1 end
+      end
+    end
+  end
+  return curve
+end
+
+local function slower(curve, row) return row.predicted_seconds / curve.keep_all_seconds - 1 end
+
+-- What the same planner does within a budget; nil if no point of the curve fits.
+local function within(curve, bytes)
+  local best
+  for _, point in ipairs(curve.points) do
+    local faster = not best or point.predicted_seconds < best.predicted_seconds
+    if faster and point.arena_bytes <= bytes then best = point end
+  end
+  return best
+end
+
+local function print_tables(curve)
+  local rows = {}
+  for i, point in ipairs(curve.points) do
+    local away = 0
+    for _, tier in pairs(point.tiers) do away = away + tier.offload_bytes end
+    rows[i] = {
+      format.percent(point.budget_bytes / curve.keep_all_bytes), format.bytes(point.budget_bytes),
+      format.bytes(point.arena_bytes), format.seconds(point.predicted_seconds),
+      format.percent(slower(curve, point)), format.seconds(point.bound_seconds),
+      ("%.2f%%"):format(point.gap * 100), format.bytes(point.keep_bytes), format.bytes(point.recompute_bytes),
+      format.bytes(away),
+    }
+  end
+  io.stdout:write(format.table(rows, { "of keep-all", "budget", "peak", "predicted", "slower", "bound", "gap", "kept",
+    "recomputed", "offloaded" }))
+  local hand = {}
+  for i, baseline in ipairs(curve.baselines) do
+    local ours = within(curve, baseline.arena_bytes)
+    hand[i] = {
+      (baseline.words:gsub("\226\136\154n", "sqrt(n)")), format.bytes(baseline.arena_bytes),
+      format.seconds(baseline.predicted_seconds), format.percent(slower(curve, baseline)),
+      ours and format.percent(slower(curve, ours)) or "-",
+    }
+  end
+  io.stdout:write("\n", format.table(hand, { "by hand", "needs", "predicted", "slower", "planned within the same" }))
+end
+
+-- The same in every row, so that each can be read alone.
+local function by_hand(curve)
+  local rows = {}
+  for i, baseline in ipairs(curve.baselines) do
+    rows[i] = { baseline.name, json.object {
+      { "budget_bytes", baseline.arena_bytes }, { "predicted_step_seconds", baseline.predicted_seconds } } }
+  end
+  return json.object(rows)
+end
+
+-- rows_of(plan, micro_steps): the keys of `cairn plan --json`.
+function sweep.recipe(graph, device, options, micro_steps, rows_of)
+  local base = runs.plan(graph, device, options, micro_steps)
+  local about = fail.check("plan", base:summary())
+  local curve = read(fail.check("plan", base:render("sweep")), function(seconds)
+    return summary.step_seconds(about, seconds, micro_steps)
+  end)
+  base:free()
+  if not options.json then return print_tables(curve) end
+  local rows, hand = {}, by_hand(curve)
+  for _, point in ipairs(curve.points) do
+    local wanted = runs.plan_options(options, micro_steps)
+    wanted.budget_bytes = point.budget_bytes
+    local plan, err = cairn.plan(graph, device, wanted)
+    -- The base plan has the same options but the budget: this one is above the device's memory.
+    if plan or err.status ~= "INVALID_ARGUMENT" then
+      local object = json.object(rows_of(fail.check("plan", fail.check("plan", plan, err):summary()), micro_steps))
+      plan:free()
+      table.insert(object.rows, 2, { "budget_share", point.budget_bytes / curve.keep_all_bytes })
+      object.rows[#object.rows + 1] = { "by_hand", hand }
+      rows[#rows + 1] = object
+    end
+  end
+  io.stdout:write(json.encode(json.array(rows)), "\n")
+end
+
+local FIRST = { host = "\1", disk = "\2" }  -- then other tiers by name
+
+function sweep.problem(path, text, options)
+  local curve = read(fail.check(path, cairn.problem_solve(text, 2 ^ 62, "sweep")), function(seconds) return seconds end)
+  if not options.json then return print_tables(curve) end
+  local rows, hand = {}, by_hand(curve)
+  for i, point in ipairs(curve.points) do
+    local plan = { { "keep_bytes", point.keep_bytes }, { "recompute_bytes", point.recompute_bytes } }
+    local peak = { { "device", point.arena_bytes } }
+    local names = { "host", "disk" }
+    for name in pairs(point.tiers) do
+      if name ~= "host" and name ~= "disk" then names[#names + 1] = name end
+    end
+    table.sort(names, function(a, b) return (FIRST[a] or a) < (FIRST[b] or b) end)
+    for _, name in ipairs(names) do
+      local tier = point.tiers[name] or { offload_bytes = 0, arena_bytes = 0 }
+      plan[#plan + 1] = { ("offload_%s_bytes"):format(name), tier.offload_bytes }
+      peak[#peak + 1] = { name, tier.arena_bytes }
+    end
+    for _, row in ipairs { { "predicted_step_seconds", point.predicted_seconds },
+                           { "bound_step_seconds", point.bound_seconds }, { "gap", point.gap },
+                           { "solve_seconds", point.solve_seconds },
+                           { "keep_all_step_seconds", curve.keep_all_seconds },
+                           -- Whatever persists is on the device in a problem.
+                           { "optimizer_host_bytes", 0 }, { "optimizer_disk_bytes", 0 } } do
+      plan[#plan + 1] = row
+    end
+    rows[i] = json.object { { "budget_bytes", point.budget_bytes },
+      { "budget_share", point.budget_bytes / curve.keep_all_bytes }, { "plan", json.object(plan) },
+      { "planned_peak_bytes", json.object(peak) }, { "persistent_bytes", curve.persistent_bytes },
+      { "by_hand", hand } }
+  end
+  io.stdout:write(json.encode(json.array(rows)), "\n")
+end
+
+return sweep

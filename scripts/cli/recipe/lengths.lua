@@ -1,0 +1,44 @@
+-- The option `lengths`: windows of several lengths, each with a program of its own on the same parameters.
+local fail = require "cli.base.fail"
+
+local lengths = {}
+
+-- "64,128,256" as numbers, the longest first; nil if there is nothing.
+function lengths.parse(text)
+  if text == nil or text == "" then return nil end
+  local list, seen = {}, {}
+  for word in (text .. ","):gmatch("([^,]*),") do
+    local n = word:match("^%d+$") and tonumber(word)
+    if not n or n < 1 or n > 2 ^ 31 then
+      fail.usage(("lengths=%s: '%s' is no length; wanted: whole numbers, as 64,128,256"):format(text, word))
+    end
+    if seen[n] then fail.usage(("lengths=%s: %d is there twice"):format(text, n)) end
+    list[#list + 1], seen[n] = n, true
+  end
+  table.sort(list, function(a, b) return a > b end)
+  return list
+end
+
+-- Windows are as long as the longest; a table of positions has rows for all of them in every program.
+function lengths.settle(o)
+  local list = lengths.parse(o.lengths)
+  if not list then return end
+  o.seq = list[1]
+  if o.positions then o.positions = math.max(o.positions, list[1]) end
+end
+
+-- Programs of a recipe: {name, length, o}, the longest first, which has all parameters; nil without lengths.
+function lengths.programs(o)
+  local list = lengths.parse(o.lengths)
+  if not list then return nil end
+  local rows = {}
+  for i, length in ipairs(list) do
+    local own = {}
+    for key, value in pairs(o) do own[key] = value end
+    own.seq, own.lengths = length, ""
+    rows[i] = { name = ("length-%d"):format(length), length = length, o = own }
+  end
+  return rows
+end
+
+return lengths

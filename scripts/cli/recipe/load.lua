@@ -1,0 +1,358 @@
+-- Recipes: finding, loading, options.
+--
+-- A recipe is a Lua file that returns a table:
+--   options   = { { "layers", 4, "blocks", whole = true, least = 1 }, ... }  names, defaults, words for help
+--   model     = function(o, graph, purpose) ... return { loss =, weight = } end
+--                                                                            builds the graph for "training" or
+--                                                                            "evaluation"
+--   dataset   = function(o, run) ... return { batch = function(index) ... end, batches = of an epoch } end
+--   training  = { steps = 100, rate = 3e-4, ... }                            defaults of the training options below
+--   generator = function(o, graph) ... return { outputs = { logits } } end   optional: one token at a time
+--   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names
+--   check     = function(o) ... return "what is wrong" or nothing end         optional: options that do not go together
+--   config    = function(o) return { { key, value, option }, ... } end       optional: what config.json must say
+--   unused    = function(o) return { "pattern", ... } end                    optional: tensors of files not needed
+--   programs  = function(o, run) return { { name, length, o }, ... } end     optional: several graphs on the same
+--                                                                            parameters, by their option values;
+--                                                                            batch(index) then returns, third, the
+--                                                                            number of its program
+--   evaluation = function(o, run) return { o = values, data = function() return { batch =, batches = } end } end
+--                                                                            optional: what to evaluate with; nothing:
+--                                                                            these options ask for no evaluation
+--   groups    = function(o) return { { pattern = "*.bias", rate_scale = 2 } } end
+--                                                                            optional: parameters by name, with an
+--                                                                            optimizer or hyper-parameters of their own
+--   amp_rules = function(o) return { { op = "softmax", region = "h0", class = "full" } } end
+--                                                                            optional: ops with a precision of their
+--                                                                            own under --amp; the last that matches
+--                                                                            counts
+--   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
+-- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
+-- may have `metrics` (cli.train.metrics).
+local cairn = require "cairn"
+local check = require "cli.recipe.check"
+local fail = require "cli.base.fail"
+local lengths = require "cli.recipe.lengths"
+local native = require "cli.native"
+local nearest = require "cli.base.nearest"
+local posix = require "cli.base.posix"
+local schedule = require "cli.recipe.schedule"
+
+local recipe = {}
+
+local function names_of(rows)
+  local names = {}
+  for i, row in ipairs(rows) do names[i] = row.name end
+  return names
+end
+
+-- Options of every recipe, with defaults that its `training` may change.
+local LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "loss_scale_interval" }
+local TRAINING = schedule.rows()
+for _, row in ipairs {
+  { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
+  { "parameters", "f32", "weights are stored as; bf16, with --amp bf16: half the bytes, updates round stochastically",
+    choices = { "f32", "bf16" } },
+  { "weight_decay", 0.1, "for weights, not biases and norms; default of sgd, lion, adam and adafactor: 0", least = 0 },
+  { "beta1", 0.9, "Adam's, AdamW's and Lion's, and of what Muon leaves to AdamW", least = 0, below = 1 },
+  { "beta2", 0.95, "as beta1; Lion's default: 0.99, Adam's: 0.999", least = 0, below = 1 },
+  { "momentum", 0, "SGD's", least = 0, below = 1 },
+  { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
+  { "nesterov", false, "SGD's, and Muon's, where it is true by default" },
+  { "beta2_decay", -0.8, "Adafactor's: beta2 is 1 - t^beta2_decay", most = 0 },
+  { "eps1", 2 ^ -23, "Adafactor's least root of v", least = 1e-30 },
+  { "eps2", 1e-3, "Adafactor's least size of p, which updates are relative to", least = 0 },
+  { "clip_threshold", 1, "Adafactor's longest update, as a root of a mean square", least = 1 },
+  { "ns_steps", 5, "Muon's Newton-Schulz steps", whole = true, least = 1, most = 99 },
+  { "match_rms_adamw", false, "Muon's rate: times 0.2 sqrt(max(rows, columns)), for a rate that suits AdamW" },
+  { "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0 },
+  { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
+  { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0 },
+  { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1 },
+  { "loss_scale_backoff", 0.5, "times the loss scale, after a step that was skipped", least = 0 },
+  { "loss_scale_interval", 2000, "finite steps in a row after which the loss scale grows", whole = true, least = 1 },
+} do TRAINING[#TRAINING + 1] = row end
+-- Those of them that are an optimizer's. Each is an option of `optimizers` where that has one of the name.
+local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov", "beta2_decay", "eps1", "eps2",
+                 "clip_threshold", "ns_steps", "match_rms_adamw", "otherwise_rate" }
+-- Of every recipe that has a batch.
+local GLOBAL_BATCH = { "global_batch", 0, "samples of a step: batch times --accumulate; 0: not stated. batch=auto " ..
+  "chooses among its divisors", whole = true, least = 0 }
+recipe.DEFAULT_STEPS = 100
+
+-- Where a function of a recipe begins, as "file:line". A call in tail position leaves no line of its own.
+local function place_of(path, fn)
+  local info = debug.getinfo(fn, "S")
+  return info.source == "@" .. path and ("%s:%d"):format(path, math.max(info.linedefined, 1)) or path
+end
+recipe.place_of = place_of
+
+-- Calls a function of a recipe. An error ends the command with the recipe's file and line. While it runs, the first
+-- signal stops it: the command then ends as interrupted.
+local function guarded(path, fn, ...)
+  native.enter()
+  local results = { xpcall(fn, function(problem)
+    if fail.is(problem) then return problem end
+    local text = tostring(problem)
+    for level = 2, 40 do
+      local info = debug.getinfo(level, "Sl")
+      if not info then break end
+      if info.source == "@" .. path then
+        text = text:gsub("^[^\n]-%.lua:%d+: ", "")
+        return ("%s:%d: %s"):format(path, info.currentline, text)
+      end
+    end
+    if text:find(path, 1, true) then return text end
+    return place_of(path, fn) .. ": " .. text:gsub("^[^\n]-%.lua:%d+: ", "")
+  end, ...) }
+  if native.leave() then fail.interrupted(path) end
+  if results[1] then return unpack(results, 2, table.maxn(results)) end
+  if fail.is(results[2]) then error(results[2], 0) end
+  fail.input(results[2])
+end
+
+local function readable(path)
+  local file = io.open(path, "r")
+  local found = file and file:read("*a") ~= nil  -- a directory opens, but does not read
+  if file then file:close() end
+  return found
+end
+
+-- Path of the recipe of that name in the installation; nil if none of that name comes with cairn.
+function recipe.built_in(name, root)
+  if not name:match("^[%w_%-]+$") then return nil end
+  local path = ("%s/scripts/recipes/%s.lua"):format(root, name)
+  return readable(path) and path or nil
+end
+
+-- Names of the recipes that come with cairn.
+function recipe.known(root)
+  local known = {}
+  for _, file in ipairs(posix.list(root .. "/scripts/recipes") or {}) do
+    known[#known + 1] = file:match("^(.*)%.lua$")
+  end
+  return table.concat(known, " ")
+end
+
+-- Path of a recipe: a plain name is one that comes with cairn wherever there is one, anything else a file.
+function recipe.find(name, root)
+  local built_in = recipe.built_in(name, root)
+  if built_in and readable(name .. ".lua") then
+    io.stderr:write(("note: '%s' is the recipe that comes with cairn; the file here is ./%s.lua\n"):format(name, name))
+  end
+  local folder = root .. "/scripts/recipes/"
+  for _, path in ipairs { built_in or name, name, name .. ".lua", folder .. name } do
+    if readable(path) then return path end
+  end
+  fail.input(("there is no recipe '%s' (a Lua file, or one of: %s)"):format(name, recipe.known(root)))
+end
+
+-- Modules that a recipe requires are the installation's, or lie beside the recipe.
+local function search_beside(path)
+  local folder = (posix.real_path(path) or path):match("^(.*)/[^/]*$")
+  if not folder or folder:find("[;?]") then return end
+  package.path = ("%s;%s/?.lua"):format(package.path, folder)
+end
+
+-- approve(path, text, built_in), optional, is asked before anything of the recipe runs, and ends the command if it must
+-- not.
+function recipe.load(name, root, approve)
+  local path = recipe.find(name, root)
+  local file = io.open(path, "r")
+  local text = file:read("*a")
+  file:close()
+  local built_in = path == recipe.built_in(path:match("([^/]*)%.lua$") or "", root)
+  if approve then approve(path, text, built_in) end
+  if not built_in then search_beside(path) end
+  local chunk, problem = loadstring(text, "@" .. path)
+  if not chunk then fail.input(problem) end
+  local self = guarded(path, chunk)
+  check.parts(path, self)
+  self.path, self.text = path, text
+  self.name = path:match("([^/]+)%.lua$") or path
+  self.built_in = built_in
+  self.training = self.training or {}
+  local rows, seen = {}, {}
+  check.options(path, self.options or {})
+  for _, row in ipairs(self.options or {}) do rows[#rows + 1], seen[row[1]] = row, true end
+  check.training(path, self.training, TRAINING, seen)
+  if seen.batch and not seen.global_batch then rows[#rows + 1] = GLOBAL_BATCH end
+  for _, row in ipairs(TRAINING) do
+    if not seen[row[1]] then
+      local copy = {}
+      for key, value in pairs(row) do copy[key] = value end
+      if self.training[row[1]] ~= nil then copy[2] = self.training[row[1]] end
+      rows[#rows + 1] = copy
+    end
+  end
+  self.rows, self.common = rows, {}  -- common: by name, whether an option is every recipe's and not this one's own
+  for _, row in ipairs(TRAINING) do self.common[row[1]] = not seen[row[1]] end
+  -- Calls one of the recipe's functions, and looks at what it returns.
+  function self.call(part, ...)
+    local made = guarded(path, self[part], ...)
+    if check.returns[part] then check.returns[part](place_of(path, self[part]), made, ...) end
+    return made
+  end
+  -- Calls a function that one of its parts returned, which makes data.
+  function self.call_data(part, fn)
+    local made = guarded(path, fn)
+    check.returns.dataset(("%s: %s"):format(place_of(path, fn), part), made)
+    return made
+  end
+  function self.guard(fn, ...) return guarded(path, fn, ...) end
+  return self
+end
+
+local function read_value(row, text)
+  local name, default, value = row[1], row[2], text
+  if name == "batch" and text == "auto" then return text end
+  if type(default) == "boolean" then
+    if text ~= "true" and text ~= "false" then fail.usage(("%s=%s; wanted: true or false"):format(name, text)) end
+    value = text == "true"
+  elseif type(default) == "number" then
+    value = tonumber(text)
+    if not value then fail.usage(("%s=%s; wanted: a number"):format(name, text)) end
+  end
+  local problem = check.problem(row, value)
+  if problem then fail.usage(("%s=%s; wanted: %s"):format(name, text, problem)) end
+  return value
+end
+
+-- The hyper-parameters among HYPERS of an optimizer and of that of what it leaves, with defaults.
+local function hypers_of(optimizer)
+  local defaults, rows = {}, {}
+  for _, row in ipairs(cairn.optimizers()) do rows[row.name] = row end
+  local row = rows[optimizer]
+  for _, each in ipairs { row or { hypers = {} }, row and rows[row.otherwise] } do
+    for _, hyper in ipairs(each.hypers) do defaults[hyper.name] = defaults[hyper.name] or hyper.default end
+  end
+  if row and row.otherwise then defaults.otherwise_rate = 0 end
+  local known = {}
+  for _, name in ipairs(HYPERS) do
+    if defaults[name] then known[#known + 1] = name end
+  end
+  return known, defaults
+end
+
+-- Hyper-parameters that nobody stated are the optimizer's own; a recipe's are those of its optimizer.
+local function settle_hypers(self, values, by_name, stated)
+  if values.optimizer == (self.training.optimizer or "adamw") then return end
+  local _, defaults = hypers_of(values.optimizer)
+  for _, name in ipairs(HYPERS) do
+    local default = defaults[name]
+    if by_name[name] and not stated[name] and default then
+      if type(values[name]) == "boolean" then default = default ~= 0 end
+      values[name] = default
+    end
+  end
+end
+
+-- Option values: defaults, overridden by `saved` (function(name) -> text or nil), overridden by settings {key, text}.
+-- joint: the command can do with batch=auto and global_batch (see cli.plan.joint).
+function recipe.resolve(self, settings, saved, joint)
+  local values, by_name, names, stated = {}, {}, {}, {}
+  for _, row in ipairs(self.rows) do
+    by_name[row[1]], values[row[1]] = row, row[2]
+    names[#names + 1] = row[1]
+    local text = saved and saved(row[1])
+    if text then values[row[1]], stated[row[1]] = read_value(row, text), true end
+  end
+  for _, setting in ipairs(settings) do
+    local name, text = setting[1], setting[2]
+    if not by_name[name] then
+      fail.usage(("%s: unknown option '%s'%s (known: %s)"):format(self.name, name, nearest.hint(name, names),
+        table.concat(names, " ")))
+    end
+    values[name], stated[name] = read_value(by_name[name], text), true
+    if not joint and (values[name] == "auto" and name == "batch" or by_name[name] == GLOBAL_BATCH) then
+      fail.usage(("%s=%s: goes with `cairn plan` and `cairn train`"):format(name, text))
+    end
+  end
+  settle_hypers(self, values, by_name, stated)
+  schedule.settle(values, settings, self.common)
+  if values.lengths and values.lengths ~= "" then
+    if not joint then fail.usage(("lengths=%s: goes with `cairn plan` and `cairn train`"):format(values.lengths)) end
+    if values.batch == "auto" then fail.usage("lengths= does not go with batch=auto") end
+    lengths.settle(values)
+  end
+  if values.remainder == "own" and not joint then
+    fail.usage("remainder=own: goes with `cairn plan` and `cairn train`")
+  end
+  local known, defaults = hypers_of(values.optimizer)
+  for _, setting in ipairs(settings) do
+    for _, name in ipairs(HYPERS) do
+      if setting[1] == name and not defaults[name] and values[name] ~= by_name[name][2] then
+        fail.usage(("%s=%s: '%s' has no %s; it has: rate %s"):format(name, setting[2], values.optimizer, name,
+          table.concat(known, " ")))
+      end
+    end
+  end
+  local wrong = self.check and self.call("check", values)
+  if wrong then fail.usage(("%s: %s"):format(self.name, tostring(wrong))) end
+  return values
+end
+
+-- Text of a value that read_value turns back into it.
+function recipe.value_text(value)
+  if type(value) ~= "number" then return tostring(value) end
+  local short = ("%.15g"):format(value)
+  return tonumber(short) == value and short or ("%.17g"):format(value)
+end
+
+-- What --help says of an option: the default, or what there is to choose from; and words.
+function recipe.shown_default(row)
+  return row.shown or row.choices and table.concat(row.choices, "|") or tostring(row[2])
+end
+function recipe.words(row) return (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or "") end
+
+-- What --help says about the options of the recipe named first in `words`.
+function recipe.help(words, root)
+  if not words[1] then return "\nNaming a recipe before --help lists its own options.\n" end
+  local self = recipe.load(words[1], root)
+  local lines = { "", "options of " .. self.name .. ", as key=value:", "" }
+  for _, row in ipairs(self.rows) do
+    lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. recipe.shown_default(row), recipe.words(row))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- What cairn.plan takes of an optimizer, from a recipe's option values.
+function recipe.optimizer(self, o)
+  local hypers = {}
+  for _, name in ipairs((hypers_of(o.optimizer))) do hypers[name] = o[name] end
+  if hypers.otherwise_rate then
+    if hypers.otherwise_rate > 0 then
+      if o.rate == 0 then fail.usage(("otherwise_rate=%g: goes with a rate above 0"):format(o.otherwise_rate)) end
+      hypers[cairn.optim.rest(o.optimizer)] = { rate_scale = o.otherwise_rate / o.rate }
+    end
+    hypers.otherwise_rate = nil
+  end
+  return { optimizer = o.optimizer, hypers = hypers, groups = self.groups and self.call("groups", o),
+           parameters = o.parameters }
+end
+
+-- Where a schedule ends in a run of few steps that stands for a whole one.
+function recipe.schedule_end(self, steps)
+  return math.max(steps, self.training.steps or recipe.DEFAULT_STEPS)
+end
+
+-- Where a schedule ends whose end nobody states: with the run. One too short for the recipe's own warm-up is the
+-- beginning of a run of the recipe's own length.
+local function default_end(self, o, steps)
+  local own = self.training
+  local begins = self.common.warmup and own.warmup and o.warmup == own.warmup and steps <= own.warmup
+  return begins and math.max(steps, own.steps or 0) or steps
+end
+
+-- Options of cairn.stepper from a recipe's option values. run: {seed, steps, accumulate}.
+function recipe.stepper_options(self, o, run)
+  local options = schedule.options(o, { steps = default_end(self, o, run.steps), accumulate = run.accumulate },
+    self.common)
+  options.clip_norm, options.seed, options.micro_steps = o.clip, run.seed, run.accumulate
+  for _, name in ipairs(LOSS_SCALE) do
+    if self.common[name] then options[name] = o[name] end
+  end
+  return options
+end
+
+return recipe

@@ -1,0 +1,189 @@
+-- --init: weights of a safetensors file for a run's parameters. The file must hold exactly what the model needs: what
+-- one side lacks, what has another shape, what is left over, and what config.json beside the file says otherwise is
+-- all told at once, with the options that would match.
+local cairn = require "cairn"
+local decode = require "cli.base.json_decode"
+local fail = require "cli.base.fail"
+local recipes = require "cli.recipe.load"
+
+local weights = {}
+
+local MOST_LISTED = 8
+local HEADER_LIMIT = 100000000  -- bytes, as the library's
+
+-- How the names of a file may differ from the recipe's: files of a whole model or of its body alone.
+local RENAMES = {
+  function(name) return name end,
+  function(name) return "transformer." .. name end,
+  function(name) return (name:gsub("^model%.", "")) end,
+}
+
+local function shape_text(shape) return "[" .. table.concat(shape, ", ") .. "]" end
+
+-- What the model needs: rows {ours, theirs, transposed, shape as the file has it}, by the recipe's names.
+local function needs(run)
+  local names, by_name = run.recipe.names and run.recipe.call("names", run.o) or {}, {}
+  for _, row in ipairs(names) do by_name[row.ours or row[1]] = row end
+  local rows = {}
+  for i, info in ipairs(run.graph:parameters()) do
+    local row = by_name[info.name] or { info.name, info.name }
+    local transposed = row.transposed or row[3]
+    local shape = transposed and #info.shape == 2 and { info.shape[2], info.shape[1] } or info.shape
+    rows[i] = { ours = info.name, theirs = row.theirs or row[2], transposed = transposed, shape = shape }
+  end
+  return rows
+end
+
+local function pick_rename(rows, tensors)
+  local best, most
+  for _, rename in ipairs(RENAMES) do
+    local found = 0
+    for _, row in ipairs(rows) do found = found + (tensors[rename(row.theirs)] and 1 or 0) end
+    if not most or found > most then best, most = rename, found end
+  end
+  return best
+end
+
+-- The bytes of a tensor in the file, whose form the library has checked.
+local function tensor_bytes(path, name)
+  local file, problem = io.open(path, "rb")
+  if not file then fail.with(5, "--init: " .. problem) end
+  local size = 0
+  for i, byte in ipairs { (file:read(8) or ""):byte(1, 8) } do size = size + byte * 256 ^ (i - 1) end
+  local header = size <= HEADER_LIMIT and decode(file:read(size)) or {}
+  local range = header[name] and header[name].data_offsets
+  local bytes = range and file:seek("set", 8 + size + range[1]) and file:read(range[2] - range[1])
+  file:close()
+  return bytes
+end
+
+-- What the file has beyond the model. Tensors that the recipe knows not to need are no matter, unless one must be the
+-- same as another and is not.
+local function left_over(run, path, rows, rename, tensors)
+  local taken, left, problems = {}, {}, {}
+  for _, row in ipairs(rows) do taken[rename(row.theirs)] = true end
+  local patterns = run.recipe.unused and run.recipe.call("unused", run.o) or {}
+  for name in pairs(tensors) do
+    local known = taken[name]
+    for _, pattern in ipairs(patterns) do
+      local text, same = pattern, nil
+      if type(pattern) == "table" then text, same = pattern[1], rename(pattern.same) end
+      if not known and name:find(text) then
+        known = true
+        if same and tensors[same] and tensor_bytes(path, name) ~= tensor_bytes(path, same) then
+          problems[#problems + 1] = ("'%s' is not '%s', as in this model; %s"):format(name, same, pattern.advice)
+        end
+      end
+    end
+    if not known then left[#left + 1] = name end
+  end
+  table.sort(left)
+  return left, problems
+end
+
+local function listed(words)
+  if #words <= MOST_LISTED then return table.concat(words, ", ") end
+  return table.concat({ unpack(words, 1, MOST_LISTED) }, ", ") .. (" and %d more"):format(#words - MOST_LISTED)
+end
+
+-- Options under which the recipe says the file would fit, where they are not those in force.
+local function matching_options(run, rename, rows, tensors)
+  if not run.recipe.fit then return "" end
+  local shapes = {}
+  for _, row in ipairs(rows) do shapes[row.theirs] = tensors[rename(row.theirs)] end
+  for name, tensor in pairs(tensors) do  -- also of layers that the model does not have
+    for _, plain in ipairs { name, (name:gsub("^transformer%.", "")), "model." .. name } do
+      if rename(plain) == name then shapes[plain] = tensor end
+    end
+  end
+  local dims, words = {}, {}
+  for name, tensor in pairs(shapes) do dims[name] = tensor.shape end
+  for _, row in ipairs(run.recipe.call("fit", dims, run.o)) do
+    local text = recipes.value_text(row[2])
+    if text ~= recipes.value_text(run.o[row[1]]) then words[#words + 1] = row[1] .. "=" .. text end
+  end
+  return #words > 0 and ("\n  options that match the file: " .. table.concat(words, " ")) or ""
+end
+
+local function check_names(run, path, rows, rename, tensors)
+  local missing, wrong = {}, {}
+  for _, row in ipairs(rows) do
+    local theirs = rename(row.theirs)
+    local tensor = tensors[theirs]
+    if not tensor then
+      missing[#missing + 1] = theirs .. " " .. shape_text(row.shape)
+    elseif shape_text(tensor.shape) ~= shape_text(row.shape) then
+      wrong[#wrong + 1] = ("%s is %s, the model needs %s"):format(theirs, shape_text(tensor.shape),
+        shape_text(row.shape))
+    end
+  end
+  local left, problems = left_over(run, path, rows, rename, tensors)
+  for i, name in ipairs(left) do left[i] = name .. " " .. shape_text(tensors[name].shape) end
+  if #wrong > 0 then table.insert(problems, 1, ("%d of another shape: %s"):format(#wrong, listed(wrong))) end
+  if #missing > 0 then problems[#problems + 1] = ("%d missing in the file: %s"):format(#missing, listed(missing)) end
+  if #left > 0 then problems[#problems + 1] = ("%d that the model has not: %s"):format(#left, listed(left)) end
+  if #problems > 0 then
+    fail.input(("--init: '%s' does not fit the model:\n  %s%s"):format(path, table.concat(problems, "\n  "),
+      matching_options(run, rename, rows, tensors)))
+  end
+end
+
+local function at_path(config, key)
+  for part in key:gmatch("[^.]+") do
+    if type(config) ~= "table" then return nil end
+    config = config[part]
+  end
+  return config
+end
+
+local function same(a, b)
+  if type(a) == "number" and type(b) == "number" then return math.abs(a - b) <= 1e-12 * math.abs(b) end
+  return a == b
+end
+
+-- What shapes do not show (heads, eps, the base of positions) is in the config.json that lies beside such files.
+local function check_config(run, path)
+  if not run.recipe.config then return end
+  local beside = (path:match("^(.*/)[^/]*$") or "") .. "config.json"
+  local file = io.open(beside, "rb")
+  if not file then return end
+  local text = file:read("*a")
+  file:close()
+  local ok, config = pcall(decode, text or "")
+  if not ok or type(config) ~= "table" then return end  -- another program's file of that name
+  local problems, words = {}, {}
+  for _, row in ipairs(run.recipe.call("config", run.o)) do
+    local key, value, option = row[1], row[2], row[3]
+    local theirs = at_path(config, key)
+    if theirs ~= nil and type(theirs) ~= "table" and not same(theirs, value) then
+      problems[#problems + 1] = ("%s is %s there and %s here"):format(key, recipes.value_text(theirs),
+        recipes.value_text(value))
+      words[#words + 1] = option and option .. "=" .. recipes.value_text(theirs)
+    end
+  end
+  if #problems > 0 then
+    fail.input(("--init: %s says that this is another model:\n  %s%s"):format(beside, listed(problems),
+      #words > 0 and "\n  options that match it: " .. table.concat(words, " ") or ""))
+  end
+end
+
+function weights.import(run, path)
+  local text, problem = cairn.inspect(path)
+  if not text then  -- the reader of weights says best what is wrong with a file of no known kind
+    local _, err = run.session:import(path, {})
+    fail.check("--init", nil, err or problem)
+  end
+  local file = decode(text)
+  if file.kind ~= "safetensors" then
+    fail.input(("--init: '%s' is a %s; wanted: a safetensors file, as `cairn export` writes"):format(path, file.kind))
+  end
+  local rows = needs(run)
+  local rename = pick_rename(rows, file.tensors)
+  check_names(run, path, rows, rename, file.tensors)
+  check_config(run, path)
+  local names = {}
+  for i, row in ipairs(rows) do names[i] = { row.ours, rename(row.theirs), row.transposed } end
+  fail.check("--init", run.session:import(path, names))
+end
+
+return weights

@@ -1,0 +1,114 @@
+-- Progress on stderr. On a terminal a bar, loss, tokens/s, memory and time left, on one line never wider than it;
+-- elsewhere a line of the same every ten seconds, or as --progress-every says.
+local format = require "cli.base.format"
+local posix = require "cli.base.posix"
+
+local progress = {}
+local Progress = {}
+Progress.__index = Progress
+
+local SECONDS_BETWEEN = { [true] = 0.1, [false] = 10 }  -- by whether it is a terminal
+local BAR, SHORTEST_BAR = 24, 8
+local COLUMNS = 80  -- where neither the terminal nor $COLUMNS says
+
+-- settings: total and done (steps), memory (bytes), quiet, seconds (between lines where there is no terminal), batches
+-- (micro-batches of an epoch, or nil).
+function progress.new(settings)
+  local terminal = posix.is_terminal(2) and os.getenv("TERM") ~= "dumb"
+  local now = posix.now()
+  local between = terminal and SECONDS_BETWEEN[true] or settings.seconds or SECONDS_BETWEEN[false]
+  return setmetatable({ total = settings.total, from = settings.done, step = settings.done, memory = settings.memory,
+                        quiet = settings.quiet, batches = settings.batches, terminal = terminal, between = between,
+                        tokens = 0, began = now, paused = 0, shown = terminal and -math.huge or now, lines = 0 },
+    Progress)
+end
+
+-- The facts that fit `columns`, in the order in which they are shown; the least important go first.
+local function fitting(facts, columns)
+  while true do
+    local words, worst, width = {}, nil, -2
+    for i, fact in ipairs(facts) do
+      words[i], width = fact.text, width + 2 + #fact.text
+      if fact.rank > 1 and (not worst or fact.rank > facts[worst].rank) then worst = i end
+    end
+    if width <= columns or not worst then return table.concat(words, "  "):sub(1, math.max(columns, 0)) end
+    table.remove(facts, worst)
+  end
+end
+
+function Progress:facts(now)
+  local seconds, made = now - self.began - self.paused, self.step - self.from
+  local facts = { { text = ("step %d/%d"):format(self.step, self.total), rank = 1 } }
+  if self.loss then
+    facts[2] = { text = ("loss %.4f"):format(self.loss), rank = 2 }
+    facts[3] = { text = format.count(seconds > 0 and self.tokens / seconds or 0) .. " tokens/s", rank = 4 }
+  end
+  if self.evaluated then facts[#facts + 1] = { text = ("evaluated %.4f"):format(self.evaluated), rank = 5 } end
+  if self.batches and self.done_batches then
+    facts[#facts + 1] = { text = ("epoch %.2f"):format(self.done_batches / self.batches), rank = 6 }
+  end
+  facts[#facts + 1] = { text = format.bytes(self.memory), rank = 7 }
+  if self.doing then
+    facts[#facts + 1] = { text = self.doing, rank = 3 }
+  elseif made > 0 and self.step < self.total then
+    -- What lies between steps (evaluation, samples) goes on at the pace that it had.
+    local left = (seconds + self.paused) / made * (self.total - self.step)
+    facts[#facts + 1] = { text = format.seconds(left) .. " left", rank = 3 }
+  end
+  return facts
+end
+
+function Progress:show(now)
+  self.shown, self.lines = now, self.lines + 1
+  if not self.terminal then
+    io.stderr:write(fitting(self:facts(now), 1000), "\n")
+    return
+  end
+  local columns = (posix.columns(2) or tonumber(os.getenv("COLUMNS") or "") or COLUMNS) - 1
+  local facts = fitting(self:facts(now), columns)
+  local bar, room = "", math.min(columns - #facts - 1, BAR)
+  if room >= SHORTEST_BAR then
+    local full = math.floor(room * self.step / self.total)
+    bar = format.colour("green", ("━"):rep(full), 2) .. format.colour("dim", ("─"):rep(room - full), 2) .. " "
+  end
+  io.stderr:write("\r\27[K", bar, facts)
+end
+
+function Progress:due(now) return not self.quiet and now - self.shown >= self.between end
+
+-- A step is done, and `batches` micro-batches in all.
+function Progress:update(step, loss, tokens, batches)
+  self.step, self.loss, self.tokens, self.done_batches = step, loss, self.tokens + tokens, batches
+  local now = posix.now()
+  if self:due(now) or (self.terminal and not self.quiet and step >= self.total) then self:show(now) end
+end
+
+-- Something is done inside a step.
+function Progress:tick()
+  local now = posix.now()
+  if not self.terminal and self:due(now) then self:show(now) end
+end
+
+-- Something other than training is under way, until pause says how long it took.
+function Progress:say(what)
+  self.doing = what
+  if self.terminal and not self.quiet and self.lines > 0 then self:show(posix.now()) end
+end
+
+-- What took `seconds` was no training. evaluations: rows {values}, the last of which is shown from now on.
+function Progress:pause(seconds, evaluations)
+  self.doing, self.paused = nil, self.paused + seconds
+  local last = evaluations and evaluations[#evaluations]
+  if last then self.evaluated = last.values.loss end
+end
+
+-- Takes the line off a terminal, for a text that follows.
+function Progress:clear()
+  if self.terminal and not self.quiet and self.lines > 0 then io.stderr:write("\r\27[K") end
+end
+
+function Progress:finish()
+  if self.terminal and self.lines > 0 then io.stderr:write("\n") end
+end
+
+return progress

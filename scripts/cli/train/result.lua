@@ -1,0 +1,198 @@
+-- What a training run ends with: numbers for --json and for people.
+local format = require "cli.base.format"
+local joint = require "cli.plan.joint"
+local json = require "cli.base.json"
+local metrics = require "cli.train.metrics"
+local posix = require "cli.base.posix"
+local programs = require "cli.train.programs"
+local stats = require "cli.base.stats"
+local summary = require "cli.plan.summary"
+
+local result = {}
+
+local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge by
+
+-- Means and medians leave out the first step, which also touches memory and packs weights for the first time.
+function result.digest_times(self)
+  local from = #self.seconds > 1 and 2 or 1
+  local seconds, tokens, samples, stall, timed = 0, 0, 0, 0, {}
+  for i = from, #self.seconds do
+    seconds, tokens, stall = seconds + self.seconds[i], tokens + self.tokens[i], stall + self.stall[i]
+    samples = samples + (self.samples and self.samples[i] or 0)
+    timed[#timed + 1] = self.seconds[i]
+  end
+  self.step_seconds_median, self.timed_steps = stats.median(timed), #timed
+  self.tokens_per_second = seconds > 0 and tokens / seconds or 0
+  self.samples_per_second = self.samples and (seconds > 0 and samples / seconds or 0) or nil
+  self.stall_seconds = #timed > 0 and stall / #timed or 0
+  local submits = {}
+  for i = from, #self.submit do
+    for _, s in ipairs(self.submit[i]) do submits[#submits + 1] = s end
+  end
+  self.submit_seconds_median = #submits > 0 and stats.median(submits) or 0
+  self.copies_per_step = {}
+  for tier, name in ipairs { "host", "disk" } do
+    local mean = {}
+    for _, key in ipairs { "out_bytes", "in_bytes", "out_seconds", "in_seconds" } do
+      local sum = 0
+      for i = from, #self.copies do sum = sum + self.copies[i][name][key] end
+      mean[#mean + 1] = { key, #timed > 0 and sum / #timed or 0 }
+    end
+    self.copies_per_step[tier] = { name, json.object(mean) }
+  end
+end
+
+-- Says so when steps take another time than the profile promised: it was measured under other conditions.
+function result.hint(self, options)
+  if not options.profile or options.quiet or options.json or self.timed_steps < DRIFT_STEPS then return end
+  local predicted = summary.step_seconds(self.plan, self.plan.predicted_seconds, self.accumulate)
+  local drift = self.step_seconds_median / predicted - 1
+  if math.abs(drift) <= DRIFT then return end
+  io.stderr:write(("note: a step takes %s, %s %s than %s predicts (%s); `cairn profile` measures again\n"):format(
+    format.seconds(self.step_seconds_median), format.percent(math.abs(drift)), drift > 0 and "more" or "less",
+    options.profile, format.seconds(predicted)))
+end
+
+local function metric_arrays(list)
+  local rows, names = {}, {}
+  for name in pairs(list) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do rows[i] = { name, json.array(list[name]) } end
+  return json.object(rows)
+end
+
+-- Rows of `evaluation`: the step, and every metric of it.
+local function evaluations(list)
+  local rows = {}
+  for i, each in ipairs(list) do
+    local fields = { { "step", each.step } }
+    for _, field in ipairs(metrics.rows(each.values)) do fields[#fields + 1] = field end
+    fields[#fields + 1] = { "seconds", each.seconds }
+    rows[i] = json.object(fields)
+  end
+  return json.array(rows)
+end
+
+function result.to_json(self)
+  local plan = self.plan
+  local rows = {
+    { "steps", self.steps }, { "loss", json.array(self.loss) },
+    { "step_seconds_median", self.step_seconds_median }, { "tokens_per_second", self.tokens_per_second },
+    { "samples_per_second", self.samples_per_second }, { "total_seconds", self.total_seconds },
+    { "epochs", self.epochs },
+    { "peak_bytes", summary.tiers(self.peak) }, { "planned_peak_bytes", summary.tiers(plan.peak_bytes) },
+    { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
+    { "stall_seconds", self.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
+    { "copies", json.object(self.copies_per_step) },
+    { "submit_seconds_median", self.submit_seconds_median },
+    { "driver_bytes", json.object { { "before", self.driver.before }, { "now", self.driver.now } } },
+    { "parameter_digest", self.digest }, { "skipped_steps", self.skipped_steps }, { "loss_scale", self.loss_scale },
+    { "plan", summary.plan(plan, self.accumulate) }, { "first_step", self.first_step },
+    { "step_seconds", json.array(self.seconds) }, { "checkpoint", self.checkpoint },
+    { "batch", self.batch }, { "accumulate", self.accumulate }, { "optimizer", self.optimizer },
+    { "metrics", metric_arrays(self.metrics) },
+  }
+  if self.evaluates then
+    rows[#rows + 1] = { "evaluation", evaluations(self.evaluation) }
+    rows[#rows + 1] = { "evaluation_seconds", self.evaluation_seconds }
+    rows[#rows + 1] = { "early_stopped", self.ended == "early" }
+    local best = self.best
+    if best then
+      rows[#rows + 1] = { "best", json.object { { "step", best.step }, { "metric", best.metric },
+        { "value", best.value }, { "checkpoint", best.checkpoint } } }
+    end
+  end
+  if self.shrunk then
+    local list = {}
+    for i, row in ipairs(self.shrunk) do
+      list[i] = json.object { { "step", row.step }, { "batch", row.batch }, { "accumulate", row.accumulate },
+                              { "why", row.why } }
+    end
+    rows[#rows + 1] = { "shrunk", json.array(list) }
+  end
+  if self.dry then rows[#rows + 1] = { "dry_run", true } end
+  if self.programs then
+    local list = {}
+    for i, program in ipairs(programs.in_order(self.programs)) do
+      list[i] = json.object { { "name", program.name }, { "length", program.length },
+        { "micro_batches", program.micro_batches }, { "tokens", program.tokens } }
+    end
+    rows[#rows + 1] = { "programs", json.array(list) }
+  end
+  if self.resumed then rows[#rows + 1] = { "resumed", self.resumed } end
+  if self.candidates then rows[#rows + 1] = { "candidates", joint.json(self.candidates) } end
+  return json.encode(json.object(rows)) .. "\n"
+end
+
+-- A metric and its value, for people.
+local function shown(name, value) return ("%s %s"):format(name, value and ("%.4g"):format(value) or "-") end
+
+local function evaluation_lines(self, lines)
+  local last = self.evaluation[#self.evaluation]
+  if not last then return end
+  local words = {}
+  for i, row in ipairs(metrics.rows(last.values)) do words[i] = shown(row[1], row[2]) end
+  lines[#lines + 1] = ("evaluation        %s after step %d\n"):format(table.concat(words, ", "), last.step)
+  if self.best then
+    lines[#lines + 1] = ("best              %s after step %d%s\n"):format(shown(self.best.metric, self.best.value),
+      self.best.step, self.best.checkpoint and ", in " .. self.best.checkpoint or "")
+  end
+  if self.ended == "early" then
+    lines[#lines + 1] = ("stopped early     no better for %d evaluations\n"):format(self.stale)
+  end
+end
+
+-- What the run's page says of its end: rows {what, text}.
+function result.page_rows(self)
+  local rows = { { "parameters", self.digest } }
+  if #self.loss > 0 then
+    rows[#rows + 1] = { "speed", ("%s tokens/s%s, %s per step"):format(format.count(self.tokens_per_second),
+      self.samples_per_second and (", %.4g samples/s"):format(self.samples_per_second) or "",
+      format.seconds(self.step_seconds_median)) }
+    rows[#rows + 1] = { "time", format.seconds(self.total_seconds) }
+  end
+  for _, tier in ipairs { "device", "host", "disk" } do
+    if self.peak[tier] > 0 then
+      rows[#rows + 1] = { "peak, " .. tier, ("planned %s bytes, measured %s bytes"):format(
+        format.count(self.plan.peak_bytes[tier]), format.count(self.peak[tier])) }
+    end
+  end
+  if self.best then
+    rows[#rows + 1] = { "best", ("%s after step %d"):format(shown(self.best.metric, self.best.value), self.best.step) }
+  end
+  return rows
+end
+
+function result.to_text(self)
+  local loss = self.loss
+  local lines = {}
+  if #loss > 0 then
+    lines[1] = ("%s  %.4f -> %.4f over steps %d to %d\n"):format(format.colour("bold", "loss"), loss[1], loss[#loss],
+      self.first_step + 1, self.steps)
+    lines[2] = ("%s  %s tokens/s%s, %s per step"):format(format.colour("bold", "rate"),
+      format.count(self.tokens_per_second),
+      self.samples_per_second and (", %.4g samples/s"):format(self.samples_per_second) or "",
+      format.seconds(self.step_seconds_median))
+    lines[3] = self.stall_seconds > 0 and (", of it %s waiting for copies\n"):format(
+      format.seconds(self.stall_seconds)) or "\n"
+    lines[4] = ("%s  %s in all%s%s\n"):format(format.colour("bold", "time"), format.seconds(self.total_seconds),
+      self.evaluation_seconds > 0 and (", of it %s evaluating"):format(format.seconds(self.evaluation_seconds)) or "",
+      self.epochs and ("; %.4g epochs"):format(self.epochs) or "")
+  else
+    lines[1] = ("nothing to do: step %d is done already\n"):format(self.steps)
+  end
+  evaluation_lines(self, lines)
+  lines[#lines + 1] = summary.lines(self.plan, self.peak)
+  for _, program in ipairs(programs.in_order(self.programs or {})) do
+    lines[#lines + 1] = ("%-17s %s micro-batches, %s tokens\n"):format(program.name,
+      format.count(program.micro_batches), format.count(program.tokens))
+  end
+  lines[#lines + 1] = "parameters        " .. self.digest .. "\n"
+  if self.dry then lines[#lines + 1] = "dry run           one step of this was tried, and nothing is kept of it\n" end
+  if self.checkpoint then lines[#lines + 1] = "checkpoint        " .. self.checkpoint .. "\n" end
+  if self.picture then lines[#lines + 1] = "picture           " .. self.picture .. "\n" end
+  if self.report then lines[#lines + 1] = "report            " .. self.report .. "\n" end
+  return table.concat(lines)
+end
+
+return result

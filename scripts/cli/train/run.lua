@@ -1,0 +1,303 @@
+-- One training run from a recipe: graph, plan, session, stepper, data. Commands that train are built on it.
+local cairn = require "cairn"
+local bundle = require "cli.checkpoint.bundle"
+local changed = require "cli.base.changed"
+local check = require "cli.recipe.check"
+local evaluation = require "cli.train.evaluation"
+local fail = require "cli.base.fail"
+local format = require "cli.base.format"
+local lengths = require "cli.recipe.lengths"
+local metrics = require "cli.train.metrics"
+local parts = require "cli.data.parts"
+local posix = require "cli.base.posix"
+local precision = require "cli.recipe.precision"
+local programs = require "cli.train.programs"
+local recipes = require "cli.recipe.load"
+local weights = require "cli.recipe.weights"
+
+local run = { DEFAULT_SEED = 1337 }
+local Run = {}
+Run.__index = Run
+
+-- The frozen training graph of a recipe; graph.metrics: what it measures beside the loss (cli.train.metrics).
+function run.graph(recipe, o)
+  local graph = fail.check("graph", cairn.graph())
+  local ends = recipe.call("model", o, graph, "training")
+  local rows, values = metrics.of(ends, false)
+  for _, value in ipairs(ends.outputs or {}) do values[#values + 1] = value end
+  graph.metrics = rows
+  return fail.check("graph", graph:freeze { loss = ends.loss, weight = ends.weight, outputs = values })
+end
+
+-- The graph of a program. first: that of the first program, which has all parameters.
+function run.graph_of(recipe, row, first)
+  if row.kind == "generation" then return bundle.build_generator(recipe, row.o, first) end
+  if row.kind == "evaluation" then return evaluation.graph(recipe, row.o) end
+  return run.graph(recipe, row.o)
+end
+
+function run.device(options)
+  local settings = { threads = options.threads, link_bytes_per_second = options.link }
+  local device, err = cairn.device(options.device or "cpu", settings)
+  if not device and err.status == "NOT_FOUND" then fail.usage("--device: " .. err) end
+  return fail.check("--device", device, err)
+end
+
+-- Ends the command before anything is taken if a plan needs more memory than the device has.
+local function check_fits(plan, summary, options)
+  local need = summary.peak_bytes.device
+  for _, info in ipairs(fail.check("devices", cairn.devices())) do
+    if info.name == (options.device or "cpu") and info.memory_bytes > 0 and need > info.memory_bytes then
+      local wanted = run.plan_options(options)
+      wanted.budget_share, wanted.budget_bytes = nil, info.memory_bytes
+      local other, err = cairn.plan(plan.graph, plan.device, wanted)
+      local advice = other and ("--budget %.0f would fit"):format(info.memory_bytes)
+        or ("the smallest budget that fits is %.0f bytes"):format(err.fault and err.fault.smallest_budget_bytes or 0)
+      if other then other:free() end
+      fail.with(4, ("the run takes %s (%.0f bytes) of device '%s', which has %s; %s"):format(format.bytes(need), need,
+        info.name, format.bytes(info.memory_bytes), advice))
+    end
+  end
+end
+
+-- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes,
+-- options.amp_rules: what precision.rules makes. micro_steps: micro-batches of a step.
+function run.plan_options(options, micro_steps)
+  local budget = options.budget or {}
+  local of = options.optimizer or {}
+  return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups, parameters = of.parameters,
+           budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
+           policy = options.policy, tiers = options.tiers, costs = options.costs, force_costs = options.force_profile,
+           micro_steps = micro_steps, fuse_update = options.fuse_update }
+end
+
+local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
+
+function run.plan(graph, device, options, micro_steps)
+  if graph:count() > MANY_VALUES and not options.quiet and not said then
+    said = true
+    io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
+  end
+  local plan, err = cairn.plan(graph, device, run.plan_options(options, micro_steps))
+  local smallest = err and err.fault and err.fault.smallest_budget_bytes or 0
+  if smallest > 0 and not err.message:find(("%d"):format(smallest), 1, true) then
+    err.message = ("%s; the smallest budget that fits is %d bytes"):format(err.message, smallest)
+  end
+  return fail.check("plan", plan, err)
+end
+
+-- What recipes are given to make data and programs of their options with.
+function run.helpers(about)
+  local text = require "cli.data.text"
+  function about.text(o) return text.dataset(o, about) end
+  function about.lengths(o) return lengths.programs(o) end
+  function about.evaluation(o) return text.evaluation(o, about) end
+  return about
+end
+
+-- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
+-- (function for messages), schedule_end (where a schedule ends by default; optional: steps), epochs (instead of steps),
+-- evaluates and generates (text): between steps, parts (in which each micro-batch of the data is trained on; optional),
+-- and what stays the caller's: device (an open one, optional), plan (a
+-- ready one for all of these, optional). Parameters are filled by initialise, import or restore.
+function run.open(spec)
+  local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
+  local note = spec.note or function() end
+  local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
+  run.helpers(about)
+  local function training()
+    return recipes.stepper_options(spec.recipe, spec.o, {
+      seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
+  end
+  local options = not spec.epochs and training()  -- a mistake in them is found before anything is planned
+  self.device = spec.device or run.device(spec.options)
+  -- Data are opened once it is known that the run fits, but where the sizes of programs depend on them.
+  local function dataset()
+    local count = spec.parts or 1
+    if count == 1 then return spec.recipe.call("dataset", spec.o, about) end
+    local o = changed(spec.o, { batch = spec.o.batch * count })
+    return parts.dataset(spec.recipe.call("dataset", o, about), count)
+  end
+  if spec.o.remainder == "own" then self.data = dataset() end
+  local forward = {}
+  self.evaluation = spec.evaluates and evaluation.of(spec.recipe, spec.o, about) or nil
+  if self.evaluation then forward[1] = { name = "evaluation", kind = "evaluation", o = self.evaluation.o } end
+  if spec.generates then forward[#forward + 1] = { name = "generation", kind = "generation", o = spec.o } end
+  local rows = not spec.plan and programs.rows(spec.recipe, spec.o, about, self.data, forward)
+  if rows then
+    self:plan_programs(rows)
+  else
+    self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options, spec.accumulate)
+    self.summary = fail.check("plan", self.plan:summary())
+  end
+  self.graph = self.plan.graph
+  self.sums = metrics.sums(self.graph.metrics or {})
+  check_fits(self.plan, self.summary, spec.options)
+  self.inputs = self.graph:inputs()
+  self.data = self.data or dataset()
+  if self.evaluation then self.evaluation:open(spec.recipe) end
+  if spec.epochs then
+    if not self.data.batches then
+      fail.usage("--epochs: the recipe's data have no end: its dataset states no `batches`; give --steps")
+    end
+    spec.steps = spec.epochs * math.ceil(self.data.batches / spec.accumulate)
+    about.steps = spec.steps
+  end
+  if rows then
+    self:open_programs()
+  else
+    self.session = fail.check("session", cairn.session(self.plan))
+  end
+  self.stepper = fail.check("stepper", cairn.stepper(self.session, options or training()))
+  return self
+end
+
+-- Plans several programs on one store. The run's plan and summary are those of the largest that trains.
+function Run:plan_programs(rows)
+  local spec = self.spec
+  local list, largest, peaks = programs.plan(rows, self.device, run.plan_options(spec.options, spec.accumulate),
+    function(row, first) return run.graph_of(spec.recipe, row, first) end)
+  self.programs = list
+  self.plan, self.summary = largest.plan, largest.summary
+  self.summary.peak_bytes = peaks
+end
+
+function Run:open_programs()
+  local plans = {}
+  for i, program in ipairs(self.programs) do plans[i] = program.plan end
+  for i, session in ipairs(fail.check("session", cairn.sessions(plans))) do
+    self.programs[i].session, self.programs[i].inputs = session, session.graph:inputs()
+  end
+  self.trained = {}
+  for i, program in ipairs(self.programs) do
+    if program.kind == "train" then self.trained[i] = program end
+  end
+  self.session = self.programs[1].session
+end
+
+function Run:initialise() fail.check("initial weights", self.session:initialise(self.spec.seed)) end
+
+-- Weights of a safetensors file, by the names of the recipe or of Hugging Face.
+function Run:import(path) weights.import(self, path) end
+
+-- Writes micro-batch number `index` of data ({batch, batches}) into the session of its program; `program`: the one it
+-- must be of, or nil: batch says it. Returns the program, the arrays, their tokens and samples; false if a signal ended
+-- the recipe's code.
+function Run:fill(data, index, program)
+  local recipe, batch = self.recipe, data.batch
+  local called, arrays, tokens, which, samples = pcall(recipe.guard, batch, index)
+  if not called then
+    if fail.is(arrays) and arrays.interrupted then return false end
+    error(arrays, 0)
+  end
+  local place = recipes.place_of(recipe.path, batch)
+  if not program and self.programs then
+    program = self.programs[which == nil and self.programs.plain and 1 or which]
+    if not program or program.kind ~= "train" or type(which) == "string" and not program.remainder then
+      fail.input(("%s: micro-batch %d: the number of its program (batch's third result) is %s; wanted: 1 to %d")
+        :format(place, index, check.shown(which), #self.trained))
+    end
+  end
+  program = program or self
+  check.batch(place, index, arrays, tokens, program.inputs, data.batches)
+  if data.parts then
+    arrays = parts.of(place, arrays, index, data.parts, program.inputs)
+    tokens, samples = (tokens or 0) / data.parts, samples and samples / data.parts
+  end
+  for name, array in pairs(arrays) do
+    local what = ("micro-batch %d, input '%s'"):format(index, name)
+    local wrote, ok, err = pcall(program.session.write, program.session, name, array)
+    if not wrote then  -- the wrong type or count: a mistake in the recipe
+      fail.input(("%s: %s: %s"):format(place, what, (tostring(ok):gsub("^[^\n]-%.lua:%d+: ", ""))))
+    end
+    fail.check(what, ok, err)
+  end
+  check.complete(place, index, arrays, program.inputs)
+  return program, arrays, tokens or 0, samples or tonumber(program.o.batch)
+end
+
+-- Runs micro-batch number `index`. Returns the report, its tokens and its samples (nil: not known); nil, err if it was
+-- cancelled, or refused memory under --on-oom shrink; false if a signal ended the recipe's code.
+function Run:micro(index)
+  local program, arrays, tokens, samples = self:fill(self.data, index)
+  if not program then return false end
+  local report, err = self.stepper:micro(self.programs and program.session)
+  local shrinks = self.spec.options.on_oom == "shrink"
+  if not report and (err.status == "CANCELLED" or err.status == "OUT_OF_MEMORY" and shrinks) then return nil, err end
+  fail.check("step", report, err)
+  if self.programs then
+    program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + tokens
+  end
+  self.sums:add(program.session, arrays, self.recipe.guard)
+  return report, tokens, samples
+end
+
+-- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
+-- micro-batches. Returns {loss, metrics (means by name), tokens, samples (nil: not known), seconds, stall_seconds,
+-- submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome}; outcome "stopped" in the middle,
+-- "cancelled" and "memory" (with why) where the effective batch was thrown away.
+function Run:step(stop)
+  local began = posix.now()
+  local first, tokens, stall, submit, samples, report = self.next_batch, 0, 0, {}, 0, nil
+  local copies, fell_back = { host = {}, disk = {} }, false
+  repeat
+    if report and stop and stop() then return { outcome = "stopped", report = report } end
+    local made, count, rows = self:micro(self.next_batch)  -- count: nil, err where nothing was made
+    if made == false then return { outcome = "stopped", report = report } end
+    if not made then
+      self.next_batch = first - self.micro_before  -- the library threw the effective batch away
+      self.micro_before = 0
+      self.sums:clear()
+      return { outcome = count.status == "CANCELLED" and "cancelled" or "memory", why = tostring(count) }
+    end
+    report, tokens, stall = made, tokens + count, stall + made.stall_seconds
+    samples = rows and samples and samples + rows
+    submit[#submit + 1] = made.submit_seconds
+    fell_back = fell_back or made.fell_back
+    for tier, sums in pairs(copies) do
+      for name, n in pairs(made.copies[tier]) do sums[name] = (sums[name] or 0) + n end
+    end
+    self.next_batch = self.next_batch + 1
+    local epoch_ends = self.data.batches and self.next_batch % self.data.batches == 0
+    if report.outcome == "accumulated" and epoch_ends then
+      report = fail.check("step", self.stepper:apply())
+    end
+  until report.outcome ~= "accumulated"
+  self.micro_before = 0
+  local means = self.sums:means(report.step_loss)
+  self.sums:clear()
+  return { outcome = report.outcome, report = report, loss = report.step_loss, tokens = tokens, samples = samples,
+           metrics = means,
+           seconds = posix.now() - began, stall_seconds = stall, submit_seconds = submit, copies = copies,
+           fell_back = fell_back }
+end
+Run.micro_before = 0  -- micro-batches of the step under way that were run before a resume
+
+-- Peaks by tier, and what the device's driver counts: {before, now}.
+function Run:usage()
+  local peaks = {}
+  for _, tier in ipairs { "device", "host", "disk" } do
+    peaks[tier] = fail.check("usage", self.session:usage(tier)).peak_bytes
+  end
+  local device = fail.check("usage", self.session:usage("device"))
+  return peaks, { before = device.driver_before_bytes, now = device.driver_bytes }
+end
+
+function Run:digest() return fail.check("digest", self.session:digest()) end
+
+function Run:close()
+  for _, part in ipairs { "stepper", "session" } do self[part]:free() end
+  for _, program in ipairs(self.programs or {}) do
+    if program.session ~= self.session then program.session:free() end
+    if program.plan ~= self.plan then
+      program.plan:free()
+      program.plan.graph:free()
+    end
+  end
+  if not self.spec.plan then
+    for _, part in ipairs { "plan", "graph" } do self[part]:free() end
+  end
+  if not self.spec.device then self.device:free() end
+end
+
+return run

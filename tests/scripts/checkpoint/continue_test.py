@@ -1,0 +1,180 @@
+"""Going on from a checkpoint: what is otherwise is said, every step is in the metrics once, one run at a time."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import CAIRN, ROOT, TINY, Case, main  # noqa: E402
+
+
+class Continue(Case):
+    def resume(self, *arguments, directory="run"):
+        return self.cairn("train", "--resume", directory, "--json", *arguments)
+
+    def metrics(self):
+        return [json.loads(line)["step"] for line in (self.folder / "run/metrics.jsonl").read_text().splitlines()]
+
+    def test_what_is_otherwise_is_said(self):
+        self.train("--steps", 2, "--out", "run", "schedule=cosine")
+        (self.folder / "other.txt").write_text("another text " * 100)
+        done = self.resume("--steps", 4, "rate=1e-3", "data=other.txt", "--amp", "bf16", "--seed", 7, "--accumulate", 2,
+                           "--threads", 1)
+        wanted = {"rate": ("0.003", "0.001"), "data": (str(self.text), str(self.folder / "other.txt")),
+                  "--amp": ("off", "bf16"), "--seed": ("1337", "7"), "--accumulate": ("1", "2"), "--threads": ("2", "1"),
+                  "the schedule's last step": ("2", "4")}
+        for what, (was, now) in wanted.items():
+            self.assertIn(f"note: {what} was {was} and is {now} after step 2\n", done.stderr)
+        self.assertEqual(done.stderr.count("note: "), len(wanted), done.stderr)
+        resumed = json.loads(done.stdout)["resumed"]
+        self.assertEqual({row["what"]: (row["was"], row["now"]) for row in resumed["differences"]}, wanted)
+        self.assertEqual((resumed["checkpoint"], resumed["step"]), ("run/step-00000002", 2))
+        self.assertEqual(self.resume("--steps", 6, "--quiet").stderr, "")
+
+    def test_nothing_is_said_where_nothing_is_otherwise(self):
+        self.train("--steps", 2, "--out", "run")
+        done = self.resume("--steps", 4)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(json.loads(done.stdout)["resumed"]["differences"], [])
+
+    def test_a_file_of_data_with_another_content(self):
+        self.train("--steps", 2, "--out", "run")
+        self.text.write_text(self.text.read_text() + "more")
+        saved = sorted(path.name for path in (self.folder / "run").iterdir())
+        refused = self.fails(3, "train", "--resume", "run", "--steps", 3, says=("--resume", "content", str(self.text), "data=FILE"))
+        self.assertEqual(refused.stdout, "")
+        self.assertEqual(sorted(path.name for path in (self.folder / "run").iterdir()), saved)
+        # Named on the command line, other data are meant.
+        done = self.resume("--steps", 3, f"data={self.text}")
+        self.assertIn("note: the content of data", done.stderr)
+
+    def interrupted(self):
+        """Begins a run with an epoch per step and interrupts it; returns what its checkpoint says."""
+        command = [CAIRN, "train", "gpt2", *TINY, f"data={self.text}", "--accumulate", "100000", "--steps", "1000000",
+                   "--out", "run", "--force"]
+        process = subprocess.Popen(command, env=self.environment, cwd=self.folder, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        deadline = time.time() + 30
+        while not (self.folder / "run/plan.html").exists() and time.time() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        return json.loads(self.cairn("inspect", "run", "--json").stdout)["state"]
+
+    def test_options_count_also_after_an_interrupted_step(self):
+        self.text.write_text(self.text.read_text() * 5)
+        before = self.interrupted()
+        while before["micro"] == 0:  # between two steps: once in some two hundred times
+            before = self.interrupted()
+        steps = before["step"] + 1
+        done = json.loads(self.resume("--steps", steps, "--quiet", "--accumulate", 2, "rate=1e-3").stdout)
+        self.assertEqual((done["steps"], len(done["loss"])), (steps, 1))
+        after = json.loads(self.cairn("inspect", "run", "--json").stdout)["state"]
+        self.assertEqual((before["rate"], before["micro_steps"]), (0.003, 100000))
+        self.assertEqual((after["rate"], after["micro_steps"]), (0.001, 2))
+
+    def test_every_step_is_in_the_metrics_once(self):
+        whole = self.train("--steps", 6, "--save-every", 4, "--out", "run")
+        done = self.resume("--steps", 8, directory="run/step-00000004")
+        self.assertEqual(self.metrics(), list(range(1, 9)))
+        self.assertIn("run/step-00000006 is of a later step", done.stderr)
+        names = sorted(path.name for path in (self.folder / "run").iterdir() if path.is_dir())
+        self.assertEqual(names, ["set-aside-step-00000006", "step-00000004", "step-00000008"])
+        aside = json.loads(self.cairn("inspect", "run/set-aside-step-00000006", "--json").stdout)
+        self.assertEqual(aside["state"]["step"], 6)
+        self.assertEqual(json.loads(done.stdout)["loss"][:2], whole["loss"][4:])
+        with open(self.folder / "run/metrics.jsonl", "a") as file:
+            file.write('{"step":7,"loss":1}\n{"step":9,"lo')  # doubled by an older cairn, and torn by a crash
+        self.resume("--steps", 9)
+        self.assertEqual(self.metrics(), list(range(1, 10)))
+        self.resume("--steps", 9, "--out", "branch")
+        self.assertFalse((self.folder / "branch/metrics.jsonl").exists())
+        self.train("--steps", 1, "--out", "run", "--force")
+        self.assertEqual(self.metrics(), [1])
+
+    def test_a_checkpoint_given_by_name_is_of_its_run(self):
+        self.train("--steps", 2, "--out", "run")
+        for where, name in ((self.folder / "run", "step-00000002"), (self.folder / "run/step-00000002", "."),
+                            (self.folder / "run", ".")):
+            steps = len(self.metrics()) + 1
+            self.assertTrue((self.folder / "run/step-00000002").exists())
+            self.cairn("train", "--resume", name, "--steps", steps, "--quiet", "--save-every", 100, cwd=where)
+            self.assertTrue((self.folder / f"run/step-{steps:08}").is_dir())
+            for path in (self.folder / "run").glob("step-*"):
+                if path.name != "step-00000002":
+                    path.rename(self.folder / f"{where.name}-{name}-{path.name}")
+            lines = (self.folder / "run/metrics.jsonl").read_text().splitlines(keepends=True)
+            (self.folder / "run/metrics.jsonl").write_text("".join(lines[:2]))
+        (self.folder / "run/step-00000002").rename(self.folder / "best")
+        self.fails(2, "train", "--resume", "best", "--steps", 3, says=("best", "--out"))
+        self.cairn("train", "--resume", "best", "--steps", 3, "--out", "new", "--quiet")
+        self.assertTrue((self.folder / "new/step-00000003").is_dir())
+
+    def test_a_damaged_checkpoint_is_named(self):
+        self.train("--steps", 6, "--save-every", 4, "--out", "run")
+        manifest = self.folder / "run/step-00000006/manifest.cairn"
+        blob = manifest.read_bytes()
+        manifest.write_bytes(blob[:200] + bytes([blob[200] ^ 1]) + blob[201:])
+        for command in (["generate", "run", "--prompt", "x", "--tokens", 1], ["export", "run", "o.safetensors", "--quiet"],
+                        ["train", "--resume", "run", "--steps", 7, "--quiet"]):
+            done = self.cairn(*command)
+            for text in ("warning", "run/step-00000006 is damaged", "older run/step-00000004", "digest"):
+                self.assertIn(text, done.stderr, command)
+        self.assertEqual(self.metrics(), list(range(1, 8)))
+        self.assertTrue((self.folder / "run/set-aside-step-00000006").is_dir())
+        self.assertEqual(self.cairn("generate", "run", "--prompt", "x", "--tokens", 1).stderr, "")
+
+    def test_damaged_tensors_say_what_can_be_done(self):
+        self.train("--steps", 6, "--save-every", 4, "--out", "run")
+        tensors = self.folder / "run/step-00000006/tensors.bin"
+        blob = tensors.read_bytes()
+        tensors.write_bytes(blob[:1000] + bytes([blob[1000] ^ 1]) + blob[1001:])
+        self.fails(3, "train", "--resume", "run", "--steps", 7, says=("step-00000006", "is damaged", "--resume DIR/step-N"))
+        self.cairn("train", "--resume", "run/step-00000004", "--steps", 7, "--quiet")
+        self.assertEqual(self.metrics(), list(range(1, 8)))
+
+    def test_one_run_at_a_time(self):
+        command = [CAIRN, "train", "gpt2", *TINY, f"data={self.text}", "--steps", "1000000", "--save-every", "50", "--out", "run"]
+        first = subprocess.Popen(command, env=self.environment, cwd=self.folder, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        try:
+            deadline = time.time() + 30
+            while not list((self.folder / "run").glob("step-*")) and time.time() < deadline:
+                time.sleep(0.05)
+            again = ["train", "gpt2", *TINY, f"data={self.text}", "--steps", 1]
+            for more in (["--out", "run"], ["--out", "run", "--force"], ["--out", "./run/"], ["--resume", "run"],
+                         ["--resume", "run", "--force"]):
+                self.fails(2, *(again if "--resume" not in more else ["train", "--steps", 1]), *more,
+                           says=(f"process {first.pid} on", "another --out"))
+            self.cairn("train", "--resume", "run", "--steps", 1, "--out", "other", "--quiet")
+        finally:
+            os.kill(first.pid, signal.SIGKILL)
+            first.communicate()
+        (self.folder / "run/.saving").mkdir(exist_ok=True)  # as if it had been killed inside a save
+        for name in ("names.json", ".generator.cairn.12345.partial"):
+            (self.folder / "run/.saving" / name).touch()
+        self.cairn("train", "--resume", "run", "--steps", 1, "--quiet")  # a dead process holds nothing
+        self.assertFalse((self.folder / "run/.saving").exists())
+
+    def test_a_recipe_that_could_not_be_saved_fails_before_it_trains(self):
+        plain = (ROOT / "scripts/recipes/gpt2.lua").read_text()
+        recipe = self.folder / "mine.lua"
+        for old, new, says in (('"logits"', '"odd"', "'logits'"), ("ours = name, theirs", 'ours = "odd", theirs', "'odd'"),
+                               ('"position", { 1 }, "i32"', '"position", { 2 }, "i32"', "i32[1]"),
+                               ("return { outputs", "return 5, { outputs", "what generator returns"),
+                               ("network(o)\n    local context = nn.context(graph, false)",
+                                "network(setmetatable({ layers = o.layers + 1 }, { __index = o }))\n"
+                                "    local context = nn.context(graph, false)", "'h.2.ln_1.weight'")):
+            with self.subTest(new=new):
+                self.assertIn(old, plain)
+                recipe.write_text(plain.replace(old, new))
+                self.fails(3, "train", recipe, *TINY, f"data={self.text}", "--steps", 1, "--out", "run",
+                           says=(says, "mine.lua"))
+                self.assertFalse((self.folder / "run").exists())
+
+
+main()

@@ -1,0 +1,115 @@
+"""`cairn generate` shows text as it comes, in whole characters; its JSON is JSON; `cairn export` says what it did not do."""
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import CAIRN, ROOT, TINY, Case, main  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "tests/support"))
+from campaign import LONG  # noqa: E402
+
+UMLAUTS = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich — 日本語も、🙂 auch. " * 60
+
+
+class Generate(Case):
+    def raw(self, *arguments):
+        return subprocess.run([CAIRN, *map(str, arguments)], capture_output=True, env=self.environment, cwd=self.folder,
+                              timeout=60, check=True).stdout
+
+    def prepare(self, *more, steps=3):
+        self.text.write_text(UMLAUTS)
+        self.train("--steps", steps, "--out", "run", *more)
+
+    def test_json_whatever_bytes_come(self):
+        self.prepare()  # it knows nothing: any bytes
+        for seed in range(40 if LONG else 4):
+            command = ["generate", "run", "--prompt", "größ", "--tokens", 60, "--seed", seed, "--temperature", 3, "--top-k", 0]
+            blob = self.raw(*command, "--json")
+            found = json.loads(blob.decode("utf-8"))
+            self.assertEqual(found["prompt_tokens"], 6)
+            self.assertEqual(len(found["tokens"]), 66)
+            self.assertEqual(found["text"], bytes(found["tokens"]).decode("utf-8", errors="replace"))
+            self.assertIn("\ufffd", found["text"])
+            self.assertEqual(self.raw(*command).decode("utf-8"), found["text"] + "\n")
+
+    def test_any_bytes_as_utf8(self):
+        random_ = random.Random(20261122)
+        pieces = [bytes([byte]) for byte in range(256)] + [text.encode() for text in "é€日🙂\u07ff\u0800\uffff\U0010ffff"] + [
+            b"\xed\xa0\x80", b"\xc0\xaf", b"\xe0\x80\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf0\x9f\x99"]
+        program = pathlib.Path(__file__).with_name("unicode.lua")
+        for _ in range(200 if LONG else 5):
+            blob = b"".join(random_.choices(pieces, k=5000))
+            (self.folder / "bytes").write_bytes(blob)
+            self.assertEqual(self.raw("lua", program, "bytes").decode("utf-8"), blob.decode("utf-8", errors="replace"))
+
+    def test_invalid_prompts(self):
+        self.prepare()
+        for prompt in (b"\xff", b"a\xe2\x82", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf", b"\x00"[:0] + b"\x1b\x7f"):
+            command = [CAIRN.encode(), b"generate", b"run", b"--prompt", prompt, b"--tokens", b"1", b"--json"]
+            done = subprocess.run(command, capture_output=True, env=self.environment, cwd=self.folder, timeout=60, check=True)
+            found = json.loads(done.stdout.decode("utf-8"))
+            self.assertEqual(found["text"], bytes(found["tokens"]).decode("utf-8", errors="replace"))
+            self.assertEqual(bytes(found["tokens"])[:-1], prompt)
+
+    def test_streaming_gives_the_same_text(self):
+        self.prepare("tokens=bpe", "vocab=400", steps=20)
+        command = ["generate", "run", "--prompt", "Zwölf 日本", "--tokens", 40]
+        self.assertEqual(self.raw(*command).decode("utf-8"), json.loads(self.raw(*command, "--json"))["text"] + "\n")
+
+    def test_text_comes_as_it_is_made_in_whole_characters(self):
+        self.prepare("layers=4", "width=64", "seq=128", steps=40)
+        command = [CAIRN, "generate", "run", "--prompt", "Zwölf", "--tokens", "300", "--threads", "1"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=self.environment, cwd=self.folder)
+        pieces = []
+        while True:
+            piece = os.read(process.stdout.fileno(), 65536)
+            if not piece:
+                break
+            pieces.append(piece)
+            time.sleep(0.001)
+        process.stdout.close()
+        self.assertEqual(process.wait(), 0)
+        self.assertGreater(len(pieces), 10, "it comes in pieces")
+        for piece in pieces:
+            piece.decode("utf-8")  # whole characters, each time
+
+    def test_a_closed_output_is_an_error(self):
+        self.prepare()
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([CAIRN, "generate", "run", "--prompt", "x"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  env=self.environment, cwd=self.folder, timeout=60)
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("stdout", done.stderr)
+
+    def test_no_recipe_is_needed(self):
+        recipe = self.folder / "mine.lua"
+        recipe.write_text((ROOT / "scripts/recipes/gpt2.lua").read_text())
+        self.cairn("train", recipe, *TINY, f"data={self.text}", "--steps", 2, "--out", "mine", "--quiet")
+        self.cairn("train", "gpt2", *TINY, f"data={self.text}", "--steps", 2, "--out", "run", "--quiet")
+        recipe.unlink()
+        self.text.unlink()
+        for more in (["generate", "--prompt", "x", "--tokens", 5, "--json"], ["export"]):
+            found = []
+            for name in ("mine", "run"):
+                target = [f"{name}.safetensors", "--quiet"] if more[0] == "export" else []
+                done = self.raw(more[0], name, *more[1:], *target)
+                found.append((self.folder / target[0]).read_bytes() if target else done)
+            self.assertEqual(*found)
+
+    def test_export_makes_no_directories(self):
+        self.prepare()
+        self.fails(5, "export", "run", "no/where/m.safetensors", says=("no/where", "make it first"))
+        self.assertFalse((self.folder / "no").exists())
+        self.fails(3, "export", "run", ".", says="regular file")
+        self.cairn("export", "run", "m.safetensors", "--quiet")
+        (self.folder / "there").mkdir()
+        self.cairn("export", "run", pathlib.Path("there/m.safetensors"), "--quiet")
+        self.assertEqual((self.folder / "m.safetensors").read_bytes(), (self.folder / "there/m.safetensors").read_bytes())
+
+
+main()

@@ -1,0 +1,120 @@
+"""`cairn plan`, `profile --predicted`."""
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import TINY, Case, main  # noqa: E402
+
+
+class Plan(Case):
+    def plan(self, *arguments):
+        return json.loads(self.cairn("plan", "gpt2", *TINY, "--json", *arguments).stdout)
+
+    def test_plan_is_what_training_takes(self):
+        planned = self.plan("--policy", "recompute", "--threads", 2)
+        trained = self.train("--policy", "recompute", "--steps", 1)
+        self.assertEqual(planned["planned_peak_bytes"], trained["peak_bytes"])
+        for key in ("keep_bytes", "recompute_bytes", "offload_host_bytes", "offload_disk_bytes"):
+            self.assertEqual(planned["plan"][key], trained["plan"][key])
+        for key in ("predicted_step_seconds", "bound_step_seconds"):
+            self.assertGreater(planned["plan"][key], 0)
+        self.assertLessEqual(planned["plan"]["bound_step_seconds"], planned["plan"]["predicted_step_seconds"] * (1 + 1e-9))
+
+    def test_budgets(self):
+        whole = self.plan("--policy", "keep")["planned_peak_bytes"]["device"]
+        for text, limit in (("80%", 0.8 * whole), (f"{whole - 1}", whole - 1), (f"{whole / 1024:.3f}KiB", whole)):
+            with self.subTest(text):
+                self.assertLessEqual(self.plan("--budget", text)["planned_peak_bytes"]["device"], limit)
+
+    def test_packs_are_given_up_where_a_budget_needs_their_bytes(self):
+        whole = self.plan("--amp", "bf16")
+        packed = whole["plan"]["packed_bytes"]
+        if packed == 0:
+            self.skipTest("needs amx")
+        self.assertEqual(whole["plan"]["unpacked_bytes"], 0)
+        budget = whole["planned_peak_bytes"]["device"] - packed // 2
+        tight = self.plan("--amp", "bf16", "--budget", budget)
+        self.assertGreater(tight["plan"]["unpacked_bytes"], 0)
+        self.assertEqual(tight["plan"]["packed_bytes"] + tight["plan"]["unpacked_bytes"], packed)
+        self.assertIn("given up", self.cairn("plan", "gpt2", *TINY, "--amp", "bf16", "--budget", budget).stdout)
+        self.assertEqual(self.plan()["plan"]["packed_bytes"], 0)
+
+    def test_sweep(self):
+        rows = self.plan("--sweep")
+        peaks = [row["planned_peak_bytes"]["device"] for row in rows]
+        self.assertGreater(len(rows), 2)
+        self.assertEqual(peaks, sorted(peaks, reverse=True))
+        for row in rows:
+            self.assertIn("gap", row["plan"])
+            if row["budget_bytes"]:
+                self.assertLessEqual(row["planned_peak_bytes"]["device"], row["budget_bytes"])
+            for hand in row["by_hand"].values():  # nobody by hand is faster within the same bytes
+                if row["planned_peak_bytes"]["device"] <= hand["budget_bytes"] <= row["budget_bytes"]:
+                    self.assertLessEqual(row["plan"]["predicted_step_seconds"],
+                                         hand["predicted_step_seconds"] * (1 + 1e-9))
+        self.assertEqual(set(rows[0]["by_hand"]), {"keep_all", "per_layer", "sqrt_n"})
+        text = self.cairn("plan", "gpt2", *TINY, "--sweep").stdout
+        for word in ("slower", "bound", "gap", "by hand", "every layer checkpointed (2 layers)", "sqrt(n)"):
+            self.assertIn(word, text)
+        self.fails(2, "plan", "gpt2", *TINY, "--sweep", "--budget", "80%")
+
+    def test_sweep_of_a_problem(self):
+        self.plan("--problem-out", "problem.json", "--tiers", "host", "--link", "1e9")
+        rows = json.loads(self.cairn("plan", "--problem", "problem.json", "--sweep", "--json").stdout)
+        self.assertGreater(len(rows), 2)
+        for row in rows[0], rows[len(rows) // 2]:  # beside the recipe's own plan under that budget
+            other = self.plan("--budget", row["budget_bytes"], "--tiers", "host", "--link", "1e9")
+            packs = {"packed_bytes", "unpacked_bytes"}  # a problem knows none
+            self.assertEqual(set(row["plan"]), set(other["plan"]) - packs)
+            if row is rows[0]:
+                self.assertEqual(row["planned_peak_bytes"], other["planned_peak_bytes"])
+                for key in ("keep_bytes", "recompute_bytes", "offload_host_bytes"):
+                    self.assertEqual(row["plan"][key], other["plan"][key])
+            # In between, a recipe has more to choose from: which ops write over what they read.
+            for plan in row, other:
+                self.assertLessEqual(plan["planned_peak_bytes"]["device"], row["budget_bytes"] or float("inf"))
+        self.fails(2, "plan", "--problem", "problem.json", "--sweep", "--html", "x.html")
+
+    def test_files(self):
+        text = self.cairn("plan", "gpt2", *TINY, "--html", "plan.html", "--plan-out", "plan.cairn").stdout
+        self.assertIn("activations", text)
+        page = (self.folder / "plan.html").read_text()
+        for part in ("Seconds of forward and backward over the budget", "Device memory over one forward and backward", "<h2>Values</h2>"):
+            self.assertIn(part, page)
+        data = re.search(r"id='values-data'>(.*?)</script>", page, re.DOTALL).group(1)
+        rows = json.loads(data)
+        self.assertEqual(len(rows["name"]), self.plan()["values"])
+        self.cairn("inspect", "plan.cairn")
+
+    def test_problem_and_back(self):
+        plan = self.plan("--problem-out", "problem.json", "--budget", "80%")
+        problem = json.loads((self.folder / "problem.json").read_text())
+        self.assertEqual(problem["format"], "cairn.problem/1")
+        self.assertEqual(plan["format"], "cairn.plan/1")
+        self.assertEqual(plan["arena_bytes"], plan["planned_peak_bytes"]["device"])
+        again = json.loads(self.cairn("plan", "--problem", "problem.json", "--json").stdout)
+        self.assertEqual(again["format"], "cairn.plan/1")
+        self.assertEqual(again["steps"], plan["steps"])
+        half = json.loads(self.cairn("plan", "--problem", "problem.json", "--budget", "85%", "--json").stdout)
+        self.assertLessEqual(half["arena_bytes"], half["budget_bytes"])
+        self.fails(4, "plan", "--problem", "problem.json", "--budget", 1)
+        self.assertIn("predicted", self.cairn("plan", "--problem", "problem.json").stdout)
+        self.fails(2, "plan", "gpt2", "--problem", "problem.json")
+        self.fails(2, "plan", "--problem", "problem.json", "--amp", "bf16")
+
+    def test_predicted_trace(self):
+        self.cairn("profile", "gpt2", *TINY, "--policy", "offload", "--predicted", "--trace", "trace.json")
+        events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+        lanes = {event["args"]["name"] for event in events if event["ph"] == "M"}
+        self.assertIn("compute", lanes)
+        self.assertIn("copy to host", lanes)
+        used = {event["tid"] for event in events if event["ph"] == "X"}
+        self.assertGreaterEqual(len(used), 3)
+        peak = max(event["args"]["alive"] for event in events if event["ph"] == "C")
+        planned = self.plan("--policy", "offload")
+        self.assertEqual(peak, planned["live_peak_bytes"])
+
+
+main()

@@ -1,0 +1,74 @@
+"""The instruction set that CAIRN_ISA asks for: named, refused, obeyed; its bits and its profiles are its own."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import TINY, Case, main  # noqa: E402
+
+SETS = ["portable", "avx2", "avx512", "avx512_bf16", "amx"]  # each contains those before it
+
+
+class Isa(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment.pop("CAIRN_ISA", None)
+        self.own = self.used()
+        # AVX512_BF16 is there on some processors that are faster without it.
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+        faster = self.own == "avx512" and "avx512_bf16" in flags
+        self.available = SETS[:SETS.index(self.own) + (2 if faster else 1)]
+
+    def used(self, asked=None):
+        if asked is not None:
+            self.environment["CAIRN_ISA"] = asked
+        devices = json.loads(self.cairn("devices", "--json").stdout)
+        return next(device["isa"] for device in devices if device["name"] == "cpu")
+
+    def test_every_set_of_this_processor_can_be_asked_for(self):
+        for name in self.available:
+            with self.subTest(name):
+                self.assertEqual(self.used(name), name)
+                table = self.cairn("devices").stdout
+                self.assertIn(" " + name + " ", table)
+        self.assertEqual(self.used(""), self.own)
+
+    def test_others_are_refused(self):
+        for name in ["avx", "AVX2", "amx ", "best"]:
+            self.environment["CAIRN_ISA"] = name
+            says = (f"CAIRN_ISA={name}", "known are amx, avx512_bf16, avx512, avx2, portable",
+                    "this processor has " + ", ".join(reversed(self.available)))
+            self.fails(3, "devices", says=says)
+            self.fails(3, "train", "gpt2", *TINY, "data=random", "--steps", 1, says=says)
+
+    def test_a_set_that_the_processor_lacks_is_refused(self):
+        missing = SETS[len(self.available):]
+        if not missing:
+            self.skipTest("needs a processor without amx")
+        self.environment["CAIRN_ISA"] = missing[-1]
+        self.fails(3, "devices", says=(f"CAIRN_ISA={missing[-1]}", "lacks", self.available[-1]))
+
+    def test_losses_are_near_and_bits_are_those_of_the_set(self):
+        losses, digests = {}, {}
+        for name in self.available:
+            self.environment["CAIRN_ISA"] = name
+            runs = [self.train("--steps", 4), self.train("--steps", 4, "--policy", "recompute")]
+            self.assertEqual(runs[0]["parameter_digest"], runs[1]["parameter_digest"], name)
+            losses[name], digests[name] = runs[0]["loss"], runs[0]["parameter_digest"]
+        for name in self.available:
+            for loss, expected in zip(losses[name], losses["portable"]):
+                self.assertAlmostEqual(loss, expected, delta=1e-4)
+        if "avx2" in digests:  # sums of eight numbers at a time, not of four: the words are obeyed
+            self.assertNotEqual(digests["portable"], digests["avx2"])
+
+    def test_a_profile_of_another_set_is_not_taken(self):
+        if len(self.available) < 2:
+            self.skipTest("needs avx2")
+        lower = self.available[self.available.index(self.own) - 1]
+        self.cairn("profile", "gpt2", *TINY, "data=random", "--threads", 2, "--steps", 3)
+        self.environment["CAIRN_ISA"] = lower
+        self.fails(3, "plan", "gpt2", *TINY, "--threads", 2, "--profile", "cairn-profile.json",
+                   says=("instruction set", "there", "here"))
+
+
+main()
