@@ -3,7 +3,8 @@
 #   libcairn-dev   headers, libcairn.a, pkg-config, CMake
 #   cairn          the command, recipes, manual pages, completions, the Lua binding
 #   cairn-cuda     libcairn_cuda.so, where it is built (CAIRN_CUDA) or was built in another tree (CAIRN_CUDA_LIBRARY)
-set(CAIRN_MAINTAINER "The cairn developers <cairn@localhost>" CACHE STRING "maintainer of packages, as NAME <ADDRESS>")
+# A domain that never is one (RFC 2606): the form that policy asks for, and nobody's address.
+set(CAIRN_MAINTAINER "The cairn developers <maintainer@cairn.invalid>" CACHE STRING "maintainer of packages, as NAME <ADDRESS>")
 set(CAIRN_CUDA_LIBRARY "" CACHE FILEPATH "a libcairn_cuda.so of this version, to be packaged as it is")
 set(CAIRN_PACKAGE_RELEASE 1 CACHE STRING "number of a package of the same version")
 find_program(GZIP gzip REQUIRED)
@@ -19,13 +20,15 @@ set(CPACK_COMPONENTS_ALL library development command)
 if(CAIRN_CUDA OR CAIRN_CUDA_LIBRARY)
   list(APPEND CPACK_COMPONENTS_ALL cuda)
 endif()
-# Each package says whose it is and what changed.
+# Each package says whose it is, what changed, and which of lintian's findings are meant, and why.
 function(cairn_package component package section)
   set(folder ${packages_folder}/${package})
   configure_file(cmake/packages/changelog.in ${folder}/changelog.Debian @ONLY)
   configure_file(CHANGELOG.md ${folder}/changelog COPYONLY)
   execute_process(COMMAND ${GZIP} -9nf ${folder}/changelog.Debian ${folder}/changelog COMMAND_ERROR_IS_FATAL ANY)
   configure_file(cmake/packages/copyright.in ${folder}/copyright @ONLY)
+  configure_file(cmake/packages/${component}.overrides.in ${folder}/overrides/${package} @ONLY)
+  install(FILES ${folder}/overrides/${package} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/lintian/overrides COMPONENT ${component})
   install(FILES ${folder}/changelog.Debian.gz ${folder}/changelog.gz ${folder}/copyright
           DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${package} COMPONENT ${component})
   string(TOUPPER ${component} upper)
@@ -35,6 +38,15 @@ endfunction()
 cairn_package(library ${library_package} libs)
 cairn_package(development libcairn-dev libdevel)
 cairn_package(command cairn science)
+# Those of several architectures can be installed side by side: what is of one lies in a folder of its name. CPack has the field
+# since 3.31; before, it goes in behind the one before it.
+foreach(component LIBRARY DEVELOPMENT)
+  if(CMAKE_VERSION VERSION_LESS 3.31)
+    set(CPACK_DEBIAN_${component}_PACKAGE_PRIORITY "optional\nMulti-Arch: same")
+  else()
+    set(CPACK_DEBIAN_${component}_PACKAGE_MULTIARCH same)
+  endif()
+endforeach()
 
 set(about "cairn trains neural networks inside a memory budget: it decides for every
 activation whether to keep it, compute it again, or move it to host memory or

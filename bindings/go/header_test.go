@@ -22,6 +22,8 @@ var leftOut = map[string]string{
 	"eps":                "a hyper-parameter by name: Hypers",
 	"weight_decay":       "a hyper-parameter by name: Hypers",
 	"schedule":           "a schedule by name: Schedules",
+	"failure_words":      "an op's error itself is the cause of the call's, not its words alone",
+	"release_user":       "objects of Go keep the ops that they may call",
 }
 
 func header(t *testing.T) string {

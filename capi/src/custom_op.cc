@@ -43,44 +43,55 @@ TensorDesc checked(const std::string& op, size_t output, const cairn_tensor_t& t
   return desc;
 }
 
+// " (words)" of the host's about the callback that just failed on this thread; "" where it has none.
+std::string words(const CustomOpUser& user) {
+  const char* given = user.failure_words != nullptr ? user.failure_words(user.user) : nullptr;
+  return given != nullptr ? std::string(": ") + given : std::string();
+}
+
 using Run = int32_t (*)(void*, const cairn_tensor_t*, const cairn_tensor_t*, void*);
 
 // A callback that fails with a status of cairn's fails the run with it.
-auto runner(const std::string& op, const char* which, void* user, Run run) {
+auto runner(const std::string& op, const char* which, const std::shared_ptr<CustomOpUser>& user, Run run) {
   return [op, which, user, run](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
-    const int32_t result = run(user, Views(in).list.data(), Views(out).list.data(), workspace);
+    const int32_t result = run(user->user, Views(in).list.data(), Views(out).list.data(), workspace);
     if (result == 0) return true;
     const bool status = result > 0 && result <= CAIRN_STATUS_INTERNAL;
     fail(status ? static_cast<Code>(result) : Code::kInvalidArgument, "custom op '", op, "': its ", which,
          " callback failed with ", result, status ? " (" : ", which is no status of cairn's",
-         status ? cairn_status_name(result) : "", status ? ")" : "");
+         status ? cairn_status_name(result) : "", status ? ")" : "", words(*user));
   };
 }
 
 }  // namespace
 
-graph::CustomOp custom_op(const cairn_custom_op_t& op) {
+graph::CustomOp custom_op(const cairn_custom_op_t& op, const std::shared_ptr<CustomOpUser>& user) {
   graph::CustomOp made;
   made.name = op.name;
   made.inputs = static_cast<int>(op.inputs);
   made.outputs = static_cast<int>(op.outputs);
   made.recomputable = op.recomputable != 0;
-  made.shape = [name = made.name, user = op.user, shape = op.shape](std::span<const TensorDesc> in,
-                                                                    std::span<TensorDesc> out) {
+  made.shape = [name = made.name, user, shape = op.shape](std::span<const TensorDesc> in,
+                                                          std::span<TensorDesc> out) {
     Views outputs{std::span<const TensorDesc>()};
-    if (shape(user, Views(in).list.data(), outputs.list.data()) != 0) return false;
+    if (shape(user->user, Views(in).list.data(), outputs.list.data()) != 0) {
+      const std::string why = words(*user);
+      require(why.empty(), Code::kInvalidArgument, "custom op '", name, "': its shape callback failed", why);
+      return false;
+    }
     for (size_t i = 0; i < out.size(); ++i) out[i] = checked(name, i, outputs.list[i]);
     return true;
   };
   if (op.workspace_bytes != nullptr)
-    made.workspace_bytes = [name = made.name, user = op.user,
+    made.workspace_bytes = [name = made.name, user,
                             ask = op.workspace_bytes](std::span<const TensorDesc> in) {
-      const int64_t bytes = ask(user, Views(in).list.data());
-      require(bytes >= 0, Code::kInvalidArgument, "custom op '", name, "': workspace_bytes gave ", bytes);
+      const int64_t bytes = ask(user->user, Views(in).list.data());
+      if (bytes < 0)
+        fail(Code::kInvalidArgument, "custom op '", name, "': workspace_bytes gave ", bytes, words(*user));
       return bytes;
     };
-  made.forward = runner(made.name, "forward", op.user, op.forward);
-  if (op.backward != nullptr) made.backward = runner(made.name, "backward", op.user, op.backward);
+  made.forward = runner(made.name, "forward", user, op.forward);
+  if (op.backward != nullptr) made.backward = runner(made.name, "backward", user, op.backward);
   return made;
 }
 

@@ -177,7 +177,9 @@ cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op
             given.outputs, " outputs; 1 to 4 of each are allowed");
     require(given.shape != nullptr && given.forward != nullptr, Code::kInvalidArgument, "custom op '",
             given.name, "': the callback ", given.shape == nullptr ? "shape" : "forward", " is NULL");
-    graph->open().custom(custom_op(given));
+    const auto user = std::make_shared<CustomOpUser>(given.user, given.failure_words);
+    graph->open().custom(custom_op(given, user));
+    user->release = given.release_user;  // from here on it is the graph's
   });
 }
 

@@ -34,7 +34,24 @@ inline cairn_value_t handle_id(graph::ValueId id) {
   return id == graph::kNone ? 0 : static_cast<cairn_value_t>(id) + 1;
 }
 
+// What a custom op's callbacks have in common: the host's `user`, which it gets back when the last copy of them is gone.
+struct CustomOpUser {
+  CustomOpUser(void* of_host, const char* (*words)(void* user)) : user(of_host), failure_words(words) {}
+  CustomOpUser(const CustomOpUser&) = delete;
+  CustomOpUser& operator=(const CustomOpUser&) = delete;
+  ~CustomOpUser() {
+    if (release == nullptr) return;
+    try {
+      release(user);
+    } catch (...) {  // whoever let go of the last copy can do nothing about it
+    }
+  }
+  void* const user;
+  const char* (*const failure_words)(void* user);
+  void (*release)(void* user) = nullptr;  // only where the graph took the op
+};
+
 // The host's callbacks as the runtime's (custom_op.cc).
-graph::CustomOp custom_op(const cairn_custom_op_t& op);
+graph::CustomOp custom_op(const cairn_custom_op_t& op, const std::shared_ptr<CustomOpUser>& user);
 
 }  // namespace cairn::capi

@@ -113,7 +113,104 @@ end)
 test("modules are found and described", function()
   local net = nn.Sequential():add(nn.Block(8, 2)):add(nn.Linear(8, 2))
   equal(#net:findModules("Linear"), 7)
-  equal(tostring(net), "nn.Sequential")
+  equal(#net:listModules(), 21)
+  equal(tostring(nn.Sequential():add(nn.Linear(10, 25)):add(nn.ReLU(), "act"):add(nn.Region("r", "keep",
+    nn.Linear(25, 1, false)))), [[
+nn.Sequential {
+  [input -> (1) -> (act) -> (3) -> output]
+  (1): nn.Linear(10 -> 25)
+  (act): nn.ReLU
+  (3): nn.Region 'r', keep {
+    (1): nn.Linear(25 -> 1) without bias
+  }
+}]])
+  assert(tostring(net):find("nn.CausalSelfAttention of 2 heads", 1, true))
+  for _, kind in ipairs { nn.LayerNorm(3), nn.Embedding(5, 3), nn.View(2, 3), nn.Dropout(0.1), nn.MSECriterion() } do
+    assert(tostring(kind):find("^nn%.%a+"))
+    equal(kind.__typename, "nn." .. kind.kind)
+    assert(nn.is(kind))
+  end
+end)
+
+test("Sequential is taken apart and put together as in Torch7", function()
+  local a, b, c = nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)
+  local net = nn.Sequential():add(a):add(c, "last"):insert(b, 2)
+  equal(net:size(), 3)
+  equal(net:get(2), b)
+  equal(net:get(-1), c)
+  equal(net:get("last"), c)
+  equal(net:get(4), nil)
+  equal(table.concat(net.names, " "), "1 2 last")
+  equal(net:remove(1), a)
+  equal(table.concat(net.names, " "), "1 last")
+  equal(net:insert(a, 1):insert(nn.GELU()):remove().kind, "GELU")
+  harness.raises(function() net:remove(9) end, "nn_test.lua:", "from 1 to 3", "got 9")
+  harness.raises(function() net:insert(b, 0) end, "nn_test.lua:", "from 1 to 4")
+  net:replace(function(each) return each.kind == "ReLU" and nn.SiLU() or each end)
+  equal(#net:findModules("SiLU"), 1)
+  equal(#net:findModules("ReLU"), 0)
+end)
+
+test("clones have parameters of their own; what is one in a module is one in its clone", function()
+  local shared = nn.Linear(4, 4)
+  local net = nn.Sequential():add(shared, "a"):add(shared, "b")
+  local clone = net:clone()
+  assert(clone:get("a") ~= shared and clone:get("a") == clone:get("b"))
+  local graph = assert(nn.build(nn.Sequential():add(net, "one"):add(clone, "two"), nil, { 2, 4 }))
+  equal(#graph:parameters(), 4)
+  harness.raises(function() net:clone("weight") end, "nn_test.lua:", "added twice")
+end)
+
+test("evaluate() builds without dropout where the graph trains", function()
+  local function dropouts(model)
+    local graph, count = assert(nn.build(model, nn.MSECriterion(), { 2, 4 })), 0
+    for _, op in ipairs(assert(cairn.plan(graph, assert(cairn.device("cpu")))):ops()) do
+      if op.op == "dropout" then count = count + 1 end
+    end
+    return count
+  end
+  local net = nn.Sequential():add(nn.Linear(4, 4)):add(nn.Dropout(0.5)):add(nn.Linear(4, 2)):add(nn.Dropout(0.5))
+  equal(dropouts(net), 2)
+  net:get(2):evaluate()
+  equal(dropouts(net), 1)
+  equal(dropouts(net:evaluate()), 0)
+  equal(dropouts(net:training()), 2)
+end)
+
+test("a trainer has the parameters' names and numbers, and forward", function()
+  local trainer = assert(nn.Trainer { model = nn.Sequential():add(nn.Linear(2, 3)), criterion = nn.MSECriterion(),
+                                      input = { 4, 2 } })
+  local list = assert(trainer:parameters(true))
+  equal(#list, 2)
+  equal(list[1].name, "1.weight")
+  equal(#list[1].values, 6)
+  equal(assert(trainer:parameters())[1].values, nil)
+  assert(trainer.session:write("1.weight", { 1, 0, 0, 1, 1, 1 }))
+  assert(trainer.session:write("1.bias", { 0, 0, 10 }))
+  local y = assert(trainer:forward { 1, 2, 0, 0, 0, 0, 0, 0 })
+  equal(table.concat(y, " ", 1, 3), "1 2 13")
+  trainer:free()
+end)
+
+test("SoftMax and MulConstant", function()
+  local graph = assert(nn.build(nn.Sequential():add(nn.MulConstant(2)):add(nn.SoftMax()), nil, { 1, 2 }))
+  local session = assert(cairn.session(assert(cairn.plan(graph, assert(cairn.device("cpu"))))))
+  assert(session:write("input", { 0, 1 }))
+  assert(session:run())
+  harness.near(assert(session:read("output"))[2], 1 / (1 + math.exp(-2)), 1e-6)
+end)
+
+test("what of Torch7 is elsewhere says where", function()
+  local net = nn.Sequential():add(nn.Linear(2, 2))
+  harness.raises(function() net:forward { 1, 2 } end, "nn_test.lua:", "nn.Sequential:forward", "nn.Trainer", ":step")
+  harness.raises(function() nn.MSECriterion():backward() end, "nn.MSECriterion:backward", ":step")
+  harness.raises(function() net:getParameters() end, ":parameters(true)")
+  harness.raises(function() net:zeroGradParameters() end, "accumulate")
+  harness.raises(function() net:cuda() end, "cuda:0")
+  harness.raises(function() return nn.LookupTable end, "nn_test.lua:", "nn.Embedding", "from 0")
+  harness.raises(function() return nn.ClassNLLCriterion() end, "nn.CrossEntropyCriterion")
+  harness.raises(function() optim.sgd(function() end, {}) end, "nn_test.lua:", "settings", "nn.Trainer")
+  equal(nn.NoSuchThing, nil)
 end)
 
 test("mistakes raise", function()

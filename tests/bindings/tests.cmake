@@ -7,6 +7,7 @@ foreach(file ${lua_tests})
   set_tests_properties(bindings/${name} PROPERTIES
     ENVIRONMENT "LUA_PATH=${CMAKE_SOURCE_DIR}/tests/bindings/?.lua")
 endforeach()
+include(${CMAKE_CURRENT_LIST_DIR}/cpp/tests.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rust/tests.cmake)
 add_test(NAME bindings/cdef_fresh COMMAND ${CMAKE_SOURCE_DIR}/bindings/lua/make_cdef.sh --check)
 include(${CMAKE_CURRENT_LIST_DIR}/go/tests.cmake)

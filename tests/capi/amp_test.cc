@@ -88,7 +88,7 @@ TEST_F(AmpTest, AnOlderCallersPlanHasNoRules) {
 TEST_F(AmpTest, PlansTellTheClassOfEveryOp) {
   const std::vector<cairn_amp_rule_t> rules = {{"linear", nullptr, "full"}, {nullptr, "layer1", "half"}};
   const auto plan = cairn::Plan::create(graph, devices.device, options_of(rules));
-  const auto ops = plan.ops();
+  const std::vector<cairn_plan_op_t> ops = plan.ops();
   ASSERT_EQ(ops.size(), static_cast<size_t>(kLayers) + 1);
   for (int i = 0; i < kLayers; ++i) {
     const cairn_plan_op_t& op = ops[static_cast<size_t>(i)];

@@ -1,5 +1,6 @@
 """Programs that were compiled with the headers of earlier releases (tests/compat/<release>/abi: headers and programs as they
-were) run on today's library, and abidiff finds in today's header nothing but additions.
+were), and linked with a library that has that release's symbols and no others, run on today's library; and abidiff finds in today's
+header nothing but additions.
 
     abi_test.py LIBRARY C_COMPILER CXX_COMPILER
 
@@ -60,11 +61,13 @@ class Abi(unittest.TestCase):
         for older in OLDER:
             programs = sorted(path for path in (older / "examples").glob("*.c*"))
             self.assertGreater(len(programs), 5)
+            # What such a program knows of the library: its SONAME, and symbols with their versions.
+            recorded = self.hollow(older, "recorded")
             for source in programs:
                 program = self.folder / source.name.replace(".", "_")
                 compiler = [CXX, "-std=c++17"] if source.suffix == ".cpp" else [CC, "-std=c11"]
-                run(*compiler, "-O0", f"-I{older}", source, LIBRARY, f"-Wl,-rpath,{LIBRARY.parent}", "-lm", "-o", program)
-                said = run(program, self.folder)
+                run(*compiler, "-O0", f"-I{older}", source, recorded, "-lm", "-o", program)
+                said = run(program, self.folder, env=dict(os.environ, LD_LIBRARY_PATH=str(LIBRARY.parent)))
                 if source.name == "train.c":
                     self.assertIn("the same to the bit", said, program)
 
@@ -93,8 +96,10 @@ class Abi(unittest.TestCase):
         source = self.folder / f"{name}.c"
         bodies = [each.rstrip(";") + " { __builtin_trap(); }" for each in functions]
         source.write_text('#include "cairn/cairn.h"\n' + "\n".join(bodies))
-        library = self.folder / f"{name}.so"
-        run(CC, "-shared", "-fPIC", "-g", "-O0", f"-I{include}", source, "-o", library, "-Wl,-soname,libcairn.so.1")
+        library, versions = self.folder / f"{name}.so", self.folder / "versions"
+        versions.write_text("CAIRN_1.0 { global: cairn_*; local: *; };")
+        run(CC, "-shared", "-fPIC", "-g", "-O0", f"-I{include}", source, "-o", library, "-Wl,-soname,libcairn.so.1",
+            f"-Wl,--version-script={versions}")
         return library
 
     @unittest.skipUnless(shutil.which("abidiff"), "no abidiff here; ./dev test long installs abigail-tools")

@@ -28,7 +28,8 @@ endif()
 # By component: files that it has, some of many.
 COMPONENTS = {
     "library": {"lib/libcairn.so.1"},
-    "development": {"include/cairn/cairn.h", "include/cairn/cairn.hpp", "include/cairn/cairn_config.h", "lib/libcairn.so",
+    "development": {"include/cairn/cairn.h", "include/cairn/cairn.hpp", "include/cairn/cpp/graph.hpp",
+                    "include/cairn/cairn_config.h", "lib/libcairn.so",
                     "lib/libcairn.a", "lib/pkgconfig/cairn.pc", "lib/cmake/cairn/cairnConfig.cmake"},
     "command": {"bin/cairn", "share/man/man1/cairn.1", "share/man/man1/cairn-train.1", "share/man/man7/cairn-recipes.7",
                 "share/bash-completion/completions/cairn", "share/zsh/site-functions/_cairn",

@@ -157,6 +157,8 @@ typedef struct cairn_custom_op {
  int64_t (*workspace_bytes)(void* user, const cairn_tensor_t* in);
  int32_t (*forward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
  int32_t (*backward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
+ const char* (*failure_words)(void* user);
+ void (*release_user)(void* user);
 } cairn_custom_op_t;
  cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op_t* op,
  cairn_error_t* error);

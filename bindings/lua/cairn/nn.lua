@@ -8,4 +8,12 @@ local module = require "cairn.nn.module"
 nn.define = module.define
 -- For graphs with inputs and outputs of one's own: module:build(nn.context(graph, training), x) returns the output.
 nn.context = module.context
-return nn
+-- What all modules are; nn.is(object): whether it is one.
+nn.Module, nn.is = module.Module, module.is
+
+-- Torch7's names that have another form here say which.
+local torch = require "cairn.nn.torch"
+return setmetatable(nn, { __index = function(_, name)
+  local remedy = torch.modules[name]
+  if remedy then error(("cairn.nn has no '%s': %s"):format(name, remedy), 2) end
+end })

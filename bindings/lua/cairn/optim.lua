@@ -17,6 +17,10 @@ local HYPERS = { beta1 = true, beta2 = true, eps = true, weight_decay = true, mo
 
 local function options_of(optimizer, settings)
   local options = { optimizer = optimizer }
+  if settings ~= nil and type(settings) ~= "table" then
+    error(("settings of an optimizer expected, got a %s: updates are the trainer's (nn.Trainer { optim = optim.sgd " ..
+      "{ learningRate = 0.1 }, ... }), which calls no function for losses and gradients"):format(type(settings)), 2)
+  end
   for key, value in pairs(settings or {}) do
     if not NAMES[key] then
       local known = {}

@@ -279,7 +279,8 @@ typedef struct cairn_tensor {
  * dtype of the outputs and is called when the op is added. forward and backward run on a thread of cairn's; they must not
  * call cairn, and with recomputable = 1 must be deterministic and free of side effects. backward gets in = inputs,
  * outputs, output gradients (data NULL: zero) and fills out = input gradients (data NULL: not wanted); NULL: no gradient.
- * user must live as long as the graph and every plan and session made from it. A failing run poisons its session. */
+ * user must live as long as the graph and every plan and session made from it: release_user says when they are gone. A
+ * failing run poisons its session. */
 typedef struct cairn_custom_op {
   size_t struct_size;
   const char* name;
@@ -292,9 +293,16 @@ typedef struct cairn_custom_op {
   int64_t (*workspace_bytes)(void* user, const cairn_tensor_t* in); /* NULL: none */
   int32_t (*forward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
   int32_t (*backward)(void* user, const cairn_tensor_t* in, const cairn_tensor_t* out, void* workspace);
+  /* Why a callback failed, for the message of the call that it fails: asked on the thread of the callback, right behind it,
+   * and copied at once. It may return NULL. NULL: the message has the callback's status alone. */
+  const char* (*failure_words)(void* user);
+  /* Called once, from any thread, when the graph and all that was made from it are gone; not where cairn_graph_custom_op
+   * failed: then user is the caller's as before. NULL: nothing is called. */
+  void (*release_user)(void* user);
 } cairn_custom_op_t;
-#define CAIRN_CUSTOM_OP_INIT {sizeof(cairn_custom_op_t), NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL}
-/* errors: WRONG_STATE (frozen). since: 1.0 */
+#define CAIRN_CUSTOM_OP_INIT \
+  {sizeof(cairn_custom_op_t), NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+/* Makes an op known to a graph; op is copied, user is not. errors: WRONG_STATE (frozen). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op_t* op,
                                                                cairn_error_t* error);
 

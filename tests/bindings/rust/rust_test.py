@@ -3,6 +3,11 @@
 
     rust_test.py fresh CAIRN
     rust_test.py crates BUILD_FOLDER CMAKE C_COMPILER
+    rust_test.py asan BUILD_FOLDER ASAN_BUILD_FOLDER
+
+asan runs the crate's tests on a libcairn with the address sanitizer's checks, whose runtime is loaded before the programs: what the
+library reads and writes of the crate's memory, and what either leaks. (Miri, which checks Rust's own unsafe code, calls no C; nor
+does the sanitizer of stable compilers look into Rust.)
 
 Where a tool is missing it says so and leaves the rest, but on a machine that tests changes (CI is set) that is an error."""
 import os
@@ -158,5 +163,30 @@ def crates(build, cmake, compiler):
     check_messages(cargo)
 
 
+def asan(build, asan_build):
+    library = pathlib.Path(asan_build).resolve() / "lib/libcairn.so"
+    if not shutil.which("cargo") or not library.exists():
+        leave("cargo test with the address sanitizer", "cargo is not installed" if library.exists() else f"there is no {library}")
+    runtime = run("clang-14", "-print-file-name=libclang_rt.asan-x86_64.so").strip()
+    if not pathlib.Path(runtime).exists():
+        leave("cargo test with the address sanitizer", "its runtime is not installed (apt-get install libclang-rt-14-dev)")
+    folder = pathlib.Path(build).resolve() / "rust-asan"
+    folder.mkdir(exist_ok=True)
+    version = re.search(r'CAIRN_VERSION_MAJOR (\d+)', (ROOT / "capi/include/cairn/cairn.h").read_text()).group(1)
+    (folder / "cairn.pc").write_text(f"libdir={library.parent}\nincludedir={ROOT}/capi/include\nName: cairn\nDescription: with "
+                                     f"checks\nVersion: {version}.0.0\nLibs: -L${{libdir}} -lcairn\nCflags: -I${{includedir}}\n")
+    cargo = Cargo(folder, folder)
+    host = re.search(r"^host: (\S+)$", run("rustc", "-vV"), re.M).group(1).upper().replace("-", "_")
+    cargo.environment["RUSTFLAGS"] = "-C link-arg=-Wl,--allow-shlib-undefined"  # the runtime's symbols come with the runtime
+    cargo.environment[f"CARGO_TARGET_{host}_RUNNER"] = (
+        f"env LD_PRELOAD={runtime} ASAN_OPTIONS=detect_leaks=1:halt_on_error=1:allocator_may_return_null=1")
+    # Not the test of flat memory: the sanitizer keeps freed blocks back, to see late uses of them.
+    names = sorted(path.stem for path in (RUST / "cairn/tests").glob("*.rs") if path.stem != "handles")
+    out = cargo("test", "--lib", *(word for name in names for word in ("--test", name)))
+    passed = sum(int(count) for count in re.findall(r"test result: ok\. (\d+) passed", out))
+    assert passed >= 30, out
+    print(f"cargo test with the address sanitizer: {passed} pass")
+
+
 if __name__ == "__main__":
-    {"fresh": fresh, "crates": crates}[sys.argv[1]](*sys.argv[2:])
+    {"fresh": fresh, "crates": crates, "asan": asan}[sys.argv[1]](*sys.argv[2:])

@@ -5,6 +5,22 @@ local define, expect = module.define, module.expect
 
 local nn = {}
 
+-- A place from 1 to `last`.
+local function at(self, what, place, last)
+  if type(place) ~= "number" or place < 1 or place > last or place ~= math.floor(place) then
+    error(("Sequential:%s: a place from 1 to %d expected, got %s; it has %d modules"):format(what, last,
+      tostring(place), #self.modules), 3)
+  end
+  return place
+end
+
+-- Names that were the places of children are so again; a child at place i was at i + moved.
+local function renumber(self, first, moved)
+  for i = first, #self.names do
+    if self.names[i] == tostring(i + moved) then self.names[i] = tostring(i) end
+  end
+end
+
 -- One after the other: nn.Sequential():add(a):add(b, "name"). Children are named 1, 2, ... unless told otherwise; the
 -- parameters of one named "" have their parent's names.
 nn.Sequential = define("Sequential", function(self, ...)
@@ -18,6 +34,30 @@ end, {
     self.modules[#self.modules + 1] = expect(child, "Sequential:add")
     self.names[#self.modules] = name or tostring(#self.modules)
     return self
+  end,
+  -- The child at a place, or with a name; how many there are. A place below 0 counts from the end.
+  get = function(self, place)
+    if type(place) == "number" then return self.modules[place < 0 and #self.modules + 1 + place or place] end
+    for i, name in ipairs(self.names) do
+      if name == place then return self.modules[i] end
+    end
+  end,
+  size = function(self) return #self.modules end,
+  -- Puts a child before the one at a place (default: at the end), or takes one out (default: the last), which is
+  -- returned. Those behind it that have numbers for names get new ones.
+  insert = function(self, child, place, name)
+    place = at(self, "insert", place or #self.modules + 1, #self.modules + 1)
+    table.insert(self.modules, place, expect(child, "Sequential:insert"))
+    table.insert(self.names, place, name or tostring(place))
+    renumber(self, place + 1, -1)
+    return self
+  end,
+  remove = function(self, place)
+    place = at(self, "remove", place or #self.modules, #self.modules)
+    table.remove(self.names, place)
+    local child = table.remove(self.modules, place)
+    renumber(self, place, 1)
+    return child
   end,
 })
 

@@ -57,6 +57,9 @@ local function nothing() end
 nn.Identity = define("Identity", nothing, function(_, _, x) return x end)
 nn.ReLU = define("ReLU", nothing, function(_, context, x) return (context:op("relu", x)) end)
 nn.SiLU = define("SiLU", nothing, function(_, context, x) return (context:op("silu", x)) end)
+nn.SoftMax = define("SoftMax", nothing, function(_, context, x) return (context:op("softmax", x)) end)
+nn.MulConstant = define("MulConstant", function(self, factor) self.factor = factor end,
+  function(self, context, x) return (context:op("scale", x, { factor = self.factor })) end)
 -- approximate: "tanh" (nil) or "none"; false: the op's own, which graphs do not state.
 nn.GELU = define("GELU", function(self, approximate)
   self.attributes = approximate == false and {} or { approximate = approximate or "tanh" }
@@ -74,7 +77,7 @@ end)
 
 -- Only there while training.
 nn.Dropout = define("Dropout", function(self, rate) self.rate = rate or 0.5 end, function(self, context, x)
-  if not context.training or self.rate == 0 then return x end
+  if not (context.training and self.train) or self.rate == 0 then return x end
   return (context:op("dropout", x, { rate = self.rate }))
 end)
 

@@ -1,17 +1,23 @@
 -- What a module is: a description that adds ops to a graph. Building it twice in one graph shares its parameters.
 --   module:build(context, x) -> y      context: the graph, the name so far, whether it trains
 
+local print_module = require "cairn.nn.print"
+local torch = require "cairn.nn.torch"
+
 local module = {}
 
-local Module = {}
+-- train: whether it is built as for training where a graph trains; false after :evaluate().
+local Module = { train = true }
 Module.__index = Module
-Module.__tostring = function(self) return "nn." .. self.kind end
+Module.__tostring = print_module
+for name, call in pairs(torch.methods) do Module[name] = call end
 module.Module = Module
 
 -- Defines a kind of module from its construct(self, ...) and its build(self, context, x).
 function module.define(kind, construct, build, methods)
   local class = setmetatable(methods or {}, Module)
   class.__index, class.__tostring, class.kind, class.build = class, Module.__tostring, kind, build
+  class.__typename = "nn." .. kind  -- what torch.typename would say
   return function(...)
     local self = setmetatable({}, class)
     construct(self, ...)
@@ -49,6 +55,44 @@ function Module:findModules(kind)
     if each.kind == kind then found[#found + 1] = each end
   end)
   return found
+end
+
+-- This module and all below it, in order; one that is there twice, twice.
+function Module:listModules()
+  local list = {}
+  self:apply(function(each) list[#list + 1] = each end)
+  return list
+end
+
+-- The module with fn(module) in the place of every module below it and of itself, the innermost first.
+function Module:replace(fn)
+  for i, child in ipairs(self.modules or {}) do
+    self.modules[i] = module.expect(child:replace(fn), "replace: what fn returns")
+  end
+  return module.expect(fn(self), "replace: what fn returns")
+end
+
+-- Graphs that are built from now on have this module, and all below it, as for training (the default), or as for
+-- evaluation: without dropout, also where the graph trains. Graphs that are built already stay as they are.
+function Module:training() return self:apply(function(each) each.train = true end) end
+function Module:evaluate() return self:apply(function(each) each.train = false end) end
+
+-- A module of the same kind with parameters of its own; modules that are one in here are one in the clone.
+function Module:clone(...)
+  if select("#", ...) > 0 then
+    error(("nn.%s:clone('%s'): clones share nothing; one module that is added twice has one set of parameters"):format(
+      self.kind, tostring((...))), 2)
+  end
+  local made = {}
+  local function copy(value)
+    if type(value) ~= "table" then return value end
+    if made[value] then return made[value] end
+    local new = setmetatable({}, getmetatable(value))
+    made[value] = new
+    for key, each in pairs(value) do new[key] = copy(each) end
+    return new
+  end
+  return copy(self)
 end
 
 local Context = {}

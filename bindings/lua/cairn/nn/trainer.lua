@@ -78,7 +78,7 @@ end
 -- The model's output for an input, with today's parameters. Returns an array of numbers, or nil, err.
 function Trainer:predict(input)
   local ok, err
-  if not self.forward then
+  if not self.evaluating then
     local graph, plan, forward
     graph, err = nn.build(self.model, nil, self.input)
     if not graph then return nil, err end
@@ -86,24 +86,41 @@ function Trainer:predict(input)
     if not plan then return nil, err end
     forward, err = binding.session.Session.new(plan)
     if not forward then return nil, err end
-    self.forward = forward
+    self.evaluating = forward
   end
-  for _, info in ipairs(self.forward.graph:parameters()) do
+  for _, info in ipairs(self.evaluating.graph:parameters()) do
     local values
     values, err = self.session:read(info.name)
     if not values then return nil, err end
-    ok, err = self.forward:write(info.name, values)
+    ok, err = self.evaluating:write(info.name, values)
     if not ok then return nil, err end
   end
-  ok, err = self.forward:write("input", input)
-  if ok then ok, err = self.forward:run() end
+  ok, err = self.evaluating:write("input", input)
+  if ok then ok, err = self.evaluating:run() end
   if not ok then return nil, err end
-  return self.forward:read("output")
+  return self.evaluating:read("output")
+end
+
+Trainer.forward = Trainer.predict
+
+-- The parameters in the order of the graph: an array of {name, shape, dtype}, each with its numbers as `values` where
+-- numbers is true; or nil, err. trainer.session:write(name, values) sets them.
+function Trainer:parameters(numbers)
+  local list = {}
+  for i, info in ipairs(self.graph:parameters()) do
+    list[i] = info
+    if numbers then
+      local values, err = self.session:read(info.name)
+      if not values then return nil, err end
+      info.values = values
+    end
+  end
+  return list
 end
 
 -- Gives all memory back.
 function Trainer:free()
-  for _, name in ipairs { "stepper", "session", "forward", "plan", "graph" } do
+  for _, name in ipairs { "stepper", "session", "evaluating", "plan", "graph" } do
     if self[name] then self[name]:free() end
   end
 end

@@ -279,6 +279,8 @@ pub struct cairn_custom_op {
     pub workspace_bytes: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void, in_: *const cairn_tensor_t) -> i64>,
     pub forward: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void, in_: *const cairn_tensor_t, out: *const cairn_tensor_t, workspace: *mut ::std::os::raw::c_void) -> i32>,
     pub backward: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void, in_: *const cairn_tensor_t, out: *const cairn_tensor_t, workspace: *mut ::std::os::raw::c_void) -> i32>,
+    pub failure_words: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void) -> *const ::std::os::raw::c_char>,
+    pub release_user: ::std::option::Option<unsafe extern "C" fn(user: *mut ::std::os::raw::c_void)>,
 }
 pub type cairn_custom_op_t = cairn_custom_op;
 extern "C" {

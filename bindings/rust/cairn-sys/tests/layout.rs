@@ -124,7 +124,7 @@ fn cairn_tensor_t_lies_as_promised() {
 
 #[test]
 fn cairn_custom_op_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_custom_op_t>(), 72);
+    assert_eq!(size_of::<cairn_custom_op_t>(), 88);
     assert_eq!(place!(cairn_custom_op_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_custom_op_t, name), (8, 8));
     assert_eq!(place!(cairn_custom_op_t, inputs), (16, 4));
@@ -136,6 +136,8 @@ fn cairn_custom_op_t_lies_as_promised() {
     assert_eq!(place!(cairn_custom_op_t, workspace_bytes), (48, 8));
     assert_eq!(place!(cairn_custom_op_t, forward), (56, 8));
     assert_eq!(place!(cairn_custom_op_t, backward), (64, 8));
+    assert_eq!(place!(cairn_custom_op_t, failure_words), (72, 8));
+    assert_eq!(place!(cairn_custom_op_t, release_user), (80, 8));
 }
 
 #[test]

@@ -1,0 +1,54 @@
+-- What people of Torch7 look for and a compiled graph has no place for: each name raises an error that says what to
+-- write instead.
+local torch = { methods = {}, modules = {} }
+
+local STEP = "modules describe a graph, which runs as a whole: make nn.Trainer { model =, criterion =, " ..
+  "input = { dims... }, optim = optim.sgd { learningRate = } } and call :step(input, target), which goes forward " ..
+  "and backward and updates"
+local PREDICT = "; :forward(input) of the trainer is the model's output"
+local HOLDS = "modules hold no numbers; "
+local NUMBERS = HOLDS .. "nn.Trainer's :parameters(true) has names, shapes and numbers, and its " ..
+  "session:write(name, numbers) sets them"
+local TYPE = "the type computed in is the plan's (plan = { amp = \"bf16\" } of nn.Trainer), the device is its " ..
+  "(device = cairn.device(\"cuda:0\"))"
+
+-- Methods of nn.Module.
+for name, remedy in pairs {
+  forward = STEP .. PREDICT, updateOutput = STEP .. PREDICT,
+  backward = STEP, updateGradInput = STEP, accGradParameters = STEP, updateParameters = STEP,
+  zeroGradParameters = "gradients are zero at the start of each step; accumulate = K of optim.* sums those of K " ..
+    "micro-batches",
+  parameters = NUMBERS, getParameters = NUMBERS,
+  reset = HOLDS .. "the session's :initialise(seed) starts them again",
+  share = "one module that is added twice has one set of parameters",
+  type = TYPE, float = TYPE, double = TYPE, half = TYPE, cuda = TYPE, cl = TYPE,
+  clearState = HOLDS .. "what a step takes is the plan's, and is given back by nn.Trainer's :free()",
+} do
+  torch.methods[name] = function(self)
+    error(("nn.%s:%s: %s"):format(type(self) == "table" and self.kind or "Module", name, remedy), 2)
+  end
+end
+
+-- Modules and criterions.
+local OWN = "; nn.define makes a module of ops of the graph (cairn.ops())"
+for name, remedy in pairs {
+  LookupTable = "nn.Embedding(vocabulary, width), whose ids count from 0",
+  Reshape = "nn.View(dims...)",
+  ClassNLLCriterion = "nn.CrossEntropyCriterion(), on logits; targets count from 0, and -100 is left out",
+  LogSoftMax = "nn.CrossEntropyCriterion(), which is on logits",
+  BCECriterion = "nn.CrossEntropyCriterion() on two logits",
+  ConcatTable = "nn.Residual(module) for x + module(x)" .. OWN,
+  CAddTable = "nn.Residual(module) for x + module(x)" .. OWN,
+  Swish = "nn.SiLU()",
+  Tanh = "nn.GELU() or nn.SiLU()" .. OWN,
+  Sigmoid = "nn.GELU() or nn.SiLU()" .. OWN,
+  BatchNormalization = "nn.LayerNorm(width) or nn.RMSNorm(width)",
+  SpatialConvolution = "there are no convolutions",
+  Concat = "context:op(\"concat\", ...) in a module of nn.define",
+  Parallel = "modules of one input each" .. OWN,
+  StochasticGradient = "nn.Trainer",
+} do
+  torch.modules[name] = remedy
+end
+
+return torch

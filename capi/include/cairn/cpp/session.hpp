@@ -1,0 +1,165 @@
+// Chapter 5: memory taken, values written and read, runs; and the files that sessions and steppers read.
+#ifndef CAIRN_CPP_SESSION_HPP_
+#define CAIRN_CPP_SESSION_HPP_
+
+#include <iterator>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "plan.hpp"
+
+namespace cairn {
+inline namespace CAIRN_HPP_NAMESPACE {
+
+// What a save wrote; immutable, and of all threads.
+class Checkpoint
+    : public detail::Handle<cairn_checkpoint_t, cairn_checkpoint_retain, cairn_checkpoint_release> {
+ public:
+  using Handle::Handle;
+  // A checkpoint, or the newest whole one below a directory. errors: NOT_FOUND, CORRUPT_FILE, IO.
+  static Outcome<Checkpoint> open(const Instance& instance, Text directory) {
+    return detail::make<Checkpoint>({directory}, [&](auto* out, auto* error) {
+      return cairn_checkpoint_open(instance.get(), directory.c_str(), out, error);
+    });
+  }
+  // Deletes what its manifest lists. errors: NOT_FOUND, INVALID_ARGUMENT (a link), CORRUPT_FILE, IO. blocks: until durable.
+  static Outcome<void> remove(const Instance& instance, Text directory) {
+    return detail::call({directory}, [&](auto* error) {
+      return cairn_checkpoint_remove(instance.get(), directory.c_str(), error);
+    });
+  }
+  std::string directory() const { return cairn_checkpoint_directory(handle_); }
+  std::optional<std::string> metadata(Text key) const {
+    const char* value = key.has_nul() ? nullptr : cairn_checkpoint_metadata(handle_, key.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }
+  // The graph it was trained with, frozen.
+  Outcome<Graph> graph() const {
+    return detail::make<Graph>(
+        {}, [&](auto* out, auto* error) { return cairn_checkpoint_graph(handle_, out, error); });
+  }
+};
+
+// All memory of a plan, on a device. One call at a time, but for cancel() and usage().
+class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cairn_session_release> {
+  template <class Container>
+  using Element = std::remove_cv_t<std::remove_reference_t<decltype(*std::data(std::declval<Container&>()))>>;
+
+ public:
+  using Handle::Handle;
+  // errors: OUT_OF_MEMORY, IO (disk tier).
+  static Outcome<Session> create(const Plan& plan, const Device& device) {
+    return detail::make<Session>({}, [&](auto* out, auto* error) {
+      return cairn_session_create(plan.get(), device.get(), out, error);
+    });
+  }
+  // Sessions of all plans of one Plan::create_set, in its order, on one store.
+  static Outcome<std::vector<Session>> create_set(const std::vector<Plan>& plans, const Device& device) {
+    std::vector<cairn_plan_t*> raw;
+    for (const Plan& plan : plans) raw.push_back(plan.get());
+    return detail::make_all<Session>({}, raw.size(), [&](auto* out, auto* error) {
+      return cairn_session_create_set(raw.data(), raw.size(), device.get(), out, error);
+    });
+  }
+  // All parameters from their init options; the same numbers on every device.
+  Outcome<void> initialise(uint64_t seed) {
+    return detail::call({}, [&](auto* error) { return cairn_session_initialise(handle_, seed, error); });
+  }
+
+  // Copies an input or parameter in, a value that persists out: any container of numbers in a row, of as many bytes as the
+  // value has; write also takes a list of numbers in braces. blocks: until queued work is done. errors: NOT_FOUND;
+  // INVALID_ARGUMENT also: numbers outside of a vocabulary.
+  template <class Numbers>
+  Outcome<void> write(Text name, const Numbers& numbers) {
+    static_assert(std::is_trivially_copyable_v<Element<const Numbers>>, "numbers, as they lie in memory");
+    return write(name, std::data(numbers), std::size(numbers) * sizeof(*std::data(numbers)));
+  }
+  template <class Number>
+  Outcome<void> write(Text name, std::initializer_list<Number> numbers) {
+    return write(name, numbers.begin(), numbers.size() * sizeof(Number));
+  }
+  Outcome<void> write(Text name, const void* data, size_t bytes) {
+    return detail::call(
+        {name}, [&](auto* error) { return cairn_session_write(handle_, name.c_str(), data, bytes, error); });
+  }
+  template <class Numbers, class = Element<Numbers>>
+  Outcome<void> read(Text name, Numbers&& numbers) const {
+    static_assert(std::is_trivially_copyable_v<Element<Numbers>>, "numbers, as they lie in memory");
+    return read(name, std::data(numbers), std::size(numbers) * sizeof(*std::data(numbers)));
+  }
+  Outcome<void> read(Text name, void* data, size_t bytes) const {
+    return detail::call(
+        {name}, [&](auto* error) { return cairn_session_read(handle_, name.c_str(), data, bytes, error); });
+  }
+  template <class Number>
+  Outcome<std::vector<Number>> read(Text name, size_t count) const {
+    std::vector<Number> numbers(count);
+    return detail::call(
+        {name},
+        [&](auto* error) {
+          return cairn_session_read(handle_, name.c_str(), numbers.data(), count * sizeof(Number), error);
+        },
+        [&] { return std::move(numbers); });
+  }
+
+  // One run on the inputs written, of a plan without an optimizer. blocks: until it is done. errors: CANCELLED, WRONG_STATE
+  // (the plan has an optimizer: use a Stepper), DEVICE_LOST.
+  Outcome<void> run() {
+    return detail::call({}, [&](auto* error) { return cairn_session_run(handle_, error); });
+  }
+  // Ends the run under way, or else the next one, with CANCELLED. Any thread, at any time.
+  void cancel() const noexcept { cairn_session_cancel(handle_); }
+
+  // Measured bytes of a tier, CAIRN_TIER_*. threads: const.
+  Outcome<cairn_tier_usage_t> usage(uint32_t tier = CAIRN_TIER_DEVICE) const {
+    return detail::fill({}, cairn_tier_usage_t CAIRN_TIER_USAGE_INIT, [&](auto* out, auto* error) {
+      return cairn_session_usage(handle_, tier, out, error);
+    });
+  }
+  // Whether later runs record when each op and copy ran; the spans of the last one that did, lane by lane. Names borrow from
+  // the plan. threads of spans: const.
+  Outcome<void> trace(bool on) {
+    return detail::call({}, [&](auto* error) { return cairn_session_trace(handle_, on ? 1 : 0, error); });
+  }
+  Rows<cairn_span_t, Session> spans() const {
+    return {*this, CAIRN_SPAN_INIT, [](const Session& session, size_t index, cairn_span_t* out) {
+              return cairn_session_span(session.get(), index, out, nullptr);
+            }};
+  }
+  // XXH3-128 over all parameters, as 32 hex digits. blocks: until queued work is done.
+  Outcome<std::string> digest() {
+    char hex[33] = {};
+    return detail::call(
+        {}, [&](auto* error) { return cairn_session_digest(handle_, hex, error); },
+        [&] { return std::string(hex); });
+  }
+
+  // Parameters alone, by name. errors: NOT_FOUND (names the first that is not there), CORRUPT_FILE; IO.
+  Outcome<void> load(const Checkpoint& checkpoint) {
+    return detail::call({},
+                        [&](auto* error) { return cairn_session_load(handle_, checkpoint.get(), error); });
+  }
+  // All parameters to and from a safetensors file; those without a row in `names` keep theirs.
+  Outcome<void> save_safetensors(Text path, Span<const cairn_name_t> names = {}) {
+    return detail::call({path}, [&](auto* error) {
+      return cairn_session_export(handle_, path.c_str(), names.data(), names.size(), error);
+    });
+  }
+  Outcome<void> load_safetensors(Text path, Span<const cairn_name_t> names = {}) {
+    return detail::call({path}, [&](auto* error) {
+      return cairn_session_import(handle_, path.c_str(), names.data(), names.size(), error);
+    });
+  }
+};
+
+inline Outcome<void> Costs::add_run(const Session& session, double step_seconds, double optimizer_seconds) {
+  return detail::call({}, [&](auto* error) {
+    return cairn_costs_add_run(handle_, session.get(), step_seconds, optimizer_seconds, error);
+  });
+}
+
+}  // namespace CAIRN_HPP_NAMESPACE
+}  // namespace cairn
+#endif  // CAIRN_CPP_SESSION_HPP_
