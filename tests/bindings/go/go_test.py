@@ -36,22 +36,32 @@ def install(build, cmake, folder):
                         GOCACHE=str(folder / "cache"), GOPATH=str(folder / "path"))
 
 
-def check_form(environment):
+def installed_module(prefix):
+    """The module as it is installed, whole with its tests. All else is done there: Go compiles a module once for each folder."""
+    installed = prefix / "share/cairn/bindings/go"
+    missing = [str(file.relative_to(MODULE)) for file in sorted(MODULE.rglob("*.go"))
+               if not (installed / file.relative_to(MODULE)).exists()]
+    if missing:
+        raise SystemExit(f"cmake --install leaves out {', '.join(missing)} of the Go module: mend its patterns in cmake/library.cmake")
+    return installed
+
+
+def check_form(module, environment):
     unformatted = run("gofmt", "-l", ".", cwd=MODULE, env=environment)
     if unformatted:
         raise SystemExit(f"gofmt would change:\n{unformatted}")
-    run("go", "vet", "./...", cwd=MODULE, env=environment)
+    run("go", "vet", "./...", cwd=module, env=environment)
     print("form: gofmt and go vet find nothing")
 
 
-def check_tests(environment):
+def check_tests(module, environment):
     # All checks of what is passed to C: an option of the program in older versions of Go, of the compiler since 1.21.
     version = re.match(r"go1\.(\d+)", run("go", "env", "GOVERSION", env=environment))
     checks = {"GODEBUG": "cgocheck=2"} if version and int(version.group(1)) < 21 else {"GOEXPERIMENT": "cgocheck2"}
-    out = run("go", "test", "-count=1", "./...", cwd=MODULE, env=dict(environment, **checks))
+    out = run("go", "test", "-count=1", "./...", cwd=module, env=dict(environment, **checks))
     print(re.search(r"^ok .*", out, re.M).group(0), "with all checks of cgo")
     if campaign.LONG:
-        run("go", "test", "-race", "-count=1", "./...", cwd=MODULE, env=dict(environment, CAIRN_TEST="full"))
+        run("go", "test", "-race", "-count=1", "./...", cwd=module, env=dict(environment, CAIRN_TEST="full"))
         print("race detector: nothing")
 
 
@@ -61,10 +71,10 @@ def curve(out):
     return lines, re.search(r"parameters (\w{32}), the same to the bit", out).group(1)
 
 
-def check_example(prefix, compiler, folder, environment):
+def check_example(module, compiler, folder, environment):
     flags = run("pkg-config", "--cflags", "--libs", "cairn", env=environment).split()
     run(compiler, ROOT / "capi/examples/train.c", *flags, "-o", folder / "train-c")
-    run("go", "build", "-o", folder / "train-go", "./examples/train", cwd=prefix / "share/cairn/bindings/go", env=environment)
+    run("go", "build", "-o", folder / "train-go", "./examples/train", cwd=module, env=environment)
     in_c = run(folder / "train-c", folder, env=environment)
     in_go = run(folder / "train-go", folder, env=environment)
     if curve(in_c) != curve(in_go) or len(curve(in_c)[0]) < 9:
@@ -105,9 +115,10 @@ def main():
     folder = pathlib.Path(build) / "tests/go"
     folder.mkdir(parents=True, exist_ok=True)
     prefix, environment = install(build, cmake, folder)
-    check_form(environment)
-    check_tests(environment)
-    check_example(prefix, compiler, folder, environment)
+    module = installed_module(prefix)
+    check_form(module, environment)
+    check_tests(module, environment)
+    check_example(module, compiler, folder, environment)
     check_readme(prefix, folder, environment)
 
 

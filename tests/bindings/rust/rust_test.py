@@ -69,7 +69,8 @@ class Cargo:
     def __init__(self, folder, pkgconfig):
         self.folder = folder
         self.target = folder / "target"
-        self.environment = dict(os.environ, PKG_CONFIG_PATH=str(pkgconfig), RUST_BACKTRACE="0")
+        self.environment = dict(os.environ, PKG_CONFIG_PATH=str(pkgconfig), RUST_BACKTRACE="0",
+                                CARGO_INCREMENTAL="0")  # nothing is compiled twice here: no notes for that
         self.environment.pop("LD_LIBRARY_PATH", None)  # it finds the library by itself
 
     def __call__(self, command, *arguments, cwd=RUST, **options):
