@@ -6,7 +6,8 @@ import "C"
 // DType is the type of a tensor's elements.
 type DType uint32
 
-// Element types. Dynamic8 and UDynamic8 are of optimizer states alone: blocks of 256 codes and their float32 scale.
+// Element types. Dynamic8 and UDynamic8 are of optimizer states alone: blocks of 256 codes and their float32 scale. Split is
+// how parameters may be stored: float32 as its bfloat16 and the 16 bits below.
 const (
 	F32       DType = C.CAIRN_F32
 	BF16      DType = C.CAIRN_BF16
@@ -17,11 +18,12 @@ const (
 	U8        DType = C.CAIRN_U8
 	Dynamic8  DType = C.CAIRN_DYNAMIC8
 	UDynamic8 DType = C.CAIRN_UDYNAMIC8
+	Split     DType = C.CAIRN_SPLIT
 )
 
 // String is the word for a type, "f32", as attributes of ops take it.
 func (d DType) String() string {
-	return word(uint32(d), "f32", "bf16", "f16", "f64", "i32", "i64", "u8", "unknown(7)", "dynamic8", "udynamic8")
+	return word(uint32(d), "f32", "bf16", "f16", "f64", "i32", "i64", "u8", "unknown(7)", "dynamic8", "udynamic8", "split")
 }
 
 // Element is what slices of tensors hold: float32 for F32, float64 for F64, int32 for I32, int64 for I64, uint8 for U8, and

@@ -14,6 +14,7 @@ namespace graph = cairn::graph;
 static_assert(CAIRN_U8 == static_cast<int>(cairn::DType::kU8));
 static_assert(CAIRN_DYNAMIC8 == static_cast<int>(cairn::DType::kDynamic8));
 static_assert(CAIRN_UDYNAMIC8 == static_cast<int>(cairn::DType::kUDynamic8));
+static_assert(CAIRN_SPLIT == static_cast<int>(cairn::DType::kSplit));
 static_assert(CAIRN_INIT_UNIFORM == static_cast<int>(graph::Init::kUniform));
 static_assert(CAIRN_REGION_OFFLOAD == static_cast<int>(cairn::plan::Policy::kOffload));
 

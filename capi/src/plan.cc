@@ -76,7 +76,9 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   in_enum(o.policy, CAIRN_REGION_OFFLOAD, "options.policy");
   flag(o.force_costs, "options.force_costs");
   reserved_zero(o.reserved, "options");
-  in_enum(o.parameters, CAIRN_BF16, "options.parameters");
+  require(o.parameters <= CAIRN_BF16 || o.parameters == CAIRN_SPLIT, Code::kInvalidArgument,
+          "options.parameters is ", o.parameters,
+          "; it must be CAIRN_F32 (0), CAIRN_BF16 (1) or CAIRN_SPLIT (10)");
   flag(o.fuse_update, "options.fuse_update");
   return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
           .budget_share = o.budget_share,

@@ -147,7 +147,7 @@ struct Bf16Loss {
   TensorDesc weight;
   Workspace space;
   RowSpace rows;
-  int64_t logits_at, forward_at, weight_at = -1, grad_at = -1, dx_at = 0, x_at = 0, shares_at = 0, share = 0;
+  int64_t logits_at, forward_at, grad_at = -1, grad_rows = 0, dx_at = 0, x_at = 0, shares_at = 0, share = 0;
   Bf16Forward whole, rest;  // `rest`: for the rows left over
 
   Bf16Loss(const Signature& s, bool with_gradient)
@@ -155,25 +155,21 @@ struct Bf16Loss {
         gradient(with_gradient),
         packed_grad(s.has_in(4)),
         weight(s.in[1]),
-        whole(z.chunk, z.vocab, z.width, packed_form(s.in[1]), true, s.threads),
-        rest(std::max<int64_t>(1, z.rows % z.chunk), z.vocab, z.width, packed_form(s.in[1]), true,
-             s.threads) {
+        whole(z.chunk, z.vocab, z.width, weight, true, s.threads),
+        rest(std::max<int64_t>(1, z.rows % z.chunk), z.vocab, z.width, weight, true, s.threads) {
     logits_at = space.add(z.chunk * z.ld * 2);
     rows = RowSpace(s, z.rows, gradient, &space);
     forward_at = space.add(std::max(whole.space.bytes(), rest.space.bytes()));
-    if (weight.packed_bytes == 0) weight_at = space.add(packed_b_bytes(z.vocab, z.width));
     if (!gradient) return;
-    if (!packed_grad) grad_at = space.add(packed_b_bytes(z.width, z.vocab));
+    if (!packed_grad) {
+      const int64_t steps = std::max<int64_t>(1, kSliceBytes / packed_b_bytes(z.width, kTileK));
+      grad_rows = std::min(z.ld, steps * kTileK);
+      grad_at = space.add(packed_b_bytes(z.width, grad_rows));
+    }
     dx_at = space.add(z.chunk * z.width * 4);
     x_at = space.add(packed_b_bytes(z.width, z.chunk));
     share = grad_weight_space(z.chunk);
     shares_at = space.add(s.threads * share);
-  }
-
-  // A plain weight is packed once per call, for all chunks.
-  static TensorDesc packed_form(TensorDesc w) {
-    if (w.packed_bytes == 0) w.packed_bytes = packed_b_bytes(w.shape[0], w.shape[1]);
-    return w;
   }
 
   void run(const Call& call) const {
@@ -184,44 +180,46 @@ struct Bf16Loss {
     const RowSums sums = rows.in(call.workspace);
     bf16* dx = gradient ? output<bf16>(call, 2) : nullptr;
     float* dw = gradient ? output<float>(call, 3) : nullptr;
-    const bf16* wg = packed_grad ? input<const bf16>(call, 4) : nullptr;
-    if (dx != nullptr && !packed_grad) {
-      bf16* to = space.at<bf16>(call.workspace, grad_at);
-      pack_panels(weight, false, data_of(call.in, 1), z.width, z.vocab, to);
-      wg = to;
-    }
-    const void* w = data_of(call.in, 1);
-    if (weight_at >= 0) {
-      bf16* to = space.at<bf16>(call.workspace, weight_at);
-      pack_panels(weight, true, w, z.vocab, z.width, to);
-      w = to;
-    }
     for (int64_t r = 0; r < z.rows; r += z.chunk) {
       const int64_t count = std::min(z.chunk, z.rows - r);
       const LinearEpilogue store(Activation::kNone, nullptr, logits, nullptr, z.ld);
       (count == z.chunk ? whole : rest)
-          .run(space.at<char>(call.workspace, forward_at), x + r * z.width, w, store);
+          .run(space.at<char>(call.workspace, forward_at), x + r * z.width, data_of(call.in, 1), store);
       chunk_losses(z, t, r, count, reinterpret_cast<char*>(logits), dx != nullptr || dw != nullptr, sums);
-      if (dx != nullptr) grad_input(call, logits, wg, count, dx + r * z.width);
+      if (dx != nullptr) grad_input(call, logits, count, dx + r * z.width);
       if (dw != nullptr) grad_weight(call, logits, x + r * z.width, count, dw, r > 0 || accumulates(call, 3));
     }
     rows.finish(call, t, z.rows);
   }
 
-  void grad_input(const Call& call, const bf16* dlogits, const bf16* wg, int64_t count, bf16* dx) const {
-    const GemmOperands g = row_major(dlogits, z.ld, wg, z.ld);
+  // A plain weight is packed by slices of its rows, each added to the sums of those before it.
+  void grad_input(const Call& call, const bf16* dlogits, int64_t count, bf16* dx) const {
     float* sums = space.at<float>(call.workspace, dx_at);
+    if (packed_grad) {
+      grad_product(call, row_major(dlogits, z.ld, input<const bf16>(call, 4), z.ld), count, sums, false);
+    } else {
+      bf16* const slice = space.at<bf16>(call.workspace, grad_at);
+      const char* const w = input<const char>(call, 1);
+      for (int64_t k = 0; k < z.vocab; k += grad_rows) {
+        const int64_t rows = std::min(grad_rows, z.vocab - k), steps = round_up(rows, kTileK);
+        pack_panels(weight, false, w + k * z.width * dtype_bytes(weight.dtype), z.width, rows, slice);
+        grad_product(call, row_major(dlogits + k, z.ld, slice, steps), count, sums, k > 0);
+      }
+    }
+    parallel_for(count * z.width, kGrain, [&](int64_t b, int64_t e, int) {
+      convert(DType::kF32, DType::kBF16, false, sums + b, dx + b, e - b);
+    });
+  }
+
+  void grad_product(const Call& call, const GemmOperands& g, int64_t count, float* sums, bool add) const {
     const auto product = [&](int64_t m0, int64_t m1, int64_t p0, int64_t p1, int thread) {
       char* scratch = space.at<char>(call.workspace, shares_at) + thread * share;
-      bf16_gemm_f32(g, m0, m1, z.width, p0, p1, reinterpret_cast<float*>(scratch), sums, z.width, false);
+      bf16_gemm_f32(g, m0, m1, z.width, p0, p1, reinterpret_cast<float*>(scratch), sums, z.width, add);
     };
     if (count >= 64 * thread_count())
       parallel_for(count, 32, [&](int64_t b, int64_t e, int t) { product(b, e, 0, panels(z.width), t); });
     else
       parallel_for(panels(z.width), 1, [&](int64_t b, int64_t e, int t) { product(0, count, b, e, t); });
-    parallel_for(count * z.width, kGrain, [&](int64_t b, int64_t e, int) {
-      convert(DType::kF32, DType::kBF16, false, sums + b, dx + b, e - b);
-    });
   }
 
   void grad_weight(const Call& call, const bf16* dlogits, const bf16* x, int64_t count, float* dw,

@@ -185,8 +185,8 @@ int64_t blocks_for(int64_t count, int64_t each) { return (count + each - 1) / ea
 template <class P>
 class Adafactor : public Kernel {
  public:
-  Adafactor(const AdafactorShape& shape, const std::optional<RandomPlace>& random)
-      : shape_(shape), random_(random), chunks_(shape.all_rows() * shape.columns) {
+  Adafactor(const AdafactorShape& shape, const ParameterForm& form)
+      : shape_(shape), form_(form), chunks_(shape.all_rows() * shape.columns) {
     factors_at_ = space_.add(sizeof(Factors));
     p_parts_at_ = space_.add(chunks_.parts * 8);
     parts_ = shape.factored ? blocks_for(shape.all_rows(), kRows) : chunks_.parts;
@@ -204,7 +204,7 @@ class Adafactor : public Kernel {
     const cudaStream_t stream = stream_of(call);
     const auto* const hyper = input<const double>(call, update_op::kHyper);
     const auto* const grad = input<const float>(call, update_op::kGrad);
-    const auto p = P::entry(call, update_op::kParameter, random_);
+    const auto p = P::entry(call, update_op::kParameter, form_);
     auto* const state = output<float>(call, update_op::kFirstState);
     auto* const factors = Workspace::at<Factors>(call, factors_at_);
     auto *const p_parts = Workspace::at<double>(call, p_parts_at_), *const parts = Workspace::at<double>(
@@ -216,8 +216,7 @@ class Adafactor : public Kernel {
                                                                      call, by_column_at_);
     launch(stream, prepare, {.threads = 1}, hyper, input<const double>(call, update_op::kTotal),
            output<double>(call, update_op::kGradScale), factors);
-    launch(stream, square_parts<std::remove_pointer_t<decltype(p.at)>>, of_chunks, p.at, all_rows * columns,
-           chunks_.size, p_parts);
+    launch(stream, square_parts<decltype(p.at)>, of_chunks, p.at, all_rows * columns, chunks_.size, p_parts);
     if (shape_.factored) {
       launch(stream, row_means, of_rows, factors, grad, all_rows, columns, state, by_row);
       make_columns(call, grad, factors, state, by_column);
@@ -258,7 +257,7 @@ class Adafactor : public Kernel {
   }
 
   AdafactorShape shape_;
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
   Chunks chunks_;
   Workspace space_;
   int64_t parts_ = 0, rows_of_part_ = 1;
@@ -272,7 +271,7 @@ std::unique_ptr<Kernel> make_adafactor(const Signature& s) {
   const auto shape = adafactor_shape(s, DType::kF32);
   if (!shape) return nullptr;
   return with_parameter(s, [&]<class P>(std::type_identity<P>) -> std::unique_ptr<Kernel> {
-    return std::make_unique<Adafactor<P>>(*shape, random_place(s));
+    return std::make_unique<Adafactor<P>>(*shape, ParameterForm(s));
   });
 }
 

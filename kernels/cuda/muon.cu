@@ -87,8 +87,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class P>
 class Muon : public Kernel {
  public:
-  Muon(const MuonShape& shape, const Signature& s)
-      : shape_(shape), random_(random_place(s)), chunks_(shape.elements()) {
+  Muon(const MuonShape& shape, const Signature& s) : shape_(shape), form_(s), chunks_(shape.elements()) {
     Chooser chooser(s);
     const int64_t side = shape.side();
     ProductShape gram, square, next;
@@ -130,7 +129,7 @@ class Muon : public Kernel {
       std::swap(x, other);
     }
     launch(stream, move_parameter<P>, elements(count), factors, x, count,
-           P::entry(call, update_op::kParameter, random_), RandomSource::of(call));
+           P::entry(call, update_op::kParameter, form_), RandomSource::of(call));
   }
 
  private:
@@ -157,7 +156,7 @@ class Muon : public Kernel {
   }
 
   MuonShape shape_;
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
   Chunks chunks_;
   std::unique_ptr<Product> gram_, square_, next_;
   Workspace space_;

@@ -94,7 +94,7 @@ constexpr auto kernel_of() {
 }
 
 template <class Optimizer, bool kScaled, class P>
-std::unique_ptr<Kernel> make_typed(int64_t count, const std::optional<RandomPlace>& random) {
+std::unique_ptr<Kernel> make_typed(int64_t count, const ParameterForm& form) {
   constexpr int64_t kPerBlock =
       InBlocks<Optimizer> ? int64_t{kBlocksAtOnce} * kDynamicBlock : int64_t{kThreads} * 4;
   const int64_t wanted = InBlocks<Optimizer> ? count : count / 4 * 4;  // what is left over takes no block
@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> make_typed(int64_t count, const std::optional<RandomPlac
     launch(stream_of(call), kernel_of<Optimizer, kScaled, P>(), size, count,
            input<const float>(call, update_op::kGrad), input<const double>(call, update_op::kHyper),
            input<const double>(call, update_op::kTotal), output<double>(call, update_op::kGradScale),
-           P::entry(call, update_op::kParameter, random), RandomSource::of(call), states);
+           P::entry(call, update_op::kParameter, form), RandomSource::of(call), states);
   });
 }
 
@@ -128,7 +128,7 @@ std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
     return make_kernel(
         [=](const Call& call) {
           auto* const partial = static_cast<double*>(call.workspace);
-          launch(stream_of(call), square_parts<T>, {.blocks = chunks.parts, .threads = kThreads},
+          launch(stream_of(call), square_parts<const T*>, {.blocks = chunks.parts, .threads = kThreads},
                  input<const T>(call, 0), count, chunks.size, partial);
           launch(stream_of(call), square_total, {.threads = kThreads}, partial,
                  static_cast<int>(chunks.parts), accumulates(call, 0), output<double>(call, 0));
@@ -143,8 +143,8 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
   return with_optimizer(Updates(), s, [&]<class Optimizer>(std::type_identity<Optimizer>) {
     const int64_t count = s.in[update_op::kGrad].shape.elements();
     return with_parameter(s, [&]<class P>(std::type_identity<P>) {
-      return s.has_in(update_op::kTotal) ? make_typed<Optimizer, true, P>(count, random_place(s))
-                                         : make_typed<Optimizer, false, P>(count, random_place(s));
+      return s.has_in(update_op::kTotal) ? make_typed<Optimizer, true, P>(count, ParameterForm(s))
+                                         : make_typed<Optimizer, false, P>(count, ParameterForm(s));
     });
   });
 }

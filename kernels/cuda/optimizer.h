@@ -68,10 +68,17 @@ struct Chunks {
   }
 };
 
+// Elements that are read at once, through a pointer or what stands for one.
+template <class From>
+inline constexpr int kReadAtOnce = [] {
+  if constexpr (std::is_pointer_v<From>) return kGroupOf<std::remove_const_t<std::remove_pointer_t<From>>>;
+  return 4;
+}();
+
 // Of elements [begin, end), for every thread of the block. begin is a multiple of 8.
-template <class T>
-__device__ __forceinline__ double chunk_squares(const T* x, int64_t begin, int64_t end, double* scratch) {
-  constexpr int kCount = kGroupOf<T>, kLoads = 4;
+template <class From>
+__device__ __forceinline__ double chunk_squares(const From& x, int64_t begin, int64_t end, double* scratch) {
+  constexpr int kCount = kReadAtOnce<From>, kLoads = 4;
   const int64_t groups = (end - begin) / kCount;
   double sums[kCount] = {};
   for (int64_t g = threadIdx.x; g < groups; g += kLoads * kOptimizerThreads) {
@@ -98,9 +105,9 @@ __device__ __forceinline__ double chunk_squares(const T* x, int64_t begin, int64
 }
 
 // A block a chunk.
-template <class T>
+template <class From>
 __global__ void __launch_bounds__(kOptimizerThreads)
-    square_parts(const T* x, int64_t count, int64_t chunk, double* parts) {
+    square_parts(From x, int64_t count, int64_t chunk, double* parts) {
   CAIRN_SHARED double scratch[kWarp];
   const int64_t begin = blockIdx.x * chunk, end = begin + chunk < count ? begin + chunk : count;
   const double total = chunk_squares(x, begin, end, scratch);

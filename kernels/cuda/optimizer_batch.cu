@@ -174,18 +174,18 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
   size_t i = 0;
   for (Table& table : tables)
     for (int t = 0; t < table.tensors; ++t) table.count[t] = count_of(i++);
-  std::vector<std::optional<RandomPlace>> places;
-  for (const size_t op : which) places.push_back(random_place(ops[op]));
+  std::vector<ParameterForm> forms;
+  for (const size_t op : which) forms.emplace_back(ops[op]);
   return make_kernel(
-      [tables = std::move(tables), which = std::move(which), places = std::move(places)](const Call& call) {
+      [tables = std::move(tables), which = std::move(which), forms = std::move(forms)](const Call& call) {
         auto op = which.begin();
-        auto place = places.begin();
+        auto form = forms.begin();
         for (Table table : tables) {
-          for (int t = 0; t < table.tensors; ++t, ++op, ++place) {
+          for (int t = 0; t < table.tensors; ++t, ++op, ++form) {
             const size_t in = *op * update_op::kInputs, out = *op * update_op::kOutputs;
             table.grad[t] = input<const float>(call, in + update_op::kGrad);
             table.hyper[t] = input<const double>(call, in + update_op::kHyper);
-            table.p[t] = P::entry(call, out + update_op::kParameter, *place);
+            table.p[t] = P::entry(call, out + update_op::kParameter, *form);
             for (int k = 0; k < Optimizer::kStates; ++k)
               table.state[k][t] = output<float>(call, out + update_op::kFirstState + static_cast<size_t>(k));
             table.packed[t] = data_of(call.out, out + update_op::kPacked);
@@ -204,12 +204,12 @@ std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
     return word.empty() ? DType::kBF16 : dtype_from_name(word);
   };
   const auto format_of = [](const Signature& s) {  // that of all its states follows from the first one's
-    return update_states(s) > 0 ? s.out[update_op::kFirstState].dtype : DType::kF32;
+    return optimizer_states(s) > 0 ? s.out[update_op::kFirstState].dtype : DType::kF32;
   };
-  std::map<std::tuple<std::string, int, DType, DType, bool>, std::vector<size_t>> kinds;
+  std::map<std::tuple<std::string, int, DType, DType, Stored>, std::vector<size_t>> kinds;
   for (size_t i = 0; i < ops.size(); ++i)
-    kinds[{ops[i].attrs->word("optimizer"), update_states(ops[i]), format_of(ops[i]), packed_type(ops[i]),
-           rounds(ops[i])}]
+    kinds[{ops[i].attrs->word("optimizer"), optimizer_states(ops[i]), format_of(ops[i]), packed_type(ops[i]),
+           stored(ops[i])}]
         .push_back(i);
   std::vector<std::shared_ptr<const Kernel>> parts;
   for (auto& [kind, which] : kinds) {

@@ -45,8 +45,8 @@ struct WarpBlock {
   __device__ __forceinline__ int first(int half) const { return (half * kWarp + lane) * kEach; }
 
   // from_p: where its first element lies.
-  template <class T>
-  __device__ __forceinline__ void read_all(const float* from_grad, const T* from_p,
+  template <class From>
+  __device__ __forceinline__ void read_all(const float* from_grad, const From& from_p,
                                            const DynamicBlock* const* from) {
     CAIRN_UNROLL for (int h = 0; h < kHalves; ++h) {
       const int begin = first(h);

@@ -1,9 +1,9 @@
-// The parameter of an update as kernels read and write it, in groups of neighbouring elements: float32, or bfloat16
-// that is rounded stochastically (runtime/base/optimizers/stochastic.h).
+// The parameter of an update as kernels read and write it, in groups of neighbouring elements: float32, bfloat16
+// that is rounded stochastically (runtime/base/optimizers/stochastic.h), or bfloat16 beside the 16 bits below
+// (runtime/base/split.h). `at` is what read() and load() take.
 #pragma once
-#include <optional>
-
 #include "kernels/cuda/common/group.h"
+#include "runtime/base/split.h"
 #include "runtime/base/optimizers/stochastic.h"
 #include "runtime/base/optimizers/update.h"
 
@@ -32,8 +32,8 @@ struct PlainParameter : Nearest<float> {
   struct Entry {  // as the host knows it
     float* at;
   };
-  static Entry entry(const Call& call, size_t operand, const std::optional<RandomPlace>&) {
-    return {output<float>(call, operand)};
+  static Entry entry(const Call& call, size_t parameter, const ParameterForm&) {
+    return {output<float>(call, parameter)};
   }
   static __device__ __forceinline__ PlainParameter of(const Entry& entry, const RandomSource&) {
     return {{entry.at}};
@@ -51,8 +51,8 @@ struct RoundedParameter {
   int64_t first;  // the place of `at` in the stream of random numbers
   RandomKey key;
 
-  static Entry entry(const Call& call, size_t operand, const std::optional<RandomPlace>& random) {
-    return {output<bf16>(call, operand), random->first, random->stream};
+  static Entry entry(const Call& call, size_t parameter, const ParameterForm& form) {
+    return {output<bf16>(call, parameter), form.random->first, form.random->stream};
   }
   static __device__ __forceinline__ RoundedParameter of(const Entry& entry, const RandomSource& random) {
     RandomKey key = update_key(random.key, entry.stream);
@@ -88,11 +88,78 @@ struct RoundedParameter {
   }
 };
 
+// Where both halves of elements lie.
+struct Halves {
+  bf16* high;
+  uint16_t* low;
+
+  __device__ __forceinline__ Halves operator+(int64_t element) const {
+    return {high + element, low + element};
+  }
+};
+__device__ __forceinline__ float load(const Halves& p) { return join_halves(*p.high, *p.low); }
+template <int kCount>
+__device__ __forceinline__ Group<kCount> read(const Halves& p) {
+  Group<kCount> group;
+  if constexpr (kCount == 4) {
+    const uint2 high = *reinterpret_cast<const uint2*>(p.high), low = *reinterpret_cast<const uint2*>(p.low);
+    const unsigned upper[2] = {high.x, high.y}, lower[2] = {low.x, low.y};
+    CAIRN_UNROLL for (int k = 0; k < kCount; ++k) {
+      const bf16 half = {static_cast<uint16_t>(upper[k / 2] >> (16 * (k % 2)))};
+      group.at[k] = join_halves(half, static_cast<uint16_t>(lower[k / 2] >> (16 * (k % 2))));
+    }
+  } else {
+    CAIRN_UNROLL for (int k = 0; k < kCount; ++k) group.at[k] = load(p + k);
+  }
+  return group;
+}
+
+struct SplitParameter {
+  struct Entry {
+    Halves at;
+  };
+  Halves at;
+
+  static Entry entry(const Call& call, size_t parameter, const ParameterForm& form) {
+    return {{output<bf16>(call, parameter),
+             output<uint16_t>(call, parameter - update_op::kParameter + form.low)}};
+  }
+  static __device__ __forceinline__ SplitParameter of(const Entry& entry, const RandomSource&) {
+    return {entry.at};
+  }
+  __device__ __forceinline__ SplitParameter from(int64_t element) const { return {at + element}; }
+
+  template <int kCount>
+  __device__ __forceinline__ void put(int64_t i, const Group<kCount>& group) const {
+    const Halves to = at + i;
+    if constexpr (kCount == 4) {
+      unsigned upper[2] = {}, lower[2] = {};
+      CAIRN_UNROLL for (int k = 0; k < kCount; ++k) {
+        upper[k / 2] |= static_cast<unsigned>(high_half(group.at[k]).bits) << (16 * (k % 2));
+        lower[k / 2] |= static_cast<unsigned>(low_half(group.at[k])) << (16 * (k % 2));
+      }
+      *reinterpret_cast<uint2*>(to.high) = make_uint2(upper[0], upper[1]);
+      *reinterpret_cast<uint2*>(to.low) = make_uint2(lower[0], lower[1]);
+    } else {
+      CAIRN_UNROLL for (int k = 0; k < kCount; ++k) {
+        to.high[k] = high_half(group.at[k]);
+        to.low[k] = low_half(group.at[k]);
+      }
+    }
+  }
+};
+
 // body(std::type_identity<P>()) of what the update's parameter is.
 template <class Body>
 auto with_parameter(const Signature& s, const Body& body) {
-  return rounds(s) ? body(std::type_identity<RoundedParameter>())
-                   : body(std::type_identity<PlainParameter>());
+  switch (stored(s)) {
+    case Stored::kRounded:
+      return body(std::type_identity<RoundedParameter>());
+    case Stored::kSplit:
+      return body(std::type_identity<SplitParameter>());
+    default:
+      return body(std::type_identity<PlainParameter>());
+  }
 }
 
 }  // namespace cairn::kernels::cuda

@@ -13,14 +13,14 @@ namespace {
 template <class T>
 class Adafactor : public Kernel {
  public:
-  Adafactor(const AdafactorShape& shape, const Signature& s) : shape_(shape), random_(random_place(s)) {}
+  Adafactor(const AdafactorShape& shape, const Signature& s) : shape_(shape), form_(s) {}
 
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const AdafactorStep step(c.in[update_op::kHyper].as<double>());
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    const Parameter<T> p(c, random_);
+    const Parameter<T> p(c, form_);
     const int64_t n = shape_.all_rows() * shape_.columns;
     std::vector<double> u(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) u[static_cast<size_t>(i)] = load(grad[i]) * *factor;
@@ -73,7 +73,7 @@ class Adafactor : public Kernel {
   }
 
   AdafactorShape shape_;
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
 };
 
 }  // namespace

@@ -54,14 +54,14 @@ Matrix orthogonalised(Matrix x, int64_t steps, double eps) {
 template <class T>
 class Muon : public Kernel {
  public:
-  Muon(const MuonShape& shape, const Signature& s) : shape_(shape), random_(random_place(s)) {}
+  Muon(const MuonShape& shape, const Signature& s) : shape_(shape), form_(s) {}
 
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const MuonStep step(c.in[update_op::kHyper].as<double>(), shape_);
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    const Parameter<T> p(c, random_);
+    const Parameter<T> p(c, form_);
     T* const m = c.out[update_op::kFirstState].as<T>();
     Matrix x(shape_.rows, shape_.columns);
     for (int64_t i = 0; i < shape_.elements(); ++i) {
@@ -79,7 +79,7 @@ class Muon : public Kernel {
 
  private:
   MuonShape shape_;
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
 };
 
 }  // namespace

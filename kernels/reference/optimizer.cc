@@ -22,17 +22,17 @@ class Fill : public Kernel {
   double value_;
 };
 
-// Every number in double, rounded once where it is stored; p may be bfloat16 (parameter.h).
+// Every number in double, rounded once where it is stored; parameter.h says what p may be.
 template <class Optimizer, class T>
 class Update : public Kernel {
  public:
-  explicit Update(const Signature& s) : random_(random_place(s)) {}
+  explicit Update(const Signature& s) : form_(s) {}
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const Optimizer optimizer(c.in[update_op::kHyper].as<double>());
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    const Parameter<T> p(c, random_);
+    const Parameter<T> p(c, form_);
     const int64_t n = c.in[update_op::kGrad].desc.shape.elements();
     for (int64_t i = 0; i < n; ++i) {
       double parameter = p.get(i), state[array_of(Optimizer::kStates)];
@@ -45,20 +45,20 @@ class Update : public Kernel {
 
  private:
   static T* states(const Call& c, size_t k) { return c.out[update_op::kFirstState + k].as<T>(); }
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
 };
 
 // States in blocks of 256 of 8 bits.
 template <class Optimizer, class T>
 class UpdateInBlocks : public Kernel {
  public:
-  explicit UpdateInBlocks(const Signature& s) : random_(random_place(s)) {}
+  explicit UpdateInBlocks(const Signature& s) : form_(s) {}
   void run(const Call& c) const override {
     const std::optional<double> factor = gradient_factor(c);
     if (!factor) return;
     const Optimizer optimizer(c.in[update_op::kHyper].as<double>());
     const T* const grad = c.in[update_op::kGrad].as<T>();
-    const Parameter<T> p(c, random_);
+    const Parameter<T> p(c, form_);
     const int64_t n = c.in[update_op::kGrad].desc.shape.elements();
     for (int64_t begin = 0; begin < n; begin += kDynamicBlock) {
       const int64_t count = std::min<int64_t>(kDynamicBlock, n - begin);
@@ -82,7 +82,7 @@ class UpdateInBlocks : public Kernel {
   static DynamicBlock& block(const Call& c, size_t k, int64_t begin) {
     return c.out[update_op::kFirstState + k].as<DynamicBlock>()[begin / kDynamicBlock];
   }
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
 };
 
 template <class Optimizer, class T>

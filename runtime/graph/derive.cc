@@ -5,11 +5,11 @@ namespace {
 
 void check_format(const JointOptions& options) {
   if (options.parameters == DType::kF32) return;
-  require(options.parameters == DType::kBF16, Code::kInvalidArgument,
-          "parameters are stored as f32 or bf16, not as ", dtype_name(options.parameters));
-  require(options.amp == AmpMode::kBf16, Code::kInvalidArgument,
-          "parameters stored as bf16 go with amp bf16, whose ops read them as they lie; with amp off or fp16 "
-          "they are f32");
+  require(options.parameters == DType::kBF16 || options.parameters == DType::kSplit, Code::kInvalidArgument,
+          "parameters are stored as f32, bf16 or split, not as ", dtype_name(options.parameters));
+  require(options.amp == AmpMode::kBf16, Code::kInvalidArgument, "parameters stored as ",
+          dtype_name(options.parameters),
+          " go with amp bf16, whose ops read them as they lie; with amp off or fp16 they are f32");
 }
 
 }  // namespace
@@ -37,16 +37,22 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     }
     add_backward(builder);
     fuse_backward(builder);
-    add_slots(builder);
+    add_slots(builder, options.parameters);
     if (!options.optimizer.name.empty()) add_optimizer(builder, options.optimizer);
   } else {
     builder.joint.backward_begin = static_cast<int32_t>(builder.joint.ops().size());
-    add_slots(builder);
+    add_slots(builder, options.parameters);
   }
   add_packed_weights(builder, options);
   if (options.fuse_update && builder.joint.has_optimizer()) fuse_updates(builder);
   list_states(builder);
   return std::make_shared<const JointGraph>(std::move(builder.joint));
+}
+
+int32_t JointGraph::low_of(int32_t parameter) const {
+  for (const ParameterSlot& slot : parameters)
+    if (slot.value == parameter) return slot.low;
+  return -1;
 }
 
 int32_t JointGraph::find(std::string_view name) const {

@@ -14,8 +14,9 @@ using ops::OpCode;
 
 class Forward {
  public:
-  Forward(JointBuilder& builder, DType parameters)
-      : b_(builder), amp_(builder.joint.amp), parameters_(parameters) {}
+  // wide: by value of the graph, parameters that stay as they are declared.
+  Forward(JointBuilder& builder, DType parameters, const std::vector<bool>& wide)
+      : b_(builder), amp_(builder.joint.amp), parameters_(parameters), wide_(wide) {}
 
   void run() {
     const Graph& g = b_.forward;
@@ -26,7 +27,8 @@ class Forward {
       if (value.kind == ValueKind::kActivation) continue;
       const Role role = value.kind == ValueKind::kInput ? Role::kInput : Role::kParameter;
       TensorDesc desc = value.desc;
-      if (role == Role::kParameter && desc.dtype == DType::kF32 && desc.shape.rank >= 2)
+      if (role == Role::kParameter && desc.dtype == DType::kF32 && desc.shape.rank >= 2 &&
+          (wide_.empty() || !wide_[v]))
         desc.dtype = parameters_;
       current_[v] = b_.add_value(value.name, desc, role, static_cast<ValueId>(v), value.region);
     }
@@ -173,6 +175,7 @@ class Forward {
   JointBuilder& b_;
   AmpMode amp_;
   DType parameters_;
+  const std::vector<bool>& wide_;
   DType narrow_ = amp_ == AmpMode::kFp16 ? DType::kF16 : DType::kBF16;
   std::vector<int32_t> current_;  // forward value -> joint value
   std::vector<bool> needed_;
@@ -181,6 +184,30 @@ class Forward {
 
 }  // namespace
 
-void add_forward(JointBuilder& builder, DType parameters) { Forward(builder, parameters).run(); }
+namespace {
+
+// Parameters that are read in float32 where they are stored as bfloat16: by value of the graph.
+std::vector<bool> read_wide(const JointBuilder& builder) {
+  JointBuilder trial(builder.joint.forward);
+  trial.joint.amp = builder.joint.amp;
+  trial.joint.amp_rules = builder.joint.amp_rules;
+  trial.joint.amp_choices = builder.joint.amp_choices;
+  Forward(trial, DType::kBF16, {}).run();
+  std::vector<bool> wide(builder.forward.values().size());
+  for (const JointOp& op : trial.joint.ops()) {
+    if (op.code != OpCode::k_cast) continue;
+    const JointValue& from = trial.joint.values[op.in[0]];
+    if (from.role == Role::kParameter && from.desc.dtype == DType::kBF16) wide[from.source] = true;
+  }
+  return wide;
+}
+
+}  // namespace
+
+void add_forward(JointBuilder& builder, DType parameters) {
+  const bool split = parameters == DType::kSplit;
+  const std::vector<bool> wide = split ? read_wide(builder) : std::vector<bool>();
+  Forward(builder, split ? DType::kBF16 : parameters, wide).run();
+}
 
 }  // namespace cairn::graph

@@ -21,14 +21,16 @@ enum class Role : uint8_t {
   kParameter,   // float32 master, or all there is of a weight: see JointOptions::parameters
   kGradient,    // float32 sum over the effective batch
   kOptimizer,   // moments
+  kLow,         // lower half of a parameter that is split
   kPacked,      // a backend's form of a weight, made whenever that changed
   kScratch,     // small persistent things: hyper-parameters, partial sums
   kOutput,      // activation the host may read after a run
   kActivation,  // forward values
   kBackward,    // gradients of activations
 };
-inline constexpr std::string_view kRoleNames[] = {"input",   "parameter", "gradient",   "optimizer", "packed",
-                                                  "scratch", "output",    "activation", "backward"};
+inline constexpr std::string_view kRoleNames[] = {"input",      "parameter", "gradient", "optimizer",
+                                                  "low",        "packed",    "scratch",  "output",
+                                                  "activation", "backward"};
 // Everything but activations and backward values stays on the device.
 inline bool is_persistent(Role r) { return r < Role::kActivation; }
 
@@ -81,12 +83,15 @@ struct State {
   int32_t owner;      // index into JointGraph::parameters
   Lifetime lifetime;  // kStep: it is saved in the middle of an effective batch only
   bool splits;        // its parts may be brought to the device, updated and taken away one after the other
+  bool part =
+      false;  // of its owner: what is saved and counted is the two as one, the parameter as the graph has it
 };
 
 struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   ValueId source = kNone;
   int32_t value = -1, gradient = -1;  // gradient -1: frozen or without a path
   std::vector<int32_t> states;        // of its optimizer, in the order of the optimizer's row
+  int32_t low = -1;                   // >= 0: it is split, and this is its lower half
   std::vector<int32_t> packed_weights;
   int32_t hyper = -1;  // index into JointGraph::hypers; -1: never updated
   // Where updates are fused into backward, float64: the gradient's sum of squares, after the step. `fused`:
@@ -176,6 +181,7 @@ struct JointGraph {
     return value;
   }
   int32_t find(std::string_view name) const;  // -1 if there is none
+  int32_t low_of(int32_t parameter) const;    // its slot's `low`
 
  private:
   static std::vector<Phase> standard_phases() {
@@ -226,7 +232,8 @@ struct JointOptions {
   bool fuse_update = false;  // parameters whose gradient one op writes are updated once nothing needs them
   // What float32 parameters of two or more dimensions are stored as. kBF16: ops that compute in it read them as
   // they lie, all others a float32 copy; updates, whose gradients and states stay float32, round
-  // stochastically.
+  // stochastically. kSplit: those that no op reads in float32 are the bfloat16 that ops read and, beside it, the 16
+  // bits below (base/split.h), which only updates read.
   DType parameters = DType::kF32;
   std::set<PackedWeightUse> unpacked = {};  // not to be packed although the backend could
 };

@@ -50,8 +50,8 @@ void fuse_backward(JointBuilder& builder);
 void add_packed_weights(JointBuilder& builder, const JointOptions& options);
 // Moves updates into the backward part: after everything else, as it asks who reads a weight.
 void fuse_updates(JointBuilder& builder);
-// Slots of the parameters.
-void add_slots(JointBuilder& builder);
+// Slots of the parameters; parameters: JointOptions::parameters.
+void add_slots(JointBuilder& builder, DType parameters);
 // States, scratch, norm and updates of the optimizers.
 void add_optimizer(JointBuilder& builder, const OptimizerOptions& options);
 // Of all that persists; last, when it is known what does.

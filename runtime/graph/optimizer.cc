@@ -26,11 +26,14 @@ void add_update(JointGraph& joint, const ParameterSlot& slot, uint32_t stream) {
   op.code = ops::OpCode::k_update;
   op.name = cat(group.optimizer->name, ' ', joint.values[slot.value].name);
   op.attrs = group.optimizer->attrs(group.hypers);
-  if (joint.values[slot.value].desc != joint.values[slot.gradient].desc)
+  if (slot.low >= 0)
+    op.attrs.set("split", int64_t{1});
+  else if (joint.values[slot.value].desc != joint.values[slot.gradient].desc)
     op.attrs.set("rng", static_cast<int64_t>(stream));
   op.in = {slot.gradient, hyper.value};
   op.out = {slot.value};
   op.out.insert(op.out.end(), slot.states.begin(), slot.states.end());
+  if (slot.low >= 0) op.out.push_back(slot.low);
   joint.ops(kUpdate).push_back(std::move(op));
 }
 
@@ -71,7 +74,7 @@ void add_hypers(JointBuilder& builder, const std::vector<int32_t>& group_of) {
 
 }  // namespace
 
-void add_slots(JointBuilder& builder) {
+void add_slots(JointBuilder& builder, DType parameters) {
   JointGraph& joint = builder.joint;
   std::unordered_map<ValueId, int32_t> gradient_of;
   const auto count = static_cast<int32_t>(joint.values.size());
@@ -83,6 +86,11 @@ void add_slots(JointBuilder& builder) {
     slot.source = joint.values[v].source;
     slot.value = v;
     if (auto it = gradient_of.find(slot.source); it != gradient_of.end()) slot.gradient = it->second;
+    if (parameters == DType::kSplit && joint.values[v].desc.dtype == DType::kBF16) {
+      const JointValue high = joint.values[v];
+      slot.low = builder.add_value(cat(high.name, "/low"), {DType::kSplit, high.desc.shape}, Role::kLow,
+                                   high.source, high.region);
+    }
     joint.parameters.push_back(std::move(slot));
   }
 }
@@ -108,14 +116,20 @@ void list_states(JointBuilder& builder) {
     const std::string& parameter = builder.forward.values()[joint.parameters[owner].source].name;
     joint.states.push_back({cat(parameter, suffix), value, static_cast<int32_t>(owner), lifetime, splits});
   };
+  const auto elementwise = [&](const ParameterSlot& slot) {
+    return slot.hyper >= 0 &&
+           joint.groups[joint.hypers[slot.hyper].group].optimizer->is(ops::UPDATE_ELEMENTWISE);
+  };
   for (size_t p = 0; p < joint.parameters.size(); ++p) {
     const ParameterSlot& slot = joint.parameters[p];
     add(slot.value, "", p, Lifetime::kSession, false);
     for (const int32_t state : slot.states) {
-      const ParameterGroup& group = joint.groups[joint.hypers[slot.hyper].group];
       const std::string& name = joint.values[state].name;
-      add(state, std::string_view(name).substr(name.rfind('/')), p, Lifetime::kSession,
-          group.optimizer->is(ops::UPDATE_ELEMENTWISE));
+      add(state, std::string_view(name).substr(name.rfind('/')), p, Lifetime::kSession, elementwise(slot));
+    }
+    if (slot.low >= 0) {
+      add(slot.low, "/low", p, Lifetime::kSession, elementwise(slot));
+      joint.states.back().part = true;
     }
     if (slot.gradient >= 0 && joint.values[slot.gradient].role == Role::kGradient)
       add(slot.gradient, "/gradient", p, Lifetime::kStep, false);

@@ -214,7 +214,7 @@ void Checkpoint::restore(step::Stepper& stepper) const {
             i < stored.size() ? stored[i].name : "", "', which this session does not keep");
     require(i < stored.size() && stored[i].name == slots[i].name, Code::kInvalidArgument,
             "the checkpoint does not hold '", slots[i].name, "', which this session keeps");
-    const TensorDesc& desc = joint.values[slots[i].value].desc;
+    const TensorDesc desc = session.saved(slots[i].value);
     require(stored[i].desc == desc, Code::kInvalidArgument, "'", slots[i].name, "' is ", to_string(desc),
             " in the session and ", to_string(stored[i].desc), " in the checkpoint",
             converts(stored[i].desc, desc)
@@ -230,7 +230,7 @@ void Checkpoint::restore(step::Stepper& stepper) const {
   overwrite(session, [&] {
     for (size_t i = 0; i < slots.size(); ++i)
       impl_->for_pieces(stored[i], digest, piece, [&](int64_t at, std::span<const std::byte> bytes) {
-        session.write_at(slots[i].value, at, bytes.data(), static_cast<int64_t>(bytes.size()));
+        session.write_saved(slots[i].value, at, bytes.data(), static_cast<int64_t>(bytes.size()));
       });
   });
 }
@@ -248,7 +248,7 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
       missing.push_back(name);
       continue;
     }
-    const TensorDesc& desc = joint.values[slot.value].desc;
+    const TensorDesc desc = session.saved(slot.value);
     require(tensor->desc == desc || converts(tensor->desc, desc), Code::kInvalidArgument, "parameter '", name,
             "' is ", to_string(desc), " in the session and ", to_string(tensor->desc), " in the checkpoint");
     impl_->verify(*tensor, digest, piece);
@@ -258,8 +258,8 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
     for (const auto& [value, tensor] : found)
       impl_->for_pieces(*tensor, digest, piece,
                         [&, to = value, from = tensor](int64_t at, std::span<const std::byte> bytes) {
-                          if (from->desc == joint.values[to].desc)
-                            session.write_at(to, at, bytes.data(), static_cast<int64_t>(bytes.size()));
+                          if (from->desc == session.saved(to))
+                            session.write_saved(to, at, bytes.data(), static_cast<int64_t>(bytes.size()));
                           else
                             write_converted(session, to, from->desc.dtype, at, bytes);
                         });

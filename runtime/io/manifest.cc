@@ -232,7 +232,8 @@ Manifest decode_manifest(std::span<const std::byte> bytes) {
 std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients) {
   std::vector<Slot> slots;
   for (const graph::State& state : joint.states)
-    if (gradients || state.lifetime == graph::Lifetime::kSession) slots.push_back({state.name, state.value});
+    if (!state.part && (gradients || state.lifetime == graph::Lifetime::kSession))
+      slots.push_back({state.name, state.value});
   return slots;
 }
 

@@ -58,7 +58,7 @@ void write_tensor(DurableDirectory::File& file, const engine::Session& session, 
   const int64_t bytes = tensor.desc.bytes();
   for (int64_t at = 0; at < bytes; at += kPieceBytes) {
     const int64_t n = std::min(kPieceBytes, bytes - at);
-    session.read_at(value, at, piece.data(), n);
+    session.read_saved(value, at, piece.data(), n);
     digest.add({piece.data(), static_cast<size_t>(n)});
     file.append(piece.data(), static_cast<uint64_t>(n));
   }
@@ -89,8 +89,7 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   manifest.state = stepper.state();
   manifest.metadata = extras.metadata;
   const std::vector<Slot> slots = slots_of(joint, manifest.state.micro > 0);
-  for (const Slot& slot : slots)
-    manifest.tensors.push_back({slot.name, joint.values[slot.value].desc, 0, 0, 0});
+  for (const Slot& slot : slots) manifest.tensors.push_back({slot.name, session.saved(slot.value), 0, 0, 0});
   manifest.tensors_bytes = place(manifest.tensors);
   const std::vector<InputFile> files = open_extras(extras, manifest);
 

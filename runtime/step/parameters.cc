@@ -40,7 +40,7 @@ void draw(const graph::ParameterOptions& options, const RandomKey& key, int64_t 
   }
 }
 
-// Elements [begin, begin + count) in the type that the parameter is stored as.
+// Elements [begin, begin + count) in the type that the parameter is saved as.
 void fill(const graph::ParameterOptions& options, DType dtype, const RandomKey& key, int64_t begin,
           int64_t count, char* out) {
   double wide[kBlock];
@@ -72,7 +72,7 @@ void initialise(engine::Session& session, uint64_t seed) {
   uint32_t index = 0;
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const graph::Value& source = joint.forward->values()[slot.source];
-    const TensorDesc& desc = joint.values[slot.value].desc;
+    const TensorDesc desc = session.saved(slot.value);
     const RandomKey key{seed, ~uint64_t{0}, 0, index++};
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
     for (int64_t begin = 0, count = 0; begin < elements; begin += count) {
@@ -83,7 +83,7 @@ void initialise(engine::Session& session, uint64_t seed) {
         const int64_t at = i * kPiece;
         fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);
       });
-      session.write_at(slot.value, begin * width, out, count * width);
+      session.write_saved(slot.value, begin * width, out, count * width);
     }
   }
   session.parameters_changed();
@@ -97,10 +97,10 @@ std::string parameter_digest(const engine::Session& session) {
   std::vector<char> piece(1 << 20);
   for (const graph::State& stored : joint.states) {
     if (joint.values[stored.value].role != graph::Role::kParameter) continue;
-    const int64_t bytes = joint.values[stored.value].desc.bytes();
+    const int64_t bytes = session.saved(stored.value).bytes();
     for (int64_t begin = 0; begin < bytes; begin += static_cast<int64_t>(piece.size())) {
       const int64_t count = std::min<int64_t>(static_cast<int64_t>(piece.size()), bytes - begin);
-      session.read_at(stored.value, begin, piece.data(), count);
+      session.read_saved(stored.value, begin, piece.data(), count);
       XXH3_128bits_update(state.get(), piece.data(), static_cast<size_t>(count));
     }
   }

@@ -15,6 +15,11 @@ TEST(Backend, UpdatesRoundByTheBitsOfTheElement) {
   check_rounding(kernels::cpu_registry());
 }
 
+TEST(Backend, HalvesOfAParameterAreWhatIsMadeOfAWholeOne) {
+  check_splitting(kernels::reference_registry());
+  check_splitting(kernels::cpu_registry());
+}
+
 TEST(Backend, UpdatesThatNoKernelTakes) {
   check_refusals(kernels::reference_registry());
   check_refusals(kernels::cpu_registry());

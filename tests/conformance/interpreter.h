@@ -71,6 +71,9 @@ inline void set(const Tensor& t, int64_t i, double v) {
     case DType::kF64:
       t.as<double>()[i] = v;
       break;
+    case DType::kSplit:  // any bits
+      t.as<uint16_t>()[i] = static_cast<uint16_t>(static_cast<int32_t>(v * 65536));
+      break;
     default:
       t.as<int32_t>()[i] = static_cast<int32_t>(v);
       break;

@@ -3,10 +3,12 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "runtime/base/split.h"
 #include "runtime/base/optimizers/stochastic.h"
 #include "runtime/ops/optimizers.h"
 #include "tests/conformance/cases.h"
@@ -34,6 +36,8 @@ struct UpdateKind {
   const ops::OptimizerRow* row;
   std::vector<double> values;
   bool rounds = false;  // the parameter is bfloat16, rounded stochastically
+  bool splits = false;  // it is bfloat16 beside the 16 bits below
+  bool plain() const { return !rounds && !splits; }
 
   // A parameter of about n elements that it takes.
   TensorDesc parameter(int64_t n) const {
@@ -57,7 +61,7 @@ struct UpdateKind {
   std::string name() const {
     std::string text(row->name);
     for (size_t i = 1; i < values.size(); ++i) text += cat(' ', row->hypers[i].name, '=', values[i]);
-    return rounds ? text + " rounded" : text;
+    return rounds ? text + " rounded" : splits ? text + " split" : text;
   }
 };
 
@@ -81,6 +85,18 @@ inline std::vector<UpdateKind> update_kinds() {
     own.push_back(own.back());
     own.back().rounds = true;
     kinds.insert(kinds.end(), own.begin(), own.end());
+  }
+  return kinds;
+}
+
+// Every one of them with a parameter that is split. Its halves say nothing alone, so that they are compared with what
+// is made of a plain parameter (check_splitting), not with the reference.
+inline std::vector<UpdateKind> split_kinds() {
+  std::vector<UpdateKind> kinds;
+  for (UpdateKind kind : update_kinds()) {
+    if (kind.rounds) continue;
+    kind.splits = true;
+    kinds.push_back(kind);
   }
   return kinds;
 }
@@ -120,6 +136,11 @@ inline Direct update_call(const UpdateKind& kind, const TensorDesc& x, bool scal
     d.out[0].dtype = DType::kBF16;
     d.attrs.set("rng", int64_t{0x80000003});
     d.attrs.set("first", int64_t{4093});  // no multiple of anything
+  }
+  if (kind.splits) {
+    d.out[0].dtype = DType::kBF16;
+    d.out[at] = {DType::kSplit, x.shape, 0};
+    d.attrs.set("split", int64_t{1});
   }
   d.out[kPackedAt] = pack;
   if (scaled) d.out[kGradScaleAt] = number;
@@ -172,10 +193,12 @@ inline void check_grad_scales(const kernels::Registry& registry) {
     double total, grad_scale;
     bool closes;
   };
-  for (const UpdateKind& kind : update_kinds()) {
+  std::vector<UpdateKind> kinds = update_kinds();
+  for (const UpdateKind& kind : split_kinds()) kinds.push_back(kind);
+  for (const UpdateKind& kind : kinds) {
     SCOPED_TRACE(kind.name());
     const TensorDesc x = kind.parameter(5001);  // enough for states of 8 bits
-    const size_t written = 1 + kind.states(x).size();
+    const size_t written = 1 + kind.states(x).size() + (kind.splits ? 1 : 0);
     const Direct plain = update_call(kind, x, false), scaled = update_call(kind, x, true);
     Drawn expected(plain);
     std::vector<std::string> before;
@@ -240,6 +263,48 @@ inline void check_rounding(const kernels::Registry& registry) {
   }
 }
 
+// The two halves are, bit by bit, what the same update makes of a float32 parameter; of numbers between two bfloat16
+// ones, too, of infinities and NaN.
+inline void check_splitting(const kernels::Registry& registry) {
+  for (const UpdateKind& kind : split_kinds()) {
+    SCOPED_TRACE(kind.name());
+    UpdateKind plain_kind = kind;
+    plain_kind.splits = false;
+    std::vector<TensorDesc> tensors = update_tensors(kind);
+    for (const int64_t n : {1, 37, 1023, 5001}) tensors.push_back(kind.parameter(n));
+    for (const TensorDesc& x : tensors)
+      for (const bool scaled : {false, true}) {
+        SCOPED_TRACE(to_string(x));
+        const Direct plain = update_call(plain_kind, x, scaled), split = update_call(kind, x, scaled);
+        Drawn wide(plain), halves(split);
+        const size_t low_at = update_op::kFirstState + kind.states(x).size();
+        const int64_t n = x.shape.elements();
+        auto* const p = wide.out[0].as<float>();
+        if (kind.row->is(ops::UPDATE_ELEMENTWISE)) {
+          constexpr uint32_t kOthers[] = {0x3f808000, 0x3f818000, 0xbf808000,
+                                          0x7f800000, 0x7fc00001, 0x007f8000};
+          for (int64_t i = 0; i < std::min<int64_t>(n, 4096) / 7; ++i)
+            p[7 * i] = __builtin_bit_cast(float, kOthers[static_cast<size_t>(i) % std::size(kOthers)]);
+        }
+        for (int64_t i = 0; i < n; ++i) {
+          halves.out[0].as<bf16>()[i] = high_half(p[i]);
+          halves.out[low_at].as<uint16_t>()[i] = low_half(p[i]);
+        }
+        wide.run(registry, plain);
+        halves.run(registry, split);
+        for (size_t o = update_op::kFirstState; o < low_at; ++o)
+          EXPECT_TRUE(wide.bytes(o) == halves.bytes(o)) << "state " << o;
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < n; ++i) {
+          const bf16 high = halves.out[0].as<bf16>()[i];
+          const float joined = join_halves(high, halves.out[low_at].as<uint16_t>()[i]);
+          wrong += std::memcmp(&joined, p + i, sizeof joined) != 0 || high.bits != high_half(p[i]).bits;
+        }
+        EXPECT_EQ(wrong, 0) << "of " << n;
+      }
+  }
+}
+
 inline size_t states_in(const Direct& d) {
   size_t count = 0;
   while (count < update_op::kMaxStates && is_there(d.out[update_op::kFirstState + count])) ++count;
@@ -251,7 +316,9 @@ inline void check_refusals(const kernels::Registry& registry, int64_t n) {
   const auto takes = [&](const Direct& d) {
     return registry.find({d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, 1}) != nullptr;
   };
-  for (const UpdateKind& kind : update_kinds()) {
+  std::vector<UpdateKind> kinds = update_kinds();
+  for (const UpdateKind& kind : split_kinds()) kinds.push_back(kind);
+  for (const UpdateKind& kind : kinds) {
     SCOPED_TRACE(kind.name());
     const TensorDesc x = kind.parameter(n);
     TensorDesc low = x;
@@ -278,8 +345,13 @@ inline void check_refusals(const kernels::Registry& registry, int64_t n) {
     refuses("bfloat16", [&](Direct& d) { d.in[0] = d.out[0] = low; });
     refuses("a gradient of another type", [&](Direct& d) { d.in[0] = low; });
     refuses("a parameter of another type",
-            [&](Direct& d) { d.out[0].dtype = kind.rounds ? DType::kF32 : DType::kBF16; });
-    if (kind.rounds)
+            [&](Direct& d) { d.out[0].dtype = kind.plain() ? DType::kBF16 : DType::kF32; });
+    if (kind.splits) {
+      refuses("no lower half", [&](Direct& d) { d.out[states_in(sound)] = kAbsent; });
+      refuses("a lower half of another shape",
+              [&](Direct& d) { d.out[states_in(sound)].shape = Shape{x.shape.elements() + 1}; });
+    }
+    if (!kind.plain())
       refuses("a packed weight", [&](Direct& d) { d.out[kPackedAt] = {DType::kOpaque, x.shape, 2 * n}; });
   }
 }

@@ -85,7 +85,7 @@ typedef struct cairn_device cairn_device_t;
  void cairn_device_retain(cairn_device_t* device);
  void cairn_device_release(cairn_device_t* device);
 enum { CAIRN_F32 = 0, CAIRN_BF16 = 1, CAIRN_F16 = 2, CAIRN_F64 = 3, CAIRN_I32 = 4, CAIRN_I64 = 5, CAIRN_U8 = 6,
- CAIRN_DYNAMIC8 = 8, CAIRN_UDYNAMIC8 = 9 };
+ CAIRN_DYNAMIC8 = 8, CAIRN_UDYNAMIC8 = 9, CAIRN_SPLIT = 10 };
 typedef uint32_t cairn_value_t;
 typedef uint32_t cairn_region_t;
 typedef struct cairn_tensor_desc {

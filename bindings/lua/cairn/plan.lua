@@ -35,7 +35,7 @@ local OPTIONS = {
   policy = core.word("policy", graphs.POLICIES), tiers = set_tiers, costs = set_costs,
   force_costs = "force_costs", micro_steps = "micro_steps", fuse_update = "fuse_update",
   optimizer = "optimizer", hypers = hypers.set, groups = hypers.set_groups,
-  parameters = core.word("parameters", { f32 = 0, bf16 = 1 }),
+  parameters = core.word("parameters", { f32 = 0, bf16 = 1, split = 10 }),
 }
 
 -- Plans a frozen graph on a device. options: budget_bytes or budget_share, no_optimizer, policy, tiers
@@ -43,7 +43,8 @@ local OPTIONS = {
 -- another machine will do), micro_steps (micro-batches per update that the plan is for),
 -- amp ("off", "bf16", "fp16", or a list of that and of rules, of which the last that matches counts:
 -- { "bf16", { op = "softmax", class = "half" }, { region = "h0", class = "full" } }),
--- parameters ("f32", or with amp "bf16" "bf16": stored so, and rounded stochastically by updates),
+-- parameters ("f32", or with amp "bf16" "bf16": stored so, and rounded stochastically by updates, or "split": float32
+-- as its bfloat16, which ops read, and the 16 bits below),
 -- fuse_update (parameters are updated inside backward), optimizer (a name of cairn.optimizers()), hypers
 -- ({ momentum = 0.9 }), groups ({ { pattern = "*.bias", optimizer =, weight_decay = 0 } }:
 -- parameters by name, * for any text).

@@ -185,9 +185,10 @@ CAIRN_API void cairn_device_release(cairn_device_t* device);
 
 /* Element types. CAIRN_DYNAMIC8 and CAIRN_UDYNAMIC8 are of optimizer states alone ("w/m", "w/v" of adamw8): each 256 values
  * in row-major order are a block of 260 bytes, 256 codes and their float32 scale; a code is one of 256 numbers of [-1, 1] or
- * [0, 1], the dynamic map of Dettmers et al. (2022). The last block is stored whole. */
+ * [0, 1], the dynamic map of Dettmers et al. (2022). The last block is stored whole. CAIRN_SPLIT: see parameters of
+ * cairn_plan_options_t. */
 enum { CAIRN_F32 = 0, CAIRN_BF16 = 1, CAIRN_F16 = 2, CAIRN_F64 = 3, CAIRN_I32 = 4, CAIRN_I64 = 5, CAIRN_U8 = 6,
-       CAIRN_DYNAMIC8 = 8, CAIRN_UDYNAMIC8 = 9 };
+       CAIRN_DYNAMIC8 = 8, CAIRN_UDYNAMIC8 = 9, CAIRN_SPLIT = 10 };
 
 typedef uint32_t cairn_value_t;  /* a value of one graph; 0 is none */
 typedef uint32_t cairn_region_t; /* a region of one graph; 0 is none */
@@ -461,10 +462,14 @@ typedef struct cairn_plan_options {
   uint32_t group_count, hyper_count;
   const cairn_amp_rule_t* amp_rules; /* in their order; without effect where amp is CAIRN_AMP_OFF, but checked */
   uint32_t amp_rule_count;
-  uint32_t parameters;           /* what float32 parameters of two or more dimensions are stored as: CAIRN_F32, or
-                                    CAIRN_BF16 with amp CAIRN_AMP_BF16: half the bytes and no float32 masters;
-                                    gradients and optimizer states stay float32, and updates round stochastically, by
-                                    random bits that follow from the stepper's seed, the step and the element */
+  uint32_t parameters;           /* what float32 parameters of two or more dimensions are stored as: CAIRN_F32, or with
+                                    amp CAIRN_AMP_BF16 one of two others. CAIRN_BF16: half the bytes and no float32
+                                    masters; gradients and optimizer states stay float32, and updates round
+                                    stochastically, by random bits that follow from the stepper's seed, the step and the
+                                    element. CAIRN_SPLIT: float32, as the bfloat16 number nearest to it (ties away from
+                                    zero), which is what ops read, and the 16 bits below, which only updates read and
+                                    which may live in a tier: no op keeps a bfloat16 copy beside it. A parameter that
+                                    some op reads in float32 stays whole. Hosts and files see float32 */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \

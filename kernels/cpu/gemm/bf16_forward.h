@@ -7,11 +7,16 @@
 
 namespace cairn::kernels::cpu {
 
-// Weights come packed, or plain in float32 or bfloat16 and are then packed in the workspace at every call.
+// Weights come packed, or plain in float32 or bfloat16 and are then packed in the workspace at every call, slice
+// by slice: a slice stays in a cache that the threads share while all rows go by, and the workspace is small.
 inline bool weight_fits(const TensorDesc& w) { return w.packed_bytes > 0 || fast_float(w); }
+inline constexpr int64_t kSliceBytes = 4 << 20;
 
 // All panels of B from a plain weight: w[n, k] when transposed (B = w^T), else w[k, n] (B = w).
 void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t n, int64_t k, bf16* to);
+// Panels [p0, p1) of them alone.
+void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t n, int64_t k, bf16* to,
+                 int64_t p0, int64_t p1);
 
 struct Bf16Forward {
   int64_t m, n, k;
@@ -19,9 +24,14 @@ struct Bf16Forward {
   bool transposed;
   Workspace space;
   int64_t padded = -1, packed = -1, scratch = 0;
+  int64_t slice = 0;  // panels that are packed at once, where the weight comes plain
 
   Bf16Forward(int64_t m, int64_t n, int64_t k, const TensorDesc& weight, bool transposed, int threads);
   void run(void* workspace, const bf16* x, const void* w, const Epilogue& epilogue) const;
+
+ private:
+  void panels_of(void* workspace, const GemmOperands& g, int64_t p0, int64_t p1,
+                 const Epilogue& epilogue) const;
 };
 
 }  // namespace cairn::kernels::cpu

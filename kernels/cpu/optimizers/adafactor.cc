@@ -182,9 +182,9 @@ namespace {
 
 class Adafactor : public Kernel {
  public:
-  Adafactor(const AdafactorShape& shape, const std::optional<RandomPlace>& random)
+  Adafactor(const AdafactorShape& shape, const ParameterForm& form)
       : shape_(shape),
-        random_(random),
+        form_(form),
         per_matrix_((shape.factored ? shape.rows + kSumRows - 1 : shape.columns + kElements - 1) /
                     (shape.factored ? kSumRows : kElements)),
         blocks_(shape.batch * per_matrix_) {
@@ -202,7 +202,7 @@ class Adafactor : public Kernel {
     const std::optional<double> factor = gradient_factor(call);
     if (!factor) return;
     const AdafactorStep step(input<const double>(call, update_op::kHyper));
-    AdafactorBlock whole{ParameterPlace(call, random_)};
+    AdafactorBlock whole{ParameterPlace(call, form_)};
     whole.columns = shape_.columns;
     whole.gradient = static_cast<float>(*factor);
     whole.share = static_cast<float>(step.share);
@@ -308,7 +308,7 @@ class Adafactor : public Kernel {
   }
 
   AdafactorShape shape_;
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
   int64_t per_matrix_, blocks_;
   Workspace space_;
   int64_t column_sums_at_ = 0, by_row_at_ = 0, by_column_at_ = 0, p_squares_at_ = 0, squares_at_ = 0;
@@ -318,7 +318,7 @@ class Adafactor : public Kernel {
 
 std::unique_ptr<Kernel> make_adafactor(const Signature& s) {
   const auto shape = adafactor_shape(s, DType::kF32);
-  return shape ? std::make_unique<Adafactor>(*shape, random_place(s)) : nullptr;
+  return shape ? std::make_unique<Adafactor>(*shape, ParameterForm(s)) : nullptr;
 }
 
 }  // namespace cairn::kernels::cpu

@@ -140,12 +140,12 @@ HWY_EXPORT(squares);
 namespace {
 
 template <class Optimizer>
-void run_update(const Call& call, int64_t count, const std::optional<RandomPlace>& random) {
+void run_update(const Call& call, int64_t count, const ParameterForm& form) {
   const std::optional<double> factor = gradient_factor(call);
   if (!factor) return;
   const Optimizer factors(input<const double>(call, update_op::kHyper), *factor);
   const auto* const grad = input<const float>(call, update_op::kGrad);
-  const ParameterPlace p(call, random);
+  const ParameterPlace p(call, form);
   std::array<float*, update_op::kMaxStates> states;
   for (size_t k = 0; k < states.size(); ++k) states[k] = output<float>(call, update_op::kFirstState + k);
   constexpr int64_t kWidth = InBlocks<Optimizer> ? kDynamicBlock : 1;  // of what is shared out
@@ -162,9 +162,9 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
   // Packs are made by a kernel of their own.
   if (!takes_update(s, DType::kF32) || s.has_out(update_op::kPacked)) return nullptr;
   const int64_t count = s.in[update_op::kGrad].shape.elements();
-  const std::optional<RandomPlace> random = random_place(s);
+  const ParameterForm form(s);
   return with_optimizer(Updates(), s, [&]<class Optimizer>(std::type_identity<Optimizer>) {
-    return make_kernel([=](const Call& call) { run_update<Optimizer>(call, count, random); });
+    return make_kernel([=](const Call& call) { run_update<Optimizer>(call, count, form); });
   });
 }
 

@@ -77,9 +77,9 @@ constexpr int64_t kBlock = 64 << 10;  // elements whose squares are one sum
 
 class Muon : public Kernel {
  public:
-  Muon(const MuonShape& shape, const std::optional<RandomPlace>& random, int threads)
+  Muon(const MuonShape& shape, const ParameterForm& form, int threads)
       : shape_(shape),
-        random_(random),
+        form_(form),
         gram_(gram_shape(shape), threads),
         square_({.m = shape.side(), .n = shape.side(), .k = shape.side()}, threads),
         next_({.m = shape.rows, .n = shape.columns, .k = shape.side()}, threads) {
@@ -102,7 +102,7 @@ class Muon : public Kernel {
       newton_schulz(call, x, other);
       std::swap(x, other);
     }
-    const ParameterPlace p(call, random_);
+    const ParameterPlace p(call, form_);
     const auto by = static_cast<float>(-step.rate * step.scale), decay = static_cast<float>(step.decay);
     parallel_for(shape_.elements(), kGrain, [&](int64_t begin, int64_t end, int) {
       CAIRN_DISPATCH(move_parameter)(p, x, begin, end, by, decay);
@@ -157,7 +157,7 @@ class Muon : public Kernel {
   }
 
   MuonShape shape_;
-  std::optional<RandomPlace> random_;
+  ParameterForm form_;
   FloatProduct gram_, square_, next_;
   Workspace space_;
   int64_t x_at_[2], gram_at_, square_at_, sums_at_, scratch_at_;
@@ -167,7 +167,7 @@ class Muon : public Kernel {
 
 std::unique_ptr<Kernel> make_muon(const Signature& s) {
   const auto shape = muon_shape(s, DType::kF32);
-  return shape ? std::make_unique<Muon>(*shape, random_place(s), s.threads) : nullptr;
+  return shape ? std::make_unique<Muon>(*shape, ParameterForm(s), s.threads) : nullptr;
 }
 
 }  // namespace cairn::kernels::cpu

@@ -1,7 +1,6 @@
-// Where the parameter of an update lies: float32, or bfloat16 that is rounded stochastically.
+// Where the parameter of an update lies: float32, bfloat16 that is rounded stochastically, or bfloat16 beside the 16
+// bits below.
 #pragma once
-#include <optional>
-
 #include "runtime/base/kernel_closure.h"
 #include "runtime/base/optimizers/stochastic.h"
 #include "runtime/base/optimizers/update.h"
@@ -11,24 +10,27 @@ namespace cairn::kernels::cpu {
 // Where a call's parameter lies, from one of its elements on.
 struct ParameterPlace {
   float* plain = nullptr;
-  bf16* rounded = nullptr;  // one of the two
+  bf16* narrow = nullptr;   // one of the two
+  uint16_t* low = nullptr;  // beside a `narrow` that is split
   RandomKey key = {};
   int64_t first = 0;  // the element's place in the stream of random numbers
 
-  // random: nothing where the parameter is plain.
-  ParameterPlace(const Call& call, const std::optional<RandomPlace>& random) {
-    if (!random) {
+  ParameterPlace(const Call& call, const ParameterForm& form) {
+    if (!form.random && form.low == 0) {
       plain = output<float>(call, update_op::kParameter);
       return;
     }
-    rounded = output<bf16>(call, update_op::kParameter);
-    key = update_key(call.key, random->stream);
-    first = random->first;
+    narrow = output<bf16>(call, update_op::kParameter);
+    if (form.low > 0) low = output<uint16_t>(call, form.low);
+    if (!form.random) return;
+    key = update_key(call.key, form.random->stream);
+    first = form.random->first;
   }
   ParameterPlace from(int64_t element) const {
     ParameterPlace place = *this;
     if (plain != nullptr) place.plain += element;
-    if (rounded != nullptr) place.rounded += element;
+    if (narrow != nullptr) place.narrow += element;
+    if (low != nullptr) place.low += element;
     place.first += element;
     return place;
   }

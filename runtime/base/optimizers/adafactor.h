@@ -35,8 +35,8 @@ inline std::optional<AdafactorShape> adafactor_shape(const Signature& s, DType d
   };
   if (s.in[update_op::kGrad].shape.elements() != shape.all_rows() * shape.columns) return std::nullopt;
   const bool fits = shape.factored
-                        ? update_states(s) == 2 && is(0, shape.all_rows()) && is(1, shape.all_columns())
-                        : update_states(s) == 1 && is(0, shape.columns);
+                        ? optimizer_states(s) == 2 && is(0, shape.all_rows()) && is(1, shape.all_columns())
+                        : optimizer_states(s) == 1 && is(0, shape.columns);
   return fits ? std::optional(shape) : std::nullopt;
 }
 

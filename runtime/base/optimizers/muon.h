@@ -34,7 +34,7 @@ inline std::optional<MuonShape> muon_shape(const Signature& s, DType dtype) {
     return std::nullopt;
   const TensorDesc &grad = s.in[update_op::kGrad], &momentum = s.out[update_op::kFirstState];
   const int64_t steps = s.attrs->integer("ns_steps");
-  if (grad.shape.rank != 2 || s.out[update_op::kParameter].shape != grad.shape || update_states(s) != 1 ||
+  if (grad.shape.rank != 2 || s.out[update_op::kParameter].shape != grad.shape || optimizer_states(s) != 1 ||
       momentum != grad || steps < 1)
     return std::nullopt;
   return MuonShape{grad.shape[0], grad.shape[1], steps};

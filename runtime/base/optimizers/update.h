@@ -36,8 +36,17 @@ inline int update_states(const Signature& s) {
   return states;
 }
 
-// Whether the parameter is bfloat16, rounded stochastically from what the update makes of it.
-inline bool rounds(const Signature& s) { return s.attrs->has("rng"); }
+// What the parameter is stored as: a plain tensor of the gradient's type; bfloat16, rounded stochastically from
+// what the update makes of it; or bfloat16 beside the 16 bits below (split.h), which are the last state.
+enum class Stored : uint8_t { kPlain, kRounded, kSplit };
+inline Stored stored(const Signature& s) {
+  return s.attrs->has("rng") ? Stored::kRounded : s.attrs->has("split") ? Stored::kSplit : Stored::kPlain;
+}
+
+// Of the optimizer's own.
+inline int optimizer_states(const Signature& s) {
+  return update_states(s) - (stored(s) == Stored::kSplit ? 1 : 0);
+}
 
 // Where an update that rounds is in its stream of random numbers.
 struct RandomPlace {
@@ -47,27 +56,42 @@ struct RandomPlace {
   explicit RandomPlace(const Signature& s)
       : stream(static_cast<uint32_t>(s.attrs->integer("rng"))), first(s.attrs->integer("first", 0)) {}
 };
-// Nothing: the update's parameter is plain.
-inline std::optional<RandomPlace> random_place(const Signature& s) {
-  return rounds(s) ? std::optional<RandomPlace>(s) : std::nullopt;
+
+// What a kernel keeps of how the parameter is stored.
+struct ParameterForm {
+  std::optional<RandomPlace> random;  // of one that is rounded
+  size_t low = 0;                     // the output with the lower half of one that is split; 0: it is not
+
+  explicit ParameterForm(const Signature& s) {
+    if (stored(s) == Stored::kRounded) random.emplace(s);
+    if (stored(s) == Stored::kSplit) low = static_cast<size_t>(update_op::kFirstState + optimizer_states(s));
+  }
+};
+
+// The parameter is of the gradient's type, or one of the other forms beside a float32 gradient.
+inline bool takes_parameter(const Signature& s, DType dtype) {
+  const TensorDesc& p = s.out[update_op::kParameter];
+  if (p.packed_bytes != 0) return false;
+  if (stored(s) == Stored::kPlain) return p.dtype == dtype;
+  if (dtype != DType::kF32 || p.dtype != DType::kBF16 || s.has_out(update_op::kPacked)) return false;
+  if (stored(s) == Stored::kRounded) return true;
+  if (update_states(s) == 0) return false;
+  const TensorDesc& low = s.out[ParameterForm(s).low];
+  return low.dtype == DType::kSplit && low.packed_bytes == 0 && low.shape == p.shape;
 }
 
-// Gradient and parameter are plain tensors of `dtype`, or the parameter is one that is rounded; the states are
-// the first ones of the row; the numbers are float64; total and grad_scale are both there or both left out.
+// Gradient and parameter are what kernels compute with; the states are the first ones of the row; the numbers are
+// float64; total and grad_scale are both there or both left out.
 inline bool takes_update(const Signature& s, DType dtype) {
   const auto plain = [dtype](const TensorDesc& d) { return d.dtype == dtype && d.packed_bytes == 0; };
   const auto number = [](const TensorDesc& d) { return d.dtype == DType::kF64; };
   if (s.attrs == nullptr || !s.has_in(update_op::kGrad) || !s.has_in(update_op::kHyper) ||
       !s.has_out(update_op::kParameter))
     return false;
-  const TensorDesc& p = s.out[update_op::kParameter];
-  const bool rounded = dtype == DType::kF32 && p.dtype == DType::kBF16 && p.packed_bytes == 0 &&
-                       !s.has_out(update_op::kPacked);
-  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper]) ||
-      (rounds(s) ? !rounded : !plain(p)))
-    return false;
+  if (!plain(s.in[update_op::kGrad]) || !number(s.in[update_op::kHyper])) return false;
   for (size_t k = 0; k < static_cast<size_t>(update_states(s)); ++k)
     if (!s.has_out(update_op::kFirstState + k)) return false;
+  if (!takes_parameter(s, dtype)) return false;
   if (s.has_in(update_op::kTotal) != s.has_out(update_op::kGradScale)) return false;
   return !s.has_in(update_op::kTotal) ||
          (number(s.in[update_op::kTotal]) && number(s.out[update_op::kGradScale]));
@@ -110,7 +134,7 @@ bool takes_formats(const Signature& s, const DType (&formats)[kStates]) {
 template <class... Optimizers, class Make>
 std::unique_ptr<Kernel> with_optimizer(UpdateList<Optimizers...>, const Signature& s, const Make& make) {
   const std::string name = s.attrs->word("optimizer");
-  const int states = update_states(s);
+  const int states = optimizer_states(s);
   std::unique_ptr<Kernel> kernel;
   const auto is = [&]<class Optimizer>(std::type_identity<Optimizer> type) {
     if (Optimizer::kName != name || Optimizer::kStates != states || !takes_states<Optimizer>(s)) return false;

@@ -250,6 +250,7 @@ CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
     counted += bytes;
     switch (role) {
       case graph::Role::kParameter:
+      case graph::Role::kLow:
       case graph::Role::kPacked:
         memory.parameters += bytes;
         break;

@@ -2,6 +2,7 @@
 
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/in_place.h"
+#include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/set.h"
 #include "runtime/engine/compile/variants.h"
 
@@ -99,8 +100,11 @@ std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const Pro
                                                              const PlanOptions& options) {
   check(options, device);
   SetCompiler set(graphs, device, options);
-  const graph::JointOptions joint = joint_options(options, device);
+  graph::JointOptions joint = joint_options(options, device);
   std::vector<std::shared_ptr<CompiledPlan>> plans = set.lower_all(joint);
+  if (leave_out_useless(*plans[set.primary()], costs::Model(device.info(), options.costs),
+                        options.micro_steps, joint))
+    plans = set.lower_all(joint);
   const int64_t budget = budget_of(plans, options, device.info());
   const size_t primary = set.primary();
   const Relower again = [&](const graph::JointOptions& with) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "runtime/engine/compile/cost_query.h"
 
@@ -41,6 +42,14 @@ class Groups {
   std::vector<size_t> parent_;
 };
 
+// Those that change with every step, by an update behind the micro-batches or among them.
+std::set<int32_t> updated_weights(const graph::JointGraph& joint) {
+  std::set<int32_t> weights;
+  for (const graph::ParameterSlot& slot : joint.parameters)
+    if (slot.hyper >= 0) weights.insert(slot.value);
+  return weights;
+}
+
 }  // namespace
 
 PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs::Model& model,
@@ -66,6 +75,7 @@ PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs:
     }
   }
   PackedWeightChoices result;
+  const std::set<int32_t> updated = updated_weights(joint);
   std::map<size_t, size_t> choice_of;  // group -> choice
   for (const auto& [pack, n] : node_of) {
     const JointOp& node = joint.ops(graph::kRepack)[n];
@@ -75,9 +85,10 @@ PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs:
       result.packed_weights.emplace_back();
     }
     plan::Choice& choice = result.choices[at->second];
-    const double seconds =
-        pack_seconds(joint, node, joint.values[static_cast<size_t>(pack)].desc, model) *
-        (static_cast<double>(uses[n]) - 1 / static_cast<double>(std::max<int64_t>(1, micro_steps)));
+    const double made =
+        updated.contains(node.in[0]) ? 1 / static_cast<double>(std::max<int64_t>(1, micro_steps)) : 0;
+    const double seconds = pack_seconds(joint, node, joint.values[static_cast<size_t>(pack)].desc, model) *
+                           (static_cast<double>(uses[n]) - made);
     choice.bytes +=
         plan.problem.values[static_cast<size_t>(plan.problem_value[static_cast<size_t>(pack)])].bytes;
     choice.seconds += std::max(0.0, seconds);
@@ -89,6 +100,15 @@ PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs:
 void leave_out(const PackedWeightChoices& from, const std::vector<bool>& taken, graph::JointOptions& joint) {
   for (size_t c = 0; c < from.packed_weights.size(); ++c)
     if (taken[c]) joint.unpacked.insert(from.packed_weights[c].begin(), from.packed_weights[c].end());
+}
+
+bool leave_out_useless(const CompiledPlan& plan, const costs::Model& model, int64_t micro_steps,
+                       graph::JointOptions& joint) {
+  const PackedWeightChoices all = packed_weight_choices(plan, model, micro_steps);
+  std::vector<bool> useless;
+  for (const plan::Choice& choice : all.choices) useless.push_back(choice.seconds <= 0);
+  leave_out(all, useless, joint);
+  return std::find(useless.begin(), useless.end(), true) != useless.end();
 }
 
 costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs::Model& model) {

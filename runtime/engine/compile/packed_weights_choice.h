@@ -15,11 +15,16 @@ struct PackedWeightChoices {
 };
 
 // A choice per packed weight of a lowered plan; packed weights that one op reads together are one. Seconds:
-// packing at every use in a micro-batch, less packing once per update.
+// packing at every use in a micro-batch, less packing once per update, of a weight that is updated.
 PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs::Model& model,
                                           int64_t micro_steps);
 // taken: one per choice of `from`. The next derive() leaves out what was taken.
 void leave_out(const PackedWeightChoices& from, const std::vector<bool>& taken, graph::JointOptions& joint);
+
+// Leaves out those that save no seconds: with one micro-batch per update, what is used once. They are no use to any
+// plan. Whether there were any.
+bool leave_out_useless(const CompiledPlan& plan, const costs::Model& model, int64_t micro_steps,
+                       graph::JointOptions& joint);
 
 // Seconds of a joint op, packed weights that it makes for itself included.
 costs::Answer op_seconds(const graph::JointGraph& joint, int32_t op, const costs::Model& model);

@@ -85,27 +85,18 @@ class Variants {
   }
 
   // All packed weights first: that is the least memory there is, and where it does not fit, no choice does.
-  // Then those that the bytes are better without. Packed weights that save nothing (with one micro-batch per
-  // update each is made once either way) need no search: those go that there is no room for.
+  // Then those that the bytes are better without.
   void give_up(const PackedWeightChoices& packed_weights, const Ways& packed) {
     const std::vector<bool> all(packed_weights.choices.size(), true);
     const Ways plain(without(packed_weights, all));
-    const bool free = std::none_of(
-        packed_weights.choices.begin(), packed_weights.choices.end(),
-        [&](const plan::Choice& c) { return c.seconds > kNothing * once(packed.apart->problem); });
-    const bool whole = free && attempt_whole(plain);
-    if (!whole) {
-      attempt(plain.apart);
-      attempt(plain.in_place);
-      if (best_ == nullptr) return;
-      attempt(packed.apart);
-      if (free) return;  // where things are made twice, no bytes are left for what saves nothing
-      attempt(packed.in_place);
-    }
+    attempt(plain.apart);
+    attempt(plain.in_place);
+    if (best_ == nullptr) return;
+    attempt(packed.apart);
+    attempt(packed.in_place);
     const bool in_place = best_->in_place_ops > 0;
     const CompiledPlan& like = in_place && packed.in_place != nullptr ? *packed.in_place : *packed.apart;
-    const std::vector<bool> taken =
-        free ? without_room(packed_weights) : plan::choose(like.problem, packed_weights.choices, cache_);
+    const std::vector<bool> taken = plan::choose(like.problem, packed_weights.choices, cache_);
     if (taken == all || std::find(taken.begin(), taken.end(), true) == taken.end()) return;
     auto some = without(packed_weights, taken);
     if (in_place) make_in_place(*some);
@@ -162,17 +153,6 @@ class Variants {
     }
     bound_ = std::min(bound_, plan->plan.bound_seconds + once_per_step(*plan));
     if (best_ == nullptr || better(*plan, *best_)) best_ = std::move(plan);
-  }
-
-  std::vector<bool> without_room(const PackedWeightChoices& packed_weights) const {
-    std::vector<bool> taken(packed_weights.choices.size(), !best_->joint->left_out.empty());
-    int64_t room = best_->problem.budget_bytes - best_->plan.arena_bytes;
-    for (size_t c = 0; c < taken.size(); ++c) {
-      if (!taken[c] || packed_weights.choices[c].bytes > room) continue;
-      taken[c] = false;
-      room -= packed_weights.choices[c].bytes;
-    }
-    return taken;
   }
 
   std::shared_ptr<CompiledPlan> without(const PackedWeightChoices& packed_weights,

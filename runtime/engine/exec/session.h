@@ -72,8 +72,13 @@ class Session {
   TensorDesc declared(int32_t value) const;
   void write_declared(int32_t value, const void* from);
   void read_declared(int32_t value, void* to) const;
-  // Elements of a parameter from `first` on, rounded to what it is stored as: float32 or bfloat16.
+  // Elements of a parameter from `first` on, rounded to what it is saved as: float32 or bfloat16.
   void write_floats(int32_t value, int64_t first, std::span<const float> from);
+  // A state as files have it, of which a split parameter is one tensor, in the type that the graph declares. Offset
+  // and bytes are of whole elements.
+  TensorDesc saved(int32_t value) const;
+  void write_saved(int32_t value, int64_t offset, const void* from, int64_t bytes);
+  void read_saved(int32_t value, int64_t offset, void* to, int64_t bytes) const;
   // Part of a persistent value.
   void write_at(int32_t value, int64_t offset, const void* from, int64_t bytes);
   void read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const;

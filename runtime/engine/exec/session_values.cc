@@ -2,6 +2,7 @@
 // free part of the arena, in which nothing lives between runs.
 #include <algorithm>
 
+#include "runtime/base/split.h"
 #include "runtime/engine/exec/loaded.h"
 
 namespace cairn::engine {
@@ -76,15 +77,55 @@ TensorDesc Session::declared(int32_t value) const {
   return plan().joint->forward->values()[static_cast<size_t>(known.source)].desc;
 }
 
+TensorDesc Session::saved(int32_t value) const {
+  return plan().joint->low_of(value) >= 0 ? declared(value) : described(value);
+}
+
+void Session::write_saved(int32_t value, int64_t offset, const void* from, int64_t bytes) {
+  const int32_t low = plan().joint->low_of(value);
+  if (low < 0) return write_at(value, offset, from, bytes);
+  const auto* const wide = static_cast<const float*>(from);
+  std::vector<bf16> upper;
+  std::vector<uint16_t> lower;
+  for (int64_t at = 0; at < bytes / 4; at += kConverted) {
+    const int64_t count = std::min(kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
+    upper.resize(static_cast<size_t>(count));
+    lower.resize(static_cast<size_t>(count));
+    for (size_t i = 0; i < upper.size(); ++i) {
+      upper[i] = high_half(wide[static_cast<size_t>(at) + i]);
+      lower[i] = low_half(wide[static_cast<size_t>(at) + i]);
+    }
+    write_at(value, place, upper.data(), count * 2);
+    write_at(low, place, lower.data(), count * 2);
+  }
+}
+
+void Session::read_saved(int32_t value, int64_t offset, void* to, int64_t bytes) const {
+  const int32_t low = plan().joint->low_of(value);
+  if (low < 0) return read_at(value, offset, to, bytes);
+  auto* const wide = static_cast<float*>(to);
+  std::vector<bf16> upper;
+  std::vector<uint16_t> lower;
+  for (int64_t at = 0; at < bytes / 4; at += kConverted) {
+    const int64_t count = std::min(kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
+    upper.resize(static_cast<size_t>(count));
+    lower.resize(static_cast<size_t>(count));
+    read_at(value, place, upper.data(), count * 2);
+    read_at(low, place, lower.data(), count * 2);
+    for (size_t i = 0; i < upper.size(); ++i)
+      wide[static_cast<size_t>(at) + i] = join_halves(upper[i], lower[i]);
+  }
+}
+
 void Session::write_declared(int32_t value, const void* from) {
   const TensorDesc as = declared(value);
-  if (as == described(value)) return write(value, from, as.bytes());
+  if (as == saved(value)) return write_saved(value, 0, from, as.bytes());
   write_floats(value, 0, {static_cast<const float*>(from), static_cast<size_t>(as.shape.elements())});
 }
 
 void Session::read_declared(int32_t value, void* to) const {
   const TensorDesc as = declared(value);
-  if (as == described(value)) return read(value, to, as.bytes());
+  if (as == saved(value)) return read_saved(value, 0, to, as.bytes());
   std::vector<bf16> stored;
   const int64_t count = as.shape.elements();
   for (int64_t at = 0; at < count; at += kConverted) {
@@ -96,9 +137,9 @@ void Session::read_declared(int32_t value, void* to) const {
 }
 
 void Session::write_floats(int32_t value, int64_t first, std::span<const float> from) {
-  const DType type = described(value).dtype;
+  const DType type = saved(value).dtype;
   if (type == DType::kF32)
-    return write_at(value, first * 4, from.data(), static_cast<int64_t>(from.size_bytes()));
+    return write_saved(value, first * 4, from.data(), static_cast<int64_t>(from.size_bytes()));
   require(type == DType::kBF16, Code::kInternal, "no float32 is written to ", dtype_name(type));
   std::vector<bf16> rounded;
   for (size_t at = 0; at < from.size(); at += rounded.size()) {

@@ -38,7 +38,7 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
     Mapped m;
     m.ours = m.theirs = joint.forward->values()[slot.source].name;
     m.value = slot.value;
-    m.desc = joint.values[slot.value].desc;
+    m.desc = session.saved(slot.value);
     if (const auto row = rows.find(m.ours); row != rows.end()) {
       m.theirs = row->second->theirs;
       m.transposed = row->second->transposed;
@@ -53,10 +53,10 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
 void read_whole(const engine::Session& session, const Mapped& m, std::byte* to) {
   const int64_t bytes = m.desc.bytes();
   for (int64_t at = 0; at < bytes; at += kPieceBytes)
-    session.read_at(m.value, at, to + at, std::min(kPieceBytes, bytes - at));
+    session.read_saved(m.value, at, to + at, std::min(kPieceBytes, bytes - at));
 }
 
-// body(T()) of what a parameter is stored as.
+// body(T()) of what a parameter is saved as.
 template <class Body>
 void with_type(DType type, const Body& body) {
   if (type == DType::kF64) return body(double());
@@ -82,8 +82,8 @@ void convert(engine::Session& session, const Mapped& m, int64_t first, int64_t n
       buffer[i] = to_bf16(static_cast<float>(from(first + i)));
     else
       buffer[i] = static_cast<T>(from(first + i));
-  session.write_at(m.value, first * static_cast<int64_t>(sizeof(T)), buffer.data(),
-                   n * static_cast<int64_t>(sizeof(T)));
+  session.write_saved(m.value, first * static_cast<int64_t>(sizeof(T)), buffer.data(),
+                      n * static_cast<int64_t>(sizeof(T)));
 }
 
 template <class T>

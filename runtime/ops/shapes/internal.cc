@@ -48,6 +48,7 @@ void shape_update(const ShapeQuery& q) {
   // Those that there are come first, so that a state that this tensor has not moves none.
   for (const OptimizerState& state : optimizer(o.attrs().word("optimizer")).states)
     if (const auto tensor = state.form(o[0])) o.put(*tensor);
+  if (o.attrs().has("split")) o.put(desc(DType::kSplit, o.shape(0)));
   if (!o.has(2)) return;
   o.check(o.dtype(2) == DType::kF64 && o.shape(2).rank == 0, 2, "it must be one f64");
   q.out->resize(row(OpCode::k_update).outputs.size());

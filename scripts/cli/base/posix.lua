@@ -15,6 +15,7 @@ int getpid(void);
 unsigned getuid(void);
 char* realpath(const char* path, char* resolved);
 void free(void* block);
+int malloc_trim(size_t kept);
 char* strerror(int number);
 int open(const char* path, int flags, ...);
 int close(int fd);
@@ -60,6 +61,10 @@ function posix.peak_rss_bytes()
   C.getrusage(0, usage)
   return tonumber(usage.maxrss) * 1024
 end
+
+-- What planning took and gave back goes from the heap to the system, before as much again is taken for the run. Only
+-- glibc has the call.
+function posix.trim_heap() pcall(function() C.malloc_trim(0) end) end
 
 function posix.is_terminal(fd) return C.isatty(fd) == 1 end
 -- Columns of the terminal at a descriptor; nil if it does not say.

@@ -51,8 +51,8 @@ local LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "l
 local TRAINING = schedule.rows()
 for _, row in ipairs {
   { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
-  { "parameters", "f32", "weights are stored as; bf16, with --amp bf16: half the bytes, updates round stochastically",
-    choices = { "f32", "bf16" } },
+  { "parameters", "f32", "weights are stored as; with --amp bf16 also bf16: half the bytes, rounded stochastically; "
+    .. "split: f32 as its bf16 and the 16 bits below, without copies in bf16", choices = { "f32", "bf16", "split" } },
   { "weight_decay", 0.1, "for weights, not biases and norms; default of sgd, lion, adam and adafactor: 0", least = 0 },
   { "beta1", 0.9, "Adam's, AdamW's and Lion's, and of what Muon leaves to AdamW", least = 0, below = 1 },
   { "beta2", 0.95, "as beta1; Lion's default: 0.99, Adam's: 0.999", least = 0, below = 1 },

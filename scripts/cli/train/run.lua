@@ -143,6 +143,7 @@ function run.open(spec)
     spec.steps = spec.epochs * math.ceil(self.data.batches / spec.accumulate)
     about.steps = spec.steps
   end
+  posix.trim_heap()
   if rows then
     self:open_programs()
   else

@@ -49,7 +49,7 @@ void expect_updates_alike(const kernels::Registry& registry, const std::vector<U
   for (size_t i = 0; i < counts.size(); ++i) {
     const TensorDesc x{DType::kF32, Shape{1, counts[i]}, 0};
     const UpdateKind& kind = kinds[i % kinds.size()];
-    const bool packs = packed(i) && !kind.rounds;
+    const bool packs = packed(i) && kind.plain();
     calls.push_back(update_call(kind, x, false, packs ? pack_of(counts[i]) : kAbsent));
   }
   Operands in, one, all;  // outputs of a kernel each, of the batch
@@ -122,7 +122,9 @@ inline void check_batches(const kernels::Registry& registry) {
   for (const std::vector<int64_t>& counts :
        {sizes, many, std::vector<int64_t>{1}, std::vector<int64_t>{4099}}) {
     SCOPED_TRACE(counts.size());
-    const std::vector<UpdateKind> kinds = elementwise_kinds();
+    std::vector<UpdateKind> kinds = elementwise_kinds();
+    for (const UpdateKind& kind : split_kinds())
+      if (kind.row->is(ops::UPDATE_ELEMENTWISE)) kinds.push_back(kind);
     for (const UpdateKind& kind : kinds) {
       SCOPED_TRACE(kind.name());
       expect_updates_alike(registry, {kind}, counts, none);

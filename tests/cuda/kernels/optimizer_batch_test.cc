@@ -17,7 +17,7 @@ TEST(CudaOptimizerBatch, ASingleUpdateMayPackToo) {
   const int64_t n = 3001;
   const TensorDesc x = desc(DType::kF32, {1, n});
   for (const UpdateKind& kind : elementwise_kinds()) {
-    if (kind.rounds) continue;
+    if (!kind.plain()) continue;
     const Direct with = update_call(kind, x, false, pack_of(n)), other = update_call(kind, x, false, x),
                  scaled = update_call(kind, x, true, pack_of(n));
     EXPECT_EQ(kernels::cuda_registry().find(signature_of(other)), nullptr) << "x is no pack";

@@ -39,6 +39,7 @@ TEST(CudaOptimizer, UpdatesOfWholeTensors) {
 
 TEST(CudaOptimizer, GradScales) { check_grad_scales(kernels::cuda_registry()); }
 TEST(CudaOptimizer, UpdatesRoundByTheBitsOfTheElement) { check_rounding(kernels::cuda_registry()); }
+TEST(CudaOptimizer, HalvesOfAParameterAreWhatIsMadeOfAWholeOne) { check_splitting(kernels::cuda_registry()); }
 TEST(CudaOptimizer, UpdatesThatNoKernelTakes) { check_refusals(kernels::cuda_registry()); }
 
 TEST(CudaOptimizer, GradScaleIsOneOverTheWeight) {

@@ -1,4 +1,4 @@
-// Parameters stored as bfloat16: which ones, what reads them as they lie, and what is refused.
+// Parameters stored as bfloat16 or split: which ones, what reads them as they lie, and what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,6 +104,56 @@ TEST(StoredParameters, OneThatIsAnOutputKeepsItsName) {
   EXPECT_EQ(joint->values[static_cast<size_t>(joint->find("w"))].role, Role::kParameter);
 }
 
+TEST(SplitParameters, OnlyThoseThatNothingReadsWide) {
+  JointOptions options = narrow();
+  options.parameters = DType::kSplit;
+  const auto joint = derive(model(), options);
+  for (const char* name : {"table", "weight"}) {
+    EXPECT_EQ(desc_of(*joint, name).dtype, DType::kBF16) << name;
+    EXPECT_EQ(desc_of(*joint, cat(name, "/low")), (TensorDesc{DType::kSplit, desc_of(*joint, name).shape}));
+  }
+  for (const char* name : {"positions", "bias", "norm"}) {
+    EXPECT_EQ(desc_of(*joint, name).dtype, DType::kF32) << name;
+    EXPECT_EQ(joint->find(cat(name, "/low")), -1) << name;
+  }
+  options.amp_rules = {{"linear", "", "full"}};
+  const auto other = derive(model(), options);
+  EXPECT_EQ(desc_of(*other, "weight").dtype, DType::kF32) << "an op reads it in float32";
+}
+
+TEST(SplitParameters, UpdatesAloneTouchTheLowerHalf) {
+  JointOptions options = narrow();
+  options.parameters = DType::kSplit;
+  const auto joint = derive(model(), options);
+  for (const char* name : {"table", "weight"}) {
+    const int32_t value = joint->find(name), low = joint->find(cat(name, "/low"));
+    EXPECT_EQ(joint->low_of(value), low);
+    for (const JointOp& op : joint->ops()) {
+      EXPECT_EQ(std::count(op.in.begin(), op.in.end(), low), 0) << op.name;
+      EXPECT_EQ(std::count(op.out.begin(), op.out.end(), low), 0) << op.name;
+    }
+    int64_t updates = 0;
+    for (const JointOp& update : joint->ops(kUpdate)) {
+      if (update.out[0] != value) continue;
+      ++updates;
+      EXPECT_EQ(update.out.back(), low);
+      EXPECT_TRUE(update.attrs.has("split"));
+      EXPECT_FALSE(update.attrs.has("rng"));
+    }
+    EXPECT_EQ(updates, 1);
+  }
+  for (const State& state : joint->states)
+    EXPECT_EQ(state.part, state.name.ends_with("/low")) << state.name << ": what is saved is whole";
+}
+
+TEST(SplitParameters, FrozenOnesKeepTheirLowerHalf) {
+  JointOptions options = narrow();
+  options.parameters = DType::kSplit;
+  const auto joint = derive(model(true), options);
+  EXPECT_GE(joint->low_of(joint->find("weight")), 0);
+  EXPECT_EQ(joint->find("weight/gradient"), -1);
+}
+
 TEST(StoredParameters, WhatIsRefused) {
   const auto refused = [](const JointOptions& options, std::string_view why) {
     try {
@@ -118,7 +168,10 @@ TEST(StoredParameters, WhatIsRefused) {
   refused(narrow(AmpMode::kFp16), "go with amp bf16");
   JointOptions options = narrow();
   options.parameters = DType::kF16;
-  refused(options, "f32 or bf16");
+  refused(options, "f32, bf16 or split");
+  options = narrow(AmpMode::kOff);
+  options.parameters = DType::kSplit;
+  refused(options, "stored as split go with amp bf16");
 }
 
 }  // namespace

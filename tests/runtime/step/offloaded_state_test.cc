@@ -199,12 +199,28 @@ INSTANTIATE_TEST_SUITE_P(
              .optimizer = "adamw8",
              .parameters = DType::kBF16},
         Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .optimizer = "muon", .parameters = DType::kBF16},
-        Case{.device = "reference", .check = true, .amp = graph::AmpMode::kBf16, .parameters = DType::kBF16}),
+        Case{.device = "reference", .check = true, .amp = graph::AmpMode::kBf16, .parameters = DType::kBF16},
+        Case{.device = "cpu",
+             .check = true,
+             .amp = graph::AmpMode::kBf16,
+             .threads = 2,
+             .parameters = DType::kSplit},
+        Case{.device = "cpu",
+             .amp = graph::AmpMode::kBf16,
+             .micro_steps = 2,
+             .optimizer = "adamw8",
+             .parameters = DType::kSplit},
+        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .optimizer = "muon", .parameters = DType::kSplit},
+        Case{.device = "cpu", .amp = graph::AmpMode::kBf16, .optimizer = "sgd", .parameters = DType::kSplit},
+        Case{
+            .device = "reference", .check = true, .amp = graph::AmpMode::kBf16, .parameters = DType::kSplit}),
     [](const auto& test) {
       const Case& c = test.param;
       return c.device + (c.check ? "_checked" : "") + (c.amp == graph::AmpMode::kOff ? "_f32" : "_bf16") +
              "_k" + std::to_string(c.micro_steps) + (c.optimizer == "adamw" ? "" : "_" + c.optimizer) +
-             (c.parameters == DType::kF32 ? "" : "_rounded");
+             (c.parameters == DType::kF32     ? ""
+              : c.parameters == DType::kSplit ? "_split"
+                                              : "_rounded");
     });
 
 // Every transfer in turn fails once. Until an update's kernels ran, parameters are as before; never does the

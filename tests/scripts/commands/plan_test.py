@@ -29,16 +29,20 @@ class Plan(Case):
                 self.assertLessEqual(self.plan("--budget", text)["planned_peak_bytes"]["device"], limit)
 
     def test_packs_are_given_up_where_a_budget_needs_their_bytes(self):
-        whole = self.plan("--amp", "bf16")
+        kept = "--accumulate", 4, "--policy", "keep"  # so that packed weights are worth their bytes, and all that may go
+        whole = self.plan("--amp", "bf16", *kept)
         packed = whole["plan"]["packed_bytes"]
         if packed == 0:
             self.skipTest("needs amx")
         self.assertEqual(whole["plan"]["unpacked_bytes"], 0)
         budget = whole["planned_peak_bytes"]["device"] - packed // 2
-        tight = self.plan("--amp", "bf16", "--budget", budget)
+        tight = self.plan("--amp", "bf16", *kept, "--budget", budget)
         self.assertGreater(tight["plan"]["unpacked_bytes"], 0)
         self.assertEqual(tight["plan"]["packed_bytes"] + tight["plan"]["unpacked_bytes"], packed)
-        self.assertIn("given up", self.cairn("plan", "gpt2", *TINY, "--amp", "bf16", "--budget", budget).stdout)
+        self.assertIn("given up", self.cairn("plan", "gpt2", *TINY, "--amp", "bf16", *kept, "--budget",
+                                           budget).stdout)
+        once = self.plan("--amp", "bf16", "--policy", "keep")  # packed once, used once: nothing is kept packed
+        self.assertEqual((once["plan"]["packed_bytes"], once["plan"]["unpacked_bytes"]), (0, packed))
         self.assertEqual(self.plan()["plan"]["packed_bytes"], 0)
 
     def test_sweep(self):

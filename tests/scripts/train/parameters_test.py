@@ -1,6 +1,9 @@
-"""`parameters=bf16`: weights stored as bfloat16, which updates round stochastically."""
+"""`parameters=bf16`: weights stored as bfloat16, which updates round stochastically; `parameters=split`: float32 as two
+halves."""
 import json
 import pathlib
+import re
+import shutil
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -64,11 +67,62 @@ class Parameters(Case):
         (wide, first), (narrow, _) = last(), last("parameters=bf16")
         self.assertLess(abs(narrow - wide), 0.02 * (first - wide))
 
+    def test_halves_are_float32_masters(self):
+        """One step: no initial number is a tie between two bfloat16 numbers, where the forms round otherwise."""
+        if json.loads(self.cairn("devices", "--json").stdout)[0]["isa"] not in ("amx", "avx512_bf16"):
+            self.skipTest("without bfloat16 products ops read float32 masters whole")
+        halves, masters = ["--amp", "bf16", "parameters=split"], ["--amp", "bf16"]
+        for options in ([], ["clip=0", "--fuse-update"], ["--accumulate", 2], ["optimizer=adamw8"], ["optimizer=muon"],
+                        ["optimizer=adafactor"], ["optimizer=sgd"], ["optimizer=lion"], ["optimizer=adam"]):
+            with self.subTest(options):
+                whole, found = (self.train("--steps", 1, *form, *options) for form in (masters, halves))
+                self.assertEqual(found["parameter_digest"], whole["parameter_digest"])
+                self.assertEqual(found["loss"], whole["loss"])
+                self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+
+    def test_halves_under_every_plan(self):
+        halves = ["--amp", "bf16", "parameters=split"]
+        kept = self.train("--steps", 3, "--policy", "keep", *halves)
+        for options in (["--budget", "60%", "--tiers", "host"], ["--budget", "60%", "--tiers", "disk"],
+                        ["--policy", "recompute"], ["--budget", "60%", "--tiers", "host", "--accumulate", 1]):
+            found = self.train("--steps", 3, *halves, *options)
+            self.assertEqual(found["parameter_digest"], kept["parameter_digest"])
+            self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+        # The lower halves go where optimizer state goes.
+        def smallest(*options):
+            done = self.cairn("plan", "gpt2", *TINY, "width=128", "heads=4", "data=random", "--amp", "bf16", "--budget", 1,
+                              "--tiers", "host", "--json", *options, code=4)
+            return int(re.search(r"smallest budget[^0-9]*([0-9]+) bytes", done.stderr.replace(",", "")).group(1))
+        self.assertLess(smallest("parameters=split"), smallest())
+
+    def test_checkpoints_of_halves_are_those_of_masters(self):
+        halves = ["--amp", "bf16", "parameters=split"]
+        whole = self.train("--steps", 4, *halves)
+        self.train("--steps", 2, *halves, "--out", "halves")
+        tensors = json.loads(self.cairn("inspect", "halves", "--json").stdout)["tensors"]
+        self.assertEqual(tensors["wte.weight"]["dtype"], "f32")
+        self.assertNotIn("wte.weight/low", tensors)
+        def resumed(*options):
+            done = self.cairn("train", "--resume", "halves", *options, "--steps", 4, "--json", "--quiet")
+            return json.loads(done.stdout)
+        shutil.copytree(self.folder / "halves", self.folder / "begun")
+        self.assertEqual(resumed()["parameter_digest"], whole["parameter_digest"])
+        shutil.rmtree(self.folder / "halves")
+        (self.folder / "begun").rename(self.folder / "halves")
+        other = resumed("parameters=f32")  # goes on in the other form
+        self.assertEqual(len(other["loss"]), 2)
+        self.assertAlmostEqual(other["loss"][0], whole["loss"][2], places=3)
+        self.cairn("export", "halves", "halves.safetensors")
+        self.assertIn(b'"F32"', (self.folder / "halves.safetensors").read_bytes()[:8192])
+        self.assertEqual(self.train("--steps", 1, "--init", "halves.safetensors", *halves)["steps"], 1)
+        self.assertTrue(self.cairn("generate", "halves", "--prompt", "It is", "--tokens", 4).stdout)
+
     def test_what_is_refused(self):
         for amp in ("off", "fp16"):
-            done = self.cairn("train", "gpt2", *TINY, "data=random", "--amp", amp, "parameters=bf16", "--steps", 1,
-                              code=3)
-            self.assertIn("go with amp bf16", done.stderr)
+            for form in ("bf16", "split"):
+                done = self.cairn("train", "gpt2", *TINY, "data=random", "--amp", amp, f"parameters={form}", "--steps", 1,
+                                  code=3)
+                self.assertIn("go with amp bf16", done.stderr)
         done = self.cairn("train", "gpt2", *TINY, "data=random", "--amp", "bf16", "parameters=f16", "--steps", 1,
                           code=2)
         self.assertIn("parameters", done.stderr)

@@ -170,6 +170,7 @@ pub const CAIRN_I64: _bindgen_ty_4 = 5;
 pub const CAIRN_U8: _bindgen_ty_4 = 6;
 pub const CAIRN_DYNAMIC8: _bindgen_ty_4 = 8;
 pub const CAIRN_UDYNAMIC8: _bindgen_ty_4 = 9;
+pub const CAIRN_SPLIT: _bindgen_ty_4 = 10;
 pub type _bindgen_ty_4 = ::std::os::raw::c_uint;
 pub type cairn_value_t = u32;
 pub type cairn_region_t = u32;

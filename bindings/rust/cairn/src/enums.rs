@@ -70,6 +70,8 @@ enumeration! {
         Dynamic8 = CAIRN_DYNAMIC8,
         /// The same with an unsigned map.
         UDynamic8 = CAIRN_UDYNAMIC8,
+        /// Of stored parameters alone: float32 as its bfloat16 and the 16 bits below.
+        Split = CAIRN_SPLIT,
     }
 }
 

@@ -186,7 +186,8 @@ TEST(Session, SumsTheSquaresOfAllGradientsAgainAndAgain) {
 TEST(Session, NewParametersAreSeenByTheNextRun) {
   const auto device = device::checked(device::open("cpu", {.threads = 1}));
   PlanOptions options;
-  options.amp = graph::AmpMode::kBf16;  // weights are packed, if the backend packs any
+  options.amp = graph::AmpMode::kBf16;
+  options.micro_steps = 4;  // weights are packed, if the backend packs any
   const auto plan = compile(transformer(1), *device, options);
   Session changed(plan, device), fresh(plan, device);
   fill(changed, 1);

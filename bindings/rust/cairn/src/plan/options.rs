@@ -192,7 +192,7 @@ impl<'a> PlanOptions<'a> {
     }
 
     /// What float32 parameters of two or more dimensions are stored as: [`DType::F32`], or with [`Amp::Bf16`]
-    /// [`DType::Bf16`], which updates round stochastically.
+    /// [`DType::Bf16`], which updates round stochastically, or [`DType::Split`]: float32 as its bfloat16 and the 16 bits below.
     pub fn parameters(mut self, format: DType) -> Self {
         self.parameters = Some(format);
         self
