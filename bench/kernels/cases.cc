@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/registry.h"
+#include "runtime/base/os/memory.h"
 
 namespace cairn::bench {
 namespace {
@@ -132,19 +133,19 @@ Runner::Runner(const Case& c, int threads) : case_(c) {
     row_ = "reference";
   }
   uint32_t state = 12345;
-  const auto fill = [&](const TensorDesc& d, std::vector<std::byte>& bytes) {
-    for (int64_t i = 0; i < static_cast<int64_t>(bytes.size()) / 4; ++i) {
+  const auto fill = [&](const TensorDesc& d, std::byte* bytes) {
+    for (int64_t i = 0; i < (d.bytes() + 3) / 4; ++i) {
       state = state * 1664525u + 1013904223u;
       const float v = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
       uint32_t bits;
       std::memcpy(&bits, &v, 4);
       if (d.dtype == DType::kI32) bits = (state >> 8) % kVocab;
       if (d.dtype == DType::kBF16 || d.dtype == DType::kOpaque) bits = bits >> 16 | (bits & 0xffff0000u);
-      std::memcpy(&bytes[static_cast<size_t>(i) * 4], &bits, 4);
+      std::memcpy(bytes + i * 4, &bits, 4);
     }
     if (d.dtype == DType::kF64 && d.shape.rank == 1) {
       const double hyper[] = {1e-4, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, 1.0};
-      std::memcpy(bytes.data(), hyper, sizeof hyper);
+      std::memcpy(bytes, hyper, sizeof hyper);
     }
   };
   const auto make = [&](const std::vector<TensorDesc>& descs, uint32_t present, std::vector<Tensor>& to) {
@@ -153,14 +154,11 @@ Runner::Runner(const Case& c, int threads) : case_(c) {
         to.push_back({descs[i], nullptr});
         continue;
       }
-      storage_.emplace_back(static_cast<size_t>(descs[i].bytes()) + 64);
-      auto& bytes = storage_.back();
-      fill(descs[i], bytes);
-      const auto address = reinterpret_cast<uintptr_t>(bytes.data());
-      to.push_back({descs[i], bytes.data() + (64 - address % 64) % 64});
+      std::byte* data = storage_.emplace_back(descs[i].bytes() + 64).data;
+      fill(descs[i], data);
+      to.push_back({descs[i], data});
     }
   };
-  storage_.reserve(c.in.size() + c.out.size());
   make(c.in, c.in_present, in_);
   make(c.out, c.out_present, out_);
   // Positive second moments, and no NaN from a random log-sum-exp.
@@ -168,12 +166,19 @@ Runner::Runner(const Case& c, int threads) : case_(c) {
     for (int64_t i = 0; i < out_[2].desc.shape.elements(); ++i) out_[2].as<float>()[i] = 1e-6f;
   if (c.op == "attention_grad")
     for (int64_t i = 0; i < in_[5].desc.shape.elements(); ++i) in_[5].as<float>()[i] = 8.0f;
-  workspace_.resize(static_cast<size_t>(kernel_->workspace_bytes()) + 64);
+  workspace_ = &storage_.emplace_back(kernel_->workspace_bytes() + 64);
 }
 
-void Runner::run() {
-  const auto address = reinterpret_cast<uintptr_t>(workspace_.data());
-  kernel_->run({in_, out_, workspace_.data() + (64 - address % 64) % 64, case_.accumulate, {}});
+Runner::Block::Block(int64_t size)
+    : data(static_cast<std::byte*>(
+          system_allocator().allocate(nullptr, static_cast<size_t>(size), static_cast<size_t>(kAlignment)))),
+      bytes(size) {
+  require(data != nullptr, Code::kOutOfMemory, "no ", size, " bytes for an operand of a benchmark");
 }
+Runner::Block::~Block() {
+  system_allocator().release(nullptr, data, static_cast<size_t>(bytes), static_cast<size_t>(kAlignment));
+}
+
+void Runner::run() { kernel_->run({in_, out_, workspace_->data, case_.accumulate, {}}); }
 
 }  // namespace cairn::bench

@@ -4,3 +4,6 @@ if(TARGET DNNL::dnnl)
   find_package(OpenMP REQUIRED)
   target_link_libraries(bench_floor PRIVATE cairn_cpu DNNL::dnnl OpenMP::OpenMP_CXX)
 endif()
+add_executable(bench_step_products ${CMAKE_CURRENT_LIST_DIR}/step_products.cc
+                                   ${CMAKE_SOURCE_DIR}/bench/kernels/cases.cc)
+target_link_libraries(bench_step_products PRIVATE cairn_cpu cairn_reference)

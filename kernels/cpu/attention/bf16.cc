@@ -31,7 +31,7 @@ struct Buffers {
     v = space.add(head);
     s = space.add(block * padded * 4);
     p = space.add(block * padded * 2);
-    sums = space.add(kGemmScratch);
+    sums = space.add(kQueryRows * kPanel * 4);
     if (!gradient) return;
     k = v;  // forward needs V by rows, backward K
     v_t = space.add(packed_b_bytes(a.length, a.dim));

@@ -2,7 +2,9 @@
 // of query rows sees all its keys at once. Takes bfloat16 operands, too: heads are copied to float32 first. A
 // thread owns (sequence, key head) pairs, so every sum has one owner and a fixed order.
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/elementwise.h"
@@ -14,18 +16,41 @@
 namespace cairn::kernels::cpu {
 namespace {
 
+// use(row) for a head's row of each position of a strided tensor. These lie a page or more apart, which no processor
+// foresees: a row is fetched while those before it are used.
+template <class Byte, class Use>
+void for_rows(const AttentionShape& a, Byte* base, int64_t at, int64_t ld, const Use& use) {
+  constexpr int64_t kAhead = 8;
+  const int64_t bytes = dtype_bytes(a.type), row = a.dim * bytes;
+  const auto fetch = [&](int64_t t) {
+    for (int64_t i = 0; i < row; i += 64)
+      __builtin_prefetch(base + (at + t * ld) * bytes + i, !std::is_const_v<Byte>);
+  };
+  for (int64_t t = 0; t < std::min(kAhead, a.length); ++t) fetch(t);
+  for (int64_t t = 0; t < a.length; ++t) {
+    if (t + kAhead < a.length) fetch(t + kAhead);
+    use(t, base + (at + t * ld) * bytes);
+  }
+}
+
 // One head of a strided tensor to or from dense float32 [length, dim].
 void gather(const AttentionShape& a, const void* from, int64_t at, int64_t ld, float* to) {
-  const int64_t bytes = dtype_bytes(a.type);
-  for (int64_t t = 0; t < a.length; ++t)
-    convert(a.type, DType::kF32, false, static_cast<const char*>(from) + (at + t * ld) * bytes,
-            to + t * a.dim, a.dim);
+  const size_t row = static_cast<size_t>(a.dim) * 4;
+  for_rows(a, static_cast<const char*>(from), at, ld, [&](int64_t t, const char* x) {
+    if (a.type == DType::kF32)
+      std::memcpy(to + t * a.dim, x, row);
+    else
+      convert(a.type, DType::kF32, false, x, to + t * a.dim, a.dim);
+  });
 }
 void scatter(const AttentionShape& a, const float* from, void* to, int64_t at, int64_t ld) {
-  const int64_t bytes = dtype_bytes(a.type);
-  for (int64_t t = 0; t < a.length; ++t)
-    convert(DType::kF32, a.type, false, from + t * a.dim, static_cast<char*>(to) + (at + t * ld) * bytes,
-            a.dim);
+  const size_t row = static_cast<size_t>(a.dim) * 4;
+  for_rows(a, static_cast<char*>(to), at, ld, [&](int64_t t, char* y) {
+    if (a.type == DType::kF32)
+      std::memcpy(y, from + t * a.dim, row);
+    else
+      convert(DType::kF32, a.type, false, from + t * a.dim, y, a.dim);
+  });
 }
 void transpose(const float* x, int64_t rows, int64_t columns, float* y) {
   constexpr int64_t kBlock = 16;

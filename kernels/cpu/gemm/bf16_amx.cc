@@ -16,8 +16,23 @@ struct Step {
   int64_t a_row, a_step, steps;
 };
 
+// 32 rows of one line or two, fetched while tiles are multiplied: they lie in pages of their own, so nobody else foresees
+// them.
+struct Fetch {
+  const char* at = nullptr;  // or nothing
+  int64_t pitch = 0;
+  bool two = false;
+
+  inline void rows(int64_t n) {
+    for (int64_t i = 0; i < n; ++i, at += pitch) {
+      __builtin_prefetch(at, 1);
+      if (two) __builtin_prefetch(at + 64, 1);
+    }
+  }
+};
+
 // One block of at most 32 x 32: c (+)= A B over `steps` tiles of k; pitch in bytes.
-inline void block(const Step& s, float* c, int64_t pitch, bool add) {
+inline void block(const Step& s, float* c, int64_t pitch, bool add, Fetch fetch) {
   char* c00 = reinterpret_cast<char*>(c);
   char* c10 = c00 + 16 * pitch;
   const char *a0 = s.a0, *a1 = s.a1, *b = s.b;
@@ -33,7 +48,12 @@ inline void block(const Step& s, float* c, int64_t pitch, bool add) {
       _tile_zero(2);
       _tile_zero(3);
     }
+    int64_t rows = fetch.at != nullptr ? 32 : 0;
+    const int64_t each = (32 + s.steps - 1) / s.steps;
     for (int64_t k = 0; k < s.steps; ++k) {
+      const int64_t now = std::min(rows, each);
+      fetch.rows(now);
+      rows -= now;
       _tile_loadd(6, b, 64);
       _tile_loadd(4, a0, s.a_row);
       _tile_dpbf16ps(0, 4, 6);
@@ -78,11 +98,18 @@ void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int6
   const char* a = static_cast<const char*>(g.a) + k0 / kTileK * g.a_step;
   const char* b = reinterpret_cast<const char*>(g.b) + panel * g.b_panel * 2 + k0 / kTileK * 2048;
   const int64_t steps = (k1 - k0) / kTileK;
+  const float* const top = c;
+  const bool far = pitch > kPanel * 4;  // else sums stay near, and what an epilogue makes of them goes far
   for (; m < m_end; m += 32) {
     const char* a0 = a + m / 16 * g.a_block;
     const int64_t rows = std::min<int64_t>(32, m_end - m);
     if (rows < 32) configure_tiles(std::min<int64_t>(16, rows), std::max<int64_t>(0, rows - 16));
-    block({a0, rows > 16 ? a0 + g.a_block : nullptr, b, g.a_row, g.a_step, steps}, c, pitch, add);
+    Fetch fetch;
+    if (far)  // the block that comes next: sums are read, too
+      fetch = {reinterpret_cast<const char*>(m + 32 < m_end ? c + 8 * pitch : top + kPanel), pitch, true};
+    else if (g.target != nullptr && k0 == 0)
+      fetch = {g.target + m * g.target_row, g.target_row, false};
+    block({a0, rows > 16 ? a0 + g.a_block : nullptr, b, g.a_row, g.a_step, steps}, c, pitch, add, fetch);
     if (rows < 32) configure_tiles(16, 16);
     c += 8 * pitch;
   }
@@ -93,8 +120,9 @@ void end() { _tile_release(); }
 
 }  // namespace
 
-// B's part of a share of k stays in the second cache while rows of A go by.
-const Bf16Blocks kAmxBlocks{.max_share = 1024, .begin = begin, .column = column, .end = end};
+// B's part of a share of k stays in the second cache while rows of A go by, as do these while panels of B go by.
+const Bf16Blocks kAmxBlocks{
+    .max_share = 1024, .begin = begin, .column = column, .end = end, .near_bytes = 768 << 10};
 
 }  // namespace cairn::kernels::cpu
 HWY_POP_ATTRIBUTES

@@ -14,6 +14,7 @@ struct Bf16Blocks {
   void (*begin)();    // before the first column on this thread, and behind the last one
   Bf16Column column;
   void (*end)();
+  int64_t near_bytes = 0;  // of A that stay near while panels of B go by
 };
 extern const Bf16Blocks kAmxBlocks, kDotBlocks;
 

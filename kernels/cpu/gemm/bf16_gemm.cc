@@ -11,9 +11,18 @@ namespace {
 const Bf16Blocks& blocks_in_use() { return has_amx() ? kAmxBlocks : kDotBlocks; }
 
 // Steps of k that one pass takes: B's part of them stays in the nearest caches while rows of A go by.
-int64_t k_share(const Bf16Blocks& blocks, int64_t k) {
-  const int64_t parts = (k + blocks.max_share - 1) / blocks.max_share;
+int64_t k_share(int64_t max_share, int64_t k) {
+  const int64_t parts = (k + max_share - 1) / max_share;
   return round_up((k + parts - 1) / parts, kTileK);
+}
+
+// Where sums stay in an epilogue's buffer, which is near, a share is smaller: B's part takes less than the first cache
+// has.
+constexpr int64_t kNearShare = 512;
+
+// Rows of A for which panels of B are read once more.
+int64_t row_share(const Bf16Blocks& blocks, int64_t k, const Epilogue& epilogue) {
+  return std::clamp(blocks.near_bytes / (2 * k) / kGemmRows * kGemmRows, kGemmRows, epilogue.most_rows());
 }
 
 }  // namespace
@@ -21,16 +30,24 @@ int64_t k_share(const Bf16Blocks& blocks, int64_t k) {
 void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
                float* scratch, const Epilogue& epilogue) {
   const Bf16Blocks& blocks = blocks_in_use();
-  const int64_t share = k_share(blocks, g.k);
+  const int64_t share = k_share(std::min(kNearShare, blocks.max_share), g.k);
+  const int64_t near_rows = row_share(blocks, g.k, epilogue);
+  const Epilogue::Target target = epilogue.target();
+  GemmOperands mine = g;
+  mine.target_row = target.row;
   blocks.begin();
-  for (int64_t m = m0; m < m1; m += kGemmRows) {
-    const int64_t m_end = std::min(m1, m + kGemmRows);
+  for (int64_t near = m0; near < m1; near += near_rows) {
+    const int64_t near_end = std::min(m1, near + near_rows);
     for (int64_t p = p0; p < p1; ++p) {
-      for (int64_t k = 0; k < g.k; k += share)
-        blocks.column(g, m, m_end, p, k, std::min(g.k, k + share), scratch, kPanel * 4, k > 0);
-      epilogue.block(scratch, m, m_end - m, p * kPanel, std::min(kPanel, n - p * kPanel));
+      if (target.at != nullptr) mine.target = target.at + p * kPanel * 2;
+      for (int64_t m = near; m < near_end; m += kGemmRows) {
+        const int64_t m_end = std::min(near_end, m + kGemmRows);
+        for (int64_t k = 0; k < g.k; k += share)
+          blocks.column(mine, m, m_end, p, k, std::min(g.k, k + share), scratch, kPanel * 4, k > 0);
+        epilogue.block(scratch, m, m_end - m, p * kPanel, std::min(kPanel, n - p * kPanel));
+      }
     }
-    epilogue.finished(m, m_end - m, p0 * kPanel, std::min(n, p1 * kPanel));
+    epilogue.finished(near, near_end - near, p0 * kPanel, std::min(n, p1 * kPanel));
   }
   blocks.end();
 }
@@ -38,13 +55,13 @@ void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t
 void bf16_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
                    float* scratch, float* c, int64_t ldc, bool add) {
   const Bf16Blocks& blocks = blocks_in_use();
-  const int64_t share = k_share(blocks, g.k);
+  const int64_t share = k_share(blocks.max_share, g.k);
   blocks.begin();
   for (int64_t k = 0; k < g.k; k += share) {
     const int64_t k_end = std::min(g.k, k + share);
     const bool keep = add || k > 0;
-    for (int64_t m = m0; m < m1; m += kGemmRows) {
-      const int64_t m_end = std::min(m1, m + kGemmRows);
+    for (int64_t m = m0; m < m1; m += kSumRows) {
+      const int64_t m_end = std::min(m1, m + kSumRows);
       for (int64_t p = p0; p < p1; ++p) {
         float* to = c + m * ldc + p * kPanel;
         const int64_t columns = std::min(kPanel, n - p * kPanel);
@@ -65,10 +82,10 @@ void bf16_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int
 void bf16_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows, int64_t n0, int64_t n1,
                       int64_t k, float* dw, bool add, void* space) {
   bf16* block = static_cast<bf16*>(space);
-  float* scratch = reinterpret_cast<float*>(static_cast<char*>(space) + packed_a_bytes(kGemmRows, rows));
+  float* scratch = reinterpret_cast<float*>(static_cast<char*>(space) + packed_a_bytes(kGradRows, rows));
   const GemmOperands g = in_blocks(block, x, round_up(rows, kTileK));
-  for (int64_t n = n0; n < n1; n += kGemmRows) {
-    const int64_t m = std::min(kGemmRows, n1 - n);
+  for (int64_t n = n0; n < n1; n += kGradRows) {
+    const int64_t m = std::min(kGradRows, n1 - n);
     pack_a_transposed(dy + n, ld_dy, m, rows, block, 0, blocks_of_a(m));
     bf16_gemm_f32(g, 0, m, k, 0, panels(k), scratch, dw + n * k, k, add);
   }

@@ -41,6 +41,10 @@ struct GemmOperands {
   const bf16* b;
   int64_t k;        // a multiple of kTileK
   int64_t b_panel;  // elements from one panel of B to the next: kPanel times the steps that were packed
+  // Where what is made of the sums will be stored, for fetching meanwhile: C(0, the panel's first column), and bytes
+  // between rows. nullptr: nowhere yet.
+  const char* target = nullptr;
+  int64_t target_row = 0;
 };
 inline GemmOperands row_major(const bf16* a, int64_t lda, const bf16* b, int64_t k) {
   return {a, lda * 2, 64, lda * 32, b, k, kPanel * k};
@@ -49,10 +53,20 @@ inline GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k) {
   return {a, 64, 1024, k * 32, b, k, kPanel * k};
 }
 
+inline constexpr int64_t kGemmNearRows = 512;  // rows whose A stays in cache while panels of B go by, at most
+
 // What becomes of a finished block of sums: rows x 32 floats, c[r * 32 + j] is C(m + r, n + j).
 class Epilogue {
  public:
   virtual ~Epilogue() = default;
+  // Where C(0, 0) goes, in bfloat16, and bytes between rows; or nothing.
+  struct Target {
+    const char* at = nullptr;
+    int64_t row = 0;
+  };
+  virtual Target target() const { return {}; }
+  // Rows that may be done before `finished` is called for them.
+  virtual int64_t most_rows() const { return kGemmNearRows; }
   virtual void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const = 0;
   // All blocks of these rows and columns [n0, n1) are done, and what was stored is still near.
   virtual void finished(int64_t /*m*/, int64_t /*rows*/, int64_t /*n0*/, int64_t /*n1*/) const {}
@@ -60,19 +74,23 @@ class Epilogue {
 
 // Rows [m0, m1) x panels [p0, p1) of C through `scratch` (kGemmScratch bytes, of this thread) into an
 // epilogue.
-inline constexpr int64_t kGemmRows = 128;  // rows whose A stays in cache while panels of B go by
+inline constexpr int64_t kGemmRows = 128;  // of a block of sums
 inline constexpr int64_t kGemmScratch = kGemmRows * kPanel * 4;
 void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
                float* scratch, const Epilogue& epilogue);
 // The same into float32 C[M, ldc], added to what is there or not. scratch: for the last columns when N is no
-// multiple of 32.
+// multiple of 32; kSumRows or as many rows as there are, whichever is less, of 32 floats.
+inline constexpr int64_t kSumRows = 256;
 void bf16_gemm_f32(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
                    float* scratch, float* c, int64_t ldc, bool add);
 
 // dw[n0..n1, k] (+)= dy^T x: dy[rows, ld_dy] row-major, x packed by pack_b(x, k, k, rows). n0 is a multiple
 // of 32. Blocks of dy are transposed in `space` (grad_weight_space(rows) bytes, of this thread) just before
 // they are used.
-inline int64_t grad_weight_space(int64_t rows) { return packed_a_bytes(kGemmRows, rows) + kGemmScratch; }
+inline constexpr int64_t kGradRows = 64;  // of dw at a time
+inline int64_t grad_weight_space(int64_t rows) {
+  return packed_a_bytes(kGradRows, rows) + kGradRows * kPanel * 4;
+}
 void bf16_grad_weight(const bf16* dy, int64_t ld_dy, const bf16* x, int64_t rows, int64_t n0, int64_t n1,
                       int64_t k, float* dw, bool add, void* space);
 

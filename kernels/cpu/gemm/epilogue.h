@@ -21,6 +21,7 @@ class LinearEpilogue final : public Epilogue {
  public:
   LinearEpilogue(Activation act, const float* bias, bf16* y, bf16* pre, int64_t ld)
       : act_(act), bias_(bias), y_(y), pre_(pre), ld_(ld) {}
+  Target target() const override { return {reinterpret_cast<const char*>(y_), ld_ * 2}; }
   void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const override;
 
   Activation act_;
@@ -36,6 +37,8 @@ class DerivativeEpilogue final : public Epilogue {
  public:
   DerivativeEpilogue(Activation act, const bf16* pre, bf16* y, int64_t ld)
       : act_(act), pre_(pre), y_(y), ld_(ld), store_(Activation::kNone, nullptr, y, nullptr, ld) {}
+  Target target() const override { return store_.target(); }
+  int64_t most_rows() const override { return kGemmRows; }  // y and pre are read again
   void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const override {
     store_.block(c, m, rows, n, columns);
   }

@@ -55,6 +55,16 @@ HWY_INLINE V get(Full, const f16* p) {
   return hn::LoadU(DF(), lane);
 #endif
 }
+#if HWY_TARGET == HWY_AVX3
+// Masked loads and stores touch no byte beyond. Through an array they would wait for its elements' stores.
+HWY_INLINE V get(Part part, const float* p) {
+  return V{_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << part.n) - 1), p)};
+}
+HWY_INLINE V get(Part part, const bf16* p) {
+  const __m256i half = _mm256_maskz_loadu_epi16(static_cast<__mmask16>((1u << part.n) - 1), p);
+  return V{_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16))};
+}
+#endif
 template <class T>
 HWY_INLINE V get(Part part, const T* p) {
   T lane[kMaxLanes] = {};
@@ -93,6 +103,15 @@ HWY_INLINE void put(Full, V v, f16* p) {
 #endif
 }
 #undef CAIRN_HAS_F16C
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE void put(Part part, V v, float* p) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << part.n) - 1), v.raw);
+}
+HWY_INLINE void put(Part part, V v, bf16* p) {
+  _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << part.n) - 1),
+                           _mm512_cvtepi32_epi16(round_bf16(v).raw));
+}
+#endif
 template <class T>
 HWY_INLINE void put(Part part, V v, T* p) {
   T lane[kMaxLanes];

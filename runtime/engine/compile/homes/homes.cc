@@ -22,7 +22,7 @@ int64_t aligned(const CompiledPlan& plan, int32_t value) {
 
 bool may_leave(Role role) {
   return role == Role::kParameter || role == Role::kPacked || role == Role::kGradient ||
-         role == Role::kOptimizer;
+         role == Role::kOptimizer || role == Role::kLow;
 }
 
 // By problem value: an op of the micro-batch reads or changes it.
