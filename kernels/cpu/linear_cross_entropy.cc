@@ -90,11 +90,14 @@ bool operands_fit(const Signature& s, bool gradient) {
 // Products in float32: for a whole chunk and for the rows left over. bfloat16 activations are widened first.
 struct PlainChunk {
   FloatProduct logits, dx, write_dw, add_dw;
-  PlainChunk(const Sizes& z, int64_t m, int threads)
-      : logits({.m = m, .n = z.vocab, .k = z.width, .transpose_b = true}, threads),
-        dx({.m = m, .n = z.width, .k = z.vocab}, threads),
-        write_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true}, threads),
-        add_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true, .add = true}, threads) {}
+  // x, w: how many parts a number of them has (ProductShape).
+  PlainChunk(const Sizes& z, int64_t m, int x, int w, int threads)
+      : logits({.m = m, .n = z.vocab, .k = z.width, .transpose_b = true, .parts_a = x, .parts_b = w},
+               threads),
+        dx({.m = m, .n = z.width, .k = z.vocab, .parts_b = w}, threads),
+        write_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true, .parts_b = x}, threads),
+        add_dw({.m = z.vocab, .n = z.width, .k = m, .transpose_a = true, .add = true, .parts_b = x},
+               threads) {}
   int64_t scratch_bytes() const {
     return std::max(
         {logits.scratch_bytes(), dx.scratch_bytes(), write_dw.scratch_bytes(), add_dw.scratch_bytes()});
@@ -104,10 +107,12 @@ struct PlainChunk {
 std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
   if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || !operands_fit(s, gradient)) return nullptr;
   const Sizes z(s, DType::kF32);
-  auto whole = std::make_shared<PlainChunk>(z, z.chunk, s.threads);
-  std::shared_ptr<PlainChunk> rest;
-  if (z.rows % z.chunk != 0) rest = std::make_shared<PlainChunk>(z, z.rows % z.chunk, s.threads);
   Workspace space;
+  const int x_parts = float_parts(s.in[0].dtype), w_parts = float_parts(s.in[1].dtype);
+  auto whole = std::make_shared<PlainChunk>(z, z.chunk, x_parts, w_parts, s.threads);
+  std::shared_ptr<PlainChunk> rest;
+  if (z.rows % z.chunk != 0)
+    rest = std::make_shared<PlainChunk>(z, z.rows % z.chunk, x_parts, w_parts, s.threads);
   const int64_t logits_at = space.add(z.chunk * z.ld * 4);
   const RowSpace rows(s, z.rows, gradient, &space);
   const int64_t scratch_at = space.add(std::max(whole->scratch_bytes(), rest ? rest->scratch_bytes() : 0));

@@ -1,5 +1,5 @@
-// linear and its gradients by float32 products. bfloat16 activations, where there are no AMX tiles,
-// are widened in the workspace: on processors without tiles float32 is not slower.
+// linear and its gradients by float32 products. float16 activations, and bfloat16 ones where nothing multiplies bfloat16,
+// are widened in the workspace; on the tiles, products of what was float16 need fewer parts (amx_f32.h).
 #include <memory>
 
 #include "kernels/cpu/gemm/epilogue.h"
@@ -18,8 +18,14 @@ std::unique_ptr<Kernel> make_linear_f32(const Signature& s) {
   const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
   Workspace space;
   const Widened x(s.in[0], &space), w(s.in[1], &space), pre(s.out[0], &space);
-  auto product = std::make_shared<FloatProduct>(
-      ProductShape{.m = m, .n = n, .k = k, .transpose_b = true, .bias = s.has_in(2)}, s.threads);
+  auto product = std::make_shared<FloatProduct>(ProductShape{.m = m,
+                                                             .n = n,
+                                                             .k = k,
+                                                             .transpose_b = true,
+                                                             .bias = s.has_in(2),
+                                                             .parts_a = x.parts(),
+                                                             .parts_b = w.parts()},
+                                                s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
   const bool keep_pre = act != Activation::kNone && s.has_out(1);
   return make_kernel(
@@ -49,7 +55,8 @@ std::unique_ptr<Kernel> make_linear_grad_input_f32(const Signature& s) {
   const int64_t m = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.out[0].shape.last();
   Workspace space;
   const Widened dy(s.in[0], &space), w(s.in[1], &space), dx(s.out[0], &space);
-  auto product = std::make_shared<FloatProduct>(ProductShape{.m = m, .n = n, .k = k}, s.threads);
+  auto product = std::make_shared<FloatProduct>(
+      ProductShape{.m = m, .n = n, .k = k, .parts_a = dy.parts(), .parts_b = w.parts()}, s.threads);
   const int64_t scratch_at = space.add(product->scratch_bytes());
   const DType type = s.out[0].dtype;
   const int64_t bytes = dtype_bytes(type);
@@ -74,7 +81,8 @@ std::unique_ptr<Kernel> make_linear_grad_weight_f32(const Signature& s) {
   const int64_t rows = s.in[0].shape.rows(), k = s.in[0].shape.last(), n = s.in[1].shape.last();
   Workspace space;
   const Widened x(s.in[0], &space), dy(s.in[1], &space);
-  const ProductShape shape{.m = n, .n = k, .k = rows, .transpose_a = true};
+  const ProductShape shape{
+      .m = n, .n = k, .k = rows, .transpose_a = true, .parts_a = dy.parts(), .parts_b = x.parts()};
   ProductShape adding = shape;
   adding.add = true;
   auto write = std::make_shared<FloatProduct>(shape, s.threads),

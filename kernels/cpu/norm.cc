@@ -1,5 +1,7 @@
 #include "kernels/cpu/norm.h"
 
+#include <cstring>
+
 #include "kernels/cpu/simd/dispatch.h"
 #include "kernels/cpu/simd/targets.h"
 

@@ -6,25 +6,12 @@
 namespace cairn::kernels {
 namespace {
 
-// One thread's sustained rates in matrix products. Round numbers, measured on server processors of each
-// class: good enough to weigh recomputing against copying.
-struct IsaRate {
-  std::string_view name;
-  double f32_flops, bf16_flops;
-};
-// By cpu::InstructionSet. Without dot products of bfloat16 it is widened to float32 before it is multiplied.
-constexpr IsaRate kRates[] = {
-    {"portable", 1.0e10, 5.0e9},      {"AVX2", 5.0e10, 2.5e10},     {"AVX-512", 1.0e11, 5.0e10},
-    {"AVX-512 bf16", 1.0e11, 1.2e11}, {"AMX bf16", 1.8e11, 9.0e11},
-};
-
 BackendFacts facts() {
-  const cpu::InstructionSet isa = cpu::isa();
-  const IsaRate& rate = kRates[static_cast<size_t>(isa)];
-  return {.instruction_set = rate.name,
-          .instruction_set_word = cpu::isa_name(isa),
-          .f32_flops_per_second = rate.f32_flops,
-          .bf16_flops_per_second = rate.bf16_flops,
+  const cpu::IsaRow& isa = cpu::isa_row(cpu::isa());
+  return {.instruction_set = isa.name,
+          .instruction_set_word = isa.word,
+          .f32_flops_per_second = isa.f32_flops,
+          .bf16_flops_per_second = isa.bf16_flops,
           .refusal = cpu::isa_refusal()};
 }
 

@@ -6,6 +6,9 @@
 
 namespace cairn::kernels::cpu {
 
+// How many bfloat16 numbers make one of the type (ProductShape).
+inline int float_parts(DType type) { return type == DType::kF32 ? 3 : type == DType::kF16 ? 2 : 1; }
+
 // An operand as float32: itself, or a copy in the workspace.
 struct Widened {
   DType type = DType::kF32;                // of the operand
@@ -15,6 +18,7 @@ struct Widened {
       : type(d.dtype), count(d.shape.elements()), element(dtype_bytes(d.dtype)) {
     if (type != DType::kF32) at = space->add(count * 4);
   }
+  int parts() const { return float_parts(type); }
   const float* read(const void* data, void* workspace) const {
     if (type == DType::kF32) return static_cast<const float*>(data);
     float* to = Workspace::at<float>(workspace, at);

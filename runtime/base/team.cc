@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
+#include "runtime/base/relax.h"
 
 namespace cairn {
 namespace detail {
@@ -21,12 +22,6 @@ thread_local constinit ThreadTeam* loop_team = nullptr;
 // processor.
 constexpr int64_t kLooks = 5000;
 constexpr uint32_t kCallerSleeps = uint32_t{1} << 31;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // Whether `done` became true within so many looks.
 template <class Done>

@@ -102,7 +102,7 @@ prose.recipes = "Options of the recipes that come with cairn, as `cairn train`, 
 
 prose.environment = {
   { "CAIRN_ISA", "a lower instruction set than the best that the processor has: amx, avx512_bf16, avx512, avx2 or " ..
-    "portable. Other instruction sets make other bits." },
+    "portable; on AArch64 sve_bf16, sve, neon_bf16, neon or portable. Other instruction sets make other bits." },
   { "CAIRN_LUA_ROOT", "the folder with the command's Lua files, bindings/lua and scripts, instead of the installed " ..
     "one." },
   { "CAIRN_LIBRARY", "path of libcairn.so.1 for the Lua binding, instead of the one that the command is linked with." },

@@ -2,12 +2,16 @@
 # kernels compute, the golden curves, and that plans never change bits.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 if(TARGET cairn_cli AND NOT CAIRN_SANITIZE)
+  set(isa_sets avx512_bf16 avx512 avx2 portable)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    set(isa_sets sve neon_bf16 neon portable)
+  endif()
   set(isa_suites kernels conformance golden runtime/engine)
   set(isa_filter_kernels "*")
   set(isa_filter_conformance "Backend.*")
   set(isa_filter_golden "*FollowPyTorch*:*MixedPrecision*:*AgreesWith*:*AgreeWith*")
   set(isa_filter_runtime/engine "*InPlace.SameBits*:*SameBits.UnderEveryPolicy/cpu_mlp")
-  foreach(set avx512_bf16 avx512 avx2 portable)
+  foreach(set ${isa_sets})
     foreach(suite ${isa_suites})
       string(REPLACE "/" "_" program test_${suite})
       add_test(NAME isa/${set}/${suite}

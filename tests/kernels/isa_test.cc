@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
+#include <string_view>
+#include <vector>
 
 #include "kernels/registry.h"
 #include "runtime/base/kernel.h"
@@ -21,6 +24,27 @@ TEST(Isa, IsWhatTheEnvironmentAsksForOrTheBest) {
     EXPECT_EQ(cpu::isa_name(cpu::isa()), word);
   EXPECT_LE(cpu::isa(), cpu::best_isa());
   EXPECT_EQ(cpu::has_amx(), cpu::isa() == cpu::InstructionSet::kAmx);
+}
+
+TEST(Isa, RowsAreNamedOnceAndTheBestIsTheLastOneThatIsHere) {
+  std::set<std::string_view> words;
+  std::vector<cpu::InstructionSet> here;
+  constexpr cpu::InstructionSet kAll[] = {
+#define ISA(architecture, set, ...) cpu::InstructionSet::set,
+#include "kernels/cpu/simd/isa.def"
+#undef ISA
+  };
+  for (const cpu::InstructionSet set : kAll) {
+    EXPECT_EQ(cpu::isa_row(set).set, set);
+    EXPECT_TRUE(words.insert(cpu::isa_name(set)).second) << cpu::isa_name(set);
+    if (cpu::has_isa(set)) here.push_back(set);
+  }
+  ASSERT_FALSE(here.empty());
+  EXPECT_EQ(here.front(), cpu::InstructionSet::kPortable);
+  EXPECT_EQ(here.back(), cpu::best_isa());
+  EXPECT_TRUE(cpu::has_isa(cpu::isa()));
+  // None of another architecture.
+  EXPECT_FALSE(cpu::has_isa(cpu::InstructionSet::kAvx2) && cpu::has_isa(cpu::InstructionSet::kNeon));
 }
 
 TEST(Isa, ProductsOfBfloat16AloneHavePackedWeights) {

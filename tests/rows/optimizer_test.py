@@ -63,7 +63,7 @@ struct Tempered {
 '''),
     edits.Edit("kernels/cpu/simd/updates-inl.h", "UpdateList<AdamW, Sgd<0>, Sgd<1>, Lion", ", Tempered"),
     edits.Edit("kernels/cpu/simd/updates-inl.h", "namespace cairn::kernels::cpu::HWY_NAMESPACE {\n", '''
-HWY_INLINE void update(const Tempered& f, V grad, V& p, V* state) {
+HWY_INLINE void update(const Tempered& f, V grad, V& p, VectorSlot* state) {
   V& a = state[0];
   a = hn::MulAdd(hn::Mul(grad, set(f.gradient)), set(f.one_minus_beta), hn::Mul(a, set(f.beta)));
   const V step = hn::Div(a, hn::Add(set(1.0f), hn::Abs(a)));

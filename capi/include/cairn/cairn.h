@@ -152,8 +152,8 @@ typedef struct cairn_device_info {
   uint64_t memory_bytes;
   uint32_t threads;
   uint32_t fast_bf16;    /* 1: bf16 products are faster than float32 */
-  char isa[32];          /* instruction set in use: "amx", "avx512_bf16", "avx512", "avx2", "portable"; of a GPU its
-                            architecture, "sm_90" */
+  char isa[32];          /* instruction set in use: "amx", "avx512_bf16", "avx512", "avx2", "portable"; on AArch64
+                            "sve_bf16", "sve", "neon_bf16", "neon", "portable"; of a GPU its architecture, "sm_90" */
 } cairn_device_info_t;
 #define CAIRN_DEVICE_INFO_INIT {sizeof(cairn_device_info_t), {0}, {0}, 0, 0, 0, {0}}
 /* Device number index of this machine, from 0. The environment variable CAIRN_ISA, read once, makes the CPU's kernels use

@@ -14,7 +14,7 @@ HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,amx-tile,amx-
 namespace cairn::kernels::cpu {
 namespace {
 
-constexpr int64_t kLevels = 3, kTileBytes = 1024;
+constexpr int64_t kTileBytes = 1024;
 constexpr int64_t kMaxBlock = 192;  // rows of A or columns of B that a thread splits at a time
 constexpr int64_t kNear = 24;       // steps of k between one load and store of C
 
@@ -27,12 +27,13 @@ inline __mmask16 first(int64_t n) {
   return static_cast<__mmask16>(n >= 16 ? 0xffff : n <= 0 ? 0 : (1 << n) - 1);
 }
 
-// 16 i (rows of A or columns of B) x 32 k as three tiles. k_contiguous: from[i * ld + k], else from[k * ld +
+// 16 i (rows of A or columns of B) x 32 k as kParts tiles, the largest part first. k_contiguous: from[i * ld + k], else from[k * ld +
 // i]. The tile of A has rows i, that of B rows of pairs of k; the memory's order makes one of them, a
 // transpose the other.
+template <int64_t kParts>
 inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool left, int64_t i_left,
                        int64_t k_left, char* to) {
-  __m512i r[kLevels][16];
+  __m512i r[kParts][16];
   const __mmask16 mask_i = first(i_left), low = first(k_left), high = first(k_left - 16);
 #pragma GCC unroll 16
   for (int64_t j = 0; j < 16; ++j) {
@@ -45,7 +46,7 @@ inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool le
       q = _mm512_maskz_loadu_ps(2 * j + 1 < k_left ? mask_i : 0, from + (2 * j + 1) * ld);
     }
 #pragma GCC unroll 16
-    for (int64_t level = 0; level < kLevels; ++level) {
+    for (int64_t level = 0; level < kParts; ++level) {
       const __m512 p_top = rounded(p), q_top = rounded(q);
       if (k_contiguous) {
         const __m512bh both = _mm512_cvtne2ps_pbh(q_top, p_top);
@@ -59,16 +60,16 @@ inline void split_tile(const float* from, int64_t ld, bool k_contiguous, bool le
     }
   }
 #pragma GCC unroll 16
-  for (int64_t level = 0; level < kLevels; ++level) {
+  for (int64_t level = 0; level < kParts; ++level) {
     if (k_contiguous != left) transpose16(r[level]);
 #pragma GCC unroll 16
     for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + level * kTileBytes + j * 64, r[level][j]);
   }
 }
 
-// c += A B for 32 x 32 over `steps`. A: two blocks of 16 rows, a_block apart, three tiles a step. B: a step
-// holds the tiles of the first 16 columns, then those of the other 16. The order of the six products changes
-// one side at a time.
+// c += A B for 32 x 32 over `steps`. A: two blocks of 16 rows, a_block apart, a tile of each part a step. B likewise, of
+// columns. The order of the products, of six if both sides have three parts, changes one side at a time.
+template <int kLeft, int kRight>
 inline void block(const char* a, int64_t a_block, const char* b, int64_t b_block, int64_t steps, float* c,
                   int64_t pitch, bool add) {
   char* c00 = reinterpret_cast<char*>(c);
@@ -96,21 +97,36 @@ inline void block(const char* a, int64_t a_block, const char* b, int64_t b_block
   _tile_dpbf16ps(2, 5, 6); \
   _tile_dpbf16ps(3, 5, 7)
   for (int64_t k = 0; k < steps; ++k) {
-    CAIRN_LEFT(2);
-    CAIRN_RIGHT(0);
+    if constexpr (kLeft > 1) {
+      CAIRN_RIGHT(0);
+      if constexpr (kLeft > 2) {
+        CAIRN_LEFT(2);
+        CAIRN_PRODUCTS;
+      }
+      CAIRN_LEFT(1);
+      CAIRN_PRODUCTS;
+    }
+    if constexpr (kRight > 1) {
+      CAIRN_RIGHT(1);
+      if constexpr (kLeft > 1) {
+        CAIRN_PRODUCTS;
+      }
+      CAIRN_LEFT(0);
+      CAIRN_PRODUCTS;
+    }
+    if constexpr (kRight > 2) {
+      CAIRN_RIGHT(2);
+      CAIRN_PRODUCTS;
+    }
+    if constexpr (kRight > 1 || kLeft == 1) {
+      CAIRN_RIGHT(0);
+    }
+    if constexpr (kRight == 1) {
+      CAIRN_LEFT(0);
+    }
     CAIRN_PRODUCTS;
-    CAIRN_LEFT(1);
-    CAIRN_PRODUCTS;
-    CAIRN_RIGHT(1);
-    CAIRN_PRODUCTS;
-    CAIRN_LEFT(0);
-    CAIRN_PRODUCTS;
-    CAIRN_RIGHT(2);
-    CAIRN_PRODUCTS;
-    CAIRN_RIGHT(0);
-    CAIRN_PRODUCTS;
-    a += kLevels * kTileBytes;
-    b += kLevels * kTileBytes;
+    a += kLeft * kTileBytes;
+    b += kRight * kTileBytes;
   }
 #undef CAIRN_LEFT
 #undef CAIRN_RIGHT
@@ -121,26 +137,32 @@ inline void block(const char* a, int64_t a_block, const char* b, int64_t b_block
   _tile_stored(3, c10 + 64, pitch);
 }
 
-struct Area {
-  const char *a, *b;  // of the first row and column
-  int64_t strip;      // bytes from one 16 of a side to the next
+}  // namespace
+
+struct SplitArea {
+  const char *a, *b;         // of the first row and column
+  int64_t strip_a, strip_b;  // bytes from one 16 of a side to the next
   int64_t steps, rows, columns;
   float* c;
   int64_t ldc;
   bool add;
 };
 
+namespace {
+
 // One block of C over one share of k; blocks at the edges go through a buffer.
-inline void multiply_block(const Area& area, int64_t m, int64_t n, int64_t k, float* edge) {
+template <int kLeft, int kRight>
+inline void multiply_block(const SplitArea& area, int64_t m, int64_t n, int64_t k, float* edge) {
   const int64_t steps = std::min(kNear, area.steps - k);
-  const char* a = area.a + m / 16 * area.strip + k * kLevels * kTileBytes;
-  const char* b = area.b + n / 16 * area.strip + k * kLevels * kTileBytes;
+  const char* a = area.a + m / 16 * area.strip_a + k * kLeft * kTileBytes;
+  const char* b = area.b + n / 16 * area.strip_b + k * kRight * kTileBytes;
   const bool add = area.add || k > 0;
   float* c = area.c + m * area.ldc + n;
   const int64_t rows = std::min<int64_t>(32, area.rows - m),
                 columns = std::min<int64_t>(32, area.columns - n);
-  if (rows == 32 && columns == 32) return block(a, area.strip, b, area.strip, steps, c, area.ldc * 4, add);
-  block(a, area.strip, b, area.strip, steps, edge, 128, false);
+  if (rows == 32 && columns == 32)
+    return block<kLeft, kRight>(a, area.strip_a, b, area.strip_b, steps, c, area.ldc * 4, add);
+  block<kLeft, kRight>(a, area.strip_a, b, area.strip_b, steps, edge, 128, false);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       c[i * area.ldc + j] = add ? c[i * area.ldc + j] + edge[i * 32 + j] : edge[i * 32 + j];
@@ -148,30 +170,39 @@ inline void multiply_block(const Area& area, int64_t m, int64_t n, int64_t k, fl
 
 // Rows x columns of C. The side that all threads share goes by once, 32 at a time, a share of k after the
 // other, while the thread's own block stays in its cache.
-void multiply(const Area& area, bool rows_outside) {
+template <int kLeft, int kRight>
+void multiply(const SplitArea& area, bool rows_outside) {
   alignas(64) float edge[32 * 32];
   const int64_t outside = rows_outside ? area.rows : area.columns,
                 inside = rows_outside ? area.columns : area.rows;
   for (int64_t o = 0; o < outside; o += 32)
     for (int64_t k = 0; k < area.steps; k += kNear)
       for (int64_t i = 0; i < inside; i += 32)
-        rows_outside ? multiply_block(area, o, i, k, edge) : multiply_block(area, i, o, k, edge);
+        rows_outside ? multiply_block<kLeft, kRight>(area, o, i, k, edge)
+                     : multiply_block<kLeft, kRight>(area, i, o, k, edge);
 }
+
+// By parts of the sides.
+using Multiply = void (*)(const SplitArea&, bool);
+constexpr Multiply kMultiply[3][3] = {{multiply<1, 1>, multiply<1, 2>, multiply<1, 3>},
+                                      {multiply<2, 1>, multiply<2, 2>, multiply<2, 3>},
+                                      {multiply<3, 1>, multiply<3, 2>, multiply<3, 3>}};
 
 }  // namespace
 
 SplitProduct::SplitProduct(const ProductShape& s, int threads) : shape_(s) {
-  a_ = {s.m, s.lda ? s.lda : (s.transpose_a ? s.m : s.k), !s.transpose_a};
-  b_ = {s.n, s.ldb ? s.ldb : (s.transpose_b ? s.k : s.n), s.transpose_b};
+  a_ = {s.m, s.lda ? s.lda : (s.transpose_a ? s.m : s.k), !s.transpose_a, s.parts_a};
+  b_ = {s.n, s.ldb ? s.ldb : (s.transpose_b ? s.k : s.n), s.transpose_b, s.parts_b};
   if (shape_.ldc == 0) shape_.ldc = s.n;
   share_a_ = s.m <= s.n;
   constexpr int64_t kMax = 768;
   const int64_t parts = (s.k + kMax - 1) / kMax;
   k_block_ = round_up((s.k + parts - 1) / parts, kTileK);
-  const int64_t deep = k_block_ * 2 * kLevels;
-  shared_at_ = space_.add(round_up(share_a_ ? s.m : s.n, 32) * deep);
+  const Side &common = share_a_ ? a_ : b_, &other = share_a_ ? b_ : a_;
+  shared_at_ = space_.add(round_up(common.count, 32) * k_block_ * 2 * common.parts);
   block_ = share_a_ ? kMaxBlock : 128;
-  block_bytes_ = block_ * deep;
+  block_bytes_ = block_ * k_block_ * 2 * other.parts;
+  multiply_ = kMultiply[s.parts_a - 1][s.parts_b - 1];
   blocks_at_ = space_.add(threads * block_bytes_);
 }
 
@@ -179,10 +210,11 @@ SplitProduct::SplitProduct(const ProductShape& s, int threads) : shape_(s) {
 // of strips.
 void SplitProduct::pack(const Side& side, bool left, const float* from, int64_t i0, int64_t i1, int64_t k0,
                         int64_t k1, char* to) const {
+  const auto split = side.parts == 3 ? split_tile<3> : side.parts == 2 ? split_tile<2> : split_tile<1>;
   for (int64_t i = i0; i < round_up(i1, 32); i += 16)
-    for (int64_t k = k0; k < k1; k += kTileK, to += kLevels * kTileBytes) {
+    for (int64_t k = k0; k < k1; k += kTileK, to += side.parts * kTileBytes) {
       const float* at = from + (side.k_contiguous ? i * side.ld + k : k * side.ld + i);
-      split_tile(at, side.ld, side.k_contiguous, left, side.count - i, k1 - k, to);
+      split(at, side.ld, side.k_contiguous, left, side.count - i, k1 - k, to);
     }
 }
 
@@ -192,10 +224,9 @@ void SplitProduct::run(const float* a, const float* b, float* c, void* scratch, 
   const float *from_common = share_a_ ? a : b, *from_other = share_a_ ? b : a;
   for (int64_t k0 = 0; k0 < shape_.k; k0 += k_block_) {
     const int64_t k1 = std::min(shape_.k, k0 + k_block_), steps = round_up(k1 - k0, kTileK) / kTileK;
-    const int64_t strip = steps * kLevels * kTileBytes;
     const bool last = k1 == shape_.k, add = shape_.add || k0 > 0;
     parallel_for(common.count, 32, [&](int64_t i0, int64_t i1, int) {
-      pack(common, share_a_, from_common, i0, i1, k0, k1, shared + i0 / 16 * strip);
+      pack(common, share_a_, from_common, i0, i1, k0, k1, shared + i0 / 16 * common.strip(steps));
     });
     parallel_for(other.count, 32, [&](int64_t begin, int64_t end, int thread) {
       char* mine = Workspace::at<char>(scratch, blocks_at_) + thread * block_bytes_;
@@ -203,11 +234,20 @@ void SplitProduct::run(const float* a, const float* b, float* c, void* scratch, 
       for (int64_t i = begin; i < end; i += block_) {
         const int64_t i_end = std::min(end, i + block_);
         pack(other, !share_a_, from_other, i, i_end, k0, k1, mine);
-        Area area{share_a_ ? shared : mine, share_a_ ? mine : shared, strip, steps, 0, 0, c, shape_.ldc, add};
+        SplitArea area{share_a_ ? shared : mine,
+                       share_a_ ? mine : shared,
+                       a_.strip(steps),
+                       b_.strip(steps),
+                       steps,
+                       0,
+                       0,
+                       c,
+                       shape_.ldc,
+                       add};
         area.rows = share_a_ ? shape_.m : i_end - i;
         area.columns = share_a_ ? i_end - i : shape_.n;
         area.c += share_a_ ? i : i * shape_.ldc;
-        multiply(area, share_a_);
+        multiply_(area, share_a_);
         if (bias != nullptr && last)
           for (int64_t r = 0; r < area.rows; ++r)
             for (int64_t j = 0; j < area.columns; ++j)

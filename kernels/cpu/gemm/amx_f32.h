@@ -3,6 +3,9 @@
 // out is below 2^-24 of the product, like the rounding of an ordinary float32 product (tests/kernels measures
 // both). Numbers below 2^-100 in size lose low bits; an infinity gives NaN. (Henry, Tang, Heinecke:
 // "Leveraging the bfloat16 Artificial Intelligence Datatype for Higher-Precision Computations", ARITH 2019.)
+//
+// A number that was float16 (11 bits, nothing below 2^-24) is the exact sum of two: two such sides need four partial
+// products, none of which is rounded or left out, one beside float32 five. The bits are those of three parts, whose last is 0.
 #pragma once
 #include <cstdint>
 
@@ -10,6 +13,8 @@
 #include "kernels/cpu/workspace.h"
 
 namespace cairn::kernels::cpu {
+
+struct SplitArea;  // of C (amx_f32.cc)
 
 // C[m, n] (+)= A[m, k] B[k, n] (+ bias) over the threads of the caller. `shape.lda`... as in Product.
 class SplitProduct {
@@ -24,6 +29,8 @@ class SplitProduct {
     int64_t count;  // rows of A or columns of B
     int64_t ld;
     bool k_contiguous;
+    int parts;
+    int64_t strip(int64_t steps) const { return steps * parts * 1024; }  // bytes of 16 of them
   };
   void pack(const Side& side, bool left, const float* from, int64_t i0, int64_t i1, int64_t k0, int64_t k1,
             char* to) const;
@@ -34,6 +41,7 @@ class SplitProduct {
   int64_t k_block_;
   Workspace space_;
   int64_t shared_at_, blocks_at_, block_, block_bytes_;
+  void (*multiply_)(const SplitArea&, bool rows_outside);
 };
 
 }  // namespace cairn::kernels::cpu

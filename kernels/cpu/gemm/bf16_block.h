@@ -16,6 +16,6 @@ struct Bf16Blocks {
   void (*end)();
   int64_t near_bytes = 0;  // of A that stay near while panels of B go by
 };
-extern const Bf16Blocks kAmxBlocks, kDotBlocks;
+extern const Bf16Blocks kAmxBlocks, kDotBlocks, kMatrixBlocks;
 
 }  // namespace cairn::kernels::cpu

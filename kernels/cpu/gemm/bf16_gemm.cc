@@ -8,7 +8,9 @@
 namespace cairn::kernels::cpu {
 namespace {
 
-const Bf16Blocks& blocks_in_use() { return has_amx() ? kAmxBlocks : kDotBlocks; }
+// By Bf16Products; who has none makes no product of these.
+constexpr const Bf16Blocks* kBlocks[] = {nullptr, &kDotBlocks, &kAmxBlocks, &kMatrixBlocks};
+const Bf16Blocks& blocks_in_use() { return *kBlocks[static_cast<size_t>(isa_row(isa()).products)]; }
 
 // Steps of k that one pass takes: B's part of them stays in the nearest caches while rows of A go by.
 int64_t k_share(int64_t max_share, int64_t k) {

@@ -1,9 +1,10 @@
-// Matrix products of bfloat16 with float32 sums, on the AMX tiles or by AVX512_BF16's dot products: C[M, N] (+)= A[M, K]
-// B[K, N].
+// Matrix products of bfloat16 with float32 sums, on the AMX tiles, by AVX512_BF16's dot products or by AArch64's BFMMLA: C[M, N]
+// (+)= A[M, K] B[K, N].
 //
 // A is row-major with K a multiple of 32, or in blocks. B is in panels of 32 columns: panel
-// p holds, for every 32 steps of k, two tiles of 16 columns; a tile has 16 rows of 16 pairs (k even, k odd):
-// what TDPBF16PS reads; a row of it is what VDPBF16PS reads. Missing columns and steps are zero. Bytes: packed_b_bytes(N, K).
+// p holds, for every 32 steps of k, two tiles of 16 columns; a tile has rows of 16 groups of kTileGroup steps: of 16 pairs (k
+// even, k odd), which TDPBF16PS reads tile by tile and VDPBF16PS row by row, or of 16 times four, of which BFMMLA reads two at
+// a time. Missing columns and steps are zero. Bytes: packed_b_bytes(N, K).
 //
 // These functions run on the calling thread; callers share out panels or rows. Each product is a sum over k
 // in fixed order, whatever the share, so results do not depend on the number of threads.
@@ -15,6 +16,11 @@
 namespace cairn::kernels::cpu {
 
 inline constexpr int64_t kTileK = 32, kPanel = 32;
+#if defined(__aarch64__)
+inline constexpr int64_t kTileGroup = 4;
+#else
+inline constexpr int64_t kTileGroup = 2;
+#endif
 
 inline int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 inline int64_t panels(int64_t n) { return (n + kPanel - 1) / kPanel; }

@@ -3,12 +3,15 @@
 
 #include "kernels/cpu/gemm/bf16_gemm.h"
 #include "kernels/cpu/gemm/transpose16.h"
+#include "kernels/cpu/simd/features.h"
 
 #if defined(__x86_64__)
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")
 
 namespace cairn::kernels::cpu {
 namespace {
+
+static_assert(kTileGroup == 2);
 
 // Up to 32 neighbouring elements as bfloat16; the others are zero.
 inline __m512i load32(const bf16* p, int64_t n) {
@@ -118,7 +121,7 @@ void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* pa
 
 }  // namespace cairn::kernels::cpu
 HWY_POP_ATTRIBUTES
-#else
+#elif !CAIRN_BFMMLA  // whose are in bf16_pack_neon.cc
 // Never called where has_bf16_products() is false.
 namespace cairn::kernels::cpu {
 void pack_b_transposed(const float*, int64_t, int64_t, int64_t, bf16*, int64_t, int64_t) {}

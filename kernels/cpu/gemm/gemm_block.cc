@@ -51,11 +51,11 @@ struct Ahead {
 
 // Rows [m0, m1) of a panel. t: its first tile; `strip`: numbers from the A of one tile to that of the next.
 HWY_INLINE void panel(int64_t m0, int64_t m1, int64_t columns, Tile t, int64_t strip, Ahead ahead) {
-  const int64_t vectors = (columns + kLanes - 1) / kLanes, ldc = t.ldc;
-  const bool whole = columns % kLanes == 0;
+  const int64_t lanes = tile_lanes(), vectors = (columns + lanes - 1) / lanes, ldc = t.ldc;
+  const bool whole = columns % lanes == 0;
   // The last vector's missing columns are computed and dropped.
-  HWY_ALIGN float edge[kTileRows * kTileColumns];
-  HWY_ALIGN float edge_bias[kTileColumns];
+  HWY_ALIGN float edge[kTileRows * kMostColumns];
+  HWY_ALIGN float edge_bias[kMostColumns];
   if (!whole && t.bias != nullptr) {
     std::copy(t.bias, t.bias + columns, edge_bias);
     t.bias = edge_bias;
@@ -65,15 +65,15 @@ HWY_INLINE void panel(int64_t m0, int64_t m1, int64_t columns, Tile t, int64_t s
     float* c = t.c;
     if (!whole) {
       t.c = edge;
-      t.ldc = kTileColumns;
+      t.ldc = kMostColumns;
       for (int64_t r = 0; r < rows && t.add; ++r)
-        std::copy(c + r * ldc, c + r * ldc + columns, edge + r * kTileColumns);
+        std::copy(c + r * ldc, c + r * ldc + columns, edge + r * kMostColumns);
     }
     ahead.before(&t);
     tile_of(static_cast<int>(vectors), rows, t);
     ahead.after();
     for (int64_t r = 0; r < rows && !whole; ++r)
-      std::copy(edge + r * kTileColumns, edge + r * kTileColumns + columns, c + r * ldc);
+      std::copy(edge + r * kMostColumns, edge + r * kMostColumns + columns, c + r * ldc);
     t.c = c + kTileRows * ldc;
     t.a += strip;
   }
@@ -81,8 +81,9 @@ HWY_INLINE void panel(int64_t m0, int64_t m1, int64_t columns, Tile t, int64_t s
 
 // Columns of the next panel: the last two share what would leave one of them a single vector.
 HWY_INLINE int64_t panel_columns(int64_t left) {
-  if (left > kTileColumns && left <= kTileColumns + kLanes) return (left / 2 + kLanes - 1) / kLanes * kLanes;
-  return std::min(kTileColumns, left);
+  const int64_t lanes = tile_lanes(), most = tile_columns();
+  if (left > most && left <= most + lanes) return (left / 2 + lanes - 1) / lanes * lanes;
+  return std::min(most, left);
 }
 
 // Loops: rows of A that stay near; shares of k; panels of B; tiles.
@@ -109,11 +110,11 @@ void gemm_block_dispatch(const GemmBlock& g) {
       for (int64_t j = g.n0; j < g.n1; j += columns) {
         columns = panel_columns(g.n1 - j);
         t.b = g.b + k * g.b_step + j * g.b_column, t.b_step = g.b_step;
-        const Ahead ahead(g, t.b + columns * g.b_column, std::min(kTileColumns, g.n1 - j - columns), depth,
+        const Ahead ahead(g, t.b + columns * g.b_column, std::min(tile_columns(), g.n1 - j - columns), depth,
                           tiles);
-        if (!direct_b || columns % kLanes != 0) {
-          pack_strip<kTileColumns>(t.b, g.b_step, g.b_column, columns, depth, packed_b);
-          t.b = packed_b, t.b_step = kTileColumns;
+        if (!direct_b || columns % tile_lanes() != 0) {
+          pack_strip(tile_columns(), t.b, g.b_step, g.b_column, columns, depth, packed_b);
+          t.b = packed_b, t.b_step = tile_columns();
         }
         t.c = g.c + m * g.ldc + j;
         t.bias = g.bias != nullptr && k == 0 ? g.bias + j : nullptr;

@@ -23,14 +23,15 @@ HWY_INLINE void dots_of(const GemmBlock& g, int64_t i, int64_t j, int64_t column
   for (int r = 0; r < kHeight; ++r) a[r] = g.a + (i + r) * g.a_row;
 #pragma GCC unroll 4
   for (int x = 0; x < 4; ++x) b[x] = g.b + (j + std::min<int64_t>(x, columns - 1)) * g.b_column;
-  W sum[kHeight][4];
+  CAIRN_SUMS(sum, [kHeight][4]);
 #pragma GCC unroll 4
   for (int r = 0; r < kHeight; ++r)
 #pragma GCC unroll 4
     for (int x = 0; x < 4; ++x) sum[r][x] = splat(0.0f);
+  const int64_t w = tile_lanes();
   int64_t k = 0;
-  for (; k + kLanes <= g.k; k += kLanes) {
-    W left[kHeight];
+  for (; k + w <= g.k; k += w) {
+    CAIRN_SUMS(left, [kHeight]);
 #pragma GCC unroll 4
     for (int r = 0; r < kHeight; ++r) left[r] = load(a[r] + k);
 #pragma GCC unroll 4
@@ -54,7 +55,7 @@ HWY_INLINE void dots_of(const GemmBlock& g, int64_t i, int64_t j, int64_t column
 }
 
 HWY_INLINE void dots(const GemmBlock& g) {
-  constexpr int64_t kHeight = HWY_TARGET == HWY_AVX3 ? 4 : 2;
+  constexpr int64_t kHeight = kRegisters >= 32 ? 4 : 2;
   for (int64_t j = g.n0; j < g.n1; j += 4) {
     const int64_t columns = std::min<int64_t>(4, g.n1 - j);
     int64_t i = g.m0;

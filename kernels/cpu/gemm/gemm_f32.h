@@ -11,6 +11,8 @@ struct ProductShape {
   int64_t lda = 0, ldb = 0, ldc = 0;              // of the stored rows; 0: dense
   bool bias = false;                              // float32 [n] added to every row
   bool add = false;                               // C += A B
+  int parts_a = 3,
+      parts_b = 3;  // bfloat16 numbers whose sum is one of A, of B: 3, of float16 2, of bfloat16 1
 };
 
 // C[m, n] = A[m, k] B[k, n] over the threads of the caller. Every element of C is summed by one thread, in an

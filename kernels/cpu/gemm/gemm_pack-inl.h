@@ -41,19 +41,18 @@ HWY_INLINE void transpose4(const float* from, int64_t ld, float* to, int64_t to_
 }
 #endif
 
-// A strip of `width` numbers per step of k (missing ones zero), `count` of them from memory where element
+// A strip of `width` numbers (a multiple of 4) per step of k (missing ones zero), `count` of them from memory where element
 // (k, i) lies at from[k * step + i * one]; step or one is 1.
-template <int64_t kWidth>
-HWY_INLINE void pack_strip(const float* from, int64_t step, int64_t one, int64_t count, int64_t k,
-                           float* to) {
-  if (count < kWidth) std::fill(to, to + k * kWidth, 0.0f);
+HWY_INLINE void pack_strip(int64_t width, const float* from, int64_t step, int64_t one, int64_t count,
+                           int64_t k, float* to) {
+  if (count < width) std::fill(to, to + k * width, 0.0f);
   if (one == 1) {
     for (int64_t x = 0; x < k; ++x) {
       const float* row = from + x * step;
-      if (count == kWidth)
-        for (int64_t i = 0; i < kWidth; i += 4) copy4(row + i, to + x * kWidth + i);
+      if (count == width)
+        for (int64_t i = 0; i < width; i += 4) copy4(row + i, to + x * width + i);
       else
-        std::copy(row, row + count, to + x * kWidth);
+        std::copy(row, row + count, to + x * width);
     }
     return;
   }
@@ -67,12 +66,12 @@ HWY_INLINE void pack_strip(const float* from, int64_t step, int64_t one, int64_t
       int64_t j = i;
       for (; j + 4 <= end; j += 4) {
         int64_t y = x;
-        for (; y + 4 <= x_end; y += 4) transpose4(from + j * one + y, one, to + y * kWidth + j, kWidth);
+        for (; y + 4 <= x_end; y += 4) transpose4(from + j * one + y, one, to + y * width + j, width);
         for (; y < x_end; ++y)
-          for (int64_t r = j; r < j + 4; ++r) to[y * kWidth + r] = from[r * one + y];
+          for (int64_t r = j; r < j + 4; ++r) to[y * width + r] = from[r * one + y];
       }
       for (; j < end; ++j)
-        for (int64_t y = x; y < x_end; ++y) to[y * kWidth + j] = from[j * one + y];
+        for (int64_t y = x; y < x_end; ++y) to[y * width + j] = from[j * one + y];
     }
   }
 }
@@ -88,7 +87,7 @@ HWY_INLINE void pack_strips(const float* from, int64_t step, int64_t count, int6
 #pragma GCC unroll 2
       for (int64_t j = 0; j < kWidth; j += 4) copy4(row + i + j, at + j);
   }
-  if (whole < count) pack_strip<kWidth>(from + whole, step, 1, count - whole, k, to + whole * k);
+  if (whole < count) pack_strip(kWidth, from + whole, step, 1, count - whole, k, to + whole * k);
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE

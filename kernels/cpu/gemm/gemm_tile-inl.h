@@ -9,6 +9,7 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -18,13 +19,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-// Rows and vectors of a tile: sums, a row of B and one number of A fill the registers (32 with AVX-512, else
-// 16).
+// Rows and vectors of a tile: sums, a row of B and one number of A fill the registers.
 // Without AVX-512 a panel of B has to stay in the nearest cache: vectors are half as long, so that more of
 // them are read for as many sums.
 #if HWY_TARGET == HWY_AVX3
 inline constexpr int kTileRows = 8, kTileVectors = 3;
 inline constexpr int64_t kDepth = kMaxDepth, kPackedDepth = kMaxPackedDepth;
+#elif HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE
+inline constexpr int kTileRows = 8, kTileVectors = 3;
+inline constexpr int64_t kDepth = 256, kPackedDepth = 256;
 #elif HWY_TARGET != HWY_SCALAR
 inline constexpr int kTileRows = 4, kTileVectors = 3;
 inline constexpr int64_t kDepth = 256, kPackedDepth = 256;
@@ -33,9 +36,12 @@ inline constexpr int kTileRows = 4, kTileVectors = 2;
 inline constexpr int64_t kDepth = 256, kPackedDepth = 256;
 #endif
 
+#undef CAIRN_SUMS
 // Highway's portable target has vectors of one number; compilers know vectors of four for every processor.
 #if HWY_TARGET == HWY_SCALAR
-inline constexpr int64_t kLanes = 4;
+inline constexpr int64_t kMostLanes = 4;
+HWY_INLINE int64_t tile_lanes() { return kMostLanes; }
+#define CAIRN_SUMS(name, dimensions) W name dimensions
 using W = float __attribute__((vector_size(16)));
 HWY_INLINE W load(const float* p) {
   W v;
@@ -48,7 +54,10 @@ HWY_INLINE W add(W a, W b) { return a + b; }
 HWY_INLINE W multiply_add(W a, W b, W c) { return a * b + c; }
 HWY_INLINE float total(W v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 #else
-inline constexpr int64_t kLanes = static_cast<int64_t>(kMaxLanes);
+// A tile's columns divide kColumnUnit: vectors of SVE are used up to 512 bits (features.cc).
+inline constexpr int64_t kMostLanes = std::min<int64_t>(static_cast<int64_t>(kMaxLanes), 16);
+HWY_INLINE int64_t tile_lanes() { return lanes(); }
+#define CAIRN_SUMS(name, dimensions) CAIRN_VECTORS(name, dimensions)
 using W = V;
 HWY_INLINE W load(const float* p) { return hn::LoadU(DF(), p); }
 HWY_INLINE void store(W v, float* p) { hn::StoreU(v, DF(), p); }
@@ -57,7 +66,8 @@ HWY_INLINE W add(W a, W b) { return hn::Add(a, b); }
 HWY_INLINE W multiply_add(W a, W b, W c) { return hn::MulAdd(a, b, c); }
 HWY_INLINE float total(W v) { return sum_lanes(v); }
 #endif
-inline constexpr int64_t kTileColumns = kTileVectors * kLanes;
+inline constexpr int64_t kMostColumns = kTileVectors * kMostLanes;
+HWY_INLINE int64_t tile_columns() { return kTileVectors * tile_lanes(); }
 
 struct Tile {
   const float* a;  // A(r, k) = a[r * a_row + k * a_step]
@@ -75,8 +85,8 @@ struct Tile {
 // C (+)= A B (+ bias) for kHeight rows and kVectors vectors of columns. The sum over k stays in registers.
 template <int kHeight, int kVectors>
 HWY_NOINLINE void tile(const Tile& t) {
-  constexpr int64_t w = kLanes;
-  W sum[kHeight][kVectors];
+  const int64_t w = tile_lanes();
+  CAIRN_SUMS(sum, [kHeight][kVectors]);
 #pragma GCC unroll 8
   for (int r = 0; r < kHeight; ++r)
 #pragma GCC unroll 8
@@ -96,7 +106,7 @@ HWY_NOINLINE void tile(const Tile& t) {
       __builtin_prefetch(next0 + k * 4, 0, 2);
       __builtin_prefetch(next1 + k * 4, 0, 2);
     }
-    W right[kVectors];
+    CAIRN_SUMS(right, [kVectors]);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) right[v] = load(b + v * w);
 #pragma GCC unroll 8
@@ -107,7 +117,7 @@ HWY_NOINLINE void tile(const Tile& t) {
     }
     b += t.b_step;
   }
-  W bias[kVectors];
+  CAIRN_SUMS(bias, [kVectors]);
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) bias[v] = t.bias != nullptr ? load(t.bias + v * w) : splat(0.0f);
 #pragma GCC unroll 8

@@ -17,7 +17,7 @@ namespace cairn::kernels::cpu::HWY_NAMESPACE {
 template <int kRows, int kVectors, class Tag>
 HWY_INLINE void block(const SmallGemm& g, int64_t i, int64_t j, Tag tag) {
   const int64_t w = lanes();
-  V sum[kRows][kVectors];
+  CAIRN_VECTORS(sum, [kRows][kVectors]);
   float* c = g.c + i * g.ldc + j;
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
@@ -28,7 +28,7 @@ HWY_INLINE void block(const SmallGemm& g, int64_t i, int64_t j, Tag tag) {
   for (int r = 0; r < kRows; ++r) left_of[r] = g.a + (i + r) * g.a_row;
   const float* b = g.b + j;
   for (int64_t k = 0; k < g.k; ++k) {
-    V right[kVectors];
+    CAIRN_VECTORS(right, [kVectors]);
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) right[v] = get(tag, b + v * w);
 #pragma GCC unroll 8
@@ -47,7 +47,7 @@ HWY_INLINE void block(const SmallGemm& g, int64_t i, int64_t j, Tag tag) {
 
 template <int kVectors, class Tag>
 HWY_INLINE void rows(const SmallGemm& g, int64_t j, Tag tag) {
-  constexpr int kRows = HWY_TARGET == HWY_AVX3 ? 8 : 4;
+  constexpr int kRows = kRegisters >= 32 ? 8 : 4;
   int64_t i = 0;
   for (; i + kRows <= g.m; i += kRows) block<kRows, kVectors>(g, i, j, tag);
   for (; i < g.m; ++i) block<1, kVectors>(g, i, j, tag);

@@ -22,14 +22,16 @@ template <class Optimizer, size_t... k>
 HWY_INLINE void update_block(const Optimizer& f, const float* grad, float* p, DynamicBlock* const* blocks,
                              std::index_sequence<k...>) {
   HWY_ALIGN float numbers[Optimizer::kStates][kDynamicBlock];
-  const V scales[] = {set(blocks[k]->scale)...};
-  V largest[] = {(static_cast<void>(k), hn::Zero(DF()))...};
+  CAIRN_VECTORS(scales, [Optimizer::kStates]);
+  CAIRN_VECTORS(largest, [Optimizer::kStates]);
+  ((scales[k] = set(blocks[k]->scale), largest[k] = hn::Zero(DF())), ...);
   constexpr int64_t kAhead = 2 * kDynamicBlock;  // memory would rest while codes are found
   for (int64_t i = 0; i < kDynamicBlock; i += lanes()) {
     __builtin_prefetch(p + i + kAhead, 1);
     __builtin_prefetch(grad + i + kAhead);
     V parameter = get(Full(), p + i);
-    V state[] = {decode<has_sign(Optimizer::kFormats[k])>(blocks[k]->codes + i, scales[k])...};
+    CAIRN_VECTORS(state, [Optimizer::kStates]);
+    ((state[k] = decode<has_sign(Optimizer::kFormats[k])>(blocks[k]->codes + i, scales[k])), ...);
     update(f, get(Full(), grad + i), parameter, state);
     put(Full(), parameter, p + i);
     ((put(Full(), state[k], numbers[k] + i), largest[k] = hn::Max(largest[k], hn::Abs(state[k]))), ...);
@@ -67,7 +69,8 @@ void update_typed(const void* factors, const float* grad, float* p, float* const
     return update_blocks(f, grad, p, states, begin, end);
   else
     for_each_vector(begin, end, [&](auto t, int64_t i) {
-      V parameter = get(t, p + (i - begin)), state[array_of(Optimizer::kStates)];
+      V parameter = get(t, p + (i - begin));
+      CAIRN_VECTORS(state, [array_of(Optimizer::kStates)]);
       for (int k = 0; k < Optimizer::kStates; ++k) state[k] = get(t, states[k] + i);
       update(f, get(t, grad + i), parameter, state);
       put(t, parameter, p + (i - begin));

@@ -1,5 +1,5 @@
 // The instruction set that the CPU kernels use: the best of this processor, or a lower one that CAIRN_ISA
-// names.
+// names. Sets are the rows of isa.def.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,12 +7,30 @@
 
 namespace cairn::kernels::cpu {
 
-// In ascending order; each contains those before it. `portable`: what every processor of the architecture
-// runs (on x86-64 vectors of SSE2 as far as the compiler makes them; no AVX in any kernel of ours).
-enum class InstructionSet : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+enum class InstructionSet : uint8_t {
+#define ISA(architecture, set, ...) set,
+#include "kernels/cpu/simd/isa.def"
+#undef ISA
+};
 
-std::string_view isa_name(InstructionSet isa);  // "portable", "avx2", "avx512", "avx512_bf16", "amx"
-InstructionSet best_isa();                      // of this processor and its operating system
+// How bfloat16 is multiplied with float32 sums: not at all, by AVX512_BF16's dot products of pairs, on the AMX tiles, or by
+// BFMMLA's products of small matrices.
+enum class Bf16Products : uint8_t { kNone, kDots, kTiles, kMatrices };
+
+struct IsaRow {
+  InstructionSet set;
+  std::string_view word, name;
+  uint32_t needs;
+  int64_t targets;
+  Bf16Products products;
+  double f32_flops, bf16_flops;
+  bool of_this_architecture;
+};
+const IsaRow& isa_row(InstructionSet isa);
+
+inline std::string_view isa_name(InstructionSet isa) { return isa_row(isa).word; }
+bool has_isa(InstructionSet isa);  // this processor and its operating system
+InstructionSet best_isa();         // of those that they have
 // CAIRN_ISA, as it stood at the first call of this or of a kernel. Where it is not set or not usable: best_isa(),
 // but kAvx512 on processors whose dot products of bfloat16 are slower than float32.
 InstructionSet isa();
@@ -21,10 +39,10 @@ const std::string& isa_refusal();
 
 // AMX tiles with bfloat16: in the processor, switched on by the operating system, granted to this process
 // (the first call asks for them), and not forbidden by CAIRN_ISA.
-inline bool has_amx() { return isa() >= InstructionSet::kAmx; }
+inline bool has_amx() { return isa() == InstructionSet::kAmx; }
 
-// Products of bfloat16 that are summed in float32: AVX512_BF16's dot products, or the tiles.
-inline bool has_bf16_products() { return isa() >= InstructionSet::kAvx512Bf16; }
+// Products of bfloat16 that are summed in float32.
+inline bool has_bf16_products() { return isa_row(isa()).products != Bf16Products::kNone; }
 
 // The tiles' sizes stand in CPUID leaf 0x1D, which some hypervisors that show AMX hide. We do without;
 // benchmarks that measure other libraries have to know.

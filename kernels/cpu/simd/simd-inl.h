@@ -24,8 +24,42 @@ using DH = hn::Rebind<uint16_t, DF>;
 using V = hn::Vec<DF>;
 inline constexpr size_t kMaxLanes = hn::MaxLanes(DF());
 
+// Of the processor, for vectors.
+inline constexpr int kRegisters =
+    HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE ? 32 : 16;
+
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(DF())); }
 HWY_INLINE V set(float value) { return hn::Set(DF(), value); }
+
+// Several vectors that are kept in registers: CAIRN_VECTORS(sum, [8][3]) declares `sum`, of at most 24. Vectors of SVE,
+// whose size compilers do not know, cannot be elements of an array: there they have names, and elements say where they are.
+#undef CAIRN_VECTORS
+#if HWY_HAVE_SCALABLE
+struct VectorSlot {
+  V* at;
+  HWY_INLINE operator V&() const { return *at; }
+  HWY_INLINE void operator=(V v) { *at = v; }
+};
+#define CAIRN_VECTORS(name, dimensions)                                                                  \
+  V name##_0, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, name##_7, name##_8, name##_9,  \
+      name##_10, name##_11, name##_12, name##_13, name##_14, name##_15, name##_16, name##_17, name##_18, \
+      name##_19, name##_20, name##_21, name##_22, name##_23;                                             \
+  V* const name##_at[] = {&name##_0,  &name##_1,  &name##_2,  &name##_3,  &name##_4,  &name##_5,         \
+                          &name##_6,  &name##_7,  &name##_8,  &name##_9,  &name##_10, &name##_11,        \
+                          &name##_12, &name##_13, &name##_14, &name##_15, &name##_16, &name##_17,        \
+                          &name##_18, &name##_19, &name##_20, &name##_21, &name##_22, &name##_23};       \
+  VectorSlot name dimensions;                                                                            \
+  static_assert(sizeof name <= 24 * sizeof(VectorSlot));                                                 \
+  bind_vectors<sizeof name / sizeof(VectorSlot)>(reinterpret_cast<VectorSlot*>(&name), name##_at)
+template <size_t kCount>
+HWY_INLINE void bind_vectors(VectorSlot* slots, V* const* at) {
+#pragma GCC unroll 24
+  for (size_t i = 0; i < kCount; ++i) slots[i].at = at[i];
+}
+#else
+using VectorSlot = V;
+#define CAIRN_VECTORS(name, dimensions) V name dimensions
+#endif
 
 // A whole vector, or the first n elements of one (the rest read as 0 and are not written).
 struct Full {};
@@ -38,7 +72,7 @@ HWY_INLINE V get(Full, const bf16* p) {
   const auto half = hn::LoadU(DH(), reinterpret_cast<const uint16_t*>(p));
   return hn::BitCast(DF(), hn::ShiftLeft<16>(hn::PromoteTo(DU(), half)));
 }
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_SVE
 #define CAIRN_HAS_F16C 1  // conversions in hardware, which take and give denormals
 #else
 #define CAIRN_HAS_F16C 0
@@ -51,7 +85,7 @@ HWY_INLINE V get(Full, const f16* p) {
   return hn::PromoteTo(DF(), hn::LoadU(DHalf(), reinterpret_cast<const hwy::float16_t*>(p)));
 #else
   float lane[kMaxLanes];
-  for (size_t i = 0; i < kMaxLanes; ++i) lane[i] = to_float(p[i]);
+  for (size_t i = 0; i < hn::Lanes(DF()); ++i) lane[i] = to_float(p[i]);
   return hn::LoadU(DF(), lane);
 #endif
 }
@@ -99,7 +133,7 @@ HWY_INLINE void put(Full, V v, f16* p) {
 #else
   float lane[kMaxLanes];
   hn::StoreU(v, DF(), lane);
-  for (size_t i = 0; i < kMaxLanes; ++i) p[i] = to_f16(lane[i]);
+  for (size_t i = 0; i < hn::Lanes(DF()); ++i) p[i] = to_f16(lane[i]);
 #endif
 }
 #undef CAIRN_HAS_F16C

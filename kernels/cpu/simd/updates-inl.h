@@ -127,7 +127,7 @@ HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
 // The order of operations of torch.optim.AdamW.
-HWY_INLINE void update(const AdamW& f, V grad, V& p, V* state) {
+HWY_INLINE void update(const AdamW& f, V grad, V& p, VectorSlot* state) {
   V &m = state[0], &v = state[1];
   const V g = hn::Mul(grad, set(f.gradient));
   m = hn::MulAdd(hn::Sub(g, m), set(f.one_minus_beta1), m);
@@ -137,7 +137,7 @@ HWY_INLINE void update(const AdamW& f, V grad, V& p, V* state) {
 }
 
 // The order of operations of torch.optim.Adam.
-HWY_INLINE void update(const Adam& f, V grad, V& p, V* state) {
+HWY_INLINE void update(const Adam& f, V grad, V& p, VectorSlot* state) {
   V &m = state[0], &v = state[1];
   const V g = hn::MulAdd(p, set(f.decay), hn::Mul(grad, set(f.gradient)));
   m = hn::MulAdd(hn::Sub(g, m), set(f.one_minus_beta1), m);
@@ -147,7 +147,7 @@ HWY_INLINE void update(const Adam& f, V grad, V& p, V* state) {
 }
 
 // The order of operations of bitsandbytes' 8-bit Adam with decay.
-HWY_INLINE void update(const AdamW8& f, V grad, V& p, V* state) {
+HWY_INLINE void update(const AdamW8& f, V grad, V& p, VectorSlot* state) {
   V &m = state[0], &v = state[1];
   const V g = hn::Mul(grad, set(f.gradient));
   m = hn::MulAdd(g, set(f.one_minus_beta1), hn::Mul(m, set(f.beta1)));
@@ -158,7 +158,7 @@ HWY_INLINE void update(const AdamW8& f, V grad, V& p, V* state) {
 
 // The order of operations of torch.optim.SGD.
 template <int kMomentum>
-HWY_INLINE void update(const Sgd<kMomentum>& f, V grad, V& p, V* state) {
+HWY_INLINE void update(const Sgd<kMomentum>& f, V grad, V& p, VectorSlot* state) {
   V g = hn::MulAdd(p, set(f.decay), hn::Mul(grad, set(f.gradient)));
   if constexpr (kMomentum != 0) {
     V& b = state[0];
@@ -169,7 +169,7 @@ HWY_INLINE void update(const Sgd<kMomentum>& f, V grad, V& p, V* state) {
 }
 
 // Chen et al., "Symbolic discovery of optimization algorithms", 2023, algorithm 2.
-HWY_INLINE void update(const Lion& f, V grad, V& p, V* state) {
+HWY_INLINE void update(const Lion& f, V grad, V& p, VectorSlot* state) {
   V& m = state[0];
   const V g = hn::Mul(grad, set(f.gradient)), zero = hn::Zero(DF());
   const V c = hn::MulAdd(g, set(f.one_minus_beta1), hn::Mul(m, set(f.beta1)));

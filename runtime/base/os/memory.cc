@@ -1,7 +1,9 @@
 #include "runtime/base/os/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/base/checked.h"
@@ -13,13 +15,18 @@ namespace {
 // misses.
 constexpr size_t kHugePage = size_t{2} << 20;
 
-size_t whole_pages(size_t bytes) { return (bytes + kPageBytes - 1) & ~size_t{kPageBytes - 1}; }
+// The system's pages, of 4, 16 or 64 KiB on AArch64: ranges are given back in whole ones.
+size_t page_bytes() {
+  static const size_t bytes = static_cast<size_t>(std::max<long>(sysconf(_SC_PAGESIZE), kPageBytes));
+  return bytes;
+}
+size_t whole_pages(size_t bytes) { return (bytes + page_bytes() - 1) & ~(page_bytes() - 1); }
 
 void* map_pages(void*, size_t bytes, size_t alignment) {
   const size_t size = whole_pages(bytes);
   if (size < bytes || size == 0) return nullptr;
   const size_t unit = size >= kHugePage && alignment < kHugePage ? kHugePage : alignment;
-  const size_t slack = unit > static_cast<size_t>(kPageBytes) ? unit : 0;
+  const size_t slack = unit > page_bytes() ? unit : 0;
   if (size + slack < size) return nullptr;
   void* mapped = mmap(nullptr, size + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;

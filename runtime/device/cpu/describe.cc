@@ -13,14 +13,23 @@ namespace {
 // One thread's share of the memory's bandwidth: a round number, measured on server processors.
 constexpr double kBytesPerSecond = 12e9;
 
-std::string processor_model() {
-  const std::string whole = read_system_file("/proc/cpuinfo");
-  for (std::string_view text = whole; !text.empty();) {
+// What the first processor's line of that name says; "": there is none.
+std::string_view said_of(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
     const std::string_view line = take_line(text);
     const size_t colon = line.find(':');
-    if (line.starts_with("model name") && colon != std::string_view::npos && colon + 2 <= line.size())
-      return std::string(line.substr(colon + 2));
+    if (line.starts_with(name) && colon != std::string_view::npos && colon + 2 <= line.size())
+      return line.substr(colon + 2);
   }
+  return {};
+}
+
+// Kernels for AArch64 give numbers in place of a name.
+std::string processor_model() {
+  const std::string whole = read_system_file("/proc/cpuinfo");
+  if (const std::string_view name = said_of(whole, "model name"); !name.empty()) return std::string(name);
+  const std::string_view maker = said_of(whole, "CPU implementer"), part = said_of(whole, "CPU part");
+  if (!maker.empty() && !part.empty()) return cat("processor ", part, " of implementer ", maker);
   return "unknown processor";
 }
 

@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include "runtime/base/parallel.h"
+#include "runtime/base/relax.h"
 #include "runtime/device/own.h"
 
 namespace cairn::device::cpu {
@@ -12,12 +13,6 @@ constexpr size_t kReserved = 1024;
 // An idle compute lane looks this often for more work before it sleeps: about 10 microseconds, less than a
 // wake-up. Copy lanes sleep at once, they share the processors with the kernels.
 constexpr int kComputeLooks = 400;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 double seconds(host::Clock::time_point t) {
   return std::chrono::duration<double>(t.time_since_epoch()).count();

@@ -1,8 +1,10 @@
 #include "runtime/base/os/memory.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <fstream>
 
 namespace cairn {
 namespace {
@@ -20,6 +22,24 @@ TEST(SystemAllocator, GivesZeroedAlignedBlocksOfAnySize) {
       std::memset(block, 0xab, bytes);
       a.release(a.user, block, bytes, alignment);
     }
+}
+
+// What lies before an aligned block and behind it goes back at once, whatever pages the system has.
+TEST(SystemAllocator, AddressesComeBack) {
+  const HostAllocator& a = system_allocator();
+  const auto mapped = [] {
+    int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * ::sysconf(_SC_PAGESIZE);
+  };
+  const int64_t before = mapped();
+  if (before == 0) GTEST_SKIP() << "needs /proc";
+  for (int i = 0; i < 1000; ++i) {
+    void* const block = a.allocate(a.user, 5000001, 64);
+    ASSERT_NE(block, nullptr);
+    a.release(a.user, block, 5000001, 64);
+  }
+  EXPECT_LT(mapped(), before + (int64_t{64} << 20));
 }
 
 TEST(SystemAllocator, RefusesWhatNoMachineHas) {

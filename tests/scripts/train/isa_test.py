@@ -1,12 +1,16 @@
 """The instruction set that CAIRN_ISA asks for: named, refused, obeyed; its bits and its profiles are its own."""
 import json
 import pathlib
+import platform
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import TINY, Case, main  # noqa: E402
 
-SETS = ["portable", "avx2", "avx512", "avx512_bf16", "amx"]  # each contains those before it
+ARM = platform.machine() in ("aarch64", "arm64")
+# In ascending order. Of x86 each contains those before it; of AArch64 a processor may lack one in between.
+SETS = ["portable", "neon", "neon_bf16", "sve", "sve_bf16"] if ARM else ["portable", "avx2", "avx512", "avx512_bf16", "amx"]
+NEEDS = {"neon_bf16": {"bf16"}, "sve": {"sve"}, "sve_bf16": {"sve", "bf16"}}
 
 
 class Isa(Case):
@@ -16,6 +20,10 @@ class Isa(Case):
         self.own = self.used()
         # AVX512_BF16 is there on some processors that are faster without it.
         flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+        if ARM:
+            self.available = [name for name in SETS if NEEDS.get(name, set()) <= set(flags)]
+            self.assertEqual(self.own, self.available[-1])
+            return
         faster = self.own == "avx512" and "avx512_bf16" in flags
         self.available = SETS[:SETS.index(self.own) + (2 if faster else 1)]
 
@@ -34,17 +42,17 @@ class Isa(Case):
         self.assertEqual(self.used(""), self.own)
 
     def test_others_are_refused(self):
-        for name in ["avx", "AVX2", "amx ", "best"]:
+        for name in ["avx", "AVX2", "amx ", "best", "avx2" if ARM else "neon"]:
             self.environment["CAIRN_ISA"] = name
-            says = (f"CAIRN_ISA={name}", "known are amx, avx512_bf16, avx512, avx2, portable",
+            says = (f"CAIRN_ISA={name}", "known are " + ", ".join(reversed(SETS)),
                     "this processor has " + ", ".join(reversed(self.available)))
             self.fails(3, "devices", says=says)
             self.fails(3, "train", "gpt2", *TINY, "data=random", "--steps", 1, says=says)
 
     def test_a_set_that_the_processor_lacks_is_refused(self):
-        missing = SETS[len(self.available):]
+        missing = [name for name in SETS if name not in self.available]
         if not missing:
-            self.skipTest("needs a processor without amx")
+            self.skipTest(f"needs a processor without {SETS[-1]}")
         self.environment["CAIRN_ISA"] = missing[-1]
         self.fails(3, "devices", says=(f"CAIRN_ISA={missing[-1]}", "lacks", self.available[-1]))
 
@@ -58,8 +66,9 @@ class Isa(Case):
         for name in self.available:
             for loss, expected in zip(losses[name], losses["portable"]):
                 self.assertAlmostEqual(loss, expected, delta=1e-4)
-        if "avx2" in digests:  # sums of eight numbers at a time, not of four: the words are obeyed
-            self.assertNotEqual(digests["portable"], digests["avx2"])
+        # Sums of eight numbers at a time, not of four, or fused: the words are obeyed.
+        for name in set(digests) & {"avx2", "neon"}:
+            self.assertNotEqual(digests["portable"], digests[name])
 
     def test_a_profile_of_another_set_is_not_taken(self):
         if len(self.available) < 2:
