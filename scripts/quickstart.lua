@@ -1,6 +1,6 @@
 -- ./dev quickstart: trains a small GPT-2 with all the memory it wants and inside a budget, shows both, goes on inside.
--- luajit scripts/quickstart.lua CAIRN DATA OUT
-local cairn, data, out = ...
+-- luajit scripts/quickstart.lua CAIRN DATA OUT [PICTURES]
+local cairn, data, out, pictures = ...
 local root = arg[0]:match("^(.*)/scripts/[^/]*$") or "."
 package.path = root .. "/scripts/?.lua;" .. package.path
 local decode = require "cli.base.json_decode"
@@ -84,4 +84,15 @@ else
   io.stdout:write("THE PARAMETERS DIFFER: ", free.parameter_digest, " ", tight.parameter_digest, "\n")
 end
 io.stdout:write("\ncheckpoint  ", long.checkpoint, "\npicture     ", out, "/tight/plan.html  (open it in a browser)\n")
+
+-- The plan of the second run again, with the seconds of this machine: for the documentation.
+if pictures and pictures ~= "" then
+  headline("Measuring, and drawing the plan in " .. pictures)
+  local profile, page = quote(out .. "/profile.json"), out .. "/measured.html"
+  run(("profile gpt2 data=%s %s --profile-out %s --trace %s%s"):format(quote(data), MODEL, profile,
+    quote(out .. "/trace.json"), AMP), true)
+  run(("plan gpt2 data=%s %s --budget %s --profile %s --html %s%s"):format(quote(data), MODEL, BUDGET, profile,
+    quote(page), AMP))
+  require("pictures").write(page, pictures)
+end
 os.exit(same and 0 or 1)

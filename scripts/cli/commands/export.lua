@@ -1,6 +1,7 @@
 -- cairn export DIR FILE.safetensors
 local args = require "cli.base.args"
 local fail = require "cli.base.fail"
+local json = require "cli.base.json"
 local models = require "cli.checkpoint.model"
 
 local USAGE = "cairn export DIR FILE.safetensors"
@@ -12,8 +13,12 @@ return function(arguments, root)
   if #words ~= 2 or #settings > 0 then fail.usage("a directory and a file are needed; usage: " .. USAGE) end
   local model = models.open(words[1], root, options, false)
   fail.check("", model.session:export(words[2], model.names))
-  if not options.quiet then
-    io.stderr:write(("%d tensors of %s in %s\n"):format(#model.graph:parameters(), model.opened.directory, words[2]))
+  local count, from = #model.graph:parameters(), model.opened.directory
+  if options.json then
+    local rows = { { "file", words[2] }, { "checkpoint", from }, { "tensors", count } }
+    io.stdout:write(json.encode(json.object(rows)), "\n")
+  elseif not options.quiet then
+    io.stderr:write(("%d tensors of %s in %s\n"):format(count, from, words[2]))
   end
   return 0
 end

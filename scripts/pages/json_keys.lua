@@ -1,0 +1,246 @@
+-- The keys that commands print with --json: sections { command, about, keys = { { key, words } } }. {a, b} in a key
+-- stands for a and b, [] for each element of an array, NAME for any name. A test compares with what commands print.
+local TIERS = "{device, host, disk}"
+
+local PLAN = {
+  { "plan.keep_bytes", "of values that backward needs: kept on the device" },
+  { "plan.recompute_bytes", "made again in backward" },
+  { "plan.{offload_host_bytes, offload_disk_bytes}", "sent to that tier and brought back" },
+  { "plan.predicted_step_seconds",
+    "of a whole step: all its micro-batches, what the host does around them, the update" },
+  { "plan.bound_step_seconds", "no plan under this budget can be faster, under the same costs" },
+  { "plan.gap", "`predicted_step_seconds / bound_step_seconds - 1`" },
+  { "plan.solve_seconds", "that planning took" },
+  { "plan.keep_all_step_seconds", "predicted if everything were kept, whatever that takes" },
+  { "plan.{optimizer_host_bytes, optimizer_disk_bytes}",
+    "of optimizer state and master weights that live in that tier" },
+  { "plan.packed_bytes", "of packed weights that are kept, for faster products" },
+  { "plan.unpacked_bytes", "of packed weights given up to meet the budget: these are packed at every use" },
+}
+
+local MEMORY = {
+  { "planned_peak_bytes." .. TIERS, "the plan's highest byte of each tier" },
+  { "activation_peak_bytes", "most bytes of activations at once" },
+  { "memory_bytes.{parameters, gradients, optimizer, activations, workspace}", "on the device, at the peak" },
+}
+
+local CHOICE = {
+  { "batch", "samples of a micro-batch; null where the recipe does not say" },
+  { "accumulate", "micro-batches of a step" },
+}
+
+-- Lists one after the other, each key behind a prefix; a row is a list itself.
+local function joined(prefix, ...)
+  local rows = {}
+  for _, list in ipairs { ... } do
+    if type(list[1]) ~= "table" then list = { list } end
+    for _, row in ipairs(list) do rows[#rows + 1] = { prefix .. row[1], row[2] } end
+  end
+  return rows
+end
+
+local OF_PLAN = joined("", { "budget_bytes", "of the device; 0: no limit" }, PLAN, MEMORY, {
+  { "live_peak_bytes", "most bytes alive at once: the peak less the gaps of the layout" },
+  { "persistent_bytes", "parameters, gradients, optimizer state, packed weights and inputs on the device" },
+  { "values", "how many the plan has" },
+  { "ops", "of forward and backward; `in_place_ops` of them write over an input" },
+  { "in_place_ops", "count" },
+  { "measured_ops", "whose seconds come from the profile" },
+  { "instructions", "of the program that the plan becomes" },
+  { "regions", "count" },
+})
+
+local CANDIDATES = joined("candidates[].", CHOICE, {
+  { "fits", "whether there is a plan under the budget" },
+  { "samples_per_second", "predicted" },
+  { "predicted_step_seconds", "of a step" },
+  { "slower", "than the choice, as a share" },
+  { "planned_peak_bytes." .. TIERS, "of its plan" },
+}, PLAN, {
+  { "measured_ops", "whose seconds come from the profile" },
+  { "ops", "of its plan" },
+  { "smallest_budget_bytes", "in the place of all these, where it does not fit: the budget that would do" },
+})
+
+return {
+  {
+    command = "train",
+    keys = joined("", {
+      { "steps", "done, those of a resumed run included" },
+      { "loss", "of each step, the mean over its effective batch" },
+      { "step_seconds_median", "of this run's steps but the first" },
+      { "tokens_per_second", "without the first step; of the recipe's own count of tokens" },
+      { "samples_per_second", "null where the recipe does not say how many a micro-batch has" },
+      { "total_seconds", "of training, evaluation and saving" },
+      { "epochs", "null where data have no end" },
+      { "peak_bytes." .. TIERS, "measured by the ledger: equal to `planned_peak_bytes`" },
+    }, MEMORY, {
+      { "stall_seconds", "compute waited for copies, mean of a step" },
+      { "process_peak_rss_bytes", "of the whole process, as the system counts: code and libraries included" },
+      { "copies.{host, disk}.{out_bytes, in_bytes, out_seconds, in_seconds}",
+        "from the device and back, mean of a step" },
+      { "submit_seconds_median", "that the host takes to hand a micro-batch to the device" },
+      { "driver_bytes.{before, now}", "of a GPU, taken by all programs, as its driver counts; 0 on processors" },
+      { "parameter_digest", "XXH3-128 over all parameters in the order of the graph" },
+      { "skipped_steps", "whose gradients were not finite" },
+      { "loss_scale", "of the last step; 1 but with `--amp fp16`" },
+    }, PLAN, {
+      { "first_step", "the steps that were done before" },
+      { "step_seconds", "of each step of this run" },
+      { "checkpoint", "the newest; null without `--out`" },
+    }, CHOICE, {
+      { "optimizer", "its name" },
+      { "metrics.NAME", "of each step: what the recipe measures in training" },
+      { "evaluation[].{step, loss, seconds}", "only where there is something to evaluate with" },
+      { "evaluation[].NAME", "the recipe's metrics" },
+      { "evaluation_seconds", "all evaluations" },
+      { "early_stopped", "whether `--early-stop` ended the run" },
+      { "best.{step, metric, value, checkpoint}", "the best evaluation; `checkpoint` null unless it is kept" },
+      { "shrunk[].{step, batch, accumulate, why}", "with `--on-oom shrink`: what the run came to, and when" },
+      { "dry_run", "true, with `--dry-run`" },
+      { "programs[].{name, length, micro_batches, tokens}",
+        "of a run with several: what each has done; `length` may be null" },
+      { "resumed.{checkpoint, step}", "of a resumed run: what it goes on from" },
+      { "resumed.differences[].{what, was, now}", "what is otherwise than in the run so far" },
+      { "resumed.damaged[].{checkpoint, why}", "newer checkpoints that were passed over" },
+      { "resumed.set_aside[].{from, to}", "checkpoints of later steps, under their new names" },
+    }, CANDIDATES),
+  },
+  {
+    command = "plan",
+    about = "With `--sweep` an array over budgets, from keeping everything down: below.",
+    keys = joined("", OF_PLAN, CHOICE, {
+      { "samples_per_second", "predicted; null where the recipe has no `batch`" },
+    }, CANDIDATES, {
+      { "amp.mode", "where rules change the precision of ops: `--amp`" },
+      { "amp.rules[].{op, region, class, ops}",
+        "each rule, and how many ops it changes; `op` or `region` may be null" },
+      { "programs[].{name, length, batch, activation_peak_bytes, predicted_seconds, predicted_step_seconds}",
+        "of a run with several, on one store" },
+      { "programs[].planned_peak_bytes." .. TIERS, "each program's own" },
+      { "programs[].memory_bytes.{parameters, gradients, optimizer, activations, workspace}", "each program's own" },
+    }),
+  },
+  {
+    command = "plan --sweep",
+    keys = joined("[].", { "budget_share", "of what keeping everything takes" }, OF_PLAN, {
+      { "by_hand.{keep_all, per_layer, sqrt_n}.{budget_bytes, predicted_step_seconds}",
+        "checkpointing by rules: what they need, and how long a step takes" },
+    }),
+  },
+  {
+    command = "verify",
+    keys = {
+      { "ok", "whether all of it holds" },
+      { "problems", "what does not, in words" },
+      { "notes", "what could not be compared, and why" },
+      { "steps", "of each run" },
+      { "gradients_apart",
+        "the largest difference of a tensor's gradient to that of one large batch, as a share; null: not compared" },
+      { "gradients_apart_after_skip", "the same behind a step that was skipped" },
+      { "gradients_apart_frozen", "the same with some parameters frozen" },
+      { "link_bytes_per_second", "of the slow link" },
+      { "bit_equal_runs", "count" },
+      { "peaks_as_planned", "runs whose measured peaks are the planned ones" },
+      { "runs[].{name, group, accumulate, ok}", "all runs of a group must end in the same bits" },
+      { "runs[].{equal, largest_difference}", "to the first of its group" },
+      { "runs[].{parameter_digest, loss, gradient_norm}", "how it ended; `loss` of each step" },
+      { "runs[].{skipped_steps, frozen_parameters}", "how many" },
+      { "runs[].peak_is_planned", "on every tier" },
+      { "runs[].{peak_bytes, planned_peak_bytes}." .. TIERS, "measured and planned" },
+      { "runs[].{budget_bytes, keep_bytes, recompute_bytes, offload_host_bytes, offload_disk_bytes}", "of its plan" },
+      { "runs[].seconds", "it took" },
+      { "seconds", "all of it took" },
+    },
+  },
+  {
+    command = "profile",
+    keys = {
+      { "profile", "the file; with `--predicted` there is none" },
+      { "trace", "the file" },
+      { "steps", "that were measured" },
+      { "step_seconds_median", "of these" },
+      { "step_seconds_spread", "their interquartile range" },
+      { "predicted_step_seconds", "by a plan with this profile" },
+      { "ops", "in the profile" },
+      { "links[].{tier, stated_bytes_per_second}", "`host` or `disk`; its throttle, 0: none" },
+      { "links[].{latency_seconds, out_bytes_per_second, in_bytes_per_second, both_ways_factor}", "measured" },
+      { "events", "with `--predicted`: spans in the trace" },
+      { "predicted_seconds", "with `--predicted`: of a micro-batch" },
+    },
+  },
+  {
+    command = "generate",
+    keys = {
+      { "text", "what follows the prompt; bytes that are no UTF-8 are U+FFFD" },
+      { "tokens", "the same, exactly" },
+      { "prompt_tokens", "the prompt's" },
+    },
+  },
+  {
+    command = "export",
+    keys = {
+      { "file", "what was written" },
+      { "checkpoint", "what was read" },
+      { "tensors", "how many" },
+    },
+  },
+  {
+    command = "inspect",
+    about = "`kind` says what the file is; the other keys are those of that kind, here of a checkpoint. They follow " ..
+      "what is in the file, and are made for people.",
+    keys = {
+      { "kind", "checkpoint, model, plan, tokens, tokenizer, safetensors ..." },
+      { "metadata.NAME", "the host's own words; of `cairn train`: the recipe and its options" },
+      { "files.NAME.{bytes, xxh3_128}", "that lie in the checkpoint" },
+      { "model.{digest, ops, values, parameter_count}", "of the graph" },
+      { "model.inputs.NAME.{dtype, shape, bytes}", "of each input" },
+      { "model.parameters.NAME.{dtype, shape, bytes}", "of each parameter" },
+      { "model.regions[].{name, policy}", "of each region" },
+      { "state.NAME", "of the stepper: steps, rate, loss scale, groups and their hyper-parameters" },
+      { "tensors.NAME.{dtype, shape, offset, xxh3_128}", "parameters and optimizer states, as stored" },
+      { "tensors_bytes", "of all of them" },
+    },
+  },
+  {
+    command = "devices",
+    keys = {
+      { "[].name", "as `--device` takes it" },
+      { "[].{description, isa}", "processor or GPU; the instruction set in use" },
+      { "[].{memory_bytes, threads}", "what there is" },
+      { "[].fast_bf16", "whether products of bfloat16 are faster than float32's" },
+    },
+  },
+  {
+    command = "ops",
+    keys = {
+      { "[].{name, description, amp_class}", "of each op" },
+      { "[].{inputs, outputs}[].{name, optional}", "operands, in order" },
+      { "[].attributes[].{name, type, required}", "what else it takes" },
+    },
+  },
+  {
+    command = "ops --optimizers",
+    keys = {
+      { "[].{name, description, otherwise}", "`otherwise`: the optimizer of parameters that this one does not take" },
+      { "[].states[].{name, when}",
+        "what it keeps of each parameter; `when`: only where that hyper-parameter is not 0" },
+      { "[].hypers[].{name, default}", "hyper-parameters" },
+    },
+  },
+  {
+    command = "ops --schedules",
+    keys = {
+      { "[].{name, description, ends}", "`ends`: it is laid out over its steps" },
+      { "[].parameters[].{name, default, list, words}", "numbers, lists, or one of a few words" },
+    },
+  },
+  {
+    command = "ops --amp",
+    keys = {
+      { "[].{name, description}", "of each class" },
+      { "[].by_rule", "whether a rule may give it" },
+      { "[].ops", "that have it" },
+    },
+  },
+}
