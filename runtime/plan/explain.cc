@@ -17,6 +17,7 @@ struct Life {
 std::string reason(const Problem& p, const Index& index, const Rules& rules, int32_t v, Decision decision) {
   const int32_t maker = index.maker[v];
   if (decision == Decision::kPersistent) return "persistent: on the device from start to end";
+  if (maker < 0) return "";  // it has a home
   if (maker >= p.backward_begin) return "made by backward, gone after its last reader";
   const int32_t scope = index.scope[maker];
   const std::string policy = scope >= 0 && rules.policy[v] != Policy::kPlannerDecides

@@ -105,7 +105,8 @@ class UpdateAssembler : ProgramWriter {
   // Gradients that live in a tier come in one after the other.
   Program streamed_norm() {
     const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
-    const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
+    std::vector<int32_t> kernels;  // one each: what a batch adds up is not all on the device at once
+    for (const JointOp& op : ops) kernels.push_back(maker_.make(op));
     int64_t workspace = 0;
     for (const int32_t kernel : kernels) workspace = std::max(workspace, workspace_of(kernel));
     const int64_t first = room_.workspace + workspace;

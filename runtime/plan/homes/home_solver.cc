@@ -173,9 +173,20 @@ HomeSolver::HomeSolver(const Problem& p) : p_(p) {
   for (const Op& op : p.ops)
     for (const auto* list : {&op.inputs, &op.outputs})
       for (const int32_t v : *list) ++uses[v];
+  std::vector<int64_t> room;
+  for (const Link& link : p.links) room.push_back(link.capacity_bytes);
+  for (const Value& value : p.values)
+    if (value.at_home()) room[value.home] -= value.bytes;
+  fits_.assign(p.values.size(), true);
   std::vector<int32_t> may_stay;
-  for (size_t v = 0; v < p.values.size(); ++v)
-    if (p.values[v].home >= 0 && p.values[v].persistent) may_stay.push_back(static_cast<int32_t>(v));
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    const Value& value = p.values[v];
+    if (value.home < 0 || !value.persistent) continue;
+    fits_[v] = value.bytes <= room[value.home];
+    if (!fits_[v]) continue;
+    room[value.home] -= value.bytes;
+    may_stay.push_back(static_cast<int32_t>(v));
+  }
   for (const size_t k : spread(may_stay.size())) order_.push_back(may_stay[k]);
   std::stable_sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return uses[a] > uses[b]; });
 }
@@ -185,7 +196,7 @@ HomeSolver::~HomeSolver() = default;
 HomeSolver::Placed& HomeSolver::placed(size_t stay) {
   std::unique_ptr<Placed>& known = placed_[stay];
   if (known == nullptr) {
-    std::vector<bool> away(p_.values.size(), true);
+    std::vector<bool> away = fits_;
     for (size_t k = 0; k < stay; ++k) away[order_[k]] = false;
     known = std::make_unique<Placed>(p_, away);
   }
@@ -263,7 +274,8 @@ Plan HomeSolver::smallest() {
 }
 
 Plan HomeSolver::finish(const Placed& at, Plan plan, int64_t budget_bytes) const {
-  const Problem all_away = without_homes(resolve_homes(p_, std::vector<bool>(p_.values.size(), true)));
+  Problem all_away = without_homes(resolve_homes(p_, std::vector<bool>(p_.values.size(), true)));
+  all_away.links = p_.links;  // what stays takes no room in a tier
   explain(at.resolved, at.index, Rules(at.resolved, at.index, Intervals(at.resolved, at.index)), plan);
   plan.budget_bytes = budget_bytes;
   plan.device_peak_bytes = most_alive(at.resolved, plan);

@@ -32,6 +32,7 @@ class HomeSolver {
   const Problem& p_;
   // Values that may stay, those first that are dearest to fetch for their bytes.
   std::vector<int32_t> order_;
+  std::vector<bool> fits_;  // per value: its tier has room for it, beside those before it
   std::map<size_t, std::unique_ptr<Placed>> placed_;  // by how many of them stay
 };
 

@@ -76,6 +76,13 @@ inline std::shared_ptr<Graph> transformer(int layers = 3) {
   return g;
 }
 
+// One thread, with every access to memory checked.
+inline std::shared_ptr<device::Device> cpu() {
+  device::DeviceOptions options;
+  options.threads = 1;
+  return device::checked(device::open("cpu", options));
+}
+
 // Parameters and inputs, the same for every plan of a graph.
 inline void fill(Session& session, uint32_t seed = 1) {
   const graph::JointGraph& joint = *session.plan().joint;

@@ -18,12 +18,6 @@ std::shared_ptr<Graph> wide() {
   return g;
 }
 
-std::shared_ptr<device::Device> cpu() {
-  device::DeviceOptions options;
-  options.threads = 1;
-  return device::checked(device::open("cpu", options));
-}
-
 PlanOptions with_budget(int64_t bytes, uint32_t micro_steps) {
   PlanOptions o;
   o.tiers = {Tier::kHost};

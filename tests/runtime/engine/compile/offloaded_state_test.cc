@@ -28,12 +28,6 @@ std::shared_ptr<Graph> heavy() {
   return g;
 }
 
-std::shared_ptr<device::Device> cpu() {
-  device::DeviceOptions options;
-  options.threads = 1;
-  return device::checked(device::open("cpu", options));
-}
-
 PlanOptions options_for(std::vector<Tier> tiers, int64_t budget, graph::AmpMode amp = graph::AmpMode::kOff) {
   PlanOptions o;
   o.tiers = std::move(tiers);

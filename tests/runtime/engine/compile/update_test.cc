@@ -4,12 +4,6 @@
 namespace cairn::engine {
 namespace {
 
-std::shared_ptr<device::Device> cpu() {
-  device::DeviceOptions options;
-  options.threads = 1;
-  return device::checked(device::open("cpu", options));
-}
-
 PlanOptions half() {
   PlanOptions o;
   o.amp = graph::AmpMode::kBf16;

@@ -77,6 +77,17 @@ TEST(HomeSolver, ASlowLinkIsWaitedForAndTheBoundKnows) {
   EXPECT_LT(plan.predicted_seconds, plan.keep_all_seconds * 2);
 }
 
+TEST(HomeSolver, WhatATierHasNoRoomForStays) {
+  Problem p = layers(4, 640, 64000, 1e6);
+  p.links[0].capacity_bytes = 3 * 64000;  // of eight
+  p.budget_bytes = p.persistent_bytes() - 60000;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_LE(plan.tier_arena_bytes[0], p.links[0].capacity_bytes);
+  p.budget_bytes = 1000;
+  EXPECT_THROW(solve(p), Error);
+}
+
 TEST(HomeSolver, WhatMayNotStayLivesAtHomeWithRoomToSpare) {
   Problem p = layers(3, 640, 64000, 1e6);
   for (Value& v : p.values)
