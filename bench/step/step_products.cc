@@ -12,7 +12,7 @@
 
 #include "bench/kernels/cases.h"
 #include "bench/kernels/clock.h"
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/gemm/small_gemm.h"
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/registry.h"

@@ -1,9 +1,9 @@
-// linear and its gradients in bfloat16; packed weights. See bf16_gemm.h for the layouts.
+// linear and its gradients in bfloat16; packed weights. See gemm/bf16/gemm.h for the layouts.
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/gemm/bf16_forward.h"
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/forward.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/gemm/epilogue.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/simd/isa.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/gemm/bf16_forward.h"
+#include "kernels/cpu/gemm/bf16/forward.h"
 #include "kernels/cpu/gemm/epilogue.h"
 #include "kernels/cpu/gemm/float_product.h"
 #include "kernels/cpu/losses.h"

@@ -30,7 +30,7 @@ __device__ __forceinline__ void read_hyper(const double* hyper, const double* to
 }
 
 template <class Optimizer, bool kScaled, class P>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, P::kMinBlocks)
     update_tensor(int64_t count, const float* grad, const double* hyper, const double* total,
                   double* grad_scale, typename P::Entry parameter, RandomSource random,
                   StatePointers<Optimizer::kStates> states) {

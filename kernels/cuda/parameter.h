@@ -3,9 +3,9 @@
 // (runtime/base/split.h). `at` is what read() and load() take.
 #pragma once
 #include "kernels/cuda/common/group.h"
-#include "runtime/base/split.h"
 #include "runtime/base/optimizers/stochastic.h"
 #include "runtime/base/optimizers/update.h"
+#include "runtime/base/split.h"
 
 namespace cairn::kernels::cuda {
 
@@ -29,6 +29,8 @@ struct Nearest {
 };
 
 struct PlainParameter : Nearest<float> {
+  static constexpr int kMinBlocks = 5;  // that a multiprocessor holds at once: 48 registers a thread
+
   struct Entry {  // as the host knows it
     float* at;
   };
@@ -42,6 +44,8 @@ struct PlainParameter : Nearest<float> {
 };
 
 struct RoundedParameter {
+  static constexpr int kMinBlocks = 4;
+
   struct Entry {
     bf16* at;
     int64_t first;
@@ -115,6 +119,8 @@ __device__ __forceinline__ Group<kCount> read(const Halves& p) {
 }
 
 struct SplitParameter {
+  static constexpr int kMinBlocks = 4;  // 48 registers are one too few
+
   struct Entry {
     Halves at;
   };

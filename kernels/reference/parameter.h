@@ -1,9 +1,9 @@
 // The parameter of an update, by element: of type T, bfloat16 that is rounded stochastically, or split.
 #pragma once
 #include "kernels/reference/common.h"
-#include "runtime/base/split.h"
 #include "runtime/base/optimizers/stochastic.h"
 #include "runtime/base/optimizers/update.h"
+#include "runtime/base/split.h"
 
 namespace cairn::kernels::reference {
 

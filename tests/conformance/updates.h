@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/split.h"
 #include "runtime/base/optimizers/stochastic.h"
+#include "runtime/base/split.h"
 #include "runtime/ops/optimizers.h"
 #include "tests/conformance/cases.h"
 

@@ -1,6 +1,4 @@
 // Products of bfloat16: how many rows, panels and steps go by at a time is a matter of caches alone.
-#include "kernels/cpu/gemm/bf16_gemm.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/gemm/epilogue.h"
 #include "kernels/cpu/simd/isa.h"
 

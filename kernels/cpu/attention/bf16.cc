@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/gemm/epilogue.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/simd/isa.h"

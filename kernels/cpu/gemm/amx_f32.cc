@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "kernels/cpu/gemm/amx_tiles.h"
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/gemm/transpose16.h"
 #include "runtime/base/parallel.h"
 

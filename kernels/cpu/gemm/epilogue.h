@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 
 namespace cairn::kernels::cpu {
 

@@ -5,8 +5,8 @@
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/in_place.h"
-#include "runtime/engine/compile/offloaded_state.h"
 #include "runtime/engine/compile/program_writer.h"
+#include "runtime/engine/compile/update/offloaded_state.h"
 
 namespace cairn::engine {
 namespace {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "runtime/engine/compile/in_place.h"
-#include "runtime/engine/compile/offloaded_state.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
+#include "runtime/engine/compile/update/offloaded_state.h"
 
 namespace cairn::engine {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 
-#include "runtime/engine/compile/offloaded_state.h"
+#include "runtime/engine/compile/update/offloaded_state.h"
 #include "tests/runtime/engine/support.h"
 
 namespace cairn::engine {

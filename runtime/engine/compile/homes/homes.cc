@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
-#include "runtime/engine/compile/offloaded_state.h"
+#include "runtime/engine/compile/update/offloaded_state.h"
+#include "runtime/engine/compile/update/streamed.h"
 #include "runtime/plan/homes/residence.h"
 
 namespace cairn::engine {

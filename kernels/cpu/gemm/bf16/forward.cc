@@ -1,4 +1,4 @@
-#include "kernels/cpu/gemm/bf16_forward.h"
+#include "kernels/cpu/gemm/bf16/forward.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,12 +1,12 @@
 // Where an update puts what it needs and what comes from a tier, in the free part of the arena. Internal to
-// update.cc.
+// this folder.
 #pragma once
 #include <algorithm>
 #include <deque>
 
 #include "runtime/base/checked.h"
-#include "runtime/engine/compile/offloaded_state.h"
 #include "runtime/engine/compile/program_writer.h"
+#include "runtime/engine/compile/update/streamed.h"
 
 namespace cairn::engine {
 

@@ -6,7 +6,7 @@
 // switched on, which Linux leaves off, additions of two pairs would be fused.
 #include <algorithm>
 
-#include "kernels/cpu/gemm/bf16_block.h"
+#include "kernels/cpu/gemm/bf16/block.h"
 #include "kernels/cpu/simd/features.h"
 
 #if CAIRN_BFMMLA

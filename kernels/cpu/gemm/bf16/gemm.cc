@@ -1,8 +1,8 @@
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 
 #include <algorithm>
 
-#include "kernels/cpu/gemm/bf16_block.h"
+#include "kernels/cpu/gemm/bf16/block.h"
 #include "kernels/cpu/simd/isa.h"
 
 namespace cairn::kernels::cpu {

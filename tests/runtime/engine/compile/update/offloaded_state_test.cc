@@ -1,6 +1,6 @@
 // Optimizer state and master weights in lower tiers: what leaves and why, and that nobody who reads or writes
 // it can tell.
-#include "runtime/engine/compile/offloaded_state.h"
+#include "runtime/engine/compile/update/offloaded_state.h"
 
 #include <numeric>
 

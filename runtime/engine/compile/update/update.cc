@@ -1,221 +1,21 @@
-// The programs around a micro-batch: packed weights, the gradients' norm, the optimizer's update. All but
-// the persistent values of the arena is free then, and state that lives in a tier streams through it:
-//
-//   persistent | workspace of a kernel | master weights, one or two | ring of pieces of optimizer state
-//
-// A piece comes in, its ops run, it goes out; the next ones come in meanwhile, as far as the ring goes round.
-// The lanes are ordered by events alone: a copy in waits for the copy out of what lay there before.
-//
-// Updates with no copy between them are one launch where the backend has that, and packed weights are
-// made in it or right behind: after an update all packs are fresh.
+// The optimizer's update of every parameter. See programs.h for how what lives in a tier streams through the arena.
 #include <algorithm>
 #include <deque>
-#include <set>
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/homes/homes.h"
-#include "runtime/engine/compile/kernel_maker.h"
-#include "runtime/engine/compile/offloaded_state.h"
-#include "runtime/engine/compile/update_room.h"
+#include "runtime/engine/compile/update/programs.h"
+#include "runtime/engine/compile/update/writer.h"
 
 namespace cairn::engine {
 namespace {
 
-using device::Lane;
-using graph::JointOp;
-
-size_t at(int32_t i) { return static_cast<size_t>(i); }
-
-class UpdateAssembler : ProgramWriter {
+class UpdateProgram : UpdateWriter {
  public:
-  UpdateAssembler(CompiledPlan& plan, device::Device& device)
-      : plan_(plan), joint_(*plan.joint), maker_(plan, device), room_(room()) {
-    pieces_ = place_offloaded_state(plan_, room_.max_piece(), room_.master_bytes);
-  }
+  UpdateProgram(CompiledPlan& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces)
+      : UpdateWriter(plan, maker, room), pieces_(std::move(pieces)) {}
 
-  void run() {
-    plan_.program(graph::kRepack) = repack();
-    plan_.fetched_repack = fetched_repack();
-    plan_.program(graph::kGradientNorm) = norm();
-    plan_.program(graph::kUpdate) = update();
-  }
-
- private:
-  // An update of a tensor or a part of it, and the packed weights to make behind it.
-  struct Update {
-    int32_t op;                           // index into the update phase
-    const JointOp* what;                  // that op; of a part that is rounded, one that knows which part
-    std::vector<Operand> in, out;         // by operand of the op; offset -1: left out
-    std::vector<int32_t> packed_weights;  // indices into the repacking's ops
-  };
-
-  bool offloaded(int32_t value) const { return plan_.away(value) != nullptr; }
-  int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
-  int64_t workspace_of(int32_t kernel) const {
-    return align_up(plan_.kernels[at(kernel)]->workspace_bytes(), kAlignment);
-  }
-
-  Room room() const {
-    int64_t workspace = 0, whole = 0;
-    for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
-      for (const int32_t kernel : plan_.op_kernel[phase])
-        workspace = std::max(workspace, workspace_of(kernel));
-    for (const JointOp& op : joint_.ops(graph::kUpdate))
-      whole = std::max(whole, whole_values(plan_, op).bytes);
-    return Room(plan_, workspace, whole);
-  }
-
-  // Of a value on the device, or of a master weight while it is there.
-  Operand operand(int32_t value) const {
-    const auto here = here_.find(value);
-    if (here != here_.end()) return {joint_.values[at(value)].desc, here->second};
-    const int32_t stored = plan_.problem_value[at(joint_.storage(value))];
-    require(stored >= 0 && plan_.plan.value_offsets[at(stored)] >= 0, Code::kInternal, "'",
-            joint_.values[at(value)].name, "' is not on the device between micro-batches");
-    return {joint_.values[at(value)].desc, plan_.plan.value_offsets[at(stored)]};
-  }
-  Operand part_of(int32_t value, int64_t begin, int64_t count) const {
-    Operand whole = operand(value);
-    whole.offset += begin * dtype_bytes(whole.desc.dtype);
-    whole.desc.shape = Shape{count};
-    return whole;
-  }
-
-  void launch(const JointOp& op, int32_t index, int32_t kernel, std::span<const Operand> in,
-              std::span<const Operand> out) {
-    ProgramWriter::launch(op, index, kernel, in, out, room_.workspace, workspace_of(kernel));
-  }
-  void whole(const JointOp& op, size_t index, int32_t kernel) {
-    std::vector<Operand> in, out;
-    for (const int32_t v : op.in) in.push_back(operand(v));
-    for (const int32_t v : op.out) out.push_back(operand(v));
-    launch(op, static_cast<int32_t>(index), kernel, in, out);
-  }
-  void pack(int32_t index) {
-    whole(joint_.ops(graph::kRepack)[at(index)], at(index), plan_.op_kernel[graph::kRepack][at(index)]);
-  }
-
-  // Of weights and packed forms that are both on the device.
-  Program repack() {
-    for (size_t i = 0; i < joint_.ops(graph::kRepack).size(); ++i)
-      if (packing_bytes(plan_, joint_.ops(graph::kRepack)[i].in[0]) == 0) pack(static_cast<int32_t>(i));
-    return take();
-  }
-
-  // Gradients that live in a tier come in one after the other.
-  Program streamed_norm() {
-    const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
-    std::vector<int32_t> kernels;  // one each: what a batch adds up is not all on the device at once
-    for (const JointOp& op : ops) kernels.push_back(maker_.make(op));
-    int64_t workspace = 0;
-    for (const int32_t kernel : kernels) workspace = std::max(workspace, workspace_of(kernel));
-    const int64_t first = room_.workspace + workspace;
-    Slots slots(*this, {first, room_.workspace + plan_.free_bytes() - first});
-    order(Lane::kCompute, Lane::kCopyIn);
-    for (size_t i = 0; i < ops.size(); ++i) {
-      const int32_t gradient = ops[i].in[0];
-      if (!offloaded(gradient)) {
-        whole(ops[i], i, kernels[i]);
-        continue;
-      }
-      const int64_t offset = place(slots, {gradient});
-      move(Lane::kCopyIn, {gradient});
-      order(Lane::kCopyIn, Lane::kCompute);
-      whole(ops[i], i, kernels[i]);
-      slots.done(offset, record(Lane::kCompute));
-      here_.erase(gradient);
-    }
-    slots.end();
-    return take();
-  }
-
-  Program norm() {
-    const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
-    const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
-    if (std::any_of(ops.begin(), ops.end(), [&](const JointOp& op) { return offloaded(op.in[0]); }))
-      return streamed_norm();
-    if (kernels.size() < ops.size()) {
-      std::vector<Operand> in, out;
-      for (const JointOp& op : ops) {
-        in.push_back(operand(op.in[0]));
-        out.push_back(operand(op.out[0]));
-        if (out.size() > 1) out.back().offset = -1;  // they add to the first one's
-      }
-      launch(ops[0], 0, kernels[0], in, out);
-      return take();
-    }
-    for (size_t i = 0; i < ops.size(); ++i) whole(ops[i], i, kernels[i]);
-    return take();
-  }
-
-  // Weights that live in a tier come in, their packed forms are made, and those that live there go out.
-  Program fetched_repack() {
-    order(Lane::kCompute, Lane::kCopyIn);
-    int64_t most = 0;
-    for (const JointOp& op : joint_.ops(graph::kRepack))
-      most = std::max(most, packing_bytes(plan_, op.in[0]));
-    const int64_t room = room_.workspace + plan_.free_bytes() - room_.masters.offset;
-    Slots slots(*this, {room_.masters.offset, std::min(room, 2 * most) >= 2 * most ? 2 * most : room});
-    std::set<int32_t> done;
-    for (const JointOp& op : joint_.ops(graph::kRepack)) {
-      const int32_t weight = op.in[0];
-      if (packing_bytes(plan_, weight) == 0 || !done.insert(weight).second) continue;
-      std::vector<int32_t> in, out;
-      if (offloaded(weight)) in.push_back(weight);
-      for (const int32_t i : packed_weights_of(joint_, weight))
-        if (const int32_t packed = joint_.ops(graph::kRepack)[at(i)].out[0]; offloaded(packed))
-          out.push_back(packed);
-      std::vector<int32_t> all = in;
-      all.insert(all.end(), out.begin(), out.end());
-      const int64_t offset = place(slots, all);
-      move(Lane::kCopyIn, in);
-      order(Lane::kCopyIn, Lane::kCompute);
-      for (const int32_t i : packed_weights_of(joint_, weight)) pack(i);
-      order(Lane::kCompute, Lane::kCopyOut);
-      move(Lane::kCopyOut, out);
-      slots.done(offset, record(out.empty() ? Lane::kCompute : Lane::kCopyOut));
-      for (const int32_t v : all) here_.erase(v);
-    }
-    slots.end();
-    return take();
-  }
-
-  // Side by side on the device. Returns where.
-  int64_t place(Slots& slots, const std::vector<int32_t>& values) {
-    int64_t bytes = 0;
-    for (const int32_t v : values) bytes += aligned(v);
-    const int64_t first = slots.take(bytes);
-    int64_t offset = first;
-    for (const int32_t v : values) {
-      here_[v] = offset;
-      offset += aligned(v);
-    }
-    return first;
-  }
-  // Neighbours in one copy.
-  void move(Lane lane, const std::vector<int32_t>& weights) {
-    std::vector<CopyJob> jobs;
-    for (const int32_t weight : weights) {
-      const OffloadedPlace& place = *plan_.away(weight);
-      const int64_t far = place.extents.at(0).tier_offset, here = here_.at(weight), bytes = aligned(weight);
-      if (!jobs.empty()) {
-        CopyJob& last = jobs.back();
-        const bool in = lane == Lane::kCopyIn;
-        const int64_t end = (in ? last.from_offset : last.to_offset) + last.bytes;
-        const int64_t here_end = (in ? last.to_offset : last.from_offset) + last.bytes;
-        if ((in ? last.from : last.to) == place.tier && end == far && here_end == here) {
-          last.bytes += bytes;
-          continue;
-        }
-      }
-      jobs.push_back(lane == Lane::kCopyIn ? CopyJob{Tier::kDevice, place.tier, here, far, bytes, -1}
-                                           : CopyJob{place.tier, Tier::kDevice, far, here, bytes, -1});
-    }
-    for (const CopyJob& job : jobs) copy(lane, job);
-  }
-  void copy(Lane lane, const CopyJob& job) { ProgramWriter::copy(lane, {&job, 1}); }
-
-  Program update() {
+  Program program() {
     order(Lane::kCompute, Lane::kCopyIn);
     Slots masters(*this, room_.masters), ring(*this, room_.ring);
     int64_t streamed = 0, moved = 0;
@@ -246,6 +46,22 @@ class UpdateAssembler : ProgramWriter {
     masters.end();
     ring.end();
     return take();
+  }
+
+ private:
+  // An update of a tensor or a part of it, and the packed weights to make behind it.
+  struct Update {
+    int32_t op;                           // index into the update phase
+    const JointOp* what;                  // that op; of a part that is rounded, one that knows which part
+    std::vector<Operand> in, out;         // by operand of the op; offset -1: left out
+    std::vector<int32_t> packed_weights;  // indices into the repacking's ops
+  };
+
+  Operand part_of(int32_t value, int64_t begin, int64_t count) const {
+    Operand whole = operand(value);
+    whole.offset += begin * dtype_bytes(whole.desc.dtype);
+    whole.desc.shape = Shape{count};
+    return whole;
   }
 
   // What the updates that begin with a piece have whole.
@@ -425,21 +241,38 @@ class UpdateAssembler : ProgramWriter {
     for (const int32_t v : gone_with) here_.erase(v);
   }
 
-  CompiledPlan& plan_;
-  const graph::JointGraph& joint_;
-  KernelMaker maker_;
-  const Room room_;
   std::vector<Piece> pieces_;
-  std::vector<size_t> resident_;     // update ops whose state is on the device
-  std::vector<Update> updates_;      // collected, to be launched together
-  std::deque<JointOp> part_ops_;     // Update::what of parts
-  std::map<int32_t, int64_t> here_;  // master weight -> its device offset now
+  std::vector<size_t> resident_;  // update ops whose state is on the device
+  std::vector<Update> updates_;   // collected, to be launched together
+  std::deque<JointOp> part_ops_;  // Update::what of parts
 };
+
+// Of the largest kernel and the largest update.
+Room room_of(const CompiledPlan& plan) {
+  int64_t workspace = 0, whole = 0;
+  for (const graph::PhaseIndex phase : {graph::kRepack, graph::kUpdate})
+    for (const int32_t kernel : plan.op_kernel[phase])
+      workspace = std::max(
+          workspace, align_up(plan.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment));
+  for (const graph::JointOp& op : plan.joint->ops(graph::kUpdate))
+    whole = std::max(whole, whole_values(plan, op).bytes);
+  return Room(plan, workspace, whole);
+}
 
 }  // namespace
 
+Program update_program(CompiledPlan& plan, KernelMaker& maker, const Room& room, std::vector<Piece> pieces) {
+  return UpdateProgram(plan, maker, room, std::move(pieces)).program();
+}
+
 void assemble_update(CompiledPlan& plan, device::Device& device) {
-  UpdateAssembler(plan, device).run();
+  const Room room = room_of(plan);
+  std::vector<Piece> pieces = place_offloaded_state(plan, room.max_piece(), room.master_bytes);
+  KernelMaker maker(plan, device);
+  plan.program(graph::kRepack) = repack_program(plan, maker, room);
+  plan.fetched_repack = fetched_repack_program(plan, maker, room);
+  plan.program(graph::kGradientNorm) = norm_program(plan, maker, room);
+  plan.program(graph::kUpdate) = update_program(plan, maker, room, std::move(pieces));
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
 }
 

@@ -1,5 +1,5 @@
-// State that need not be on the device: optimizer state, and master weights that only packing reads, may have
-// a place in a link's tier. The update streams them through the free part of the arena (update.cc).
+// How offloaded optimizer state travels in the update: cut into parts of updates, which are put together to pieces, each
+// one copy.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,31 +8,8 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/program.h"
-#include "runtime/plan/cache.h"
 
 namespace cairn::engine {
-
-// Copies of the update are of this size where the arena has room for three: near a link's full rate, and
-// small beside the whole, so that both directions and the kernels overlap.
-inline constexpr int64_t kPieceBytes = int64_t{4} << 20;
-// The least that the arena has room for, three times.
-inline constexpr int64_t kMinPieceBytes = int64_t{32} << 10;
-inline constexpr int64_t kSlots = 3;
-
-// problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
-// leaves without a budget, a link, or an optimizer. kOverBudget: as plan::solve(), with all that may leave
-// gone.
-void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                                plan::SolverCache& cache);
-
-// All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
-// plan::solve() (homes/homes.h). False: nothing has a home. kOverBudget as above.
-bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
-
-// Takes values that no op reads or writes out of a problem: by problem value.
-void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
-
-// ---- between solve_with_offloaded_state() and the programs of the update
 
 // Elements [begin, begin + count) of an update op's tensors, whose optimizer state lies in a piece: all of them
 // where the state does not split, or the same elements of each state.
@@ -55,18 +32,6 @@ struct Piece {
 // a piece's parts are whole in it, and take at most `max_masters` bytes; or the piece has one part, of one
 // weight.
 std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
-
-// The least that the arena has room for between micro-batches so that offloaded optimizer state can stream
-// through: three pieces, or the largest that does not split.
-int64_t least_ring_bytes(const CompiledPlan& plan);
-
-// Where what an update op streams lives: its states, or else what it has whole or in parts; nullptr: everything is
-// on the device.
-const OffloadedPlace* streamed_from(const CompiledPlan& plan, const graph::JointOp& update);
-// The states that an update op changes: joint values, in the order of its outputs.
-std::span<const int32_t> states_of(const graph::JointOp& update);
-// The packed forms of the weight, as indices into the repacking's ops.
-std::vector<int32_t> packed_weights_of(const graph::JointGraph& joint, int32_t weight);
 
 // How the states of an update op are cut into parts: where each state's part begins a block of its format.
 class Cut {

@@ -2,7 +2,7 @@
 // a pair of steps; the same pair of a row of A stands in every lane of the other.
 #include <algorithm>
 
-#include "kernels/cpu/gemm/bf16_block.h"
+#include "kernels/cpu/gemm/bf16/block.h"
 
 #if defined(__x86_64__)
 // GCC 12 warns about its own intrinsics (bug 105593).

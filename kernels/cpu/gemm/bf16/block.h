@@ -1,7 +1,7 @@
-// The innermost part of a bfloat16 product, by instruction set; bf16_gemm.h has the layouts. Internal to
+// The innermost part of a bfloat16 product, by instruction set; gemm.h has the layouts. Internal to
 // kernels/cpu/gemm.
 #pragma once
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 
 namespace cairn::kernels::cpu {
 

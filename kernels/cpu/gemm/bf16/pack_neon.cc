@@ -1,8 +1,8 @@
-// Operands of bfloat16 products in the order in which BFMMLA reads them; bf16_gemm.h has the layouts.
+// Operands of bfloat16 products in the order in which BFMMLA reads them; gemm.h has the layouts.
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/simd/features.h"
 
 #if CAIRN_BFMMLA

@@ -1,7 +1,7 @@
 // y[m, n] = epilogue(x[m, k] B) in bfloat16 over the threads of the caller, with every step around the
 // product: rows padded to whole tiles, weights packed where they come plain.
 #pragma once
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/support.h"
 #include "kernels/cpu/workspace.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/gemm/amx_tiles.h"
-#include "kernels/cpu/gemm/bf16_block.h"
+#include "kernels/cpu/gemm/bf16/block.h"
 
 #if defined(__x86_64__)
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512vl,avx512dq,amx-tile,amx-bf16")

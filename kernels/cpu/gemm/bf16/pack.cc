@@ -1,7 +1,7 @@
-// Operands of bfloat16 products in the order in which they are read; bf16_gemm.h has the layouts.
+// Operands of bfloat16 products in the order in which they are read; gemm.h has the layouts.
 #include <algorithm>
 
-#include "kernels/cpu/gemm/bf16_gemm.h"
+#include "kernels/cpu/gemm/bf16/gemm.h"
 #include "kernels/cpu/gemm/transpose16.h"
 #include "kernels/cpu/simd/features.h"
 

@@ -1,0 +1,24 @@
+// State that need not be on the device: optimizer state, and master weights that only packing reads, may have
+// a place in a link's tier. The update streams them through the free part of the arena (update.cc).
+#pragma once
+#include <vector>
+
+#include "runtime/engine/compile/program.h"
+#include "runtime/plan/cache.h"
+
+namespace cairn::engine {
+
+// problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
+// leaves without a budget, a link, or an optimizer. kOverBudget: as plan::solve(), with all that may leave
+// gone.
+void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                                plan::SolverCache& cache);
+
+// All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
+// plan::solve() (homes/homes.h). False: nothing has a home. kOverBudget as above.
+bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+
+// Takes values that no op reads or writes out of a problem: by problem value.
+void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
+
+}  // namespace cairn::engine

@@ -1,0 +1,156 @@
+#include "runtime/engine/compile/update/pieces.h"
+
+#include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/update/streamed.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::JointOp;
+
+size_t at(int32_t i) { return static_cast<size_t>(i); }
+
+// Fills pieces with parts, in order, one open piece per tier.
+class Placer {
+ public:
+  Placer(CompiledPlan& plan, int64_t most, int64_t max_masters)
+      : plan_(plan), joint_(*plan.joint), splits_(splitting(joint_)), max_(most), max_masters_(max_masters) {}
+
+  std::vector<Piece> run() {
+    const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
+    for (size_t i = 0; i < updates.size(); ++i)
+      if (const OffloadedPlace* place = streamed_from(plan_, updates[i]))
+        this->place(static_cast<int32_t>(i), place->tier);
+    for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
+    for (const JointOp& op : updates) {
+      const auto weight = plan_.offloaded.find(op.out[0]);
+      if (weight == plan_.offloaded.end()) continue;
+      const int64_t bytes = stored_bytes(joint_, op.out[0]);
+      // Small neighbours travel as one.
+      const int64_t offset =
+          take(weight->second.tier, bytes, bytes > kMinPieceBytes ? kPageBytes : kAlignment);
+      weight->second.extents = {{0, joint_.values[at(op.out[0])].desc.bytes(), offset}};
+    }
+    for (int64_t& bytes : plan_.offloaded_bytes) bytes = align_up(bytes, kPageBytes);
+    for (auto& [value, place] : plan_.homes)
+      place.extents = {{0, joint_.values[at(value)].desc.bytes(),
+                        plan_.offloaded_bytes[static_cast<size_t>(place.tier)] +
+                            plan_.plan.home_offsets[at(plan_.problem_value[at(value)])]}};
+    return std::move(pieces_);
+  }
+
+ private:
+  struct Open {
+    Piece piece;
+    int64_t masters = 0;
+  };
+
+  void place(int32_t op, Tier tier) {
+    Open& open = open_[static_cast<size_t>(tier)];
+    Piece& piece = open.piece;
+    const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
+    const int32_t weight = update.out[update_op::kParameter];
+    const std::span<const int32_t> states = states_of(update);
+    const bool parts = streams_in_parts(plan_, update);
+    const bool resident = !states.empty() && plan_.away(states[0]) == nullptr;
+    if (!parts && (states.empty() || resident || !splits_[at(states[0])])) return place_whole(op, tier);
+    const int32_t gradient = update.in[update_op::kGrad];
+    std::vector<int32_t> beside, rest;
+    for (const int32_t v : {weight, gradient})
+      (parts && plan_.away(v) != nullptr ? beside : rest).push_back(v);
+    const Cut cut(joint_, states, beside, rest);
+    const int64_t master = whole_values(plan_, update).bytes;
+    const int64_t elements = joint_.values[at(weight)].desc.shape.elements(), whole = cut.bytes(elements);
+    const auto room = [&] { return piece.bytes + piece.beside; };
+    if (room() + whole > max_ || open.masters + master > max_masters_) close(open);
+    for (int64_t begin = 0; begin < elements;) {
+      const int64_t left = elements - begin, count = cut.bytes(left) <= max_ ? left : cut.most(max_);
+      if (room() + cut.bytes(count) > max_) close(open);
+      piece.tier = tier;
+      Part part{op, begin, count, {}};
+      for (size_t k = 0; k < states.size(); ++k) {
+        part.offsets[k] = piece.bytes;
+        piece.bytes += align_up(stored(states[k]).bytes(count), kAlignment);
+      }
+      for (const int32_t v : beside) {
+        (v == weight ? part.weight : part.gradient) = piece.beside;
+        piece.beside += align_up(stored(v).bytes(count), kAlignment);
+      }
+      piece.parts.push_back(part);
+      begin += count;
+    }
+    open.masters += master;
+    if (master > 0 && whole > max_) close(open);
+  }
+
+  // Its states one after the other; they may be of other shapes than the parameter.
+  void place_whole(int32_t op, Tier tier) {
+    Open& open = open_[static_cast<size_t>(tier)];
+    Piece& piece = open.piece;
+    const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
+    const int32_t weight = update.out[update_op::kParameter];
+    const int64_t master = whole_values(plan_, update).bytes;
+    const std::span<const int32_t> states = states_of(update);
+    const bool away = !states.empty() && plan_.away(states[0]) != nullptr;
+    const int64_t whole = away ? state_bytes(joint_, update) : 0;
+    if (piece.bytes + piece.beside + whole > max_ || open.masters + master > max_masters_) close(open);
+    piece.tier = tier;
+    Part part{op, 0, joint_.values[at(weight)].desc.shape.elements(), {}};
+    for (size_t k = 0; away && k < states.size(); ++k) {
+      part.offsets[k] = piece.bytes;
+      piece.bytes += stored_bytes(joint_, states[k]);
+    }
+    piece.parts.push_back(part);
+    open.masters += master;
+    if (whole > max_) close(open);
+  }
+
+  void close(Open& open) {
+    Piece& piece = open.piece;
+    if (piece.parts.empty()) return;
+    if (piece.bytes > 0) piece.tier_offset = take(piece.tier, piece.bytes, kPageBytes);
+    for (Part& part : piece.parts) {
+      for (int64_t* beside : {&part.weight, &part.gradient})
+        if (*beside >= 0) *beside += piece.bytes;
+      const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
+      if (states.empty() || plan_.away(states[0]) == nullptr) continue;
+      for (size_t k = 0; k < states.size(); ++k) {
+        const TensorDesc& desc = joint_.values[at(states[k])].desc;
+        const Format& f = format(desc.dtype);
+        const int64_t place = piece.tier_offset + part.offsets[k];
+        plan_.offloaded.at(states[k]).extents.push_back(
+            splits_[at(states[k])] ? OffloadedPlace::Extent{f.bytes(part.begin), f.bytes(part.count), place}
+                                   : OffloadedPlace::Extent{0, desc.bytes(), place});
+      }
+    }
+    pieces_.push_back(std::exchange(piece, {}));
+    open.masters = 0;
+  }
+
+  const Format& stored(int32_t value) const { return format(joint_.values[at(value)].desc.dtype); }
+
+  int64_t take(Tier tier, int64_t bytes, int64_t alignment) {
+    int64_t& used = plan_.offloaded_bytes[static_cast<size_t>(tier)];
+    const int64_t offset = align_up(used, alignment);
+    used = offset + bytes;
+    return offset;
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  const std::vector<bool> splits_;
+  const int64_t max_, max_masters_;
+  std::array<Open, kTierCount> open_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace
+
+std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters) {
+  for (auto* places : {&plan.offloaded, &plan.homes})
+    for (auto& [value, place] : *places) place.extents.clear();
+  plan.offloaded_bytes = {};
+  return Placer(plan, most, max_masters).run();
+}
+
+}  // namespace cairn::engine
