@@ -131,6 +131,9 @@ void check_homes(const Problem& p) {
     const Value& v = p.values[i];
     require(v.home >= -1 && v.home < static_cast<int32_t>(p.links.size()), kBad, "values[", i, "] '", v.name,
             "': its home ", v.home, " is none of ", p.links.size(), " links");
+    require(v.home_seconds >= 0 && std::isfinite(v.home_seconds) && (v.home >= 0 || v.home_seconds == 0),
+            kBad, "values[", i, "] '", v.name, "': home_seconds ", v.home_seconds,
+            " is not a number of seconds of a value with a home");
     if (!v.at_home()) continue;
     const Link& link = p.links[v.home];
     bytes[v.home] += v.bytes;

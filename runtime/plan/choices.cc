@@ -81,7 +81,7 @@ class Search {
                      [](const Probe& a, const Probe& b) { return a.least < b.least; });
     for (const Probe& probe : probes) {
       if (probe.least > min_probe()->second * (1 + kRounding)) return;
-      if (const auto plan = cache_.solve_within(p_, budget_with(probe.number)))
+      if (const auto plan = cache_.solve_quickly(p_, budget_with(probe.number)))
         seconds_[probe.number] = plan->predicted_seconds + prefixes_[probe.number].seconds;
     }
   }

@@ -47,4 +47,15 @@ Index::Index(const Problem& p) {
   }
 }
 
+int64_t least_bytes(const Problem& p, const Index& index) {
+  int64_t most = 0;
+  for (size_t i = 0; i < p.ops.size(); ++i) {
+    int64_t used = p.ops[i].workspace_bytes;
+    for (const Rows* rows : {&index.inputs, &index.outputs})
+      for (const int32_t v : (*rows)[static_cast<int64_t>(i)]) used += p.values[v].bytes;
+    most = std::max(most, used);
+  }
+  return index.persistent_bytes + most;
+}
+
 }  // namespace cairn::plan

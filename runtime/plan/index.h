@@ -41,4 +41,7 @@ struct Index {
   }
 };
 
+// No plan's arena is smaller: what persists and what the largest op uses.
+int64_t least_bytes(const Problem&, const Index&);
+
 }  // namespace cairn::plan

@@ -19,6 +19,9 @@ struct Value {
   // it, in place if it reads it, else by writing over all of it. Any number of ops may; none of them, and none
   // that reads it before such an op, runs again behind that.
   int32_t home = -1;
+  // What living at home costs beside the plan's copies, such as a slower update of the value between plans. Counts where
+  // plans are compared, not in their seconds.
+  double home_seconds = 0;
 
   bool at_home() const { return home >= 0 && !persistent; }
   bool operator==(const Value&) const = default;

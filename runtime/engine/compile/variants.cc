@@ -7,6 +7,7 @@
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
+#include "runtime/plan/index.h"
 
 namespace cairn::engine {
 namespace {
@@ -33,6 +34,10 @@ class Variants {
     const double began = now();
     search(Ways(std::move(first)));
     move_state();
+    if (best_ == nullptr)
+      for (const auto& plan : std::exchange(refused_, {})) attempt(plan, State::kResident, Effort::kWhole);
+    else if (quick_)
+      attempt(std::make_shared<CompiledPlan>(*best_), State::kResident, Effort::kWhole);
     if (best_ == nullptr) throw *over_;
     if (best_->problem.budget_bytes > 0) certify(*best_);
     best_->plan.solve_seconds = now() - began;
@@ -127,32 +132,54 @@ class Variants {
 
   // Of the best variant, or, where none fits, of the one that comes closest.
   void move_state() {
-    const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest_;
+    const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest();
     if (from->problem.links.empty() || from->problem.budget_bytes <= 0) return;
     if (best_ != nullptr && best_->plan.predicted_seconds <= once(best_->problem) * (1 + kNothing)) return;
     attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
-    // Weights and gradients in a tier, too: where it has to be, or the plans found are slow.
-    const bool slow = best_ == nullptr || best_->plan.predicted_seconds > once(best_->problem) * (1 + kSlow);
+    // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
+    const bool slow =
+        best_ == nullptr || seconds(*best_) > (once(best_->problem) + once_per_step(*from)) * (1 + kSlow);
     if (slow) attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
   }
 
+  // Of those that did not fit, the one whose largest op needs least.
+  std::shared_ptr<CompiledPlan> closest() const {
+    const auto least = [](const std::shared_ptr<CompiledPlan>& plan) {
+      return plan::least_bytes(plan->problem, plan::Index(plan->problem));
+    };
+    return *std::min_element(refused_.begin(), refused_.end(),
+                             [&](const auto& a, const auto& b) { return least(a) < least(b); });
+  }
+
   enum class State { kResident, kOffloaded, kHomes };
-  void attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident) {
+  enum class Effort { kQuick, kWhole };
+  // Quickly, to see which variant is the best; what only just fits is not found then.
+  void attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident,
+               Effort effort = Effort::kQuick) {
     if (plan == nullptr) return;
+    const bool quick =
+        state == State::kResident && effort == Effort::kQuick && plan->problem.budget_bytes > 0;
     try {
       if (state == State::kHomes && !solve_with_homes(*plan, device_, options_)) return;
       if (state == State::kOffloaded) solve_with_offloaded_state(*plan, device_, options_, cache_);
-      if (state == State::kResident) plan->plan = cache_.solve(plan->problem);
+      if (quick) {
+        std::optional<plan::Plan> found = cache_.solve_quickly(plan->problem, plan->problem.budget_bytes);
+        if (!found) return refused_.push_back(std::move(plan));
+        plan->plan = std::move(*found);
+      } else if (state == State::kResident) {
+        plan->plan = cache_.solve(plan->problem);
+      }
     } catch (const Error& error) {
       if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
       if (best_ != nullptr) return;
       if (over_ && over_->fault()->smallest_budget_bytes <= error.fault()->smallest_budget_bytes) return;
       over_ = error;
-      closest_ = std::move(plan);
       return;
     }
     bound_ = std::min(bound_, plan->plan.bound_seconds + once_per_step(*plan));
-    if (best_ == nullptr || better(*plan, *best_)) best_ = std::move(plan);
+    if (best_ != nullptr && !better(*plan, *best_)) return;
+    best_ = std::move(plan);
+    quick_ = quick;
   }
 
   std::shared_ptr<CompiledPlan> without(const PackedWeightChoices& packed_weights,
@@ -169,8 +196,9 @@ class Variants {
   const costs::Model model_;
   const int64_t micro_steps_;
   plan::SolverCache cache_;
-  std::shared_ptr<CompiledPlan> best_;     // of those that fit
-  std::shared_ptr<CompiledPlan> closest_;  // while none does: that of over_
+  std::shared_ptr<CompiledPlan> best_;                  // of those that fit
+  bool quick_ = false;                                  // it was found by a quick search
+  std::vector<std::shared_ptr<CompiledPlan>> refused_;  // that quick searches found nothing for
   double bound_ = std::numeric_limits<double>::infinity();
   std::optional<Error> over_;  // names the least, while none fits
 };

@@ -3,20 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <set>
+#include <vector>
 
-#include "runtime/base/error.h"
-#include "runtime/plan/cache.h"
+#include "runtime/base/text/cat.h"
+#include "runtime/plan/bound/bound.h"
 #include "runtime/plan/explain.h"
-#include "runtime/plan/homes/stream.h"
-#include "runtime/plan/layout/layout.h"
+#include "runtime/plan/homes/placement.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {
 namespace {
 
 constexpr size_t kProbes = 3;  // numbers of values that stay, looked at between two others, per round
-constexpr int kRounds = 3;
-constexpr int kLayouts = 4;  // tries to make what is streamed fit, each with less room for copies
+constexpr int kRounds = 2;
+constexpr double kWorthIt = 1e-3;  // of the best seconds: less is not searched for
+constexpr double kSlow = 0.1;      // of seconds: so much above what may be is slow
+constexpr double kVisits = 2;      // a value that lives at home comes in so often, as a rule
 // Shares of what a budget has above its persistent values that are left to copies.
 constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25};
 // Of the ops' seconds: uses that are so close have the value in between.
@@ -63,111 +66,6 @@ std::vector<size_t> spread(size_t count) {
 
 }  // namespace
 
-struct HomeSolver::Placed {
-  Placed(const Problem& p, const std::vector<bool>& away)
-      : resolved(resolve_homes(p, away)), index(resolved), without(without_homes(resolved)) {}
-
-  // A plan without homes, none of whose ops reads what was changed.
-  std::optional<Plan> plan_without(const Problem& p, int64_t budget) {
-    for (;;) {
-      std::optional<Plan> plan = cache.solve_within(without, budget);
-      if (!plan) return plan;
-      const std::vector<int32_t> stale = stale_runs(p, *plan);
-      if (stale.empty()) return plan;
-      for (const int32_t op : stale) without.ops[static_cast<size_t>(op)].recomputable = false;
-    }
-  }
-
-  // The copies put in, with offsets, where that fits.
-  std::optional<Plan> streamed(const Plan& plan, int64_t budget, double keep) const {
-    int64_t capacity = budget;
-    for (int round = 0; round < kLayouts; ++round) {
-      Plan with = plan;
-      Streamed s = stream_homes(resolved, without, plan, {capacity, keep});
-      with.steps = std::move(s.steps);
-      with.predicted_seconds = s.seconds;
-      const bool limited = budget < std::numeric_limits<int64_t>::max();
-      assign_offsets(resolved, index, with, limited ? budget : 0);
-      if (with.arena_bytes <= budget) return with;
-      capacity -= with.arena_bytes - budget;
-    }
-    return {};
-  }
-
-  // Every value comes right before the op that uses it, into the room that the plan has for that.
-  Plan stalled(const Plan& plan) const {
-    Plan with = plan;
-    Streamed s = stream_homes(resolved, without, plan, {0, -1});
-    with.steps = std::move(s.steps);
-    with.predicted_seconds = s.seconds;
-    assign_offsets(resolved, index, with, 0);
-    if (with.arena_bytes <= plan.arena_bytes) return with;
-    put_into_workspaces(plan, with);
-    return with;
-  }
-
-  const Problem resolved;
-  const Index index;
-  Problem without;
-  SolverCache cache;
-
- private:
-  // The offsets are those of the plan without homes, whose workspaces have room for what an op uses.
-  void put_into_workspaces(const Plan& plan, Plan& with) const {
-    const auto uses = home_uses(resolved);
-    std::vector<int64_t> place(resolved.values.size(), -1);
-    size_t next = 0;  // of the plan's steps
-    const auto copies_home = [&](const Step& s) {
-      return s.kind != StepKind::kRun && with.home_offsets[s.index] >= 0;
-    };
-    for (size_t s = 0; s < with.steps.size(); ++s) {
-      Step& step = with.steps[s];
-      if (copies_home(step)) {
-        if (step.kind != StepKind::kIn) continue;
-        // The next run is the one that it is for.
-        size_t run = next;
-        while (plan.steps[run].kind != StepKind::kRun) ++run;
-        int64_t offset = plan.steps[run].offset + resolved.ops[plan.steps[run].index].workspace_bytes;
-        for (const HomeUse& use : uses[plan.steps[run].index]) {
-          place[use.value] = offset;
-          offset += resolved.values[use.value].bytes;
-        }
-        step.offset = place[step.index];
-        continue;
-      }
-      const Step& from = plan.steps[next++];
-      if (step.kind != StepKind::kRun) {
-        step.offset = from.offset;
-        continue;
-      }
-      step.offset = from.offset;
-      int64_t offset = from.offset + resolved.ops[step.index].workspace_bytes;
-      for (const HomeUse& use : uses[step.index]) {
-        place[use.value] = offset;
-        offset += resolved.values[use.value].bytes;
-      }
-      const std::vector<int32_t>& outputs = resolved.ops[step.index].outputs;
-      step.offsets.assign(outputs.size(), -1);
-      size_t plain = 0;  // outputs that the plan without homes has, too
-      for (size_t k = 0; k < outputs.size(); ++k)
-        step.offsets[k] = with.home_offsets[outputs[k]] >= 0 ? place[outputs[k]] : from.offsets[plain++];
-    }
-    with.arena_bytes = plan.arena_bytes;
-    with.peak_step = -1;
-    for (size_t s = 0; s < with.steps.size() && with.peak_step < 0; ++s) {
-      const Step& step = with.steps[s];
-      if (step.kind != StepKind::kRun) continue;
-      int64_t end = resolved.ops[step.index].workspace_bytes;
-      for (const HomeUse& use : uses[step.index]) end += resolved.values[use.value].bytes;
-      if (end > 0 && step.offset + end == with.arena_bytes) with.peak_step = static_cast<int32_t>(s);
-      for (size_t k = 0; k < step.offsets.size(); ++k)
-        if (step.offsets[k] >= 0 &&
-            step.offsets[k] + resolved.values[resolved.ops[step.index].outputs[k]].bytes == with.arena_bytes)
-          with.peak_step = static_cast<int32_t>(s);
-    }
-  }
-};
-
 HomeSolver::HomeSolver(const Problem& p) : p_(p) {
   std::vector<int64_t> uses(p.values.size(), 0);
   for (const Op& op : p.ops)
@@ -188,99 +86,181 @@ HomeSolver::HomeSolver(const Problem& p) : p_(p) {
     may_stay.push_back(static_cast<int32_t>(v));
   }
   for (const size_t k : spread(may_stay.size())) order_.push_back(may_stay[k]);
-  std::stable_sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) { return uses[a] > uses[b]; });
+  const auto seconds_per_byte = [&](int32_t v) {
+    const Value& value = p.values[v];
+    const double copies = static_cast<double>(uses[v]) / p.links[value.home].in_bytes_per_second;
+    return copies + (value.bytes > 0 ? value.home_seconds / static_cast<double>(value.bytes) : 0);
+  };
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](int32_t a, int32_t b) { return seconds_per_byte(a) > seconds_per_byte(b); });
 }
 
 HomeSolver::~HomeSolver() = default;
 
-HomeSolver::Placed& HomeSolver::placed(size_t stay) {
-  std::unique_ptr<Placed>& known = placed_[stay];
+Placement& HomeSolver::placed(size_t stay) {
+  std::unique_ptr<Placement>& known = placed_[stay];
   if (known == nullptr) {
     std::vector<bool> away = fits_;
     for (size_t k = 0; k < stay; ++k) away[order_[k]] = false;
-    known = std::make_unique<Placed>(p_, away);
+    known = std::make_unique<Placement>(p_, away);
   }
   return *known;
 }
 
-// The fastest plan met with so many values that stay.
-std::optional<Plan> HomeSolver::best_of(size_t stay, int64_t budget) {
-  Placed& at = placed(stay);
-  const int64_t floor = at.without.persistent_bytes();
-  const bool limited = budget < std::numeric_limits<int64_t>::max();
-  std::optional<Plan> best;
-  for (const double share : kRoomForCopies) {
-    const int64_t room =
-        limited ? static_cast<int64_t>(share * static_cast<double>(budget - floor)) : int64_t{0};
-    std::optional<Plan> plan = at.plan_without(p_, limited ? budget - room : 0);
-    if (!plan) break;
-    const double ideal = plan->predicted_seconds;
-    const auto consider = [&](std::optional<Plan> with) {
-      if (with && (!best || with->predicted_seconds < best->predicted_seconds * (1 - kNothing)))
-        best = std::move(with);
-    };
-    if (share == 0) consider(at.stalled(*plan));
-    for (const double keep : kKeep) consider(at.streamed(*plan, budget, keep * at.index.total_seconds));
-    if (best && best->predicted_seconds <= ideal * (1 + kNothing)) break;
-    if (!limited || stay == order_.size()) break;
+// A search among numbers of values that stay and shares of the budget for copies: those first that promise most by
+// their bounds, and none that cannot gain anything.
+class HomeSolver::Trials {
+ public:
+  Trials(HomeSolver& solver, int64_t budget_bytes)
+      : solver_(solver),
+        limited_(budget_bytes > 0),
+        budget_(limited_ ? budget_bytes : std::numeric_limits<int64_t>::max()) {}
+
+  void look_at(size_t stay) {
+    if (!seen_.insert(stay).second) return;
+    Placement& at = solver_.placed(stay);
+    if (at.least_bytes() <= budget_) open(stay, 0);
   }
-  return best;
-}
+
+  // Until nothing is left that may be faster. quick: leaves out plans close to the smallest.
+  void run(bool quick) {
+    while (!open_.empty()) {
+      const auto next = std::min_element(open_.begin(), open_.end(), [](const Trial& a, const Trial& b) {
+        return a.expected != b.expected ? a.expected < b.expected : a.stay > b.stay;
+      });
+      const Trial trial = *next;
+      open_.erase(next);
+      if (!best_ || trial.least < best_seconds_ * (1 - kWorthIt)) attempt(trial, quick);
+    }
+  }
+
+  // The best of all, searched as a whole.
+  void finish() {
+    if (best_) attempt(Trial(best_trial_), false);
+  }
+
+  // More numbers around the best one's.
+  void refine() {
+    const auto found = seen_.find(best_trial_.stay);
+    const size_t low = found == seen_.begin() ? *found : *std::prev(found);
+    const size_t high = std::next(found) == seen_.end() ? *found : *std::next(found);
+    for (size_t k = 1; k <= kProbes; ++k) look_at(low + (high - low) * k / (kProbes + 1));
+  }
+
+  // A number that was too many for a quick search is looked at once more.
+  void look_again(size_t stay) {
+    if (solver_.placed(stay).least_bytes() <= budget_ && !met_.contains(stay)) open(stay, 0);
+  }
+  bool slow() const { return best_seconds_ > solver_.placed(0).index().total_seconds * (1 + kSlow); }
+
+  std::optional<Plan>& best() { return best_; }
+  size_t best_stay() const { return best_trial_.stay; }
+
+ private:
+  struct Trial {
+    size_t stay = 0, share = 0;
+    double least = 0, expected = 0;
+    double before = 0;  // seconds with the share before this one
+  };
+
+  int64_t for_the_rest(const Placement& at, size_t share) const {
+    return budget_ -
+           static_cast<int64_t>(kRoomForCopies[share] * static_cast<double>(budget_ - at.persistent_bytes()));
+  }
+  void open(size_t stay, size_t share, double before = std::numeric_limits<double>::infinity()) {
+    Placement& at = solver_.placed(stay);
+    const double least = at.least_seconds(limited_ ? for_the_rest(at, share) : 0), home = at.home_seconds();
+    open_.push_back({stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before});
+  }
+
+  void attempt(const Trial& trial, bool quick) {
+    Placement& at = solver_.placed(trial.stay);
+    const int64_t rest = limited_ ? for_the_rest(at, trial.share) : 0;
+    const std::optional<Plan> plan = at.plan_without(rest, quick);
+    if (!plan) return;
+    met_.insert(trial.stay);
+    double seconds = std::numeric_limits<double>::infinity();
+    const auto consider = [&](std::optional<Plan> with) {
+      if (!with) return;
+      const double own = with->predicted_seconds + at.home_seconds();
+      seconds = std::min(seconds, own);
+      if (best_ && own >= best_seconds_ * (1 - kNothing)) return;
+      best_ = std::move(with);
+      best_seconds_ = own;
+      best_trial_ = trial;
+    };
+    if (trial.share == 0) consider(at.stalled(*plan));
+    for (const double keep : kKeep) consider(at.streamed(*plan, budget_, keep * at.index().total_seconds));
+    // More room for copies, as long as that helps.
+    const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kNothing);
+    const bool helps = seconds < trial.before * (1 - kWorthIt);
+    if (waits && helps && limited_ && trial.stay < solver_.order_.size() &&
+        trial.share + 1 < kRoomForCopies.size())
+      open(trial.stay, trial.share + 1, seconds);
+  }
+
+  HomeSolver& solver_;
+  const bool limited_;
+  const int64_t budget_;
+  std::set<size_t> seen_, met_;  // numbers that were looked at, and of which there are plans
+  std::vector<Trial> open_;
+  std::optional<Plan> best_;
+  double best_seconds_ = 0;  // with what living at home costs
+  Trial best_trial_;
+};
 
 std::optional<Plan> HomeSolver::solve(int64_t budget_bytes) {
-  const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
-  std::map<size_t, std::optional<Plan>> met;
-  const auto probe = [&](size_t stay) -> const std::optional<Plan>& {
-    if (!met.contains(stay)) met[stay] = best_of(stay, budget);
-    return met[stay];
+  Trials trials(*this, budget_bytes);
+  // More than this cannot stay.
+  size_t most = order_.size(), too_many = order_.size() + 1;
+  const auto too_large = [&](size_t stay) {
+    return budget_bytes > 0 && placed(stay).least_bytes() > budget_bytes;
   };
-  const auto seconds = [&](size_t stay) {
-    const std::optional<Plan>& plan = probe(stay);
-    return plan ? plan->predicted_seconds : std::numeric_limits<double>::infinity();
-  };
-  const double once = placed(order_.size()).index.total_seconds;
-  const auto done = [&](size_t stay) { return finish(placed(stay), *probe(stay), budget_bytes); };
-  if (seconds(order_.size()) <= once * (1 + kNothing) || (order_.empty() && probe(0)))
-    return done(order_.size());
-  if (!probe(0)) return {};
-  size_t low = 0, high = order_.size();
-  for (int round = 0; round < kRounds && high - low > 1; ++round) {
-    for (size_t k = 1; k <= kProbes; ++k) seconds(low + (high - low) * k / (kProbes + 1));
-    auto least = met.begin();
-    for (auto it = met.begin(); it != met.end(); ++it)
-      if (seconds(it->first) < seconds(least->first)) least = it;
-    low = least == met.begin() ? least->first : std::prev(least)->first;
-    high = std::next(least) == met.end() ? least->first : std::next(least)->first;
+  if (too_large(most)) {
+    for (most = 0, too_many = order_.size(); too_many - most > 1;) {
+      const size_t middle = most + (too_many - most) / 2;
+      (too_large(middle) ? too_many : most) = middle;
+    }
   }
-  size_t best = 0;  // of equal ones, the one where most stays
-  for (const auto& [stay, plan] : met)
-    if (seconds(stay) <= seconds(best) * (1 + kNothing)) best = stay;
-  return done(best);
+  trials.look_at(most);
+  if (most == order_.size()) {
+    trials.run(true);
+    if (trials.best() &&
+        trials.best()->predicted_seconds <= placed(most).index().total_seconds * (1 + kNothing))
+      return finish(placed(most), std::move(*trials.best()), budget_bytes);
+  }
+  for (size_t k = 0; k <= kProbes; ++k) trials.look_at(most * k / (kProbes + 1));
+  trials.run(true);
+  for (int round = 0; round < kRounds && trials.best(); ++round) {
+    trials.refine();
+    trials.run(true);
+  }
+  trials.finish();
+  // Close to the smallest budget, where quick searches find nothing.
+  if (!trials.best() || trials.slow()) {
+    trials.look_again(0);
+    trials.run(false);
+  }
+  if (!trials.best()) return {};
+  return finish(placed(trials.best_stay()), std::move(*trials.best()), budget_bytes);
 }
 
 Plan HomeSolver::smallest() {
-  Placed& at = placed(0);
-  // The budget that the search names is the one of the plan without homes, every value fetched for each use.
-  int64_t least = 0;
-  try {
-    Problem p = at.without;
-    p.budget_bytes = 1;
-    least = at.cache.solve(p).arena_bytes;
-  } catch (const Error& error) {
-    if (error.fault() == nullptr) throw;
-    least = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
-  }
-  return finish(at, at.stalled(*at.plan_without(p_, least)), least);
+  Placement& at = placed(0);
+  // Every value fetched for each use.
+  const Plan plan = at.smallest_without();
+  return finish(at, at.stalled(plan), plan.arena_bytes);
 }
 
-Plan HomeSolver::finish(const Placed& at, Plan plan, int64_t budget_bytes) const {
+Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) const {
   Problem all_away = without_homes(resolve_homes(p_, std::vector<bool>(p_.values.size(), true)));
   all_away.links = p_.links;  // what stays takes no room in a tier
-  explain(at.resolved, at.index, Rules(at.resolved, at.index, Intervals(at.resolved, at.index)), plan);
+  explain(at.resolved(), at.index(), Rules(at.resolved(), at.index(), Intervals(at.resolved(), at.index())),
+          plan);
   plan.budget_bytes = budget_bytes;
-  plan.device_peak_bytes = most_alive(at.resolved, plan);
-  plan.predicted_seconds = simulate(at.resolved, plan).seconds;
-  plan.keep_all_seconds = at.index.total_seconds;
+  plan.device_peak_bytes = most_alive(at.resolved(), plan);
+  plan.predicted_seconds = simulate(at.resolved(), plan).seconds;
+  plan.keep_all_seconds = at.index().total_seconds;
   plan.bound_seconds = lower_bound_seconds(all_away, Index(all_away), budget_bytes, home_reads(p_));
   plan.gap = plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   for (Step& step : plan.steps) {
@@ -288,7 +268,8 @@ Plan HomeSolver::finish(const Placed& at, Plan plan, int64_t budget_bytes) const
     std::vector<int64_t> offsets;  // of what stays, too
     size_t next = 0;
     for (const int32_t v : p_.ops[step.index].outputs)
-      offsets.push_back(p_.values[v].home >= 0 && at.resolved.values[v].home < 0 ? -1 : step.offsets[next++]);
+      offsets.push_back(p_.values[v].home >= 0 && at.resolved().values[v].home < 0 ? -1
+                                                                                   : step.offsets[next++]);
     step.offsets = std::move(offsets);
   }
   std::vector<int> fetched(p_.values.size(), 0), sent(p_.values.size(), 0);
@@ -297,8 +278,8 @@ Plan HomeSolver::finish(const Placed& at, Plan plan, int64_t budget_bytes) const
     if (step.kind == StepKind::kOut) ++sent[step.index];
   }
   for (size_t v = 0; v < p_.values.size(); ++v) {
-    if (!at.resolved.values[v].at_home()) continue;
-    const int32_t home = at.resolved.values[v].home;
+    if (!at.resolved().values[v].at_home()) continue;
+    const int32_t home = at.resolved().values[v].home;
     ValuePlan& value = plan.values[v];
     value.decision = Decision::kOffload;
     value.tier = home;

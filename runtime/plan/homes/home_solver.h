@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/plan/homes/residence.h"
+#include "runtime/plan/homes/placement.h"
 #include "runtime/plan/plan.h"
 
 namespace cairn::plan {
@@ -23,17 +23,16 @@ class HomeSolver {
   Plan smallest();
 
  private:
-  struct Placed;  // one set of values that live at home
+  class Trials;
 
-  Placed& placed(size_t stay);
-  std::optional<Plan> best_of(size_t stay, int64_t budget);
-  Plan finish(const Placed&, Plan, int64_t budget_bytes) const;
+  Placement& placed(size_t stay);
+  Plan finish(const Placement&, Plan, int64_t budget_bytes) const;
 
   const Problem& p_;
   // Values that may stay, those first that are dearest to fetch for their bytes.
   std::vector<int32_t> order_;
   std::vector<bool> fits_;  // per value: its tier has room for it, beside those before it
-  std::map<size_t, std::unique_ptr<Placed>> placed_;  // by how many of them stay
+  std::map<size_t, std::unique_ptr<Placement>> placed_;  // by how many of them stay
 };
 
 }  // namespace cairn::plan

@@ -14,7 +14,10 @@ Problem resolve_homes(const Problem& p, const std::vector<bool>& away) {
     Value& value = resolved.values[v];
     if (value.home < 0 || !value.persistent) continue;
     value.persistent = !away[v];
-    if (value.persistent) value.home = -1;
+    if (value.persistent) {
+      value.home = -1;
+      value.home_seconds = 0;
+    }
   }
   // What stays is changed where it is.
   for (Op& op : resolved.ops)
@@ -61,6 +64,7 @@ Problem without_homes(const Problem& resolved) {
       value.persistent = true;
     }
     value.home = -1;
+    value.home_seconds = 0;
   }
   return p;
 }

@@ -69,6 +69,7 @@ void read_homes(Problem& p, const Names& tiers, const JsonNode& root) {
         node.at("home").bad("no link leads to the tier '", node.at("home").name(), "'");
       p.values[i].home = tier->second;
     }
+    if (node.has("home_seconds")) p.values[i].home_seconds = node.at("home_seconds").number();
     ++i;
   }
   for (const Op& op : p.ops)

@@ -32,7 +32,9 @@ struct SolverCache::Entry {
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
-  std::optional<Plan> solve(int64_t budget) { return homes ? homes->solve(budget) : solver->solve(budget); }
+  std::optional<Plan> solve(int64_t budget, Effort effort = Effort::kWhole) {
+    return homes ? homes->solve(budget) : solver->solve(budget, effort);
+  }
   Plan smallest() { return homes ? homes->smallest() : solver->smallest(); }
 
   const Problem p;
@@ -73,7 +75,7 @@ Plan SolverCache::solve(const Problem& p) {
   std::optional<Plan> plan = ask(p, [&](Entry& entry) { return entry.solve(p.budget_bytes); });
   if (!plan) {
     const Problem all_home = resolve_homes(p, std::vector<bool>(p.values.size(), true));
-    fail_over_budget(all_home, Index(all_home), ask(p, [](Entry& entry) { return entry.smallest(); }));
+    fail_over_budget(all_home, Index(all_home), smallest(p));
   }
   plan->solve_seconds = since(start);
   return std::move(*plan);
@@ -84,6 +86,14 @@ std::optional<Plan> SolverCache::solve_within(const Problem& p, int64_t budget_b
   std::optional<Plan> plan = ask(p, [&](Entry& entry) { return entry.solve(budget_bytes); });
   if (plan) plan->solve_seconds = since(start);
   return plan;
+}
+
+std::optional<Plan> SolverCache::solve_quickly(const Problem& p, int64_t budget_bytes) {
+  return ask(p, [&](Entry& entry) { return entry.solve(budget_bytes, Effort::kQuick); });
+}
+
+Plan SolverCache::smallest(const Problem& p) {
+  return ask(p, [](Entry& entry) { return entry.smallest(); });
 }
 
 Plan solve(const Problem& p) { return SolverCache().solve(p); }

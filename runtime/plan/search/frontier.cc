@@ -17,6 +17,9 @@ struct Label {
   int32_t parent = -1, option = -1;
 };
 
+constexpr int64_t kMinCells = 24, kMaxCells = 4096;  // of the table
+constexpr int64_t kFineCells = 256;  // more gain little: only where they take no more than this
+constexpr int64_t kFineWork = 2'000'000;
 constexpr int kRounds = 3;
 constexpr double kCopyAhead = 4;
 constexpr size_t kLong = 256, kNear = 64;  // stages
@@ -70,7 +73,8 @@ class Frontier {
     int64_t steps = 1;
     for (size_t s = 0; s < stages_.all.size(); ++s)
       steps += static_cast<int64_t>(worthwhile(s).size()) * kSlots;
-    cells_ = std::clamp<int64_t>(max_work_ / steps, 24, 4096);
+    const int64_t most = std::clamp<int64_t>(kFineWork / steps, kFineCells, kMaxCells);
+    cells_ = std::clamp<int64_t>(max_work_ / steps, kMinCells, most);
     scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
     table_.resize(static_cast<size_t>(cells_ * kSlots));
     score_.assign(table_.size(), kEmpty);

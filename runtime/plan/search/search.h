@@ -64,12 +64,17 @@ class Search {
 // budget.
 void search_all_budgets(Search&);
 
+enum class Effort {
+  kQuick,  // no local search but where nothing else comes near the bound, and no plans close to the smallest
+  kWhole,
+};
+
 // One budget of a large problem: stages, dynamic program, local search. The same whatever was searched
 // before.
 class OneBudget {
  public:
   explicit OneBudget(Search& search) : s_(search) {}
-  std::optional<Fit> solve(int64_t budget);
+  std::optional<Fit> solve(int64_t budget, Effort effort = Effort::kWhole);
   // With the lowest arena: solve() finds nothing for a page less than that.
   const Fit& smallest();
 
@@ -78,7 +83,7 @@ class OneBudget {
   void aim(int64_t target, double bound);
   void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
   void deepen(int64_t target);
-  std::optional<Fit> from_scratch(int64_t budget);
+  std::optional<Fit> from_scratch(int64_t budget, Effort effort = Effort::kWhole);
   Fit from_smallest(int64_t budget);
   void improve_fit(Fit&, int64_t target, int64_t budget, double bound);
 

@@ -16,6 +16,7 @@ constexpr int64_t kTableWork = 12'000'000;  // steps of the dynamic program
 constexpr size_t kOptions = 48;             // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
+constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
 constexpr int kLayouts = 8;                                    // tried per round
 constexpr int kRounds = 4;                                     // of feedback from the real peak or arena
 constexpr int kSmaller = 48;  // smaller budgets tried below the smallest plan
@@ -26,13 +27,15 @@ void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
 
 }  // namespace
 
-std::optional<Fit> OneBudget::solve(int64_t budget) {
-  if (auto fit = from_scratch(budget)) return fit;
+std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
+  if (auto fit = from_scratch(budget, effort)) return fit;
+  if (effort == Effort::kQuick) return {};
   if (smallest().plan.arena_bytes <= budget) return from_smallest(budget);
   return {};
 }
 
-std::optional<Fit> OneBudget::from_scratch(int64_t budget) {
+std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort) {
+  if (least_bytes(s_.p, s_.index) > budget) return {};
   const double bound = lower_bound_seconds(s_.p, s_.index, budget);
   s_.restart();
   int64_t target = budget;
@@ -47,7 +50,9 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget) {
     if (over <= 0) break;
     target = peak - over;
   }
-  if (best) improve_fit(*best, target, budget, bound);
+  // What comes nowhere near the bound says little.
+  if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
+    improve_fit(*best, target, budget, bound);
   return best;
 }
 

@@ -10,17 +10,17 @@ namespace cairn::plan {
 
 Solver::Solver(const Problem& p) : p_(p), search_(p, p.ops.size() <= kSmallProblem), one_(search_) {}
 
-std::optional<Plan> Solver::solve(int64_t budget_bytes) {
-  const auto known = solved_.find(budget_bytes);
+std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
+  const auto known = solved_.find({budget_bytes, effort});
   if (known != solved_.end()) return known->second;
-  return solved_.emplace(budget_bytes, solve_once(budget_bytes)).first->second;
+  return solved_.emplace(std::pair(budget_bytes, effort), solve_once(budget_bytes, effort)).first->second;
 }
 
-std::optional<Plan> Solver::solve_once(int64_t budget_bytes) {
+std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
   if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes);
   if (small()) search_all();
-  auto fit = small() ? search_.fastest_within(budget, budget) : one_.solve(budget);
+  auto fit = small() ? search_.fastest_within(budget, budget) : one_.solve(budget, effort);
   if (!fit) return {};
   return finish(with_fewer_copies(search_, std::move(*fit), budget).plan, budget_bytes);
 }

@@ -14,13 +14,13 @@ class Solver {
   explicit Solver(const Problem&);
 
   // budget_bytes 0: no limit. Nothing if no plan fits.
-  std::optional<Plan> solve(int64_t budget_bytes);
+  std::optional<Plan> solve(int64_t budget_bytes, Effort effort = Effort::kWhole);
   // Of all plans that solve() knows, the one with the lowest arena.
   Plan smallest();
 
  private:
   bool small() const { return p_.ops.size() <= kSmallProblem; }
-  std::optional<Plan> solve_once(int64_t budget_bytes);
+  std::optional<Plan> solve_once(int64_t budget_bytes, Effort effort);
   std::optional<Plan> as_it_is(int64_t budget, bool limited);
   void search_all();
   Plan finish(Plan plan, int64_t budget_bytes) const;
@@ -29,7 +29,7 @@ class Solver {
   Search search_;
   OneBudget one_;
   bool searched_ = false;                          // a small problem's plans for all budgets are there
-  std::map<int64_t, std::optional<Plan>> solved_;  // by budget
+  std::map<std::pair<int64_t, Effort>, std::optional<Plan>> solved_;  // by budget
 };
 
 }  // namespace cairn::plan

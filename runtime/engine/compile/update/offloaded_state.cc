@@ -94,7 +94,9 @@ class Chooser {
 
   bool solve_homes(bool overwrites_gradients) {
     take_out(std::vector<bool>(candidates_.size(), true));
+    const double alone = streaming_seconds();
     if (!give_homes(plan_, overwrites_gradients)) return false;
+    share_out(std::max(0.0, streaming_seconds() - alone) / micro_steps_);
     plan_.plan = cache_.solve(plan_.problem);
     settle_homes(plan_);
     plan_.update_seconds += streaming_seconds();
@@ -102,6 +104,15 @@ class Chooser {
   }
 
  private:
+  // What the update takes longer when all of this leaves, among the values by their bytes.
+  void share_out(double seconds) {
+    double bytes = 0;
+    for (const plan::Value& value : plan_.problem.values)
+      if (value.home >= 0) bytes += static_cast<double>(value.bytes);
+    for (plan::Value& value : plan_.problem.values)
+      if (value.home >= 0) value.home_seconds = seconds * static_cast<double>(value.bytes) / bytes;
+  }
+
   std::vector<plan::Choice> choices() const {
     std::vector<plan::Choice> list;
     for (const Candidate& c : candidates_) {

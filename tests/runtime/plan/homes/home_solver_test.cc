@@ -98,6 +98,20 @@ TEST(HomeSolver, WhatMayNotStayLivesAtHomeWithRoomToSpare) {
     EXPECT_EQ(plan.home_offsets[v] >= 0, p.values[v].home >= 0) << p.values[v].name;
 }
 
+TEST(HomeSolver, WhatIsDearBesideThePlanStays) {
+  Problem p = layers(6, 640, 64000, 1e9);  // copies take no time
+  int32_t dear = -1;
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (p.values[v].name == "gw3") dear = static_cast<int32_t>(v);
+  p.values[static_cast<size_t>(dear)].home_seconds = 3;
+  p.budget_bytes = 5 * 64000;  // of twelve
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_EQ(plan.home_offsets[static_cast<size_t>(dear)], -1);
+  p.values[static_cast<size_t>(dear)].home_seconds = -1;
+  EXPECT_THROW(solve(p), Error);
+}
+
 // Random problems with values that have a home put on top.
 TEST(HomeSolver, RandomProblemsHold) {
   for (const uint32_t seed : support::seeds(12)) {
@@ -117,6 +131,8 @@ TEST(HomeSolver, RandomProblemsHold) {
           op.outputs.push_back(w);
       }
     }
+    for (Value& value : p.values)
+      if (value.home >= 0 && upto(1) > 0) value.home_seconds = 0.125 * upto(8);
     check(p);
     const int64_t least = smallest_budget(p), all = keep_all_arena(p);
     for (const double share : {0.0, 0.3, 0.7, 1.0}) {

@@ -42,7 +42,7 @@ TEST(JsonRead, RegionsComeFromPaths) {
 }
 
 const std::string kHomes = R"({ "format": "cairn.problem/2",
-  "values": [ {"name": "w", "bytes": 64, "persistent": true, "home": "host", "clean": true},
+  "values": [ {"name": "w", "bytes": 64, "persistent": true, "home": "host", "clean": true, "home_seconds": 0.5},
               {"name": "g", "bytes": 64, "persistent": false, "home": "host"} ],
   "ops": [ {"name": "f", "seconds": 1, "workspace_bytes": 0, "inputs": ["w"], "outputs": ["g"], "recomputable": false} ],
   "turnaround": 1,
@@ -53,6 +53,7 @@ const std::string kHomes = R"({ "format": "cairn.problem/2",
 TEST(JsonRead, HomesAreLinks) {
   const Problem p = problem_from_json(kHomes);
   EXPECT_EQ(p.values[0].home, 0);
+  EXPECT_EQ(p.values[0].home_seconds, 0.5);
   EXPECT_TRUE(p.values[0].persistent);
   EXPECT_TRUE(p.values[1].at_home());
   const std::string plan = to_json(p, solve(p), true);

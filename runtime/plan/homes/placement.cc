@@ -1,0 +1,160 @@
+#include "runtime/plan/homes/placement.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/plan/bound/bound.h"
+#include "runtime/plan/homes/stream.h"
+#include "runtime/plan/layout/layout.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr int kLayouts = 4;  // tries to make what is streamed fit, each with less room for copies
+
+// Every value that is read comes in at least once, and every changed one goes out.
+double copies_of(const Problem& resolved) {
+  std::vector<uint8_t> reads(resolved.values.size(), 0), changes(resolved.values.size(), 0);
+  for (const std::vector<HomeUse>& uses : home_uses(resolved))
+    for (const HomeUse& use : uses) {
+      // What is written over first need not come in.
+      if (use.reads && !changes[use.value]) reads[use.value] = 1;
+      if (use.changes) changes[use.value] = 1;
+    }
+  double most = 0;
+  for (size_t link = 0; link < resolved.links.size(); ++link) {
+    double in = 0, out = 0;
+    for (size_t v = 0; v < resolved.values.size(); ++v) {
+      if (resolved.values[v].home != static_cast<int32_t>(link)) continue;
+      if (reads[v]) in += static_cast<double>(resolved.values[v].bytes);
+      if (changes[v]) out += static_cast<double>(resolved.values[v].bytes);
+    }
+    most = std::max({most, in / resolved.links[link].in_bytes_per_second,
+                     out / resolved.links[link].out_bytes_per_second});
+  }
+  return most;
+}
+
+}  // namespace
+
+Placement::Placement(const Problem& p, const std::vector<bool>& away)
+    : p_(p),
+      resolved_(resolve_homes(p, away)),
+      index_(resolved_),
+      without_(without_homes(resolved_)),
+      index_without_(without_),
+      least_bytes_(plan::least_bytes(without_, index_without_)),
+      link_seconds_(copies_of(resolved_)) {
+  for (const Value& value : resolved_.values)
+    if (value.at_home()) home_seconds_ += value.home_seconds;
+}
+
+double Placement::least_seconds(int64_t budget_bytes) const {
+  return std::max(lower_bound_seconds(without_, index_without_, budget_bytes), link_seconds_);
+}
+
+std::optional<Plan> Placement::plan_without(int64_t budget_bytes, bool quick) {
+  for (;;) {
+    std::optional<Plan> plan =
+        quick ? cache_.solve_quickly(without_, budget_bytes) : cache_.solve_within(without_, budget_bytes);
+    if (!plan) return plan;
+    if (!forbid_stale_runs(*plan)) return plan;
+  }
+}
+
+// Whether there were any: then the plan is not one, and the next will not have them.
+bool Placement::forbid_stale_runs(const Plan& plan) {
+  const std::vector<int32_t> stale = stale_runs(p_, plan);
+  for (const int32_t op : stale) without_.ops[static_cast<size_t>(op)].recomputable = false;
+  return !stale.empty();
+}
+
+Plan Placement::smallest_without() {
+  for (;;) {
+    Plan plan = cache_.smallest(without_);
+    if (!forbid_stale_runs(plan)) return plan;
+  }
+}
+
+std::optional<Plan> Placement::streamed(const Plan& plan, int64_t budget, double keep) const {
+  int64_t capacity = budget;
+  for (int round = 0; round < kLayouts; ++round) {
+    Plan with = plan;
+    Streamed s = stream_homes(resolved_, without_, plan, {capacity, keep});
+    with.steps = std::move(s.steps);
+    with.predicted_seconds = s.seconds;
+    const bool limited = budget < std::numeric_limits<int64_t>::max();
+    assign_offsets(resolved_, index_, with, limited ? budget : 0);
+    if (with.arena_bytes <= budget) return with;
+    capacity -= with.arena_bytes - budget;
+  }
+  return {};
+}
+
+Plan Placement::stalled(const Plan& plan) const {
+  Plan with = plan;
+  Streamed s = stream_homes(resolved_, without_, plan, {0, -1});
+  with.steps = std::move(s.steps);
+  with.predicted_seconds = s.seconds;
+  assign_offsets(resolved_, index_, with, 0);
+  if (with.arena_bytes <= plan.arena_bytes) return with;
+  put_into_workspaces(plan, with);
+  return with;
+}
+
+// The offsets are those of the plan without homes, whose workspaces have room for what an op uses.
+void Placement::put_into_workspaces(const Plan& plan, Plan& with) const {
+  const auto uses = home_uses(resolved_);
+  std::vector<int64_t> place(resolved_.values.size(), -1);
+  size_t next = 0;  // of the plan's steps
+  const auto copies_home = [&](const Step& s) {
+    return s.kind != StepKind::kRun && with.home_offsets[s.index] >= 0;
+  };
+  for (size_t s = 0; s < with.steps.size(); ++s) {
+    Step& step = with.steps[s];
+    if (copies_home(step)) {
+      if (step.kind != StepKind::kIn) continue;
+      // The next run is the one that it is for.
+      size_t run = next;
+      while (plan.steps[run].kind != StepKind::kRun) ++run;
+      int64_t offset = plan.steps[run].offset + resolved_.ops[plan.steps[run].index].workspace_bytes;
+      for (const HomeUse& use : uses[plan.steps[run].index]) {
+        place[use.value] = offset;
+        offset += resolved_.values[use.value].bytes;
+      }
+      step.offset = place[step.index];
+      continue;
+    }
+    const Step& from = plan.steps[next++];
+    if (step.kind != StepKind::kRun) {
+      step.offset = from.offset;
+      continue;
+    }
+    step.offset = from.offset;
+    int64_t offset = from.offset + resolved_.ops[step.index].workspace_bytes;
+    for (const HomeUse& use : uses[step.index]) {
+      place[use.value] = offset;
+      offset += resolved_.values[use.value].bytes;
+    }
+    const std::vector<int32_t>& outputs = resolved_.ops[step.index].outputs;
+    step.offsets.assign(outputs.size(), -1);
+    size_t plain = 0;  // outputs that the plan without homes has, too
+    for (size_t k = 0; k < outputs.size(); ++k)
+      step.offsets[k] = with.home_offsets[outputs[k]] >= 0 ? place[outputs[k]] : from.offsets[plain++];
+  }
+  with.arena_bytes = plan.arena_bytes;
+  with.peak_step = -1;
+  for (size_t s = 0; s < with.steps.size() && with.peak_step < 0; ++s) {
+    const Step& step = with.steps[s];
+    if (step.kind != StepKind::kRun) continue;
+    int64_t end = resolved_.ops[step.index].workspace_bytes;
+    for (const HomeUse& use : uses[step.index]) end += resolved_.values[use.value].bytes;
+    if (end > 0 && step.offset + end == with.arena_bytes) with.peak_step = static_cast<int32_t>(s);
+    for (size_t k = 0; k < step.offsets.size(); ++k)
+      if (step.offsets[k] >= 0 &&
+          step.offsets[k] + resolved_.values[resolved_.ops[step.index].outputs[k]].bytes == with.arena_bytes)
+        with.peak_step = static_cast<int32_t>(s);
+  }
+}
+
+}  // namespace cairn::plan

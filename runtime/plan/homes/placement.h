@@ -1,0 +1,54 @@
+// A problem in which it is settled which values live at home: what plans of the rest are, and the copies put into them.
+#pragma once
+#include <optional>
+
+#include "runtime/plan/cache.h"
+#include "runtime/plan/homes/residence.h"
+#include "runtime/plan/index.h"
+#include "runtime/plan/plan.h"
+
+namespace cairn::plan {
+
+class Placement {
+ public:
+  // away: by value, whether one that may live at home does.
+  Placement(const Problem&, const std::vector<bool>& away);
+
+  // Nothing takes fewer bytes, seconds under a budget, or seconds on the links.
+  int64_t least_bytes() const { return least_bytes_; }
+  double least_seconds(int64_t budget_bytes) const;
+  double link_seconds() const { return link_seconds_; }
+  // Value::home_seconds of what lives at home.
+  double home_seconds() const { return home_seconds_; }
+
+  // A plan without homes, none of whose ops reads what was changed. quick: as SolverCache::solve_quickly().
+  std::optional<Plan> plan_without(int64_t budget_bytes, bool quick);
+  // The one with the lowest arena.
+  Plan smallest_without();
+
+  // The copies put in, with offsets, where that fits. Uses that are at most so many seconds apart have the value
+  // in between, where there is room.
+  std::optional<Plan> streamed(const Plan&, int64_t budget_bytes, double keep_seconds) const;
+  // Every value comes right before the op that uses it, into the room that the plan has for that.
+  Plan stalled(const Plan&) const;
+
+  // Of the values that are not streamed.
+  int64_t persistent_bytes() const { return index_without_.persistent_bytes; }
+  const Problem& resolved() const { return resolved_; }
+  const Index& index() const { return index_; }
+
+ private:
+  bool forbid_stale_runs(const Plan&);
+  void put_into_workspaces(const Plan&, Plan& with) const;
+
+  const Problem& p_;
+  const Problem resolved_;
+  const Index index_;
+  Problem without_;
+  const Index index_without_;
+  SolverCache cache_;
+  int64_t least_bytes_ = 0;
+  double link_seconds_ = 0, home_seconds_ = 0;
+};
+
+}  // namespace cairn::plan
