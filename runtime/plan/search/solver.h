@@ -28,7 +28,7 @@ class Solver {
   const Problem& p_;
   Search search_;
   OneBudget one_;
-  bool searched_ = false;                          // a small problem's plans for all budgets are there
+  bool searched_ = false;  // a small problem's plans for all budgets are there
   std::map<std::pair<int64_t, Effort>, std::optional<Plan>> solved_;  // by budget
 };
 
