@@ -16,7 +16,8 @@ using flatbuffers::Offset;
 Offset<fb::Problem> encode_problem(FlatBufferBuilder& to, const plan::Problem& p) {
   std::vector<Offset<fb::ProblemValue>> values;
   for (const plan::Value& v : p.values)
-    values.push_back(fb::CreateProblemValue(to, to.CreateString(v.name), v.bytes, v.persistent, v.home, v.home_seconds));
+    values.push_back(
+        fb::CreateProblemValue(to, to.CreateString(v.name), v.bytes, v.persistent, v.home, v.home_seconds));
   std::vector<Offset<fb::ProblemOp>> ops;
   for (const plan::Op& op : p.ops)
     ops.push_back(fb::CreateProblemOp(to, to.CreateString(op.name), op.seconds, op.workspace_bytes,
