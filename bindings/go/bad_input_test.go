@@ -44,6 +44,8 @@ func TestBadInputIsAnError(t *testing.T) {
 		"name":             build(func() { g.Name(12345, "y") }),
 		"amp":              plan(cairn.PlanOptions{AMP: 7}),
 		"policy":           plan(cairn.PlanOptions{Policy: 7}),
+		"region's policy":  plan(cairn.PlanOptions{Regions: []cairn.RegionPolicy{{Pattern: "*"}}}),
+		"region's tier":    plan(cairn.PlanOptions{Regions: []cairn.RegionPolicy{{Pattern: "*", Policy: cairn.Keep, Tier: cairn.TierDisk}}}),
 		"tier":             plan(cairn.PlanOptions{Tiers: []cairn.Tier{9}}),
 		"share":            plan(cairn.PlanOptions{BudgetShare: math.NaN()}),
 		"micro-batches":    plan(cairn.PlanOptions{MicroSteps: -1}),

@@ -39,22 +39,32 @@ type ParameterGroup struct {
 	Optimizer string // "": as all others
 }
 
+// RegionPolicy gives regions another policy than their own: all whose whole paths match Pattern. In each of its names, between
+// the '/', * stands for any text, ? for one character, [0-3] for one of some; a name of two * alone stands for any number of
+// names, none included.
+type RegionPolicy struct {
+	Pattern string // "h*/attn"
+	Policy  Policy // Keep, Recompute or Offload
+	Tier    Tier   // with Offload: TierHost or TierDisk; 0: the plan's first tier
+}
+
 // PlanOptions are what a plan is for. The zero PlanOptions keep everything and train by adamw.
 type PlanOptions struct {
 	BudgetBytes        uint64  // device tier: parameters, gradients, moments, activations, workspace; 0: no limit
 	BudgetShare        float64 // above 0: instead, this share of what keeping everything takes
 	LinkBytesPerSecond float64 // cost model of the host link; 0: the device's own
 	AMP                AMP
-	AMPRules           []AMPRule // in their order
-	Parameters         DType     // what parameters of two or more dimensions are stored as: F32, or BF16 with AMPBF16
-	NoOptimizer        bool      // gradients only, no optimizer state
-	Policy             Policy    // for all regions that leave it to the planner
-	Tiers              []Tier    // where offloading may go, first choice first; at most 4
-	Costs              *Costs    // nil: the device's rough rates
-	ForceCosts         bool      // take a profile that was measured on another machine
-	MicroSteps         int       // micro-batches per update that the plan is for; 0: 1
-	FuseUpdate         bool      // update parameters inside backward; for steppers with one micro-batch and NoClip
-	Optimizer          string    // of Optimizers: "adamw", "sgd", ...; "": adamw
+	AMPRules           []AMPRule      // in their order
+	Parameters         DType          // what parameters of two or more dimensions are stored as: F32, or BF16 with AMPBF16
+	NoOptimizer        bool           // gradients only, no optimizer state
+	Policy             Policy         // for all regions that leave it to the planner and lie in none that has a policy
+	Regions            []RegionPolicy // in the place of regions' own policies; of those that match a region, the last counts
+	Tiers              []Tier         // where offloading may go, first choice first; at most 4
+	Costs              *Costs         // nil: the device's rough rates
+	ForceCosts         bool           // take a profile that was measured on another machine
+	MicroSteps         int            // micro-batches per update that the plan is for; 0: 1
+	FuseUpdate         bool           // update parameters inside backward; for steppers with one micro-batch and NoClip
+	Optimizer          string         // of Optimizers: "adamw", "sgd", ...; "": adamw
 	Groups             []ParameterGroup
 	Hypers             []Hyper // in the place of the optimizers' defaults
 }
@@ -75,6 +85,12 @@ func (o *PlanOptions) raw(a *arena) (C.cairn_plan_options_t, error) {
 	raw.parameters = C.uint32_t(o.Parameters)
 	raw.no_optimizer = flag(o.NoOptimizer)
 	raw.policy = C.uint32_t(o.Policy)
+	regions := list[C.cairn_region_policy_t](a, len(o.Regions))
+	for i, region := range o.Regions {
+		regions[i].pattern = a.text(region.Pattern)
+		regions[i].policy, regions[i].tier = C.uint32_t(region.Policy), C.uint32_t(region.Tier)
+	}
+	raw.region_policies, raw.region_policy_count = first(regions), C.uint32_t(len(regions))
 	raw.tier_count = C.uint32_t(len(o.Tiers))
 	for i, tier := range o.Tiers {
 		raw.tiers[i] = C.uint32_t(tier)

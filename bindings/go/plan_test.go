@@ -38,6 +38,43 @@ func TestTablesOfAPlan(t *testing.T) {
 	}
 }
 
+func TestRegionPolicies(t *testing.T) {
+	r := newRig(t, cairn.PlanOptions{})
+	decisions := func(options cairn.PlanOptions) map[string]map[cairn.Decision]bool {
+		plan, err := cairn.NewPlan(network(t, r.instance, 512, true), r.device, options)
+		found := map[string]map[cairn.Decision]bool{}
+		for _, value := range must(closing(t, plan, err).Values()) {
+			if found[value.Region] == nil {
+				found[value.Region] = map[cairn.Decision]bool{}
+			}
+			found[value.Region][value.Decision] = true
+			if value.Decision == cairn.DecisionOffload && value.Tier != cairn.TierDisk {
+				t.Errorf("%+v", value)
+			}
+		}
+		return found
+	}
+	all := decisions(cairn.PlanOptions{Policy: cairn.Offload, Tiers: []cairn.Tier{cairn.TierDisk}})
+	if !all["first"][cairn.DecisionOffload] {
+		t.Fatal(all)
+	}
+	none := decisions(cairn.PlanOptions{
+		Policy: cairn.Offload, Tiers: []cairn.Tier{cairn.TierDisk},
+		Regions: []cairn.RegionPolicy{{Pattern: "*", Policy: cairn.Offload}, {Pattern: "f*t", Policy: cairn.Keep}},
+	})
+	if none["first"][cairn.DecisionOffload] {
+		t.Error(none)
+	}
+	one := decisions(cairn.PlanOptions{Regions: []cairn.RegionPolicy{{Pattern: "first", Policy: cairn.Offload, Tier: cairn.TierDisk}}})
+	if !one["first"][cairn.DecisionOffload] {
+		t.Error(one)
+	}
+	_, err := cairn.NewPlan(r.graph, r.device, cairn.PlanOptions{Regions: []cairn.RegionPolicy{{Pattern: "frist", Policy: cairn.Keep}}})
+	if !errors.Is(err, cairn.NotFound) || !strings.Contains(err.Error(), "'first'") {
+		t.Error(err)
+	}
+}
+
 func TestRenderingsAndProblems(t *testing.T) {
 	r := newRig(t, cairn.PlanOptions{})
 	for kind, begin := range map[cairn.Rendering]string{

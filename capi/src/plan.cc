@@ -65,6 +65,26 @@ std::vector<cairn::graph::AmpRule> read_amp_rules(const cairn_plan_options_t& o)
   return rules;
 }
 
+constexpr uint32_t kMaxRegionPolicies = 65536;  // more is a mistake
+
+std::vector<engine::RegionPolicy> read_region_policies(const cairn_plan_options_t& o) {
+  if (o.region_policy_count > 0) not_null(o.region_policies, "options.region_policies");
+  require(o.region_policy_count <= kMaxRegionPolicies, Code::kInvalidArgument,
+          "options.region_policies: ", o.region_policy_count, " are more than ", kMaxRegionPolicies);
+  std::vector<engine::RegionPolicy> rows;
+  for (uint32_t i = 0; i < o.region_policy_count; ++i) {
+    const cairn_region_policy_t& row = o.region_policies[i];
+    const std::string name = cairn::cat("options.region_policies[", i, "]");
+    not_null(row.pattern, name + ".pattern");
+    in_enum(row.policy, CAIRN_REGION_OFFLOAD, name + ".policy");
+    in_enum(row.tier, CAIRN_TIER_DISK, name + ".tier");
+    engine::RegionPolicy policy{row.pattern, static_cast<plan::Policy>(row.policy)};
+    if (row.tier != 0) policy.tier = static_cast<Tier>(row.tier);
+    rows.push_back(std::move(policy));
+  }
+  return rows;
+}
+
 engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   const cairn_plan_options_t o = read_struct(given, CAIRN_PLAN_OPTIONS_INIT, "options");
   require(o.budget_bytes <= INT64_MAX, Code::kInvalidArgument, "options.budget_bytes is ", o.budget_bytes,
@@ -80,6 +100,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
           "options.parameters is ", o.parameters,
           "; it must be CAIRN_F32 (0), CAIRN_BF16 (1) or CAIRN_SPLIT (10)");
   flag(o.fuse_update, "options.fuse_update");
+  reserved_zero(o.reserved2, "options");
   return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
           .budget_share = o.budget_share,
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
@@ -87,6 +108,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
           .parameters = static_cast<cairn::DType>(o.parameters),
           .optimizer = read_optimizer(o),
           .policy = static_cast<plan::Policy>(o.policy),
+          .region_policies = read_region_policies(o),
           .tiers = read_tiers(o),
           .link_bytes_per_second = o.link_bytes_per_second,
           .costs = o.costs == nullptr ? nullptr : o.costs->whole(),

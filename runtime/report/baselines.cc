@@ -5,9 +5,8 @@
 #include <map>
 
 #include "runtime/base/error.h"
-#include "runtime/plan/layout/layout.h"
+#include "runtime/plan/plan.h"
 #include "runtime/plan/search/stages.h"
-#include "runtime/plan/sequence/evaluate.h"
 
 namespace cairn::plan {
 namespace {
@@ -18,39 +17,24 @@ int32_t below(const Problem& p, int32_t region, int32_t root) {
   return region > root ? region : -1;
 }
 
-class Pricer {
- public:
-  Pricer(const Problem& p, const Index& index)
-      : p_(p), index_(index), intervals_(p, index), evaluate_(p, index, intervals_) {}
-
-  // `group` per op: what only ops of its group read is made again in backward. Empty: nothing is.
-  Baseline operator()(std::string name, std::string words, const std::vector<int32_t>& group) {
-    RetentionPoints t = intervals_.keep_all(p_);
-    for (int32_t i = 0; !group.empty() && i < p_.backward_begin; ++i) {
-      if (group[i] < 0 || !p_.ops[i].recomputable) continue;
-      for (int32_t v : index_.outputs[i]) {
-        const auto readers = index_.readers[v];
-        const bool inside = std::all_of(readers.begin(), readers.end(),
-                                        [&](int32_t reader) { return group[reader] == group[i]; });
-        const int32_t interval = intervals_.across(p_, index_, v);
-        if (inside && interval >= 0) t[interval] = p_.backward_begin;
-      }
-    }
-    Sequence sequence;
-    Schedule schedule = evaluate_.schedule(t, {}, sequence);
-    Plan plan;
-    plan.steps = std::move(schedule.steps);
-    plan.tier_peak_bytes = std::move(schedule.tier_peak_bytes);
-    assign_offsets(p_, index_, plan, schedule.peak_bytes);
-    return {std::move(name), std::move(words), schedule.peak_bytes, plan.arena_bytes, schedule.seconds};
+// What a problem takes whose layers, cut into groups, are regions with the policy RECOMPUTE, and that may take as much
+// as it likes: the plan that a graph with such regions has. `group` per op, -1: none. Empty: everything is kept.
+Baseline price(const Problem& problem, std::string name, std::string words,
+               const std::vector<int32_t>& group) {
+  Problem p = problem;
+  p.budget_bytes = 0;
+  p.regions.clear();
+  if (std::none_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.home >= 0; }))
+    p.links.clear();
+  for (size_t i = 0; i < p.ops.size(); ++i) {
+    p.ops[i].region = group.empty() ? -1 : group[i];
+    while (p.ops[i].region >= static_cast<int32_t>(p.regions.size()))
+      p.regions.push_back({cat("group ", p.regions.size()), -1, Policy::kRecompute, -1});
   }
-
- private:
-  const Problem& p_;
-  const Index& index_;
-  Intervals intervals_;
-  Evaluator evaluate_;
-};
+  const Plan plan = solve(p);
+  return {std::move(name), std::move(words), plan.device_peak_bytes, plan.arena_bytes,
+          plan.predicted_seconds};
+}
 
 }  // namespace
 
@@ -94,12 +78,11 @@ std::vector<Baseline> baselines(const Problem& p) {
   std::vector<int32_t> groups = layers.of_op;
   for (int32_t& group : groups)
     if (group >= 0) group /= size;
-  Pricer price(p, index);
   return {
-      price("keep_all", "everything kept", {}),
-      price("per_layer", cat("every layer checkpointed (", layers.count, " layers)"), layers.of_op),
-      price("sqrt_n", cat("groups of ", size, " checkpointed (\xe2\x88\x9an of ", layers.count, " layers)"),
-            groups)};
+      price(p, "keep_all", "everything kept", {}),
+      price(p, "per_layer", cat("every layer checkpointed (", layers.count, " layers)"), layers.of_op),
+      price(p, "sqrt_n",
+            cat("groups of ", size, " checkpointed (\xe2\x88\x9an of ", layers.count, " layers)"), groups)};
 }
 
 }  // namespace cairn::plan

@@ -51,7 +51,7 @@ end
 local function network(o)
   local tokens = Tokens(o)
   local net = nn.Sequential():add(tokens, ""):add(nn.Dropout(o.dropout))
-  for layer = 0, o.layers - 1 do net:add(nn.Region("h" .. layer, nil, block(o)), "h." .. layer) end
+  nn.add_blocks(net, o.layers, o.segments, function(layer) return block(o), "h." .. layer end)
   return net:add(layer_norm(o), "ln_f"), tokens
 end
 
@@ -63,6 +63,7 @@ return {
     { "vocab", 256, "tokens of the vocabulary", whole = true, least = 2 },
     { "seq", 256, "tokens of a window", whole = true, least = 1 },
     { "batch", 8, "windows of a micro-batch", whole = true, least = 1 },
+    { "segments", "auto", "checkpointed by hand: block, sqrt, or blocks of a segment; auto: the planner decides" },
     { "data", "", "text file, or random" },
     { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
     { "remainder", "pad", "an epoch's last micro-batch, too small: padded, of its own size, dropped",
@@ -84,6 +85,7 @@ return {
     if o.positions > 0 and o.positions < o.seq then
       return ("positions=%d is less than seq=%d: each token of a window needs a position"):format(o.positions, o.seq)
     end
+    return select(2, nn.segment_size(o.segments, o.layers))
   end,
 
   model = function(o, graph, purpose)

@@ -57,7 +57,7 @@ end
 local function body(o, context, batch)
   local tokens, head = Tokens(o), Table(o.vocab, o.width)
   local net = nn.Sequential():add(tokens, "model")
-  for layer = 0, o.layers - 1 do net:add(nn.Region("h" .. layer, nil, block(o)), "model.layers." .. layer) end
+  nn.add_blocks(net, o.layers, o.segments, function(layer) return block(o), "model.layers." .. layer end)
   net:add(rms_norm(o), "model.norm")
   local hidden = net:build(context, context.graph:input("tokens", { batch, o.seq }, "i32"))
   return hidden, o.tied and tokens.weight or context:child("lm_head", head)
@@ -74,6 +74,7 @@ return {
     { "vocab", 256, "tokens of the vocabulary", whole = true, least = 2 },
     { "seq", 256, "tokens of a window", whole = true, least = 1 },
     { "batch", 8, "windows of a micro-batch", whole = true, least = 1 },
+    { "segments", "auto", "checkpointed by hand: block, sqrt, or blocks of a segment; auto: the planner decides" },
     { "data", "", "text file, or random" },
     { "lengths", "", "windows of these lengths instead of seq, as 64,128,256: texts sorted by length (train)" },
     { "remainder", "pad", "an epoch's last micro-batch, too small: padded, of its own size, dropped",
@@ -95,6 +96,7 @@ return {
     if o.heads % o.kv_heads ~= 0 then
       return ("kv_heads=%d does not divide heads=%d"):format(o.kv_heads, o.heads)
     end
+    return select(2, nn.segment_size(o.segments, o.layers))
   end,
 
   model = function(o, graph, purpose)

@@ -153,6 +153,7 @@ TEST(Cpp, OptionsHoldWhatTheyAreGiven) {
                                            .amp_rule("full", "linear", "layer0")
                                            .tiers({CAIRN_TIER_HOST, CAIRN_TIER_DISK})
                                            .policy(CAIRN_REGION_RECOMPUTE)
+                                           .region("layer[0-1]", CAIRN_REGION_KEEP)
                                            .micro_steps(2)
                                            .costs(costs, true)
                                            .budget_share(0.9);
@@ -169,6 +170,9 @@ TEST(Cpp, OptionsHoldWhatTheyAreGiven) {
     EXPECT_EQ(raw.tier_count, 2u);
     EXPECT_EQ(raw.costs, costs.get());
     EXPECT_EQ(raw.force_costs, 1u);
+    if (raw.region_policy_count != 1) throw std::runtime_error("one policy for regions");
+    EXPECT_STREQ(raw.region_policies[0].pattern, "layer[0-1]");
+    EXPECT_EQ(raw.region_policies[0].policy, static_cast<uint32_t>(CAIRN_REGION_KEEP));
     return 0;
   });
   const auto graph = perceptron(devices.instance);

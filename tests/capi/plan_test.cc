@@ -140,6 +140,60 @@ TEST_F(PlanTest, OptimizerStateInATierIsToldAndTaken) {
   expect_failure(plan_with(options), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"4 micro-batches"});
 }
 
+TEST_F(PlanTest, RegionPolicies) {
+  const auto planned = [&](std::vector<cairn_region_policy_t> rows, uint32_t policy = 0) {
+    cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+    options.policy = policy;
+    options.region_policies = rows.data();
+    options.region_policy_count = static_cast<uint32_t>(rows.size());
+    const auto plan = cairn::Plan::create(graph, devices.device, options);
+    std::set<std::string> recomputed;
+    for (const cairn_plan_value_t& row : plan.values())
+      if (row.decision == CAIRN_DECISION_RECOMPUTE) recomputed.insert(row.region);
+    return std::pair(recomputed, plan.summary());
+  };
+  const auto all = planned({}, CAIRN_REGION_RECOMPUTE).first;
+  ASSERT_GT(all.size(), 1u);
+  EXPECT_EQ(planned({{"layer*", CAIRN_REGION_RECOMPUTE, 0}}).first, all);
+  const std::set<std::string> one = planned({{"layer1", CAIRN_REGION_RECOMPUTE, 0}}).first;
+  EXPECT_EQ(one, std::set<std::string>{"layer1"});
+  auto rest = all;
+  rest.erase("layer1");
+  EXPECT_EQ(planned({{"layer[13]", CAIRN_REGION_KEEP, 0}, {"layer3", CAIRN_REGION_RECOMPUTE, 0}},
+                    CAIRN_REGION_RECOMPUTE)
+                .first,
+            rest);
+  const auto away = planned({{"layer1", CAIRN_REGION_OFFLOAD, CAIRN_TIER_DISK}}).second;
+  EXPECT_GT(away.offload_disk_bytes, 0u);
+  EXPECT_EQ(away.offload_host_bytes, 0u);
+}
+
+TEST_F(PlanTest, WrongRegionPolicies) {
+  const auto refused = [&](cairn_region_policy_t row, cairn_status_t status, std::vector<std::string> says,
+                           uint32_t tier = 0) {
+    expect_failure(with([&](auto& o) {
+                     o.region_policies = &row, o.region_policy_count = 1;
+                     if (tier != 0) o.tier_count = 1, o.tiers[0] = tier;
+                   }),
+                   status, failure, says);
+  };
+  const cairn_status_t invalid = CAIRN_STATUS_INVALID_ARGUMENT;
+  refused({"leyer*", CAIRN_REGION_KEEP, 0}, CAIRN_STATUS_NOT_FOUND, {"'leyer*'", "'layer0'"});
+  refused({nullptr, CAIRN_REGION_KEEP, 0}, invalid, {"region_policies[0].pattern"});
+  refused({"", CAIRN_REGION_KEEP, 0}, invalid, {"empty pattern"});
+  refused({"\xff", CAIRN_REGION_KEEP, 0}, invalid, {"UTF-8"});
+  refused({"layer0", CAIRN_REGION_PLANNER_DECIDES, 0}, invalid, {"'layer0'", "KEEP, RECOMPUTE or OFFLOAD"});
+  refused({"layer0", 4, 0}, invalid, {"region_policies[0].policy", "4"});
+  refused({"layer0", CAIRN_REGION_OFFLOAD, 3}, invalid, {"region_policies[0].tier", "3"});
+  refused({"layer0", CAIRN_REGION_KEEP, CAIRN_TIER_HOST}, invalid, {"'layer0'", "OFFLOAD only"});
+  refused({"layer0", CAIRN_REGION_OFFLOAD, CAIRN_TIER_DISK}, invalid, {"not open", "add disk"},
+          CAIRN_TIER_HOST);
+  expect_failure(with([](auto& o) { o.region_policy_count = 1; }), invalid, failure, {"region_policies"});
+  expect_failure(with([](auto& o) { o.region_policy_count = UINT32_MAX; }), invalid, failure,
+                 {"region_policies"});
+  expect_failure(with([](auto& o) { o.reserved2 = 1; }), CAIRN_STATUS_UNSUPPORTED, failure, {"reserved"});
+}
+
 TEST_F(PlanTest, PoliciesShowInTheTable) {
   for (const uint32_t policy : {CAIRN_REGION_KEEP, CAIRN_REGION_RECOMPUTE, CAIRN_REGION_OFFLOAD}) {
     cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;

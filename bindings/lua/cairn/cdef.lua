@@ -237,6 +237,11 @@ typedef struct cairn_parameter_group {
  const char* pattern;
  const char* optimizer;
 } cairn_parameter_group_t;
+typedef struct cairn_region_policy {
+ const char* pattern;
+ uint32_t policy;
+ uint32_t tier;
+} cairn_region_policy_t;
 typedef struct cairn_optimizer_info {
  size_t struct_size;
  const char* name;
@@ -269,6 +274,9 @@ typedef struct cairn_plan_options {
  const cairn_amp_rule_t* amp_rules;
  uint32_t amp_rule_count;
  uint32_t parameters;
+ const cairn_region_policy_t* region_policies;
+ uint32_t region_policy_count;
+ uint32_t reserved2;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,

@@ -178,15 +178,20 @@ local POLICIES = { planner = 0, auto = 0, keep = 1, recompute = 2, offload = 3 }
 local REGION = { name = "name", policy = core.word("policy", POLICIES),
                  tier = core.word("tier", { host = 1, disk = 2 }) }
 
+-- "offload:disk" as its two words: "offload" and "disk"; nil where no tier is named.
+function Graph.policy_words(policy)
+  local word, tier = policy:match("^(%w+):(%w+)$")
+  return word or policy, tier
+end
+
 -- What `body` adds belongs to the region. policy: "planner" (or nil), "keep", "recompute", "offload", "offload:disk".
 -- Returns what body returns.
 function Graph:region(name, policy, body)
   if type(policy) == "function" then policy, body = nil, policy end
   core.expect_type(body, "function", "region body")
-  local word, tier = (policy or "planner"):match("^(%w+):?(%w*)$")
+  local word, tier = Graph.policy_words(policy or "planner")
   local options = core.options("cairn_region_options_t",
-    { name = core.expect_type(name, "string", "region name"), policy = word or policy,
-      tier = tier ~= "" and tier or nil }, REGION)
+    { name = core.expect_type(name, "string", "region name"), policy = word, tier = tier }, REGION)
   local out = ffi.new("cairn_region_t[1]")
   build(C.cairn_graph_region_begin(self:raw(), options, out, core.raw_error), 2)
   local results = { body() }

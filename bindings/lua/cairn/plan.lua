@@ -6,6 +6,7 @@ local costs = require "cairn.costs"
 local instance = require "cairn.instance"
 local graphs = require "cairn.graph"
 local hypers = require "cairn.hypers"
+local regions = require "cairn.regions"
 local C = core.C
 
 local Plan = core.class "plan"
@@ -32,15 +33,18 @@ end
 local OPTIONS = {
   budget_bytes = "budget_bytes", budget_share = "budget_share", link_bytes_per_second = "link_bytes_per_second",
   amp = amp.set, no_optimizer = "no_optimizer",
-  policy = core.word("policy", graphs.POLICIES), tiers = set_tiers, costs = set_costs,
+  policy = core.word("policy", graphs.POLICIES), regions = regions.set, tiers = set_tiers,
+  costs = set_costs,
   force_costs = "force_costs", micro_steps = "micro_steps", fuse_update = "fuse_update",
   optimizer = "optimizer", hypers = hypers.set, groups = hypers.set_groups,
   parameters = core.word("parameters", { f32 = 0, bf16 = 1, split = 10 }),
 }
 
--- Plans a frozen graph on a device. options: budget_bytes or budget_share, no_optimizer, policy, tiers
--- ("host,disk" or an array), link_bytes_per_second, costs (a profile or device model), force_costs (a profile of
--- another machine will do), micro_steps (micro-batches per update that the plan is for),
+-- Plans a frozen graph on a device. options: budget_bytes or budget_share, no_optimizer, policy, regions (policies by
+-- the paths of regions, { { pattern = "h*/attn", policy = "offload:disk" } }, of which the last that matches counts,
+-- and which count before `policy`), tiers ("host,disk" or an array), link_bytes_per_second, costs (a profile
+-- or device model), force_costs (a profile of another machine will do), micro_steps (micro-batches per update that the
+-- plan is for),
 -- amp ("off", "bf16", "fp16", or a list of that and of rules, of which the last that matches counts:
 -- { "bf16", { op = "softmax", class = "half" }, { region = "h0", class = "full" } }),
 -- parameters ("f32", or with amp "bf16" "bf16": stored so, and rounded stochastically by updates, or "split": float32

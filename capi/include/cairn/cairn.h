@@ -322,7 +322,7 @@ typedef struct cairn_region_options {
 } cairn_region_options_t;
 #define CAIRN_REGION_OPTIONS_INIT {sizeof(cairn_region_options_t), NULL, 0, 0}
 /* Ops added until the matching end belong to the region. Regions nest, to depth 8; the innermost policy that is not
- * PLANNER_DECIDES holds. errors: WRONG_STATE (frozen; end: not the innermost open region). since: 1.0 */
+ * PLANNER_DECIDES holds, and before those of a plan for regions in general (cairn_plan_options_t, policy). errors: WRONG_STATE (frozen; end: not the innermost open region). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_region_begin(cairn_graph_t* graph,
                                                                   const cairn_region_options_t* options,
                                                                   cairn_region_t* out_region, cairn_error_t* error);
@@ -419,6 +419,15 @@ typedef struct cairn_parameter_group {
   const char* pattern;
   const char* optimizer; /* NULL: as all others. One that takes none of the group's parameters is an error */
 } cairn_parameter_group_t;
+/* A policy for the regions whose whole paths match `pattern`, in the place of their own. In each name of a pattern, between
+ * its '/', * stands for any text, ? for one character, [0-3] for one of some and [!0-3] for one of all others: "h[0-3]/attn".
+ * A name of two * alone stands for any number of names, none included. Frozen layout. */
+typedef struct cairn_region_policy {
+  const char* pattern; /* UTF-8 */
+  uint32_t policy;     /* CAIRN_REGION_KEEP, CAIRN_REGION_RECOMPUTE or CAIRN_REGION_OFFLOAD */
+  uint32_t tier;       /* with OFFLOAD: CAIRN_TIER_HOST or CAIRN_TIER_DISK, which is opened where tier_count is 0, and must
+                          else be one of `tiers`; 0: the plan's first tier */
+} cairn_region_policy_t;
 /* An optimizer that plans know. The texts live as long as the library. */
 typedef struct cairn_optimizer_info {
   size_t struct_size;
@@ -441,7 +450,8 @@ typedef struct cairn_plan_options {
   double link_bytes_per_second;  /* cost model of the host link; 0: the device's own */
   uint32_t amp;                  /* CAIRN_AMP_* */
   uint32_t no_optimizer;         /* 1: gradients only, no optimizer state */
-  uint32_t policy;               /* CAIRN_REGION_*: for all regions that leave it to the planner */
+  uint32_t policy;               /* CAIRN_REGION_*: for all regions that leave it to the planner and lie in none that has a
+                                    policy of its own or by region_policies */
   uint32_t tier_count;
   uint32_t tiers[4];             /* where offloading may go, first choice first; tier_count 0: host, where a region or
                                     the policy asks for it or the link has a stated rate; else the CPU, whose host tier
@@ -470,10 +480,13 @@ typedef struct cairn_plan_options {
                                     zero), which is what ops read, and the 16 bits below, which only updates read and
                                     which may live in a tier: no op keeps a bfloat16 copy beside it. A parameter that
                                     some op reads in float32 stays whole. Hosts and files see float32 */
+  const cairn_region_policy_t* region_policies; /* in their order: of those that match a region, the last counts */
+  uint32_t region_policy_count;
+  uint32_t reserved2;            /* 0 */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \
-   0, 0, NULL, 0, 0}
+   0, 0, NULL, 0, 0, NULL, 0, 0}
 
 typedef struct cairn_plan cairn_plan_t;
 /* Decides every byte of a frozen graph on a device. Nothing runs, nothing is allocated there. Under a budget, and where
@@ -481,7 +494,8 @@ typedef struct cairn_plan cairn_plan_t;
  * device. options may be NULL. The plan is immutable. INVALID_ARGUMENT also means: a budget above the device's memory, a
  * profile of another machine, fuse_update with more micro-batches than one, an optimizer or hyper-parameter that there is
  * not, a group that matches no parameter, two groups that match the same one, an AMP rule with an unknown class or that
- * matches no op whose class can be changed.
+ * matches no op whose class can be changed, a region policy that is none or goes to a tier that is not open.
+ * NOT_FOUND also means: a region policy's pattern matches no region; the message names the nearest.
  * errors: OVER_BUDGET (fault: the smallest budget that does; message: the op at the peak and the
  * five largest values alive there), UNSUPPORTED (an op without a gradient, by name; fp16 without an optimizer or with
  * fuse_update; an op that the device cannot run in the precision that an AMP rule asks for), WRONG_STATE (not frozen).

@@ -13,6 +13,7 @@
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/kernel_maker.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
+#include "runtime/engine/compile/region_policies.h"
 
 namespace cairn::engine {
 namespace {
@@ -37,7 +38,8 @@ class Lowering {
         device_(device),
         options_(options),
         maker_(plan, device),
-        costs_(device.info(), options.costs) {}
+        costs_(device.info(), options.costs),
+        region_rules_(region_rules(*joint_.forward, options)) {}
 
   void run() {
     values();
@@ -205,22 +207,21 @@ class Lowering {
   }
 
   void regions() {
-    for (const graph::Region& region : joint_.forward->regions())
-      plan_.problem.regions.push_back({region.name, region.parent, region.policy, -1});
+    const std::vector<graph::Region>& regions = joint_.forward->regions();
+    for (size_t i = 0; i < regions.size(); ++i)
+      plan_.problem.regions.push_back({regions[i].name, regions[i].parent, region_rules_[i].policy, -1});
   }
 
   void policies() {
     auto& regions = plan_.problem.regions;
     for (size_t i = 0; i < regions.size(); ++i) {
-      const std::string& wanted = joint_.forward->regions()[i].offload_tier;
-      if (regions[i].policy != plan::Policy::kOffload || wanted.empty()) continue;
-      for (size_t l = 0; l < plan_.problem.links.size(); ++l)
-        if (plan_.problem.links[l].tier == wanted) regions[i].offload_tier = static_cast<int32_t>(l);
+      const RegionRule& rule = region_rules_[i];
+      if (rule.policy != plan::Policy::kOffload || !rule.tier) continue;
+      const auto link = std::find(plan_.link_tier.begin(), plan_.link_tier.end(), *rule.tier);
+      if (link != plan_.link_tier.end())
+        regions[i].offload_tier = static_cast<int32_t>(link - plan_.link_tier.begin());
     }
-    if (options_.policy == plan::Policy::kPlannerDecides) return;
-    for (plan::Region& region : regions)
-      if (region.policy == plan::Policy::kPlannerDecides) region.policy = options_.policy;
-    if (!regions.empty()) return;
+    if (options_.policy == plan::Policy::kPlannerDecides || !regions.empty()) return;
     regions.push_back({"graph", -1, options_.policy, -1});  // no regions: the policy is for the whole graph
     for (plan::Op& op : plan_.problem.ops) op.region = 0;
   }
@@ -233,14 +234,9 @@ class Lowering {
       if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
     };
     for (const Tier tier : options_.tiers) add(tier);
-    for (const graph::Region& region : joint_.forward->regions()) {
-      if (region.policy != plan::Policy::kOffload) continue;
-      const auto* name = std::find(std::begin(kTierNames), std::end(kTierNames),
-                                   region.offload_tier.empty() ? kTierNames[1] : region.offload_tier);
-      require(name != std::end(kTierNames), Code::kInvalidArgument, "region '", region.name,
-              "': unknown tier '", region.offload_tier, "'; host and disk are");
-      if (!region.offload_tier.empty() || tiers.empty())
-        add(static_cast<Tier>(name - std::begin(kTierNames)));
+    for (const RegionRule& rule : region_rules_) {
+      if (rule.policy != plan::Policy::kOffload || rule.by == RegionRule::By::kPlan) continue;
+      if (rule.tier || tiers.empty()) add(rule.tier.value_or(Tier::kHost));
     }
     const bool linked = options_.link_bytes_per_second > 0 || device_.info().link_bytes_per_second > 0;
     // A device with memory of its own gains by leaving for the host; a CPU's host tier is the same memory.
@@ -289,6 +285,7 @@ class Lowering {
   const PlanOptions& options_;
   KernelMaker maker_;
   const costs::Model costs_;
+  const std::vector<RegionRule> region_rules_;  // per region of the graph
   std::unordered_set<std::string> op_names_;
   std::vector<bool> made_;  // per problem value
 };

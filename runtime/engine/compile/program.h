@@ -159,6 +159,13 @@ struct CompiledPlan {
   int64_t free_bytes() const;
 };
 
+// A policy for the regions whose paths match a pattern (region_pattern.h), in the place of the graph's own.
+struct RegionPolicy {
+  std::string pattern;
+  plan::Policy policy = plan::Policy::kKeep;  // not kPlannerDecides
+  std::optional<Tier> tier = {};              // with kOffload; nothing: the plan's first
+};
+
 struct PlanOptions {
   int64_t budget_bytes = 0;  // 0: none
   double budget_share = 0;   // > 0: share of the keep-everything plan's arena, instead of budget_bytes
@@ -166,8 +173,11 @@ struct PlanOptions {
   std::vector<graph::AmpRule> amp_rules = {};
   DType parameters = DType::kF32;  // JointOptions::parameters
   graph::OptimizerOptions optimizer = {};
-  // Overrides every PLANNER_DECIDES region (and values outside regions stay with the planner).
+  // For regions that have no policy of their own and lie in none that has one (region_policies.h). Values outside
+  // regions stay with the planner.
   plan::Policy policy = plan::Policy::kPlannerDecides;
+  // Of those that match a region, the last counts.
+  std::vector<RegionPolicy> region_policies = {};
   // Where offloading may go, preferred first; the first serves kOffload. Empty: host, if a region or the
   // policy asks for offloading or the host link has a stated rate. A CPU's host tier is otherwise the same
   // memory under another name: leaving for it saves nothing.
@@ -187,7 +197,7 @@ struct PlanOptions {
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.
 // kInvalidArgument: a budget above the device's memory, a profile of another machine, an AMP rule that matches
-// nothing. kUnsupported: an op that the backend cannot run; names the AMP rule that asks for it, if one does.
+// nothing, a region's policy that is none or goes to a tier that is not open. kNotFound: no region matches a pattern. kUnsupported: an op that the backend cannot run; names the AMP rule that asks for it, if one does.
 std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
                                             const PlanOptions& options);
 

@@ -6,6 +6,7 @@
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/program_writer.h"
+#include "runtime/engine/compile/region_policies.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 
 namespace cairn::engine {
@@ -123,6 +124,7 @@ SetCompiler::SetCompiler(std::span<const ProgramGraph> graphs, device::Device& d
   for (const ProgramGraph& program : graphs)
     if (program.graph != nullptr) all.push_back(program.graph.get());
   graph::check_amp_rules(all, options.amp_rules);
+  check_region_policies(all, options);
 }
 
 SetCompiler::Joints SetCompiler::derive_all(const graph::JointOptions& joint) const {

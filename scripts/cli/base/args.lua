@@ -3,6 +3,7 @@
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local nearest = require "cli.base.nearest"
+local unicode = require "cli.base.unicode"
 
 local args = {}
 
@@ -81,6 +82,33 @@ function args.tiers(text, what)
 end
 args.WORDS[args.tiers] = { "host", "disk", "host,disk" }
 
+-- PATTERN=keep|recompute|offload[:host|disk] -> {pattern, policy}, as cairn.plan takes it. The pattern may have a '='.
+function args.region(text, what)
+  local pattern, policy = text:match("^(.*)=(.*)$")
+  local wanted = "wanted: PATTERN=keep|recompute|offload[:host|disk], as 'h*/attn=recompute'"
+  if not pattern then fail.usage(("%s: '%s' has no '='; %s"):format(what, unicode.shown(text), wanted)) end
+  if pattern == "" then fail.usage(("%s: '%s' has an empty pattern; %s"):format(what, unicode.shown(text), wanted)) end
+  if unicode.text(pattern) ~= pattern then
+    fail.usage(("%s: '%s' is not UTF-8; names of regions are, so it matches none"):format(what, unicode.shown(text)))
+  end
+  local word, tier = policy:match("^([^:]*):(.*)$")
+  word = word or policy
+  local words = { "keep", "recompute", "offload" }
+  if word ~= "keep" and word ~= "recompute" and word ~= "offload" then
+    fail.usage(("%s: '%s': '%s' is none of: %s%s"):format(what, unicode.shown(text), unicode.shown(word),
+      table.concat(words, ", "), nearest.hint(word, words)))
+  end
+  if tier and word ~= "offload" then
+    fail.usage(("%s: '%s': a tier goes with offload only; %s"):format(what, unicode.shown(text), wanted))
+  end
+  if tier and tier ~= "host" and tier ~= "disk" then
+    fail.usage(("%s: '%s': '%s' is no tier; wanted: host or disk"):format(what, unicode.shown(text),
+      unicode.shown(tier)))
+  end
+  return { pattern = pattern, policy = policy }
+end
+args.LISTS = { [args.region] = true }  -- readers of options that may be given several times: their values in a list
+
 args.FLAG = {}
 
 -- Options that several commands know: name -> {reader, help, value's name}. words: what completions offer; elsewhere:
@@ -91,6 +119,8 @@ args.COMMON = {
   budget = { args.budget, "bytes (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
   amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16 (under a loss scale)" },
   policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
+  region = { args.region, "policy of regions by their paths, as 'h*/attn=recompute' (keep, recompute, offload, " ..
+    "offload:host, offload:disk); may be given several times: the last that matches counts", "PATTERN=POLICY" },
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks)" },
   link = { args.bytes, "throttle of the CPU device's host copies, bytes per second" },
@@ -149,6 +179,12 @@ local function note_repeated(settings, options)
   end
 end
 
+local function added(list, value)
+  list = list or {}
+  list[#list + 1] = value
+  return list
+end
+
 -- Returns options (by name, '-' as '_'), positional words, {key, value} pairs, and options as they were written (by
 -- name, with '-'; flags: true); or nil after printing help.
 -- more_help: what help says about the words before it, as function(words) -> text.
@@ -182,8 +218,11 @@ function args.parse(arguments, known, usage, more_help)
             fail.usage(("--%s needs a value"):format(name))
           end
         end
-        texts[name] = value
-        value = row[1](value, "--" .. name)
+        local read = row[1](value, "--" .. name)
+        if args.LISTS[row[1]] then
+          value, read = added(texts[name], value), added(options[name:gsub("-", "_")], read)
+        end
+        texts[name], value = value, read
       end
       options[name:gsub("-", "_")] = value
     elseif word:match("^[%a_][%w_]*=") then

@@ -28,4 +28,10 @@ function fail.check(what, result, err, ...)
   fail.with(type(err) == "table" and CODES[err.status] or 1, message)
 end
 
+-- The same for what makes a plan: a pattern that no region matches is a mistake of the command line.
+function fail.plan(what, plan, err)
+  if not plan and type(err) == "table" and err.status == "NOT_FOUND" then fail.usage("--region: " .. tostring(err)) end
+  return fail.check(what, plan, err)
+end
+
 return fail

@@ -15,8 +15,8 @@ local summary = require "cli.plan.summary"
 local sweep = require "cli.plan.sweep"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
-local KNOWN = args.known("device threads budget amp policy tiers link profile force-profile seed steps json quiet " ..
-                         "accumulate fuse-update", {
+local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
+                         "quiet accumulate fuse-update", {
   ["device-model"] = { args.text, "plans for a device that is not there: h200, h100, rtx4090, cpu, or a file",
     "NAME|FILE" },
   sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
@@ -100,7 +100,7 @@ return function(arguments, root)
   end
   if options.problem then
     if #words + #settings > 0 then fail.usage("--problem goes without a recipe; usage: " .. USAGE) end
-    for _, name in ipairs { "problem_out", "plan_out", "amp", "policy", "tiers", "accumulate", "profile",
+    for _, name in ipairs { "problem_out", "plan_out", "amp", "policy", "region", "tiers", "accumulate", "profile",
                           "device_model" } do
       if options[name] then fail.usage(("--%s does not go with --problem"):format((name:gsub("_", "-")))) end
     end

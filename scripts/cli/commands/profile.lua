@@ -17,7 +17,7 @@ local summary = require "cli.plan.summary"
 local trace = require "cli.report.trace"
 
 local USAGE = "cairn profile RECIPE [key=value ...] [--profile-out FILE] [--trace FILE] [options]"
-local KNOWN = args.known("device threads budget amp policy tiers link seed steps json quiet", {
+local KNOWN = args.known("device threads budget amp policy region tiers link seed steps json quiet", {
   trace = { args.text, "where the trace goes (default: cairn-trace.json)", "FILE" },
   ["profile-out"] = { args.text, "where the profile goes (default: cairn-profile.json); what is there is added to",
     "FILE" },
@@ -66,7 +66,7 @@ local function policy_to_measure(graph, device, options)
     plan:free()
     return "keep"
   end
-  if err.status ~= "OVER_BUDGET" then fail.check("plan", nil, err) end
+  if err.status ~= "OVER_BUDGET" then fail.plan("plan", nil, err) end
   return nil
 end
 

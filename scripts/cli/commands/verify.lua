@@ -14,7 +14,7 @@ local upsets = require "cli.verify.upsets"
 local verdict = require "cli.verify.verdict"
 
 local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--budgets N] [--device D] [--amp A] [--seed N]"
-local KNOWN = args.known("device threads amp budget seed steps json quiet link profile force-profile", {
+local KNOWN = args.known("device threads amp budget region seed steps json quiet link profile force-profile", {
   budgets = { args.whole(1), "budgets from the smallest that fits to keeping everything, per tiers (default 5)" },
 })
 local STEPS, BUDGETS = 3, 5
@@ -39,11 +39,21 @@ local function dataset_of(self, o)
   return self.recipe.call("dataset", o, about)
 end
 
+-- A variant's tiers, and those that --region asks for.
+function Verifier:tiers(list)
+  for _, row in ipairs(list and self.options.region or {}) do
+    local tier = row.policy:match(":(%a+)$")
+    if tier and not list:find(tier, 1, true) then list = list .. "," .. tier end
+  end
+  return list
+end
+
 function Verifier:open(variant)
   local options = { amp = self.options.amp, amp_rules = self.options.amp_rules, optimizer = self.options.optimizer,
-                    costs = not variant.slow and self.options.costs or nil,
+                    region = self.options.region, costs = not variant.slow and self.options.costs or nil,
                     force_profile = self.options.force_profile }
   for key, value in pairs(variant.options or {}) do options[key] = value end
+  options.tiers = self:tiers(options.tiers)
   local device = variant.slow and self.slow_device or self.device
   local plan
   if variant.budget then  -- the same whatever is accumulated
@@ -164,13 +174,14 @@ function Verifier:budgets(where)
   local wanted = runs.plan_options { amp = self.options.amp, amp_rules = self.options.amp_rules,
                                      optimizer = self.options.optimizer, policy = "keep" }
   local whole = fail.check("plan", cairn.plan(graph, device, wanted))
+  wanted.regions = self.options.region
   local peak = fail.check("plan", whole:summary()).peak_bytes.device
   whole:free()
-  wanted.policy, wanted.budget_bytes, wanted.tiers = nil, 1, where.tiers
+  wanted.policy, wanted.budget_bytes, wanted.tiers = nil, 1, self:tiers(where.tiers)
   local plan, err = cairn.plan(graph, device, wanted)
   if plan then fail.with(1, "a plan for a budget of one byte") end
   local smallest = err.fault and err.fault.smallest_budget_bytes or 0
-  if err.status ~= "OVER_BUDGET" or smallest == 0 then fail.check("plan", nil, err) end
+  if err.status ~= "OVER_BUDGET" or smallest == 0 then fail.plan("plan", nil, err) end
   local list = {}
   for i = 0, self.options.budgets - 1 do
     local bytes = math.floor(smallest + (peak - smallest) * i / self.options.budgets)

@@ -43,6 +43,9 @@ local function wishes(options)
   local words = { budget.bytes and ("budget %s bytes"):format(format.count(budget.bytes))
                   or budget.share and ("budget %g%%"):format(100 * budget.share) or "no budget" }
   words[#words + 1] = "policy " .. (options.policy or "auto")
+  for _, row in ipairs(options.region or {}) do
+    words[#words + 1] = ("regions %s %s"):format(row.pattern, row.policy)
+  end
   words[#words + 1] = "tiers " .. (options.tiers or "none given")
   words[#words + 1] = "mixed precision " .. (options.amp or "off")
   if options.amp_rules then words[#words + 1] = "precision by rule " .. precision.text(options.amp_rules) end

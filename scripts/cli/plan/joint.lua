@@ -35,7 +35,7 @@ local function try(recipe, o, device, wanted)
   local plan, err = cairn.plan(graph, device, wanted)
   if not plan then
     graph:free()
-    if err.status ~= "OVER_BUDGET" then fail.check(("plan, batch=%d"):format(o.batch), nil, err) end
+    if err.status ~= "OVER_BUDGET" then fail.plan(("plan, batch=%d"):format(o.batch), nil, err) end
     return nil, err.fault and err.fault.smallest_budget_bytes or 0, err
   end
   local numbers = fail.check("plan", plan:summary())

@@ -41,6 +41,15 @@ local function inside(path, read)
   fail.input(("%s: %s"):format(path, result.message))
 end
 
+-- Whether `value` is texts in a list, and `row` an option that may be given several times.
+local function is_texts(value, row)
+  if not (row and args.LISTS[row[1]]) then return false end
+  for key, text in pairs(value) do
+    if type(key) ~= "number" or key > #value or type(text) ~= "string" then return false end
+  end
+  return #value > 0
+end
+
 -- What a file's text says: {path, recipe, options (parsed, by name), texts, settings ({key, text} pairs)}. known: the
 -- command's options.
 function config.parse(path, text, known, usage)
@@ -63,7 +72,8 @@ function config.parse(path, text, known, usage)
     local list = read[key] == nil and {} or read[key]
     if type(list) ~= "table" then fail.input(("%s: %s is a %s; wanted: an object"):format(path, key, type(list))) end
     for _, name in ipairs(sorted_keys(list)) do
-      if type(list[name]) == "table" or list[name] == nil then
+      if type(list[name]) == "table" and not is_texts(list[name], key == "arguments" and known[name])
+          or list[name] == nil then
         fail.input(("%s: %s: '%s' is no text, number or boolean"):format(path, key, unicode.shown(name)))
       end
     end
@@ -80,6 +90,8 @@ function config.parse(path, text, known, usage)
     end
     if value == true then
       list[#list + 1] = "--" .. name
+    elseif type(value) == "table" then
+      for _, each in ipairs(value) do list[#list + 1] = ("--%s=%s"):format(name, each) end
     elseif value ~= false then
       list[#list + 1] = ("--%s=%s"):format(name, recipes.value_text(value))
     end
@@ -138,7 +150,9 @@ function config.text(spec, texts)
   end
   local given = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate }
   for name, text in pairs(texts) do
-    if given[name] == nil and not OF_THE_CALL[name] then given[name] = absolute(name, text) end
+    if given[name] == nil and not OF_THE_CALL[name] then
+      given[name] = type(text) == "table" and json.array(text) or absolute(name, text)
+    end
   end
   for _, name in ipairs(sorted_keys(given)) do
     local value = given[name]

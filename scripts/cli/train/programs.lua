@@ -36,7 +36,7 @@ function programs.plan(rows, device, wanted, build)
     graphs[i] = { name = row.name, graph = build(row, graphs[1] and graphs[1].graph) }
   end
   local plans, err = cairn.plan_set(graphs, device, wanted)
-  plans = fail.check("plan", plans, err)
+  plans = fail.plan("plan", plans, err)
   local list, peaks, largest = { plain = rows.plain }, { device = 0, host = 0, disk = 0 }, nil
   for i, row in ipairs(rows) do
     local numbers = fail.check("plan", plans[i]:summary())

@@ -67,8 +67,8 @@ function run.plan_options(options, micro_steps)
   local of = options.optimizer or {}
   return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups, parameters = of.parameters,
            budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
-           policy = options.policy, tiers = options.tiers, costs = options.costs, force_costs = options.force_profile,
-           micro_steps = micro_steps, fuse_update = options.fuse_update }
+           policy = options.policy, regions = options.region, tiers = options.tiers, costs = options.costs,
+           force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
 
 local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
@@ -83,7 +83,7 @@ function run.plan(graph, device, options, micro_steps)
   if smallest > 0 and not err.message:find(("%d"):format(smallest), 1, true) then
     err.message = ("%s; the smallest budget that fits is %d bytes"):format(err.message, smallest)
   end
-  return fail.check("plan", plan, err)
+  return fail.plan("plan", plan, err)
 end
 
 -- What recipes are given to make data and programs of their options with.

@@ -39,20 +39,24 @@ inline std::shared_ptr<Graph> mlp(int layers = 4, bool regions = true,
   return g;
 }
 
-// Pre-norm blocks with nested regions, dropout, a tied embedding and the fused loss.
-inline std::shared_ptr<Graph> transformer(int layers = 3) {
+// Pre-norm blocks with nested regions, dropout, a tied embedding and the fused loss. segment > 0: every so many blocks
+// lie in a region that is recomputed, "s0", "s1", ...
+inline std::shared_ptr<Graph> transformer(int layers = 3, int segment = 0) {
   constexpr int64_t kBatch = 2, kTime = 12, kWidth = 32, kVocabulary = 40;
   auto g = std::make_shared<Graph>();
   const ValueId tokens = g->input("tokens", {DType::kI32, {kBatch, kTime}});
   const ValueId targets = g->input("targets", {DType::kI32, {kBatch, kTime}});
   const ValueId table = parameter(*g, "table", {kVocabulary, kWidth});
   ValueId x = g->op("embedding", {table, tokens})[0];
+  graph::RegionId around = -1;
   const auto norm = [&](ValueId v, const std::string& name) {
     return g->op("layernorm",
                  {v, parameter(*g, name + ".g", {kWidth}), parameter(*g, name + ".b", {kWidth})})[0];
   };
   for (int i = 0; i < layers; ++i) {
     const std::string name = "h" + std::to_string(i);
+    if (segment > 0 && i % segment == 0)
+      around = g->region_begin("s" + std::to_string(i / segment), plan::Policy::kRecompute);
     const auto block = g->region_begin(name, plan::Policy::kPlannerDecides);
     const auto attention = g->region_begin("attn", plan::Policy::kPlannerDecides);
     const ValueId qkv =
@@ -70,6 +74,7 @@ inline std::shared_ptr<Graph> transformer(int layers = 3) {
     x = g->op("add", {x, g->op("linear", {up, parameter(*g, name + ".down", {kWidth, 4 * kWidth})})[0]})[0];
     g->region_end(feed);
     g->region_end(block);
+    if (segment > 0 && ((i + 1) % segment == 0 || i + 1 == layers)) g->region_end(around);
   }
   const auto loss = g->op("linear_cross_entropy", {norm(x, "ln"), table, targets});
   g->freeze(loss[0], loss[1], {});

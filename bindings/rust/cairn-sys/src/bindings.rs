@@ -408,6 +408,14 @@ pub struct cairn_parameter_group {
 pub type cairn_parameter_group_t = cairn_parameter_group;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
+pub struct cairn_region_policy {
+    pub pattern: *const ::std::os::raw::c_char,
+    pub policy: u32,
+    pub tier: u32,
+}
+pub type cairn_region_policy_t = cairn_region_policy;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
 pub struct cairn_optimizer_info {
     pub struct_size: usize,
     pub name: *const ::std::os::raw::c_char,
@@ -445,6 +453,9 @@ pub struct cairn_plan_options {
     pub amp_rules: *const cairn_amp_rule_t,
     pub amp_rule_count: u32,
     pub parameters: u32,
+    pub region_policies: *const cairn_region_policy_t,
+    pub region_policy_count: u32,
+    pub reserved2: u32,
 }
 pub type cairn_plan_options_t = cairn_plan_options;
 #[repr(C)]

@@ -206,6 +206,14 @@ fn cairn_parameter_group_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_region_policy_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_region_policy_t>(), 16);
+    assert_eq!(place!(cairn_region_policy_t, pattern), (0, 8));
+    assert_eq!(place!(cairn_region_policy_t, policy), (8, 4));
+    assert_eq!(place!(cairn_region_policy_t, tier), (12, 4));
+}
+
+#[test]
 fn cairn_optimizer_info_t_lies_as_promised() {
     assert_eq!(size_of::<cairn_optimizer_info_t>(), 48);
     assert_eq!(place!(cairn_optimizer_info_t, struct_size), (0, 8));
@@ -218,7 +226,7 @@ fn cairn_optimizer_info_t_lies_as_promised() {
 
 #[test]
 fn cairn_plan_options_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_plan_options_t>(), 136);
+    assert_eq!(size_of::<cairn_plan_options_t>(), 152);
     assert_eq!(place!(cairn_plan_options_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_plan_options_t, budget_bytes), (8, 8));
     assert_eq!(place!(cairn_plan_options_t, budget_share), (16, 8));
@@ -241,6 +249,9 @@ fn cairn_plan_options_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_options_t, amp_rules), (120, 8));
     assert_eq!(place!(cairn_plan_options_t, amp_rule_count), (128, 4));
     assert_eq!(place!(cairn_plan_options_t, parameters), (132, 4));
+    assert_eq!(place!(cairn_plan_options_t, region_policies), (136, 8));
+    assert_eq!(place!(cairn_plan_options_t, region_policy_count), (144, 4));
+    assert_eq!(place!(cairn_plan_options_t, reserved2), (148, 4));
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub use graph::value::{Value, ValueInfo, ValueKind};
 pub use graph::Graph;
 pub use instance::{version, version_number, Device, DeviceInfo, DeviceOptions, Instance, InstanceOptions};
 pub use plan::costs::Costs;
-pub use plan::options::{AmpRule, ParameterGroup, PlanOptions};
+pub use plan::options::{AmpRule, ParameterGroup, PlanOptions, RegionPolicy};
 pub use plan::table::{PlanOp, PlanSummary, PlanValue};
 pub use plan::{Plan, PlanSet};
 pub use session::{Monitor, Session, SessionMut, Span, Store, TierUsage};

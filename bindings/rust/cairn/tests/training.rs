@@ -5,7 +5,7 @@ mod train;
 
 use cairn::{
     Amp, AmpRule, Checkpoint, Costs, Decision, Lane, LossScale, Outcome, ParameterGroup, PlanOptions, PlanSet, Policy,
-    Render, Schedule, Status, StepperOptions, Tier,
+    RegionPolicy, Render, Schedule, Status, StepperOptions, Tier,
 };
 use support::*;
 
@@ -174,6 +174,34 @@ fn plans_tell_of_themselves() {
     assert!(solved.as_str().unwrap().contains("cairn.plan/1"));
     let too_many = (0..5).fold(PlanOptions::new(), |options, _| options.tier(Tier::Host));
     fails(Status::InvalidArgument, &["5 tiers", "4 at most"], training_graph(&instance).plan_with(&device, &too_many));
+}
+
+#[test]
+fn regions_have_policies_by_their_paths() {
+    let (instance, device) = cpu();
+    let graph = training_graph_of(&instance, 512).unwrap();
+    let offloaded = |options: PlanOptions| {
+        let plan = graph.plan_with(&device, &options).unwrap();
+        let mut regions: Vec<String> = Vec::new();
+        for value in plan.values().filter(|value| value.decision == Decision::Offload) {
+            assert_eq!(value.tier, Tier::Disk);
+            regions.push(value.region.to_string());
+        }
+        regions.sort();
+        regions.dedup();
+        regions
+    };
+    let away = |pattern| RegionPolicy::new(pattern, Policy::Offload).tier(Tier::Disk);
+    assert_eq!(offloaded(PlanOptions::new().region(away("first"))), ["first"]);
+    let kept = RegionPolicy::new("se*", Policy::Keep);
+    assert_eq!(offloaded(PlanOptions::new().region(away("[fs]*")).region(kept.clone())), ["first"]);
+    let all = PlanOptions::new().policy(Policy::Offload).tier(Tier::Disk);
+    assert_eq!(offloaded(all.clone().region(kept)), ["first"]);
+    assert!(offloaded(all).contains(&"second".to_string()));
+    let typo = PlanOptions::new().region(RegionPolicy::new("frist", Policy::Keep));
+    fails(Status::NotFound, &["'frist'", "'first'"], graph.plan_with(&device, &typo));
+    let tier = PlanOptions::new().region(RegionPolicy::new("first", Policy::Keep).tier(Tier::Host));
+    fails(Status::InvalidArgument, &["'first'", "OFFLOAD only"], graph.plan_with(&device, &tier));
 }
 
 #[test]

@@ -75,6 +75,12 @@ class PlanOptions {
   PlanOptions& parameters(uint32_t dtype) { return set(raw_.parameters, dtype); }
   PlanOptions& no_optimizer(bool yes = true) { return set(raw_.no_optimizer, yes ? 1u : 0u); }
   PlanOptions& policy(uint32_t policy) { return set(raw_.policy, policy); }  // CAIRN_REGION_*
+  // Regions whose paths match have this policy in the place of their own; of several that match, the last counts. tier:
+  // with OFFLOAD: CAIRN_TIER_*; 0: the first.
+  PlanOptions& region(std::string pattern, uint32_t policy, uint32_t tier = 0) {
+    regions_.push_back({std::move(pattern), policy, tier});
+    return *this;
+  }
   PlanOptions& micro_steps(uint32_t count) { return set(raw_.micro_steps, count); }
   PlanOptions& fuse_update(bool yes = true) { return set(raw_.fuse_update, yes ? 1u : 0u); }
   // Where offloading may go, first choice first: CAIRN_TIER_*, at most four.
@@ -120,6 +126,9 @@ class PlanOptions {
     for (const Rule& rule : rules_)
       rules.push_back({detail::c_str(rule.op), detail::c_str(rule.region), rule.amp_class.c_str()});
     const std::vector<cairn_hyper_t> hypers = detail::raw(hypers_);
+    std::vector<cairn_region_policy_t> regions;
+    for (const RegionPolicy& region : regions_)
+      regions.push_back({region.pattern.c_str(), region.policy, region.tier});
     raw.costs = costs_.get();
     raw.optimizer = detail::c_str(optimizer_);
     raw.groups = groups.data();
@@ -128,6 +137,8 @@ class PlanOptions {
     raw.hyper_count = static_cast<uint32_t>(hypers.size());
     raw.amp_rules = rules.data();
     raw.amp_rule_count = static_cast<uint32_t>(rules.size());
+    raw.region_policies = regions.data();
+    raw.region_policy_count = static_cast<uint32_t>(regions.size());
     return call(raw);
   }
 
@@ -139,6 +150,10 @@ class PlanOptions {
   struct Rule {
     std::string amp_class;
     std::optional<std::string> op, region;
+  };
+  struct RegionPolicy {
+    std::string pattern;
+    uint32_t policy, tier;
   };
   template <class T>
   PlanOptions& set(T& field, T value) {
@@ -152,6 +167,7 @@ class PlanOptions {
   std::vector<Group> groups_;
   std::vector<detail::Hyper> hypers_;
   std::vector<Rule> rules_;
+  std::vector<RegionPolicy> regions_;
 };
 
 }  // namespace CAIRN_HPP_NAMESPACE

@@ -97,6 +97,38 @@ impl AmpRule {
     }
 }
 
+/// Regions with another policy than their own, by a pattern of their whole paths. In each name of a pattern, between its
+/// `/`, `*` stands for any text, `?` for one character, `[0-3]` for one of some; a name of two `*` alone stands for any
+/// number of names, none included.
+///
+/// ```
+/// use cairn::{PlanOptions, Policy, RegionPolicy, Tier};
+/// let options = PlanOptions::new()
+///     .region(RegionPolicy::new("h*", Policy::Recompute))
+///     .region(RegionPolicy::new("h*/attn", Policy::Offload).tier(Tier::Disk));
+/// # let _ = options;
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct RegionPolicy {
+    pattern: String,
+    policy: Policy,
+    tier: Tier,
+}
+
+impl RegionPolicy {
+    /// The regions that match.
+    pub fn new(pattern: &str, policy: Policy) -> RegionPolicy {
+        RegionPolicy { pattern: pattern.to_string(), policy, tier: Tier::Device }
+    }
+
+    /// Where [`Policy::Offload`] goes: [`Tier::Host`] or [`Tier::Disk`]. Without a word: the plan's first tier.
+    pub fn tier(mut self, tier: Tier) -> RegionPolicy {
+        self.tier = tier;
+        self
+    }
+}
+
 /// What a plan is asked for. Without anything said: all that the model wants, updated by AdamW.
 #[derive(Clone, Debug, Default)]
 #[must_use]
@@ -108,6 +140,7 @@ pub struct PlanOptions<'a> {
     amp_rules: Vec<AmpRule>,
     no_optimizer: bool,
     policy: Option<Policy>,
+    regions: Vec<RegionPolicy>,
     tiers: Vec<Tier>,
     costs: Option<&'a Costs>,
     force_costs: bool,
@@ -161,9 +194,15 @@ impl<'a> PlanOptions<'a> {
         self
     }
 
-    /// For all regions that leave it to the planner.
+    /// For all regions that leave it to the planner and lie in none that has a policy.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);
+        self
+    }
+
+    /// One more policy for regions, in the place of their own. Of those that match a region, the last one counts.
+    pub fn region(mut self, region: RegionPolicy) -> Self {
+        self.regions.push(region);
         self
     }
 
@@ -248,6 +287,12 @@ impl<'a> PlanOptions<'a> {
             let region = texts.add_some("the region of a rule", rule.region.as_deref())?;
             rules.push(sys::cairn_amp_rule_t { op, region, amp_class: texts.add("a class", &rule.class)? });
         }
+        let mut regions = Vec::new();
+        for region in &self.regions {
+            let pattern = texts.add("the pattern of regions", &region.pattern)?;
+            let (policy, tier) = (region.policy.into(), region.tier.into());
+            regions.push(sys::cairn_region_policy_t { pattern, policy, tier });
+        }
         let mut raw: sys::cairn_plan_options_t = blank();
         raw.budget_bytes = self.budget_bytes;
         raw.budget_share = self.budget_share;
@@ -272,6 +317,7 @@ impl<'a> PlanOptions<'a> {
         (raw.groups, raw.group_count) = (groups.as_ptr(), groups.len() as u32);
         (raw.hypers, raw.hyper_count) = (hypers.as_ptr(), hypers.len() as u32);
         (raw.amp_rules, raw.amp_rule_count) = (rules.as_ptr(), rules.len() as u32);
+        (raw.region_policies, raw.region_policy_count) = (regions.as_ptr(), regions.len() as u32);
         call(&raw)
     }
 }
