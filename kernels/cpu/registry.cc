@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/simd/isa.h"
+#include "kernels/cpu/vocabulary/products.h"
 
 namespace cairn::kernels {
 namespace {
@@ -24,8 +25,12 @@ constexpr KernelRow kRows[] = {
 }  // namespace
 
 const Registry& cpu_registry() {
-  static constexpr Registry kRegistry{
-      .backend = "cpu", .rows = kRows, .packed_bytes = cpu::packed_bytes, .facts = facts};
+  static constexpr Registry kRegistry{.backend = "cpu",
+                                      .rows = kRows,
+                                      .packed_bytes = cpu::packed_bytes,
+                                      .part_rows = cpu::head_unit,
+                                      .squares_block = cpu::kSquaresBlock,
+                                      .facts = facts};
   return kRegistry;
 }
 

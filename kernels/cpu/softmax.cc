@@ -24,13 +24,14 @@ float row_max(const T* x, int64_t n) {
   return max_lanes(top);
 }
 
-// Sum of exp(x - max), in blocks: a vocabulary is 50 000 long. The exponentials are left in e, when given,
-// which may be x.
+// Terms that are summed in float32: a vocabulary is 50 000 long.
+inline constexpr int64_t kBlock = 4096;
+
+// Sum of exp(x - max), in blocks. The exponentials are left in e, when given, which may be x.
 template <class T, class E>
 double exp_sum(const T* x, int64_t n, float max, E* e) {
   const V shift = set(max);
   double total = 0;
-  constexpr int64_t kBlock = 4096;
   for (int64_t b = 0; b < n; b += kBlock) {
     V sum = hn::Zero(DF());
     for_each_vector(b, b + kBlock < n ? b + kBlock : n, [&](auto t, int64_t i) {
@@ -93,6 +94,61 @@ double cross_entropy_dispatch(DType type_x, DType type_d, const void* x, int64_t
   });
 }
 
+float largest_dispatch(DType type, const void* x, int64_t n, float than) {
+  return with_float(type, [&](auto zero) {
+    const float here = row_max(static_cast<const decltype(zero)*>(x), n);
+    return here > than ? here : than;
+  });
+}
+
+static_assert(kMaxLanes <= kOpenTerms);
+int64_t lanes_dispatch() { return lanes(); }
+
+// As exp_sum() goes through a whole row.
+template <class T>
+double exp_sum_part(const T* x, int64_t first, int64_t n, bool last, float max, double total, float* open) {
+  const V shift = set(max);
+  for (int64_t b = first; b < first + n;) {
+    const int64_t full = b / kBlock * kBlock + kBlock, end = full < first + n ? full : first + n;
+    V sum = b % kBlock == 0 ? hn::Zero(DF()) : hn::LoadU(DF(), open);
+    for_each_vector(b - first, end - first, [&](auto t, int64_t i) {
+      sum = hn::Add(sum, keep(t, exp(hn::Sub(get(t, x + i), shift)), hn::Zero(DF())));
+    });
+    if (end == full || last)
+      total += sum_lanes(sum);
+    else
+      hn::StoreU(sum, DF(), open);
+    b = end;
+  }
+  return total;
+}
+double exp_sum_part_dispatch(DType type, const void* x, int64_t first, int64_t n, bool last, float max,
+                             double total, float* open) {
+  return with_float(type, [&](auto zero) {
+    return exp_sum_part(static_cast<const decltype(zero)*>(x), first, n, last, max, total, open);
+  });
+}
+
+template <class T>
+void cross_entropy_part_typed(T* x, int64_t n, float max, double sum, int64_t target, float at,
+                              float weight) {
+  const V shift = set(max), factor = set(static_cast<float>(weight / sum));
+  for_each_vector(0, n, [&](auto t, int64_t i) {
+    put(t, exp(hn::Sub(get(t, x + i), shift)), x + i);  // rounded, as where all of a row is there
+    put(t, hn::Mul(get(t, x + i), factor), x + i);
+  });
+  if (target < 0) return;
+  const double log_sum = std::log(sum) + max;
+  const float own = static_cast<float>(weight * (std::exp(static_cast<double>(at) - log_sum) - 1.0));
+  x[target] = round_to<T>(own);
+}
+void cross_entropy_part_dispatch(DType type, void* x, int64_t n, float max, double sum, int64_t target,
+                                 float at, float weight) {
+  with_float(type, [&](auto zero) {
+    cross_entropy_part_typed(static_cast<decltype(zero)*>(x), n, max, sum, target, at, weight);
+  });
+}
+
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -101,6 +157,10 @@ namespace cairn::kernels::cpu {
 HWY_EXPORT(softmax_dispatch);
 HWY_EXPORT(softmax_grad_dispatch);
 HWY_EXPORT(cross_entropy_dispatch);
+HWY_EXPORT(largest_dispatch);
+HWY_EXPORT(exp_sum_part_dispatch);
+HWY_EXPORT(lanes_dispatch);
+HWY_EXPORT(cross_entropy_part_dispatch);
 
 void softmax_row(DType type, const void* x, void* y, int64_t n) {
   CAIRN_DISPATCH(softmax_dispatch)(type, x, y, n);
@@ -111,6 +171,18 @@ void softmax_grad_row(DType type, const void* dy, const void* y, void* dx, int64
 double cross_entropy_row(DType type_x, DType type_d, const void* x, int64_t n, int64_t target, float weight,
                          void* d) {
   return CAIRN_DISPATCH(cross_entropy_dispatch)(type_x, type_d, x, n, target, weight, d);
+}
+int64_t lanes_of_exponentials() { return CAIRN_DISPATCH(lanes_dispatch)(); }
+float largest_of(DType type, const void* x, int64_t n, float than) {
+  return CAIRN_DISPATCH(largest_dispatch)(type, x, n, than);
+}
+double sum_exponentials(DType type, const void* x, int64_t first, int64_t n, bool last, float max, double sum,
+                        float* open) {
+  return CAIRN_DISPATCH(exp_sum_part_dispatch)(type, x, first, n, last, max, sum, open);
+}
+void cross_entropy_part(DType type, void* x, int64_t n, float max, double sum, int64_t target, float at,
+                        float weight) {
+  CAIRN_DISPATCH(cross_entropy_part_dispatch)(type, x, n, max, sum, target, at, weight);
 }
 }  // namespace cairn::kernels::cpu
 #endif

@@ -97,6 +97,12 @@ struct Registry {
   // ..., and the outputs likewise. An op that adds to the output of the one before it leaves its own out:
   // sum_squares gives one total, and bit 0 of `accumulate` says whether that adds to what was there.
   std::unique_ptr<Kernel> (*batch)(std::span<const Signature> ops) = nullptr;
+  // A fused loss whose weight comes in parts (ops.def) makes the whole op's bits where parts have a multiple of so many rows,
+  // but for the last, which has at least as many. whole: that op. nullptr or 0: it cannot.
+  int64_t (*part_rows)(const Signature& whole) = nullptr;
+  // sum_squares adds up blocks of so many elements, one after the other: what comes block by block gives the same
+  // bits. 0: it does something else.
+  int64_t squares_block = 0;
   BackendFacts (*facts)() = nullptr;  // nullptr: there is nothing to say
 
   // The row that the signature's choice names, if it takes it; else the first that does.

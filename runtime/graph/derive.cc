@@ -43,6 +43,7 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
     builder.joint.backward_begin = static_cast<int32_t>(builder.joint.ops().size());
     add_slots(builder, options.parameters);
   }
+  if (!options.fuse_update) slice_parameters(builder, options.parts);
   add_packed_weights(builder, options);
   if (options.fuse_update && builder.joint.has_optimizer()) fuse_updates(builder);
   list_states(builder);
@@ -53,6 +54,12 @@ int32_t JointGraph::low_of(int32_t parameter) const {
   for (const ParameterSlot& slot : parameters)
     if (slot.value == parameter) return slot.low;
   return -1;
+}
+
+const Slices* JointGraph::slices_of(int32_t whole) const {
+  for (const Slices& of : slices)
+    if (of.whole == whole) return &of;
+  return nullptr;
 }
 
 int32_t JointGraph::find(std::string_view name) const {

@@ -2,6 +2,7 @@
 // graph. Immutable.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -122,6 +123,14 @@ struct UnpackedWeight {
   JointOp node;       // the repacking's op that would have made it, without its output
   TensorDesc packed;  // that output
 };
+// A weight, or a gradient, that the micro-batch has in parts: consecutive rows, each a value of its own. What is outside the
+// micro-batch knows the whole, whose bytes these are, one behind the other.
+struct Slices {
+  int32_t whole;
+  std::vector<int32_t> parts;
+  int32_t squares;  // of a gradient: scratch, float64; where the norm adds up its squares before it adds them
+};
+
 struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`
   int32_t op, operand, pack;
 };
@@ -163,7 +172,8 @@ struct JointGraph {
   std::vector<HyperBlock> hypers;
   std::vector<UnpackedWeight> left_out;
   std::vector<PlainUse> plain_uses;  // by op
-  int32_t norm = -1;                 // of the gradients; scratch, float64
+  std::vector<Slices> slices;
+  int32_t norm = -1;  // of the gradients; scratch, float64
   // >= 0: updates are fused into backward. Scratch, float64: what gradients are multiplied by; not finite
   // where loss, weight or a gradient were not, and no parameter was updated from then on.
   int32_t grad_scale = -1;
@@ -180,8 +190,9 @@ struct JointGraph {
     while (values[value].alias_of >= 0) value = values[value].alias_of;
     return value;
   }
-  int32_t find(std::string_view name) const;  // -1 if there is none
-  int32_t low_of(int32_t parameter) const;    // its slot's `low`
+  int32_t find(std::string_view name) const;     // -1 if there is none
+  int32_t low_of(int32_t parameter) const;       // its slot's `low`
+  const Slices* slices_of(int32_t whole) const;  // nullptr: it is in one piece
 
  private:
   static std::vector<Phase> standard_phases() {
@@ -219,6 +230,7 @@ const ParameterGroup& group_of_pattern(std::span<const ParameterGroup> groups, s
 using PackedBytes = int64_t (*)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                                 int threads);
 
+using PartRows = std::map<std::string, std::vector<int64_t>>;
 using PackedWeightUse =
     std::pair<std::string, std::string>;  // name of a weight, use: "forward" | "input_grad"
 
@@ -236,7 +248,13 @@ struct JointOptions {
   // bits below (base/split.h), which only updates read.
   DType parameters = DType::kF32;
   std::set<PackedWeightUse> unpacked = {};  // not to be packed although the backend could
+  // Parameters, by name, that lookups and fused losses alone use, in parts, which begin at these rows, the first at 0. Not what
+  // other ops use, either, nor what is updated within backward.
+  PartRows parts = {};
 };
+
+// JointOptions::parts may name it.
+bool slices_by_rows(const JointGraph& joint, const ParameterSlot& slot);
 
 // Forward graph -> joint graph. kInvalidArgument: an optimizer or hyper-parameter that there is not, a group
 // that matches no parameter, two that match the same one, parameters in bf16 without amp bf16. kUnsupported: an op without a gradient on a path

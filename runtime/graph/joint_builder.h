@@ -46,6 +46,8 @@ void add_forward(JointBuilder& builder, DType parameters);
 void add_backward(JointBuilder& builder);
 // Pairs of backward ops that one op can do.
 void fuse_backward(JointBuilder& builder);
+// Weights in parts; Behind slots and optimizer.
+void slice_parameters(JointBuilder& builder, const PartRows& parts);
 // Packed forms of weights, for backends that have them.
 void add_packed_weights(JointBuilder& builder, const JointOptions& options);
 // Moves updates into the backward part: after everything else, as it asks who reads a weight.

@@ -70,6 +70,12 @@ Work work_head_grad(const OpRow& row, Descs in, Descs out, const Attrs*) {
           traffic(row, in, out)};
 }
 
+Work work_head_part(const OpRow& row, Descs in, Descs out, const Attrs*) {
+  const bool weight_gradient = out.size() > 1 && out[1].shape.rank == 2;
+  return {(weight_gradient ? 6 : 4) * elements(in, 0) * static_cast<double>(in[1].shape[0]),
+          traffic(row, in, out)};
+}
+
 Work work_attention(const OpRow& row, Descs in, Descs out, const Attrs* attrs) {
   return {attention_flops(out[0], attrs, 2), traffic(row, in, out)};
 }

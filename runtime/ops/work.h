@@ -13,6 +13,7 @@ Work work_linear_grad_input(const OpRow& row, Descs in, Descs out, const Attrs* 
 Work work_linear_grad_weight(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_head(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_head_grad(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_head_part(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_attention(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_attention_grad(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_update(const OpRow& row, Descs in, Descs out, const Attrs* attrs);

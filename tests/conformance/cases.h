@@ -106,7 +106,8 @@ struct Built {
   std::vector<std::string> names;
 };
 
-inline Built build(const Case& c, DType dtype, uint32_t trained) {
+// parts: of weights that may be in parts and have as many rows.
+inline Built build(const Case& c, DType dtype, uint32_t trained, int64_t parts = 1) {
   using graph::ValueId;
   auto g = std::make_shared<graph::Graph>();
   Built built;
@@ -145,6 +146,10 @@ inline Built build(const Case& c, DType dtype, uint32_t trained) {
   g->freeze(loss, graph::kNone, {});
   graph::JointOptions options;
   options.optimizer.name = "";
+  for (size_t i = 0; parts > 1 && i < built.names.size(); ++i)
+    if (built.operands[i].shape.size() == 2 && built.operands[i].shape[0] >= parts)
+      for (int64_t k = 0; k < parts; ++k)
+        options.parts[built.names[i]].push_back(k * built.operands[i].shape[0] / parts);
   built.joint = graph::derive(g, options);
   return built;
 }

@@ -56,8 +56,8 @@ void check_gradients(Interpreter& interpreter, const std::string& what) {
   EXPECT_GT(compared, 0) << what;
 }
 
-void check_case(const Case& c, uint32_t trained) {
-  const Built built = build(c, DType::kF64, trained);
+void check_case(const Case& c, uint32_t trained, int64_t parts = 1) {
+  const Built built = build(c, DType::kF64, trained, parts);
   Interpreter interpreter(built.joint);
   fill_leaves(interpreter, built);
   check_gradients(interpreter, cat(c.name(), " trained ", trained));
@@ -79,6 +79,18 @@ TEST(Gradients, AgreeWithCentralDifferences) {
     }
   }
   EXPECT_GT(graphs, 150);
+}
+
+TEST(Gradients, AgreeWhereAVocabularyIsInParts) {
+  int graphs = 0;
+  for (const Case& c : gradient_cases()) {
+    if (build(c, DType::kF64, trainable(c), 3).joint->slices.empty()) continue;
+    SCOPED_TRACE(c.name());
+    for (const int64_t parts : {2, 3}) check_case(c, trainable(c), parts);
+    if (HasFatalFailure()) return;
+    ++graphs;
+  }
+  EXPECT_GE(graphs, 10);
 }
 
 TEST(Gradients, EveryOpWithARuleHasACase) {

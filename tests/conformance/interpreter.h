@@ -94,6 +94,14 @@ class Interpreter {
   const graph::JointGraph& joint() const { return *joint_; }
   Tensor tensor(int32_t value) {
     if (value < 0) return {};
+    for (const graph::Slices& slices : joint_->slices) {  // parts lie in the whole, one behind the other
+      auto* at = static_cast<char*>(buffers_[static_cast<size_t>(slices.whole)].data());
+      for (const int32_t part : slices.parts) {
+        const TensorDesc& desc = joint_->values[static_cast<size_t>(part)].desc;
+        if (part == value) return {desc, at};
+        at += desc.bytes();
+      }
+    }
     return {joint_->values[static_cast<size_t>(value)].desc,
             buffers_[static_cast<size_t>(joint_->storage(value))].data()};
   }

@@ -190,14 +190,18 @@ constexpr Multiply kMultiply[3][3] = {{multiply<1, 1>, multiply<1, 2>, multiply<
 
 }  // namespace
 
+int64_t SplitProduct::block_depth(int64_t k) {
+  constexpr int64_t kMax = 768;
+  const int64_t parts = (k + kMax - 1) / kMax;
+  return round_up((k + parts - 1) / parts, kTileK);
+}
+
 SplitProduct::SplitProduct(const ProductShape& s, int threads) : shape_(s) {
   a_ = {s.m, s.lda ? s.lda : (s.transpose_a ? s.m : s.k), !s.transpose_a, s.parts_a};
   b_ = {s.n, s.ldb ? s.ldb : (s.transpose_b ? s.k : s.n), s.transpose_b, s.parts_b};
   if (shape_.ldc == 0) shape_.ldc = s.n;
   share_a_ = s.m <= s.n;
-  constexpr int64_t kMax = 768;
-  const int64_t parts = (s.k + kMax - 1) / kMax;
-  k_block_ = round_up((s.k + parts - 1) / parts, kTileK);
+  k_block_ = block_depth(s.whole_k > 0 ? s.whole_k : s.k);
   const Side &common = share_a_ ? a_ : b_, &other = share_a_ ? b_ : a_;
   shared_at_ = space_.add(round_up(common.count, 32) * k_block_ * 2 * common.parts);
   block_ = share_a_ ? kMaxBlock : 128;
@@ -263,6 +267,7 @@ HWY_POP_ATTRIBUTES
 #else
 namespace cairn::kernels::cpu {
 SplitProduct::SplitProduct(const ProductShape& s, int) : shape_(s) {}
+int64_t SplitProduct::block_depth(int64_t k) { return k; }
 void SplitProduct::run(const float*, const float*, float*, void*, const float*) const {}
 }  // namespace cairn::kernels::cpu
 #endif

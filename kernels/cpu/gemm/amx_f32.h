@@ -21,6 +21,8 @@ class SplitProduct {
  public:
   SplitProduct(const ProductShape& shape, int threads);
   int64_t scratch_bytes() const { return space_.bytes(); }
+  // Steps of k between two times that blocks of C at its edges are added to; those inside are kept exactly.
+  static int64_t block_depth(int64_t k);
   void run(const float* a, const float* b, float* c, void* scratch, const float* bias = nullptr) const;
 
  private:

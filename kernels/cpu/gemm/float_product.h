@@ -18,6 +18,7 @@ class FloatProduct {
     else
       plain_.emplace(s, threads);
   }
+  bool on_tiles() const { return split_.has_value(); }
   int64_t scratch_bytes() const { return split_ ? split_->scratch_bytes() : plain_->scratch_bytes(); }
   void run(const float* a, const float* b, float* c, void* scratch, const float* bias = nullptr) const {
     split_ ? split_->run(a, b, c, scratch, bias) : plain_->run(a, b, c, scratch, bias);

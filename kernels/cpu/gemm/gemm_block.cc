@@ -86,12 +86,16 @@ HWY_INLINE int64_t panel_columns(int64_t left) {
   return std::min(most, left);
 }
 
+int64_t block_depth_dispatch(int64_t k, bool pack_a) {
+  return even_share(k, pack_a ? kPackedDepth : kDepth, 1);
+}
+
 // Loops: rows of A that stay near; shares of k; panels of B; tiles.
 void gemm_block_dispatch(const GemmBlock& g) {
   if (g.dots) return dots(g);
   const bool direct_b = g.b_column == 1 && g.m1 - g.m0 <= 2 * kTileRows;
   const int64_t mc = even_share(g.m1 - g.m0, g.pack_a ? kPackedRows : kRows, kRowUnit),
-                kc = even_share(g.k, g.pack_a ? kPackedDepth : kDepth, 1);
+                kc = block_depth_dispatch(g.whole_k, g.pack_a);
   float *packed_b = g.scratch, *packed_a = g.scratch + kc * kColumnUnit;
   for (int64_t m = g.m0; m < g.m1; m += mc) {
     const int64_t m_end = std::min(g.m1, m + mc), tiles = (m_end - m + kTileRows - 1) / kTileRows;
@@ -130,6 +134,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cairn::kernels::cpu {
 HWY_EXPORT(gemm_block_dispatch);
+HWY_EXPORT(block_depth_dispatch);
+int64_t gemm_block_depth(int64_t k, bool pack_a) { return CAIRN_DISPATCH(block_depth_dispatch)(k, pack_a); }
 void gemm_block(const GemmBlock& g) { CAIRN_DISPATCH(gemm_block_dispatch)(g); }
 int64_t gemm_scratch_bytes(int64_t rows, int64_t k, bool pack_a) {
   const int64_t a = pack_a ? std::min((rows + kRowUnit - 1) / kRowUnit * kRowUnit, kPackedRows) : 0;

@@ -31,11 +31,14 @@ struct GemmBlock {
   int64_t ldc;
   const float* bias;  // nullptr: none
   bool add;
+  int64_t whole_k;  // ProductShape's
   bool pack_a;
   bool dots;       // few rows and a transposed B
   float* scratch;  // gemm_scratch_bytes()
 };
 
+// Steps of k that are summed before they are added to C, on this processor.
+int64_t gemm_block_depth(int64_t k, bool pack_a);
 // For any number of rows up to `rows`.
 int64_t gemm_scratch_bytes(int64_t rows, int64_t k, bool pack_a);
 void gemm_block(const GemmBlock& g);

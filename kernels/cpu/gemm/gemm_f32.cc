@@ -17,6 +17,7 @@ Product::Product(const ProductShape& s, int threads) : shape_(s) {
   if (shape_.lda == 0) shape_.lda = s.transpose_a ? s.m : s.k;
   if (shape_.ldb == 0) shape_.ldb = s.transpose_b ? s.k : s.n;
   if (shape_.ldc == 0) shape_.ldc = s.n;
+  if (shape_.whole_k == 0) shape_.whole_k = s.k;
   // Threads that have something to do for as long as it takes to wake one: by round rates of summing and of
   // reading B.
   const double nk = static_cast<double>(s.n) * static_cast<double>(s.k);
@@ -35,7 +36,7 @@ Product::Product(const ProductShape& s, int threads) : shape_(s) {
 
 int64_t Product::scratch_bytes() const {
   const int64_t one = align_up(gemm_scratch_bytes(units(units(shape_.m, kRowUnit), row_shares_) * kRowUnit,
-                                                  shape_.k, shape_.transpose_a),
+                                                  shape_.whole_k, shape_.transpose_a),
                                kAlignment);
   return one * row_shares_ * column_shares_;
 }
@@ -58,6 +59,7 @@ void Product::run(const float* a, const float* b, float* c, void* scratch, const
       g.c = c, g.ldc = s.ldc;
       g.bias = s.bias ? bias : nullptr;
       g.add = s.add;
+      g.whole_k = s.whole_k;
       g.pack_a = s.transpose_a;
       g.dots = s.transpose_b && !s.transpose_a && s.m <= kSmallRows && s.k >= kMinDots;
       g.scratch = Workspace::at<float>(scratch, cell * each);

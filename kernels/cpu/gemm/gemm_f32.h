@@ -11,6 +11,9 @@ struct ProductShape {
   int64_t lda = 0, ldb = 0, ldc = 0;              // of the stored rows; 0: dense
   bool bias = false;                              // float32 [n] added to every row
   bool add = false;                               // C += A B
+  // Steps of the product that this one is a share of: it is summed in the blocks of that one, so that shares which begin
+  // at such blocks and add up make its bits. 0: k.
+  int64_t whole_k = 0;
   int parts_a = 3,
       parts_b = 3;  // bfloat16 numbers whose sum is one of A, of B: 3, of float16 2, of bfloat16 1
 };

@@ -81,6 +81,12 @@ int64_t budget_of(std::span<const std::shared_ptr<CompiledPlan>> plans, const Pl
 
 void check(const PlanOptions& options, const device::Device& device) {
   check_options(options);
+  require(options.vocabulary_parts >= 0, Code::kInvalidArgument,
+          "the number of parts of a vocabulary must not be negative: ", options.vocabulary_parts);
+  require(options.vocabulary_parts <= 1 || !options.tiers.empty(), Code::kInvalidArgument,
+          "parts of a vocabulary live in a tier: name one (host, disk)");
+  require(options.vocabulary_parts <= 1 || !options.fuse_update, Code::kInvalidArgument,
+          "a vocabulary in parts does not go with an update fused into backward, which has the weight whole");
   check_profile(options, device.info());
   require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
           "an update fused into backward leaves nothing to accumulate, but the plan is for ",
@@ -113,9 +119,10 @@ std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const Pro
     return plan;
   };
   plans[primary]->problem.budget_bytes = budget;
+  const FindParts parts = [&](const graph::JointOptions& with) { return set.part_units(with); };
   std::shared_ptr<CompiledPlan> first;
   set.named(primary,
-            [&] { first = solve_variants(std::move(plans[primary]), again, joint, device, options); });
+            [&] { first = solve_variants(std::move(plans[primary]), again, parts, joint, device, options); });
   assemble_update(*first, device);  // first: it says where copies begin in the tiers
   assemble(*first);
   return set.beside(std::move(first), budget);

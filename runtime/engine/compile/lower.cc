@@ -42,6 +42,7 @@ class Lowering {
         region_rules_(region_rules(*joint_.forward, options)) {}
 
   void run() {
+    plan_.squares_block = device_.kernels().squares_block;
     values();
     regions();
     plan_.op_kernel[graph::kMicroBatch].assign(joint_.ops().size(), -1);
@@ -71,7 +72,8 @@ class Lowering {
     const size_t count = joint_.values.size();
     std::vector<bool> used(count);
     for (size_t v = 0; v < count; ++v)
-      used[v] = joint_.values[v].alias_of < 0 && is_persistent(joint_.values[v].role);
+      used[v] = joint_.values[v].alias_of < 0 && is_persistent(joint_.values[v].role) &&
+                joint_.slices_of(static_cast<int32_t>(v)) == nullptr;
     for (const JointOp& op : joint_.ops())
       if (runs(op))
         for (const auto* list : {&op.in, &op.out})
@@ -95,6 +97,10 @@ class Lowering {
     const StoreLayout& layout = *plan_.layout;
     for (size_t e = 0; e < layout.values.size(); ++e) {
       const StoreLayout::Entry& entry = layout.values[e];
+      if (entry.sliced) {  // its parts are the values
+        plan_.layout_value.push_back(-1);
+        continue;
+      }
       plan_.layout_value.push_back(static_cast<int32_t>(plan_.problem.values.size()));
       plan_.problem.values.push_back(
           {unique(names, entry.name, e), align_up(entry.desc.bytes(), kAlignment), true});

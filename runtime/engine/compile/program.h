@@ -83,6 +83,7 @@ struct StoreLayout {
     std::string name;
     TensorDesc desc;
     graph::Role role;
+    bool sliced = false;  // JointGraph::slices: no plan has it whole
   };
   std::vector<Entry> values;
   std::vector<std::vector<int32_t>>
@@ -112,6 +113,7 @@ struct CompiledPlan {
   std::map<int32_t, OffloadedPlace> offloaded;
   // The same of values of the problem whose home is a tier, and which micro-batches fetch: weights, gradients.
   std::map<int32_t, OffloadedPlace> homes;
+  int64_t squares_block = 0;  // Registry::squares_block
   // It is for one micro-batch per update: gradients that live in a tier are written over, not added to.
   bool overwrites_gradients = false;
   std::array<int64_t, kTierCount>
@@ -193,6 +195,10 @@ struct PlanOptions {
   // need not outlive that. For one micro-batch per update and no clipping, which would need the norm of all
   // gradients first. The price: a gradient that is not finite is found after other parameters were updated.
   bool fuse_update = false;
+  // Parts of a weight that lookups and the fused loss alone use, with tiers: each lives there and is on the device for its ops,
+  // with the same bits. 0: as many as the other ops' working sets ask for, where a budget cannot be met otherwise.
+  // Else so many of every such weight, at any budget.
+  int64_t vocabulary_parts = 0;
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

@@ -75,6 +75,8 @@ std::shared_ptr<StoreLayout> make_layout(std::span<const ProgramGraph> graphs,
         name = own;  // a pack of another layout
       const auto [entry, fresh] = known.emplace(name, static_cast<int32_t>(layout->values.size()));
       if (fresh) layout->values.push_back({name, value.desc, value.role});
+      if (joints[i]->slices_of(static_cast<int32_t>(v)) != nullptr)
+        layout->values[at(entry->second)].sliced = true;
       entry_of[v] = entry->second;
     }
     layout->entry_of.push_back(std::move(entry_of));
@@ -169,6 +171,12 @@ std::vector<std::shared_ptr<CompiledPlan>> SetCompiler::lower_all(const graph::J
   return {lowered(joints, layout, only)};
 }
 
+PartUnits SetCompiler::part_units(const graph::JointOptions& joint) const {
+  const bool modelled = options_.costs != nullptr && options_.costs->model;
+  if (options_.fuse_update || (modelled && options_.costs->model->separate_memory)) return {};
+  return engine::part_units(derive_all(joint), device_.kernels(), device_.info().threads);
+}
+
 void SetCompiler::choose_primary(std::span<const std::shared_ptr<CompiledPlan>> plans) {
   int64_t most = -1;
   for (size_t i = 0; i < plans.size() && plans.size() > 1; ++i) {
@@ -198,7 +206,8 @@ std::vector<std::shared_ptr<const CompiledPlan>> SetCompiler::beside(
     auto plan = lowered(joints_.at(&layout), primary->layout, i);
     plan->problem.budget_bytes = budget_bytes;
     std::vector<bool> gone(plan->problem.values.size());
-    for (const auto& [entry, place] : offloaded) gone[at(plan->layout_value[at(entry)])] = true;
+    for (const auto& [entry, place] : offloaded)
+      if (plan->layout_value[at(entry)] >= 0) gone[at(plan->layout_value[at(entry)])] = true;
     for (size_t v = 0; v < plan->problem_value.size(); ++v) {
       const int32_t entry = layout.entry_of[i][v];
       if (entry >= 0 && offloaded.contains(entry))

@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "runtime/engine/compile/program.h"
+#include "runtime/engine/compile/homes/vocabulary_parts.h"
 
 namespace cairn::engine {
 
@@ -21,6 +21,9 @@ class SetCompiler {
 
   // The plan that needs the most with everything kept, of those that train if one does.
   size_t primary() const { return primary_; }
+
+  // Weights that may go in parts in every program.
+  PartUnits part_units(const graph::JointOptions& joint) const;
 
   // solve(), where kOverBudget names the program, if there are several.
   void named(size_t i, const std::function<void()>& solve) const;

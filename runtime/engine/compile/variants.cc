@@ -21,9 +21,10 @@ double now() {
 
 class Variants {
  public:
-  Variants(const Relower& again, const graph::JointOptions& joint, device::Device& device,
-           const PlanOptions& options)
+  Variants(const Relower& again, const FindParts& parts, const graph::JointOptions& joint,
+           device::Device& device, const PlanOptions& options)
       : again_(again),
+        parts_(parts),
         joint_(joint),
         device_(device),
         options_(options),
@@ -32,12 +33,18 @@ class Variants {
 
   std::shared_ptr<CompiledPlan> run(std::shared_ptr<CompiledPlan> first) {
     const double began = now();
-    search(Ways(std::move(first)));
-    move_state();
-    if (best_ == nullptr)
-      for (const auto& plan : std::exchange(refused_, {})) attempt(plan, State::kResident, Effort::kWhole);
-    else if (quick_)
-      attempt(std::make_shared<CompiledPlan>(*best_), State::kResident, Effort::kWhole);
+    if (options_.vocabulary_parts > 1) {
+      split(*first);
+    } else {
+      const std::shared_ptr<CompiledPlan> whole = first;
+      search(Ways(std::move(first)));
+      move_state();
+      if (best_ == nullptr)
+        for (const auto& plan : std::exchange(refused_, {})) attempt(plan, State::kResident, Effort::kWhole);
+      else if (quick_)
+        attempt(std::make_shared<CompiledPlan>(*best_), State::kResident, Effort::kWhole);
+      if (best_ == nullptr && options_.vocabulary_parts == 0) split(*whole);
+    }
     if (best_ == nullptr) throw *over_;
     if (best_->problem.budget_bytes > 0) certify(*best_);
     best_->plan.solve_seconds = now() - began;
@@ -151,6 +158,31 @@ class Variants {
                              [&](const auto& a, const auto& b) { return least(a) < least(b); });
   }
 
+  // Weights of a vocabulary in parts, which live in a tier like everything else that may; `whole` has them in one piece.
+  void split(const CompiledPlan& whole) {
+    if (whole.problem.links.empty()) return;
+    graph::JointOptions joint = joint_;
+    const PackedWeightChoices packed = packed_weight_choices(whole, model_, micro_steps_);
+    leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
+    const PartUnits units = parts_(joint);
+    require(!units.empty() || options_.vocabulary_parts <= 1, Code::kUnsupported,
+            "no weight goes in parts: lookups and the fused loss would have to be all that uses it, on a "
+            "backend that "
+            "makes the same bits of its parts, and in a vocabulary large enough for two");
+    joint.parts = options_.vocabulary_parts > 1 ? choose_parts(whole, units, options_.vocabulary_parts)
+                                                : choose_parts(*again_(joint), units);
+    if (joint.parts.empty()) return;
+    const Ways ways(again_(joint));
+    const uint64_t before = over_ ? over_->fault()->smallest_budget_bytes : 0;
+    attempt(ways.apart, State::kHomes);
+    attempt(ways.in_place, State::kHomes);
+    if (best_ != nullptr || !over_ || over_->fault()->smallest_budget_bytes == before) return;
+    std::string text = over_->what();
+    for (const auto& [name, firsts] : joint.parts)
+      text += cat("; '", name, "' is in ", firsts.size(), " parts there");
+    over_ = Error(over_->code(), text, *over_->fault());
+  }
+
   enum class State { kResident, kOffloaded, kHomes };
   enum class Effort { kQuick, kWhole };
   // Quickly, to see which variant is the best; what only just fits is not found then.
@@ -190,6 +222,7 @@ class Variants {
   }
 
   const Relower& again_;
+  const FindParts& parts_;
   const graph::JointOptions& joint_;
   device::Device& device_;
   const PlanOptions& options_;
@@ -206,9 +239,9 @@ class Variants {
 }  // namespace
 
 std::shared_ptr<CompiledPlan> solve_variants(std::shared_ptr<CompiledPlan> lowered, const Relower& again,
-                                             const graph::JointOptions& joint, device::Device& device,
-                                             const PlanOptions& options) {
-  return Variants(again, joint, device, options).run(std::move(lowered));
+                                             const FindParts& parts, const graph::JointOptions& joint,
+                                             device::Device& device, const PlanOptions& options) {
+  return Variants(again, parts, joint, device, options).run(std::move(lowered));
 }
 
 }  // namespace cairn::engine

@@ -349,10 +349,26 @@ TEST(Shapes, EveryRuleSurvivesMissingOperands) {
 
 TEST(Shapes, EveryRuleHasACase) {
   for (const OpRow& r : all()) {
-    // These share shape_same or shape_broadcast with ops above, or have tests of their own.
-    static constexpr std::string_view kShared[] = {"gelu", "gelu_grad", "silu",       "silu_grad", "swiglu",
-                                                   "relu", "relu_grad", "scale",      "dropout",   "softmax",
-                                                   "mse",  "custom",    "custom_grad"};
+    // These share shape_same or shape_broadcast with ops above, or have tests of their own (vocabulary_test.cc).
+    static constexpr std::string_view kShared[] = {"gelu",
+                                                   "gelu_grad",
+                                                   "silu",
+                                                   "silu_grad",
+                                                   "swiglu",
+                                                   "relu",
+                                                   "relu_grad",
+                                                   "scale",
+                                                   "dropout",
+                                                   "softmax",
+                                                   "mse",
+                                                   "custom",
+                                                   "custom_grad",
+                                                   "embedding_part",
+                                                   "embedding_part_grad",
+                                                   "linear_cross_entropy_max",
+                                                   "linear_cross_entropy_sum",
+                                                   "linear_cross_entropy_loss",
+                                                   "linear_cross_entropy_part"};
     bool covered = std::find(std::begin(kShared), std::end(kShared), r.name) != std::end(kShared);
     for (const Good& g : good()) covered = covered || g.op == r.name;
     EXPECT_TRUE(covered) << r.name;

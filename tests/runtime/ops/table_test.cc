@@ -105,7 +105,8 @@ TEST(Table, OperandsHaveRoles) {
     }
     bool updates = false;
     for (const Operand& o : r.outputs) updates = updates || o.role == OperandRole::kState;
-    EXPECT_EQ(r.work != nullptr, r.tolerance == Tolerance::GEMM || updates || r.code == OpCode::k_embedding)
+    EXPECT_EQ(r.work != nullptr, r.tolerance == Tolerance::GEMM || updates || r.code == OpCode::k_embedding ||
+                                     r.code == OpCode::k_embedding_part)
         << "only products, lookups and updates count their work in a way of their own";
   }
 }

@@ -26,6 +26,25 @@ bool may_leave(Role role) {
          role == Role::kOptimizer || role == Role::kLow;
 }
 
+// Parts of a weight live in one tier, where they make up the whole. False: none has room for one of them.
+bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
+  for (const graph::Slices& slices : plan.joint->slices) {
+    const int64_t bytes = aligned(plan, slices.whole);
+    const auto link = std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= bytes; });
+    if (link == room.end()) return false;
+    *link -= bytes;
+    const auto home = static_cast<int32_t>(link - room.begin());
+    plan.homes[slices.whole] = {plan.link_tier[at(home)], {}};
+    for (const int32_t part : slices.parts) {
+      plan::Value& value = plan.problem.values[at(plan.problem_value[at(part)])];
+      value.home = home;
+      value.persistent = false;
+      plan.homes[part] = {plan.link_tier[at(home)], {}};
+    }
+  }
+  return true;
+}
+
 // By problem value: an op of the micro-batch reads or changes it.
 std::vector<bool> used_by_ops(const plan::Problem& problem) {
   std::vector<bool> used(problem.values.size(), false);
@@ -65,7 +84,8 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
   const std::vector<bool> used = used_by_ops(problem);
   std::vector<int64_t> room;
   for (const plan::Link& link : problem.links) room.push_back(link.capacity_bytes);
-  bool any = false;
+  bool any = !joint.slices.empty();
+  if (!give_slices_homes(plan, room)) return false;
   for (size_t v = 0; v < plan.problem_value.size(); ++v) {
     const int32_t stored = plan.problem_value[v];
     if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
@@ -94,6 +114,12 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
   return true;
 }
 
+int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient) {
+  const int64_t whole = aligned(plan, gradient);
+  if (plan.squares_block == 0 || plan.joint->slices_of(gradient) == nullptr) return whole;
+  return std::min(whole, plan.squares_block * dtype_bytes(plan.joint->values[at(gradient)].desc.dtype));
+}
+
 void settle_homes(CompiledPlan& plan) {
   const plan::Problem before = plan.problem;
   std::vector<bool> away;
@@ -106,7 +132,10 @@ void settle_homes(CompiledPlan& plan) {
       if (before.values[at(outputs[k])].home >= 0 && !away[at(outputs[k])])
         step.offsets.erase(step.offsets.begin() + static_cast<std::ptrdiff_t>(k));
   }
-  std::erase_if(plan.homes, [&](const auto& home) { return !away[at(plan.problem_value[at(home.first)])]; });
+  std::erase_if(plan.homes, [&](const auto& home) {
+    const int32_t stored = plan.problem_value[at(home.first)];
+    return stored >= 0 && !away[at(stored)];
+  });
 }
 
 void share_homes(CompiledPlan& plan, const CompiledPlan& primary) {
@@ -183,7 +212,7 @@ int64_t between_steps_bytes(const CompiledPlan& plan) {
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     whole = std::max(whole, whole_values(plan, update).bytes);
     if (plan.away(update.in[update_op::kGrad]) != nullptr)
-      gradient = std::max(gradient, aligned(plan, update.in[update_op::kGrad]));
+      gradient = std::max(gradient, norm_bytes(plan, update.in[update_op::kGrad]));
   }
   for (const JointOp& repack : joint.ops(graph::kRepack))
     packing = std::max(packing, packing_bytes(plan, repack.in[0]));

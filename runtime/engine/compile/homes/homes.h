@@ -31,6 +31,9 @@ bool streams_in_parts(const CompiledPlan& plan, const graph::JointOp& update);
 
 // Of a weight and its packed forms, as far as they live in tiers.
 int64_t packing_bytes(const CompiledPlan& plan, int32_t weight);
+// The least that is on the device while the norm goes through a gradient that lives in a tier: all of it, or a block of one
+// that is sliced.
+int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient);
 // What the programs around a micro-batch need above what persists: the largest of them.
 int64_t between_steps_bytes(const CompiledPlan& plan);
 

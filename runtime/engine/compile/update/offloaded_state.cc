@@ -143,7 +143,8 @@ class Chooser {
       int64_t bytes = 0;
       for (const auto* places : {&plan_.offloaded, &plan_.homes})
         for (const auto& [value, place] : *places)
-          if (place.tier == plan_.link_tier[link]) bytes += stored_bytes(joint_, value);
+          if (place.tier == plan_.link_tier[link] && joint_.slices_of(value) == nullptr)
+            bytes += stored_bytes(joint_, value);
       if (bytes == 0) continue;
       copies += copy_seconds(l, bytes);
       const auto piece = static_cast<double>(std::max(std::min(bytes, kPieceBytes), least_ring_bytes(plan_)));

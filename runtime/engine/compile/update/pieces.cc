@@ -34,8 +34,7 @@ class Placer {
     for (int64_t& bytes : plan_.offloaded_bytes) bytes = align_up(bytes, kPageBytes);
     for (auto& [value, place] : plan_.homes)
       place.extents = {{0, joint_.values[at(value)].desc.bytes(),
-                        plan_.offloaded_bytes[static_cast<size_t>(place.tier)] +
-                            plan_.plan.home_offsets[at(plan_.problem_value[at(value)])]}};
+                        plan_.offloaded_bytes[static_cast<size_t>(place.tier)] + home_offset(value)}};
     return std::move(pieces_);
   }
 
@@ -44,6 +43,20 @@ class Placer {
     Piece piece;
     int64_t masters = 0;
   };
+
+  // That of a whole is its first part's: the others lie behind it, without holes.
+  int64_t home_offset(int32_t value) const {
+    const auto offset = [&](int32_t v) { return plan_.plan.home_offsets[at(plan_.problem_value[at(v)])]; };
+    const graph::Slices* const slices = joint_.slices_of(value);
+    if (slices == nullptr) return offset(value);
+    int64_t next = offset(slices->parts[0]);
+    for (const int32_t part : slices->parts) {
+      require(offset(part) == next, Code::kInternal, "the parts of '", joint_.values[at(value)].name,
+              "' do not lie one behind the other in the tier");
+      next += joint_.values[at(part)].desc.bytes();
+    }
+    return offset(slices->parts[0]);
+  }
 
   void place(int32_t op, Tier tier) {
     Open& open = open_[static_cast<size_t>(tier)];
