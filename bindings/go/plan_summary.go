@@ -71,6 +71,33 @@ func (p *Plan) Summary() (PlanSummary, error) {
 	}, nil
 }
 
+// PlanMemory is what the bytes of a tier are for, at the tier's peak, which they add up to.
+type PlanMemory struct {
+	ParametersBytes, GradientsBytes, OptimizerBytes, ActivationsBytes, WorkspaceBytes uint64
+	PeakAt                                                                            string // the op there; "": what persists is all
+}
+
+// Memory is what the bytes of a tier are for.
+func (p *Plan) Memory(tier Tier) (PlanMemory, error) {
+	raw := C.cairn_go_plan_memory()
+	var memory PlanMemory
+	err := do(func(e *C.cairn_error_t) C.cairn_status_t {
+		status := C.cairn_plan_memory(p.c(), C.uint32_t(tier), &raw, e)
+		if status == C.CAIRN_STATUS_OK {
+			memory = PlanMemory{
+				ParametersBytes:  uint64(raw.parameters_bytes),
+				GradientsBytes:   uint64(raw.gradients_bytes),
+				OptimizerBytes:   uint64(raw.optimizer_bytes),
+				ActivationsBytes: uint64(raw.activations_bytes),
+				WorkspaceBytes:   uint64(raw.workspace_bytes),
+				PeakAt:           C.GoString(raw.peak_at),
+			}
+		}
+		return status
+	}, p.it())
+	return memory, err
+}
+
 func three(raw [3]C.uint64_t) [3]uint64 {
 	return [3]uint64{uint64(raw[0]), uint64(raw[1]), uint64(raw[2])}
 }

@@ -19,6 +19,14 @@ import (
 func TestTablesOfAPlan(t *testing.T) {
 	r := newRig(t, cairn.PlanOptions{})
 	summary := must(r.plan.Summary())
+	memory := must(r.plan.Memory(cairn.TierDevice))
+	sum := memory.ParametersBytes + memory.GradientsBytes + memory.OptimizerBytes + memory.ActivationsBytes + memory.WorkspaceBytes
+	if sum != summary.PeakBytes[cairn.TierDevice] || memory.PeakAt == "" {
+		t.Errorf("%+v", memory)
+	}
+	if _, err := r.plan.Memory(3); !errors.Is(err, cairn.InvalidArgument) {
+		t.Error(err)
+	}
 	values := must(r.plan.Values())
 	if uint64(len(values)) != summary.ValueCount || len(values) == 0 {
 		t.Errorf("%d rows of %d", len(values), summary.ValueCount)

@@ -31,6 +31,9 @@ static inline cairn_plan_options_t cairn_go_plan_options(void) {
 static inline cairn_plan_summary_t cairn_go_plan_summary(void) {
   return (cairn_plan_summary_t)CAIRN_PLAN_SUMMARY_INIT;
 }
+static inline cairn_plan_memory_t cairn_go_plan_memory(void) {
+  return (cairn_plan_memory_t)CAIRN_PLAN_MEMORY_INIT;
+}
 static inline cairn_plan_value_t cairn_go_plan_value(void) {
   return (cairn_plan_value_t)CAIRN_PLAN_VALUE_INIT;
 }

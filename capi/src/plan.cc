@@ -7,6 +7,7 @@
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
+#include "runtime/engine/compile/tier_memory.h"
 #include "runtime/plan/explain.h"
 
 using namespace cairn::capi;
@@ -125,17 +126,13 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   const engine::CompiledPlan& c = *handle.compiled;
   const plan::Plan& p = c.plan;
   cairn_plan_summary_t s = CAIRN_PLAN_SUMMARY_INIT;
-  s.peak_bytes[CAIRN_TIER_DEVICE] = u(p.arena_bytes);
-  for (size_t link = 0; link < c.link_tier.size(); ++link) {
-    const auto tier = static_cast<size_t>(c.link_tier[link]);
-    s.peak_bytes[tier] += u(p.tier_arena_bytes[link]);
+  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kDisk})
+    s.peak_bytes[static_cast<size_t>(tier)] = u(engine::tier_peak_bytes(c, tier));
+  for (size_t link = 0; link < c.link_tier.size(); ++link)
     (c.link_tier[link] == Tier::kHost ? s.offload_host_bytes : s.offload_disk_bytes) +=
         u(p.totals.offload_bytes[link]);
-  }
   s.optimizer_host_bytes = u(c.offloaded_bytes[CAIRN_TIER_HOST]);
   s.optimizer_disk_bytes = u(c.offloaded_bytes[CAIRN_TIER_DISK]);
-  for (size_t tier = 0; tier < c.offloaded_bytes.size(); ++tier)
-    s.peak_bytes[tier] += u(c.offloaded_bytes[tier]);
   s.budget_bytes = u(p.budget_bytes);
   s.live_peak_bytes = u(p.device_peak_bytes);
   s.persistent_bytes = u(c.problem.persistent_bytes());
@@ -231,6 +228,24 @@ cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t
     not_null(plan, "plan");
     const OutStruct out(out_summary, "out_summary");
     out.write(summary_of(*plan));
+  });
+}
+
+cairn_status_t cairn_plan_memory(const cairn_plan_t* plan, uint32_t tier, cairn_plan_memory_t* out_memory,
+                                 cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plan, "plan");
+    in_enum(tier, CAIRN_TIER_DISK, "tier");
+    const OutStruct out(out_memory, "out_memory");
+    const engine::CompiledPlan::Memory memory = engine::tier_memory(*plan->compiled, static_cast<Tier>(tier));
+    cairn_plan_memory_t m = CAIRN_PLAN_MEMORY_INIT;
+    m.parameters_bytes = u(memory.parameters);
+    m.gradients_bytes = u(memory.gradients);
+    m.optimizer_bytes = u(memory.optimizer);
+    m.activations_bytes = u(memory.activations);
+    m.workspace_bytes = u(memory.workspace);
+    m.peak_at = engine::peak_at(*plan->compiled, static_cast<Tier>(tier));
+    out.write(m);
   });
 }
 

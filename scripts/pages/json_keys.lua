@@ -22,6 +22,8 @@ local MEMORY = {
   { "planned_peak_bytes." .. TIERS, "the plan's highest byte of each tier" },
   { "activation_peak_bytes", "most bytes of activations at once" },
   { "memory_bytes.{parameters, gradients, optimizer, activations, workspace}", "on the device, at the peak" },
+  { "tier_bytes.{host, disk}.{parameters, gradients, optimizer, activations}",
+    "in that tier, at its peak: together its `planned_peak_bytes`" },
 }
 
 local CHOICE = {
@@ -129,6 +131,30 @@ return {
     }),
   },
   {
+    command = "plan --fit",
+    about = "A row for each set of options that make a plan need less of the device.",
+    keys = joined("", {
+      { "device", "what is planned for, in words" },
+      { "device_bytes", "its memory; 0: not known" },
+      { "budget_bytes", "what rows are to fit: `--budget`, or the device's memory; 0: no limit" },
+      { "notes", "what was not tried, and why" },
+    }, joined("rows[].", {
+      { "levers", "the options, as they are typed; without any: recomputing alone" },
+      { "smallest_budget_bytes", "the least budget that a plan with these options has" },
+      { "predicted_step_seconds", "of a step under that budget; null where the device cannot have so much" },
+      { "peak_at", "the op that runs at that plan's peak; null: what persists is all" },
+      { "fits", "whether that budget is within `budget_bytes`" },
+      { "budget_step_seconds", "predicted of a step under `budget_bytes`; null where it does not fit" },
+      { "memory_bytes.{parameters, gradients, optimizer, activations, workspace}",
+        "on the device under the smallest budget, at the peak" },
+      { "packed_bytes", "of packed weights, part of its `parameters`" },
+      { "tier_bytes.{host, disk}.{parameters, gradients, optimizer, activations}", "in that tier, under that budget" },
+      { "planned_peak_bytes." .. TIERS, "under that budget" },
+      { "needs", "what else the run must be; null: nothing" },
+      { "why", "what keeps it from being planned at its smallest budget; null: nothing" },
+    })),
+  },
+  {
     command = "verify",
     keys = {
       { "ok", "whether all of it holds" },
@@ -209,6 +235,19 @@ return {
       { "[].{description, isa}", "processor or GPU; the instruction set in use" },
       { "[].{memory_bytes, threads}", "what there is" },
       { "[].fast_bf16", "whether products of bfloat16 are faster than float32's" },
+    },
+  },
+  {
+    command = "devices --models",
+    keys = {
+      { "[].model", "as `--device-model` takes it" },
+      { "[].{name, sources}", "the device, and where each number comes from" },
+      { "[].memory_bytes", "of the device" },
+      { "[].{f32_flops_per_second, bf16_flops_per_second, f16_flops_per_second, memory_bytes_per_second}",
+        "that plans are made with" },
+      { "[].links[].{tier, latency_seconds, out_bytes_per_second, in_bytes_per_second, both_ways_factor}",
+        "copies to that tier and back" },
+      { "[].links[].capacity_bytes", "that the tier has room for; 0: no limit" },
     },
   },
   {

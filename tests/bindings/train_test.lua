@@ -80,6 +80,20 @@ test("the plan's table and renderings", function()
   harness.raises(function() plan:render("poem") end, "kind")
 end)
 
+test("the bytes of every tier by what they are for", function()
+  local _, _, plan = stepper_of()
+  local summary = plan:summary()
+  for tier, peak in pairs(summary.peak_bytes) do
+    local memory = assert(plan:memory(tier))
+    local sum = memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.workspace
+    equal(sum, peak)
+    equal(summary.tier_bytes[tier].parameters, memory.parameters)
+  end
+  equal(summary.peak_at, plan:memory("device").peak_at)
+  equal(plan:memory("host").peak_at, nil)
+  harness.raises(function() plan:memory("cellar") end, "none of: device, host, disk")
+end)
+
 test("over budget names the smallest budget, which then fits", function()
   local device = assert(cairn.device("cpu", { threads = 1 }))
   local graph = regression()

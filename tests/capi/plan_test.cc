@@ -102,6 +102,43 @@ TEST_F(PlanTest, SummaryAddsUp) {
   EXPECT_GT(s.instruction_count, s.op_count);
 }
 
+TEST_F(PlanTest, MemoryByTierAddsUpToThePeaks) {
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.tiers[0] = CAIRN_TIER_HOST;
+  options.tier_count = 1;
+  options.micro_steps = 1;
+  options.budget_bytes = 1;
+  cairn_memory_fault_t fault = CAIRN_MEMORY_FAULT_INIT;
+  ASSERT_EQ(plan_with(options), CAIRN_STATUS_OVER_BUDGET);
+  ASSERT_EQ(cairn_error_memory_fault(failure, &fault), CAIRN_STATUS_OK);
+  for (const uint64_t budget : {uint64_t{0}, fault.smallest_budget_bytes}) {
+    options.budget_bytes = budget;
+    const auto plan = cairn::Plan::create(graph, devices.device, options);
+    const auto s = plan.summary();
+    for (const uint32_t tier : {CAIRN_TIER_DEVICE, CAIRN_TIER_HOST, CAIRN_TIER_DISK}) {
+      const cairn_plan_memory_t m = plan.memory(tier);
+      EXPECT_EQ(m.parameters_bytes + m.gradients_bytes + m.optimizer_bytes + m.activations_bytes +
+                    m.workspace_bytes,
+                s.peak_bytes[tier])
+          << tier;
+    }
+    const cairn_plan_memory_t device = plan.memory(), host = plan.memory(CAIRN_TIER_HOST);
+    EXPECT_EQ(device.parameters_bytes, s.parameters_bytes);
+    EXPECT_EQ(device.workspace_bytes, s.workspace_bytes);
+    EXPECT_STRNE(device.peak_at, "");
+    EXPECT_GE(host.optimizer_bytes + host.parameters_bytes, s.optimizer_host_bytes);
+    if (budget > 0) EXPECT_GT(host.optimizer_bytes, 0u);
+  }
+  const auto plan = cairn::Plan::create(graph, devices.device);
+  cairn_plan_memory_t memory = CAIRN_PLAN_MEMORY_INIT;
+  expect_failure(cairn_plan_memory(plan.get(), 3, &memory, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"tier", "3"});
+  expect_failure(cairn_plan_memory(plan.get(), 0, nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"out_memory"});
+  expect_failure(cairn_plan_memory(nullptr, 0, &memory, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"plan"});
+}
+
 TEST_F(PlanTest, OptimizerStateInATierIsToldAndTaken) {
   cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
   options.tiers[0] = CAIRN_TIER_HOST;

@@ -8,8 +8,8 @@ foreach(file ${script_tests})
   set_tests_properties(scripts/${name} PROPERTIES ENVIRONMENT "CAIRN=$<TARGET_FILE:cairn_cli>")
 endforeach()
 # The others, plan_test above all, search as the product does.
-foreach(name continue equivalence evaluation generate joint lengths optimizers profile region remainder resume shrink terminal train
-             verify)
+foreach(name continue equivalence evaluation fit generate joint lengths optimizers profile refusal region remainder resume
+             shrink terminal train verify)
   cairn_brief_command(scripts/${name}_test)
 endforeach()
 

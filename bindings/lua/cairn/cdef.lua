@@ -313,6 +313,13 @@ typedef struct cairn_plan_summary_t {
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);
+typedef struct cairn_plan_memory_t {
+ size_t struct_size;
+ uint64_t parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes;
+ const char* peak_at;
+} cairn_plan_memory_t;
+ cairn_status_t cairn_plan_memory(const cairn_plan_t* plan, uint32_t tier,
+ cairn_plan_memory_t* out_memory, cairn_error_t* error);
 enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
 typedef struct cairn_plan_value_t {
  size_t struct_size;

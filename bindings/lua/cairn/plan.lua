@@ -94,7 +94,8 @@ local NUMBERS = {
   "in_place_op_count",
 }
 
--- All numbers of the plan; peak_bytes is {device, host, disk}.
+-- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory), and
+-- peak_at the op at the device's peak.
 function Plan:summary()
   local struct = ffi.new("cairn_plan_summary_t", { ffi.sizeof("cairn_plan_summary_t") })
   local status = C.cairn_plan_summary(self:raw(), struct, core.raw_error)
@@ -102,7 +103,30 @@ function Plan:summary()
   local summary = { peak_bytes = {} }
   for i, tier in pairs(core.TIERS) do summary.peak_bytes[tier] = tonumber(struct.peak_bytes[i]) end
   for _, name in ipairs(NUMBERS) do summary[name] = tonumber(struct[name]) end
+  summary.tier_bytes = {}
+  for _, tier in pairs(core.TIERS) do
+    local memory, err = self:memory(tier)
+    if not memory then return nil, err end
+    summary.tier_bytes[tier] = memory
+  end
+  summary.peak_at = summary.tier_bytes.device.peak_at
   return summary
+end
+
+-- Bytes of a tier ("device", "host", "disk") by what they are for, at its peak, which they add up to: {parameters,
+-- gradients, optimizer, activations, workspace}; peak_at: the op there, nil where what persists is all.
+function Plan:memory(tier)
+  local number
+  for i, word in pairs(core.TIERS) do number = word == tier and i or number end
+  if not number then error(("tier: '%s' is none of: device, host, disk"):format(tostring(tier)), 2) end
+  local struct = ffi.new("cairn_plan_memory_t", { ffi.sizeof("cairn_plan_memory_t") })
+  local status = C.cairn_plan_memory(self:raw(), number, struct, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  local memory = { peak_at = struct.peak_at[0] ~= 0 and ffi.string(struct.peak_at) or nil }
+  for _, name in ipairs { "parameters", "gradients", "optimizer", "activations", "workspace" } do
+    memory[name] = tonumber(struct[name .. "_bytes"])
+  end
+  return memory
 end
 
 local DECISIONS = { [0] = "keep", "recompute", "offload", "persistent" }

@@ -548,6 +548,19 @@ typedef struct cairn_plan_summary_t {
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);
 
+/* Bytes of a tier by what they are for, at the tier's peak: together, peak_bytes of the summary. On the device inputs,
+ * outputs and scratch count as activations, packed weights as parameters, gaps of the layout as workspace. In a lower tier
+ * lie weights, gradients and optimizer state that live there at all times, and as activations the copies that come back. */
+typedef struct cairn_plan_memory_t {
+  size_t struct_size;
+  uint64_t parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes;
+  const char* peak_at; /* the op that runs at the peak, or is the next to; "": what persists is all; borrowed from the plan */
+} cairn_plan_memory_t;
+#define CAIRN_PLAN_MEMORY_INIT {sizeof(cairn_plan_memory_t), 0, 0, 0, 0, 0, NULL}
+/* What the bytes of a tier (CAIRN_TIER_*) are for. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_memory(const cairn_plan_t* plan, uint32_t tier,
+                                                           cairn_plan_memory_t* out_memory, cairn_error_t* error);
+
 enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
 typedef struct cairn_plan_value_t {
   size_t struct_size;

@@ -71,16 +71,17 @@ function args.choice(...)
 end
 
 function args.tiers(text, what)
+  if text == "none" then return text end
   local seen = {}
   for word in (text .. ","):gmatch("([^,]*),") do
     if (word ~= "host" and word ~= "disk") or seen[word] then
-      fail.usage(("%s: '%s' is no list of host and disk"):format(what, text))
+      fail.usage(("%s: '%s' is no list of host and disk, nor none"):format(what, text))
     end
     seen[word] = true
   end
   return text
 end
-args.WORDS[args.tiers] = { "host", "disk", "host,disk" }
+args.WORDS[args.tiers] = { "host", "disk", "host,disk", "none" }
 
 -- PATTERN=keep|recompute|offload[:host|disk] -> {pattern, policy}, as cairn.plan takes it. The pattern may have a '='.
 function args.region(text, what)
@@ -122,7 +123,8 @@ args.COMMON = {
   region = { args.region, "policy of regions by their paths, as 'h*/attn=recompute' (keep, recompute, offload, " ..
     "offload:host, offload:disk); may be given several times: the last that matches counts", "PATTERN=POLICY" },
   tiers = { args.tiers,
-    "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks)" },
+    "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks, or the " ..
+      "device has memory of its own); none, with a device model: nowhere" },
   link = { args.bytes, "throttle of the CPU device's host copies, bytes per second" },
   profile = { args.text, "plan with the seconds that `cairn profile` measured", "FILE" },
   ["force-profile"] = { args.FLAG, "take a --profile that was measured on another machine" },

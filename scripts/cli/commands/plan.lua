@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local costs = require "cli.plan.costs"
 local facts = require "cli.plan.facts"
 local fail = require "cli.base.fail"
+local fit = require "cli.plan.fit"
 local format = require "cli.base.format"
 local joint = require "cli.plan.joint"
 local json = require "cli.base.json"
@@ -17,10 +18,12 @@ local sweep = require "cli.plan.sweep"
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
                          "quiet accumulate fuse-update", {
-  ["device-model"] = { args.text, "plans for a device that is not there: h200, h100, rtx4090, cpu, or a file",
-    "NAME|FILE" },
+  ["device-model"] = { args.text, "plans for a device that is not there: h100, ... (`cairn devices --models`), " ..
+    "or a file", "NAME|FILE" },
   sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
     "checkpointing by hand" },
+  fit = { args.FLAG, "a table: how little of the device is enough with everything kept, recomputing, tiers, updates " ..
+    "inside backward; what a step then takes, and what fits --budget or the device" },
   html = { args.text, "writes the plan as one HTML page, with the curve of --sweep", "FILE" },
   problem = { args.text, "plans this problem (JSON, cairn.problem/1) instead of a recipe", "FILE" },
   ["problem-out"] = { args.text, "writes the recipe's problem as JSON", "FILE" },
@@ -80,7 +83,8 @@ local function rows_of(plan, micro_steps)
   return {
     { "budget_bytes", plan.budget_bytes }, { "plan", summary.plan(plan, micro_steps) },
     { "planned_peak_bytes", summary.tiers(plan.peak_bytes) }, { "activation_peak_bytes", plan.activation_peak_bytes },
-    { "memory_bytes", summary.memory(plan) }, { "live_peak_bytes", plan.live_peak_bytes },
+    { "memory_bytes", summary.memory(plan) }, { "tier_bytes", summary.tier_bytes(plan) },
+    { "live_peak_bytes", plan.live_peak_bytes },
     { "persistent_bytes", plan.persistent_bytes }, { "values", plan.value_count }, { "ops", plan.op_count },
     { "in_place_ops", plan.in_place_op_count },
     { "measured_ops", plan.measured_op_count }, { "instructions", plan.instruction_count },
@@ -93,6 +97,7 @@ return function(arguments, root)
     return recipes.help(given, root)
   end)
   if not options then return 0 end
+  if options.fit then fit.check(options) end
   for _, name in ipairs { "budget", "html", "problem_out", "plan_out" } do
     if options.sweep and options[name] then
       fail.usage(("--%s does not go with --sweep"):format((name:gsub("_", "-"))))
@@ -111,7 +116,9 @@ return function(arguments, root)
   costs.load(options, root)
   local recipe = recipes.load(words[1], root)
   local given = recipes.resolve(recipe, settings, nil, true)
-  if given.batch == "auto" and options.sweep then fail.usage("--sweep does not go with batch=auto") end
+  for _, name in ipairs { "sweep", "fit" } do
+    if given.batch == "auto" and options[name] then fail.usage(("--%s does not go with batch=auto"):format(name)) end
+  end
   options.optimizer = recipes.optimizer(recipe, given)
   options.amp_rules = precision.rules(recipe, given)
   local device = runs.device(options)
@@ -119,11 +126,15 @@ return function(arguments, root)
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
   micro_steps = micro_steps or 1
   local rows = store.rows(recipe, o, options, micro_steps)
-  for _, name in ipairs { "sweep", "problem_out", "plan_out" } do
+  for _, name in ipairs { "sweep", "fit", "problem_out", "plan_out" } do
     if rows and options[name] then
       fail.usage(("--%s is of one program; this run has %d on one store (%s)"):format((name:gsub("_", "-")), #rows,
         store.names(rows)))
     end
+  end
+  if options.fit then
+    fit.run(recipe, o, device, options, micro_steps)
+    return 0
   end
   if options.sweep then
     sweep.recipe(runs.graph(recipe, o), device, options, micro_steps, rows_of)
@@ -131,9 +142,9 @@ return function(arguments, root)
   end
   local plan, numbers, list
   if rows then
-    plan, numbers, list = store.plan(recipe, rows, device, options, micro_steps)
+    plan, numbers, list = store.plan(recipe, rows, device, options, micro_steps, o)
   else
-    plan = runs.plan(runs.graph(recipe, o), device, options, micro_steps)
+    plan = runs.plan(runs.graph(recipe, o), device, options, micro_steps, { recipe = recipe, o = o })
     numbers = fail.check("plan", plan:summary())
   end
   local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)

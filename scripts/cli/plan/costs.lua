@@ -1,6 +1,8 @@
 -- Where a plan's seconds come from: --profile FILE, measured by `cairn profile`, or --device-model NAME|FILE.
 local cairn = require "cairn"
+local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
+local json = require "cli.base.json"
 local posix = require "cli.base.posix"
 
 local costs = {}
@@ -16,13 +18,24 @@ local function read_file(path, what)
   return text or ""
 end
 
+local function folder(root) return root .. "/scripts/devices/" end
+
+-- Names of the device models that come with cairn, sorted.
+function costs.known(root)
+  local known = {}
+  for _, file in ipairs(posix.list(folder(root)) or {}) do known[#known + 1] = file:match("^(.*)%.json$") end
+  table.sort(known)
+  return known
+end
+
+-- A device model that comes with cairn, as a table of its form.
+function costs.model(name, root) return decode(read_file(folder(root) .. name .. ".json", "devices")) end
+
 -- Path of a device model: one that comes with cairn, by name, or a file.
 local function find_model(name, root)
-  local folder = root .. "/scripts/devices/"
-  local known = {}
-  for _, file in ipairs(posix.list(folder) or {}) do known[#known + 1] = file:match("^(.*)%.json$") end
+  local known = costs.known(root)
   for _, model in ipairs(known) do
-    if model == name:lower() then return folder .. model .. ".json" end
+    if model == name:lower() then return folder(root) .. model .. ".json" end
   end
   if posix.readable(name) then return name end
   fail.input(("--device-model: there is no '%s' (a file, or one of: %s)"):format(name, table.concat(known, " ")))
@@ -37,7 +50,51 @@ function costs.load(options, root)
   if options.profile and options.device_model then fail.usage("--profile and --device-model exclude each other") end
   if options.force_profile and not options.profile then fail.usage("--force-profile needs --profile") end
   if options.profile then options.costs = costs.read(options.profile, "--profile") end
-  if options.device_model then options.costs = costs.read(find_model(options.device_model, root), "--device-model") end
+  if options.device_model then
+    options.model_path = find_model(options.device_model, root)
+    options.costs = costs.read(options.model_path, "--device-model")
+  end
+  if options.tiers == "none" then
+    if options.link or options.policy == "offload" then
+      fail.usage(("--tiers none does not go with --%s, which is of copies"):format(options.link and "link"
+        or "policy offload"))
+    end
+    if (options.device or "cpu"):find("^cuda") then
+      fail.usage("--tiers none: plans of a GPU may use the host; it goes with --device-model, and is a CPU's default")
+    end
+    options.tiers = nil
+    if options.device_model then
+      local model, _, closed = costs.variants(options)
+      options.closed = { open = options.costs }  -- the costs without --tiers none
+      options.costs = closed(model.memory_bytes)
+    end
+  end
+end
+
+-- Bytes that no plan asks for, below 2^53.
+local BOUNDLESS = 2 ^ 50
+local NUMBERS = { "f32_flops_per_second", "bf16_flops_per_second", "f16_flops_per_second", "memory_bytes_per_second",
+                  "launch_seconds" }
+
+-- The device model that the options name, as a table of its form, and two ways to have it as costs to plan with, of
+-- functions of the bytes of its memory (default: as much as any plan asks for, so that what does not fit has seconds
+-- all the same): as it is, and without room in any tier.
+function costs.variants(options)
+  local model = decode(read_file(options.model_path, "--device-model"))
+  local function with(capacity, memory)
+    local rows = { { "format", model.format }, { "name", model.name }, { "sources", json.array(model.sources) },
+                   { "memory_bytes", memory or BOUNDLESS }, { "separate_memory", model.separate_memory } }
+    for _, name in ipairs(NUMBERS) do rows[#rows + 1] = { name, model[name] } end
+    local links = {}
+    for i, link in ipairs(model.links) do
+      links[i] = { tier = link.tier, latency_seconds = link.latency_seconds, both_ways_factor = link.both_ways_factor,
+                   out_bytes_per_second = link.out_bytes_per_second, in_bytes_per_second = link.in_bytes_per_second,
+                   capacity_bytes = capacity or link.capacity_bytes }
+    end
+    rows[#rows + 1] = { "links", json.array(links) }
+    return fail.check("--device-model", cairn.read_costs(json.encode(json.object(rows))))
+  end
+  return model, function(memory) return with(nil, memory) end, function(memory) return with(1, memory) end
 end
 
 return costs

@@ -29,9 +29,8 @@ function store.names(rows)
 end
 
 -- Returns the plan of the largest program that trains, its numbers with the peaks of the whole store, and the list.
-function store.plan(recipe, rows, device, options, micro_steps)
-  local list, largest, peaks = programs.plan(rows, device, runs.plan_options(options, micro_steps),
-    function(row, first) return runs.graph_of(recipe, row, first) end)
+function store.plan(recipe, rows, device, options, micro_steps, o)
+  local list, largest, peaks = runs.plan_set(recipe, rows, device, options, micro_steps, o)
   local numbers = {}
   for key, value in pairs(largest.summary) do numbers[key] = value end
   numbers.peak_bytes = peaks

@@ -16,6 +16,19 @@ function summary.memory(plan)
   return json.object(rows)
 end
 
+local AWAY = { "parameters", "gradients", "optimizer", "activations" }
+
+-- What lies in the lower tiers, at their peaks.
+function summary.tier_bytes(plan)
+  local tiers = {}
+  for i, tier in ipairs { "host", "disk" } do
+    local rows = {}
+    for k, name in ipairs(AWAY) do rows[k] = { name, plan.tier_bytes[tier][name] } end
+    tiers[i] = { tier, json.object(rows) }
+  end
+  return json.object(tiers)
+end
+
 -- Seconds of a step whose micro-batches take `seconds` each in their plan: no plan changes what is around it.
 function summary.step_seconds(plan, seconds, micro_steps)
   return (seconds + plan.host_seconds) * micro_steps + plan.update_seconds
@@ -65,6 +78,15 @@ function summary.lines(plan, measured)
   end
   if #homes > 0 then
     text[#text + 1] = ("optimizer state   %s, through the device in every update\n"):format(table.concat(homes, ", "))
+  end
+  for _, tier in ipairs { "host", "disk" } do
+    local bytes, parts = plan.tier_bytes[tier], {}
+    for _, name in ipairs { "parameters", "gradients" } do
+      if bytes[name] > 0 then parts[#parts + 1] = ("%s of %s"):format(format.bytes(bytes[name]), name) end
+    end
+    if #parts > 0 then
+      text[#text + 1] = ("at home on %-6s %s: fetched for every use\n"):format(tier, table.concat(parts, ", "))
+    end
   end
   if plan.unpacked_bytes > 0 then
     text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(

@@ -82,6 +82,7 @@ function result.to_json(self)
     { "epochs", self.epochs },
     { "peak_bytes", summary.tiers(self.peak) }, { "planned_peak_bytes", summary.tiers(plan.peak_bytes) },
     { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
+    { "tier_bytes", summary.tier_bytes(plan) },
     { "stall_seconds", self.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
     { "copies", json.object(self.copies_per_step) },
     { "submit_seconds_median", self.submit_seconds_median },

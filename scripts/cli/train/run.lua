@@ -13,6 +13,7 @@ local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local programs = require "cli.train.programs"
 local recipes = require "cli.recipe.load"
+local refusal = require "cli.plan.refusal"
 local weights = require "cli.recipe.weights"
 
 local run = { DEFAULT_SEED = 1337 }
@@ -44,18 +45,24 @@ function run.device(options)
 end
 
 -- Ends the command before anything is taken if a plan needs more memory than the device has.
-local function check_fits(plan, summary, options)
+local function check_fits(plan, summary, options, micro_steps, of)
   local need = summary.peak_bytes.device
   for _, info in ipairs(fail.check("devices", cairn.devices())) do
     if info.name == (options.device or "cpu") and info.memory_bytes > 0 and need > info.memory_bytes then
       local wanted = run.plan_options(options)
       wanted.budget_share, wanted.budget_bytes = nil, info.memory_bytes
       local other, err = cairn.plan(plan.graph, plan.device, wanted)
-      local advice = other and ("--budget %.0f would fit"):format(info.memory_bytes)
-        or ("the smallest budget that fits is %.0f bytes"):format(err.fault and err.fault.smallest_budget_bytes or 0)
-      if other then other:free() end
+      local words = ("--budget %.0f would fit"):format(info.memory_bytes)
+      if other then
+        other:free()
+      else
+        local smallest = err.fault and err.fault.smallest_budget_bytes or 0
+        words = ("the smallest budget that fits is %.0f bytes"):format(smallest) ..
+          (smallest > 0
+            and refusal.advice(run, plan.device, options, micro_steps, info.memory_bytes, smallest, of) or "")
+      end
       fail.with(4, ("the run takes %s (%.0f bytes) of device '%s', which has %s; %s"):format(format.bytes(need), need,
-        info.name, format.bytes(info.memory_bytes), advice))
+        info.name, format.bytes(info.memory_bytes), words))
     end
   end
 end
@@ -73,17 +80,26 @@ end
 
 local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
 
-function run.plan(graph, device, options, micro_steps)
+-- The plan of a graph; ends the command where there is none. of: {recipe, o} that the graph is of, so that a refusal
+-- names what would help (optional).
+function run.plan(graph, device, options, micro_steps, of)
   if graph:count() > MANY_VALUES and not options.quiet and not said then
     said = true
     io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
   end
   local plan, err = cairn.plan(graph, device, run.plan_options(options, micro_steps))
-  local smallest = err and err.fault and err.fault.smallest_budget_bytes or 0
-  if smallest > 0 and not err.message:find(("%d"):format(smallest), 1, true) then
-    err.message = ("%s; the smallest budget that fits is %d bytes"):format(err.message, smallest)
-  end
-  return fail.plan("plan", plan, err)
+  return fail.plan("plan", plan, plan == nil and refusal.explained(run, err, device, options, micro_steps, of) or nil)
+end
+
+-- The plans of several programs on one store, as programs.plan returns them.
+function run.plan_set(recipe, rows, device, options, micro_steps, o)
+  return programs.plan(rows, device, run.plan_options(options, micro_steps),
+    function(row, first) return run.graph_of(recipe, row, first) end,
+    function(err, graphs)
+      return refusal.explained(run, err, device, options, micro_steps, { o = o, plan = function(wanted)
+        return cairn.plan_set(graphs, device, wanted)
+      end })
+    end)
 end
 
 -- What recipes are given to make data and programs of their options with.
@@ -127,12 +143,12 @@ function run.open(spec)
   if rows then
     self:plan_programs(rows)
   else
-    self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options, spec.accumulate)
+    self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options, spec.accumulate, spec)
     self.summary = fail.check("plan", self.plan:summary())
   end
   self.graph = self.plan.graph
   self.sums = metrics.sums(self.graph.metrics or {})
-  check_fits(self.plan, self.summary, spec.options)
+  check_fits(self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
   self.inputs = self.graph:inputs()
   self.data = self.data or dataset()
   if self.evaluation then self.evaluation:open(spec.recipe) end
@@ -156,8 +172,7 @@ end
 -- Plans several programs on one store. The run's plan and summary are those of the largest that trains.
 function Run:plan_programs(rows)
   local spec = self.spec
-  local list, largest, peaks = programs.plan(rows, self.device, run.plan_options(spec.options, spec.accumulate),
-    function(row, first) return run.graph_of(spec.recipe, row, first) end)
+  local list, largest, peaks = run.plan_set(spec.recipe, rows, self.device, spec.options, spec.accumulate, spec.o)
   self.programs = list
   self.plan, self.summary = largest.plan, largest.summary
   self.summary.peak_bytes = peaks

@@ -124,7 +124,8 @@ class Profile(Case):
 
     def test_every_device_model_names_its_sources(self):
         files = sorted((ROOT / "scripts/devices").glob("*.json"))
-        self.assertEqual([file.stem for file in files], ["cpu", "h100", "h200", "rtx4090"])
+        self.assertEqual([file.stem for file in files], ["a10", "a100-40", "a100-80", "cpu", "h100", "h200", "l4", "l40s",
+                                                     "rtx3090", "rtx4090", "rtx5090", "t4"])
         for file in files:
             model = json.loads(file.read_text())
             for word in ("memory", "f32", "bf16", "launch", "host", "disk"):

@@ -522,6 +522,20 @@ pub struct cairn_plan_summary_t {
 extern "C" {
     pub fn cairn_plan_summary(plan: *const cairn_plan_t, out_summary: *mut cairn_plan_summary_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_plan_memory_t {
+    pub struct_size: usize,
+    pub parameters_bytes: u64,
+    pub gradients_bytes: u64,
+    pub optimizer_bytes: u64,
+    pub activations_bytes: u64,
+    pub workspace_bytes: u64,
+    pub peak_at: *const ::std::os::raw::c_char,
+}
+extern "C" {
+    pub fn cairn_plan_memory(plan: *const cairn_plan_t, tier: u32, out_memory: *mut cairn_plan_memory_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
 pub const CAIRN_DECISION_KEEP: _bindgen_ty_9 = 0;
 pub const CAIRN_DECISION_RECOMPUTE: _bindgen_ty_9 = 1;
 pub const CAIRN_DECISION_OFFLOAD: _bindgen_ty_9 = 2;

@@ -299,6 +299,18 @@ fn cairn_plan_summary_t_lies_as_promised() {
 }
 
 #[test]
+fn cairn_plan_memory_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_plan_memory_t>(), 56);
+    assert_eq!(place!(cairn_plan_memory_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_plan_memory_t, parameters_bytes), (8, 8));
+    assert_eq!(place!(cairn_plan_memory_t, gradients_bytes), (16, 8));
+    assert_eq!(place!(cairn_plan_memory_t, optimizer_bytes), (24, 8));
+    assert_eq!(place!(cairn_plan_memory_t, activations_bytes), (32, 8));
+    assert_eq!(place!(cairn_plan_memory_t, workspace_bytes), (40, 8));
+    assert_eq!(place!(cairn_plan_memory_t, peak_at), (48, 8));
+}
+
+#[test]
 fn cairn_plan_value_t_lies_as_promised() {
     assert_eq!(size_of::<cairn_plan_value_t>(), 72);
     assert_eq!(place!(cairn_plan_value_t, struct_size), (0, 8));

@@ -184,6 +184,7 @@ structs! {
     cairn_op_info_t struct_size,
     cairn_optimizer_info_t struct_size,
     cairn_parameter_options_t struct_size,
+    cairn_plan_memory_t struct_size,
     cairn_plan_op_t struct_size,
     cairn_plan_options_t struct_size,
     cairn_plan_summary_t struct_size,

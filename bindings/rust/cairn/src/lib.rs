@@ -93,7 +93,7 @@ pub use graph::Graph;
 pub use instance::{version, version_number, Device, DeviceInfo, DeviceOptions, Instance, InstanceOptions};
 pub use plan::costs::Costs;
 pub use plan::options::{AmpRule, ParameterGroup, PlanOptions, RegionPolicy};
-pub use plan::table::{PlanOp, PlanSummary, PlanValue};
+pub use plan::table::{PlanMemory, PlanOp, PlanSummary, PlanValue};
 pub use plan::{Plan, PlanSet};
 pub use session::{Monitor, Session, SessionMut, Span, Store, TierUsage};
 pub use stepper::options::{LossScale, StepperOptions};

@@ -166,6 +166,10 @@ fn plans_tell_of_themselves() {
     assert!(!offloaded.is_empty() && offloaded.iter().all(|value| value.tier == Tier::Host));
     assert_eq!(plan.values().count() as u64, plan.summary().unwrap().value_count);
     assert!(plan.summary().unwrap().peak_bytes[1] > 0);
+    let host = plan.memory(cairn::Tier::Host).unwrap();
+    let sum = host.parameters_bytes + host.gradients_bytes + host.optimizer_bytes + host.activations_bytes;
+    assert_eq!(sum + host.workspace_bytes, plan.summary().unwrap().peak_bytes[1]);
+    assert!(!plan.memory(cairn::Tier::Device).unwrap().peak_at.is_empty());
     let json = plan.render(Render::PlanJson, "").unwrap();
     assert!(json.as_str().unwrap().contains("cairn.plan/1"));
     assert!(plan.render(Render::Svg, "title").unwrap().to_string().contains("<svg"));

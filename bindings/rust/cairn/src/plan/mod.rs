@@ -3,7 +3,7 @@ pub(crate) mod costs;
 pub(crate) mod options;
 pub(crate) mod table;
 
-use crate::enums::Render;
+use crate::enums::{Render, Tier};
 use crate::error::{Error, Result, Status};
 use crate::graph::Graph;
 use crate::handle::{blank, check, make, make_all, Handle};
@@ -12,7 +12,7 @@ use crate::text::{c_text, Text, Texts};
 use crate::Device;
 use cairn_sys as sys;
 use options::PlanOptions;
-use table::{PlanOp, PlanSummary, PlanValue};
+use table::{PlanMemory, PlanOp, PlanSummary, PlanValue};
 
 /// What lives where and when, decided for a graph on a device. Immutable.
 ///
@@ -85,6 +85,14 @@ impl Plan {
         let mut raw: sys::cairn_plan_summary_t = blank();
         check(|error| unsafe { sys::cairn_plan_summary(self.raw.get(), &mut raw, error) })?;
         Ok(PlanSummary::read(&raw))
+    }
+
+    /// What the bytes of a tier are for, at the tier's peak.
+    pub fn memory(&self, tier: Tier) -> Result<PlanMemory<'_>> {
+        let mut raw: sys::cairn_plan_memory_t = blank();
+        check(|error| unsafe { sys::cairn_plan_memory(self.raw.get(), tier.into(), &mut raw, error) })?;
+        // Texts of the plan, which lives as long as this reference.
+        Ok(unsafe { PlanMemory::read(&raw) })
     }
 
     /// All values of forward, backward and update.

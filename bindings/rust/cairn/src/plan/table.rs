@@ -127,6 +127,39 @@ impl<'p> PlanValue<'p> {
     }
 }
 
+/// What the bytes of a tier are for, at the tier's peak, which they add up to. Borrowed from the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlanMemory<'p> {
+    /// Parameters; on the device with packed weights.
+    pub parameters_bytes: u64,
+    /// Gradients.
+    pub gradients_bytes: u64,
+    /// Optimizer state.
+    pub optimizer_bytes: u64,
+    /// Activations; in a lower tier: the copies that come back.
+    pub activations_bytes: u64,
+    /// Workspace of kernels and gaps of the layout.
+    pub workspace_bytes: u64,
+    /// The op that runs at the peak, or is the next to; empty: what persists is all there is.
+    pub peak_at: &'p str,
+}
+
+impl<'p> PlanMemory<'p> {
+    /// # Safety
+    /// The text lives for `'p`.
+    pub(crate) unsafe fn read(raw: &sys::cairn_plan_memory_t) -> PlanMemory<'p> {
+        PlanMemory {
+            parameters_bytes: raw.parameters_bytes,
+            gradients_bytes: raw.gradients_bytes,
+            optimizer_bytes: raw.optimizer_bytes,
+            activations_bytes: raw.activations_bytes,
+            workspace_bytes: raw.workspace_bytes,
+            peak_at: lent(raw.peak_at),
+        }
+    }
+}
+
 /// An op of the graph that was planned, and its precision. Texts are borrowed from the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

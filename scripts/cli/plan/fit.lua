@@ -1,0 +1,254 @@
+-- cairn plan --fit: a row for each set of levers: how little of the device it needs, what a step then takes, and what
+-- the bytes are for.
+local cairn = require "cairn"
+local changed = require "cli.base.changed"
+local costs = require "cli.plan.costs"
+local fail = require "cli.base.fail"
+local format = require "cli.base.format"
+local json = require "cli.base.json"
+local levers = require "cli.plan.levers"
+local posix = require "cli.base.posix"
+local runs = require "cli.train.run"
+local summary = require "cli.plan.summary"
+
+local fit = {}
+
+local OWN = { "tiers", "policy", "fuse_update", "sweep", "html", "problem", "problem_out", "plan_out" }
+
+-- Ends the command if options are given that --fit chooses itself, or that ask for another answer.
+function fit.check(options)
+  for _, name in ipairs(OWN) do
+    if options[name] then
+      fail.usage(("--%s does not go with --fit, which %s"):format((name:gsub("_", "-")),
+        (name == "tiers" or name == "policy" or name == "fuse_update") and "tries it itself" or "prints one table"))
+    end
+  end
+end
+
+local function joined(a, b)
+  return { words = fit.words(a.words, b.words), options = changed(a.options or {}, b.options or {}),
+           o = changed(a.o or {}, b.o or {}), closed = a.closed, needs = b.needs, than = b.than }
+end
+
+function fit.words(...)
+  local all = {}
+  for _, list in ipairs { ... } do
+    for _, word in ipairs(list) do all[#all + 1] = word end
+  end
+  return all
+end
+
+-- The sets to try. than: rows (by number) that this one must need less than to be worth a row; crowded: it is only
+-- where that tier may be too small.
+local function sets_of(options, o, micro_steps, model)
+  local open = levers.open_tiers(options, model)
+  local away = model and model.separate_memory
+  local has = {}
+  for _, link in ipairs(model and model.links or { { tier = "host" }, { tier = "disk" } }) do has[link.tier] = true end
+  local notes = {}
+  local base = { words = away and { "--tiers", "none" } or {}, closed = true }
+  local sets = { { words = { "--policy", "keep" }, options = { policy = "keep" }, closed = true, keeps = true }, base }
+  local host, disk
+  local function add(row)
+    sets[#sets + 1] = row
+    return #sets
+  end
+  if has.host and (away or not open.host) then host = add(levers.tiers "host") end
+  if has.disk then disk = add(levers.tiers "disk") end
+  for _, tier in ipairs { "host", "disk" } do
+    if not has[tier] then
+      notes[#notes + 1] = ("the device model names no link to the tier %s: nothing is sent there"):format(tier)
+    end
+  end
+  if host and disk then
+    local both = levers.tiers "host,disk"
+    both.than, both.crowded = { host, disk }, "host"
+    add(both)
+  end
+  local fused, why = levers.fused(o, micro_steps)
+  if fused then
+    add(joined(base, fused))
+    local last = host or disk
+    if last then
+      local with = joined(sets[last], fused)
+      with.than = { last }
+      add(with)
+    end
+  else
+    notes[#notes + 1] = ("--fuse-update: %s"):format(why)
+  end
+  return sets, notes
+end
+
+local Fit = {}
+Fit.__index = Fit
+
+-- The plan of a set under a budget; nil, err.
+function Fit:plan(set, budget, share)
+  local options = changed(self.options, set.options or {})
+  options.costs = self.model and (set.closed and self.closed or self.open) or options.costs
+  local o = changed(self.o, set.o or {})
+  local graph = runs.graph(self.recipe, o)
+  local wanted = runs.plan_options(options, self.micro_steps)
+  wanted.budget_bytes, wanted.budget_share = budget, share
+  local plan, err = cairn.plan(graph, self.device, wanted)
+  if not plan then
+    graph:free()
+    return nil, err
+  end
+  local numbers = fail.check("plan", plan:summary())
+  plan:free()
+  graph:free()
+  return numbers
+end
+
+function Fit:seconds(numbers)
+  return summary.step_seconds(numbers, numbers.predicted_seconds, self.micro_steps)
+end
+
+-- A row, but for what it does within the budget; or nil, why: there is no such plan.
+function Fit:smallest(set)
+  local row = { set = set }
+  if set.keeps then
+    local numbers, err = self:plan(set, nil, 1)
+    if not numbers then return nil, tostring(err) end
+    row.numbers, row.bytes = numbers, numbers.peak_bytes.device
+    self.keep_bytes = row.bytes
+    return row
+  end
+  local numbers, err = self:plan(set, 1)
+  if numbers then return nil, "it needs nothing of the device" end
+  if err.status ~= "OVER_BUDGET" then return nil, tostring(err) end
+  row.bytes = err.fault.smallest_budget_bytes
+  return row
+end
+
+-- Plans a row at its smallest budget, and within the budget that there is.
+function Fit:complete(row)
+  row.fits = self.budget == 0 or row.bytes <= self.budget
+  if not row.numbers then
+    if self.model or self.memory == 0 or row.bytes <= self.memory then
+      local err
+      row.numbers, err = self:plan(row.set, row.bytes)
+      row.why = not row.numbers and tostring(err) or nil
+    else
+      row.why = ("it needs more than the %s of the device"):format(format.bytes(self.memory))
+    end
+  end
+  if not row.fits or self.budget == 0 then return end
+  row.within = row.set.keeps and row.numbers or self:plan(row.set, self.budget)
+end
+
+local function row_json(self, row)
+  local numbers = row.numbers
+  local fields = {
+    { "levers", json.array(row.set.words) }, { "smallest_budget_bytes", row.bytes },
+    { "predicted_step_seconds", numbers and self:seconds(numbers) }, { "peak_at", numbers and numbers.peak_at },
+    { "fits", row.fits }, { "budget_step_seconds", row.within and self:seconds(row.within) },
+    { "memory_bytes", numbers and summary.memory(numbers) }, { "packed_bytes", numbers and numbers.packed_bytes },
+    { "tier_bytes", numbers and summary.tier_bytes(numbers) },
+    { "planned_peak_bytes", numbers and summary.tiers(numbers.peak_bytes) }, { "needs", row.set.needs },
+    { "why", row.why },
+  }
+  return json.object(fields)
+end
+
+local SHOWN = { "gradients", "optimizer", "activations", "workspace" }
+
+local function cell(bytes) return bytes > 0 and format.bytes(bytes) or "-" end
+
+local function row_text(self, row)
+  local numbers = row.numbers
+  local name = #row.set.words > 0 and table.concat(row.set.words, " ") or "(recompute)"
+  local cells = { name, format.bytes(row.bytes), numbers and format.seconds(self:seconds(numbers)) or "-",
+                  row.fits and "yes" or "no", row.within and format.seconds(self:seconds(row.within)) or "-" }
+  local packed = numbers and numbers.packed_bytes or 0
+  cells[#cells + 1] = cell(numbers and numbers.parameters_bytes - packed or 0)
+  cells[#cells + 1] = cell(packed)
+  for _, category in ipairs(SHOWN) do cells[#cells + 1] = cell(numbers and numbers[category .. "_bytes"] or 0) end
+  for _, tier in ipairs { "host", "disk" } do cells[#cells + 1] = cell(numbers and numbers.peak_bytes[tier] or 0) end
+  cells[#cells + 1] = numbers and numbers.peak_at or row.why or "-"
+  return cells
+end
+
+local HEADER = { "what is given up", "smallest", "its step", "fits", "step", "weights", "packed", "gradients",
+                 "optimizer", "activations", "workspace", "host", "disk", "peak at" }
+
+local function print_table(self, rows, notes)
+  local cells, any = {}, false
+  for i, row in ipairs(rows) do
+    cells[i] = row_text(self, row)
+    any = any or row.fits
+  end
+  local where = self.budget == 0 and "no limit is known"
+    or ("%s: %s (%s bytes)"):format(self.given and "the budget" or self.name, format.bytes(self.budget),
+      format.count(self.budget))
+  io.stdout:write(("%s\n"):format(where), format.table(cells, HEADER))
+  io.stdout:write("smallest          the least that a plan may be given of the device: its step, bytes and peak then\n",
+    "fits, step        within what is named above, and a step then\n")
+  for _, row in ipairs(rows) do
+    if row.set.needs then
+      io.stdout:write(("--fuse-update     needs %s\n"):format(row.set.needs))
+      break
+    end
+  end
+  for _, note in ipairs(notes) do io.stdout:write("note: ", note, "\n") end
+  if not any then
+    io.stdout:write("nothing of this fits; what is left: a smaller batch=, --amp bf16, fewer parameters that learn\n")
+  end
+end
+
+-- Prints the table. options.budget: what the rows are to fit; without it, the device's memory.
+function fit.run(recipe, o, device, options, micro_steps)
+  local self = setmetatable({ recipe = recipe, o = o, device = device, options = changed(options, {}),
+                              micro_steps = micro_steps, keep_bytes = 0 }, Fit)
+  if options.device_model then
+    local open, closed
+    self.model, open, closed = costs.variants(options)
+    self.open, self.closed = open(), closed()
+    self.memory, self.name = self.model.memory_bytes, self.model.name
+  else
+    self.memory, self.name = levers.device_memory(options.device or "cpu")
+  end
+  local sets, notes = sets_of(options, o, micro_steps, self.model)
+  local budget = options.budget or {}
+  self.given, self.options.budget = options.budget ~= nil, nil
+  self.budget = budget.bytes or self.memory
+  if self.memory > 0 and self.budget > self.memory then
+    fail.input(("--budget: %.0f bytes are above the %.0f bytes of memory that '%s' has"):format(self.budget,
+      self.memory, self.name))
+  end
+  local found, rows = {}, {}
+  for i, set in ipairs(sets) do
+    if not options.quiet and posix.is_terminal(2) then
+      io.stderr:write(("planning %s\27[K\r"):format(table.concat(set.words, " ")))
+    end
+    local row, why
+    if not set.crowded or levers.crowded(self.keep_bytes, set.crowded, self.memory, self.model) then
+      row, why = self:smallest(set)
+    end
+    if set.keeps and budget.share then
+      if not row then fail.with(4, ("--budget: a share is of what keeping everything takes, and %s"):format(why)) end
+      self.budget = math.floor(row.bytes * budget.share)
+    end
+    local worth = row ~= nil
+    for _, other in ipairs(set.than or {}) do
+      worth = worth and not (found[other] and found[other].bytes <= row.bytes)
+    end
+    if worth then
+      found[i] = row
+      rows[#rows + 1] = row
+      self:complete(row)
+    elseif why then
+      notes[#notes + 1] = ("%s: %s"):format(table.concat(set.words, " "), why)
+    end
+  end
+  if not options.quiet and posix.is_terminal(2) then io.stderr:write("\27[K") end
+  if not options.json then return print_table(self, rows, notes) end
+  local list = {}
+  for i, row in ipairs(rows) do list[i] = row_json(self, row) end
+  io.stdout:write(json.encode(json.object { { "device", self.name }, { "device_bytes", self.memory },
+    { "budget_bytes", self.budget }, { "rows", json.array(list) }, { "notes", json.array(notes) } }), "\n")
+end
+
+return fit

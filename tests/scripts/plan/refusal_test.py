@@ -1,0 +1,112 @@
+"""What a refusal by the budget names beside the smallest budget: the next lever that would fit."""
+import json
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import ROOT, Case, main  # noqa: E402
+
+MLP = ["layers=3", "width=32", "batch=256"]
+HEAD = re.compile(r"no plan fits a budget of (\d+) bytes; the smallest budget that does is (\d+) bytes\. Its peak is ")
+FITS = re.compile(r"; with (.*) it fits: the smallest budget is then (\d+) bytes \(")
+CLOSEST = re.compile(r"; no lever alone makes it fit; closest comes (.*): (\d+) bytes \(")
+
+
+class Refusal(Case):
+    def refused(self, *arguments, command="plan", model=MLP):
+        done = self.cairn(command, "mlp", *model, "--threads", 2, *arguments, code=4)
+        self.assertRegex(done.stderr, HEAD)  # as ever
+        return done.stderr
+
+    def smallest(self, *arguments):
+        return int(HEAD.search(self.refused(*arguments, "--budget", 1))[2])
+
+    def without_room(self):
+        """A device whose tiers hold nothing."""
+        model = json.loads((ROOT / "scripts/devices/t4.json").read_text())
+        for link in model["links"]:
+            link["capacity_bytes"] = 1
+        path = self.folder / "closed.json"
+        path.write_text(json.dumps({**model, "memory_bytes": int(model["memory_bytes"])}))
+        return path
+
+    def named(self, text):
+        found = FITS.search(text)
+        self.assertIsNotNone(found, text)
+        return found[1], int(found[2])
+
+    def check_that_it_fits(self, words, least, budget):
+        """The lever as it is typed has just this smallest budget."""
+        self.assertLessEqual(least, budget)
+        self.cairn("plan", "mlp", *MLP, "--threads", 2, *words.split(), "--budget", least)
+        self.cairn("plan", "mlp", *MLP, "--threads", 2, *words.split(), "--budget", budget)
+        self.refused(*words.split(), "--budget", least - 1)
+
+    def test_a_tier_first(self):
+        least = self.smallest()
+        words, bytes_ = self.named(self.refused("--budget", least - 1))
+        self.assertEqual(words, "--tiers host")
+        self.check_that_it_fits(words, bytes_, least - 1)
+
+    def test_then_smaller_micro_batches(self):
+        given = ["--tiers", "host,disk", "--accumulate", 2]  # several micro-batches: no update inside backward
+        words, bytes_ = self.named(self.refused(*given, "--budget", self.smallest(*given) - 1))
+        self.assertEqual(words, "batch=128 --accumulate 4")
+        self.cairn("plan", "mlp", *MLP, "--threads", 2, "--tiers", "host,disk", *words.split(), "--budget", bytes_)
+
+    def test_an_update_inside_backward_where_no_tier_helps(self):
+        given = ["--device-model", self.without_room()]
+        words, bytes_ = self.named(self.refused(*given, "--budget", self.smallest(*given) - 1))
+        self.assertEqual(words, "--fuse-update clip=0")
+        self.cairn("plan", "mlp", *MLP, *given, *words.split(), "--budget", bytes_)
+
+    def test_none_fits(self):
+        found = CLOSEST.search(self.refused("--budget", 1000))
+        self.assertIsNotNone(found)
+        self.assertLess(int(found[2]), self.smallest())
+        self.assertGreater(int(found[2]), 1000)
+
+    def test_frozen_parameters(self):
+        text = self.refused("--tiers", "host,disk", "batch=1", "--accumulate", 2, "--budget", 1000)
+        self.assertTrue(CLOSEST.search(text) or text.rstrip().endswith("no lever alone makes it fit"), text)
+        given = ["--device-model", self.without_room(), "--accumulate", 2, "batch=1"]
+        words, bytes_ = self.named(self.refused(*given, "--budget", self.smallest(*given) - 1))
+        self.assertIn("frozen", words)
+        self.assertGreater(bytes_, 1000)
+
+    def test_a_recipe_that_does_not_go_with_a_lever(self):
+        (self.folder / "whole.lua").write_text("""local mlp = require "recipes.mlp"
+local whole = {}
+for key, value in pairs(mlp) do whole[key] = value end
+whole.model = function(o, graph, purpose)
+  if o.batch < 256 then error("batches below 256 are not for this") end
+  return mlp.model(o, graph, purpose)
+end
+return whole
+""")
+        given = ["--tiers", "host,disk", "--accumulate", 2]
+        done = self.cairn("plan", "whole.lua", *MLP, *given, "--threads", 2, "--budget", 1000, code=4)
+        self.assertRegex(done.stderr, HEAD)
+        self.assertNotIn("not for this", done.stderr)
+        self.assertIn("lever", done.stderr)
+
+    def test_a_share_and_training(self):
+        text = self.refused("--budget", "1%")
+        self.assertRegex(text, CLOSEST)
+        text = self.refused("--budget", self.smallest() - 1, command="train")
+        self.assertEqual(self.named(text)[0], "--tiers host")
+
+    def test_programs_of_one_store(self):
+        least = int(HEAD.search(self.refused("remainder=own", "samples=1000", "--budget", 1))[2])
+        words, bytes_ = self.named(self.refused("remainder=own", "samples=1000", "--budget", least - 1))
+        self.assertEqual(words, "--tiers host")
+        self.cairn("plan", "mlp", *MLP, "--threads", 2, "remainder=own", "samples=1000", *words.split(), "--budget", bytes_)
+
+    def test_shrinking_runs_do_not_look_for_it(self):
+        done = self.cairn("train", "mlp", *MLP, "--steps", 1, "--on-oom", "shrink", "--budget", 1000, code=4)
+        self.assertNotIn("lever", done.stderr)
+
+
+if __name__ == "__main__":
+    main()
