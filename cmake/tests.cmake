@@ -136,3 +136,7 @@ foreach(row ${costs})
   endif()
 endforeach()
 include(cmake/quick.cmake)
+
+# Plans that tests compare follow from the model alone, on every machine.
+get_property(all_tests DIRECTORY PROPERTY TESTS)
+set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT CAIRN_RATES=model)

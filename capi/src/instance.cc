@@ -2,6 +2,7 @@
 #include "capi/src/instance.h"
 
 #include "capi/src/structs.h"
+#include "runtime/device/host/file.h"
 
 #define CAIRN_TEXT_OF(x) #x
 #define CAIRN_TEXT(x) CAIRN_TEXT_OF(x)
@@ -74,6 +75,10 @@ cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t in
     info.threads = static_cast<uint32_t>(device.threads);
     info.fast_bf16 = device.bf16 ? 1 : 0;
     copy_text(info.isa, device.isa_word);
+    namespace host = cairn::device::host;
+    static constexpr const char* kAccess[] = {"none", "buffered", "direct"};
+    const auto access = host::disk_access(host::default_disk_directory());
+    copy_text(info.disk_access, kAccess[static_cast<size_t>(access)]);
     out.write(info);
   });
 }

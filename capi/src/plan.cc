@@ -1,6 +1,8 @@
 // Chapter 4: plan.
 #include "capi/src/plan.h"
 
+#include <cstdlib>
+
 #include "capi/src/costs.h"
 #include "capi/src/graph.h"
 #include "capi/src/optimizers.h"
@@ -86,6 +88,12 @@ std::vector<engine::RegionPolicy> read_region_policies(const cairn_plan_options_
   return rows;
 }
 
+// The environment variable CAIRN_RATES=model says that predictions, and plans, are to depend on no measurement.
+bool measures_rates() {
+  const char* const rates = std::getenv("CAIRN_RATES");
+  return rates == nullptr || std::string_view(rates) != "model";
+}
+
 engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
   const cairn_plan_options_t o = read_struct(given, CAIRN_PLAN_OPTIONS_INIT, "options");
   require(o.budget_bytes <= INT64_MAX, Code::kInvalidArgument, "options.budget_bytes is ", o.budget_bytes,
@@ -114,6 +122,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
           .link_bytes_per_second = o.link_bytes_per_second,
           .costs = o.costs == nullptr ? nullptr : o.costs->whole(),
           .force_costs = o.force_costs != 0,
+          .probe_disk = measures_rates(),
           .micro_steps = o.micro_steps,
           .fuse_update = o.fuse_update != 0};
 }

@@ -128,9 +128,18 @@ plan::Link Model::host_link(double stated) const {
   return measured_link({"host", kLinkLatency, rate, rate, together, host_bytes_}, stated);
 }
 
-plan::Link Model::disk_link(int64_t disk_bytes) const {
-  return measured_link(
-      {"disk", kLinkLatency, kDiskBytesPerSecond, kDiskBytesPerSecond, kSharedMemory, disk_bytes}, 0);
+plan::Link Model::disk_link(int64_t disk_bytes, const plan::Link* probed) const {
+  plan::Link link{"disk", kLinkLatency, kDiskBytesPerSecond, kDiskBytesPerSecond, kSharedMemory, disk_bytes};
+  if (probed != nullptr) {
+    link = *probed;
+    link.capacity_bytes = disk_bytes;
+  }
+  return measured_link(std::move(link), 0);
+}
+
+bool Model::knows_disk() const {
+  if (table_ == nullptr) return false;
+  return table_->model || (table_->profile && table_->profile->find_link("disk", 0) != nullptr);
 }
 
 }  // namespace cairn::costs

@@ -42,7 +42,9 @@ class Model {
   // capacity_bytes of the host tier follows from the machine's memory; of the disk tier it is `disk_bytes`.
   // stated: rate that the host link is throttled to, 0: none.
   plan::Link host_link(double stated) const;
-  plan::Link disk_link(int64_t disk_bytes) const;
+  // probed: what the disk's own probe found, which a table's link goes before; nullptr: nothing is known.
+  plan::Link disk_link(int64_t disk_bytes, const plan::Link* probed = nullptr) const;
+  bool knows_disk() const;  // the table has its link
 
  private:
   double ratio(std::string_view op, DType dtype) const;

@@ -235,6 +235,7 @@ return {
       { "[].{description, isa}", "processor or GPU; the instruction set in use" },
       { "[].{memory_bytes, threads}", "what there is" },
       { "[].fast_bf16", "whether products of bfloat16 are faster than float32's" },
+      { "[].disk_access", "of a disk tier in $TMPDIR or /tmp: `direct`, past the page cache; `buffered`; `none`" },
     },
   },
   {

@@ -22,7 +22,7 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cairn-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), NO_COLOR="1",
-                                TMPDIR=str(self.folder))
+                                TMPDIR=str(self.folder), CAIRN_RATES="model")
         self.text = self.folder / "text.txt"
         self.text.write_text(TEXT)
 

@@ -68,6 +68,7 @@ typedef struct cairn_device_info {
  uint32_t threads;
  uint32_t fast_bf16;
  char isa[32];
+ char disk_access[16];
 } cairn_device_info_t;
  cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t index,
  cairn_device_info_t* out_info, cairn_error_t* error);

@@ -18,7 +18,7 @@ function instance.get()
   return shared
 end
 
--- Devices of this machine: an array of {name, description, memory_bytes, threads, fast_bf16, isa}.
+-- Devices of this machine: an array of {name, description, memory_bytes, threads, fast_bf16, isa, disk_access}.
 function instance.devices()
   local list = {}
   while true do
@@ -30,6 +30,7 @@ function instance.devices()
       name = ffi.string(info.name), description = ffi.string(info.description),
       memory_bytes = tonumber(info.memory_bytes), threads = info.threads, fast_bf16 = info.fast_bf16 ~= 0,
       isa = ffi.string(info.isa),
+      disk_access = ffi.string(info.disk_access),
     }
   end
 end

@@ -154,8 +154,11 @@ typedef struct cairn_device_info {
   uint32_t fast_bf16;    /* 1: bf16 products are faster than float32 */
   char isa[32];          /* instruction set in use: "amx", "avx512_bf16", "avx512", "avx2", "portable"; on AArch64
                             "sve_bf16", "sve", "neon_bf16", "neon", "portable"; of a GPU its architecture, "sm_90" */
+  char disk_access[16];  /* how a disk tier in $TMPDIR or /tmp would move its bytes, found out by trying: "direct", past the
+                            system's page cache; "buffered", through it, where the file system cannot; "none": no file can
+                            be made there */
 } cairn_device_info_t;
-#define CAIRN_DEVICE_INFO_INIT {sizeof(cairn_device_info_t), {0}, {0}, 0, 0, 0, {0}}
+#define CAIRN_DEVICE_INFO_INIT {sizeof(cairn_device_info_t), {0}, {0}, 0, 0, 0, {0}, {0}}
 /* Device number index of this machine, from 0. The environment variable CAIRN_ISA, read once, makes the CPU's kernels use
  * a lower instruction set than the best; other instruction sets make other bits. errors: NOT_FOUND past the last,
  * INVALID_ARGUMENT (CAIRN_ISA is no instruction set, or none of this processor). threads: const. since: 1.0 */

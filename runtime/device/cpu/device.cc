@@ -32,9 +32,7 @@ class CpuDevice : public Device {
 };
 
 std::string disk_directory(const DeviceOptions& options) {
-  if (!options.disk_directory.empty()) return options.disk_directory;
-  const char* temporary = std::getenv("TMPDIR");
-  return temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
+  return options.disk_directory.empty() ? host::default_disk_directory() : options.disk_directory;
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 namespace cairn::device::host {
 namespace {
 
-// Two slots are under way, a third is being copied and a fourth waits. Transfers of this size come near the
-// rate of larger ones, and the first of a copy is soon under way.
+// As many slots are under way as there are workers; of the others one is being copied and one waits. Transfers
+// of this size come near the rate of larger ones, and the first of a copy is soon under way.
 constexpr int64_t kSlotBytes = int64_t{2} << 20;
-constexpr int64_t kSlots = 4;
+constexpr int64_t kSlots = Channel::kWorkers + 2;
+// Shorter runs go through the slots, which gather neighbours.
+constexpr int64_t kMinDirect = int64_t{256} << 10;
 
 }  // namespace
 
@@ -96,11 +98,14 @@ bool Channel::next(std::span<const Piece> pieces, Slot& slot) {
   slot.piece = piece_;
   slot.skip = skip_;
   slot.offset = pieces[piece_].offset + skip_;
-  slot.data = slot.memory + slot.offset % kPageBytes;
   // Slots end at the end of a page, so that only the ends of a run are no whole pages.
   const int64_t most = slot_bytes_ - slot.offset % kPageBytes;
+  char* const memory = pieces[piece_].memory + skip_;
+  const int64_t here = std::min(pieces[piece_].bytes - skip_, most);
+  slot.straight = here >= std::min(kMinDirect, slot_bytes_) && file_.suits(memory, slot.offset);
+  slot.data = slot.straight ? memory : slot.memory + slot.offset % kPageBytes;
   slot.bytes = 0;
-  while (piece_ < pieces.size() && slot.bytes < most &&
+  while (piece_ < pieces.size() && slot.bytes < (slot.straight ? here : most) &&
          pieces[piece_].offset + skip_ == slot.offset + slot.bytes) {
     const int64_t part = std::min(pieces[piece_].bytes - skip_, most - slot.bytes);
     slot.bytes += part;
@@ -112,6 +117,7 @@ bool Channel::next(std::span<const Piece> pieces, Slot& slot) {
 
 // Between the slot and the pieces its bytes belong to.
 void Channel::exchange(Splitter& splitter, std::span<const Piece> pieces, const Slot& slot) const {
+  if (slot.straight) return;
   size_t piece = slot.piece;
   int64_t skip = slot.skip;
   for (int64_t done = 0; done < slot.bytes; ++piece, skip = 0) {
@@ -158,6 +164,8 @@ void Channel::move(Splitter& splitter, std::span<const Piece> pieces) {
 }
 
 Disk::Disk(State& state, int64_t bytes)
-    : file_(state, bytes), out_(state, file_, true, bytes), in_(state, file_, false, bytes) {}
+    : file_(state.info.disk_directory, bytes, state.disk_fault),
+      out_(state, file_, true, bytes),
+      in_(state, file_, false, bytes) {}
 
 }  // namespace cairn::device::host

@@ -1,5 +1,6 @@
-// The disk tier: a file, and for each direction a ring of pinned slots between it and memory. While one slot
-// is copied others are with the disk.
+// The disk tier: a file, and for each direction some transfers at once between it and memory. Memory that suits
+// direct transfers takes them itself; other memory goes through a ring of pinned slots: while one is copied
+// others are with the disk.
 #pragma once
 #include <array>
 #include <condition_variable>
@@ -25,6 +26,7 @@ struct Piece {
 // One direction. Threads that move the same way take turns.
 class Channel {
  public:
+  static constexpr size_t kWorkers = 4;  // so many transfers at once keep a disk busy
   Channel(State& state, const DiskFile& file, bool writes, int64_t file_bytes);
   ~Channel();
   Channel(const Channel&) = delete;
@@ -38,7 +40,8 @@ class Channel {
   enum class Phase { kFree, kWaiting, kMoving, kDone };
   struct Slot {
     char* memory = nullptr;
-    char* data = nullptr;  // in memory, at the offset's place within a page
+    char* data = nullptr;   // in memory, at the offset's place within a page, or the piece's own memory:
+    bool straight = false;  // then nothing is copied
     int64_t offset = 0, bytes = 0;
     size_t piece = 0;  // what the slot's bytes begin with: this piece,
     int64_t skip = 0;  // after so many of its bytes
@@ -65,7 +68,6 @@ class Channel {
   std::exception_ptr error_;
   bool ending_ = false;
   std::vector<Slot> slots_;
-  static constexpr size_t kWorkers = 2;  // two transfers at once keep a disk busy
   std::array<Thread, kWorkers> workers_;
 };
 

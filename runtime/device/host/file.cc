@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include "runtime/base/checked.h"
@@ -40,25 +43,81 @@ std::pair<int, int> open_unnamed(const std::string& directory, int64_t bytes) {
   return {named, direct};
 }
 
-std::string free_space(const std::string& directory) {
+// -1: nobody knows.
+int64_t free_bytes(const std::string& directory) {
   struct statvfs space = {};
-  if (statvfs(directory.c_str(), &space) != 0) return {};
-  return cat("; ", static_cast<uint64_t>(space.f_bavail) * space.f_frsize, " bytes are free there");
+  if (statvfs(directory.c_str(), &space) != 0) return -1;
+  return static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
+}
+
+// What the addresses of direct transfers must be multiples of, as the kernel says (Linux 6.1), else a page. The
+// structure is the kernel's own: the C library's lacks the fields for long.
+int64_t direct_unit(int file) {
+  constexpr uint32_t kDirectAlignment = 0x2000;      // STATX_DIOALIGN
+  constexpr size_t kMemoryUnit = 0x98, kSize = 256;  // of struct statx
+  alignas(8) std::array<unsigned char, kSize> found = {};
+  if (syscall(SYS_statx, file, "", AT_EMPTY_PATH, kDirectAlignment, found.data()) != 0) return kPageBytes;
+  uint32_t mask = 0, unit = 0;
+  std::memcpy(&mask, found.data(), sizeof mask);
+  std::memcpy(&unit, found.data() + kMemoryUnit, sizeof unit);
+  const bool known = (mask & kDirectAlignment) != 0 && unit > 0 && kPageBytes % unit == 0;
+  // Pieces of whole cache lines are what memory takes well.
+  return known ? std::max<int64_t>(unit, kAlignment) : kPageBytes;
 }
 
 }  // namespace
 
-DiskFile::DiskFile(const State& state, int64_t bytes) : state_(state) {
-  const std::string& directory = state.info.disk_directory;
-  std::tie(buffered_, direct_) = open_unnamed(directory, bytes);
-  int error;
-  do error = posix_fallocate(buffered_, 0, bytes);
+std::string default_disk_directory() {
+  const char* const temporary = std::getenv("TMPDIR");
+  return temporary != nullptr && *temporary != '\0' ? temporary : "/tmp";
+}
+
+DiskAccess disk_access(const std::string& directory) {
+  int buffered = -1, direct = -1;
+  try {
+    std::tie(buffered, direct) = open_unnamed(directory, kPageBytes);
+  } catch (const Error&) {
+    return DiskAccess::kNone;
+  }
+  alignas(kPageBytes) static constexpr std::array<char, kPageBytes> kPage = {};
+  const auto takes = [&](int file) {
+    return file >= 0 && pwrite(file, kPage.data(), kPageBytes, 0) == kPageBytes;
+  };
+  const DiskAccess access = takes(direct)     ? DiskAccess::kDirect
+                            : takes(buffered) ? DiskAccess::kBuffered
+                                              : DiskAccess::kNone;
+  close(buffered);
+  if (direct >= 0) close(direct);
+  return access;
+}
+
+DiskFile::DiskFile(std::string directory, int64_t bytes, const DiskFault& fault)
+    : directory_(std::move(directory)), fault_(fault) {
+  std::tie(buffered_, direct_) = open_unnamed(directory_, bytes);
+  try {
+    reserve(bytes);
+  } catch (...) {
+    close(buffered_);
+    if (direct_ >= 0) close(direct_);
+    throw;
+  }
+  if (direct_ >= 0) unit_ = direct_unit(direct_);
+}
+
+// Not posix_fallocate: where a file system cannot reserve, the C library writes into every block, which takes
+// minutes for a large tier. There the file grows as it is written, and what is free now is all that can be said.
+void DiskFile::reserve(int64_t bytes) const {
+  int error = 0;
+  do error = fallocate(buffered_, 0, 0, bytes) == 0 ? 0 : errno;
   while (error == EINTR);
+  const int64_t free = free_bytes(directory_);
+  if (error == EOPNOTSUPP || error == ENOSYS) {
+    error = free >= 0 && free < bytes ? ENOSPC : ftruncate(buffered_, bytes) == 0 ? 0 : errno;
+  }
   if (error == 0) return;
-  close(buffered_);
-  if (direct_ >= 0) close(direct_);
-  io_error(bytes, cat("disk tier: cannot reserve ", bytes, " bytes in '", directory, "': ", reason(error),
-                      free_space(directory)));
+  io_error(bytes, cat("disk tier: cannot reserve ", bytes, " bytes in '", directory_, "': ", reason(error),
+                      free < 0 ? "" : cat("; ", free, " bytes are free there"),
+                      "; free some, or name another directory (TMPDIR, or the device's disk_directory)"));
 }
 
 DiskFile::~DiskFile() {
@@ -69,9 +128,7 @@ DiskFile::~DiskFile() {
 void DiskFile::transfer(bool writes, char* memory, int64_t offset, int64_t bytes) const {
   const int64_t end = offset + bytes;
   const int64_t first = align_up(offset, kPageBytes), last = end & ~(kPageBytes - 1);
-  const auto at = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory) % kPageBytes);
-  if (direct_ < 0 || first >= last || at != offset % kPageBytes)
-    return pages(buffered_, writes, memory, offset, bytes);
+  if (first >= last || !suits(memory, offset)) return pages(buffered_, writes, memory, offset, bytes);
   if (first > offset) pages(buffered_, writes, memory, offset, first - offset);
   pages(direct_, writes, memory + (first - offset), first, last - first);
   if (end > last) pages(buffered_, writes, memory + (last - offset), last, end - last);
@@ -82,7 +139,7 @@ void DiskFile::transfer(bool writes, char* memory, int64_t offset, int64_t bytes
 void DiskFile::pages(int descriptor, bool writes, char* memory, int64_t offset, int64_t bytes) const {
   for (int64_t done = 0; done < bytes;) {
     int64_t part = bytes - done;
-    if (state_.disk_fault) part = state_.disk_fault(writes, offset + done, part);
+    if (fault_) part = fault_(writes, offset + done, part);
     if (part < 0) errno = static_cast<int>(-part);
     const auto size = static_cast<size_t>(std::max<int64_t>(part, 0));
     const ssize_t n = part < 0 ? -1
@@ -94,8 +151,8 @@ void DiskFile::pages(int descriptor, bool writes, char* memory, int64_t offset, 
       continue;
     }
     if (n <= 0)
-      io_error(bytes, cat("disk tier in '", state_.info.disk_directory,
-                          "': ", writes ? "writing " : "reading ", bytes, " bytes at ", offset, ": ",
+      io_error(bytes, cat("disk tier in '", directory_, "': ", writes ? "writing " : "reading ", bytes,
+                          " bytes at ", offset, ": ",
                           n < 0    ? reason(errno)
                           : writes ? "nothing was written"
                                    : "the file ends early"));

@@ -1,29 +1,49 @@
 // A file of fixed size without a name: the disk tier's bytes.
 #pragma once
+#include <functional>
 #include <string>
 
 #include "runtime/device/host/state.h"
 
 namespace cairn::device::host {
 
+// How many of the bytes of a transfer to ask the system for at once, or -errno to fail with.
+using DiskFault = std::function<int64_t(bool writes, int64_t offset, int64_t bytes)>;
+
 // Whole pages go past the system's page cache where the file system has that (O_DIRECT); bytes of pages that
 // are not whole go through it. The system keeps the two coherent, and nobody touches the same bytes at once.
 // Thread-safe. All throw kIo with the fault, naming directory, offset and bytes.
 class DiskFile {
  public:
-  DiskFile(const State& state, int64_t bytes);  // reserves all bytes; the error names what is free, too
+  // Reserves all bytes, so that a disk that is too full says so now; the error names what is free, too. `fault`
+  // must outlive the file; it may be empty.
+  DiskFile(std::string directory, int64_t bytes, const DiskFault& fault);
   ~DiskFile();
   DiskFile(const DiskFile&) = delete;
   DiskFile& operator=(const DiskFile&) = delete;
-  // Direct where `memory` and `offset` differ by whole pages.
+  // Whole pages go directly where `suits` says so.
   void transfer(bool writes, char* memory, int64_t offset, int64_t bytes) const;
   bool direct() const { return direct_ >= 0; }
+  // Whether the system moves bytes directly between this memory and this place in the file.
+  bool suits(const char* memory, int64_t offset) const {
+    return direct() && (static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory)) - offset) % unit_ == 0;
+  }
 
  private:
+  void reserve(int64_t bytes) const;
   void pages(int descriptor, bool writes, char* memory, int64_t offset, int64_t bytes) const;
 
-  const State& state_;
+  const std::string directory_;
+  const DiskFault& fault_;
   int buffered_ = -1, direct_ = -1;
+  int64_t unit_ = kPageBytes;  // what the addresses of direct transfers are multiples of
 };
+
+std::string default_disk_directory();  // $TMPDIR, or /tmp
+
+// How a disk tier in this directory would move its bytes, found out by trying: past the page cache, through it, or
+// not at all.
+enum class DiskAccess { kNone, kBuffered, kDirect };
+DiskAccess disk_access(const std::string& directory);
 
 }  // namespace cairn::device::host

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <unordered_set>
 
+#include "runtime/costs/disk_probe.h"
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/kernel_maker.h"
@@ -282,7 +283,10 @@ class Lowering {
     require(usable, Code::kIo, "disk tier: no file can be made in '", directory,
             "': ", std::generic_category().message(error),
             "; name another directory (TMPDIR, or the device's disk_directory), or leave the tier out");
-    return costs_.disk_link(static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize));
+    const int64_t room = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
+    const std::optional<plan::Link> probed =
+        options_.probe_disk && !costs_.knows_disk() ? costs::probe_disk(directory) : std::nullopt;
+    return costs_.disk_link(room, probed ? &*probed : nullptr);
   }
 
   CompiledPlan& plan_;

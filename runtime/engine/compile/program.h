@@ -189,6 +189,9 @@ struct PlanOptions {
   // it. nullptr: the device's own rates.
   std::shared_ptr<const costs::Table> costs = {};
   bool force_costs = false;  // take a profile that was measured on another machine
+  // The rates of a disk tier that `costs` says nothing of are measured, once a process and directory, in about a
+  // tenth of a second (costs/disk_probe.h); else they are a guess that is the same everywhere.
+  bool probe_disk = false;
   // Micro-batches per update that the plan is for: what an update costs is shared by so many. 0: 1.
   uint32_t micro_steps = 0;
   // Parameters are updated inside the backward part, as soon as nothing needs them, so that their gradients

@@ -21,9 +21,9 @@ local function print_devices(options)
   local rows = {}
   for i, device in ipairs(devices) do
     rows[i] = { device.name, ("%d"):format(device.threads), format.bytes(device.memory_bytes),
-                device.isa, device.fast_bf16 and "yes" or "no", device.description }
+                device.isa, device.fast_bf16 and "yes" or "no", device.disk_access, device.description }
   end
-  io.stdout:write(format.table(rows, { "device", "threads", "memory", "isa", "fast bf16", "description" }))
+  io.stdout:write(format.table(rows, { "device", "threads", "memory", "isa", "fast bf16", "disk tier", "description" }))
 end
 
 local function link_json(link)

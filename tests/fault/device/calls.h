@@ -20,6 +20,7 @@ enum class Way { kRefused, kLost, kShort, kInterrupted };
 
 struct Calls {
   std::atomic<bool> armed{false};
+  std::atomic<bool> cannot_reserve{false};  // a file system that knows no fallocate
   std::atomic<long> made{0}, failed{0};
   long fail_at = -1;      // this call fails
   bool for_good = false;  // and all after it
@@ -102,9 +103,11 @@ CAIRN_REPLACED int madvise(void* at, size_t bytes, int advice) noexcept {
   return calls.fails(false) ? refuse(ENOMEM)
                             : real<int (*)(void*, size_t, int)>("madvise")(at, bytes, advice);
 }
-CAIRN_REPLACED int posix_fallocate(int fd, off_t offset, off_t bytes) {
+CAIRN_REPLACED int fallocate(int fd, int mode, off_t offset, off_t bytes) {
   using namespace cairn::test;
-  return calls.fails(false) ? ENOSPC : real<int (*)(int, off_t, off_t)>("posix_fallocate")(fd, offset, bytes);
+  if (calls.cannot_reserve.load()) return refuse(EOPNOTSUPP);
+  return calls.fails(false) ? refuse(ENOSPC)
+                            : real<int (*)(int, int, off_t, off_t)>("fallocate")(fd, mode, offset, bytes);
 }
 CAIRN_REPLACED int open(const char* path, int flags, ...) {
   using namespace cairn::test;

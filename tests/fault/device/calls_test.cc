@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 
 #include "tests/fault/device/training.h"
@@ -37,7 +38,13 @@ bool becomes(const char* folder, size_t wanted) {
 const Kind kKinds[] = {
     {"kept", {}, 4, 4, 5, true},
     {"host", {"host"}, 4, 4, 3, true},
-    {"alone", {"disk"}, 3, 3, 1, false},
+    {.name = "alone",
+     .tiers = {"disk"},
+     .layers = 3,
+     .micros = 3,
+     .threads = 1,
+     .memory = false,
+     .one_in = 20},
     {.name = "disk",
      .tiers = {"disk"},
      .layers = 8,
@@ -152,6 +159,32 @@ TEST_P(FailingCalls, EveryOneIsAStatusAndTheNextTryWorks) {
   std::printf("[ COUNTED  ] %s: %ld points, %ld taken, %ld failed and %ld of them went on, %ld survived\n",
               kind.name, counts.points, counts.taken, counts.failed, counts.went_on, counts.survived);
   EXPECT_GT(counts.failed, 0);
+}
+
+// Where nothing can be reserved the tier works all the same, and one that is too large is refused when it is made.
+TEST(FailingCallsOfTheDisk, AFileSystemThatCannotReserveServesUntilItIsFull) {
+  calls.cannot_reserve = true;
+  const auto device = device::open("cpu", {});
+  constexpr int64_t kBytes = (3 << 20) + 5;
+  {
+    const auto disk = device->allocate(Tier::kDisk, kBytes),
+               memory = device->allocate(Tier::kDevice, 2 * kBytes);
+    auto* const bytes = static_cast<unsigned char*>(memory->address());
+    for (int64_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<unsigned char>(i * 7 >> 2);
+    const auto queue = device->create_queue(device::Lane::kCopyOut);
+    queue->copy({disk.get(), 0}, {memory.get(), 0}, kBytes);
+    queue->copy({memory.get(), kBytes}, {disk.get(), 0}, kBytes);
+    queue->synchronize();
+    EXPECT_EQ(std::memcmp(bytes, bytes + kBytes, kBytes), 0);
+  }
+  try {
+    device->allocate(Tier::kDisk, int64_t{1} << 50);
+    ADD_FAILURE() << "more than any disk has was promised";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kIo);
+    EXPECT_NE(std::string(error.what()).find("bytes are free there"), std::string::npos) << error.what();
+  }
+  calls.cannot_reserve = false;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FailingCalls, ::testing::ValuesIn(kKinds),

@@ -100,6 +100,10 @@ TEST(CostModel, LinksAreTheMeasuredOnes) {
   EXPECT_EQ(kPlain.host_link(5e9).out_bytes_per_second, 5e9);
   EXPECT_EQ(kPlain.host_link(5e9).both_ways_factor, 1);
   EXPECT_EQ(kPlain.disk_link(77).capacity_bytes, 77);
+  plan::Link probed{"disk", 1e-4, 2e9, 3e9, 0.6, 0};
+  EXPECT_EQ(kPlain.disk_link(77, &probed).in_bytes_per_second, 3e9);
+  EXPECT_EQ(kPlain.disk_link(77, &probed).capacity_bytes, 77);
+  EXPECT_FALSE(kPlain.knows_disk());
 
   Profile p = sample_profile();
   const plan::Link free = with(p).host_link(0);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <random>
 
+#include "runtime/device/host/file.h"
 #include "tests/runtime/device/support.h"
 
 namespace cairn::device {
@@ -34,6 +35,11 @@ TEST(Disk, RoundTripKeepsEveryByteAndLeavesNothingBehind) {
     EXPECT_EQ(code_of([&] { queue->synchronize(); }), Code::kUnsupported);
   }
   std::filesystem::remove_all(directory);
+}
+
+TEST(Disk, HowADirectoryIsReachedIsFoundOut) {
+  EXPECT_NE(host::disk_access(::testing::TempDir()), host::DiskAccess::kNone);
+  EXPECT_EQ(host::disk_access("/nonexistent-directory"), host::DiskAccess::kNone);
 }
 
 TEST(Disk, NoSpaceAndNoDirectoryAreIoErrorsThatNameThePlace) {
@@ -186,6 +192,33 @@ TEST(Disk, NeighboursOnDiskTravelTogether) {
   EXPECT_GT(traffic[2].busy_seconds, 0);
   EXPECT_EQ(traffic[1].bytes, 0);
   EXPECT_EQ(bench.out->take_traffic()[2].bytes, 0) << "taken";
+}
+
+// Memory at the same place within a sector as the bytes on disk is read and written in place; other memory is copied.
+TEST(Disk, BothKindsOfMemoryInOneCopyArriveWhole) {
+  for (const std::string& directory : directories()) {
+    DeviceOptions options;
+    options.disk_directory = directory;
+    Bench bench(options);
+    constexpr int64_t kPart = 2 << 20, kPlaces[] = {0, 64, 512 * 3, 4096 + 100, 4096};
+    constexpr int64_t kSecond = Bench::kBytes / kPageBytes * kPageBytes;
+    std::vector<Copy> out, in;
+    for (const int64_t place : kPlaces) {
+      const auto i = static_cast<int64_t>(out.size());
+      const int64_t at = i * kPart + place, disk = i * kPart + (i == 3 ? 7 : place), bytes = kPart - 5000;
+      out.push_back({{bench.disk.get(), disk}, {bench.memory.get(), at}, bytes});
+      in.push_back({{bench.memory.get(), kSecond + at}, {bench.disk.get(), disk}, bytes});
+    }
+    bench.out->copy(out);
+    bench.out->synchronize();
+    bench.in->copy(in);
+    bench.in->synchronize();
+    for (const Copy& copy : out)
+      EXPECT_EQ(std::memcmp(bench.at(copy.from.offset), bench.at(kSecond + copy.from.offset),
+                            static_cast<size_t>(copy.bytes)),
+                0)
+          << directory << ' ' << copy.from.offset;
+  }
 }
 
 TEST(Disk, TheRingComesWithTheBlockAndStaysAsItIs) {

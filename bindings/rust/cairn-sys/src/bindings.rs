@@ -131,6 +131,7 @@ pub struct cairn_device_info {
     pub threads: u32,
     pub fast_bf16: u32,
     pub isa: [::std::os::raw::c_char; 32usize],
+    pub disk_access: [::std::os::raw::c_char; 16usize],
 }
 pub type cairn_device_info_t = cairn_device_info;
 extern "C" {

@@ -49,7 +49,7 @@ fn cairn_instance_options_t_lies_as_promised() {
 
 #[test]
 fn cairn_device_info_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_device_info_t>(), 312);
+    assert_eq!(size_of::<cairn_device_info_t>(), 328);
     assert_eq!(place!(cairn_device_info_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_device_info_t, name), (8, 64));
     assert_eq!(place!(cairn_device_info_t, description), (72, 192));
@@ -57,6 +57,7 @@ fn cairn_device_info_t_lies_as_promised() {
     assert_eq!(place!(cairn_device_info_t, threads), (272, 4));
     assert_eq!(place!(cairn_device_info_t, fast_bf16), (276, 4));
     assert_eq!(place!(cairn_device_info_t, isa), (280, 32));
+    assert_eq!(place!(cairn_device_info_t, disk_access), (312, 16));
 }
 
 #[test]
