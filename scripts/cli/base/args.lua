@@ -121,7 +121,7 @@ args.COMMON = {
   amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16 (under a loss scale)" },
   policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
   region = { args.region, "policy of regions by their paths, as 'h*/attn=recompute' (keep, recompute, offload, " ..
-    "offload:host, offload:disk); may be given several times: the last that matches counts", "PATTERN=POLICY" },
+    "offload:host, offload:disk); may be given several times: the last that matches counts", "RULE" },
   tiers = { args.tiers,
     "where offloading may go: host, disk, or host,disk (default: host, if --policy, --link or a region asks, or the " ..
       "device has memory of its own); none, with a device model: nowhere" },
