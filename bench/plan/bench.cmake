@@ -1,2 +1,5 @@
-add_executable(bench_plan ${CMAKE_CURRENT_LIST_DIR}/plan_bench.cc ${CMAKE_CURRENT_LIST_DIR}/problems.cc)
+set(plan_problems ${CMAKE_CURRENT_LIST_DIR}/problems.cc ${CMAKE_CURRENT_LIST_DIR}/irregular.cc)
+add_executable(bench_plan ${CMAKE_CURRENT_LIST_DIR}/plan_bench.cc ${plan_problems})
 target_link_libraries(bench_plan PRIVATE cairn_plan benchmark::benchmark)
+add_executable(bench_irregular ${CMAKE_CURRENT_LIST_DIR}/irregular_bench.cc ${plan_problems})
+target_link_libraries(bench_irregular PRIVATE cairn_plan)

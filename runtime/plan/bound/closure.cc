@@ -31,7 +31,7 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
   };
   // From the last op back: an op matters if its outputs are read after the program point or help an op that
   // matters.
-  std::vector<int32_t> chosen, helpers, slot(p.values.size(), -1);
+  std::vector<int32_t> helpers, slot(p.values.size(), -1);
   int64_t edges = 0;
   for (int32_t i = at - 1; i >= 0; --i) {
     const Op& op = p.ops[i];
@@ -44,7 +44,7 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
       matters |= role[v] == kHelps;
     }
     if (bytes == 0 && !matters) continue;
-    chosen.push_back(i);
+    chosen_.push_back(i);
     nodes_.push_back({static_cast<double>(bytes), op.recomputable ? op.seconds : kInfinite, 0});
     if (!op.recomputable) continue;  // it never runs again, so it needs no inputs
     total_seconds_ += op.seconds;
@@ -69,10 +69,10 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
   forward.reserve(static_cast<size_t>(edges) + helpers.size());
   for (int32_t k = 0; k < ops_; ++k)
     if (nodes_[k].seconds < kInfinite)
-      for (int32_t v : index.inputs[chosen[k]])
+      for (int32_t v : index.inputs[chosen_[k]])
         if (slot[v] >= 0) forward.push_back({k, ops_ + slot[v]});
   for (int32_t k = 0; k < ops_; ++k)
-    for (int32_t v : index.outputs[chosen[k]])
+    for (int32_t v : index.outputs[chosen_[k]])
       if (slot[v] >= 0) forward.push_back({ops_ + slot[v], k});
   std::vector<int32_t> fill(nodes_.size() + 1, 0);
   for (const auto& [a, b] : forward) ++fill[a + 1], ++fill[b + 1];

@@ -35,6 +35,7 @@ class Closure {
   enum class Decision : uint8_t { kFree, kRemade, kStays };
   void fix(int32_t op, Decision decision) { decisions_[op] = decision; }
   int32_t ops() const { return ops_; }
+  int32_t op(int32_t number) const { return chosen_[number]; }  // its index in the problem
   bool remade(int32_t op) const;                                   // by the last cut()
   double seconds(int32_t op) const { return nodes_[op].seconds; }  // infinite if it may not run again
 
@@ -63,6 +64,7 @@ class Closure {
   bool label();
   void augment(int32_t from);
 
+  std::vector<int32_t> chosen_;      // per op
   std::vector<Decision> decisions_;  // per op
   std::vector<Node> nodes_;          // one more at the end: first_arc only
   std::vector<Arc> arcs_;

@@ -106,19 +106,22 @@ std::vector<LocalSearch::Move> LocalSearch::moves_at_peak(const Candidate& c) {
   }
   std::stable_sort(moves.begin(), moves.end(),
                    [](const Move& a, const Move& b) { return a.estimate > b.estimate; });
-  if (moves.size() > kMaxMoves) moves.resize(kMaxMoves);
+  if (moves.size() > kMaxMoves && !thorough_) moves.resize(kMaxMoves);
   return moves;
 }
 
-bool LocalSearch::descend(Candidate& c, int64_t budget) {
+bool LocalSearch::descend(Candidate& c, int64_t budget, int64_t work) {
+  const int64_t until = evaluate_.work() + work;
   if (!price(c)) return false;
   while (c.cost.peak_bytes > budget) {
+    if (evaluate_.work() > until) return false;
     make_sequence(c);
     const double excess = sequence_.excess(budget) + static_cast<double>(c.cost.peak_bytes - budget);
     const std::vector<Move> moves = moves_at_peak(c);
     double best = 0;
     Move chosen{-1, 0, 0};
-    for (const Move& move : moves) {
+    for (size_t k = 0; k < moves.size() && (k < kMaxMoves || chosen.interval < 0); ++k) {
+      const Move& move = moves[k];
       const int32_t before = c.retention_points[move.interval];
       c.retention_points[move.interval] = move.retention_point;
       if (const RetentionPricer::Price price = evaluate_.price(c.retention_points); price.valid) {
@@ -384,7 +387,9 @@ void LocalSearch::shrink(Candidate& best, int64_t work) {
     ++round_;
     Candidate c = best;
     if (round_ > 1) perturb(c);
-    if (!price(c) || (c.cost.peak_bytes >= best.cost.peak_bytes && !descend(c, best.cost.peak_bytes - 1)))
+    if (!price(c) ||
+        (c.cost.peak_bytes >= best.cost.peak_bytes &&
+         !descend(c, best.cost.peak_bytes - 1, thorough_ ? until - evaluate_.work() : kUnlimited)))
       continue;
     best = std::move(c);
   }

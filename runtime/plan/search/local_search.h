@@ -3,6 +3,7 @@
 // clock.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "runtime/plan/search/archive.h"
@@ -11,6 +12,8 @@ namespace cairn::plan {
 
 class LocalSearch {
  public:
+  static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 2;
+
   // Every plan that it meets and that the archive wants is added there.
   LocalSearch(const Problem&, const Index&, const Intervals&, const Rules&, Evaluator&, Archive&);
 
@@ -18,8 +21,11 @@ class LocalSearch {
   void restart();
   // Whether it may send values over links.
   void use_links(bool may) { links_ = may ? static_cast<int32_t>(p_.links.size()) : 0; }
-  // Gives up values until the peak is within the budget. False if nothing more helps; `c` is the last plan.
-  bool descend(Candidate& c, int64_t budget);
+  // Where the first few moves of a descent fail, it tries the others; and what shrinks ends in time.
+  void be_thorough() { thorough_ = true; }
+  // Gives up values until the peak is within the budget. False if nothing more helps, or after about `work` runs
+  // were priced; `c` is the last plan.
+  bool descend(Candidate& c, int64_t budget, int64_t work = kUnlimited);
   // Tries faster plans near `c`, which fits, until about `work` runs were priced.
   void search(Candidate& c, int64_t budget, int64_t work);
   // Simulated annealing from `c`; whatever it meets goes to the archive.
@@ -27,6 +33,8 @@ class LocalSearch {
   // Tries plans near `c` with a lower peak.
   void shrink(Candidate& c, int64_t work);
   std::vector<RetentionPoints> minimal() const;
+  // What annealing has go down: seconds as a share of keeping everything, and how far the budget is exceeded.
+  double energy(double seconds, int64_t peak, int64_t budget) const;
 
  private:
   struct Move {
@@ -40,7 +48,6 @@ class LocalSearch {
   Cost complete(const Candidate& c, const RetentionPricer::Price&);
   bool accept(const Candidate& c, const RetentionPricer::Price&, double now, double heat, int64_t budget,
               Cost&);
-  double energy(double seconds, int64_t peak, int64_t budget) const;
   // Keeps again what fits.
   void relax(Candidate& c, int64_t budget, int64_t until);
   std::vector<Move> moves_at_peak(const Candidate& c);
@@ -62,6 +69,7 @@ class LocalSearch {
   std::vector<int32_t> last_use_, blocked_;
   std::vector<int32_t> free_intervals_;
   int32_t links_, round_ = 0;
+  bool thorough_ = false;
   static constexpr uint64_t kSeed = 0x9e3779b97f4a7c15;
   uint64_t state_ = kSeed;
 };

@@ -2,6 +2,7 @@
 // of them gets its offsets.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "runtime/plan/search/archive.h"
 #include "runtime/plan/search/frontier.h"
 #include "runtime/plan/search/local_search.h"
+#include "runtime/plan/segments/segments.h"
 
 namespace cairn::plan {
 
@@ -83,13 +85,21 @@ class OneBudget {
   void aim(int64_t target, double bound);
   void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
   void deepen(int64_t target);
+  void aim_with_segments(int64_t target);
   std::optional<Fit> from_scratch(int64_t budget, Effort effort = Effort::kWhole);
+  std::optional<Fit> closest(int64_t budget, double bound, int64_t& target);
   Fit from_smallest(int64_t budget);
+  void anneal_down();
+  void search_from_above(int64_t target, int64_t work);
   void improve_fit(Fit&, int64_t target, int64_t budget, double bound);
+
+  bool backward() const { return s_.p.backward_begin < static_cast<int32_t>(s_.p.ops.size()); }
+  size_t most_ops() const;
 
   Search& s_;
   std::optional<Stages> stages_;
-  std::vector<OptionSets> sets_;  // without links, and with the first one
+  std::vector<OptionSets> sets_;   // without links, and with the first one
+  std::deque<Segments> segments_;  // of several numbers of groups; of chains of blocks none
   std::optional<Fit> smallest_;
 };
 

@@ -10,16 +10,29 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kSearched = 6000;          // ops of a problem that local search still does something for
+// Builds for sanitizers search a fraction of this: what they check is the same, their plans are as valid.
+#ifndef CAIRN_SEARCH_SHARE
+#define CAIRN_SEARCH_SHARE 1
+#endif
+constexpr size_t kSearched = 6000;          // ops of a problem that local search still does something for,
+constexpr size_t kSearchedGraphs = 25000;   // unless it is no chain of blocks
 constexpr int64_t kSearchWork = 6'000'000;  // of it, after the dynamic program
-constexpr int64_t kTableWork = 12'000'000;  // steps of the dynamic program
-constexpr size_t kOptions = 48;             // per stage
+constexpr int64_t kFarWork = 60'000'000 / CAIRN_SEARCH_SHARE;  // where the bound is far below what was found
+constexpr int64_t kDescentWork = 6'000'000;                    // where nothing fits yet
+constexpr int64_t kTableWork = 12'000'000;                     // steps of the dynamic program
+constexpr size_t kOptions = 48;                                // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
+constexpr double kCliff = 3;                                   // times the seconds of keeping everything
+constexpr double kFar = 1.5e-2;                                // a gap that more work is spent on
+constexpr std::array<int32_t, 2> kGroups = {32, 96};           // of Segments
 constexpr int kLayouts = 8;                                    // tried per round
 constexpr int kRounds = 4;                                     // of feedback from the real peak or arena
-constexpr int kSmaller = 48;  // smaller budgets tried below the smallest plan
+constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
+constexpr int kLower = 8;           // times that annealing aims below the lowest plan,
+constexpr int64_t kLowerBy = 20;    // by such a part of its peak
+constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 
 void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
   if (fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds)) best = std::move(fit);
@@ -27,18 +40,34 @@ void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
 
 }  // namespace
 
+size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearchedGraphs; }
+
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
-  if (auto fit = from_scratch(budget, effort)) return fit;
-  if (effort == Effort::kQuick) return {};
-  if (smallest().plan.arena_bytes <= budget) return from_smallest(budget);
-  return {};
+  std::optional<Fit> fit = from_scratch(budget, effort);
+  if (effort == Effort::kQuick) return fit;
+  // Little above the smallest budget structure may give nothing, or what only just fits.
+  if (fit && (stages_->chain || s_.p.ops.size() > kSearched ||
+              fit->plan.predicted_seconds <= kCliff * s_.index.total_seconds))
+    return fit;
+  if (smallest().plan.arena_bytes <= budget) keep_faster(fit, from_smallest(budget));
+  return fit;
 }
 
 std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort) {
   if (least_bytes(s_.p, s_.index) > budget) return {};
-  const double bound = lower_bound_seconds(s_.p, s_.index, budget);
-  s_.restart();
   int64_t target = budget;
+  const double bound = lower_bound_seconds(s_.p, s_.index, budget);
+  std::optional<Fit> best = closest(budget, bound, target);
+  // What comes nowhere near the bound says little.
+  if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
+    improve_fit(*best, target, budget, bound);
+  return best;
+}
+
+// The best of what structure gives, before it is improved. target: the peak whose arenas fit.
+std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t& target) {
+  s_.restart();
+  target = budget;
   std::optional<Fit> best;
   for (int round = 0; round < kRounds && target > s_.index.persistent_bytes; ++round) {
     aim(target, bound);
@@ -50,15 +79,17 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort) {
     if (over <= 0) break;
     target = peak - over;
   }
-  // What comes nowhere near the bound says little.
-  if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
-    improve_fit(*best, target, budget, bound);
   return best;
 }
 
 void OneBudget::look_at_stages() {
   if (stages_) return;
   stages_.emplace(s_.p, s_.index);
+  if (!stages_->chain) {
+    s_.local_search.be_thorough();
+    for (const int32_t groups : kGroups)
+      if (backward()) segments_.emplace_back(s_.p, s_.index, s_.intervals, s_.rules, groups);
+  }
   sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, -1, kOptions});
   if (!s_.p.links.empty()) sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, 0, kOptions});
 }
@@ -70,11 +101,21 @@ void OneBudget::aim(int64_t target, double bound) {
   if (!s_.p.links.empty())
     for (const Lag& lag : kLags) aim_with(sets_[1], 0, lag, target);
   const Candidate* single = s_.archive.within(target);
-  if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) deepen(target);
-  if (s_.archive.within(target) || s_.p.ops.size() > kSearched) return;
+  if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) {
+    if (backward()) deepen(target);
+    aim_with_segments(target);
+  }
+  if (s_.archive.within(target) || s_.p.ops.size() > most_ops()) return;
   for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
   Candidate c = s_.archive.plans().begin()->second;
-  s_.local_search.descend(c, target);
+  if (s_.local_search.descend(c, target, stages_->chain ? LocalSearch::kUnlimited : kDescentWork) ||
+      stages_->chain)
+    return;
+  const auto lowest = [&] { return s_.archive.plans().begin()->first; };
+  for (int64_t before = INT64_MAX; lowest() > target && before - lowest() > before / 500;) {
+    before = lowest();
+    s_.local_search.anneal(s_.archive.plans().begin()->second, target, kDescentWork);
+  }
 }
 
 // The table's peaks are a little too high or low: looks for the room at which the real one is the target.
@@ -111,31 +152,74 @@ void OneBudget::deepen(int64_t target) {
   }
 }
 
+// Groups of ops, wherever forward is cut.
+void OneBudget::aim_with_segments(int64_t target) {
+  const int64_t wanted = target - s_.index.persistent_bytes;
+  for (Segments& segments : segments_) {
+    int64_t room = wanted, fits = 0, too_much = 0;
+    for (int round = 0; round < 2 * kRounds && room > 0; ++round) {
+      const std::optional<RetentionPoints> t = segments.plan(room);
+      Cost cost;
+      if (t) cost = s_.evaluate(*t, {}, s_.sequence);
+      if (cost.valid) s_.archive.add(*t, {}, cost);
+      const int64_t spare = cost.valid ? target - cost.peak_bytes : -1;
+      (!t || spare >= 0 ? fits : too_much) = room;
+      if (!t) {
+        room = too_much > 0 ? (room + too_much) / 2 : room * 5 / 4;
+        continue;
+      }
+      if (!cost.valid) break;
+      if (spare >= 0 && spare <= wanted / 1000) break;
+      if (fits > 0 && too_much > 0 && std::abs(too_much - fits) <= wanted / 2000) break;
+      room = fits > 0 && too_much > 0 ? (fits + too_much) / 2 : room + spare;
+    }
+  }
+}
+
 const Fit& OneBudget::smallest() {
   if (smallest_) return *smallest_;
   look_at_stages();
   s_.restart();
-  int64_t high = s_.archive.plans().begin()->first - s_.index.persistent_bytes, low = 0;
-  for (int round = 0; round < 12 && high - low > high / 64; ++round) {
-    const int64_t room = low + (high - low) / 2;
+  const auto least = [&](const auto& found_at) {
+    int64_t high = s_.archive.plans().begin()->first - s_.index.persistent_bytes, low = 0;
+    for (int round = 0; round < 12 && high - low > high / 64; ++round) {
+      const int64_t room = low + (high - low) / 2;
+      (found_at(room) ? high : low) = room;
+    }
+  };
+  least([&](int64_t room) {
     RetentionPoints t;
-    const bool found = recurse(s_.p, s_.index, s_.intervals, s_.rules, *stages_, room, t);
-    (found && s_.try_retention(t, {}) ? high : low) = room;
-  }
-  if (s_.p.ops.size() <= kSearched) {
-    for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
+    return backward() && recurse(s_.p, s_.index, s_.intervals, s_.rules, *stages_, room, t) &&
+           s_.try_retention(t, {});
+  });
+  const auto shrink = [&] {
+    if (s_.p.ops.size() > most_ops()) return;
     Candidate c = s_.archive.plans().begin()->second;
     s_.local_search.use_links(false);  // so that links do not make it larger
     s_.local_search.shrink(c, kSearchWork);
+    if (!backward()) anneal_down();
     s_.local_search.use_links(true);
-  }
+  };
+  if (s_.p.ops.size() <= most_ops())
+    for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
+  shrink();
+  const int64_t before = s_.archive.plans().begin()->first;
+  for (Segments& segments : segments_)
+    least([&](int64_t room) {
+      const std::optional<RetentionPoints> t = segments.plan(room);
+      return t && s_.try_retention(*t, {});
+    });
+  if (s_.archive.plans().begin()->first < before) shrink();
   smallest_ = s_.lowest();
-  // Exact: until one page less fails, in growing steps.
-  int64_t step = kPageBytes;
+  // Exact: until one page less fails. Larger steps first.
+  int64_t step = smallest_->plan.arena_bytes / kFirstStep;
   for (int round = 0; round < kSmaller; ++round) {
-    auto fit = from_scratch(smallest_->plan.arena_bytes - step);
+    step = std::max(step, kPageBytes);
+    const int64_t budget = smallest_->plan.arena_bytes - step;
+    int64_t target = budget;
+    auto fit = closest(budget, lower_bound_seconds(s_.p, s_.index, budget), target);
     if (!fit && step == kPageBytes) break;
-    step = fit ? 2 * step : kPageBytes;
+    step = fit ? 2 * step : step / 4;
     if (fit) smallest_ = std::move(fit);
   }
   return *smallest_;
@@ -152,17 +236,48 @@ Fit OneBudget::from_smallest(int64_t budget) {
 
 // Searches near the best as long as that gains much.
 void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bound) {
-  if (s_.p.ops.size() > kSearched) return;
+  if (s_.p.ops.size() > most_ops()) return;
   for (int round = 0; round < kRounds; ++round) {
     const Candidate* first = s_.archive.within(target);
     if (!first || best.plan.predicted_seconds <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater)))
       return;
-    s_.local_search.anneal(*first, target, kSearchWork / 2);
+    const bool far = !stages_->chain && best.plan.predicted_seconds > bound * (1 + kFar);
+    const int64_t work = (far && round > 0 ? kFarWork : kSearchWork) / 2;
+    if (far) search_from_above(target, work / 2);
+    first = s_.archive.within(target);
+    s_.local_search.anneal(*first, target, work);
     Candidate c = *s_.archive.within(target);
-    s_.local_search.search(c, target, kSearchWork / 2);
+    s_.local_search.search(c, target, work);
     auto fit = s_.fastest_within(target, budget, kLayouts);
     if (fit && fit->plan.predicted_seconds < best.plan.predicted_seconds) best = std::move(*fit);
   }
+}
+
+// Graphs without structure: from the lowest plan to a lower one, as long as that goes well.
+void OneBudget::anneal_down() {
+  for (int round = 0; round < kLower; ++round) {
+    const Candidate lowest = s_.archive.plans().begin()->second;
+    const int64_t peak = lowest.cost.peak_bytes, target = peak - peak / kLowerBy;
+    s_.local_search.anneal(lowest, target, kFarWork / kLower);
+    if (s_.archive.plans().begin()->first > peak - peak / kLowerBy / 8) return;
+  }
+}
+
+// What does not fit by little, and is faster, may be near a plan that fits.
+void OneBudget::search_from_above(int64_t target, int64_t work) {
+  const Candidate* best = nullptr;
+  double least = 0;
+  for (auto at = s_.archive.plans().upper_bound(target); at != s_.archive.plans().end(); ++at) {
+    const double energy = s_.local_search.energy(at->second.cost.seconds, at->first, target);
+    if (best && energy >= least) continue;
+    best = &at->second;
+    least = energy;
+  }
+  if (!best) return;
+  const Candidate from = *best;
+  Candidate c = from;
+  if (s_.local_search.descend(c, target, kDescentWork)) s_.local_search.search(c, target, work / 2);
+  s_.local_search.anneal(from, target, work);
 }
 
 }  // namespace cairn::plan

@@ -5,6 +5,9 @@
 namespace cairn::plan {
 namespace {
 
+// Per stage of a chain of blocks: on average, and at most.
+constexpr int32_t kFewOps = 16, kMostOps = 48;
+
 // Per position c: values made before op c and read by forward ops from c on, of at most `longest` ops of
 // span.
 std::vector<int32_t> crossings(const Problem& p, const Index& index, int32_t longest) {
@@ -32,7 +35,7 @@ std::vector<int32_t> cuts(const Problem& p, const Index& index, int32_t& longest
     if (found.size() <= 2 * best.size()) continue;
     best = std::move(found);
     longest = span;
-    if (static_cast<int32_t>(best.size()) * 16 >= p.backward_begin) break;
+    if (static_cast<int32_t>(best.size()) * kFewOps >= p.backward_begin) break;
   }
   return best;
 }
@@ -46,7 +49,9 @@ Stages::Stages(const Problem& p, const Index& index)
       backward_live(p.ops.size(), 0) {
   int32_t longest = 0;
   std::vector<int32_t> at = cuts(p, index, longest);
+  chain = longest == p.backward_begin && static_cast<int32_t>(at.size()) * kFewOps >= p.backward_begin;
   at.push_back(p.backward_begin);
+  for (size_t k = 1; k < at.size(); ++k) chain = chain && at[k] - at[k - 1] <= kMostOps;
   int32_t begin = 0;
   for (int32_t cut : at) {
     Stage stage;

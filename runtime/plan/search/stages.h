@@ -18,6 +18,8 @@ struct Stages {
   Stages(const Problem&, const Index&);
 
   std::vector<Stage> all;
+  // Whether that is all there is: a cut every few ops, and nothing long left out.
+  bool chain = false;
   std::vector<int32_t> of_op;        // per forward op
   std::vector<int32_t> of_backward;  // per op; the stage during which it runs, -1: no saved value is left
   // Per op of backward: bytes made by backward that are alive before it runs, and, with its workspace, as it
