@@ -35,7 +35,7 @@ class Closure {
   enum class Decision : uint8_t { kFree, kRemade, kStays };
   void fix(int32_t op, Decision decision) { decisions_[op] = decision; }
   int32_t ops() const { return ops_; }
-  int32_t op(int32_t number) const { return chosen_[number]; }  // its index in the problem
+  int32_t op(int32_t number) const { return chosen_[number]; }     // its index in the problem
   bool remade(int32_t op) const;                                   // by the last cut()
   double seconds(int32_t op) const { return nodes_[op].seconds; }  // infinite if it may not run again
 
