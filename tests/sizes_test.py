@@ -11,6 +11,7 @@ MADE = {"__pycache__", "build", "target"}  # what builds leave behind is nobody'
 
 # What may be larger, and why. A row that is no longer needed is an error, so that the list only shrinks.
 FOLDERS = {
+    "bench/results": "a page for each thing that was measured, and what pages are drawn from",
     "bindings/go": "one Go package lies in one folder",
     "tests/fuzz/corpus/lua_json": "a corpus",
     "tests/fuzz/corpus/recipe_options": "a corpus",

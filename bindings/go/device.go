@@ -12,6 +12,7 @@ type DeviceInfo struct {
 	MemoryBytes uint64
 	Threads     int
 	FastBF16    bool   // bf16 products are faster than float32
+	DiskAccess  string // how the disk tier reaches its directory: direct, buffered, none
 	ISA         string // instruction set in use: amx, avx512_bf16, ...; of a GPU its architecture
 }
 
@@ -28,6 +29,7 @@ func (i *Instance) Devices() ([]DeviceInfo, error) {
 				MemoryBytes: uint64(info.memory_bytes),
 				Threads:     int(info.threads),
 				FastBF16:    info.fast_bf16 != 0,
+				DiskAccess:  C.GoString(&info.disk_access[0]),
 				ISA:         C.GoString(&info.isa[0]),
 			})
 		}

@@ -101,8 +101,8 @@ prose.recipes = "Options of the recipes that come with cairn, as `cairn train`, 
   "it."
 
 prose.environment = {
-  { "CAIRN_RATES", "model: plans with a disk tier follow from the model's rate of disks; otherwise the disk's is measured first, in " ..
-    "about a tenth of a second." },
+  { "CAIRN_RATES", "model: plans with a disk tier follow from the model's rate of disks; otherwise the disk's is " ..
+    "measured first, in about a tenth of a second." },
   { "CAIRN_ISA", "a lower instruction set than the best that the processor has: amx, avx512_bf16, avx512, avx2 or " ..
     "portable; on AArch64 sve_bf16, sve, neon_bf16, neon or portable. Other instruction sets make other bits." },
   { "CAIRN_LUA_ROOT", "the folder with the command's Lua files, bindings/lua and scripts, instead of the installed " ..

@@ -14,7 +14,7 @@
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/kernel_maker.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
-#include "runtime/engine/compile/region_policies.h"
+#include "runtime/engine/compile/regions/region_policies.h"
 
 namespace cairn::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/program_writer.h"
-#include "runtime/engine/compile/region_policies.h"
+#include "runtime/engine/compile/regions/region_policies.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 
 namespace cairn::engine {

@@ -1,7 +1,6 @@
 // Turns the steps' allocations into blocks, lays them out and writes the offsets back into the steps.
 #include <algorithm>
 
-#include "runtime/base/checked.h"
 #include "runtime/plan/layout/layout.h"
 
 namespace cairn::plan {
@@ -73,13 +72,10 @@ void assign_device(const Problem& p, const Index& index, int64_t capacity, Plan&
 // What has its home in the tier fills it from 0, copies of other values lie above.
 void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
   int64_t homes = 0;
-  // Whole pages lie first, each at the begin of one: a disk moves them past the page cache, with no ends to patch.
-  for (const bool whole : {true, false})
-    for (size_t v = 0; v < p.values.size(); ++v) {
-      const Value& value = p.values[v];
-      if (value.home != tier || !value.at_home() || (value.bytes % kPageBytes == 0) != whole) continue;
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (p.values[v].home == tier && p.values[v].at_home()) {
       plan.home_offsets[v] = homes;
-      homes += value.bytes;
+      homes += p.values[v].bytes;
     }
   const auto steps = static_cast<int32_t>(plan.steps.size());
   Arena arena{{}, std::vector<int32_t>(p.values.size(), -1)};

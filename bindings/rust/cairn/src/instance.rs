@@ -218,6 +218,8 @@ pub struct DeviceInfo {
     pub fast_bf16: bool,
     /// The instruction set in use: `"avx512"`; of a GPU its architecture, `"sm_90"`.
     pub isa: String,
+    /// How the disk tier reaches its directory: `direct`, `buffered` or `none`.
+    pub disk_access: String,
 }
 
 impl DeviceInfo {
@@ -229,6 +231,7 @@ impl DeviceInfo {
             threads: raw.threads,
             fast_bf16: raw.fast_bf16 != 0,
             isa: from_chars(&raw.isa),
+            disk_access: from_chars(&raw.disk_access),
         }
     }
 }

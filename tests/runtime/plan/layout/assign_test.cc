@@ -1,4 +1,3 @@
-#include "runtime/base/checked.h"
 #include "runtime/plan/layout/layout.h"
 #include "runtime/plan/sequence/schedule.h"
 #include "tests/runtime/plan/retention_points.h"
@@ -39,22 +38,6 @@ TEST(Assign, EachTierHasItsOwnArena) {
     const bool copies = s.kind == StepKind::kOut || s.kind == StepKind::kIn || s.kind == StepKind::kDrop;
     EXPECT_EQ(s.tier_offset >= 0, copies);
   }
-}
-
-TEST(Assign, HomesOfWholePagesLieAtPages) {
-  Problem p = chain(3);
-  p.links.push_back({"disk", 0, 6400, 6400, 1, 1 << 20});
-  const size_t first = p.values.size();
-  for (const int64_t bytes : {int64_t{640}, 2 * kPageBytes, int64_t{64}, kPageBytes})
-    p.values.push_back({"home" + std::to_string(p.values.size()), bytes, false, 0});
-  const Planned c(p);
-  Plan plan;
-  plan.steps = make_schedule(p, c.index, c.sequence(), {}).steps;
-  assign_offsets(p, c.index, plan);
-  const std::vector<int64_t> homes(plan.home_offsets.begin() + static_cast<int64_t>(first),
-                                   plan.home_offsets.end());
-  EXPECT_EQ(homes, (std::vector<int64_t>{3 * kPageBytes, 0, 3 * kPageBytes + 640, 2 * kPageBytes}));
-  EXPECT_EQ(plan.tier_arena_bytes[0], 3 * kPageBytes + 704);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "runtime/engine/compile/region_policies.h"
+#include "runtime/engine/compile/regions/region_policies.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,7 @@
 #include "runtime/base/text/edits.h"
 #include "runtime/base/text/name.h"
 #include "runtime/base/text/utf8.h"
-#include "runtime/engine/compile/region_pattern.h"
+#include "runtime/engine/compile/regions/region_pattern.h"
 
 namespace cairn::engine {
 namespace {

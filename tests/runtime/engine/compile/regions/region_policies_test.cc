@@ -1,4 +1,4 @@
-#include "runtime/engine/compile/region_policies.h"
+#include "runtime/engine/compile/regions/region_policies.h"
 
 #include <cmath>
 

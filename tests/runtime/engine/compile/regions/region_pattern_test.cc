@@ -1,4 +1,4 @@
-#include "runtime/engine/compile/region_pattern.h"
+#include "runtime/engine/compile/regions/region_pattern.h"
 
 #include <gtest/gtest.h>
 
