@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <span>
 
 namespace cairn::plan {
 namespace {
@@ -30,6 +31,32 @@ constexpr int kClasses = 2;                // plans in the middle of a run do no
 constexpr std::array<double, 3> kPrices = {.5, 1, 2};
 constexpr double kEmpty = std::numeric_limits<double>::infinity();  // the score of a slot without a plan
 constexpr int kSlots = kClasses * static_cast<int>(kPrices.size());
+
+// The table by cell, class and price, kept from one program of a thread to its next: most programs fill few of its cells, and
+// clearing all of them would take longer than the program.
+struct Table {
+  std::vector<Label> plans;
+  std::vector<double> score;     // kEmpty where no plan is
+  std::vector<uint64_t> filled;  // a bit per slot
+  bool clean = true;             // without a plan: false where a program ended early
+
+  void hold(size_t slots) {
+    if (!clean) {
+      std::fill(score.begin(), score.end(), kEmpty);
+      std::fill(filled.begin(), filled.end(), 0);
+    }
+    clean = false;
+    if (plans.size() >= slots) return;
+    plans.resize(slots);
+    score.resize(slots, kEmpty);
+    filled.resize(slots / 64 + 1, 0);
+  }
+};
+
+Table& table_of_thread() {
+  thread_local Table table;
+  return table;
+}
 
 class Frontier {
  public:
@@ -66,8 +93,9 @@ class Frontier {
 
  private:
   Chosen solve_at_price() {
-    std::vector<std::vector<Label>> all;
-    all.push_back({Label{}});
+    std::vector<Label> all = {Label{}};  // of all stages, one after the other
+    std::vector<size_t> begins = {
+        0};  // where the plans before each stage begin; at the end, those after the last one
     worth_.assign(2 * sets_.count(), {});
     for (size_t k = 0; k < kPrices.size(); ++k) prices_[k] = kPrices[k] * price_;
     int64_t steps = 1;
@@ -76,27 +104,29 @@ class Frontier {
     const int64_t most = std::clamp<int64_t>(kFineWork / steps, kFineCells, kMaxCells);
     cells_ = std::clamp<int64_t>(max_work_ / steps, kMinCells, most);
     scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
-    table_.resize(static_cast<size_t>(cells_ * kSlots));
-    score_.assign(table_.size(), kEmpty);
-    filled_.assign(table_.size() / 64 + 1, 0);
+    table_.hold(static_cast<size_t>(cells_ * kSlots));
     for (size_t s = 0; s < stages_.all.size(); ++s) {
-      std::vector<Label> next = advance(s, all.back());
-      if (next.empty()) return {};
-      all.push_back(std::move(next));
+      const size_t end = all.size();
+      advance(s, std::span(all).subspan(begins.back()));
+      take(all);
+      if (all.size() == end) break;
+      begins.push_back(end);
     }
+    table_.clean = true;
+    if (begins.size() <= stages_.all.size()) return {};
     const Label* best = nullptr;
-    for (const Label& l : all.back())
+    for (const Label& l : std::span(all).subspan(begins.back()))
       if (!best || finish(l) < finish(*best)) best = &l;
     Chosen chosen;
     chosen.found = true;
     chosen.seconds = finish(*best);
     chosen.kept = best->kept;
     chosen.options.resize(stages_.all.size());
-    int32_t at = static_cast<int32_t>(best - all.back().data());
+    auto at = static_cast<size_t>(best - all.data());
     for (size_t s = stages_.all.size(); s-- > 0;) {
-      const Label& l = all[s + 1][at];
+      const Label& l = all[at];
       chosen.options[s] = &sets_.of(s)[l.option];
-      at = l.parent;
+      at = begins[s] + static_cast<size_t>(l.parent);
     }
     return chosen;
   }
@@ -166,7 +196,8 @@ class Frontier {
     return pass;
   }
 
-  std::vector<Label> advance(size_t s, const std::vector<Label>& from) {
+  // Offers each plan of `from` with each option of the stage to the table.
+  void advance(size_t s, std::span<const Label> from) {
     const auto& options = sets_.of(s);
     const Pass pass = pass_of(s);
     const bool last = s + 1 == stages_.all.size();
@@ -203,23 +234,21 @@ class Frontier {
         offer(n, n.seconds + late);
       }
     }
-    return taken();
   }
 
-  // The plans in the table, in its order; it is empty afterwards.
-  std::vector<Label> taken() {
-    std::vector<Label> next;
-    for (size_t word = 0; word < filled_.size(); ++word) {
-      for (uint64_t rest = filled_[word]; rest != 0; rest &= rest - 1) {
+  // Appends the plans in the table, in its order; it is empty afterwards.
+  void take(std::vector<Label>& all) {
+    const size_t begin = all.size(), words = static_cast<size_t>(cells_ * kSlots) / 64 + 1;
+    for (size_t word = 0; word < words; ++word) {
+      for (uint64_t rest = table_.filled[word]; rest != 0; rest &= rest - 1) {
         const size_t slot = word * 64 + static_cast<size_t>(std::countr_zero(rest));
-        score_[slot] = kEmpty;
-        const Label& l = table_[slot];
-        if (next.empty() || next.back().parent != l.parent || next.back().option != l.option)
-          next.push_back(l);
+        table_.score[slot] = kEmpty;
+        const Label& l = table_.plans[slot];
+        if (all.size() == begin || all.back().parent != l.parent || all.back().option != l.option)
+          all.push_back(l);
       }
-      filled_[word] = 0;
+      table_.filled[word] = 0;
     }
-    return next;
   }
 
   // In a long chain, far from the beginning of backward, only bytes kept matter: what is dear at the present
@@ -253,12 +282,12 @@ class Frontier {
     const int kind = n.run == 0 ? 0 : 1;
     const auto slot = static_cast<size_t>(cell * kSlots + kind * static_cast<int>(kPrices.size()));
     const auto kept = static_cast<double>(n.kept);
-    double* const score = &score_[slot];
+    double* const score = &table_.score[slot];
     for (size_t k = 0; k < kPrices.size(); ++k)
       if (const double own = seconds + prices_[k] * kept; own < score[k]) {
         score[k] = own;
-        table_[slot + k] = n;
-        filled_[(slot + k) / 64] |= uint64_t{1} << ((slot + k) % 64);
+        table_.plans[slot + k] = n;
+        table_.filled[(slot + k) / 64] |= uint64_t{1} << ((slot + k) % 64);
       }
   }
 
@@ -270,9 +299,7 @@ class Frontier {
   Lag lag_;
   int64_t max_work_;
   double price_ = 0, scale_ = 0;
-  std::vector<Label> table_;
-  std::vector<double> score_;
-  std::vector<uint64_t> filled_;  // a bit per slot
+  Table& table_ = table_of_thread();
   std::array<double, kPrices.size()> prices_{};
   std::vector<Choice> choices_;              // of the present stage
   std::vector<std::vector<int32_t>> worth_;  // options looked at, per set: far from the end of forward, near

@@ -10,7 +10,6 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kLevels = 28;      // budgets that the search aims at
 constexpr int kAllSubsets = 12;  // so few saved values: every subset is tried
 constexpr int kRounds = 4;       // of feedback from the real arena
 constexpr size_t kOptions = 48;  // per stage
@@ -19,6 +18,7 @@ constexpr int64_t kTableWork = 600'000;
 #ifndef CAIRN_SEARCH_SHARE
 #define CAIRN_SEARCH_SHARE 1
 #endif
+constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
 
