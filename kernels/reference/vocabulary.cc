@@ -154,19 +154,25 @@ class PartGrad : public Kernel {
   explicit PartGrad(const Signature& s) : p_(s) {}
   void run(const Call& c) const override {
     const Weight<T> w(c.in[1]);
-    for (int64_t r = 0; present(c.out, 0) && r < p_.rows; ++r)
+    std::vector<double> of_logits;  // gradients: of a row, then of a token
+    for (int64_t r = 0; present(c.out, 0) && r < p_.rows; ++r) {
+      of_logits.clear();
+      for (int64_t v = 0; v < p_.n; ++v) of_logits.push_back(gradient(c, w, r, v));
       for (int64_t i = 0; i < p_.k; ++i) {
         double sum = present(c.in, 7) ? at(c.in[7], r * p_.k + i) : 0;
-        for (int64_t v = 0; v < p_.n; ++v) sum += gradient(c, w, r, v) * w[v * p_.k + i];
+        for (int64_t v = 0; v < p_.n; ++v) sum += of_logits[v] * w[v * p_.k + i];
         set(c.out[0], r * p_.k + i, sum);
       }
-    for (int64_t v = 0; present(c.out, 1) && v < p_.n; ++v)
+    }
+    for (int64_t v = 0; present(c.out, 1) && v < p_.n; ++v) {
+      of_logits.clear();
+      for (int64_t r = 0; r < p_.rows; ++r) of_logits.push_back(gradient(c, w, r, v));
       for (int64_t i = 0; i < p_.k; ++i) {
         double sum = 0;
-        for (int64_t r = 0; r < p_.rows; ++r)
-          sum += gradient(c, w, r, v) * load(c.in[0].as<T>()[r * p_.k + i]);
+        for (int64_t r = 0; r < p_.rows; ++r) sum += of_logits[r] * load(c.in[0].as<T>()[r * p_.k + i]);
         put<Wide<T>>(c, 1, v * p_.k + i, sum);
       }
+    }
   }
 
  private:

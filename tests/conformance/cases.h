@@ -72,8 +72,14 @@ inline double draw(uint64_t tensor, int64_t element, const Operand& o) {
   RandomKey key;
   key.seed = 7;
   key.step = tensor;
-  const PhiloxBlock block = random_block(key, static_cast<uint64_t>(element));
-  const double u = block[0] * 0x1p-32;
+  thread_local uint64_t made[2] = {~0ull, ~0ull};  // of which tensor and four elements the block is
+  thread_local PhiloxBlock block;
+  if (const auto fourth = static_cast<uint64_t>(element) / 4; made[0] != tensor || made[1] != fourth) {
+    block = random_block(key, fourth);
+    made[0] = tensor;
+    made[1] = fourth;
+  }
+  const double u = block[element % 4] * 0x1p-32;
   // Where a range begins below zero, what it holds for (ignored, outside) must come up.
   if (o.kind == 'I' && o.lo < 0 && element % 5 == 1) return o.lo;
   if (o.kind == 'I') return std::floor(o.lo + u * (o.hi - o.lo));
@@ -82,17 +88,16 @@ inline double draw(uint64_t tensor, int64_t element, const Operand& o) {
   return o.apart ? v + (v < 0 ? -0.1 : 0.1) : v;
 }
 inline void fill(const Tensor& t, uint64_t tensor, const Operand& o) {
+  const int64_t elements = t.desc.shape.elements();
   if (format(t.desc.dtype).block > 1) {  // a block's scale follows from all of its numbers
     std::vector<float> numbers;
-    for (int64_t i = 0; i < t.desc.shape.elements(); ++i)
-      numbers.push_back(static_cast<float>(draw(tensor, i, o)));
-    for (int64_t i = 0; i < t.desc.shape.elements(); i += kDynamicBlock)
+    for (int64_t i = 0; i < elements; ++i) numbers.push_back(static_cast<float>(draw(tensor, i, o)));
+    for (int64_t i = 0; i < elements; i += kDynamicBlock)
       encode_dynamic(dynamic_map_of(t.desc.dtype), numbers.data() + i,
-                     std::min<int64_t>(kDynamicBlock, t.desc.shape.elements() - i),
-                     t.as<DynamicBlock>()[i / kDynamicBlock]);
+                     std::min<int64_t>(kDynamicBlock, elements - i), t.as<DynamicBlock>()[i / kDynamicBlock]);
     return;
   }
-  for (int64_t i = 0; i < t.desc.shape.elements(); ++i) set(t, i, draw(tensor, i, o));
+  for (int64_t i = 0; i < elements; ++i) set(t, i, draw(tensor, i, o));
 }
 
 inline DType wide(DType t) { return t == DType::kF64 ? DType::kF64 : DType::kF32; }

@@ -122,7 +122,7 @@ inline double worst_error(const kernels::Signature& s, const Outputs& expected, 
       continue;
     }
     const double largest = std::max(largest_of(e), e.desc.shape.rank > 0 ? neighbours / 64 : 0.0);
-    for (int64_t i = 0; i < e.desc.shape.elements(); ++i) {
+    for (int64_t i = 0, n = e.desc.shape.elements(); i < n; ++i) {
       const double a = get(e, i), b = get(v, i), error = std::fabs(a - b);
       if (a == b || (std::isnan(a) && std::isnan(b))) continue;
       const double allowed = bound.relative * std::fabs(a) + bound.absolute * largest;
