@@ -23,6 +23,17 @@ struct Group {
   int64_t out = 0, peak = 0;
 };
 
+// At levels first..last of room: a way over a checkpoint of `out` levels, where it is cheaper than the best one so far.
+void take_cheaper(float pass, const float* later, const float* earlier, int32_t out, int32_t first,
+                  int32_t last, uint8_t way, float* best, uint8_t* split) {
+  for (int32_t m = first; m <= last; ++m) {
+    const float c = pass + later[m - out] + earlier[m];
+    if (c >= best[m]) continue;
+    best[m] = c;
+    split[m] = way;
+  }
+}
+
 class Recursion {
  public:
   Recursion(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
@@ -47,6 +58,9 @@ class Recursion {
     levels_ = static_cast<int32_t>(room_ / unit_);
     cost_.assign(static_cast<size_t>(n) * (n + 1) / 2 * (levels_ + 1), kNoWay);
     split_.assign(cost_.size(), 0);
+    ranges_.assign(static_cast<size_t>(n) * (n + 1) / 2, {});
+    outs_.clear();
+    for (const Group& g : groups_) outs_.push_back(up(g.out));
     sums_.assign(n + 1, 0);
     for (int32_t i = 0; i < n; ++i) sums_[i + 1] = sums_[i] + groups_[i].forward;
     need_.assign(static_cast<size_t>(n) * n, 0);
@@ -104,6 +118,10 @@ class Recursion {
   }
 
  private:
+  // The level of room from which there is a way, and the one from which more room changes nothing.
+  struct Range {
+    int32_t first = 0, same = 0;
+  };
   // How a first segment ends; with an option if it is a single stage that keeps something.
   struct First {
     int32_t last = -1;
@@ -124,9 +142,8 @@ class Recursion {
 
   size_t at1(int32_t s, int32_t m) const { return static_cast<size_t>(s) * (levels_ + 1) + m; }
   // Of s <= t.
-  size_t at(int32_t s, int32_t t, int32_t m) const {
-    return (static_cast<size_t>(t) * (t + 1) / 2 + s) * (levels_ + 1) + m;
-  }
+  size_t at2(int32_t s, int32_t t) const { return static_cast<size_t>(t) * (t + 1) / 2 + s; }
+  size_t at(int32_t s, int32_t t, int32_t m) const { return at2(s, t) * (levels_ + 1) + m; }
   int32_t up(int64_t bytes) const { return static_cast<int32_t>((bytes + unit_ - 1) / unit_); }
 
   int64_t live_at(int32_t op) const {
@@ -188,27 +205,41 @@ class Recursion {
     return rules_.across[v] >= 0 ? rules_.across[v] : intervals_.first[v + 1] - 1;
   }
 
+  // Costs of s..t at all levels of room. They are infinite below some level and the same from some level on: only what lies
+  // between the two is computed.
   void fill(int32_t s, int32_t t) {
     float* best = &cost_[at(s, t, 0)];
     uint8_t* split = &split_[at(s, t, 0)];
+    Range& range = ranges_[at2(s, t)];
     if (s == t) {
-      for (int32_t m = up(groups_[s].peak); m <= levels_; ++m) best[m] = static_cast<float>(groups_[s].again);
+      const int32_t peak = up(groups_[s].peak);
+      for (int32_t m = peak; m <= levels_; ++m) best[m] = static_cast<float>(groups_[s].again);
+      range = {peak, peak};
       return;
     }
+    range = {levels_ + 1, 0};
     const int64_t beside = live_at(stages_.all[groups_[t].end - 1].back_begin);
+    const int64_t* need = &need_[static_cast<size_t>(s) * groups_.size()];
+    int32_t needed = up(need[s] + beside);
+    firsts_.resize(static_cast<size_t>(t) + 1);
     for (int32_t k = s + 1; k <= t; ++k) {
-      const int32_t out = up(groups_[k - 1].out);
-      const int32_t least =
-          std::max(out, up(need_[static_cast<size_t>(s) * groups_.size() + k - 1] + beside));
-      const auto pass = static_cast<float>(sums_[k] - sums_[s]);
-      const float *later = &cost_[at(k, t, 0)], *earlier = &cost_[at(s, k - 1, 0)];
-      for (int32_t m = least; m <= levels_; ++m) {
-        const float c = pass + later[m - out] + earlier[m];
-        if (c >= best[m]) continue;
-        best[m] = c;
-        split[m] = static_cast<uint8_t>(k - s);
-      }
+      if (need[k - 1] != need[std::max(s, k - 2)]) needed = up(need[k - 1] + beside);
+      const int32_t out = outs_[k - 1];
+      const Range &earlier = ranges_[at2(s, k - 1)], &later = ranges_[at2(k, t)];
+      firsts_[k] = std::max({out, needed, earlier.first, later.first + out});
+      range.first = std::min(range.first, firsts_[k]);
+      if (firsts_[k] <= levels_)
+        range.same = std::max({range.same, firsts_[k], earlier.same, later.same + out});
     }
+    range.same = std::min(range.same, levels_);
+    for (int32_t k = s + 1; k <= t; ++k) {
+      const auto pass = static_cast<float>(sums_[k] - sums_[s]);
+      take_cheaper(pass, &cost_[at(k, t, 0)], &cost_[at(s, k - 1, 0)], outs_[k - 1], firsts_[k], range.same,
+                   static_cast<uint8_t>(k - s), best, split);
+    }
+    if (range.first > levels_) return;
+    std::fill(best + range.same + 1, best + levels_ + 1, best[range.same]);
+    std::fill(split + range.same + 1, split + levels_ + 1, split[range.same]);
   }
 
   // Checkpoints inside s..t, held from the program point that t's backward begins.
@@ -253,6 +284,9 @@ class Recursion {
   bool possible_ = true;
   std::vector<Group> groups_;
   std::vector<double> sums_;
+  std::vector<int32_t> outs_;    // levels of what leaves each group
+  std::vector<int32_t> firsts_;  // per split of the present s..t: the level from which it is a way
+  std::vector<Range> ranges_;    // per s..t
   std::vector<float> cost_;
   std::vector<uint8_t> split_;  // where the second part begins, counted from the first group
   std::vector<int64_t> need_;   // per (first, last): most bytes of two values in a row that pass by
