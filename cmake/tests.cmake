@@ -138,6 +138,6 @@ foreach(row ${costs})
 endforeach()
 include(cmake/quick.cmake)
 
-# Plans that tests compare follow from the model alone, on every machine.
+# Plans and predicted seconds that tests compare follow from the model alone, on every machine (cairn.h, cairn_device_options_t).
 get_property(all_tests DIRECTORY PROPERTY TESTS)
 set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT CAIRN_RATES=model)

@@ -44,6 +44,9 @@ type DeviceOptions struct {
 	Verify             bool    // check ordering, lifetimes and races of all work: slow, for debugging
 	LinkBytesPerSecond float64 // CPU: throttles copies of the host tier, to stand in for a link; 0: none
 	DiskDirectory      string  // for the disk tier; "": $TMPDIR or /tmp
+	// CPU: what plans without costs take the processor's rates from: "cache" (measured once, in less than a second, and
+	// kept), "measure" (anew), "model" (nothing is measured), or a file that was kept; "": as CAIRN_RATES says, or "cache".
+	Rates string
 }
 
 // Device runs plans.
@@ -61,7 +64,7 @@ func (d *Device) c() *C.cairn_device_t { return (*C.cairn_device_t)(d.raw) }
 // OpenDevice opens "cpu", "reference" (slow, obvious kernels: the oracle) or "cuda:N". Errors: NotFound (the message lists
 // those known), Unsupported (there is none here), OutOfMemory (the system does not give the threads).
 func OpenDevice(instance *Instance, name string, options DeviceOptions) (*Device, error) {
-	if err := checkTexts("name", name, options.DiskDirectory); err != nil {
+	if err := checkTexts("name", name, options.DiskDirectory, options.Rates); err != nil {
 		return nil, err
 	}
 	if options.Threads < 0 || int64(options.Threads) > 1<<31 {
@@ -71,7 +74,7 @@ func OpenDevice(instance *Instance, name string, options DeviceOptions) (*Device
 	err := do(func(e *C.cairn_error_t) C.cairn_status_t {
 		var raw *C.cairn_device_t
 		status := C.cairn_go_device_open(instance.c(), cstring(name), C.uint32_t(options.Threads), flag(options.Verify),
-			C.double(options.LinkBytesPerSecond), optional(options.DiskDirectory), &raw, e)
+			C.double(options.LinkBytesPerSecond), optional(options.DiskDirectory), optional(options.Rates), &raw, e)
 		if status == C.CAIRN_STATUS_OK {
 			made.init("device", unsafe.Pointer(raw), releaseDevice, newOrder(), &instance.object)
 		}

@@ -101,3 +101,35 @@ func (p *Plan) Memory(tier Tier) (PlanMemory, error) {
 func three(raw [3]C.uint64_t) [3]uint64 {
 	return [3]uint64{uint64(raw[0]), uint64(raw[1]), uint64(raw[2])}
 }
+
+// PlanRates is what a plan's predicted seconds rest on.
+type PlanRates struct {
+	Source                                string  // "measured", "cached", "file", "model", "profile" or "device-model"
+	Path                                  string  // of the file that rates stand in; "": in none
+	Notice                                string  // why rates were not kept, or what was kept is not used; "": nothing
+	F32FlopsPerSecond, Bf16FlopsPerSecond float64 // of long products
+	MemoryBytesPerSecond                  float64 // of streams that no cache holds
+	MeasuringSeconds                      float64 // that measuring took, now or then
+}
+
+// Rates says what the plan's predicted seconds rest on.
+func (p *Plan) Rates() (PlanRates, error) {
+	raw := C.cairn_go_plan_rates()
+	made := PlanRates{}
+	err := do(func(e *C.cairn_error_t) C.cairn_status_t {
+		status := C.cairn_plan_rates(p.c(), &raw, e)
+		if status == C.CAIRN_STATUS_OK { // its texts are the plan's, which lives until the call has ended
+			made = PlanRates{
+				Source:               C.GoString(raw.source),
+				Path:                 C.GoString(raw.path),
+				Notice:               C.GoString(raw.notice),
+				F32FlopsPerSecond:    float64(raw.f32_flops_per_second),
+				Bf16FlopsPerSecond:   float64(raw.bf16_flops_per_second),
+				MemoryBytesPerSecond: float64(raw.memory_bytes_per_second),
+				MeasuringSeconds:     float64(raw.measuring_seconds),
+			}
+		}
+		return status
+	}, p.it())
+	return made, err
+}

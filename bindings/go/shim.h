@@ -34,6 +34,9 @@ static inline cairn_plan_summary_t cairn_go_plan_summary(void) {
 static inline cairn_plan_memory_t cairn_go_plan_memory(void) {
   return (cairn_plan_memory_t)CAIRN_PLAN_MEMORY_INIT;
 }
+static inline cairn_plan_rates_t cairn_go_plan_rates(void) {
+  return (cairn_plan_rates_t)CAIRN_PLAN_RATES_INIT;
+}
 static inline cairn_plan_value_t cairn_go_plan_value(void) {
   return (cairn_plan_value_t)CAIRN_PLAN_VALUE_INIT;
 }
@@ -54,13 +57,14 @@ static inline cairn_dataset_info_t cairn_go_dataset_info(void) {
 
 static inline cairn_status_t cairn_go_device_open(cairn_instance_t* instance, const char* name,
                                                   uint32_t threads, uint32_t verify, double link,
-                                                  const char* disk, cairn_device_t** out_device,
-                                                  cairn_error_t* error) {
+                                                  const char* disk, const char* rates,
+                                                  cairn_device_t** out_device, cairn_error_t* error) {
   cairn_device_options_t options = CAIRN_DEVICE_OPTIONS_INIT;
   options.threads = threads;
   options.verify = verify;
   options.link_bytes_per_second = link;
   options.disk_directory = disk;
+  options.rates = rates;
   return cairn_device_open(instance, name, &options, out_device, error);
 }
 

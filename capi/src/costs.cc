@@ -1,14 +1,18 @@
 // Chapter 4: costs, which plans are made with.
 #include "capi/src/costs.h"
 
+#include <cstdlib>
+
 #include "capi/src/instance.h"
 #include "capi/src/plan.h"
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
 #include "runtime/costs/link_probe.h"
+#include "runtime/costs/rate_source.h"
 #include "runtime/engine/compile/kernel_choices.h"
 #include "runtime/engine/exec/measure.h"
+#include "runtime/engine/exec/rate_probe.h"
 
 using namespace cairn::capi;
 using cairn::Code;
@@ -21,7 +25,46 @@ std::shared_ptr<const costs::Table> cairn_costs::whole() const {
   return copy;
 }
 
+namespace cairn::capi {
+
+std::string wanted_rates(const char* option) {
+  if (option == nullptr || *option == '\0') option = std::getenv("CAIRN_RATES");
+  return std::string(option == nullptr || *option == '\0' ? costs::kRatesCache : std::string_view(option));
+}
+
+std::shared_ptr<const costs::Table> rates_of(const cairn_device& device) {
+  const device::DeviceInfo& info = device.device->info();
+  if (info.name != "cpu") return nullptr;
+  costs::RateRequest request;
+  request.machine = costs::machine_of(info);
+  request.how = device.rates;
+  request.machine.cairn = cairn_version();
+  request.measure = [&] { return engine::measure_rates(info); };
+  return costs::find_rates(request);
+}
+
+}  // namespace cairn::capi
+
 namespace {
+
+cairn_plan_rates_t rates_row(const cairn_plan& plan) {
+  cairn_plan_rates_t row = CAIRN_PLAN_RATES_INIT;
+  const std::shared_ptr<const costs::Table>& table = plan.compiled->costs;
+  row.source = table == nullptr ? costs::kRatesModel.data()
+               : table->profile ? "profile"
+               : table->model   ? "device-model"
+                                : table->origin.source.c_str();
+  row.path = row.notice = "";
+  if (table != nullptr) {
+    row.path = table->origin.path.c_str();
+    row.notice = table->origin.notice.c_str();
+    if (table->rates) row.measuring_seconds = table->rates->measuring_seconds;
+  }
+  row.f32_flops_per_second = plan.sustained.f32_flops_per_second;
+  row.bf16_flops_per_second = plan.sustained.bf16_flops_per_second;
+  row.memory_bytes_per_second = plan.sustained.memory_bytes_per_second;
+  return row;
+}
 
 costs::Profile& profile_of(cairn_costs& handle) {
   require(handle.table.profile.has_value(), Code::kWrongState,
@@ -110,5 +153,14 @@ cairn_status_t cairn_costs_add_run(cairn_costs_t* costs, const cairn_session_t* 
     not_negative(optimizer_seconds, "optimizer_seconds");
     check_machine(profile_of(*costs), session->session->device());
     cairn::engine::record_run(costs->recorder, *session->session, {step_seconds, optimizer_seconds});
+  });
+}
+
+cairn_status_t cairn_plan_rates(const cairn_plan_t* plan, cairn_plan_rates_t* out_rates,
+                                cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(plan, "plan");
+    const OutStruct out(out_rates, "out_rates");
+    out.write(rates_row(*plan));
   });
 }

@@ -4,6 +4,7 @@
 
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
+#include "capi/src/instance.h"
 #include "runtime/costs/recorder.h"
 
 struct cairn_costs : cairn::capi::Handle<cairn_costs> {
@@ -13,3 +14,12 @@ struct cairn_costs : cairn::capi::Handle<cairn_costs> {
   // With the samples condensed.
   std::shared_ptr<const cairn::costs::Table> whole() const;
 };
+
+namespace cairn::capi {
+
+// What cairn_device_options_t::rates and the environment ask for.
+std::string wanted_rates(const char* option);
+// For plans that are made without costs; nullptr: the analytic model's own.
+std::shared_ptr<const costs::Table> rates_of(const cairn_device& device);
+
+}  // namespace cairn::capi

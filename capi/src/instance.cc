@@ -1,6 +1,7 @@
 // Chapter 2: instance and devices.
 #include "capi/src/instance.h"
 
+#include "capi/src/costs.h"
 #include "capi/src/structs.h"
 #include "runtime/device/host/file.h"
 
@@ -93,6 +94,7 @@ cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name,
     const cairn_device_options_t o = read_struct(options, CAIRN_DEVICE_OPTIONS_INIT, "options");
     auto made = std::make_unique<cairn_device>();
     made->device = cairn::device::open(name, convert(o, *instance));
+    made->rates = wanted_rates(o.rates);
     if (o.verify != 0) made->device = cairn::device::checked(made->device);
     *out_device = made.release();
   });

@@ -23,4 +23,5 @@ struct cairn_instance : cairn::capi::Handle<cairn_instance> {
 
 struct cairn_device : cairn::capi::Handle<cairn_device> {
   std::shared_ptr<cairn::device::Device> device;
+  std::string rates;  // costs::RateRequest::how
 };

@@ -22,7 +22,9 @@ namespace plan = cairn::plan;
 static_assert(CAIRN_AMP_FP16 == static_cast<int>(cairn::graph::AmpMode::kFp16));
 static_assert(CAIRN_DECISION_PERSISTENT == static_cast<int>(plan::Decision::kPersistent));
 
-cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from) : compiled(std::move(from)) {
+cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from,
+                       const cairn::device::DeviceInfo& device)
+    : compiled(std::move(from)), sustained(cairn::costs::Model(device, compiled->costs).sustained()) {
   const plan::Problem& problem = compiled->problem;
   category.assign(problem.values.size(), "activation");
   region.assign(problem.values.size(), -1);
@@ -88,13 +90,7 @@ std::vector<engine::RegionPolicy> read_region_policies(const cairn_plan_options_
   return rows;
 }
 
-// The environment variable CAIRN_RATES=model says that predictions, and plans, are to depend on no measurement.
-bool measures_rates() {
-  const char* const rates = std::getenv("CAIRN_RATES");
-  return rates == nullptr || std::string_view(rates) != "model";
-}
-
-engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
+engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_device& device) {
   const cairn_plan_options_t o = read_struct(given, CAIRN_PLAN_OPTIONS_INIT, "options");
   require(o.budget_bytes <= INT64_MAX, Code::kInvalidArgument, "options.budget_bytes is ", o.budget_bytes,
           "; at most 2^63 - 1 is allowed");
@@ -120,9 +116,9 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given) {
           .region_policies = read_region_policies(o),
           .tiers = read_tiers(o),
           .link_bytes_per_second = o.link_bytes_per_second,
-          .costs = o.costs == nullptr ? nullptr : o.costs->whole(),
+          .costs = o.costs == nullptr ? rates_of(device) : o.costs->whole(),
           .force_costs = o.force_costs != 0,
-          .probe_disk = measures_rates(),
+          .probe_disk = device.rates != "model",
           .micro_steps = o.micro_steps,
           .fuse_update = o.fuse_update != 0};
 }
@@ -198,10 +194,12 @@ cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,
     not_null(graph, "graph");
     not_null(device, "device");
     not_null(out_plan, "out_plan");
-    const engine::PlanOptions o = read_plan(options);
     require(graph->graph->frozen(), Code::kWrongState,
             "the graph is still being built; a plan needs a frozen one");
-    *out_plan = std::make_unique<cairn_plan>(engine::compile(graph->graph, *device->device, o)).release();
+    const engine::PlanOptions o = read_plan(options, *device);
+    *out_plan = std::make_unique<cairn_plan>(engine::compile(graph->graph, *device->device, o),
+                                             device->device->info())
+                    .release();
   });
 }
 cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t count, cairn_device_t* device,
@@ -213,7 +211,6 @@ cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t cou
     not_null(out_plans, "out_plans");
     require(count > 0 && count <= kMaxPrograms, Code::kInvalidArgument, "count is ", count,
             "; it must be from 1 to ", kMaxPrograms);
-    const engine::PlanOptions o = read_plan(options);
     std::vector<engine::ProgramGraph> graphs;
     for (size_t i = 0; i < count; ++i) {
       not_null(programs[i].name, cairn::cat("programs[", i, "].name"));
@@ -222,9 +219,10 @@ cairn_status_t cairn_plan_create_set(const cairn_program_t* programs, size_t cou
               programs[i].name, "' is still being built; a plan needs a frozen one");
       graphs.push_back({programs[i].name, programs[i].graph->graph});
     }
+    const engine::PlanOptions o = read_plan(options, *device);
     std::vector<std::unique_ptr<cairn_plan>> made;
     for (auto& plan : engine::compile_set(graphs, *device->device, o))
-      made.push_back(std::make_unique<cairn_plan>(std::move(plan)));
+      made.push_back(std::make_unique<cairn_plan>(std::move(plan), device->device->info()));
     for (size_t i = 0; i < count; ++i) out_plans[i] = made[i].release();
   });
 }

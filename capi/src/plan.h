@@ -5,15 +5,18 @@
 
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
+#include "runtime/costs/model.h"
 #include "runtime/engine/compile/program.h"
 
 struct cairn_plan : cairn::capi::Handle<cairn_plan> {
-  explicit cairn_plan(std::shared_ptr<const cairn::engine::CompiledPlan> compiled);
+  cairn_plan(std::shared_ptr<const cairn::engine::CompiledPlan> compiled,
+             const cairn::device::DeviceInfo& device);
 
   std::shared_ptr<const cairn::engine::CompiledPlan> compiled;
   std::vector<const char*> category;  // per value of the problem
   std::vector<int32_t> region;        // per value of the problem: the region it is made in, or -1
   int64_t activation_peak_bytes = 0;
+  cairn::costs::Sustained sustained;  // that it was made with
 };
 
 namespace cairn::capi {

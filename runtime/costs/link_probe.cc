@@ -1,7 +1,9 @@
 #include "runtime/costs/link_probe.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 #include "runtime/costs/fit.h"
@@ -13,20 +15,74 @@ using device::Lane;
 
 constexpr int64_t kSmallest = int64_t{64} << 10, kLargest = int64_t{16} << 20;
 constexpr int64_t kGrowth = 4;
-// Copies go round in blocks that no cache holds, as a step's copies do.
-constexpr int64_t kBlock = int64_t{128} << 20;
-constexpr int kRepeats = 7;
 constexpr double kLongCopy = 0.05;  // seconds: no larger sizes after one of these
 constexpr int kTogether = 4;        // copies queued per direction when both run
+// Beside kernels: so long they run alone, and so many times as long the copies would.
+constexpr double kKernelSeconds = 0.01, kLonger = 3;
+constexpr int64_t kRows = 256, kColumns = 512;  // of the product that stands for kernels
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// Products on the compute lane, as most of a step's time is.
+class Products {
+ public:
+  explicit Products(device::Device& device)
+      : in_{TensorDesc{DType::kF32, Shape{kRows, kColumns}},
+            TensorDesc{DType::kF32, Shape{kColumns, kColumns}},
+            {}},
+        out_{TensorDesc{DType::kF32, Shape{kRows, kColumns}}, {}},
+        kernel_(device.kernels().find({.op = "linear",
+                                       .in = in_,
+                                       .out = out_,
+                                       .in_present = 3,
+                                       .out_present = 1,
+                                       .attrs = &attrs_,
+                                       .threads = device.info().threads})) {
+    require(kernel_ != nullptr, Code::kInternal, "no kernel for float32 products");
+    memory_ = device.allocate(Tier::kDevice, at(3) + kernel_->workspace_bytes() + kAlignment);
+    char* const base = static_cast<char*>(memory_->address());
+    tensors_ = {Tensor{in_[0], base}, Tensor{in_[1], base + at(1)}, Tensor{}};
+    results_ = {Tensor{out_[0], base + at(2)}, Tensor{}};
+    workspace_ = base + at(3);
+    queue_ = device.create_queue(Lane::kCompute);
+    seconds(1);
+  }
+  device::Queue& queue() { return *queue_; }
+  void submit(int count) {
+    for (int i = 0; i < count; ++i)
+      queue_->launch(*kernel_, {.in = tensors_, .out = results_, .workspace = workspace_});
+  }
+  double seconds(int count) {
+    const double began = now();
+    submit(count);
+    queue_->synchronize();
+    return now() - began;
+  }
+
+ private:
+  // Where the n-th operand lies.
+  static int64_t at(int n) { return n * align_up(4 * std::max(kRows, kColumns) * kColumns, kAlignment); }
+
+  const Attrs attrs_;
+  const std::array<TensorDesc, 3> in_;
+  const std::array<TensorDesc, 2> out_;
+  const std::unique_ptr<kernels::Kernel> kernel_;
+  std::unique_ptr<device::Block> memory_;
+  std::array<Tensor, 3> tensors_;
+  std::array<Tensor, 2> results_;
+  void* workspace_ = nullptr;
+  std::unique_ptr<device::Queue> queue_;  // last: ends before its memory
+};
+
 class Probe {
  public:
-  Probe(device::Device& device, Tier tier)
-      : out_(device, tier, Lane::kCopyOut), in_(device, tier, Lane::kCopyIn) {}
+  Probe(device::Device& device, Tier tier, const ProbeEffort& effort)
+      : device_(device),
+        effort_(effort),
+        out_(device, tier, Lane::kCopyOut, effort.block_bytes),
+        in_(device, tier, Lane::kCopyIn, effort.block_bytes) {}
 
   plan::Link measure(Tier tier) {
     plan::Link link;
@@ -36,15 +92,17 @@ class Probe {
     link.in_bytes_per_second = in.bytes_per_second;
     link.latency_seconds = (out.latency_seconds + in.latency_seconds) / 2;
     link.both_ways_factor = together(out, in);
+    if (device_.info().host_reaches) beside_kernels(link);
     return link;
   }
 
  private:
   // A direction: its lane and a pair of blocks.
   struct Way {
-    Way(device::Device& device, Tier tier, Lane lane)
-        : here(device.allocate(Tier::kDevice, kBlock)),
-          there(device.allocate(tier, kBlock)),
+    Way(device::Device& device, Tier tier, Lane lane, int64_t block)
+        : block_bytes(block),
+          here(device.allocate(Tier::kDevice, block)),
+          there(device.allocate(tier, block)),
           queue(device.create_queue(lane)),
           outwards(lane == Lane::kCopyOut) {
       do copy(kLargest);  // a page's first touch is not a copy's time
@@ -54,8 +112,9 @@ class Probe {
     void copy(int64_t bytes) {
       const device::Location a{here.get(), offset}, b{there.get(), offset};
       queue->copy(outwards ? b : a, outwards ? a : b, bytes);
-      offset = (offset + kLargest) % kBlock;
+      offset = (offset + kLargest) % block_bytes;
     }
+    int64_t block_bytes;
     std::unique_ptr<device::Block> here, there;
     std::unique_ptr<device::Queue> queue;  // last: ends before its blocks
     bool outwards;
@@ -66,7 +125,7 @@ class Probe {
     std::vector<Transfer> samples;
     for (int64_t bytes = kSmallest; bytes <= kLargest; bytes *= kGrowth) {
       std::vector<double> seconds;
-      for (int repeat = 0; repeat < kRepeats; ++repeat) {
+      for (int repeat = 0; repeat < effort_.repeats; ++repeat) {
         const double began = now();
         way.copy(bytes);
         way.queue->synchronize();
@@ -82,7 +141,7 @@ class Probe {
   // Share of its own rate that each direction keeps while the other runs, averaged over both.
   double together(const Line& out, const Line& in) {
     std::vector<double> factors;
-    for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    for (int repeat = 0; repeat < effort_.repeats; ++repeat) {
       const double began = now();
       for (int i = 0; i < kTogether; ++i) {
         out_.copy(largest_);
@@ -102,16 +161,48 @@ class Probe {
     return std::clamp(spread(std::move(factors)).median, 0.01, 1.0);
   }
 
+  // Copies in one direction beside products: what share of its speed each keeps while the other runs, over both
+  // directions.
+  void beside_kernels(plan::Link& link) {
+    Products products(device_);
+    const auto rounds = static_cast<int>(std::ceil(kKernelSeconds / products.seconds(1)));
+    std::vector<double> compute, copies;
+    for (int repeat = 0; repeat < effort_.repeats; ++repeat)
+      for (auto [way, rate] :
+           {std::pair{&out_, link.out_bytes_per_second}, std::pair{&in_, link.in_bytes_per_second}}) {
+        const double alone = products.seconds(rounds);
+        const double one = static_cast<double>(largest_) / rate;
+        const auto count = static_cast<int>(std::ceil(kLonger * alone / one));
+        way->queue->trace(true);
+        const double began = now();
+        for (int i = 0; i < count; ++i) way->copy(largest_);
+        products.submit(rounds);
+        products.queue().synchronize();
+        const double ended = now();
+        way->queue->synchronize();
+        double done = 0;  // copies, beside the products
+        for (const device::Queue::Busy& copy : way->queue->take_trace())
+          done += std::clamp((ended - copy.begin) / (copy.end - copy.begin), 0.0, 1.0);
+        way->queue->trace(false);
+        compute.push_back(alone / (ended - began));
+        copies.push_back(done * one / (ended - began));
+      }
+    link.busy_factor = std::clamp(spread(std::move(compute)).median, 0.01, 1.0);
+    link.busy_rate_factor = std::clamp(spread(std::move(copies)).median, 0.01, 1.0);
+  }
+
+  device::Device& device_;
+  const ProbeEffort effort_;
   int64_t largest_ = kLargest;
   Way out_, in_;
 };
 
 }  // namespace
 
-LinkCost measure_link(device::Device& device, Tier tier) {
+LinkCost measure_link(device::Device& device, Tier tier, const ProbeEffort& effort) {
   require(tier != Tier::kDevice, Code::kInvalidArgument, "the device has no link to itself");
   LinkCost cost;
-  cost.link = Probe(device, tier).measure(tier);
+  cost.link = Probe(device, tier, effort).measure(tier);
   if (tier == Tier::kHost) cost.stated_bytes_per_second = device.info().throttle();
   return cost;
 }

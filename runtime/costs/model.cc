@@ -1,6 +1,7 @@
 #include "runtime/costs/model.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cairn::costs {
 namespace {
@@ -11,6 +12,10 @@ constexpr double kDiskBytesPerSecond = 1e9;
 constexpr double kLinkLatency = 20e-6;
 constexpr double kHostShare = 0.8;     // of the machine's memory may serve the host tier
 constexpr double kSharedMemory = 0.7;  // both directions at once, through one memory
+constexpr double kProduct = 8;         // operations per byte: above, an op is bound by them
+constexpr std::string_view kHostTier = "host";
+constexpr std::string_view kUpdateOp =
+    "update";  // of one parameter; the optimizer's entry is for all of them
 
 std::string class_of(std::string_view op, std::string_view dtype) { return cat(op, ' ', dtype); }
 
@@ -35,6 +40,22 @@ std::map<std::string, double, std::less<>> class_ratios(const Profile& profile) 
   std::map<std::string, double, std::less<>> ratios;
   for (const auto& [name, s] : sums) ratios[name] = s.measured / s.modelled;
   return ratios;
+}
+
+// A link that was measured without a throttle, under one. It caps each direction, and leaves contention only where
+// that is slower; and it takes from kernels less by as much as it moves less.
+plan::Link throttled(plan::Link link, double stated) {
+  const double together =
+      link.both_ways_factor * std::min(link.out_bytes_per_second, link.in_bytes_per_second);
+  const double beside = std::min(link.out_bytes_per_second, link.in_bytes_per_second) * link.busy_rate_factor;
+  const double share = stated / std::max(link.out_bytes_per_second, link.in_bytes_per_second);
+  link.out_bytes_per_second = std::min(stated, link.out_bytes_per_second);
+  link.in_bytes_per_second = std::min(stated, link.in_bytes_per_second);
+  const double slower = std::min(link.out_bytes_per_second, link.in_bytes_per_second);
+  link.both_ways_factor = std::min(1.0, together / slower);
+  link.busy_rate_factor = std::min(1.0, beside / slower);
+  link.busy_factor = 1 - (1 - link.busy_factor) * std::min(1.0, share);
+  return link;
 }
 
 }  // namespace
@@ -67,6 +88,14 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
     launch_seconds_ = table_->profile->launch_seconds;
     ratios_ = class_ratios(*table_->profile);
   }
+  if (table_->rates) {
+    launch_seconds_ = table_->rates->launch_seconds;
+    for (const ClassRate& c : table_->rates->classes)
+      rates_[class_of(c.op, c.dtype)].push_back({c.modelled_seconds, c.seconds / c.modelled_seconds});
+    for (auto& [name, list] : rates_)
+      std::sort(list.begin(), list.end(),
+                [](const Ratio& a, const Ratio& b) { return a.modelled_seconds < b.modelled_seconds; });
+  }
   if (table_->model) {
     const DeviceModel& m = *table_->model;
     f32_ = m.f32_flops_per_second;
@@ -82,9 +111,36 @@ double Model::modelled(const ops::Work& work, DType dtype) const {
   return std::max(work.flops / std::max(rate, 1.0), work.bytes / std::max(memory_, 1.0));
 }
 
-double Model::ratio(std::string_view op, DType dtype) const {
-  auto found = ratios_.find(class_of(op, dtype_name(dtype)));
-  if (found == ratios_.end() && !around(op)) found = ratios_.find("");
+const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
+  const std::string_view own = dtype_name(query.dtype);
+  const auto find = [&](std::string_view op, std::string_view dtype) {
+    const auto found = rates_.find(class_of(op, dtype));
+    return found == rates_.end() ? nullptr : &found->second;
+  };
+  const std::string_view op = query.op == kUpdateOp ? kOptimizerOp : query.op;
+  for (const std::string_view dtype : {own, dtype_name(DType::kF32), dtype_name(DType::kBF16)})
+    if (const auto* list = find(op, dtype)) return list;
+  if (around(op)) return nullptr;
+  const bool product = query.work.flops > kProduct * query.work.bytes;
+  for (const std::string_view dtype : {own, dtype_name(DType::kF32)})
+    if (const auto* list = find(product ? "linear" : "add", dtype)) return list;
+  return nullptr;
+}
+
+// Between two sizes by the logarithm of what the model says; beyond the sizes as at the nearest one.
+double Model::ratio(const Query& query, double modelled) const {
+  if (const std::vector<Ratio>* list = rates_of(query); list != nullptr) {
+    const auto above = std::find_if(list->begin(), list->end(),
+                                    [&](const Ratio& r) { return r.modelled_seconds > modelled; });
+    if (above == list->begin() || !(modelled > 0)) return list->front().ratio;
+    if (above == list->end()) return list->back().ratio;
+    const Ratio &a = above[-1], &b = *above;
+    const double share =
+        std::log(modelled / a.modelled_seconds) / std::log(b.modelled_seconds / a.modelled_seconds);
+    return a.ratio + share * (b.ratio - a.ratio);
+  }
+  auto found = ratios_.find(class_of(query.op, dtype_name(query.dtype)));
+  if (found == ratios_.end() && !around(query.op)) found = ratios_.find("");
   return found == ratios_.end() ? 1.0 : found->second;
 }
 
@@ -94,7 +150,18 @@ Answer Model::seconds(const Query& query) const {
     if (const auto found = ops.find(query.signature); found != ops.end())
       return {found->second.median_seconds + launch_seconds_, true};
   }
-  return {modelled(query.work, query.dtype) * ratio(query.op, query.dtype) + launch_seconds_, false};
+  const double seconds = modelled(query.work, query.dtype);
+  return {seconds * ratio(query, seconds) + launch_seconds_, false};
+}
+
+Sustained Model::sustained() const {
+  constexpr double kLong = 1e15;  // longer than anything measured
+  const auto rate = [&](std::string_view op, DType dtype, const ops::Work& work) {
+    const double seconds = modelled(work, dtype);
+    return kLong / (seconds * ratio({.op = op, .dtype = dtype, .work = work, .signature = {}}, seconds));
+  };
+  return {rate("linear", DType::kF32, {kLong, 0}), rate("linear", DType::kBF16, {kLong, 0}),
+          rate(kOptimizerOp, DType::kF32, {0, kLong})};
 }
 
 // A link of the table in the place of the default, with the default's capacity unless the table has one.
@@ -109,23 +176,19 @@ plan::Link Model::measured_link(plan::Link otherwise, double stated) const {
       if (link.tier == otherwise.tier) return take(link);
     return otherwise;
   }
+  if (table_->rates) {
+    if (otherwise.tier != kHostTier || !table_->rates->host) return otherwise;
+    return take(stated > 0 ? throttled(*table_->rates->host, stated) : *table_->rates->host);
+  }
+  if (!table_->profile) return otherwise;
   if (const LinkCost* exact = table_->profile->find_link(otherwise.tier, stated)) return take(exact->link);
   const LinkCost* free = table_->profile->find_link(otherwise.tier, 0);
-  if (free == nullptr) return otherwise;
-  // Measured without the throttle: it caps each direction, and leaves contention only where that is slower.
-  plan::Link link = free->link;
-  const double together =
-      link.both_ways_factor * std::min(link.out_bytes_per_second, link.in_bytes_per_second);
-  link.out_bytes_per_second = std::min(stated, link.out_bytes_per_second);
-  link.in_bytes_per_second = std::min(stated, link.in_bytes_per_second);
-  link.both_ways_factor =
-      std::min(1.0, together / std::min(link.out_bytes_per_second, link.in_bytes_per_second));
-  return take(link);
+  return free == nullptr ? otherwise : take(throttled(free->link, stated));
 }
 
 plan::Link Model::host_link(double stated) const {
   const double rate = stated > 0 ? stated : link_, together = stated > 0 || separate_ ? 1.0 : kSharedMemory;
-  return measured_link({"host", kLinkLatency, rate, rate, together, host_bytes_}, stated);
+  return measured_link({std::string(kHostTier), kLinkLatency, rate, rate, together, host_bytes_}, stated);
 }
 
 plan::Link Model::disk_link(int64_t disk_bytes, const plan::Link* probed) const {

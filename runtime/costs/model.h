@@ -2,7 +2,9 @@
 //   modelled:  max(FLOPs / rate, bytes / memory rate)                        (a roofline)
 //   scaled:    modelled * (measured / modelled seconds of the profile's ops of the same class, summed)
 // A class is an op with the dtype of its arithmetic; ops of a class that the profile lacks take the ratio of
-// all. Every op pays launch_seconds on top.
+// all. With rates, the ratio is that of the class at the op's modelled seconds, between the sizes measured; a class
+// that they lack takes that of the op in another dtype, or of a product or an addition, by what the op is bound by.
+// Every op pays launch_seconds on top.
 #pragma once
 #include <map>
 #include <memory>
@@ -31,6 +33,11 @@ struct Answer {
 inline constexpr std::string_view kOptimizerOp = "optimizer";  // norm and update, once per step
 inline constexpr std::string_view kHostOp = "host";            // inputs in, loss out, once per micro-batch
 
+// What long products and streams through memory come to.
+struct Sustained {
+  double f32_flops_per_second = 0, bf16_flops_per_second = 0, memory_bytes_per_second = 0;
+};
+
 class Model {
  public:
   // table: nullptr for the device's own rates.
@@ -39,6 +46,7 @@ class Model {
   double modelled(const ops::Work& work, DType dtype) const;  // no launch
   Answer seconds(const Query& query) const;
   double launch_seconds() const { return launch_seconds_; }
+  Sustained sustained() const;
   // capacity_bytes of the host tier follows from the machine's memory; of the disk tier it is `disk_bytes`.
   // stated: rate that the host link is throttled to, 0: none.
   plan::Link host_link(double stated) const;
@@ -47,7 +55,11 @@ class Model {
   bool knows_disk() const;  // the table has its link
 
  private:
-  double ratio(std::string_view op, DType dtype) const;
+  struct Ratio {
+    double modelled_seconds, ratio;
+  };
+  double ratio(const Query& query, double modelled) const;
+  const std::vector<Ratio>* rates_of(const Query& query) const;  // nullptr: there are none for it
   plan::Link measured_link(plan::Link otherwise, double stated) const;
 
   std::shared_ptr<const Table> table_;
@@ -55,7 +67,8 @@ class Model {
   double link_ = 0;        // bytes per second to and from the host where nothing is stated or measured
   bool separate_ = false;  // its directions share no memory
   int64_t host_bytes_ = 0;
-  std::map<std::string, double, std::less<>> ratios_;  // by class; "" for all
+  std::map<std::string, double, std::less<>> ratios_;             // by class; "" for all
+  std::map<std::string, std::vector<Ratio>, std::less<>> rates_;  // by class, ascending
 };
 
 }  // namespace cairn::costs

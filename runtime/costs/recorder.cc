@@ -34,17 +34,20 @@ double Recorder::scale() const {
   return factors.empty() ? 1.0 : spread(std::move(factors)).median;
 }
 
-void Recorder::merge_into(Profile& profile) const {
-  if (!launches_.empty()) profile.launch_seconds = spread(launches_).median;
-  const double factor = scale();
+void Recorder::merge_into(Profile& profile, Estimate estimate) const {
+  const bool least = estimate == Estimate::kLeast;
+  const auto of = [&](const std::vector<double>& list) {
+    return least ? *std::min_element(list.begin(), list.end()) : spread(list).median;
+  };
+  if (!launches_.empty()) profile.launch_seconds = of(launches_);
+  const double factor = least ? 1.0 : scale();
   for (const auto& [signature, samples] : ops_) {
     OpCost cost = samples.cost;
     double places = 0;
     for (const std::vector<double>& list : samples.places) {
       if (list.empty()) continue;
-      const Spread s = spread(list);
-      cost.median_seconds += s.median;
-      cost.spread_seconds += s.interquartile;
+      cost.median_seconds += of(list);
+      cost.spread_seconds += spread(list).interquartile;
       cost.count += static_cast<int64_t>(list.size());
       places += 1;
     }

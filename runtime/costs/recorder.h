@@ -25,8 +25,10 @@ class Recorder {
   // Mean seconds between the ops of one run.
   void add_launch(double seconds) { launches_.push_back(seconds); }
   bool empty() const { return ops_.empty(); }
-  // Puts what was collected into the profile, in the place of entries with the same signature.
-  void merge_into(Profile& profile) const;
+  // Puts what was collected into the profile, in the place of entries with the same signature. kLeast: the fastest
+  // samples in the place of medians, and no scaling: what the machine can do, with few runs and others' work on it.
+  enum class Estimate { kMedian, kLeast };
+  void merge_into(Profile& profile, Estimate estimate = Estimate::kMedian) const;
 
  private:
   struct Samples {

@@ -1,4 +1,5 @@
-// What is known about seconds: a profile, measured on a machine, or a model of a device that is not there.
+// What is known about seconds: a profile, measured on a machine, a model of a device that is not there, or the rates
+// of the processor at hand.
 // Plain values with a JSON form each (runtime/costs/README.md).
 #pragma once
 #include <cstdint>
@@ -9,21 +10,10 @@
 #include <vector>
 
 #include "runtime/base/tensor.h"
+#include "runtime/costs/rates.h"
 #include "runtime/plan/problem.h"
 
 namespace cairn::costs {
-
-// Where a profile was measured. Costs are taken for another machine only if they are forced.
-struct Machine {
-  std::string processor;  // as the system names it
-  std::string isa;        // the instruction set that the kernels use
-  std::string device;     // "cpu", "cuda:0"
-  int64_t threads = 0;
-  int64_t memory_bytes = 0;
-  std::string cairn;  // version; for the reader, not compared
-};
-// "" or what differs between processor, ISA, device and threads.
-std::string difference(const Machine& measured, const Machine& here);
 
 // Seconds of one kind of op, by signature (op, operands as the kernel gets them, attributes).
 struct OpCost {
@@ -72,13 +62,23 @@ struct DeviceModel {
   std::vector<plan::Link> links;  // capacity_bytes 0: not limited
 };
 
-// One of the two.
+// Where rates come from.
+inline constexpr std::string_view kRatesMeasured = "measured", kRatesCached = "cached", kRatesFile = "file";
+struct RateOrigin {
+  std::string source;  // one of those words, or "model"
+  std::string path;    // of the file that they stand in; "": in none
+  std::string notice;  // what somebody should know: why they are not kept, or not taken from where they were
+};
+
+// One of the three, or none where rates could not be measured.
 struct Table {
   std::optional<Profile> profile;
   std::optional<DeviceModel> model;
+  std::optional<Rates> rates;
+  RateOrigin origin = {};  // of rates
 };
 
-// Either form, by its "format". kCorruptFile / kInvalidArgument naming the place.
+// A profile or a device model, by its "format". kCorruptFile / kInvalidArgument naming the place.
 Table from_json(std::string_view text);
 std::string to_json(const Profile& profile);
 

@@ -31,7 +31,7 @@ Offset<fb::Problem> encode_problem(FlatBufferBuilder& to, const plan::Problem& p
   for (const plan::Link& l : p.links)
     links.push_back(fb::CreateProblemLink(to, to.CreateString(l.tier), l.latency_seconds,
                                           l.out_bytes_per_second, l.in_bytes_per_second, l.both_ways_factor,
-                                          l.capacity_bytes));
+                                          l.capacity_bytes, l.busy_factor, l.busy_rate_factor));
   return fb::CreateProblem(to, to.CreateVector(values), to.CreateVector(ops), p.backward_begin,
                            to.CreateVector(regions), to.CreateVector(links), p.budget_bytes);
 }
@@ -84,7 +84,8 @@ plan::Problem read_problem(const fb::Problem& from, Budget& budget) {
   for (uint32_t i = 0; i < links; ++i) {
     const fb::ProblemLink& l = *from.links()->Get(i);
     p.links.push_back({text_of(l.tier(), budget), l.latency_seconds(), l.out_bytes_per_second(),
-                       l.in_bytes_per_second(), l.both_ways_factor(), l.capacity_bytes()});
+                       l.in_bytes_per_second(), l.both_ways_factor(), l.capacity_bytes(), l.busy_factor(),
+                       l.busy_rate_factor()});
   }
   p.budget_bytes = from.budget_bytes();
   return p;

@@ -64,8 +64,14 @@ void check_links(const Problem& p) {
     positive(link.both_ways_factor, "links", i, "both_ways_factor");
     require(link.both_ways_factor <= 1, kBad, "links[", i,
             "].both_ways_factor is above 1: ", link.both_ways_factor);
+    for (const auto& [factor, key] :
+         {std::pair{link.busy_factor, "busy_factor"}, std::pair{link.busy_rate_factor, "busy_rate_factor"}}) {
+      positive(factor, "links", i, key);
+      require(factor <= 1, kBad, "links[", i, "].", key, " is above 1: ", factor);
+    }
     bytes(link.capacity_bytes, "links", i, "capacity_bytes");
-    const double rate = std::min(link.out_bytes_per_second, link.in_bytes_per_second) * link.both_ways_factor;
+    const double rate = std::min(link.out_bytes_per_second, link.in_bytes_per_second) *
+                        link.both_ways_factor * link.busy_rate_factor;
     require(std::isfinite(all_bytes / rate + link.latency_seconds * static_cast<double>(p.values.size())),
             kBad, "links[", i, "]: copies of all values over it would never end");
   }

@@ -56,6 +56,12 @@ struct Link {
   double in_bytes_per_second = 1;
   double both_ways_factor = 1;
   int64_t capacity_bytes = 0;
+  // Where copies and kernels share memory or processors: of its speed, what compute keeps while a copy is under
+  // way on the link, and of its rate, what a copy keeps while compute runs. 1: neither slows the other.
+  double busy_factor = 1;
+  double busy_rate_factor = 1;
+
+  bool competes() const { return busy_factor < 1 || busy_rate_factor < 1; }
 
   bool operator==(const Link&) const = default;
 };

@@ -23,7 +23,7 @@ Timeline simulate(const Problem& p, const Plan& plan) {
     const Step& step = plan.steps[s];
     const double before = now;
     if (step.kind == StepKind::kRun) {
-      now += p.ops[step.index].seconds;
+      now = compute_end(lanes, now, p.ops[step.index].seconds);
       if (ran[step.index]) line.recompute_seconds += p.ops[step.index].seconds;
       ran[step.index] = 1;
     } else if (step.kind == StepKind::kOut || step.kind == StepKind::kIn) {

@@ -16,6 +16,8 @@ local PLAN = {
     "of optimizer state and master weights that live in that tier" },
   { "plan.packed_bytes", "of packed weights that are kept, for faster products" },
   { "plan.unpacked_bytes", "of packed weights given up to meet the budget: these are packed at every use" },
+  { "plan.rates",
+    "what predicted seconds rest on: `measured` (now), `cached`, `file`, `model`, `profile` or `device-model`" },
 }
 
 local MEMORY = {
@@ -191,6 +193,8 @@ return {
       { "ops", "in the profile" },
       { "links[].{tier, stated_bytes_per_second}", "`host` or `disk`; its throttle, 0: none" },
       { "links[].{latency_seconds, out_bytes_per_second, in_bytes_per_second, both_ways_factor}", "measured" },
+      { "links[].{busy_factor, busy_rate_factor}",
+        "of its speed, what a kernel keeps beside a copy, and a copy beside kernels; left out: all" },
       { "events", "with `--predicted`: spans in the trace" },
       { "predicted_seconds", "with `--predicted`: of a micro-batch" },
     },

@@ -101,8 +101,9 @@ prose.recipes = "Options of the recipes that come with cairn, as `cairn train`, 
   "it."
 
 prose.environment = {
-  { "CAIRN_RATES", "model: plans with a disk tier follow from the model's rate of disks; otherwise the disk's is " ..
-    "measured first, in about a tenth of a second." },
+  { "CAIRN_RATES", "where the rates of this machine come from for plans without a profile: cache (default: measured once, " ..
+    "in less than a second, and kept in XDG_CACHE_HOME/cairn), measure (anew), model (nothing is measured, disks " ..
+    "neither), or the path of a file that was kept. A disk tier's is measured for each plan." },
   { "CAIRN_ISA", "a lower instruction set than the best that the processor has: amx, avx512_bf16, avx512, avx2 or " ..
     "portable; on AArch64 sve_bf16, sve, neon_bf16, neon or portable. Other instruction sets make other bits." },
   { "CAIRN_LUA_ROOT", "the folder with the command's Lua files, bindings/lua and scripts, instead of the installed " ..
@@ -110,7 +111,7 @@ prose.environment = {
   { "CAIRN_LIBRARY", "path of libcairn.so.1 for the Lua binding, instead of the one that the command is linked with." },
   { "NO_COLOR", "no colours, if it is not empty." },
   { "TMPDIR", "where the disk tier's unnamed files and scratch checkpoints go (default: /tmp)." },
-  { "XDG_CACHE_HOME", "where the tokens of text files are kept (default: ~/.cache)." },
+  { "XDG_CACHE_HOME", "where the tokens of text files and measured rates are kept (default: ~/.cache)." },
 }
 
 prose.exit = {

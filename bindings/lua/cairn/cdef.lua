@@ -78,6 +78,7 @@ typedef struct cairn_device_options {
  uint32_t verify;
  double link_bytes_per_second;
  const char* disk_directory;
+ const char* rates;
 } cairn_device_options_t;
 typedef struct cairn_device cairn_device_t;
  cairn_status_t cairn_device_open(cairn_instance_t* instance, const char* name,
@@ -321,6 +322,17 @@ typedef struct cairn_plan_memory_t {
 } cairn_plan_memory_t;
  cairn_status_t cairn_plan_memory(const cairn_plan_t* plan, uint32_t tier,
  cairn_plan_memory_t* out_memory, cairn_error_t* error);
+typedef struct cairn_plan_rates_t {
+ size_t struct_size;
+ const char* source;
+ const char* path;
+ const char* notice;
+ double f32_flops_per_second, bf16_flops_per_second;
+ double memory_bytes_per_second;
+ double measuring_seconds;
+} cairn_plan_rates_t;
+ cairn_status_t cairn_plan_rates(const cairn_plan_t* plan, cairn_plan_rates_t* out_rates,
+ cairn_error_t* error);
 enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
 typedef struct cairn_plan_value_t {
  size_t struct_size;

@@ -36,10 +36,10 @@ function instance.devices()
 end
 
 local OPTIONS = { threads = "threads", verify = "verify", link_bytes_per_second = "link_bytes_per_second",
-                  disk_directory = "disk_directory" }
+                  disk_directory = "disk_directory", rates = "rates" }
 
--- Opens "cpu", "reference" or "cuda:N". options: threads, verify, link_bytes_per_second, disk_directory.
--- Returns the device, or nil, err.
+-- Opens "cpu", "reference" or "cuda:N". options: threads, verify, link_bytes_per_second, disk_directory, rates
+-- ("cache", "measure", "model" or a file, as cairn.h says). Returns the device, or nil, err.
 function instance.device(name, options)
   name = core.expect_type(name or "cpu", "string", "device name")
   local struct, anchors = core.options("cairn_device_options_t", options, OPTIONS)

@@ -94,8 +94,8 @@ local NUMBERS = {
   "in_place_op_count",
 }
 
--- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory), and
--- peak_at the op at the device's peak.
+-- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory), peak_at
+-- the op at the device's peak, rates what Plan:rates() returns.
 function Plan:summary()
   local struct = ffi.new("cairn_plan_summary_t", { ffi.sizeof("cairn_plan_summary_t") })
   local status = C.cairn_plan_summary(self:raw(), struct, core.raw_error)
@@ -110,6 +110,7 @@ function Plan:summary()
     summary.tier_bytes[tier] = memory
   end
   summary.peak_at = summary.tier_bytes.device.peak_at
+  summary.rates = self:rates()
   return summary
 end
 
@@ -127,6 +128,17 @@ function Plan:memory(tier)
     memory[name] = tonumber(struct[name .. "_bytes"])
   end
   return memory
+end
+
+-- What predicted seconds rest on: {source, path, notice, f32_flops_per_second, bf16_flops_per_second,
+-- memory_bytes_per_second, measuring_seconds}.
+function Plan:rates()
+  local row = ffi.new("cairn_plan_rates_t", { ffi.sizeof("cairn_plan_rates_t") })
+  local status = C.cairn_plan_rates(self:raw(), row, core.raw_error)
+  if status ~= 0 then return core.failed(status) end
+  return { source = ffi.string(row.source), path = ffi.string(row.path), notice = ffi.string(row.notice),
+           f32_flops_per_second = row.f32_flops_per_second, bf16_flops_per_second = row.bf16_flops_per_second,
+           memory_bytes_per_second = row.memory_bytes_per_second, measuring_seconds = row.measuring_seconds }
 end
 
 local DECISIONS = { [0] = "keep", "recompute", "offload", "persistent" }

@@ -171,8 +171,15 @@ typedef struct cairn_device_options {
   uint32_t verify;               /* 1: check ordering, lifetimes and races of all work (slow; for debugging) */
   double link_bytes_per_second;  /* CPU: throttles host-tier copies, to stand in for a link; 0: none */
   const char* disk_directory;    /* for the disk tier; NULL: $TMPDIR or /tmp */
+  const char* rates;             /* CPU: what plans without costs take the processor's rates from. "cache": measured by the
+                                    first plan that wants them, in less than a second, and kept in $XDG_CACHE_HOME/cairn
+                                    or $HOME/.cache/cairn for this processor, instruction set, number of threads and
+                                    version; "measure": measured anew, and kept; "model": nothing is measured and no file
+                                    read, so that predicted seconds, and plans, depend on nothing but the model; else the
+                                    path of a file that was kept. NULL: as the environment variable CAIRN_RATES says,
+                                    without it "cache" */
 } cairn_device_options_t;
-#define CAIRN_DEVICE_OPTIONS_INIT {sizeof(cairn_device_options_t), 0, 0, 0.0, NULL}
+#define CAIRN_DEVICE_OPTIONS_INIT {sizeof(cairn_device_options_t), 0, 0, 0.0, NULL, NULL}
 
 typedef struct cairn_device cairn_device_t;
 /* Opens "cpu", "reference" (slow, obvious kernels: the oracle) or "cuda:N". options may be NULL.
@@ -459,8 +466,8 @@ typedef struct cairn_plan_options {
   uint32_t tiers[4];             /* where offloading may go, first choice first; tier_count 0: host, where a region or
                                     the policy asks for it or the link has a stated rate; else the CPU, whose host tier
                                     is the same memory, only keeps and recomputes */
-  const cairn_costs_t* costs;    /* read during the call; NULL: the device's rough rates. A device model's plan is for
-                                    that device: no session runs it, and its memory is the budget where none is given */
+  const cairn_costs_t* costs;    /* read during the call; NULL: the device's rates (see cairn_device_options_t). A device
+                                    model's plan is for that device: no session runs it, and its memory is the budget where none is given */
   uint32_t force_costs;          /* 1: take a profile that was measured on another machine */
   uint32_t reserved;             /* 0 */
   uint32_t micro_steps;          /* micro-batches per update the plan is for: they share what an update costs, where
@@ -563,6 +570,21 @@ typedef struct cairn_plan_memory_t {
 /* What the bytes of a tier (CAIRN_TIER_*) are for. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_memory(const cairn_plan_t* plan, uint32_t tier,
                                                            cairn_plan_memory_t* out_memory, cairn_error_t* error);
+
+typedef struct cairn_plan_rates_t {
+  size_t struct_size;
+  const char* source; /* where the plan's seconds come from: "measured" by this process, "cached" from an earlier one, "file",
+                         "model", "profile" or "device-model". Borrowed from the plan, as all texts here */
+  const char* path;   /* of the file that rates stand in; "": in none */
+  const char* notice; /* what somebody should know: why rates were not kept, or what was kept is not used; "": nothing */
+  double f32_flops_per_second, bf16_flops_per_second; /* of long products */
+  double memory_bytes_per_second;                     /* of streams that no cache holds */
+  double measuring_seconds;                           /* that measuring took, now or then */
+} cairn_plan_rates_t;
+#define CAIRN_PLAN_RATES_INIT {sizeof(cairn_plan_rates_t), NULL, NULL, NULL, 0.0, 0.0, 0.0, 0.0}
+/* What the plan's predicted seconds rest on. threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_rates(const cairn_plan_t* plan, cairn_plan_rates_t* out_rates,
+                                                          cairn_error_t* error);
 
 enum { CAIRN_DECISION_KEEP = 0, CAIRN_DECISION_RECOMPUTE = 1, CAIRN_DECISION_OFFLOAD = 2, CAIRN_DECISION_PERSISTENT = 3 };
 typedef struct cairn_plan_value_t {

@@ -145,7 +145,8 @@ class Streamer {
   double copy_seconds(int32_t v, bool in) const {
     const Link& link = p_.links[at(p_.values[at(v)].home)];
     return link.latency_seconds +
-           static_cast<double>(bytes(v)) / (in ? link.in_bytes_per_second : link.out_bytes_per_second);
+           static_cast<double>(bytes(v)) /
+               ((in ? link.in_bytes_per_second : link.out_bytes_per_second) * link.busy_rate_factor);
   }
 
   // The last step that begins no later.
@@ -265,7 +266,7 @@ class Streamer {
       for (; first < stays_.size() && stays_[first].first == s; ++first)
         if (stays_[first].fetched) wait_in(stays_[first].value);
       out_.steps.push_back(plan_.steps[at(s)]);
-      now_ += p_.ops[at(plan_.steps[at(s)].index)].seconds;
+      now_ = compute_end(lanes_, now_, p_.ops[at(plan_.steps[at(s)].index)].seconds);
       for (; changed < by_changed.size() && stays_[at(by_changed[changed])].changed == s; ++changed)
         send(stays_[at(by_changed[changed])].value);
       for (; last < by_last.size() && stays_[at(by_last[last])].last == s; ++last)

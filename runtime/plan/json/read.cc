@@ -93,6 +93,8 @@ Problem read_problem(const JsonNode& root) {
     p.links.push_back({node.at("tier").name(), node.at("latency_seconds").number(),
                        node.at("out_bytes_per_second").number(), node.at("in_bytes_per_second").number(),
                        node.at("both_ways_factor").number(), node.at("capacity_bytes").integer()});
+    if (node.has("busy_factor")) p.links.back().busy_factor = node.at("busy_factor").number();
+    if (node.has("busy_rate_factor")) p.links.back().busy_rate_factor = node.at("busy_rate_factor").number();
     if (!tiers.emplace(p.links.back().tier, static_cast<int32_t>(p.links.size()) - 1).second)
       node.at("tier").bad("the tier '", p.links.back().tier, "' appears twice");
   }

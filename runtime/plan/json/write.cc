@@ -110,10 +110,10 @@ std::string to_json(const Problem& p) {
     w.raw("{").named("tier", l.tier).raw(", ").field("latency_seconds", l.latency_seconds).raw(", ");
     w.field("out_bytes_per_second", l.out_bytes_per_second).raw(", ");
     w.field("in_bytes_per_second", l.in_bytes_per_second).raw(", ");
-    w.field("both_ways_factor", l.both_ways_factor)
-        .raw(", ")
-        .field("capacity_bytes", l.capacity_bytes)
-        .raw("}");
+    w.field("both_ways_factor", l.both_ways_factor).raw(", ").field("capacity_bytes", l.capacity_bytes);
+    if (l.busy_factor < 1) w.raw(", ").field("busy_factor", l.busy_factor);
+    if (l.busy_rate_factor < 1) w.raw(", ").field("busy_rate_factor", l.busy_rate_factor);
+    w.raw("}");
   });
   if (!p.regions.empty())
     w.raw(",\n").lines("regions", p.regions, [&](const Region& r, size_t) {

@@ -89,7 +89,7 @@ class Builder {
       alive_ += bytes(v);
     }
     note_peak(p_.ops[op].workspace_bytes);
-    now_ += p_.ops[op].seconds;
+    now_ = compute_end(lanes_, now_, p_.ops[op].seconds);
   }
 
   void start_out(int32_t v, int16_t tier) {
@@ -233,8 +233,8 @@ class Builder {
       const Link& link = p_.links[t];
       double free_until = Lanes::kNever;
       for (size_t k = list.size(); k-- > 0;) {
-        const double copy =
-            link.latency_seconds + static_cast<double>(bytes(list[k].value)) / link.in_bytes_per_second;
+        const double copy = link.latency_seconds + static_cast<double>(bytes(list[k].value)) /
+                                                       (link.in_bytes_per_second * link.busy_rate_factor);
         free_until = std::min(free_until, start[list[k].need]) - copy;
         const auto after = std::upper_bound(start.begin(), start.begin() + list[k].need + 1, free_until);
         const int32_t issue = after == start.begin() ? 0 : static_cast<int32_t>(after - start.begin()) - 1;

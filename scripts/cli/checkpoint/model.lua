@@ -38,6 +38,7 @@ function model.open(path, root, options, generates)
     fail.input(opened.directory .. " has no generation graph, for its recipe had none: it generates nothing")
   end
   if not generates and not (graph and bundle.is_whole(graph, trained)) then graph = trained end
+  if not options.rates then options.rates = "model" end  -- nobody asks how long this plan takes
   local device = runs.device(options)
   local wanted = { no_optimizer = true }
   -- Weights are exported as they are stored.

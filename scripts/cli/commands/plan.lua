@@ -9,6 +9,7 @@ local format = require "cli.base.format"
 local joint = require "cli.plan.joint"
 local json = require "cli.base.json"
 local precision = require "cli.recipe.precision"
+local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
 local runs = require "cli.train.run"
 local store = require "cli.plan.store"
@@ -17,7 +18,7 @@ local sweep = require "cli.plan.sweep"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
-                         "quiet accumulate fuse-update", {
+                         "quiet rates accumulate fuse-update", {
   ["device-model"] = { args.text, "plans for a device that is not there: h100, ... (`cairn devices --models`), " ..
     "or a file", "NAME|FILE" },
   sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
@@ -181,6 +182,7 @@ return function(arguments, root)
     io.stdout:write(("costs             %d of %d ops measured, the others modelled\n"):format(numbers.measured_op_count,
       numbers.op_count))
   end
+  io.stdout:write(("rates             %s\n"):format(rates.line(numbers.rates)))
   io.stdout:write(("bound             %s: no plan under this budget is faster; gap %s\n"):format(
     format.seconds(numbers.bound_seconds), format.percent(numbers.gap)))
   io.stdout:write(precision.lines(plan, options))

@@ -143,9 +143,11 @@ local function print_text(result, profile, options)
   for i, link in ipairs(profile.links) do
     rows[i] = { link.tier, rate(link.out_bytes_per_second), rate(link.in_bytes_per_second),
                 format.seconds(link.latency_seconds), format.percent(link.both_ways_factor),
+                format.percent(link.busy_rate_factor or 1), format.percent(link.busy_factor or 1),
                 rate(link.stated_bytes_per_second) }
   end
-  io.stdout:write(format.table(rows, { "link", "out", "in", "latency", "both at once", "throttle" }))
+  io.stdout:write(format.table(rows, { "link", "out", "in", "latency", "both at once", "beside kernels",
+                                       "kernels beside it", "throttle" }))
   io.stdout:write(("profile  %s: plan with --profile %s\n"):format(result.profile_path, result.profile_path))
   io.stdout:write(("trace    %s: open it in https://ui.perfetto.dev\n"):format(result.trace_path))
   if options.budget then io.stdout:write(summary.lines(result.plan)) end
@@ -167,6 +169,7 @@ return function(arguments, root)
     if not options.quiet and not options.json then io.stderr:write(message, "\n") end
   end
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
+  options.rates = "model"  -- what is planned is what will be measured
   local device = runs.device(options)
   local result = { profile_path = options.profile_out or "cairn-profile.json",
                    trace_path = options.trace or "cairn-trace.json" }

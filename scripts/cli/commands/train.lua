@@ -25,7 +25,7 @@ local shrink = require "cli.train.shrink"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps " ..
-                         "accumulate fuse-update on-oom json quiet", {
+                         "accumulate rates fuse-update on-oom json quiet", {
   ["device-model"] = { function()
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`", elsewhere = true },

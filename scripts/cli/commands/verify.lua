@@ -14,7 +14,7 @@ local upsets = require "cli.verify.upsets"
 local verdict = require "cli.verify.verdict"
 
 local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--budgets N] [--device D] [--amp A] [--seed N]"
-local KNOWN = args.known("device threads amp budget region seed steps json quiet link profile force-profile", {
+local KNOWN = args.known("device threads amp budget region seed steps json quiet link profile force-profile rates", {
   budgets = { args.whole(1), "budgets from the smallest that fits to keeping everything, per tiers (default 5)" },
 })
 local STEPS, BUDGETS = 3, 5

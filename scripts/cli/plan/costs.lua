@@ -48,6 +48,10 @@ end
 -- Reads what the options name into options.costs, which cli.train.run hands to every plan.
 function costs.load(options, root)
   if options.profile and options.device_model then fail.usage("--profile and --device-model exclude each other") end
+  if options.rates and (options.profile or options.device_model) then
+    fail.usage(("--rates does not go with --%s, which says what seconds are planned with"):format(
+      options.profile and "profile" or "device-model"))
+  end
   if options.force_profile and not options.profile then fail.usage("--force-profile needs --profile") end
   if options.profile then options.costs = costs.read(options.profile, "--profile") end
   if options.device_model then

@@ -3,6 +3,7 @@ local cairn = require "cairn"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local precision = require "cli.recipe.precision"
+local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
 local summary = require "cli.plan.summary"
 
@@ -35,7 +36,8 @@ local function seconds(options, plan)
     return ("measured for %d of %d ops (%s), by their work for others"):format(plan.measured_op_count, plan.op_count,
       options.profile)
   end
-  return "an analytic guide: nothing was measured (cairn profile does that)"
+  if plan.rates.source == "model" then return "an analytic guide: nothing was measured (cairn profile does that)" end
+  return "by the rates of this machine, " .. rates.line(plan.rates)
 end
 
 local function wishes(options)

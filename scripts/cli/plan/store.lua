@@ -4,6 +4,7 @@ local format = require "cli.base.format"
 local json = require "cli.base.json"
 local programs = require "cli.train.programs"
 local runs = require "cli.train.run"
+local rates = require "cli.plan.rates"
 local summary = require "cli.plan.summary"
 
 local store = {}
@@ -34,6 +35,7 @@ function store.plan(recipe, rows, device, options, micro_steps, o)
   local numbers = {}
   for key, value in pairs(largest.summary) do numbers[key] = value end
   numbers.peak_bytes = peaks
+  rates.tell(numbers.rates, options)
   return largest.plan, numbers, list
 end
 

@@ -51,6 +51,7 @@ function summary.plan(plan, micro_steps)
   rows[11] = { "optimizer_disk_bytes", plan.optimizer_disk_bytes }
   rows[12] = { "packed_bytes", plan.packed_bytes }
   rows[13] = { "unpacked_bytes", plan.unpacked_bytes }
+  rows[14] = { "rates", plan.rates.source }
   return json.object(rows)
 end
 

@@ -12,6 +12,7 @@ local parts = require "cli.data.parts"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local programs = require "cli.train.programs"
+local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
 local refusal = require "cli.plan.refusal"
 local weights = require "cli.recipe.weights"
@@ -38,7 +39,7 @@ function run.graph_of(recipe, row, first)
 end
 
 function run.device(options)
-  local settings = { threads = options.threads, link_bytes_per_second = options.link }
+  local settings = { threads = options.threads, link_bytes_per_second = options.link, rates = options.rates }
   local device, err = cairn.device(options.device or "cpu", settings)
   if not device and err.status == "NOT_FOUND" then fail.usage("--device: " .. err) end
   return fail.check("--device", device, err)
@@ -88,7 +89,9 @@ function run.plan(graph, device, options, micro_steps, of)
     io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
   end
   local plan, err = cairn.plan(graph, device, run.plan_options(options, micro_steps))
-  return fail.plan("plan", plan, plan == nil and refusal.explained(run, err, device, options, micro_steps, of) or nil)
+  fail.plan("plan", plan, plan == nil and refusal.explained(run, err, device, options, micro_steps, of) or nil)
+  rates.tell(fail.check("plan", plan:rates()), options)
+  return plan
 end
 
 -- The plans of several programs on one store, as programs.plan returns them.
@@ -176,6 +179,7 @@ function Run:plan_programs(rows)
   self.programs = list
   self.plan, self.summary = largest.plan, largest.summary
   self.summary.peak_bytes = peaks
+  rates.tell(self.summary.rates, spec.options)
 end
 
 function Run:open_programs()

@@ -145,6 +145,7 @@ pub struct cairn_device_options {
     pub verify: u32,
     pub link_bytes_per_second: f64,
     pub disk_directory: *const ::std::os::raw::c_char,
+    pub rates: *const ::std::os::raw::c_char,
 }
 pub type cairn_device_options_t = cairn_device_options;
 #[repr(C)]
@@ -536,6 +537,21 @@ pub struct cairn_plan_memory_t {
 }
 extern "C" {
     pub fn cairn_plan_memory(plan: *const cairn_plan_t, tier: u32, out_memory: *mut cairn_plan_memory_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct cairn_plan_rates_t {
+    pub struct_size: usize,
+    pub source: *const ::std::os::raw::c_char,
+    pub path: *const ::std::os::raw::c_char,
+    pub notice: *const ::std::os::raw::c_char,
+    pub f32_flops_per_second: f64,
+    pub bf16_flops_per_second: f64,
+    pub memory_bytes_per_second: f64,
+    pub measuring_seconds: f64,
+}
+extern "C" {
+    pub fn cairn_plan_rates(plan: *const cairn_plan_t, out_rates: *mut cairn_plan_rates_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
 pub const CAIRN_DECISION_KEEP: _bindgen_ty_9 = 0;
 pub const CAIRN_DECISION_RECOMPUTE: _bindgen_ty_9 = 1;

@@ -62,12 +62,13 @@ fn cairn_device_info_t_lies_as_promised() {
 
 #[test]
 fn cairn_device_options_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_device_options_t>(), 32);
+    assert_eq!(size_of::<cairn_device_options_t>(), 40);
     assert_eq!(place!(cairn_device_options_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_device_options_t, threads), (8, 4));
     assert_eq!(place!(cairn_device_options_t, verify), (12, 4));
     assert_eq!(place!(cairn_device_options_t, link_bytes_per_second), (16, 8));
     assert_eq!(place!(cairn_device_options_t, disk_directory), (24, 8));
+    assert_eq!(place!(cairn_device_options_t, rates), (32, 8));
 }
 
 #[test]
@@ -309,6 +310,19 @@ fn cairn_plan_memory_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_memory_t, activations_bytes), (32, 8));
     assert_eq!(place!(cairn_plan_memory_t, workspace_bytes), (40, 8));
     assert_eq!(place!(cairn_plan_memory_t, peak_at), (48, 8));
+}
+
+#[test]
+fn cairn_plan_rates_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_plan_rates_t>(), 64);
+    assert_eq!(place!(cairn_plan_rates_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_plan_rates_t, source), (8, 8));
+    assert_eq!(place!(cairn_plan_rates_t, path), (16, 8));
+    assert_eq!(place!(cairn_plan_rates_t, notice), (24, 8));
+    assert_eq!(place!(cairn_plan_rates_t, f32_flops_per_second), (32, 8));
+    assert_eq!(place!(cairn_plan_rates_t, bf16_flops_per_second), (40, 8));
+    assert_eq!(place!(cairn_plan_rates_t, memory_bytes_per_second), (48, 8));
+    assert_eq!(place!(cairn_plan_rates_t, measuring_seconds), (56, 8));
 }
 
 #[test]

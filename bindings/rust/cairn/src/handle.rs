@@ -187,6 +187,7 @@ structs! {
     cairn_plan_memory_t struct_size,
     cairn_plan_op_t struct_size,
     cairn_plan_options_t struct_size,
+    cairn_plan_rates_t struct_size,
     cairn_plan_summary_t struct_size,
     cairn_plan_value_t struct_size,
     cairn_region_options_t struct_size,

@@ -163,11 +163,13 @@ impl Instance {
     pub fn device_with(&self, name: &str, options: &DeviceOptions) -> Result<Device> {
         let name = c_text("the name of a device", name)?;
         let directory = options.disk_directory.as_deref().map(c_path).transpose()?;
+        let rates = options.rates.as_deref().map(|text| c_text("rates", text)).transpose()?;
         let mut raw: sys::cairn_device_options_t = blank();
         raw.threads = options.threads;
         raw.verify = options.verify.into();
         raw.link_bytes_per_second = options.link_bytes_per_second;
         raw.disk_directory = directory.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
+        raw.rates = rates.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
         let instance = self.raw.get();
         let raw = make(|out, error| unsafe { sys::cairn_device_open(instance, name.as_ptr(), &raw, out, error) })?;
         Ok(Device { raw, host: self.host.clone() })
@@ -244,6 +246,7 @@ pub struct DeviceOptions {
     verify: bool,
     link_bytes_per_second: f64,
     disk_directory: Option<PathBuf>,
+    rates: Option<String>,
 }
 
 impl DeviceOptions {
@@ -273,6 +276,14 @@ impl DeviceOptions {
     /// Where files of the disk tier lie; without it `$TMPDIR` or `/tmp`.
     pub fn disk_directory(mut self, directory: impl Into<PathBuf>) -> DeviceOptions {
         self.disk_directory = Some(directory.into());
+        self
+    }
+
+    /// What plans without costs take the CPU's rates from: `"cache"` (measured once, in less than a second, and kept),
+    /// `"measure"` (anew), `"model"` (nothing is measured), or a file that was kept; without it as `CAIRN_RATES` says, or
+    /// `"cache"`.
+    pub fn rates(mut self, rates: impl Into<String>) -> DeviceOptions {
+        self.rates = Some(rates.into());
         self
     }
 }

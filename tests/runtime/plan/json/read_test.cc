@@ -41,6 +41,22 @@ TEST(JsonRead, RegionsComeFromPaths) {
   EXPECT_EQ(p.ops[0].seconds, 1);
 }
 
+// In both forms; what is not there is 1, and what is 1 is not written.
+TEST(JsonRead, ALinkMayTakeFromKernels) {
+  for (const char* form : {"cairn.problem/1", "cairn.problem/2"}) {
+    std::string text = kGood;
+    text.replace(text.find("cairn.problem/1"), 15, form);
+    const Problem without = problem_from_json(text);
+    EXPECT_FALSE(without.links[0].competes());
+    EXPECT_EQ(to_json(without).find("busy"), std::string::npos);
+    text.replace(text.find("\"capacity_bytes\""), 0, R"("busy_factor": 0.75, "busy_rate_factor": 0.5, )");
+    const Problem with = problem_from_json(text);
+    EXPECT_EQ(with.links[0].busy_factor, 0.75);
+    EXPECT_EQ(with.links[0].busy_rate_factor, 0.5);
+    EXPECT_EQ(problem_from_json(to_json(with)).links, with.links);
+  }
+}
+
 const std::string kHomes = R"({ "format": "cairn.problem/2",
   "values": [ {"name": "w", "bytes": 64, "persistent": true, "home": "host", "clean": true, "home_seconds": 0.5},
               {"name": "g", "bytes": 64, "persistent": false, "home": "host"} ],
@@ -106,6 +122,10 @@ TEST(JsonRead, BadInputNamesThePlace) {
       {"\"turnaround\": 1", "\"turnaround\": 2", "turnaround: 2 is beyond the last op"},
       {"\"turnaround\": 1", "\"turnaround\": 99999999999", "is beyond the last op"},
       {"0.7", "0", "both_ways_factor must be finite and above 0"},
+      {"0.7", "0.7, \"busy_factor\": 0", "busy_factor must be finite and above 0"},
+      {"0.7", "0.7, \"busy_factor\": 1.25", "links[0].busy_factor is above 1: 1.25"},
+      {"0.7", "0.7, \"busy_rate_factor\": 1.25", "links[0].busy_rate_factor is above 1: 1.25"},
+      {"0.7", "0.7, \"busy_rate_factor\": true", "links[0].busy_rate_factor: not a"},
       {"\"host\"", "\"device\"", "'device' is not a tier"},
       {"\"turnaround\": 1", "\"turnaround\": 1, \"regions\": [{\"name\": \"h0\", \"policy\": \"MAYBE\"}]",
        "regions[0].policy: unknown policy 'MAYBE'"},

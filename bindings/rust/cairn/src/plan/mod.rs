@@ -12,7 +12,7 @@ use crate::text::{c_text, Text, Texts};
 use crate::Device;
 use cairn_sys as sys;
 use options::PlanOptions;
-use table::{PlanMemory, PlanOp, PlanSummary, PlanValue};
+use table::{PlanMemory, PlanOp, PlanRates, PlanSummary, PlanValue};
 
 /// What lives where and when, decided for a graph on a device. Immutable.
 ///
@@ -93,6 +93,14 @@ impl Plan {
         check(|error| unsafe { sys::cairn_plan_memory(self.raw.get(), tier.into(), &mut raw, error) })?;
         // Texts of the plan, which lives as long as this reference.
         Ok(unsafe { PlanMemory::read(&raw) })
+    }
+
+    /// What the plan's predicted seconds rest on.
+    pub fn rates(&self) -> Result<PlanRates<'_>> {
+        let mut raw: sys::cairn_plan_rates_t = blank();
+        check(|error| unsafe { sys::cairn_plan_rates(self.raw.get(), &mut raw, error) })?;
+        // Texts of the plan, which lives as long as this reference.
+        Ok(unsafe { PlanRates::read(&raw) })
     }
 
     /// All values of forward, backward and update.

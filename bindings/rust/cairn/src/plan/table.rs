@@ -189,3 +189,40 @@ impl<'p> PlanOp<'p> {
         }
     }
 }
+
+/// What a plan's predicted seconds rest on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlanRates<'p> {
+    /// `"measured"` by this process, `"cached"` from an earlier one, `"file"`, `"model"`, `"profile"` or
+    /// `"device-model"`.
+    pub source: &'p str,
+    /// The file that rates stand in; empty: none.
+    pub path: &'p str,
+    /// Why rates were not kept, or what was kept is not used; empty: nothing to tell.
+    pub notice: &'p str,
+    /// Of long products in float32.
+    pub f32_flops_per_second: f64,
+    /// Of long products in bfloat16.
+    pub bf16_flops_per_second: f64,
+    /// Of streams that no cache holds.
+    pub memory_bytes_per_second: f64,
+    /// That measuring took, now or then.
+    pub measuring_seconds: f64,
+}
+
+impl<'p> PlanRates<'p> {
+    /// # Safety
+    /// The texts live for `'p`.
+    pub(crate) unsafe fn read(raw: &sys::cairn_plan_rates_t) -> PlanRates<'p> {
+        PlanRates {
+            source: lent(raw.source),
+            path: lent(raw.path),
+            notice: lent(raw.notice),
+            f32_flops_per_second: raw.f32_flops_per_second,
+            bf16_flops_per_second: raw.bf16_flops_per_second,
+            memory_bytes_per_second: raw.memory_bytes_per_second,
+            measuring_seconds: raw.measuring_seconds,
+        }
+    }
+}

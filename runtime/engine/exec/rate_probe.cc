@@ -1,0 +1,217 @@
+#include "runtime/engine/exec/rate_probe.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <limits>
+#include <map>
+
+#include "runtime/base/os/proc.h"
+#include "runtime/costs/link_probe.h"
+#include "runtime/engine/exec/measure.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::Graph;
+using graph::ValueId;
+
+// A block of every kind that people train: both norms, products with and without an activation, attention, a gated
+// unit, rotary positions, a head over a vocabulary.
+struct Size {
+  int64_t width, length, batch, vocabulary;
+
+  int64_t heads() const { return std::max<int64_t>(1, width / 64); }
+  int64_t hidden() const { return 2 * width; }
+  // Of a step, by its products.
+  double flops() const {
+    return 6 * static_cast<double>(length * batch) * static_cast<double>(width) *
+           static_cast<double>(4 * width + 3 * hidden() + vocabulary);
+  }
+};
+
+constexpr Size kTiny{64, 64, 1, 256}, kSmall{192, 128, 2, 768};
+// Products reach their rate where a weight is read for many rows and a row is long.
+constexpr int64_t kLargeLength = 512, kLargeBatch = 2, kWidths[] = {256, 384, 512, 768};
+constexpr double kLargeSeconds = 0.1;  // of a step
+// Rounds of one model: at least so many, and more until so many seconds are spent.
+constexpr int kFewestRounds = 2, kMostRounds = 7;
+constexpr double kRoundsSeconds = 0.06;
+constexpr uint32_t kMicroSteps = 8;  // packed weights pay
+constexpr costs::ProbeEffort kLinkEffort{int64_t{32} << 20, 3};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// That threads of this process were ready to run and did not, since each began; 0 where the system does not say.
+double waited_seconds() {
+  double sum = 0;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator task("/proc/self/task", failed), end; !failed && task != end;
+       task.increment(failed)) {
+    const std::string text = read_system_file((task->path() / "schedstat").c_str());
+    std::string_view rest = text;
+    take_word(rest);  // that it ran
+    if (const auto nanoseconds = number_of(take_word(rest))) sum += 1e-9 * static_cast<double>(*nanoseconds);
+  }
+  return sum;
+}
+
+std::shared_ptr<const Graph> model(const Size& size) {
+  auto g = std::make_shared<Graph>();
+  const int64_t c = size.width;
+  int count = 0;
+  const auto parameter = [&](const Shape& shape, bool gain = false) {
+    const graph::ParameterOptions options{.init = gain ? graph::Init::kConstant : graph::Init::kNormal,
+                                          .init_scale = gain ? 1.0 : 0.02};
+    return g->parameter(cat('p', count++), {DType::kF32, shape}, options);
+  };
+  const auto linear = [&](ValueId x, int64_t out, int64_t in, const char* activation = nullptr) {
+    Attrs attrs;
+    if (activation != nullptr) attrs = {{"activation", std::string(activation)}};
+    return g->op("linear", {x, parameter({out, in}), parameter({out})}, std::move(attrs))[0];
+  };
+  const ValueId tokens = g->input("tokens", {DType::kI32, {size.batch, size.length}});
+  const ValueId targets = g->input("targets", {DType::kI32, {size.batch, size.length}});
+  const ValueId table = parameter({size.vocabulary, c});
+  ValueId x = g->op("add", {g->op("embedding", {table, tokens})[0], parameter({size.length, c})})[0];
+  const ValueId normed = g->op("layernorm", {x, parameter({c}, true), parameter({c})})[0];
+  const ValueId attended = g->op("attention", {linear(normed, 3 * c, c)}, {{"heads", size.heads()}})[0];
+  x = g->op("add", {x, linear(attended, c, c)})[0];
+  const ValueId turned = g->op("rope", {x}, {{"heads", size.heads()}})[0];
+  const ValueId again = g->op("rmsnorm", {turned, parameter({c}, true)})[0];
+  const ValueId gate = linear(again, size.hidden(), c), up = linear(again, size.hidden(), c, "gelu_tanh");
+  const ValueId gated = g->op("gelu", {g->op("swiglu", {gate, up})[0]})[0];
+  x = g->op("add", {x, linear(gated, c, size.hidden())})[0];
+  const auto loss = g->op("linear_cross_entropy", {x, table, targets});
+  g->freeze(loss[0], loss[1], {});
+  return g;
+}
+
+// Numbers of a model's kind; zeros would be a processor's easiest.
+void fill(Session& session) {
+  const graph::JointGraph& joint = *session.plan().joint;
+  uint32_t random = 1;
+  for (size_t v = 0; v < joint.values.size(); ++v) {
+    const graph::JointValue& value = joint.values[v];
+    if (value.role != graph::Role::kParameter && value.role != graph::Role::kInput) continue;
+    const auto count = static_cast<size_t>(value.desc.shape.elements());
+    const auto next = [&] { return random = random * 1664525u + 1013904223u; };
+    const int32_t id = static_cast<int32_t>(v);
+    if (value.desc.dtype == DType::kI32) {
+      std::vector<int32_t> words(count);
+      for (int32_t& w : words) w = static_cast<int32_t>(next() >> 24);
+      session.write(id, words.data(), value.desc.bytes());
+    } else {
+      std::vector<float> numbers(count);
+      for (float& f : numbers) f = static_cast<float>(next() >> 8) * 0x1p-28f;
+      session.write_declared(id, numbers.data());
+    }
+  }
+}
+
+class RateProbe {
+ public:
+  RateProbe(const device::DeviceInfo& info, double most_waiting)
+      : device_(device::open(info.name, {.threads = info.threads})), most_waiting_(most_waiting) {}
+
+  std::optional<costs::Rates> run() {
+    const double began = now(), waited = waited_seconds();
+    const auto disturbed = [&] { return waited_seconds() - waited > most_waiting_ * (now() - began); };
+    costs::Rates rates;
+    rates.machine = costs::machine_of(device_->info());
+    for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16}) {
+      measure(kTiny, amp, rates);
+      const double small = measure(kSmall, amp, rates);
+      if (disturbed()) return {};
+      measure(large(small / kSmall.flops()), amp, rates);
+      if (disturbed()) return {};
+    }
+    rates.host = costs::measure_link(*device_, Tier::kHost, kLinkEffort).link;
+    rates.launch_seconds = launch_seconds_;
+    rates.measuring_seconds = now() - began;
+    return rates;
+  }
+
+ private:
+  // As large as takes kLargeSeconds; more threads get more rows.
+  Size large(double seconds_per_flop) const {
+    Size size{kWidths[0], kLargeLength, kLargeBatch, 2 * kWidths[0]};
+    for (const int64_t width : kWidths) {
+      const Size wider{width, kLargeLength, std::max<int64_t>(kLargeBatch, device_->info().threads / 4),
+                       2 * width};
+      if (wider.flops() * seconds_per_flop <= kLargeSeconds) size = wider;
+    }
+    return size;
+  }
+
+  // Returns the seconds of a step.
+  double measure(const Size& size, graph::AmpMode amp, costs::Rates& rates) {
+    PlanOptions options;
+    options.amp = amp;
+    options.micro_steps = kMicroSteps;
+    Session session(compile(model(size), *device_, options), device_);
+    fill(session);
+    const bool large = size.width >= kWidths[0];
+    if (!large) step(session);
+    costs::Recorder recorder;
+    const double began = now();
+    double least = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < kMostRounds && (round < kFewestRounds || now() - began < kRoundsSeconds);
+         ++round) {
+      StepSeconds whole = {};  // of large models the host's share of a step is lost in their noise
+      if (!large) whole = step(session);
+      session.trace(true);
+      const StepSeconds traced = step(session);
+      session.trace(false);
+      least = std::min(least, traced.step);
+      record_run(recorder, session, {whole.step, traced.optimizer});
+    }
+    costs::Profile profile;
+    recorder.merge_into(profile, costs::Recorder::Estimate::kLeast);
+    launch_seconds_ = profile.launch_seconds;  // of the largest, which comes last
+    add_classes(profile, rates);
+    return least;
+  }
+
+  StepSeconds step(Session& session) {
+    const double began = now();
+    session.run({.seed = 1, .step = step_++});
+    const double ran = now();
+    session.gradient_squares();
+    session.update({.seed = 1, .step = step_});
+    return {now() - began, now() - ran};
+  }
+
+  static void add_classes(const costs::Profile& profile, costs::Rates& rates) {
+    std::map<std::pair<std::string, std::string>, costs::ClassRate> classes;
+    for (const auto& [signature, cost] : profile.ops) {
+      if (!(cost.median_seconds > 0) || !(cost.modelled_seconds > 0)) continue;
+      costs::ClassRate& sum = classes[{cost.op, cost.dtype}];
+      const auto count = static_cast<double>(cost.count);
+      sum.seconds += count * cost.median_seconds;
+      sum.modelled_seconds += count * cost.modelled_seconds;
+      sum.count += cost.count;
+    }
+    for (auto& [name, sum] : classes) {
+      std::tie(sum.op, sum.dtype) = name;
+      sum.seconds /= static_cast<double>(sum.count);
+      sum.modelled_seconds /= static_cast<double>(sum.count);
+      rates.classes.push_back(sum);
+    }
+  }
+
+  const std::shared_ptr<device::Device> device_;
+  const double most_waiting_;
+  uint64_t step_ = 0;
+  double launch_seconds_ = 0;
+};
+
+}  // namespace
+
+std::optional<costs::Rates> measure_rates(const device::DeviceInfo& info, double most_waiting) {
+  return RateProbe(info, most_waiting).run();
+}
+
+}  // namespace cairn::engine
