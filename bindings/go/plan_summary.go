@@ -27,6 +27,7 @@ type PlanSummary struct {
 	PackedBytes                            uint64 // persistent packed weights, for faster products
 	UnpackedBytes                          uint64 // packed weights given up to meet the budget
 	InPlaceOpCount                         uint64 // ops that write over an input
+	UpdateAt                               Tier   // Host: what lives on the host is updated there, where it lies
 }
 
 // Summary is the plan in numbers.
@@ -68,6 +69,7 @@ func (p *Plan) Summary() (PlanSummary, error) {
 		PackedBytes:         uint64(raw.packed_bytes),
 		UnpackedBytes:       uint64(raw.unpacked_bytes),
 		InPlaceOpCount:      uint64(raw.in_place_op_count),
+		UpdateAt:            Tier(raw.update_at),
 	}, nil
 }
 

@@ -127,6 +127,14 @@ constexpr size_t kMaxPrograms = 4096;  // more is a mistake
 
 uint64_t u(int64_t bytes) { return static_cast<uint64_t>(bytes); }
 
+// What lives in a tier and is no value of the problem. A gradient whose parts are there stands in no row of its own.
+std::vector<int32_t> offloaded_values(const engine::CompiledPlan& c) {
+  std::vector<int32_t> values;
+  for (const auto& [value, place] : c.offloaded)
+    if (c.joint->slices_of(value) == nullptr) values.push_back(value);
+  return values;
+}
+
 cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   const engine::CompiledPlan& c = *handle.compiled;
   const plan::Plan& p = c.plan;
@@ -136,8 +144,8 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   for (size_t link = 0; link < c.link_tier.size(); ++link)
     (c.link_tier[link] == Tier::kHost ? s.offload_host_bytes : s.offload_disk_bytes) +=
         u(p.totals.offload_bytes[link]);
-  s.optimizer_host_bytes = u(c.offloaded_bytes[CAIRN_TIER_HOST]);
-  s.optimizer_disk_bytes = u(c.offloaded_bytes[CAIRN_TIER_DISK]);
+  s.optimizer_host_bytes = u(engine::optimizer_bytes(c, Tier::kHost));
+  s.optimizer_disk_bytes = u(engine::optimizer_bytes(c, Tier::kDisk));
   s.budget_bytes = u(p.budget_bytes);
   s.live_peak_bytes = u(p.device_peak_bytes);
   s.persistent_bytes = u(c.problem.persistent_bytes());
@@ -155,7 +163,7 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.bound_seconds = p.bound_seconds;
   s.gap = p.gap;
   s.solve_seconds = p.solve_seconds;
-  s.value_count = c.problem.values.size() + c.offloaded.size();
+  s.value_count = c.problem.values.size() + offloaded_values(c).size();
   s.op_count = c.problem.ops.size();
   s.instruction_count = c.program().code.size();
   s.region_count = c.problem.regions.size();
@@ -165,17 +173,19 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.packed_bytes = u(engine::packed_bytes(c));
   s.unpacked_bytes = u(engine::unpacked_bytes(c));
   s.in_place_op_count = static_cast<uint64_t>(c.in_place_ops);
+  s.update_at = static_cast<uint64_t>(c.update_at());
   return s;
 }
 
-// State that lives in a tier is no value of the problem.
-cairn_plan_value_t offloaded_row(const cairn::graph::JointGraph& joint, int32_t value, Tier tier) {
-  const cairn::graph::JointValue& from = joint.values[static_cast<size_t>(value)];
+cairn_plan_value_t offloaded_row(const engine::CompiledPlan& c, int32_t value) {
+  const cairn::graph::JointValue& from = c.joint->values[static_cast<size_t>(value)];
+  const Tier tier = c.offloaded.at(value).tier;
   cairn_plan_value_t v = CAIRN_PLAN_VALUE_INIT;
   v.name = from.name.c_str();
   v.region = "";
-  v.reason = tier == Tier::kHost ? "lives on the host, through the device in every update"
-                                 : "lives on the disk, through the device in every update";
+  v.reason = c.reaches(tier)       ? "lives on the host, changed where it lies"
+             : tier == Tier::kHost ? "lives on the host, through the device in every update"
+                                   : "lives on the disk, through the device in every update";
   v.category = cairn::graph::kRoleNames[static_cast<size_t>(from.role)].data();
   v.bytes = u(cairn::align_up(from.desc.bytes(), cairn::kAlignment));
   v.offset_bytes = -1;
@@ -262,12 +272,11 @@ cairn_status_t cairn_plan_value(const cairn_plan_t* plan, size_t index, cairn_pl
     not_null(plan, "plan");
     const OutStruct out(out_value, "out_value");
     const engine::CompiledPlan& c = *plan->compiled;
-    const size_t rows = c.problem.values.size() + c.offloaded.size();
-    require(index < rows, Code::kNotFound, "there is no row ", index, "; the plan has ", rows);
     if (index >= c.problem.values.size()) {
-      const auto& [value, place] =
-          *std::next(c.offloaded.begin(), static_cast<ptrdiff_t>(index - c.problem.values.size()));
-      return out.write(offloaded_row(*c.joint, value, place.tier));
+      const std::vector<int32_t> offloaded = offloaded_values(c);
+      const size_t rows = c.problem.values.size() + offloaded.size();
+      require(index < rows, Code::kNotFound, "there is no row ", index, "; the plan has ", rows);
+      return out.write(offloaded_row(c, offloaded[index - c.problem.values.size()]));
     }
     const plan::ValuePlan& row = c.plan.values[index];
     const bool persistent = row.decision == plan::Decision::kPersistent;

@@ -18,6 +18,8 @@ local PLAN = {
   { "plan.unpacked_bytes", "of packed weights given up to meet the budget: these are packed at every use" },
   { "plan.rates",
     "what predicted seconds rest on: `measured` (now), `cached`, `file`, `model`, `profile` or `device-model`" },
+  { "plan.update_at",
+    "`host` where what lives on the host is updated there, and gradients there are added to in place; else `device`" },
 }
 
 local MEMORY = {

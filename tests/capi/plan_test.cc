@@ -156,17 +156,21 @@ TEST_F(PlanTest, OptimizerStateInATierIsToldAndTaken) {
   EXPECT_EQ(s.optimizer_disk_bytes, 0u);
   EXPECT_LE(s.optimizer_bytes, moments / 2);
   EXPECT_GE(s.peak_bytes[CAIRN_TIER_HOST], s.optimizer_host_bytes);
-  uint64_t rows = 0, here = 0, there = 0;
+  EXPECT_EQ(s.update_at, static_cast<uint64_t>(CAIRN_TIER_HOST));
+  uint64_t rows = 0, here = 0, there = 0, gradients = 0;
   for (const cairn_plan_value_t& row : trainer.plan.values()) {
     ++rows;
     if (row.decision != CAIRN_DECISION_PERSISTENT) continue;
-    (row.tier == CAIRN_TIER_DEVICE ? here : there) += row.bytes;
+    const bool away = row.tier != CAIRN_TIER_DEVICE, gradient = std::string_view(row.category) == "gradient";
+    (!away ? here : gradient ? gradients : there) += row.bytes;
+    if (away) EXPECT_STREQ(row.reason, "lives on the host, changed where it lies") << row.name;
     EXPECT_EQ(row.offset_bytes < 0, row.tier != CAIRN_TIER_DEVICE) << row.name;
   }
   EXPECT_EQ(rows, s.value_count);
   EXPECT_EQ(here, s.persistent_bytes);
   EXPECT_GT(there, 0u);
   EXPECT_LE(there, s.optimizer_host_bytes);
+  EXPECT_EQ(trainer.plan.memory(CAIRN_TIER_HOST).gradients_bytes, gradients);
   for (int micro = 0; micro < 4; ++micro) {
     trainer.write(0.5f);
     trainer.stepper.micro();

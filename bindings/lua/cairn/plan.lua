@@ -95,7 +95,8 @@ local NUMBERS = {
 }
 
 -- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory), peak_at
--- the op at the device's peak, rates what Plan:rates() returns.
+-- the op at the device's peak, update_at where what lives on the host is updated, "device" or "host", rates what
+-- Plan:rates() returns.
 function Plan:summary()
   local struct = ffi.new("cairn_plan_summary_t", { ffi.sizeof("cairn_plan_summary_t") })
   local status = C.cairn_plan_summary(self:raw(), struct, core.raw_error)
@@ -103,6 +104,7 @@ function Plan:summary()
   local summary = { peak_bytes = {} }
   for i, tier in pairs(core.TIERS) do summary.peak_bytes[tier] = tonumber(struct.peak_bytes[i]) end
   for _, name in ipairs(NUMBERS) do summary[name] = tonumber(struct[name]) end
+  summary.update_at = core.TIERS[tonumber(struct.update_at)]
   summary.tier_bytes = {}
   for _, tier in pairs(core.TIERS) do
     local memory, err = self:memory(tier)

@@ -550,10 +550,13 @@ typedef struct cairn_plan_summary_t {
   uint64_t packed_bytes;          /* persistent packed weights, for faster products */
   uint64_t unpacked_bytes;        /* packed weights given up to meet the budget: these are packed at every use */
   uint64_t in_place_op_count;     /* ops that write over an input; op_count counts each with the op before it */
+  uint64_t update_at;             /* CAIRN_TIER_HOST: the optimizer changes what lives on the host where it lies, and gradients
+                                     there are added to in place; CAIRN_TIER_DEVICE: what lives in a tier comes to the
+                                     device for that, or nothing does. As the plan found faster */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
-   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);

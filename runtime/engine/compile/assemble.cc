@@ -114,6 +114,13 @@ class Assembler : ProgramWriter {
     for (size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] < 0) continue;
       const int32_t value = plan_.problem_value[at(joint_.storage(ids[i]))];
+      if (value < 0) {
+        const OffloadedPlace* const place = plan_.in_place(joint_.storage(ids[i]));
+        require(place != nullptr, Code::kInternal, "an op of the micro-batch uses '",
+                joint_.values[at(ids[i])].name, "', which it does not reach");
+        list[i] = {joint_.values[at(ids[i])].desc, place->extents.at(0).tier_offset, place->tier};
+        continue;
+      }
       list[i] = {joint_.values[at(ids[i])].desc, place_[at(value)]};
       require(list[i].offset >= 0, Code::kInternal, "the plan runs an op while '",
               plan_.problem.values[at(value)].name, "' is not on the device");
@@ -217,6 +224,21 @@ int64_t CompiledPlan::persistent_bytes() const {
   for (size_t v = 0; v < problem.values.size(); ++v)
     if (problem.values[v].persistent) end = std::max(end, plan.value_offsets[v] + problem.values[v].bytes);
   return end;
+}
+
+bool CompiledPlan::streams() const {
+  for (const auto* places : {&offloaded, &homes})
+    for (const auto& [value, place] : *places)
+      if (!reaches(place.tier)) return true;
+  return false;
+}
+
+Tier CompiledPlan::update_at() const {
+  if (!joint->has_optimizer()) return Tier::kDevice;
+  for (const auto* places : {&offloaded, &homes})
+    for (const auto& [value, place] : *places)
+      if (reaches(place.tier)) return place.tier;
+  return Tier::kDevice;
 }
 
 int64_t CompiledPlan::home_bytes(Tier tier) const {

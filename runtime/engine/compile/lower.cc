@@ -306,6 +306,8 @@ void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& option
   require(plan.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
   plan.threads = device.info().threads;
   const bool modelled = options.costs != nullptr && options.costs->model;
+  plan.host_in_reach = device.info().host_reaches && !options.update_on_device &&
+                       !(modelled && options.costs->model->separate_memory);
   plan.device = modelled ? "a model of " + options.costs->model->name : device.info().name;
   Lowering(plan, device, options).run();
 }

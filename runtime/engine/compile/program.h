@@ -38,9 +38,10 @@ struct Launch {
   int32_t joint_op;    // of the program's phase; for traces and error messages
 };
 
-struct Operand {  // a tensor at an arena offset; offset < 0: left out
+struct Operand {  // a tensor at an offset of the arena, or of a tier that kernels reach; offset < 0: left out
   TensorDesc desc;
   int64_t offset = -1;
+  Tier tier = Tier::kDevice;
 };
 
 struct CopyJob {
@@ -109,7 +110,8 @@ struct CompiledPlan {
   // those on the device.
   std::vector<Program> programs = std::vector<Program>(graph::kPhaseCount);
   Program fetched_repack;  // for weights that live in a tier, after the host wrote them
-  // Joint value -> where it lives: what no op of a micro-batch touches, and is no value of the problem.
+  // Joint value -> where it lives: what no op of a micro-batch touches, or uses where it lies, and is no value of the
+  // problem.
   std::map<int32_t, OffloadedPlace> offloaded;
   // The same of values of the problem whose home is a tier, and which micro-batches fetch: weights, gradients.
   std::map<int32_t, OffloadedPlace> homes;
@@ -126,6 +128,10 @@ struct CompiledPlan {
   std::shared_ptr<const costs::Table> costs;  // that it was made with; nullptr: the device's own rates
   int threads = 1;
   std::string device;
+  // Kernels reach the host tier: updates, their norm, packing, and ops that add to gradients use what lives there where it
+  // lies. Else copies bring it to the device.
+  bool host_in_reach = false;
+  bool reaches(Tier tier) const { return host_in_reach && tier == Tier::kHost; }
   // Of a storage value; nullptr: it does not live in a tier.
   const OffloadedPlace* away(int32_t value) const {
     const auto home = homes.find(value);
@@ -133,6 +139,18 @@ struct CompiledPlan {
     const auto found = offloaded.find(value);
     return found != offloaded.end() ? &found->second : nullptr;
   }
+  // Of those, the one that kernels around micro-batches use where it lies; or that copies bring to them.
+  const OffloadedPlace* in_place(int32_t value) const {
+    const OffloadedPlace* const place = away(value);
+    return place != nullptr && reaches(place->tier) ? place : nullptr;
+  }
+  const OffloadedPlace* streamed(int32_t value) const {
+    const OffloadedPlace* const place = away(value);
+    return place != nullptr && !reaches(place->tier) ? place : nullptr;
+  }
+  bool streams() const;  // something of an update does
+  // Where updates run: on the host where something lives there that they use where it lies.
+  Tier update_at() const;
   // Of all that lives in the tier between micro-batches; homes come behind offloaded state.
   int64_t home_bytes(Tier tier) const;
   int64_t resident_bytes(Tier tier) const {
@@ -202,6 +220,9 @@ struct PlanOptions {
   // with the same bits. 0: as many as the other ops' working sets ask for, where a budget cannot be met otherwise.
   // Else so many of every such weight, at any budget.
   int64_t vocabulary_parts = 0;
+  // For tests and measurements: what lives on the host tier is brought to the device for updates although kernels reach
+  // it there.
+  bool update_on_device = false;
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

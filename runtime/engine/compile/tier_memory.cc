@@ -60,6 +60,16 @@ int64_t tier_peak_bytes(const CompiledPlan& plan, Tier tier) {
   return bytes;
 }
 
+int64_t optimizer_bytes(const CompiledPlan& plan, Tier tier) {
+  int64_t bytes = plan.offloaded_bytes[static_cast<size_t>(tier)];
+  for (const auto& [value, place] : plan.offloaded) {
+    const graph::JointValue& stored = plan.joint->values[at(value)];
+    if (place.tier == tier && stored.role == Role::kGradient && plan.joint->slices_of(value) == nullptr)
+      bytes -= align_up(stored.desc.bytes(), kAlignment);
+  }
+  return bytes;
+}
+
 CompiledPlan::Memory tier_memory(const CompiledPlan& plan, Tier tier) {
   if (tier == Tier::kDevice) return plan.memory_at_peak();
   CompiledPlan::Memory memory;
@@ -67,6 +77,7 @@ CompiledPlan::Memory tier_memory(const CompiledPlan& plan, Tier tier) {
   for (const auto& [value, place] : plan.offloaded) {
     const graph::JointValue& stored = plan.joint->values[at(value)];
     if (place.tier != tier || stored.role == Role::kOptimizer) continue;
+    if (plan.joint->slices_of(value) != nullptr) continue;  // its parts count
     int64_t* bytes = category(memory, stored.role);
     require(bytes != nullptr, Code::kInternal, "'", stored.name, "' lives in a tier");
     *bytes += align_up(stored.desc.bytes(), kAlignment);

@@ -9,6 +9,9 @@ namespace cairn::engine {
 // optimizer state ends in count with it.
 CompiledPlan::Memory tier_memory(const CompiledPlan&, Tier);
 
+// Of optimizer state and master weights that live there and are no values of the problem.
+int64_t optimizer_bytes(const CompiledPlan&, Tier);
+
 // The highest byte that a run of the plan uses of the tier.
 int64_t tier_peak_bytes(const CompiledPlan&, Tier);
 

@@ -86,7 +86,12 @@ class Variants {
       attempt(packed.in_place);
       return;
     }
-    if (attempt_whole(packed)) return;
+    if (attempt_whole(packed) || attempt_within_reach(packed)) return;
+    if (within_reach_) return search_rest(Ways(moved(packed.apart, INT64_MAX)));
+    search_rest(packed);
+  }
+
+  void search_rest(const Ways& packed) {
     const PackedWeightChoices packed_weights = packed_weight_choices(*packed.apart, model_, micro_steps_);
     if (packed_weights.choices.empty()) {
       attempt(packed.apart);
@@ -137,12 +142,46 @@ class Variants {
     return false;
   }
 
+  // What kernels use where it lives in a tier may live there for nothing: as much of it as lets all else be kept. Where that
+  // is not enough, all of it leaves before anything is given up that costs seconds.
+  bool attempt_within_reach(const Ways& ways) {
+    for (const auto& way : {ways.apart, ways.in_place}) {
+      if (way == nullptr) continue;
+      plan::Problem free = way->problem;
+      free.budget_bytes = 0;
+      const int64_t over = cache_.solve(free).arena_bytes - way->problem.budget_bytes;
+      if (over <= 0) {  // what policies say costs seconds, not the budget
+        within_reach_ = false;
+        return false;
+      }
+      const std::shared_ptr<CompiledPlan> some = moved(way, over);
+      if (some == nullptr) return false;
+      within_reach_ = true;
+      if (way->problem.persistent_bytes() - some->problem.persistent_bytes() < over) continue;
+      attempt(some);
+      if (best_ != nullptr) return true;
+    }
+    return false;
+  }
+  // nullptr: nothing is within reach.
+  std::shared_ptr<CompiledPlan> moved(const std::shared_ptr<CompiledPlan>& from, int64_t bytes) const {
+    auto plan = std::make_shared<CompiledPlan>(*from);
+    return move_within_reach(*plan, device_, options_, bytes) > 0 ? plan : nullptr;
+  }
+  std::shared_ptr<CompiledPlan> lowered(const graph::JointOptions& joint) const {
+    std::shared_ptr<CompiledPlan> plan = again_(joint);
+    if (within_reach_) move_within_reach(*plan, device_, options_, INT64_MAX);
+    return plan;
+  }
+
   // Of the best variant, or, where none fits, of the one that comes closest.
   void move_state() {
     const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest();
     if (from->problem.links.empty() || from->problem.budget_bytes <= 0) return;
     if (best_ != nullptr && best_->plan.predicted_seconds <= once(best_->problem) * (1 + kNothing)) return;
-    attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
+    if (within_reach_) attempt(std::make_shared<CompiledPlan>(*from), State::kResident, Effort::kWhole);
+    if (!within_reach_ || from->problem.links.size() > 1)
+      attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
     const bool slow =
         best_ == nullptr || seconds(*best_) > (once(best_->problem) + once_per_step(*from)) * (1 + kSlow);
@@ -170,9 +209,9 @@ class Variants {
             "backend that "
             "makes the same bits of its parts, and in a vocabulary large enough for two");
     joint.parts = options_.vocabulary_parts > 1 ? choose_parts(whole, units, options_.vocabulary_parts)
-                                                : choose_parts(*again_(joint), units);
+                                                : choose_parts(*lowered(joint), units);
     if (joint.parts.empty()) return;
-    const Ways ways(again_(joint));
+    const Ways ways(lowered(joint));
     const uint64_t before = over_ ? over_->fault()->smallest_budget_bytes : 0;
     attempt(ways.apart, State::kHomes);
     attempt(ways.in_place, State::kHomes);
@@ -218,7 +257,7 @@ class Variants {
                                         const std::vector<bool>& taken) const {
     graph::JointOptions joint = joint_;
     leave_out(packed_weights, taken, joint);
-    return again_(joint);
+    return lowered(joint);
   }
 
   const Relower& again_;
@@ -231,6 +270,7 @@ class Variants {
   plan::SolverCache cache_;
   std::shared_ptr<CompiledPlan> best_;                  // of those that fit
   bool quick_ = false;                                  // it was found by a quick search
+  bool within_reach_ = false;                           // all that kernels reach in the tier is there
   std::vector<std::shared_ptr<CompiledPlan>> refused_;  // that quick searches found nothing for
   double bound_ = std::numeric_limits<double>::infinity();
   std::optional<Error> over_;  // names the least, while none fits

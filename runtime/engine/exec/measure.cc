@@ -66,7 +66,7 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
   recorder.end_run();
   record_launches(recorder, plan, ops);
   // Where it moves state through the arena, or is part of backward, its time says nothing of other plans.
-  if (seconds.optimizer > 0 && plan.offloaded.empty() && plan.homes.empty() && plan.joint->grad_scale < 0) {
+  if (seconds.optimizer > 0 && !plan.streams() && plan.joint->grad_scale < 0) {
     const costs::Query query = optimizer_query(*plan.joint);  // packed weights count as ops of their own
     recorder.add(query, modelled(query), 0, std::max(seconds.optimizer - packed_weights, 0.0));
   }

@@ -1,5 +1,5 @@
-// The values of a session: those on the device are memory, those in a tier are reached by copies through the
-// free part of the arena, in which nothing lives between runs.
+// The values of a session: those on the device or in a tier within reach are memory, others are reached by copies through
+// the free part of the arena, in which nothing lives between runs.
 #include <algorithm>
 
 #include "runtime/base/split.h"
@@ -167,6 +167,10 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
   if (l.stopped && place->tier == Tier::kDisk) throw *l.stopped;
   device::Block* const arena = l.blocks[0].get();
   device::Block* const tier = l.blocks[static_cast<size_t>(place->tier)].get();
+  if (plan().reaches(place->tier)) {
+    const int64_t far = place->extents.at(0).tier_offset + offset;
+    return writes ? tier->write(far, host, bytes) : tier->read(far, host, bytes);
+  }
   device::Queue& queue = l.queue(writes ? device::Lane::kCopyOut : device::Lane::kCopyIn);
   const int64_t here = l.persistent_bytes, room = plan().free_bytes();
   queue.skip_copies_while(nullptr);  // a cancel is for the next run

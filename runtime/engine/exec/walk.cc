@@ -123,10 +123,12 @@ void Store::resolve(const Program& program, const std::vector<std::unique_ptr<ke
   for (const Operand& operand : program.operands) {
     Tensor tensor{operand.desc, nullptr};
     if (operand.offset >= 0) {
-      require(operand.offset % kAlignment == 0 && operand.offset + operand.desc.bytes() <= arena_bytes,
+      const auto& block = blocks[static_cast<size_t>(operand.tier)];
+      require(block != nullptr && block->address() != nullptr && operand.offset % kAlignment == 0 &&
+                  operand.offset + operand.desc.bytes() <= block->bytes(),
               Code::kInternal, "an operand of ", operand.desc.bytes(), " bytes at ", operand.offset,
-              " does not fit the arena of ", arena_bytes);
-      tensor.data = arena() + operand.offset;
+              " does not fit the ", kTierNames[static_cast<size_t>(operand.tier)], " tier's arena");
+      tensor.data = static_cast<char*>(block->address()) + operand.offset;
     }
     loaded.tensors.push_back(tensor);
   }

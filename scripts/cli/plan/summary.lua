@@ -52,6 +52,7 @@ function summary.plan(plan, micro_steps)
   rows[12] = { "packed_bytes", plan.packed_bytes }
   rows[13] = { "unpacked_bytes", plan.unpacked_bytes }
   rows[14] = { "rates", plan.rates.source }
+  rows[15] = { "update_at", plan.update_at }
   return json.object(rows)
 end
 
@@ -75,19 +76,18 @@ function summary.lines(plan, measured)
   text[#text + 1] = "for backward      " .. (#decided > 0 and table.concat(decided, ", ") or "nothing to hold") .. "\n"
   local homes = {}
   for _, row in ipairs { { "host", plan.optimizer_host_bytes }, { "disk", plan.optimizer_disk_bytes } } do
-    if row[2] > 0 then homes[#homes + 1] = format.bytes(row[2]) .. " on the " .. row[1] end
+    local there = row[1] == plan.update_at and "updated there" or "through the device in every update"
+    if row[2] > 0 then homes[#homes + 1] = ("%s on the %s, %s"):format(format.bytes(row[2]), row[1], there) end
   end
-  if #homes > 0 then
-    text[#text + 1] = ("optimizer state   %s, through the device in every update\n"):format(table.concat(homes, ", "))
-  end
+  if #homes > 0 then text[#text + 1] = ("optimizer state   %s\n"):format(table.concat(homes, "; ")) end
   for _, tier in ipairs { "host", "disk" } do
     local bytes, parts = plan.tier_bytes[tier], {}
-    for _, name in ipairs { "parameters", "gradients" } do
-      if bytes[name] > 0 then parts[#parts + 1] = ("%s of %s"):format(format.bytes(bytes[name]), name) end
+    for _, row in ipairs { { "parameters", "fetched for every use" },
+                           { "gradients", tier == plan.update_at and "added to there" or "fetched for every use" } } do
+      local name, how = row[1], row[2]
+      if bytes[name] > 0 then parts[#parts + 1] = ("%s of %s, %s"):format(format.bytes(bytes[name]), name, how) end
     end
-    if #parts > 0 then
-      text[#text + 1] = ("at home on %-6s %s: fetched for every use\n"):format(tier, table.concat(parts, ", "))
-    end
+    if #parts > 0 then text[#text + 1] = ("at home on %-6s %s\n"):format(tier, table.concat(parts, "; ")) end
   end
   if plan.unpacked_bytes > 0 then
     text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(

@@ -28,11 +28,12 @@ inline std::shared_ptr<Graph> layers() {
 }
 
 // All weights packed, and state in `tier`: at the smallest budget all that may leave, at `share` of the way
-// from there to no budget at all less.
+// from there to no budget at all less. streams: also where kernels reach it.
 inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Graph>& graph,
                                                       device::Device& device, graph::AmpMode amp, Tier tier,
-                                                      double share = 0) {
+                                                      double share = 0, bool streams = true) {
   PlanOptions options;
+  options.update_on_device = streams;
   options.amp = amp;
   options.tiers = {tier};
   options.policy = plan::Policy::kKeep;  // so that state is all that can leave
@@ -61,6 +62,20 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
   assemble_update(*plan, device);
   assemble(*plan);
   return plan;
+}
+
+// A device like this one, with so much room on the host.
+inline std::shared_ptr<const costs::Table> with_host_bytes(int64_t bytes) {
+  costs::DeviceModel model;
+  model.separate_memory = false;
+  model.name = "Engine";
+  model.memory_bytes = 1 << 30;
+  model.f32_flops_per_second = model.bf16_flops_per_second = model.f16_flops_per_second = 1e12;
+  model.memory_bytes_per_second = 1e11;
+  model.links = {{"host", 1e-5, 1e10, 1e10, 0.7, bytes}, {"disk", 1e-4, 1e9, 1e9, 0.7, int64_t{1} << 40}};
+  costs::Table table;
+  table.model = model;
+  return std::make_shared<const costs::Table>(table);
 }
 
 inline void set_hyper(Session& session, double factor = 0.01) {

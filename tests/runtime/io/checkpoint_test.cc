@@ -44,22 +44,24 @@ void resume_across_plans(const std::string& optimizer, uint64_t cut) {
   const test::Scratch scratch;
   engine::PlanOptions host, plain = test::Rig::two_tiers();
   host.optimizer.name = plain.optimizer.name = optimizer;
-  host.tiers = {Tier::kHost, Tier::kDisk};
-  host.budget_bytes = 1;
-  try {
-    test::Rig refused(test::sample_graph(), 7, host);
-  } catch (const Error& error) {
-    host.budget_bytes = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
-  }
   engine::PlanOptions disk = host;
+  host.tiers = {Tier::kHost, Tier::kDisk};
   disk.tiers = {Tier::kDisk};
+  for (engine::PlanOptions* options : {&host, &disk}) {
+    options->budget_bytes = 1;
+    try {
+      test::Rig refused(test::sample_graph(), 7, *options);
+    } catch (const Error& error) {
+      options->budget_bytes = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
+    }
+  }
   test::Rig whole(test::sample_graph(), 7, plain);
   ASSERT_TRUE(whole.session->plan().offloaded.empty());
   whole.train(0, end);
   test::Rig first(test::sample_graph(), 7, host);
   // The sample's momenta alone are smaller than the room that they would stream through.
   const bool leaves = optimizer != "muon";
-  ASSERT_EQ(first.session->plan().offloaded_bytes[1] > 0, leaves);
+  ASSERT_GT(first.session->plan().offloaded_bytes[1], 0);
   first.train(0, cut);
   save(*first.stepper, scratch / "saved", {});
   test::Rig second(test::sample_graph(), 99, disk);

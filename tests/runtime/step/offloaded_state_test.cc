@@ -47,12 +47,13 @@ struct Case {
   DType parameters = DType::kF32;
 };
 
-// At the smallest budget, if there is a tier; made once.
-std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::vector<Tier>& tiers) {
+// At the smallest budget, if there is a tier; made once. streams: also where kernels reach it.
+std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::vector<Tier>& tiers,
+                                                     bool streams) {
   static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
   auto& plan = plans[cat(c.device, static_cast<int>(c.amp), ' ', c.micro_steps, ' ', c.threads, ' ',
                          c.optimizer, ' ', dtype_name(c.parameters), ' ',
-                         tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])])];
+                         tiers.empty() ? "" : kTierNames[static_cast<size_t>(tiers[0])], streams)];
   if (plan != nullptr) return plan;
   device::DeviceOptions device_options;
   device_options.threads = c.threads;
@@ -67,6 +68,7 @@ std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::v
   options.optimizer.name = c.optimizer;
   if (c.optimizer == "adamw8") options.optimizer.groups = {{.pattern = "up1", .optimizer = "adamw"}};
   options.tiers = tiers;
+  options.update_on_device = streams;
   options.policy = plan::Policy::kKeep;  // so that state is all that can leave, and planning is quick
   if (!tiers.empty()) {
     options.budget_bytes = 1;
@@ -81,12 +83,13 @@ std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::v
 
 class Training {
  public:
-  Training(const Case& c, const std::vector<Tier>& tiers, device::DeviceOptions device_options = {})
+  Training(const Case& c, const std::vector<Tier>& tiers, device::DeviceOptions device_options = {},
+           bool streams = false)
       : case_(c) {
     device_options.threads = c.threads;
     auto device = device::open(c.device, device_options);
     if (c.check) device = device::checked(device);
-    session = std::make_shared<engine::Session>(plan_for(c, tiers), device);
+    session = std::make_shared<engine::Session>(plan_for(c, tiers, streams), device);
     initialise(*session, 5);
     Options step;
     step.micro_steps = c.micro_steps;
@@ -141,8 +144,9 @@ TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
   Training resident(GetParam(), {});
   resident.train(4);
   const Values expected = resident.values();
-  for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
-    Training offloaded(GetParam(), {tier});
+  for (const auto& [tier, streams] :
+       {std::pair(Tier::kHost, false), {Tier::kHost, true}, {Tier::kDisk, true}}) {
+    Training offloaded(GetParam(), {tier}, {}, streams);
     const engine::CompiledPlan& plan = offloaded.session->plan();
     int64_t state_bytes = 0;
     for (const graph::ParameterSlot& slot : plan.joint->parameters)
@@ -155,6 +159,11 @@ TEST_P(StateInATier, ChangesNoBitOfParametersAndMoments) {
     EXPECT_EQ(offloaded.values(), expected) << kTierNames[static_cast<size_t>(tier)];
     offloaded.expect_exact_memory();
     const auto t = static_cast<size_t>(tier);
+    EXPECT_EQ(plan.update_at(), streams ? Tier::kDevice : Tier::kHost);
+    if (!streams) {
+      EXPECT_EQ(report.out[t].bytes, 0) << "nothing leaves the device that is changed where it lives";
+      continue;
+    }
     EXPECT_GE(report.in[t].bytes, state_bytes) << "moments come in once per update";
     EXPECT_GE(report.out[t].bytes, state_bytes);
   }

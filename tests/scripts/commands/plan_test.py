@@ -28,6 +28,19 @@ class Plan(Case):
             with self.subTest(text):
                 self.assertLessEqual(self.plan("--budget", text)["planned_peak_bytes"]["device"], limit)
 
+    def test_state_on_the_host_tier_of_a_cpu_is_updated_there(self):
+        whole = self.plan()
+        self.assertEqual(whole["plan"]["update_at"], "device")
+        budget = whole["planned_peak_bytes"]["device"] - whole["memory_bytes"]["optimizer"] // 2
+        there = self.plan("--budget", budget, "--tiers", "host")
+        self.assertEqual(there["plan"]["update_at"], "host")
+        self.assertEqual(there["plan"]["predicted_step_seconds"], whole["plan"]["predicted_step_seconds"])
+        self.assertGreater(there["tier_bytes"]["host"]["optimizer"], 0)
+        self.assertIn("on the host, updated there",
+                      self.cairn("plan", "gpt2", *TINY, "--budget", budget, "--tiers", "host").stdout)
+        for away in (("--tiers", "disk"), ("--tiers", "host", "--device-model", "rtx4090")):
+            self.assertEqual(self.plan("--budget", budget, *away)["plan"]["update_at"], "device", away)
+
     def test_packs_are_given_up_where_a_budget_needs_their_bytes(self):
         kept = "--accumulate", 4, "--policy", "keep"  # so that packed weights are worth their bytes, and all that may go
         whole = self.plan("--amp", "bf16", *kept)
@@ -70,8 +83,8 @@ class Plan(Case):
         self.assertGreater(len(rows), 2)
         for row in rows[0], rows[len(rows) // 2]:  # beside the recipe's own plan under that budget
             other = self.plan("--budget", row["budget_bytes"], "--tiers", "host", "--link", "1e9")
-            packs = {"packed_bytes", "unpacked_bytes"}  # a problem knows none
-            self.assertEqual(set(row["plan"]), set(other["plan"]) - packs)
+            unknown = {"packed_bytes", "unpacked_bytes", "update_at"}  # to a problem
+            self.assertEqual(set(row["plan"]), set(other["plan"]) - unknown)
             if row is rows[0]:
                 self.assertEqual(row["planned_peak_bytes"], other["planned_peak_bytes"])
                 for key in ("keep_bytes", "recompute_bytes", "offload_host_bytes"):

@@ -29,6 +29,7 @@ bool may_leave(Role role) {
 // Parts of a weight live in one tier, where they make up the whole. False: none has room for one of them.
 bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   for (const graph::Slices& slices : plan.joint->slices) {
+    if (plan.offloaded.contains(slices.whole)) continue;
     const int64_t bytes = aligned(plan, slices.whole);
     const auto link = std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= bytes; });
     if (link == room.end()) return false;
@@ -100,7 +101,10 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
     any = true;
   }
   if (!any) return false;
-  plan.overwrites_gradients = overwrites_gradients;
+  plan.overwrites_gradients =
+      overwrites_gradients && std::any_of(plan.homes.begin(), plan.homes.end(), [&](const auto& home) {
+        return joint.values[at(home.first)].role == Role::kGradient;
+      });
   mark_changes(plan);
   plan::Op between;
   between.name = kBetweenSteps;
@@ -162,15 +166,15 @@ WholeValues whole_values(const CompiledPlan& plan, const JointOp& update) {
   WholeValues whole;
   const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
   if (!streams_in_parts(plan, update)) {
-    if (plan.away(weight) != nullptr) {
+    if (plan.streamed(weight) != nullptr) {
       whole.fetched.push_back(weight);
       whole.leaving.push_back(weight);
     }
-    if (plan.away(gradient) != nullptr) whole.fetched.push_back(gradient);
+    if (plan.streamed(gradient) != nullptr) whole.fetched.push_back(gradient);
   }
   for (const int32_t i : packed_weights_of(*plan.joint, weight)) {
     const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0];
-    if (plan.away(packed) == nullptr) continue;
+    if (plan.streamed(packed) == nullptr) continue;
     whole.made.push_back(packed);
     whole.leaving.push_back(packed);
   }
@@ -181,7 +185,8 @@ WholeValues whole_values(const CompiledPlan& plan, const JointOp& update) {
 
 bool streams_in_parts(const CompiledPlan& plan, const JointOp& update) {
   const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
-  if (!plan.homes.contains(weight) && !plan.homes.contains(gradient)) return false;
+  const auto fetched = [&](int32_t v) { return plan.homes.contains(v) && plan.streamed(v) != nullptr; };
+  if (!fetched(weight) && !fetched(gradient)) return false;
   if (!packed_weights_of(*plan.joint, weight).empty()) return false;
   if (!ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE)) return false;
   for (const int32_t state : states_of(update)) {
@@ -193,9 +198,10 @@ bool streams_in_parts(const CompiledPlan& plan, const JointOp& update) {
 }
 
 int64_t packing_bytes(const CompiledPlan& plan, int32_t weight) {
-  int64_t bytes = plan.away(weight) != nullptr ? aligned(plan, weight) : 0;
+  int64_t bytes = plan.streamed(weight) != nullptr ? aligned(plan, weight) : 0;
   for (const int32_t i : packed_weights_of(*plan.joint, weight))
-    if (const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0]; plan.away(packed) != nullptr)
+    if (const int32_t packed = plan.joint->ops(graph::kRepack)[at(i)].out[0];
+        plan.streamed(packed) != nullptr)
       bytes += aligned(plan, packed);
   return bytes;
 }
@@ -211,7 +217,7 @@ int64_t between_steps_bytes(const CompiledPlan& plan) {
   int64_t whole = 0, packing = 0, gradient = 0;
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     whole = std::max(whole, whole_values(plan, update).bytes);
-    if (plan.away(update.in[update_op::kGrad]) != nullptr)
+    if (plan.streamed(update.in[update_op::kGrad]) != nullptr)
       gradient = std::max(gradient, norm_bytes(plan, update.in[update_op::kGrad]));
   }
   for (const JointOp& repack : joint.ops(graph::kRepack))

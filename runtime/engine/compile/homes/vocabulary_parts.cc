@@ -73,6 +73,7 @@ WorkingSet working_set(const CompiledPlan& plan, const JointOp& op, int64_t work
     for (const int32_t v : *list) {
       if (v < 0 || !seen.insert(plan.joint->storage(v)).second) continue;
       const int32_t stored = plan.joint->storage(v);
+      if (plan.offloaded.contains(stored)) continue;
       const int64_t bytes = align_up(plan.joint->values[at(stored)].desc.bytes(), kAlignment);
       (parted.contains(stored) ? set.parted : set.fixed) += bytes;
     }

@@ -15,8 +15,8 @@ class GradientNorm : UpdateWriter {
   Program program() {
     const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
     const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
-    if (std::any_of(ops.begin(), ops.end(), [&](const JointOp& op) { return offloaded(op.in[0]); }))
-      return streamed();
+    if (std::any_of(ops.begin(), ops.end(), [&](const JointOp& op) { return streamed(op.in[0]); }))
+      return one_by_one();
     if (kernels.size() < ops.size()) {
       std::vector<Operand> in, out;
       for (const JointOp& op : ops) {
@@ -33,7 +33,7 @@ class GradientNorm : UpdateWriter {
 
  private:
   // Gradients that live in a tier come in one after the other.
-  Program streamed() {
+  Program one_by_one() {
     const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
     std::vector<int32_t> kernels;  // one each: what a batch adds up is not all on the device at once
     for (const JointOp& op : ops) kernels.push_back(maker_.make(op));  // of a whole one: no less workspace
@@ -44,7 +44,7 @@ class GradientNorm : UpdateWriter {
     order(Lane::kCompute, Lane::kCopyIn);
     for (size_t i = 0; i < ops.size(); ++i) {
       const int32_t gradient = ops[i].in[0];
-      if (!offloaded(gradient)) {
+      if (!streamed(gradient)) {
         whole(ops[i], i, kernels[i]);
         continue;
       }

@@ -16,12 +16,18 @@ using graph::JointOp;
 
 size_t at(int32_t i) { return static_cast<size_t>(i); }
 
-// State that leaves together: that of an update op, or its master weight.
+// State that leaves together.
 struct Candidate {
-  int32_t op;  // index into the update phase
-  bool master;
+  enum class What : uint8_t {
+    kStates,   // of an update op
+    kMaster,   // its master weight, if they leave
+    kReached,  // what micro-batches use, too: only where they reach it
+  };
+  What what;
   std::vector<int32_t> values;
   int64_t bytes = 0;
+  double update_seconds = 0;  // of the op that copies of it hide behind
+  int32_t state = -1;         // of a master weight: the first of those states
 };
 
 // A weight that no op of the micro-batch reads, and the host reads through copies: its packs are what is
@@ -38,46 +44,76 @@ std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
 }
 
 // An optimizer without state has nothing to stream; its master weights stay, too.
-std::vector<Candidate> candidates(const graph::JointGraph& joint) {
+std::vector<Candidate> candidates(const graph::JointGraph& joint, const costs::Model& costs) {
   const std::vector<bool> read = read_by_ops(joint);
-  const std::vector<JointOp>& updates = joint.ops(graph::kUpdate);
   std::vector<Candidate> list;
-  for (size_t i = 0; i < updates.size(); ++i) {
-    const auto op = static_cast<int32_t>(i);
-    const int32_t weight = updates[i].out[update_op::kParameter];
-    Candidate states{op, false, {}, 0};
-    for (const int32_t state : states_of(updates[i])) states.values.push_back(state);
-    states.bytes = state_bytes(joint, updates[i]);
-    if (states.values.empty()) continue;
-    list.push_back(std::move(states));
+  for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    const int32_t weight = update.out[update_op::kParameter];
+    const std::span<const int32_t> states = states_of(update);
+    if (states.empty()) continue;
+    list.push_back({Candidate::What::kStates,
+                    {states.begin(), states.end()},
+                    state_bytes(joint, update),
+                    costs.seconds(query_of(joint, update)).seconds});
     if (!read[at(weight)] && !packed_weights_of(joint, weight).empty())
-      list.push_back({op, true, {weight}, stored_bytes(joint, weight)});
+      list.push_back({Candidate::What::kMaster, {weight}, stored_bytes(joint, weight), 0, states[0]});
   }
   return list;
 }
 
+// Gradients, which micro-batches add to, and the states of updates that are part of backward.
+void add_reached(const graph::JointGraph& joint, std::vector<Candidate>& list) {
+  for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    const int32_t gradient = update.in[update_op::kGrad];
+    Candidate candidate{Candidate::What::kReached, {gradient}, stored_bytes(joint, gradient)};
+    if (const graph::Slices* slices = joint.slices_of(gradient))
+      candidate.values.insert(candidate.values.end(), slices->parts.begin(), slices->parts.end());
+    list.push_back(std::move(candidate));
+  }
+  for (const JointOp& op : joint.ops()) {
+    if (op.code != ops::OpCode::k_update || states_of(op).empty()) continue;
+    const std::span<const int32_t> states = states_of(op);
+    list.push_back({Candidate::What::kReached, {states.begin(), states.end()}, state_bytes(joint, op)});
+  }
+}
+
 class Chooser {
  public:
-  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options, plan::SolverCache& cache)
+  // cache: nullptr where nothing is solved.
+  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options, plan::SolverCache* cache)
       : plan_(plan),
         cache_(cache),
         joint_(*plan.joint),
         costs_(device.info(), options.costs),
         micro_steps_(std::max<uint32_t>(options.micro_steps, 1)),
-        candidates_(candidates(joint_)) {}
+        candidates_(candidates(joint_, costs_)) {
+    if (within_reach()) add_reached(joint_, candidates_);
+    std::erase_if(candidates_, [&](const Candidate& c) { return plan_.offloaded.contains(c.values[0]); });
+  }
+
+  int64_t move_within_reach(int64_t bytes) {
+    if (!within_reach()) return 0;
+    const int64_t before = plan_.problem.persistent_bytes();
+    std::vector<bool> taken(candidates_.size());
+    int64_t left = bytes;
+    for (size_t c = 0; c < candidates_.size() && left > 0; left -= candidates_[c++].bytes) taken[c] = true;
+    take_out(taken, 1);
+    return before - plan_.problem.persistent_bytes();
+  }
 
   void solve() {
     if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty()) {
-      plan_.plan = cache_.solve(plan_.problem);
+      plan_.plan = cache_->solve(plan_.problem);
       return;
     }
     const plan::Problem resident = plan_.problem;
     const std::vector<int32_t> resident_value = plan_.problem_value, resident_layout = plan_.layout_value;
-    const std::vector<bool> taken = choose(resident, choices(), cache_);
+    const std::map<int32_t, OffloadedPlace> before = plan_.offloaded;
+    const std::vector<bool> taken = choose(resident, choices(), *cache_);
     move_out(taken);
     const double update_seconds = plan_.update_seconds;
     try {
-      plan_.plan = cache_.solve(plan_.problem);
+      plan_.plan = cache_->solve(plan_.problem);
     } catch (const Error& error) {
       // What the update needs on the device may be what does not fit: the smallest budget is with all gone.
       if (error.code() != Code::kOverBudget || std::find(taken.begin(), taken.end(), false) == taken.end())
@@ -85,9 +121,9 @@ class Chooser {
       plan_.problem = resident;
       plan_.problem_value = resident_value;
       plan_.layout_value = resident_layout;
-      plan_.offloaded.clear();
+      plan_.offloaded = before;
       move_out(std::vector<bool>(candidates_.size(), true));
-      plan_.plan = cache_.solve(plan_.problem);
+      plan_.plan = cache_->solve(plan_.problem);
     }
     plan_.update_seconds = update_seconds + streaming_seconds();
   }
@@ -97,13 +133,16 @@ class Chooser {
     const double alone = streaming_seconds();
     if (!give_homes(plan_, overwrites_gradients)) return false;
     share_out(std::max(0.0, streaming_seconds() - alone) / micro_steps_);
-    plan_.plan = cache_.solve(plan_.problem);
+    plan_.plan = cache_->solve(plan_.problem);
     settle_homes(plan_);
     plan_.update_seconds += streaming_seconds();
     return true;
   }
 
  private:
+  // What may leave, as far as there is room, is used where it then lies.
+  bool within_reach() const { return !plan_.link_tier.empty() && plan_.reaches(plan_.link_tier[0]); }
+
   // What the update takes longer when all of this leaves, among the values by their bytes.
   void share_out(double seconds) {
     double bytes = 0;
@@ -116,15 +155,10 @@ class Chooser {
   std::vector<plan::Choice> choices() const {
     std::vector<plan::Choice> list;
     for (const Candidate& c : candidates_) {
-      const double compute = c.master ? 0 : compute_seconds(c.op);
-      list.push_back(
-          {c.bytes, std::max(0.0, copy_seconds(plan_.problem.links[0], c.bytes) - compute) / micro_steps_});
+      const double copies = within_reach() ? 0 : copy_seconds(plan_.problem.links[0], c.bytes);
+      list.push_back({c.bytes, std::max(0.0, copies - c.update_seconds) / micro_steps_});
     }
     return list;
-  }
-
-  double compute_seconds(int32_t op) const {
-    return costs_.seconds(query_of(joint_, joint_.ops(graph::kUpdate)[at(op)])).seconds;
   }
 
   // Of bytes that go in and out again, both at once.
@@ -135,10 +169,12 @@ class Chooser {
   }
 
   // What the update takes longer because of copies: they overlap all of its kernels but the first one's and
-  // the last one's.
+  // the last one's. What is used where it lies takes what it takes on the device, as the kernels and the memory are the
+  // same: no copy makes that faster.
   double streaming_seconds() const {
     double copies = 0, kernels = 0, ends = 0;
     for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
+      if (plan_.reaches(plan_.link_tier[link])) continue;
       const plan::Link& l = plan_.problem.links[link];
       int64_t bytes = 0;
       for (const auto* places : {&plan_.offloaded, &plan_.homes})
@@ -152,8 +188,8 @@ class Chooser {
                       2 * l.latency_seconds + piece / l.in_bytes_per_second + piece / l.out_bytes_per_second);
     }
     if (copies == 0) return 0;
-    for (size_t op = 0; op < joint_.ops(graph::kUpdate).size(); ++op)
-      kernels += compute_seconds(static_cast<int32_t>(op));
+    for (const JointOp& update : joint_.ops(graph::kUpdate))
+      kernels += costs_.seconds(query_of(joint_, update)).seconds;
     return ends + std::max(0.0, copies - kernels);
   }
 
@@ -169,57 +205,64 @@ class Chooser {
     raise_workspace();
   }
 
-  // Gives what is taken the first tier with room, out of which copies of activations lose it.
-  void take_out(const std::vector<bool>& taken) {
+  // Gives what is taken the first tier with room, out of which copies of activations lose it; of the first `links`.
+  void take_out(const std::vector<bool>& taken, size_t links = kTierCount) {
     for (size_t c = 0; c < candidates_.size(); ++c) {
       const Candidate& candidate = candidates_[c];
       // A master weight is updated where its optimizer state is streamed.
-      const bool leaves =
-          taken[c] && (!candidate.master || plan_.offloaded.contains(candidates_[c - 1].values[0]));
+      const bool leaves = taken[c] && (candidate.what != Candidate::What::kMaster ||
+                                       plan_.offloaded.contains(candidate.state));
       if (!leaves) continue;
-      for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
+      for (size_t link = 0; link < std::min(links, plan_.link_tier.size()); ++link) {
         int64_t& capacity = plan_.problem.links[link].capacity_bytes;
         const int64_t needed = candidate.bytes + 2 * kPageBytes + between_pieces(candidate);
         if (capacity < needed) continue;
+        if (candidate.what == Candidate::What::kReached && !plan_.reaches(plan_.link_tier[link])) break;
         capacity -= needed;
         for (const int32_t value : candidate.values) plan_.offloaded[value] = {plan_.link_tier[link], {}};
         break;
       }
     }
     std::vector<bool> gone(plan_.problem.values.size());
-    for (const auto& [value, place] : plan_.offloaded) gone[at(plan_.problem_value[at(value)])] = true;
+    for (const auto& [value, place] : plan_.offloaded)
+      if (const int32_t stored = plan_.problem_value[at(value)]; stored >= 0) gone[at(stored)] = true;
     remove_values(plan_, gone);
   }
 
   // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
   void raise_workspace() {
-    if (plan_.offloaded.empty() || plan_.problem.ops.empty()) return;
+    if (!plan_.streams() || plan_.problem.ops.empty()) return;
     int64_t master = 0;
     for (const auto& [value, place] : plan_.offloaded)
-      if (joint_.values[at(value)].role == graph::Role::kParameter)
+      if (joint_.values[at(value)].role == graph::Role::kParameter && !plan_.reaches(place.tier))
         master = std::max(master, stored_bytes(joint_, value));
     int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
     workspace += master + least_ring_bytes(plan_);
   }
 
   CompiledPlan& plan_;
-  plan::SolverCache& cache_;
+  plan::SolverCache* const cache_;
   const graph::JointGraph& joint_;
   const costs::Model costs_;
   const double micro_steps_;
-  const std::vector<Candidate> candidates_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace
 
 void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                                 plan::SolverCache& cache) {
-  Chooser(plan, device, options, cache).solve();
+  Chooser(plan, device, options, &cache).solve();
+}
+
+int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                          int64_t bytes) {
+  return Chooser(plan, device, options, nullptr).move_within_reach(bytes);
 }
 
 bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
   plan::SolverCache cache;
-  return Chooser(plan, device, options, cache).solve_homes(options.micro_steps == 1 && !options.fuse_update);
+  return Chooser(plan, device, options, &cache).solve_homes(options.micro_steps == 1 && !options.fuse_update);
 }
 
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
@@ -235,8 +278,10 @@ void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
   for (int32_t& v : plan.problem_value) move(v);
   for (int32_t& v : plan.layout_value) move(v);
   for (plan::Op& op : plan.problem.ops)
-    for (auto* list : {&op.inputs, &op.outputs})
+    for (auto* list : {&op.inputs, &op.outputs}) {
       for (int32_t& v : *list) move(v);
+      std::erase(*list, -1);
+    }
 }
 
 }  // namespace cairn::engine

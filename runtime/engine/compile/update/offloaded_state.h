@@ -1,5 +1,6 @@
 // State that need not be on the device: optimizer state, and master weights that only packing reads, may have
-// a place in a link's tier. The update streams them through the free part of the arena (update.cc).
+// a place in a link's tier. The update streams them through the free part of the arena (update.cc), or uses them where
+// they lie: on a host tier within the kernels' reach, where that costs nothing, gradients may live, too.
 #pragma once
 #include <vector>
 
@@ -14,11 +15,16 @@ namespace cairn::engine {
 void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                                 plan::SolverCache& cache);
 
+// Takes state, master weights and gradients out of the problem that kernels use where they then live, in the first tier: until
+// so many bytes have left the device, as far as there are any. Returns how many have. The best plan is no slower for it.
+int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                          int64_t bytes);
+
 // All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
 // plan::solve() (homes/homes.h). False: nothing has a home. kOverBudget as above.
 bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
 
-// Takes values that no op reads or writes out of a problem: by problem value.
+// Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
 
 }  // namespace cairn::engine

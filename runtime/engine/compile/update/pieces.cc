@@ -27,10 +27,11 @@ class Placer {
       if (weight == plan_.offloaded.end()) continue;
       const int64_t bytes = stored_bytes(joint_, op.out[0]);
       // Small neighbours travel as one.
-      const int64_t offset =
-          take(weight->second.tier, bytes, bytes > kMinPieceBytes ? kPageBytes : kAlignment);
+      const int64_t offset = take(weight->second.tier, bytes, alignment_of(bytes));
       weight->second.extents = {{0, joint_.values[at(op.out[0])].desc.bytes(), offset}};
     }
+    for (const auto& [value, place] : plan_.offloaded)
+      if (place.extents.empty() && joint_.values[at(value)].alias_of < 0) place_in_reach(value);
     for (int64_t& bytes : plan_.offloaded_bytes) bytes = align_up(bytes, kPageBytes);
     for (auto& [value, place] : plan_.homes)
       place.extents = {{0, joint_.values[at(value)].desc.bytes(),
@@ -43,6 +44,32 @@ class Placer {
     Piece piece;
     int64_t masters = 0;
   };
+
+  static int64_t alignment_of(int64_t bytes) { return bytes > kMinPieceBytes ? kPageBytes : kAlignment; }
+
+  // In one piece; the parts that micro-batches know of it one behind the other.
+  void place_in_reach(int32_t value) {
+    const graph::Slices* const slices = joint_.slices_of(value);
+    if (slices == nullptr && is_part(value)) return;
+    const auto extent = [&](int32_t v, int64_t offset) {
+      OffloadedPlace& place = plan_.offloaded.at(v);
+      require(plan_.reaches(place.tier), Code::kInternal, "'", joint_.values[at(v)].name,
+              "' lives in a tier and has no place there");
+      const int64_t bytes = joint_.values[at(v)].desc.bytes();
+      place.extents = {{0, bytes, offset}};
+      return offset + bytes;
+    };
+    const int64_t bytes = stored_bytes(joint_, value);
+    int64_t next = take(plan_.offloaded.at(value).tier, bytes, alignment_of(bytes));
+    extent(value, next);
+    if (slices == nullptr) return;
+    for (const int32_t part : slices->parts) next = extent(part, next);
+  }
+  bool is_part(int32_t value) const {
+    return std::any_of(joint_.slices.begin(), joint_.slices.end(), [&](const graph::Slices& slices) {
+      return std::find(slices.parts.begin(), slices.parts.end(), value) != slices.parts.end();
+    });
+  }
 
   // That of a whole is its first part's: the others lie behind it, without holes.
   int64_t home_offset(int32_t value) const {
@@ -65,13 +92,14 @@ class Placer {
     const int32_t weight = update.out[update_op::kParameter];
     const std::span<const int32_t> states = states_of(update);
     const bool parts = streams_in_parts(plan_, update);
-    const bool resident = !states.empty() && plan_.away(states[0]) == nullptr;
-    if (!parts && (states.empty() || resident || !splits_[at(states[0])])) return place_whole(op, tier);
+    const bool streams = !states.empty() && plan_.streamed(states[0]) != nullptr;
+    if (!parts && (!streams || !splits_[at(states[0])])) return place_whole(op, tier);
     const int32_t gradient = update.in[update_op::kGrad];
     std::vector<int32_t> beside, rest;
     for (const int32_t v : {weight, gradient})
-      (parts && plan_.away(v) != nullptr ? beside : rest).push_back(v);
-    const Cut cut(joint_, states, beside, rest);
+      (parts && plan_.streamed(v) != nullptr ? beside : rest).push_back(v);
+    if (!streams) rest.insert(rest.end(), states.begin(), states.end());
+    const Cut cut(joint_, streams ? states : std::span<const int32_t>(), beside, rest);
     const int64_t master = whole_values(plan_, update).bytes;
     const int64_t elements = joint_.values[at(weight)].desc.shape.elements(), whole = cut.bytes(elements);
     const auto room = [&] { return piece.bytes + piece.beside; };
@@ -81,7 +109,7 @@ class Placer {
       if (room() + cut.bytes(count) > max_) close(open);
       piece.tier = tier;
       Part part{op, begin, count, {}};
-      for (size_t k = 0; k < states.size(); ++k) {
+      for (size_t k = 0; streams && k < states.size(); ++k) {
         part.offsets[k] = piece.bytes;
         piece.bytes += align_up(stored(states[k]).bytes(count), kAlignment);
       }
@@ -104,12 +132,12 @@ class Placer {
     const int32_t weight = update.out[update_op::kParameter];
     const int64_t master = whole_values(plan_, update).bytes;
     const std::span<const int32_t> states = states_of(update);
-    const bool away = !states.empty() && plan_.away(states[0]) != nullptr;
-    const int64_t whole = away ? state_bytes(joint_, update) : 0;
+    const bool streams = !states.empty() && plan_.streamed(states[0]) != nullptr;
+    const int64_t whole = streams ? state_bytes(joint_, update) : 0;
     if (piece.bytes + piece.beside + whole > max_ || open.masters + master > max_masters_) close(open);
     piece.tier = tier;
     Part part{op, 0, joint_.values[at(weight)].desc.shape.elements(), {}};
-    for (size_t k = 0; away && k < states.size(); ++k) {
+    for (size_t k = 0; streams && k < states.size(); ++k) {
       part.offsets[k] = piece.bytes;
       piece.bytes += stored_bytes(joint_, states[k]);
     }
@@ -126,7 +154,7 @@ class Placer {
       for (int64_t* beside : {&part.weight, &part.gradient})
         if (*beside >= 0) *beside += piece.bytes;
       const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
-      if (states.empty() || plan_.away(states[0]) == nullptr) continue;
+      if (states.empty() || plan_.streamed(states[0]) == nullptr) continue;
       for (size_t k = 0; k < states.size(); ++k) {
         const TensorDesc& desc = joint_.values[at(states[k])].desc;
         const Format& f = format(desc.dtype);

@@ -28,7 +28,8 @@ struct Piece {
   std::vector<Part> parts;
 };
 // Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes, or of one
-// update's state that does not split: fills OffloadedPlace::extents and plan.offloaded_bytes. Returns the pieces in the order of the update. The master weights away from the device of
+// update's state that does not split, and what is used where it lies whole: fills OffloadedPlace::extents and
+// plan.offloaded_bytes. Returns the pieces in the order of the update. The master weights away from the device of
 // a piece's parts are whole in it, and take at most `max_masters` bytes; or the piece has one part, of one
 // weight.
 std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
@@ -36,22 +37,20 @@ std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64
 // How the states of an update op are cut into parts: where each state's part begins a block of its format.
 class Cut {
  public:
-  // beside: further values whose same elements come along. resident: those that stay where they are, whose
-  // parts must begin at aligned addresses.
+  // beside: further values whose same elements come along. resident: those that stay where they are, on the device or in
+  // a tier within reach, whose parts must begin at aligned addresses.
   Cut(const graph::JointGraph& joint, std::span<const int32_t> states, std::span<const int32_t> beside,
       std::span<const int32_t> resident) {
     const auto stored = [&](int32_t value) {
       return &format(joint.values[static_cast<size_t>(value)].desc.dtype);
     };
     for (const auto& list : {states, beside})
-      for (const int32_t value : list) {
-        formats_.push_back(stored(value));
-        block_ = std::max(block_, formats_.back()->block);
-      }
+      for (const int32_t value : list) formats_.push_back(stored(value));
     aligned_ = formats_;
     for (const int32_t value : resident) aligned_.push_back(stored(value));
+    for (const Format* f : aligned_) block_ = std::max(block_, f->block);
   }
-  // Of so many elements of all states, each aligned.
+  // Of so many elements of all that comes along, each aligned.
   int64_t bytes(int64_t elements) const {
     int64_t sum = 0;
     for (const Format* f : formats_) sum += align_up(f->bytes(elements), kAlignment);
@@ -73,7 +72,7 @@ class Cut {
     while (std::any_of(formats_.begin(), formats_.end(),
                        [&](const Format* f) { return f->bytes(unit) % quantum != 0; }) ||
            std::any_of(aligned_.begin(), aligned_.end(),
-                       [&](const Format* f) { return block_ == 1 && f->bytes(unit) % kAlignment != 0; }))
+                       [&](const Format* f) { return f->bytes(unit) % kAlignment != 0; }))
       unit *= 2;
     return std::max(room / bytes(unit), least) * unit;
   }

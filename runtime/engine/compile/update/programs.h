@@ -14,9 +14,9 @@
 
 namespace cairn::engine {
 
-// Of weights and packed forms that are both on the device.
+// Of weights and packed forms that are both on the device, or used where they lie.
 Program repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
-// Of weights or packed forms that live in a tier.
+// Of weights or packed forms that copies bring from a tier, or take there.
 Program fetched_repack_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
 Program norm_program(CompiledPlan& plan, KernelMaker& maker, const Room& room);
 // Updates with no copy between them are one launch where the backend has that, and packed weights are made in it or

@@ -12,7 +12,7 @@ class Repack : UpdateWriter {
  public:
   using UpdateWriter::UpdateWriter;
 
-  // Of weights and packed forms that are both on the device.
+  // Of weights and packed forms of which none streams.
   Program resident() {
     for (size_t i = 0; i < joint_.ops(graph::kRepack).size(); ++i)
       if (packing_bytes(plan_, joint_.ops(graph::kRepack)[i].in[0]) == 0) pack(static_cast<int32_t>(i));
@@ -32,9 +32,9 @@ class Repack : UpdateWriter {
       const int32_t weight = op.in[0];
       if (packing_bytes(plan_, weight) == 0 || !done.insert(weight).second) continue;
       std::vector<int32_t> in, out;
-      if (offloaded(weight)) in.push_back(weight);
+      if (streamed(weight)) in.push_back(weight);
       for (const int32_t i : packed_weights_of(joint_, weight))
-        if (const int32_t packed = joint_.ops(graph::kRepack)[at(i)].out[0]; offloaded(packed))
+        if (const int32_t packed = joint_.ops(graph::kRepack)[at(i)].out[0]; streamed(packed))
           out.push_back(packed);
       std::vector<int32_t> all = in;
       all.insert(all.end(), out.begin(), out.end());

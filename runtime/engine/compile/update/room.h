@@ -23,10 +23,9 @@ struct Room {
   int64_t master_bytes = 0;  // of the largest that comes and goes
   Area masters, ring;
 
-  // Without offloaded state nothing else wants room.
+  // Where nothing streams, nothing else wants room.
   Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes)
-      : workspace_bytes(plan.offloaded.empty() && plan.homes.empty() ? plan.free_bytes() : max_workspace),
-        master_bytes(masters_bytes) {
+      : workspace_bytes(!plan.streams() ? plan.free_bytes() : max_workspace), master_bytes(masters_bytes) {
     workspace = plan.persistent_bytes();
     int64_t left = plan.free_bytes() - workspace_bytes;
     const int64_t least = least_ring_bytes(plan);

@@ -37,9 +37,9 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     if (streams_in_parts(plan, update))
       for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
-        if (plan.away(v) != nullptr) states += stored_bytes(joint, v);
+        if (plan.streamed(v) != nullptr) states += stored_bytes(joint, v);
     const std::span<const int32_t> own = states_of(update);
-    if (own.empty() || !plan.offloaded.contains(own[0])) continue;
+    if (own.empty() || plan.streamed(own[0]) == nullptr) continue;
     const int64_t bytes = state_bytes(joint, update);
     states += bytes;
     if (!splits[at(own[0])]) largest = std::max(largest, bytes);
@@ -49,13 +49,13 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
 
 const OffloadedPlace* streamed_from(const CompiledPlan& plan, const JointOp& update) {
   const std::span<const int32_t> states = states_of(update);
-  if (!states.empty() && plan.away(states[0]) != nullptr) return plan.away(states[0]);
+  if (!states.empty() && plan.streamed(states[0]) != nullptr) return plan.streamed(states[0]);
   const WholeValues whole = whole_values(plan, update);
   for (const auto* list : {&whole.fetched, &whole.made})
-    if (!list->empty()) return plan.away(list->front());
+    if (!list->empty()) return plan.streamed(list->front());
   if (!streams_in_parts(plan, update)) return nullptr;
-  const OffloadedPlace* weight = plan.away(update.out[update_op::kParameter]);
-  return weight != nullptr ? weight : plan.away(update.in[update_op::kGrad]);
+  const OffloadedPlace* weight = plan.streamed(update.out[update_op::kParameter]);
+  return weight != nullptr ? weight : plan.streamed(update.in[update_op::kGrad]);
 }
 
 std::span<const int32_t> states_of(const JointOp& update) {

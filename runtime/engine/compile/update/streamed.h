@@ -20,7 +20,7 @@ inline constexpr int64_t kSlots = 3;
 int64_t least_ring_bytes(const CompiledPlan& plan);
 
 // Where what an update op streams lives: its states, or else what it has whole or in parts; nullptr: everything is
-// on the device.
+// on the device, or used where it lies.
 const OffloadedPlace* streamed_from(const CompiledPlan& plan, const graph::JointOp& update);
 // The states that an update op changes: joint values, in the order of its outputs.
 std::span<const int32_t> states_of(const graph::JointOp& update);

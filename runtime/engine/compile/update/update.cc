@@ -105,12 +105,12 @@ class UpdateProgram : UpdateWriter {
   std::vector<Operand> operands(const std::vector<int32_t>& values, size_t slots) const {
     std::vector<Operand> list(slots);
     for (size_t i = 0; i < values.size(); ++i)
-      if (values[i] >= 0 && !state_offloaded(values[i])) list[i] = operand(values[i]);
+      if (values[i] >= 0 && !state_streams(values[i])) list[i] = operand(values[i]);
     return list;
   }
-  bool state_offloaded(int32_t value) const { return offloaded(value) && !here_.contains(value); }
+  bool state_streams(int32_t value) const { return streamed(value) && !here_.contains(value); }
 
-  // The states lie in the piece; of the other tensors, the same elements.
+  // The states lie in the piece, or in a tier within reach; of the other tensors, the same elements.
   void streamed_part(const Part& part, int64_t offset) {
     const JointOp& op = joint_.ops(graph::kUpdate)[at(part.op)];
     const int32_t weight = op.out[update_op::kParameter];
@@ -118,7 +118,7 @@ class UpdateProgram : UpdateWriter {
     Update update{
         part.op, &op, operands(op.in, op_row().inputs.size()), operands(op.out, op_row().outputs.size()), {}};
     const std::span<const int32_t> states = states_of(op);
-    for (size_t k = 0; k < states.size() && offloaded(states[k]); ++k)
+    for (size_t k = 0; k < states.size() && streamed(states[k]); ++k)
       update.out[update_op::kFirstState + k] = {joint_.values[at(states[k])].desc, offset + part.offsets[k]};
     const auto elements_of = [&](int32_t value, int64_t here) {
       if (here < 0) return part_of(value, part.begin, part.count);
@@ -131,8 +131,11 @@ class UpdateProgram : UpdateWriter {
     if (part.count < elements) {
       update.in[update_op::kGrad] = elements_of(op.in[update_op::kGrad], part.gradient);
       update.out[update_op::kParameter] = elements_of(weight, part.weight);
-      for (size_t k = 0; k < states.size(); ++k)
-        update.out[update_op::kFirstState + k].desc.shape = Shape{part.count};
+      for (size_t k = 0; k < states.size(); ++k) {
+        Operand& state = update.out[update_op::kFirstState + k];
+        if (!streamed(states[k])) state.offset += stored(states[k]).bytes(part.begin);
+        state.desc.shape = Shape{part.count};
+      }
       if (op.attrs.has("rng")) {
         part_ops_.push_back(op);
         part_ops_.back().attrs.set("first", part.begin);
@@ -142,6 +145,8 @@ class UpdateProgram : UpdateWriter {
     if (part.begin + part.count == elements) update.packed_weights = packed_behind(weight);
     updates_.push_back(std::move(update));
   }
+
+  const Format& stored(int32_t value) const { return format(joint_.values[at(value)].desc.dtype); }
 
   // Where micro-batches update weights, too, the next one first repacks those on the device.
   std::vector<int32_t> packed_behind(int32_t weight) const {
@@ -242,7 +247,7 @@ class UpdateProgram : UpdateWriter {
   }
 
   std::vector<Piece> pieces_;
-  std::vector<size_t> resident_;  // update ops whose state is on the device
+  std::vector<size_t> resident_;  // update ops of which nothing streams
   std::vector<Update> updates_;   // collected, to be launched together
   std::deque<JointOp> part_ops_;  // Update::what of parts
 };

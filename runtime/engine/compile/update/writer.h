@@ -20,16 +20,18 @@ class UpdateWriter : public ProgramWriter {
   using Lane = device::Lane;
 
   static size_t at(int32_t i) { return static_cast<size_t>(i); }
-  bool offloaded(int32_t value) const { return plan_.away(value) != nullptr; }
+  bool streamed(int32_t value) const { return plan_.streamed(value) != nullptr; }
   int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
   int64_t workspace_of(int32_t kernel) const {
     return align_up(plan_.kernels[at(kernel)]->workspace_bytes(), kAlignment);
   }
 
-  // Of a value on the device, or of a master weight while it is there.
+  // Of a value on the device, of a master weight while it is there, or of one that is used where it lies in a tier.
   Operand operand(int32_t value) const {
     const auto here = here_.find(value);
     if (here != here_.end()) return {joint_.values[at(value)].desc, here->second};
+    if (const OffloadedPlace* place = plan_.in_place(joint_.storage(value)))
+      return {joint_.values[at(value)].desc, place->extents.at(0).tier_offset, place->tier};
     const int32_t stored = plan_.problem_value[at(joint_.storage(value))];
     require(stored >= 0 && plan_.plan.value_offsets[at(stored)] >= 0, Code::kInternal, "'",
             joint_.values[at(value)].name, "' is not on the device between micro-batches");

@@ -83,6 +83,8 @@ summary! {
     unpacked_bytes: u64,
     /// Ops that write over an input.
     in_place_op_count: u64,
+    /// Where what lives on the host is updated: 1 there, where it lies; 0 on the device, or nothing lives there.
+    update_at: u64,
 }
 
 /// A row of a plan's table of values. Texts are borrowed from the plan.

@@ -18,17 +18,19 @@ std::shared_ptr<Graph> wide() {
   return g;
 }
 
-PlanOptions with_budget(int64_t bytes, uint32_t micro_steps) {
+// streams: what lives on the host is brought to the device for updates, and gradients are added to there.
+PlanOptions with_budget(int64_t bytes, uint32_t micro_steps, bool streams = false) {
   PlanOptions o;
+  o.update_on_device = streams;
   o.tiers = {Tier::kHost};
   o.budget_bytes = bytes;
   o.micro_steps = micro_steps;
   return o;
 }
 
-int64_t smallest(uint32_t micro_steps, device::Device& device) {
+int64_t smallest(uint32_t micro_steps, device::Device& device, bool streams = false) {
   try {
-    compile(wide(), device, with_budget(1, micro_steps));
+    compile(wide(), device, with_budget(1, micro_steps, streams));
   } catch (const Error& error) {
     return static_cast<int64_t>(error.fault()->smallest_budget_bytes);
   }
@@ -39,10 +41,10 @@ int64_t smallest(uint32_t micro_steps, device::Device& device) {
 TEST(Homes, AModelLargerThanItsBudgetTrainsToTheSameBits) {
   const auto device = cpu();
   constexpr int64_t kWeight = 128 * 128 * 4;
-  for (const uint32_t micro_steps : {1u, 2u}) {
-    const int64_t budget = smallest(micro_steps, *device);
+  for (const auto& [micro_steps, streams] : {std::pair(1u, true), {2u, true}, {1u, false}, {2u, false}}) {
+    const int64_t budget = smallest(micro_steps, *device, streams);
     EXPECT_LT(budget, 6 * kWeight) << "less than the weights alone";
-    const auto tight = compile(wide(), *device, with_budget(budget, micro_steps));
+    const auto tight = compile(wide(), *device, with_budget(budget, micro_steps, streams));
     EXPECT_GE(tight->homes.size(), 6u);
     EXPECT_EQ(plan::violation(tight->problem, tight->plan), "");
     Session session(tight, device), resident(compile(wide(), *device, with_budget(0, micro_steps)), device);
@@ -64,7 +66,7 @@ TEST(Homes, AModelLargerThanItsBudgetTrainsToTheSameBits) {
 
 TEST(Homes, OneMicroBatchPerUpdateIsHeldTo) {
   const auto device = cpu();
-  Session session(compile(wide(), *device, with_budget(smallest(1, *device), 1)), device);
+  Session session(compile(wide(), *device, with_budget(smallest(1, *device, true), 1, true)), device);
   fill(session);
   session.run({1, 0, 0});
   try {
@@ -76,6 +78,26 @@ TEST(Homes, OneMicroBatchPerUpdateIsHeldTo) {
         << error.what();
   }
   session.run({1, 0, 0});
+}
+
+// Gradients that are added to where they live take any number of micro-batches.
+TEST(Homes, GradientsWithinReachNeverTravel) {
+  const auto device = cpu();
+  const auto plan = compile(wide(), *device, with_budget(smallest(1, *device), 1));
+  int gradients = 0;
+  for (const auto& [value, place] : plan->offloaded)
+    gradients += plan->joint->values[static_cast<size_t>(value)].role == graph::Role::kGradient;
+  EXPECT_EQ(gradients, 6);
+  for (const CopyJob& copy : plan->program().copies)
+    EXPECT_EQ(copy.to, Tier::kDevice) << "weights come, nothing goes";
+  Session session(plan, device), resident(compile(wide(), *device, with_budget(0, 1)), device);
+  for (Session* s : {&session, &resident}) {
+    fill(*s);
+    for (uint32_t micro = 0; micro < 3; ++micro) s->run({1, 0, micro});
+  }
+  EXPECT_EQ(result(session), result(resident));
+  EXPECT_EQ(session.gradient_squares(), resident.gradient_squares());
+  expect_exact_memory(session);
 }
 
 }  // namespace

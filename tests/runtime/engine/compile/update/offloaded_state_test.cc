@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "runtime/engine/exec/fallback.h"
-#include "tests/runtime/engine/support.h"
+#include "tests/runtime/engine/update_check.h"
 
 namespace cairn::engine {
 namespace {
@@ -75,19 +75,28 @@ TEST(OffloadedState, ATightBudgetIsMetByStateInATier) {
     for (const int32_t m : slot.states)
       moments += resident->joint->values[static_cast<size_t>(m)].desc.bytes();
   const int64_t without = smallest(options_for({}, 1), *device);
-  const int64_t with = smallest(options_for({Tier::kHost}, 1), *device);
-  EXPECT_LT(with, without - moments / 2);
-  // Below what state on the device needs, some of it leaves; at the smallest budget all does.
-  const auto some = compile(heavy(), *device, options_for({Tier::kHost}, without - (without - with) / 16));
-  const auto all = compile(heavy(), *device, options_for({Tier::kHost}, with));
-  EXPECT_GT(some->offloaded.size(), 0u);
-  EXPECT_LT(some->offloaded_bytes[1], all->offloaded_bytes[1]);
-  EXPECT_GE(all->offloaded_bytes[1], moments);
-  EXPECT_LE(all->plan.arena_bytes, with);
-  EXPECT_GT(all->update_seconds, resident->update_seconds);
-  EXPECT_EQ(plan::violation(all->problem, all->plan), "");
-  EXPECT_EQ(all->memory_at_peak().optimizer, 0);
-  EXPECT_THROW(compile(heavy(), *device, options_for({Tier::kHost}, with - kPageBytes)), Error);
+  for (const bool streams : {true, false}) {
+    PlanOptions o = options_for({Tier::kHost}, 1);
+    o.update_on_device = streams;
+    const int64_t with = smallest(o, *device);
+    EXPECT_LT(with, without - moments / 2);
+    // Below what state on the device needs, some of it leaves; at the smallest budget all does.
+    o.budget_bytes = without - (without - with) / 16;
+    const auto some = compile(heavy(), *device, o);
+    o.budget_bytes = with;
+    const auto all = compile(heavy(), *device, o);
+    EXPECT_GT(some->offloaded.size(), 0u);
+    EXPECT_LT(some->offloaded_bytes[1], all->offloaded_bytes[1]);
+    EXPECT_GE(all->offloaded_bytes[1], moments);
+    EXPECT_LE(all->plan.arena_bytes, with);
+    EXPECT_EQ(all->update_seconds > resident->update_seconds, streams)
+        << "what is updated in place costs nothing";
+    EXPECT_EQ(all->update_at(), streams ? Tier::kDevice : Tier::kHost);
+    EXPECT_EQ(plan::violation(all->problem, all->plan), "");
+    EXPECT_EQ(all->memory_at_peak().optimizer, 0);
+    o.budget_bytes = with - kPageBytes;
+    EXPECT_THROW(compile(heavy(), *device, o), Error);
+  }
 }
 
 TEST(OffloadedState, WhatAnUpdateCostsIsSharedByItsMicroBatches) {
@@ -95,6 +104,7 @@ TEST(OffloadedState, WhatAnUpdateCostsIsSharedByItsMicroBatches) {
   const auto resident = compile(mlp(2), *device, options_for({}, 0));
   // There is a choice: activations can be recomputed, or state can leave.
   PlanOptions o = options_for({Tier::kHost}, resident->plan.arena_bytes * 8 / 10);
+  o.update_on_device = true;  // where it lives, it costs nothing
   o.link_bytes_per_second = 2e9;
   o.micro_steps = 1000000;
   const auto many = compile(mlp(2), *device, o);
@@ -107,17 +117,9 @@ TEST(OffloadedState, WhatAnUpdateCostsIsSharedByItsMicroBatches) {
 
 TEST(OffloadedState, TheFirstTierWithRoomIsTaken) {
   const auto device = cpu();
-  costs::DeviceModel model;
-  model.name = "Engine";
-  model.memory_bytes = 1 << 30;
-  model.f32_flops_per_second = model.bf16_flops_per_second = model.f16_flops_per_second = 1e12;
-  model.memory_bytes_per_second = 1e11;
-  model.links = {{"host", 1e-5, 1e10, 1e10, 0.7, 1 << 20}, {"disk", 1e-4, 1e9, 1e9, 0.7, int64_t{1} << 40}};
-  costs::Table table;
-  table.model = model;
   PlanOptions o = options_for({Tier::kHost, Tier::kDisk}, 1);
   o.policy = plan::Policy::kKeep;
-  o.costs = std::make_shared<const costs::Table>(table);
+  o.costs = with_host_bytes(1 << 20);
   o.budget_bytes = smallest(o, *device);
   const auto plan = compile(heavy(), *device, o);
   const int64_t host = plan->offloaded_bytes[1], disk = plan->offloaded_bytes[2];
@@ -126,17 +128,25 @@ TEST(OffloadedState, TheFirstTierWithRoomIsTaken) {
   EXPECT_LE(host + plan->plan.tier_arena_bytes.at(0), 1 << 20);
 }
 
-class OffloadedStateOn : public ::testing::TestWithParam<std::tuple<Tier, graph::AmpMode>> {
+enum class Home : uint8_t {
+  kReached,
+  kHost,
+  kDisk
+};  // the host tier, in place or through the device; the disk
+
+class OffloadedStateOn : public ::testing::TestWithParam<std::tuple<Home, graph::AmpMode>> {
  protected:
-  Tier tier() const { return std::get<0>(GetParam()); }
+  Home home() const { return std::get<0>(GetParam()); }
+  Tier tier() const { return home() == Home::kDisk ? Tier::kDisk : Tier::kHost; }
   graph::AmpMode amp() const { return std::get<1>(GetParam()); }
   std::shared_ptr<device::Device> device = cpu();
   // At the smallest budget.
   std::shared_ptr<const CompiledPlan> tight() const {
-    static std::map<std::pair<Tier, graph::AmpMode>, std::shared_ptr<const CompiledPlan>> plans;
-    auto& plan = plans[{tier(), amp()}];
+    static std::map<std::pair<Home, graph::AmpMode>, std::shared_ptr<const CompiledPlan>> plans;
+    auto& plan = plans[{home(), amp()}];
     if (plan != nullptr) return plan;
     PlanOptions o = options_for({tier()}, 1, amp());
+    o.update_on_device = home() != Home::kReached;
     o.policy = plan::Policy::kKeep;  // so that state is all that can leave, and planning is quick
     o.budget_bytes = smallest(o, *device);
     return plan = compile(heavy(), *device, o);
@@ -161,12 +171,18 @@ TEST_P(OffloadedStateOn, ExtentsTileTheirValuesAndNothingOverlaps) {
     EXPECT_EQ(at, plan->joint->values[static_cast<size_t>(value)].desc.bytes());
     pieces_of_one = std::max(pieces_of_one, static_cast<int>(place.extents.size()));
   }
-  EXPECT_GT(pieces_of_one, 1) << "some parameter is larger than a piece";
+  if (home() == Home::kReached)
+    EXPECT_EQ(pieces_of_one, 1) << "kernels use it in one piece";
+  else
+    EXPECT_GT(pieces_of_one, 1) << "some parameter is larger than a piece";
   std::sort(used.begin(), used.end());
   for (size_t i = 1; i < used.size(); ++i) EXPECT_GE(used[i].first, used[i - 1].second);
   EXPECT_LE(used.back().second, plan->resident_bytes(tier()));
   // Small neighbours share a copy: fewer copies than tensors and their pieces.
   EXPECT_LT(plan->program(graph::kUpdate).copies.size(), 2 * used.size());
+  if (home() == Home::kReached)
+    for (const graph::PhaseIndex phase : {graph::kRepack, graph::kGradientNorm, graph::kUpdate})
+      EXPECT_TRUE(plan->program(phase).copies.empty()) << "copies to what kernels reach";
   EXPECT_EQ(master_leaves(*plan), !plan->joint->ops(graph::kRepack).empty())
       << "weights that only packing reads";
 }
@@ -178,6 +194,7 @@ TEST(OffloadedState, BlocksAreNotCut) {
   const Format& blocks = format(DType::kDynamic8);
   PlanOptions o = options_for({Tier::kHost}, 1);
   o.optimizer.name = "adamw8";
+  o.update_on_device = true;
   o.policy = plan::Policy::kKeep;
   const int64_t least = smallest(o, *device);
   int64_t parts = 0;
@@ -276,13 +293,16 @@ TEST_P(OffloadedStateOn, WeightsTheHostWritesAreSeenByTheNextRun) {
   EXPECT_NE(result(changed), before);
 }
 
+std::string name_of(const ::testing::TestParamInfo<std::tuple<Home, graph::AmpMode>>& test) {
+  static constexpr const char* kHomes[] = {"reached", "host", "disk"};
+  return std::string(kHomes[static_cast<size_t>(std::get<0>(test.param))]) +
+         (std::get<1>(test.param) == graph::AmpMode::kOff ? "_f32" : "_bf16");
+}
+
 INSTANTIATE_TEST_SUITE_P(Tiers, OffloadedStateOn,
-                         ::testing::Combine(::testing::Values(Tier::kHost, Tier::kDisk),
+                         ::testing::Combine(::testing::Values(Home::kReached, Home::kHost, Home::kDisk),
                                             ::testing::Values(graph::AmpMode::kOff, graph::AmpMode::kBf16)),
-                         [](const auto& test) {
-                           return std::string(kTierNames[static_cast<size_t>(std::get<0>(test.param))]) +
-                                  (std::get<1>(test.param) == graph::AmpMode::kOff ? "_f32" : "_bf16");
-                         });
+                         name_of);
 
 TEST(OffloadedState, AFullDiskIsAnErrorBeforeTheFirstStep) {
   device::DeviceOptions options;

@@ -21,17 +21,19 @@ TEST(Update, LeavesPackedWeightsFresh) {
 
 TEST(Update, LeavesPackedWeightsFreshWhereStateLivesInATier) {
   const auto device = cpu();
-  for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
+  for (const auto& [tier, streams] :
+       {std::pair(Tier::kHost, true), {Tier::kHost, false}, {Tier::kDisk, true}}) {
     bool behind_parts = false;
     for (const double share : {0.0, 0.3, 0.6}) {
-      SCOPED_TRACE(testing::Message() << kTierNames[static_cast<size_t>(tier)] << ' ' << share);
-      const auto plan = tight_plan(layers(), *device, graph::AmpMode::kBf16, tier, share);
+      SCOPED_TRACE(testing::Message()
+                   << kTierNames[static_cast<size_t>(tier)] << ' ' << share << ' ' << streams);
+      const auto plan = tight_plan(layers(), *device, graph::AmpMode::kBf16, tier, share, streams);
       if (!packed_weights(*plan)) GTEST_SKIP() << "needs amx";
       EXPECT_FALSE(plan->offloaded.empty());
       expect_fresh_packed_weights(plan, device);
       behind_parts = behind_parts || packed_behind_parts(*plan);
     }
-    EXPECT_TRUE(behind_parts);
+    EXPECT_EQ(behind_parts, streams);
   }
 }
 
