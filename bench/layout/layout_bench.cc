@@ -3,6 +3,7 @@
 // generated problems, and on public instances in MiniMalloc's CSV form (files named on the command line or,
 // separated by ':', in CAIRN_LAYOUT_CSV).
 //   cheap/...    as low as can be cheaply       tight/...    the capacity is the most bytes alive
+//   hard/KIND/BLOCKS/SEED   a capacity of 1.02 of the most bytes alive, with 30 times the work (hard_blocks.h)
 //   csv/...      as low as can be cheaply       csv_capacity/...   the capacity in the file's name
 //   csv_effort_50/...   the same with 50 times the work (seconds)
 // Counters: blocks; ratio (height / most alive); fits (1 if within the capacity).
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/layout/hard_blocks.h"
 #include "bench/layout/minimalloc_csv.h"
 #include "bench/plan/problems.h"
 #include "runtime/base/error.h"
@@ -123,6 +125,17 @@ void add_plans() {
   }
 }
 
+void add_hard() {
+  for (const HardKind& kind : hard_kinds())
+    for (const int count : {150, 250, 350, 450})
+      for (const uint32_t seed : {1u, 2u, 3u}) {
+        auto blocks = std::make_shared<const std::vector<Block>>(kind.make(count, seed));
+        const int64_t most = plan::max_alive(*blocks);
+        add(std::string("hard/") + kind.name + "/" + std::to_string(count) + "/" + std::to_string(seed),
+            blocks, most + most / 50, 30);
+      }
+}
+
 void add_file(const std::string& path) {
   Instance instance = read_minimalloc_csv(path);
   const std::string name = std::filesystem::path(path).stem().string();
@@ -143,7 +156,10 @@ int main(int argc, char** argv) {
         if (!path.empty()) files.push_back(path);
     }
     for (const std::string& path : files) add_file(path);
-    if (files.empty()) add_plans();
+    if (files.empty()) {
+      add_plans();
+      add_hard();
+    }
   } catch (const Error& e) {
     std::fprintf(stderr, "bench_layout: %s\n", e.what());
     return 3;

@@ -10,6 +10,7 @@
 #include "runtime/base/checked.h"
 #include "runtime/base/error.h"
 #include "runtime/base/os/thread.h"
+#include "runtime/plan/homes/residence.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {
@@ -79,6 +80,20 @@ std::vector<int64_t> sweep_budgets(const Problem& problem, const std::vector<Bas
   return budgets;
 }
 
+void let_more_be_no_slower(std::vector<SweepPoint>& points) {
+  for (size_t k = points.size(); k-- > 1;) {
+    const SweepPoint& less = points[k];
+    SweepPoint& more = points[k - 1];
+    if (more.seconds <= less.seconds) continue;
+    SweepPoint same = less;
+    same.budget_bytes = more.budget_bytes;
+    same.bound_seconds = more.bound_seconds;
+    same.gap = more.bound_seconds > 0 ? (less.seconds - more.bound_seconds) / more.bound_seconds : 0;
+    same.solve_seconds = more.solve_seconds;
+    more = std::move(same);
+  }
+}
+
 Sweep sweep(const Problem& problem, int points) {
   Sweep found;
   found.baselines = baselines(problem);
@@ -100,6 +115,7 @@ Sweep sweep(const Problem& problem, int points) {
     if (const auto& plan = plans[k])
       found.points.push_back({budgets[k], plan->arena_bytes, plan->predicted_seconds, plan->bound_seconds,
                               plan->gap, plan->solve_seconds, plan->totals, plan->tier_arena_bytes});
+  if (!has_homes(problem)) let_more_be_no_slower(found.points);  // else more than the seconds counts
   return found;
 }
 

@@ -29,7 +29,12 @@ int usual_points(const Problem&);
 // own budget is ignored.
 std::vector<int64_t> sweep_budgets(const Problem&, const std::vector<Baseline>&, int points);
 
-// Solves once per budget, on up to 8 threads: the same points for any number. points < 0: usual_points.
+// What fits a budget fits a higher one: where the point before is faster than one of a higher budget, that one has
+// its plan. Points by falling budget.
+void let_more_be_no_slower(std::vector<SweepPoint>&);
+
+// Solves once per budget, on up to 8 threads: the same points for any number. points < 0: usual_points. More memory is
+// never slower.
 Sweep sweep(const Problem&, int points = -1);
 
 // "cairn.sweep/1".

@@ -79,6 +79,17 @@ TEST(Irregular, SkipsOfAUNetAreNoObstacle) {
   EXPECT_LE(plan.predicted_seconds, 2 * plan.keep_all_seconds);
 }
 
+// Closely above the smallest budget, where groups of ops hold too much: twelve times keep-all, before.
+TEST(Irregular, DenseConcatenationHasNoCliff) {
+  if (!support::long_campaign()) GTEST_SKIP() << "takes ten seconds and more; CAIRN_TEST=long";
+  Problem p = bench::irregular_problem("dense", 24, 1);
+  const int64_t all = solve(p).device_peak_bytes - p.persistent_bytes();
+  p.budget_bytes = p.persistent_bytes() + all / 10;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_LE(plan.predicted_seconds, 2 * plan.keep_all_seconds);
+}
+
 // Of more choices than twelve brute force has a part, and the planner all.
 TEST(Irregular, SmallOnesAreAsGoodAsBruteForce) {
   constexpr double kHalfAPercent = 1.005;  // of an annealed plan of some 80 ops

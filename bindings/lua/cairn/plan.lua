@@ -94,9 +94,9 @@ local NUMBERS = {
   "in_place_op_count",
 }
 
--- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory), peak_at
--- the op at the device's peak, update_at where what lives on the host is updated, "device" or "host", rates what
--- Plan:rates() returns.
+-- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory),
+-- peak_at the op at the device's peak, update_at where what lives on the host is updated, "device" or "host", rates
+-- what Plan:rates() returns.
 function Plan:summary()
   local struct = ffi.new("cairn_plan_summary_t", { ffi.sizeof("cairn_plan_summary_t") })
   local status = C.cairn_plan_summary(self:raw(), struct, core.raw_error)

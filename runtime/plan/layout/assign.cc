@@ -17,7 +17,7 @@ struct Arena {
   }
 };
 
-void assign_device(const Problem& p, const Index& index, int64_t capacity, Plan& plan) {
+void assign_device(const Problem& p, const Index& index, int64_t capacity, int64_t effort, Plan& plan) {
   const auto steps = static_cast<int32_t>(plan.steps.size());
   Arena arena{{}, std::vector<int32_t>(p.values.size(), -1)};
   std::vector<std::pair<int32_t, int32_t>>
@@ -54,7 +54,7 @@ void assign_device(const Problem& p, const Index& index, int64_t capacity, Plan&
       }
     }
   }
-  const Layout layout = capacity > 0 ? lay_out(arena.blocks, natural_alignment(p), capacity)
+  const Layout layout = capacity > 0 ? lay_out(arena.blocks, natural_alignment(p), capacity, effort)
                                      : lay_out(arena.blocks, natural_alignment(p));
   const auto put = [&](int32_t s, int32_t k, size_t b) {
     const int64_t offset = index.persistent_bytes + layout.offsets[b];
@@ -99,7 +99,7 @@ void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
 
 }  // namespace
 
-void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t capacity) {
+void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t capacity, int64_t effort) {
   int64_t next = 0;
   plan.value_offsets.assign(p.values.size(), -1);
   plan.home_offsets.assign(p.values.size(), -1);
@@ -108,7 +108,7 @@ void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t ca
       plan.value_offsets[v] = next;
       next += p.values[v].bytes;
     }
-  assign_device(p, index, capacity == 0 ? 0 : std::max<int64_t>(1, capacity - next), plan);
+  assign_device(p, index, capacity == 0 ? 0 : std::max<int64_t>(1, capacity - next), effort, plan);
   plan.tier_arena_bytes.assign(p.links.size(), 0);
   for (int32_t t = 0; t < static_cast<int32_t>(p.links.size()); ++t) assign_tier(p, t, plan);
 }

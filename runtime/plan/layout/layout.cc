@@ -12,16 +12,18 @@ namespace {
 constexpr int64_t kNoWish = std::numeric_limits<int64_t>::max();
 
 // Limits of work per stage, counted so that results do not depend on the machine: visits of neighbours
-// (repair, about 15 ns each) and of pieces in sections (search, about 1 ns each).
+// (repair, about 15 ns each), of pieces in sections (search, about 1 ns each) and of sections (fill, about 2 ns each).
 struct Effort {
   int64_t repair = 0;  // per target
   int64_t search = 0;
+  int64_t fill = 0;
 };
 Effort cheap(int64_t n) {
-  return {std::min<int64_t>(n * n / 6, 100'000) + std::min<int64_t>(20 * n, 2'000'000), 0};
+  return {std::min<int64_t>(n * n / 6, 100'000) + std::min<int64_t>(20 * n, 2'000'000), 0, 0};
 }
 Effort hard(int64_t n) {
-  return {std::min<int64_t>(20'000 + 2'000 * n, 4'000'000), std::min<int64_t>(100'000 * n, 50'000'000)};
+  return {std::min<int64_t>(20'000 + 2'000 * n, 4'000'000), std::min<int64_t>(100'000 * n, 50'000'000),
+          50'000'000};
 }
 
 // The bound first; then halfway between what failed and what is reached, down to a 4096th of the bound.
@@ -55,10 +57,16 @@ Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
   if (packing.height <= target) return packing;
   improve(pieces, little.repair, packing);
   if (!wished || packing.height <= target || capacity < pieces.most) return packing;
-  work = much.repair * effort;
-  if (eject(pieces, target, work, packing)) return packing;
-  work = much.search * effort;
-  search(pieces, target, work, packing);
+  // What the first two find without any further effort stays as it is; the exact search is for what they do not.
+  const auto repair_and_search = [&](int64_t times) {
+    work = much.repair * times;
+    if (eject(pieces, target, work, packing)) return true;
+    work = much.search * times;
+    return search(pieces, target, work, packing);
+  };
+  if (repair_and_search(1) || effort == 0 || pieces.size() > kMostSearched) return packing;
+  work = much.fill * effort;
+  if (!fill(pieces, target, work, packing)) repair_and_search((effort + 1) / 2);
   return packing;
 }
 
@@ -69,8 +77,8 @@ Layout lay_out(std::span<const Block> blocks, int64_t alignment) {
 }
 
 Layout lay_out(std::span<const Block> blocks, int64_t alignment, int64_t capacity, int64_t effort) {
-  require(1 <= effort && effort <= 1000, Code::kInvalidArgument, "an effort of ", effort,
-          "; expected 1 to 1000");
+  require(0 <= effort && effort <= 1000, Code::kInvalidArgument, "an effort of ", effort,
+          "; expected 0 to 1000");
   const Pieces pieces(blocks, alignment);
   Layout layout{std::vector<int64_t>(blocks.size(), 0), 0};
   if (pieces.size() > 0) {

@@ -1,6 +1,7 @@
 // Static layout: offsets for blocks with known lifetimes in one arena, as low as can be (dynamic storage
 // allocation, NP-hard). Sweeps outwards from a peak, then repairs by ejection, then, for a wanted capacity, a
-// branch and bound on what is left. Pure, deterministic, limited by counts of work, never by a clock.
+// branch and bound on what is left, then, given the effort, an exact search from below. Pure, deterministic, limited
+// by counts of work, never by a clock.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -27,9 +28,10 @@ Layout lay_out(std::span<const Block>, int64_t alignment);
 
 // Stops as soon as the height is at most `capacity`, and tries much harder while it is above; never higher
 // than the layout without a capacity, unless that is already within it. Returns the lowest layout found even
-// if it is above the capacity. 0 and INT64_MAX mean no particular wish: the same as without. The harder try
-// takes up to about 0.1 s times `effort` (1 to 1000).
-Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 1);
+// if it is above the capacity. 0 and INT64_MAX mean no particular wish: the same as without. The harder try takes
+// up to about 0.1 s, and for up to kMostSearched blocks that take room 0.1 s times `effort` (0 to 1000) more.
+Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 0);
+inline constexpr int32_t kMostSearched = 1024;
 
 // Most bytes alive at once: no layout is lower.
 int64_t max_alive(std::span<const Block>);
@@ -39,7 +41,7 @@ int64_t natural_alignment(const Problem&);
 
 // Sets all offsets of the plan's steps, value_offsets, home_offsets, arena_bytes, tier_arena_bytes and peak_step.
 // Of values with a home that are persistent, too, it is decided that they stay.
-// capacity: of the device, persistent values included; 0: as low as is cheap to find.
-void assign_offsets(const Problem&, const Index&, Plan&, int64_t capacity = 0);
+// capacity: of the device, persistent values included; 0: as low as is cheap to find. effort: as of lay_out().
+void assign_offsets(const Problem&, const Index&, Plan&, int64_t capacity = 0, int64_t effort = 0);
 
 }  // namespace cairn::plan

@@ -55,4 +55,9 @@ bool eject(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 // counted down. True (and `packing` replaced) if one was found.
 bool search(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 
+// Exact search from below, for up to kMostSearched pieces that live long and overlap. Work is in visits of sections and
+// pieces and is counted down. True (and `packing` replaced) if a packing no higher than `target` was found; false
+// with work left: there is none, or there are too many pieces.
+bool fill(const Pieces&, int64_t target, int64_t& work, Packing& packing);
+
 }  // namespace cairn::plan

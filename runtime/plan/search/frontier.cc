@@ -268,8 +268,8 @@ class Frontier {
       int64_t least = INT64_MAX;
       for (const Option& o : options)
         if (o.moved > 0) least = std::min(least, o.moved);
-      max_moved =
-          std::max(least, static_cast<int64_t>(kCopyAhead * forward * p_.links[link_].out_bytes_per_second));
+      const double meanwhile = kCopyAhead * forward * p_.links[link_].out_bytes_per_second;
+      max_moved = std::max(least, static_cast<int64_t>(std::min(meanwhile, 9e18)));  // of what fits a number
     }
     for (size_t k = 0; k < options.size(); ++k)
       if (options[k].moved <= max_moved && (near || score(options[k]) <= best + kRegret * forward))

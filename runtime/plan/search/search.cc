@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "runtime/base/checked.h"
 #include "runtime/plan/layout/layout.h"
 
 namespace cairn::plan {
 namespace {
+
+constexpr int64_t kExactEffort = 30;  // at most some 3 s
+constexpr double kMuch = 1e-2;        // of a plan's seconds
 
 std::vector<Pace> paces_of(const Problem& p) {
   if (p.links.empty()) return {{}};
@@ -29,6 +33,7 @@ Search::Search(const Problem& problem, bool arenas_follow_peaks)
 
 void Search::restart() {
   archive = {};
+  exact_.clear();
   local_search.restart();
   for (const Pace& pace : paces_) try_retention(rules.base, pace);
 }
@@ -45,28 +50,59 @@ RetentionPoints Search::retention_of(const OptionSets& sets, const Chosen& chose
   return t;
 }
 
-Plan Search::lay_out(const Candidate& c, int64_t budget) {
+Plan Search::scheduled(const Candidate& c) {
   Schedule s = evaluate.schedule(c.retention_points, c.pace, sequence);
   Plan plan;
   plan.steps = std::move(s.steps);
   plan.device_peak_bytes = s.peak_bytes;
   plan.tier_peak_bytes = std::move(s.tier_peak_bytes);
   plan.predicted_seconds = s.seconds;
+  return plan;
+}
+
+Plan Search::lay_out(const Candidate& c, int64_t budget) {
+  Plan plan = scheduled(c);
   const int64_t capacity = arenas_follow_peaks_ ? c.cost.peak_bytes : budget;
   assign_offsets(p, index, plan, capacity == std::numeric_limits<int64_t>::max() ? 0 : capacity);
   return plan;
 }
 
+int64_t Search::searched_capacity(const Candidate& c) const {
+  const int64_t above = (c.cost.peak_bytes - index.persistent_bytes) / 50 / kAlignment * kAlignment;
+  return c.cost.peak_bytes + std::min(above, std::numeric_limits<int64_t>::max() - c.cost.peak_bytes);
+}
+
+bool Search::worth_searching(const Candidate& c, const std::optional<Fit>& there_is) {
+  return !there_is || c.cost.seconds * (1 + kMuch) < there_is->plan.predicted_seconds;
+}
+
+std::optional<Fit> Search::lay_out_exactly(const Candidate& c, int64_t capacity) {
+  Plan plan = scheduled(c);
+  assign_offsets(p, index, plan, capacity, kExactEffort);
+  if (plan.arena_bytes > capacity) return {};
+  return Fit{std::move(plan), c};
+}
+
+void Search::lay_out_for_all(const Candidate& c) {
+  if (auto fit = lay_out_exactly(c, searched_capacity(c))) exact_.push_back(std::move(*fit));
+}
+
 std::optional<Fit> Search::fastest_within(int64_t peak, int64_t budget, int attempts, int64_t* first_over) {
   if (first_over) *first_over = 0;
   bool first = true;
+  const Fit* exact = nullptr;
+  for (const Fit& fit : exact_)
+    if (fit.plan.arena_bytes <= budget &&
+        (!exact || fit.plan.predicted_seconds < exact->plan.predicted_seconds))
+      exact = &fit;
   for (const Candidate* candidate : archive.by_seconds(peak)) {
-    if (attempts-- == 0) break;
+    if (attempts-- == 0 || (exact && exact->from.cost.seconds <= candidate->cost.seconds)) break;
     Fit fit{lay_out(*candidate, budget), *candidate};
     if (first_over && first) *first_over = std::max<int64_t>(0, fit.plan.arena_bytes - budget);
     first = false;
     if (fit.plan.arena_bytes <= budget) return fit;
   }
+  if (exact) return *exact;
   return {};
 }
 
@@ -76,6 +112,8 @@ std::optional<Fit> Search::lowest() {
     return a->cost.peak_bytes < b->cost.peak_bytes;
   });
   std::optional<Fit> best;
+  for (const Fit& fit : exact_)
+    if (!best || fit.plan.arena_bytes < best->plan.arena_bytes) best = fit;
   for (const Candidate* candidate : list) {
     if (best && candidate->cost.peak_bytes >= best->plan.arena_bytes) break;  // no arena is below its peak
     Fit fit{lay_out(*candidate, candidate->cost.peak_bytes), *candidate};

@@ -40,6 +40,14 @@ class Search {
 
   // Tries hard only as long as the arena is higher than the budget.
   Plan lay_out(const Candidate&, int64_t budget);
+  // The least capacity for which an exact search for offsets is worth its time: a fiftieth above the peak.
+  int64_t searched_capacity(const Candidate&) const;
+  // Whether the plan, if its arena only fitted, would be much faster than the one there is.
+  static bool worth_searching(const Candidate&, const std::optional<Fit>& there_is);
+  // Searches for offsets within the capacity, which may take seconds.
+  std::optional<Fit> lay_out_exactly(const Candidate&, int64_t capacity);
+  // The same for a plan that any budget may use from now on.
+  void lay_out_for_all(const Candidate&);
   // The fastest plan met with such a peak whose arena fits, of the `attempts` fastest. first_over: by how
   // much the very fastest one's arena is above the budget; 0 if there is none.
   std::optional<Fit> fastest_within(int64_t peak, int64_t budget,
@@ -58,8 +66,11 @@ class Search {
   Sequence sequence;  // scratch
 
  private:
+  Plan scheduled(const Candidate&);
+
   const bool arenas_follow_peaks_;
   std::vector<Pace> paces_;
+  std::vector<Fit> exact_;  // of lay_out_for_all()
 };
 
 // All budgets of a small problem at once. Looks at the problem alone: what it finds is the same for every
@@ -86,7 +97,9 @@ class OneBudget {
   void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
   void deepen(int64_t target);
   void aim_with_segments(int64_t target);
-  std::optional<Fit> from_scratch(int64_t budget, Effort effort = Effort::kWhole);
+  std::optional<Fit> from_above(int64_t budget);
+  bool walk_down(int64_t target);
+  std::optional<Fit> from_scratch(int64_t budget, Effort effort);
   std::optional<Fit> closest(int64_t budget, double bound, int64_t& target);
   Fit from_smallest(int64_t budget);
   void anneal_down();
@@ -101,6 +114,7 @@ class OneBudget {
   std::vector<OptionSets> sets_;   // without links, and with the first one
   std::deque<Segments> segments_;  // of several numbers of groups; of chains of blocks none
   std::optional<Fit> smallest_;
+  std::optional<Candidate> fastest_;  // met by from_scratch() whose offsets may be searched for
 };
 
 }  // namespace cairn::plan

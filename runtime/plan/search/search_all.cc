@@ -13,6 +13,8 @@ namespace {
 constexpr int kAllSubsets = 12;  // so few saved values: every subset is tried
 constexpr int kRounds = 4;       // of feedback from the real arena
 constexpr size_t kOptions = 48;  // per stage
+constexpr int kLayouts = 8;      // tried for one peak
+constexpr size_t kExactLayouts = 2;
 constexpr int64_t kTableWork = 600'000;
 // Builds for sanitizers search a fraction of this: what they check is the same, their plans are as valid.
 #ifndef CAIRN_SEARCH_SHARE
@@ -41,10 +43,12 @@ class AllBudgets {
     Problem alone = p_;
     alone.links.clear();
     aim_everywhere(alone, most);
-    if (p_.links.empty()) return;
-    s_.local_search.use_links(true);
-    from_structure(most - s_.index.persistent_bytes, 0);
-    aim_everywhere(p_, most);
+    if (!p_.links.empty()) {
+      s_.local_search.use_links(true);
+      from_structure(most - s_.index.persistent_bytes, 0);
+      aim_everywhere(p_, most);
+    }
+    search_layouts();
   }
 
  private:
@@ -111,7 +115,7 @@ class AllBudgets {
         if (!optimal) aim(target, round == 0 ? level_work() : level_work() / 4);
         const Candidate* found = s_.archive.within(target);
         if (!found) break;
-        const int64_t over = s_.lay_out(*found, budget).arena_bytes - budget;
+        const int64_t arena = arena_of(*found), over = arena - budget;
         if (over <= 0) break;
         target = found->cost.peak_bytes - std::max<int64_t>(1, over / 2);
       }
@@ -133,6 +137,40 @@ class AllBudgets {
     }
   }
 
+  // Often the same plan is met again at the next budget.
+  int64_t arena_of(const Candidate& c) {
+    if (arena_ > 0 && c.retention_points == laid_out_.retention_points &&
+        c.pace.window_bytes == laid_out_.pace.window_bytes)
+      return arena_;
+    laid_out_ = c;
+    arena_ = s_.lay_out(c, c.cost.peak_bytes).arena_bytes;
+    if (arena_ > s_.searched_capacity(c)) high_.push_back(c);
+    return arena_;
+  }
+
+  // Of plans whose arenas are much higher than their peaks, the one with the lowest peak and the fastest ones, where
+  // nothing else is as fast in as little.
+  void search_layouts() {
+    high_.push_back(s_.archive.plans().begin()->second);
+    high_.push_back(s_.archive.plans().rbegin()->second);
+    std::stable_sort(high_.begin(), high_.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.cost.seconds < b.cost.seconds; });
+    const auto lowest = std::min_element(high_.begin(), high_.end(), [](const auto& a, const auto& b) {
+      return a.cost.peak_bytes < b.cost.peak_bytes;
+    });
+    std::rotate(high_.begin(), lowest, lowest + 1);
+    std::vector<std::pair<double, int64_t>> searched;
+    for (const Candidate& c : high_) {
+      if (searched.size() == kExactLayouts) return;
+      const std::pair cost(c.cost.seconds, c.cost.peak_bytes);
+      if (std::find(searched.begin(), searched.end(), cost) != searched.end()) continue;
+      const int64_t capacity = s_.searched_capacity(c);
+      if (!Search::worth_searching(c, s_.fastest_within(capacity, capacity, kLayouts))) continue;
+      searched.push_back(cost);
+      s_.lay_out_for_all(c);
+    }
+  }
+
   int64_t level_work() const {
     const auto ops = static_cast<int64_t>(p_.ops.size());
     return std::clamp<int64_t>(kLevelWork * ops * ops * ops, kMinLevelWork, kMaxLevelWork);
@@ -141,6 +179,9 @@ class AllBudgets {
   Search& s_;
   const Problem& p_;
   std::vector<Candidate> minimal_;
+  Candidate laid_out_;  // by arena_of(), and its arena
+  int64_t arena_ = 0;
+  std::vector<Candidate> high_;  // met with arenas much higher than their peaks
 };
 
 }  // namespace

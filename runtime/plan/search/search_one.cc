@@ -29,6 +29,9 @@ constexpr double kFar = 1.5e-2;                                // a gap that mor
 constexpr std::array<int32_t, 2> kGroups = {32, 96};           // of Segments
 constexpr int kLayouts = 8;                                    // tried per round
 constexpr int kRounds = 4;                                     // of feedback from the real peak or arena
+constexpr int64_t kParts = 50, kMostParts = 400;  // steps down to a target: such parts of what is alive
+constexpr int64_t kStepWork = 2'000'000 / CAIRN_SEARCH_SHARE;  // of each kind of search, per step
+constexpr int kSteeper = 12;        // times that the arena may ask for a lower target
 constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
 constexpr int kLower = 8;           // times that annealing aims below the lowest plan,
 constexpr int64_t kLowerBy = 20;    // by such a part of its peak
@@ -45,15 +48,24 @@ size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearch
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   std::optional<Fit> fit = from_scratch(budget, effort);
   if (effort == Effort::kQuick) return fit;
+  look_at_stages();
+  const bool walks = !stages_->chain && backward() && s_.p.ops.size() <= kSearched;
+  const auto slow = [&] {
+    return !fit || fit->plan.predicted_seconds > (1 + kSlow) * lower_bound_seconds(s_.p, s_.index, budget);
+  };
+  if (walks && slow() && (fit || smallest().plan.arena_bytes <= budget)) keep_faster(fit, from_above(budget));
   // Little above the smallest budget structure may give nothing, or what only just fits.
-  if (fit && (stages_->chain || s_.p.ops.size() > kSearched ||
-              fit->plan.predicted_seconds <= kCliff * s_.index.total_seconds))
-    return fit;
-  if (smallest().plan.arena_bytes <= budget) keep_faster(fit, from_smallest(budget));
+  if (!fit || (!stages_->chain && s_.p.ops.size() <= kSearched &&
+               fit->plan.predicted_seconds > kCliff * s_.index.total_seconds))
+    if (smallest().plan.arena_bytes <= budget) keep_faster(fit, from_smallest(budget));
+  // What is less than smallest() is refused, whatever else could be found for it.
+  if (fit && fastest_ && Search::worth_searching(*fastest_, fit))
+    keep_faster(fit, s_.lay_out_exactly(*fastest_, budget));
   return fit;
 }
 
 std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort) {
+  fastest_.reset();
   if (least_bytes(s_.p, s_.index) > budget) return {};
   int64_t target = budget;
   const double bound = lower_bound_seconds(s_.p, s_.index, budget);
@@ -61,6 +73,10 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort) {
   // What comes nowhere near the bound says little.
   if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
     improve_fit(*best, target, budget, bound);
+  const Candidate* fastest = nullptr;
+  for (const auto& [peak, candidate] : s_.archive.plans())
+    if (s_.searched_capacity(candidate) <= budget) fastest = &candidate;
+  if (fastest) fastest_ = *fastest;
   return best;
 }
 
@@ -152,6 +168,48 @@ void OneBudget::deepen(int64_t target) {
   }
 }
 
+// From what structure gives, which needs more, to the budget, a little at a time.
+std::optional<Fit> OneBudget::from_above(int64_t budget) {
+  s_.restart();
+  aim_with_segments(budget);
+  std::optional<Fit> best;
+  int64_t target = budget;
+  for (int round = 0; round < kSteeper && walk_down(target); ++round) {
+    const int64_t peak = s_.archive.within(target)->cost.peak_bytes;
+    int64_t over = 0;
+    keep_faster(best, s_.fastest_within(target, budget, kLayouts, &over));
+    if (over <= 0) break;
+    target = peak - std::min(over, peak / kMostParts);
+  }
+  return best;
+}
+
+// Whether the archive has a plan within the target in the end. Steps that fail are halved.
+bool OneBudget::walk_down(int64_t target) {
+  int64_t peak = std::numeric_limits<int64_t>::max(), parts = kParts;
+  for (const auto& [bytes, candidate] : s_.archive.plans())
+    if (candidate.cost.seconds <= kCliff * s_.index.total_seconds) {
+      peak = bytes;
+      break;
+    }
+  if (peak == std::numeric_limits<int64_t>::max()) return false;
+  while (peak > target) {
+    const Candidate from = *s_.archive.within(peak);
+    const int64_t next =
+        std::max(target, peak - std::max<int64_t>(1, (peak - s_.index.persistent_bytes) / parts));
+    Candidate c = from;
+    if (s_.local_search.descend(c, next, kStepWork)) s_.local_search.search(c, next, kStepWork);
+    const Candidate* found = s_.archive.within(next);
+    s_.local_search.anneal(found ? *found : from, next, kStepWork);
+    found = s_.archive.within(next);
+    if (found)
+      peak = next;
+    else if ((parts *= 2) > kMostParts)
+      return false;
+  }
+  return s_.archive.within(target) != nullptr;
+}
+
 // Groups of ops, wherever forward is cut.
 void OneBudget::aim_with_segments(int64_t target) {
   const int64_t wanted = target - s_.index.persistent_bytes;
@@ -211,6 +269,9 @@ const Fit& OneBudget::smallest() {
     });
   if (s_.archive.plans().begin()->first < before) shrink();
   smallest_ = s_.lowest();
+  const Candidate lowest = s_.archive.plans().begin()->second;
+  if (const int64_t capacity = s_.searched_capacity(lowest); capacity < smallest_->plan.arena_bytes)
+    if (auto fit = s_.lay_out_exactly(lowest, capacity)) smallest_ = std::move(fit);
   // Exact: until one page less fails. Larger steps first.
   int64_t step = smallest_->plan.arena_bytes / kFirstStep;
   for (int round = 0; round < kSmaller; ++round) {

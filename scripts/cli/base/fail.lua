@@ -30,7 +30,9 @@ end
 
 -- The same for what makes a plan: a pattern that no region matches is a mistake of the command line.
 function fail.plan(what, plan, err)
-  if not plan and type(err) == "table" and err.status == "NOT_FOUND" then fail.usage("--region: " .. tostring(err)) end
+  if not plan and tostring(err):find("no region matches the pattern", 1, true) then
+    fail.usage("--region: " .. tostring(err))
+  end
   return fail.check(what, plan, err)
 end
 

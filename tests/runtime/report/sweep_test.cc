@@ -29,6 +29,27 @@ TEST(Sweep, FromKeepAllDownToTheSmallest) {
     })) << b.name;
 }
 
+TEST(Sweep, MoreMemoryIsNeverSlower) {
+  std::vector<SweepPoint> points(4);
+  const double seconds[] = {10, 14, 12, 20}, bounds[] = {10, 11, 11.5, 16};
+  for (size_t k = 0; k < points.size(); ++k) {
+    points[k].budget_bytes = static_cast<int64_t>(400 - 100 * k);
+    points[k].arena_bytes = points[k].budget_bytes - 1;
+    points[k].seconds = seconds[k];
+    points[k].bound_seconds = bounds[k];
+    points[k].solve_seconds = static_cast<double>(k);
+  }
+  let_more_be_no_slower(points);
+  EXPECT_EQ(points[0].seconds, 10);
+  EXPECT_EQ(points[1].seconds, 12);
+  EXPECT_EQ(points[1].budget_bytes, 300);
+  EXPECT_EQ(points[1].arena_bytes, 199) << "the plan of the budget below";
+  EXPECT_DOUBLE_EQ(points[1].gap, 1.0 / 11);
+  EXPECT_EQ(points[1].solve_seconds, 1);
+  EXPECT_EQ(points[2].seconds, 12);
+  EXPECT_EQ(points[3].seconds, 20);
+}
+
 TEST(Sweep, TheProblemsBudgetIsIgnoredAndItsPoliciesAreNot) {
   Problem p = chain(6, 6400, 2, Policy::kKeep);
   p.budget_bytes = 1;

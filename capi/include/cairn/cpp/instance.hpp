@@ -160,17 +160,23 @@ class DeviceOptions {
     directory_ = std::move(path);
     return *this;
   }
+  DeviceOptions& rates(std::string word_or_path) {  // "cache", "measure", "model", or a file that was kept
+    rates_ = std::move(word_or_path);
+    return *this;
+  }
   const std::string& disk_directory() const noexcept { return directory_; }
+  const std::string& rates() const noexcept { return rates_; }
   // For cairn.h; points into this object.
   cairn_device_options_t raw() const noexcept {
     cairn_device_options_t raw = raw_;
     if (!directory_.empty()) raw.disk_directory = directory_.c_str();
+    if (!rates_.empty()) raw.rates = rates_.c_str();
     return raw;
   }
 
  private:
   cairn_device_options_t raw_ = CAIRN_DEVICE_OPTIONS_INIT;
-  std::string directory_;
+  std::string directory_, rates_;
 };
 
 class Device : public detail::Handle<cairn_device_t, cairn_device_retain, cairn_device_release> {
@@ -184,8 +190,8 @@ class Device : public detail::Handle<cairn_device_t, cairn_device_retain, cairn_
     });
   }
   static Outcome<Device> open(const Instance& instance, Text name, const DeviceOptions& options) {
-    if (Text(options.disk_directory()).has_nul())
-      return detail::failed<Device>(detail::nul_error(options.disk_directory()));
+    for (const std::string* text : {&options.disk_directory(), &options.rates()})
+      if (Text(*text).has_nul()) return detail::failed<Device>(detail::nul_error(*text));
     return open(instance, name, options.raw());
   }
 };

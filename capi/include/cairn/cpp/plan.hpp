@@ -58,6 +58,11 @@ class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_r
     return detail::fill({}, cairn_plan_memory_t CAIRN_PLAN_MEMORY_INIT,
                         [&](auto* out, auto* error) { return cairn_plan_memory(handle_, tier, out, error); });
   }
+  // What the predicted seconds rest on; texts borrow from the plan.
+  Outcome<cairn_plan_rates_t> rates() const {
+    return detail::fill({}, cairn_plan_rates_t CAIRN_PLAN_RATES_INIT,
+                        [&](auto* out, auto* error) { return cairn_plan_rates(handle_, out, error); });
+  }
   // The table of values, and the ops of the graph with their precision; texts borrow from the plan.
   Rows<cairn_plan_value_t, Plan> values() const {
     return {*this, CAIRN_PLAN_VALUE_INIT, [](const Plan& plan, size_t index, cairn_plan_value_t* out) {

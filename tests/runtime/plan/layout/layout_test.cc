@@ -133,7 +133,7 @@ TEST(Layout, SumsThatOverflowAreRefused) {
   const std::vector<Block> blocks = {{0, 2, INT64_MAX - 64}, {1, 3, INT64_MAX - 64}};
   EXPECT_THROW(lay_out(blocks, 64), Error);
   EXPECT_THROW(lay_out(std::vector<Block>{{-1, 2, 64}}, 64), Error);
-  EXPECT_THROW(lay_out(std::vector<Block>{{0, 2, 64}}, 64, 64, 0), Error);
+  EXPECT_THROW(lay_out(std::vector<Block>{{0, 2, 64}}, 64, 64, -1), Error);
 }
 
 TEST(Layout, AHundredThousandBlocksAreClose) {

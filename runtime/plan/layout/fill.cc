@@ -1,0 +1,309 @@
+// Exact search that fills memory from below. What is placed makes a floor over time. In a valley of the floor (a
+// stretch that is lower than what stands to its left and right) the lowest address at the left edge is taken by a
+// piece that begins exactly there, or by none: then so much is wasted there as the next thing that can cover it
+// lies higher; the same at the right edge with pieces that end there. Of all edges the one with the fewest ways is
+// decided next, so that what is forced comes first, and an edge with no way ends the branch. Each section may waste
+// only the target less the bytes alive in it (Moffitt, MiniMalloc, ASPLOS 2023, prunes by the same sum). States that
+// had no packing are remembered; several restarts look at the ways in other orders.
+#include <algorithm>
+#include <limits>
+
+#include "runtime/plan/layout/layout_parts.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr int64_t kWall = std::numeric_limits<int64_t>::max() / 2;
+
+class Filler {
+ public:
+  Filler(const Pieces& p, int64_t target, int64_t& work)
+      : most_(p.most), alignment_(p.alignment), highest_(target / p.alignment * p.alignment), work_(work) {
+    const std::vector<int32_t> to = full_sections(p);
+    for (int32_t i = 0; i < p.size(); ++i)
+      items_.push_back({to[p.all[i].begin], to[p.all[i].end], p.all[i].bytes, i});
+    std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+      if (a.begin != b.begin) return a.begin < b.begin;
+      if (a.end != b.end) return a.end > b.end;
+      return a.bytes != b.bytes ? a.bytes > b.bytes : a.piece < b.piece;
+    });
+    const auto n = static_cast<int32_t>(items_.size());
+    sections_ = to.back();
+    from_left_.resize(sections_);
+    from_right_.resize(static_cast<size_t>(sections_) + 1);
+    floor_.assign(sections_, 0);
+    left_.assign(sections_, 0);
+    top_.assign(sections_, -1);
+    offsets_.assign(n, -1);
+    rank_.assign(n, 0);
+    for (int32_t i = 0; i < n; ++i) {
+      from_left_[items_[i].begin].push_back(i);
+      from_right_[items_[i].end].push_back(i);
+      for (int32_t s = items_[i].begin; s < items_[i].end; ++s) left_[s] += items_[i].bytes;
+      piece_key_.push_back(draw());
+    }
+    for (int32_t s = 0; s < sections_; ++s) waste_key_.push_back(draw() | 1);
+    unplaced_ = n;
+  }
+
+  bool run() {
+    hopeless_.assign(size_t{1} << kStateBits, 0);
+    int64_t failed = -1;  // no packing is this low
+    for (int64_t round = 1; work_ > 0; ++round) {
+      const int64_t room = (highest_ - most_) / alignment_;
+      target_ = most_ + room * kShares[(round - 1) % std::size(kShares)] / 4 * alignment_;
+      if (target_ <= failed) continue;
+      const int64_t turn = (round - 1) / static_cast<int64_t>(std::size(kShares)) + 1;
+      rank(round, turn);
+      narrow_first_ = turn % 2 == 0;
+      nodes_ = (500 + 2 * static_cast<int64_t>(items_.size())) * (turn & -turn);
+      const Result result = dive();
+      if (result == Result::kFound) return true;
+      if (result == Result::kNone) failed = target_;
+      if (failed >= highest_) return false;
+    }
+    return false;
+  }
+
+  template <typename Visit>
+  void each_offset(Visit visit) const {
+    for (size_t i = 0; i < items_.size(); ++i) visit(items_[i].piece, offsets_[i]);
+  }
+
+ private:
+  struct Item {
+    int32_t begin, end;
+    int64_t bytes;
+    int32_t piece;
+  };
+  struct Edge {
+    int32_t low = 0, high = 0;  // the valley
+    int32_t ways = std::numeric_limits<int32_t>::max();
+    bool right = false;
+  };
+  enum class Result { kFound, kNone, kCut };
+
+  // Only sections whose pieces are not all alive in a neighbour, too, matter: something begins there and
+  // something ends right behind. to[s]: how many of those lie before s.
+  static std::vector<int32_t> full_sections(const Pieces& p) {
+    std::vector<int32_t> to(static_cast<size_t>(p.sections) + 1, 0);
+    bool began = false;
+    for (int32_t s = 0; s < p.sections; ++s) {
+      began = began || p.begin_row[s + 1] > p.begin_row[s];
+      const bool ends = p.end_row[s + 2] > p.end_row[s + 1];
+      to[s + 1] = to[s] + (began && ends);
+      if (ends) began = false;
+    }
+    return to;
+  }
+
+  // The way to look at first: the largest piece, the longest, or the one with most bytes, loosened by chance.
+  void rank(int64_t round, int64_t turn) {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const double bytes = static_cast<double>(items_[i].bytes), length = items_[i].end - items_[i].begin;
+      const double by[] = {bytes * length, length * length * bytes, bytes * bytes * length};
+      rank_[i] = by[turn % 3] * (round == 1 ? 1 : 0.25 + static_cast<double>(draw() >> 40) / (1 << 24));
+    }
+  }
+
+  uint64_t draw() {  // splitmix64
+    uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+  int64_t height(int32_t s) const { return s < 0 || s >= sections_ || left_[s] == 0 ? kWall : floor_[s]; }
+
+  // Two pieces of the same lifetime, one right on the other, lie in their order; of equals the first is next.
+  bool may_place(int32_t i) const {
+    if (offsets_[i] >= 0) return false;
+    const Item& x = items_[i];
+    if (i > 0 && offsets_[i - 1] < 0 && items_[i - 1].begin == x.begin && items_[i - 1].end == x.end &&
+        items_[i - 1].bytes == x.bytes)
+      return false;
+    const int32_t j = top_[x.begin];
+    return j < i || items_[j].begin != x.begin || items_[j].end != x.end;
+  }
+
+  bool fits(int32_t i, const Edge& e) const {
+    return items_[i].begin >= e.low && items_[i].end <= e.high && may_place(i);
+  }
+
+  const std::vector<int32_t>& at(const Edge& e) const {
+    return e.right ? from_right_[e.high] : from_left_[e.low];
+  }
+
+  // A section of the valley that no piece inside it can cover wastes up to what can lie above it, which is too much.
+  bool has_hole(int32_t low, int32_t high) {
+    const int64_t here = floor_[low];
+    int64_t least = kWall, spare = kWall;
+    int32_t covered = low;
+    for (int32_t s = low; s < high; ++s) {
+      for (int32_t i : from_left_[s]) {
+        if (offsets_[i] >= 0 || items_[i].end > high) continue;
+        covered = std::max(covered, items_[i].end);
+        least = std::min(least, items_[i].bytes);
+      }
+      work_ -= static_cast<int64_t>(from_left_[s].size());
+      if (covered <= s) spare = std::min(spare, target_ - here - left_[s]);
+    }
+    const int64_t wall = std::min(height(low - 1), height(high)) - here;
+    return spare < std::min(wall, least);
+  }
+
+  bool before(const Edge& a, const Edge& b) const {
+    return narrow_first_ ? a.high - a.low < b.high - b.low : floor_[a.low] < floor_[b.low];
+  }
+
+  Edge fewest_ways() {
+    Edge best;
+    for (int32_t low = 0; low < sections_;) {
+      const int64_t here = height(low);
+      int32_t high = low + 1;
+      while (high < sections_ && height(high) == here) ++high;
+      if (here != kWall && height(low - 1) > here && height(high) > here)
+        for (const bool right : {false, true}) {
+          Edge edge{low, high, 0, right};
+          if (!right && has_hole(low, high)) return edge;
+          for (int32_t i : at(edge)) edge.ways += fits(i, edge);
+          work_ -= static_cast<int64_t>(at(edge).size());
+          const int32_t s = right ? high - 1 : low;
+          if (floor_[s] + left_[s] < target_) ++edge.ways;
+          if (edge.ways < best.ways || (edge.ways == best.ways && before(edge, best))) best = edge;
+          if (best.ways == 0) return best;
+        }
+      low = high;
+    }
+    return best;
+  }
+
+  void put(int32_t i, int64_t sign) {
+    const Item& x = items_[i];
+    for (int32_t s = x.begin; s < x.end; ++s) {
+      floor_[s] += sign * x.bytes;
+      left_[s] -= sign * x.bytes;
+    }
+    placed_ ^= piece_key_[i];
+    unplaced_ -= static_cast<int32_t>(sign);
+  }
+
+  Result place(int32_t i) {
+    const Item x = items_[i];
+    const std::vector<int32_t> under(top_.begin() + x.begin, top_.begin() + x.end);
+    offsets_[i] = floor_[x.begin];
+    put(i, 1);
+    std::fill(top_.begin() + x.begin, top_.begin() + x.end, i);
+    ++depth_;
+    const Result result = dive();
+    --depth_;
+    if (result == Result::kFound) return result;
+    put(i, -1);
+    offsets_[i] = -1;
+    std::copy(under.begin(), under.end(), top_.begin() + x.begin);
+    return result;
+  }
+
+  // Nothing takes the lowest address at the edge: up to the next piece of the valley nothing can, and what comes
+  // to lie there reaches over a wall, or lies on a piece that the rest of the valley holds.
+  Result waste(const Edge& e) {
+    int64_t least = kWall;
+    int32_t near = e.right ? e.low : e.high;
+    for (int32_t s = e.low; s < e.high; ++s)
+      for (int32_t i : from_left_[s]) {
+        const Item& x = items_[i];
+        if (offsets_[i] >= 0 || x.end > e.high || (e.right ? x.end == e.high : x.begin == e.low)) continue;
+        least = std::min(least, x.bytes);
+        near = e.right ? std::max(near, x.end) : std::min(near, x.begin);
+      }
+    work_ -= e.high - e.low;
+    const int32_t low = e.right ? near : e.low, high = e.right ? e.high : near;
+    const int64_t wall = std::min(height(e.low - 1), height(e.high));
+    const int64_t rise = std::min(wall - floor_[e.low], least);
+    for (int32_t s = low; s < high; ++s)
+      if (left_[s] > 0 && floor_[s] + left_[s] > target_ - rise) return Result::kNone;
+    std::vector<int32_t> under(top_.begin() + low, top_.begin() + high);
+    for (int32_t s = low; s < high; ++s) {
+      floor_[s] += rise;
+      wasted_ += static_cast<uint64_t>(rise) * waste_key_[s];
+      top_[s] = -1;
+    }
+    ++depth_;
+    const Result result = dive();
+    --depth_;
+    if (result == Result::kFound) return result;
+    for (int32_t s = low; s < high; ++s) {
+      floor_[s] -= rise;
+      wasted_ -= static_cast<uint64_t>(rise) * waste_key_[s];
+      top_[s] = under[s - low];
+    }
+    return result;
+  }
+
+  Result dive() {
+    if (unplaced_ == 0) return Result::kFound;
+    if (nodes_-- <= 0 || work_ <= 0 || depth_ > kDepth * static_cast<int64_t>(items_.size()))
+      return Result::kCut;
+    work_ -= sections_;
+    const uint64_t now = state();
+    uint64_t& known = hopeless_[now >> (64 - kStateBits)];
+    if (known == now) return Result::kNone;
+    const Edge edge = fewest_ways();
+    if (edge.ways == 0) {
+      known = now;
+      return Result::kNone;
+    }
+    std::vector<int32_t> ways;
+    for (int32_t i : at(edge))
+      if (fits(i, edge)) ways.push_back(i);
+    std::stable_sort(ways.begin(), ways.end(), [&](int32_t a, int32_t b) { return rank_[a] > rank_[b]; });
+    for (int32_t i : ways)
+      if (const Result result = place(i); result != Result::kNone) return result;
+    const int32_t s = edge.right ? edge.high - 1 : edge.low;
+    if (floor_[s] + left_[s] < target_)
+      if (const Result result = waste(edge); result != Result::kNone) return result;
+    known = now;
+    return Result::kNone;
+  }
+
+  uint64_t state() const {
+    const uint64_t z = (placed_ ^ wasted_ ^ static_cast<uint64_t>(target_)) * 0x9E3779B97F4A7C15u;
+    return z ^ (z >> 29);
+  }
+
+  static constexpr int64_t kShares[] = {4, 0, 2, 1};  // of what the target has above the bound, in quarters
+  static constexpr int kStateBits = 20;
+  static constexpr int64_t kDepth = 4;  // decisions per piece on a branch: bounds the stack
+
+  const int64_t most_, alignment_, highest_;
+  int64_t target_ = 0;
+  int64_t& work_;
+  int64_t nodes_ = 0, depth_ = 0;
+  bool narrow_first_ = false;
+  std::vector<Item> items_;
+  int32_t sections_ = 0, unplaced_ = 0;
+  std::vector<std::vector<int32_t>> from_left_, from_right_;
+  std::vector<int64_t> floor_, left_;
+  std::vector<int32_t> top_;
+  std::vector<int64_t> offsets_;
+  std::vector<double> rank_;
+  std::vector<uint64_t> piece_key_, waste_key_;
+  std::vector<uint64_t> hopeless_;  // the last state of each slot in which there was no packing
+  uint64_t placed_ = 0, wasted_ = 0, state_ = 1;
+};
+
+}  // namespace
+
+bool fill(const Pieces& pieces, int64_t target, int64_t& work, Packing& packing) {
+  if (pieces.size() == 0 || pieces.size() > kMostSearched || target < pieces.most) return false;
+  Filler filler(pieces, target, work);
+  if (!filler.run()) return false;
+  packing.height = 0;
+  filler.each_offset([&](int32_t piece, int64_t offset) {
+    packing.offsets[piece] = offset;
+    packing.height = std::max(packing.height, offset + pieces.all[piece].bytes);
+  });
+  return true;
+}
+
+}  // namespace cairn::plan
