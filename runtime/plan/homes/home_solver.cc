@@ -10,6 +10,7 @@
 #include "runtime/plan/bound/bound.h"
 #include "runtime/plan/explain.h"
 #include "runtime/plan/homes/placement.h"
+#include "runtime/plan/homes/traffic.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {
@@ -253,7 +254,8 @@ Plan HomeSolver::smallest() {
 }
 
 Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) const {
-  Problem all_away = without_homes(resolve_homes(p_, std::vector<bool>(p_.values.size(), true)));
+  const Problem resolved = resolve_homes(p_, std::vector<bool>(p_.values.size(), true));
+  Problem all_away = without_homes(resolved);
   all_away.links = p_.links;  // what stays takes no room in a tier
   explain(at.resolved(), at.index(), Rules(at.resolved(), at.index(), Intervals(at.resolved(), at.index())),
           plan);
@@ -261,7 +263,8 @@ Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) co
   plan.device_peak_bytes = most_alive(at.resolved(), plan);
   plan.predicted_seconds = simulate(at.resolved(), plan).seconds;
   plan.keep_all_seconds = at.index().total_seconds;
-  plan.bound_seconds = lower_bound_seconds(all_away, Index(all_away), budget_bytes, home_reads(p_));
+  plan.bound_seconds = std::max(lower_bound_seconds(all_away, Index(all_away), budget_bytes, home_reads(p_)),
+                                least_link_seconds(resolved, budget_bytes, true));
   plan.gap = plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   for (Step& step : plan.steps) {
     if (step.kind != StepKind::kRun) continue;

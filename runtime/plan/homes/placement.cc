@@ -5,35 +5,13 @@
 
 #include "runtime/plan/bound/bound.h"
 #include "runtime/plan/homes/stream.h"
+#include "runtime/plan/homes/traffic.h"
 #include "runtime/plan/layout/layout.h"
 
 namespace cairn::plan {
 namespace {
 
 constexpr int kLayouts = 4;  // tries to make what is streamed fit, each with less room for copies
-
-// Every value that is read comes in at least once, and every changed one goes out.
-double copies_of(const Problem& resolved) {
-  std::vector<uint8_t> reads(resolved.values.size(), 0), changes(resolved.values.size(), 0);
-  for (const std::vector<HomeUse>& uses : home_uses(resolved))
-    for (const HomeUse& use : uses) {
-      // What is written over first need not come in.
-      if (use.reads && !changes[use.value]) reads[use.value] = 1;
-      if (use.changes) changes[use.value] = 1;
-    }
-  double most = 0;
-  for (size_t link = 0; link < resolved.links.size(); ++link) {
-    double in = 0, out = 0;
-    for (size_t v = 0; v < resolved.values.size(); ++v) {
-      if (resolved.values[v].home != static_cast<int32_t>(link)) continue;
-      if (reads[v]) in += static_cast<double>(resolved.values[v].bytes);
-      if (changes[v]) out += static_cast<double>(resolved.values[v].bytes);
-    }
-    most = std::max({most, in / resolved.links[link].in_bytes_per_second,
-                     out / resolved.links[link].out_bytes_per_second});
-  }
-  return most;
-}
 
 }  // namespace
 
@@ -44,7 +22,7 @@ Placement::Placement(const Problem& p, const std::vector<bool>& away)
       without_(without_homes(resolved_)),
       index_without_(without_),
       least_bytes_(plan::least_bytes(without_, index_without_)),
-      link_seconds_(copies_of(resolved_)) {
+      link_seconds_(least_link_seconds(resolved_, 0, false)) {
   for (const Value& value : resolved_.values)
     if (value.at_home()) home_seconds_ += value.home_seconds;
 }

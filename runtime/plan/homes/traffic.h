@@ -1,0 +1,15 @@
+// How long the links are busy at least with values that live at home.
+#pragma once
+#include <cstdint>
+
+#include "runtime/plan/problem.h"
+
+namespace cairn::plan {
+
+// Of a resolved problem: seconds in which some link is never idle in any plan. What is read comes in and what is changed goes
+// out, at least once; and what forward uses and backward reads comes in twice, but for what the device can hold where backward
+// begins. budget_bytes: of the device; 0: no limit. may_stay: whether the device may keep values that the problem has at
+// home, as many as fit its budget, for the whole step.
+double least_link_seconds(const Problem& resolved, int64_t budget_bytes, bool may_stay);
+
+}  // namespace cairn::plan
