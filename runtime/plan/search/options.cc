@@ -178,6 +178,7 @@ void OptionSets::apply(size_t number, const Option& o, RetentionPoints& t) const
     const bool again = local < 64 && o.again >> local & 1, moves = local < 64 && o.moves >> local & 1;
     int64_t total = 0;
     for (int32_t v : index_.outputs[i]) total += p_.values[v].bytes;
+    const int64_t least_moved = total / 64 + (total % 64 != 0 ? 1 : 0);  // less is not worth a copy
     for (int32_t v : index_.outputs[i]) {
       const int32_t tail = intervals_.first[v + 1] - 1;
       const int32_t interval = rules_.across[v] >= 0 ? rules_.across[v] : tail;
@@ -185,7 +186,7 @@ void OptionSets::apply(size_t number, const Option& o, RetentionPoints& t) const
       if (!rules_.free[interval]) continue;
       if (again && there)
         t[interval] = o.twice && v != stage.out ? stage.back_begin : p_.backward_begin;
-      else if (moves && rules_.across[v] >= 0 && link_ >= 0 && 64 * p_.values[v].bytes >= total)
+      else if (moves && rules_.across[v] >= 0 && link_ >= 0 && p_.values[v].bytes >= least_moved)
         t[interval] = over_link(link_);
       else if (v == stage.out)
         t[interval] = kKeepIt;
