@@ -76,16 +76,20 @@ HWY_INLINE void pack_strip(int64_t width, const float* from, int64_t step, int64
   }
 }
 
-// `count` rows of a transposed A, from[k * step + i], as strips of kWidth: row after row of memory.
+// `count` rows of a transposed A, from[k * step + i], as strips of kWidth: a few rows of memory at a time, so that lines of a strip
+// are written whole (strips may lie at the same place of the cache) and lines of as many rows are read from it.
 template <int64_t kWidth>
 HWY_INLINE void pack_strips(const float* from, int64_t step, int64_t count, int64_t k, float* to) {
+  constexpr int64_t kSteps = 8;
   const int64_t whole = count / kWidth * kWidth;
-  for (int64_t x = 0; x < k; ++x) {
-    const float* row = from + x * step;
+  for (int64_t x = 0; x < k; x += kSteps) {
+    const int64_t steps = std::min(kSteps, k - x);
+    const float* rows = from + x * step;
     float* at = to + x * kWidth;
     for (int64_t i = 0; i < whole; i += kWidth, at += kWidth * k)
+      for (int64_t y = 0; y < steps; ++y)
 #pragma GCC unroll 2
-      for (int64_t j = 0; j < kWidth; j += 4) copy4(row + i + j, at + j);
+        for (int64_t j = 0; j < kWidth; j += 4) copy4(rows + y * step + i + j, at + y * kWidth + j);
   }
   if (whole < count) pack_strip(kWidth, from + whole, step, 1, count - whole, k, to + whole * k);
 }

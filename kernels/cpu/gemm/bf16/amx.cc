@@ -121,8 +121,12 @@ void end() { _tile_release(); }
 }  // namespace
 
 // B's part of a share of k stays in the second cache while rows of A go by, as do these while panels of B go by.
-const Bf16Blocks kAmxBlocks{
-    .max_share = 1024, .begin = begin, .column = column, .end = end, .near_bytes = 768 << 10};
+const Bf16Blocks kAmxBlocks{.max_share = 1024,
+                            .near_share = 512,
+                            .begin = begin,
+                            .column = column,
+                            .end = end,
+                            .near_bytes = 768 << 10};
 
 }  // namespace cairn::kernels::cpu
 HWY_POP_ATTRIBUTES

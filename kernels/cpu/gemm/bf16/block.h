@@ -10,12 +10,16 @@ using Bf16Column = void (*)(const GemmOperands& g, int64_t m, int64_t m_end, int
                             int64_t k1, float* c, int64_t pitch, bool add);
 
 struct Bf16Blocks {
-  int64_t max_share;  // steps of k that one pass takes at most
-  void (*begin)();    // before the first column on this thread, and behind the last one
+  // Steps of k that one pass takes at most: B's part of them stays in the nearest caches while rows of A go by. Sums are in
+  // memory, or near, in an epilogue's buffer.
+  int64_t max_share, near_share;
+  void (*begin)();  // before the first column on this thread, and behind the last one
   Bf16Column column;
   void (*end)();
   int64_t near_bytes = 0;  // of A that stay near while panels of B go by
+  bool pairs = false;      // A in blocks holds pairs of steps (GemmOperands)
 };
+bool blocks_of_pairs();  // those in use
 extern const Bf16Blocks kAmxBlocks, kDotBlocks, kMatrixBlocks;
 
 }  // namespace cairn::kernels::cpu

@@ -23,8 +23,8 @@ inline __m512i pair_of(const char* from) {
   return _mm512_set1_epi32(both);
 }
 
-// kRows x 32: sums of two vectors a row, which do not wait for each other.
-template <int kRows>
+// kRows x 32: sums of two vectors a row, which do not wait for each other. kPair: bytes from a pair of A to the next.
+template <int kRows, int64_t kPair>
 inline void block(const char* a, int64_t a_row, int64_t a_step, const char* b, int64_t steps, char* c,
                   int64_t pitch, bool add) {
   __m512 low[kRows], high[kRows];
@@ -40,7 +40,7 @@ inline void block(const char* a, int64_t a_row, int64_t a_step, const char* b, i
                      b_high = pairs(_mm512_loadu_si512(b + 1024 + pair * 64));
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        const __m512bh x = pairs(pair_of(a + r * a_row + pair * 4));
+        const __m512bh x = pairs(pair_of(a + r * a_row + pair * kPair));
         low[r] = _mm512_dpbf16_ps(low[r], x, b_low);
         high[r] = _mm512_dpbf16_ps(high[r], x, b_high);
       }
@@ -52,39 +52,57 @@ inline void block(const char* a, int64_t a_row, int64_t a_step, const char* b, i
   }
 }
 
-void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int64_t k0, int64_t k1, float* c,
-            int64_t pitch, bool add) {
+template <int64_t kPair>
+inline void rows_of(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int64_t k0, int64_t k1,
+                    float* c, int64_t pitch, bool add) {
   const char* const a = static_cast<const char*>(g.a) + k0 / kTileK * g.a_step;
   const char* const b = reinterpret_cast<const char*>(g.b) + panel * g.b_panel * 2 + k0 / kTileK * 2048;
   const int64_t steps = (k1 - k0) / kTileK;
   char* to = reinterpret_cast<char*>(c);
+  const int64_t below = (m_end - m) * pitch;
   while (m < m_end) {
     const int64_t rows = std::min(m_end - m, 16 - m % 16);  // of one block of A
     const char* const from = a + m / 16 * g.a_block + m % 16 * g.a_row;
     int64_t taken = 1;
+    if (kPair != 4)  // gradients of weights are far: those of the rows below are the next ones to be added to
+      for (int64_t r = 0; r < rows && r < 8; ++r) {
+        __builtin_prefetch(to + below + r * pitch, 1);
+        __builtin_prefetch(to + below + r * pitch + 64, 1);
+      }
     if (rows >= 8) {
-      block<8>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<8, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
       taken = 8;
     } else if (rows >= 4) {
-      block<4>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<4, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
       taken = 4;
     } else if (rows >= 2) {
-      block<2>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<2, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
       taken = 2;
     } else {
-      block<1>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<1, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
     }
     m += taken;
     to += taken * pitch;
   }
 }
 
+void column(const GemmOperands& g, int64_t m, int64_t m_end, int64_t panel, int64_t k0, int64_t k1, float* c,
+            int64_t pitch, bool add) {
+  (g.pairs ? rows_of<64> : rows_of<4>)(g, m, m_end, panel, k0, k1, c, pitch, add);
+}
+
 void nothing() {}
 
 }  // namespace
 
-// B's part of a share of k stays in the first cache while rows of A go by.
-const Bf16Blocks kDotBlocks{.max_share = 320, .begin = nothing, .column = column, .end = nothing};
+// B's part of a share of k stays in the first cache while rows of A go by, which stay in the second one.
+const Bf16Blocks kDotBlocks{.max_share = 320,
+                            .near_share = 512,
+                            .begin = nothing,
+                            .column = column,
+                            .end = nothing,
+                            .near_bytes = 512 << 10,
+                            .pairs = true};
 
 }  // namespace cairn::kernels::cpu
 HWY_POP_ATTRIBUTES

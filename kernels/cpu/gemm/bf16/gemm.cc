@@ -12,15 +12,10 @@ namespace {
 constexpr const Bf16Blocks* kBlocks[] = {nullptr, &kDotBlocks, &kAmxBlocks, &kMatrixBlocks};
 const Bf16Blocks& blocks_in_use() { return *kBlocks[static_cast<size_t>(isa_row(isa()).products)]; }
 
-// Steps of k that one pass takes: B's part of them stays in the nearest caches while rows of A go by.
 int64_t k_share(int64_t max_share, int64_t k) {
   const int64_t parts = (k + max_share - 1) / max_share;
   return round_up((k + parts - 1) / parts, kTileK);
 }
-
-// Where sums stay in an epilogue's buffer, which is near, a share is smaller: B's part takes less than the first cache
-// has.
-constexpr int64_t kNearShare = 512;
 
 // Rows of A for which panels of B are read once more.
 int64_t row_share(const Bf16Blocks& blocks, int64_t k, const Epilogue& epilogue) {
@@ -29,10 +24,17 @@ int64_t row_share(const Bf16Blocks& blocks, int64_t k, const Epilogue& epilogue)
 
 }  // namespace
 
+bool blocks_of_pairs() { return blocks_in_use().pairs; }
+
+GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k) {
+  const bool pairs = blocks_of_pairs();
+  return {a, pairs ? 4 : 64, 1024, k * 32, pairs, b, k, kPanel * k};
+}
+
 void bf16_gemm(const GemmOperands& g, int64_t m0, int64_t m1, int64_t n, int64_t p0, int64_t p1,
                float* scratch, const Epilogue& epilogue) {
   const Bf16Blocks& blocks = blocks_in_use();
-  const int64_t share = k_share(std::min(kNearShare, blocks.max_share), g.k);
+  const int64_t share = k_share(blocks.near_share, g.k);
   const int64_t near_rows = row_share(blocks, g.k, epilogue);
   const Epilogue::Target target = epilogue.target();
   GemmOperands mine = g;

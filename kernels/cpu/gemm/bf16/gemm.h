@@ -35,8 +35,8 @@ void pack_b(const float* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int6
 void pack_b(const bf16* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1);
 
 // Blocks of 16 rows [g0, g1) of A^T, where a[K, M] is row-major, into A in blocks: block g holds, for every
-// 32 steps of k, one tile of 16 rows and 32 columns. Missing rows and steps are zero. Bytes:
-// packed_a_bytes(M, K).
+// 32 steps of k, one tile: 16 rows of 32 steps, or, for dot products, 16 pairs of steps for each of 16 rows, which needs no
+// transposition. Missing rows and steps are zero. Bytes: packed_a_bytes(M, K).
 inline int64_t blocks_of_a(int64_t m) { return (m + 15) / 16; }
 inline int64_t packed_a_bytes(int64_t m, int64_t k) { return blocks_of_a(m) * 16 * round_up(k, kTileK) * 2; }
 void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* packed, int64_t g0, int64_t g1);
@@ -44,6 +44,7 @@ void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* pa
 struct GemmOperands {
   const void* a;
   int64_t a_row, a_step, a_block;  // bytes between rows, between steps of 32 in k, between blocks of 16 rows
+  bool pairs;  // A's tiles hold pairs of steps, as pack_a_transposed makes them for dot products
   const bf16* b;
   int64_t k;        // a multiple of kTileK
   int64_t b_panel;  // elements from one panel of B to the next: kPanel times the steps that were packed
@@ -53,11 +54,9 @@ struct GemmOperands {
   int64_t target_row = 0;
 };
 inline GemmOperands row_major(const bf16* a, int64_t lda, const bf16* b, int64_t k) {
-  return {a, lda * 2, 64, lda * 32, b, k, kPanel * k};
+  return {a, lda * 2, 64, lda * 32, false, b, k, kPanel * k};
 }
-inline GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k) {
-  return {a, 64, 1024, k * 32, b, k, kPanel * k};
-}
+GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k);  // as pack_a_transposed made it
 
 inline constexpr int64_t kGemmNearRows = 512;  // rows whose A stays in cache while panels of B go by, at most
 

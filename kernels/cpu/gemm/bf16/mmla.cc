@@ -103,7 +103,8 @@ void nothing() {}
 }  // namespace
 
 // B's part of a share of k stays in the first cache while rows of A go by.
-const Bf16Blocks kMatrixBlocks{.max_share = 384, .begin = nothing, .column = column, .end = nothing};
+const Bf16Blocks kMatrixBlocks{
+    .max_share = 384, .near_share = 384, .begin = nothing, .column = column, .end = nothing};
 
 }  // namespace cairn::kernels::cpu
 HWY_POP_ATTRIBUTES

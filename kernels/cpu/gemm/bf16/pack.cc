@@ -1,7 +1,7 @@
 // Operands of bfloat16 products in the order in which they are read; gemm.h has the layouts.
 #include <algorithm>
 
-#include "kernels/cpu/gemm/bf16/gemm.h"
+#include "kernels/cpu/gemm/bf16/block.h"
 #include "kernels/cpu/gemm/transpose16.h"
 #include "kernels/cpu/simd/features.h"
 
@@ -92,7 +92,13 @@ void pack_b(const bf16* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64
 void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* packed, int64_t g0,
                        int64_t g1) {
   const int64_t steps = round_up(k, kTileK) / kTileK;
+  const bool pairs = blocks_of_pairs();
   const __m512i low = _mm512_load_si512(kPairsLow), high = _mm512_load_si512(kPairsHigh);
+  const auto put = [pairs](__m512i(&tile)[16], bf16* to) {
+    if (!pairs) transpose16(tile);
+#pragma GCC unroll 16
+    for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, tile[j]);
+  };
   // Two blocks at a time: a cache line of `a` holds 32 columns.
   for (int64_t g = g0; g < g1; g += 2)
     for (int64_t s = 0; s < steps; ++s) {
@@ -102,20 +108,16 @@ void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* pa
       for (int64_t pair = 0; pair < 16; ++pair) {
         const int64_t row = s * kTileK + 2 * pair;
         const bf16* from = a + row * ld + g * 16;
+        __builtin_prefetch(from + kGradRows, 0, 2);
+        __builtin_prefetch(from + ld + kGradRows, 0, 2);
         const __m512i r0 = row < k ? load32(from, left) : _mm512_setzero_si512();
         const __m512i r1 = row + 1 < k ? load32(from + ld, left) : _mm512_setzero_si512();
         first[pair] = _mm512_permutex2var_epi16(r0, low, r1);
         second[pair] = _mm512_permutex2var_epi16(r0, high, r1);
       }
-      transpose16(first);
-      bf16* to = packed + (g * steps + s) * 512;
-#pragma GCC unroll 16
-      for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, first[j]);
-      if (g + 1 >= g1) continue;
-      transpose16(second);
-      to += steps * 512;
-#pragma GCC unroll 16
-      for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, second[j]);
+      bf16* const to = packed + (g * steps + s) * 512;
+      put(first, to);
+      if (g + 1 < g1) put(second, to + steps * 512);
     }
 }
 
