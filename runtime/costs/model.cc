@@ -127,12 +127,18 @@ const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
   return nullptr;
 }
 
-// Between two sizes by the logarithm of what the model says; beyond the sizes as at the nearest one.
+// Between two sizes by the logarithm of what the model says; beyond the sizes as at the nearest one. What happens around a
+// plan takes no less time than at the smallest size: there it is waking threads, not work; to the host's part, which is
+// measured there alone, larger inputs add their copies.
 double Model::ratio(const Query& query, double modelled) const {
   if (const std::vector<Ratio>* list = rates_of(query); list != nullptr) {
     const auto above = std::find_if(list->begin(), list->end(),
                                     [&](const Ratio& r) { return r.modelled_seconds > modelled; });
-    if (above == list->begin() || !(modelled > 0)) return list->front().ratio;
+    const Ratio& least = list->front();
+    if (!(modelled > 0)) return least.ratio;
+    const double fixed = least.ratio * least.modelled_seconds;
+    if (query.op == kHostOp) return (fixed + std::max(modelled - least.modelled_seconds, 0.0)) / modelled;
+    if (above == list->begin()) return around(query.op) ? fixed / modelled : least.ratio;
     if (above == list->end()) return list->back().ratio;
     const Ratio &a = above[-1], &b = *above;
     const double share =

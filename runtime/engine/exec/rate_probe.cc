@@ -30,7 +30,8 @@ struct Size {
   }
 };
 
-constexpr Size kTiny{64, 64, 1, 256}, kSmall{192, 128, 2, 768};
+// Of the least one little is computed: it shows what every op, update and hand-over costs by itself.
+constexpr Size kLeast{16, 16, 1, 32}, kTiny{64, 64, 1, 256}, kSmall{192, 128, 2, 768};
 // Products reach their rate where a weight is read for many rows and a row is long.
 constexpr int64_t kLargeLength = 512, kLargeBatch = 2, kWidths[] = {256, 384, 512, 768};
 constexpr double kLargeSeconds = 0.1;  // of a step
@@ -122,6 +123,7 @@ class RateProbe {
     costs::Rates rates;
     rates.machine = costs::machine_of(device_->info());
     for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16}) {
+      measure(kLeast, amp, rates);
       measure(kTiny, amp, rates);
       const double small = measure(kSmall, amp, rates);
       if (disturbed()) return {};

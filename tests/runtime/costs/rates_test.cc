@@ -86,6 +86,17 @@ TEST(Rates, AClassThatIsMissingTakesTheNearest) {
   EXPECT_DOUBLE_EQ(seconds(model, std::string(kHostOp), 1) - launch, 1);
 }
 
+// Waking threads takes as long for however few parameters and inputs; larger inputs add their copies.
+TEST(Rates, WhatHappensAroundAPlanHasAFixedPart) {
+  Rates rates = sample_rates();
+  rates.classes.push_back({.op = "host", .dtype = "f32", .modelled_seconds = 1, .seconds = 5, .count = 1});
+  const Model model = with(rates);
+  EXPECT_DOUBLE_EQ(seconds(model, kOptimizerOp, 0.01) - model.launch_seconds(), 3);
+  EXPECT_DOUBLE_EQ(seconds(model, kOptimizerOp, 10) - model.launch_seconds(), 30);
+  EXPECT_DOUBLE_EQ(seconds(model, kHostOp, 0.01) - model.launch_seconds(), 5);
+  EXPECT_DOUBLE_EQ(seconds(model, kHostOp, 10) - model.launch_seconds(), 5 + 9);
+}
+
 TEST(Rates, TheLinkAloneAndUnderAThrottle) {
   const Model model = with(sample_rates());
   const plan::Link free = model.host_link(0);
