@@ -30,6 +30,9 @@ class LocalSearch {
   void search(Candidate& c, int64_t budget, int64_t work);
   // Simulated annealing from `c`; whatever it meets goes to the archive.
   void anneal(Candidate c, int64_t budget, int64_t work);
+  // Holds what is made again and again from the earliest op on for which that fits, as checkpoints of deeper levels,
+  // until about `work` runs were priced: what saves most per byte first. `c` fits.
+  void hold_longer(Candidate& c, int64_t budget, int64_t work);
   // Tries plans near `c` with a lower peak.
   void shrink(Candidate& c, int64_t work);
   std::vector<RetentionPoints> minimal() const;
@@ -41,6 +44,14 @@ class LocalSearch {
     int32_t interval, retention_point;
     double estimate;
   };
+  // An interval whose value is made again for several ops in it, and seconds saved per byte if it were held.
+  struct Again {
+    int32_t interval;
+    std::vector<int32_t> anchors;  // ascending
+    double estimate;
+  };
+  std::vector<Again> made_again(const Candidate& c, int64_t budget);
+  bool hold_from(Candidate& c, int32_t interval, int32_t op, int64_t budget);
   bool price(Candidate& c);
   void note(const Candidate& c);
   void make_sequence(const Candidate& c);

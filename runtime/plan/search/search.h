@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -96,25 +97,29 @@ class OneBudget {
   void aim(int64_t target, double bound);
   void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
   void deepen(int64_t target);
-  void aim_with_segments(int64_t target);
+  void aim_with_segments(int64_t target, Segments&);
+  bool walks() const;
+  bool beyond_cliff(const std::optional<Fit>&) const;
   std::optional<Fit> from_above(int64_t budget);
   bool walk_down(int64_t target);
   std::optional<Fit> from_scratch(int64_t budget, Effort effort);
   std::optional<Fit> closest(int64_t budget, double bound, int64_t& target);
-  Fit from_smallest(int64_t budget);
+  Fit from_smallest(int64_t budget, const std::optional<Fit>& there_is);
   void anneal_down();
   void search_from_above(int64_t target, int64_t work);
-  void improve_fit(Fit&, int64_t target, int64_t budget, double bound);
+  void improve_fit(Fit&, int64_t target, int64_t budget, double bound, int rounds);
+  void remember_fastest(int64_t budget);
 
   bool backward() const { return s_.p.backward_begin < static_cast<int32_t>(s_.p.ops.size()); }
   size_t most_ops() const;
 
   Search& s_;
   std::optional<Stages> stages_;
-  std::vector<OptionSets> sets_;   // without links, and with the first one
-  std::deque<Segments> segments_;  // of several numbers of groups; of chains of blocks none
+  std::vector<OptionSets> sets_;             // without links, and with the first one
+  std::deque<Segments> segments_;            // of several numbers of groups; of chains of blocks none
+  std::unique_ptr<Segments> fine_segments_;  // of more groups, for little above the smallest budget
   std::optional<Fit> smallest_;
-  std::optional<Candidate> fastest_;  // met by from_scratch() whose offsets may be searched for
+  std::optional<Candidate> fastest_;  // met, whose offsets may be searched for
 };
 
 }  // namespace cairn::plan

@@ -27,9 +27,13 @@ constexpr double kSlow = 0.1;                                  // above the boun
 constexpr double kCliff = 3;                                   // times the seconds of keeping everything
 constexpr double kFar = 1.5e-2;                                // a gap that more work is spent on
 constexpr std::array<int32_t, 2> kGroups = {32, 96};           // of Segments
-constexpr int kLayouts = 8;                                    // tried per round
-constexpr int kRounds = 4;                                     // of feedback from the real peak or arena
-constexpr int64_t kParts = 50, kMostParts = 400;  // steps down to a target: such parts of what is alive
+constexpr int32_t kFineGroups = 250;                           // of those near the smallest budget
+constexpr int64_t kHoldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int kNearRounds = 2, kNearLayouts = 40;  // of the search near the smallest plan
+constexpr int64_t kTargets = 3;                    // that it aims at
+constexpr int kLayouts = 8;                        // tried per round
+constexpr int kRounds = 4;                         // of feedback from the real peak or arena
+constexpr int64_t kParts = 50, kMostParts = 400;   // steps down to a target: such parts of what is alive
 constexpr int64_t kStepWork = 2'000'000 / CAIRN_SEARCH_SHARE;  // of each kind of search, per step
 constexpr int kSteeper = 12;        // times that the arena may ask for a lower target
 constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
@@ -43,21 +47,26 @@ void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
 
 }  // namespace
 
+bool OneBudget::walks() const { return !stages_->chain && backward() && s_.p.ops.size() <= kSearched; }
+
+bool OneBudget::beyond_cliff(const std::optional<Fit>& fit) const {
+  return !fit || fit->plan.predicted_seconds > kCliff * s_.index.total_seconds;
+}
+
 size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearchedGraphs; }
 
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   std::optional<Fit> fit = from_scratch(budget, effort);
   if (effort == Effort::kQuick) return fit;
   look_at_stages();
-  const bool walks = !stages_->chain && backward() && s_.p.ops.size() <= kSearched;
   const auto slow = [&] {
     return !fit || fit->plan.predicted_seconds > (1 + kSlow) * lower_bound_seconds(s_.p, s_.index, budget);
   };
-  if (walks && slow() && (fit || smallest().plan.arena_bytes <= budget)) keep_faster(fit, from_above(budget));
+  if (walks() && slow() && (fit || smallest().plan.arena_bytes <= budget))
+    keep_faster(fit, from_above(budget));
   // Little above the smallest budget structure may give nothing, or what only just fits.
-  if (!fit || (!stages_->chain && s_.p.ops.size() <= kSearched &&
-               fit->plan.predicted_seconds > kCliff * s_.index.total_seconds))
-    if (smallest().plan.arena_bytes <= budget) keep_faster(fit, from_smallest(budget));
+  if (beyond_cliff(fit) && (!fit || walks()))
+    if (smallest().plan.arena_bytes <= budget) keep_faster(fit, from_smallest(budget, fit));
   // What is less than smallest() is refused, whatever else could be found for it.
   if (fit && fastest_ && Search::worth_searching(*fastest_, fit))
     keep_faster(fit, s_.lay_out_exactly(*fastest_, budget));
@@ -72,12 +81,16 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort) {
   std::optional<Fit> best = closest(budget, bound, target);
   // What comes nowhere near the bound says little.
   if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
-    improve_fit(*best, target, budget, bound);
+    improve_fit(*best, target, budget, bound, kRounds);
+  remember_fastest(budget);
+  return best;
+}
+
+void OneBudget::remember_fastest(int64_t budget) {
   const Candidate* fastest = nullptr;
   for (const auto& [peak, candidate] : s_.archive.plans())
     if (s_.searched_capacity(candidate) <= budget) fastest = &candidate;
-  if (fastest) fastest_ = *fastest;
-  return best;
+  if (fastest && (!fastest_ || fastest->cost.seconds < fastest_->cost.seconds)) fastest_ = *fastest;
 }
 
 // The best of what structure gives, before it is improved. target: the peak whose arenas fit.
@@ -105,6 +118,8 @@ void OneBudget::look_at_stages() {
     s_.local_search.be_thorough();
     for (const int32_t groups : kGroups)
       if (backward()) segments_.emplace_back(s_.p, s_.index, s_.intervals, s_.rules, groups);
+    if (walks())
+      fine_segments_ = std::make_unique<Segments>(s_.p, s_.index, s_.intervals, s_.rules, kFineGroups);
   }
   sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, -1, kOptions});
   if (!s_.p.links.empty()) sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, 0, kOptions});
@@ -119,7 +134,7 @@ void OneBudget::aim(int64_t target, double bound) {
   const Candidate* single = s_.archive.within(target);
   if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) {
     if (backward()) deepen(target);
-    aim_with_segments(target);
+    for (Segments& segments : segments_) aim_with_segments(target, segments);
   }
   if (s_.archive.within(target) || s_.p.ops.size() > most_ops()) return;
   for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
@@ -171,15 +186,21 @@ void OneBudget::deepen(int64_t target) {
 // From what structure gives, which needs more, to the budget, a little at a time.
 std::optional<Fit> OneBudget::from_above(int64_t budget) {
   s_.restart();
-  aim_with_segments(budget);
   std::optional<Fit> best;
   int64_t target = budget;
-  for (int round = 0; round < kSteeper && walk_down(target); ++round) {
-    const int64_t peak = s_.archive.within(target)->cost.peak_bytes;
-    int64_t over = 0;
-    keep_faster(best, s_.fastest_within(target, budget, kLayouts, &over));
-    if (over <= 0) break;
-    target = peak - std::min(over, peak / kMostParts);
+  for (const bool fine : {false, true}) {
+    if (!beyond_cliff(best)) break;
+    if (fine)
+      aim_with_segments(target, *fine_segments_);
+    else
+      for (Segments& segments : segments_) aim_with_segments(target, segments);
+    for (int round = 0; round < kSteeper && walk_down(target); ++round) {
+      const int64_t peak = s_.archive.within(target)->cost.peak_bytes;
+      int64_t over = 0;
+      keep_faster(best, s_.fastest_within(target, budget, kLayouts, &over));
+      if (over <= 0) break;
+      target = peak - std::min(over, peak / kMostParts);
+    }
   }
   return best;
 }
@@ -211,26 +232,24 @@ bool OneBudget::walk_down(int64_t target) {
 }
 
 // Groups of ops, wherever forward is cut.
-void OneBudget::aim_with_segments(int64_t target) {
+void OneBudget::aim_with_segments(int64_t target, Segments& segments) {
   const int64_t wanted = target - s_.index.persistent_bytes;
-  for (Segments& segments : segments_) {
-    int64_t room = wanted, fits = 0, too_much = 0;
-    for (int round = 0; round < 2 * kRounds && room > 0; ++round) {
-      const std::optional<RetentionPoints> t = segments.plan(room);
-      Cost cost;
-      if (t) cost = s_.evaluate(*t, {}, s_.sequence);
-      if (cost.valid) s_.archive.add(*t, {}, cost);
-      const int64_t spare = cost.valid ? target - cost.peak_bytes : -1;
-      (!t || spare >= 0 ? fits : too_much) = room;
-      if (!t) {
-        room = too_much > 0 ? (room + too_much) / 2 : room * 5 / 4;
-        continue;
-      }
-      if (!cost.valid) break;
-      if (spare >= 0 && spare <= wanted / 1000) break;
-      if (fits > 0 && too_much > 0 && std::abs(too_much - fits) <= wanted / 2000) break;
-      room = fits > 0 && too_much > 0 ? (fits + too_much) / 2 : room + spare;
+  int64_t room = wanted, fits = 0, too_much = 0;
+  for (int round = 0; round < 2 * kRounds && room > 0; ++round) {
+    const std::optional<RetentionPoints> t = segments.plan(room);
+    Cost cost;
+    if (t) cost = s_.evaluate(*t, {}, s_.sequence);
+    if (cost.valid) s_.archive.add(*t, {}, cost);
+    const int64_t spare = cost.valid ? target - cost.peak_bytes : -1;
+    (!t || spare >= 0 ? fits : too_much) = room;
+    if (!t) {
+      room = too_much > 0 ? (room + too_much) / 2 : room * 5 / 4;
+      continue;
     }
+    if (!cost.valid) break;
+    if (spare >= 0 && spare <= wanted / 1000) break;
+    if (fits > 0 && too_much > 0 && std::abs(too_much - fits) <= wanted / 2000) break;
+    room = fits > 0 && too_much > 0 ? (fits + too_much) / 2 : room + spare;
   }
 }
 
@@ -286,19 +305,36 @@ const Fit& OneBudget::smallest() {
   return *smallest_;
 }
 
-// Between the smallest budget and those that from_scratch() masters: what is faster near the smallest plan.
-Fit OneBudget::from_smallest(int64_t budget) {
+// Between the smallest budget and those that from_scratch() masters: the smallest plan with whatever there is room to
+// hold besides, and what is near that, or near the best one so far.
+Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is) {
   Fit best = smallest();
   s_.restart();
-  s_.archive.add(best.from.retention_points, best.from.pace, best.from.cost);
-  improve_fit(best, budget, budget, lower_bound_seconds(s_.p, s_.index, budget));
-  return best;
+  const Candidate lowest = best.from;
+  s_.archive.add(lowest.retention_points, lowest.pace, lowest.cost);
+  if (walks()) {
+    // Also in less, where an arena is more likely to fit.
+    const int64_t more = budget - lowest.cost.peak_bytes;
+    for (int64_t part = 0; part < kTargets && part <= more; ++part) {
+      Candidate c = lowest;
+      s_.local_search.hold_longer(c, budget - more / kTargets * part, kHoldWork);
+      if (there_is && there_is->plan.predicted_seconds <= c.cost.seconds) break;
+    }
+    if (there_is) s_.archive.add(there_is->from.retention_points, there_is->from.pace, there_is->from.cost);
+    if (auto fit = s_.fastest_within(budget, budget, kNearLayouts)) best = std::move(*fit);
+  }
+  improve_fit(best, budget, budget, lower_bound_seconds(s_.p, s_.index, budget),
+              walks() ? kNearRounds : kRounds);
+  std::optional<Fit> fit = std::move(best);
+  if (walks()) keep_faster(fit, s_.fastest_within(budget, budget, kNearLayouts));
+  remember_fastest(budget);
+  return *fit;
 }
 
 // Searches near the best as long as that gains much.
-void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bound) {
+void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bound, int rounds) {
   if (s_.p.ops.size() > most_ops()) return;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const Candidate* first = s_.archive.within(target);
     if (!first || best.plan.predicted_seconds <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater)))
       return;

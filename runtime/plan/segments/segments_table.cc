@@ -7,8 +7,10 @@ namespace cairn::plan {
 namespace {
 
 constexpr int64_t kMaxLevels = 512;       // of room
-constexpr int64_t kMaxWork = 60'000'000;  // entries times splits
-constexpr int64_t kFiner = 8;             // units that what is held from forward on is counted in
+constexpr int64_t kMaxWork = 60'000'000;  // entries times splits,
+constexpr int32_t kMany = 128;            // of so many groups and more:
+constexpr int64_t kMaxWorkOfMany = 400'000'000;
+constexpr int64_t kFiner = 8;  // units that what is held from forward on is counted in
 constexpr float kNoWay = std::numeric_limits<float>::infinity();
 
 }  // namespace
@@ -17,8 +19,9 @@ SegmentsTable::SegmentsTable(const Segments& segments, int64_t most)
     : segments_(segments), count_(segments.count()), most_(most) {
   const auto& groups = segments_.groups_;
   const auto n = static_cast<size_t>(count_);
-  levels_ = static_cast<int32_t>(
-      std::clamp<int64_t>(kMaxWork * 6 / (int64_t{count_} * count_ * count_), 16, kMaxLevels));
+  levels_ = static_cast<int32_t>(std::clamp<int64_t>(
+      (count_ < kMany ? kMaxWork : kMaxWorkOfMany) * 6 / (int64_t{count_} * count_ * count_), 16,
+      kMaxLevels));
   fine_ = std::max<int64_t>(1, most / levels_ / kFiner);
   unit_ = fine_ * kFiner;
   levels_ = static_cast<int32_t>(most / unit_);
