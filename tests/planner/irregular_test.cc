@@ -93,8 +93,9 @@ TEST(Irregular, DenseConcatenationHasNoCliff) {
 // Memory is scarce at a few ops only there; everything was made again for all ops behind them, too.
 TEST(Irregular, LittleAboveTheSmallestIsNoCliff) {
   if (!support::long_campaign()) GTEST_SKIP() << "takes ten seconds and more; CAIRN_TEST=long";
-  for (const auto& [kind, size] :
-       {std::pair("unet_attention", 4), std::pair("encoder_decoder", 20), std::pair("recurrent", 60)}) {
+  const std::pair<const char*, int> graphs[] = {
+      {"unet_attention", 4}, {"encoder_decoder", 20}, {"recurrent", 60}};
+  for (const auto& [kind, size] : graphs) {
     Problem p = bench::irregular_problem(kind, size, 1);
     SolverCache cache;
     const int64_t least = smallest(cache, p);

@@ -1,6 +1,7 @@
 #include "runtime/plan/bound/bound.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/plan/bound/program_point.h"
 
@@ -58,8 +59,32 @@ std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressu
 
 }  // namespace
 
+double least_home_seconds(const HomeReads& homes, int64_t budget_bytes) {
+  double seconds = 0;
+  std::vector<const HomeReads::Value*> dear;
+  for (const HomeReads::Value& value : homes.values) {
+    if (value.may_stay && value.bytes == 0) continue;
+    seconds += value.home_seconds;
+    if (value.may_stay) dear.push_back(&value);
+  }
+  const auto per_byte = [](const HomeReads::Value* value) {
+    return value->home_seconds / static_cast<double>(value->bytes);
+  };
+  std::stable_sort(dear.begin(), dear.end(),
+                   [&](const auto* a, const auto* b) { return per_byte(a) > per_byte(b); });
+  double room =
+      budget_bytes > 0 ? static_cast<double>(budget_bytes) : std::numeric_limits<double>::infinity();
+  for (const HomeReads::Value* value : dear) {
+    if (!(room > 0)) break;
+    seconds -= per_byte(value) * std::min(room, static_cast<double>(value->bytes));
+    room -= static_cast<double>(value->bytes);
+  }
+  return seconds;
+}
+
 Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, const HomeReads& homes) {
-  Bound none{index.total_seconds, -1, 0, 0};
+  const double home = least_home_seconds(homes, budget_bytes);
+  Bound none{index.total_seconds + home, -1, 0, 0};
   if (budget_bytes == 0) return none;
   std::vector<double> before(p.ops.size() + 1, 0);
   for (size_t i = 0; i < p.ops.size(); ++i) before[i + 1] = before[i] + p.ops[i].seconds;
@@ -72,8 +97,8 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
     const int32_t at = order[k];
     ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
     const ProgramPoint::Answer answer = point.solve();
-    if (answer.seconds > 0)
-      found.push_back({answer.seconds, at, point.byte_price(answer), point.remake_price(answer)});
+    if (answer.seconds > home)
+      found.push_back({answer.seconds, at, point.byte_price(), point.remake_price(answer)});
     work -= point.work() + kLookWork * at;
   }
   if (found.empty()) return none;
@@ -94,6 +119,12 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   Bound best = *std::min_element(found.begin(), found.end(), higher);
   best.seconds = index.total_seconds + best.seconds * (1 - kRounding);
   return best;
+}
+
+std::vector<double> shares_here(const Problem& p, const Index& index, int64_t budget_bytes,
+                                const HomeReads& homes) {
+  if (budget_bytes == 0 || p.backward_begin >= static_cast<int32_t>(p.ops.size())) return {};
+  return ProgramPoint(p, index, p.backward_begin, index.forward_seconds, budget_bytes, homes).solve().here;
 }
 
 double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes,

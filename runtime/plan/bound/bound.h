@@ -19,6 +19,20 @@ struct Bound {
 // Values that may live in a tier: where they are not on the device when an op starts, they come in behind it, if
 // they are read there. They need not have been copied out.
 struct HomeReads {
+  // What ops do with a value, one entry per op, in order; what is written over is changed and not read.
+  struct Use {
+    int32_t op;
+    bool reads, changes;
+  };
+  struct Value {
+    int32_t value;  // of the problem
+    int64_t bytes;
+    int32_t link;
+    bool may_stay;  // on the device for the whole step
+    double home_seconds = 0;
+    std::vector<Use> uses;
+  };
+  std::vector<Value> values;  // that have a home and are used
   // Per link and op: bytes of values with their home there that ops behind it read as they are, and that it does
   // not use itself. No links: there are none.
   std::vector<std::vector<int64_t>> after;
@@ -30,10 +44,17 @@ struct HomeReads {
   }
 };
 
-// budget_bytes == 0: no limit. Meaningless (but finite) where no plan fits the budget. Pure; takes time in
+// What values that live at home cost beside the plan's copies, at least: the dearest for their bytes stay on the device.
+double least_home_seconds(const HomeReads&, int64_t budget_bytes);
+
+// With homes, of the seconds and Value::home_seconds together. budget_bytes == 0: no limit. Meaningless (but finite) where no plan fits the budget. Pure; takes time in
 // proportion to the ops, 10 to 100 passes over those before the program points looked at. With homes, the problem
 // is one without them (homes/residence.h), all that may live at home taken out.
 Bound lower_bound(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {});
+
+// Per value of HomeReads: what share of its like has a place on the device where backward begins, in the program that the
+// bound there solves; negative where that does not say.
+std::vector<double> shares_here(const Problem&, const Index&, int64_t budget_bytes, const HomeReads&);
 
 double lower_bound_seconds(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {});
 

@@ -81,7 +81,8 @@ ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, dou
       room_(static_cast<double>(budget_bytes - index.persistent_bytes - p.ops[at].workspace_bytes -
                                 closure_.busy_bytes() - homes.bytes(static_cast<size_t>(at)))),
       before_(before),
-      after_(index.total_seconds - before) {
+      after_(index.total_seconds - before),
+      home_(least_home_seconds(homes, budget_bytes)) {
   // A latency per copy is at least this much per byte of the largest value.
   const auto largest = static_cast<double>(std::max(closure_.largest_bytes(), homes.largest_bytes));
   const auto rate = [&](double bytes_per_second, double latency) {
@@ -94,6 +95,9 @@ ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, dou
          rate(link.in_bytes_per_second, link.latency_seconds),
          homes.after.empty() ? 0 : static_cast<double>(homes.after[l][static_cast<size_t>(at)])});
   }
+  if (!homes.values.empty())
+    crossing_.emplace(p, at, before_, after_,
+                      room_ + static_cast<double>(homes.bytes(static_cast<size_t>(at))), largest, homes);
 }
 
 // `growth`: bytes more per second of extra.
@@ -143,18 +147,27 @@ ProgramPoint::Answer ProgramPoint::best(double more_room) const {
       if (sum(s) < sum(stall)) stall = s;
   }
   const double extra = extra_after(stall, more_room);
-  return {stall + extra, more_room + available(stall, extra)};
+  return {stall + extra, more_room + available(stall, extra), {}};
 }
 
 ProgramPoint::Answer ProgramPoint::solve() {
   Answer answer = best(0);
   for (int round = 0; round < kRounds && remake_.refine(answer.available); ++round) answer = best(0);
+  answer.seconds += home_;
+  if (!crossing_) return answer;
+  for (int round = 0; round < kRounds; ++round) {
+    Crossing::Answer crossed = crossing_->least(remake_.lines());
+    work_ += crossed.work;
+    answer.seconds = std::max(answer.seconds, crossed.seconds);
+    answer.here = std::move(crossed.here);
+    if (!remake_.refine(crossed.available)) break;
+  }
   return answer;
 }
 
-double ProgramPoint::byte_price(const Answer& answer) const {
+double ProgramPoint::byte_price() const {
   const double step = std::max(1.0, 1e-6 * room_);
-  return std::max(0.0, (answer.seconds - best(step).seconds) / step);
+  return std::max(0.0, (best(0).seconds - best(step).seconds) / step);
 }
 
 double ProgramPoint::solve_whole(int64_t work_limit) {

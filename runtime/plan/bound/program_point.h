@@ -1,10 +1,12 @@
 // The bound at one program point: the least seconds any plan adds because memory is scarce when one op first
 // starts. README.md, section "The bound".
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "runtime/plan/bound/bound.h"
 #include "runtime/plan/bound/closure.h"
+#include "runtime/plan/bound/crossing.h"
 
 namespace cairn::plan {
 
@@ -20,6 +22,7 @@ class Remake {
   // The op on which the two cuts around these bytes differ that takes longest, or -1 if one of them fits
   // exactly: then the function's value there is a whole answer's, not a mixture.
   int32_t undecided(double available);
+  const std::vector<Cut>& lines() const { return cuts_; }
 
  private:
   size_t first_within(double available) const;
@@ -37,15 +40,16 @@ class ProgramPoint {
   ProgramPoint& operator=(const ProgramPoint&) = delete;
 
   struct Answer {
-    double seconds;    // added before and after the program point
-    double available;  // bytes that need no recompute, tiers included
+    double seconds;            // added before and after the program point
+    double available;          // bytes that need no recompute, tiers included
+    std::vector<double> here;  // Crossing::Answer::here; none without homes
   };
   Answer solve();  // of the program as narrowed by fix()
   // The program's answer over whole ops instead of shares of them, or as near to it as the work allows: a
   // search over which ops run again, best first. At least solve()'s.
   double solve_whole(int64_t work_limit);
 
-  double byte_price(const Answer&) const;
+  double byte_price() const;
   double remake_price(const Answer& answer) const { return remake_.line(answer.available).price; }
   int64_t work() const { return closure_.work() + work_; }  // arcs and lines looked at: the cost in time
 
@@ -61,8 +65,10 @@ class ProgramPoint {
 
   Closure closure_;
   Remake remake_;
+  std::optional<Crossing> crossing_;  // where values have homes
   std::vector<Tier> tiers_;
   double room_, before_, after_;
+  double home_;  // seconds of what lives at home, at least
   mutable int64_t work_ = 0;
 };
 

@@ -22,10 +22,11 @@ constexpr double kWorthIt = 1e-3;  // of the best seconds: less is not searched 
 constexpr double kSlow = 0.1;      // of seconds: so much above what may be is slow
 constexpr double kVisits = 2;      // a value that lives at home comes in so often, as a rule
 // Shares of what a budget has above its persistent values that are left to copies.
-constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25};
+constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75};
 // Of the ops' seconds: uses that are so close have the value in between.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
 constexpr double kNothing = 1e-9;
+constexpr double kNone = 1e-6;  // shares of values that are none
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
   std::vector<uint8_t> here(resolved.values.size(), 0);
@@ -86,17 +87,49 @@ HomeSolver::HomeSolver(const Problem& p) : p_(p) {
     room[value.home] -= value.bytes;
     may_stay.push_back(static_cast<int32_t>(v));
   }
-  for (const size_t k : spread(may_stay.size())) order_.push_back(may_stay[k]);
+  for (const size_t k : spread(may_stay.size())) dearest_.push_back(may_stay[k]);
   const auto seconds_per_byte = [&](int32_t v) {
     const Value& value = p.values[v];
     const double copies = static_cast<double>(uses[v]) / p.links[value.home].in_bytes_per_second;
     return copies + (value.bytes > 0 ? value.home_seconds / static_cast<double>(value.bytes) : 0);
   };
-  std::stable_sort(order_.begin(), order_.end(),
+  std::stable_sort(dearest_.begin(), dearest_.end(),
                    [&](int32_t a, int32_t b) { return seconds_per_byte(a) > seconds_per_byte(b); });
+  order_ = dearest_;
 }
 
 HomeSolver::~HomeSolver() = default;
+
+// Values of one kind stay in such numbers as the bound's program has them on the device where backward begins: then those of
+// all kinds do as they do there, however many stay. Behind them what the program has none of.
+void HomeSolver::order_for(int64_t budget_bytes) {
+  Problem away = without_homes(resolve_homes(p_, std::vector<bool>(p_.values.size(), true)));
+  away.links = p_.links;
+  const HomeReads homes = home_reads(p_);
+  const std::vector<double> here = shares_here(away, Index(away), budget_bytes, homes);
+  std::vector<double> share(p_.values.size(), -1);
+  for (size_t i = 0; i < here.size(); ++i) share[static_cast<size_t>(homes.values[i].value)] = here[i];
+  std::map<double, std::vector<int32_t>, std::greater<>> kinds;
+  for (const int32_t v : dearest_) kinds[share[static_cast<size_t>(v)]].push_back(v);
+  std::vector<std::pair<double, int32_t>> turns;
+  const double none = std::numeric_limits<double>::infinity();
+  for (const auto& [part, values] : kinds)
+    for (size_t k = 0; k < values.size(); ++k) {
+      const double turn = static_cast<double>(k + 1) / (part * static_cast<double>(values.size()));
+      turns.emplace_back(part > 1 - kNone ? 0 : part > kNone ? turn : none, values[k]);
+    }
+  std::vector<int32_t> order;
+  if (kinds.size() > 1) {
+    std::stable_sort(turns.begin(), turns.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [turn, v] : turns) order.push_back(v);
+  } else {
+    order = dearest_;
+  }
+  if (order == order_) return;
+  order_ = std::move(order);
+  placed_.clear();
+}
 
 Placement& HomeSolver::placed(size_t stay) {
   std::unique_ptr<Placement>& known = placed_[stay];
@@ -211,6 +244,7 @@ class HomeSolver::Trials {
 };
 
 std::optional<Plan> HomeSolver::solve(int64_t budget_bytes) {
+  order_for(budget_bytes);
   Trials trials(*this, budget_bytes);
   // More than this cannot stay.
   size_t most = order_.size(), too_many = order_.size() + 1;
@@ -263,8 +297,12 @@ Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) co
   plan.device_peak_bytes = most_alive(at.resolved(), plan);
   plan.predicted_seconds = simulate(at.resolved(), plan).seconds;
   plan.keep_all_seconds = at.index().total_seconds;
-  plan.bound_seconds = std::max(lower_bound_seconds(all_away, Index(all_away), budget_bytes, home_reads(p_)),
-                                least_link_seconds(resolved, budget_bytes, true));
+  // Of seconds with what living at home costs beside them, which no placement gets below.
+  const HomeReads homes = home_reads(p_);
+  const double least =
+      std::max(lower_bound_seconds(all_away, Index(all_away), budget_bytes, homes),
+               least_link_seconds(resolved, budget_bytes, true) + least_home_seconds(homes, budget_bytes));
+  plan.bound_seconds = std::max(0.0, least - at.home_seconds());
   plan.gap = plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   for (Step& step : plan.steps) {
     if (step.kind != StepKind::kRun) continue;

@@ -25,12 +25,13 @@ class HomeSolver {
  private:
   class Trials;
 
+  void order_for(int64_t budget_bytes);
   Placement& placed(size_t stay);
   Plan finish(const Placement&, Plan, int64_t budget_bytes) const;
 
   const Problem& p_;
-  // Values that may stay, those first that are dearest to fetch for their bytes.
-  std::vector<int32_t> order_;
+  // Values that may stay, those first that are dearest to fetch for their bytes; and in the order in which they are chosen.
+  std::vector<int32_t> dearest_, order_;
   std::vector<bool> fits_;  // per value: its tier has room for it, beside those before it
   std::map<size_t, std::unique_ptr<Placement>> placed_;  // by how many of them stay
 };

@@ -11,6 +11,19 @@
 namespace cairn::plan {
 namespace {
 
+// Most bytes of copies held at once, per link, of values that have no home.
+std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps) {
+  std::vector<int64_t> bytes(p.links.size(), 0), most(p.links.size(), 0);
+  for (const Step& step : steps) {
+    if (step.kind != StepKind::kOut && step.kind != StepKind::kDrop) continue;
+    const auto v = static_cast<size_t>(step.index), tier = static_cast<size_t>(step.tier);
+    if (p.values[v].at_home()) continue;
+    bytes[tier] += step.kind == StepKind::kOut ? p.values[v].bytes : -p.values[v].bytes;
+    most[tier] = std::max(most[tier], bytes[tier]);
+  }
+  return most;
+}
+
 constexpr int kLayouts = 4;  // tries to make what is streamed fit, each with less room for copies
 
 }  // namespace
@@ -20,15 +33,19 @@ Placement::Placement(const Problem& p, const std::vector<bool>& away)
       resolved_(resolve_homes(p, away)),
       index_(resolved_),
       without_(without_homes(resolved_)),
+      links_(without_.links),
       index_without_(without_),
       least_bytes_(plan::least_bytes(without_, index_without_)),
       link_seconds_(least_link_seconds(resolved_, 0, false)) {
+  without_.links = links_beside_homes(resolved_, index_, links_);
   for (const Value& value : resolved_.values)
     if (value.at_home()) home_seconds_ += value.home_seconds;
 }
 
 double Placement::least_seconds(int64_t budget_bytes) const {
-  return std::max(lower_bound_seconds(without_, index_without_, budget_bytes), link_seconds_);
+  Problem alone = without_;
+  alone.links = links_;
+  return std::max(lower_bound_seconds(alone, index_without_, budget_bytes), link_seconds_);
 }
 
 std::optional<Plan> Placement::plan_without(int64_t budget_bytes, bool quick) {
@@ -58,9 +75,10 @@ std::optional<Plan> Placement::streamed(const Plan& plan, int64_t budget, double
   int64_t capacity = budget;
   for (int round = 0; round < kLayouts; ++round) {
     Plan with = plan;
-    Streamed s = stream_homes(resolved_, without_, plan, {capacity, keep});
+    Streamed s = stream_homes(resolved_, plan, {capacity, keep});
     with.steps = std::move(s.steps);
     with.predicted_seconds = s.seconds;
+    with.tier_peak_bytes = tier_peaks(resolved_, with.steps);
     const bool limited = budget < std::numeric_limits<int64_t>::max();
     assign_offsets(resolved_, index_, with, limited ? budget : 0);
     if (with.arena_bytes <= budget) return with;
@@ -71,9 +89,10 @@ std::optional<Plan> Placement::streamed(const Plan& plan, int64_t budget, double
 
 Plan Placement::stalled(const Plan& plan) const {
   Plan with = plan;
-  Streamed s = stream_homes(resolved_, without_, plan, {0, -1});
+  Streamed s = stream_homes(resolved_, plan, {0, -1});
   with.steps = std::move(s.steps);
   with.predicted_seconds = s.seconds;
+  with.tier_peak_bytes = tier_peaks(resolved_, with.steps);
   assign_offsets(resolved_, index_, with, 0);
   if (with.arena_bytes <= plan.arena_bytes) return with;
   put_into_workspaces(plan, with);

@@ -44,7 +44,8 @@ class Placement {
   const Problem& p_;
   const Problem resolved_;
   const Index index_;
-  Problem without_;
+  Problem without_;  // its links have the rates that copies of what lives at home leave
+  const std::vector<Link> links_;
   const Index index_without_;
   SolverCache cache_;
   int64_t least_bytes_ = 0;

@@ -76,6 +76,25 @@ HomeReads home_reads(const Problem& p) {
   std::vector<int64_t> bytes(p.links.size(), 0);
   for (const Value& value : p.values)
     if (value.home >= 0) reads.largest_bytes = std::max(reads.largest_bytes, value.bytes);
+  Problem away = p;
+  for (Value& value : away.values) value.persistent = value.persistent && value.home < 0;
+  std::vector<int32_t> number(p.values.size(), -1);
+  const auto uses = home_uses(away);
+  for (size_t i = 0; i < uses.size(); ++i)
+    for (const HomeUse& use : uses[i]) {
+      const auto v = static_cast<size_t>(use.value);
+      if (number[v] < 0) {
+        number[v] = static_cast<int32_t>(reads.values.size());
+        reads.values.push_back({use.value,
+                                p.values[v].bytes,
+                                p.values[v].home,
+                                p.values[v].persistent,
+                                p.values[v].home_seconds,
+                                {}});
+      }
+      reads.values[static_cast<size_t>(number[v])].uses.push_back(
+          {static_cast<int32_t>(i), use.reads, use.changes});
+    }
   for (size_t i = p.ops.size(); i-- > 0;) {
     // What the op itself uses is on the device then, and counted as its workspace.
     std::vector<int32_t> used = p.ops[i].inputs;

@@ -1,4 +1,5 @@
-// Puts the copies of values that live at home into a plan that was made without them.
+// Puts the copies of values that live at home into a plan that was made without them, and gives those of its own values
+// their times anew, beside them.
 #pragma once
 #include <cstdint>
 
@@ -15,12 +16,13 @@ struct Streaming {
   double keep_seconds = 0;
 };
 
-// without: without_homes(resolved), which `plan` is of. The steps have no offsets of their own.
+// The plan is of without_homes(resolved). With room for more than each op needs (capacity_bytes > 0), values that the plan
+// sends over a link may stay where there is room for them after all. The steps have no offsets of their own.
 struct Streamed {
   std::vector<Step> steps;
   double seconds = 0;
 };
-Streamed stream_homes(const Problem& resolved, const Problem& without, const Plan& plan, const Streaming&);
+Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming&);
 
 // Ops that the plan runs again after a value with a home that they read was changed: it may not.
 std::vector<int32_t> stale_runs(const Problem&, const Plan& plan);

@@ -1,6 +1,7 @@
 #include "runtime/plan/homes/traffic.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -8,6 +9,8 @@
 
 namespace cairn::plan {
 namespace {
+
+constexpr double kLeastShare = 0.5;
 
 struct Bytes {
   double in = 0, out = 0;
@@ -62,6 +65,42 @@ double least_link_seconds(const Problem& p, int64_t budget_bytes, bool may_stay)
                                    p.links[l].both_ways_factor));
   }
   return most;
+}
+
+std::vector<Link> links_beside_homes(const Problem& resolved, const Index& index, std::vector<Link> links) {
+  // By link and part of the step, forward or behind it: each value once per part.
+  std::vector<std::array<Bytes, 2>> moved(links.size());
+  std::vector<std::array<uint8_t, 2>> here(resolved.values.size(), {0, 0}), sent = here;
+  const auto all_uses = home_uses(resolved);
+  for (size_t op = 0; op < all_uses.size(); ++op) {
+    const size_t part = static_cast<int32_t>(op) >= resolved.backward_begin;
+    for (const HomeUse& use : all_uses[op]) {
+      const auto v = static_cast<size_t>(use.value);
+      const auto bytes = static_cast<double>(resolved.values[v].bytes);
+      Bytes& sum = moved[static_cast<size_t>(resolved.values[v].home)][part];
+      if (use.reads && !here[v][part]) sum.in += bytes;
+      if (use.changes && !sent[v][part]) sum.out += bytes;
+      here[v][part] = 1;
+      sent[v][part] |= use.changes;
+    }
+  }
+  // The share of a part in which a direction is free, where it takes `own` seconds already and the other one `other`.
+  const auto spare = [](double seconds, double own, double other, double slower) {
+    const double whole = std::max({seconds, own + slower * other, other + slower * own});
+    double free = whole - slower * other - own;
+    if (slower > 0) free = std::min(free, (whole - other) / slower - own);
+    return seconds > 0 ? std::clamp(free / seconds, kLeastShare, 1.0) : 1.0;
+  };
+  for (size_t l = 0; l < links.size(); ++l) {
+    Link& link = links[l];
+    const double slower = std::clamp(1 / link.both_ways_factor - 1, 0.0, 1.0);
+    const double out = link.out_bytes_per_second, in = link.in_bytes_per_second;
+    link.out_bytes_per_second *=
+        spare(index.forward_seconds, moved[l][0].out / out, moved[l][0].in / in, slower);
+    link.in_bytes_per_second *= spare(index.total_seconds - index.forward_seconds, moved[l][1].in / in,
+                                      moved[l][1].out / out, slower);
+  }
+  return links;
 }
 
 }  // namespace cairn::plan

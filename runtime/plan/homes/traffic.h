@@ -1,8 +1,9 @@
 // How long the links are busy at least with values that live at home.
 #pragma once
 #include <cstdint>
+#include <vector>
 
-#include "runtime/plan/problem.h"
+#include "runtime/plan/index.h"
 
 namespace cairn::plan {
 
@@ -11,5 +12,9 @@ namespace cairn::plan {
 // begins. budget_bytes: of the device; 0: no limit. may_stay: whether the device may keep values that the problem has at
 // home, as many as fit its budget, for the whole step.
 double least_link_seconds(const Problem& resolved, int64_t budget_bytes, bool may_stay);
+
+// What the copies of values that live at home leave of the links' rates to values that go out in forward and come in behind
+// it; at least a share, as it may be worth a longer step to have their room.
+std::vector<Link> links_beside_homes(const Problem& resolved, const Index&, std::vector<Link>);
 
 }  // namespace cairn::plan

@@ -41,6 +41,17 @@ constexpr int kLower = 8;           // times that annealing aims below the lowes
 constexpr int64_t kLowerBy = 20;    // by such a part of its peak
 constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 
+// The link by which stages send values away: the one that takes most of them while forward runs.
+int32_t widest_link(const Problem& p, const Index& index) {
+  const auto bytes = [&](const Link& link) {
+    const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
+    return std::min(slower * index.forward_seconds, static_cast<double>(link.capacity_bytes));
+  };
+  const auto widest = std::max_element(p.links.begin(), p.links.end(),
+                                       [&](const Link& a, const Link& b) { return bytes(a) < bytes(b); });
+  return static_cast<int32_t>(widest - p.links.begin());
+}
+
 void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
   if (fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds)) best = std::move(fit);
 }
@@ -122,7 +133,9 @@ void OneBudget::look_at_stages() {
       fine_segments_ = std::make_unique<Segments>(s_.p, s_.index, s_.intervals, s_.rules, kFineGroups);
   }
   sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, -1, kOptions});
-  if (!s_.p.links.empty()) sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, 0, kOptions});
+  if (!s_.p.links.empty())
+    sets_.push_back(
+        {s_.p, s_.index, s_.intervals, s_.rules, *stages_, widest_link(s_.p, s_.index), kOptions});
 }
 
 // Fills the archive with plans whose peak is close to the target.
@@ -130,7 +143,7 @@ void OneBudget::aim(int64_t target, double bound) {
   look_at_stages();
   aim_with(sets_[0], -1, {}, target);
   if (!s_.p.links.empty())
-    for (const Lag& lag : kLags) aim_with(sets_[1], 0, lag, target);
+    for (const Lag& lag : kLags) aim_with(sets_[1], widest_link(s_.p, s_.index), lag, target);
   const Candidate* single = s_.archive.within(target);
   if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) {
     if (backward()) deepen(target);

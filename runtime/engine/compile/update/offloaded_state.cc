@@ -143,13 +143,17 @@ class Chooser {
   // What may leave, as far as there is room, is used where it then lies.
   bool within_reach() const { return !plan_.link_tier.empty() && plan_.reaches(plan_.link_tier[0]); }
 
-  // What the update takes longer when all of this leaves, among the values by their bytes.
+  // What the update takes longer when all of this leaves, among the values by what their copies take.
   void share_out(double seconds) {
-    double bytes = 0;
-    for (const plan::Value& value : plan_.problem.values)
-      if (value.home >= 0) bytes += static_cast<double>(value.bytes);
+    const auto copies = [&](const plan::Value& value) {
+      if (value.home < 0 || plan_.reaches(plan_.link_tier[at(value.home)])) return 0.0;
+      return static_cast<double>(value.bytes) / slower_way(plan_.problem.links[at(value.home)]);
+    };
+    double all = 0;
+    for (const plan::Value& value : plan_.problem.values) all += copies(value);
+    if (all == 0) return;
     for (plan::Value& value : plan_.problem.values)
-      if (value.home >= 0) value.home_seconds = seconds * static_cast<double>(value.bytes) / bytes;
+      if (value.home >= 0) value.home_seconds = seconds * copies(value) / all;
   }
 
   std::vector<plan::Choice> choices() const {
@@ -161,11 +165,15 @@ class Chooser {
     return list;
   }
 
-  // Of bytes that go in and out again, both at once.
+  // Bytes per second that go in and out again, both at once.
+  static double slower_way(const plan::Link& link) {
+    return std::min(link.in_bytes_per_second, link.out_bytes_per_second) * link.both_ways_factor;
+  }
+
+  // Of bytes that go in and out again.
   static double copy_seconds(const plan::Link& link, int64_t bytes) {
     const auto pieces = static_cast<double>((bytes + kPieceBytes - 1) / kPieceBytes);
-    const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
-    return pieces * link.latency_seconds + static_cast<double>(bytes) / (slower * link.both_ways_factor);
+    return pieces * link.latency_seconds + static_cast<double>(bytes) / slower_way(link);
   }
 
   // What the update takes longer because of copies: they overlap all of its kernels but the first one's and

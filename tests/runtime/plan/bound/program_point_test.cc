@@ -18,7 +18,7 @@ TEST(ProgramPoint, SharesAndWholeOps) {
   ProgramPoint point(p, index, 5, index.forward_seconds, 128 + 4 * 6400 + 3200);
   const ProgramPoint::Answer answer = point.solve();
   EXPECT_NEAR(answer.seconds, 1.5, 1e-9);
-  EXPECT_NEAR(point.byte_price(answer), 1.0 / 6400, 1e-9);
+  EXPECT_NEAR(point.byte_price(), 1.0 / 6400, 1e-9);
   EXPECT_NEAR(point.remake_price(answer), 1.0 / 6400, 1e-9);
   EXPECT_NEAR(point.solve_whole(1'000'000), 2, 1e-9);
 }
@@ -38,7 +38,7 @@ TEST(ProgramPoint, CopiesHideBehindOpsMadeAgain) {
   const ProgramPoint::Answer answer = slow.solve();
   EXPECT_NEAR(answer.seconds, 1.9 / 1.1, 1e-9);
   EXPECT_NEAR(answer.available, (1 + (11 + 1.9 / 1.1) / 10) * 6400, 1e-3);
-  EXPECT_NEAR(slow.byte_price(answer), 1 / 6400.0 / 1.1, 1e-9);
+  EXPECT_NEAR(slow.byte_price(), 1 / 6400.0 / 1.1, 1e-9);
   EXPECT_NEAR(slow.remake_price(answer), 1 / 6400.0, 1e-9);
 }
 

@@ -1,0 +1,64 @@
+// What crosses the links before and behind one program point of a problem in which values live in tiers.
+//
+// At the instant at which op m first starts, F + z seconds have passed and G + e are to come (README.md, section "The bound").
+// For a value w that lives in a tier let y = 1 if it has a place on the device then, and let H be the bytes of activations that
+// are complete in a tier then and come back. Of w's copies
+//
+//     in, before      what it is at the beginning is read by m or an op before it
+//     in, behind      y = 0 and its next use behind m reads it: its place is taken behind the instant, so all of the copy is there
+//     out, before     y = 0 and an op before m changed it: what leaves the device has been copied by then
+//     out, behind     m or an op behind it changes it: it has to be at home in the end
+//
+// each lies in its window as a whole; activations of H go out before and come in behind. A value that may stay and has y = 1
+// is taken to stay, without any copy. What a window's directions need together is at most its length: with a and b seconds
+// alone and a share f of the rates side by side, both a + k b and b + k a, k = min(1, 1 / f - 1) (a = t + f s, b = u + f s of
+// t seconds alone out, u alone in, s together: a + k b <= t + u + f (1 + k) s, and f (1 + k) <= 1). A latency counts in
+// each direction by itself only, as the other runs at its full rate meanwhile. The device has C bytes beside op m, so
+//
+//     sum y <= C,    e >= flow(p) - p (C - sum y + sum H)     for each price p: the lines of README.md
+//
+// (sums of bytes). What op m uses needs no y, and is taken to stay if it may. A value with y = 0 costs its home_seconds; and so
+// does one that may not stay. All rows are linear: the least of z + e + sum home_seconds (1 - y) under them is a bound on what
+// any plan adds to F + G, and the multipliers of the linear program prove it, whichever way they were found.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/plan/bound/bound.h"
+#include "runtime/plan/bound/closure.h"
+#include "runtime/plan/bound/linear_program.h"
+
+namespace cairn::plan {
+
+class Crossing {
+ public:
+  // before, after: seconds of the ops before op `at`, and of the others. room: bytes for what op `at` does not use.
+  // largest: bytes of the largest value that is copied.
+  Crossing(const Problem&, int32_t at, double before, double after, double room, double largest,
+           const HomeReads&);
+
+  struct Answer {
+    double seconds = 0;    // added before and behind the program point, and of what lives at home
+    double available = 0;  // bytes that need no recompute, as in ProgramPoint::Answer but for what has a home
+    // Per value of HomeReads: what share of its like has a place on the device. Negative: nothing depends on it, as op `at`
+    // uses it.
+    std::vector<double> here;
+    int64_t work = 0;
+  };
+  Answer least(const std::vector<Cut>& lines) const;
+
+ private:
+  // gone: variables for bytes of values with a home that have no place on the device.
+  void add_link(const Link&, size_t link, int32_t at, double before, double after, double largest,
+                const HomeReads&, std::vector<std::pair<int32_t, double>>& gone);
+
+  double seconds_, bytes_;  // units of the program
+  double home_ = 0;         // seconds of what has to live at home
+  double room_;             // in units of bytes, if all that has a home had its place
+  LinearProgram program_;
+  std::vector<std::pair<int32_t, double>>
+      group_;  // per value of HomeReads: variable and bytes of its like; -1: none
+  std::vector<std::pair<int32_t, double>> more_;  // variables that add to the room, or take from it
+};
+
+}  // namespace cairn::plan
