@@ -2,7 +2,6 @@
 // half written by a copy past the caches. Both in turns; medians, and the middle half of the ratios.
 //   bench_optimizer [--threads=N] [--repeats=N] [--only=OPTIMIZER] [--parameters=f32|bf16]
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,15 +10,12 @@
 #include <vector>
 
 #include "kernels/registry.h"
+#include "runtime/base/os/clock.h"
 #include "runtime/base/parallel.h"
 #include "runtime/ops/optimizers.h"
 
 namespace cairn::bench {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::vector<Shape> gpt2_parameters() {
   constexpr int64_t kWidth = 768;

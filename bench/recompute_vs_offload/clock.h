@@ -1,20 +1,17 @@
 // Clocks, and medians of what they say.
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <vector>
 
-namespace cairn::bench {
+#include "runtime/base/os/clock.h"
 
-inline double wall_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+namespace cairn::bench {
 
 // Of a computation: with one thread its processor time, which others on the machine disturb less; else the
 // wall's.
 inline double compute_seconds(int threads) {
-  if (threads != 1) return wall_seconds();
+  if (threads != 1) return now();
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;

@@ -52,12 +52,12 @@ void copies(benchmark::State& state, const TierUnderTest& tier, int ways, int64_
   if (ways & 2) in = std::make_unique<Way>(tier, Lane::kCopyIn);
   std::vector<double> samples;
   for (auto _ : state) {
-    const double began = wall_seconds();
+    const double began = now();
     if (out) out->copy(bytes);
     if (in) in->copy(bytes);
     if (out) out->finish();
     if (in) in->finish();
-    samples.push_back(wall_seconds() - began);
+    samples.push_back(now() - began);
     state.SetIterationTime(samples.back());
   }
   state.counters["median_seconds"] = median(samples);
@@ -74,14 +74,14 @@ double seconds_of(Runner& runner, int runs, int threads) {
 double both_ways_rate(Way& out, Way& in) {
   double best = 0;
   for (int round = 0; round < 5; ++round) {
-    const double began = wall_seconds();
+    const double began = now();
     for (int i = 0; i < 32; ++i) {
       out.copy(kChunk);
       in.copy(kChunk);
     }
     out.finish();
     in.finish();
-    best = std::max(best, 32 * static_cast<double>(kChunk) / (wall_seconds() - began));
+    best = std::max(best, 32 * static_cast<double>(kChunk) / (now() - began));
   }
   return best;
 }

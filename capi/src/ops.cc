@@ -12,7 +12,7 @@ namespace ops = cairn::ops;
 
 namespace {
 
-struct Entry {
+struct OpEntry {
   std::string name, inputs, outputs, attributes, description;
   const char* amp_class;
 };
@@ -40,8 +40,8 @@ std::string names(const std::vector<ops::AttrSchema>& attributes) {
 }
 
 // What a host can add by name: not what autodiff and lowering make, and not the host's own ops.
-std::vector<Entry> make_entries() {
-  std::vector<Entry> list;
+std::vector<OpEntry> make_op_entries() {
+  std::vector<OpEntry> list;
   for (const ops::OpRow& row : ops::all())
     if (!row.is(ops::INTERNAL) && row.code != ops::OpCode::k_custom)
       list.push_back({std::string(row.name), names(row.inputs), names(row.outputs), names(row.attrs),
@@ -49,8 +49,8 @@ std::vector<Entry> make_entries() {
   return list;
 }
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> list = make_entries();
+const std::vector<OpEntry>& op_entries() {
+  static const std::vector<OpEntry> list = make_op_entries();
   return list;
 }
 
@@ -59,9 +59,9 @@ const std::vector<Entry>& entries() {
 cairn_status_t cairn_op_describe(size_t index, cairn_op_info_t* out_info, cairn_error_t* error) {
   return guard(error, [&] {
     const OutStruct out(out_info, "out_info");
-    cairn::require(index < entries().size(), Code::kNotFound, "there is no op number ", index, "; there are ",
-                   entries().size());
-    const Entry& e = entries()[index];
+    cairn::require(index < op_entries().size(), Code::kNotFound, "there is no op number ", index,
+                   "; there are ", op_entries().size());
+    const OpEntry& e = op_entries()[index];
     cairn_op_info_t info = CAIRN_OP_INFO_INIT;
     info.name = e.name.c_str();
     info.inputs = e.inputs.c_str();

@@ -13,14 +13,15 @@ namespace {
 
 constexpr uint64_t kMaxHypers = 65536;  // more is a mistake
 
-struct Entry {
+struct OptimizerEntry {
   std::string name, states, hypers, description, otherwise;
 };
 
-std::vector<Entry> make_entries() {
-  std::vector<Entry> list;
+std::vector<OptimizerEntry> make_optimizer_entries() {
+  std::vector<OptimizerEntry> list;
   for (const ops::OptimizerRow& row : ops::optimizers()) {
-    Entry entry{std::string(row.name), "", "", std::string(row.description), std::string(row.otherwise)};
+    OptimizerEntry entry{std::string(row.name), "", "", std::string(row.description),
+                         std::string(row.otherwise)};
     for (const ops::OptimizerState& state : row.states)
       entry.states +=
           cairn::cat(entry.states.empty() ? "" : " ", state.name, state.when.empty() ? "" : "?", state.when);
@@ -31,8 +32,8 @@ std::vector<Entry> make_entries() {
   return list;
 }
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> list = make_entries();
+const std::vector<OptimizerEntry>& optimizer_entries() {
+  static const std::vector<OptimizerEntry> list = make_optimizer_entries();
   return list;
 }
 
@@ -95,9 +96,9 @@ cairn_status_t cairn_optimizer_describe(size_t index, cairn_optimizer_info_t* ou
                                         cairn_error_t* error) {
   return guard(error, [&] {
     const OutStruct out(out_info, "out_info");
-    require(index < entries().size(), Code::kNotFound, "there is no optimizer number ", index, "; there are ",
-            entries().size());
-    const Entry& e = entries()[index];
+    require(index < optimizer_entries().size(), Code::kNotFound, "there is no optimizer number ", index,
+            "; there are ", optimizer_entries().size());
+    const OptimizerEntry& e = optimizer_entries()[index];
     cairn_optimizer_info_t info = CAIRN_OPTIMIZER_INFO_INIT;
     info.name = e.name.c_str();
     info.states = e.states.c_str();

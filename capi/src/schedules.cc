@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxSchedules = 65536;  // more is a mistake, as are more values of one
 
-struct Entry {
+struct ScheduleEntry {
   std::string name, parameters, description;
   bool ends;
 };
@@ -26,11 +26,11 @@ std::string default_of(const step::ScheduleParameter& parameter) {
   return words;
 }
 
-std::vector<Entry> make_entries() {
-  std::vector<Entry> list;
+std::vector<ScheduleEntry> make_schedule_entries() {
+  std::vector<ScheduleEntry> list;
   for (const step::ScheduleRow& row : step::schedules()) {
-    Entry entry{std::string(row.name), "", std::string(row.description),
-                row.least(step::Stage(row.name).values) > 0};
+    ScheduleEntry entry{std::string(row.name), "", std::string(row.description),
+                        row.least(step::Stage(row.name).values) > 0};
     for (const step::ScheduleParameter& parameter : row.parameters)
       entry.parameters +=
           cairn::cat(entry.parameters.empty() ? "" : " ", parameter.name, '=', default_of(parameter));
@@ -39,8 +39,8 @@ std::vector<Entry> make_entries() {
   return list;
 }
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> list = make_entries();
+const std::vector<ScheduleEntry>& schedule_entries() {
+  static const std::vector<ScheduleEntry> list = make_schedule_entries();
   return list;
 }
 
@@ -104,9 +104,9 @@ step::Schedule read_schedule(const cairn_stepper_options_t& o) {
 cairn_status_t cairn_schedule_describe(size_t index, cairn_schedule_info_t* out_info, cairn_error_t* error) {
   return guard(error, [&] {
     const OutStruct out(out_info, "out_info");
-    require(index < entries().size(), Code::kNotFound, "there is no schedule number ", index, "; there are ",
-            entries().size());
-    const Entry& e = entries()[index];
+    require(index < schedule_entries().size(), Code::kNotFound, "there is no schedule number ", index,
+            "; there are ", schedule_entries().size());
+    const ScheduleEntry& e = schedule_entries()[index];
     cairn_schedule_info_t info = CAIRN_SCHEDULE_INFO_INIT;
     info.name = e.name.c_str();
     info.parameters = e.parameters.c_str();

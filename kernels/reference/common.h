@@ -5,11 +5,14 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "runtime/base/kernel.h"
 
 namespace cairn::kernels::reference {
+
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 inline double load(float v) { return v; }
 inline double load(double v) { return v; }

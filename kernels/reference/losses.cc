@@ -8,8 +8,6 @@
 namespace cairn::kernels::reference {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // What one row of logits gives: the row's loss, its weight, and factors of its gradient.
 struct Row {
   int64_t target = 0;

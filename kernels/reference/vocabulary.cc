@@ -8,7 +8,6 @@
 namespace cairn::kernels::reference {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLowest = -3.0e38;  // below every logit that float32 holds but the last few
 constexpr int64_t kSeen = 4, kOpen = 64;
 

@@ -1,6 +1,7 @@
 // 64-bit size arithmetic that fails instead of wrapping. Every size that comes from a caller or a file goes
 // through here.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/base/error.h"
@@ -20,6 +21,9 @@ inline int64_t checked_mul(int64_t a, int64_t b) {
           " * ", b);
   return product;
 }
+
+// Ops and values are numbered by int32_t, -1 being none: such a number as an index.
+constexpr size_t at(int32_t number) { return static_cast<size_t>(number); }
 
 // Rounds up to a multiple of `unit` (a power of two).
 inline int64_t align_up(int64_t bytes, int64_t unit) { return checked_add(bytes, unit - 1) & ~(unit - 1); }

@@ -20,23 +20,23 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kRequest = int64_t{2} << 20, kRequests = 32;
 constexpr int64_t kFile = kRequests * kRequest;
 constexpr int kLanes = static_cast<int>(Channel::kWorkers);
-constexpr std::chrono::milliseconds kFirst{10}, kAlone{15}, kTogether{20};
+constexpr std::chrono::milliseconds kFirst{10}, kAlone{15}, kBoth{20};
 constexpr int kLatencies = 5;
 
 double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-class Probe {
+class DiskProbe {
  public:
-  explicit Probe(const std::string& directory)
+  explicit DiskProbe(const std::string& directory)
       : file_(directory, kFile, fault_),
         memory_(static_cast<char*>(allocator_.allocate(allocator_.user, kMemory, kPageBytes))) {
     require(memory_ != nullptr, Code::kOutOfMemory, "no ", kMemory, " bytes to measure a disk with");
   }
-  ~Probe() { allocator_.release(allocator_.user, memory_, kMemory, kPageBytes); }
-  Probe(const Probe&) = delete;
-  Probe& operator=(const Probe&) = delete;
+  ~DiskProbe() { allocator_.release(allocator_.user, memory_, kMemory, kPageBytes); }
+  DiskProbe(const DiskProbe&) = delete;
+  DiskProbe& operator=(const DiskProbe&) = delete;
 
   plan::Link measure() {
     // What was never written is not on the disk: it costs more to write and nothing to read. So pages are touched
@@ -47,7 +47,7 @@ class Probe {
     link.tier = "disk";
     link.out_bytes_per_second = run(kAlone, true, false)[1];
     link.in_bytes_per_second = run(kAlone, false, true)[0];
-    const auto [in, out] = run(kTogether, true, true);
+    const auto [in, out] = run(kBoth, true, true);
     link.both_ways_factor =
         std::clamp((out / link.out_bytes_per_second + in / link.in_bytes_per_second) / 2, 0.01, 1.0);
     link.latency_seconds = latency();
@@ -120,7 +120,7 @@ std::optional<plan::Link> probe_disk(const std::string& directory) {
   if (found != known.end()) return found->second;
   std::optional<plan::Link> link;
   try {
-    link = Probe(directory).measure();
+    link = DiskProbe(directory).measure();
   } catch (const Error&) {
     return std::nullopt;  // room may be made
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
+#include "runtime/base/os/clock.h"
 #include "runtime/costs/fit.h"
 
 namespace cairn::costs {
@@ -16,14 +16,10 @@ using device::Lane;
 constexpr int64_t kSmallest = int64_t{64} << 10, kLargest = int64_t{16} << 20;
 constexpr int64_t kGrowth = 4;
 constexpr double kLongCopy = 0.05;  // seconds: no larger sizes after one of these
-constexpr int kTogether = 4;        // copies queued per direction when both run
+constexpr int kQueued = 4;          // copies queued per direction when both run
 // Beside kernels: so long they run alone, and so many times as long the copies would.
 constexpr double kKernelSeconds = 0.01, kLonger = 3;
 constexpr int64_t kRows = 256, kColumns = 512;  // of the product that stands for kernels
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Products on the compute lane, as most of a step's time is.
 class Products {
@@ -76,9 +72,9 @@ class Products {
   std::unique_ptr<device::Queue> queue_;  // last: ends before its memory
 };
 
-class Probe {
+class LinkProbe {
  public:
-  Probe(device::Device& device, Tier tier, const ProbeEffort& effort)
+  LinkProbe(device::Device& device, Tier tier, const ProbeEffort& effort)
       : device_(device),
         effort_(effort),
         out_(device, tier, Lane::kCopyOut, effort.block_bytes),
@@ -143,7 +139,7 @@ class Probe {
     std::vector<double> factors;
     for (int repeat = 0; repeat < effort_.repeats; ++repeat) {
       const double began = now();
-      for (int i = 0; i < kTogether; ++i) {
+      for (int i = 0; i < kQueued; ++i) {
         out_.copy(largest_);
         in_.copy(largest_);
       }
@@ -151,7 +147,7 @@ class Probe {
       in_.queue->synchronize();
       const double took = now() - began;
       const auto alone = [&](const Line& line) {
-        return kTogether * static_cast<double>(largest_) / line.bytes_per_second;
+        return kQueued * static_cast<double>(largest_) / line.bytes_per_second;
       };
       // The slower direction is under contention until the other ends, and is alone for the rest.
       const double shorter = std::min(alone(out), alone(in)), longer = std::max(alone(out), alone(in));
@@ -202,7 +198,7 @@ class Probe {
 LinkCost measure_link(device::Device& device, Tier tier, const ProbeEffort& effort) {
   require(tier != Tier::kDevice, Code::kInvalidArgument, "the device has no link to itself");
   LinkCost cost;
-  cost.link = Probe(device, tier, effort).measure(tier);
+  cost.link = LinkProbe(device, tier, effort).measure(tier);
   if (tier == Tier::kHost) cost.stated_bytes_per_second = device.info().throttle();
   return cost;
 }

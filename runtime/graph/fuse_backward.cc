@@ -38,9 +38,9 @@ const std::vector<Pair>& all_pairs() {
   return pairs;
 }
 
-class Fuser {
+class BackwardFuser {
  public:
-  explicit Fuser(JointBuilder& builder) : b_(builder), joint_(builder.joint) {}
+  explicit BackwardFuser(JointBuilder& builder) : b_(builder), joint_(builder.joint) {}
 
   void run() {
     const size_t values = joint_.values.size();
@@ -105,6 +105,6 @@ class Fuser {
 
 }  // namespace
 
-void fuse_backward(JointBuilder& builder) { Fuser(builder).run(); }
+void fuse_backward(JointBuilder& builder) { BackwardFuser(builder).run(); }
 
 }  // namespace cairn::graph

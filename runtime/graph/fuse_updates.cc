@@ -15,9 +15,9 @@ namespace {
 
 using ops::OpCode;
 
-class Fuser {
+class UpdateFuser {
  public:
-  explicit Fuser(JointBuilder& builder) : b_(builder), joint_(builder.joint) {}
+  explicit UpdateFuser(JointBuilder& builder) : b_(builder), joint_(builder.joint) {}
 
   void run() {
     joint_.grad_scale = scalar("optimizer/grad_scale");
@@ -140,6 +140,6 @@ class Fuser {
 
 }  // namespace
 
-void fuse_updates(JointBuilder& builder) { Fuser(builder).run(); }
+void fuse_updates(JointBuilder& builder) { UpdateFuser(builder).run(); }
 
 }  // namespace cairn::graph

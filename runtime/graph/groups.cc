@@ -8,7 +8,7 @@
 namespace cairn::graph {
 namespace {
 
-bool matches(const std::string& pattern, const std::string& name) {
+bool name_matches(const std::string& pattern, const std::string& name) {
   return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }
 
@@ -168,7 +168,7 @@ std::vector<int32_t> assign_groups(const Graph& graph, std::span<const Parameter
     const Value& value = graph.values()[v];
     if (value.kind != ValueKind::kParameter) continue;
     for (size_t g = 1; g <= given.size(); ++g) {
-      if (is_rest(groups, groups[g].pattern) || !matches(groups[g].pattern, value.name)) continue;
+      if (is_rest(groups, groups[g].pattern) || !name_matches(groups[g].pattern, value.name)) continue;
       require(of[v] == 0, Code::kInvalidArgument, "the groups '", groups[static_cast<size_t>(of[v])].pattern,
               "' and '", groups[g].pattern, "' both match the parameter '", value.name,
               "'; a parameter belongs to one group");
@@ -178,7 +178,7 @@ std::vector<int32_t> assign_groups(const Graph& graph, std::span<const Parameter
   }
   for (size_t g = 1; g <= given.size(); ++g)
     require(used[g] || is_rest(groups, groups[g].pattern), Code::kInvalidArgument, "the group '",
-            groups[g].pattern, "' matches no parameter; there are ", some_names(graph));
+            groups[g].pattern, "' name_matches no parameter; there are ", some_names(graph));
   move_rests(graph, groups, of);
   for (size_t g = 1; g <= given.size(); ++g)
     require(given[g - 1].optimizer.empty() || is_rest(groups, groups[g].pattern) ||

@@ -33,12 +33,11 @@ struct Checkpoint::Impl {
 
   // Calls each(offset in the tensor, bytes) for a tensor piece by piece, then compares the digest.
   template <class Each>
-  void for_pieces(const TensorInfo& tensor, Digest& digest, std::vector<std::byte>& piece,
-                  const Each& each) const {
+  void for_pieces(const TensorInfo& tensor, Digest& digest, std::byte* piece, const Each& each) const {
     const auto size = static_cast<uint64_t>(tensor.desc.bytes());
     digest.restart();
     for (uint64_t at = 0; at < size; at += kPieceBytes) {
-      const std::span<std::byte> bytes(piece.data(), std::min<uint64_t>(kPieceBytes, size - at));
+      const std::span<std::byte> bytes(piece, std::min<uint64_t>(kPieceBytes, size - at));
       tensors.read(tensor.offset + at, bytes.data(), bytes.size());
       digest.add(bytes);
       each(static_cast<int64_t>(at), bytes);
@@ -46,7 +45,7 @@ struct Checkpoint::Impl {
     require(digest.is(tensor.digest_low, tensor.digest_high), Code::kCorruptFile, "tensor '", tensor.name,
             "' in '", tensors.path().string(), "' is damaged: its digest differs");
   }
-  void verify(const TensorInfo& tensor, Digest& digest, std::vector<std::byte>& piece) const {
+  void verify(const TensorInfo& tensor, Digest& digest, std::byte* piece) const {
     for_pieces(tensor, digest, piece, [](int64_t, std::span<const std::byte>) {});
   }
   void verify(const Extra& extra) const {
@@ -57,9 +56,9 @@ struct Checkpoint::Impl {
     require(file.size() == extra.bytes, Code::kCorruptFile, "'", file.path().string(), "' has ", file.size(),
             " bytes, not ", extra.bytes);
     Digest digest;
-    std::vector<std::byte> piece(static_cast<size_t>(std::min<uint64_t>(kPieceBytes, extra.bytes)));
-    for (uint64_t at = 0; at < extra.bytes; at += piece.size()) {
-      const std::span<std::byte> bytes(piece.data(), std::min<uint64_t>(piece.size(), extra.bytes - at));
+    const Piece piece = make_piece();
+    for (uint64_t at = 0; at < extra.bytes; at += kPieceBytes) {
+      const std::span<std::byte> bytes(piece.get(), std::min<uint64_t>(kPieceBytes, extra.bytes - at));
       file.read(at, bytes.data(), bytes.size());
       digest.add(bytes);
     }
@@ -116,8 +115,8 @@ void Checkpoint::read(const TensorInfo& tensor, void* to) const {
 
 void Checkpoint::verify() const {
   Digest digest;
-  std::vector<std::byte> piece(kPieceBytes);
-  for (const TensorInfo& tensor : tensors()) impl_->verify(tensor, digest, piece);
+  const Piece piece = make_piece();
+  for (const TensorInfo& tensor : tensors()) impl_->verify(tensor, digest, piece.get());
   impl_->verify_padding();
 }
 
@@ -225,11 +224,11 @@ void Checkpoint::restore(step::Stepper& stepper) const {
   // Everything is verified before anything is written: a damaged file leaves the session as it was.
   verify();
   Digest digest;
-  std::vector<std::byte> piece(kPieceBytes);
+  const Piece piece = make_piece();
   stepper.restore(state());
   overwrite(session, [&] {
     for (size_t i = 0; i < slots.size(); ++i)
-      impl_->for_pieces(stored[i], digest, piece, [&](int64_t at, std::span<const std::byte> bytes) {
+      impl_->for_pieces(stored[i], digest, piece.get(), [&](int64_t at, std::span<const std::byte> bytes) {
         session.write_saved(slots[i].value, at, bytes.data(), static_cast<int64_t>(bytes.size()));
       });
   });
@@ -240,7 +239,7 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
   std::vector<std::string> missing;
   std::vector<std::pair<int32_t, const TensorInfo*>> found;
   Digest digest;
-  std::vector<std::byte> piece(kPieceBytes);
+  const Piece piece = make_piece();
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const std::string& name = joint.forward->values()[slot.source].name;
     const TensorInfo* tensor = impl_->find(name);
@@ -251,12 +250,12 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
     const TensorDesc desc = session.saved(slot.value);
     require(tensor->desc == desc || converts(tensor->desc, desc), Code::kInvalidArgument, "parameter '", name,
             "' is ", to_string(desc), " in the session and ", to_string(tensor->desc), " in the checkpoint");
-    impl_->verify(*tensor, digest, piece);
+    impl_->verify(*tensor, digest, piece.get());
     found.emplace_back(slot.value, tensor);
   }
   overwrite(session, [&] {
     for (const auto& [value, tensor] : found)
-      impl_->for_pieces(*tensor, digest, piece,
+      impl_->for_pieces(*tensor, digest, piece.get(),
                         [&, to = value, from = tensor](int64_t at, std::span<const std::byte> bytes) {
                           if (from->desc == session.saved(to))
                             session.write_saved(to, at, bytes.data(), static_cast<int64_t>(bytes.size()));

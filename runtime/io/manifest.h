@@ -1,6 +1,7 @@
 // The manifest of a checkpoint as a plain struct. Private to runtime/io.
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,5 +47,8 @@ std::vector<Slot> slots_of(const graph::JointGraph& joint, bool gradients);
 
 // Tensors are moved in pieces of this size.
 inline constexpr int64_t kPieceBytes = int64_t{4} << 20;
+// Room for one, not cleared: for small models that would take longer than what they store.
+using Piece = std::unique_ptr<std::byte[]>;
+inline Piece make_piece() { return std::make_unique_for_overwrite<std::byte[]>(kPieceBytes); }
 
 }  // namespace cairn::io

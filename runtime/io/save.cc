@@ -37,11 +37,11 @@ std::vector<InputFile> open_extras(const Extras& extras, Manifest& manifest) {
   return files;
 }
 
-void copy(const InputFile& from, DurableDirectory& target, Extra& extra, std::vector<std::byte>& piece) {
+void copy(const InputFile& from, DurableDirectory& target, Extra& extra, std::byte* piece) {
   const auto file = target.create(extra.name);
   Digest digest;
-  for (uint64_t at = 0; at < extra.bytes; at += piece.size()) {
-    const std::span<std::byte> bytes(piece.data(), std::min<uint64_t>(piece.size(), extra.bytes - at));
+  for (uint64_t at = 0; at < extra.bytes; at += kPieceBytes) {
+    const std::span<std::byte> bytes(piece, std::min<uint64_t>(kPieceBytes, extra.bytes - at));
     from.read(at, bytes.data(), bytes.size());
     digest.add(bytes);
     file->append(bytes.data(), bytes.size());
@@ -53,14 +53,14 @@ void copy(const InputFile& from, DurableDirectory& target, Extra& extra, std::ve
 
 // One tensor, piece by piece; fills the digest.
 void write_tensor(DurableDirectory::File& file, const engine::Session& session, int32_t value,
-                  Checkpoint::TensorInfo& tensor, std::vector<std::byte>& piece, Digest& digest) {
+                  Checkpoint::TensorInfo& tensor, std::byte* piece, Digest& digest) {
   digest.restart();
   const int64_t bytes = tensor.desc.bytes();
   for (int64_t at = 0; at < bytes; at += kPieceBytes) {
     const int64_t n = std::min(kPieceBytes, bytes - at);
-    session.read_saved(value, at, piece.data(), n);
-    digest.add({piece.data(), static_cast<size_t>(n)});
-    file.append(piece.data(), static_cast<uint64_t>(n));
+    session.read_saved(value, at, piece, n);
+    digest.add({piece, static_cast<size_t>(n)});
+    file.append(piece, static_cast<uint64_t>(n));
   }
   tensor.digest_low = digest.low();
   tensor.digest_high = digest.high();
@@ -105,11 +105,11 @@ void save(step::Stepper& stepper, const fs::path& directory, const Extras& extra
   // The first manifest lacks digests. If this save dies, it says whose the other files are.
   target.write(kManifestName, encoded);
   Digest digest;
-  std::vector<std::byte> piece(kPieceBytes);
-  for (size_t i = 0; i < files.size(); ++i) copy(files[i], target, (*manifest.files)[i], piece);
+  const Piece piece = make_piece();
+  for (size_t i = 0; i < files.size(); ++i) copy(files[i], target, (*manifest.files)[i], piece.get());
   const auto tensors = target.create(kTensorsName);
   for (size_t i = 0; i < slots.size(); ++i) {
-    write_tensor(*tensors, session, slots[i].value, manifest.tensors[i], piece, digest);
+    write_tensor(*tensors, session, slots[i].value, manifest.tensors[i], piece.get(), digest);
     tensors->pad_to(kAlignment);
   }
   tensors->close();

@@ -117,14 +117,14 @@ OptimizerState parse_state(std::string_view word) {
   fail(Code::kInternal, "optimizers.def: no state has the form '", form, "'");
 }
 
-struct Source {
+struct OptimizerSource {
   std::string_view name, states, hypers;
   HyperRule rule;
   uint32_t traits;
   std::string_view description;
 };
 
-constexpr Source kSources[] = {
+constexpr OptimizerSource kOptimizerSources[] = {
 #define OPTIMIZER(id, states, hypers, rule, traits, description) \
   {#id, states, hypers, rule, traits, description},
 #include "runtime/ops/optimizers.def"
@@ -142,9 +142,9 @@ double number(std::string_view text) {
   return value;
 }
 
-std::vector<OptimizerRow> build() {
+std::vector<OptimizerRow> optimizer_rows() {
   std::vector<OptimizerRow> rows;
-  for (const Source& s : kSources) {
+  for (const OptimizerSource& s : kOptimizerSources) {
     OptimizerRow row{s.name, {}, {{"rate_scale", 'n', 1.0}}, s.rule, s.traits, s.description};
     for_words(s.states, [&](std::string_view word) { row.states.push_back(parse_state(word)); });
     for_words(s.hypers, [&](std::string_view word) {
@@ -160,8 +160,8 @@ std::vector<OptimizerRow> build() {
   return rows;
 }
 
-const std::vector<OptimizerRow>& table() {
-  static const std::vector<OptimizerRow> rows = build();
+const std::vector<OptimizerRow>& optimizer_table() {
+  static const std::vector<OptimizerRow> rows = optimizer_rows();
   return rows;
 }
 
@@ -213,11 +213,11 @@ Attrs OptimizerRow::attrs(std::span<const double> values) const {
   return list;
 }
 
-std::span<const OptimizerRow> optimizers() { return table(); }
+std::span<const OptimizerRow> optimizers() { return optimizer_table(); }
 
 const OptimizerRow& optimizer(std::string_view name) {
   std::string known;
-  for (const OptimizerRow& row : table()) {
+  for (const OptimizerRow& row : optimizer_table()) {
     if (row.name == name) return row;
     known += cat(known.empty() ? "" : ", ", row.name);
   }

@@ -59,7 +59,7 @@ std::vector<AttrSchema> schemas(std::string_view text) {
 
 // A row as it is written; plain data, so that the compiler has one loop to translate and not sixty
 // constructors.
-struct Source {
+struct OpSource {
   OpCode code;
   std::string_view name, inputs, outputs, attrs;
   ShapeRule shape;
@@ -73,7 +73,7 @@ struct Source {
 
 using enum Amp;
 using enum Tolerance;
-constexpr Source kSources[] = {
+constexpr OpSource kOpSources[] = {
 #define OP(id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, ...) \
   {OpCode::k_##id, #id, inputs, outputs, attrs, shape, gradient, saves, traits, amp, tolerance, __VA_ARGS__},
 #include "runtime/ops/ops.def"
@@ -95,30 +95,30 @@ std::string_view description(std::string_view text) {
   return made.emplace_back(cat(text.substr(0, at), activation_words(), text.substr(at + kMark.size())));
 }
 
-std::vector<OpRow> build() {
+std::vector<OpRow> op_rows() {
   std::vector<OpRow> rows;
-  for (const Source& s : kSources)
+  for (const OpSource& s : kOpSources)
     rows.push_back({s.code, s.name, operands(s.inputs), operands(s.outputs), schemas(s.attrs), s.shape,
                     s.gradient, s.saves, s.traits, s.amp, s.tolerance, description(s.description), s.work});
   return rows;
 }
 
-const std::vector<OpRow>& table() {
-  static const std::vector<OpRow> rows = build();  // initialised once, by whichever thread comes first
+const std::vector<OpRow>& op_table() {
+  static const std::vector<OpRow> rows = op_rows();  // initialised once, by whichever thread comes first
   return rows;
 }
 
 }  // namespace
 
-const OpRow& row(OpCode code) { return table()[static_cast<size_t>(code)]; }
+const OpRow& row(OpCode code) { return op_table()[static_cast<size_t>(code)]; }
 
 const OpRow* find(std::string_view name) {
-  for (const OpRow& r : table())
+  for (const OpRow& r : op_table())
     if (r.name == name) return &r;
   return nullptr;
 }
 
-std::span<const OpRow> all() { return table(); }
+std::span<const OpRow> all() { return op_table(); }
 
 std::span<const AmpRow> amp_classes() { return kAmpClasses; }
 

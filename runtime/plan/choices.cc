@@ -11,10 +11,10 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kProbes = 7;  // per round, between two numbers of choices
-constexpr int kRounds = 2;
-constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  // of bounds
+constexpr size_t kChoiceProbes = 7;  // per round, between two numbers of choices
+constexpr int kChoiceRounds = 2;
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+constexpr double kBoundRounding = 1e-9;  // of bounds
 
 // What so many of the cheapest choices free and cost.
 struct Prefix {
@@ -22,9 +22,9 @@ struct Prefix {
   double seconds = 0;
 };
 
-class Search {
+class ChoiceSearch {
  public:
-  Search(const Problem& p, std::vector<Prefix> prefixes, SolverCache& cache)
+  ChoiceSearch(const Problem& p, std::vector<Prefix> prefixes, SolverCache& cache)
       : p_(p), index_(p), prefixes_(std::move(prefixes)), cache_(cache) {}
 
   size_t best() {
@@ -32,7 +32,7 @@ class Search {
     probe({0});
     if (seconds_.at(0) <= once()) return 0;
     size_t low = 0, high = all;
-    for (int round = 0; round < kRounds && high - low > 1; ++round) {
+    for (int round = 0; round < kChoiceRounds && high - low > 1; ++round) {
       probe(between(low, high));
       const auto least = min_probe();
       low = least == seconds_.begin() ? least->first : std::prev(least)->first;
@@ -40,7 +40,7 @@ class Search {
     }
     if (all == 1) probe({1});
     const auto least = min_probe();
-    return least->second < kNever ? least->first : all;
+    return least->second < kUnknown ? least->first : all;
   }
 
  private:
@@ -57,9 +57,9 @@ class Search {
   std::vector<size_t> between(size_t low, size_t high) const {
     std::vector<size_t> numbers = {low, high};
     const int64_t first = prefixes_[low].bytes, span = prefixes_[high].bytes - first;
-    for (size_t k = 1; k <= kProbes; ++k) {
+    for (size_t k = 1; k <= kChoiceProbes; ++k) {
       const auto wanted = first + static_cast<int64_t>(static_cast<double>(span) * static_cast<double>(k) /
-                                                       static_cast<double>(kProbes + 1));
+                                                       static_cast<double>(kChoiceProbes + 1));
       const auto at = std::lower_bound(prefixes_.begin(), prefixes_.end(), wanted,
                                        [](const Prefix& prefix, int64_t b) { return prefix.bytes < b; });
       numbers.push_back(std::clamp(static_cast<size_t>(at - prefixes_.begin()), low, high));
@@ -75,12 +75,12 @@ class Search {
     };
     std::vector<Probe> probes;
     for (const size_t number : numbers)
-      if (seconds_.emplace(number, kNever).second)
+      if (seconds_.emplace(number, kUnknown).second)
         probes.push_back({bound(budget_with(number)) + prefixes_[number].seconds, number});
     std::stable_sort(probes.begin(), probes.end(),
                      [](const Probe& a, const Probe& b) { return a.least < b.least; });
     for (const Probe& probe : probes) {
-      if (probe.least > min_probe()->second * (1 + kRounding)) return;
+      if (probe.least > min_probe()->second * (1 + kBoundRounding)) return;
       if (const auto plan = cache_.solve_quickly(p_, budget_with(probe.number)))
         seconds_[probe.number] = plan->predicted_seconds + prefixes_[probe.number].seconds;
     }
@@ -117,7 +117,7 @@ std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choi
   for (const size_t c : order)
     prefixes.push_back(
         {checked_add(prefixes.back().bytes, choices[c].bytes), prefixes.back().seconds + choices[c].seconds});
-  const size_t count = Search(problem, std::move(prefixes), cache).best();
+  const size_t count = ChoiceSearch(problem, std::move(prefixes), cache).best();
   for (size_t k = 0; k < count; ++k) taken[order[k]] = true;
   return taken;
 }

@@ -9,7 +9,8 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kTop = 66, kPlotHeight = 290, kBottom = kTop + kPlotHeight, kHeight = kBottom + 62;
+constexpr int kCurveTop = 66, kCurveHeight = 290, kBottom = kCurveTop + kCurveHeight,
+              kCurvePicture = kBottom + 62;
 constexpr int kRight = kPlotRight - 62;  // room for percents
 constexpr double kFont = 11.5;
 
@@ -78,12 +79,12 @@ class Curve {
     // Labels keep off the budget's line, so that is drawn before them: a call's arguments have no order.
     const std::string line = budget(), marks = markers();
     std::string out = cat(
-        open_svg(kHeight, "Seconds of forward and backward over the budget"),
+        open_svg(kCurvePicture, "Seconds of forward and backward over the budget"),
         "<rect width='100%' height='100%' class='bg'/><text x='", kPlotLeft,
         "' y='22' font-size='15' font-weight='600'>Seconds of forward and backward over the budget</text>",
-        legend(), axes(), "<clipPath id='curve-plot'><rect x='", kPlotLeft, "' y='", kTop - 4, "' width='",
-        kRight - kPlotLeft, "' height='", kPlotHeight + 4, "'/></clipPath><g clip-path='url(#curve-plot)'>",
-        lines(), "</g>", line, marks, cut_off(), hovers());
+        legend(), axes(), "<clipPath id='curve-plot'><rect x='", kPlotLeft, "' y='", kCurveTop - 4,
+        "' width='", kRight - kPlotLeft, "' height='", kCurveHeight + 4,
+        "'/></clipPath><g clip-path='url(#curve-plot)'>", lines(), "</g>", line, marks, cut_off(), hovers());
     return out + "</svg>\n";
   }
 
@@ -91,7 +92,7 @@ class Curve {
   double x(double bytes) const {
     return kPlotLeft + (kRight - kPlotLeft) * (bytes - left_) / (right_ - left_);
   }
-  double y(double seconds) const { return kBottom - kPlotHeight * (seconds - foot_) / (top_ - foot_); }
+  double y(double seconds) const { return kBottom - kCurveHeight * (seconds - foot_) / (top_ - foot_); }
   double px(const SweepPoint& point) const { return x(static_cast<double>(point.budget_bytes)); }
 
   std::string legend() const {
@@ -180,13 +181,13 @@ class Curve {
     const double at = x(static_cast<double>(given ? p_.budget_bytes : plan_.arena_bytes));
     std::string words = given ? cat("budget ", human_bytes(p_.budget_bytes)) : std::string("no budget given");
     if (at > kRight)
-      return cat("<text class='s limit-t' text-anchor='end' x='", kRight - 6, "' y='", kTop + 8, "'>", words,
-                 ", beyond the picture</text>");
+      return cat("<text class='s limit-t' text-anchor='end' x='", kRight - 6, "' y='", kCurveTop + 8, "'>",
+                 words, ", beyond the picture</text>");
     // Its words stand below the axis, where no label of the curve is.
     const double half = text_width(words, kFont) / 2;
-    taken_.push_back({at - 5, kTop - 0.0, at + 5, kBottom - 0.0});
+    taken_.push_back({at - 5, kCurveTop - 0.0, at + 5, kBottom - 0.0});
     return cat("<line class='limit' stroke-width='1.4' stroke-dasharray='6 4' x1='", fixed(at, 1), "' x2='",
-               fixed(at, 1), "' y1='", kTop - 4, "' y2='", kBottom + 5,
+               fixed(at, 1), "' y1='", kCurveTop - 4, "' y2='", kBottom + 5,
                "'/><text class='s limit-t' text-anchor='middle' x='",
                fixed(std::clamp(at, kPlotLeft + half, kRight - half), 1), "' y='", kBottom + 33, "'>", words,
                "</text>");
@@ -208,7 +209,7 @@ class Curve {
                                             : cat(short_words(b), " +", percent(b.seconds / keep_all_ - 1))});
     }
     const double mx = x(static_cast<double>(plan_.arena_bytes)),
-                 my = std::max(kTop - 0.0, y(plan_.predicted_seconds));
+                 my = std::max(kCurveTop - 0.0, y(plan_.predicted_seconds));
     out += cat("<circle class='ring' stroke-width='2' r='7.5' cx='", fixed(mx, 1), "' cy='", fixed(my, 1),
                "'/><circle r='4' fill='", color::kBlue, "' class='edge' cx='", fixed(mx, 1), "' cy='",
                fixed(my, 1), "'/>");
@@ -238,7 +239,7 @@ class Curve {
     for (const Spot& s : spots) {
       const Box box{s.x, s.y - kHalf, s.x + width, s.y + kHalf};
       double cost = 1e-3 * (std::abs(s.x - mx) + std::abs(s.y - my));
-      if (box.left < kPlotLeft + 2 || box.right > kRight - 2 || box.top < kTop - 6 ||
+      if (box.left < kPlotLeft + 2 || box.right > kRight - 2 || box.top < kCurveTop - 6 ||
           box.bottom > kBottom - 1)
         cost += 100;
       for (const Box& other : taken_) cost += box.meets(other) ? 10 : 0;
@@ -284,8 +285,8 @@ class Curve {
       const double right = k == 0 ? kRight : (px(point) + px(sweep_.points[k - 1])) / 2;
       const double left =
           k + 1 == sweep_.points.size() ? kPlotLeft : (px(point) + px(sweep_.points[k + 1])) / 2;
-      out += cat("<rect class='h' x='", fixed(left, 1), "' y='", kTop, "' width='",
-                 fixed(std::max(0.0, right - left), 1), "' height='", kPlotHeight, "'><title>budget ",
+      out += cat("<rect class='h' x='", fixed(left, 1), "' y='", kCurveTop, "' width='",
+                 fixed(std::max(0.0, right - left), 1), "' height='", kCurveHeight, "'><title>budget ",
                  human_bytes(point.budget_bytes), "\npredicted ", human_seconds(point.seconds),
                  over(point.seconds, keep_all_), "\nbound ", human_seconds(point.bound_seconds), ", gap ",
                  percent(point.gap), "\n", human_bytes(point.totals.keep_bytes), " kept, ",

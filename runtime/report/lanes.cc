@@ -8,7 +8,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kRow = 30, kBar = 20, kTop = 34;
+constexpr int kRow = 30, kBar = 20, kLanesTop = 34;
 
 struct Kind {
   std::string_view name, color;
@@ -102,7 +102,7 @@ std::string lanes_picture(const Problem& p, const Plan& plan, const Timeline& li
   lanes.erase(std::remove_if(lanes.begin() + 1, lanes.end(), [](const Lane& l) { return l.bars.empty(); }),
               lanes.end());
   const double width = kPlotRight - kPlotLeft, scale = line.seconds > 0 ? width / line.seconds : 0;
-  const int height = kTop + kRow * static_cast<int>(lanes.size());
+  const int height = kLanesTop + kRow * static_cast<int>(lanes.size());
   std::string out = open_svg(height, "Lanes of compute and copies over one forward and backward");
   double x = kPlotLeft;
   std::vector<const Kind*> used;
@@ -116,7 +116,7 @@ std::string lanes_picture(const Problem& p, const Plan& plan, const Timeline& li
     x += 32 + text_width(kind->name, 11.5);
   }
   for (size_t k = 0; k < lanes.size(); ++k) {
-    const int y = kTop + kRow * static_cast<int>(k);
+    const int y = kLanesTop + kRow * static_cast<int>(k);
     out += cat("<text text-anchor='end' class='s' x='", kPlotLeft - 8, "' y='", y + 14, "'>",
                label(lanes[k].name, 10), "</text><rect class='lane' x='", kPlotLeft, "' y='", y, "' width='",
                width, "' height='", kBar, "'/>");

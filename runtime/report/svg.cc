@@ -8,7 +8,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kTop = 66, kPlotHeight = 300, kHeight = kTop + kPlotHeight + 46;
+constexpr int kPlotTop = 66, kPlotHeight = 300, kPictureHeight = kPlotTop + kPlotHeight + 46;
 constexpr int kColumns = 537;  // two pixels each
 constexpr int kHovers = 179;
 constexpr size_t kOwners = 5;  // named per hover
@@ -34,14 +34,14 @@ class Picture {
   }
 
   std::string draw(std::string_view title) {
-    return cat(open_svg(kHeight, title), "<rect width='100%' height='100%' class='bg'/><text x='", kPlotLeft,
-               "' y='22' font-size='15' font-weight='600'>", label(title), "</text>", legend(), axes(),
-               areas(), backward_begin(), budget(), peak(), hovers(), "</svg>\n");
+    return cat(open_svg(kPictureHeight, title), "<rect width='100%' height='100%' class='bg'/><text x='",
+               kPlotLeft, "' y='22' font-size='15' font-weight='600'>", label(title), "</text>", legend(),
+               axes(), areas(), backward_begin(), budget(), peak(), hovers(), "</svg>\n");
   }
 
  private:
   double y(double bytes) const {
-    return kTop + kPlotHeight * (1 - (std::max(bytes, foot_) - foot_) / (top_ - foot_));
+    return kPlotTop + kPlotHeight * (1 - (std::max(bytes, foot_) - foot_) / (top_ - foot_));
   }
   double x(double seconds) const {
     return kPlotLeft + (line_.seconds > 0 ? kWidth * seconds / line_.seconds : 0);
@@ -75,12 +75,12 @@ class Picture {
     const double time_tick = tick(line_.seconds, 8, false);
     for (int k = 0; line_.seconds > 0 && k * time_tick <= line_.seconds; ++k)
       out += cat("<text class='t' text-anchor='middle' x='", fixed(x(k * time_tick), 1), "' y='",
-                 kTop + kPlotHeight + 18, "'>", k == 0 ? "0" : tick_seconds(k * time_tick), "</text>");
+                 kPlotTop + kPlotHeight + 18, "'>", k == 0 ? "0" : tick_seconds(k * time_tick), "</text>");
     if (foot_ > 0)
       out += cat("<text class='t' text-anchor='end' x='", kPlotRight, "' y='22'>the axis starts at ",
                  human_bytes(static_cast<int64_t>(foot_)), ", inside the persistent values</text>");
     if (p_.budget_bytes > 0 && !budget_shown_)
-      out += cat("<text class='t' text-anchor='end' x='", kPlotRight, "' y='", kTop + 12, "'>budget ",
+      out += cat("<text class='t' text-anchor='end' x='", kPlotRight, "' y='", kPlotTop + 12, "'>budget ",
                  human_bytes(p_.budget_bytes), ", above the picture</text>");
     return out;
   }
@@ -115,10 +115,11 @@ class Picture {
       if (plan_.steps[s].kind != StepKind::kRun || plan_.steps[s].index != p_.backward_begin) continue;
       if (line_.seconds <= 0) break;
       const double at = x(line_.step_span[s][0]);
-      return cat("<line class='rule' x1='", fixed(at, 1), "' x2='", fixed(at, 1), "' y1='", kTop, "' y2='",
-                 kTop + kPlotHeight, "' stroke-opacity='.5' stroke-dasharray='2 3'/><text class='t' ",
-                 "text-anchor='middle' x='", fixed(std::clamp(at, kPlotLeft + 45.0, kPlotRight - 45.0), 1),
-                 "' y='", kTop + kPlotHeight + 36, "'>backward begins</text>");
+      return cat("<line class='rule' x1='", fixed(at, 1), "' x2='", fixed(at, 1), "' y1='", kPlotTop,
+                 "' y2='", kPlotTop + kPlotHeight,
+                 "' stroke-opacity='.5' stroke-dasharray='2 3'/><text class='t' ", "text-anchor='middle' x='",
+                 fixed(std::clamp(at, kPlotLeft + 45.0, kPlotRight - 45.0), 1), "' y='",
+                 kPlotTop + kPlotHeight + 36, "'>backward begins</text>");
     }
     return "";
   }
@@ -165,9 +166,9 @@ class Picture {
     std::string out;
     for (int h = 0; h < kHovers; ++h) {
       const Sample& sample = *fullest[h];
-      out +=
-          cat("<rect class='h' x='", fixed(kPlotLeft + kWidth * h / kHovers, 1), "' y='", kTop, "' width='",
-              fixed(kWidth / kHovers, 2), "' height='", kPlotHeight, "'><title>", human_bytes(sample.total));
+      out += cat("<rect class='h' x='", fixed(kPlotLeft + kWidth * h / kHovers, 1), "' y='", kPlotTop,
+                 "' width='", fixed(kWidth / kHovers, 2), "' height='", kPlotHeight, "'><title>",
+                 human_bytes(sample.total));
       if (sample.step >= 0) out += cat(" at ", label(step_words(p_, plan_.steps[sample.step]), 60));
       for (size_t k = 0; k < c_.names.size(); ++k)
         if (sample.bytes[k] > 0) out += cat("\n", human_bytes(sample.bytes[k]), "  ", label(c_.names[k], 24));

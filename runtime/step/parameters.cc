@@ -94,14 +94,15 @@ std::string parameter_digest(const engine::Session& session) {
   std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
   if (state == nullptr) throw std::bad_alloc();
   XXH3_128bits_reset(state.get());
-  std::vector<char> piece(1 << 20);
+  constexpr int64_t kPiece = 1 << 20;
+  const auto piece = std::make_unique_for_overwrite<char[]>(kPiece);
   for (const graph::State& stored : joint.states) {
     if (joint.values[stored.value].role != graph::Role::kParameter) continue;
     const int64_t bytes = session.saved(stored.value).bytes();
-    for (int64_t begin = 0; begin < bytes; begin += static_cast<int64_t>(piece.size())) {
-      const int64_t count = std::min<int64_t>(static_cast<int64_t>(piece.size()), bytes - begin);
-      session.read_saved(stored.value, begin, piece.data(), count);
-      XXH3_128bits_update(state.get(), piece.data(), static_cast<size_t>(count));
+    for (int64_t begin = 0; begin < bytes; begin += kPiece) {
+      const int64_t count = std::min(kPiece, bytes - begin);
+      session.read_saved(stored.value, begin, piece.get(), count);
+      XXH3_128bits_update(state.get(), piece.get(), static_cast<size_t>(count));
     }
   }
   const XXH128_hash_t hash = XXH3_128bits_digest(state.get());

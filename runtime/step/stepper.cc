@@ -1,16 +1,12 @@
 #include "runtime/step/stepper.h"
 
-#include <chrono>
 #include <cmath>
 
+#include "runtime/base/os/clock.h"
 #include "runtime/step/hypers.h"
 
 namespace cairn::step {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 void check_options(const Options& o, const graph::JointGraph& joint) {
   auto real = [](double v, double low, double high, const char* what) {

@@ -1,15 +1,10 @@
 #include "runtime/device/cuda/queue.h"
 
-#include <chrono>
-
+#include "runtime/base/os/clock.h"
 #include "runtime/device/own.h"
 
 namespace cairn::device::cuda {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 Tier other_tier(const Copy& part) {
   return part.to.block->tier() == Tier::kDevice ? part.from.block->tier() : part.to.block->tier();

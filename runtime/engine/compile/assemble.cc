@@ -64,7 +64,6 @@ class Assembler : ProgramWriter {
   }
 
  private:
-  static size_t at(int32_t i) { return static_cast<size_t>(i); }
   bool persistent(int32_t value) const { return plan_.problem.values[at(value)].persistent; }
   bool at_home(int32_t value) const { return plan_.problem.values[at(value)].at_home(); }
   int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }

@@ -5,7 +5,7 @@
 namespace cairn::engine {
 namespace {
 
-constexpr size_t kSlots = 4;  // x0..x3 and so on, in the rows of ops.def
+constexpr size_t kOperandSlots = 4;  // x0..x3 and so on, in the rows of ops.def
 
 class CustomKernel : public kernels::Kernel {
  public:
@@ -22,14 +22,14 @@ class CustomKernel : public kernels::Kernel {
     const auto inputs = static_cast<size_t>(op_.inputs), outputs = static_cast<size_t>(op_.outputs);
     bool done;
     if (backward_) {  // x0..x3 y0..y3 dy0..dy3 -> x..., y..., dy... without the slots this op does not have
-      std::array<Tensor, 3 * kSlots> in;
+      std::array<Tensor, 3 * kOperandSlots> in;
       size_t n = 0;
       const auto take = [&](size_t first, size_t count) {
         for (size_t i = 0; i < count; ++i) in[n++] = call.in[first + i];
       };
       take(0, inputs);
-      take(kSlots, outputs);
-      take(2 * kSlots, outputs);
+      take(kOperandSlots, outputs);
+      take(2 * kOperandSlots, outputs);
       done = op_.backward({in.data(), n}, call.out.first(inputs), call.workspace);
     } else {
       done = op_.forward(call.in.first(inputs), call.out.first(outputs), call.workspace);

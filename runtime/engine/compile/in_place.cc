@@ -4,6 +4,8 @@
 #include <functional>
 #include <unordered_set>
 
+#include "runtime/base/checked.h"
+
 namespace cairn::engine {
 namespace {
 
@@ -39,7 +41,6 @@ class Pairs {
   }
 
  private:
-  static size_t at(int32_t i) { return static_cast<size_t>(i); }
   int32_t count() const { return static_cast<int32_t>(problem_.ops.size()); }
   plan::Op& op(int32_t o) { return problem_.ops[at(o)]; }
   const plan::Op& op(int32_t o) const { return problem_.ops[at(o)]; }

@@ -13,7 +13,7 @@ void add_list(std::string& key, const std::vector<TensorDesc>& list, uint32_t pr
   key += '|';
 }
 
-struct AttrText {
+struct AttrKey {
   std::string& out;
   void operator()(const std::vector<int64_t>& list) const {
     for (int64_t i : list) {
@@ -35,7 +35,7 @@ std::string signature_key(const graph::JointOp& op, const Operands& operands) {
   add_list(key, operands.out, operands.out_present);
   for (const auto& [name, value] : op.attrs.items()) {
     key += cat(name, '=', value.index(), ':');
-    std::visit(AttrText{key}, value);
+    std::visit(AttrKey{key}, value);
     key += ';';
   }
   return key;

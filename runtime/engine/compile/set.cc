@@ -15,8 +15,6 @@ namespace {
 using graph::JointGraph;
 using graph::Role;
 
-size_t at(int32_t i) { return static_cast<size_t>(i); }
-
 // The later graph's parameters are the first one's.
 void check_parameters(const ProgramGraph& first, const ProgramGraph& other) {
   for (const graph::Value& value : other.graph->values()) {

@@ -7,8 +7,6 @@ namespace {
 
 using graph::Role;
 
-size_t at(int32_t i) { return static_cast<size_t>(i); }
-
 // Where the bytes of what lives in a tier count; nullptr: nothing of the role lives there.
 int64_t* category(CompiledPlan::Memory& memory, Role role) {
   switch (role) {

@@ -1,9 +1,9 @@
 #include "runtime/engine/compile/variants.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
+#include "runtime/base/os/clock.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
@@ -14,10 +14,6 @@ namespace {
 
 constexpr double kNothing = 1e-9;  // of a plan's seconds: below, two are the same
 constexpr double kSlow = 0.03;     // of keeping everything: above, weights and gradients may leave as well
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 class Variants {
  public:

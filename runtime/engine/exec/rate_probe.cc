@@ -1,11 +1,11 @@
 #include "runtime/engine/exec/rate_probe.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <map>
 
+#include "runtime/base/os/clock.h"
 #include "runtime/base/os/proc.h"
 #include "runtime/costs/link_probe.h"
 #include "runtime/engine/exec/measure.h"
@@ -40,10 +40,6 @@ constexpr int kFewestRounds = 2, kMostRounds = 7;
 constexpr double kRoundsSeconds = 0.06;
 constexpr uint32_t kMicroSteps = 8;  // packed weights pay
 constexpr costs::ProbeEffort kLinkEffort{int64_t{32} << 20, 3};
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // That threads of this process were ready to run and did not, since each began; 0 where the system does not say.
 double waited_seconds() {

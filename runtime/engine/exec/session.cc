@@ -1,7 +1,6 @@
 #include "runtime/engine/exec/session.h"
 
-#include <chrono>
-
+#include "runtime/base/os/clock.h"
 #include "runtime/engine/exec/fallback.h"
 #include "runtime/engine/exec/loaded.h"
 
@@ -13,10 +12,6 @@ constexpr char kBatchIsLost[] =
     "optimizer state are as before; free something and repeat the effective batch, or make a plan for "
     "smaller "
     "micro-batches";
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::shared_ptr<Store> make_store(std::vector<std::shared_ptr<const CompiledPlan>> plans,
                                   std::shared_ptr<device::Device> device) {

@@ -8,7 +8,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kRounding = 1e-9;  // allowance for the searches' and the sums' floating-point error
+constexpr double kSumRounding = 1e-9;  // allowance for the searches' and the sums' floating-point error
 // Arcs, nodes and lines looked at, of about 10 ns each: by the bound in shares, and by the one in whole ops.
 constexpr int64_t kWork = 6'000'000, kWorkPerOp = 300, kWholeWork = 1'500'000;
 constexpr int64_t kLookWork = 10;  // per op before a program point, to set it up
@@ -117,7 +117,7 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
     work -= point.work();
   }
   Bound best = *std::min_element(found.begin(), found.end(), higher);
-  best.seconds = index.total_seconds + best.seconds * (1 - kRounding);
+  best.seconds = index.total_seconds + best.seconds * (1 - kSumRounding);
   return best;
 }
 

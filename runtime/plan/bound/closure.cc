@@ -8,7 +8,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr int32_t kFar = std::numeric_limits<int32_t>::max();
+constexpr int32_t kUnreached = std::numeric_limits<int32_t>::max();
 constexpr int kPhases = 60;         // a flow that is not yet the largest is still a bound
 constexpr double kSumming = 1e-12;  // relative error of a flow's sum of up to 1e6 terms, generously
 
@@ -100,7 +100,7 @@ double Closure::limit(int32_t op) const {
   return decisions_[op] == Decision::kStays ? kInfinite : nodes_[op].seconds;
 }
 
-bool Closure::remade(int32_t op) const { return distance_[op] == kFar; }
+bool Closure::remade(int32_t op) const { return distance_[op] == kUnreached; }
 
 // The greedy flow, readers before makers: each op takes what it can and passes the rest to the makers of its
 // inputs, as far as the inputs' prices allow. What it can neither take nor pass stays as its excess.
@@ -135,7 +135,7 @@ void Closure::push_down(double price) {
 
 // Steps to a sink with room, over arcs with room. True if some excess can still get there.
 bool Closure::label() {
-  std::fill(distance_.begin(), distance_.end(), kFar);
+  std::fill(distance_.begin(), distance_.end(), kUnreached);
   queue_.clear();
   for (int32_t k = 0; k < ops_; ++k)
     if (sink_room_[k] > tolerance_) {
@@ -148,7 +148,7 @@ bool Closure::label() {
     found |= n < ops_ && excess_[n] > tolerance_;
     for (int32_t a = nodes_[n].first_arc; a < end_arc(n); ++a) {
       const int32_t from = arcs_[a].to;
-      if (distance_[from] != kFar || !(room_[partner(arcs_[a].back)] > tolerance_)) continue;
+      if (distance_[from] != kUnreached || !(room_[partner(arcs_[a].back)] > tolerance_)) continue;
       distance_[from] = distance_[n] + 1;
       queue_.push_back(from);
     }
@@ -175,7 +175,7 @@ void Closure::augment(int32_t from) {
       }
       work_ += static_cast<int64_t>(path_.size());
       if (sink_room_[n] > tolerance_ && keep == path_.size()) return;  // the excess is gone
-      if (!(sink_room_[n] > tolerance_)) distance_[n] = kFar;
+      if (!(sink_room_[n] > tolerance_)) distance_[n] = kUnreached;
       if (keep < path_.size()) {
         n = arcs_[partner(arcs_[path_[keep]].back)].to;
         path_.resize(keep);
@@ -183,18 +183,19 @@ void Closure::augment(int32_t from) {
       continue;
     }
     bool stepped = false;
-    if (distance_[n] != kFar)
+    if (distance_[n] != kUnreached)
       for (int32_t& a = next_arc_[n]; a < end_arc(n); ++a) {
         ++work_;
         const int32_t to = arcs_[a].to;
-        if (!(room_[a] > tolerance_) || distance_[to] == kFar || distance_[to] + 1 != distance_[n]) continue;
+        if (!(room_[a] > tolerance_) || distance_[to] == kUnreached || distance_[to] + 1 != distance_[n])
+          continue;
         path_.push_back(a);
         n = to;
         stepped = true;
         break;
       }
     if (stepped) continue;
-    distance_[n] = kFar;
+    distance_[n] = kUnreached;
     if (path_.empty()) return;
     n = arcs_[partner(arcs_[path_.back()].back)].to;
     path_.pop_back();
@@ -207,7 +208,7 @@ Cut Closure::cut(double price) {
   for (int phase = 0; label() && phase < kPhases; ++phase) {
     for (size_t n = 0; n < nodes_.size(); ++n) next_arc_[n] = nodes_[n].first_arc;
     for (int32_t k = 0; k < ops_; ++k)
-      if (excess_[k] > tolerance_ && distance_[k] != kFar) augment(k);
+      if (excess_[k] > tolerance_ && distance_[k] != kUnreached) augment(k);
   }
   // Ops that cannot reach a sink with room are made again; the values they need from other ops stay.
   Cut result{price, 0, 0, 0};
@@ -227,7 +228,7 @@ Cut Closure::cut(double price) {
   }
   for (int32_t n = ops_; n < ops_ + values_; ++n)
     for (int32_t a = nodes_[n].first_arc; a < end_arc(n); ++a)
-      if (arcs_[a].back >= 0 && distance_[n] == kFar && distance_[arcs_[a].to] != kFar)
+      if (arcs_[a].back >= 0 && distance_[n] == kUnreached && distance_[arcs_[a].to] != kUnreached)
         result.bytes += nodes_[n].bytes;
   result.flow *= 1 - kSumming;
   return result;

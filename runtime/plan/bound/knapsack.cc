@@ -7,7 +7,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr size_t kMin = 32;  // states below which merged ones say nothing
-constexpr double kFirstStep = 1e-4, kStepGrowth = 16, kSlack = 1e-12;
+constexpr double kFirstGain = 1e-4, kStepGrowth = 16, kSlack = 1e-12;
 constexpr int kSteps = 6;
 
 // The least seconds if they are below `limit`, else `limit`: a dynamic program over sums of the option sets
@@ -75,7 +75,7 @@ double choose_least(const std::vector<OptionSet>& option_sets, double bytes, dou
   for (const OptionSet& option_set : option_sets) items += static_cast<int64_t>(option_set.size());
   const auto most = static_cast<size_t>(work / kSteps / std::max<int64_t>(1, items));
   if (most < kMin || known <= 0) return known;
-  double best = known, step = kFirstStep * known;
+  double best = known, step = kFirstGain * known;
   for (int k = 0; k < kSteps; ++k, step *= kStepGrowth) {
     const double least = min_below(option_sets, bytes, price, known + step, most);
     best = std::max(best, least);

@@ -6,13 +6,13 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kNothing = 1e-11;  // beside numbers near one
-constexpr size_t kPivots = 20;      // per row and variable: more are rounding's
+constexpr double kTiny = 1e-11;  // beside numbers near one
+constexpr size_t kPivots = 20;   // per row and variable: more are rounding's
 
 // Basic variables as sums of those at zero: value + factors . others. The last row is the cost.
-class Table {
+class Tableau {
  public:
-  Table(size_t rows, size_t columns) : columns_(columns), data_((rows + 1) * (columns + 1), 0) {}
+  Tableau(size_t rows, size_t columns) : columns_(columns), data_((rows + 1) * (columns + 1), 0) {}
   double& at(size_t row, size_t column) { return data_[row * (columns_ + 1) + column]; }
   double& value(size_t row) { return at(row, columns_); }
   size_t rows() const { return data_.size() / (columns_ + 1) - 1; }
@@ -69,7 +69,7 @@ LinearProgram::Answer LinearProgram::solve() const {
   for (size_t v = 0; v < variables; ++v)
     if (limit_[v] < kUnlimited) limited.push_back(v);
   const size_t rows = rows_.size() + limited.size();
-  Table table(rows, variables);
+  Tableau table(rows, variables);
   for (size_t i = 0; i < rows_.size(); ++i) {
     for (const auto& [v, factor] : rows_[i].factors) table.at(i, static_cast<size_t>(v)) += factor;
     table.value(i) = -rows_[i].right;
@@ -88,10 +88,10 @@ LinearProgram::Answer LinearProgram::solve() const {
     size_t row = 0;
     for (size_t i = 1; i < rows; ++i)
       if (table.value(i) < table.value(row)) row = i;
-    if (rows == 0 || !(table.value(row) < -kNothing)) break;
+    if (rows == 0 || !(table.value(row) < -kTiny)) break;
     size_t column = variables;
     for (size_t j = 0; j < variables; ++j) {
-      if (!(table.at(row, j) > kNothing)) continue;
+      if (!(table.at(row, j) > kTiny)) continue;
       if (column == variables ||
           table.at(rows, j) * table.at(row, column) < table.at(rows, column) * table.at(row, j))
         column = j;

@@ -7,10 +7,10 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kCuts = 60, kRounds = 20, kSteps = 100;  // limits of searches that end long before
-constexpr int64_t kItemsPerWork = 8;                   // a item is looked at faster than an arc
-constexpr int64_t kMinParts = 100;                     // fewer do not raise the bound
-constexpr double kSame = 1e-11;                        // relative difference of equal sums
+constexpr int kCuts = 60, kPointRounds = 20, kBisections = 100;  // limits of searches that end long before
+constexpr int64_t kItemsPerWork = 8;                             // a item is looked at faster than an arc
+constexpr int64_t kMinParts = 100;                               // fewer do not raise the bound
+constexpr double kSame = 1e-11;                                  // relative difference of equal sums
 
 }  // namespace
 
@@ -116,7 +116,7 @@ double ProgramPoint::available(double stall, double extra, double* growth) const
 // the left and never pass it.
 double ProgramPoint::extra_after(double stall, double more_room) const {
   double extra = 0;
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kBisections; ++step) {
     double growth = 0;
     const double bytes = more_room + available(stall, extra, &growth);
     const Cut& line = remake_.line(bytes);
@@ -138,7 +138,7 @@ ProgramPoint::Answer ProgramPoint::best(double more_room) const {
     // stall + extra_after(stall) is convex: a projection of a linear program.
     const auto sum = [&](double s) { return s + extra_after(s, more_room); };
     double low = 0, high = most;
-    for (int step = 0; step < kSteps && high - low > 1e-14 * most; ++step) {
+    for (int step = 0; step < kBisections && high - low > 1e-14 * most; ++step) {
       const double a = low + (high - low) / 3, b = high - (high - low) / 3;
       const bool left = sum(a) <= sum(b);
       (left ? high : low) = left ? b : a;
@@ -152,10 +152,10 @@ ProgramPoint::Answer ProgramPoint::best(double more_room) const {
 
 ProgramPoint::Answer ProgramPoint::solve() {
   Answer answer = best(0);
-  for (int round = 0; round < kRounds && remake_.refine(answer.available); ++round) answer = best(0);
+  for (int round = 0; round < kPointRounds && remake_.refine(answer.available); ++round) answer = best(0);
   answer.seconds += home_;
   if (!crossing_) return answer;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPointRounds; ++round) {
     Crossing::Answer crossed = crossing_->least(remake_.lines());
     work_ += crossed.work;
     answer.seconds = std::max(answer.seconds, crossed.seconds);

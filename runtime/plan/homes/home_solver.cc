@@ -16,16 +16,16 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kProbes = 3;  // numbers of values that stay, looked at between two others, per round
-constexpr int kRounds = 2;
-constexpr double kWorthIt = 1e-3;  // of the best seconds: less is not searched for
-constexpr double kSlow = 0.1;      // of seconds: so much above what may be is slow
-constexpr double kVisits = 2;      // a value that lives at home comes in so often, as a rule
+constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
+constexpr int kTrialRounds = 2;
+constexpr double kWorthIt = 1e-3;   // of the best seconds: less is not searched for
+constexpr double kSlowHomes = 0.1;  // of seconds: so much above what may be is slow
+constexpr double kVisits = 2;       // a value that lives at home comes in so often, as a rule
 // Shares of what a budget has above its persistent values that are left to copies.
 constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75};
 // Of the ops' seconds: uses that are so close have the value in between.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
-constexpr double kNothing = 1e-9;
+constexpr double kEqual = 1e-9;
 constexpr double kNone = 1e-6;  // shares of values that are none
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
@@ -178,14 +178,14 @@ class HomeSolver::Trials {
     const auto found = seen_.find(best_trial_.stay);
     const size_t low = found == seen_.begin() ? *found : *std::prev(found);
     const size_t high = std::next(found) == seen_.end() ? *found : *std::next(found);
-    for (size_t k = 1; k <= kProbes; ++k) look_at(low + (high - low) * k / (kProbes + 1));
+    for (size_t k = 1; k <= kHomeProbes; ++k) look_at(low + (high - low) * k / (kHomeProbes + 1));
   }
 
   // A number that was too many for a quick search is looked at once more.
   void look_again(size_t stay) {
     if (solver_.placed(stay).least_bytes() <= budget_ && !met_.contains(stay)) open(stay, 0);
   }
-  bool slow() const { return best_seconds_ > solver_.placed(0).index().total_seconds * (1 + kSlow); }
+  bool slow() const { return best_seconds_ > solver_.placed(0).index().total_seconds * (1 + kSlowHomes); }
 
   std::optional<Plan>& best() { return best_; }
   size_t best_stay() const { return best_trial_.stay; }
@@ -218,7 +218,7 @@ class HomeSolver::Trials {
       if (!with) return;
       const double own = with->predicted_seconds + at.home_seconds();
       seconds = std::min(seconds, own);
-      if (best_ && own >= best_seconds_ * (1 - kNothing)) return;
+      if (best_ && own >= best_seconds_ * (1 - kEqual)) return;
       best_ = std::move(with);
       best_seconds_ = own;
       best_trial_ = trial;
@@ -226,7 +226,7 @@ class HomeSolver::Trials {
     if (trial.share == 0) consider(at.stalled(*plan));
     for (const double keep : kKeep) consider(at.streamed(*plan, budget_, keep * at.index().total_seconds));
     // More room for copies, as long as that helps.
-    const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kNothing);
+    const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kEqual);
     const bool helps = seconds < trial.before * (1 - kWorthIt);
     if (waits && helps && limited_ && trial.stay < solver_.order_.size() &&
         trial.share + 1 < kRoomForCopies.size())
@@ -261,12 +261,12 @@ std::optional<Plan> HomeSolver::solve(int64_t budget_bytes) {
   if (most == order_.size()) {
     trials.run(true);
     if (trials.best() &&
-        trials.best()->predicted_seconds <= placed(most).index().total_seconds * (1 + kNothing))
+        trials.best()->predicted_seconds <= placed(most).index().total_seconds * (1 + kEqual))
       return finish(placed(most), std::move(*trials.best()), budget_bytes);
   }
-  for (size_t k = 0; k <= kProbes; ++k) trials.look_at(most * k / (kProbes + 1));
+  for (size_t k = 0; k <= kHomeProbes; ++k) trials.look_at(most * k / (kHomeProbes + 1));
   trials.run(true);
-  for (int round = 0; round < kRounds && trials.best(); ++round) {
+  for (int round = 0; round < kTrialRounds && trials.best(); ++round) {
     trials.refine();
     trials.run(true);
   }

@@ -24,7 +24,7 @@ std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps
   return most;
 }
 
-constexpr int kLayouts = 4;  // tries to make what is streamed fit, each with less room for copies
+constexpr int kStreamLayouts = 4;  // tries to make what is streamed fit, each with less room for copies
 
 }  // namespace
 
@@ -73,7 +73,7 @@ Plan Placement::smallest_without() {
 
 std::optional<Plan> Placement::streamed(const Plan& plan, int64_t budget, double keep) const {
   int64_t capacity = budget;
-  for (int round = 0; round < kLayouts; ++round) {
+  for (int round = 0; round < kStreamLayouts; ++round) {
     Plan with = plan;
     Streamed s = stream_homes(resolved_, plan, {capacity, keep});
     with.steps = std::move(s.steps);

@@ -4,10 +4,10 @@
 #include <limits>
 #include <numeric>
 
+#include "runtime/base/checked.h"
+
 namespace cairn::plan {
 namespace {
-
-size_t at(int32_t i) { return static_cast<size_t>(i); }
 
 void take(std::vector<int64_t>& alive, int32_t begin, int32_t end, int64_t bytes) {
   for (int32_t s = begin; s < end; ++s) alive[at(s)] += bytes;

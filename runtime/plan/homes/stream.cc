@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/base/checked.h"
 #include "runtime/plan/homes/stays.h"
 #include "runtime/plan/sequence/lanes.h"
 
 namespace cairn::plan {
 namespace {
 
-constexpr int kRounds = 4;  // simulations, each placed by what the one before it found
+constexpr int kSimulations = 4;  // simulations, each placed by what the one before it found
 
 class Streamer {
  public:
@@ -23,7 +24,7 @@ class Streamer {
 
   Streamed run() && {
     std::optional<Streamed> best;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kSimulations; ++round) {
       stays_.place_fetches(round > 0 ? &times_ : nullptr);
       build();
       if (!best || out_.seconds < best->seconds) best = std::move(out_);
@@ -39,7 +40,6 @@ class Streamer {
     double expected = 0;  // end of the copy out
   };
 
-  static size_t at(int32_t i) { return static_cast<size_t>(i); }
   int64_t bytes(int32_t v) const { return p_.values[at(v)].bytes; }
   int32_t steps() const { return static_cast<int32_t>(plan_.steps.size()); }
   bool is_run(int32_t s) const { return plan_.steps[at(s)].kind == StepKind::kRun; }

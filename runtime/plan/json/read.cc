@@ -12,10 +12,10 @@ constexpr size_t kMaxBytes = size_t{1} << 30;  // of text
 constexpr size_t kMaxItems = size_t{1} << 24;  // values, ops
 constexpr size_t kMaxDepth = 64;               // of regions
 
-using Names = std::unordered_map<std::string, int32_t>;
+using Numbers = std::unordered_map<std::string, int32_t>;
 
 // A region's path makes its ancestors as well: "h0/attn" needs "h0".
-int32_t region_of(Problem& p, Names& names, const std::string& path, const JsonNode& node) {
+int32_t region_of(Problem& p, Numbers& names, const std::string& path, const JsonNode& node) {
   if (path.empty()) return -1;
   if (const auto known = names.find(path); known != names.end()) return known->second;
   if (static_cast<size_t>(std::count(path.begin(), path.end(), '/')) >= kMaxDepth)
@@ -31,7 +31,7 @@ int32_t region_of(Problem& p, Names& names, const std::string& path, const JsonN
   }
 }
 
-void read_regions(Problem& p, Names& regions, const Names& tiers, const JsonNode& root) {
+void read_regions(Problem& p, Numbers& regions, const Numbers& tiers, const JsonNode& root) {
   if (!root.has("regions")) return;
   for (const JsonNode& node : root.at("regions").list(kMaxItems)) {
     const JsonNode name = node.at("name"), policy = node.at("policy");
@@ -47,7 +47,7 @@ void read_regions(Problem& p, Names& regions, const Names& tiers, const JsonNode
   }
 }
 
-std::vector<int32_t> read_names(const Names& values, const JsonNode& node) {
+std::vector<int32_t> read_names(const Numbers& values, const JsonNode& node) {
   std::vector<int32_t> list;
   for (const JsonNode& item : node.list(kMaxItems)) {
     const auto found = values.find(item.name());
@@ -58,7 +58,7 @@ std::vector<int32_t> read_names(const Names& values, const JsonNode& node) {
 }
 
 // Form 2 has homes. A value that says it is clean is changed by no op.
-void read_homes(Problem& p, const Names& tiers, const JsonNode& root) {
+void read_homes(Problem& p, const Numbers& tiers, const JsonNode& root) {
   std::vector<bool> clean(p.values.size(), false);
   size_t i = 0;
   for (const JsonNode& node : root.at("values").list(kMaxItems)) {
@@ -83,7 +83,7 @@ Problem read_problem(const JsonNode& root) {
   if (form != "cairn.problem/1" && form != "cairn.problem/2")
     fail(Code::kCorruptFile, "format: expected 'cairn.problem/1' or 'cairn.problem/2', found '", form, "'");
   Problem p;
-  Names values, tiers, regions;
+  Numbers values, tiers, regions;
   for (const JsonNode& node : root.at("values").list(kMaxItems)) {
     p.values.push_back({node.at("name").name(), node.at("bytes").integer(), node.at("persistent").flag()});
     if (!values.emplace(p.values.back().name, static_cast<int32_t>(p.values.size()) - 1).second)

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "runtime/plan/homes/residence.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/text.h"
 
@@ -73,10 +74,6 @@ void write_step(Writer& w, const Problem& p, const Step& step) {
     if (step.kind == StepKind::kIn) w.raw(", ").number(step.offset);
   }
   w.raw("]");
-}
-
-bool has_homes(const Problem& p) {
-  return std::any_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.home >= 0; });
 }
 
 }  // namespace

@@ -13,15 +13,15 @@ constexpr int64_t kNoWish = std::numeric_limits<int64_t>::max();
 
 // Limits of work per stage, counted so that results do not depend on the machine: visits of neighbours
 // (repair, about 15 ns each), of pieces in sections (search, about 1 ns each) and of sections (fill, about 2 ns each).
-struct Effort {
+struct LayoutEffort {
   int64_t repair = 0;  // per target
   int64_t search = 0;
   int64_t fill = 0;
 };
-Effort cheap(int64_t n) {
+LayoutEffort cheap(int64_t n) {
   return {std::min<int64_t>(n * n / 6, 100'000) + std::min<int64_t>(20 * n, 2'000'000), 0, 0};
 }
-Effort hard(int64_t n) {
+LayoutEffort hard(int64_t n) {
   return {std::min<int64_t>(20'000 + 2'000 * n, 4'000'000), std::min<int64_t>(100'000 * n, 50'000'000),
           50'000'000};
 }
@@ -46,7 +46,7 @@ Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
   const int64_t target = wished ? std::max(pieces.most, capacity) : pieces.most;
   Packing packing = sweep(pieces, target);
   if (packing.height <= target) return packing;
-  const Effort little = cheap(pieces.size()), much = hard(pieces.size());
+  const LayoutEffort little = cheap(pieces.size()), much = hard(pieces.size());
   int64_t work = little.repair;
   if (target > pieces.most && eject(pieces, target, work, packing)) return packing;
   work = little.repair;

@@ -23,9 +23,9 @@ struct Item {
   int32_t piece;
 };
 
-class Search {
+class OffsetSearch {
  public:
-  Search(std::vector<Item> items, int32_t sections, int64_t target)
+  OffsetSearch(std::vector<Item> items, int32_t sections, int64_t target)
       : items_(std::move(items)), sections_(sections), target_(target) {}
 
   // 1: each_offset() gives a packing; 0: there is none; -1: out of work.
@@ -255,7 +255,7 @@ bool settle_window(const Pieces& p, int64_t target, int32_t low, int32_t high, i
   }
   merge_obstacles(items, high - low);
   if (free > kMaxPieces || items.size() > 2 * kMaxPieces) return false;
-  Search search(std::move(items), high - low, target);
+  OffsetSearch search(std::move(items), high - low, target);
   for (const int64_t share : {24, 6, 1})  // a short try of each order before a long one of any
     for (int order = 0; order < kOrders; ++order) {
       const int64_t given = work / (share == 1 ? kOrders - order : share);

@@ -5,7 +5,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kWork = 2'000'000;  // runs priced
+constexpr int64_t kFewerCopiesWork = 2'000'000;  // runs priced
 
 class Keeper {
  public:
@@ -22,7 +22,7 @@ class Keeper {
 
   // Many at once first, then fewer of those that could not be kept together.
   void run() {
-    const int64_t until = s_.evaluate.work() + kWork;
+    const int64_t until = s_.evaluate.work() + kFewerCopiesWork;
     for (size_t chunk = sent_.size(); chunk > 0; chunk /= 2)
       for (size_t first = 0; first < sent_.size();) {
         if (s_.evaluate.work() > until) return;

@@ -21,7 +21,7 @@ struct Label {
 constexpr int64_t kMinCells = 24, kMaxCells = 4096;  // of the table
 constexpr int64_t kFineCells = 256;  // more gain little: only where they take no more than this
 constexpr int64_t kFineWork = 2'000'000;
-constexpr int kRounds = 3;
+constexpr int kPriceRounds = 3;
 constexpr double kCopyAhead = 4;
 constexpr size_t kLong = 256, kNear = 64;  // stages
 constexpr double kRegret = .1;             // share of a stage's forward seconds
@@ -75,7 +75,7 @@ class Frontier {
     const double start = price();
     double low = 0, high = 0;  // prices known to leave too little room, or enough
     price_ = start;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kPriceRounds; ++round) {
       Chosen tried = solve_at_price();
       if (!tried.found) return best;
       const bool better = !best.found || tried.seconds < best.seconds;

@@ -11,8 +11,8 @@ constexpr int kPerturbations = 3;
 
 // Of annealing, in shares of a mean op's seconds; and what a peak over the budget weighs.
 constexpr double kHot = .33, kCold = .0165, kOverweight = .7;
-constexpr double kSurelyNot = 20;   // times the heat: what is worse by more is never taken
-constexpr double kRounding = 1e-9;  // of exponentials
+constexpr double kSurelyNot = 20;      // times the heat: what is worse by more is never taken
+constexpr double kExpRounding = 1e-9;  // of exponentials
 constexpr int64_t kRelaxWork = 100'000;
 
 }  // namespace
@@ -324,7 +324,7 @@ bool LocalSearch::accept(const Candidate& c, const RetentionPricer::Price& price
   double drawn = -1;
   if (least > now) {
     drawn = draw();
-    if (drawn >= std::exp((now - least) / heat) * (price.copies ? 1 + kRounding : 1)) return false;
+    if (drawn >= std::exp((now - least) / heat) * (price.copies ? 1 + kExpRounding : 1)) return false;
   }
   cost = evaluate_.after_price(c.retention_points, c.pace, tried_);
   if (!price.copies) return true;

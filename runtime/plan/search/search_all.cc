@@ -10,12 +10,12 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kAllSubsets = 12;  // so few saved values: every subset is tried
-constexpr int kRounds = 4;       // of feedback from the real arena
-constexpr size_t kOptions = 48;  // per stage
-constexpr int kLayouts = 8;      // tried for one peak
+constexpr int kAllSubsets = 12;       // so few saved values: every subset is tried
+constexpr int kSweepRounds = 4;       // of feedback from the real arena
+constexpr size_t kSweepOptions = 48;  // per stage
+constexpr int kSweepLayouts = 8;      // tried for one peak
 constexpr size_t kExactLayouts = 2;
-constexpr int64_t kTableWork = 600'000;
+constexpr int64_t kSweepTableWork = 600'000;
 // Builds for sanitizers search a fraction of this: what they check is the same, their plans are as valid.
 #ifndef CAIRN_SEARCH_SHARE
 #define CAIRN_SEARCH_SHARE 1
@@ -86,10 +86,11 @@ class AllBudgets {
 
   void from_structure(int64_t room, int32_t link) {
     const Stages stages(p_, s_.index);
-    const OptionSets sets(p_, s_.index, s_.intervals, s_.rules, stages, link, kOptions);
+    const OptionSets sets(p_, s_.index, s_.intervals, s_.rules, stages, link, kSweepOptions);
     for (int level = 1; level <= kLevels; ++level) {
       double price = 0;
-      const Chosen chosen = choose_options(p_, stages, sets, part(room, level), link, {}, kTableWork, price);
+      const Chosen chosen =
+          choose_options(p_, stages, sets, part(room, level), link, {}, kSweepTableWork, price);
       if (chosen.found)
         for (const Pace& pace : s_.paces()) s_.try_retention(s_.retention_of(sets, chosen), pace);
       RetentionPoints t;
@@ -109,7 +110,7 @@ class AllBudgets {
       const int64_t budget = least + part(most - least, level);
       const double bound = lower_bound_seconds(bounded, s_.index, budget);
       int64_t target = budget;
-      for (int round = 0; round < kRounds; ++round) {
+      for (int round = 0; round < kSweepRounds; ++round) {
         const Candidate* known = s_.archive.within(target);
         const bool optimal = known && known->cost.seconds <= bound * (1 + 1e-9);
         if (!optimal) aim(target, round == 0 ? level_work() : level_work() / 4);
@@ -165,7 +166,7 @@ class AllBudgets {
       const std::pair cost(c.cost.seconds, c.cost.peak_bytes);
       if (std::find(searched.begin(), searched.end(), cost) != searched.end()) continue;
       const int64_t capacity = s_.searched_capacity(c);
-      if (!Search::worth_searching(c, s_.fastest_within(capacity, capacity, kLayouts))) continue;
+      if (!Search::worth_searching(c, s_.fastest_within(capacity, capacity, kSweepLayouts))) continue;
       searched.push_back(cost);
       s_.lay_out_for_all(c);
     }

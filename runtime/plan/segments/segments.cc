@@ -8,9 +8,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int kPrices = 12;  // at which options are looked for, each a third of the one before
+constexpr int kPriceSteps = 12;  // at which options are looked for, each a third of the one before
 constexpr double kCheaper = 3;
-constexpr int32_t kFewOps = 2;           // per group
+constexpr int32_t kGroupOps = 2;         // per group
 constexpr int64_t kLeastRoom = 1 << 12;  // of the smallest table
 
 }  // namespace
@@ -20,7 +20,7 @@ Segments::Segments(const Problem& p, const Index& index, const Intervals& interv
     : p_(p), index_(index), intervals_(intervals), rules_(rules) {
   const auto ops = static_cast<int32_t>(p.ops.size());
   if (p.backward_begin == 0 || p.backward_begin == ops) return;
-  cut_forward(std::min(groups, std::max(1, p.backward_begin / kFewOps)));
+  cut_forward(std::min(groups, std::max(1, p.backward_begin / kGroupOps)));
   look_at_backward();
   look_at_values();
   for (int32_t g = 0; g < count(); ++g) look_inside(g);
@@ -178,10 +178,10 @@ void Segments::add_options() {
       if (member_of_[v] >= 0 && members_[member_of_[v]].needed > members_[member_of_[v]].made)
         closure.fix(k, Closure::Decision::kStays);
   double price = closure.dearest();
-  for (int round = 0; round <= kPrices && price > 0; ++round, price /= kCheaper) {
+  for (int round = 0; round <= kPriceSteps && price > 0; ++round, price /= kCheaper) {
     std::vector<Option> found(groups_.size());
     std::vector<uint8_t> dropped(static_cast<size_t>(p_.backward_begin), 0), helps(p_.values.size(), 0);
-    if (round < kPrices) {  // the last option keeps everything
+    if (round < kPriceSteps) {  // the last option keeps everything
       closure.cut(price);
       for (int32_t k = 0; k < closure.ops(); ++k) {
         const int32_t op = closure.op(k);

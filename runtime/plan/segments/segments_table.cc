@@ -6,12 +6,12 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kMaxLevels = 512;       // of room
-constexpr int64_t kMaxWork = 60'000'000;  // entries times splits,
-constexpr int32_t kMany = 128;            // of so many groups and more:
+constexpr int64_t kTableLevels = 512;          // of room
+constexpr int64_t kMaxTableWork = 60'000'000;  // entries times splits,
+constexpr int32_t kMany = 128;                 // of so many groups and more:
 constexpr int64_t kMaxWorkOfMany = 400'000'000;
 constexpr int64_t kFiner = 8;  // units that what is held from forward on is counted in
-constexpr float kNoWay = std::numeric_limits<float>::infinity();
+constexpr float kNoEntry = std::numeric_limits<float>::infinity();
 
 }  // namespace
 
@@ -20,13 +20,13 @@ SegmentsTable::SegmentsTable(const Segments& segments, int64_t most)
   const auto& groups = segments_.groups_;
   const auto n = static_cast<size_t>(count_);
   levels_ = static_cast<int32_t>(std::clamp<int64_t>(
-      (count_ < kMany ? kMaxWork : kMaxWorkOfMany) * 6 / (int64_t{count_} * count_ * count_), 16,
-      kMaxLevels));
+      (count_ < kMany ? kMaxTableWork : kMaxWorkOfMany) * 6 / (int64_t{count_} * count_ * count_), 16,
+      kTableLevels));
   fine_ = std::max<int64_t>(1, most / levels_ / kFiner);
   unit_ = fine_ * kFiner;
   levels_ = static_cast<int32_t>(most / unit_);
   fine_levels_ = levels_ * static_cast<int32_t>(kFiner);
-  cost_.assign(at(0, count_ + 1), kNoWay);
+  cost_.assign(at(0, count_ + 1), kNoEntry);
   split_.assign(cost_.size(), 0);
   sums_.assign(n + 1, 0);
   pass_.assign(n * (n + 1), 0);
@@ -38,7 +38,7 @@ SegmentsTable::SegmentsTable(const Segments& segments, int64_t most)
     }
   for (int32_t span = 1; span <= count_; ++span)
     for (int32_t s = 0; s + span <= count_; ++s) fill(s, s + span);
-  rest_.assign((n + 1) * static_cast<size_t>(fine_levels_ + 1), kNoWay);
+  rest_.assign((n + 1) * static_cast<size_t>(fine_levels_ + 1), kNoEntry);
   first_.assign(rest_.size(), {});
   std::fill(rest_.end() - fine_levels_ - 1, rest_.end(), 0.0f);
   for (int32_t s = count_; s-- > 0;) pass_first(s);

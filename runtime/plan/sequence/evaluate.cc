@@ -7,8 +7,8 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kRounding = 1e-9;    // of sums in another order
-constexpr int64_t kScheduleWork = 3;  // a run on the lanes takes about so much longer than one without
+constexpr double kOrderRounding = 1e-9;  // of sums in another order
+constexpr int64_t kScheduleWork = 3;     // a run on the lanes takes about so much longer than one without
 
 uint64_t hash_of(const Sequence& sequence) {
   uint64_t hash = sequence.ops.size();
@@ -29,7 +29,7 @@ bool has_copies(const Sequence& sequence) {
 
 Cost Evaluator::operator()(const RetentionPoints& t, Pace pace, Sequence& sequence, double max_seconds) {
   const int64_t before = sequencer_.work();
-  const bool valid = sequencer_.run(t, sequence, {max_items(), max_seconds * (1 + kRounding)});
+  const bool valid = sequencer_.run(t, sequence, {max_items(), max_seconds * (1 + kOrderRounding)});
   work_ += sequencer_.work() - before;
   if (!valid) return {};
   if (has_copies(sequence)) work_ += kScheduleWork * static_cast<int64_t>(sequence.ops.size());
@@ -43,7 +43,7 @@ Cost Evaluator::cost_of(const Sequence& sequence, Pace pace) const {
 }
 
 RetentionPricer::Price Evaluator::price(const RetentionPoints& t, double max_seconds) {
-  const RetentionPricer::Price price = pricer_(t, {max_items(), max_seconds * (1 + kRounding)});
+  const RetentionPricer::Price price = pricer_(t, {max_items(), max_seconds * (1 + kOrderRounding)});
   work_ += price.work;
   if (price.valid && price.copies) work_ += kScheduleWork * price.work;
   return price;

@@ -15,8 +15,6 @@ using graph::Role;
 
 constexpr char kBetweenSteps[] = "between steps";
 
-size_t at(int32_t i) { return static_cast<size_t>(i); }
-
 int64_t aligned(const CompiledPlan& plan, int32_t value) {
   return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
 }

@@ -14,8 +14,6 @@ using graph::JointGraph;
 using graph::JointOp;
 using graph::ParameterSlot;
 
-size_t at(int32_t i) { return static_cast<size_t>(i); }
-
 bool is_loss(const JointOp& op) {
   return op.code == ops::OpCode::k_linear_cross_entropy ||
          op.code == ops::OpCode::k_linear_cross_entropy_grad;

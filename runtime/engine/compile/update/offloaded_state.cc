@@ -14,8 +14,6 @@ namespace {
 
 using graph::JointOp;
 
-size_t at(int32_t i) { return static_cast<size_t>(i); }
-
 // State that leaves together.
 struct Candidate {
   enum class What : uint8_t {

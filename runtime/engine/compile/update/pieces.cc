@@ -1,5 +1,6 @@
 #include "runtime/engine/compile/update/pieces.h"
 
+#include "runtime/base/checked.h"
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/update/streamed.h"
 
@@ -7,8 +8,6 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
-
-size_t at(int32_t i) { return static_cast<size_t>(i); }
 
 // Fills pieces with parts, in order, one open piece per tier.
 class Placer {

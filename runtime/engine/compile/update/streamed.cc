@@ -10,8 +10,6 @@ namespace {
 
 using graph::JointOp;
 
-size_t at(int32_t i) { return static_cast<size_t>(i); }
-
 }  // namespace
 
 int64_t stored_bytes(const graph::JointGraph& joint, int32_t value) {

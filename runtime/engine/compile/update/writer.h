@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "runtime/base/checked.h"
 #include "runtime/engine/compile/kernel_maker.h"
 #include "runtime/engine/compile/update/room.h"
 
@@ -19,7 +20,6 @@ class UpdateWriter : public ProgramWriter {
   using JointOp = graph::JointOp;
   using Lane = device::Lane;
 
-  static size_t at(int32_t i) { return static_cast<size_t>(i); }
   bool streamed(int32_t value) const { return plan_.streamed(value) != nullptr; }
   int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
   int64_t workspace_of(int32_t kernel) const {
