@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trees with sanitizers compile the sources of a layer together (CMakeLists.txt, cairn_together), so that no two of them may give one name to
-two things in their unnamed namespaces. Found here without compiling; functions may share a name where their parameters differ, which a
-compiler judges."""
+two things in their unnamed namespaces, nor to a constant that of a header: the others would get it instead. Found here without
+compiling; functions may share a name where their parameters differ, which a compiler judges."""
 import collections
 import pathlib
 import re
@@ -13,6 +13,7 @@ LAYER = re.compile(r"^\s*cairn_layer\((cairn_\w+) ([^\s)]+)", re.M)
 PLAN = re.compile(r"^set\(plan_folders ([^\s)]+)\)", re.M)
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.S | re.M)
 NAMED = re.compile(r"^(?:struct|class|enum class|enum|union) (\w+)|^using (\w+) =|^(?:const|constexpr)\b[^=({]*?\b(k[A-Z]\w*)", re.M)
+IN_HEADER = re.compile(r"^(?:inline )?constexpr\b[^=({]*?\b(k[A-Z]\w*)", re.M)
 MORE = re.compile(r", (k[A-Z]\w*) =")  # the second constant of a line, and those after it
 
 
@@ -38,12 +39,22 @@ def names(source):
                     yield from MORE.findall(line)
 
 
-def complaints(files):
-    places = collections.defaultdict(set)
+def headers(where):
+    """{constant: header} of what a layer's sources surely see: the floor's headers and their own."""
+    found = {}
+    for header in sorted({*(ROOT / "runtime/base").rglob("*.h"), *(h for folder in where for h in (ROOT / folder).glob("*.h"))}):
+        text = header.read_text(encoding="utf-8")
+        for name in [*IN_HEADER.findall(text), *(n for line in text.split("\n") if IN_HEADER.match(line) for n in MORE.findall(line))]:
+            found[name] = header.relative_to(ROOT).as_posix()
+    return found
+
+
+def complaints(files, where):
+    places, declared = collections.defaultdict(set), headers(where)
     for file in files:
         for name in names(file.read_text(encoding="utf-8")):
-            places[name].add(file.relative_to(ROOT).as_posix())
-    return [f"'{name}' is in the unnamed namespaces of {' and '.join(sorted(at))}"
+            places[name] |= {file.relative_to(ROOT).as_posix(), *([declared[name]] if name in declared else [])}
+    return [f"'{name}' is in the unnamed namespaces of a layer, or in a header: {' and '.join(sorted(at))}"
             for name, at in sorted(places.items()) if len(at) > 1]
 
 
@@ -54,7 +65,7 @@ def main():
             continue
         files = sorted({file for folder in where for file in (ROOT / folder).glob("*.cc")})
         count += len(files)
-        wrong += [f"{layer}: {line}" for line in complaints(files)]
+        wrong += [f"{layer}: {line}" for line in complaints(files, where)]
     for line in wrong:
         print(line)
     print(f"{count} sources, {len(wrong)} names given twice in a layer")

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kRequest = int64_t{2} << 20, kRequests = 32;
 constexpr int64_t kFile = kRequests * kRequest;
-constexpr int kLanes = static_cast<int>(Channel::kWorkers);
+constexpr int kWorkers = static_cast<int>(Channel::kWorkers);
 constexpr std::chrono::milliseconds kFirst{10}, kAlone{15}, kBoth{20};
 constexpr int kLatencies = 5;
 
@@ -61,7 +61,7 @@ class DiskProbe {
     std::array<std::atomic<int64_t>, 2> next{}, moved{};
     std::array<std::atomic<double>, 2> took{};
     const Clock::time_point began = Clock::now();
-    const int64_t lanes = writes && reads ? 2 * kLanes : kLanes;
+    const int64_t lanes = writes && reads ? 2 * kWorkers : kWorkers;
     spread("cairn/disk-rate", lanes, static_cast<int>(lanes), [&](int64_t lane) {
       const bool out = writes && (!reads || lane % 2 == 0);
       const auto way = static_cast<size_t>(out);
@@ -100,7 +100,7 @@ class DiskProbe {
     return seconds[kLatencies / 2];
   }
 
-  static constexpr size_t kMemory = 2 * kLanes * kRequest;
+  static constexpr size_t kMemory = 2 * kWorkers * kRequest;
   const HostAllocator& allocator_ = system_allocator();
   const device::host::DiskFault fault_ = {};
   const device::host::DiskFile file_;

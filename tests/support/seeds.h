@@ -2,6 +2,7 @@
 // one for sanitizers, whose cases take ten times as long, and all again under CAIRN_TEST=long.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "tests/support/campaign.h"
@@ -32,5 +33,14 @@ inline std::vector<uint32_t> seeds(uint32_t count) {
 // From one point of a long loop to the next that a run takes: 1 in an optimised build and under CAIRN_TEST=long,
 // `share` in one for sanitizers. An odd share of a loop over bits meets each bit of a byte.
 inline int stride(int share) { return kSanitized && !long_campaign() ? share : 1; }
+
+// The cases of a list that a run takes: each stride(share)-th, from the first on.
+template <class T>
+std::vector<T> cases(std::initializer_list<T> list, int share) {
+  std::vector<T> taken;
+  for (size_t i = 0; i < list.size(); i += static_cast<size_t>(stride(share)))
+    taken.push_back(list.begin()[i]);
+  return taken;
+}
 
 }  // namespace cairn::support

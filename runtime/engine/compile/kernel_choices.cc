@@ -11,7 +11,7 @@
 namespace cairn::engine {
 namespace {
 
-constexpr int64_t kAlignment = 256;
+constexpr int64_t kPackedAlignment = 256;
 constexpr int64_t kNoiseBytes = int64_t{4} << 20;
 constexpr int kSamples = 7;      // and one before them, for what the first run loads
 constexpr double kWorth = 0.02;  // of the seconds: less is noise, and no reason to take more memory
@@ -22,7 +22,7 @@ class Stand {
   Stand(device::Device& device, const kernels::Signature& s, int64_t workspace) : device_(device) {
     new_queue();
     const int64_t operands = bytes_of(s.in, s.in_present) + bytes_of(s.out, s.out_present);
-    block_ = device.allocate(Tier::kDevice, checked_add(operands, std::max(workspace, kAlignment)));
+    block_ = device.allocate(Tier::kDevice, checked_add(operands, std::max(workspace, kPackedAlignment)));
     place(s.in, s.in_present, true, in_);
     place(s.out, s.out_present, false, out_);
     call_.in = in_;
@@ -61,7 +61,7 @@ class Stand {
   static int64_t bytes_of(std::span<const TensorDesc> list, uint32_t present) {
     int64_t sum = 0;
     for (size_t i = 0; i < list.size(); ++i)
-      if (present >> i & 1u) sum = checked_add(sum, align_up(list[i].bytes(), kAlignment));
+      if (present >> i & 1u) sum = checked_add(sum, align_up(list[i].bytes(), kPackedAlignment));
     return sum;
   }
   void* at(int64_t offset) const { return static_cast<char*>(block_->address()) + offset; }
@@ -75,7 +75,7 @@ class Stand {
       const int64_t bytes = list[i].bytes();
       to.back().data = at(used_);
       if (read && (is_float(list[i].dtype) && list[i].dtype != DType::kF64)) fill(used_, bytes);
-      used_ += align_up(bytes, kAlignment);
+      used_ += align_up(bytes, kPackedAlignment);
     }
   }
   void fill(int64_t offset, int64_t bytes) {

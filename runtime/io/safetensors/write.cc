@@ -13,27 +13,27 @@ struct NamedDType {
   std::string_view name;
   DType dtype;
 };
-constexpr NamedDType kDTypes[] = {{"F64", DType::kF64},   {"F32", DType::kF32}, {"F16", DType::kF16},
-                                  {"BF16", DType::kBF16}, {"I64", DType::kI64}, {"I32", DType::kI32},
-                                  {"U8", DType::kU8}};
+constexpr NamedDType kNamedDTypes[] = {{"F64", DType::kF64},   {"F32", DType::kF32}, {"F16", DType::kF16},
+                                       {"BF16", DType::kBF16}, {"I64", DType::kI64}, {"I32", DType::kI32},
+                                       {"U8", DType::kU8}};
 
 }  // namespace
 
 std::optional<DType> safetensors_dtype(std::string_view name) {
-  for (const NamedDType& row : kDTypes)
+  for (const NamedDType& row : kNamedDTypes)
     if (row.name == name) return row.dtype;
   return std::nullopt;
 }
 
 std::string_view safetensors_name(DType dtype) {
-  for (const NamedDType& row : kDTypes)
+  for (const NamedDType& row : kNamedDTypes)
     if (row.dtype == dtype) return row.name;
   fail(Code::kUnsupported, "safetensors has no dtype for ", dtype_name(dtype));
 }
 
 std::string safetensors_dtypes() {
   std::string all;
-  for (const NamedDType& row : kDTypes) all += (all.empty() ? "" : ", ") + std::string(row.name);
+  for (const NamedDType& row : kNamedDTypes) all += (all.empty() ? "" : ", ") + std::string(row.name);
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/report/baselines.h"
 #include "tests/runtime/engine/support.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::engine {
 namespace {
@@ -197,7 +198,7 @@ TEST(RegionPolicies, SegmentsByHandAreWhatTheReportPrices) {
     EXPECT_EQ(c.plan.predicted_seconds, by_hand.seconds) << by_hand.words;
   };
   for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16})
-    for (const int layers : {1, 2, 4, 9, 10, 13}) {
+    for (const int layers : support::cases({1, 2, 4, 9, 10, 13}, 3)) {
       PlanOptions options;
       options.amp = amp;
       const auto rows = plan::baselines(compile(transformer(layers), *device, options)->problem);
