@@ -40,7 +40,7 @@ class UpdateFuser {
     }
     joint_.ops(kGradientNorm) = std::move(norms);
     joint_.ops(kUpdate) = std::move(updates);
-    insert();
+    b_.insert(std::move(after_));
   }
 
  private:
@@ -114,21 +114,6 @@ class UpdateFuser {
     const int32_t at = std::max({writer, need_[slot.value], grad_scale_});
     after_[at].push_back(std::move(norm));
     after_[at].push_back(std::move(update));
-  }
-
-  void insert() {
-    std::vector<JointOp> ops;
-    std::vector<int32_t> now(joint_.ops().size());
-    int32_t backward_begin = joint_.backward_begin;
-    for (size_t i = 0; i < joint_.ops().size(); ++i) {
-      if (static_cast<int32_t>(i) == joint_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
-      now[i] = static_cast<int32_t>(ops.size());
-      ops.push_back(std::move(joint_.ops()[i]));
-      for (JointOp& op : after_[i]) ops.push_back(std::move(op));
-    }
-    for (PlainUse& use : joint_.plain_uses) use.op = now[use.op];
-    joint_.ops() = std::move(ops);
-    joint_.backward_begin = backward_begin;
   }
 
   JointBuilder& b_;

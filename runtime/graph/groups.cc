@@ -178,7 +178,7 @@ std::vector<int32_t> assign_groups(const Graph& graph, std::span<const Parameter
   }
   for (size_t g = 1; g <= given.size(); ++g)
     require(used[g] || is_rest(groups, groups[g].pattern), Code::kInvalidArgument, "the group '",
-            groups[g].pattern, "' name_matches no parameter; there are ", some_names(graph));
+            groups[g].pattern, "' matches no parameter; there are ", some_names(graph));
   move_rests(graph, groups, of);
   for (size_t g = 1; g <= given.size(); ++g)
     require(given[g - 1].optimizer.empty() || is_rest(groups, groups[g].pattern) ||

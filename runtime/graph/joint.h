@@ -97,6 +97,7 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   int32_t hyper = -1;  // index into JointGraph::hypers; -1: never updated
   // Where updates are fused into backward, float64: the gradient's sum of squares, after the step. `fused`:
   // this parameter is updated by an op of the backward part, and its gradient lives only until then.
+  // The same with JointOptions::squares_in_backward, after the last micro-batch.
   int32_t squares = -1;
   bool fused = false;
 };
@@ -177,6 +178,8 @@ struct JointGraph {
   // >= 0: updates are fused into backward. Scratch, float64: what gradients are multiplied by; not finite
   // where loss, weight or a gradient were not, and no parameter was updated from then on.
   int32_t grad_scale = -1;
+  // Micro-batches leave ParameterSlot::squares of every gradient: those of the sum so far.
+  bool squares_in_backward = false;
   // >= 0: fp16. Scratch, float64, written before each micro-batch: what gradients are multiplied by.
   int32_t loss_scale = -1;
   AmpMode amp = AmpMode::kOff;
@@ -242,6 +245,9 @@ struct JointOptions {
   bool one_packed_form = false;        // the backend's "forward" pack serves every use and number of rows
   int threads = 1;
   bool fuse_update = false;  // parameters whose gradient one op writes are updated once nothing needs them
+  // Micro-batches leave the squares of gradients for the norm, which has its own ops all the same. Not with weights in parts, or
+  // updates fused into backward.
+  bool squares_in_backward = false;
   // What float32 parameters of two or more dimensions are stored as. kBF16: ops that compute in it read them as
   // they lie, all others a float32 copy; updates, whose gradients and states stay float32, round
   // stochastically. kSplit: those that no op reads in float32 are the bfloat16 that ops read and, beside it, the 16

@@ -20,4 +20,19 @@ void JointBuilder::drop_values(const std::vector<bool>& dead) {
   move(joint.weight);
 }
 
+void JointBuilder::insert(std::vector<std::vector<JointOp>> behind) {
+  std::vector<JointOp> ops;
+  std::vector<int32_t> now(joint.ops().size());
+  int32_t backward_begin = joint.backward_begin;
+  for (size_t i = 0; i < joint.ops().size(); ++i) {
+    if (static_cast<int32_t>(i) == joint.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
+    now[i] = static_cast<int32_t>(ops.size());
+    ops.push_back(std::move(joint.ops()[i]));
+    for (JointOp& op : behind[i]) ops.push_back(std::move(op));
+  }
+  for (PlainUse& use : joint.plain_uses) use.op = now[use.op];
+  joint.ops() = std::move(ops);
+  joint.backward_begin = backward_begin;
+}
+
 }  // namespace cairn::graph

@@ -32,6 +32,8 @@ struct JointBuilder {
   }
   // Values that no op names any more; ids behind them move down. Before there are slots and packed weights.
   void drop_values(const std::vector<bool>& dead);
+  // behind: per op of the micro-batch, what is to follow it.
+  void insert(std::vector<std::vector<JointOp>> behind);
   const TensorDesc& desc(int32_t value) const { return joint.values[value].desc; }
   bool trainable(int32_t value) const {
     const JointValue& v = joint.values[value];
@@ -52,6 +54,8 @@ void slice_parameters(JointBuilder& builder, const PartRows& parts);
 void add_packed_weights(JointBuilder& builder, const JointOptions& options);
 // Moves updates into the backward part: after everything else, as it asks who reads a weight.
 void fuse_updates(JointBuilder& builder);
+// The squares of gradients, behind what writes them last; the norm's own ops stay.
+void add_squares(JointBuilder& builder);
 // Slots of the parameters; parameters: JointOptions::parameters.
 void add_slots(JointBuilder& builder, DType parameters);
 // States, scratch, norm and updates of the optimizers.

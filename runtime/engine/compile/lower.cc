@@ -162,8 +162,29 @@ class Lowering {
     plan_.measured_ops += cost.measured ? 1 : 0;
     plan_.op_measured[static_cast<size_t>(index)] = cost.measured;
     plan_.op_kernel[graph::kMicroBatch][static_cast<size_t>(index)] = kernel;
+    if (joint_.squares_in_backward && op.code == ops::OpCode::k_sum_squares)
+      return joins(lowered, index, cost.measured);
     plan_.problem_op.push_back({index});
     plan_.problem.ops.push_back(std::move(lowered));
+  }
+
+  // One op of the problem with the one before, which writes the gradient: it goes nowhere in between.
+  void joins(const plan::Op& squares, int32_t index, bool measured) {
+    plan::Op& writer = plan_.problem.ops.back();
+    std::vector<int32_t>& parts = plan_.problem_op.back();
+    const std::vector<int32_t>& made = joint_.ops()[static_cast<size_t>(parts.front())].out;
+    require(std::find(made.begin(), made.end(), joint_.ops()[static_cast<size_t>(index)].in[0]) != made.end(),
+            Code::kInternal, "'", squares.name, "' does not stand behind what makes the gradient");
+    const bool others = std::all_of(parts.begin(), parts.end(), [&](int32_t part) {
+      return plan_.op_measured[static_cast<size_t>(part)];
+    });
+    plan_.measured_ops -= measured || others ? 1 : 0;  // of both, each counted, one is left, or none
+    writer.seconds += squares.seconds;
+    writer.workspace_bytes = std::max(writer.workspace_bytes, squares.workspace_bytes);
+    for (const int32_t v : squares.inputs)
+      if (std::find(writer.inputs.begin(), writer.inputs.end(), v) == writer.inputs.end())
+        writer.inputs.push_back(v);
+    parts.push_back(index);
   }
 
   // One kernel for all ops, where the backend has that and they add to one sum.

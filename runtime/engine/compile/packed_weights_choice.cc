@@ -102,6 +102,12 @@ void leave_out(const PackedWeightChoices& from, const std::vector<bool>& taken, 
     if (taken[c]) joint.unpacked.insert(from.packed_weights[c].begin(), from.packed_weights[c].end());
 }
 
+std::set<graph::PackedWeightUse> left_out(const CompiledPlan& plan) {
+  std::set<graph::PackedWeightUse> uses;
+  for (const graph::UnpackedWeight& pack : plan.joint->left_out) uses.insert(use_of(*plan.joint, pack.node));
+  return uses;
+}
+
 bool leave_out_useless(const CompiledPlan& plan, const costs::Model& model, int64_t micro_steps,
                        graph::JointOptions& joint) {
   const PackedWeightChoices all = packed_weight_choices(plan, model, micro_steps);

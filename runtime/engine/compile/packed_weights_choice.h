@@ -1,6 +1,7 @@
 // Packed weights as free choices of the planner: a packed weight is persistent bytes that make an op faster.
 // Given up, the ops that read it pack the weight in their workspace, at every run; the bits are the same.
 #pragma once
+#include <set>
 #include <span>
 
 #include "runtime/costs/model.h"
@@ -20,6 +21,9 @@ PackedWeightChoices packed_weight_choices(const CompiledPlan& plan, const costs:
                                           int64_t micro_steps);
 // taken: one per choice of `from`. The next derive() leaves out what was taken.
 void leave_out(const PackedWeightChoices& from, const std::vector<bool>& taken, graph::JointOptions& joint);
+
+// Those that the plan was lowered without.
+std::set<graph::PackedWeightUse> left_out(const CompiledPlan& plan);
 
 // Leaves out those that save no seconds: with one micro-batch per update, what is used once. They are no use to any
 // plan. Whether there were any.

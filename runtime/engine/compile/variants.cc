@@ -4,9 +4,11 @@
 #include <limits>
 
 #include "runtime/base/os/clock.h"
+#include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
+#include "runtime/engine/compile/update/streamed.h"
 #include "runtime/plan/index.h"
 
 namespace cairn::engine {
@@ -181,7 +183,30 @@ class Variants {
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
     const bool slow =
         best_ == nullptr || seconds(*best_) > (once(best_->problem) + once_per_step(*from)) * (1 + kSlow);
-    if (slow) attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
+    if (!slow) return;
+    if (!squares_pay(*from) || !attempt(with_squares(*from), State::kHomes))
+      attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
+  }
+
+  // Whether it is faster to go over all gradients in every micro-batch than to bring them back for the norm.
+  bool squares_pay(const CompiledPlan& plan) const {
+    const std::vector<graph::JointOp>& norm = plan.joint->ops(graph::kGradientNorm);
+    if (norm.empty() || plan.joint->grad_scale >= 0 || plan.reaches(plan.link_tier[0])) return false;
+    double squares = 0, copies = 0;
+    for (const graph::JointOp& op : norm) {
+      squares += model_.seconds(query_of(*plan.joint, op)).seconds;
+      copies += static_cast<double>(stored_bytes(*plan.joint, op.in[0])) /
+                plan.problem.links[0].in_bytes_per_second;
+    }
+    return squares * static_cast<double>(micro_steps_) < copies;
+  }
+  std::shared_ptr<CompiledPlan> with_squares(const CompiledPlan& plan) const {
+    graph::JointOptions joint = joint_;
+    joint.unpacked = left_out(plan);
+    joint.squares_in_backward = true;
+    std::shared_ptr<CompiledPlan> with = lowered(joint);
+    if (plan.in_place_ops > 0) make_in_place(*with);
+    return with;
   }
 
   // Of those that did not fit, the one whose largest op needs least.
@@ -221,32 +246,38 @@ class Variants {
   enum class State { kResident, kOffloaded, kHomes };
   enum class Effort { kQuick, kWhole };
   // Quickly, to see which variant is the best; what only just fits is not found then.
-  void attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident,
+  // False: it does not fit, or not that quickly.
+  bool attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident,
                Effort effort = Effort::kQuick) {
-    if (plan == nullptr) return;
+    if (plan == nullptr) return false;
     const bool quick =
         state == State::kResident && effort == Effort::kQuick && plan->problem.budget_bytes > 0;
     try {
-      if (state == State::kHomes && !solve_with_homes(*plan, device_, options_)) return;
+      if (state == State::kHomes && !solve_with_homes(*plan, device_, options_)) return false;
       if (state == State::kOffloaded) solve_with_offloaded_state(*plan, device_, options_, cache_);
       if (quick) {
         std::optional<plan::Plan> found = cache_.solve_quickly(plan->problem, plan->problem.budget_bytes);
-        if (!found) return refused_.push_back(std::move(plan));
+        if (!found) {
+          refused_.push_back(std::move(plan));
+          return false;
+        }
         plan->plan = std::move(*found);
       } else if (state == State::kResident) {
         plan->plan = cache_.solve(plan->problem);
       }
     } catch (const Error& error) {
       if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
-      if (best_ != nullptr) return;
-      if (over_ && over_->fault()->smallest_budget_bytes <= error.fault()->smallest_budget_bytes) return;
+      if (best_ != nullptr) return false;
+      if (over_ && over_->fault()->smallest_budget_bytes <= error.fault()->smallest_budget_bytes)
+        return false;
       over_ = error;
-      return;
+      return false;
     }
     bound_ = std::min(bound_, plan->plan.bound_seconds + once_per_step(*plan));
-    if (best_ != nullptr && !better(*plan, *best_)) return;
+    if (best_ != nullptr && !better(*plan, *best_)) return true;
     best_ = std::move(plan);
     quick_ = quick;
+    return true;
   }
 
   std::shared_ptr<CompiledPlan> without(const PackedWeightChoices& packed_weights,

@@ -107,6 +107,7 @@ struct Store {
   std::vector<LoadedPlan> plans;
   size_t primary = 0;                // the plan that updates, and repacks what it shares with others
   bool fetched_packed_stale = true;  // of weights that live in a tier
+  bool squares_known = false;        // the last run left those of all gradients
 
   device::Ledger ledger;  // of this store: several may share the device
   std::array<std::unique_ptr<device::Block>, kTierCount> blocks;

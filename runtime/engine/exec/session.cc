@@ -133,6 +133,8 @@ RunReport Session::run(const RunKey& key) {
   const double began = now();
   bool complete = false;
   RunReport report;
+  const bool adds = plan().joint->has_optimizer();  // to gradients, of which somebody asks the norm
+  if (adds) l.squares_known = false;
   try {
     complete = attempt(key);
   } catch (...) {
@@ -157,6 +159,7 @@ RunReport Session::run(const RunKey& key) {
   }
   l.fetched_packed_stale = false;
   mine().packed_stale = false;
+  if (adds) l.squares_known = plan().joint->squares_in_backward;
   if (l.committed.load()) parameters_changed();
   const bool fell_back = report.fell_back;
   report = report_since(began);
@@ -243,9 +246,10 @@ double Session::gradient_squares() {
   const graph::JointGraph& joint = *plan().joint;
   require(joint.has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer: there is no norm to compute");
-  finish(graph::When::kStep, {});
+  const bool known = joint.squares_in_backward && store_->squares_known;
+  if (!known) finish(graph::When::kStep, {});
   double sum = 0, part = 0;
-  if (joint.grad_scale < 0) {
+  if (!known && joint.grad_scale < 0) {
     read(joint.norm, &sum, sizeof sum);
     return sum;
   }

@@ -56,7 +56,9 @@ void Session::read(int32_t value, void* to, int64_t bytes) const {
 
 void Session::write_at(int32_t value, int64_t offset, const void* from, int64_t bytes) {
   transfer(value, offset, const_cast<void*>(from), bytes, true);
-  if (plan().joint->values[static_cast<size_t>(value)].role == graph::Role::kParameter) parameters_changed();
+  const graph::Role role = plan().joint->values[static_cast<size_t>(value)].role;
+  if (role == graph::Role::kParameter) parameters_changed();
+  if (role == graph::Role::kGradient) store_->squares_known = false;
 }
 
 void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const {

@@ -7,6 +7,7 @@
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/update/streamed.h"
+#include "runtime/engine/compile/update/traffic.h"
 #include "runtime/plan/choices.h"
 
 namespace cairn::engine {
@@ -123,17 +124,17 @@ class Chooser {
       move_out(std::vector<bool>(candidates_.size(), true));
       plan_.plan = cache_->solve(plan_.problem);
     }
-    plan_.update_seconds = update_seconds + streaming_seconds();
+    plan_.update_seconds = update_seconds + streaming_seconds(plan_, costs_);
   }
 
   bool solve_homes(bool overwrites_gradients) {
     take_out(std::vector<bool>(candidates_.size(), true));
-    const double alone = streaming_seconds();
+    const double alone = streaming_seconds(plan_, costs_);
     if (!give_homes(plan_, overwrites_gradients)) return false;
-    share_out(std::max(0.0, streaming_seconds() - alone) / micro_steps_);
+    share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
     plan_.plan = cache_->solve(plan_.problem);
     settle_homes(plan_);
-    plan_.update_seconds += streaming_seconds();
+    plan_.update_seconds += streaming_seconds(plan_, costs_);
     return true;
   }
 
@@ -141,62 +142,13 @@ class Chooser {
   // What may leave, as far as there is room, is used where it then lies.
   bool within_reach() const { return !plan_.link_tier.empty() && plan_.reaches(plan_.link_tier[0]); }
 
-  // What the update takes longer when all of this leaves, among the values by what their copies take.
-  void share_out(double seconds) {
-    const auto copies = [&](const plan::Value& value) {
-      if (value.home < 0 || plan_.reaches(plan_.link_tier[at(value.home)])) return 0.0;
-      return static_cast<double>(value.bytes) / slower_way(plan_.problem.links[at(value.home)]);
-    };
-    double all = 0;
-    for (const plan::Value& value : plan_.problem.values) all += copies(value);
-    if (all == 0) return;
-    for (plan::Value& value : plan_.problem.values)
-      if (value.home >= 0) value.home_seconds = seconds * copies(value) / all;
-  }
-
   std::vector<plan::Choice> choices() const {
     std::vector<plan::Choice> list;
     for (const Candidate& c : candidates_) {
-      const double copies = within_reach() ? 0 : copy_seconds(plan_.problem.links[0], c.bytes);
+      const double copies = within_reach() ? 0 : round_trip_seconds(plan_.problem.links[0], c.bytes);
       list.push_back({c.bytes, std::max(0.0, copies - c.update_seconds) / micro_steps_});
     }
     return list;
-  }
-
-  // Bytes per second that go in and out again, both at once.
-  static double slower_way(const plan::Link& link) {
-    return std::min(link.in_bytes_per_second, link.out_bytes_per_second) * link.both_ways_factor;
-  }
-
-  // Of bytes that go in and out again.
-  static double copy_seconds(const plan::Link& link, int64_t bytes) {
-    const auto pieces = static_cast<double>((bytes + kPieceBytes - 1) / kPieceBytes);
-    return pieces * link.latency_seconds + static_cast<double>(bytes) / slower_way(link);
-  }
-
-  // What the update takes longer because of copies: they overlap all of its kernels but the first one's and
-  // the last one's. What is used where it lies takes what it takes on the device, as the kernels and the memory are the
-  // same: no copy makes that faster.
-  double streaming_seconds() const {
-    double copies = 0, kernels = 0, ends = 0;
-    for (size_t link = 0; link < plan_.link_tier.size(); ++link) {
-      if (plan_.reaches(plan_.link_tier[link])) continue;
-      const plan::Link& l = plan_.problem.links[link];
-      int64_t bytes = 0;
-      for (const auto* places : {&plan_.offloaded, &plan_.homes})
-        for (const auto& [value, place] : *places)
-          if (place.tier == plan_.link_tier[link] && joint_.slices_of(value) == nullptr)
-            bytes += stored_bytes(joint_, value);
-      if (bytes == 0) continue;
-      copies += copy_seconds(l, bytes);
-      const auto piece = static_cast<double>(std::max(std::min(bytes, kPieceBytes), least_ring_bytes(plan_)));
-      ends = std::max(ends,
-                      2 * l.latency_seconds + piece / l.in_bytes_per_second + piece / l.out_bytes_per_second);
-    }
-    if (copies == 0) return 0;
-    for (const JointOp& update : joint_.ops(graph::kUpdate))
-      kernels += costs_.seconds(query_of(joint_, update)).seconds;
-    return ends + std::max(0.0, copies - kernels);
   }
 
   // Pieces begin at pages. Those of blocks end anywhere: at worst three of 8320 bytes take seven pages.

@@ -1,0 +1,29 @@
+// What an update, and the norm before it, move over the links, and what that takes. Nothing that micro-batches move is
+// counted: neither their copies of what has a home, nor what is updated within backward.
+#pragma once
+#include <map>
+
+#include "runtime/costs/model.h"
+#include "runtime/engine/compile/program.h"
+
+namespace cairn::engine {
+
+// Bytes of a value that lives in a tier and that copies bring to the device.
+struct Crossing {
+  int32_t link = -1;  // index into Problem::links
+  int64_t in = 0, out = 0;
+  int64_t before = 0;  // in, too: for the norm
+};
+// By joint value; of one that goes in parts, by the whole.
+std::map<int32_t, Crossing> update_crossings(const CompiledPlan& plan);
+
+// What norm and update take longer because of copies, once per step.
+double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs);
+
+// Shares these seconds out among the problem's values that may live in a tier, by what their crossings take.
+void share_out(CompiledPlan& plan, double seconds);
+
+// Of bytes that go in and out again.
+double round_trip_seconds(const plan::Link& link, int64_t bytes);
+
+}  // namespace cairn::engine
