@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/text/cat.h"
@@ -16,8 +17,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
-constexpr int kTrialRounds = 2;
+constexpr size_t kHomeProbes = 3;   // numbers of values that stay, looked at between two others, per round
+constexpr int kTrialRounds = 2;     // before each search as a whole,
+constexpr int kSearches = 2;        // of which a later one never makes the plan slower
 constexpr double kWorthIt = 1e-3;   // of the best seconds: less is not searched for
 constexpr double kSlowHomes = 0.1;  // of seconds: so much above what may be is slow
 constexpr double kVisits = 2;       // a value that lives at home comes in so often, as a rule
@@ -170,7 +172,9 @@ class HomeSolver::Trials {
 
   // The best of all, searched as a whole.
   void finish() {
-    if (best_) attempt(Trial(best_trial_), false);
+    if (!best_ || finished_ == std::pair(best_trial_.stay, best_trial_.share)) return;
+    finished_ = {best_trial_.stay, best_trial_.share};
+    attempt(Trial(best_trial_), false);
   }
 
   // More numbers around the best one's.
@@ -241,6 +245,7 @@ class HomeSolver::Trials {
   std::optional<Plan> best_;
   double best_seconds_ = 0;  // with what living at home costs
   Trial best_trial_;
+  std::optional<std::pair<size_t, size_t>> finished_;  // the trial that was searched as a whole last
 };
 
 std::optional<Plan> HomeSolver::solve(int64_t budget_bytes) {
@@ -266,11 +271,13 @@ std::optional<Plan> HomeSolver::solve(int64_t budget_bytes) {
   }
   for (size_t k = 0; k <= kHomeProbes; ++k) trials.look_at(most * k / (kHomeProbes + 1));
   trials.run(true);
-  for (int round = 0; round < kTrialRounds && trials.best(); ++round) {
-    trials.refine();
-    trials.run(true);
+  for (int search = 0; search < kSearches; ++search) {
+    for (int round = 0; round < kTrialRounds && trials.best(); ++round) {
+      trials.refine();
+      trials.run(true);
+    }
+    trials.finish();
   }
-  trials.finish();
   // Close to the smallest budget, where quick searches find nothing.
   if (!trials.best() || trials.slow()) {
     trials.look_again(0);
