@@ -60,9 +60,13 @@ Plan Search::scheduled(const Candidate& c) {
   return plan;
 }
 
+int64_t Search::capacity_for(const Candidate& c, int64_t budget) const {
+  return arenas_follow_peaks_ ? c.cost.peak_bytes : budget;
+}
+
 Plan Search::lay_out(const Candidate& c, int64_t budget) {
   Plan plan = scheduled(c);
-  const int64_t capacity = arenas_follow_peaks_ ? c.cost.peak_bytes : budget;
+  const int64_t capacity = capacity_for(c, budget);
   assign_offsets(p, index, plan, capacity == std::numeric_limits<int64_t>::max() ? 0 : capacity);
   return plan;
 }
@@ -97,10 +101,17 @@ std::optional<Fit> Search::fastest_within(int64_t peak, int64_t budget, int atte
       exact = &fit;
   for (const Candidate* candidate : archive.by_seconds(peak)) {
     if (attempts-- == 0 || (exact && exact->from.cost.seconds <= candidate->cost.seconds)) break;
-    Fit fit{lay_out(*candidate, budget), *candidate};
-    if (first_over && first) *first_over = std::max<int64_t>(0, fit.plan.arena_bytes - budget);
+    const LayoutKey key{candidate->cost.order, candidate->cost.seconds, candidate->cost.peak_bytes,
+                        capacity_for(*candidate, budget)};
+    const auto known = candidate->cost.order != 0 ? too_high_.find(key) : too_high_.end();
+    std::optional<Fit> fit;
+    if (known == too_high_.end() || known->second <= budget)
+      fit.emplace(Fit{lay_out(*candidate, budget), *candidate});
+    const int64_t arena = fit ? fit->plan.arena_bytes : known->second;
+    if (first_over && first) *first_over = std::max<int64_t>(0, arena - budget);
     first = false;
-    if (fit.plan.arena_bytes <= budget) return fit;
+    if (arena <= budget) return fit;
+    if (candidate->cost.order != 0) too_high_.emplace(key, arena);
   }
   if (exact) return *exact;
   return {};

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "runtime/plan/plan.h"
@@ -13,6 +15,11 @@
 #include "runtime/plan/search/frontier.h"
 #include "runtime/plan/search/local_search.h"
 #include "runtime/plan/segments/segments.h"
+
+// Builds for sanitizers search a fraction: what they check is the same, their plans are as valid.
+#ifndef CAIRN_SEARCH_SHARE
+#define CAIRN_SEARCH_SHARE 1
+#endif
 
 namespace cairn::plan {
 
@@ -67,11 +74,15 @@ class Search {
   Sequence sequence;  // scratch
 
  private:
+  // What decides on a layout: the sequence, by its hash, what its copies come to, and the capacity.
+  using LayoutKey = std::tuple<uint64_t, double, int64_t, int64_t>;
   Plan scheduled(const Candidate&);
+  int64_t capacity_for(const Candidate&, int64_t budget) const;
 
   const bool arenas_follow_peaks_;
   std::vector<Pace> paces_;
-  std::vector<Fit> exact_;  // of lay_out_for_all()
+  std::vector<Fit> exact_;                 // of lay_out_for_all()
+  std::map<LayoutKey, int64_t> too_high_;  // arenas of plans that fastest_within() passed over
 };
 
 // All budgets of a small problem at once. Looks at the problem alone: what it finds is the same for every
@@ -93,21 +104,24 @@ class OneBudget {
   const Fit& smallest();
 
  private:
+  static constexpr int64_t kMostParts = 400;  // the least step down is such a part
+
   void look_at_stages();
   void aim(int64_t target, double bound);
   void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
   void deepen(int64_t target);
   void aim_with_segments(int64_t target, Segments&);
   bool walks() const;
+  bool beyond_cliff(double seconds) const;
   bool beyond_cliff(const std::optional<Fit>&) const;
   std::optional<Fit> from_above(int64_t budget);
   bool walk_down(int64_t target);
-  std::optional<Fit> from_scratch(int64_t budget, Effort effort);
+  std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
   std::optional<Fit> closest(int64_t budget, double bound, int64_t& target);
   Fit from_smallest(int64_t budget, const std::optional<Fit>& there_is);
   void anneal_down();
   void search_from_above(int64_t target, int64_t work);
-  void improve_fit(Fit&, int64_t target, int64_t budget, double bound, int rounds);
+  void improve_fit(Fit&, int64_t target, int64_t budget, double bound, int rounds, int rounds_beyond);
   void remember_fastest(int64_t budget);
 
   bool backward() const { return s_.p.backward_begin < static_cast<int32_t>(s_.p.ops.size()); }

@@ -16,10 +16,6 @@ constexpr size_t kSweepOptions = 48;  // per stage
 constexpr int kSweepLayouts = 8;      // tried for one peak
 constexpr size_t kExactLayouts = 2;
 constexpr int64_t kSweepTableWork = 600'000;
-// Builds for sanitizers search a fraction of this: what they check is the same, their plans are as valid.
-#ifndef CAIRN_SEARCH_SHARE
-#define CAIRN_SEARCH_SHARE 1
-#endif
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops

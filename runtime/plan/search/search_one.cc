@@ -10,10 +10,6 @@
 namespace cairn::plan {
 namespace {
 
-// Builds for sanitizers search a fraction of this: what they check is the same, their plans are as valid.
-#ifndef CAIRN_SEARCH_SHARE
-#define CAIRN_SEARCH_SHARE 1
-#endif
 constexpr size_t kSearched = 6000;          // ops of a problem that local search still does something for,
 constexpr size_t kSearchedGraphs = 25000;   // unless it is no chain of blocks
 constexpr int64_t kSearchWork = 6'000'000;  // of it, after the dynamic program
@@ -33,13 +29,11 @@ constexpr int kNearRounds = 2, kNearLayouts = 40;  // of the search near the sma
 constexpr int64_t kTargets = 3;                    // that it aims at
 constexpr int kLayouts = 8;                        // tried per round
 constexpr int kRounds = 4;                         // of feedback from the real peak or arena
-constexpr int64_t kParts = 50, kMostParts = 400;   // steps down to a target: such parts of what is alive
-constexpr int64_t kStepWork = 2'000'000 / CAIRN_SEARCH_SHARE;  // of each kind of search, per step
-constexpr int kSteeper = 12;        // times that the arena may ask for a lower target
-constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
-constexpr int kLower = 8;           // times that annealing aims below the lowest plan,
-constexpr int64_t kLowerBy = 20;    // by such a part of its peak
-constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
+constexpr int kSteeper = 12;                       // times that the arena may ask for a lower target
+constexpr int kSmaller = 24;                       // smaller budgets tried below the smallest plan
+constexpr int kLower = 8;                          // times that annealing aims below the lowest plan,
+constexpr int64_t kLowerBy = 20;                   // by such a part of its peak
+constexpr int64_t kFirstStep = 16;                 // the first one is smaller by such a part
 
 // The link by which stages send values away: the one that takes most of them while forward runs.
 int32_t widest_link(const Problem& p, const Index& index) {
@@ -60,39 +54,54 @@ void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
 
 bool OneBudget::walks() const { return !stages_->chain && backward() && s_.p.ops.size() <= kSearched; }
 
+bool OneBudget::beyond_cliff(double seconds) const { return seconds > kCliff * s_.index.total_seconds; }
+
 bool OneBudget::beyond_cliff(const std::optional<Fit>& fit) const {
-  return !fit || fit->plan.predicted_seconds > kCliff * s_.index.total_seconds;
+  return !fit || beyond_cliff(fit->plan.predicted_seconds);
 }
 
 size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearchedGraphs; }
 
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
-  std::optional<Fit> fit = from_scratch(budget, effort);
-  if (effort == Effort::kQuick) return fit;
+  fastest_.reset();
+  if (effort == Effort::kQuick) return from_scratch(budget, effort, kRounds);
   look_at_stages();
+  // What is beyond the cliff after a round is better left to the ways below.
+  std::optional<Fit> fit = from_scratch(budget, effort, walks() ? 1 : kRounds);
+  const double first = fit ? fit->plan.predicted_seconds : 0;
   const auto slow = [&] {
     return !fit || fit->plan.predicted_seconds > (1 + kSlow) * lower_bound_seconds(s_.p, s_.index, budget);
   };
-  if (walks() && slow() && (fit || smallest().plan.arena_bytes <= budget))
-    keep_faster(fit, from_above(budget));
+  std::optional<Fit> walked;
+  if (walks() && slow() && (fit || smallest().plan.arena_bytes <= budget)) walked = from_above(budget);
+  const bool led_nowhere = !walked;
+  keep_faster(fit, std::move(walked));
   // Little above the smallest budget structure may give nothing, or what only just fits.
-  if (beyond_cliff(fit) && (!fit || walks()))
-    if (smallest().plan.arena_bytes <= budget) keep_faster(fit, from_smallest(budget, fit));
+  if (beyond_cliff(fit) && (!fit || walks()) && smallest().plan.arena_bytes <= budget) {
+    keep_faster(fit, from_smallest(budget, fit));
+    // More room to hold values in is not always better: aims lower, as for a smaller budget.
+    const int64_t lower = budget - (budget - smallest().plan.arena_bytes) / 2;
+    if (walks() && led_nowhere && beyond_cliff(fit) && lower < budget)
+      keep_faster(fit, from_smallest(lower, fit));
+  }
+  // None of these ways led far.
+  if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
+    keep_faster(fit, from_scratch(budget, effort, kRounds));
   // What is less than smallest() is refused, whatever else could be found for it.
   if (fit && fastest_ && Search::worth_searching(*fastest_, fit))
     keep_faster(fit, s_.lay_out_exactly(*fastest_, budget));
   return fit;
 }
 
-std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort) {
-  fastest_.reset();
+// rounds_beyond: of improvement, as long as that ends beyond the cliff.
+std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int rounds_beyond) {
   if (least_bytes(s_.p, s_.index) > budget) return {};
   int64_t target = budget;
   const double bound = lower_bound_seconds(s_.p, s_.index, budget);
   std::optional<Fit> best = closest(budget, bound, target);
   // What comes nowhere near the bound says little.
   if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
-    improve_fit(*best, target, budget, bound, kRounds);
+    improve_fit(*best, target, budget, bound, kRounds, rounds_beyond);
   remember_fastest(budget);
   return best;
 }
@@ -218,32 +227,6 @@ std::optional<Fit> OneBudget::from_above(int64_t budget) {
   return best;
 }
 
-// Whether the archive has a plan within the target in the end. Steps that fail are halved.
-bool OneBudget::walk_down(int64_t target) {
-  int64_t peak = std::numeric_limits<int64_t>::max(), parts = kParts;
-  for (const auto& [bytes, candidate] : s_.archive.plans())
-    if (candidate.cost.seconds <= kCliff * s_.index.total_seconds) {
-      peak = bytes;
-      break;
-    }
-  if (peak == std::numeric_limits<int64_t>::max()) return false;
-  while (peak > target) {
-    const Candidate from = *s_.archive.within(peak);
-    const int64_t next =
-        std::max(target, peak - std::max<int64_t>(1, (peak - s_.index.persistent_bytes) / parts));
-    Candidate c = from;
-    if (s_.local_search.descend(c, next, kStepWork)) s_.local_search.search(c, next, kStepWork);
-    const Candidate* found = s_.archive.within(next);
-    s_.local_search.anneal(found ? *found : from, next, kStepWork);
-    found = s_.archive.within(next);
-    if (found)
-      peak = next;
-    else if ((parts *= 2) > kMostParts)
-      return false;
-  }
-  return s_.archive.within(target) != nullptr;
-}
-
 // Groups of ops, wherever forward is cut.
 void OneBudget::aim_with_segments(int64_t target, Segments& segments) {
   const int64_t wanted = target - s_.index.persistent_bytes;
@@ -336,18 +319,20 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is)
     if (there_is) s_.archive.add(there_is->from.retention_points, there_is->from.pace, there_is->from.cost);
     if (auto fit = s_.fastest_within(budget, budget, kNearLayouts)) best = std::move(*fit);
   }
-  improve_fit(best, budget, budget, lower_bound_seconds(s_.p, s_.index, budget),
-              walks() ? kNearRounds : kRounds);
+  const int rounds = walks() ? kNearRounds : kRounds;
+  improve_fit(best, budget, budget, lower_bound_seconds(s_.p, s_.index, budget), rounds, rounds);
   std::optional<Fit> fit = std::move(best);
   if (walks()) keep_faster(fit, s_.fastest_within(budget, budget, kNearLayouts));
   remember_fastest(budget);
   return *fit;
 }
 
-// Searches near the best as long as that gains much.
-void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bound, int rounds) {
+// Searches near the best as long as that gains much. rounds_beyond: as long as it stays beyond the cliff.
+void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bound, int rounds,
+                            int rounds_beyond) {
   if (s_.p.ops.size() > most_ops()) return;
   for (int round = 0; round < rounds; ++round) {
+    if (round >= rounds_beyond && beyond_cliff(best.plan.predicted_seconds)) return;
     const Candidate* first = s_.archive.within(target);
     if (!first || best.plan.predicted_seconds <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater)))
       return;

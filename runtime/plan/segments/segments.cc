@@ -12,6 +12,7 @@ constexpr int kPriceSteps = 12;  // at which options are looked for, each a thir
 constexpr double kCheaper = 3;
 constexpr int32_t kGroupOps = 2;         // per group
 constexpr int64_t kLeastRoom = 1 << 12;  // of the smallest table
+constexpr size_t kTables = 3;            // kept: searches for a room go to and fro between a few
 
 }  // namespace
 
@@ -211,8 +212,15 @@ std::optional<RetentionPoints> Segments::plan(int64_t room) {
   // One table is good for many rooms; which one depends on the room alone.
   int64_t most = kLeastRoom;
   while (most < room) most += most / 2;
-  if (!table_ || table_->most() != most) table_ = std::make_unique<SegmentsTable>(*this, most);
-  const auto passes = table_->passes(room);
+  const auto known =
+      std::find_if(tables_.begin(), tables_.end(), [&](const auto& table) { return table->most() == most; });
+  if (known != tables_.end()) {
+    std::rotate(tables_.begin(), known, known + 1);
+  } else {
+    if (tables_.size() == kTables) tables_.pop_back();
+    tables_.insert(tables_.begin(), std::make_unique<SegmentsTable>(*this, most));
+  }
+  const auto passes = tables_.front()->passes(room);
   if (passes.empty()) return {};
   RetentionPoints t = rules_.base;
   // Until told otherwise a value is made again when the backward of its group begins.

@@ -73,7 +73,7 @@ class Segments {
   std::vector<int64_t> live_before_, live_;  // per op: bytes made by backward, before it and as it runs
   std::vector<int64_t> crossing_;  // per (s, k): bytes made in groups s to k - 1 that k or later ones need
   int64_t fixed_ = 0;              // bytes of values that stay whatever is chosen
-  std::unique_ptr<SegmentsTable> table_;  // the one used last
+  std::vector<std::unique_ptr<SegmentsTable>> tables_;  // the ones used last, the latest first
 };
 
 }  // namespace cairn::plan

@@ -49,7 +49,8 @@ class SegmentsTable {
       pass_;                 // per (s, t): most bytes of their own while groups s to t - 1 are passed through
   std::vector<float> cost_;  // of groups s to t - 1, whose values are made again, by room
   std::vector<uint8_t> split_;
-  std::vector<float> rest_;  // of the groups from s on, by room in finer units
+  std::vector<int32_t> splits_;  // scratch: of one (s, t)
+  std::vector<float> rest_;      // of the groups from s on, by room in finer units
   std::vector<First> first_;
 };
 
