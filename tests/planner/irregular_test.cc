@@ -119,6 +119,15 @@ TEST(Irregular, MoreAboveTheSmallestIsNotMuchSlower) {
   EXPECT_LE(much->predicted_seconds, 1.05 * little->predicted_seconds);
 }
 
+// Where there is no backward half, nothing but annealing says what to make again.
+TEST(Irregular, AGraphInLayersFitsFourFifthsOfItsPeak) {
+  Problem p = bench::irregular_problem("layered", 100, 3);
+  p.budget_bytes = solve(p).device_peak_bytes / 5 * 4;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_LE(plan.predicted_seconds, 1.08 * plan.keep_all_seconds);
+}
+
 // Of more choices than twelve brute force has a part, and the planner all.
 TEST(Irregular, SmallOnesAreAsGoodAsBruteForce) {
   constexpr double kHalfAPercent = 1.005;  // of an annealed plan of some 80 ops

@@ -30,6 +30,8 @@ class LocalSearch {
   void search(Candidate& c, int64_t budget, int64_t work);
   // Simulated annealing from `c`; whatever it meets goes to the archive.
   void anneal(Candidate c, int64_t budget, int64_t work);
+  // From the lowest plan of the archive down to the target, as long as that goes well; `work` for each aim on the way.
+  void anneal_down(int64_t target, int64_t work);
   // Holds what is made again and again from the earliest op on for which that fits, as checkpoints of deeper levels,
   // until about `work` runs were priced: what saves most per byte first. `c` fits.
   void hold_longer(Candidate& c, int64_t budget, int64_t work);

@@ -119,7 +119,6 @@ class OneBudget {
   std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
   std::optional<Fit> closest(int64_t budget, double bound, int64_t& target);
   Fit from_smallest(int64_t budget, const std::optional<Fit>& there_is);
-  void anneal_down();
   void search_from_above(int64_t target, int64_t work);
   void improve_fit(Fit&, int64_t target, int64_t budget, double bound, int rounds, int rounds_beyond);
   void remember_fastest(int64_t budget);

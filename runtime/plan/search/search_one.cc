@@ -31,8 +31,6 @@ constexpr int kLayouts = 8;                        // tried per round
 constexpr int kRounds = 4;                         // of feedback from the real peak or arena
 constexpr int kSteeper = 12;                       // times that the arena may ask for a lower target
 constexpr int kSmaller = 24;                       // smaller budgets tried below the smallest plan
-constexpr int kLower = 8;                          // times that annealing aims below the lowest plan,
-constexpr int64_t kLowerBy = 20;                   // by such a part of its peak
 constexpr int64_t kFirstStep = 16;                 // the first one is smaller by such a part
 
 // The link by which stages send values away: the one that takes most of them while forward runs.
@@ -270,7 +268,7 @@ const Fit& OneBudget::smallest() {
     Candidate c = s_.archive.plans().begin()->second;
     s_.local_search.use_links(false);  // so that links do not make it larger
     s_.local_search.shrink(c, kSearchWork);
-    if (!backward()) anneal_down();
+    if (!backward()) s_.local_search.anneal_down(least_bytes(s_.p, s_.index), kFarWork);
     s_.local_search.use_links(true);
   };
   if (s_.p.ops.size() <= most_ops())
@@ -307,10 +305,15 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is)
   Fit best = smallest();
   s_.restart();
   const Candidate lowest = best.from;
+  // Also in less, where an arena is more likely to fit.
+  const int64_t more = budget - lowest.cost.peak_bytes;
+  if (!backward()) {
+    for (int64_t part = 0; part < kTargets; ++part)
+      s_.local_search.anneal_down(budget - more / kTargets * part, kFarWork / 4);
+    if (auto fit = s_.fastest_within(budget, budget, kNearLayouts)) best = std::move(*fit);
+  }
   s_.archive.add(lowest.retention_points, lowest.pace, lowest.cost);
   if (walks()) {
-    // Also in less, where an arena is more likely to fit.
-    const int64_t more = budget - lowest.cost.peak_bytes;
     for (int64_t part = 0; part < kTargets && part <= more; ++part) {
       Candidate c = lowest;
       s_.local_search.hold_longer(c, budget - more / kTargets * part, kHoldWork);
@@ -345,16 +348,6 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     s_.local_search.search(c, target, work);
     auto fit = s_.fastest_within(target, budget, kLayouts);
     if (fit && fit->plan.predicted_seconds < best.plan.predicted_seconds) best = std::move(*fit);
-  }
-}
-
-// Graphs without structure: from the lowest plan to a lower one, as long as that goes well.
-void OneBudget::anneal_down() {
-  for (int round = 0; round < kLower; ++round) {
-    const Candidate lowest = s_.archive.plans().begin()->second;
-    const int64_t peak = lowest.cost.peak_bytes, target = peak - peak / kLowerBy;
-    s_.local_search.anneal(lowest, target, kFarWork / kLower);
-    if (s_.archive.plans().begin()->first > peak - peak / kLowerBy / 8) return;
   }
 }
 
