@@ -16,9 +16,9 @@ constexpr size_t kSweepOptions = 48;  // per stage
 constexpr int kSweepLayouts = 8;      // tried for one peak
 constexpr size_t kExactLayouts = 2;
 constexpr int64_t kSweepTableWork = 600'000;
-constexpr int64_t kDownWork = 6'000'000 / CAIRN_SEARCH_SHARE;  // of graphs without backward, for each aim
-constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;      // budgets that the search aims at
+constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
 constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
 
 // bytes * level / kLevels, where the product may be too large for a number.
@@ -102,7 +102,7 @@ class AllBudgets {
     s_.local_search.descend(low, 0);
     low = s_.archive.plans().begin()->second;
     s_.local_search.shrink(low, 4 * level_work());
-    if (!backward()) s_.local_search.anneal_down(least_bytes(p_, s_.index), kDownWork);
+    if (!backward()) s_.local_search.anneal_down(least_bytes(p_, s_.index), 2 * level_work());
     const int64_t least = s_.archive.plans().begin()->first;
     for (int level = 0; level < kLevels; ++level) {
       const int64_t budget = least + part(most - least, level);
@@ -173,9 +173,9 @@ class AllBudgets {
   bool backward() const { return p_.backward_begin < static_cast<int32_t>(p_.ops.size()); }
 
   int64_t level_work() const {
-    if (!backward()) return kDownWork / 2;
     const auto ops = static_cast<int64_t>(p_.ops.size());
-    return std::clamp<int64_t>(kLevelWork * ops * ops * ops, kMinLevelWork, kMaxLevelWork);
+    return std::clamp<int64_t>(kLevelWork * ops * ops * ops, kMinLevelWork,
+                               backward() ? kMaxLevelWork : kMaxLayeredWork);
   }
 
   Search& s_;

@@ -307,11 +307,9 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is)
   const Candidate lowest = best.from;
   // Also in less, where an arena is more likely to fit.
   const int64_t more = budget - lowest.cost.peak_bytes;
-  if (!backward()) {
-    for (int64_t part = 0; part < kTargets; ++part)
-      s_.local_search.anneal_down(budget - more / kTargets * part, kFarWork / 4);
-    if (auto fit = s_.fastest_within(budget, budget, kNearLayouts)) best = std::move(*fit);
-  }
+  const bool down = !backward() && s_.p.ops.size() <= most_ops();
+  for (int64_t part = 0; down && part < kTargets; ++part)
+    s_.local_search.anneal_down(budget - more / kTargets * part, kFarWork / 4);
   s_.archive.add(lowest.retention_points, lowest.pace, lowest.cost);
   if (walks()) {
     for (int64_t part = 0; part < kTargets && part <= more; ++part) {
@@ -320,8 +318,9 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is)
       if (there_is && there_is->plan.predicted_seconds <= c.cost.seconds) break;
     }
     if (there_is) s_.archive.add(there_is->from.retention_points, there_is->from.pace, there_is->from.cost);
-    if (auto fit = s_.fastest_within(budget, budget, kNearLayouts)) best = std::move(*fit);
   }
+  if (walks() || down)
+    if (auto fit = s_.fastest_within(budget, budget, kNearLayouts)) best = std::move(*fit);
   const int rounds = walks() ? kNearRounds : kRounds;
   improve_fit(best, budget, budget, lower_bound_seconds(s_.p, s_.index, budget), rounds, rounds);
   std::optional<Fit> fit = std::move(best);

@@ -17,6 +17,8 @@ class Solver {
   std::optional<Plan> solve(int64_t budget_bytes, Effort effort = Effort::kWhole);
   // Of all plans that solve() knows, the one with the lowest arena.
   Plan smallest();
+  // Runs of ops that all searches together have priced so far.
+  int64_t work() const { return search_.evaluate.work(); }
 
  private:
   bool small() const { return p_.ops.size() <= kSmallProblem; }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/plan/index.h"
+#include "runtime/plan/search/solver.h"
 #include "tests/runtime/plan/make_problem.h"
 #include "tests/support/seeds.h"
 
@@ -29,6 +30,28 @@ TEST(Solver, MakesOneValueAgainWhereOneIsTooMany) {
 TEST(Solver, GroupsOfAChainReachRootMemory) {
   const Problem p = chain(64);
   EXPECT_LE(smallest_budget(p), 128 + 22 * 6400);
+}
+
+// Small graphs without backward, as a host plans many of: seconds each would be too many.
+TEST(Solver, FewForwardOpsAreSearchedLittle) {
+  for (const int ops : {3, 6, 12}) {
+    Maker maker;
+    maker.value("x0", 64, true);
+    for (int i = 1; i <= ops; ++i) {
+      const auto name = [](int k) { return "x" + std::to_string(k); };
+      maker.value(name(i), 64 * i).op("f" + std::to_string(i), 1, {name(i - 1), name(i / 2)}, {name(i)});
+    }
+    maker.backward_begin();
+    Solver solver(maker.p);
+    const int64_t least = solver.smallest().arena_bytes;
+    for (int64_t budget = least; budget < keep_all_arena(maker.p); budget += 64) {
+      const auto plan = solver.solve(budget);
+      ASSERT_TRUE(plan.has_value()) << ops << " ops, " << budget << " bytes";
+      maker.p.budget_bytes = budget;
+      EXPECT_EQ(violation(maker.p, *plan), "");
+    }
+    EXPECT_LE(solver.work(), 200'000) << ops << " ops";
+  }
 }
 
 TEST(Solver, ALinkHidesWhatRecomputeWouldCost) {
