@@ -19,7 +19,7 @@ constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
-constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
+constexpr int64_t kLevelWork = 8;                                    // times the cube of the number of ops
 
 // bytes * level / kLevels, where the product may be too large for a number.
 int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }

@@ -1,7 +1,8 @@
+#include "runtime/plan/search/solver.h"
+
 #include <gtest/gtest.h>
 
 #include "runtime/plan/index.h"
-#include "runtime/plan/search/solver.h"
 #include "tests/runtime/plan/make_problem.h"
 #include "tests/support/seeds.h"
 
