@@ -28,6 +28,7 @@ type PlanSummary struct {
 	UnpackedBytes                          uint64 // packed weights given up to meet the budget
 	InPlaceOpCount                         uint64 // ops that write over an input
 	UpdateAt                               Tier   // Host: what lives on the host is updated there, where it lies
+	DeferredUpdateCount                    uint64 // parameters that the next micro-batch updates, or whoever looks at them
 }
 
 // Summary is the plan in numbers.
@@ -70,6 +71,7 @@ func (p *Plan) Summary() (PlanSummary, error) {
 		UnpackedBytes:       uint64(raw.unpacked_bytes),
 		InPlaceOpCount:      uint64(raw.in_place_op_count),
 		UpdateAt:            Tier(raw.update_at),
+		DeferredUpdateCount: uint64(raw.deferred_update_count),
 	}, nil
 }
 

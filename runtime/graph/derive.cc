@@ -49,6 +49,8 @@ std::shared_ptr<const JointGraph> derive(std::shared_ptr<const Graph> graph, con
   if (options.squares_in_backward && builder.joint.has_optimizer() && builder.joint.grad_scale < 0 &&
       builder.joint.slices.empty())
     add_squares(builder);
+  if (!options.deferred_updates.empty() && !options.fuse_update)
+    defer_updates(builder, options.deferred_updates);
   list_states(builder);
   return std::make_shared<const JointGraph>(std::move(builder.joint));
 }

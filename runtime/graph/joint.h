@@ -53,6 +53,7 @@ struct JointOp {
   RegionId region = -1;
   uint32_t accumulates = 0;   // bit i: out[i] is a parameter's gradient, added to across micro-batches
   uint32_t first_writer = 0;  // bit i: overwrite out[i] in the first micro-batch of a step instead
+  bool deferred = false;      // of a micro-batch: an update of the step before
   int32_t amp_rule = -1;      // index into JointGraph::amp_rules: the one that chose its precision, if any
 };
 
@@ -100,6 +101,8 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   // The same with JointOptions::squares_in_backward, after the last micro-batch.
   int32_t squares = -1;
   bool fused = false;
+  // This parameter is updated by an op of the next micro-batch's forward part.
+  bool deferred = false;
 };
 
 // Parameters with hyper-parameters of their own. The first group has all that no other one names. Beside one
@@ -180,6 +183,8 @@ struct JointGraph {
   int32_t grad_scale = -1;
   // Micro-batches leave ParameterSlot::squares of every gradient: those of the sum so far.
   bool squares_in_backward = false;
+  // Micro-batches begin with updates of the step before, ParameterSlot::deferred.
+  bool updates_deferred = false;
   // >= 0: fp16. Scratch, float64, written before each micro-batch: what gradients are multiplied by.
   int32_t loss_scale = -1;
   AmpMode amp = AmpMode::kOff;
@@ -248,6 +253,9 @@ struct JointOptions {
   // Micro-batches leave the squares of gradients for the norm, which has its own ops all the same. Not with weights in parts, or
   // updates fused into backward.
   bool squares_in_backward = false;
+  // Parameters, by name, that are updated where the next micro-batch uses them first, if that is a forward op behind another
+  // one. Not packed ones, and not with updates fused into backward.
+  std::set<std::string> deferred_updates = {};
   // What float32 parameters of two or more dimensions are stored as. kBF16: ops that compute in it read them as
   // they lie, all others a float32 copy; updates, whose gradients and states stay float32, round
   // stochastically. kSplit: those that no op reads in float32 are the bfloat16 that ops read and, beside it, the 16

@@ -56,6 +56,8 @@ void add_packed_weights(JointBuilder& builder, const JointOptions& options);
 void fuse_updates(JointBuilder& builder);
 // The squares of gradients, behind what writes them last; the norm's own ops stay.
 void add_squares(JointBuilder& builder);
+// Moves updates of these parameters before the ops that use them first.
+void defer_updates(JointBuilder& builder, const std::set<std::string>& names);
 // Slots of the parameters; parameters: JointOptions::parameters.
 void add_slots(JointBuilder& builder, DType parameters);
 // States, scratch, norm and updates of the optimizers.

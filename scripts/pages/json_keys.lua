@@ -20,6 +20,8 @@ local PLAN = {
     "what predicted seconds rest on: `measured` (now), `cached`, `file`, `model`, `profile` or `device-model`" },
   { "plan.update_at",
     "`host` where what lives on the host is updated there, and gradients there are added to in place; else `device`" },
+  { "plan.deferred_updates",
+    "parameters that are updated in the forward part of the next micro-batch, or as soon as somebody looks at them" },
 }
 
 local MEMORY = {

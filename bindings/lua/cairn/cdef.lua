@@ -313,6 +313,7 @@ typedef struct cairn_plan_summary_t {
  uint64_t unpacked_bytes;
  uint64_t in_place_op_count;
  uint64_t update_at;
+ uint64_t deferred_update_count;
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);

@@ -553,10 +553,13 @@ typedef struct cairn_plan_summary_t {
   uint64_t update_at;             /* CAIRN_TIER_HOST: the optimizer changes what lives on the host where it lies, and gradients
                                      there are added to in place; CAIRN_TIER_DEVICE: what lives in a tier comes to the
                                      device for that, or nothing does. As the plan found faster */
+  uint64_t deferred_update_count; /* parameters that are updated where the next micro-batch uses them first, or as soon as the
+                                     host reads or writes what training changes: their optimizer state comes and goes
+                                     beside forward ops */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
-   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);

@@ -28,6 +28,12 @@ class Assembler : ProgramWriter {
     for (size_t v = 0; v < plan.problem_value.size(); ++v)
       if (plan.problem_value[v] >= 0)
         stored_[static_cast<size_t>(plan.problem_value[v])] = static_cast<int32_t>(v);
+    updated_.assign(count, false);
+    for (const graph::JointOp& op : joint_.ops()) {
+      if (!op.deferred) continue;
+      const int32_t gradient = plan.problem_value[at(op.in[update_op::kGrad])];
+      if (gradient >= 0) updated_[at(gradient)] = true;
+    }
   }
 
   Program micro_batch() {
@@ -67,6 +73,20 @@ class Assembler : ProgramWriter {
   bool persistent(int32_t value) const { return plan_.problem.values[at(value)].persistent; }
   bool at_home(int32_t value) const { return plan_.problem.values[at(value)].at_home(); }
   int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
+  graph::Role role(int32_t value) const { return joint_.values[at(stored_[at(value)])].role; }
+
+  // Weights are read by both; deferred updates alone change them, read a gradient before backward writes over it, and use
+  // optimizer state.
+  CopyJob::Serves serves_in(int32_t value) const {
+    if (!joint_.updates_deferred || !at_home(value)) return CopyJob::Serves::kRest;
+    if (role(value) == graph::Role::kParameter) return CopyJob::Serves::kBoth;
+    const bool rest = role(value) == graph::Role::kGradient && (used_[at(value)] || !updated_[at(value)]);
+    return rest ? CopyJob::Serves::kRest : CopyJob::Serves::kUpdates;
+  }
+  CopyJob::Serves serves_out(int32_t value) const {
+    const bool rest = !joint_.updates_deferred || !at_home(value) || role(value) == graph::Role::kGradient;
+    return rest ? CopyJob::Serves::kRest : CopyJob::Serves::kUpdates;
+  }
 
   void place(int32_t value, int64_t offset) {
     place_[at(value)] = offset;
@@ -137,7 +157,8 @@ class Assembler : ProgramWriter {
 
   void copy(Batch& batch, const CopyJob& job) {
     const bool joins = !batch.jobs.empty() && far(batch.jobs[0]) == far(job) && job.bytes <= kSmallCopy &&
-                       batch.bytes + job.bytes <= kBatch && batch.jobs[0].later_only == job.later_only;
+                       batch.bytes + job.bytes <= kBatch && batch.jobs[0].later_only == job.later_only &&
+                       batch.jobs[0].serves == job.serves;
     if (!joins) send(batch);
     batch.jobs.push_back(job);
     batch.bytes += job.bytes;
@@ -185,15 +206,16 @@ class Assembler : ProgramWriter {
     const int64_t offset = above_offloaded(step);
     if (!at_home(step.index) && !tier_ranges_.contains(key))
       tier_ranges_[key] = begin(tier, offset, bytes(step.index));
-    copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index});
+    copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index, 1,
+                false, serves_out(step.index)});
   }
   void copy_in(const plan::Step& step) {
     place(step.index, step.offset);
     // The first micro-batch of a step writes over gradients before anything else does.
     const bool later_only = at_home(step.index) && !used_[at(step.index)] &&
-                            joint_.values[at(stored_[at(step.index)])].role == graph::Role::kGradient;
+                            role(step.index) == graph::Role::kGradient && !updated_[at(step.index)];
     copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_offloaded(step),
-               stored_bytes(step.index), step.index, 1, later_only});
+               stored_bytes(step.index), step.index, 1, later_only, serves_in(step.index)});
   }
   void drop(std::pair<int32_t, int32_t> key) {
     const auto found = tier_ranges_.find(key);
@@ -210,6 +232,7 @@ class Assembler : ProgramWriter {
   std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;               // problem value -> joint value
   std::vector<bool> used_;                    // problem value -> an op before used it
+  std::vector<bool> updated_;                 // problem value -> the gradient of a deferred update
   std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
   std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
 };
@@ -238,6 +261,11 @@ Tier CompiledPlan::update_at() const {
     for (const auto& [value, place] : *places)
       if (reaches(place.tier)) return place.tier;
   return Tier::kDevice;
+}
+
+int64_t CompiledPlan::deferred_updates() const {
+  const std::vector<graph::ParameterSlot>& slots = joint->parameters;
+  return std::count_if(slots.begin(), slots.end(), [](const auto& slot) { return slot.deferred; });
 }
 
 int64_t CompiledPlan::home_bytes(Tier tier) const {

@@ -33,6 +33,7 @@ struct Launch {
   int32_t first_operand, inputs, outputs;  // Program::operands[first .. first + inputs + outputs)
   int64_t workspace_offset, workspace_bytes;
   uint32_t accumulates, first_writer;
+  bool deferred;       // an update of the step before, where there was one
   uint32_t in_place;   // Call::in_place
   uint32_t random_op;  // RandomKey::op
   int32_t joint_op;    // of the program's phase; for traces and error messages
@@ -51,6 +52,9 @@ struct CopyJob {
   int32_t count = 1;  // of an instruction's first copy: how many it does
   // Of what the first micro-batch of a step writes over: only later ones do it.
   bool later_only = false;
+  // Where deferred updates run alone, or are left out, copies for the rest are, too.
+  enum class Serves : uint8_t { kRest, kUpdates, kBoth };
+  Serves serves = Serves::kRest;
 };
 
 struct Range {
@@ -151,6 +155,7 @@ struct CompiledPlan {
   bool streams() const;  // something of an update does
   // Where updates run: on the host where something lives there that they use where it lies.
   Tier update_at() const;
+  int64_t deferred_updates() const;  // parameters that the next micro-batch updates
   // Of all that lives in the tier between micro-batches; homes come behind offloaded state.
   int64_t home_bytes(Tier tier) const;
   int64_t resident_bytes(Tier tier) const {
@@ -223,6 +228,9 @@ struct PlanOptions {
   // For tests and measurements: what lives on the host tier is brought to the device for updates although kernels reach
   // it there.
   bool update_on_device = false;
+  // Updates in the forward part of the next micro-batch: kAlways where that is possible, for tests.
+  enum class Defer : uint8_t { kWhereFaster, kNever, kAlways };
+  Defer defer_updates = Defer::kWhereFaster;
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

@@ -44,6 +44,7 @@ class ProgramWriter {
     launch.workspace_bytes = workspace_bytes;
     launch.accumulates = op.accumulates;
     launch.first_writer = op.first_writer;
+    launch.deferred = op.deferred;
     launch.random_op = static_cast<uint32_t>(op.attrs.has("rng") ? op.attrs.integer("rng") : 0);
     launch.joint_op = joint_op;
     const int32_t range = workspace_bytes > 0 ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;

@@ -9,13 +9,17 @@
 #include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 #include "runtime/engine/compile/update/streamed.h"
+#include "runtime/engine/compile/update/traffic.h"
 #include "runtime/plan/index.h"
 
 namespace cairn::engine {
 namespace {
 
-constexpr double kNothing = 1e-9;  // of a plan's seconds: below, two are the same
-constexpr double kSlow = 0.03;     // of keeping everything: above, weights and gradients may leave as well
+constexpr double kNothing = 1e-9;        // of a plan's seconds: below, two are the same
+constexpr double kWorthPlanning = 0.05;  // of a step: less is not looked for
+// An update of which all is on the device at once may take this part of the budget.
+constexpr int64_t kDeferredPart = 4;
+constexpr double kSlow = 0.03;  // of keeping everything: above, weights and gradients may leave as well
 
 class Variants {
  public:
@@ -33,6 +37,8 @@ class Variants {
     const double began = now();
     if (options_.vocabulary_parts > 1) {
       split(*first);
+    } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first) &&
+               attempt(deferred(*first), State::kHomes)) {
     } else {
       const std::shared_ptr<CompiledPlan> whole = first;
       search(Ways(std::move(first)));
@@ -186,6 +192,45 @@ class Variants {
     if (!slow) return;
     if (!squares_pay(*from) || !attempt(with_squares(*from), State::kHomes))
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
+    if (best_ != nullptr && may_defer(*from) && deferring_pays(*best_))
+      attempt(deferred(*from), State::kHomes);
+  }
+
+  // At most so much less is waited for: what updates are waited for, or what the links have left beside forward.
+  bool deferring_pays(const CompiledPlan& plan) const {
+    const double hidden = std::min(streaming_seconds(plan, model_), spare_forward_seconds(plan));
+    return hidden > kWorthPlanning * seconds(plan);
+  }
+
+  // Not what other plans of a set would wait for, nor what rounds by the key of its own step; where state is used where it
+  // lives, there is no copy to hide.
+  bool may_defer(const CompiledPlan& plan) const {
+    const std::vector<graph::JointOp>& updates = plan.joint->ops(graph::kUpdate);
+    return options_.defer_updates != PlanOptions::Defer::kNever && micro_steps_ == 1 && !updates.empty() &&
+           plan.joint->grad_scale < 0 && plan.joint->slices.empty() && !plan.problem.links.empty() &&
+           !plan.reaches(plan.link_tier[0]) && (plan.layout == nullptr || plan.layout->plans == 1) &&
+           std::none_of(updates.begin(), updates.end(),
+                        [](const graph::JointOp& update) { return update.attrs.has("rng"); });
+  }
+  // Without packed weights, which would have to be made within the micro-batch. nullptr: nothing is small enough.
+  std::shared_ptr<CompiledPlan> deferred(const CompiledPlan& plan) const {
+    graph::JointOptions joint = joint_;
+    joint.unpacked = left_out(plan);
+    const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
+    leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
+    joint.squares_in_backward = true;
+    const graph::JointGraph& from = *plan.joint;
+    for (const graph::JointOp& update : from.ops(graph::kUpdate)) {
+      const int32_t weight = update.out[update_op::kParameter];
+      const int64_t bytes = stored_bytes(from, weight) + stored_bytes(from, update.in[update_op::kGrad]) +
+                            state_bytes(from, update);
+      if (bytes <= plan.problem.budget_bytes / kDeferredPart)
+        joint.deferred_updates.insert(from.values[static_cast<size_t>(weight)].name);
+    }
+    std::shared_ptr<CompiledPlan> with = lowered(joint);
+    if (!with->joint->updates_deferred || !with->joint->ops(graph::kRepack).empty()) return nullptr;
+    if (plan.in_place_ops > 0) make_in_place(*with);
+    return with;
   }
 
   // Whether it is faster to go over all gradients in every micro-batch than to bring them back for the norm.

@@ -12,18 +12,23 @@ namespace cairn::engine {
 // plan.
 class GuardedKernel : public kernels::Kernel {
  public:
+  enum class Cancel : uint8_t {
+    kSkips,
+    kSkipsUntilCommit,  // a parameter was updated: from there on nothing is skipped
+    kNever,
+  };
   struct Flags {
     const std::atomic<bool>& cancelled;
     std::atomic<bool>& skipped;
     std::atomic<bool>& added;      // a kernel began to add to what was there before
-    std::atomic<bool>& committed;  // a parameter was updated: from here on nothing is skipped
+    std::atomic<bool>& committed;  // a parameter was updated
   };
-  GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, bool commits, const Flags& flags)
-      : inner_(inner), lock_(lock), commits_(commits), flags_(flags) {}
+  GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, bool commits, Cancel cancel,
+                const Flags& flags)
+      : inner_(inner), lock_(lock), commits_(commits), cancel_(cancel), flags_(flags) {}
   int64_t workspace_bytes() const override { return inner_.workspace_bytes(); }
   void run(const kernels::Call& call) const override {
-    if (flags_.cancelled.load(std::memory_order_relaxed) &&
-        !flags_.committed.load(std::memory_order_relaxed)) {
+    if (flags_.cancelled.load(std::memory_order_relaxed) && may_skip()) {
       flags_.skipped.store(true, std::memory_order_relaxed);
       return;
     }
@@ -34,9 +39,15 @@ class GuardedKernel : public kernels::Kernel {
   }
 
  private:
+  bool may_skip() const {
+    return cancel_ == Cancel::kSkips ||
+           (cancel_ == Cancel::kSkipsUntilCommit && !flags_.committed.load(std::memory_order_relaxed));
+  }
+
   const kernels::Kernel& inner_;
   std::mutex* const lock_;
   const bool commits_;
+  const Cancel cancel_;
   const Flags flags_;
 };
 
@@ -63,7 +74,8 @@ struct LoadedProgram {
     const kernels::Kernel* kernel;
     kernels::Call call;
     uint32_t accumulates, first_writer;
-    bool commits;  // updates a parameter
+    bool commits;   // updates a parameter
+    bool deferred;  // Launch::deferred
   };
   const Program* program = nullptr;
   std::vector<Tensor> tensors;
@@ -72,15 +84,15 @@ struct LoadedProgram {
   std::vector<std::unique_ptr<device::Event>> events;
   std::vector<uint8_t> live;  // per range: begun and not ended
 
-  // On devices that record: the program as one piece of work, for the first micro-batch of a step and for
-  // later ones, which add to gradients. Recorded the second time that it runs: kernels are loaded then.
+  // On devices that record: the program as one piece of work, for the first micro-batch of a step, for later ones,
+  // which add to gradients, and for those that make deferred updates. Recorded the second time that it runs: kernels are loaded then.
   struct Variant {
     int runs = 0;
     std::unique_ptr<device::Recording> recording;
     std::array<device::TierCount, kTierCount> peaks{};  // of what it brings to life, for the ledger
     bool adds = false, commits = false;                 // as GuardedKernel notes them
   };
-  std::array<Variant, 2> variants;
+  std::array<Variant, 3> variants;
 };
 
 // What one session runs.
@@ -101,6 +113,9 @@ struct LoadedPlan {
   }
 };
 
+// What of a program with deferred updates runs.
+enum class Pass : uint8_t { kWithoutUpdates, kWhole, kUpdatesAlone };
+
 struct Store {
   std::shared_ptr<device::Device> device;
   int64_t taken_before = 0;
@@ -108,6 +123,10 @@ struct Store {
   size_t primary = 0;                // the plan that updates, and repacks what it shares with others
   bool fetched_packed_stale = true;  // of weights that live in a tier
   bool squares_known = false;        // the last run left those of all gradients
+  bool update_pending =
+      false;  // deferred ones wait for the next run, or for whoever looks at what they change
+  bool shows_addresses = false;  // the host may look at any time
+  Pass pass = Pass::kWithoutUpdates;
 
   device::Ledger ledger;  // of this store: several may share the device
   std::array<std::unique_ptr<device::Block>, kTierCount> blocks;

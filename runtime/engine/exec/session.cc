@@ -13,6 +13,8 @@ constexpr char kBatchIsLost[] =
     "smaller "
     "micro-batches";
 
+const std::atomic<bool> kNever{false};
+
 std::shared_ptr<Store> make_store(std::vector<std::shared_ptr<const CompiledPlan>> plans,
                                   std::shared_ptr<device::Device> device) {
   require(!plans.empty() && plans[0] != nullptr && device != nullptr, Code::kInvalidArgument,
@@ -133,6 +135,7 @@ RunReport Session::run(const RunKey& key) {
   const double began = now();
   bool complete = false;
   RunReport report;
+  if (l.update_pending && index_ != l.primary) make_deferred_updates();
   const bool adds = plan().joint->has_optimizer();  // to gradients, of which somebody asks the norm
   if (adds) l.squares_known = false;
   try {
@@ -174,6 +177,7 @@ bool Session::attempt(const RunKey& key) {
   l.added.store(false);
   l.committed.store(false);
   LoadedPlan &primary = l.plans[l.primary], &own = mine();
+  l.pass = Pass::kWithoutUpdates;
   if (l.fetched_packed_stale && !primary.plan->fetched_repack.copies.empty()) {
     if (!l.submit(primary, primary.fetched_repack, key, l.cancelled)) return false;
     for (const auto& queue : l.queues) queue->synchronize();
@@ -192,10 +196,16 @@ bool Session::attempt(const RunKey& key) {
     l.queues[lane]->trace(l.tracing);
   }
   const double began = now();
-  const bool complete = (!own.packed_stale || submit(own, graph::When::kWeightsDirty, key, l.cancelled)) &&
-                        submit(own, graph::When::kMicroBatch, key, l.cancelled);
+  bool complete = !own.packed_stale || submit(own, graph::When::kWeightsDirty, key, l.cancelled);
+  // No cancelling stops deferred updates, nor what brings and takes what they change.
+  const bool updates = complete && l.update_pending;
+  if (updates) l.pass = Pass::kWhole;
+  for (const auto& queue : l.queues) queue->skip_copies_while(updates ? nullptr : l.copy_stop);
+  complete = complete && submit(own, graph::When::kMicroBatch, key, updates ? kNever : l.cancelled);
   l.submit_seconds = now() - began;
   for (const auto& queue : l.queues) queue->synchronize();
+  l.pass = Pass::kWithoutUpdates;
+  if (updates) l.update_pending = false;
   return complete;
 }
 
@@ -265,7 +275,10 @@ RunReport Session::update(const RunKey& key) {
   require(plan().joint->has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer: there is nothing to update");
   const double began = now();
+  if (store_->update_pending) make_deferred_updates();
   finish(graph::When::kStepIfFinite, key);
+  store_->update_pending = plan().joint->updates_deferred;
+  if (store_->update_pending && store_->shows_addresses) make_deferred_updates();
   // It repacked what it updated, for its own plan. Where runs update weights, too, the next one repacks
   // first.
   const LoadedPlan& primary = store_->plans[store_->primary];
@@ -275,25 +288,42 @@ RunReport Session::update(const RunKey& key) {
 }
 
 void Session::finish(graph::When when, const RunKey& key) {
+  store_->pass = Pass::kWithoutUpdates;
+  submit_whole([&] { submit(store_->plans[store_->primary], when, key, kNever); });
+}
+
+void Session::make_deferred_updates() const {
+  Store& l = *store_;
+  LoadedPlan& primary = l.plans[l.primary];
+  l.update_pending = false;
+  l.pass = Pass::kUpdatesAlone;
+  submit_whole([&] { l.submit(primary, primary.programs[graph::kMicroBatch], {}, kNever); });
+  l.pass = Pass::kWithoutUpdates;
+  l.packed_weights_changed();
+  l.fetched_packed_stale = true;
+}
+
+void Session::submit_whole(const std::function<void()>& submit_all) const {
   raise();
   Store& l = *store_;
   if (l.stopped) throw *l.stopped;
   l.finished.store(false);
+  l.committed.store(false);
   for (const auto& queue : l.queues) {
     queue->skip_copies_while(nullptr);
     queue->trace(false);
     queue->take_stall_seconds();
     queue->take_traffic();
   }
-  static const std::atomic<bool> kNever{false};
   try {
-    submit(l.plans[l.primary], when, key, kNever);
+    submit_all();
     for (const auto& queue : l.queues) queue->synchronize();
   } catch (...) {
     l.drain();
-    survive_refusal(l.finished.load());
-    lose_disk(l.finished.load() ? "parameters were updated, some or all: restore a checkpoint"
-                                : "parameters are as before");
+    const bool updated = l.finished.load() || l.committed.load();
+    survive_refusal(updated);
+    lose_disk(updated ? "parameters were updated, some or all: restore a checkpoint"
+                      : "parameters are as before");
   }
   for (const auto& queue : l.queues) queue->skip_copies_while(l.copy_stop);
 }

@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -100,7 +101,9 @@ class Session {
   // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
   // optimizer.
   double gradient_squares();
-  // One optimizer update, with the hyper-parameters written before (JointGraph::hypers). Packed weights of
+  // One optimizer update, with the hyper-parameters written before (JointGraph::hypers). Deferred updates
+  // (JointGraph::updates_deferred) are made by the next run, or as soon as the host reads or writes a parameter, a gradient,
+  // optimizer state or hyper-parameters. Packed weights of
   // the weights are made on the way. It cannot be cancelled: once begun it is finished. A disk that fails
   // while optimizer state lives there costs that state: kIo, now and for every later run, says whether
   // parameters were changed; values on the device can still be read.
@@ -138,7 +141,11 @@ class Session {
   bool attempt(const RunKey& key);                       // false: cancelled
   void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
   bool submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop);
-  void finish(graph::When when, const RunKey& key);  // phases at the end of a step, which no cancelling stops
+  void finish(graph::When when, const RunKey& key);  // phases at the end of a step
+  // Those that wait for the next run, without it.
+  void make_deferred_updates() const;
+  // Submits and waits for what no cancelling stops.
+  void submit_whole(const std::function<void()>& submit_all) const;
   RunReport report_since(double began);
   void raise() const;        // throws the session's poison, if there is one
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it
@@ -151,6 +158,8 @@ class Session {
   // session_values.cc
   const TensorDesc& described(int32_t value) const;
   const OffloadedPlace* offloaded_place(int32_t value) const;  // nullptr: on the device
+  // Deferred updates read or change it; of hyper-parameters, which the host writes for the next step, only writes count.
+  bool waits_for_updates(int32_t value, bool writes) const;
   void transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const;
 };
 

@@ -31,10 +31,31 @@ Tensor Session::tensor(int32_t value) const {
   return {desc, store_->arena() + plan().plan.value_offsets[static_cast<size_t>(stored)]};
 }
 
+bool Session::waits_for_updates(int32_t value, bool writes) const {
+  const graph::JointGraph& joint = *plan().joint;
+  switch (joint.values[static_cast<size_t>(joint.storage(value))].role) {
+    case graph::Role::kInput:
+    case graph::Role::kOutput:
+    case graph::Role::kActivation:
+    case graph::Role::kBackward:
+      return false;
+    case graph::Role::kScratch:
+      return writes && std::any_of(joint.hypers.begin(), joint.hypers.end(),
+                                   [&](const graph::HyperBlock& block) { return block.value == value; });
+    default:
+      return true;
+  }
+}
+
 void* Session::address(int32_t value) const {
   raise();
+  described(value);
   require(store_->device->info().host_reaches, Code::kUnsupported, "values on '", store_->device->info().name,
           "' have no address on the host; read or write them");
+  if (waits_for_updates(value, true)) {
+    if (store_->update_pending) make_deferred_updates();
+    store_->shows_addresses = true;
+  }
   return tensor(value).data;
 }
 
@@ -158,6 +179,7 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
   require(offset >= 0 && bytes >= 0 && offset <= whole - bytes, Code::kInvalidArgument, "value '",
           plan().joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
           offset + bytes, ") lies outside");
+  if (store_->update_pending && waits_for_updates(value, writes)) make_deferred_updates();
   const OffloadedPlace* place = offloaded_place(value);
   if (place == nullptr) {
     const int64_t here = tensor(value).as<char>() - store_->arena() + offset;

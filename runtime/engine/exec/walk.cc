@@ -26,10 +26,15 @@ void Store::load(LoadedPlan& loaded) {
   for (size_t i = 0; i < used.size(); ++i)
     if (plan.joint->ops()[i].code == ops::OpCode::k_update)
       loaded.commits[static_cast<size_t>(used[i])] = true;
+  using Cancel = GuardedKernel::Cancel;
+  const bool fused = plan.joint->grad_scale >= 0;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    const Cancel cancel = fused               ? Cancel::kSkipsUntilCommit
+                          : loaded.commits[k] ? Cancel::kNever
+                                              : Cancel::kSkips;
     std::mutex* const lock = plan.kernel_locks ? &plan.kernel_locks[k] : nullptr;
     loaded.kernels.push_back(
-        std::make_unique<GuardedKernel>(*plan.kernels[k], lock, loaded.commits[k],
+        std::make_unique<GuardedKernel>(*plan.kernels[k], lock, loaded.commits[k], cancel,
                                         GuardedKernel::Flags{cancelled, skipped, added, committed}));
     loaded.finishing.push_back(std::make_unique<FinishingKernel>(*plan.kernels[k], lock, finished));
   }
@@ -146,7 +151,8 @@ void Store::resolve(const Program& program, const std::vector<std::unique_ptr<ke
     call.in_place = launch.in_place;
     call.key.op = launch.random_op;
     loaded.launches.push_back({with[static_cast<size_t>(launch.kernel)].get(), call, launch.accumulates,
-                               launch.first_writer, commits.at(static_cast<size_t>(launch.kernel))});
+                               launch.first_writer, commits.at(static_cast<size_t>(launch.kernel)),
+                               launch.deferred});
   }
   for (const CopyJob& job : program.copies) {
     device::Block* const to = blocks[static_cast<size_t>(job.to)].get();
@@ -159,8 +165,9 @@ void Store::resolve(const Program& program, const std::vector<std::unique_ptr<ke
 }
 
 bool Store::submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& stop) {
-  LoadedProgram::Variant& variant = loaded.variants[key.micro > 0];
-  if (records_on == nullptr || tracing || loaded.program->code.empty()) return walk(of, loaded, key, stop);
+  LoadedProgram::Variant& variant = loaded.variants[pass == Pass::kWhole ? 2 : key.micro > 0];
+  if (records_on == nullptr || tracing || pass == Pass::kUpdatesAlone || loaded.program->code.empty())
+    return walk(of, loaded, key, stop);
   if (variant.recording == nullptr) {
     if (variant.runs++ == 0) return walk(of, loaded, key, stop);
     if (!record(of, loaded, variant, key, stop)) return false;
@@ -225,6 +232,7 @@ bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const
     switch (instruction.opcode) {
       case Opcode::kLaunch: {
         const auto& launch = loaded.launches[a];
+        if (pass == (launch.deferred ? Pass::kWithoutUpdates : Pass::kUpdatesAlone)) break;
         // Once an update is submitted, its kernel decides whether the cancel came in time.
         under_way = under_way || launch.commits;
         if (stop.load(std::memory_order_relaxed) && !under_way) [[unlikely]] {
@@ -242,6 +250,9 @@ bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const
       }
       case Opcode::kCopy: {
         if (program.copies[a].later_only && key.micro == 0) break;
+        const CopyJob::Serves serves = program.copies[a].serves;
+        if (pass == Pass::kUpdatesAlone && serves == CopyJob::Serves::kRest) break;
+        if (pass == Pass::kWithoutUpdates && serves == CopyJob::Serves::kUpdates) break;
         const auto count = static_cast<size_t>(program.copies[a].count);
         const device::Copy& first = loaded.copies[a];
         note(instruction.lane, i);

@@ -175,16 +175,18 @@ return function(arguments, root)
   end
   io.stdout:write(("%s  %s per micro-batch predicted, %s if everything is kept\n"):format(format.colour("bold", "time"),
     format.seconds(numbers.predicted_seconds), format.seconds(numbers.keep_all_seconds)))
+  local step = summary.step_seconds(numbers, numbers.predicted_seconds, micro_steps)
   io.stdout:write(("step              %s: %d of these, %s around each, %s for the update\n"):format(
-    format.seconds(summary.step_seconds(numbers, numbers.predicted_seconds, micro_steps)), micro_steps,
+    format.seconds(step), micro_steps,
     format.seconds(numbers.host_seconds), format.seconds(numbers.update_seconds)))
   if options.profile then
     io.stdout:write(("costs             %d of %d ops measured, the others modelled\n"):format(numbers.measured_op_count,
       numbers.op_count))
   end
   io.stdout:write(("rates             %s\n"):format(rates.line(numbers.rates)))
-  io.stdout:write(("bound             %s: no plan under this budget is faster; gap %s\n"):format(
-    format.seconds(numbers.bound_seconds), format.percent(numbers.gap)))
+  local bound = summary.step_seconds(numbers, numbers.bound_seconds, micro_steps)
+  io.stdout:write(("bound             %s: no step under this budget is faster; gap %s\n"):format(
+    format.seconds(bound), format.percent(bound > 0 and step / bound - 1 or numbers.gap)))
   io.stdout:write(precision.lines(plan, options))
   io.stdout:write(summary.lines(numbers))
   if list then io.stdout:write(store.text(list)) end

@@ -53,6 +53,7 @@ function summary.plan(plan, micro_steps)
   rows[13] = { "unpacked_bytes", plan.unpacked_bytes }
   rows[14] = { "rates", plan.rates.source }
   rows[15] = { "update_at", plan.update_at }
+  rows[16] = { "deferred_updates", plan.deferred_update_count }
   return json.object(rows)
 end
 
@@ -79,13 +80,21 @@ function summary.lines(plan, measured)
     local there = row[1] == plan.update_at and "updated there" or "through the device in every update"
     if row[2] > 0 then homes[#homes + 1] = ("%s on the %s, %s"):format(format.bytes(row[2]), row[1], there) end
   end
+  local deferred = plan.deferred_update_count
+  if deferred > 0 then
+    text[#text + 1] = ("updates           of %s parameters beside the next forward part, to the same bits\n"):format(
+      format.count(deferred))
+  end
   if #homes > 0 then text[#text + 1] = ("optimizer state   %s\n"):format(table.concat(homes, "; ")) end
   for _, tier in ipairs { "host", "disk" } do
     local bytes, parts = plan.tier_bytes[tier], {}
     for _, row in ipairs { { "parameters", "fetched for every use" },
-                           { "gradients", tier == plan.update_at and "added to there" or "fetched for every use" } } do
+                           { "gradients", tier == plan.update_at and "added to there" or "fetched for every use" },
+                           { "optimizer", "fetched for updates" } } do
       local name, how = row[1], row[2]
-      if bytes[name] > 0 then parts[#parts + 1] = ("%s of %s, %s"):format(format.bytes(bytes[name]), name, how) end
+      local streamed = name == "optimizer" and plan["optimizer_" .. tier .. "_bytes"] or 0  -- said above
+      local here = bytes[name] - streamed
+      if here > 0 then parts[#parts + 1] = ("%s of %s, %s"):format(format.bytes(here), name, how) end
     end
     if #parts > 0 then text[#text + 1] = ("at home on %-6s %s\n"):format(tier, table.concat(parts, "; ")) end
   end

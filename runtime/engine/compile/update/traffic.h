@@ -20,6 +20,10 @@ std::map<int32_t, Crossing> update_crossings(const CompiledPlan& plan);
 // What norm and update take longer because of copies, once per step.
 double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs);
 
+// What every link has left beside the plan's forward ops: that long copies for updates could run there without anybody
+// waiting for them.
+double spare_forward_seconds(const CompiledPlan& plan);
+
 // Shares these seconds out among the problem's values that may live in a tier, by what their crossings take.
 void share_out(CompiledPlan& plan, double seconds);
 

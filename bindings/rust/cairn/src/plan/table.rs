@@ -85,6 +85,8 @@ summary! {
     in_place_op_count: u64,
     /// Where what lives on the host is updated: 1 there, where it lies; 0 on the device, or nothing lives there.
     update_at: u64,
+    /// Parameters that are updated where the next micro-batch uses them first, or as soon as they are looked at.
+    deferred_update_count: u64,
 }
 
 /// A row of a plan's table of values. Texts are borrowed from the plan.
