@@ -131,13 +131,12 @@ struct Store {
   device::Ledger ledger;  // of this store: several may share the device
   std::array<std::unique_ptr<device::Block>, kTierCount> blocks;
   std::atomic<bool> cancelled{false};
+  // A kernel of this run was skipped. Copies heed this and not the cancel, which may come behind the last kernel: then the run
+  // is whole, copies and all.
   std::atomic<bool> skipped{false};
   std::atomic<bool> finished{false};   // a kernel of this update ran
   std::atomic<bool> added{false};      // a kernel of this run began to add to what was there before
   std::atomic<bool> committed{false};  // a parameter was updated by this run
-  // What copies of a run heed: of a run that updates parameters, whether kernels fell through; else the
-  // cancel.
-  const std::atomic<bool>* copy_stop = nullptr;
   int64_t persistent_bytes = 0;
   double submit_seconds = 0;  // of the last run
 

@@ -200,7 +200,7 @@ bool Session::attempt(const RunKey& key) {
   // No cancelling stops deferred updates, nor what brings and takes what they change.
   const bool updates = complete && l.update_pending;
   if (updates) l.pass = Pass::kWhole;
-  for (const auto& queue : l.queues) queue->skip_copies_while(updates ? nullptr : l.copy_stop);
+  for (const auto& queue : l.queues) queue->skip_copies_while(updates ? nullptr : &l.skipped);
   complete = complete && submit(own, graph::When::kMicroBatch, key, updates ? kNever : l.cancelled);
   l.submit_seconds = now() - began;
   for (const auto& queue : l.queues) queue->synchronize();
@@ -325,7 +325,7 @@ void Session::submit_whole(const std::function<void()>& submit_all) const {
     lose_disk(updated ? "parameters were updated, some or all: restore a checkpoint"
                       : "parameters are as before");
   }
-  for (const auto& queue : l.queues) queue->skip_copies_while(l.copy_stop);
+  for (const auto& queue : l.queues) queue->skip_copies_while(&l.skipped);
 }
 
 void Session::lose_disk(std::string_view what) const {

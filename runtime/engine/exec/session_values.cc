@@ -220,7 +220,7 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
     l.drain();
     lose_disk("parameters on the device are as before");
   }
-  queue.skip_copies_while(l.copy_stop);
+  queue.skip_copies_while(&l.skipped);
 }
 
 }  // namespace cairn::engine

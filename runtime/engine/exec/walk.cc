@@ -10,7 +10,6 @@ Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared
   take_memory();
   for (LoadedPlan& loaded : plans) load(loaded);
   resolve();
-  copy_stop = plans[primary].plan->joint->grad_scale >= 0 ? &skipped : &cancelled;
   start();
 }
 
@@ -45,7 +44,7 @@ void Store::start() {
   decltype(queues) lanes;  // all of them are made before one is taken
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     lanes[lane] = device->create_queue(static_cast<device::Lane>(lane), made);
-    lanes[lane]->skip_copies_while(copy_stop);
+    lanes[lane]->skip_copies_while(&skipped);
   }
   for (LoadedPlan& of : plans) of.each_program([](LoadedProgram& loaded) { loaded.variants = {}; });
   queues = std::move(lanes);

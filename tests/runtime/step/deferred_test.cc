@@ -276,6 +276,47 @@ TEST(DeferredOnADisk, AFailingDiskEndsTheSession) {
   }
 }
 
+// A cancel may come at any time, between a kernel and the copy of what it made, too: either the micro-batch is cancelled, or
+// it is whole.
+TEST(DeferredOnADisk, ACancelAtAnyTransferLosesNothing) {
+  for (const Defer defer : {Defer::kNever, Defer::kAlways}) {
+    std::atomic<int> left{1 << 30}, seen{0};
+    engine::Session* session = nullptr;
+    device::DeviceOptions options;
+    options.disk_fault = [&](bool, int64_t, int64_t bytes) -> int64_t {
+      ++seen;
+      if (left.fetch_sub(1) != 0) return bytes;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // for kernels, which go on meanwhile
+      session->cancel();
+      return bytes;
+    };
+    const Case plain{.device = "cpu"};
+    Training expected(plain, Defer::kNever), cancelled(plain, defer, options);
+    session = cancelled.session.get();
+    cancelled.micro();
+    expected.micro();
+    cancelled.values();  // what follows makes no updates, so that a cancel skips copies
+    int transfers = 0;
+    const auto try_at = [&](int at) {
+      seen = 0;
+      left = at;
+      try {
+        cancelled.micro();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kCancelled) << error.what();
+      }
+      transfers = seen;
+      left = 1 << 30;
+      session->take_cancel();
+      while (expected.stepper->state().step < cancelled.stepper->state().step) expected.micro();
+      EXPECT_EQ(cancelled.values(), expected.values()) << "transfer " << at << " of " << transfers;
+    };
+    try_at(1 << 29);
+    ASSERT_GT(transfers, 4);
+    for (int at = 0, whole = transfers; at < whole; at += 1 + whole / 12) try_at(at);
+  }
+}
+
 // Values that the host has the address of are always up to date.
 TEST(DeferredUpdates, AreMadeAtOnceWhereTheHostHasAddresses) {
   const Case plain{.device = "cpu", .tier = Tier::kHost};
