@@ -1,6 +1,7 @@
 // Turns the steps' allocations into blocks, lays them out and writes the offsets back into the steps.
 #include <algorithm>
 
+#include "runtime/base/error.h"
 #include "runtime/plan/layout/layout.h"
 
 namespace cairn::plan {
@@ -17,7 +18,8 @@ struct Arena {
   }
 };
 
-void assign_device(const Problem& p, const Index& index, int64_t capacity, int64_t effort, Plan& plan) {
+template <typename LayOut>
+void assign_device(const Problem& p, const Index& index, LayOut lay_out_blocks, Plan& plan) {
   const auto steps = static_cast<int32_t>(plan.steps.size());
   Arena arena{{}, std::vector<int32_t>(p.values.size(), -1)};
   std::vector<std::pair<int32_t, int32_t>>
@@ -54,8 +56,7 @@ void assign_device(const Problem& p, const Index& index, int64_t capacity, int64
       }
     }
   }
-  const Layout layout = capacity > 0 ? lay_out(arena.blocks, natural_alignment(p), capacity, effort)
-                                     : lay_out(arena.blocks, natural_alignment(p));
+  const Layout layout = lay_out_blocks(arena.blocks);
   const auto put = [&](int32_t s, int32_t k, size_t b) {
     const int64_t offset = index.persistent_bytes + layout.offsets[b];
     (k < 0 ? plan.steps[s].offset : plan.steps[s].offsets[k]) = offset;
@@ -97,9 +98,8 @@ void assign_tier(const Problem& p, int32_t tier, Plan& plan) {
   plan.tier_arena_bytes[tier] = homes + layout.height;
 }
 
-}  // namespace
-
-void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t capacity, int64_t effort) {
+template <typename LayOut>
+void assign(const Problem& p, const Index& index, Plan& plan, LayOut lay_out_blocks) {
   int64_t next = 0;
   plan.value_offsets.assign(p.values.size(), -1);
   plan.home_offsets.assign(p.values.size(), -1);
@@ -108,9 +108,30 @@ void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t ca
       plan.value_offsets[v] = next;
       next += p.values[v].bytes;
     }
-  assign_device(p, index, capacity == 0 ? 0 : std::max<int64_t>(1, capacity - next), effort, plan);
+  assign_device(p, index, lay_out_blocks, plan);
   plan.tier_arena_bytes.assign(p.links.size(), 0);
   for (int32_t t = 0; t < static_cast<int32_t>(p.links.size()); ++t) assign_tier(p, t, plan);
+}
+
+}  // namespace
+
+void assign_offsets(const Problem& p, const Index& index, Plan& plan, int64_t capacity, int64_t effort) {
+  const int64_t above = capacity == 0 ? 0 : std::max<int64_t>(1, capacity - index.persistent_bytes);
+  assign(p, index, plan, [&](const std::vector<Block>& blocks) {
+    return above > 0 ? lay_out(blocks, natural_alignment(p), above, effort)
+                     : lay_out(blocks, natural_alignment(p));
+  });
+}
+
+void assign_offsets(const Problem& p, const Index& index, Plan& plan, const std::vector<int64_t>& offsets) {
+  assign(p, index, plan, [&](const std::vector<Block>& blocks) {
+    require(blocks.size() == offsets.size(), Code::kInternal, "offsets of ", offsets.size(), " blocks for ",
+            blocks.size());
+    Layout layout{offsets, 0};
+    for (size_t b = 0; b < blocks.size(); ++b)
+      layout.height = std::max(layout.height, offsets[b] + blocks[b].bytes);
+    return layout;
+  });
 }
 
 }  // namespace cairn::plan

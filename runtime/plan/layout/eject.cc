@@ -68,7 +68,7 @@ class Ejector {
       hard_.push_back(static_cast<double>(x.bytes) * std::sqrt(x.end - x.begin));
     }
     for (int32_t i = 0; i < p.size(); ++i)
-      if (offsets_[i] + p.all[i].bytes > target_) throw_out(i);
+      if (offsets_[i] < 0 || offsets_[i] + p.all[i].bytes > target_) throw_out(i);
   }
 
   bool run(int64_t& work) {

@@ -90,6 +90,18 @@ Layout lay_out(std::span<const Block> blocks, int64_t alignment, int64_t capacit
   return layout;
 }
 
+bool repair(std::span<const Block> blocks, int64_t alignment, int64_t capacity, int64_t work,
+            std::vector<int64_t>& offsets) {
+  const Pieces pieces(blocks, alignment);
+  if (pieces.most > capacity) return false;
+  Packing packing{std::vector<int64_t>(pieces.all.size()), 0};
+  for (int32_t i = 0; i < pieces.size(); ++i) packing.offsets[i] = offsets[pieces.block[i]];
+  if (pieces.size() > 0 && !eject(pieces, capacity, work, packing)) return false;
+  std::fill(offsets.begin(), offsets.end(), 0);
+  for (int32_t i = 0; i < pieces.size(); ++i) offsets[pieces.block[i]] = packing.offsets[i];
+  return true;
+}
+
 int64_t max_alive(std::span<const Block> blocks) { return Pieces(blocks, 1).most; }
 
 int64_t natural_alignment(const Problem& p) {

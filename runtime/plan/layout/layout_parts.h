@@ -47,7 +47,7 @@ Packing sweep(const Pieces&, int64_t target);
 // `target`. Replaces `packing` by what is lower. O(n log n) and the neighbours of what is brief.
 void stack(const Pieces&, int64_t target, int max_tries, Packing& packing);
 
-// Puts what stands out above `target` back below it, throwing out what is in the way, which is put back in
+// Puts what stands out above `target` or has no place yet (a negative offset) below it, throwing out what is in the way, which is put back in
 // turn. Work is in visits of neighbours and is counted down. True (and `packing` replaced) if all fits.
 bool eject(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 

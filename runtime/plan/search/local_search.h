@@ -6,9 +6,17 @@
 #include <limits>
 #include <vector>
 
+#include "runtime/plan/layout/layout.h"
 #include "runtime/plan/search/archive.h"
 
 namespace cairn::plan {
+
+// A plan without copies, with its layout.
+struct Placed {
+  Candidate from;
+  std::vector<int64_t> offsets;
+  int64_t height = 0;  // persistent values included
+};
 
 class LocalSearch {
  public:
@@ -32,6 +40,11 @@ class LocalSearch {
   void anneal(Candidate c, int64_t budget, int64_t work);
   // From the lowest plan of the archive down to the target, as long as that goes well; `work` for each aim on the way.
   void anneal_down(int64_t target, int64_t work);
+  // Simulated annealing of a plan together with its layout, which is repaired after each change: what arenas take beyond
+  // peaks counts. Returns the fastest plan within the budget, else the lowest one. For plans without copies.
+  Placed anneal_placed(Placed from, int64_t budget, int64_t work);
+  // From there down to the target, as long as that goes well; `work` for each aim on the way.
+  Placed place_lower(Placed from, int64_t target, int64_t work);
   // Holds what is made again and again from the earliest op on for which that fits, as checkpoints of deeper levels,
   // until about `work` runs were priced: what saves most per byte first. `c` fits.
   void hold_longer(Candidate& c, int64_t budget, int64_t work);
@@ -42,6 +55,14 @@ class LocalSearch {
   double energy(double seconds, int64_t peak, int64_t budget) const;
 
  private:
+  // When something was on the device and where. Times are (first run that it is for, op), so that those of two
+  // sequences can be compared. Of a workspace, the value is behind all values.
+  struct Stay {
+    int32_t value;
+    int64_t begin, end, offset;
+  };
+  void list_blocks(const Sequence&, std::vector<Block>&, std::vector<Stay>&);
+  void keep_places(const std::vector<Stay>& before, std::vector<Stay>& now);
   struct Move {
     int32_t interval, retention_point;
     double estimate;
@@ -80,6 +101,8 @@ class LocalSearch {
   Sequence sequence_, tried_;
   bool made_ = false;  // tried_ is the sequence of what was priced last
   std::vector<int32_t> last_use_, blocked_;
+  std::vector<std::pair<int32_t, int32_t>> opening_;  // (item, residency)
+  std::vector<int32_t> first_stay_, next_stay_;       // per value, and per stay
   std::vector<int32_t> free_intervals_;
   int32_t links_, round_ = 0;
   bool thorough_ = false;

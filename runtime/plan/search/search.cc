@@ -87,6 +87,30 @@ std::optional<Fit> Search::lay_out_exactly(const Candidate& c, int64_t capacity)
   return Fit{std::move(plan), c};
 }
 
+Placed Search::placed(const Fit& fit) {
+  Placed placed{fit.from, {}, fit.plan.arena_bytes};
+  placed.from.cost = evaluate(fit.from.retention_points, fit.from.pace, sequence);
+  std::vector<bool> on(p.values.size(), false);
+  for (const Step& step : fit.plan.steps) {
+    if (step.kind == StepKind::kFree) on[step.index] = false;
+    if (step.kind != StepKind::kRun) continue;
+    const Op& op = p.ops[step.index];
+    for (size_t k = 0; k < op.outputs.size(); ++k)
+      if (const int32_t v = op.outputs[k]; !p.values[v].persistent && !on[v]) {
+        on[v] = true;
+        placed.offsets.push_back(step.offsets[k] - index.persistent_bytes);
+      }
+    if (op.workspace_bytes > 0) placed.offsets.push_back(step.offset - index.persistent_bytes);
+  }
+  return placed;
+}
+
+Fit Search::fit_of(const Placed& placed) {
+  Plan plan = scheduled(placed.from);
+  assign_offsets(p, index, plan, placed.offsets);
+  return {std::move(plan), placed.from};
+}
+
 void Search::lay_out_for_all(const Candidate& c) {
   if (auto fit = lay_out_exactly(c, searched_capacity(c))) exact_.push_back(std::move(*fit));
 }

@@ -56,6 +56,11 @@ class Search {
   std::optional<Fit> lay_out_exactly(const Candidate&, int64_t capacity);
   // The same for a plan that any budget may use from now on.
   void lay_out_for_all(const Candidate&);
+  // A fit of a plan without copies with its layout, and back.
+  Placed placed(const Fit&);
+  Fit fit_of(const Placed&);
+  // Whether plans may be annealed together with their layouts.
+  bool places() const { return p.links.empty() && p.backward_begin == static_cast<int32_t>(p.ops.size()); }
   // The fastest plan met with such a peak whose arena fits, of the `attempts` fastest. first_over: by how
   // much the very fastest one's arena is above the budget; 0 if there is none.
   std::optional<Fit> fastest_within(int64_t peak, int64_t budget,

@@ -14,9 +14,12 @@ constexpr size_t kSearched = 6000;          // ops of a problem that local searc
 constexpr size_t kSearchedGraphs = 25000;   // unless it is no chain of blocks
 constexpr int64_t kSearchWork = 6'000'000;  // of it, after the dynamic program
 constexpr int64_t kFarWork = 60'000'000 / CAIRN_SEARCH_SHARE;  // where the bound is far below what was found
-constexpr int64_t kDescentWork = 6'000'000;                    // where nothing fits yet
-constexpr int64_t kTableWork = 12'000'000;                     // steps of the dynamic program
-constexpr size_t kOptions = 48;                                // per stage
+// Of annealing plans with their layouts: per aim on the way down, and at the budget.
+constexpr int64_t kDownWork = 24'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kPlacedWork = 150'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kDescentWork = 6'000'000;  // where nothing fits yet
+constexpr int64_t kTableWork = 12'000'000;   // steps of the dynamic program
+constexpr size_t kOptions = 48;                                    // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
@@ -85,6 +88,8 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   // None of these ways led far.
   if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
     keep_faster(fit, from_scratch(budget, effort, kRounds));
+  if (fit && s_.places() && s_.p.ops.size() <= kSearched)
+    keep_faster(fit, s_.fit_of(s_.local_search.anneal_placed(s_.placed(*fit), budget, kPlacedWork)));
   // What is less than smallest() is refused, whatever else could be found for it.
   if (fit && fastest_ && Search::worth_searching(*fastest_, fit))
     keep_faster(fit, s_.lay_out_exactly(*fastest_, budget));
@@ -285,6 +290,9 @@ const Fit& OneBudget::smallest() {
   const Candidate lowest = s_.archive.plans().begin()->second;
   if (const int64_t capacity = s_.searched_capacity(lowest); capacity < smallest_->plan.arena_bytes)
     if (auto fit = s_.lay_out_exactly(lowest, capacity)) smallest_ = std::move(fit);
+  if (s_.places() && s_.p.ops.size() <= kSearched)
+    smallest_ =
+        s_.fit_of(s_.local_search.place_lower(s_.placed(*smallest_), least_bytes(s_.p, s_.index), kDownWork));
   // Exact: until one page less fails. Larger steps first.
   int64_t step = smallest_->plan.arena_bytes / kFirstStep;
   for (int round = 0; round < kSmaller; ++round) {
