@@ -18,8 +18,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr size_t kHomeProbes = 3;   // numbers of values that stay, looked at between two others, per round
-constexpr int kTrialRounds = 2;     // before each search as a whole,
-constexpr int kSearches = 2;        // of which a later one never makes the plan slower
+constexpr int kSearches = 2;        // searches as a whole, each behind quick ones
 constexpr double kWorthIt = 1e-3;   // of the best seconds: less is not searched for
 constexpr double kSlowHomes = 0.1;  // of seconds: so much above what may be is slow
 constexpr double kVisits = 2;       // a value that lives at home comes in so often, as a rule
@@ -28,6 +27,7 @@ constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.6
 // Of the ops' seconds: uses that are so close have the value in between.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
 constexpr double kEqual = 1e-9;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNone = 1e-6;  // shares of values that are none
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
@@ -152,6 +152,9 @@ class HomeSolver::Trials {
         limited_(budget_bytes > 0),
         budget_(limited_ ? budget_bytes : std::numeric_limits<int64_t>::max()) {}
 
+  // No more than this fit. A plan of so many would be close to its smallest: slow, and long to search for.
+  void limit(size_t most) { seen_.insert(most); }
+
   void look_at(size_t stay) {
     if (!seen_.insert(stay).second) return;
     Placement& at = solver_.placed(stay);
@@ -183,6 +186,15 @@ class HomeSolver::Trials {
     const size_t low = found == seen_.begin() ? *found : *std::prev(found);
     const size_t high = std::next(found) == seen_.end() ? *found : *std::next(found);
     for (size_t k = 1; k <= kHomeProbes; ++k) look_at(low + (high - low) * k / (kHomeProbes + 1));
+    run(true);
+  }
+
+  // Whether what is done makes the best plan faster by more than nothing.
+  template <class Work>
+  bool is_faster_after(Work work) {
+    const double before = best_seconds_;
+    work();
+    return best_seconds_ < before * (1 - kWorthIt);
   }
 
   // A number that was too many for a quick search is looked at once more.
@@ -205,7 +217,7 @@ class HomeSolver::Trials {
     return budget_ -
            static_cast<int64_t>(kRoomForCopies[share] * static_cast<double>(budget_ - at.persistent_bytes()));
   }
-  void open(size_t stay, size_t share, double before = std::numeric_limits<double>::infinity()) {
+  void open(size_t stay, size_t share, double before = kInfinite) {
     Placement& at = solver_.placed(stay);
     const double least = at.least_seconds(limited_ ? for_the_rest(at, share) : 0), home = at.home_seconds();
     open_.push_back({stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before});
@@ -217,7 +229,7 @@ class HomeSolver::Trials {
     const std::optional<Plan> plan = at.plan_without(rest, quick);
     if (!plan) return;
     met_.insert(trial.stay);
-    double seconds = std::numeric_limits<double>::infinity();
+    double seconds = kInfinite;
     const auto consider = [&](std::optional<Plan> with) {
       if (!with) return;
       const double own = with->predicted_seconds + at.home_seconds();
@@ -228,7 +240,12 @@ class HomeSolver::Trials {
       best_trial_ = trial;
     };
     if (trial.share == 0) consider(at.stalled(*plan));
-    for (const double keep : kKeep) consider(at.streamed(*plan, budget_, keep * at.index().total_seconds));
+    for (const double keep : kKeep) {
+      const double limit = best_ ? best_seconds_ * (1 - kEqual) - at.home_seconds() : kInfinite;
+      auto [own, with] = at.streamed(*plan, budget_, keep * at.index().total_seconds, limit);
+      seconds = std::min(seconds, own + at.home_seconds());
+      consider(std::move(with));
+    }
     // More room for copies, as long as that helps.
     const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kEqual);
     const bool helps = seconds < trial.before * (1 - kWorthIt);
@@ -262,21 +279,20 @@ std::optional<Plan> HomeSolver::solve(int64_t budget_bytes) {
       (too_large(middle) ? too_many : most) = middle;
     }
   }
-  trials.look_at(most);
   if (most == order_.size()) {
+    trials.look_at(most);
     trials.run(true);
     if (trials.best() &&
         trials.best()->predicted_seconds <= placed(most).index().total_seconds * (1 + kEqual))
       return finish(placed(most), std::move(*trials.best()), budget_bytes);
   }
   for (size_t k = 0; k <= kHomeProbes; ++k) trials.look_at(most * k / (kHomeProbes + 1));
+  trials.limit(most);
   trials.run(true);
-  for (int search = 0; search < kSearches; ++search) {
-    for (int round = 0; round < kTrialRounds && trials.best(); ++round) {
-      trials.refine();
-      trials.run(true);
+  for (int search = 0; search < kSearches && trials.best(); ++search) {
+    while (trials.is_faster_after([&] { trials.refine(); })) {
     }
-    trials.finish();
+    if (!trials.is_faster_after([&] { trials.finish(); })) break;
   }
   // Close to the smallest budget, where quick searches find nothing.
   if (!trials.best() || trials.slow()) {

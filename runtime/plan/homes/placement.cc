@@ -24,7 +24,8 @@ std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps
   return most;
 }
 
-constexpr int kStreamLayouts = 4;  // tries to make what is streamed fit, each with less room for copies
+constexpr double kGoodEnough = 1e-3;  // gaps to the bound that no search would close
+constexpr int kStreamLayouts = 4;     // tries to make what is streamed fit, each with less room for copies
 
 }  // namespace
 
@@ -49,11 +50,15 @@ double Placement::least_seconds(int64_t budget_bytes) const {
 }
 
 std::optional<Plan> Placement::plan_without(int64_t budget_bytes, bool quick) {
+  const auto known = near_bound_.find(budget_bytes);
+  if (known != near_bound_.end()) return known->second;
   for (;;) {
     std::optional<Plan> plan =
         quick ? cache_.solve_quickly(without_, budget_bytes) : cache_.solve_within(without_, budget_bytes);
     if (!plan) return plan;
-    if (!forbid_stale_runs(*plan)) return plan;
+    if (forbid_stale_runs(*plan)) continue;
+    if (plan->gap <= kGoodEnough) near_bound_.emplace(budget_bytes, *plan);
+    return plan;
   }
 }
 
@@ -71,17 +76,18 @@ Plan Placement::smallest_without() {
   }
 }
 
-std::optional<Plan> Placement::streamed(const Plan& plan, int64_t budget, double keep) const {
+Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double keep, double limit) const {
   int64_t capacity = budget;
   for (int round = 0; round < kStreamLayouts; ++round) {
-    Plan with = plan;
     Streamed s = stream_homes(resolved_, plan, {capacity, keep});
+    if (s.seconds >= limit) return {s.seconds, {}};
+    Plan with = plan;
     with.steps = std::move(s.steps);
     with.predicted_seconds = s.seconds;
     with.tier_peak_bytes = tier_peaks(resolved_, with.steps);
     const bool limited = budget < std::numeric_limits<int64_t>::max();
     assign_offsets(resolved_, index_, with, limited ? budget : 0);
-    if (with.arena_bytes <= budget) return with;
+    if (with.arena_bytes <= budget) return {s.seconds, std::move(with)};
     capacity -= with.arena_bytes - budget;
   }
   return {};

@@ -1,5 +1,7 @@
 // A problem in which it is settled which values live at home: what plans of the rest are, and the copies put into them.
 #pragma once
+#include <limits>
+#include <map>
 #include <optional>
 
 #include "runtime/plan/cache.h"
@@ -26,9 +28,14 @@ class Placement {
   // The one with the lowest arena.
   Plan smallest_without();
 
-  // The copies put in, with offsets, where that fits. Uses that are at most so many seconds apart have the value
-  // in between, where there is room.
-  std::optional<Plan> streamed(const Plan&, int64_t budget_bytes, double keep_seconds) const;
+  // The copies put in, with offsets, where that fits. Uses that are at most `keep` seconds apart have the value in
+  // between, where there is room. Offsets take long to find, so that there is no plan where copies alone take `limit`
+  // seconds; infinite seconds: it does not fit.
+  struct Copies {
+    double seconds = std::numeric_limits<double>::infinity();
+    std::optional<Plan> plan;
+  };
+  Copies streamed(const Plan&, int64_t budget_bytes, double keep, double limit) const;
   // Every value comes right before the op that uses it, into the room that the plan has for that.
   Plan stalled(const Plan&) const;
 
@@ -48,6 +55,8 @@ class Placement {
   const std::vector<Link> links_;
   const Index index_without_;
   SolverCache cache_;
+  std::map<int64_t, Plan>
+      near_bound_;  // by budget: plans that are as good as the bound, however they were found
   int64_t least_bytes_ = 0;
   double link_seconds_ = 0, home_seconds_ = 0;
 };

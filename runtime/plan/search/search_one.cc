@@ -19,7 +19,7 @@ constexpr int64_t kDownWork = 24'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kPlacedWork = 150'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kDescentWork = 6'000'000;  // where nothing fits yet
 constexpr int64_t kTableWork = 12'000'000;   // steps of the dynamic program
-constexpr size_t kOptions = 48;                                    // per stage
+constexpr size_t kOptions = 48;              // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on

@@ -53,11 +53,15 @@ TEST(Placement, NoPlanIsBelowItsBounds) {
       const Plan stalled = placement.stalled(*plan);
       EXPECT_LE(stalled.arena_bytes, budget);
       EXPECT_GE(stalled.predicted_seconds, placement.least_seconds(budget) * (1 - 1e-9)) << "seed " << seed;
-      const std::optional<Plan> streamed = placement.streamed(*plan, budget, 1e9);
-      if (streamed) {
-        EXPECT_GE(streamed->predicted_seconds, placement.least_seconds(budget) * (1 - 1e-9))
-            << "seed " << seed;
-      }
+      const double never = std::numeric_limits<double>::infinity();
+      const Placement::Copies copies = placement.streamed(*plan, budget, 1e9, never);
+      if (!copies.plan) continue;
+      EXPECT_GE(copies.seconds, placement.least_seconds(budget) * (1 - 1e-9)) << "seed " << seed;
+      EXPECT_EQ(copies.seconds, copies.plan->predicted_seconds);
+      // What is no faster than this is not laid out.
+      const Placement::Copies slow = placement.streamed(*plan, budget, 1e9, copies.seconds);
+      EXPECT_FALSE(slow.plan);
+      EXPECT_LE(slow.seconds, copies.seconds);
     }
   }
 }
