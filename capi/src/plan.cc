@@ -118,7 +118,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_dev
           .link_bytes_per_second = o.link_bytes_per_second,
           .costs = o.costs == nullptr ? rates_of(device) : o.costs->whole(),
           .force_costs = o.force_costs != 0,
-          .probe_disk = device.rates != "model",
+          .disk_rates = device.rates,
           .micro_steps = o.micro_steps,
           .fuse_update = o.fuse_update != 0};
 }

@@ -4,8 +4,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <map>
-#include <mutex>
 
 #include "runtime/base/os/memory.h"
 #include "runtime/base/os/thread.h"
@@ -20,8 +18,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kRequest = int64_t{2} << 20, kRequests = 32;
 constexpr int64_t kFile = kRequests * kRequest;
 constexpr int kWorkers = static_cast<int>(Channel::kWorkers);
-constexpr std::chrono::milliseconds kFirst{10}, kAlone{15}, kBoth{20};
-constexpr int kLatencies = 5;
+constexpr std::chrono::milliseconds kAlone{20}, kBoth{30};
+constexpr int kRounds = 3, kLatencies = 9;
 
 double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
@@ -40,16 +38,21 @@ class DiskProbe {
 
   plan::Link measure() {
     // What was never written is not on the disk: it costs more to write and nothing to read. So pages are touched
-    // and blocks written first, and reads stay among the latter.
-    run(kFirst, true, false);
-    written_ = std::clamp<int64_t>(moved_[1] / kRequest, 1, kRequests);
+    // and blocks written first.
+    for (int64_t request = 0; request < kRequests; ++request)
+      file_.transfer(true, memory_ + request % (2 * kWorkers) * kRequest, request * kRequest, kRequest);
     plan::Link link;
     link.tier = "disk";
-    link.out_bytes_per_second = run(kAlone, true, false)[1];
-    link.in_bytes_per_second = run(kAlone, false, true)[0];
-    const auto [in, out] = run(kBoth, true, true);
-    link.both_ways_factor =
-        std::clamp((out / link.out_bytes_per_second + in / link.in_bytes_per_second) / 2, 0.01, 1.0);
+    double together = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      link.out_bytes_per_second = std::max(link.out_bytes_per_second, run(kAlone, true, false)[1]);
+      link.in_bytes_per_second = std::max(link.in_bytes_per_second, run(kAlone, false, true)[0]);
+    }
+    for (int round = 0; round < kRounds; ++round) {
+      const auto [in, out] = run(kBoth, true, true);
+      together = std::max(together, (out / link.out_bytes_per_second + in / link.in_bytes_per_second) / 2);
+    }
+    link.both_ways_factor = std::clamp(together, 0.01, 1.0);
     link.latency_seconds = latency();
     return link;
   }
@@ -57,7 +60,6 @@ class DiskProbe {
  private:
   // Requests until the time is over; bytes per second, read and written. Each direction has its half of the lanes.
   std::array<double, 2> run(Clock::duration time, bool writes, bool reads) {
-    moved_ = {};
     std::array<std::atomic<int64_t>, 2> next{}, moved{};
     std::array<std::atomic<double>, 2> took{};
     const Clock::time_point began = Clock::now();
@@ -66,7 +68,7 @@ class DiskProbe {
       const bool out = writes && (!reads || lane % 2 == 0);
       const auto way = static_cast<size_t>(out);
       do {
-        const int64_t request = next[way]++ % written_;
+        const int64_t request = next[way]++ % kRequests;
         try {
           file_.transfer(out, memory_ + lane * kRequest, request * kRequest, kRequest);
         } catch (...) {
@@ -81,10 +83,8 @@ class DiskProbe {
     });
     require(!failed_.load(), Code::kIo, "a disk could not be measured");
     std::array<double, 2> rates{};
-    for (size_t way = 0; way < rates.size(); ++way) {
-      moved_[way] = moved[way].load();
-      if (took[way].load() > 0) rates[way] = static_cast<double>(moved_[way]) / took[way].load();
-    }
+    for (size_t way = 0; way < rates.size(); ++way)
+      if (took[way].load() > 0) rates[way] = static_cast<double>(moved[way].load()) / took[way].load();
     return rates;
   }
 
@@ -93,7 +93,7 @@ class DiskProbe {
     std::array<double, kLatencies> seconds;
     for (int i = 0; i < kLatencies; ++i) {
       const Clock::time_point began = Clock::now();
-      file_.transfer(false, memory_, i * 7 % written_ * kRequest, kPageBytes);
+      file_.transfer(false, memory_, i * 7 % kRequests * kRequest, kPageBytes);
       seconds[static_cast<size_t>(i)] = seconds_since(began);
     }
     std::nth_element(seconds.begin(), seconds.begin() + kLatencies / 2, seconds.end());
@@ -105,27 +105,17 @@ class DiskProbe {
   const device::host::DiskFault fault_ = {};
   const device::host::DiskFile file_;
   char* const memory_;
-  int64_t written_ = kRequests;
-  std::array<int64_t, 2> moved_{};
   std::atomic<bool> failed_{false};
 };
 
 }  // namespace
 
 std::optional<plan::Link> probe_disk(const std::string& directory) {
-  static std::mutex mutex;
-  static std::map<std::string, std::optional<plan::Link>> known;
-  const std::lock_guard lock(mutex);
-  const auto found = known.find(directory);
-  if (found != known.end()) return found->second;
-  std::optional<plan::Link> link;
   try {
-    link = DiskProbe(directory).measure();
+    return DiskProbe(directory).measure();
   } catch (const Error&) {
-    return std::nullopt;  // room may be made
+    return std::nullopt;
   }
-  known.emplace(directory, link);
-  return link;
 }
 
 }  // namespace cairn::costs

@@ -45,8 +45,11 @@ int Thread::try_start(const char* name, Main main, void* argument) {
   pthread_sigmask(SIG_BLOCK, &blocked, &before);
   const int error = pthread_create(&thread_, nullptr, enter, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error == 0) process_ = getpid();
-  return error;
+  if (error != 0) return error;
+  process_ = getpid();
+  // It names itself, too, which needs no /proc, but may come to that late.
+  pthread_setname_np(thread_, name_);
+  return 0;
 }
 
 void Thread::start(const char* name, Main main, void* argument) {

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <unordered_set>
 
-#include "runtime/costs/disk_probe.h"
+#include "runtime/costs/disk_rates.h"
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/kernel_maker.h"
@@ -305,9 +305,9 @@ class Lowering {
             "': ", std::generic_category().message(error),
             "; name another directory (TMPDIR, or the device's disk_directory), or leave the tier out");
     const int64_t room = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
-    const std::optional<plan::Link> probed =
-        options_.probe_disk && !costs_.knows_disk() ? costs::probe_disk(directory) : std::nullopt;
-    return costs_.disk_link(room, probed ? &*probed : nullptr);
+    std::optional<plan::Link> measured;
+    if (!costs_.knows_disk()) measured = costs::find_disk_link({directory, options_.disk_rates});
+    return costs_.disk_link(room, measured ? &*measured : nullptr);
   }
 
   CompiledPlan& plan_;

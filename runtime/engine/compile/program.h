@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/costs/rate_source.h"
 #include "runtime/costs/table.h"
 #include "runtime/device/device.h"
 #include "runtime/graph/joint.h"
@@ -212,9 +213,9 @@ struct PlanOptions {
   // it. nullptr: the device's own rates.
   std::shared_ptr<const costs::Table> costs = {};
   bool force_costs = false;  // take a profile that was measured on another machine
-  // The rates of a disk tier that `costs` says nothing of are measured, once a process and directory, in about a
-  // tenth of a second (costs/disk_probe.h); else they are a guess that is the same everywhere.
-  bool probe_disk = false;
+  // Where the rates of a disk tier come from that `costs` says nothing of: DiskRequest::how (costs/disk_rates.h).
+  // kRatesModel: a guess that is the same everywhere.
+  std::string disk_rates{costs::kRatesModel};
   // Micro-batches per update that the plan is for: what an update costs is shared by so many. 0: 1.
   uint32_t micro_steps = 0;
   // Parameters are updated inside the backward part, as soon as nothing needs them, so that their gradients

@@ -27,7 +27,7 @@ constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.6
 // Of the ops' seconds: uses that are so close have the value in between.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
 constexpr double kEqual = 1e-9;
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kUnlimitedSeconds = std::numeric_limits<double>::infinity();
 constexpr double kNone = 1e-6;  // shares of values that are none
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
@@ -217,7 +217,7 @@ class HomeSolver::Trials {
     return budget_ -
            static_cast<int64_t>(kRoomForCopies[share] * static_cast<double>(budget_ - at.persistent_bytes()));
   }
-  void open(size_t stay, size_t share, double before = kInfinite) {
+  void open(size_t stay, size_t share, double before = kUnlimitedSeconds) {
     Placement& at = solver_.placed(stay);
     const double least = at.least_seconds(limited_ ? for_the_rest(at, share) : 0), home = at.home_seconds();
     open_.push_back({stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before});
@@ -229,7 +229,7 @@ class HomeSolver::Trials {
     const std::optional<Plan> plan = at.plan_without(rest, quick);
     if (!plan) return;
     met_.insert(trial.stay);
-    double seconds = kInfinite;
+    double seconds = kUnlimitedSeconds;
     const auto consider = [&](std::optional<Plan> with) {
       if (!with) return;
       const double own = with->predicted_seconds + at.home_seconds();
@@ -241,7 +241,7 @@ class HomeSolver::Trials {
     };
     if (trial.share == 0) consider(at.stalled(*plan));
     for (const double keep : kKeep) {
-      const double limit = best_ ? best_seconds_ * (1 - kEqual) - at.home_seconds() : kInfinite;
+      const double limit = best_ ? best_seconds_ * (1 - kEqual) - at.home_seconds() : kUnlimitedSeconds;
       auto [own, with] = at.streamed(*plan, budget_, keep * at.index().total_seconds, limit);
       seconds = std::min(seconds, own + at.home_seconds());
       consider(std::move(with));

@@ -24,7 +24,7 @@ std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps
   return most;
 }
 
-constexpr double kGoodEnough = 1e-3;  // gaps to the bound that no search would close
+constexpr double kAtTheBound = 1e-3;  // gaps to the bound that no search would close
 constexpr int kStreamLayouts = 4;     // tries to make what is streamed fit, each with less room for copies
 
 }  // namespace
@@ -57,7 +57,7 @@ std::optional<Plan> Placement::plan_without(int64_t budget_bytes, bool quick) {
         quick ? cache_.solve_quickly(without_, budget_bytes) : cache_.solve_within(without_, budget_bytes);
     if (!plan) return plan;
     if (forbid_stale_runs(*plan)) continue;
-    if (plan->gap <= kGoodEnough) near_bound_.emplace(budget_bytes, *plan);
+    if (plan->gap <= kAtTheBound) near_bound_.emplace(budget_bytes, *plan);
     return plan;
   }
 }

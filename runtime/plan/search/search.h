@@ -10,10 +10,10 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/plan/local_search/local_search.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/search/archive.h"
 #include "runtime/plan/search/frontier.h"
-#include "runtime/plan/search/local_search.h"
 #include "runtime/plan/segments/segments.h"
 
 // Builds for sanitizers search a fraction: what they check is the same, their plans are as valid.

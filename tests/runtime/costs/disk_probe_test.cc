@@ -8,7 +8,7 @@
 namespace cairn::costs {
 namespace {
 
-TEST(DiskProbe, MeasuresOnceADirectoryAndLeavesNothingThere) {
+TEST(DiskProbe, MeasuresADirectoryAndLeavesNothingThere) {
   const std::string directory = ::testing::TempDir() + "cairn_probe_" + std::to_string(getpid());
   std::filesystem::create_directory(directory);
   const std::optional<plan::Link> link = probe_disk(directory);
@@ -21,7 +21,6 @@ TEST(DiskProbe, MeasuresOnceADirectoryAndLeavesNothingThere) {
   EXPECT_LE(link->both_ways_factor, 1);
   EXPECT_EQ(link->capacity_bytes, 0);
   EXPECT_TRUE(std::filesystem::is_empty(directory));
-  EXPECT_EQ(probe_disk(directory), link) << "measured again";
   std::filesystem::remove_all(directory);
 }
 

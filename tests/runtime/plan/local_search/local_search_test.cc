@@ -1,4 +1,4 @@
-#include "runtime/plan/search/local_search.h"
+#include "runtime/plan/local_search/local_search.h"
 
 #include "tests/runtime/plan/retention_points.h"
 

@@ -55,6 +55,9 @@ class LocalSearch {
   double energy(double seconds, int64_t peak, int64_t budget) const;
 
  private:
+  // Of annealing: heats in shares of a mean op's seconds, and how many heats worse is never taken.
+  static constexpr double kHot = .33, kCold = .0165, kSurelyNot = 20;
+
   // When something was on the device and where. Times are (first run that it is for, op), so that those of two
   // sequences can be compared. Of a workspace, the value is behind all values.
   struct Stay {

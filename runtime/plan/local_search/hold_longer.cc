@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "runtime/plan/search/local_search.h"
+#include "runtime/plan/local_search/local_search.h"
 
 namespace cairn::plan {
 namespace {

@@ -3,20 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/plan/search/local_search.h"
+#include "runtime/plan/local_search/local_search.h"
 
 namespace cairn::plan {
 namespace {
 
-constexpr double kHot = .33, kCold = .0165;  // in shares of a mean op's seconds
-constexpr double kSurelyNot = 20;            // times the heat: what is worse by more is never taken
-constexpr int64_t kRepairWork = 6000;        // visits of neighbours, per change
-constexpr int64_t kRepairRuns = 1000;        // what a repair counts, in runs priced
-constexpr int64_t kLower = 400,
-                  kHigher = 100;  // above the budget a layout may become so much lower or higher
+constexpr int64_t kRepairWork = 6000;  // visits of neighbours, per change
+constexpr int64_t kRepairRuns = 1000;  // what a repair counts, in runs priced
+// Parts of its height by which a layout above the budget may become lower or higher in a step.
+constexpr int64_t kLower = 400, kHigher = 100;
 // Aims below the layout by such a part of it: the first, and the last one that is worth a try.
-constexpr int64_t kFirstPart = 40, kLastPart = 320;
-constexpr int64_t kGained = 4;  // less than such a part of that: the next aim is nearer
+constexpr int64_t kFirstLowering = 40, kLastLowering = 320;
+constexpr int64_t kLowered = 4;  // less than such a part of that: the next aim is nearer
 
 }  // namespace
 
@@ -143,10 +141,10 @@ Placed LocalSearch::anneal_placed(Placed from, int64_t budget, int64_t work) {
 }
 
 Placed LocalSearch::place_lower(Placed from, int64_t target, int64_t work) {
-  for (int64_t part = kFirstPart; part <= kLastPart && from.height > target;) {
+  for (int64_t part = kFirstLowering; part <= kLastLowering && from.height > target;) {
     const int64_t before = from.height, less = before / part;
     from = anneal_placed(std::move(from), std::max(target, before - less), work);
-    if (from.height > before - less / kGained) part *= 2;
+    if (from.height > before - less / kLowered) part *= 2;
   }
   return from;
 }

@@ -1,4 +1,4 @@
-#include "runtime/plan/search/local_search.h"
+#include "runtime/plan/local_search/local_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,7 @@ constexpr size_t kMaxMoves = 20;  // priced per step of a descent
 constexpr int kPerturbations = 3;
 
 // Of annealing, in shares of a mean op's seconds; and what a peak over the budget weighs.
-constexpr double kHot = .33, kCold = .0165, kOverweight = .7;
-constexpr double kSurelyNot = 20;      // times the heat: what is worse by more is never taken
+constexpr double kOverweight = .7;
 constexpr double kExpRounding = 1e-9;  // of exponentials
 constexpr int64_t kRelaxWork = 100'000;
 

@@ -1,7 +1,7 @@
 // Part of local search: lower peaks where no structure says which values to give up.
 #include <algorithm>
 
-#include "runtime/plan/search/local_search.h"
+#include "runtime/plan/local_search/local_search.h"
 
 namespace cairn::plan {
 namespace {
