@@ -79,24 +79,28 @@ HomeSolver::HomeSolver(const Problem& p) : p_(p) {
   for (const Link& link : p.links) room.push_back(link.capacity_bytes);
   for (const Value& value : p.values)
     if (value.at_home()) room[value.home] -= value.bytes;
-  fits_.assign(p.values.size(), true);
   std::vector<int32_t> may_stay;
-  for (size_t v = 0; v < p.values.size(); ++v) {
-    const Value& value = p.values[v];
-    if (value.home < 0 || !value.persistent) continue;
-    fits_[v] = value.bytes <= room[value.home];
-    if (!fits_[v]) continue;
-    room[value.home] -= value.bytes;
-    may_stay.push_back(static_cast<int32_t>(v));
-  }
-  for (const size_t k : spread(may_stay.size())) dearest_.push_back(may_stay[k]);
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (p.values[v].home >= 0 && p.values[v].persistent) may_stay.push_back(static_cast<int32_t>(v));
+  std::vector<int32_t> dearest;
+  for (const size_t k : spread(may_stay.size())) dearest.push_back(may_stay[k]);
   const auto seconds_per_byte = [&](int32_t v) {
     const Value& value = p.values[v];
     const double copies = static_cast<double>(uses[v]) / p.links[value.home].in_bytes_per_second;
     return copies + (value.bytes > 0 ? value.home_seconds / static_cast<double>(value.bytes) : 0);
   };
-  std::stable_sort(dearest_.begin(), dearest_.end(),
+  std::stable_sort(dearest.begin(), dearest.end(),
                    [&](int32_t a, int32_t b) { return seconds_per_byte(a) > seconds_per_byte(b); });
+  // Where a tier has no room for all, the dearest ones stay.
+  fits_.assign(p.values.size(), true);
+  for (size_t k = dearest.size(); k-- > 0;) {
+    const int32_t v = dearest[k];
+    int64_t& left = room[p.values[v].home];
+    fits_[v] = p.values[v].bytes <= left;
+    if (fits_[v]) left -= p.values[v].bytes;
+  }
+  std::copy_if(dearest.begin(), dearest.end(), std::back_inserter(dearest_),
+               [&](int32_t v) { return fits_[v]; });
   order_ = dearest_;
 }
 

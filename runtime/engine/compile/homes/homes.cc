@@ -53,6 +53,32 @@ std::vector<bool> used_by_ops(const plan::Problem& problem) {
   return used;
 }
 
+// False: nothing has a home.
+bool find_homes(CompiledPlan& plan) {
+  if (plan.link_tier.empty()) return false;
+  const graph::JointGraph& joint = *plan.joint;
+  plan::Problem& problem = plan.problem;
+  const std::vector<bool> used = used_by_ops(problem);
+  std::vector<int64_t> room;
+  for (const plan::Link& link : problem.links) room.push_back(link.capacity_bytes);
+  bool any = !joint.slices.empty();
+  if (!give_slices_homes(plan, room)) return false;
+  for (size_t v = 0; v < plan.problem_value.size(); ++v) {
+    const int32_t stored = plan.problem_value[v];
+    if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
+    plan::Value& value = problem.values[at(stored)];
+    if (!value.persistent || !used[at(stored)] || value.bytes < kPageBytes) continue;
+    const auto link =
+        std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= value.bytes; });
+    if (link == room.end()) continue;
+    *link -= value.bytes;
+    value.home = static_cast<int32_t>(link - room.begin());
+    plan.homes[static_cast<int32_t>(v)] = {plan.link_tier[at(value.home)], {}};
+    any = true;
+  }
+  return any;
+}
+
 // Ops of a lowered problem have what persists and is changed as inputs: now as outputs, too, where it has a home.
 // What is written over in every micro-batch, as there is but one, need not be fetched for that.
 void mark_changes(CompiledPlan& plan) {
@@ -76,29 +102,19 @@ void mark_changes(CompiledPlan& plan) {
 
 }  // namespace
 
+std::vector<int64_t> bytes_with_homes(const CompiledPlan& plan) {
+  CompiledPlan given = plan;
+  std::vector<int64_t> bytes(plan.problem.links.size(), 0);
+  if (!find_homes(given)) return bytes;
+  for (const plan::Value& value : given.problem.values)
+    if (value.home >= 0) bytes[at(value.home)] += value.bytes;
+  return bytes;
+}
+
 bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
-  if (plan.link_tier.empty()) return false;
+  if (!find_homes(plan)) return false;
   const graph::JointGraph& joint = *plan.joint;
   plan::Problem& problem = plan.problem;
-  const std::vector<bool> used = used_by_ops(problem);
-  std::vector<int64_t> room;
-  for (const plan::Link& link : problem.links) room.push_back(link.capacity_bytes);
-  bool any = !joint.slices.empty();
-  if (!give_slices_homes(plan, room)) return false;
-  for (size_t v = 0; v < plan.problem_value.size(); ++v) {
-    const int32_t stored = plan.problem_value[v];
-    if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
-    plan::Value& value = problem.values[at(stored)];
-    if (!value.persistent || !used[at(stored)] || value.bytes < kPageBytes) continue;
-    const auto link =
-        std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= value.bytes; });
-    if (link == room.end()) continue;
-    *link -= value.bytes;
-    value.home = static_cast<int32_t>(link - room.begin());
-    plan.homes[static_cast<int32_t>(v)] = {plan.link_tier[at(value.home)], {}};
-    any = true;
-  }
-  if (!any) return false;
   plan.overwrites_gradients =
       overwrites_gradients && std::any_of(plan.homes.begin(), plan.homes.end(), [&](const auto& home) {
         return joint.values[at(home.first)].role == Role::kGradient;

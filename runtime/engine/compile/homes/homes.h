@@ -12,6 +12,9 @@ namespace cairn::engine {
 // overwrites_gradients: a step has one micro-batch.
 bool give_homes(CompiledPlan& plan, bool overwrites_gradients);
 
+// By link: what would live there.
+std::vector<int64_t> bytes_with_homes(const CompiledPlan& plan);
+
 // plan.plan is of the problem with homes: what stays persists, the rest is in plan.homes.
 void settle_homes(CompiledPlan& plan);
 

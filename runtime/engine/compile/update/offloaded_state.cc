@@ -1,6 +1,8 @@
 #include "runtime/engine/compile/update/offloaded_state.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "runtime/base/checked.h"
 #include "runtime/costs/model.h"
@@ -128,17 +130,61 @@ class Chooser {
   }
 
   bool solve_homes(bool overwrites_gradients) {
-    take_out(std::vector<bool>(candidates_.size(), true));
-    const double alone = streaming_seconds(plan_, costs_);
-    if (!give_homes(plan_, overwrites_gradients)) return false;
-    share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
-    plan_.plan = cache_->solve(plan_.problem);
-    settle_homes(plan_);
-    plan_.update_seconds += streaming_seconds(plan_, costs_);
+    const CompiledPlan before = plan_;
+    const std::optional<int64_t> stays = solve_homes(overwrites_gradients, 0);
+    if (!stays) return false;
+    if (*stays == 0 || !beyond_first_link()) return true;
+    // What stays on the device takes no room in a tier: a slower one may not be needed for so much.
+    const CompiledPlan first = std::exchange(plan_, before);
+    try {
+      if (solve_homes(overwrites_gradients, *stays) && seconds(plan_) < seconds(first)) return true;
+    } catch (const Error& error) {
+      if (error.code() != Code::kOverBudget) throw;
+    }
+    plan_ = first;
     return true;
   }
 
  private:
+  // Where there are several links, weights and gradients have the first one's room before states, which cross less often, and
+  // `stays` bytes more than there are: so much of them has to stay on the device. Returns how much does, or nothing where
+  // nothing may leave.
+  std::optional<int64_t> solve_homes(bool overwrites_gradients, int64_t stays) {
+    std::vector<plan::Link>& links = plan_.problem.links;
+    std::vector<int64_t> homes(links.size(), 0);
+    if (links.size() > 1) {
+      links[0].capacity_bytes += stays;
+      homes = bytes_with_homes(plan_);
+    }
+    const auto change = [&](int64_t by) {
+      for (size_t link = 0; link < links.size(); ++link) links[link].capacity_bytes += by * homes[link];
+    };
+    change(-1);
+    take_out(std::vector<bool>(candidates_.size(), true));
+    change(1);
+    const double alone = streaming_seconds(plan_, costs_);
+    if (!give_homes(plan_, overwrites_gradients)) return std::nullopt;
+    links[0].capacity_bytes -= stays;
+    share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
+    plan_.plan = cache_->solve(plan_.problem);
+    int64_t here = 0;
+    for (size_t v = 0; v < plan_.problem.values.size(); ++v)
+      if (plan_.problem.values[v].home >= 0 && plan_.plan.home_offsets[v] < 0)
+        here += plan_.problem.values[v].bytes;
+    settle_homes(plan_);
+    plan_.update_seconds += streaming_seconds(plan_, costs_);
+    return here;
+  }
+
+  double seconds(const CompiledPlan& plan) const {
+    return plan.plan.predicted_seconds + plan.update_seconds / micro_steps_;
+  }
+  bool beyond_first_link() const {
+    const auto beyond = [&](const auto& place) { return place.second.tier != plan_.link_tier[0]; };
+    return std::any_of(plan_.homes.begin(), plan_.homes.end(), beyond) ||
+           std::any_of(plan_.offloaded.begin(), plan_.offloaded.end(), beyond);
+  }
+
   // What may leave, as far as there is room, is used where it then lies.
   bool within_reach() const { return !plan_.link_tier.empty() && plan_.reaches(plan_.link_tier[0]); }
 

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "tests/runtime/plan/make_problem.h"
 #include "tests/support/seeds.h"
 
@@ -86,6 +89,21 @@ TEST(HomeSolver, WhatATierHasNoRoomForStays) {
   EXPECT_LE(plan.tier_arena_bytes[0], p.links[0].capacity_bytes);
   p.budget_bytes = 1000;
   EXPECT_THROW(solve(p), Error);
+}
+
+TEST(HomeSolver, TheDearestStayWhereATierHasNoRoomForAll) {
+  Problem p = layers(4, 640, 64000, 1e6);
+  p.links[0].capacity_bytes = 6 * 64000;  // of eight
+  std::set<std::string> dear = {"w2", "gw3"};
+  for (Value& v : p.values)
+    if (dear.contains(v.name)) v.home_seconds = 1;
+  p.budget_bytes = 6 * 64000;
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (dear.contains(p.values[v].name)) {
+      EXPECT_EQ(plan.home_offsets[v], -1) << p.values[v].name;
+    }
 }
 
 TEST(HomeSolver, WhatMayNotStayLivesAtHomeWithRoomToSpare) {

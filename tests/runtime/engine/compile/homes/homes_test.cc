@@ -2,6 +2,7 @@
 #include "runtime/engine/compile/homes/homes.h"
 
 #include "tests/runtime/engine/support.h"
+#include "tests/runtime/engine/update_check.h"
 
 namespace cairn::engine {
 namespace {
@@ -142,6 +143,46 @@ TEST(Homes, GradientsDoNotComeBackForTheirNorm) {
 }
 
 // A run that was cancelled says nothing of the gradients that there are.
+// Beside a host with so much room and a slow disk; at the smallest budget and so much more.
+std::shared_ptr<const CompiledPlan> with_host_and_disk(int64_t host_bytes, int64_t more) {
+  const auto device = cpu();
+  PlanOptions o = with_budget(1, 1, true);
+  o.link_bytes_per_second = 0;
+  o.tiers = {Tier::kHost, Tier::kDisk};
+  o.costs = with_host_bytes(host_bytes);
+  try {
+    compile(wide(), *device, o);
+  } catch (const Error& error) {
+    o.budget_bytes = static_cast<int64_t>(error.fault()->smallest_budget_bytes) + more;
+  }
+  return compile(wide(), *device, o);
+}
+
+std::map<std::pair<graph::Role, Tier>, int> away(const CompiledPlan& plan) {
+  std::map<std::pair<graph::Role, Tier>, int> counts;
+  for (const auto* places : {&plan.homes, &plan.offloaded})
+    for (const auto& [value, place] : *places)
+      ++counts[{plan.joint->values[static_cast<size_t>(value)].role, place.tier}];
+  return counts;
+}
+
+TEST(Homes, WeightsHaveTheFasterTier) {
+  constexpr int64_t kWeight = 128 * 128 * 4;
+  auto counts = away(*with_host_and_disk(13 * kWeight, 0));
+  EXPECT_EQ((counts[{graph::Role::kParameter, Tier::kHost}]), 6);
+  EXPECT_EQ((counts[{graph::Role::kParameter, Tier::kDisk}]), 0);
+  EXPECT_EQ((counts[{graph::Role::kGradient, Tier::kDisk}]), 0);
+  EXPECT_EQ((counts[{graph::Role::kOptimizer, Tier::kDisk}]), 12);
+}
+
+// What stays on the device takes no room on the host, so that the disk is not needed.
+TEST(Homes, TheSlowerTierIsForWhatNeitherTheDeviceNorTheFasterOneHolds) {
+  constexpr int64_t kWeight = 128 * 128 * 4;
+  const auto plan = with_host_and_disk(22 * kWeight, 8 * kWeight);  // of 24
+  for (const auto& [what, count] : away(*plan)) EXPECT_EQ(what.second, Tier::kHost) << count;
+  EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
+}
+
 TEST(Homes, ACancelledRunLeavesNoSquares) {
   const auto device = cpu();
   const auto plan = compile(wide(), *device, with_budget(smallest(1, *device, true) + kPageBytes, 1, true));
