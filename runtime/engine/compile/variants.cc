@@ -301,7 +301,11 @@ class Variants {
       if (state == State::kHomes && !solve_with_homes(*plan, device_, options_)) return false;
       if (state == State::kOffloaded) solve_with_offloaded_state(*plan, device_, options_, cache_);
       if (quick) {
-        std::optional<plan::Plan> found = cache_.solve_quickly(plan->problem, plan->problem.budget_bytes);
+        // Small problems are searched for all budgets at once, so that more memory is never slower.
+        const plan::Problem& problem = plan->problem;
+        std::optional<plan::Plan> found = problem.ops.size() <= plan::kSmallProblem
+                                              ? cache_.solve_within(problem, problem.budget_bytes)
+                                              : cache_.solve_quickly(problem, problem.budget_bytes);
         if (!found) {
           refused_.push_back(std::move(plan));
           return false;

@@ -19,8 +19,10 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
   if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes);
-  if (small()) search_all();
-  auto fit = small() ? search_.fastest_within(budget, budget) : one_.solve(budget, effort);
+  // What was found for all budgets is as good and there.
+  const bool one = !small() || (effort == Effort::kQuick && !searched_);
+  if (!one) search_all();
+  auto fit = one ? one_.solve(budget, effort) : search_.fastest_within(budget, budget);
   if (!fit) return {};
   return finish(with_fewer_copies(search_, std::move(*fit), budget).plan, budget_bytes);
 }
