@@ -21,7 +21,8 @@ class SolverCache {
   Plan solve(const Problem&);
   // Nothing if no plan fits. The problem's own budget is not looked at; 0 is no limit.
   std::optional<Plan> solve_within(const Problem&, int64_t budget_bytes);
-  // About as fast a plan, sooner; also nothing where only plans close to the smallest fit, which take long to find.
+  // About as fast a plan, sooner; also nothing where only plans close to the smallest fit, which take long to find. A solve()
+  // of the same budget that comes next goes on from it.
   std::optional<Plan> solve_quickly(const Problem&, int64_t budget_bytes);
   // The plan with the lowest arena; only its steps, offsets and bytes are set.
   Plan smallest(const Problem&);

@@ -66,8 +66,8 @@ class ChoiceSearch {
     }
     return numbers;
   }
-  // Those are solved whose lower bound leaves a chance to be the best, the most promising ones first. The others
-  // count as never.
+  // Those are solved that may be the best by their lower bounds and by plans for more memory, the most promising ones first.
+  // The others count as never.
   void probe(const std::vector<size_t>& numbers) {
     struct Probe {
       double least;
@@ -81,9 +81,20 @@ class ChoiceSearch {
                      [](const Probe& a, const Probe& b) { return a.least < b.least; });
     for (const Probe& probe : probes) {
       if (probe.least > min_probe()->second * (1 + kBoundRounding)) return;
-      if (const auto plan = cache_.solve_quickly(p_, budget_with(probe.number)))
+      if (cannot_win(probe.number)) continue;
+      if (const auto plan = cache_.solve_quickly(p_, budget_with(probe.number))) {
+        planned_[probe.number] = plan->predicted_seconds;
         seconds_[probe.number] = plan->predicted_seconds + prefixes_[probe.number].seconds;
+      }
     }
+  }
+  // With fewer bytes no plan is faster than those for a higher number.
+  bool cannot_win(size_t number) const {
+    const auto more = planned_.upper_bound(number);
+    if (more == planned_.end()) return false;
+    const auto best = min_probe();
+    const double least = more->second + prefixes_[number].seconds;
+    return least > best->second || (least == best->second && number > best->first);
   }
   int64_t budget_with(size_t number) const { return p_.budget_bytes + prefixes_[number].bytes; }
   double bound(int64_t budget) const {
@@ -95,6 +106,7 @@ class ChoiceSearch {
   const std::vector<Prefix> prefixes_;  // by number of choices taken
   SolverCache& cache_;
   std::map<size_t, double> seconds_;  // of what was looked at
+  std::map<size_t, double> planned_;  // of the plans found, without what the choices cost
 };
 
 }  // namespace

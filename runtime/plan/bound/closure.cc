@@ -33,6 +33,8 @@ Closure::Closure(const Problem& p, const Index& index, int32_t at) {
   // matters.
   std::vector<int32_t> helpers, slot(p.values.size(), -1);
   int64_t edges = 0;
+  chosen_.reserve(static_cast<size_t>(at));
+  nodes_.reserve(2 * static_cast<size_t>(at) + 1);
   for (int32_t i = at - 1; i >= 0; --i) {
     const Op& op = p.ops[i];
     int64_t bytes = 0;

@@ -4,12 +4,14 @@
 #include <array>
 #include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "runtime/base/text/cat.h"
 #include "runtime/plan/bound/bound.h"
 #include "runtime/plan/explain.h"
+#include "runtime/plan/homes/outlook.h"
 #include "runtime/plan/homes/placement.h"
 #include "runtime/plan/homes/traffic.h"
 #include "runtime/plan/text.h"
@@ -161,6 +163,10 @@ class HomeSolver::Trials {
 
   void look_at(size_t stay) {
     if (!seen_.insert(stay).second) return;
+    if (best_ && outlooks_[0].least(stay) >= best_seconds_ * (1 - kWorthIt)) {
+      met_.insert(stay);
+      return;
+    }
     Placement& at = solver_.placed(stay);
     if (at.least_bytes() <= budget_) open(stay, 0);
   }
@@ -173,7 +179,13 @@ class HomeSolver::Trials {
       });
       const Trial trial = *next;
       open_.erase(next);
-      if (!best_ || trial.least < best_seconds_ * (1 - kWorthIt)) attempt(trial, quick);
+      if (!attempted_.insert({trial.stay, trial.share, quick}).second) continue;
+      const double least =
+          quick ? std::max(trial.least, outlooks_[trial.share].least(trial.stay)) : trial.least;
+      if (!best_ || least < best_seconds_ * (1 - kWorthIt))
+        attempt(trial, quick);
+      else if (trial.share == 0)
+        met_.insert(trial.stay);
     }
   }
 
@@ -221,9 +233,12 @@ class HomeSolver::Trials {
     return budget_ -
            static_cast<int64_t>(kRoomForCopies[share] * static_cast<double>(budget_ - at.persistent_bytes()));
   }
-  void open(size_t stay, size_t share, double before = kUnlimitedSeconds) {
+  // without: seconds of the plan with the share before, if it never waited for copies of what lives at home. With less memory
+  // it is no faster.
+  void open(size_t stay, size_t share, double before = kUnlimitedSeconds, double without = 0) {
     Placement& at = solver_.placed(stay);
-    const double least = at.least_seconds(limited_ ? for_the_rest(at, share) : 0), home = at.home_seconds();
+    const double home = at.home_seconds();
+    const double least = std::max(at.least_seconds(limited_ ? for_the_rest(at, share) : 0), without);
     open_.push_back({stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before});
   }
 
@@ -250,19 +265,22 @@ class HomeSolver::Trials {
       seconds = std::min(seconds, own + at.home_seconds());
       consider(std::move(with));
     }
+    if (quick) outlooks_[trial.share].add(trial.stay, plan->predicted_seconds + at.home_seconds(), seconds);
     // More room for copies, as long as that helps.
     const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kEqual);
     const bool helps = seconds < trial.before * (1 - kWorthIt);
     if (waits && helps && limited_ && trial.stay < solver_.order_.size() &&
         trial.share + 1 < kRoomForCopies.size())
-      open(trial.stay, trial.share + 1, seconds);
+      open(trial.stay, trial.share + 1, seconds, plan->predicted_seconds);
   }
 
   HomeSolver& solver_;
   const bool limited_;
   const int64_t budget_;
-  std::set<size_t> seen_, met_;  // numbers that were looked at, and of which there are plans
+  std::set<size_t> seen_, met_;  // numbers that were looked at, and of which there are plans or need be none
   std::vector<Trial> open_;
+  std::set<std::tuple<size_t, size_t, bool>> attempted_;  // number, share, quick
+  std::array<Outlook, kRoomForCopies.size()> outlooks_;   // per share, by quick searches
   std::optional<Plan> best_;
   double best_seconds_ = 0;  // with what living at home costs
   Trial best_trial_;

@@ -43,10 +43,12 @@ Placement::Placement(const Problem& p, const std::vector<bool>& away)
     if (value.at_home()) home_seconds_ += value.home_seconds;
 }
 
-double Placement::least_seconds(int64_t budget_bytes) const {
-  Problem alone = without_;
-  alone.links = links_;
-  return std::max(lower_bound_seconds(alone, index_without_, budget_bytes), link_seconds_);
+// With the links as they are while nothing that lives at home uses them.
+double Placement::least_seconds(int64_t budget_bytes) {
+  std::swap(without_.links, links_);
+  const double bound = lower_bound_seconds(without_, index_without_, budget_bytes);
+  std::swap(without_.links, links_);
+  return std::max(bound, link_seconds_);
 }
 
 std::optional<Plan> Placement::plan_without(int64_t budget_bytes, bool quick) {

@@ -18,7 +18,7 @@ class Placement {
 
   // Nothing takes fewer bytes, seconds under a budget, or seconds on the links.
   int64_t least_bytes() const { return least_bytes_; }
-  double least_seconds(int64_t budget_bytes) const;
+  double least_seconds(int64_t budget_bytes);
   double link_seconds() const { return link_seconds_; }
   // Value::home_seconds of what lives at home.
   double home_seconds() const { return home_seconds_; }
@@ -52,7 +52,7 @@ class Placement {
   const Problem resolved_;
   const Index index_;
   Problem without_;  // its links have the rates that copies of what lives at home leave
-  const std::vector<Link> links_;
+  std::vector<Link> links_;
   const Index index_without_;
   SolverCache cache_;
   std::map<int64_t, Plan>

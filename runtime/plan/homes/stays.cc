@@ -186,7 +186,8 @@ double Stays::copy_seconds(const Stay& stay) const {
 // As late as hides the copies, as early as there is room, and not before the link is free: a fetch that only stands in the
 // queue takes room for nothing. The first time compute is taken never to wait and copies to be alone; then both are as the
 // simulation before had them, with the other direction busy, and what is on its way out has its room.
-void Stays::place_fetches(const StreamTimes* last) {
+bool Stays::place_fetches(const StreamTimes* last) {
+  bool moved = false;
   alive_ = base_;
   std::vector<int64_t> planned = base_;  // and what is on its way out
   const std::vector<double>& start = last ? last->start : start_;
@@ -228,11 +229,13 @@ void Stays::place_fetches(const StreamTimes* last) {
       while (issue > from && planned[at(issue - 1)] + bytes(stay) <= capacity_) --issue;
       take(alive_, issue, stay.first, bytes(stay));
       take(planned, issue, stay.first, bytes(stay));
+      moved |= stay.issue != issue;
       stay.issue = issue;
       done = std::max(done, start[at(issue)] + late) + copy_seconds(stay);
       late = std::max(late, done - start[at(stay.first)]);
     }
   }
+  return moved;
 }
 
 }  // namespace cairn::plan

@@ -31,8 +31,8 @@ class Stays {
   // Two uses that are no further apart have the value on the device in between, where there is room: the shortest gaps
   // first, as they take the least memory for the same bytes saved on the link.
   void keep_between_uses(double keep_seconds);
-  // last: of the simulation before, if there was one.
-  void place_fetches(const StreamTimes* last);
+  // last: of the simulation before, if there was one. False if every fetch is where it was.
+  bool place_fetches(const StreamTimes* last);
 
   const std::vector<Stay>& all() const { return stays_; }
   bool retimed(int32_t value) const { return retimed_[static_cast<size_t>(value)]; }

@@ -25,7 +25,7 @@ class Streamer {
   Streamed run() && {
     std::optional<Streamed> best;
     for (int round = 0; round < kSimulations; ++round) {
-      stays_.place_fetches(round > 0 ? &times_ : nullptr);
+      if (!stays_.place_fetches(round > 0 ? &times_ : nullptr) && round > 0) break;
       build();
       if (!best || out_.seconds < best->seconds) best = std::move(out_);
     }

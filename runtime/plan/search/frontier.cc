@@ -9,13 +9,19 @@
 namespace cairn::plan {
 namespace {
 
+// The number of the plan for the stages before that a plan goes on from, and of what it does in the last one.
+struct Trace {
+  int32_t parent = -1, option = -1;
+  bool operator==(const Trace&) const = default;
+};
+
 // A plan for the stages so far. run: bytes on the device while `out` of the last one is made again and used.
 struct Label {
   int64_t kept = 0, run = 0;
   double seconds = 0;
   double leaving = 0,
          coming = 0;  // bytes of copies that did not fit beside the compute so far, per direction
-  int32_t parent = -1, option = -1;
+  Trace trace;
 };
 
 constexpr int64_t kMinCells = 24, kMaxCells = 4096;  // of the table
@@ -93,9 +99,9 @@ class Frontier {
 
  private:
   Chosen solve_at_price() {
-    std::vector<Label> all = {Label{}};  // of all stages, one after the other
-    std::vector<size_t> begins = {
-        0};  // where the plans before each stage begin; at the end, those after the last one
+    std::vector<Label> plans = {Label{}};  // for the stages so far
+    std::vector<Trace> traces;             // of all stages, one after the other
+    std::vector<size_t> begins;            // where those of each stage begin
     worth_.assign(2 * sets_.count(), {});
     for (size_t k = 0; k < kPrices.size(); ++k) prices_[k] = kPrices[k] * price_;
     int64_t steps = 1;
@@ -105,28 +111,27 @@ class Frontier {
     cells_ = std::clamp<int64_t>(max_work_ / steps, kMinCells, most);
     scale_ = static_cast<double>(cells_) / (static_cast<double>(room_) + 1);
     table_.hold(static_cast<size_t>(cells_ * kSlots));
-    for (size_t s = 0; s < stages_.all.size(); ++s) {
-      const size_t end = all.size();
-      advance(s, std::span(all).subspan(begins.back()));
-      take(all);
-      if (all.size() == end) break;
-      begins.push_back(end);
+    for (size_t s = 0; s < stages_.all.size() && !plans.empty(); ++s) {
+      advance(s, plans);
+      take(plans);
+      begins.push_back(traces.size());
+      for (const Label& l : plans) traces.push_back(l.trace);
     }
     table_.clean = true;
-    if (begins.size() <= stages_.all.size()) return {};
-    const Label* best = nullptr;
-    for (const Label& l : std::span(all).subspan(begins.back()))
-      if (!best || finish(l) < finish(*best)) best = &l;
+    if (plans.empty()) return {};
+    const Label* best = &plans[0];
+    for (const Label& l : plans)
+      if (finish(l) < finish(*best)) best = &l;
     Chosen chosen;
     chosen.found = true;
     chosen.seconds = finish(*best);
     chosen.kept = best->kept;
     chosen.options.resize(stages_.all.size());
-    auto at = static_cast<size_t>(best - all.data());
+    auto at = static_cast<size_t>(best - plans.data());
     for (size_t s = stages_.all.size(); s-- > 0;) {
-      const Label& l = all[at];
-      chosen.options[s] = &sets_.of(s)[l.option];
-      at = begins[s] + static_cast<size_t>(l.parent);
+      const Trace& trace = traces[begins[s] + at];
+      chosen.options[s] = &sets_.of(s)[trace.option];
+      at = static_cast<size_t>(trace.parent);
     }
     return chosen;
   }
@@ -211,7 +216,7 @@ class Frontier {
       const Label& l = from[i];
       const int64_t here = l.kept + l.run;
       Label n;
-      n.parent = static_cast<int32_t>(i);
+      n.trace.parent = static_cast<int32_t>(i);
       for (const Choice& c : choices_) {
         if (here + c.peak > room_) break;  // by rising peak
         if (c.gives_out && last) continue;
@@ -230,22 +235,22 @@ class Frontier {
           if (n.leaving > 0 || n.coming > 0)
             late = (n.leaving / pass.out_rate + n.coming / pass.in_rate) * lag_.share;
         }
-        n.option = c.option;
+        n.trace.option = c.option;
         offer(n, n.seconds + late);
       }
     }
   }
 
-  // Appends the plans in the table, in its order; it is empty afterwards.
-  void take(std::vector<Label>& all) {
-    const size_t begin = all.size(), words = static_cast<size_t>(cells_ * kSlots) / 64 + 1;
+  // The plans in the table, in its order; it is empty afterwards.
+  void take(std::vector<Label>& plans) {
+    plans.clear();
+    const size_t words = static_cast<size_t>(cells_ * kSlots) / 64 + 1;
     for (size_t word = 0; word < words; ++word) {
       for (uint64_t rest = table_.filled[word]; rest != 0; rest &= rest - 1) {
         const size_t slot = word * 64 + static_cast<size_t>(std::countr_zero(rest));
         table_.score[slot] = kEmpty;
         const Label& l = table_.plans[slot];
-        if (all.size() == begin || all.back().parent != l.parent || all.back().option != l.option)
-          all.push_back(l);
+        if (plans.empty() || plans.back().trace != l.trace) plans.push_back(l);
       }
       table_.filled[word] = 0;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
+#include "runtime/plan/bound/bound.h"
 #include "runtime/plan/layout/layout.h"
 
 namespace cairn::plan {
@@ -42,6 +43,12 @@ bool Search::try_retention(const RetentionPoints& t, Pace pace) {
   const Cost cost = evaluate(t, pace, sequence);
   if (cost.valid) archive.add(t, pace, cost);
   return cost.valid;
+}
+
+double Search::bound_seconds(int64_t budget) {
+  const auto known = bounds_.find(budget);
+  if (known != bounds_.end()) return known->second;
+  return bounds_.emplace(budget, lower_bound_seconds(p, index, budget)).first->second;
 }
 
 RetentionPoints Search::retention_of(const OptionSets& sets, const Chosen& chosen) const {

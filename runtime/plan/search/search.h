@@ -46,6 +46,9 @@ class Search {
   // Copies in a hurry, with room for a few, and one at a time.
   const std::vector<Pace>& paces() const { return paces_; }
 
+  // lower_bound_seconds() of the problem, worked out once per budget.
+  double bound_seconds(int64_t budget);
+
   // Tries hard only as long as the arena is higher than the budget.
   Plan lay_out(const Candidate&, int64_t budget);
   // The least capacity for which an exact search for offsets is worth its time: a fiftieth above the peak.
@@ -86,6 +89,7 @@ class Search {
 
   const bool arenas_follow_peaks_;
   std::vector<Pace> paces_;
+  std::map<int64_t, double> bounds_;       // by budget
   std::vector<Fit> exact_;                 // of lay_out_for_all()
   std::map<LayoutKey, int64_t> too_high_;  // arenas of plans that fastest_within() passed over
 };
@@ -109,6 +113,11 @@ class OneBudget {
   const Fit& smallest();
 
  private:
+  // Ops of a problem that local search still does something for, and where it is no chain of blocks.
+  static constexpr size_t kSearched = 6000, kSearchedGraphs = 25000;
+  // Of local search after the dynamic program, and where the bound is far below what was found.
+  static constexpr int64_t kSearchWork = 6'000'000, kFarWork = 60'000'000 / CAIRN_SEARCH_SHARE;
+
   static constexpr int64_t kMostParts = 400;  // the least step down is such a part
 
   void look_at_stages();
@@ -122,8 +131,9 @@ class OneBudget {
   std::optional<Fit> from_above(int64_t budget);
   bool walk_down(int64_t target);
   std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
-  std::optional<Fit> closest(int64_t budget, double bound, int64_t& target);
-  Fit from_smallest(int64_t budget, const std::optional<Fit>& there_is);
+  std::optional<Fit> closest(int64_t budget, double bound, int64_t& target, int64_t* too_low = nullptr);
+  void restart();
+  Fit from_smallest(int64_t budget, const std::optional<Fit>& there_is, Effort);
   void search_from_above(int64_t target, int64_t work);
   void improve_fit(Fit&, int64_t target, int64_t budget, double bound, int rounds, int rounds_beyond);
   void remember_fastest(int64_t budget);
@@ -136,6 +146,12 @@ class OneBudget {
   std::vector<OptionSets> sets_;             // without links, and with the first one
   std::deque<Segments> segments_;            // of several numbers of groups; of chains of blocks none
   std::unique_ptr<Segments> fine_segments_;  // of more groups, for little above the smallest budget
+  // What closest() found last, as long as nothing else was searched for since.
+  struct Closest {
+    int64_t budget, target;
+    std::optional<Fit> fit;
+  };
+  std::optional<Closest> closest_;
   std::optional<Fit> smallest_;
   std::optional<Candidate> fastest_;  // met, whose offsets may be searched for
 };

@@ -10,20 +10,15 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kSearched = 6000;          // ops of a problem that local search still does something for,
-constexpr size_t kSearchedGraphs = 25000;   // unless it is no chain of blocks
-constexpr int64_t kSearchWork = 6'000'000;  // of it, after the dynamic program
-constexpr int64_t kFarWork = 60'000'000 / CAIRN_SEARCH_SHARE;  // where the bound is far below what was found
-// Of annealing plans with their layouts: per aim on the way down, and at the budget.
-constexpr int64_t kDownWork = 24'000'000 / CAIRN_SEARCH_SHARE;
-constexpr int64_t kPlacedWork = 150'000'000 / CAIRN_SEARCH_SHARE;
-constexpr int64_t kDescentWork = 6'000'000;  // where nothing fits yet
-constexpr int64_t kTableWork = 12'000'000;   // steps of the dynamic program
-constexpr size_t kOptions = 48;              // per stage
+constexpr int64_t kPlacedWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of annealing plans with their layouts
+constexpr int64_t kDescentWork = 6'000'000;                        // where nothing fits yet
+constexpr int64_t kTableWork = 12'000'000;                         // steps of the dynamic program
+constexpr size_t kOptions = 48;                                    // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
 constexpr double kCliff = 3;                                   // times the seconds of keeping everything
+constexpr double kWorthARound = 2e-3;                          // of a plan's seconds
 constexpr double kFar = 1.5e-2;                                // a gap that more work is spent on
 constexpr std::array<int32_t, 2> kGroups = {32, 96};           // of Segments
 constexpr int32_t kFineGroups = 250;                           // of those near the smallest budget
@@ -33,8 +28,6 @@ constexpr int64_t kTargets = 3;                    // that it aims at
 constexpr int kLayouts = 8;                        // tried per round
 constexpr int kRounds = 4;                         // of feedback from the real peak or arena
 constexpr int kSteeper = 12;                       // times that the arena may ask for a lower target
-constexpr int kSmaller = 24;                       // smaller budgets tried below the smallest plan
-constexpr int64_t kFirstStep = 16;                 // the first one is smaller by such a part
 
 // The link by which stages send values away: the one that takes most of them while forward runs.
 int32_t widest_link(const Problem& p, const Index& index) {
@@ -71,7 +64,7 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   std::optional<Fit> fit = from_scratch(budget, effort, walks() ? 1 : kRounds);
   const double first = fit ? fit->plan.predicted_seconds : 0;
   const auto slow = [&] {
-    return !fit || fit->plan.predicted_seconds > (1 + kSlow) * lower_bound_seconds(s_.p, s_.index, budget);
+    return !fit || fit->plan.predicted_seconds > (1 + kSlow) * s_.bound_seconds(budget);
   };
   std::optional<Fit> walked;
   if (walks() && slow() && (fit || smallest().plan.arena_bytes <= budget)) walked = from_above(budget);
@@ -79,11 +72,15 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   keep_faster(fit, std::move(walked));
   // Little above the smallest budget structure may give nothing, or what only just fits.
   if (beyond_cliff(fit) && (!fit || walks()) && smallest().plan.arena_bytes <= budget) {
-    keep_faster(fit, from_smallest(budget, fit));
-    // More room to hold values in is not always better: aims lower, as for a smaller budget.
+    // More room to hold values in is not always better: aims lower as well, as for a smaller budget.
+    const bool both = walks() && led_nowhere;
     const int64_t lower = budget - (budget - smallest().plan.arena_bytes) / 2;
-    if (walks() && led_nowhere && beyond_cliff(fit) && lower < budget)
-      keep_faster(fit, from_smallest(lower, fit));
+    for (const Effort how : {Effort::kQuick, Effort::kWhole}) {
+      if (how == Effort::kQuick && !both) continue;
+      for (const int64_t aim : {budget, lower})
+        if (beyond_cliff(fit) && (aim == budget || (both && budget - aim >= kPageBytes)))
+          keep_faster(fit, from_smallest(aim, fit, how));
+    }
   }
   // None of these ways led far.
   if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
@@ -100,7 +97,7 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
 std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int rounds_beyond) {
   if (least_bytes(s_.p, s_.index) > budget) return {};
   int64_t target = budget;
-  const double bound = lower_bound_seconds(s_.p, s_.index, budget);
+  const double bound = s_.bound_seconds(budget);
   std::optional<Fit> best = closest(budget, bound, target);
   // What comes nowhere near the bound says little.
   if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
@@ -116,14 +113,21 @@ void OneBudget::remember_fastest(int64_t budget) {
   if (fastest && (!fastest_ || fastest->cost.seconds < fastest_->cost.seconds)) fastest_ = *fastest;
 }
 
-// The best of what structure gives, before it is improved. target: the peak whose arenas fit.
-std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t& target) {
-  s_.restart();
+// The best of what structure gives, before it is improved. target: the peak whose arenas fit. too_low: the highest peak known
+// that no plan was found for; nothing is looked for below.
+std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t& target, int64_t* too_low) {
+  if (closest_ && closest_->budget == budget) {
+    target = closest_->target;
+    return closest_->fit;
+  }
+  restart();
   target = budget;
   std::optional<Fit> best;
   for (int round = 0; round < kRounds && target > s_.index.persistent_bytes; ++round) {
+    if (too_low && target <= *too_low) break;
     aim(target, bound);
     const Candidate* first = s_.archive.within(target);
+    if (!first && too_low) *too_low = target;
     if (!first) break;
     const int64_t peak = first->cost.peak_bytes;
     int64_t over = 0;
@@ -131,7 +135,13 @@ std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t& tar
     if (over <= 0) break;
     target = peak - over;
   }
+  if (!too_low) closest_ = Closest{budget, target, best};
   return best;
+}
+
+void OneBudget::restart() {
+  closest_.reset();
+  s_.restart();
 }
 
 void OneBudget::look_at_stages() {
@@ -210,7 +220,7 @@ void OneBudget::deepen(int64_t target) {
 
 // From what structure gives, which needs more, to the budget, a little at a time.
 std::optional<Fit> OneBudget::from_above(int64_t budget) {
-  s_.restart();
+  restart();
   std::optional<Fit> best;
   int64_t target = budget;
   for (const bool fine : {false, true}) {
@@ -252,66 +262,13 @@ void OneBudget::aim_with_segments(int64_t target, Segments& segments) {
   }
 }
 
-const Fit& OneBudget::smallest() {
-  if (smallest_) return *smallest_;
-  look_at_stages();
-  s_.restart();
-  const auto least = [&](const auto& found_at) {
-    int64_t high = s_.archive.plans().begin()->first - s_.index.persistent_bytes, low = 0;
-    for (int round = 0; round < 12 && high - low > high / 64; ++round) {
-      const int64_t room = low + (high - low) / 2;
-      (found_at(room) ? high : low) = room;
-    }
-  };
-  least([&](int64_t room) {
-    RetentionPoints t;
-    return backward() && recurse(s_.p, s_.index, s_.intervals, s_.rules, *stages_, room, t) &&
-           s_.try_retention(t, {});
-  });
-  const auto shrink = [&] {
-    if (s_.p.ops.size() > most_ops()) return;
-    Candidate c = s_.archive.plans().begin()->second;
-    s_.local_search.use_links(false);  // so that links do not make it larger
-    s_.local_search.shrink(c, kSearchWork);
-    if (!backward()) s_.local_search.anneal_down(least_bytes(s_.p, s_.index), kFarWork);
-    s_.local_search.use_links(true);
-  };
-  if (s_.p.ops.size() <= most_ops())
-    for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
-  shrink();
-  const int64_t before = s_.archive.plans().begin()->first;
-  for (Segments& segments : segments_)
-    least([&](int64_t room) {
-      const std::optional<RetentionPoints> t = segments.plan(room);
-      return t && s_.try_retention(*t, {});
-    });
-  if (s_.archive.plans().begin()->first < before) shrink();
-  smallest_ = s_.lowest();
-  const Candidate lowest = s_.archive.plans().begin()->second;
-  if (const int64_t capacity = s_.searched_capacity(lowest); capacity < smallest_->plan.arena_bytes)
-    if (auto fit = s_.lay_out_exactly(lowest, capacity)) smallest_ = std::move(fit);
-  if (s_.places() && s_.p.ops.size() <= kSearched)
-    smallest_ =
-        s_.fit_of(s_.local_search.place_lower(s_.placed(*smallest_), least_bytes(s_.p, s_.index), kDownWork));
-  // Exact: until one page less fails. Larger steps first.
-  int64_t step = smallest_->plan.arena_bytes / kFirstStep;
-  for (int round = 0; round < kSmaller; ++round) {
-    step = std::max(step, kPageBytes);
-    const int64_t budget = smallest_->plan.arena_bytes - step;
-    int64_t target = budget;
-    auto fit = closest(budget, lower_bound_seconds(s_.p, s_.index, budget), target);
-    if (!fit && step == kPageBytes) break;
-    step = fit ? 2 * step : step / 4;
-    if (fit) smallest_ = std::move(fit);
-  }
-  return *smallest_;
-}
-
 // Between the smallest budget and those that from_scratch() masters: the smallest plan with whatever there is room to
-// hold besides, and what is near that, or near the best one so far.
-Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is) {
+// hold besides, and what is near that, or near the best one so far. Quick: with few layouts, which take most of the time where
+// none fits, and no longer than it takes to see that it stays beyond the cliff.
+Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is, Effort effort) {
   Fit best = smallest();
-  s_.restart();
+  restart();
+  const bool quick = effort == Effort::kQuick;
   const Candidate lowest = best.from;
   // Also in less, where an arena is more likely to fit.
   const int64_t more = budget - lowest.cost.peak_bytes;
@@ -328,11 +285,12 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is)
     if (there_is) s_.archive.add(there_is->from.retention_points, there_is->from.pace, there_is->from.cost);
   }
   if (walks() || down)
-    if (auto fit = s_.fastest_within(budget, budget, kNearLayouts)) best = std::move(*fit);
+    if (auto fit = s_.fastest_within(budget, budget, quick ? kLayouts : kNearLayouts)) best = std::move(*fit);
   const int rounds = walks() ? kNearRounds : kRounds;
-  improve_fit(best, budget, budget, lower_bound_seconds(s_.p, s_.index, budget), rounds, rounds);
+  improve_fit(best, budget, budget, s_.bound_seconds(budget), rounds, quick ? 1 : rounds);
   std::optional<Fit> fit = std::move(best);
-  if (walks()) keep_faster(fit, s_.fastest_within(budget, budget, kNearLayouts));
+  if (walks() && !(quick && beyond_cliff(fit)))
+    keep_faster(fit, s_.fastest_within(budget, budget, kNearLayouts));
   remember_fastest(budget);
   return *fit;
 }
@@ -346,6 +304,8 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     const Candidate* first = s_.archive.within(target);
     if (!first || best.plan.predicted_seconds <= bound * (1 + (round == 0 ? kGoodEnough : kGoodEnoughLater)))
       return;
+    closest_.reset();
+    const double before = first->cost.seconds;
     const bool far = !stages_->chain && best.plan.predicted_seconds > bound * (1 + kFar);
     const int64_t work = (far && round > 0 ? kFarWork : kSearchWork) / 2;
     if (far) search_from_above(target, work / 2);
@@ -355,6 +315,12 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     s_.local_search.search(c, target, work);
     auto fit = s_.fastest_within(target, budget, kLayouts);
     if (fit && fit->plan.predicted_seconds < best.plan.predicted_seconds) best = std::move(*fit);
+    // Where the bound says little, a round of much work that brought next to nothing is the last one, unless it is the arena
+    // that is in the way.
+    const double found = best.plan.predicted_seconds, now = s_.archive.within(target)->cost.seconds;
+    if (found > bound * (1 + kSlow) && round > 0 && now > before * (1 - kWorthARound) &&
+        found < now * (1 + kGoodEnoughLater))
+      return;
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <limits>
 
-#include "runtime/plan/bound/bound.h"
 #include "runtime/plan/explain.h"
 #include "runtime/plan/search/fewer_copies.h"
 
@@ -49,11 +48,11 @@ void Solver::search_all() {
   searched_ = true;
 }
 
-Plan Solver::finish(Plan plan, int64_t budget_bytes) const {
+Plan Solver::finish(Plan plan, int64_t budget_bytes) {
   plan.budget_bytes = budget_bytes;
   plan.predicted_seconds = simulate(p_, plan).seconds;
   plan.keep_all_seconds = search_.index.total_seconds;
-  plan.bound_seconds = lower_bound_seconds(p_, search_.index, budget_bytes);
+  plan.bound_seconds = search_.bound_seconds(budget_bytes);
   plan.gap = plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   explain(p_, search_.index, search_.rules, plan);
   return plan;

@@ -25,7 +25,7 @@ class Solver {
   std::optional<Plan> solve_once(int64_t budget_bytes, Effort effort);
   std::optional<Plan> as_it_is(int64_t budget, bool limited);
   void search_all();
-  Plan finish(Plan plan, int64_t budget_bytes) const;
+  Plan finish(Plan plan, int64_t budget_bytes);
 
   const Problem& p_;
   Search search_;

@@ -1,0 +1,25 @@
+// What a number of values that stay on the device may come to, by the numbers that were tried.
+#pragma once
+#include <cstddef>
+#include <map>
+
+namespace cairn::plan {
+
+// Seconds are about convex in the number, as those of a linear program are: each value more that leaves frees memory that is
+// worth less than what was freed before, and takes the link longer. So they lie above the line through the two numbers
+// nearest on a side. Between two numbers no plan is faster than the faster one of theirs would be if it never waited for copies.
+class Outlook {
+ public:
+  // seconds: with all copies; infinite: it does not fit. without: of the plan if what lives at home took no time.
+  void add(size_t number, double without, double seconds);
+  // About the least that a number which was not tried may take; less than nothing where nothing is known.
+  double least(size_t number) const;
+
+ private:
+  struct Seconds {
+    double without, with;
+  };
+  std::map<size_t, Seconds> tried_;
+};
+
+}  // namespace cairn::plan

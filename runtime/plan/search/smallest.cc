@@ -1,0 +1,76 @@
+// The smallest budget of a large problem, and the plan for it.
+#include <algorithm>
+
+#include "runtime/base/checked.h"
+#include "runtime/plan/search/recursion.h"
+#include "runtime/plan/search/search.h"
+
+namespace cairn::plan {
+namespace {
+
+// Of annealing plans with their layouts, per aim on the way down.
+constexpr int64_t kDownWork = 24'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
+constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
+
+}  // namespace
+
+const Fit& OneBudget::smallest() {
+  if (smallest_) return *smallest_;
+  look_at_stages();
+  restart();
+  const auto least = [&](const auto& found_at) {
+    int64_t high = s_.archive.plans().begin()->first - s_.index.persistent_bytes, low = 0;
+    for (int round = 0; round < 12 && high - low > high / 64; ++round) {
+      const int64_t room = low + (high - low) / 2;
+      (found_at(room) ? high : low) = room;
+    }
+  };
+  least([&](int64_t room) {
+    RetentionPoints t;
+    return backward() && recurse(s_.p, s_.index, s_.intervals, s_.rules, *stages_, room, t) &&
+           s_.try_retention(t, {});
+  });
+  const auto shrink = [&] {
+    if (s_.p.ops.size() > most_ops()) return;
+    Candidate c = s_.archive.plans().begin()->second;
+    s_.local_search.use_links(false);  // so that links do not make it larger
+    s_.local_search.shrink(c, kSearchWork);
+    if (!backward()) s_.local_search.anneal_down(least_bytes(s_.p, s_.index), kFarWork);
+    s_.local_search.use_links(true);
+  };
+  if (s_.p.ops.size() <= most_ops())
+    for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
+  shrink();
+  const int64_t before = s_.archive.plans().begin()->first;
+  for (Segments& segments : segments_)
+    least([&](int64_t room) {
+      const std::optional<RetentionPoints> t = segments.plan(room);
+      return t && s_.try_retention(*t, {});
+    });
+  if (s_.archive.plans().begin()->first < before) shrink();
+  smallest_ = s_.lowest();
+  const Candidate lowest = s_.archive.plans().begin()->second;
+  if (const int64_t capacity = s_.searched_capacity(lowest); capacity < smallest_->plan.arena_bytes)
+    if (auto fit = s_.lay_out_exactly(lowest, capacity)) smallest_ = std::move(fit);
+  if (s_.places() && s_.p.ops.size() <= kSearched)
+    smallest_ =
+        s_.fit_of(s_.local_search.place_lower(s_.placed(*smallest_), least_bytes(s_.p, s_.index), kDownWork));
+  // Exact: until one page less fails. Larger steps first, unless there are no plans at all for a page less.
+  int64_t step = smallest_->plan.arena_bytes / kFirstStep, too_low = least_bytes(s_.p, s_.index) - 1;
+  const auto within = [&](int64_t budget) {
+    int64_t target = budget;
+    return budget > too_low ? closest(budget, s_.bound_seconds(budget), target, &too_low) : std::nullopt;
+  };
+  within(smallest_->plan.arena_bytes - kPageBytes);
+  for (int round = 0; round < kSmaller; ++round) {
+    step = std::max(step, kPageBytes);
+    auto fit = within(smallest_->plan.arena_bytes - step);
+    if (!fit && step == kPageBytes) break;
+    step = fit ? 2 * step : step / 4;
+    if (fit) smallest_ = std::move(fit);
+  }
+  return *smallest_;
+}
+
+}  // namespace cairn::plan
