@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/simd/activation-inl.h"
+#include "kernels/cpu/simd/several-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,17 +24,18 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
   T* y = static_cast<T*>(out[0]);
   T* z = static_cast<T*>(out[1]);
   const auto unary = [&](auto f) {
-    for_each_vector(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i)), y + i); });
+    for_each_several<kMany>(begin, end, [&](auto t, int64_t i) { put(t, each(f, get(t, a + i)), y + i); });
   };
   const auto binary = [&](auto f) {
-    for_each_vector(begin, end, [&](auto t, int64_t i) { put(t, f(get(t, a + i), get(t, b + i)), y + i); });
+    for_each_several<kMany>(begin, end,
+                            [&](auto t, int64_t i) { put(t, each(f, get(t, a + i), get(t, b + i)), y + i); });
   };
   switch (map) {
-#define FUNCTION(name, ...)                    \
-  case Map::k_##name:                          \
-    return unary([](V x) { return name(x); }); \
-  case Map::k_##name##_grad:                   \
-    return binary([](V dy, V x) { return name##_grad(dy, x); });
+#define FUNCTION(name, ...)             \
+  case Map::k_##name:                   \
+    return unary(CAIRN_FUNCTION(name)); \
+  case Map::k_##name##_grad:            \
+    return binary(CAIRN_FUNCTION(name##_grad));
 #include "runtime/base/elementwise.def"
     case Map::kSwiglu:
       return binary([](V gate, V up) { return hn::Mul(silu(gate), up); });

@@ -10,41 +10,49 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/several-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-template <bool centered, class T>
-void norm_typed(const NormRows& r, int64_t begin, int64_t end) {
+// Some rows side by side: the sums over each are a chain.
+template <bool centered, size_t kRows, class T>
+void norm_rows(const NormRows& r, int64_t begin, int64_t end) {
+  constexpr auto kStep = static_cast<int64_t>(kRows);
   const int64_t c = r.columns;
   const float inverse = 1.0f / static_cast<float>(c);
-  for (int64_t row = begin; row < end; ++row) {
+  const V zero = hn::Zero(DF());
+  for (int64_t row = begin; row + kStep <= end; row += kStep) {
     const T* x = static_cast<const T*>(r.x) + row * c;
     T* y = static_cast<T*>(r.y) + row * c;
-    float mean = 0;
+    auto mean = all_rows<kRows>(zero), squares = mean;
     if (centered) {
-      V sum = hn::Zero(DF());
-      for_each_vector(0, c, [&](auto t, int64_t i) { sum = hn::Add(sum, get(t, x + i)); });
-      mean = sum_lanes(sum) * inverse;
+      auto sum = mean;
+      for_each_vector(0, c, [&](auto t, int64_t i) { sum = add(sum, get_rows<kRows>(t, x + i, c)); });
+      mean = each([&](V v) { return set(sum_lanes(v) * inverse); }, sum);
     }
-    const V center = set(mean);
-    V squares = hn::Zero(DF());
     for_each_vector(0, c, [&](auto t, int64_t i) {
-      const V d = keep(t, hn::Sub(get(t, x + i), center), hn::Zero(DF()));
-      squares = hn::MulAdd(d, d, squares);
+      const auto d = each([&](V v) { return keep(t, v, zero); }, sub(get_rows<kRows>(t, x + i, c), mean));
+      squares = mul_add(d, d, squares);
     });
-    const float rstd = 1.0f / std::sqrt(sum_lanes(squares) * inverse + r.eps);
-    const V factor = set(rstd);
+    const auto factor =
+        each([&](V v) { return set(1.0f / std::sqrt(sum_lanes(v) * inverse + r.eps)); }, squares);
     for_each_vector(0, c, [&](auto t, int64_t i) {
-      V v = hn::Mul(hn::Sub(get(t, x + i), center), factor);
-      if (r.gamma != nullptr) v = hn::Mul(v, get(t, r.gamma + i));
-      if (r.beta != nullptr) v = hn::Add(v, get(t, r.beta + i));
-      put(t, v, y + i);
+      auto v = mul(sub(get_rows<kRows>(t, x + i, c), mean), factor);
+      if (r.gamma != nullptr) v = mul(v, get(t, r.gamma + i));
+      if (r.beta != nullptr) v = add(v, get(t, r.beta + i));
+      put_rows<kRows>(t, v, y + i, c);
     });
-    if (centered && r.mean != nullptr) r.mean[row] = mean;
-    if (r.rstd != nullptr) r.rstd[row] = rstd;
+    if (centered && r.mean != nullptr) put_rows<kRows>(Part{1}, mean, r.mean + row, 1);
+    if (r.rstd != nullptr) put_rows<kRows>(Part{1}, factor, r.rstd + row, 1);
   }
+}
+template <bool centered, class T>
+void norm_typed(const NormRows& r, int64_t begin, int64_t end) {
+  const int64_t rest = end - (end - begin) % static_cast<int64_t>(kSomeRows);
+  norm_rows<centered, kSomeRows, T>(r, begin, rest);
+  norm_rows<centered, 1, T>(r, rest, end);
 }
 
 void norm_dispatch(const NormRows& r, int64_t begin, int64_t end) {

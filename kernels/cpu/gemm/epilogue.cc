@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/simd/activation-inl.h"
+#include "kernels/cpu/simd/several-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -23,14 +24,14 @@ void linear_block(const LinearEpilogue& e, const float* c, int64_t m, int64_t ro
     const float* from = c + r * kPanel;
     bf16* y = e.y_ + (m + r) * e.ld_ + n;
     bf16* pre = e.pre_ != nullptr ? e.pre_ + (m + r) * e.ld_ + n : nullptr;
-    for_each_vector(0, columns, [&](auto t, int64_t i) {
-      V v = get(t, from + i);
-      if (e.bias_ != nullptr) v = hn::Add(v, get(t, e.bias_ + n + i));
+    for_each_several<2>(0, columns, [&](auto t, int64_t i) {
+      auto v = get(t, from + i);
+      if (e.bias_ != nullptr) v = each([](V s, V b) { return hn::Add(s, b); }, v, get(t, e.bias_ + n + i));
       if (pre != nullptr) {
         put(t, v, pre + i);
         v = get(t, pre + i);
       }
-      put(t, act(v), y + i);
+      put(t, each(act, v), y + i);
     });
   }
 }
@@ -42,7 +43,7 @@ void with_activation(Activation act, Use use) {
       return use([](V v) { return v; });
 #define FUNCTION(name, ...)  \
   case Activation::k_##name: \
-    return use([](V v) { return name(v); });
+    return use(CAIRN_FUNCTION(name));
 #include "runtime/base/elementwise.def"
   }
 }
@@ -55,7 +56,7 @@ void with_derivative(Activation act, Use use) {
       return use([](V sum, V) { return sum; });
 #define FUNCTION(name, ...)  \
   case Activation::k_##name: \
-    return use([](V sum, V pre) { return name##_grad(sum, pre); });
+    return use(CAIRN_FUNCTION(name##_grad));
 #include "runtime/base/elementwise.def"
   }
 }
@@ -76,23 +77,24 @@ void multiply_derivatives_dispatch(Activation act, DType type, const void* pre, 
       using T = decltype(zero);
       const T* p = static_cast<const T*>(pre);
       T* to = static_cast<T*>(y);
-      for_each_vector(0, n, [&](auto t, int64_t i) { put(t, f(get(t, to + i), get(t, p + i)), to + i); });
+      for_each_several<kMany>(
+          0, n, [&](auto t, int64_t i) { put(t, each(f, get(t, to + i), get(t, p + i)), to + i); });
     });
   });
 }
 
 template <class T>
-void column_sums_typed(const T* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool add) {
-  if (!add) std::fill(sums, sums + columns, 0.0f);
+void column_sums_typed(const T* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool keep_sums) {
+  if (!keep_sums) std::fill(sums, sums + columns, 0.0f);
   // A block of rows is summed from zero and then added: shorter chains round less.
   constexpr int64_t kRows = 64;
-  for_each_vector(0, columns, [&](auto t, int64_t i) {
-    V total = get(t, sums + i);
+  for_each_several<4>(0, columns, [&](auto t, int64_t i) {
+    auto total = get(t, sums + i);
     for (int64_t b = 0; b < rows; b += kRows) {
-      V sum = hn::Zero(DF());
+      auto sum = each([](V) { return hn::Zero(DF()); }, total);
       const int64_t end = std::min(rows, b + kRows);
-      for (int64_t r = b; r < end; ++r) sum = hn::Add(sum, get(t, x + r * ld + i));
-      total = hn::Add(total, sum);
+      for (int64_t r = b; r < end; ++r) sum = add(sum, get(t, x + r * ld + i));
+      total = add(total, sum);
     }
     put(t, total, sums + i);
   });

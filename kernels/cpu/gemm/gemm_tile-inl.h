@@ -62,7 +62,6 @@ using W = V;
 HWY_INLINE W load(const float* p) { return hn::LoadU(DF(), p); }
 HWY_INLINE void store(W v, float* p) { hn::StoreU(v, DF(), p); }
 HWY_INLINE W splat(float x) { return set(x); }
-HWY_INLINE W add(W a, W b) { return hn::Add(a, b); }
 HWY_INLINE W multiply_add(W a, W b, W c) { return hn::MulAdd(a, b, c); }
 HWY_INLINE float total(W v) { return sum_lanes(v); }
 #endif

@@ -16,25 +16,33 @@ inline constexpr float kSqrt2OverPi = 0.7978845608028654f, kCubic = 0.044715f;
 HWY_INLINE V relu(V x) { return hn::Max(x, hn::Zero(DF())); }
 // By the argument or the result.
 HWY_INLINE V relu_grad(V dy, V y) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(DF())), dy); }
-HWY_INLINE V silu(V x) { return hn::Mul(x, sigmoid(x)); }
+template <class X>
+HWY_INLINE X silu(X x) {
+  return mul(x, sigmoid(x));
+}
 // d/dx x s(x) = s (1 + x (1 - s))
-HWY_INLINE V silu_grad(V dy, V x) {
-  const V s = sigmoid(x);
-  return hn::Mul(dy, hn::Mul(s, hn::MulAdd(x, hn::Sub(set(1.0f), s), set(1.0f))));
+template <class X>
+HWY_INLINE X silu_grad(X dy, X x) {
+  const X s = sigmoid(x);
+  return mul(dy, mul(s, mul_add(x, sub(set(1.0f), s), set(1.0f))));
 }
 
 // (1 + tanh u) / 2 = sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3): Hendrycks and Gimpel, 2016.
-HWY_INLINE V gelu_gate(V x, V xx) {
-  const V twice = hn::Mul(set(2.0f * kSqrt2OverPi), hn::Mul(x, hn::MulAdd(set(kCubic), xx, set(1.0f))));
-  return sigmoid(twice);
+template <class X>
+HWY_INLINE X gelu_gate(X x, X xx) {
+  return sigmoid(mul(set(2.0f * kSqrt2OverPi), mul(x, mul_add(set(kCubic), xx, set(1.0f)))));
 }
-HWY_INLINE V gelu_tanh(V x) { return hn::Mul(x, gelu_gate(x, hn::Mul(x, x))); }
-HWY_INLINE V gelu_tanh_grad(V dy, V x) {
-  const V xx = hn::Mul(x, x);
-  const V s = gelu_gate(x, xx);
-  const V twice_du = hn::Mul(set(2.0f * kSqrt2OverPi), hn::MulAdd(set(3.0f * kCubic), xx, set(1.0f)));
-  const V ds = hn::Mul(hn::Mul(s, hn::Sub(set(1.0f), s)), twice_du);
-  return hn::Mul(dy, hn::MulAdd(x, ds, s));
+template <class X>
+HWY_INLINE X gelu_tanh(X x) {
+  return mul(x, gelu_gate(x, mul(x, x)));
+}
+template <class X>
+HWY_INLINE X gelu_tanh_grad(X dy, X x) {
+  const X xx = mul(x, x);
+  const X s = gelu_gate(x, xx);
+  const X twice_du = mul(set(2.0f * kSqrt2OverPi), mul_add(set(3.0f * kCubic), xx, set(1.0f)));
+  const X ds = mul(mul(s, sub(set(1.0f), s)), twice_du);
+  return mul(dy, mul_add(x, ds, s));
 }
 
 // Phi(x) = erfc(-x / sqrt 2) / 2

@@ -117,12 +117,31 @@ HWY_INLINE hn::Vec<DU> round_bf16(V v) {
 }
 
 HWY_INLINE void put(Full, V v, float* p) { hn::StoreU(v, DF(), p); }
+#if HWY_TARGET == HWY_AVX3
+// The same as round_bf16() in fewer steps, in the upper halves of lanes.
+HWY_INLINE __m512i upper_bf16(V v) {
+  const __m512i u = _mm512_castps_si512(v.raw);
+  const __mmask16 odd = _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000));
+  const __mmask16 nan = _mm512_cmp_ps_mask(v.raw, v.raw, _CMP_UNORD_Q);
+  const __m512i down = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
+  const __m512i rounded = _mm512_mask_add_epi32(down, odd, u, _mm512_set1_epi32(0x8000));
+  return _mm512_mask_or_epi32(rounded, nan, u, _mm512_set1_epi32(0x400000));
+}
+alignas(64) inline constexpr uint16_t kUpperHalves[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
+                                                          23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
+                                                          45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+HWY_INLINE __m256i narrow_bf16(V v) {
+  return _mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_load_si512(kUpperHalves), upper_bf16(v)));
+}
+#endif
 HWY_INLINE void put(Full, V v, bf16* p) {
 #if HWY_TARGET == HWY_SCALAR
   p->bits = static_cast<uint16_t>(hn::GetLane(round_bf16(v)));
 #elif HWY_TARGET == HWY_AVX2
   hn::StoreU(hn::DemoteTo(DH(), hn::BitCast(hn::RebindToSigned<DF>(), round_bf16(v))), DH(),
              reinterpret_cast<uint16_t*>(p));
+#elif HWY_TARGET == HWY_AVX3
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), narrow_bf16(v));
 #else
   hn::StoreU(hn::TruncateTo(DH(), round_bf16(v)), DH(), reinterpret_cast<uint16_t*>(p));
 #endif
@@ -142,8 +161,7 @@ HWY_INLINE void put(Part part, V v, float* p) {
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << part.n) - 1), v.raw);
 }
 HWY_INLINE void put(Part part, V v, bf16* p) {
-  _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << part.n) - 1),
-                           _mm512_cvtepi32_epi16(round_bf16(v).raw));
+  _mm256_mask_storeu_epi16(p, static_cast<__mmask16>((1u << part.n) - 1), narrow_bf16(v));
 }
 #endif
 template <class T>
@@ -176,27 +194,25 @@ HWY_INLINE V keep(Part part, V v, V otherwise) {
   return hn::IfThenElse(hn::FirstN(DF(), part.n), v, otherwise);
 }
 
-// e^x by Cody-Waite reduction and a polynomial of degree 7: within 2 ulp; 0 below -104, inf above 88.7. NaN
-// stays NaN: the minimum and maximum of x86 give their second operand then.
-HWY_INLINE V exp(V x) {
-  const DF d;
-  const V in = hn::Min(set(89.0f), hn::Max(set(-104.0f), x));
-  const V n = hn::Round(hn::Mul(in, set(1.44269504088896341f)));
-  V r = hn::NegMulAdd(n, set(0.693145751953125f), in);
-  r = hn::NegMulAdd(n, set(1.42860682030941723e-6f), r);
-  V p = set(1.0f / 5040.0f);
-  p = hn::MulAdd(p, r, set(1.0f / 720.0f));
-  p = hn::MulAdd(p, r, set(1.0f / 120.0f));
-  p = hn::MulAdd(p, r, set(1.0f / 24.0f));
-  p = hn::MulAdd(p, r, set(1.0f / 6.0f));
-  p = hn::MulAdd(p, r, set(0.5f));
-  p = hn::MulAdd(p, r, set(1.0f));
-  p = hn::MulAdd(p, r, set(1.0f));
+// What functions do to a vector, and by the same names to two of them at once (several-inl.h).
+HWY_INLINE V add(V a, V b) { return hn::Add(a, b); }
+HWY_INLINE V sub(V a, V b) { return hn::Sub(a, b); }
+HWY_INLINE V mul(V a, V b) { return hn::Mul(a, b); }
+HWY_INLINE V div(V a, V b) { return hn::Div(a, b); }
+HWY_INLINE V min(V a, V b) { return hn::Min(a, b); }
+HWY_INLINE V max(V a, V b) { return hn::Max(a, b); }
+HWY_INLINE V neg(V a) { return hn::Neg(a); }
+HWY_INLINE V round(V a) { return hn::Round(a); }
+HWY_INLINE V mul_add(V a, V b, V c) { return hn::MulAdd(a, b, c); }
+HWY_INLINE V neg_mul_add(V a, V b, V c) { return hn::NegMulAdd(a, b, c); }
+
+// p 2^n, where e^x is that; n is whole.
+HWY_INLINE V scaled_power(V p, V n, [[maybe_unused]] V x) {
 #if HWY_TARGET == HWY_AVX3
-  (void)d;
   return V{_mm512_scalef_ps(p.raw, n.raw)};
 #else
   // Two factors of 2^(n/2): n = 128 alone would overflow the exponent field.
+  const DF d;
   const hn::RebindToSigned<DF> di;
   const auto i = hn::ConvertTo(di, n);
   const auto half = hn::ShiftRight<1>(i);
@@ -207,15 +223,38 @@ HWY_INLINE V exp(V x) {
 #endif
 }
 
+// e^x by Cody-Waite reduction and a polynomial of degree 7: within 2 ulp; 0 below -104, inf above 88.7. NaN
+// stays NaN: the minimum and maximum of x86 give their second operand then.
+template <class X>
+HWY_INLINE X exp(X x) {
+  const X in = min(set(89.0f), max(set(-104.0f), x));
+  const X n = round(mul(in, set(1.44269504088896341f)));
+  X r = neg_mul_add(n, set(0.693145751953125f), in);
+  r = neg_mul_add(n, set(1.42860682030941723e-6f), r);
+  X p = mul_add(set(1.0f / 5040.0f), r, set(1.0f / 720.0f));
+  p = mul_add(p, r, set(1.0f / 120.0f));
+  p = mul_add(p, r, set(1.0f / 24.0f));
+  p = mul_add(p, r, set(1.0f / 6.0f));
+  p = mul_add(p, r, set(0.5f));
+  p = mul_add(p, r, set(1.0f));
+  p = mul_add(p, r, set(1.0f));
+  return scaled_power(p, n, x);
+}
+
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE V reciprocal_estimate(V x) { return V{_mm512_rcp14_ps(x.raw)}; }  // of 14 bits
+#endif
+
 // 1 / (1 + e^-x). With AVX-512 by an estimate of 14 bits and one Newton step: within 2 ulp and cheaper than a
 // division.
-HWY_INLINE V sigmoid(V x) {
+template <class X>
+HWY_INLINE X sigmoid(X x) {
 #if HWY_TARGET == HWY_AVX3
-  const V d = hn::Add(set(1.0f), exp(hn::Min(set(80.0f), hn::Neg(x))));
-  const V estimate{_mm512_rcp14_ps(d.raw)};
-  return hn::Mul(estimate, hn::NegMulAdd(d, estimate, set(2.0f)));
+  const X d = add(set(1.0f), exp(min(set(80.0f), neg(x))));
+  const X estimate = reciprocal_estimate(d);
+  return mul(estimate, neg_mul_add(d, estimate, set(2.0f)));
 #else
-  return hn::Div(set(1.0f), hn::Add(set(1.0f), exp(hn::Neg(x))));
+  return div(set(1.0f), add(set(1.0f), exp(neg(x))));
 #endif
 }
 

@@ -64,6 +64,8 @@ inline void rows_of(const GemmOperands& g, int64_t m, int64_t m_end, int64_t pan
     const int64_t rows = std::min(m_end - m, 16 - m % 16);  // of one block of A
     const char* const from = a + m / 16 * g.a_block + m % 16 * g.a_row;
     int64_t taken = 1;
+    if (kPair == 4 && g.target != nullptr)
+      for (int64_t r = 0; r < rows && r < 8; ++r) __builtin_prefetch(g.target + (m + r) * g.target_row, 1);
     if (kPair != 4)  // gradients of weights are far: those of the rows below are the next ones to be added to
       for (int64_t r = 0; r < rows && r < 8; ++r) {
         __builtin_prefetch(to + below + r * pitch, 1);

@@ -33,39 +33,56 @@ alignas(64) constexpr uint16_t kPairsHigh[32] = {16, 48, 17, 49, 18, 50, 19, 51,
                                                  53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58,
                                                  27, 59, 28, 60, 29, 61, 30, 62, 31, 63};
 
+// Tiles are read row by row of w, which lie far from each other: lines of the tile so many steps later are fetched meanwhile.
+constexpr int64_t kTilesAhead = 2;
+
 template <class T>
 void pack_transposed_typed(const T* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0,
                            int64_t p1) {
   const int64_t steps = round_up(k, kTileK) / kTileK;
   for (int64_t p = p0; p < p1; ++p)
-    for (int64_t s = 0; s < steps; ++s)
+    for (int64_t s = 0; s < steps; ++s) {
+      const int64_t over = (s + kTilesAhead) / steps, ahead_s = (s + kTilesAhead) % steps;
+      const T* const ahead = w + (p + over) * kPanel * ld + ahead_s * kTileK;
       for (int64_t half = 0; half < 2; ++half) {
         const int64_t column = p * kPanel + half * 16, left = k - s * kTileK;
         __m512i r[16];
 #pragma GCC unroll 16
-        for (int64_t j = 0; j < 16; ++j)
+        for (int64_t j = 0; j < 16; ++j) {
           r[j] = column + j < n ? load32(w + (column + j) * ld + s * kTileK, left) : _mm512_setzero_si512();
+          for (size_t line = 0; line < kTileK * sizeof(T); line += 64)
+            __builtin_prefetch(reinterpret_cast<const char*>(ahead + (half * 16 + j) * ld) + line);
+        }
         transpose16(r);
         bf16* to = packed + ((p * steps + s) * 2 + half) * 512;
 #pragma GCC unroll 16
-        for (int64_t j = 0; j < 16; ++j) _mm512_storeu_si512(to + j * 32, r[j]);
+        for (int64_t j = 0; j < 16; ++j) {
+          __builtin_prefetch(to + kTilesAhead * 1024 + j * 32, 1);
+          _mm512_storeu_si512(to + j * 32, r[j]);
+        }
       }
+    }
 }
 
 template <class T>
 void pack_typed(const T* w, int64_t ld, int64_t n, int64_t k, bf16* packed, int64_t p0, int64_t p1) {
   const int64_t steps = round_up(k, kTileK) / kTileK;
   const __m512i low = _mm512_load_si512(kPairsLow), high = _mm512_load_si512(kPairsHigh);
-  // Row pairs outermost: reads run along memory.
   for (int64_t s = 0; s < steps; ++s)
-    for (int64_t pair = 0; pair < 16; ++pair) {
-      const int64_t row = s * kTileK + 2 * pair;
-      for (int64_t p = p0; p < p1; ++p) {
-        const int64_t left = n - p * kPanel;
+    for (int64_t p = p0; p < p1; ++p) {
+      const int64_t left = n - p * kPanel, over = (p + kTilesAhead - p0) / (p1 - p0),
+                    ahead_p = p0 + (p + kTilesAhead - p0) % (p1 - p0);
+      const T* const ahead = w + (s + over) * kTileK * ld + ahead_p * kPanel;
+      bf16* to = packed + (p * steps + s) * 1024;
+      for (int64_t pair = 0; pair < 16; ++pair, to += 32) {
+        const int64_t row = s * kTileK + 2 * pair;
         const T* from = w + row * ld + p * kPanel;
         const __m512i r0 = row < k ? load32(from, left) : _mm512_setzero_si512();
         const __m512i r1 = row + 1 < k ? load32(from + ld, left) : _mm512_setzero_si512();
-        bf16* to = packed + (p * steps + s) * 1024 + pair * 32;
+        for (size_t line = 0; line < kPanel * sizeof(T); line += 64) {
+          __builtin_prefetch(reinterpret_cast<const char*>(ahead + 2 * pair * ld) + line);
+          __builtin_prefetch(reinterpret_cast<const char*>(ahead + (2 * pair + 1) * ld) + line);
+        }
         _mm512_storeu_si512(to, _mm512_permutex2var_epi16(r0, low, r1));
         _mm512_storeu_si512(to + 512, _mm512_permutex2var_epi16(r0, high, r1));
       }
