@@ -3,8 +3,10 @@
 // piece that begins exactly there, or by none: then so much is wasted there as the next thing that can cover it
 // lies higher; the same at the right edge with pieces that end there. Of all edges the one with the fewest ways is
 // decided next, so that what is forced comes first, and an edge with no way ends the branch. Each section may waste
-// only the target less the bytes alive in it (Moffitt, MiniMalloc, ASPLOS 2023, prunes by the same sum). States that
-// had no packing are remembered; several restarts look at the ways in other orders.
+// only the target less the bytes alive in it (Moffitt, MiniMalloc, ASPLOS 2023, prunes by the same sum). An edge and its
+// ways depend on its valley and the walls only: each failure names the stretch of sections that it comes from, and
+// decisions beside that are taken back without a look at their other ways. States that had no packing are remembered;
+// several restarts look at the ways in other orders, at edges where branches ended often sooner.
 #include <algorithm>
 #include <limits>
 
@@ -34,8 +36,11 @@ class Filler {
     floor_.assign(sections_, 0);
     left_.assign(sections_, 0);
     top_.assign(sections_, -1);
+    stretch_.resize(sections_);
+    weight_.assign(sections_, 1);
     offsets_.assign(n, -1);
     rank_.assign(n, 0);
+    score_.assign(n, 0);
     for (int32_t i = 0; i < n; ++i) {
       from_left_[items_[i].begin].push_back(i);
       from_right_[items_[i].end].push_back(i);
@@ -47,7 +52,7 @@ class Filler {
   }
 
   bool run() {
-    hopeless_.assign(size_t{1} << kStateBits, 0);
+    hopeless_.assign(size_t{1} << kStateBits, {});
     int64_t failed = -1;  // no packing is this low
     for (int64_t round = 1; work_ > 0; ++round) {
       const int64_t room = (highest_ - most_) / alignment_;
@@ -55,8 +60,9 @@ class Filler {
       if (target_ <= failed) continue;
       const int64_t turn = (round - 1) / static_cast<int64_t>(std::size(kShares)) + 1;
       rank(round, turn);
-      narrow_first_ = turn % 2 == 0;
-      nodes_ = (500 + 2 * static_cast<int64_t>(items_.size())) * (turn & -turn);
+      narrow_first_ = turn % 8 != 0;
+      for (Edge& edge : stretch_) edge.high = -1;
+      nodes_ = kNodesPerPiece * (250 + static_cast<int64_t>(items_.size())) * (turn & -turn);
       const Result result = dive();
       if (result == Result::kFound) return true;
       if (result == Result::kNone) failed = target_;
@@ -76,12 +82,21 @@ class Filler {
     int64_t bytes;
     int32_t piece;
   };
+  static constexpr int32_t kNoValley = std::numeric_limits<int32_t>::max();
   struct Edge {
     int32_t low = 0, high = 0;  // the valley
-    int32_t ways = std::numeric_limits<int32_t>::max();
+    int32_t ways = kNoValley;
     bool right = false;
   };
   enum class Result { kFound, kNone, kCut };
+  // Sections: what was decided in them alone rules out every packing.
+  struct Conflict {
+    int32_t begin = 0, end = 0;
+  };
+  struct State {
+    uint64_t key = 0;
+    Conflict conflict;
+  };
 
   // Only sections whose pieces are not all alive in a neighbour, too, matter: something begins there and
   // something ends right behind. to[s]: how many of those lie before s.
@@ -97,12 +112,12 @@ class Filler {
     return to;
   }
 
-  // The way to look at first: the largest piece, the longest, or the one with most bytes, loosened by chance.
+  // The way to look at first: the longest piece, or the one with most bytes, loosened by chance.
   void rank(int64_t round, int64_t turn) {
     for (size_t i = 0; i < items_.size(); ++i) {
       const double bytes = static_cast<double>(items_[i].bytes), length = items_[i].end - items_[i].begin;
-      const double by[] = {bytes * length, length * length * bytes, bytes * bytes * length};
-      rank_[i] = by[turn % 3] * (round == 1 ? 1 : 0.25 + static_cast<double>(draw() >> 40) / (1 << 24));
+      const double by[] = {length * length * bytes, bytes * bytes * length};
+      rank_[i] = by[turn % 2] * (round == 1 ? 1 : 0.25 + static_cast<double>(draw() >> 40) / (1 << 24));
     }
   }
 
@@ -145,37 +160,82 @@ class Filler {
         covered = std::max(covered, items_[i].end);
         least = std::min(least, items_[i].bytes);
       }
-      work_ -= static_cast<int64_t>(from_left_[s].size());
+      work_ -= 1 + static_cast<int64_t>(from_left_[s].size());
       if (covered <= s) spare = std::min(spare, target_ - here - left_[s]);
     }
     const int64_t wall = std::min(height(low - 1), height(high)) - here;
     return spare < std::min(wall, least);
   }
 
+  // What becomes level with a wall, or as wide as the valley, leaves fewer edges.
+  double match(int32_t i, const Edge& e) const {
+    constexpr double kLevel = 8, kWide = 4;
+    const Item& x = items_[i];
+    const int64_t top = floor_[e.low] + x.bytes;
+    const bool first = x.begin == e.low, last = x.end == e.high;
+    return (first && last ? kWide : 1) * (first && top == height(e.low - 1) ? kLevel : 1) *
+           (last && top == height(e.high) ? kLevel : 1);
+  }
+
+  Conflict around(const Edge& e) const { return {std::max(e.low - 1, 0), std::min(e.high + 1, sections_)}; }
+
+  // Fewest ways for how often branches ended there: the rule "weighted degree" of constraint search.
   bool before(const Edge& a, const Edge& b) const {
+    const auto weight = [&](const Edge& e) { return weight_[e.right ? e.high - 1 : e.low]; };
+    const double x = a.ways * weight(b), y = b.ways * weight(a);
+    if (x != y) return x < y;
     return narrow_first_ ? a.high - a.low < b.high - b.low : floor_[a.low] < floor_[b.low];
   }
 
+  void blame(const Edge& e) {
+    for (int32_t s = e.low; s < e.high; ++s) weight_[s] += blame_;
+    blame_ *= 1.0005;  // what failed lately counts most
+    if (blame_ < 1e100) return;
+    for (double& weight : weight_) weight = 1 + weight / blame_;
+    blame_ = 1;
+  }
+
+  // The edge with fewest ways of the valley from `low` to `high`.
+  Edge fewest_ways(int32_t low, int32_t high) {
+    Edge best{low, high};
+    const int64_t here = height(low);
+    if (here == kWall || height(low - 1) <= here || height(high) <= here) return best;
+    if (has_hole(low, high)) return {low, high, 0, false};
+    for (const bool right : {false, true}) {
+      Edge edge{low, high, 0, right};
+      for (int32_t i : at(edge)) edge.ways += fits(i, edge);
+      work_ -= static_cast<int64_t>(at(edge).size());
+      const int32_t s = right ? high - 1 : low;
+      edge.ways += floor_[s] + left_[s] < target_;
+      if (edge.ways < best.ways) best = edge;
+    }
+    return best;
+  }
+
+  // Only stretches beside what was decided since are looked at again.
   Edge fewest_ways() {
     Edge best;
     for (int32_t low = 0; low < sections_;) {
-      const int64_t here = height(low);
-      int32_t high = low + 1;
-      while (high < sections_ && height(high) == here) ++high;
-      if (here != kWall && height(low - 1) > here && height(high) > here)
-        for (const bool right : {false, true}) {
-          Edge edge{low, high, 0, right};
-          if (!right && has_hole(low, high)) return edge;
-          for (int32_t i : at(edge)) edge.ways += fits(i, edge);
-          work_ -= static_cast<int64_t>(at(edge).size());
-          const int32_t s = right ? high - 1 : low;
-          if (floor_[s] + left_[s] < target_) ++edge.ways;
-          if (edge.ways < best.ways || (edge.ways == best.ways && before(edge, best))) best = edge;
-          if (best.ways == 0) return best;
-        }
-      low = high;
+      Edge& edge = stretch_[low];
+      if (edge.high < 0) {
+        int32_t high = low + 1;
+        const int64_t here = height(low);
+        while (high < sections_ && height(high) == here) ++high;
+        edge = fewest_ways(low, high);
+        work_ -= high - low;
+      }
+      --work_;
+      if (edge.ways == 0) return edge;
+      if (edge.ways < kNoValley && (best.ways == kNoValley || before(edge, best))) best = edge;
+      low = edge.high;
     }
     return best;
+  }
+
+  void forget(int32_t begin, int32_t end) {
+    int32_t first = std::max(begin - 1, 0);
+    while (first > 0 && height(first - 1) == height(first)) stretch_[first--].high = -1;
+    for (int32_t s = first; s <= std::min(end, sections_ - 1); ++s) stretch_[s].high = -1;
   }
 
   void put(int32_t i, int64_t sign) {
@@ -184,6 +244,8 @@ class Filler {
       floor_[s] += sign * x.bytes;
       left_[s] -= sign * x.bytes;
     }
+    work_ -= x.end - x.begin;
+    forget(x.begin, x.end);
     placed_ ^= piece_key_[i];
     unplaced_ -= static_cast<int32_t>(sign);
   }
@@ -221,13 +283,17 @@ class Filler {
     const int64_t wall = std::min(height(e.low - 1), height(e.high));
     const int64_t rise = std::min(wall - floor_[e.low], least);
     for (int32_t s = low; s < high; ++s)
-      if (left_[s] > 0 && floor_[s] + left_[s] > target_ - rise) return Result::kNone;
+      if (left_[s] > 0 && floor_[s] + left_[s] > target_ - rise) {
+        conflict_ = around(e);
+        return Result::kNone;
+      }
     std::vector<int32_t> under(top_.begin() + low, top_.begin() + high);
     for (int32_t s = low; s < high; ++s) {
       floor_[s] += rise;
       wasted_ += static_cast<uint64_t>(rise) * waste_key_[s];
       top_[s] = -1;
     }
+    forget(low, high);
     ++depth_;
     const Result result = dive();
     --depth_;
@@ -237,33 +303,51 @@ class Filler {
       wasted_ -= static_cast<uint64_t>(rise) * waste_key_[s];
       top_[s] = under[s - low];
     }
+    forget(low, high);
     return result;
   }
 
   Result dive() {
     if (unplaced_ == 0) return Result::kFound;
+    work_ -= kPerState;
     if (nodes_-- <= 0 || work_ <= 0 || depth_ > kDepth * static_cast<int64_t>(items_.size()))
       return Result::kCut;
-    work_ -= sections_;
     const uint64_t now = state();
-    uint64_t& known = hopeless_[now >> (64 - kStateBits)];
-    if (known == now) return Result::kNone;
-    const Edge edge = fewest_ways();
-    if (edge.ways == 0) {
-      known = now;
+    State& known = hopeless_[now >> (64 - kStateBits)];
+    if (known.key == now) {
+      conflict_ = known.conflict;
       return Result::kNone;
     }
+    const Edge edge = fewest_ways();
+    Conflict sum = around(edge);
+    const auto fail = [&] {
+      known = {now, sum};
+      conflict_ = sum;
+      return Result::kNone;
+    };
+    if (edge.ways == 0) {
+      blame(edge);
+      return fail();
+    }
+    // True if what was decided here had no part in the failure: another way here fails the same.
+    const auto apart = [&](int32_t begin, int32_t end) {
+      if (conflict_.end <= begin || end <= conflict_.begin) return true;
+      sum = {std::min(sum.begin, conflict_.begin), std::max(sum.end, conflict_.end)};
+      return false;
+    };
     std::vector<int32_t> ways;
     for (int32_t i : at(edge))
       if (fits(i, edge)) ways.push_back(i);
-    std::stable_sort(ways.begin(), ways.end(), [&](int32_t a, int32_t b) { return rank_[a] > rank_[b]; });
+    for (int32_t i : ways) score_[i] = rank_[i] * match(i, edge);
+    std::stable_sort(ways.begin(), ways.end(), [&](int32_t a, int32_t b) { return score_[a] > score_[b]; });
     for (int32_t i : ways)
-      if (const Result result = place(i); result != Result::kNone) return result;
+      if (const Result result = place(i); result != Result::kNone || apart(items_[i].begin, items_[i].end))
+        return result;
     const int32_t s = edge.right ? edge.high - 1 : edge.low;
     if (floor_[s] + left_[s] < target_)
-      if (const Result result = waste(edge); result != Result::kNone) return result;
-    known = now;
-    return Result::kNone;
+      if (const Result result = waste(edge); result != Result::kNone || apart(edge.low, edge.high))
+        return result;
+    return fail();
   }
 
   uint64_t state() const {
@@ -271,8 +355,11 @@ class Filler {
     return z ^ (z >> 29);
   }
 
-  static constexpr int64_t kShares[] = {4, 0, 2, 1};  // of what the target has above the bound, in quarters
+  static constexpr int64_t kShares[] = {4, 0, 1, 0,
+                                        2, 0, 1, 0};  // of what the target has above the bound, in quarters
   static constexpr int kStateBits = 20;
+  static constexpr int64_t kPerState = 100;  // of work: a line of memory that is far
+  static constexpr int64_t kNodesPerPiece = 16;
   static constexpr int64_t kDepth = 4;  // decisions per piece on a branch: bounds the stack
 
   const int64_t most_, alignment_, highest_;
@@ -284,11 +371,15 @@ class Filler {
   int32_t sections_ = 0, unplaced_ = 0;
   std::vector<std::vector<int32_t>> from_left_, from_right_;
   std::vector<int64_t> floor_, left_;
+  double blame_ = 1;
+  std::vector<double> weight_;  // of a section: how often no way was left in a valley there
   std::vector<int32_t> top_;
+  std::vector<Edge> stretch_;  // by its first section; high < 0: to be looked at again
   std::vector<int64_t> offsets_;
-  std::vector<double> rank_;
+  std::vector<double> rank_, score_;
   std::vector<uint64_t> piece_key_, waste_key_;
-  std::vector<uint64_t> hopeless_;  // the last state of each slot in which there was no packing
+  Conflict conflict_;
+  std::vector<State> hopeless_;  // the last state of each slot in which there was no packing
   uint64_t placed_ = 0, wasted_ = 0, state_ = 1;
 };
 

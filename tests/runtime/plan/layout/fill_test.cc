@@ -72,6 +72,23 @@ TEST(LayoutFill, FindsTheLowestOfAllOrders) {
   }
 }
 
+// Failures come from a part of the time here, so decisions beside it are passed over on the way back.
+TEST(LayoutFill, WhatFailsInOnePlaceIsNotLaidToAnother) {
+  for (const uint32_t seed : support::seeds(100)) {
+    std::mt19937 random(seed);
+    const auto blocks = with_bytes(random_blocks(random, 8, 24, 1));
+    if (blocks.empty()) continue;
+    const int64_t lowest = lowest_of_all_orders(blocks);
+    Layout layout;
+    int64_t work = 4'000'000;
+    ASSERT_TRUE(filled(blocks, 1, lowest, work, layout)) << seed;
+    expect_sound(blocks, layout, 1);
+    work = 4'000'000;
+    EXPECT_FALSE(filled(blocks, 1, lowest - 1, work, layout)) << seed;
+    EXPECT_GT(work, 0) << "it gave up instead";
+  }
+}
+
 TEST(LayoutFill, PutsACutRectangleTogetherAgain) {
   for (const uint32_t seed : support::seeds(12)) {
     const auto blocks = cut_rectangle(60, seed);
