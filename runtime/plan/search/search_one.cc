@@ -10,10 +10,12 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kPlacedWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of annealing plans with their layouts
-constexpr int64_t kDescentWork = 6'000'000;                        // where nothing fits yet
-constexpr int64_t kTableWork = 12'000'000;                         // steps of the dynamic program
-constexpr size_t kOptions = 48;                                    // per stage
+// Of annealing plans with their layouts, one after the other.
+constexpr std::array<int64_t, 2> kPlacedWork = {150'000'000 / CAIRN_SEARCH_SHARE,
+                                                600'000'000 / CAIRN_SEARCH_SHARE};
+constexpr int64_t kDescentWork = 6'000'000;  // where nothing fits yet
+constexpr int64_t kTableWork = 12'000'000;   // steps of the dynamic program
+constexpr size_t kOptions = 48;              // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
@@ -86,7 +88,8 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
     keep_faster(fit, from_scratch(budget, effort, kRounds));
   if (fit && s_.places() && s_.p.ops.size() <= kSearched)
-    keep_faster(fit, s_.fit_of(s_.local_search.anneal_placed(s_.placed(*fit), budget, kPlacedWork)));
+    for (const int64_t work : kPlacedWork)
+      keep_faster(fit, s_.fit_of(s_.local_search.anneal_placed(s_.placed(*fit), budget, work)));
   // What is less than smallest() is refused, whatever else could be found for it.
   if (fit && fastest_ && Search::worth_searching(*fastest_, fit))
     keep_faster(fit, s_.lay_out_exactly(*fastest_, budget));

@@ -9,7 +9,7 @@ namespace cairn::plan {
 namespace {
 
 // Of annealing plans with their layouts, per aim on the way down.
-constexpr int64_t kDownWork = 24'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kDownWork = 15'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
 constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 
