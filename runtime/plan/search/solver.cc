@@ -6,6 +6,11 @@
 #include "runtime/plan/search/fewer_copies.h"
 
 namespace cairn::plan {
+namespace {
+
+constexpr size_t kOpsForAllBudgets = 48;
+
+}  // namespace
 
 Solver::Solver(const Problem& p) : p_(p), search_(p, p.ops.size() <= kSmallProblem), one_(search_) {}
 
@@ -18,8 +23,9 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
   if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes);
-  // What was found for all budgets is as good and there.
-  const bool one = !small() || (effort == Effort::kQuick && !searched_);
+  // What was found for all budgets is as good and there, and for few ops it is sooner found than a plan for one.
+  const bool few = p_.ops.size() <= kOpsForAllBudgets;
+  const bool one = !small() || (effort == Effort::kQuick && !searched_ && !few);
   if (!one) search_all();
   auto fit = one ? one_.solve(budget, effort) : search_.fastest_within(budget, budget);
   if (!fit) return {};

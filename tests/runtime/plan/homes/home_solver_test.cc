@@ -153,7 +153,7 @@ TEST(HomeSolver, RandomProblemsHold) {
       if (value.home >= 0 && upto(1) > 0) value.home_seconds = 0.125 * upto(8);
     check(p);
     const int64_t least = smallest_budget(p), all = keep_all_arena(p);
-    for (const double share : {0.0, 0.3, 0.7, 1.0}) {
+    for (const double share : support::cases({0.0, 0.3, 0.7, 1.0}, 2)) {
       p.budget_bytes =
           least + static_cast<int64_t>(share * static_cast<double>(std::max<int64_t>(0, all - least)));
       if (p.budget_bytes == 0) continue;

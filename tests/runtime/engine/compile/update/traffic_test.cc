@@ -2,6 +2,7 @@
 #include "runtime/engine/compile/update/traffic.h"
 
 #include "tests/runtime/engine/update_check.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::engine {
 namespace {
@@ -57,7 +58,7 @@ TEST(Traffic, TheAccountIsWhatTheProgramsCopy) {
   const auto device = cpu();
   for (const char* optimizer : {"adamw", "sgd", "muon"})
     for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16})
-      for (const double share : {0.0, 0.2, 0.5, 0.9}) {
+      for (const double share : support::cases({0.0, 0.2, 0.5, 0.9}, 3)) {
         SCOPED_TRACE(cat(optimizer, ' ', static_cast<int>(amp), ' ', share));
         PlanOptions o;
         o.optimizer.name = optimizer;
