@@ -13,6 +13,7 @@ BackendFacts facts() {
           .instruction_set_word = isa.word,
           .f32_flops_per_second = isa.f32_flops,
           .bf16_flops_per_second = isa.bf16_flops,
+          .fuses_multiply_add = cpu::isa() != cpu::InstructionSet::kPortable,
           .refusal = cpu::isa_refusal()};
 }
 

@@ -7,7 +7,8 @@
 
 namespace cairn {
 
-enum class Lane : uint8_t { kCompute = 0, kCopyOut = 1, kCopyIn = 2 };
+// kHost: kernels of the host's processors beside a device that has its own.
+enum class Lane : uint8_t { kCompute = 0, kCopyOut = 1, kCopyIn = 2, kHost = 3 };
 
 struct LaneRow {
   std::string_view name;
@@ -19,6 +20,7 @@ inline constexpr LaneRow kLanes[] = {
     {"compute", "cairn/compute", true},
     {"copy-out", "cairn/copy-out", false},
     {"copy-in", "cairn/copy-in", false},
+    {"host", "cairn/host", true},
 };
 inline constexpr size_t kLaneCount = std::size(kLanes);
 inline constexpr const LaneRow& row(Lane lane) { return kLanes[static_cast<size_t>(lane)]; }

@@ -57,6 +57,8 @@ DeviceModel read_model(const JsonNode& root) {
   m.f16_flops_per_second = positive(root.at("f16_flops_per_second"));
   m.memory_bytes_per_second = positive(root.at("memory_bytes_per_second"));
   m.launch_seconds = root.at("launch_seconds").number();
+  if (root.has("host_memory_bytes_per_second"))
+    m.host_memory_bytes_per_second = positive(root.at("host_memory_bytes_per_second"));
   m.separate_memory = root.at("separate_memory").flag();
   for (const JsonNode& node : root.at("links").list(kMaxLinks)) {
     m.links.push_back(read_link(node));

@@ -56,6 +56,8 @@ struct DeviceModel {
   double f32_flops_per_second = 0, bf16_flops_per_second = 0, f16_flops_per_second = 0;
   double memory_bytes_per_second = 0;
   double launch_seconds = 0;
+  // Of the machine around it, by what its processors stream through their memory; 0: not known, and nothing is updated there.
+  double host_memory_bytes_per_second = 0;
   // The device has memory of its own: leaving for the host frees something, and the CPU's packed forms of
   // weights are no part of its plans.
   bool separate_memory = true;

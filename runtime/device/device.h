@@ -95,7 +95,8 @@ class Event {  // made by one device, used with its queues only
 class Queue {
  public:
   virtual ~Queue() = default;
-  // `call`'s spans must stay valid until the work is done (the program owns them).
+  // `call`'s spans must stay valid until the work is done (the program owns them). On Lane::kHost: a kernel of the
+  // processor's registry for DeviceInfo::host_threads, whose operands lie on the host tier.
   virtual void launch(const kernels::Kernel& kernel, const kernels::Call& call) = 0;
   virtual void copy(Location to, Location from, int64_t bytes) = 0;
   // Several copies between the same two blocks as one piece of work, done in this order. `parts` must stay
@@ -131,6 +132,7 @@ struct DeviceInfo {
   int64_t memory_bytes = 0;
   int64_t host_memory_bytes = 0;  // of the machine; 0: they are the same
   int threads = 0;
+  int host_threads = 0;      // of kernels on the host lane
   bool bf16 = false;         // fast bf16 products
   bool host_reaches = true;  // blocks of the device tier have addresses that the host may use
   // For the analytic cost model.

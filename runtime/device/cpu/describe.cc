@@ -40,7 +40,7 @@ DeviceInfo describe(std::string_view name, int threads) {
   require(facts.refusal.empty(), Code::kInvalidArgument, facts.refusal);
   DeviceInfo info;
   info.name = name;
-  info.threads = threads > 0 ? threads : usable_processors();
+  info.threads = info.host_threads = threads > 0 ? threads : usable_processors();
   info.processor = processor_model();
   info.isa = facts.instruction_set;
   info.isa_word = facts.instruction_set_word;

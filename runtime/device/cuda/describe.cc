@@ -1,6 +1,9 @@
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "kernels/registry.h"
+#include "runtime/base/os/thread.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/status.h"
 
@@ -20,6 +23,7 @@ constexpr Architecture kArchitectures[] = {
 };
 constexpr double kSustained = 0.65;  // of the peak, by large products
 constexpr double kBandwidth = 0.85;  // of the memory's, by long copies
+constexpr int kMostHostThreads = 16;  // memory is what they wait for
 constexpr double kLink = 25e9;       // host link where nothing was measured: PCIe 4 x16
 
 const Architecture& architecture_of(const cudaDeviceProp& p) {
@@ -57,6 +61,7 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   info.memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
   info.host_memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   info.threads = 1;
+  info.host_threads = std::min(usable_processors(), kMostHostThreads);
   info.bf16 = true;
   info.bf16_flops_per_second = kSustained * p.multiProcessorCount * a.bf16_flops * clock;
   info.f32_flops_per_second = kSustained * p.multiProcessorCount * a.f32_flops * clock;

@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/queue.h"
 
 #include "runtime/base/os/clock.h"
+#include "runtime/base/parallel.h"
 #include "runtime/device/own.h"
 
 namespace cairn::device::cuda {
@@ -25,6 +26,22 @@ void run_disk_task(void* user) {
   }
 }
 
+void run_host_task(void* user) {
+  const auto& task = *static_cast<HostTask*>(user);
+  if (task.group->poison.set()) return;
+  const host::State& host = task.group->state->host;
+  // The driver's thread, which serves other work, too.
+  set_thread_team(host.team.get());
+  set_thread_count(host.info.threads);
+  try {
+    task.kernel->run(task.call);
+  } catch (...) {
+    task.group->poison.keep();
+  }
+  set_thread_team(nullptr);
+  set_thread_count(1);
+}
+
 }  // namespace
 
 CudaQueue::CudaQueue(std::shared_ptr<State> state, std::shared_ptr<CudaGroup> group, Lane lane)
@@ -37,6 +54,7 @@ CudaQueue::CudaQueue(std::shared_ptr<State> state, std::shared_ptr<CudaGroup> gr
                                             lane == Lane::kCompute ? least : greatest),
                "a stream");
   call_lane_.stream = stream_;
+  if (lane == Lane::kHost) state_->gather_host_team();
   if (group_->queues[static_cast<size_t>(lane)] == nullptr) group_->queues[static_cast<size_t>(lane)] = this;
 }
 
@@ -75,11 +93,21 @@ void CudaQueue::traced(const Body& body) {
 }
 
 void CudaQueue::launch(const kernels::Kernel& kernel, const kernels::Call& call) {
+  if (lane_ == Lane::kHost) return launch_on_host(kernel, call);
   guarded([&] {
     call_lane_.key = group_->is_recording() ? group_->key.device() : nullptr;
     kernels::Call here = call;
     here.lane = &call_lane_;
     traced([&] { kernel.run(here); });
+  });
+}
+
+void CudaQueue::launch_on_host(const kernels::Kernel& kernel, const kernels::Call& call) {
+  guarded([&] {
+    host_tasks_.push_back({group_.get(), &kernel, call});
+    traced([&] {
+      state_->must(cudaLaunchHostFunc(stream_, run_host_task, &host_tasks_.back()), "a kernel of the host");
+    });
   });
 }
 
@@ -174,6 +202,7 @@ void CudaQueue::synchronize() {
     for (const Stopwatch::Pair& pair : lane->timed) times_.add(pair);
   ran_.clear();
   tasks_.clear();
+  host_tasks_.clear();
   group_->poison.raise();
   state_->lost.raise();
 }
@@ -217,7 +246,8 @@ std::vector<Queue::Busy> CudaQueue::take_trace() {
 }
 
 RecordedLane CudaQueue::take_recorded() {
-  return {times_.keep(), std::exchange(tasks_, {}), std::exchange(recorded_bytes_, {})};
+  return {times_.keep(), std::exchange(tasks_, {}), std::exchange(host_tasks_, {}),
+          std::exchange(recorded_bytes_, {})};
 }
 
 void CudaQueue::ran(const RecordedLane& lane) {

@@ -20,10 +20,18 @@ struct DiskTask {
   bool writes;
 };
 
+// A kernel of the host's processors, from within a stream.
+struct HostTask {
+  CudaGroup* group;
+  const kernels::Kernel* kernel;
+  kernels::Call call;
+};
+
 // What one queue's part of a recording leaves to do at every run of it.
 struct RecordedLane {
   std::deque<Stopwatch::Pair> timed;
   std::deque<DiskTask> tasks;
+  std::deque<HostTask> host_tasks;
   std::array<int64_t, kTierCount> bytes{};
 };
 
@@ -56,6 +64,7 @@ class CudaQueue : public Queue {
   void guarded(const Body& body);
   template <class Body>
   void traced(const Body& body);
+  void launch_on_host(const kernels::Kernel& kernel, const kernels::Call& call);
   void submit(const Copy& part);
   void submit_disk(const CudaBlock& disk, const Copy& part, bool writes);
 
@@ -67,6 +76,7 @@ class CudaQueue : public Queue {
   Stopwatch times_;
   std::array<int64_t, kTierCount> moved_{}, recorded_bytes_{};
   std::deque<DiskTask> tasks_;  // under way, or of the recording under way
+  std::deque<HostTask> host_tasks_;
   std::vector<const RecordedLane*> ran_;
   const std::atomic<bool>* skip_copies_ = nullptr;
   host::Splitter splitter_{false};

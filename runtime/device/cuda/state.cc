@@ -1,9 +1,5 @@
 #include "runtime/device/cuda/state.h"
 
-#include <algorithm>
-
-#include "runtime/base/os/thread.h"
-
 namespace cairn::device::cuda {
 
 State::~State() {
@@ -32,12 +28,18 @@ void State::zero_now(void* memory, int64_t bytes) {
   must(cudaStreamSynchronize(stream), "zeroing a block");
 }
 
+void State::gather_host_team() {
+  const std::lock_guard lock(team_mutex_);
+  if (host.team == nullptr && host.info.threads > 1)
+    host.team = std::make_unique<ThreadTeam>(host.info.threads);
+}
+
 // For errors of the host tier: it is this machine's memory that they are about.
 DeviceInfo State::host_info(const DeviceInfo& info) {
   DeviceInfo host;
   host.name = info.name;
   host.memory_bytes = info.host_memory_bytes;
-  host.threads = std::min(usable_processors(), 16);
+  host.threads = info.host_threads;
   host.disk_directory = info.disk_directory;
   return host;
 }

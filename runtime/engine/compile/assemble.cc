@@ -6,6 +6,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/program_writer.h"
+#include "runtime/engine/compile/update/host_updates.h"
 
 namespace cairn::engine {
 namespace {
@@ -23,6 +24,7 @@ class Assembler : ProgramWriter {
     for (size_t v = 0; v < count; ++v)
       if (plan.problem.values[v].persistent) place_[v] = plan.plan.value_offsets[v];
     copy_event_.assign(count, -1);
+    updated_by_.assign(count, -1);
     used_.assign(count, false);
     stored_.assign(count, -1);
     for (size_t v = 0; v < plan.problem_value.size(); ++v)
@@ -38,6 +40,7 @@ class Assembler : ProgramWriter {
 
   Program micro_batch() {
     using plan::StepKind;
+    host_updates();
     for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
         case StepKind::kRun:
           send_batches();
@@ -74,6 +77,36 @@ class Assembler : ProgramWriter {
   bool at_home(int32_t value) const { return plan_.problem.values[at(value)].at_home(); }
   int64_t bytes(int32_t value) const { return plan_.problem.values[at(value)].bytes; }
   graph::Role role(int32_t value) const { return joint_.values[at(stored_[at(value)])].role; }
+
+  // All of them are submitted first, in the order in which their weights are needed.
+  void host_updates() {
+    if (plan_.host_updated.empty()) return;
+    std::vector<CopyJob> hypers;
+    for (const auto& [value, offset] : plan_.host_hypers) {
+      const int32_t stored = plan_.problem_value[at(value)];
+      hypers.push_back({Tier::kHost, Tier::kDevice, offset, place_[at(stored)],
+                        joint_.values[at(value)].desc.bytes(), stored, 1, false, CopyJob::Serves::kUpdates});
+    }
+    ProgramWriter::copy(Lane::kCopyOut, hypers);
+    order(Lane::kCopyOut, Lane::kHost);
+    const auto there = [&](int32_t value) {
+      return Operand{joint_.values[at(value)].desc, plan_.away(value)->extents.at(0).tier_offset, Tier::kHost};
+    };
+    for (const int32_t i : host_update_order(plan_)) {
+      const graph::JointOp& update = joint_.ops(graph::kUpdate)[at(i)];
+      const ops::OpRow& row = ops::row(update.code);
+      std::vector<Operand> in(row.inputs.size()), out(row.outputs.size());
+      const int32_t hyper = update.in[update_op::kHyper];
+      in[update_op::kGrad] = there(update.in[update_op::kGrad]);
+      in[update_op::kHyper] = {joint_.values[at(hyper)].desc, plan_.host_hypers.at(hyper), Tier::kHost};
+      for (size_t k = 0; k < update.out.size(); ++k)
+        if (update.out[k] >= 0) out[k] = there(update.out[k]);
+      launch(update, i, plan_.host_kernels[at(i)], in, out, -1, 0, Lane::kHost);
+      const int32_t done = record(Lane::kHost);
+      for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
+        updated_by_[at(plan_.problem_value[at(v)])] = done;
+    }
+  }
 
   // Weights are read by both; deferred updates alone change them, read a gradient before backward writes over it, and use
   // optimizer state.
@@ -169,6 +202,8 @@ class Assembler : ProgramWriter {
   void send(Batch& batch) {
     if (batch.jobs.empty()) return;
     order(Lane::kCompute, batch.lane);
+    for (const CopyJob& job : batch.jobs)
+      if (int32_t& event = updated_by_[at(job.value)]; event >= 0) wait(batch.lane, std::exchange(event, -1));
     std::sort(batch.jobs.begin(), batch.jobs.end(), [](const CopyJob& a, const CopyJob& b) {
       return std::pair(a.to_offset, a.from_offset) < std::pair(b.to_offset, b.from_offset);
     });
@@ -231,6 +266,7 @@ class Assembler : ProgramWriter {
   std::vector<int64_t> place_;                // problem value -> device offset now, -1: not there
   std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;               // problem value -> joint value
+  std::vector<int32_t> updated_by_;           // problem value -> event of its update on the host, until a copy waited
   std::vector<bool> used_;                    // problem value -> an op before used it
   std::vector<bool> updated_;                 // problem value -> the gradient of a deferred update
   std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
@@ -257,6 +293,7 @@ bool CompiledPlan::streams() const {
 
 Tier CompiledPlan::update_at() const {
   if (!joint->has_optimizer()) return Tier::kDevice;
+  if (!host_updated.empty()) return Tier::kHost;
   for (const auto* places : {&offloaded, &homes})
     for (const auto& [value, place] : *places)
       if (reaches(place.tier)) return place.tier;
@@ -265,7 +302,9 @@ Tier CompiledPlan::update_at() const {
 
 int64_t CompiledPlan::deferred_updates() const {
   const std::vector<graph::ParameterSlot>& slots = joint->parameters;
-  return std::count_if(slots.begin(), slots.end(), [](const auto& slot) { return slot.deferred; });
+  return std::count_if(slots.begin(), slots.end(), [&](const auto& slot) {
+    return slot.deferred || host_updated.contains(slot.value);
+  });
 }
 
 int64_t CompiledPlan::home_bytes(Tier tier) const {

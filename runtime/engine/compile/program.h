@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ namespace cairn::engine {
 
 enum class Opcode : uint8_t { kLaunch, kCopy, kRecord, kWait, kBegin, kEnd };
 
-// kLaunch: a = index into launches. kCopy: a = index into copies, on `lane`; one submission does the `count`
+// kLaunch: a = index into launches, on `lane`. kCopy: a = index into copies, on `lane`; one submission does the `count`
 // copies that begin there. kRecord, kWait: a = event, on `lane`. kBegin, kEnd: a range of a tier's arena
 // comes to life or ends in program order (for the ledger): a = range.
 struct Instruction {
@@ -37,7 +38,7 @@ struct Launch {
   bool deferred;       // an update of the step before, where there was one
   uint32_t in_place;   // Call::in_place
   uint32_t random_op;  // RandomKey::op
-  int32_t joint_op;    // of the program's phase; for traces and error messages
+  int32_t joint_op;    // of the program's phase, on the host lane of the updates'; for traces and error messages
 };
 
 struct Operand {  // a tensor at an offset of the arena, or of a tier that kernels reach; offset < 0: left out
@@ -120,6 +121,14 @@ struct CompiledPlan {
   std::map<int32_t, OffloadedPlace> offloaded;
   // The same of values of the problem whose home is a tier, and which micro-batches fetch: weights, gradients.
   std::map<int32_t, OffloadedPlace> homes;
+  // Weights whose updates the host's processors make: states, weight and gradient live on the host tier, and the next run
+  // begins with them (update/host_updates.h).
+  std::set<int32_t> host_updated;
+  std::vector<int32_t> host_kernels;        // by update op: index into `kernels`; -1: the device makes it
+  std::map<int32_t, int64_t> host_hypers;   // their hyper-parameters -> where a copy lies on the host tier
+  bool on_host(const graph::JointOp& update) const {
+    return host_updated.contains(update.out[update_op::kParameter]);
+  }
   int64_t squares_block = 0;  // Registry::squares_block
   // It is for one micro-batch per update: gradients that live in a tier are written over, not added to.
   bool overwrites_gradients = false;
@@ -157,6 +166,7 @@ struct CompiledPlan {
   // Where updates run: on the host where something lives there that they use where it lies.
   Tier update_at() const;
   int64_t deferred_updates() const;  // parameters that the next micro-batch updates
+  bool defers_updates() const { return joint->updates_deferred || !host_updated.empty(); }
   // Of all that lives in the tier between micro-batches; homes come behind offloaded state.
   int64_t home_bytes(Tier tier) const;
   int64_t resident_bytes(Tier tier) const {
@@ -168,6 +178,7 @@ struct CompiledPlan {
   // What the cost model says beside the problem's seconds: of the packed weights, the norm and the update,
   // once per step; of inputs in and loss out, once per micro-batch. No plan changes these.
   double update_seconds = 0, host_seconds = 0;
+  double host_wait_seconds = 0;  // of update_seconds: the next forward part waits for updates on the host
   std::vector<bool> op_measured;  // joint op -> its seconds come from the profile
   int64_t measured_ops = 0;       // ops of the problem of which all do
   int64_t in_place_ops = 0;       // joint ops that write over an input
@@ -232,6 +243,8 @@ struct PlanOptions {
   // Updates in the forward part of the next micro-batch: kAlways where that is possible, for tests.
   enum class Defer : uint8_t { kWhereFaster, kNever, kAlways };
   Defer defer_updates = Defer::kWhereFaster;
+  // Updates by the host's processors, beside a device that has its own memory.
+  Defer host_updates = Defer::kWhereFaster;
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

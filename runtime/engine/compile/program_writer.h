@@ -31,7 +31,8 @@ class ProgramWriter {
 
   // kernel: index into CompiledPlan::kernels. A workspace lives for the launch alone.
   void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, std::span<const Operand> in,
-              std::span<const Operand> out, int64_t workspace_offset, int64_t workspace_bytes) {
+              std::span<const Operand> out, int64_t workspace_offset, int64_t workspace_bytes,
+            device::Lane lane = device::Lane::kCompute) {
     Launch launch = {};
     launch.kernel = kernel;
     launch.first_operand = static_cast<int32_t>(program_.operands.size());
@@ -44,12 +45,12 @@ class ProgramWriter {
     launch.workspace_bytes = workspace_bytes;
     launch.accumulates = op.accumulates;
     launch.first_writer = op.first_writer;
-    launch.deferred = op.deferred;
+    launch.deferred = op.deferred || lane == device::Lane::kHost;
     launch.random_op = static_cast<uint32_t>(op.attrs.has("rng") ? op.attrs.integer("rng") : 0);
     launch.joint_op = joint_op;
     const int32_t range = workspace_bytes > 0 ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;
     program_.launches.push_back(launch);
-    emit(Opcode::kLaunch, device::Lane::kCompute, static_cast<int32_t>(program_.launches.size()) - 1);
+    emit(Opcode::kLaunch, lane, static_cast<int32_t>(program_.launches.size()) - 1);
     if (range >= 0) end(range);
   }
 

@@ -7,6 +7,7 @@
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
+#include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 #include "runtime/engine/compile/update/streamed.h"
 #include "runtime/engine/compile/update/traffic.h"
@@ -39,6 +40,7 @@ class Variants {
       split(*first);
     } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first) &&
                attempt(deferred(*first), State::kHomes)) {
+    } else if (options_.host_updates == PlanOptions::Defer::kAlways && attempt(on_host(*first), State::kHomes)) {
     } else {
       const std::shared_ptr<CompiledPlan> whole = first;
       search(Ways(std::move(first)));
@@ -61,6 +63,13 @@ class Variants {
   }
   // Per micro-batch, with what is done once per step.
   double seconds(const CompiledPlan& plan) const { return plan.plan.predicted_seconds + once_per_step(plan); }
+  // No plan of this variant is faster. What is waited for on the host follows from the plan; that its updates take so long
+  // does not.
+  double least_seconds(const CompiledPlan& plan) const {
+    const double waits = plan.host_wait_seconds / static_cast<double>(micro_steps_);
+    return std::max(plan.plan.bound_seconds + once_per_step(plan) - waits,
+                    host_update_seconds(plan, model_) / static_cast<double>(micro_steps_));
+  }
   // No plan of any variant that was tried is faster than this.
   void certify(CompiledPlan& best) const {
     plan::Plan& plan = best.plan;
@@ -194,6 +203,8 @@ class Variants {
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
     if (best_ != nullptr && may_defer(*from) && deferring_pays(*best_))
       attempt(deferred(*from), State::kHomes);
+    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && model_.host_memory_bytes_per_second() > 0)
+      attempt(on_host(*from), State::kHomes);
   }
 
   // At most so much less is waited for: what updates are waited for, or what the links have left beside forward.
@@ -229,6 +240,21 @@ class Variants {
     }
     std::shared_ptr<CompiledPlan> with = lowered(joint);
     if (!with->joint->updates_deferred || !with->joint->ops(graph::kRepack).empty()) return nullptr;
+    if (plan.in_place_ops > 0) make_in_place(*with);
+    return with;
+  }
+
+  // What may be updated by the host's processors is. Without packed weights, which the device would have to make again from
+  // weights that it lacks. nullptr: nothing may.
+  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan) const {
+    graph::JointOptions joint = joint_;
+    joint.unpacked = left_out(plan);
+    const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
+    leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
+    joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan);
+    std::shared_ptr<CompiledPlan> with = lowered(joint);
+    with->host_updated = engine::may_update_on_host(*with, device_);
+    if (with->host_updated.empty()) return nullptr;
     if (plan.in_place_ops > 0) make_in_place(*with);
     return with;
   }
@@ -322,7 +348,7 @@ class Variants {
       over_ = error;
       return false;
     }
-    bound_ = std::min(bound_, plan->plan.bound_seconds + once_per_step(*plan));
+    bound_ = std::min(bound_, least_seconds(*plan));
     if (best_ != nullptr && !better(*plan, *best_)) return true;
     best_ = std::move(plan);
     quick_ = quick;

@@ -154,9 +154,15 @@ struct Store {
   // Last, so that they end first: their work uses everything above. They fail together, and no other
   // session's with them.
   std::shared_ptr<device::Group> group;
-  std::array<std::unique_ptr<device::Queue>, kLaneCount> queues;
+  std::array<std::unique_ptr<device::Queue>, kLaneCount> queues;  // of the lanes that its plans use
 
   device::Queue& queue(device::Lane lane) { return *queues[static_cast<size_t>(lane)]; }
+  bool has(device::Lane lane) const;
+  template <class Visit>
+  void each_queue(const Visit& visit) const {
+    for (const auto& queue : queues)
+      if (queue != nullptr) visit(*queue);
+  }
   char* arena() const { return static_cast<char*>(blocks[0]->address()); }
 
   device::Device* records_on = nullptr;  // nullptr: the device records nothing

@@ -16,7 +16,8 @@ const Instruction& instruction_of(const CompiledPlan& plan, const Span& span) {
 
 const graph::JointOp& op_of(const CompiledPlan& plan, const Span& span) {
   const Launch& launch = program_of(plan, span).launches[static_cast<size_t>(instruction_of(plan, span).a)];
-  return plan.joint->ops(span.phase)[static_cast<size_t>(launch.joint_op)];
+  const graph::PhaseIndex phase = span.lane == device::Lane::kHost ? graph::kUpdate : span.phase;
+  return plan.joint->ops(phase)[static_cast<size_t>(launch.joint_op)];
 }
 
 const CopyJob& copy_of(const CompiledPlan& plan, const Span& span) {
@@ -81,12 +82,12 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
 }
 
 const std::string& span_name(const CompiledPlan& plan, const Span& span) {
-  if (is_op(span)) return op_of(plan, span).name;
+  if (row(span.lane).computes) return op_of(plan, span).name;
   return plan.problem.values[static_cast<size_t>(copy_of(plan, span).value)].name;
 }
 
 Tier span_tier(const CompiledPlan& plan, const Span& span) {
-  if (is_op(span)) return Tier::kDevice;
+  if (row(span.lane).computes) return is_op(span) ? Tier::kDevice : Tier::kHost;
   const CopyJob& copy = copy_of(plan, span);
   return copy.to == Tier::kDevice ? copy.from : copy.to;
 }

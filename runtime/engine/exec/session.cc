@@ -180,30 +180,30 @@ bool Session::attempt(const RunKey& key) {
   l.pass = Pass::kWithoutUpdates;
   if (l.fetched_packed_stale && !primary.plan->fetched_repack.copies.empty()) {
     if (!l.submit(primary, primary.fetched_repack, key, l.cancelled)) return false;
-    for (const auto& queue : l.queues) queue->synchronize();
+    l.each_queue([](device::Queue& queue) { queue.synchronize(); });
   }
   // What plans share is repacked by the primary one.
   if (&primary != &own && primary.packed_stale) {
-    for (const auto& queue : l.queues) queue->trace(false);
+    l.each_queue([](device::Queue& queue) { queue.trace(false); });
     if (!submit(primary, graph::When::kWeightsDirty, key, l.cancelled)) return false;
-    for (const auto& queue : l.queues) queue->synchronize();
+    l.each_queue([](device::Queue& queue) { queue.synchronize(); });
     primary.packed_stale = false;
   }
-  for (size_t lane = 0; lane < l.queues.size(); ++lane) {
-    l.traced[lane].clear();
-    l.queues[lane]->take_stall_seconds();
-    l.queues[lane]->take_traffic();
-    l.queues[lane]->trace(l.tracing);
-  }
+  for (auto& traced : l.traced) traced.clear();
+  l.each_queue([&](device::Queue& queue) {
+    queue.take_stall_seconds();
+    queue.take_traffic();
+    queue.trace(l.tracing);
+  });
   const double began = now();
   bool complete = !own.packed_stale || submit(own, graph::When::kWeightsDirty, key, l.cancelled);
   // No cancelling stops deferred updates, nor what brings and takes what they change.
   const bool updates = complete && l.update_pending;
   if (updates) l.pass = Pass::kWhole;
-  for (const auto& queue : l.queues) queue->skip_copies_while(updates ? nullptr : &l.skipped);
+  l.each_queue([&](device::Queue& queue) { queue.skip_copies_while(updates ? nullptr : &l.skipped); });
   complete = complete && submit(own, graph::When::kMicroBatch, key, updates ? kNever : l.cancelled);
   l.submit_seconds = now() - began;
-  for (const auto& queue : l.queues) queue->synchronize();
+  l.each_queue([](device::Queue& queue) { queue.synchronize(); });
   l.pass = Pass::kWithoutUpdates;
   if (updates) l.update_pending = false;
   return complete;
@@ -277,7 +277,7 @@ RunReport Session::update(const RunKey& key) {
   const double began = now();
   if (store_->update_pending) make_deferred_updates();
   finish(graph::When::kStepIfFinite, key);
-  store_->update_pending = plan().joint->updates_deferred;
+  store_->update_pending = store_->plans[store_->primary].plan->defers_updates();
   if (store_->update_pending && store_->shows_addresses) make_deferred_updates();
   // It repacked what it updated, for its own plan. Where runs update weights, too, the next one repacks
   // first.
@@ -309,15 +309,15 @@ void Session::submit_whole(const std::function<void()>& submit_all) const {
   if (l.stopped) throw *l.stopped;
   l.finished.store(false);
   l.committed.store(false);
-  for (const auto& queue : l.queues) {
-    queue->skip_copies_while(nullptr);
-    queue->trace(false);
-    queue->take_stall_seconds();
-    queue->take_traffic();
-  }
+  l.each_queue([](device::Queue& queue) {
+    queue.skip_copies_while(nullptr);
+    queue.trace(false);
+    queue.take_stall_seconds();
+    queue.take_traffic();
+  });
   try {
     submit_all();
-    for (const auto& queue : l.queues) queue->synchronize();
+    l.each_queue([](device::Queue& queue) { queue.synchronize(); });
   } catch (...) {
     l.drain();
     const bool updated = l.finished.load() || l.committed.load();
@@ -325,7 +325,7 @@ void Session::submit_whole(const std::function<void()>& submit_all) const {
     lose_disk(updated ? "parameters were updated, some or all: restore a checkpoint"
                       : "parameters are as before");
   }
-  for (const auto& queue : l.queues) queue->skip_copies_while(&l.skipped);
+  l.each_queue([&](device::Queue& queue) { queue.skip_copies_while(&l.skipped); });
 }
 
 void Session::lose_disk(std::string_view what) const {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "runtime/engine/exec/loaded.h"
 
 namespace cairn::engine {
@@ -18,6 +20,12 @@ Store::~Store() {
   for (auto& queue : queues) queue.reset();
 }
 
+bool Store::has(device::Lane lane) const {
+  return lane != device::Lane::kHost ||
+         std::any_of(plans.begin(), plans.end(),
+                     [](const LoadedPlan& loaded) { return !loaded.plan->host_updated.empty(); });
+}
+
 void Store::load(LoadedPlan& loaded) {
   const CompiledPlan& plan = *loaded.plan;
   loaded.commits.assign(plan.kernels.size(), false);
@@ -25,6 +33,8 @@ void Store::load(LoadedPlan& loaded) {
   for (size_t i = 0; i < used.size(); ++i)
     if (plan.joint->ops()[i].code == ops::OpCode::k_update)
       loaded.commits[static_cast<size_t>(used[i])] = true;
+  for (const int32_t kernel : plan.host_kernels)
+    if (kernel >= 0) loaded.commits[static_cast<size_t>(kernel)] = true;
   using Cancel = GuardedKernel::Cancel;
   const bool fused = plan.joint->grad_scale >= 0;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
@@ -43,6 +53,7 @@ void Store::start() {
   const std::shared_ptr<device::Group> made = device->create_group();
   decltype(queues) lanes;  // all of them are made before one is taken
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    if (!has(static_cast<device::Lane>(lane))) continue;
     lanes[lane] = device->create_queue(static_cast<device::Lane>(lane), made);
     lanes[lane]->skip_copies_while(&skipped);
   }
@@ -54,10 +65,12 @@ void Store::start() {
 
 void Store::drain() {
   for (LoadedPlan& of : plans) of.each_program([&](LoadedProgram& loaded) { end_ranges(loaded); });
-  for (const auto& queue : queues) try {
-      queue->synchronize();
+  each_queue([](device::Queue& queue) {
+    try {
+      queue.synchronize();
     } catch (const Error&) {  // the same poison
     }
+  });
 }
 
 void Store::change(std::vector<std::shared_ptr<const CompiledPlan>> rest, Tier lost) {
@@ -243,8 +256,8 @@ bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const
         call.key.seed = key.seed;
         call.key.step = key.step;
         call.key.micro = key.micro;
-        note(device::Lane::kCompute, i);
-        queue(device::Lane::kCompute).launch(*launch.kernel, call);
+        note(instruction.lane, i);
+        queue(instruction.lane).launch(*launch.kernel, call);
         break;
       }
       case Opcode::kCopy: {
@@ -290,6 +303,7 @@ void Store::end_ranges(LoadedProgram& loaded) {
 void Store::collect_spans(LoadedPlan& of, double run_began) {
   of.spans.clear();
   for (size_t lane = 0; lane < queues.size(); ++lane) {
+    if (queues[lane] == nullptr) continue;
     const auto busy = queues[lane]->take_trace();
     for (size_t i = 0; i < busy.size() && i < traced[lane].size(); ++i)
       of.spans.push_back({static_cast<device::Lane>(lane), busy[i].begin - run_began, busy[i].end - run_began,

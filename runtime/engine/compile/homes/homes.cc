@@ -44,6 +44,23 @@ bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   return true;
 }
 
+// What the host updates lives where it does that, and may not stay.
+bool give_host_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
+  if (plan.host_updated.empty()) return false;
+  const auto link = std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kHost) - plan.link_tier.begin();
+  for (const JointOp& update : plan.joint->ops(graph::kUpdate)) {
+    if (!plan.on_host(update)) continue;
+    for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]}) {
+      plan::Value& value = plan.problem.values[at(plan.problem_value[at(v)])];
+      value.home = static_cast<int32_t>(link);
+      value.persistent = false;
+      room[at(value.home)] -= value.bytes;
+      plan.homes[v] = {Tier::kHost, {}};
+    }
+  }
+  return true;
+}
+
 // By problem value: an op of the micro-batch reads or changes it.
 std::vector<bool> used_by_ops(const plan::Problem& problem) {
   std::vector<bool> used(problem.values.size(), false);
@@ -63,6 +80,7 @@ bool find_homes(CompiledPlan& plan) {
   for (const plan::Link& link : problem.links) room.push_back(link.capacity_bytes);
   bool any = !joint.slices.empty();
   if (!give_slices_homes(plan, room)) return false;
+  any = give_host_homes(plan, room) || any;
   for (size_t v = 0; v < plan.problem_value.size(); ++v) {
     const int32_t stored = plan.problem_value[v];
     if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
@@ -178,6 +196,7 @@ void share_homes(CompiledPlan& plan, const CompiledPlan& primary) {
 
 WholeValues whole_values(const CompiledPlan& plan, const JointOp& update) {
   WholeValues whole;
+  if (plan.on_host(update)) return whole;
   const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
   if (!streams_in_parts(plan, update)) {
     if (plan.streamed(weight) != nullptr) {
@@ -198,6 +217,7 @@ WholeValues whole_values(const CompiledPlan& plan, const JointOp& update) {
 }
 
 bool streams_in_parts(const CompiledPlan& plan, const JointOp& update) {
+  if (plan.on_host(update)) return false;
   const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
   const auto fetched = [&](int32_t v) { return plan.homes.contains(v) && plan.streamed(v) != nullptr; };
   if (!fetched(weight) && !fetched(gradient)) return false;

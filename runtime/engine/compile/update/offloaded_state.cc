@@ -8,6 +8,7 @@
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/streamed.h"
 #include "runtime/engine/compile/update/traffic.h"
 #include "runtime/plan/choices.h"
@@ -172,7 +173,9 @@ class Chooser {
       if (plan_.problem.values[v].home >= 0 && plan_.plan.home_offsets[v] < 0)
         here += plan_.problem.values[v].bytes;
     settle_homes(plan_);
-    plan_.update_seconds += streaming_seconds(plan_, costs_);
+    plan_.host_wait_seconds = host_wait_seconds(plan_, costs_);
+    plan_.update_seconds += streaming_seconds(plan_, costs_) + plan_.host_wait_seconds -
+                            device_update_seconds(plan_, costs_);
     return here;
   }
 
@@ -266,6 +269,7 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 
 bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
   plan::SolverCache cache;
+  if (!plan.host_updated.empty()) keep_states_on_host(plan);
   return Chooser(plan, device, options, &cache).solve_homes(options.micro_steps == 1 && !options.fuse_update);
 }
 

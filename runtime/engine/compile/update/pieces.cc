@@ -31,6 +31,11 @@ class Placer {
     }
     for (const auto& [value, place] : plan_.offloaded)
       if (place.extents.empty() && joint_.values[at(value)].alias_of < 0) place_in_reach(value);
+    plan_.host_hypers.clear();
+    for (const JointOp& op : updates)
+      if (plan_.on_host(op)) plan_.host_hypers[op.in[update_op::kHyper]] = 0;
+    for (auto& [value, offset] : plan_.host_hypers)
+      offset = take(Tier::kHost, stored_bytes(joint_, value), kAlignment);
     for (int64_t& bytes : plan_.offloaded_bytes) bytes = align_up(bytes, kPageBytes);
     for (auto& [value, place] : plan_.homes)
       place.extents = {{0, joint_.values[at(value)].desc.bytes(),
@@ -52,7 +57,7 @@ class Placer {
     if (slices == nullptr && is_part(value)) return;
     const auto extent = [&](int32_t v, int64_t offset) {
       OffloadedPlace& place = plan_.offloaded.at(v);
-      require(plan_.reaches(place.tier), Code::kInternal, "'", joint_.values[at(v)].name,
+      require(plan_.reaches(place.tier) || !plan_.host_updated.empty(), Code::kInternal, "'", joint_.values[at(v)].name,
               "' lives in a tier and has no place there");
       const int64_t bytes = joint_.values[at(v)].desc.bytes();
       place.extents = {{0, bytes, offset}};

@@ -33,6 +33,7 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
   const std::vector<bool> splits = splitting(joint);
   int64_t states = 0, largest = 0;
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    if (plan.on_host(update)) continue;
     if (streams_in_parts(plan, update))
       for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
         if (plan.streamed(v) != nullptr) states += stored_bytes(joint, v);
@@ -46,6 +47,7 @@ int64_t least_ring_bytes(const CompiledPlan& plan) {
 }
 
 const OffloadedPlace* streamed_from(const CompiledPlan& plan, const JointOp& update) {
+  if (plan.on_host(update)) return nullptr;
   const std::span<const int32_t> states = states_of(update);
   if (!states.empty() && plan.streamed(states[0]) != nullptr) return plan.streamed(states[0]);
   const WholeValues whole = whole_values(plan, update);

@@ -50,6 +50,7 @@ std::map<int32_t, Crossing> update_crossings(const CompiledPlan& plan) {
     if (Crossing* const gradient = joint.squares_in_backward ? nullptr : of(norm.in[0]))
       gradient->before += stored_bytes(joint, norm.in[0]);
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    if (plan.on_host(update)) continue;
     const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
     std::vector<int32_t> changed = {weight};
     const std::span<const int32_t> states = states_of(update);
@@ -89,7 +90,7 @@ double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs) {
   if (copies == 0) return before;
   double kernels = 0;
   for (const JointOp& update : plan.joint->ops(graph::kUpdate))
-    kernels += costs.seconds(query_of(*plan.joint, update)).seconds;
+    if (!plan.on_host(update)) kernels += costs.seconds(query_of(*plan.joint, update)).seconds;
   return before + ends + std::max(0.0, copies - kernels);
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/programs.h"
 #include "runtime/engine/compile/update/writer.h"
 
@@ -21,7 +22,9 @@ class UpdateProgram : UpdateWriter {
     int64_t streamed = 0, moved = 0;
     for (const Piece& piece : pieces_) streamed += piece.bytes + piece.beside;
     for (size_t i = 0; i < joint_.ops(graph::kUpdate).size(); ++i)
-      if (streamed_from(plan_, joint_.ops(graph::kUpdate)[i]) == nullptr) resident_.push_back(i);
+      if (const JointOp& op = joint_.ops(graph::kUpdate)[i];
+          !plan_.on_host(op) && streamed_from(plan_, op) == nullptr)
+        resident_.push_back(i);
     const auto all = static_cast<double>(resident_.size());
     size_t ran = 0;
     for (const Piece& piece : pieces_) {
@@ -278,6 +281,7 @@ void assemble_update(CompiledPlan& plan, device::Device& device) {
   plan.fetched_repack = fetched_repack_program(plan, maker, room);
   plan.program(graph::kGradientNorm) = norm_program(plan, maker, room);
   plan.program(graph::kUpdate) = update_program(plan, maker, room, std::move(pieces));
+  make_host_kernels(plan, device);
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
 }
 

@@ -1,0 +1,150 @@
+#include "runtime/engine/compile/update/host_updates.h"
+
+#include <algorithm>
+
+#include "kernels/registry.h"
+#include "runtime/base/checked.h"
+#include "runtime/engine/compile/cost_query.h"
+#include "runtime/engine/compile/update/streamed.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::JointOp;
+
+size_t host_link(const CompiledPlan& plan) {
+  return at(std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kHost) - plan.link_tier.begin());
+}
+
+// By problem value: an op of the micro-batch uses it.
+std::vector<bool> used_values(const plan::Problem& problem) {
+  std::vector<bool> used(problem.values.size());
+  for (const plan::Op& op : problem.ops)
+    for (const auto* list : {&op.inputs, &op.outputs})
+      for (const int32_t v : *list) used[at(v)] = true;
+  return used;
+}
+
+std::unique_ptr<kernels::Kernel> host_kernel(const graph::JointGraph& joint, const JointOp& update, int threads) {
+  const Operands operands(joint, update);
+  return kernels::cpu_registry().find(signature_of(update, operands, threads));
+}
+
+int64_t whole_pages(const graph::JointGraph& joint, int32_t value) {
+  return align_up(stored_bytes(joint, value), kPageBytes);
+}
+
+// Of one update on the host; 0 where its memory's rate is not known.
+double seconds_of(const graph::JointGraph& joint, const JointOp& update, double copied, const costs::Model& costs) {
+  const double rate = costs.host_memory_bytes_per_second();
+  return rate > 0 ? (query_of(joint, update).work.bytes + copied) / rate : 0;
+}
+
+template <class Visit>
+void each_on_host(const CompiledPlan& plan, const Visit& visit) {
+  if (plan.host_updated.empty()) return;
+  for (const JointOp& update : plan.joint->ops(graph::kUpdate))
+    if (plan.on_host(update)) visit(update);
+}
+
+}  // namespace
+
+std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device) {
+  const graph::JointGraph& joint = *plan.joint;
+  const size_t link = host_link(plan);
+  std::set<int32_t> weights;
+  if (link == plan.link_tier.size() || plan.reaches(Tier::kHost) || joint.grad_scale >= 0 || !joint.slices.empty() ||
+      !kernels::cpu_registry().facts().fuses_multiply_add)
+    return weights;
+  const std::vector<bool> used = used_values(plan.problem);
+  const auto fetched = [&](int32_t v) {
+    const int32_t stored = joint.values[at(v)].alias_of < 0 ? plan.problem_value[at(v)] : -1;
+    if (stored < 0 || !used[at(stored)]) return false;
+    const plan::Value& value = plan.problem.values[at(stored)];
+    return value.persistent && value.bytes >= kPageBytes;
+  };
+  int64_t room = plan.problem.links[link].capacity_bytes;
+  for (const JointOp& update : joint.ops(graph::kUpdate)) {
+    const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
+    const std::span<const int32_t> states = states_of(update);
+    if (update.attrs.has("rng") || update.attrs.has("split") || !fetched(weight) || !fetched(gradient) ||
+        !ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE) ||
+        !packed_weights_of(joint, weight).empty())
+      continue;
+    int64_t bytes = whole_pages(joint, weight) + whole_pages(joint, gradient);
+    for (const int32_t state : states) bytes += whole_pages(joint, state);
+    if (bytes > room || host_kernel(joint, update, device.info().host_threads) == nullptr) continue;
+    room -= bytes;
+    weights.insert(weight);
+  }
+  return weights;
+}
+
+void keep_states_on_host(CompiledPlan& plan) {
+  int64_t& capacity = plan.problem.links[host_link(plan)].capacity_bytes;
+  each_on_host(plan, [&](const JointOp& update) {
+    for (const int32_t state : states_of(update)) {
+      plan.offloaded[state] = {Tier::kHost, {}};
+      capacity -= whole_pages(*plan.joint, state);
+    }
+  });
+}
+
+std::vector<int32_t> host_update_order(const CompiledPlan& plan) {
+  std::vector<int32_t> update_of(plan.problem.values.size(), -1), order;
+  const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
+  for (size_t i = 0; i < updates.size(); ++i)
+    if (plan.on_host(updates[i])) update_of[at(plan.problem_value[at(updates[i].out[update_op::kParameter])])] = static_cast<int32_t>(i);
+  for (const plan::Step& step : plan.plan.steps) {
+    if (step.kind != plan::StepKind::kIn || update_of[at(step.index)] < 0) continue;
+    order.push_back(std::exchange(update_of[at(step.index)], -1));
+  }
+  for (const int32_t left : update_of)
+    require(left < 0, Code::kInternal, "a weight that the host updates is never fetched");
+  return order;
+}
+
+double host_update_seconds(const CompiledPlan& plan, const costs::Model& costs) {
+  double seconds = 0;
+  each_on_host(plan, [&](const JointOp& update) { seconds += seconds_of(*plan.joint, update, 0, costs); });
+  return seconds;
+}
+
+double host_wait_seconds(const CompiledPlan& plan, const costs::Model& costs) {
+  if (plan.host_updated.empty()) return 0;
+  const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
+  std::vector<double> fetched(plan.problem.values.size(), -1);  // when, first
+  for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
+    const plan::Step& step = plan.plan.steps[s];
+    if (step.kind == plan::StepKind::kIn && fetched[at(step.index)] < 0)
+      fetched[at(step.index)] = line.step_span[s][0];
+  }
+  // Copies of the weights before use the same memory meanwhile.
+  double ready = 0, most = 0;
+  for (const int32_t i : host_update_order(plan)) {
+    const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
+    const plan::Value& weight = plan.problem.values[at(plan.problem_value[at(update.out[update_op::kParameter])])];
+    ready += seconds_of(*plan.joint, update, static_cast<double>(weight.bytes), costs);
+    most = std::max(most, ready - fetched[at(plan.problem_value[at(update.out[update_op::kParameter])])]);
+  }
+  return most;
+}
+
+double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs) {
+  double seconds = 0;
+  each_on_host(plan,
+               [&](const JointOp& update) { seconds += costs.seconds(query_of(*plan.joint, update)).seconds; });
+  return seconds;
+}
+
+void make_host_kernels(CompiledPlan& plan, const device::Device& device) {
+  const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
+  plan.host_kernels.assign(updates.size(), -1);
+  for (size_t i = 0; i < updates.size(); ++i) {
+    if (!plan.on_host(updates[i])) continue;
+    plan.host_kernels[i] = static_cast<int32_t>(plan.kernels.size());
+    plan.kernels.push_back(host_kernel(*plan.joint, updates[i], device.info().host_threads));
+  }
+}
+
+}  // namespace cairn::engine

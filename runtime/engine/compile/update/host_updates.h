@@ -1,0 +1,34 @@
+// Updates by the host's processors, where optimizer state, weight and gradient live, beside a device whose kernels do not reach
+// them: nothing but the gradient and the weight crosses the link, which micro-batches fetch and bring back anyway. The next run
+// begins with them, and its forward part fetches each weight behind its update. They take the processor's own kernels, which
+// have the bits of the GPU's (same order of operations, each rounded alike).
+#pragma once
+#include <set>
+#include <vector>
+
+#include "runtime/costs/model.h"
+#include "runtime/engine/compile/kernel_maker.h"
+
+namespace cairn::engine {
+
+// Weights whose updates the host may make: elementwise and not rounded at random, on the processor's kernels, where the host
+// tier has room for all that they use, first come, first served.
+std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device);
+
+// Their states live on the host from here on (CompiledPlan::host_updated); weights and gradients follow with the homes.
+void keep_states_on_host(CompiledPlan& plan);
+
+// Indices of update ops, in the order in which the plan's steps fetch their weights.
+std::vector<int32_t> host_update_order(const CompiledPlan& plan);
+
+// What these updates take on the host alone: no step is faster.
+double host_update_seconds(const CompiledPlan& plan, const costs::Model& costs);
+// The most that a weight's first copy to the device waits for its update. Nothing in the plan is later than by so much.
+double host_wait_seconds(const CompiledPlan& plan, const costs::Model& costs);
+// Seconds that the device's updates take less.
+double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs);
+
+// CompiledPlan::host_kernels.
+void make_host_kernels(CompiledPlan& plan, const device::Device& device);
+
+}  // namespace cairn::engine
