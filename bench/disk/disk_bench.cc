@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/costs/disk_probe.h"
+#include "runtime/costs/probe/disk_probe.h"
 #include "runtime/device/device.h"
 
 namespace cairn {

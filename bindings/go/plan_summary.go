@@ -29,6 +29,7 @@ type PlanSummary struct {
 	InPlaceOpCount                         uint64 // ops that write over an input
 	UpdateAt                               Tier   // Host: what lives on the host is updated there, where it lies
 	DeferredUpdateCount                    uint64 // parameters that the next micro-batch updates, or whoever looks at them
+	HostUpdateCount                        uint64 // of those, that the host's processors update beside a device with its own memory
 }
 
 // Summary is the plan in numbers.
@@ -72,6 +73,7 @@ func (p *Plan) Summary() (PlanSummary, error) {
 		InPlaceOpCount:      uint64(raw.in_place_op_count),
 		UpdateAt:            Tier(raw.update_at),
 		DeferredUpdateCount: uint64(raw.deferred_update_count),
+		HostUpdateCount:     uint64(raw.host_update_count),
 	}, nil
 }
 

@@ -11,10 +11,11 @@ const (
 	LaneCompute Lane = C.CAIRN_LANE_COMPUTE
 	LaneCopyOut Lane = C.CAIRN_LANE_COPY_OUT
 	LaneCopyIn  Lane = C.CAIRN_LANE_COPY_IN
+	LaneHost    Lane = C.CAIRN_LANE_HOST
 )
 
-// String is the word for a lane: compute, copy_out or copy_in.
-func (l Lane) String() string { return word(uint32(l), "compute", "copy_out", "copy_in") }
+// String is the word for a lane: compute, copy_out, copy_in or host.
+func (l Lane) String() string { return word(uint32(l), "compute", "copy_out", "copy_in", "host") }
 
 // Span is when an op or copy of a traced run ran.
 type Span struct {
@@ -23,7 +24,7 @@ type Span struct {
 	EndSeconds   float64
 	LiveBytes    uint64 // device bytes in use at that place of the program
 	Lane         Lane
-	Tier         Tier // of a copy: the other end
+	Tier         Tier // of a copy: the other end; of an op: where it ran
 }
 
 // Trace makes later runs record when each op and copy ran, or no longer.

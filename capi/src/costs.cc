@@ -8,7 +8,7 @@
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
-#include "runtime/costs/link_probe.h"
+#include "runtime/costs/probe/link_probe.h"
 #include "runtime/costs/rate_source.h"
 #include "runtime/engine/compile/kernel_choices.h"
 #include "runtime/engine/exec/measure.h"

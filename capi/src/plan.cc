@@ -175,6 +175,7 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.in_place_op_count = static_cast<uint64_t>(c.in_place_ops);
   s.update_at = static_cast<uint64_t>(c.update_at());
   s.deferred_update_count = u(c.deferred_updates());
+  s.host_update_count = c.host_updated.size();
   return s;
 }
 

@@ -135,7 +135,7 @@ void cairn_session_cancel(cairn_session_t* session) {
   if (session != nullptr) session->session->cancel();
 }
 
-static_assert(CAIRN_LANE_COPY_IN == static_cast<int>(cairn::device::Lane::kCopyIn));
+static_assert(CAIRN_LANE_HOST == static_cast<int>(cairn::device::Lane::kHost));
 
 cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error) {
   return guard(error, [&] {

@@ -47,10 +47,6 @@ class Model {
   Answer seconds(const Query& query) const;
   double launch_seconds() const { return launch_seconds_; }
   Sustained sustained() const;
-  // Of the processors beside a device with memory of its own; 0: not known.
-  double host_memory_bytes_per_second() const {
-    return table_ != nullptr && table_->model ? table_->model->host_memory_bytes_per_second : 0;
-  }
   // capacity_bytes of the host tier follows from the machine's memory; of the disk tier it is `disk_bytes`.
   // stated: rate that the host link is throttled to, 0: none.
   plan::Link host_link(double stated) const;

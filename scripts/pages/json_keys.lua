@@ -19,9 +19,11 @@ local PLAN = {
   { "plan.rates",
     "what predicted seconds rest on: `measured` (now), `cached`, `file`, `model`, `profile` or `device-model`" },
   { "plan.update_at",
-    "`host` where what lives on the host is updated there, and gradients there are added to in place; else `device`" },
+    "`host` where what lives on the host is updated there, by a CPU in place, gradients included; else `device`" },
   { "plan.deferred_updates",
     "parameters that are updated in the forward part of the next micro-batch, or as soon as somebody looks at them" },
+  { "plan.host_updates",
+    "of those, parameters that the host's processors update where they live, beside a device that does not reach them" },
 }
 
 local MEMORY = {

@@ -314,6 +314,7 @@ typedef struct cairn_plan_summary_t {
  uint64_t in_place_op_count;
  uint64_t update_at;
  uint64_t deferred_update_count;
+ uint64_t host_update_count;
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);
@@ -386,7 +387,7 @@ typedef struct cairn_session cairn_session_t;
  cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
  void cairn_session_cancel(cairn_session_t* session);
  cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);
-enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2 };
+enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2, CAIRN_LANE_HOST = 3 };
 typedef struct cairn_span {
  size_t struct_size;
  const char* name;

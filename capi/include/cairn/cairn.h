@@ -556,10 +556,12 @@ typedef struct cairn_plan_summary_t {
   uint64_t deferred_update_count; /* parameters that are updated where the next micro-batch uses them first, or as soon as the
                                      host reads or writes what training changes: their optimizer state comes and goes
                                      beside forward ops */
+  uint64_t host_update_count;     /* of those: that the host's processors update, beside a device that does not reach the
+                                     host's memory, where their optimizer state, weight and gradient live */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
-   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);
@@ -680,7 +682,7 @@ CAIRN_API void cairn_session_cancel(cairn_session_t* session);
 
 /* 1: later runs record when each op and copy ran; 0: no longer. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);
-enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2 };
+enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2, CAIRN_LANE_HOST = 3 /* updates there */ };
 typedef struct cairn_span {
   size_t struct_size;
   const char* name;          /* of the op, or of the value that is copied; borrowed from the session's plan */
@@ -688,7 +690,7 @@ typedef struct cairn_span {
   double end_seconds;
   uint64_t live_bytes;       /* device bytes in use at that place of the program */
   uint32_t lane;             /* CAIRN_LANE_* */
-  uint32_t tier;             /* of a copy: the other end */
+  uint32_t tier;             /* of a copy: the other end; of an op: where it ran */
 } cairn_span_t;
 #define CAIRN_SPAN_INIT {sizeof(cairn_span_t), NULL, 0.0, 0.0, 0, 0, 0}
 /* Span number index of the last traced run, from 0: lane by lane, each in order.

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "runtime/base/text/cat.h"
+
 namespace cairn {
 
 std::string read_system_file(const char* path) {
@@ -49,6 +51,30 @@ std::optional<int64_t> number_of(std::string_view word) {
   const auto parsed = std::from_chars(word.data(), last, number);
   if (parsed.ec != std::errc() || parsed.ptr != last) return {};
   return number;
+}
+
+namespace {
+
+// What the first processor's line of that name says; "": there is none.
+std::string_view said_of(std::string_view text, std::string_view name) {
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    const size_t colon = line.find(':');
+    if (line.starts_with(name) && colon != std::string_view::npos && colon + 2 <= line.size())
+      return line.substr(colon + 2);
+  }
+  return {};
+}
+
+}  // namespace
+
+// Kernels for AArch64 give numbers in place of a name.
+std::string processor_name() {
+  const std::string whole = read_system_file("/proc/cpuinfo");
+  if (const std::string_view name = said_of(whole, "model name"); !name.empty()) return std::string(name);
+  const std::string_view maker = said_of(whole, "CPU implementer"), part = said_of(whole, "CPU part");
+  if (!maker.empty() && !part.empty()) return cat("processor ", part, " of implementer ", maker);
+  return "unknown processor";
 }
 
 }  // namespace cairn

@@ -19,4 +19,7 @@ std::string_view take_line(std::string_view& text);
 // The whole number that `word` is.
 std::optional<int64_t> number_of(std::string_view word);
 
+// What the system calls this machine's processor.
+std::string processor_name();
+
 }  // namespace cairn

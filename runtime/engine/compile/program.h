@@ -124,6 +124,7 @@ struct CompiledPlan {
   // Weights whose updates the host's processors make: states, weight and gradient live on the host tier, and the next run
   // begins with them (update/host_updates.h).
   std::set<int32_t> host_updated;
+  double host_memory_bytes_per_second = 0;  // that they are timed by; 0: not known
   std::vector<int32_t> host_kernels;        // by update op: index into `kernels`; -1: the device makes it
   std::map<int32_t, int64_t> host_hypers;   // their hyper-parameters -> where a copy lies on the host tier
   bool on_host(const graph::JointOp& update) const {
@@ -224,8 +225,8 @@ struct PlanOptions {
   // it. nullptr: the device's own rates.
   std::shared_ptr<const costs::Table> costs = {};
   bool force_costs = false;  // take a profile that was measured on another machine
-  // Where the rates of a disk tier come from that `costs` says nothing of: DiskRequest::how (costs/disk_rates.h).
-  // kRatesModel: a guess that is the same everywhere.
+  // Where the rates of a disk tier come from that `costs` says nothing of: DiskRequest::how (costs/disk_rates.h), and
+  // what the host's memory gives beside a GPU. kRatesModel: a guess that is the same everywhere, and no updates on the host.
   std::string disk_rates{costs::kRatesModel};
   // Micro-batches per update that the plan is for: what an update costs is shared by so many. 0: 1.
   uint32_t micro_steps = 0;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/base/os/clock.h"
+#include "runtime/costs/probe/host_memory.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
@@ -63,12 +64,11 @@ class Variants {
   }
   // Per micro-batch, with what is done once per step.
   double seconds(const CompiledPlan& plan) const { return plan.plan.predicted_seconds + once_per_step(plan); }
-  // No plan of this variant is faster. What is waited for on the host follows from the plan; that its updates take so long
-  // does not.
+  // No plan of this variant is faster. What is waited for on the host follows from the plan.
   double least_seconds(const CompiledPlan& plan) const {
     const double waits = plan.host_wait_seconds / static_cast<double>(micro_steps_);
     return std::max(plan.plan.bound_seconds + once_per_step(plan) - waits,
-                    host_update_seconds(plan, model_) / static_cast<double>(micro_steps_));
+                    least_seconds_with_host_updates(plan) / static_cast<double>(micro_steps_));
   }
   // No plan of any variant that was tried is faster than this.
   void certify(CompiledPlan& best) const {
@@ -203,7 +203,7 @@ class Variants {
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
     if (best_ != nullptr && may_defer(*from) && deferring_pays(*best_))
       attempt(deferred(*from), State::kHomes);
-    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && model_.host_memory_bytes_per_second() > 0)
+    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate() > 0)
       attempt(on_host(*from), State::kHomes);
   }
 
@@ -253,10 +253,19 @@ class Variants {
     leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
     joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan);
     std::shared_ptr<CompiledPlan> with = lowered(joint);
-    with->host_updated = engine::may_update_on_host(*with, device_);
+    with->host_updated = may_update_on_host(*with, device_);
+    with->host_memory_bytes_per_second = host_memory_rate();
     if (with->host_updated.empty()) return nullptr;
     if (plan.in_place_ops > 0) make_in_place(*with);
     return with;
+  }
+
+  // Of the processors beside a device with memory of its own, or beside the model of one.
+  double host_memory_rate() const {
+    if (options_.costs != nullptr && options_.costs->model)
+      return options_.costs->model->host_memory_bytes_per_second;
+    if (device_.info().host_reaches) return 0;
+    return costs::find_host_memory_rate({device_.info().host_threads, options_.disk_rates});
   }
 
   // Whether it is faster to go over all gradients in every micro-batch than to bring them back for the norm.

@@ -7,7 +7,7 @@
 
 #include "runtime/base/os/clock.h"
 #include "runtime/base/os/proc.h"
-#include "runtime/costs/link_probe.h"
+#include "runtime/costs/probe/link_probe.h"
 #include "runtime/engine/exec/measure.h"
 
 namespace cairn::engine {

@@ -78,7 +78,7 @@ end
 -- Bytes that no plan asks for, below 2^53.
 local BOUNDLESS = 2 ^ 50
 local NUMBERS = { "f32_flops_per_second", "bf16_flops_per_second", "f16_flops_per_second", "memory_bytes_per_second",
-                  "launch_seconds" }
+                  "host_memory_bytes_per_second", "launch_seconds" }
 
 -- The device model that the options name, as a table of its form, and two ways to have it as costs to plan with, of
 -- functions of the bytes of its memory (default: as much as any plan asks for, so that what does not fit has seconds
@@ -88,7 +88,9 @@ function costs.variants(options)
   local function with(capacity, memory)
     local rows = { { "format", model.format }, { "name", model.name }, { "sources", json.array(model.sources) },
                    { "memory_bytes", memory or BOUNDLESS }, { "separate_memory", model.separate_memory } }
-    for _, name in ipairs(NUMBERS) do rows[#rows + 1] = { name, model[name] } end
+    for _, name in ipairs(NUMBERS) do
+      if model[name] then rows[#rows + 1] = { name, model[name] } end
+    end
     local links = {}
     for i, link in ipairs(model.links) do
       links[i] = { tier = link.tier, latency_seconds = link.latency_seconds, both_ways_factor = link.both_ways_factor,

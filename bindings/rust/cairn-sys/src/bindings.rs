@@ -522,6 +522,7 @@ pub struct cairn_plan_summary_t {
     pub in_place_op_count: u64,
     pub update_at: u64,
     pub deferred_update_count: u64,
+    pub host_update_count: u64,
 }
 extern "C" {
     pub fn cairn_plan_summary(plan: *const cairn_plan_t, out_summary: *mut cairn_plan_summary_t, error: *mut cairn_error_t) -> cairn_status_t;
@@ -645,6 +646,7 @@ extern "C" {
 pub const CAIRN_LANE_COMPUTE: _bindgen_ty_11 = 0;
 pub const CAIRN_LANE_COPY_OUT: _bindgen_ty_11 = 1;
 pub const CAIRN_LANE_COPY_IN: _bindgen_ty_11 = 2;
+pub const CAIRN_LANE_HOST: _bindgen_ty_11 = 3;
 pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

@@ -144,6 +144,8 @@ enumeration! {
         CopyOut = CAIRN_LANE_COPY_OUT,
         /// Copies to the device.
         CopyIn = CAIRN_LANE_COPY_IN,
+        /// Updates by the host's processors, beside a device that has its own.
+        Host = CAIRN_LANE_HOST,
     }
 }
 

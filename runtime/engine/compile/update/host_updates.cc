@@ -1,6 +1,8 @@
 #include "runtime/engine/compile/update/host_updates.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "kernels/registry.h"
 #include "runtime/base/checked.h"
@@ -35,9 +37,9 @@ int64_t whole_pages(const graph::JointGraph& joint, int32_t value) {
 }
 
 // Of one update on the host; 0 where its memory's rate is not known.
-double seconds_of(const graph::JointGraph& joint, const JointOp& update, double copied, const costs::Model& costs) {
-  const double rate = costs.host_memory_bytes_per_second();
-  return rate > 0 ? (query_of(joint, update).work.bytes + copied) / rate : 0;
+double seconds_of(const CompiledPlan& plan, const JointOp& update, double copied) {
+  const double rate = plan.host_memory_bytes_per_second;
+  return rate > 0 ? (query_of(*plan.joint, update).work.bytes + copied) / rate : 0;
 }
 
 template <class Visit>
@@ -70,6 +72,11 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
     if (update.attrs.has("rng") || update.attrs.has("split") || !fetched(weight) || !fetched(gradient) ||
         !ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE) ||
         !packed_weights_of(joint, weight).empty())
+      continue;
+    // A GPU rounds to blocks of 8 bits by steps of its own.
+    if (std::any_of(states.begin(), states.end(), [&](int32_t state) {
+          return format(joint.values[at(state)].desc.dtype).block > 1;
+        }))
       continue;
     int64_t bytes = whole_pages(joint, weight) + whole_pages(joint, gradient);
     for (const int32_t state : states) bytes += whole_pages(joint, state);
@@ -104,13 +111,38 @@ std::vector<int32_t> host_update_order(const CompiledPlan& plan) {
   return order;
 }
 
-double host_update_seconds(const CompiledPlan& plan, const costs::Model& costs) {
-  double seconds = 0;
-  each_on_host(plan, [&](const JointOp& update) { seconds += seconds_of(*plan.joint, update, 0, costs); });
-  return seconds;
+double least_seconds_with_host_updates(const CompiledPlan& plan) {
+  if (plan.host_updated.empty()) return 0;
+  const plan::Problem& problem = plan.problem;
+  const plan::Link& link = problem.links[host_link(plan)];
+  std::vector<uint8_t> is_weight(problem.values.size()), is_gradient(problem.values.size());
+  double updates = 0;
+  each_on_host(plan, [&](const JointOp& update) {
+    updates += seconds_of(plan, update, 0);
+    is_weight[at(plan.problem_value[at(update.out[update_op::kParameter])])] = 1;
+    is_gradient[at(plan.problem_value[at(update.in[update_op::kGrad])])] = 1;
+  });
+  std::vector<size_t> first(problem.values.size(), problem.ops.size());  // op that uses a weight first
+  for (size_t o = problem.ops.size(); o-- > 0;)
+    for (const int32_t v : problem.ops[o].inputs)
+      if (is_weight[at(v)]) first[at(v)] = o;
+  std::vector<double> rest(problem.ops.size() + 1, 0);  // of ops from this one on, or what they bring back
+  double ops = 0, gradients = 0;
+  for (size_t o = problem.ops.size(); o-- > 0;) {
+    ops += problem.ops[o].seconds;
+    for (const int32_t v : problem.ops[o].outputs)
+      if (std::exchange(is_gradient[at(v)], uint8_t{0}))  // its last op
+        gradients += static_cast<double>(problem.values[at(v)].bytes) / link.out_bytes_per_second;
+    rest[o] = std::max(ops, gradients);
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t v = 0; v < problem.values.size(); ++v)
+    if (is_weight[v])
+      least = std::min(least, static_cast<double>(problem.values[v].bytes) / link.in_bytes_per_second + rest[first[v]]);
+  return updates + least;
 }
 
-double host_wait_seconds(const CompiledPlan& plan, const costs::Model& costs) {
+double host_wait_seconds(const CompiledPlan& plan) {
   if (plan.host_updated.empty()) return 0;
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
   std::vector<double> fetched(plan.problem.values.size(), -1);  // when, first
@@ -124,7 +156,7 @@ double host_wait_seconds(const CompiledPlan& plan, const costs::Model& costs) {
   for (const int32_t i : host_update_order(plan)) {
     const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
     const plan::Value& weight = plan.problem.values[at(plan.problem_value[at(update.out[update_op::kParameter])])];
-    ready += seconds_of(*plan.joint, update, static_cast<double>(weight.bytes), costs);
+    ready += seconds_of(plan, update, static_cast<double>(weight.bytes));
     most = std::max(most, ready - fetched[at(plan.problem_value[at(update.out[update_op::kParameter])])]);
   }
   return most;

@@ -21,10 +21,11 @@ void keep_states_on_host(CompiledPlan& plan);
 // Indices of update ops, in the order in which the plan's steps fetch their weights.
 std::vector<int32_t> host_update_order(const CompiledPlan& plan);
 
-// What these updates take on the host alone: no step is faster.
-double host_update_seconds(const CompiledPlan& plan, const costs::Model& costs);
+// No step of a plan that updates these weights on the host is faster: all of the updates there, then for the weight that is
+// last its copy to the device, the ops from its first use on, and the gradients that those bring back. 0: there are none.
+double least_seconds_with_host_updates(const CompiledPlan& plan);
 // The most that a weight's first copy to the device waits for its update. Nothing in the plan is later than by so much.
-double host_wait_seconds(const CompiledPlan& plan, const costs::Model& costs);
+double host_wait_seconds(const CompiledPlan& plan);
 // Seconds that the device's updates take less.
 double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs);
 

@@ -87,6 +87,8 @@ summary! {
     update_at: u64,
     /// Parameters that are updated where the next micro-batch uses them first, or as soon as they are looked at.
     deferred_update_count: u64,
+    /// Of those: that the host's processors update, beside a device that does not reach the host's memory.
+    host_update_count: u64,
 }
 
 /// A row of a plan's table of values. Texts are borrowed from the plan.

@@ -1,4 +1,4 @@
-#include "runtime/costs/link_probe.h"
+#include "runtime/costs/probe/link_probe.h"
 
 #include <algorithm>
 #include <array>
