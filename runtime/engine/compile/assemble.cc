@@ -106,6 +106,10 @@ class Assembler : ProgramWriter {
       for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
         updated_by_[at(plan_.problem_value[at(v)])] = done;
     }
+    // The others stream through the arena meanwhile; forward ops need its bytes.
+    append_updates(plan_.beside_host_updates);
+    order(Lane::kCopyIn, Lane::kCompute);
+    order(Lane::kCopyOut, Lane::kCompute);
   }
 
   // Weights are read by both; deferred updates alone change them, read a gradient before backward writes over it, and use

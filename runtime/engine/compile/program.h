@@ -38,7 +38,8 @@ struct Launch {
   bool deferred;       // an update of the step before, where there was one
   uint32_t in_place;   // Call::in_place
   uint32_t random_op;  // RandomKey::op
-  int32_t joint_op;    // of the program's phase, on the host lane of the updates'; for traces and error messages
+  int32_t joint_op;    // of the program's phase; for traces and error messages
+  bool of_update;      // joint_op is of the updates' phase, whatever the program's is
 };
 
 struct Operand {  // a tensor at an offset of the arena, or of a tier that kernels reach; offset < 0: left out
@@ -115,7 +116,8 @@ struct CompiledPlan {
   // By phase of the joint graph. Updates make the packed weights of what they update, too; repacking is for
   // those on the device.
   std::vector<Program> programs = std::vector<Program>(graph::kPhaseCount);
-  Program fetched_repack;  // for weights that live in a tier, after the host wrote them
+  Program beside_host_updates;  // of the other parameters, where the host updates some: the next run has them, too
+  Program fetched_repack;       // for weights that live in a tier, after the host wrote them
   // Joint value -> where it lives: what no op of a micro-batch touches, or uses where it lies, and is no value of the
   // problem.
   std::map<int32_t, OffloadedPlace> offloaded;
@@ -246,6 +248,7 @@ struct PlanOptions {
   Defer defer_updates = Defer::kWhereFaster;
   // Updates by the host's processors, beside a device that has its own memory.
   Defer host_updates = Defer::kWhereFaster;
+  double host_update_share = 1;  // with kAlways: of what may be updated there
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

@@ -48,6 +48,7 @@ class ProgramWriter {
     launch.deferred = op.deferred || lane == device::Lane::kHost;
     launch.random_op = static_cast<uint32_t>(op.attrs.has("rng") ? op.attrs.integer("rng") : 0);
     launch.joint_op = joint_op;
+    launch.of_update = lane == device::Lane::kHost;
     const int32_t range = workspace_bytes > 0 ? begin(Tier::kDevice, workspace_offset, workspace_bytes) : -1;
     program_.launches.push_back(launch);
     emit(Opcode::kLaunch, lane, static_cast<int32_t>(program_.launches.size()) - 1);
@@ -60,6 +61,44 @@ class ProgramWriter {
     program_.copies.insert(program_.copies.end(), jobs.begin(), jobs.end());
     program_.copies[first].count = static_cast<int32_t>(jobs.size());
     emit(Opcode::kCopy, lane, static_cast<int32_t>(first));
+  }
+
+  // A program of updates, as a part of this one that later runs leave out.
+  void append_updates(const Program& updates) {
+    const auto moved = [](const auto& list) { return static_cast<int32_t>(list.size()); };
+    const int32_t launches = moved(program_.launches), operands = moved(program_.operands),
+                  copies = moved(program_.copies), ranges = moved(program_.ranges), events = program_.events;
+    for (Launch launch : updates.launches) {
+      launch.first_operand += operands;
+      launch.deferred = launch.of_update = true;
+      program_.launches.push_back(launch);
+    }
+    for (CopyJob job : updates.copies) {
+      job.serves = CopyJob::Serves::kUpdates;
+      program_.copies.push_back(job);
+    }
+    program_.operands.insert(program_.operands.end(), updates.operands.begin(), updates.operands.end());
+    program_.ranges.insert(program_.ranges.end(), updates.ranges.begin(), updates.ranges.end());
+    program_.events += updates.events;
+    for (Instruction instruction : updates.code) {
+      switch (instruction.opcode) {
+        case Opcode::kLaunch:
+          instruction.a += launches;
+          break;
+        case Opcode::kCopy:
+          instruction.a += copies;
+          break;
+        case Opcode::kRecord:
+        case Opcode::kWait:
+          instruction.a += events;
+          break;
+        case Opcode::kBegin:
+        case Opcode::kEnd:
+          instruction.a += ranges;
+          break;
+      }
+      program_.code.push_back(instruction);
+    }
   }
 
   Program take() { return std::exchange(program_, {}); }

@@ -41,7 +41,8 @@ class Variants {
       split(*first);
     } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first) &&
                attempt(deferred(*first), State::kHomes)) {
-    } else if (options_.host_updates == PlanOptions::Defer::kAlways && attempt(on_host(*first), State::kHomes)) {
+    } else if (options_.host_updates == PlanOptions::Defer::kAlways && 
+               attempt(on_host(*first, options_.host_update_share), State::kHomes)) {
     } else {
       const std::shared_ptr<CompiledPlan> whole = first;
       search(Ways(std::move(first)));
@@ -204,7 +205,7 @@ class Variants {
     if (best_ != nullptr && may_defer(*from) && deferring_pays(*best_))
       attempt(deferred(*from), State::kHomes);
     if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate() > 0)
-      attempt(on_host(*from), State::kHomes);
+      update_on_host(*from);
   }
 
   // At most so much less is waited for: what updates are waited for, or what the links have left beside forward.
@@ -244,16 +245,27 @@ class Variants {
     return with;
   }
 
-  // What may be updated by the host's processors is. Without packed weights, which the device would have to make again from
-  // weights that it lacks. nullptr: nothing may.
-  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan) const {
+  // All that may be; then, where forward waits for the host, as much as leaves the device and its links as long to wait for.
+  void update_on_host(const CompiledPlan& from) {
+    const double on_device = best_ != nullptr ? best_->update_seconds : 0;
+    const double copies = best_ != nullptr ? device_copies_seconds(*best_, host_memory_rate()) : 0;
+    const std::shared_ptr<CompiledPlan> all = on_host(from, 1);
+    if (!attempt(all, State::kHomes)) return;
+    const double waits = all->host_wait_seconds, host = host_seconds(*all);
+    if (on_device == 0 || waits < kWorthPlanning * seconds(*all)) return;
+    const double share = (on_device - copies + host - waits) / (host - copies + on_device);
+    if (share > 0 && share < 1) attempt(on_host(from, share), State::kHomes);
+  }
+  // `share` of what may be updated by the host's processors is. Without packed weights, which the device would have to make
+  // again from weights that it lacks. nullptr: nothing may.
+  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan, double share) const {
     graph::JointOptions joint = joint_;
     joint.unpacked = left_out(plan);
     const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
     leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
     joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan);
     std::shared_ptr<CompiledPlan> with = lowered(joint);
-    with->host_updated = may_update_on_host(*with, device_);
+    with->host_updated = may_update_on_host(*with, device_, share);
     with->host_memory_bytes_per_second = host_memory_rate();
     if (with->host_updated.empty()) return nullptr;
     if (plan.in_place_ops > 0) make_in_place(*with);

@@ -16,8 +16,7 @@ const Instruction& instruction_of(const CompiledPlan& plan, const Span& span) {
 
 const graph::JointOp& op_of(const CompiledPlan& plan, const Span& span) {
   const Launch& launch = program_of(plan, span).launches[static_cast<size_t>(instruction_of(plan, span).a)];
-  const graph::PhaseIndex phase = span.lane == device::Lane::kHost ? graph::kUpdate : span.phase;
-  return plan.joint->ops(phase)[static_cast<size_t>(launch.joint_op)];
+  return plan.joint->ops(launch.of_update ? graph::kUpdate : span.phase)[static_cast<size_t>(launch.joint_op)];
 }
 
 const CopyJob& copy_of(const CompiledPlan& plan, const Span& span) {
@@ -25,6 +24,8 @@ const CopyJob& copy_of(const CompiledPlan& plan, const Span& span) {
 }
 
 bool is_op(const Span& span) { return span.lane == device::Lane::kCompute; }
+
+const std::string kOptimizerState = "optimizer state";
 
 // Whether compute may have waited for a copy between two ops of the micro-batch.
 bool waits_between(const CompiledPlan& plan, const Span& first, const Span& second) {
@@ -83,7 +84,8 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
 
 const std::string& span_name(const CompiledPlan& plan, const Span& span) {
   if (row(span.lane).computes) return op_of(plan, span).name;
-  return plan.problem.values[static_cast<size_t>(copy_of(plan, span).value)].name;
+  const int32_t value = copy_of(plan, span).value;
+  return value < 0 ? kOptimizerState : plan.problem.values[static_cast<size_t>(value)].name;
 }
 
 Tier span_tier(const CompiledPlan& plan, const Span& span) {

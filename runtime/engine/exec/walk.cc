@@ -33,8 +33,8 @@ void Store::load(LoadedPlan& loaded) {
   for (size_t i = 0; i < used.size(); ++i)
     if (plan.joint->ops()[i].code == ops::OpCode::k_update)
       loaded.commits[static_cast<size_t>(used[i])] = true;
-  for (const int32_t kernel : plan.host_kernels)
-    if (kernel >= 0) loaded.commits[static_cast<size_t>(kernel)] = true;
+  for (const Launch& launch : plan.program().launches)
+    if (launch.deferred) loaded.commits[static_cast<size_t>(launch.kernel)] = true;
   using Cancel = GuardedKernel::Cancel;
   const bool fused = plan.joint->grad_scale >= 0;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {

@@ -36,12 +36,17 @@ TEST(CudaHostUpdates, HaveTheBitsOfTheDevices) {
       const auto device = device::open("cuda:0", {}), checked = device::checked(device);
       const auto resident = compile(layers(), *device, options_for(optimizer, amp, Where::kNever));
       const auto host = compile(layers(), *device, options_for(optimizer, amp, Where::kAlways));
+      PlanOptions half = options_for(optimizer, amp, Where::kAlways);
+      half.host_update_share = 0.5;
       ASSERT_EQ(resident->deferred_updates(), 0);
       ASSERT_EQ(host->update_at(), Tier::kHost);
       ASSERT_EQ(host->deferred_updates(), 4) << "the weights; biases are small";
       const Result expected = train(resident, device);
       EXPECT_EQ(train(host, device), expected) << "recorded";
       EXPECT_EQ(train(host, checked), expected);
+      const auto both = compile(layers(), *device, half);
+      EXPECT_EQ(both->deferred_updates(), 2);
+      EXPECT_EQ(train(both, device), expected) << "the device streams the others meanwhile";
     }
 }
 

@@ -57,7 +57,7 @@ struct Case {
   graph::AmpMode amp = graph::AmpMode::kOff;
   DType parameters = DType::kF32;
   double clip_norm = 1;
-  bool on_host = false;  // by its processors, beside a device that does not reach it
+  double on_host = 0;  // share that its processors make, beside a device that does not reach it
 };
 
 engine::PlanOptions options_for(const Case& c, Defer defer) {
@@ -68,8 +68,9 @@ engine::PlanOptions options_for(const Case& c, Defer defer) {
   o.tiers = {c.tier};
   o.micro_steps = 1;
   o.update_on_device = true;
-  o.defer_updates = c.on_host ? Defer::kNever : defer;
-  o.host_updates = c.on_host ? defer : Defer::kNever;
+  o.defer_updates = c.on_host > 0 ? Defer::kNever : defer;
+  o.host_updates = c.on_host > 0 ? defer : Defer::kNever;
+  o.host_update_share = c.on_host;
   o.budget_bytes = kBudget;
   return o;
 }
@@ -142,8 +143,8 @@ TEST_P(Deferred, ChangesNoBitWhetherTheHostLooksOrNot) {
   Training behind(GetParam(), Defer::kNever), looked_at(GetParam(), Defer::kAlways),
       left_alone(GetParam(), Defer::kAlways);
   ASSERT_EQ(behind.deferred(), 0);
-  const bool on_host = GetParam().on_host;
-  ASSERT_EQ(left_alone.deferred(), on_host ? 2 * kLayers + 1 : 4 * kLayers)
+  const bool on_host = GetParam().on_host > 0;
+  ASSERT_EQ(left_alone.deferred(), !on_host ? 4 * kLayers : GetParam().on_host < 1 ? kLayers : 2 * kLayers + 1)
       << "on the device all but the table, which the first op reads; on the host what is a page or more";
   ASSERT_EQ(left_alone.session->plan().update_at(), on_host ? Tier::kHost : Tier::kDevice);
   const int64_t fetched = left_alone.fetched_bytes();
@@ -235,10 +236,11 @@ INSTANTIATE_TEST_SUITE_P(Devices, Deferred,
                               {.device = "cpu", .amp = graph::AmpMode::kBf16},
                               {.device = "cpu", .amp = graph::AmpMode::kBf16, .parameters = DType::kSplit},
                               {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16},
-                              {.device = "cpu", .tier = Tier::kHost, .on_host = true},
-                              {.device = "cpu", .tier = Tier::kHost, .optimizer = "lion", .clip_norm = 0, .on_host = true},
-                              {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16, .on_host = true},
-                              {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kBf16, .on_host = true}},
+                              {.device = "cpu", .tier = Tier::kHost, .on_host = 1},
+                              {.device = "cpu", .tier = Tier::kHost, .on_host = 0.5},
+                              {.device = "cpu", .tier = Tier::kHost, .optimizer = "lion", .clip_norm = 0, .on_host = 1},
+                              {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16, .on_host = 0.4},
+                              {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kBf16, .on_host = 1}},
                              4)),
                          [](const auto& test) {
                            const Case& c = test.param;
@@ -248,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Deferred,
                                    : c.amp == graph::AmpMode::kFp16 ? "_fp16"
                                                                     : "_bf16") +
                                   (c.parameters == DType::kSplit ? "_split" : "") +
-                                  (c.on_host ? "_on_host" : "");
+                                  (c.on_host > 0 ? cat("_host_", static_cast<int>(c.on_host * 100)) : "");
                          });
 
 // Every transfer in turn fails once: the session ends, and says whether parameters were changed.

@@ -8,6 +8,7 @@
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/update/streamed.h"
+#include "runtime/engine/compile/update/traffic.h"
 
 namespace cairn::engine {
 namespace {
@@ -42,6 +43,11 @@ double seconds_of(const CompiledPlan& plan, const JointOp& update, double copied
   return rate > 0 ? (query_of(*plan.joint, update).work.bytes + copied) / rate : 0;
 }
 
+// With its weight's copy to the device, which uses the same memory.
+double seconds_beside_copy(const CompiledPlan& plan, const JointOp& update) {
+  return seconds_of(plan, update, static_cast<double>(stored_bytes(*plan.joint, update.out[update_op::kParameter])));
+}
+
 template <class Visit>
 void each_on_host(const CompiledPlan& plan, const Visit& visit) {
   if (plan.host_updated.empty()) return;
@@ -51,13 +57,12 @@ void each_on_host(const CompiledPlan& plan, const Visit& visit) {
 
 }  // namespace
 
-std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device) {
+std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device, double share) {
   const graph::JointGraph& joint = *plan.joint;
   const size_t link = host_link(plan);
-  std::set<int32_t> weights;
   if (link == plan.link_tier.size() || plan.reaches(Tier::kHost) || joint.grad_scale >= 0 || !joint.slices.empty() ||
       !kernels::cpu_registry().facts().fuses_multiply_add)
-    return weights;
+    return {};
   const std::vector<bool> used = used_values(plan.problem);
   const auto fetched = [&](int32_t v) {
     const int32_t stored = joint.values[at(v)].alias_of < 0 ? plan.problem_value[at(v)] : -1;
@@ -65,24 +70,30 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
     const plan::Value& value = plan.problem.values[at(stored)];
     return value.persistent && value.bytes >= kPageBytes;
   };
-  int64_t room = plan.problem.links[link].capacity_bytes;
+  // A GPU rounds to blocks of 8 bits by steps of its own.
+  const auto in_blocks = [&](int32_t state) { return format(joint.values[at(state)].desc.dtype).block > 1; };
+  std::vector<std::pair<int32_t, int64_t>> found;  // weight, bytes of all that its update uses
+  int64_t all = 0;
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
     const std::span<const int32_t> states = states_of(update);
     if (update.attrs.has("rng") || update.attrs.has("split") || !fetched(weight) || !fetched(gradient) ||
         !ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE) ||
-        !packed_weights_of(joint, weight).empty())
-      continue;
-    // A GPU rounds to blocks of 8 bits by steps of its own.
-    if (std::any_of(states.begin(), states.end(), [&](int32_t state) {
-          return format(joint.values[at(state)].desc.dtype).block > 1;
-        }))
+        !packed_weights_of(joint, weight).empty() || std::any_of(states.begin(), states.end(), in_blocks) ||
+        host_kernel(joint, update, device.info().host_threads) == nullptr)
       continue;
     int64_t bytes = whole_pages(joint, weight) + whole_pages(joint, gradient);
     for (const int32_t state : states) bytes += whole_pages(joint, state);
-    if (bytes > room || host_kernel(joint, update, device.info().host_threads) == nullptr) continue;
-    room -= bytes;
-    weights.insert(weight);
+    found.emplace_back(weight, bytes);
+    all += bytes;
+  }
+  std::set<int32_t> weights;
+  const auto most = static_cast<int64_t>(share * static_cast<double>(all));
+  int64_t room = std::min(plan.problem.links[link].capacity_bytes, most);
+  for (auto next = found.rbegin(); next != found.rend(); ++next) {
+    if (next->second > room) continue;
+    room -= next->second;
+    weights.insert(next->first);
   }
   return weights;
 }
@@ -142,7 +153,21 @@ double least_seconds_with_host_updates(const CompiledPlan& plan) {
   return updates + least;
 }
 
-double host_wait_seconds(const CompiledPlan& plan) {
+double host_seconds(const CompiledPlan& plan) {
+  double seconds = 0;
+  each_on_host(plan, [&](const JointOp& update) { seconds += seconds_beside_copy(plan, update); });
+  return seconds;
+}
+
+double device_copies_seconds(const CompiledPlan& plan, double rate) {
+  const size_t link = host_link(plan);
+  double bytes = 0;
+  for (const auto& [value, crossing] : update_crossings(plan))
+    if (at(crossing.link) == link) bytes += static_cast<double>(crossing.in + crossing.out);
+  return rate > 0 ? bytes / rate : 0;
+}
+
+double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   if (plan.host_updated.empty()) return 0;
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
   std::vector<double> fetched(plan.problem.values.size(), -1);  // when, first
@@ -151,12 +176,10 @@ double host_wait_seconds(const CompiledPlan& plan) {
     if (step.kind == plan::StepKind::kIn && fetched[at(step.index)] < 0)
       fetched[at(step.index)] = line.step_span[s][0];
   }
-  // Copies of the weights before use the same memory meanwhile.
-  double ready = 0, most = 0;
+  double ready = device_copies_seconds(plan, plan.host_memory_bytes_per_second) - device_seconds, most = 0;
   for (const int32_t i : host_update_order(plan)) {
     const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
-    const plan::Value& weight = plan.problem.values[at(plan.problem_value[at(update.out[update_op::kParameter])])];
-    ready += seconds_of(plan, update, static_cast<double>(weight.bytes));
+    ready += seconds_beside_copy(plan, update);
     most = std::max(most, ready - fetched[at(plan.problem_value[at(update.out[update_op::kParameter])])]);
   }
   return most;

@@ -12,8 +12,9 @@
 namespace cairn::engine {
 
 // Weights whose updates the host may make: elementwise and not rounded at random, on the processor's kernels, where the host
-// tier has room for all that they use, first come, first served.
-std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device);
+// tier has room for all that they use. Of all these `share` by bytes, the last ones: the device updates the others meanwhile,
+// which forward needs first.
+std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device, double share);
 
 // Their states live on the host from here on (CompiledPlan::host_updated); weights and gradients follow with the homes.
 void keep_states_on_host(CompiledPlan& plan);
@@ -24,8 +25,13 @@ std::vector<int32_t> host_update_order(const CompiledPlan& plan);
 // No step of a plan that updates these weights on the host is faster: all of the updates there, then for the weight that is
 // last its copy to the device, the ops from its first use on, and the gradients that those bring back. 0: there are none.
 double least_seconds_with_host_updates(const CompiledPlan& plan);
-// The most that a weight's first copy to the device waits for its update. Nothing in the plan is later than by so much.
-double host_wait_seconds(const CompiledPlan& plan);
+// All of them, with the copies of the weights, which use the same memory.
+double host_seconds(const CompiledPlan& plan);
+// What copies of the device's updates take of the host's memory, at its rate.
+double device_copies_seconds(const CompiledPlan& plan, double rate);
+// The most that a weight's first copy to the device waits for its update, where a run begins with so many seconds of updates on
+// the device. Nothing in the plan is later than by so much.
+double host_wait_seconds(const CompiledPlan& plan, double device_seconds);
 // Seconds that the device's updates take less.
 double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs);
 

@@ -173,9 +173,9 @@ class Chooser {
       if (plan_.problem.values[v].home >= 0 && plan_.plan.home_offsets[v] < 0)
         here += plan_.problem.values[v].bytes;
     settle_homes(plan_);
-    plan_.host_wait_seconds = host_wait_seconds(plan_);
-    plan_.update_seconds += streaming_seconds(plan_, costs_) + plan_.host_wait_seconds -
-                            device_update_seconds(plan_, costs_);
+    plan_.update_seconds += streaming_seconds(plan_, costs_) - device_update_seconds(plan_, costs_);
+    plan_.host_wait_seconds = host_wait_seconds(plan_, plan_.update_seconds);
+    plan_.update_seconds += plan_.host_wait_seconds;
     return here;
   }
 

@@ -280,7 +280,8 @@ void assemble_update(CompiledPlan& plan, device::Device& device) {
   plan.program(graph::kRepack) = repack_program(plan, maker, room);
   plan.fetched_repack = fetched_repack_program(plan, maker, room);
   plan.program(graph::kGradientNorm) = norm_program(plan, maker, room);
-  plan.program(graph::kUpdate) = update_program(plan, maker, room, std::move(pieces));
+  (plan.host_updated.empty() ? plan.program(graph::kUpdate) : plan.beside_host_updates) =
+      update_program(plan, maker, room, std::move(pieces));
   make_host_kernels(plan, device);
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
 }
