@@ -149,7 +149,7 @@ class Chooser {
  private:
   // Where there are several links, weights and gradients have the first one's room before states, which cross less often, and
   // `stays` bytes more than there are: so much of them has to stay on the device. Returns how much does, or nothing where
-  // nothing may leave.
+  // nothing may leave, or a tier has no room for what may not stay.
   std::optional<int64_t> solve_homes(bool overwrites_gradients, int64_t stays) {
     std::vector<plan::Link>& links = plan_.problem.links;
     std::vector<int64_t> homes(links.size(), 0);
@@ -166,6 +166,7 @@ class Chooser {
     const double alone = streaming_seconds(plan_, costs_);
     if (!give_homes(plan_, overwrites_gradients)) return std::nullopt;
     links[0].capacity_bytes -= stays;
+    if (!holds_what_may_not_stay()) return std::nullopt;
     share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
     plan_.plan = cache_->solve(plan_.problem);
     int64_t here = 0;
@@ -177,6 +178,14 @@ class Chooser {
     plan_.host_wait_seconds = host_wait_seconds(plan_, plan_.update_seconds);
     plan_.update_seconds += plan_.host_wait_seconds;
     return here;
+  }
+
+  bool holds_what_may_not_stay() const {
+    std::vector<int64_t> room;
+    for (const plan::Link& link : plan_.problem.links) room.push_back(link.capacity_bytes);
+    for (const plan::Value& value : plan_.problem.values)
+      if (value.at_home()) room[at(value.home)] -= value.bytes;
+    return std::all_of(room.begin(), room.end(), [](int64_t left) { return left >= 0; });
   }
 
   double seconds(const CompiledPlan& plan) const {

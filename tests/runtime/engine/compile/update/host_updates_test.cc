@@ -1,6 +1,7 @@
 // Which updates the host's processors make, and what their plans promise. Bits: tests/runtime/step/deferred_test.cc.
 #include "runtime/engine/compile/update/host_updates.h"
 
+#include "runtime/engine/exec/measure.h"
 #include "tests/runtime/engine/update_check.h"
 
 namespace cairn::engine {
@@ -43,6 +44,27 @@ TEST(HostUpdates, ChangeNoBitOfSeveralMicroBatches) {
     ASSERT_EQ(host->deferred_updates(), 4) << "the weights; biases are small";
     EXPECT_EQ(train(host, device, micro_steps), train(resident, device, micro_steps));
   }
+}
+
+TEST(HostUpdates, AreSpansOfALaneOfTheirOwn) {
+  const auto device = device::open("cpu", {.threads = 1});
+  PlanOptions o = options_for(Where::kAlways, 1);
+  o.host_update_share = 0.5;
+  const auto plan = compile(layers(), *device, o);
+  Session session(plan, device);
+  fill(session);
+  set_hyper(session);
+  step(session, 0);
+  session.trace(true);
+  session.run({7, 1, 0});
+  std::set<std::string> on_host;
+  for (const Span& span : session.spans()) {
+    EXPECT_FALSE(span_name(*plan, span).empty());
+    if (span.lane != device::Lane::kHost) continue;
+    EXPECT_EQ(span_tier(*plan, span), Tier::kHost);
+    on_host.insert(span_name(*plan, span));
+  }
+  EXPECT_EQ(on_host, (std::set<std::string>{"adamw l1.down", "adamw l1.up"}));
 }
 
 // The model of a card whose link is slow, beside processors with a fast memory.
