@@ -76,7 +76,8 @@ struct BackendFacts {
   std::string_view instruction_set = {};                       // for people: "AVX-512"
   std::string_view instruction_set_word = {};                  // as CAIRN_ISA names it: "avx512"
   double f32_flops_per_second = 0, bf16_flops_per_second = 0;  // sustained by one thread, in products
-  bool fuses_multiply_add = false;  // all its kernels do, where an optimizer's definition has a product and a sum
+  bool fuses_multiply_add =
+      false;                 // all its kernels do, where an optimizer's definition has a product and a sum
   std::string refusal = {};  // why the kernels cannot run as the environment asks; "": they can
   std::string note = {};     // for people: which way a kernel with several takes here, and why
 };

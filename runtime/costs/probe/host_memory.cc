@@ -39,7 +39,8 @@ double measure(int threads) {
   for (int pass = 0; pass < kPasses; ++pass) {
     const double began = now();
     parallel_for(kElements, kGrain, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i) over[static_cast<size_t>(i)] += 0.5f * from[static_cast<size_t>(i)];
+      for (int64_t i = begin; i < end; ++i)
+        over[static_cast<size_t>(i)] += 0.5f * from[static_cast<size_t>(i)];
     });
     const double rate = 3.0 * sizeof(float) * static_cast<double>(kElements) / (now() - began);
     if (pass > 0) best = std::max(best, rate);

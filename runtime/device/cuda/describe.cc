@@ -21,10 +21,10 @@ constexpr Architecture kArchitectures[] = {
     {8, 0, "sm_80", 2048, 128}, {8, 6, "sm_86", 512, 256},    {8, 9, "sm_89", 1024, 256},
     {9, 0, "sm_90", 4096, 256}, {10, 0, "sm_100", 8192, 256}, {12, 0, "sm_120", 1024, 256},
 };
-constexpr double kSustained = 0.65;  // of the peak, by large products
-constexpr double kBandwidth = 0.85;  // of the memory's, by long copies
+constexpr double kSustained = 0.65;   // of the peak, by large products
+constexpr double kBandwidth = 0.85;   // of the memory's, by long copies
 constexpr int kMostHostThreads = 16;  // memory is what they wait for
-constexpr double kLink = 25e9;       // host link where nothing was measured: PCIe 4 x16
+constexpr double kLink = 25e9;        // host link where nothing was measured: PCIe 4 x16
 
 const Architecture& architecture_of(const cudaDeviceProp& p) {
   const Architecture* best = &kArchitectures[0];

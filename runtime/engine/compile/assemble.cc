@@ -90,7 +90,8 @@ class Assembler : ProgramWriter {
     ProgramWriter::copy(Lane::kCopyOut, hypers);
     order(Lane::kCopyOut, Lane::kHost);
     const auto there = [&](int32_t value) {
-      return Operand{joint_.values[at(value)].desc, plan_.away(value)->extents.at(0).tier_offset, Tier::kHost};
+      return Operand{joint_.values[at(value)].desc, plan_.away(value)->extents.at(0).tier_offset,
+                     Tier::kHost};
     };
     for (const int32_t i : host_update_order(plan_)) {
       const graph::JointOp& update = joint_.ops(graph::kUpdate)[at(i)];
@@ -267,13 +268,13 @@ class Assembler : ProgramWriter {
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
   Batch out_{Lane::kCopyOut, {}}, in_{Lane::kCopyIn, {}};
-  std::vector<int64_t> place_;                // problem value -> device offset now, -1: not there
-  std::vector<int32_t> copy_event_;           // problem value -> event at the end of its last copy
-  std::vector<int32_t> stored_;               // problem value -> joint value
-  std::vector<int32_t> updated_by_;           // problem value -> event of its update on the host, until a copy waited
-  std::vector<bool> used_;                    // problem value -> an op before used it
-  std::vector<bool> updated_;                 // problem value -> the gradient of a deferred update
-  std::map<int32_t, int32_t> device_ranges_;  // problem value -> range
+  std::vector<int64_t> place_;       // problem value -> device offset now, -1: not there
+  std::vector<int32_t> copy_event_;  // problem value -> event at the end of its last copy
+  std::vector<int32_t> stored_;      // problem value -> joint value
+  std::vector<int32_t> updated_by_;  // problem value -> event of its update on the host, until a copy waited
+  std::vector<bool> used_;           // problem value -> an op before used it
+  std::vector<bool> updated_;        // problem value -> the gradient of a deferred update
+  std::map<int32_t, int32_t> device_ranges_;                    // problem value -> range
   std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
 };
 
@@ -306,9 +307,8 @@ Tier CompiledPlan::update_at() const {
 
 int64_t CompiledPlan::deferred_updates() const {
   const std::vector<graph::ParameterSlot>& slots = joint->parameters;
-  return std::count_if(slots.begin(), slots.end(), [&](const auto& slot) {
-    return slot.deferred || host_updated.contains(slot.value);
-  });
+  return std::count_if(slots.begin(), slots.end(),
+                       [&](const auto& slot) { return slot.deferred || host_updated.contains(slot.value); });
 }
 
 int64_t CompiledPlan::home_bytes(Tier tier) const {

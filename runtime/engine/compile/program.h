@@ -116,8 +116,9 @@ struct CompiledPlan {
   // By phase of the joint graph. Updates make the packed weights of what they update, too; repacking is for
   // those on the device.
   std::vector<Program> programs = std::vector<Program>(graph::kPhaseCount);
-  Program beside_host_updates;  // of the other parameters, where the host updates some: the next run has them, too
-  Program fetched_repack;       // for weights that live in a tier, after the host wrote them
+  Program
+      beside_host_updates;  // of the other parameters, where the host updates some: the next run has them, too
+  Program fetched_repack;   // for weights that live in a tier, after the host wrote them
   // Joint value -> where it lives: what no op of a micro-batch touches, or uses where it lies, and is no value of the
   // problem.
   std::map<int32_t, OffloadedPlace> offloaded;
@@ -181,7 +182,7 @@ struct CompiledPlan {
   // What the cost model says beside the problem's seconds: of the packed weights, the norm and the update,
   // once per step; of inputs in and loss out, once per micro-batch. No plan changes these.
   double update_seconds = 0, host_seconds = 0;
-  double host_wait_seconds = 0;  // of update_seconds: the next forward part waits for updates on the host
+  double host_wait_seconds = 0;   // of update_seconds: the next forward part waits for updates on the host
   std::vector<bool> op_measured;  // joint op -> its seconds come from the profile
   int64_t measured_ops = 0;       // ops of the problem of which all do
   int64_t in_place_ops = 0;       // joint ops that write over an input

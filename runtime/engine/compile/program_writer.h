@@ -32,7 +32,7 @@ class ProgramWriter {
   // kernel: index into CompiledPlan::kernels. A workspace lives for the launch alone.
   void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, std::span<const Operand> in,
               std::span<const Operand> out, int64_t workspace_offset, int64_t workspace_bytes,
-            device::Lane lane = device::Lane::kCompute) {
+              device::Lane lane = device::Lane::kCompute) {
     Launch launch = {};
     launch.kernel = kernel;
     launch.first_operand = static_cast<int32_t>(program_.operands.size());

@@ -4,8 +4,6 @@
 #include <limits>
 
 #include "runtime/base/os/clock.h"
-#include "runtime/costs/probe/host_memory.h"
-#include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/update/host_updates.h"
@@ -41,7 +39,7 @@ class Variants {
       split(*first);
     } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first) &&
                attempt(deferred(*first), State::kHomes)) {
-    } else if (options_.host_updates == PlanOptions::Defer::kAlways && 
+    } else if (options_.host_updates == PlanOptions::Defer::kAlways &&
                attempt(on_host(*first, options_.host_update_share), State::kHomes)) {
     } else {
       const std::shared_ptr<CompiledPlan> whole = first;
@@ -200,11 +198,11 @@ class Variants {
     const bool slow =
         best_ == nullptr || seconds(*best_) > (once(best_->problem) + once_per_step(*from)) * (1 + kSlow);
     if (!slow) return;
-    if (!squares_pay(*from) || !attempt(with_squares(*from), State::kHomes))
+    if (!squares_pay(*from, model_, micro_steps_) || !attempt(with_squares(*from), State::kHomes))
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
     if (best_ != nullptr && may_defer(*from) && deferring_pays(*best_))
       attempt(deferred(*from), State::kHomes);
-    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate() > 0)
+    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
       update_on_host(*from);
   }
 
@@ -248,7 +246,8 @@ class Variants {
   // All that may be; then, where forward waits for the host, as much as leaves the device and its links as long to wait for.
   void update_on_host(const CompiledPlan& from) {
     const double on_device = best_ != nullptr ? best_->update_seconds : 0;
-    const double copies = best_ != nullptr ? device_copies_seconds(*best_, host_memory_rate()) : 0;
+    const double copies =
+        best_ != nullptr ? device_copies_seconds(*best_, host_memory_rate(device_, options_)) : 0;
     const std::shared_ptr<CompiledPlan> all = on_host(from, 1);
     if (!attempt(all, State::kHomes)) return;
     const double waits = all->host_wait_seconds, host = host_seconds(*all);
@@ -263,35 +262,15 @@ class Variants {
     joint.unpacked = left_out(plan);
     const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
     leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
-    joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan);
+    joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan, model_, micro_steps_);
     std::shared_ptr<CompiledPlan> with = lowered(joint);
     with->host_updated = may_update_on_host(*with, device_, share);
-    with->host_memory_bytes_per_second = host_memory_rate();
+    with->host_memory_bytes_per_second = host_memory_rate(device_, options_);
     if (with->host_updated.empty()) return nullptr;
     if (plan.in_place_ops > 0) make_in_place(*with);
     return with;
   }
 
-  // Of the processors beside a device with memory of its own, or beside the model of one.
-  double host_memory_rate() const {
-    if (options_.costs != nullptr && options_.costs->model)
-      return options_.costs->model->host_memory_bytes_per_second;
-    if (device_.info().host_reaches) return 0;
-    return costs::find_host_memory_rate({device_.info().host_threads, options_.disk_rates});
-  }
-
-  // Whether it is faster to go over all gradients in every micro-batch than to bring them back for the norm.
-  bool squares_pay(const CompiledPlan& plan) const {
-    const std::vector<graph::JointOp>& norm = plan.joint->ops(graph::kGradientNorm);
-    if (norm.empty() || plan.joint->grad_scale >= 0 || plan.reaches(plan.link_tier[0])) return false;
-    double squares = 0, copies = 0;
-    for (const graph::JointOp& op : norm) {
-      squares += model_.seconds(query_of(*plan.joint, op)).seconds;
-      copies += static_cast<double>(stored_bytes(*plan.joint, op.in[0])) /
-                plan.problem.links[0].in_bytes_per_second;
-    }
-    return squares * static_cast<double>(micro_steps_) < copies;
-  }
   std::shared_ptr<CompiledPlan> with_squares(const CompiledPlan& plan) const {
     graph::JointOptions joint = joint_;
     joint.unpacked = left_out(plan);

@@ -16,7 +16,8 @@ const Instruction& instruction_of(const CompiledPlan& plan, const Span& span) {
 
 const graph::JointOp& op_of(const CompiledPlan& plan, const Span& span) {
   const Launch& launch = program_of(plan, span).launches[static_cast<size_t>(instruction_of(plan, span).a)];
-  return plan.joint->ops(launch.of_update ? graph::kUpdate : span.phase)[static_cast<size_t>(launch.joint_op)];
+  return plan.joint->ops(launch.of_update ? graph::kUpdate
+                                          : span.phase)[static_cast<size_t>(launch.joint_op)];
 }
 
 const CopyJob& copy_of(const CompiledPlan& plan, const Span& span) {

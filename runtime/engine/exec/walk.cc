@@ -21,9 +21,9 @@ Store::~Store() {
 }
 
 bool Store::has(device::Lane lane) const {
-  return lane != device::Lane::kHost ||
-         std::any_of(plans.begin(), plans.end(),
-                     [](const LoadedPlan& loaded) { return !loaded.plan->host_updated.empty(); });
+  return lane != device::Lane::kHost || std::any_of(plans.begin(), plans.end(), [](const LoadedPlan& loaded) {
+           return !loaded.plan->host_updated.empty();
+         });
 }
 
 void Store::load(LoadedPlan& loaded) {

@@ -83,15 +83,17 @@ function summary.lines(plan, measured)
   end
   local deferred = plan.deferred_update_count
   if deferred > 0 then
-    local host = plan.host_update_count > 0 and (", %s by the host's processors"):format(format.count(plan.host_update_count))
+    local host = plan.host_update_count > 0
+      and (", %s by the host's processors"):format(format.count(plan.host_update_count)) or ""
     text[#text + 1] = ("updates           of %s parameters beside the next forward part%s, to the same bits\n"):format(
-      format.count(deferred), host or "")
+      format.count(deferred), host)
   end
   if #homes > 0 then text[#text + 1] = ("optimizer state   %s\n"):format(table.concat(homes, "; ")) end
   for _, tier in ipairs { "host", "disk" } do
     local bytes, parts = plan.tier_bytes[tier], {}
+    local in_place = tier == plan.update_at and plan.host_update_count == 0
     for _, row in ipairs { { "parameters", "fetched for every use" },
-                           { "gradients", tier == plan.update_at and plan.host_update_count == 0 and "added to there" or "fetched for every use" },
+                           { "gradients", in_place and "added to there" or "fetched for every use" },
                            { "optimizer", "fetched for updates" } } do
       local name, how = row[1], row[2]
       local streamed = name == "optimizer" and plan["optimizer_" .. tier .. "_bytes"] or 0  -- said above

@@ -1,11 +1,14 @@
-// Many tensors in one launch on a real GPU: the bits of a kernel each.
+// Updates on a real GPU: of many tensors in one launch the bits of a kernel each, and those of the processor beside it.
 #include "tests/cuda/gpu/hosted.h"
-#include "tests/cuda/kernels/batch_check.h"
+#include "tests/cuda/kernels/processor_check.h"
 
 namespace cairn::conformance {
 namespace {
 
 TEST(CudaOptimizerBatch, HasTheBitsOfAKernelEachOnTheGpu) { check_batches(hosted_cuda_registry()); }
+TEST(CudaOptimizer, HasTheBitsOfTheProcessorOnTheGpu) {
+  expect_bits_of_the_processor(hosted_cuda_registry());
+}
 
 }  // namespace
 }  // namespace cairn::conformance

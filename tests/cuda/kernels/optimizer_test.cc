@@ -3,6 +3,7 @@
 
 #include "kernels/registry.h"
 #include "tests/cuda/kernels/direct.h"
+#include "tests/cuda/kernels/processor_check.h"
 
 namespace cairn::conformance {
 namespace {
@@ -37,6 +38,7 @@ TEST(CudaOptimizer, UpdatesOfWholeTensors) {
       for (const bool scaled : {false, true}) agree(update_call(kind, x, scaled));
 }
 
+TEST(CudaOptimizer, HasTheBitsOfTheProcessor) { expect_bits_of_the_processor(kernels::cuda_registry()); }
 TEST(CudaOptimizer, GradScales) { check_grad_scales(kernels::cuda_registry()); }
 TEST(CudaOptimizer, UpdatesRoundByTheBitsOfTheElement) { check_rounding(kernels::cuda_registry()); }
 TEST(CudaOptimizer, HalvesOfAParameterAreWhatIsMadeOfAWholeOne) { check_splitting(kernels::cuda_registry()); }

@@ -78,8 +78,9 @@ engine::PlanOptions options_for(const Case& c, Defer defer) {
 // Made once.
 std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, Defer defer) {
   static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
-  auto& plan = plans[cat(c.device, kTierNames[static_cast<size_t>(c.tier)], c.optimizer,
-                         static_cast<int>(c.amp), dtype_name(c.parameters), static_cast<int>(defer), c.on_host)];
+  auto& plan =
+      plans[cat(c.device, kTierNames[static_cast<size_t>(c.tier)], c.optimizer, static_cast<int>(c.amp),
+                dtype_name(c.parameters), static_cast<int>(defer), c.on_host)];
   if (plan == nullptr)
     plan = engine::compile(model(), *device::open(c.device, {.threads = 1}), options_for(c, defer));
   return plan;
@@ -144,7 +145,9 @@ TEST_P(Deferred, ChangesNoBitWhetherTheHostLooksOrNot) {
       left_alone(GetParam(), Defer::kAlways);
   ASSERT_EQ(behind.deferred(), 0);
   const bool on_host = GetParam().on_host > 0;
-  ASSERT_EQ(left_alone.deferred(), !on_host ? 4 * kLayers : GetParam().on_host < 1 ? kLayers : 2 * kLayers + 1)
+  ASSERT_EQ(left_alone.deferred(), !on_host                 ? 4 * kLayers
+                                   : GetParam().on_host < 1 ? kLayers
+                                                            : 2 * kLayers + 1)
       << "on the device all but the table, which the first op reads; on the host what is a page or more";
   ASSERT_EQ(left_alone.session->plan().update_at(), on_host ? Tier::kHost : Tier::kDevice);
   const int64_t fetched = left_alone.fetched_bytes();
@@ -226,32 +229,32 @@ TEST_P(Deferred, ACancelledMicroBatchStillMakesThem) {
   EXPECT_EQ(deferred.values(), behind.values());
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Deferred,
-                         ::testing::ValuesIn(support::cases<Case>(
-                             {{.device = "cpu"},
-                              {.device = "cpu", .tier = Tier::kHost, .clip_norm = 0},
-                              {.device = "reference", .tier = Tier::kHost},
-                              {.device = "cpu", .optimizer = "lion"},
-                              {.device = "cpu", .tier = Tier::kHost, .optimizer = "adamw8"},
-                              {.device = "cpu", .amp = graph::AmpMode::kBf16},
-                              {.device = "cpu", .amp = graph::AmpMode::kBf16, .parameters = DType::kSplit},
-                              {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16},
-                              {.device = "cpu", .tier = Tier::kHost, .on_host = 1},
-                              {.device = "cpu", .tier = Tier::kHost, .on_host = 0.5},
-                              {.device = "cpu", .tier = Tier::kHost, .optimizer = "lion", .clip_norm = 0, .on_host = 1},
-                              {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16, .on_host = 0.4},
-                              {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kBf16, .on_host = 1}},
-                             4)),
-                         [](const auto& test) {
-                           const Case& c = test.param;
-                           return c.device + "_" + std::string(kTierNames[static_cast<size_t>(c.tier)]) +
-                                  "_" + c.optimizer +
-                                  (c.amp == graph::AmpMode::kOff    ? "_f32"
-                                   : c.amp == graph::AmpMode::kFp16 ? "_fp16"
-                                                                    : "_bf16") +
-                                  (c.parameters == DType::kSplit ? "_split" : "") +
-                                  (c.on_host > 0 ? cat("_host_", static_cast<int>(c.on_host * 100)) : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Devices, Deferred,
+    ::testing::ValuesIn(support::cases<Case>(
+        {{.device = "cpu"},
+         {.device = "cpu", .tier = Tier::kHost, .clip_norm = 0},
+         {.device = "reference", .tier = Tier::kHost},
+         {.device = "cpu", .optimizer = "lion"},
+         {.device = "cpu", .tier = Tier::kHost, .optimizer = "adamw8"},
+         {.device = "cpu", .amp = graph::AmpMode::kBf16},
+         {.device = "cpu", .amp = graph::AmpMode::kBf16, .parameters = DType::kSplit},
+         {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16},
+         {.device = "cpu", .tier = Tier::kHost, .on_host = 1},
+         {.device = "cpu", .tier = Tier::kHost, .on_host = 0.5},
+         {.device = "cpu", .tier = Tier::kHost, .optimizer = "lion", .clip_norm = 0, .on_host = 1},
+         {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16, .on_host = 0.4},
+         {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kBf16, .on_host = 1}},
+        4)),
+    [](const auto& test) {
+      const Case& c = test.param;
+      return c.device + "_" + std::string(kTierNames[static_cast<size_t>(c.tier)]) + "_" + c.optimizer +
+             (c.amp == graph::AmpMode::kOff    ? "_f32"
+              : c.amp == graph::AmpMode::kFp16 ? "_fp16"
+                                               : "_bf16") +
+             (c.parameters == DType::kSplit ? "_split" : "") +
+             (c.on_host > 0 ? cat("_host_", static_cast<int>(c.on_host * 100)) : "");
+    });
 
 // Every transfer in turn fails once: the session ends, and says whether parameters were changed.
 TEST(DeferredOnADisk, AFailingDiskEndsTheSession) {

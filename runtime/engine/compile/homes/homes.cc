@@ -47,7 +47,8 @@ bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
 // What the host updates lives where it does that, and may not stay.
 bool give_host_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   if (plan.host_updated.empty()) return false;
-  const auto link = std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kHost) - plan.link_tier.begin();
+  const auto link =
+      std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kHost) - plan.link_tier.begin();
   for (const JointOp& update : plan.joint->ops(graph::kUpdate)) {
     if (!plan.on_host(update)) continue;
     for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]}) {

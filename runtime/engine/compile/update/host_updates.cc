@@ -6,6 +6,7 @@
 
 #include "kernels/registry.h"
 #include "runtime/base/checked.h"
+#include "runtime/costs/probe/host_memory.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/update/streamed.h"
 #include "runtime/engine/compile/update/traffic.h"
@@ -28,7 +29,8 @@ std::vector<bool> used_values(const plan::Problem& problem) {
   return used;
 }
 
-std::unique_ptr<kernels::Kernel> host_kernel(const graph::JointGraph& joint, const JointOp& update, int threads) {
+std::unique_ptr<kernels::Kernel> host_kernel(const graph::JointGraph& joint, const JointOp& update,
+                                             int threads) {
   const Operands operands(joint, update);
   return kernels::cpu_registry().find(signature_of(update, operands, threads));
 }
@@ -45,7 +47,8 @@ double seconds_of(const CompiledPlan& plan, const JointOp& update, double copied
 
 // With its weight's copy to the device, which uses the same memory.
 double seconds_beside_copy(const CompiledPlan& plan, const JointOp& update) {
-  return seconds_of(plan, update, static_cast<double>(stored_bytes(*plan.joint, update.out[update_op::kParameter])));
+  return seconds_of(plan, update,
+                    static_cast<double>(stored_bytes(*plan.joint, update.out[update_op::kParameter])));
 }
 
 template <class Visit>
@@ -57,11 +60,18 @@ void each_on_host(const CompiledPlan& plan, const Visit& visit) {
 
 }  // namespace
 
+double host_memory_rate(const device::Device& device, const PlanOptions& options) {
+  if (options.costs != nullptr && options.costs->model)
+    return options.costs->model->host_memory_bytes_per_second;
+  if (device.info().host_reaches) return 0;
+  return costs::find_host_memory_rate({device.info().host_threads, options.disk_rates});
+}
+
 std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device, double share) {
   const graph::JointGraph& joint = *plan.joint;
   const size_t link = host_link(plan);
-  if (link == plan.link_tier.size() || plan.reaches(Tier::kHost) || joint.grad_scale >= 0 || !joint.slices.empty() ||
-      !kernels::cpu_registry().facts().fuses_multiply_add)
+  if (link == plan.link_tier.size() || plan.reaches(Tier::kHost) || joint.grad_scale >= 0 ||
+      !joint.slices.empty() || !kernels::cpu_registry().facts().fuses_multiply_add)
     return {};
   const std::vector<bool> used = used_values(plan.problem);
   const auto fetched = [&](int32_t v) {
@@ -112,7 +122,8 @@ std::vector<int32_t> host_update_order(const CompiledPlan& plan) {
   std::vector<int32_t> update_of(plan.problem.values.size(), -1), order;
   const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
   for (size_t i = 0; i < updates.size(); ++i)
-    if (plan.on_host(updates[i])) update_of[at(plan.problem_value[at(updates[i].out[update_op::kParameter])])] = static_cast<int32_t>(i);
+    if (plan.on_host(updates[i]))
+      update_of[at(plan.problem_value[at(updates[i].out[update_op::kParameter])])] = static_cast<int32_t>(i);
   for (const plan::Step& step : plan.plan.steps) {
     if (step.kind != plan::StepKind::kIn || update_of[at(step.index)] < 0) continue;
     order.push_back(std::exchange(update_of[at(step.index)], -1));
@@ -127,7 +138,7 @@ double least_seconds_with_host_updates(const CompiledPlan& plan) {
   const plan::Problem& problem = plan.problem;
   const plan::Link& link = problem.links[host_link(plan)];
   std::vector<uint8_t> is_weight(problem.values.size()), is_gradient(problem.values.size());
-  double updates = 0;
+  double updates = device_copies_seconds(plan, plan.host_memory_bytes_per_second, true);
   each_on_host(plan, [&](const JointOp& update) {
     updates += seconds_of(plan, update, 0);
     is_weight[at(plan.problem_value[at(update.out[update_op::kParameter])])] = 1;
@@ -149,7 +160,8 @@ double least_seconds_with_host_updates(const CompiledPlan& plan) {
   double least = std::numeric_limits<double>::infinity();
   for (size_t v = 0; v < problem.values.size(); ++v)
     if (is_weight[v])
-      least = std::min(least, static_cast<double>(problem.values[v].bytes) / link.in_bytes_per_second + rest[first[v]]);
+      least = std::min(
+          least, static_cast<double>(problem.values[v].bytes) / link.in_bytes_per_second + rest[first[v]]);
   return updates + least;
 }
 
@@ -159,11 +171,12 @@ double host_seconds(const CompiledPlan& plan) {
   return seconds;
 }
 
-double device_copies_seconds(const CompiledPlan& plan, double rate) {
+double device_copies_seconds(const CompiledPlan& plan, double rate, bool of_state) {
   const size_t link = host_link(plan);
   double bytes = 0;
   for (const auto& [value, crossing] : update_crossings(plan))
-    if (at(crossing.link) == link) bytes += static_cast<double>(crossing.in + crossing.out);
+    if (at(crossing.link) == link && (!of_state || plan.offloaded.contains(value)))
+      bytes += static_cast<double>(crossing.in + crossing.out);
   return rate > 0 ? bytes / rate : 0;
 }
 
@@ -187,8 +200,8 @@ double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
 
 double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs) {
   double seconds = 0;
-  each_on_host(plan,
-               [&](const JointOp& update) { seconds += costs.seconds(query_of(*plan.joint, update)).seconds; });
+  each_on_host(
+      plan, [&](const JointOp& update) { seconds += costs.seconds(query_of(*plan.joint, update)).seconds; });
   return seconds;
 }
 

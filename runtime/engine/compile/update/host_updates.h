@@ -11,6 +11,9 @@
 
 namespace cairn::engine {
 
+// Bytes per second of the processors' memory, beside a device with memory of its own, or the model of one; 0: not known.
+double host_memory_rate(const device::Device& device, const PlanOptions& options);
+
 // Weights whose updates the host may make: elementwise and not rounded at random, on the processor's kernels, where the host
 // tier has room for all that they use. Of all these `share` by bytes, the last ones: the device updates the others meanwhile,
 // which forward needs first.
@@ -22,13 +25,15 @@ void keep_states_on_host(CompiledPlan& plan);
 // Indices of update ops, in the order in which the plan's steps fetch their weights.
 std::vector<int32_t> host_update_order(const CompiledPlan& plan);
 
-// No step of a plan that updates these weights on the host is faster: all of the updates there, then for the weight that is
-// last its copy to the device, the ops from its first use on, and the gradients that those bring back. 0: there are none.
+// No step of a plan that updates these weights on the host is faster: all of the updates there and the copies of optimizer state
+// for the device's, which share the host's memory; then for the weight that is last its copy to the device, the ops from its
+// first use on, and the gradients that those bring back. 0: there are none.
 double least_seconds_with_host_updates(const CompiledPlan& plan);
 // All of them, with the copies of the weights, which use the same memory.
 double host_seconds(const CompiledPlan& plan);
-// What copies of the device's updates take of the host's memory, at its rate.
-double device_copies_seconds(const CompiledPlan& plan, double rate);
+// What copies of the device's updates take of the host's memory, at its rate; of_state: of what lives there in every plan with
+// these updates on the host.
+double device_copies_seconds(const CompiledPlan& plan, double rate, bool of_state = false);
 // The most that a weight's first copy to the device waits for its update, where a run begins with so many seconds of updates on
 // the device. Nothing in the plan is later than by so much.
 double host_wait_seconds(const CompiledPlan& plan, double device_seconds);

@@ -57,8 +57,8 @@ class Placer {
     if (slices == nullptr && is_part(value)) return;
     const auto extent = [&](int32_t v, int64_t offset) {
       OffloadedPlace& place = plan_.offloaded.at(v);
-      require(plan_.reaches(place.tier) || !plan_.host_updated.empty(), Code::kInternal, "'", joint_.values[at(v)].name,
-              "' lives in a tier and has no place there");
+      require(plan_.reaches(place.tier) || !plan_.host_updated.empty(), Code::kInternal, "'",
+              joint_.values[at(v)].name, "' lives in a tier and has no place there");
       const int64_t bytes = joint_.values[at(v)].desc.bytes();
       place.extents = {{0, bytes, offset}};
       return offset + bytes;

@@ -94,6 +94,18 @@ double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs) {
   return before + ends + std::max(0.0, copies - kernels);
 }
 
+bool squares_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t micro_steps) {
+  const std::vector<JointOp>& norm = plan.joint->ops(graph::kGradientNorm);
+  if (norm.empty() || plan.joint->grad_scale >= 0 || plan.reaches(plan.link_tier[0])) return false;
+  double squares = 0, copies = 0;
+  for (const JointOp& op : norm) {
+    squares += costs.seconds(query_of(*plan.joint, op)).seconds;
+    copies +=
+        static_cast<double>(stored_bytes(*plan.joint, op.in[0])) / plan.problem.links[0].in_bytes_per_second;
+  }
+  return squares * static_cast<double>(micro_steps) < copies;
+}
+
 double spare_forward_seconds(const CompiledPlan& plan) {
   std::vector<Crossing> busy(plan.link_tier.size());
   double ops = 0;

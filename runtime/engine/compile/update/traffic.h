@@ -20,6 +20,9 @@ std::map<int32_t, Crossing> update_crossings(const CompiledPlan& plan);
 // What norm and update take longer because of copies, once per step.
 double streaming_seconds(const CompiledPlan& plan, const costs::Model& costs);
 
+// Whether it is faster to go over all gradients in every one of a step's micro-batches than to bring them back for the norm.
+bool squares_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t micro_steps);
+
 // What every link has left beside the plan's forward ops: that long copies for updates could run there without anybody
 // waiting for them.
 double spare_forward_seconds(const CompiledPlan& plan);

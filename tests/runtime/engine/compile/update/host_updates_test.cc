@@ -99,7 +99,8 @@ TEST(HostUpdates, AreMadeWhereTheyAreFaster) {
   EXPECT_EQ(with->update_at(), Tier::kHost);
   EXPECT_LT(seconds(*with), 0.8 * seconds(*without));
   EXPECT_EQ(tight(slow, Where::kWhereFaster)->update_at(), Tier::kDevice);
-  EXPECT_EQ(tight(card(1e9, 0), Where::kWhereFaster)->update_at(), Tier::kDevice) << "nothing is known of the host";
+  EXPECT_EQ(tight(card(1e9, 0), Where::kWhereFaster)->update_at(), Tier::kDevice)
+      << "nothing is known of the host";
   EXPECT_EQ(tight(card(1e12, 1e11), Where::kWhereFaster)->update_at(), Tier::kDevice) << "copies hide";
 }
 
@@ -111,8 +112,8 @@ TEST(HostUpdates, AreWaitedForNoLongerThanTheyTake) {
     double all = 0, weights = 0;
     for (const graph::JointOp& update : plan->joint->ops(graph::kUpdate))
       if (plan->on_host(update)) {
-        const double elements =
-            static_cast<double>(plan->joint->values[static_cast<size_t>(update.out[0])].desc.shape.elements());
+        const double elements = static_cast<double>(
+            plan->joint->values[static_cast<size_t>(update.out[0])].desc.shape.elements());
         all += 28 * elements / rate;  // reads weight, gradient and two moments, writes all but the gradient
         weights += 4 * elements / rate;
       }
