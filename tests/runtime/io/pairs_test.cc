@@ -1,6 +1,6 @@
 // What may not change a bit does not, whatever it meets: every pair of policy, tier, accumulation, precision, parameters
-// stored as bfloat16, optimizer, frozen parameters, resume at any micro-batch, skipped step and evaluation, against a run that keeps everything on the
-// device, is never resumed and evaluates nothing.
+// stored as bfloat16, optimizer, frozen parameters, resume at any micro-batch, skipped step, evaluation and updates on the host, against a run
+// that keeps everything on the device, is never resumed and evaluates nothing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,6 +29,7 @@ enum Factor : size_t {
   kResume,
   kSkip,
   kEvaluation,
+  kUpdates,
   kFactors
 };
 
@@ -36,6 +37,8 @@ constexpr plan::Policy kPolicies[] = {plan::Policy::kKeep, plan::Policy::kRecomp
                                       plan::Policy::kPlannerDecides};
 const std::vector<Tier> kTiers[] = {{}, {Tier::kHost}, {Tier::kDisk, Tier::kHost}};
 constexpr graph::AmpMode kModes[] = {graph::AmpMode::kOff, graph::AmpMode::kBf16, graph::AmpMode::kFp16};
+// Of what the host may update beside a device that does not reach it; 0: a device that does.
+constexpr double kOnHost[] = {0, 1, 0.5};
 enum { kNever, kBetweenSteps, kAnywhere, kResumeKinds };
 constexpr uint64_t kSteps = 4, kSkippedStep = 1;
 constexpr int64_t kRows = 4, kWidth = 64;  // wide enough for states of 8 bits
@@ -53,7 +56,8 @@ std::array<size_t, kFactors> level_counts() {
           2,
           kResumeKinds,
           2,
-          2};
+          2,
+          std::size(kOnHost)};
 }
 
 std::string to_string(const Case& c) {
@@ -101,6 +105,11 @@ class Training {
     plan.amp = kModes[c[kAmp]];
     if (c[kRounded] != 0 && plan.amp == graph::AmpMode::kBf16) plan.parameters = DType::kBF16;
     plan.micro_steps = micro_steps();
+    if (const double share = kOnHost[c[kUpdates]]; share > 0) {
+      plan.update_on_device = true;
+      plan.host_updates = engine::PlanOptions::Defer::kAlways;
+      plan.host_update_share = share;
+    }
     const auto rows = ops::optimizers();
     plan.optimizer.name = rows[std::min(c[kOptimizer], rows.size() - 1)].name;
     if (c[kOptimizer] == rows.size()) plan.optimizer = {"adamw", {{"*.weight", "lion"}, {"*.bias", "sgd"}}};
@@ -112,6 +121,8 @@ class Training {
     open();
     step::initialise(*sessions_[0], 7);
   }
+
+  bool updates_on_host() const { return !plans_[0]->host_updated.empty(); }
 
   // All that persists, after the last step.
   std::string trained() {
@@ -203,18 +214,23 @@ TEST(Pairs, NothingChangesABit) {
   const std::vector<Case> cases = all_pairs();
   EXPECT_GE(cases.size(), 400u);
   std::map<Case, std::string> undisturbed;
-  int resumed = 0;
+  int resumed = 0, on_host = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     if (!support::taken(static_cast<int64_t>(i), kOneIn)) continue;
     SCOPED_TRACE(to_string(cases[i]));
     Case plain = cases[i];
-    plain[kPolicy] = plain[kTier] = plain[kResume] = plain[kEvaluation] = 0;
+    plain[kPolicy] = plain[kTier] = plain[kResume] = plain[kEvaluation] = plain[kUpdates] = 0;
     auto [found, fresh] = undisturbed.try_emplace(plain);
     if (fresh) found->second = Training(plain, 0).trained();
     resumed += cases[i][kResume] != kNever;
-    ASSERT_TRUE(Training(cases[i], i).trained() == found->second);
+    Training training(cases[i], i);
+    on_host += training.updates_on_host();
+    ASSERT_TRUE(training.trained() == found->second);
   }
-  if (kOneIn == 1) EXPECT_GE(resumed, 100);
+  if (kOneIn == 1) {
+    EXPECT_GE(resumed, 100);
+    EXPECT_GE(on_host, 100);
+  }
   RecordProperty("resumed", resumed);
 }
 
