@@ -325,10 +325,11 @@ class Lowering {
 
 void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
   require(plan.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
-  plan.threads = device.info().threads;
   const bool modelled = options.costs != nullptr && options.costs->model;
-  plan.host_in_reach = device.info().host_reaches && !options.update_on_device &&
-                       !(modelled && options.costs->model->separate_memory);
+  const bool elsewhere = modelled && options.costs->model->separate_memory;
+  // Of a device that is not there, plans are the same on every machine.
+  plan.threads = elsewhere ? 1 : device.info().threads;
+  plan.host_in_reach = device.info().host_reaches && !options.update_on_device && !elsewhere;
   plan.device = modelled ? "a model of " + options.costs->model->name : device.info().name;
   Lowering(plan, device, options).run();
 }

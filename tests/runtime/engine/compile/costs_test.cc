@@ -111,6 +111,15 @@ TEST_F(CostsTest, ADeviceThatIsNotThere) {
   EXPECT_TRUE(compile(graph, *cpu, {.costs = table(shared)})->problem.links.empty());
 }
 
+// Nor does it matter how many threads the machine has that plans.
+TEST_F(CostsTest, PlansForADeviceThatIsNotThereAreTheSameEverywhere) {
+  const auto problem = [&](int threads) {
+    const auto device = device::open("cpu", {.threads = threads});
+    return plan::to_json(compile(graph, *device, {.budget_share = 0.7, .costs = table(engine())})->problem);
+  };
+  EXPECT_EQ(problem(1), problem(3));
+}
+
 TEST_F(CostsTest, BudgetsAboveTheMemory) {
   const int64_t memory = cpu->info().memory_bytes;
   EXPECT_NE(refusal({.budget_bytes = memory + 1}).find(cat(memory, " bytes of memory")), std::string::npos);
