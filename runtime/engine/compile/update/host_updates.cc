@@ -29,10 +29,14 @@ std::vector<bool> used_values(const plan::Problem& problem) {
   return used;
 }
 
+// nullptr: there is none, or it needs memory of its own.
 std::unique_ptr<kernels::Kernel> host_kernel(const graph::JointGraph& joint, const JointOp& update,
                                              int threads) {
   const Operands operands(joint, update);
-  return kernels::cpu_registry().find(signature_of(update, operands, threads));
+  std::unique_ptr<kernels::Kernel> kernel =
+      kernels::cpu_registry().find(signature_of(update, operands, threads));
+  if (kernel != nullptr && kernel->workspace_bytes() > 0) kernel = nullptr;
+  return kernel;
 }
 
 int64_t whole_pages(const graph::JointGraph& joint, int32_t value) {

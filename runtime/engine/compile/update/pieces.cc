@@ -17,6 +17,8 @@ class Placer {
 
   std::vector<Piece> run() {
     const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
+    for (const JointOp& op : updates)
+      if (plan_.on_host(op)) on_host_.insert(states_of(op).begin(), states_of(op).end());
     for (size_t i = 0; i < updates.size(); ++i)
       if (const OffloadedPlace* place = streamed_from(plan_, updates[i]))
         this->place(static_cast<int32_t>(i), place->tier);
@@ -57,7 +59,7 @@ class Placer {
     if (slices == nullptr && is_part(value)) return;
     const auto extent = [&](int32_t v, int64_t offset) {
       OffloadedPlace& place = plan_.offloaded.at(v);
-      require(plan_.reaches(place.tier) || !plan_.host_updated.empty(), Code::kInternal, "'",
+      require(plan_.reaches(place.tier) || on_host_.contains(v), Code::kInternal, "'",
               joint_.values[at(v)].name, "' lives in a tier and has no place there");
       const int64_t bytes = joint_.values[at(v)].desc.bytes();
       place.extents = {{0, bytes, offset}};
@@ -185,6 +187,7 @@ class Placer {
   const graph::JointGraph& joint_;
   const std::vector<bool> splits_;
   const int64_t max_, max_masters_;
+  std::set<int32_t> on_host_;  // states that updates on the host use
   std::array<Open, kTierCount> open_;
   std::vector<Piece> pieces_;
 };
