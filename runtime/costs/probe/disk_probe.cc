@@ -64,7 +64,7 @@ class DiskProbe {
     std::array<std::atomic<double>, 2> took{};
     const Clock::time_point began = Clock::now();
     const int64_t lanes = writes && reads ? 2 * kWorkers : kWorkers;
-    spread("cairn/disk-rate", lanes, static_cast<int>(lanes), [&](int64_t lane) {
+    cairn::spread("cairn/disk-rate", lanes, static_cast<int>(lanes), [&](int64_t lane) {
       const bool out = writes && (!reads || lane % 2 == 0);
       const auto way = static_cast<size_t>(out);
       do {
