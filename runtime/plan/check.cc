@@ -1,6 +1,7 @@
 // Everything the planner relies on, checked once at the door, with the place in the message.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 
@@ -33,20 +34,27 @@ void bytes(int64_t x, std::string_view kind, size_t i, std::string_view field) {
   require(x >= 0, kBad, kind, "[", i, "].", field, " must not be negative: ", x);
 }
 
+// The search adds sizes and budgets: half of what 64 bits hold leaves it room to.
+constexpr int64_t kMostBytes = std::numeric_limits<int64_t>::max() / 2;
+
 void check_values(const Problem& p) {
   Names names;
-  int64_t sum = 0;
+  int64_t sum = 0, persistent = 0;
   for (size_t i = 0; i < p.values.size(); ++i) {
     add_name(names, "values", i, p.values[i].name);
     bytes(p.values[i].bytes, "values", i, "bytes");
     require(!__builtin_add_overflow(sum, p.values[i].bytes, &sum), kBad, "values[", i, "] '",
             p.values[i].name, "': the sum of all values' bytes overflows 64 bits");
+    if (p.values[i].persistent) persistent += p.values[i].bytes;
   }
   for (size_t i = 0; i < p.ops.size(); ++i) {
     bytes(p.ops[i].workspace_bytes, "ops", i, "workspace_bytes");
     int64_t all;
     require(!__builtin_add_overflow(sum, p.ops[i].workspace_bytes, &all), kBad, "ops[", i, "] '",
             p.ops[i].name, "': the workspace beside all values overflows 64 bits");
+    require(all - persistent <= kMostBytes, kBad, "ops[", i, "] '", p.ops[i].name,
+            "': the workspace beside all values that come and go has ", all - persistent, " bytes; at most ",
+            kMostBytes, " are planned with");
   }
 }
 

@@ -232,6 +232,8 @@ static int check_library(void) {
 
 int main(int argc, char** argv) {
   if (!check_library()) return 1;
+  // A write beyond the limit on file sizes fails, and the command says of which file.
+  signal(SIGXFSZ, SIG_IGN);
   main_thread = pthread_self();
   char buffer[PATH_MAX + 16], real[PATH_MAX];
   const char* root = find_root(buffer, sizeof(buffer));

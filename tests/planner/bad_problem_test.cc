@@ -157,6 +157,17 @@ TEST(Extreme, SizesSecondsAndRates) {
       }
 }
 
+// More than what sizes can be added up in: an error, before anything is searched.
+TEST(Extreme, HugeWorkspaces) {
+  for (const int64_t bytes : {kHuge / 2, kHuge / 2 + 1, kHuge / 4 * 3, kHuge / 16 * 15})
+    for (const int64_t budget : {int64_t{0}, int64_t{1}, kHuge}) {
+      Problem p = chain(2);
+      p.ops[1].workspace_bytes = bytes;
+      p.budget_bytes = budget;
+      EXPECT_THROW(solve(p), Error) << bytes;
+    }
+}
+
 // Counts and depths that are far from any model's: each in bounded time.
 void expect_soon(const Problem& p) {
   const double start = processor_seconds();

@@ -38,7 +38,9 @@ void read_regions(Problem& p, Numbers& regions, const Numbers& tiers, const Json
     const int32_t r = region_of(p, regions, name.name(), name);
     if (r < 0) name.bad("the name is empty");
     const auto found = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), policy.name());
-    if (found == std::end(kPolicyNames)) policy.bad("unknown policy '", policy.name(), "'");
+    if (found == std::end(kPolicyNames))
+      policy.bad("unknown policy '", policy.name(),
+                 "'; known are PLANNER_DECIDES, KEEP, RECOMPUTE and OFFLOAD");
     p.regions[r].policy = static_cast<Policy>(found - std::begin(kPolicyNames));
     if (!node.has("tier")) continue;
     const auto tier = tiers.find(node.at("tier").name());

@@ -1,7 +1,7 @@
 // Turns the steps' allocations into blocks, lays them out and writes the offsets back into the steps.
 #include <algorithm>
 
-#include "runtime/base/error.h"
+#include "runtime/base/checked.h"
 #include "runtime/plan/layout/layout.h"
 
 namespace cairn::plan {
@@ -57,6 +57,7 @@ void assign_device(const Problem& p, const Index& index, LayOut lay_out_blocks, 
     }
   }
   const Layout layout = lay_out_blocks(arena.blocks);
+  plan.arena_bytes = checked_add(index.persistent_bytes, layout.height);
   const auto put = [&](int32_t s, int32_t k, size_t b) {
     const int64_t offset = index.persistent_bytes + layout.offsets[b];
     (k < 0 ? plan.steps[s].offset : plan.steps[s].offsets[k]) = offset;
@@ -67,7 +68,6 @@ void assign_device(const Problem& p, const Index& index, LayOut lay_out_blocks, 
   plan.peak_step = -1;
   for (size_t b = 0; b < slots.size(); ++b) put(slots[b].first, slots[b].second, b);
   for (const Again& a : again) put(a.step, a.output, a.block);
-  plan.arena_bytes = index.persistent_bytes + layout.height;
 }
 
 // What has its home in the tier fills it from 0, copies of other values lie above.

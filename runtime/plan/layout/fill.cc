@@ -15,8 +15,6 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kWall = std::numeric_limits<int64_t>::max() / 2;
-
 class Filler {
  public:
   Filler(const Pieces& p, int64_t target, int64_t& work)
@@ -128,7 +126,7 @@ class Filler {
     return z ^ (z >> 31);
   }
 
-  int64_t height(int32_t s) const { return s < 0 || s >= sections_ || left_[s] == 0 ? kWall : floor_[s]; }
+  int64_t height(int32_t s) const { return s < 0 || s >= sections_ || left_[s] == 0 ? kTop : floor_[s]; }
 
   // Two pieces of the same lifetime, one right on the other, lie in their order; of equals the first is next.
   bool may_place(int32_t i) const {
@@ -152,7 +150,7 @@ class Filler {
   // A section of the valley that no piece inside it can cover wastes up to what can lie above it, which is too much.
   bool has_hole(int32_t low, int32_t high) {
     const int64_t here = floor_[low];
-    int64_t least = kWall, spare = kWall;
+    int64_t least = kTop, spare = kTop;
     int32_t covered = low;
     for (int32_t s = low; s < high; ++s) {
       for (int32_t i : from_left_[s]) {
@@ -199,7 +197,7 @@ class Filler {
   Edge fewest_ways(int32_t low, int32_t high) {
     Edge best{low, high};
     const int64_t here = height(low);
-    if (here == kWall || height(low - 1) <= here || height(high) <= here) return best;
+    if (here == kTop || height(low - 1) <= here || height(high) <= here) return best;
     if (has_hole(low, high)) return {low, high, 0, false};
     for (const bool right : {false, true}) {
       Edge edge{low, high, 0, right};
@@ -269,7 +267,7 @@ class Filler {
   // Nothing takes the lowest address at the edge: up to the next piece of the valley nothing can, and what comes
   // to lie there reaches over a wall, or lies on a piece that the rest of the valley holds.
   Result waste(const Edge& e) {
-    int64_t least = kWall;
+    int64_t least = kTop;
     int32_t near = e.right ? e.low : e.high;
     for (int32_t s = e.low; s < e.high; ++s)
       for (int32_t i : from_left_[s]) {

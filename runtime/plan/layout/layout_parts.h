@@ -1,12 +1,16 @@
 // What the stages of lay_out() share. Every stage takes the same pieces and improves the same Packing.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 #include "runtime/plan/layout/layout.h"
 
 namespace cairn::plan {
+
+// Above every address of a packing: Pieces refuses blocks that could come as high.
+inline constexpr int64_t kTop = std::numeric_limits<int64_t>::max();
 
 // A block that takes room: times are sections (stretches of steps between which something begins or ends),
 // bytes a multiple of the alignment.

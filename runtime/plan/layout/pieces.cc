@@ -73,6 +73,8 @@ Pieces::Pieces(std::span<const Block> blocks, int64_t align) : alignment(align) 
     if (!takes_room(blocks[b])) continue;
     const int64_t bytes = align_up(blocks[b].bytes, align);
     sum = checked_add(sum, bytes);  // whatever the stages add up is no more than this
+    require(sum < kTop, Code::kInvalidArgument, "the blocks of a layout have ", sum,
+            " bytes and more; fewer than ", kTop, " are laid out");
     unsorted.push_back({section.of(blocks[b].begin), section.of(blocks[b].end), bytes});
     from.push_back(static_cast<int32_t>(b));
   }

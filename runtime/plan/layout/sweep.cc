@@ -4,7 +4,6 @@
 // (the last at the bottom) the way back frees from the top, and the holes are all on the way there, where
 // memory is plentiful.
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "runtime/plan/layout/layout_parts.h"
@@ -13,7 +12,6 @@ namespace cairn::plan {
 namespace {
 
 constexpr int64_t kMaxVisits = 100'000'000;  // of gaps; beyond that one way must do
-constexpr int64_t kTop = std::numeric_limits<int64_t>::max() / 2;
 
 // Free address ranges in order, the last open to the top.
 class Gaps {

@@ -20,7 +20,7 @@ local function read_bytes(text, what, wanted)
     fail.usage(("%s: '%s' is no size; wanted: %s%s"):format(what, text, wanted, hint))
   end
   if value * scale < 1 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
-  return math.floor(value * scale + 0.5)
+  return math.floor(value * scale)  -- never more than what was asked for
 end
 function args.bytes(text, what) return read_bytes(text, what, SIZES) end
 
@@ -94,7 +94,7 @@ function args.region(text, what)
   end
   local word, tier = policy:match("^([^:]*):(.*)$")
   word = word or policy
-  local words = { "keep", "recompute", "offload" }
+  local words = { "keep", "recompute", "offload", "offload:host", "offload:disk" }
   if word ~= "keep" and word ~= "recompute" and word ~= "offload" then
     fail.usage(("%s: '%s': '%s' is none of: %s%s"):format(what, unicode.shown(text), unicode.shown(word),
       table.concat(words, ", "), nearest.hint(word, words)))

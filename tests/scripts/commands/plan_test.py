@@ -121,6 +121,17 @@ class Plan(Case):
         self.fails(2, "plan", "gpt2", "--problem", "problem.json")
         self.fails(2, "plan", "--problem", "problem.json", "--amp", "bf16")
 
+    def test_a_budget_is_never_rounded_up(self):
+        op = {"name": "a", "seconds": 1, "workspace_bytes": 0, "inputs": [], "outputs": ["v"], "recomputable": True}
+        bytes_ = 2**52 + 1  # half a byte more is no number of its own
+        problem = {"format": "cairn.problem/1", "values": [{"name": "v", "bytes": bytes_ + 1, "persistent": False}],
+                   "ops": [op], "turnaround": 1, "links": [], "budget_bytes": 0}
+        (self.folder / "large.json").write_text(json.dumps(problem))
+        plan = self.cairn("plan", "--problem", "large.json", "--budget", bytes_ + 1, "--json").stdout
+        self.assertEqual(json.loads(plan)["budget_bytes"], bytes_ + 1)
+        self.fails(4, "plan", "--problem", "large.json", "--budget", bytes_, says=f"a budget of {bytes_} bytes")
+        self.fails(4, "plan", "gpt2", *TINY, "--budget", "1.9", says="a budget of 1 bytes")
+
     def test_predicted_trace(self):
         self.cairn("profile", "gpt2", *TINY, "--policy", "offload", "--predicted", "--trace", "trace.json")
         events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]

@@ -81,7 +81,7 @@ class Regions(Case):
     def test_bad_input(self):
         for row, says in (("h*/atn=keep", ("--region", "'h*/atn'", "'h0/attn', 'h1/attn'", "'*' ends at a '/'")),
                           ("attn=keep", ("'attn'", "'h0/attn'")), ("h*", ("'h*' has no '='", "PATTERN=keep")),
-                          ("=keep", ("empty pattern", "wanted")), ("h0=", ("'' is none of: keep",)),
+                          ("=keep", ("empty pattern", "wanted")), ("h0=", ("'' is none of: keep", "offload:disk")),
                           ("h0=recomputed", ("'recomputed' is none of", "did you mean 'recompute'")),
                           ("h0=auto", ("'auto' is none of",)), ("h0=keep:host", ("a tier goes with offload only",)),
                           ("h0=offload:", ("'' is no tier",)), ("h0=offload:tape", ("'tape' is no tier", "host or disk")),

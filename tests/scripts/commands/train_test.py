@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import pty
+import resource
 import subprocess
 import sys
 
@@ -18,6 +19,11 @@ TIERS = {"device", "host", "disk"}
 
 
 class Train(Case):
+    def test_a_limit_on_file_sizes_is_an_error_of_a_write(self):
+        for limit in (1, 1 << 10, 1 << 12, 1 << 14):  # from the first record to the report at the end
+            self.cairn("train", "mlp", "width=8", "--steps", 9, "--save-every", 4, "--out", f"out-{limit}", "--quiet",
+                       code=5, preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+
     def test_json(self):
         result = self.train("--steps", 4)
         self.assertEqual(KEYS - result.keys(), set())

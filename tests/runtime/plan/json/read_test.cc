@@ -128,7 +128,7 @@ TEST(JsonRead, BadInputNamesThePlace) {
       {"0.7", "0.7, \"busy_rate_factor\": true", "links[0].busy_rate_factor: not a"},
       {"\"host\"", "\"device\"", "'device' is not a tier"},
       {"\"turnaround\": 1", "\"turnaround\": 1, \"regions\": [{\"name\": \"h0\", \"policy\": \"MAYBE\"}]",
-       "regions[0].policy: unknown policy 'MAYBE'"},
+       "regions[0].policy: unknown policy 'MAYBE'; known are PLANNER_DECIDES, KEEP"},
       {"\"turnaround\": 1",
        "\"turnaround\": 1, \"regions\": [{\"name\": \"h0\", \"policy\": \"OFFLOAD\", \"tier\": \"moon\"}]",
        "regions[0].tier: unknown tier 'moon'"},

@@ -132,8 +132,19 @@ TEST(Layout, StepsFarApart) {
 TEST(Layout, SumsThatOverflowAreRefused) {
   const std::vector<Block> blocks = {{0, 2, INT64_MAX - 64}, {1, 3, INT64_MAX - 64}};
   EXPECT_THROW(lay_out(blocks, 64), Error);
+  // The end of all addresses is no address: one byte less is laid out.
+  EXPECT_EQ(lay_out(std::vector<Block>{{0, 1, INT64_MAX - 1}}, 1).height, INT64_MAX - 1);
+  EXPECT_THROW(lay_out(std::vector<Block>{{0, 1, INT64_MAX}}, 1), Error);
+  EXPECT_THROW(lay_out(std::vector<Block>{{0, 1, INT64_MAX - 64}, {5, 6, 64}}, 1), Error);
   EXPECT_THROW(lay_out(std::vector<Block>{{-1, 2, 64}}, 64), Error);
   EXPECT_THROW(lay_out(std::vector<Block>{{0, 2, 64}}, 64, 64, -1), Error);
+}
+
+TEST(Layout, HugeBlocksOneAfterTheOther) {
+  for (const int64_t bytes : {INT64_MAX / 2 - 64, INT64_MAX / 2, INT64_MAX / 2 + 1, INT64_MAX / 4 * 3}) {
+    const std::vector<Block> blocks = {{0, 1, bytes}, {2, 3, 64}, {1, 4, 64}, {3, 4, bytes / 8}};
+    expect_sound(blocks, lay_out(blocks, 1), 1);
+  }
 }
 
 TEST(Layout, AHundredThousandBlocksAreClose) {
