@@ -166,22 +166,22 @@ TEST_P(Packed, OrNotTheBitsAreTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, Packed,
-                         ::testing::Values(Case{"linear", "", 40, 48, 64}, Case{"linear", "", 300, 70, 33},
-                                           Case{"linear", "gelu_tanh", 129, 96, 100},
-                                           Case{"linear", "relu", 5, 33, 31},
-                                           Case{"linear_grad_input", "", 40, 48, 64},
-                                           Case{"linear_grad_input", "", 300, 33, 70},
-                                           Case{"linear_grad_input", "gelu_tanh", 129, 100, 96},
-                                           Case{"linear_grad_input", "relu", 5, 31, 33},
-                                           Case{"linear_cross_entropy", "", 70, 100, 48, 32},
-                                           Case{"linear_cross_entropy", "", 33, 90, 40, 0},
-                                           Case{"linear_cross_entropy_grad", "", 70, 100, 48, 32},
-                                           Case{"linear_cross_entropy_grad", "", 200, 90, 40, 0}),
-                         [](const auto& made) {
-                           const Case& c = made.param;
-                           return c.op + "_" + std::to_string(made.index);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Ops, Packed,
+    ::testing::Values(
+        Case{"linear", "", 40, 48, 64}, Case{"linear", "", 300, 70, 33},
+        Case{"linear", "gelu_tanh", 129, 96, 100}, Case{"linear", "relu", 5, 33, 31},
+        Case{"linear", "gelu_tanh", 300, 1070, 40}, Case{"linear", "", 140, 1070, 33},
+        Case{"linear_grad_input", "", 40, 48, 64}, Case{"linear_grad_input", "", 300, 33, 70},
+        Case{"linear_grad_input", "gelu_tanh", 129, 100, 96}, Case{"linear_grad_input", "relu", 5, 31, 33},
+        Case{"linear_grad_input", "gelu_tanh", 300, 40, 1070}, Case{"linear_grad_input", "", 140, 33, 1070},
+        Case{"linear_cross_entropy", "", 70, 100, 48, 32}, Case{"linear_cross_entropy", "", 33, 90, 40, 0},
+        Case{"linear_cross_entropy_grad", "", 70, 100, 48, 32},
+        Case{"linear_cross_entropy_grad", "", 200, 90, 40, 0}),
+    [](const auto& made) {
+      const Case& c = made.param;
+      return c.op + "_" + std::to_string(made.index);
+    });
 
 }  // namespace
 }  // namespace cairn::kernels

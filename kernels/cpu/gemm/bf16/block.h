@@ -16,8 +16,9 @@ struct Bf16Blocks {
   void (*begin)();  // before the first column on this thread, and behind the last one
   Bf16Column column;
   void (*end)();
-  int64_t near_bytes = 0;  // of A that stay near while panels of B go by
-  bool pairs = false;      // A in blocks holds pairs of steps (GemmOperands)
+  int64_t near_bytes = 0;     // of A that stay near while panels of B go by
+  bool pairs = false;         // A in blocks holds pairs of steps (GemmOperands)
+  int64_t fetched_bytes = 0;  // of a weight's next slice, packed, at most (Ahead); 0: none is fetched
 };
 bool blocks_of_pairs();  // those in use
 extern const Bf16Blocks kAmxBlocks, kDotBlocks, kMatrixBlocks;

@@ -23,17 +23,29 @@ inline __m512i pair_of(const char* from) {
   return _mm512_set1_epi32(both);
 }
 
+// Lines to fetch with 32 steps, and bytes from them to those that go with the next 32.
+struct Lines {
+  const char *first, *second;
+  int64_t step;
+};
+
 // kRows x 32: sums of two vectors a row, which do not wait for each other. kPair: bytes from a pair of A to the next.
 template <int kRows, int64_t kPair>
 inline void block(const char* a, int64_t a_row, int64_t a_step, const char* b, int64_t steps, char* c,
-                  int64_t pitch, bool add) {
+                  int64_t pitch, bool add, Lines ahead) {
   __m512 low[kRows], high[kRows];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     low[r] = add ? _mm512_loadu_ps(c + r * pitch) : _mm512_setzero_ps();
     high[r] = add ? _mm512_loadu_ps(c + r * pitch + 64) : _mm512_setzero_ps();
   }
-  for (int64_t k = 0; k < steps; ++k, a += a_step, b += 2048)
+  for (int64_t k = 0; k < steps; ++k, a += a_step, b += 2048) {
+    if (kPair == 4) {
+      __builtin_prefetch(ahead.first, 0, 2);
+      __builtin_prefetch(ahead.second, 0, 2);
+      ahead.first += ahead.step;
+      ahead.second += ahead.step;
+    }
 #pragma GCC unroll 2
     for (int64_t pair = 0; pair < 16; ++pair) {
       const __m512bh b_low = pairs(_mm512_loadu_si512(b + pair * 64)),
@@ -45,11 +57,25 @@ inline void block(const char* a, int64_t a_row, int64_t a_step, const char* b, i
         high[r] = _mm512_dpbf16_ps(high[r], x, b_high);
       }
     }
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
     _mm512_storeu_ps(c + r * pitch, low[r]);
     _mm512_storeu_ps(c + r * pitch + 64, high[r]);
   }
+}
+
+// Of the next slice, what a panel's blocks fetch, from step k0 on; nullptr: nothing is left for it.
+inline const char* ahead_of(const Ahead& ahead, int64_t panel, int64_t k0) {
+  const int64_t at = panel - ahead.first_panel;
+  return at < ahead.panels ? ahead.at + at * ahead.panel + k0 / kTileK * ahead.step : nullptr;
+}
+// What the block at row m fetches of that; near: a line for one for which nothing is left.
+inline Lines lines_of(const Ahead& ahead, const char* panel, int64_t m, const char* near) {
+  const int64_t block = m / 8, row = block >> ahead.shift;
+  if (panel == nullptr || row >= kPanel) return {near, near, 0};
+  const char* const from = panel + row * ahead.row + (block & ahead.shift) * 64;
+  return {from, from + (ahead.shift == 0 ? 64 : 0), ahead.step};
 }
 
 template <int64_t kPair>
@@ -60,6 +86,7 @@ inline void rows_of(const GemmOperands& g, int64_t m, int64_t m_end, int64_t pan
   const int64_t steps = (k1 - k0) / kTileK;
   char* to = reinterpret_cast<char*>(c);
   const int64_t below = (m_end - m) * pitch;
+  const char* const next = ahead_of(g.ahead, panel, k0);
   while (m < m_end) {
     const int64_t rows = std::min(m_end - m, 16 - m % 16);  // of one block of A
     const char* const from = a + m / 16 * g.a_block + m % 16 * g.a_row;
@@ -71,17 +98,18 @@ inline void rows_of(const GemmOperands& g, int64_t m, int64_t m_end, int64_t pan
         __builtin_prefetch(to + below + r * pitch, 1);
         __builtin_prefetch(to + below + r * pitch + 64, 1);
       }
+    const Lines ahead = kPair == 4 ? lines_of(g.ahead, next, m, b) : Lines{};
     if (rows >= 8) {
-      block<8, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<8, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add, ahead);
       taken = 8;
     } else if (rows >= 4) {
-      block<4, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<4, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add, ahead);
       taken = 4;
     } else if (rows >= 2) {
-      block<2, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<2, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add, ahead);
       taken = 2;
     } else {
-      block<1, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add);
+      block<1, kPair>(from, g.a_row, g.a_step, b, steps, to, pitch, add, ahead);
     }
     m += taken;
     to += taken * pitch;
@@ -104,7 +132,8 @@ const Bf16Blocks kDotBlocks{.max_share = 320,
                             .column = column,
                             .end = nothing,
                             .near_bytes = 512 << 10,
-                            .pairs = true};
+                            .pairs = true,
+                            .fetched_bytes = 256 << 10};
 
 }  // namespace cairn::kernels::cpu
 HWY_POP_ATTRIBUTES

@@ -35,6 +35,19 @@ void pack_panels(const TensorDesc& w, bool transposed, const void* from, int64_t
 
 namespace {
 
+// An epilogue of which nothing is finished yet.
+class Unfinished final : public Epilogue {
+ public:
+  explicit Unfinished(const Epilogue& whole) : whole_(whole) {}
+  Target target() const override { return whole_.target(); }
+  void block(const float* c, int64_t m, int64_t rows, int64_t n, int64_t columns) const override {
+    whole_.block(c, m, rows, n, columns);
+  }
+
+ private:
+  const Epilogue& whole_;
+};
+
 // x[m, k] with rows padded by zeros to a multiple of 32 elements.
 void pad_rows(const bf16* x, int64_t m, int64_t k, bf16* to) {
   const int64_t ld = round_up(k, kTileK);
@@ -52,7 +65,9 @@ Bf16Forward::Bf16Forward(int64_t m_, int64_t n_, int64_t k_, const TensorDesc& w
     : m(m_), n(n_), k(k_), weight(w), transposed(t) {
   if (k % kTileK != 0) padded = space.add(m * round_up(k, kTileK) * 2);
   if (w.packed_bytes == 0) {
-    slice = std::clamp<int64_t>(kSliceBytes / packed_b_bytes(kPanel, k),
+    const int64_t few = fetched_panels(m, k) * threads;
+    fetches = few > 0 && few < panels(n);
+    slice = std::clamp<int64_t>(fetches ? few : kSliceBytes / packed_b_bytes(kPanel, k),
                                 std::min<int64_t>(threads, panels(n)), panels(n));
     packed = space.add(packed_b_bytes(slice * kPanel, k));
   }
@@ -71,8 +86,26 @@ void Bf16Forward::run(void* workspace, const bf16* x, const void* w, const Epilo
   for (int64_t p = 0; p < all; p += slice) {
     const int64_t end = std::min(all, p + slice);
     pack_panels(weight, transposed, w, n, k, at, p, end);
-    panels_of(workspace, row_major(x, steps, panel_zero(at, p, steps), steps), p, end, epilogue);
+    GemmOperands g = row_major(x, steps, panel_zero(at, p, steps), steps);
+    if (fetches && end < all) g.ahead = ahead_of(w, p, end);
+    fetches ? panels_of(workspace, g, p, end, Unfinished(epilogue))
+            : panels_of(workspace, g, p, end, epilogue);
   }
+  if (fetches)  // whole rows, which memory is faster in than in parts of them
+    parallel_for(m, 32, [&](int64_t b, int64_t e, int) { epilogue.finished(b, e - b, 0, n); });
+}
+
+// The slice behind panels [p, end).
+Ahead Bf16Forward::ahead_of(const void* w, int64_t p, int64_t end) const {
+  const int64_t size = dtype_bytes(weight.dtype), across = kPanel * size,
+                down = kPanel * (transposed ? k : n) * size;
+  return {.at = static_cast<const char*>(w) + end * (transposed ? down : across),
+          .panel = transposed ? down : across,
+          .row = down / kPanel,
+          .step = transposed ? across : down,
+          .first_panel = p,
+          .panels = std::min(slice, panels(n) - end),
+          .shift = m > 256 ? 1 : 0};
 }
 
 // Shared out by rows when there are enough, else by panels.

@@ -24,12 +24,14 @@ struct Bf16Forward {
   bool transposed;
   Workspace space;
   int64_t padded = -1, packed = -1, scratch = 0;
-  int64_t slice = 0;  // panels that are packed at once, where the weight comes plain
+  int64_t slice = 0;     // panels that are packed at once, where the weight comes plain
+  bool fetches = false;  // the next slice while one is multiplied
 
   Bf16Forward(int64_t m, int64_t n, int64_t k, const TensorDesc& weight, bool transposed, int threads);
   void run(void* workspace, const bf16* x, const void* w, const Epilogue& epilogue) const;
 
  private:
+  Ahead ahead_of(const void* w, int64_t p, int64_t end) const;
   void panels_of(void* workspace, const GemmOperands& g, int64_t p0, int64_t p1,
                  const Epilogue& epilogue) const;
 };

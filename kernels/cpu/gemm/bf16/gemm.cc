@@ -24,6 +24,12 @@ int64_t row_share(const Bf16Blocks& blocks, int64_t k, const Epilogue& epilogue)
 
 }  // namespace
 
+int64_t fetched_panels(int64_t m, int64_t k) {
+  constexpr int64_t kFewRows = 128, kMost = 8;  // products of few rows are over before much is fetched
+  const int64_t bytes = blocks_in_use().fetched_bytes;
+  return m < kFewRows ? 0 : std::clamp<int64_t>(bytes / packed_b_bytes(kPanel, k), bytes > 0 ? 1 : 0, kMost);
+}
+
 bool blocks_of_pairs() { return blocks_in_use().pairs; }
 
 GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k) {

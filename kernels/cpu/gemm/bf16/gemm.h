@@ -41,6 +41,16 @@ inline int64_t blocks_of_a(int64_t m) { return (m + 15) / 16; }
 inline int64_t packed_a_bytes(int64_t m, int64_t k) { return blocks_of_a(m) * 16 * round_up(k, kTileK) * 2; }
 void pack_a_transposed(const bf16* a, int64_t ld, int64_t m, int64_t k, bf16* packed, int64_t g0, int64_t g1);
 
+// A plain weight's next slice, fetched while blocks of sums are made of this one: while panel i of this slice meets a block of
+// 8 rows of A, every 32 steps of k fetch one row, or a line of it, of the same steps of the next slice's panel i.
+struct Ahead {
+  const char* at = nullptr;
+  int64_t panel = 0, row = 0,
+          step = 0;  // bytes from a panel to the next one, to its next row, over 32 steps of k
+  int64_t first_panel = 0, panels = 0;  // this slice's first one; how many the next slice has
+  int shift = 0;                        // 1: a block fetches a line of a row of two
+};
+
 struct GemmOperands {
   const void* a;
   int64_t a_row, a_step, a_block;  // bytes between rows, between steps of 32 in k, between blocks of 16 rows
@@ -52,11 +62,16 @@ struct GemmOperands {
   // between rows. nullptr: nowhere yet.
   const char* target = nullptr;
   int64_t target_row = 0;
+  Ahead ahead = {};
 };
 inline GemmOperands row_major(const bf16* a, int64_t lda, const bf16* b, int64_t k) {
   return {a, lda * 2, 64, lda * 32, false, b, k, kPanel * k};
 }
 GemmOperands in_blocks(const bf16* a, const bf16* b, int64_t k);  // as pack_a_transposed made it
+
+// Panels, a thread, of a weight that are packed at once for a product of m rows which fetches the next ones meanwhile
+// (Ahead). 0: nothing is fetched.
+int64_t fetched_panels(int64_t m, int64_t k);
 
 inline constexpr int64_t kGemmNearRows = 512;  // rows whose A stays in cache while panels of B go by, at most
 
