@@ -52,6 +52,7 @@ type RegionPolicy struct {
 type PlanOptions struct {
 	BudgetBytes        uint64  // device tier: parameters, gradients, moments, activations, workspace; 0: no limit
 	BudgetShare        float64 // above 0: instead, this share of what keeping everything takes
+	SmallestBudget     bool    // instead, the smallest budget that a plan fits, which the summary names
 	LinkBytesPerSecond float64 // cost model of the host link; 0: the device's own
 	AMP                AMP
 	AMPRules           []AMPRule      // in their order
@@ -80,6 +81,7 @@ func (o *PlanOptions) raw(a *arena) (C.cairn_plan_options_t, error) {
 	}
 	raw.budget_bytes = C.uint64_t(o.BudgetBytes)
 	raw.budget_share = C.double(o.BudgetShare)
+	raw.smallest_budget = flag(o.SmallestBudget)
 	raw.link_bytes_per_second = C.double(o.LinkBytesPerSecond)
 	raw.amp = C.uint32_t(o.AMP)
 	raw.parameters = C.uint32_t(o.Parameters)

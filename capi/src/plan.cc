@@ -105,8 +105,10 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_dev
           "options.parameters is ", o.parameters,
           "; it must be CAIRN_F32 (0), CAIRN_BF16 (1) or CAIRN_SPLIT (10)");
   flag(o.fuse_update, "options.fuse_update");
-  reserved_zero(o.reserved2, "options");
-  return {.budget_bytes = o.budget_share > 0 ? 0 : static_cast<int64_t>(o.budget_bytes),
+  flag(o.smallest_budget, "options.smallest_budget");
+  const bool named = o.budget_share <= 0 && o.smallest_budget == 0;
+  return {.budget_bytes = named ? static_cast<int64_t>(o.budget_bytes) : 0,
+          .smallest_budget = o.smallest_budget != 0,
           .budget_share = o.budget_share,
           .amp = static_cast<cairn::graph::AmpMode>(o.amp),
           .amp_rules = read_amp_rules(o),

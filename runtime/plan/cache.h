@@ -9,6 +9,9 @@
 
 namespace cairn::plan {
 
+// No plan takes fewer bytes of the device, whatever lives in a tier: a bound that is quick to see.
+int64_t least_budget(const Problem&);
+
 // Plans and errors are those of solve() and solve_all(), but that they come sooner. Keeps the last few problems
 // with what was found for them. One thread at a time.
 class SolverCache {
@@ -26,10 +29,12 @@ class SolverCache {
   std::optional<Plan> solve_quickly(const Problem&, int64_t budget_bytes);
   // The plan with the lowest arena; only its steps, offsets and bytes are set.
   Plan smallest(const Problem&);
+  // kOverBudget, as solve() fails.
+  [[noreturn]] void refuse(const Problem&);
 
  private:
   struct Entry;
-  static constexpr size_t kMaxProblems = 3;
+  static constexpr size_t kMaxProblems = 6;
 
   Entry& entry(const Problem&);
   template <class Ask>

@@ -71,6 +71,10 @@ TEST_F(PlanTest, OverBudgetNamesTheSmallestThatDoes) {
   ASSERT_EQ(plan_with(options), CAIRN_STATUS_OK) << failure.message();
   options.budget_bytes = fault.smallest_budget_bytes - 4096;
   EXPECT_EQ(plan_with(options), CAIRN_STATUS_OVER_BUDGET);
+  options.smallest_budget = 1;
+  EXPECT_EQ(cairn::Plan::create(graph, devices.device, options).summary().budget_bytes,
+            fault.smallest_budget_bytes);
+  options.smallest_budget = 0;
   // What the smallest plan says is what a run takes.
   options.budget_bytes = fault.smallest_budget_bytes;
   Trainer trainer(devices, graph, options);
@@ -232,7 +236,8 @@ TEST_F(PlanTest, WrongRegionPolicies) {
   expect_failure(with([](auto& o) { o.region_policy_count = 1; }), invalid, failure, {"region_policies"});
   expect_failure(with([](auto& o) { o.region_policy_count = UINT32_MAX; }), invalid, failure,
                  {"region_policies"});
-  expect_failure(with([](auto& o) { o.reserved2 = 1; }), CAIRN_STATUS_UNSUPPORTED, failure, {"reserved"});
+  expect_failure(with([](auto& o) { o.reserved = 1; }), CAIRN_STATUS_UNSUPPORTED, failure, {"reserved"});
+  expect_failure(with([](auto& o) { o.smallest_budget = 2; }), invalid, failure, {"smallest_budget", "2"});
 }
 
 TEST_F(PlanTest, PoliciesShowInTheTable) {

@@ -278,7 +278,7 @@ typedef struct cairn_plan_options {
  uint32_t parameters;
  const cairn_region_policy_t* region_policies;
  uint32_t region_policy_count;
- uint32_t reserved2;
+ uint32_t smallest_budget;
 } cairn_plan_options_t;
 typedef struct cairn_plan cairn_plan_t;
  cairn_status_t cairn_plan_create(cairn_graph_t* graph, cairn_device_t* device,

@@ -31,7 +31,8 @@ local function set_costs(struct, value)
 end
 
 local OPTIONS = {
-  budget_bytes = "budget_bytes", budget_share = "budget_share", link_bytes_per_second = "link_bytes_per_second",
+  budget_bytes = "budget_bytes", budget_share = "budget_share", smallest_budget = "smallest_budget",
+  link_bytes_per_second = "link_bytes_per_second",
   amp = amp.set, no_optimizer = "no_optimizer",
   policy = core.word("policy", graphs.POLICIES), regions = regions.set, tiers = set_tiers,
   costs = set_costs,
@@ -40,7 +41,8 @@ local OPTIONS = {
   parameters = core.word("parameters", { f32 = 0, bf16 = 1, split = 10 }),
 }
 
--- Plans a frozen graph on a device. options: budget_bytes or budget_share, no_optimizer, policy, regions (policies by
+-- Plans a frozen graph on a device. options: budget_bytes or budget_share, smallest_budget
+-- (instead: the smallest that a plan fits, which the summary names), no_optimizer, policy, regions (policies by
 -- the paths of regions, { { pattern = "h*/attn", policy = "offload:disk" } }, of which the last that matches counts,
 -- and which count before `policy`), tiers ("host,disk" or an array), link_bytes_per_second, costs (a profile
 -- or device model), force_costs (a profile of another machine will do), micro_steps (micro-batches per update that the

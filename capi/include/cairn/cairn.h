@@ -492,7 +492,9 @@ typedef struct cairn_plan_options {
                                     some op reads in float32 stays whole. Hosts and files see float32 */
   const cairn_region_policy_t* region_policies; /* in their order: of those that match a region, the last counts */
   uint32_t region_policy_count;
-  uint32_t reserved2;            /* 0 */
+  uint32_t smallest_budget;      /* 1: the plan for the smallest budget that a plan fits, which the summary names;
+                                    budget_bytes and budget_share are not looked at. OVER_BUDGET: it is above the
+                                    device's memory */
 } cairn_plan_options_t;
 #define CAIRN_PLAN_OPTIONS_INIT                                                                              \
   {sizeof(cairn_plan_options_t), 0, 0.0, 0.0, 0, 0, 0, 0, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, NULL, NULL, NULL, \

@@ -29,10 +29,15 @@ void check_profile(const PlanOptions& options, const device::DeviceInfo& info) {
           "; measure one here, or force this one if it will do");
 }
 
+int64_t memory_bytes(const PlanOptions& options, const device::DeviceInfo& info) {
+  const costs::DeviceModel* model = model_of(options);
+  return model != nullptr ? model->memory_bytes : info.memory_bytes;
+}
+
 // The device's memory bounds every budget, and is the budget for a device that is not there.
 int64_t budget_within(const PlanOptions& options, const device::DeviceInfo& info) {
   const costs::DeviceModel* model = model_of(options);
-  const int64_t memory = model != nullptr ? model->memory_bytes : info.memory_bytes;
+  const int64_t memory = memory_bytes(options, info);
   require(options.budget_bytes <= memory || memory <= 0, Code::kInvalidArgument, "the budget of ",
           options.budget_bytes, " bytes is above the ", memory, " bytes of memory that '",
           model != nullptr ? model->name : info.name, "' has");
@@ -111,18 +116,33 @@ std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const Pro
   if (leave_out_useless(*plans[set.primary()], costs::Model(device.info(), options.costs),
                         options.micro_steps, joint))
     plans = set.lower_all(joint);
-  const int64_t budget = budget_of(plans, options, device.info());
+  int64_t budget = options.smallest_budget ? 1 : budget_of(plans, options, device.info());
   const size_t primary = set.primary();
   const Relower again = [&](const graph::JointOptions& with) {
     auto plan = set.lower_all(with, primary)[0];
     plan->problem.budget_bytes = budget;
     return plan;
   };
-  plans[primary]->problem.budget_bytes = budget;
   const FindParts parts = [&](const graph::JointOptions& with) { return set.part_units(with); };
   std::shared_ptr<CompiledPlan> first;
-  set.named(primary,
-            [&] { first = solve_variants(std::move(plans[primary]), again, parts, joint, device, options); });
+  plan::SolverCache cache;
+  const auto solve = [&] {
+    auto lowered = std::make_shared<CompiledPlan>(*plans[primary]);
+    lowered->problem.budget_bytes = budget;
+    first = solve_variants(std::move(lowered), again, parts, joint, device, options, cache);
+  };
+  set.named(primary, [&] {
+    try {
+      solve();
+    } catch (const Error& error) {
+      const MemoryFault* fault = error.code() == Code::kOverBudget ? error.fault() : nullptr;
+      if (!options.smallest_budget || fault == nullptr) throw;
+      budget = static_cast<int64_t>(fault->smallest_budget_bytes);
+      const int64_t memory = memory_bytes(options, device.info());
+      if (memory > 0 && budget > memory) throw;
+      solve();
+    }
+  });
   assemble_update(*first, device);  // first: it says where copies begin in the tiers
   assemble(*first);
   return set.beside(std::move(first), budget);

@@ -209,7 +209,9 @@ struct RegionPolicy {
 
 struct PlanOptions {
   int64_t budget_bytes = 0;  // 0: none
-  double budget_share = 0;   // > 0: share of the keep-everything plan's arena, instead of budget_bytes
+  bool smallest_budget =
+      false;  // instead, the smallest that a plan fits; kOverBudget: that is above the device's memory
+  double budget_share = 0;  // > 0: share of the keep-everything plan's arena, instead of budget_bytes
   graph::AmpMode amp = graph::AmpMode::kOff;
   std::vector<graph::AmpRule> amp_rules = {};
   DType parameters = DType::kF32;  // JointOptions::parameters

@@ -24,20 +24,21 @@ constexpr double kSlow = 0.03;  // of keeping everything: above, weights and gra
 class Variants {
  public:
   Variants(const Relower& again, const FindParts& parts, const graph::JointOptions& joint,
-           device::Device& device, const PlanOptions& options)
+           device::Device& device, const PlanOptions& options, plan::SolverCache& cache)
       : again_(again),
         parts_(parts),
         joint_(joint),
         device_(device),
         options_(options),
         model_(device.info(), options.costs),
-        micro_steps_(std::max<int64_t>(1, options.micro_steps)) {}
+        micro_steps_(std::max<int64_t>(1, options.micro_steps)),
+        cache_(cache) {}
 
   std::shared_ptr<CompiledPlan> run(std::shared_ptr<CompiledPlan> first) {
     const double began = now();
     if (options_.vocabulary_parts > 1) {
       split(*first);
-    } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first) &&
+    } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first, options_) &&
                attempt(deferred(*first), State::kHomes)) {
     } else if (options_.host_updates == PlanOptions::Defer::kAlways &&
                attempt(on_host(*first, options_.host_update_share), State::kHomes)) {
@@ -51,7 +52,10 @@ class Variants {
         attempt(std::make_shared<CompiledPlan>(*best_), State::kResident, Effort::kWhole);
       if (best_ == nullptr && options_.vocabulary_parts == 0) split(*whole);
     }
-    if (best_ == nullptr) throw *over_;
+    if (best_ == nullptr) {
+      refuse();
+      throw *over_;
+    }
     if (best_->problem.budget_bytes > 0) certify(*best_);
     best_->plan.solve_seconds = now() - began;
     return best_;
@@ -200,28 +204,13 @@ class Variants {
     if (!slow) return;
     if (!squares_pay(*from, model_, micro_steps_) || !attempt(with_squares(*from), State::kHomes))
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
-    if (best_ != nullptr && may_defer(*from) && deferring_pays(*best_))
+    if (best_ != nullptr && may_defer(*from, options_) &&
+        hidden_by_deferring(*best_, model_) > kWorthPlanning * seconds(*best_))
       attempt(deferred(*from), State::kHomes);
     if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
       update_on_host(*from);
   }
 
-  // At most so much less is waited for: what updates are waited for, or what the links have left beside forward.
-  bool deferring_pays(const CompiledPlan& plan) const {
-    const double hidden = std::min(streaming_seconds(plan, model_), spare_forward_seconds(plan));
-    return hidden > kWorthPlanning * seconds(plan);
-  }
-
-  // Not what other plans of a set would wait for, nor what rounds by the key of its own step; where state is used where it
-  // lives, there is no copy to hide.
-  bool may_defer(const CompiledPlan& plan) const {
-    const std::vector<graph::JointOp>& updates = plan.joint->ops(graph::kUpdate);
-    return options_.defer_updates != PlanOptions::Defer::kNever && micro_steps_ == 1 && !updates.empty() &&
-           plan.joint->grad_scale < 0 && plan.joint->slices.empty() && !plan.problem.links.empty() &&
-           !plan.reaches(plan.link_tier[0]) && (plan.layout == nullptr || plan.layout->plans == 1) &&
-           std::none_of(updates.begin(), updates.end(),
-                        [](const graph::JointOp& update) { return update.attrs.has("rng"); });
-  }
   // Without packed weights, which would have to be made within the micro-batch. nullptr: nothing is small enough.
   std::shared_ptr<CompiledPlan> deferred(const CompiledPlan& plan) const {
     graph::JointOptions joint = joint_;
@@ -304,10 +293,13 @@ class Variants {
                                                 : choose_parts(*lowered(joint), units);
     if (joint.parts.empty()) return;
     const Ways ways(lowered(joint));
+    refuse();
     const uint64_t before = over_ ? over_->fault()->smallest_budget_bytes : 0;
     attempt(ways.apart, State::kHomes);
     attempt(ways.in_place, State::kHomes);
-    if (best_ != nullptr || !over_ || over_->fault()->smallest_budget_bytes == before) return;
+    if (best_ != nullptr) return;
+    refuse();
+    if (!over_ || over_->fault()->smallest_budget_bytes == before) return;
     std::string text = over_->what();
     for (const auto& [name, firsts] : joint.parts)
       text += cat("; '", name, "' is in ", firsts.size(), " parts there");
@@ -323,29 +315,25 @@ class Variants {
     if (plan == nullptr) return false;
     const bool quick =
         state == State::kResident && effort == Effort::kQuick && plan->problem.budget_bytes > 0;
-    try {
-      if (state == State::kHomes && !solve_with_homes(*plan, device_, options_)) return false;
-      if (state == State::kOffloaded) solve_with_offloaded_state(*plan, device_, options_, cache_);
-      if (quick) {
-        // Small problems are searched for all budgets at once, so that more memory is never slower.
-        const plan::Problem& problem = plan->problem;
-        std::optional<plan::Plan> found = problem.ops.size() <= plan::kSmallProblem
-                                              ? cache_.solve_within(problem, problem.budget_bytes)
-                                              : cache_.solve_quickly(problem, problem.budget_bytes);
-        if (!found) {
-          refused_.push_back(std::move(plan));
-          return false;
-        }
+    const plan::Problem& problem = plan->problem;
+    Solved solved = Solved::kOver;
+    if (state == State::kHomes) {
+      solved = solve_with_homes(*plan, device_, options_, cache_);
+      if (solved == Solved::kNothing) return false;
+    } else if (state == State::kOffloaded) {
+      solved = solve_with_offloaded_state(*plan, device_, options_, cache_);
+    } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {
+      // Small problems are searched for all budgets at once, so that more memory is never slower.
+      std::optional<plan::Plan> found = !quick || problem.ops.size() <= plan::kSmallProblem
+                                            ? cache_.solve_within(problem, problem.budget_bytes)
+                                            : cache_.solve_quickly(problem, problem.budget_bytes);
+      if (found) {
         plan->plan = std::move(*found);
-      } else if (state == State::kResident) {
-        plan->plan = cache_.solve(plan->problem);
+        solved = Solved::kFits;
       }
-    } catch (const Error& error) {
-      if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
-      if (best_ != nullptr) return false;
-      if (over_ && over_->fault()->smallest_budget_bytes <= error.fault()->smallest_budget_bytes)
-        return false;
-      over_ = error;
+    }
+    if (solved != Solved::kFits) {
+      (quick ? refused_ : over_budget_).push_back(std::move(plan));
       return false;
     }
     bound_ = std::min(bound_, least_seconds(*plan));
@@ -353,6 +341,25 @@ class Variants {
     best_ = std::move(plan);
     quick_ = quick;
     return true;
+  }
+
+  // Names the smallest budget of all that nothing fits. Exact, but only for what a bound does not show to take as much.
+  void refuse() {
+    std::vector<std::pair<int64_t, std::shared_ptr<CompiledPlan>>> plans;
+    for (auto& plan : std::exchange(over_budget_, {}))
+      plans.emplace_back(plan::least_budget(plan->problem), std::move(plan));
+    std::stable_sort(plans.begin(), plans.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [least, plan] : plans) {
+      const auto named = [&] { return static_cast<int64_t>(over_->fault()->smallest_budget_bytes); };
+      if (over_ && least >= named()) continue;
+      try {
+        cache_.refuse(plan->problem);
+      } catch (const Error& error) {
+        if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
+        if (!over_ || static_cast<int64_t>(error.fault()->smallest_budget_bytes) < named()) over_ = error;
+      }
+    }
   }
 
   std::shared_ptr<CompiledPlan> without(const PackedWeightChoices& packed_weights,
@@ -369,21 +376,23 @@ class Variants {
   const PlanOptions& options_;
   const costs::Model model_;
   const int64_t micro_steps_;
-  plan::SolverCache cache_;
+  plan::SolverCache& cache_;
   std::shared_ptr<CompiledPlan> best_;                  // of those that fit
   bool quick_ = false;                                  // it was found by a quick search
   bool within_reach_ = false;                           // all that kernels reach in the tier is there
   std::vector<std::shared_ptr<CompiledPlan>> refused_;  // that quick searches found nothing for
   double bound_ = std::numeric_limits<double>::infinity();
-  std::optional<Error> over_;  // names the least, while none fits
+  std::vector<std::shared_ptr<CompiledPlan>> over_budget_;  // nothing fits; their least is not known
+  std::optional<Error> over_;                               // names the least of what is, while none fits
 };
 
 }  // namespace
 
 std::shared_ptr<CompiledPlan> solve_variants(std::shared_ptr<CompiledPlan> lowered, const Relower& again,
                                              const FindParts& parts, const graph::JointOptions& joint,
-                                             device::Device& device, const PlanOptions& options) {
-  return Variants(again, parts, joint, device, options).run(std::move(lowered));
+                                             device::Device& device, const PlanOptions& options,
+                                             plan::SolverCache& cache) {
+  return Variants(again, parts, joint, device, options, cache).run(std::move(lowered));
 }
 
 }  // namespace cairn::engine

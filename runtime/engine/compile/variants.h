@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "runtime/engine/compile/homes/vocabulary_parts.h"
+#include "runtime/plan/cache.h"
 
 namespace cairn::engine {
 
@@ -16,9 +17,10 @@ using FindParts = std::function<PartUnits(const graph::JointOptions&)>;
 // state in a tier (offloaded_state.h), and last of all weights of a vocabulary in parts. The one with the least seconds
 // of a step is returned, without a budget the smallest; ties go to the first. solve_seconds is of the whole
 // search; bound_seconds is a bound for all that was tried. kOverBudget: none fits; the smallest budget named
-// is the least of all.
+// is the least of all. cache: calls for other budgets of the same graph, before and after, share what they search.
 std::shared_ptr<CompiledPlan> solve_variants(std::shared_ptr<CompiledPlan> lowered, const Relower& again,
                                              const FindParts& parts, const graph::JointOptions& joint,
-                                             device::Device& device, const PlanOptions& options);
+                                             device::Device& device, const PlanOptions& options,
+                                             plan::SolverCache& cache);
 
 }  // namespace cairn::engine

@@ -136,7 +136,8 @@ void HomeSolver::order_for(int64_t budget_bytes) {
   }
   if (order == order_) return;
   order_ = std::move(order);
-  placed_.clear();
+  std::erase_if(placed_,
+                [](const auto& at) { return at.first > 0; });  // where none stays, the order says nothing
 }
 
 Placement& HomeSolver::placed(size_t stay) {

@@ -16,6 +16,8 @@ bool equal_but_for_the_budget(const Problem& a, const Problem& b) {
          a.values == b.values && a.ops == b.ops;
 }
 
+Problem all_away(const Problem& p) { return resolve_homes(p, std::vector<bool>(p.values.size(), true)); }
+
 double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -73,10 +75,7 @@ auto SolverCache::ask(const Problem& p, Ask question) {
 Plan SolverCache::solve(const Problem& p) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<Plan> plan = ask(p, [&](Entry& entry) { return entry.solve(p.budget_bytes); });
-  if (!plan) {
-    const Problem all_home = resolve_homes(p, std::vector<bool>(p.values.size(), true));
-    fail_over_budget(all_home, Index(all_home), smallest(p));
-  }
+  if (!plan) refuse(p);
   plan->solve_seconds = since(start);
   return std::move(*plan);
 }
@@ -94,6 +93,16 @@ std::optional<Plan> SolverCache::solve_quickly(const Problem& p, int64_t budget_
 
 Plan SolverCache::smallest(const Problem& p) {
   return ask(p, [](Entry& entry) { return entry.smallest(); });
+}
+
+void SolverCache::refuse(const Problem& p) {
+  const Problem away = all_away(p);
+  fail_over_budget(away, Index(away), smallest(p));
+}
+
+int64_t least_budget(const Problem& p) {
+  const Problem away = all_away(p);
+  return least_bytes(away, Index(away));
 }
 
 Plan solve(const Problem& p) { return SolverCache().solve(p); }

@@ -22,6 +22,7 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
+  if (budget < least_bytes(p_, search_.index)) return {};
   if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes);
   // What was found for all budgets is as good and there, and for few ops it is sooner found than a plan for one.
   const bool few = p_.ops.size() <= kOpsForAllBudgets;

@@ -83,14 +83,15 @@ end
 local Fit = {}
 Fit.__index = Fit
 
--- The plan of a set under a budget; nil, err.
-function Fit:plan(set, budget, share)
+-- The plan of a set under a budget (budget_bytes, budget_share or smallest_budget); nil, err.
+function Fit:plan(set, budget)
   local options = changed(self.options, set.options or {})
   options.costs = self.model and (set.closed and self.closed or self.open) or options.costs
   local o = changed(self.o, set.o or {})
   local graph = runs.graph(self.recipe, o)
   local wanted = runs.plan_options(options, self.micro_steps)
-  wanted.budget_bytes, wanted.budget_share = budget, share
+  wanted.budget_bytes, wanted.budget_share = budget.budget_bytes, budget.budget_share
+  wanted.smallest_budget = budget.smallest_budget
   local plan, err = cairn.plan(graph, self.device, wanted)
   if not plan then
     graph:free()
@@ -110,16 +111,22 @@ end
 function Fit:smallest(set)
   local row = { set = set }
   if set.keeps then
-    local numbers, err = self:plan(set, nil, 1)
+    local numbers, err = self:plan(set, { budget_share = 1 })
     if not numbers then return nil, tostring(err) end
     row.numbers, row.bytes = numbers, numbers.peak_bytes.device
     self.keep_bytes = row.bytes
     return row
   end
-  local numbers, err = self:plan(set, 1)
-  if numbers then return nil, "it needs nothing of the device" end
-  if err.status ~= "OVER_BUDGET" then return nil, tostring(err) end
-  row.bytes = err.fault.smallest_budget_bytes
+  -- A row that may not be worth it is only refused, which takes less.
+  local numbers, err = self:plan(set, set.than and { budget_bytes = 1 } or { smallest_budget = true })
+  if numbers then
+    row.numbers, row.bytes = numbers, numbers.budget_bytes
+    if row.bytes <= 1 then return nil, "it needs nothing of the device" end
+  elseif err.status == "OVER_BUDGET" then
+    row.bytes = err.fault.smallest_budget_bytes
+  else
+    return nil, tostring(err)
+  end
   return row
 end
 
@@ -127,16 +134,16 @@ end
 function Fit:complete(row)
   row.fits = self.budget == 0 or row.bytes <= self.budget
   if not row.numbers then
-    if self.model or self.memory == 0 or row.bytes <= self.memory then
+    if row.set.than and (self.model or self.memory == 0 or row.bytes <= self.memory) then
       local err
-      row.numbers, err = self:plan(row.set, row.bytes)
+      row.numbers, err = self:plan(row.set, { smallest_budget = true })
       row.why = not row.numbers and tostring(err) or nil
     else
       row.why = ("it needs more than the %s of the device"):format(format.bytes(self.memory))
     end
   end
   if not row.fits or self.budget == 0 then return end
-  row.within = row.set.keeps and row.numbers or self:plan(row.set, self.budget)
+  row.within = row.set.keeps and row.numbers or self:plan(row.set, { budget_bytes = self.budget })
 end
 
 local function row_json(self, row)

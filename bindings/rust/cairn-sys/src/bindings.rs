@@ -457,7 +457,7 @@ pub struct cairn_plan_options {
     pub parameters: u32,
     pub region_policies: *const cairn_region_policy_t,
     pub region_policy_count: u32,
-    pub reserved2: u32,
+    pub smallest_budget: u32,
 }
 pub type cairn_plan_options_t = cairn_plan_options;
 #[repr(C)]

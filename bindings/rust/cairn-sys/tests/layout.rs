@@ -253,7 +253,7 @@ fn cairn_plan_options_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_options_t, parameters), (132, 4));
     assert_eq!(place!(cairn_plan_options_t, region_policies), (136, 8));
     assert_eq!(place!(cairn_plan_options_t, region_policy_count), (144, 4));
-    assert_eq!(place!(cairn_plan_options_t, reserved2), (148, 4));
+    assert_eq!(place!(cairn_plan_options_t, smallest_budget), (148, 4));
 }
 
 #[test]

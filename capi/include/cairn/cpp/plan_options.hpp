@@ -70,6 +70,7 @@ class PlanOptions {
  public:
   PlanOptions& budget_bytes(uint64_t bytes) { return set(raw_.budget_bytes, bytes); }
   PlanOptions& budget_share(double share) { return set(raw_.budget_share, share); }
+  PlanOptions& smallest_budget(bool yes = true) { return set(raw_.smallest_budget, yes ? 1u : 0u); }
   PlanOptions& link_bytes_per_second(double rate) { return set(raw_.link_bytes_per_second, rate); }
   PlanOptions& amp(uint32_t mode) { return set(raw_.amp, mode); }  // CAIRN_AMP_*
   PlanOptions& parameters(uint32_t dtype) { return set(raw_.parameters, dtype); }

@@ -103,54 +103,46 @@ class Chooser {
     return before - plan_.problem.persistent_bytes();
   }
 
-  void solve() {
-    if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty()) {
-      plan_.plan = cache_->solve(plan_.problem);
-      return;
-    }
+  Solved solve() {
+    if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty())
+      return find() ? Solved::kFits : Solved::kOver;
     const plan::Problem resident = plan_.problem;
     const std::vector<int32_t> resident_value = plan_.problem_value, resident_layout = plan_.layout_value;
     const std::map<int32_t, OffloadedPlace> before = plan_.offloaded;
     const std::vector<bool> taken = choose(resident, choices(), *cache_);
     move_out(taken);
     const double update_seconds = plan_.update_seconds;
-    try {
-      plan_.plan = cache_->solve(plan_.problem);
-    } catch (const Error& error) {
+    if (!find()) {
       // What the update needs on the device may be what does not fit: the smallest budget is with all gone.
-      if (error.code() != Code::kOverBudget || std::find(taken.begin(), taken.end(), false) == taken.end())
-        throw;
+      if (std::find(taken.begin(), taken.end(), false) == taken.end()) return Solved::kOver;
       plan_.problem = resident;
       plan_.problem_value = resident_value;
       plan_.layout_value = resident_layout;
       plan_.offloaded = before;
       move_out(std::vector<bool>(candidates_.size(), true));
-      plan_.plan = cache_->solve(plan_.problem);
+      if (!find()) return Solved::kOver;
     }
     plan_.update_seconds = update_seconds + streaming_seconds(plan_, costs_);
+    return Solved::kFits;
   }
 
-  bool solve_homes(bool overwrites_gradients) {
+  Solved solve_homes(bool overwrites_gradients) {
     const CompiledPlan before = plan_;
-    const std::optional<int64_t> stays = solve_homes(overwrites_gradients, 0);
-    if (!stays) return false;
-    if (*stays == 0 || !beyond_first_link()) return true;
+    int64_t stays = 0;
+    const Solved solved = solve_homes(overwrites_gradients, stays);
+    if (solved != Solved::kFits || stays == 0 || !beyond_first_link()) return solved;
     // What stays on the device takes no room in a tier: a slower one may not be needed for so much.
     const CompiledPlan first = std::exchange(plan_, before);
-    try {
-      if (solve_homes(overwrites_gradients, *stays) && seconds(plan_) < seconds(first)) return true;
-    } catch (const Error& error) {
-      if (error.code() != Code::kOverBudget) throw;
-    }
+    if (solve_homes(overwrites_gradients, stays) == Solved::kFits && seconds(plan_) < seconds(first))
+      return Solved::kFits;
     plan_ = first;
-    return true;
+    return Solved::kFits;
   }
 
  private:
   // Where there are several links, weights and gradients have the first one's room before states, which cross less often, and
-  // `stays` bytes more than there are: so much of them has to stay on the device. Returns how much does, or nothing where
-  // nothing may leave, or a tier has no room for what may not stay.
-  std::optional<int64_t> solve_homes(bool overwrites_gradients, int64_t stays) {
+  // `stays` bytes more than there are: so much of them has to stay on the device. Of a plan, it is then how much does.
+  Solved solve_homes(bool overwrites_gradients, int64_t& stays) {
     std::vector<plan::Link>& links = plan_.problem.links;
     std::vector<int64_t> homes(links.size(), 0);
     if (links.size() > 1) {
@@ -164,20 +156,26 @@ class Chooser {
     take_out(std::vector<bool>(candidates_.size(), true));
     change(1);
     const double alone = streaming_seconds(plan_, costs_);
-    if (!give_homes(plan_, overwrites_gradients)) return std::nullopt;
+    if (!give_homes(plan_, overwrites_gradients)) return Solved::kNothing;
     links[0].capacity_bytes -= stays;
-    if (!holds_what_may_not_stay()) return std::nullopt;
+    if (!holds_what_may_not_stay()) return Solved::kNothing;
     share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
-    plan_.plan = cache_->solve(plan_.problem);
-    int64_t here = 0;
+    if (!find()) return Solved::kOver;
+    stays = 0;
     for (size_t v = 0; v < plan_.problem.values.size(); ++v)
       if (plan_.problem.values[v].home >= 0 && plan_.plan.home_offsets[v] < 0)
-        here += plan_.problem.values[v].bytes;
+        stays += plan_.problem.values[v].bytes;
     settle_homes(plan_);
     plan_.update_seconds += streaming_seconds(plan_, costs_) - device_update_seconds(plan_, costs_);
     plan_.host_wait_seconds = host_wait_seconds(plan_, plan_.update_seconds);
     plan_.update_seconds += plan_.host_wait_seconds;
-    return here;
+    return Solved::kFits;
+  }
+
+  bool find() {
+    std::optional<plan::Plan> found = cache_->solve_within(plan_.problem, plan_.problem.budget_bytes);
+    if (found) plan_.plan = std::move(*found);
+    return found.has_value();
   }
 
   bool holds_what_may_not_stay() const {
@@ -266,9 +264,9 @@ class Chooser {
 
 }  // namespace
 
-void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                                plan::SolverCache& cache) {
-  Chooser(plan, device, options, &cache).solve();
+Solved solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                                  plan::SolverCache& cache) {
+  return Chooser(plan, device, options, &cache).solve();
 }
 
 int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
@@ -276,8 +274,8 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
   return Chooser(plan, device, options, nullptr).move_within_reach(bytes);
 }
 
-bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
-  plan::SolverCache cache;
+Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                        plan::SolverCache& cache) {
   if (!plan.host_updated.empty()) keep_states_on_host(plan);
   return Chooser(plan, device, options, &cache).solve_homes(options.micro_steps == 1 && !options.fuse_update);
 }

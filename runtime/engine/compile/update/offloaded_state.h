@@ -2,6 +2,7 @@
 // a place in a link's tier. The update streams them through the free part of the arena (update.cc), or uses them where
 // they lie: on a host tier within the kernels' reach, where that costs nothing, gradients may live, too.
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "runtime/engine/compile/program.h"
@@ -9,11 +10,14 @@
 
 namespace cairn::engine {
 
+// kNothing: nothing has a home, or a tier has no room for what has to live there. kOver: no plan fits, and the problem is the one that takes the least, with all gone that may
+// leave.
+enum class Solved : uint8_t { kNothing, kOver, kFits };
+
 // problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
-// leaves without a budget, a link, or an optimizer. kOverBudget: as plan::solve(), with all that may leave
-// gone.
-void solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                                plan::SolverCache& cache);
+// leaves without a budget, a link, or an optimizer.
+Solved solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                                  plan::SolverCache& cache);
 
 // Takes state, master weights and gradients out of the problem that kernels use where they then live, in the first tier: until
 // so many bytes have left the device, as far as there are any. Returns how many have. The best plan is no slower for it.
@@ -21,8 +25,9 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
                           int64_t bytes);
 
 // All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
-// plan::solve() (homes/homes.h). False: nothing has a home. kOverBudget as above.
-bool solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+// plan::solve() (homes/homes.h).
+Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                        plan::SolverCache& cache);
 
 // Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);

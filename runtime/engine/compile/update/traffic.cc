@@ -106,6 +106,16 @@ bool squares_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t mi
   return squares * static_cast<double>(micro_steps) < copies;
 }
 
+bool may_defer(const CompiledPlan& plan, const PlanOptions& options) {
+  const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
+  return options.defer_updates != PlanOptions::Defer::kNever && options.micro_steps <= 1 &&
+         !updates.empty() && plan.joint->grad_scale < 0 && plan.joint->slices.empty() &&
+         !plan.problem.links.empty() && !plan.reaches(plan.link_tier[0]) &&
+         (plan.layout == nullptr || plan.layout->plans == 1) &&
+         std::none_of(updates.begin(), updates.end(),
+                      [](const JointOp& update) { return update.attrs.has("rng"); });
+}
+
 double spare_forward_seconds(const CompiledPlan& plan) {
   std::vector<Crossing> busy(plan.link_tier.size());
   double ops = 0;
@@ -122,6 +132,10 @@ double spare_forward_seconds(const CompiledPlan& plan) {
   for (size_t link = 0; link < busy.size(); ++link)
     most = std::max(most, both_seconds(plan.problem.links[link], busy[link].in, busy[link].out));
   return std::max(0.0, ops - most);
+}
+
+double hidden_by_deferring(const CompiledPlan& plan, const costs::Model& costs) {
+  return std::min(streaming_seconds(plan, costs), spare_forward_seconds(plan));
 }
 
 void share_out(CompiledPlan& plan, double total) {

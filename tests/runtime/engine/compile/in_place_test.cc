@@ -199,7 +199,11 @@ TEST(InPlaceChoice, TheSmallestBudgetNamedIsTheOneThatDoes) {
   }
   EXPECT_LT(least, smallest(*lowered(wide(), *device, graph::AmpMode::kOff, false)));
   options.budget_bytes = least;
-  EXPECT_NO_THROW(compile(wide(), *device, options));
+  const auto plan = compile(wide(), *device, options);
+  const auto asked_for = compile(wide(), *device, {.smallest_budget = true});
+  EXPECT_EQ(asked_for->problem.budget_bytes, least);
+  EXPECT_EQ(asked_for->plan.arena_bytes, plan->plan.arena_bytes);
+  EXPECT_EQ(asked_for->plan.predicted_seconds, plan->plan.predicted_seconds);
   options.budget_bytes = least - 64;
   EXPECT_THROW(compile(wide(), *device, options), Error);
 }

@@ -25,7 +25,7 @@ std::string text_or_refusal(const Problem& p, const Planner& plan) {
 TEST(SolverCache, PlansAreThoseOfSolve) {
   SolverCache cache;
   std::vector<Problem> problems;
-  for (uint32_t seed = 1; seed <= 5; ++seed) problems.push_back(random_problem(seed, {.max_ops = 9}));
+  for (uint32_t seed = 1; seed <= 8; ++seed) problems.push_back(random_problem(seed, {.max_ops = 9}));
   problems.push_back(chain(90));  // too large to be searched for all budgets at once
   std::map<std::pair<size_t, int64_t>, std::string> solved;  // without a cache, of a problem under a budget
   for (int round = 0; round < 2; ++round)
@@ -63,6 +63,17 @@ TEST(SolverCache, RefusesWhatSolveRefuses) {
   p.ops[0].seconds = -1;
   EXPECT_THROW(cache.solve(p), Error);
   EXPECT_THROW(cache.solve(p), Error);
+}
+
+// A bound that refusals may be spared by: no plan is below it.
+TEST(SolverCache, NothingTakesLessThanTheLeastBudget) {
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    Problem p = random_problem(seed, {.max_ops = 9});
+    SolverCache cache;
+    const int64_t least = least_budget(p);
+    EXPECT_LE(least, cache.smallest(p).arena_bytes) << seed;
+    if (least > 1) EXPECT_FALSE(cache.solve_within(p, least - 1)) << seed;
+  }
 }
 
 }  // namespace

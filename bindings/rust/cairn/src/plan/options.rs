@@ -135,6 +135,7 @@ impl RegionPolicy {
 pub struct PlanOptions<'a> {
     budget_bytes: u64,
     budget_share: f64,
+    smallest_budget: bool,
     link_bytes_per_second: f64,
     amp: Option<Amp>,
     amp_rules: Vec<AmpRule>,
@@ -167,6 +168,12 @@ impl<'a> PlanOptions<'a> {
     /// The same as a share of what keeping everything takes; 0: no limit.
     pub fn budget_share(mut self, share: f64) -> Self {
         self.budget_share = share;
+        self
+    }
+
+    /// The plan for the smallest budget that a plan fits, which its summary names, instead of the two above.
+    pub fn smallest_budget(mut self) -> Self {
+        self.smallest_budget = true;
         self
     }
 
@@ -296,6 +303,7 @@ impl<'a> PlanOptions<'a> {
         let mut raw: sys::cairn_plan_options_t = blank();
         raw.budget_bytes = self.budget_bytes;
         raw.budget_share = self.budget_share;
+        raw.smallest_budget = self.smallest_budget.into();
         raw.link_bytes_per_second = self.link_bytes_per_second;
         raw.amp = self.amp.unwrap_or(Amp::Off).into();
         raw.no_optimizer = self.no_optimizer.into();
