@@ -23,15 +23,30 @@ constexpr KernelRow kRows[] = {
 #undef KERNEL
 };
 
+// Makes the kernel as a processor would whose best set is the portable one.
+template <MakeKernel kMake>
+std::unique_ptr<Kernel> portable(const Signature& signature) {
+  const cpu::PortableIsa scope;
+  return kMake(signature);
+}
+constexpr KernelRow kPortableRows[] = {
+#define KERNEL(op, name, isa, make) {#op, name, Isa::isa, portable<cpu::make>},
+#include "kernels/cpu/kernels.def"
+#undef KERNEL
+};
+
 }  // namespace
 
 const Registry& cpu_registry() {
+  static constexpr Registry kPortable{
+      .backend = "cpu", .rows = kPortableRows, .packed_bytes = nullptr, .squares_block = cpu::kSquaresBlock};
   static constexpr Registry kRegistry{.backend = "cpu",
                                       .rows = kRows,
                                       .packed_bytes = cpu::packed_bytes,
                                       .part_rows = cpu::head_unit,
                                       .squares_block = cpu::kSquaresBlock,
-                                      .facts = facts};
+                                      .facts = facts,
+                                      .any_machine = &kPortable};
   return kRegistry;
 }
 

@@ -106,6 +106,9 @@ struct Registry {
   // bits. 0: it does something else.
   int64_t squares_block = 0;
   BackendFacts (*facts)() = nullptr;  // nullptr: there is nothing to say
+  // The same rows, whose kernels use what every processor has: plans for a device that is not there are then the same on
+  // every machine. nullptr: these depend on no processor.
+  const Registry* any_machine = nullptr;
 
   // The row that the signature's choice names, if it takes it; else the first that does.
   std::unique_ptr<Kernel> find(const Signature& signature) const;

@@ -53,5 +53,22 @@ TEST(Isa, ProductsOfBfloat16AloneHavePackedWeights) {
   EXPECT_EQ(bytes > 0, cpu::has_bf16_products());
 }
 
+// Whatever CAIRN_ISA and the processor are: what plans for a device that is not there count.
+TEST(Isa, KernelsForAnyMachineHaveTheSameWorkspacesEverywhere) {
+  const Registry* const any = cpu_registry().any_machine;
+  ASSERT_NE(any, nullptr);
+  const auto bytes = [&](DType type) {
+    const TensorDesc in[] = {{type, {512, 384}, 0}, {DType::kF32, {640, 384}, 0}};
+    const TensorDesc out[] = {{type, {512, 640}, 0}};
+    Attrs attrs;
+    attrs.set("dtype", type == DType::kBF16 ? "bf16" : "f32");
+    return any->find({.op = "linear", .in = in, .out = out, .attrs = &attrs})->workspace_bytes();
+  };
+  EXPECT_EQ(bytes(DType::kF32), 73728);
+  EXPECT_EQ(bytes(DType::kBF16), 2170880);  // widened
+  EXPECT_EQ(any->packed_bytes, nullptr);
+  EXPECT_EQ(cpu::isa_name(cpu::isa()), cpu_registry().facts().instruction_set_word);  // as it was
+}
+
 }  // namespace
 }  // namespace cairn::kernels

@@ -67,6 +67,8 @@ const Choice& choice() {
   return made;
 }
 
+thread_local int portable_scopes = 0;
+
 }  // namespace
 
 const IsaRow& isa_row(InstructionSet isa) { return kRows[static_cast<size_t>(isa)]; }
@@ -80,14 +82,16 @@ InstructionSet best_isa() {
     if (has_isa(row.set)) best = row.set;
   return best;
 }
-InstructionSet isa() { return choice().isa; }
+InstructionSet isa() { return portable_scopes > 0 ? InstructionSet::kPortable : choice().isa; }
+PortableIsa::PortableIsa() { ++portable_scopes; }
+PortableIsa::~PortableIsa() { --portable_scopes; }
 const std::string& isa_refusal() { return choice().refusal; }
 
 // The set's own target, and what Highway compiles for every processor.
 const hwy::ChosenTarget& chosen_target() {
   static const struct Chosen {
     hwy::ChosenTarget target;
-    Chosen() { target.Update(isa_row(isa()).targets | HWY_SCALAR | HWY_EMU128); }
+    Chosen() { target.Update(isa_row(choice().isa).targets | HWY_SCALAR | HWY_EMU128); }
   } made;
   return made.target;
 }

@@ -34,6 +34,15 @@ InstructionSet best_isa();         // of those that they have
 // CAIRN_ISA, as it stood at the first call of this or of a kernel. Where it is not set or not usable: best_isa(),
 // but kAvx512 on processors whose dot products of bfloat16 are slower than float32.
 InstructionSet isa();
+// isa() is the portable set on this thread, as long as one lives: for kernels that are made, not run, under it. How they
+// multiply is settled when they are made; their vectors stay those of the processor.
+class PortableIsa {
+ public:
+  PortableIsa();
+  ~PortableIsa();
+  PortableIsa(const PortableIsa&) = delete;
+  PortableIsa& operator=(const PortableIsa&) = delete;
+};
 // "" or why CAIRN_ISA is not usable: an unknown word, or a set that this processor lacks.
 const std::string& isa_refusal();
 

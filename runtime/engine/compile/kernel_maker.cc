@@ -68,12 +68,12 @@ int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {
   require(!custom || device_.info().host_reaches, Code::kUnsupported, "custom ops run on the host; '",
           device_.info().name, "' keeps its values where the host does not reach");
   plan_.kernels.push_back(custom ? make_custom_kernel(plan_.joint->forward, op.code, signature(op, operands))
-                                 : kernels::select(device_.kernels(), signature(op, operands)));
+                                 : kernels::select(*plan_.registry, signature(op, operands)));
   return found->second;
 }
 
 int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
-  if (device_.kernels().batch == nullptr || ops.empty()) return -1;
+  if (plan_.registry->batch == nullptr || ops.empty()) return -1;
   std::string key = "batch";
   std::vector<kernels::Signature> signatures;
   for (const BatchedOp& op : ops) {
@@ -81,7 +81,7 @@ int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
     signatures.push_back(signature(*op.op, op.operands));
   }
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
-  auto kernel = device_.kernels().batch(signatures);
+  auto kernel = plan_.registry->batch(signatures);
   const int32_t index = kernel == nullptr ? -1 : static_cast<int32_t>(plan_.kernels.size());
   if (kernel != nullptr) plan_.kernels.push_back(std::move(kernel));
   return made_[key] = index;
@@ -89,7 +89,7 @@ int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
 
 kernels::Signature KernelMaker::signature(const graph::JointOp& op, const Operands& operands) const {
   kernels::Signature s = signature_of(op, operands, plan_.threads);
-  if (!device_.kernels().choices || plan_.costs == nullptr || !plan_.costs->profile) return s;
+  if (!plan_.registry->choices || plan_.costs == nullptr || !plan_.costs->profile) return s;
   const auto& choices = plan_.costs->profile->choices;
   if (choices.empty()) return s;
   const auto found = choices.find(query_of(*plan_.joint, op, operands).signature);

@@ -43,7 +43,7 @@ class Lowering {
         region_rules_(region_rules(*joint_.forward, options)) {}
 
   void run() {
-    plan_.squares_block = device_.kernels().squares_block;
+    plan_.squares_block = plan_.registry->squares_block;
     values();
     regions();
     plan_.op_kernel[graph::kMicroBatch].assign(joint_.ops().size(), -1);
@@ -329,6 +329,8 @@ void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& option
   const bool elsewhere = modelled && options.costs->model->separate_memory;
   // Of a device that is not there, plans are the same on every machine.
   plan.threads = elsewhere ? 1 : device.info().threads;
+  plan.registry =
+      elsewhere && device.kernels().any_machine != nullptr ? device.kernels().any_machine : &device.kernels();
   plan.host_in_reach = device.info().host_reaches && !options.update_on_device && !elsewhere;
   plan.device = modelled ? "a model of " + options.costs->model->name : device.info().name;
   Lowering(plan, device, options).run();

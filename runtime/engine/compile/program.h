@@ -145,6 +145,7 @@ struct CompiledPlan {
   std::shared_ptr<std::mutex[]> kernel_locks;
   std::shared_ptr<const costs::Table> costs;  // that it was made with; nullptr: the device's own rates
   int threads = 1;
+  const kernels::Registry* registry = nullptr;  // that its kernels are from
   std::string device;
   // Kernels reach the host tier: updates, their norm, packing, and ops that add to gradients use what lives there where it
   // lies. Else copies bring it to the device.
