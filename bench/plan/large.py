@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plans of models that no single card holds, for devices that need not be there: a table in Markdown.
 
-    large.py [--cairn build/release/bin/cairn] [--seconds 600] [--rows TEXT] [--results FILE]
+    large.py [--cairn build/release/bin/cairn] [--seconds 600] [--rows TEXT] [--set KEY=VALUE] [--results FILE]
 
 Each row is one `cairn plan` with all of the device's memory as the budget. Nothing is trained. Rows that end over --seconds say so.
---results keeps what the command printed, as JSON."""
+--set gives the recipe an option, as parameters=split; --results keeps what the command printed, as JSON."""
 import argparse
 import json
 import pathlib
@@ -59,6 +59,7 @@ def main():
     parser.add_argument("--cairn", default=str(ROOT / "build/release/bin/cairn"))
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--rows", default="", help="only rows with this text in `model device`")
+    parser.add_argument("--set", action="append", default=[], help="an option of the recipe")
     parser.add_argument("--results", help="where to keep what was printed")
     options = parser.parse_args()
     kept = []
@@ -69,7 +70,7 @@ def main():
             if options.rows not in f"{name} {card}":
                 continue
             sizes = [f"{key}={value}" for key, value in {**LLAMA[name], "seq": seq, "batch": batch}.items()]
-            command = [options.cairn, "plan", "llama", "data=random", *sizes, "--amp", "bf16", "--tiers", tiers,
+            command = [options.cairn, "plan", "llama", "data=random", *sizes, *options.set, "--amp", "bf16", "--tiers", tiers,
                        "--device-model", str(device(card, folder)), "--json"]
             plan, why, seconds = run(command, options.seconds)
             kept.append({"model": name, "device": card, "command": " ".join(command[1:]), "plan": plan, "why": why})

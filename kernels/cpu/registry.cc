@@ -1,5 +1,6 @@
 #include "kernels/registry.h"
 
+#include "kernels/cpu/any_machine.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/vocabulary/products.h"
@@ -23,30 +24,16 @@ constexpr KernelRow kRows[] = {
 #undef KERNEL
 };
 
-// Makes the kernel as a processor would whose best set is the portable one.
-template <MakeKernel kMake>
-std::unique_ptr<Kernel> portable(const Signature& signature) {
-  const cpu::PortableIsa scope;
-  return kMake(signature);
-}
-constexpr KernelRow kPortableRows[] = {
-#define KERNEL(op, name, isa, make) {#op, name, Isa::isa, portable<cpu::make>},
-#include "kernels/cpu/kernels.def"
-#undef KERNEL
-};
-
 }  // namespace
 
 const Registry& cpu_registry() {
-  static constexpr Registry kPortable{
-      .backend = "cpu", .rows = kPortableRows, .packed_bytes = nullptr, .squares_block = cpu::kSquaresBlock};
-  static constexpr Registry kRegistry{.backend = "cpu",
-                                      .rows = kRows,
-                                      .packed_bytes = cpu::packed_bytes,
-                                      .part_rows = cpu::head_unit,
-                                      .squares_block = cpu::kSquaresBlock,
-                                      .facts = facts,
-                                      .any_machine = &kPortable};
+  static const Registry kRegistry{.backend = "cpu",
+                                  .rows = kRows,
+                                  .packed_bytes = cpu::packed_bytes,
+                                  .part_rows = cpu::head_unit,
+                                  .squares_block = cpu::kSquaresBlock,
+                                  .facts = facts,
+                                  .any_machine = &cpu::any_machine_registry()};
   return kRegistry;
 }
 

@@ -155,9 +155,7 @@ constexpr auto kernel_of() {
 bool takes_batched(const Signature& s) {
   if (s.op != "update" || s.in.size() != update_op::kInputs || s.out.size() != update_op::kOutputs)
     return false;
-  if (!takes_update(s, DType::kF32) || s.has_in(update_op::kTotal)) return false;
-  return !s.has_out(update_op::kPacked) ||
-         s.out[update_op::kPacked].packed_bytes == 2 * s.in[update_op::kGrad].shape.elements();
+  return takes_update(s, DType::kF32) && !s.has_in(update_op::kTotal) && packs_by_copy(s);
 }
 
 // The launches over some of a batch's ops, those of one optimizer. which: their indices.
@@ -199,10 +197,7 @@ std::unique_ptr<Kernel> make_launches(std::span<const Signature> ops, std::vecto
 // Updates do not overlap, so that those of one optimizer may run together.
 std::unique_ptr<Kernel> make_updates(std::span<const Signature> ops) {
   if (!std::all_of(ops.begin(), ops.end(), takes_batched)) return nullptr;
-  const auto packed_type = [](const Signature& s) {
-    const std::string word = s.attrs->word("packed_dtype");
-    return word.empty() ? DType::kBF16 : dtype_from_name(word);
-  };
+  const auto packed_type = [](const Signature& s) { return ParameterForm(s).packed_type; };
   const auto format_of = [](const Signature& s) {  // that of all its states follows from the first one's
     return optimizer_states(s) > 0 ? s.out[update_op::kFirstState].dtype : DType::kF32;
   };

@@ -15,6 +15,7 @@ const Registry& cuda_registry() {
                                       .rows = kRows,
                                       .packed_bytes = cuda::packed_bytes,
                                       .one_packed_form = true,
+                                      .packed_is_copy = true,
                                       .gaps_filled = false,
                                       .choices = true,
                                       .batch = cuda::make_batch,

@@ -91,6 +91,7 @@ struct Registry {
   int64_t (*packed_bytes)(const TensorDesc& weight, std::string_view use, int64_t m, DType compute,
                           int threads);
   bool one_packed_form = false;  // the "forward" pack serves every use and any m
+  bool packed_is_copy = false;   // a packed weight is one of 16 bits in the weight's own layout
   bool gaps_filled = true;       // by the reference's kernels, which run where the host can reach
   bool choices = false;          // some kernels have parts to choose, or several rows take a signature
   // One kernel for several ops of one kind that follow each other, with the bits of a kernel each in that

@@ -159,6 +159,12 @@ void check_homes(const Problem& p) {
 
 }  // namespace
 
+double Problem::op_seconds() const {
+  double sum = 0;
+  for (const Op& op : ops) sum += op.seconds;
+  return sum;
+}
+
 int64_t Problem::persistent_bytes() const {
   int64_t sum = 0;
   for (const Value& v : values)

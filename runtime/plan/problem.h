@@ -75,6 +75,7 @@ struct Problem {
   int64_t budget_bytes = 0;
 
   int64_t persistent_bytes() const;
+  double op_seconds() const;  // of all ops, each once
 };
 
 // kInvalidArgument naming the place: indices out of range, names twice, a value made twice or read before it

@@ -20,6 +20,11 @@ TEST(Backend, HalvesOfAParameterAreWhatIsMadeOfAWholeOne) {
   check_splitting(kernels::cpu_registry());
 }
 
+TEST(Backend, UpdatesWritePackedWeights) {
+  EXPECT_EQ(check_packing(kernels::reference_registry()), 0);
+  EXPECT_GT(check_packing(kernels::cpu_registry()), 0);
+}
+
 TEST(Backend, UpdatesThatNoKernelTakes) {
   check_refusals(kernels::reference_registry());
   check_refusals(kernels::cpu_registry());

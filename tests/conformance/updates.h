@@ -355,6 +355,43 @@ inline void check_refusals(const kernels::Registry& registry, int64_t n) {
       refuses("a packed weight", [&](Direct& d) { d.out[kPackedAt] = {DType::kOpaque, x.shape, 2 * n}; });
   }
 }
+// A packed weight is a copy of the parameter that the update leaves, rounded to 16 bits; all else has the bits that it has
+// without one. Returns how many kinds of update write one.
+inline int check_packing(const kernels::Registry& registry) {
+  int writing = 0;
+  for (const UpdateKind& kind : update_kinds())
+    for (const DType type : {DType::kBF16, DType::kF16})
+      for (const int threads : {1, 3}) {
+        SCOPED_TRACE(cat(kind.name(), ' ', dtype_name(type), ' ', threads));
+        const TensorDesc x = kind.parameter(40005);
+        const int64_t n = x.shape.elements();
+        const TensorDesc pack{DType::kOpaque, Shape{n}, 2 * n};
+        Direct with = update_call(kind, x, false, pack);
+        with.attrs.set("packed_dtype", std::string(dtype_name(type)));
+        const auto takes = [&](const Direct& d) {
+          return registry.find({d.op, d.in, d.out, present_of(d.in), present_of(d.out), &d.attrs, threads}) !=
+                 nullptr;
+        };
+        Direct other = with;
+        other.out[kPackedAt].packed_bytes = 4 * n;
+        EXPECT_FALSE(takes(other)) << "a packed weight in another form";
+        if (!takes(with)) continue;
+        ++writing;
+        const Direct without = update_call(kind, x, false);
+        Drawn packed(with), plain(without);
+        packed.run(registry, with, {}, threads);
+        plain.run(registry, without, {}, threads);
+        for (size_t k = 0; k < kPackedAt; ++k) EXPECT_EQ(packed.bytes(k), plain.bytes(k)) << k;
+        const auto* const parameter = static_cast<const float*>(packed.out[0].data);
+        const auto* const copy = static_cast<const uint16_t*>(packed.out[kPackedAt].data);
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < n; ++i)
+          wrong += copy[i] != (type == DType::kBF16 ? to_bf16(parameter[i]).bits : to_f16(parameter[i]).bits);
+        EXPECT_EQ(wrong, 0);
+      }
+  return writing;
+}
+
 inline void check_refusals(const kernels::Registry& registry) {
   // Of 64 elements no optimizer's states are of 8 bits; of 4096 some are.
   for (const int64_t n : {64, 4096}) check_refusals(registry, n);

@@ -66,7 +66,18 @@ TEST(Isa, KernelsForAnyMachineHaveTheSameWorkspacesEverywhere) {
   };
   EXPECT_EQ(bytes(DType::kF32), 73728);
   EXPECT_EQ(bytes(DType::kBF16), 2170880);  // widened
-  EXPECT_EQ(any->packed_bytes, nullptr);
+  // Weights are packed as GPUs pack them.
+  const TensorDesc weight{DType::kF32, {640, 384}, 0};
+  EXPECT_EQ(any->packed_bytes(weight, "forward", 512, DType::kF32, 1), 0);
+  const int64_t packed = any->packed_bytes(weight, "forward", 512, DType::kBF16, 1);
+  EXPECT_EQ(packed, 2 * 640 * 384);
+  const TensorDesc copy{DType::kOpaque, {packed}, packed};
+  Attrs attrs;
+  attrs.set("dtype", "bf16");
+  attrs.set("use", "forward");
+  const auto pack = any->find({.op = "pack_weight", .in = {&weight, 1}, .out = {&copy, 1}, .attrs = &attrs});
+  ASSERT_NE(pack, nullptr);
+  EXPECT_EQ(pack->workspace_bytes(), 0);
   EXPECT_EQ(cpu::isa_name(cpu::isa()), cpu_registry().facts().instruction_set_word);  // as it was
 }
 

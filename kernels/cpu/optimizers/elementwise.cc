@@ -162,8 +162,7 @@ void run_update(const Call& call, int64_t count, const ParameterForm& form) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_update(const Signature& s) {
-  // Packs are made by a kernel of their own.
-  if (!takes_update(s, DType::kF32) || s.has_out(update_op::kPacked)) return nullptr;
+  if (!takes_update(s, DType::kF32) || !packs_by_copy(s)) return nullptr;
   const int64_t count = s.in[update_op::kGrad].shape.elements();
   const ParameterForm form(s);
   return with_optimizer(Updates(), s, [&]<class Optimizer>(std::type_identity<Optimizer>) {

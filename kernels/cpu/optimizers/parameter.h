@@ -1,5 +1,5 @@
 // Where the parameter of an update lies: float32, bfloat16 that is rounded stochastically, or bfloat16 beside the 16
-// bits below.
+// bits below. A plain one may have a copy of 16 bits beside it, which is written with it.
 #pragma once
 #include "runtime/base/kernel_closure.h"
 #include "runtime/base/optimizers/stochastic.h"
@@ -10,14 +10,18 @@ namespace cairn::kernels::cpu {
 // Where a call's parameter lies, from one of its elements on.
 struct ParameterPlace {
   float* plain = nullptr;
-  bf16* narrow = nullptr;   // one of the two
-  uint16_t* low = nullptr;  // beside a `narrow` that is split
+  bf16* narrow = nullptr;    // one of the two
+  uint16_t* low = nullptr;   // beside a `narrow` that is split
+  uint16_t* copy = nullptr;  // beside `plain`, rounded to copy_type
+  DType copy_type = DType::kBF16;
   RandomKey key = {};
   int64_t first = 0;  // the element's place in the stream of random numbers
 
   ParameterPlace(const Call& call, const ParameterForm& form) {
     if (!form.random && form.low == 0) {
       plain = output<float>(call, update_op::kParameter);
+      copy = output<uint16_t>(call, update_op::kPacked);
+      copy_type = form.packed_type;
       return;
     }
     narrow = output<bf16>(call, update_op::kParameter);
@@ -31,6 +35,7 @@ struct ParameterPlace {
     if (plain != nullptr) place.plain += element;
     if (narrow != nullptr) place.narrow += element;
     if (low != nullptr) place.low += element;
+    if (copy != nullptr) place.copy += element;
     place.first += element;
     return place;
   }

@@ -115,11 +115,31 @@ HWY_INLINE void store_part(const ParameterPlace& place, int64_t begin, int64_t c
     round_parameter(place.from(begin), from, count);
 }
 
+// Of a plain one, while it is in cache.
+HWY_INLINE void copy_part(const ParameterPlace& place, int64_t begin, int64_t count) {
+  const float* const from = place.plain + begin;
+  const auto round = [&](auto* to) {
+    for_each_vector(0, count, [&](auto t, int64_t i) { put(t, get(t, from + i), to + i); });
+  };
+  if (place.copy_type == DType::kF16)
+    round(reinterpret_cast<f16*>(place.copy + begin));
+  else
+    round(reinterpret_cast<bf16*>(place.copy + begin));
+}
+
 // body(p, begin, end): for parts of [begin, end) in order, where p is the float32 of element `begin` of each. kWrites:
 // what the body leaves in p is the parameter then.
 template <bool kWrites = true, class Body>
 HWY_INLINE void for_each_part(const ParameterPlace& place, int64_t begin, int64_t end, const Body& body) {
-  if (place.plain != nullptr) return body(place.plain + begin, begin, end);
+  if (place.plain != nullptr && place.copy == nullptr) return body(place.plain + begin, begin, end);
+  if (place.plain != nullptr) {
+    for (; begin < end; begin += kWidenedPart) {
+      const int64_t count = std::min(kWidenedPart, end - begin);
+      body(place.plain + begin, begin, begin + count);
+      copy_part(place, begin, count);
+    }
+    return;
+  }
   alignas(64) float own[kWidenedPart];
   for (; begin < end; begin += kWidenedPart) {
     const int64_t count = std::min(kWidenedPart, end - begin);

@@ -61,12 +61,21 @@ struct RandomPlace {
 struct ParameterForm {
   std::optional<RandomPlace> random;  // of one that is rounded
   size_t low = 0;                     // the output with the lower half of one that is split; 0: it is not
+  DType packed_type = DType::kBF16;   // of its copy of 16 bits, where it has one
 
   explicit ParameterForm(const Signature& s) {
     if (stored(s) == Stored::kRounded) random.emplace(s);
     if (stored(s) == Stored::kSplit) low = static_cast<size_t>(update_op::kFirstState + optimizer_states(s));
+    if (const std::string word = s.attrs->word("packed_dtype"); !word.empty())
+      packed_type = dtype_from_name(word);
   }
 };
+
+// What is to be packed is copied to 16 bits in the same order, if anything is.
+inline bool packs_by_copy(const Signature& s) {
+  return !s.has_out(update_op::kPacked) ||
+         s.out[update_op::kPacked].packed_bytes == 2 * s.in[update_op::kGrad].shape.elements();
+}
 
 // The parameter is of the gradient's type, or one of the other forms beside a float32 gradient.
 inline bool takes_parameter(const Signature& s, DType dtype) {

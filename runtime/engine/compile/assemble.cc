@@ -102,10 +102,13 @@ class Assembler : ProgramWriter {
       in[update_op::kHyper] = {joint_.values[at(hyper)].desc, plan_.host_hypers.at(hyper), Tier::kHost};
       for (size_t k = 0; k < update.out.size(); ++k)
         if (update.out[k] >= 0) out[k] = there(update.out[k]);
+      const std::vector<int32_t> made = made_on_host(plan_, update);
+      if (made.size() > 1) out[update_op::kPacked] = there(made[1]);
       launch(update, i, plan_.host_kernels[at(i)], in, out, -1, 0, Lane::kHost);
       const int32_t done = record(Lane::kHost);
-      for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
-        updated_by_[at(plan_.problem_value[at(v)])] = done;
+      updated_by_[at(plan_.problem_value[at(update.in[update_op::kGrad])])] = done;
+      for (const int32_t v : made)
+        if (const int32_t stored = plan_.problem_value[at(v)]; stored >= 0) updated_by_[at(stored)] = done;
     }
     // The others stream through the arena meanwhile; forward ops need its bytes.
     append_updates(plan_.beside_host_updates);

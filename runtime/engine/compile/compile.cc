@@ -59,9 +59,9 @@ graph::JointOptions joint_options(const PlanOptions& options, const device::Devi
   joint.amp = options.amp;
   joint.amp_rules = options.amp_rules;
   joint.optimizer = options.optimizer;
-  const costs::DeviceModel* model = model_of(options);
-  joint.packed_bytes = model != nullptr && model->separate_memory ? nullptr : device.kernels().packed_bytes;
-  joint.one_packed_form = device.kernels().one_packed_form;
+  const kernels::Registry& registry = registry_of(device, options);
+  joint.packed_bytes = registry.packed_bytes;
+  joint.one_packed_form = registry.one_packed_form;
   joint.fuse_update = options.fuse_update;
   joint.parameters = options.parameters;
   joint.threads = device.info().threads;

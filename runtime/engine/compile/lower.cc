@@ -268,9 +268,8 @@ class Lowering {
     }
     const bool linked = options_.link_bytes_per_second > 0 || device_.info().link_bytes_per_second > 0;
     // A device with memory of its own gains by leaving for the host; a CPU's host tier is the same memory.
-    const bool separate =
-        options_.costs != nullptr && options_.costs->model && options_.costs->model->separate_memory;
-    if (tiers.empty() && (linked || separate || options_.policy == plan::Policy::kOffload)) add(Tier::kHost);
+    if (tiers.empty() && (linked || is_elsewhere(options_) || options_.policy == plan::Policy::kOffload))
+      add(Tier::kHost);
     for (const Tier tier : tiers) {
       plan_.link_tier.push_back(tier);
       plan_.problem.links.push_back(tier == Tier::kHost ? host_link() : disk_link());
@@ -323,10 +322,18 @@ class Lowering {
 
 }  // namespace
 
+bool is_elsewhere(const PlanOptions& options) {
+  return options.costs != nullptr && options.costs->model && options.costs->model->separate_memory;
+}
+const kernels::Registry& registry_of(const device::Device& device, const PlanOptions& options) {
+  const kernels::Registry* const any = device.kernels().any_machine;
+  return is_elsewhere(options) && any != nullptr ? *any : device.kernels();
+}
+
 void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
   require(plan.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
   const bool modelled = options.costs != nullptr && options.costs->model;
-  const bool elsewhere = modelled && options.costs->model->separate_memory;
+  const bool elsewhere = is_elsewhere(options);
   // Of a device that is not there, plans are the same on every machine.
   plan.threads = elsewhere ? 1 : device.info().threads;
   plan.registry =

@@ -276,6 +276,10 @@ std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const Pro
 
 // The parts of compile(), for tests: joint graph -> problem (with kernels made, workspaces known).
 void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options);
+// Plans are for the model of a device with memory of its own, which need not be there.
+bool is_elsewhere(const PlanOptions& options);
+// Whose kernels plans with these options use.
+const kernels::Registry& registry_of(const device::Device& device, const PlanOptions& options);
 void assemble(CompiledPlan& plan);  // plan -> program of a micro-batch
 // plan -> the other programs, and what lives where in the tiers; makes kernels.
 void assemble_update(CompiledPlan& plan, device::Device& device);

@@ -170,8 +170,7 @@ std::vector<std::shared_ptr<CompiledPlan>> SetCompiler::lower_all(const graph::J
 }
 
 PartUnits SetCompiler::part_units(const graph::JointOptions& joint) const {
-  const bool modelled = options_.costs != nullptr && options_.costs->model;
-  if (options_.fuse_update || (modelled && options_.costs->model->separate_memory)) return {};
+  if (options_.fuse_update || is_elsewhere(options_)) return {};
   return engine::part_units(derive_all(joint), device_.kernels(), device_.info().threads);
 }
 

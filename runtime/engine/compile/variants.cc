@@ -41,7 +41,8 @@ class Variants {
     } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first, options_) &&
                attempt(deferred(*first), State::kHomes)) {
     } else if (options_.host_updates == PlanOptions::Defer::kAlways &&
-               attempt(on_host(*first, options_.host_update_share), State::kHomes)) {
+               (attempt(on_host(*first, options_.host_update_share, true), State::kHomes) ||
+                attempt(on_host(*first, options_.host_update_share, false), State::kHomes))) {
     } else {
       const std::shared_ptr<CompiledPlan> whole = first;
       search(Ways(std::move(first)));
@@ -136,12 +137,6 @@ class Variants {
     attempt(std::move(some));
   }
 
-  static double once(const plan::Problem& problem) {
-    double sum = 0;
-    for (const plan::Op& op : problem.ops) sum += op.seconds;
-    return sum;
-  }
-
   // Takes the first way that fits its budget with everything kept: cheap to see, and nothing is faster.
   bool attempt_whole(const Ways& ways) {
     for (const auto& way : {ways.apart, ways.in_place}) {
@@ -150,7 +145,7 @@ class Variants {
       free.budget_bytes = 0;
       const plan::Plan whole = cache_.solve(free);
       if (whole.arena_bytes > way->problem.budget_bytes ||
-          whole.predicted_seconds > once(free) * (1 + kNothing))
+          whole.predicted_seconds > free.op_seconds() * (1 + kNothing))
         continue;
       attempt(way);
       return true;
@@ -194,13 +189,14 @@ class Variants {
   void move_state() {
     const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest();
     if (from->problem.links.empty() || from->problem.budget_bytes <= 0) return;
-    if (best_ != nullptr && best_->plan.predicted_seconds <= once(best_->problem) * (1 + kNothing)) return;
+    if (best_ != nullptr && best_->plan.predicted_seconds <= best_->problem.op_seconds() * (1 + kNothing))
+      return;
     if (within_reach_) attempt(std::make_shared<CompiledPlan>(*from), State::kResident, Effort::kWhole);
     if (!within_reach_ || from->problem.links.size() > 1)
       attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
-    const bool slow =
-        best_ == nullptr || seconds(*best_) > (once(best_->problem) + once_per_step(*from)) * (1 + kSlow);
+    const bool slow = best_ == nullptr ||
+                      seconds(*best_) > (best_->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
     if (!slow) return;
     if (!squares_pay(*from, model_, micro_steps_) || !attempt(with_squares(*from), State::kHomes))
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
@@ -211,12 +207,16 @@ class Variants {
       update_on_host(*from);
   }
 
-  // Without packed weights, which would have to be made within the micro-batch. nullptr: nothing is small enough.
-  std::shared_ptr<CompiledPlan> deferred(const CompiledPlan& plan) const {
+  graph::JointOptions without_packed_weights(const CompiledPlan& plan) const {
     graph::JointOptions joint = joint_;
     joint.unpacked = left_out(plan);
     const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
     leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
+    return joint;
+  }
+  // Packed weights would have to be made within the micro-batch. nullptr: nothing is small enough.
+  std::shared_ptr<CompiledPlan> deferred(const CompiledPlan& plan) const {
+    graph::JointOptions joint = without_packed_weights(plan);
     joint.squares_in_backward = true;
     const graph::JointGraph& from = *plan.joint;
     for (const graph::JointOp& update : from.ops(graph::kUpdate)) {
@@ -233,29 +233,30 @@ class Variants {
   }
 
   // All that may be; then, where forward waits for the host, as much as leaves the device and its links as long to wait for.
+  // With packed weights and without: they make copies to the device smaller, and take room.
   void update_on_host(const CompiledPlan& from) {
-    const double on_device = best_ != nullptr ? best_->update_seconds : 0;
-    const double copies =
-        best_ != nullptr ? device_copies_seconds(*best_, host_memory_rate(device_, options_)) : 0;
-    const std::shared_ptr<CompiledPlan> all = on_host(from, 1);
-    if (!attempt(all, State::kHomes)) return;
-    const double waits = all->host_wait_seconds, host = host_seconds(*all);
-    if (on_device == 0 || waits < kWorthPlanning * seconds(*all)) return;
-    const double share = (on_device - copies + host - waits) / (host - copies + on_device);
-    if (share > 0 && share < 1) attempt(on_host(from, share), State::kHomes);
+    const std::shared_ptr<CompiledPlan> before = best_;
+    for (const bool packed : {false, true}) {
+      const std::shared_ptr<CompiledPlan> all = on_host(from, 1, packed);
+      if (!attempt(all, State::kHomes)) continue;
+      const double waits = all->host_wait_seconds, host = host_seconds(*all);
+      if (before == nullptr || waits < kWorthPlanning * seconds(*all)) continue;
+      const double on_device = before->update_seconds;
+      const double copies = device_copies_seconds(*before, all->host_memory_bytes_per_second);
+      const double share = (on_device - copies + host - waits) / (host - copies + on_device);
+      if (share > 0 && share < 1) attempt(on_host(from, share, packed), State::kHomes);
+    }
   }
-  // `share` of what may be updated by the host's processors is. Without packed weights, which the device would have to make
-  // again from weights that it lacks. nullptr: nothing may.
-  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan, double share) const {
-    graph::JointOptions joint = joint_;
-    joint.unpacked = left_out(plan);
-    const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
-    leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
+  // `share` of what may be updated by the host's processors is. packed: with packed weights, which are copies; others the device
+  // would have to make again, from weights that it lacks. nullptr: there is nothing of the kind.
+  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan, double share, bool packed) const {
+    if (packed && !plan.registry->packed_is_copy) return nullptr;
+    graph::JointOptions joint = packed ? joint_ : without_packed_weights(plan);
     joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan, model_, micro_steps_);
     std::shared_ptr<CompiledPlan> with = lowered(joint);
     with->host_updated = may_update_on_host(*with, device_, share);
     with->host_memory_bytes_per_second = host_memory_rate(device_, options_);
-    if (with->host_updated.empty()) return nullptr;
+    if (with->host_updated.empty() || packed == with->joint->ops(graph::kRepack).empty()) return nullptr;
     if (plan.in_place_ops > 0) make_in_place(*with);
     return with;
   }
@@ -281,9 +282,7 @@ class Variants {
   // Weights of a vocabulary in parts, which live in a tier like everything else that may; `whole` has them in one piece.
   void split(const CompiledPlan& whole) {
     if (whole.problem.links.empty()) return;
-    graph::JointOptions joint = joint_;
-    const PackedWeightChoices packed = packed_weight_choices(whole, model_, micro_steps_);
-    leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
+    graph::JointOptions joint = without_packed_weights(whole);
     const PartUnits units = parts_(joint);
     require(!units.empty() || options_.vocabulary_parts <= 1, Code::kUnsupported,
             "no weight goes in parts: lookups and the fused loss would have to be all that uses it, on a "
@@ -318,7 +317,8 @@ class Variants {
     const plan::Problem& problem = plan->problem;
     Solved solved = Solved::kOver;
     if (state == State::kHomes) {
-      solved = solve_with_homes(*plan, device_, options_, cache_);
+      solved = solve_with_homes(*plan, device_, options_, cache_,
+                                best_ != nullptr ? seconds(*best_) : std::numeric_limits<double>::infinity());
       if (solved == Solved::kNothing) return false;
     } else if (state == State::kOffloaded) {
       solved = solve_with_offloaded_state(*plan, device_, options_, cache_);

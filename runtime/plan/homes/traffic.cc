@@ -44,13 +44,11 @@ std::vector<Bytes> bytes_by_link(const Problem& p) {
   return links;
 }
 
-// Two directions that are busy for so long each alone. Together each has a share of its rate: with more than half, they are
-// best run side by side until the shorter one is done.
-double together(double a, double b, double both_ways_factor) {
+}  // namespace
+
+double seconds_of_both(double a, double b, double both_ways_factor) {
   return std::max(a, b) + std::min(a, b) * std::clamp(1 / both_ways_factor - 1, 0.0, 1.0);
 }
-
-}  // namespace
 
 double least_link_seconds(const Problem& p, int64_t budget_bytes, bool may_stay) {
   const double room =
@@ -61,8 +59,8 @@ double least_link_seconds(const Problem& p, int64_t budget_bytes, bool may_stay)
   for (size_t l = 0; l < links.size(); ++l) {
     const double in = std::max(0.0, links[l].in - stays) + std::max(0.0, links[l].across - room);
     const double out = std::max(0.0, links[l].out - stays);
-    most = std::max(most, together(out / p.links[l].out_bytes_per_second, in / p.links[l].in_bytes_per_second,
-                                   p.links[l].both_ways_factor));
+    most = std::max(most, seconds_of_both(out / p.links[l].out_bytes_per_second,
+                                          in / p.links[l].in_bytes_per_second, p.links[l].both_ways_factor));
   }
   return most;
 }

@@ -7,6 +7,10 @@
 
 namespace cairn::plan {
 
+// What copies take that keep a link's directions busy for so long each alone. Side by side each has a share of its rate: with
+// more than half, they are best run so until the shorter one is done.
+double seconds_of_both(double out, double in, double both_ways_factor);
+
 // Of a resolved problem: seconds in which some link is never idle in any plan. What is read comes in and what is changed goes
 // out, at least once; and what forward uses and backward reads comes in twice, but for what the device can hold where backward
 // begins. budget_bytes: of the device; 0: no limit. may_stay: whether the device may keep values that the problem has at

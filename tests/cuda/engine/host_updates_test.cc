@@ -9,10 +9,18 @@ namespace {
 using graph::AmpMode;
 using Where = PlanOptions::Defer;
 
-PlanOptions options_for(const char* optimizer, AmpMode amp, Where where) {
+struct Form {
+  AmpMode amp;
+  DType parameters;
+};
+constexpr Form kForms[] = {
+    {AmpMode::kOff, DType::kF32}, {AmpMode::kBf16, DType::kF32}, {AmpMode::kBf16, DType::kSplit}};
+
+PlanOptions options_for(const char* optimizer, Form form, Where where) {
   PlanOptions o;
   o.optimizer.name = optimizer;
-  o.amp = amp;
+  o.amp = form.amp;
+  o.parameters = form.parameters;
   o.host_updates = where;
   o.defer_updates = Where::kNever;
   o.tiers = {Tier::kHost};
@@ -31,16 +39,19 @@ Result train(const std::shared_ptr<const CompiledPlan>& plan, const std::shared_
 
 TEST(CudaHostUpdates, HaveTheBitsOfTheDevices) {
   for (const char* optimizer : {"adamw", "adam", "lion", "sgd"})
-    for (const AmpMode amp : {AmpMode::kOff, AmpMode::kBf16}) {
-      SCOPED_TRACE(cat(optimizer, ' ', static_cast<int>(amp)));
+    for (const Form& form : kForms) {
+      SCOPED_TRACE(cat(optimizer, ' ', static_cast<int>(form.amp), ' ', dtype_name(form.parameters)));
       const auto device = device::open("cuda:0", {}), checked = device::checked(device);
-      const auto resident = compile(layers(), *device, options_for(optimizer, amp, Where::kNever));
-      const auto host = compile(layers(), *device, options_for(optimizer, amp, Where::kAlways));
-      PlanOptions half = options_for(optimizer, amp, Where::kAlways);
+      const auto resident = compile(layers(), *device, options_for(optimizer, form, Where::kNever));
+      const auto host = compile(layers(), *device, options_for(optimizer, form, Where::kAlways));
+      PlanOptions half = options_for(optimizer, form, Where::kAlways);
       half.host_update_share = 0.5;
       ASSERT_EQ(resident->deferred_updates(), 0);
       ASSERT_EQ(host->update_at(), Tier::kHost);
       ASSERT_EQ(host->deferred_updates(), 4) << "the weights; biases are small";
+      const bool packs = form.amp == AmpMode::kBf16 && form.parameters == DType::kF32;
+      ASSERT_EQ(host->joint->ops(graph::kRepack).empty(), !packs)
+          << "the host's update writes packed weights";
       const Result expected = train(resident, device);
       EXPECT_EQ(train(host, device), expected) << "recorded";
       EXPECT_EQ(train(host, checked), expected);
@@ -54,7 +65,7 @@ TEST(CudaHostUpdates, HaveTheBitsOfTheDevices) {
 TEST(CudaHostUpdates, AreNotForWhatIsNoElementwiseUpdate) {
   const auto device = device::open("cuda:0", {});
   for (const char* optimizer : {"adafactor", "muon", "adamw8"}) {
-    const auto plan = compile(layers(), *device, options_for(optimizer, AmpMode::kOff, Where::kAlways));
+    const auto plan = compile(layers(), *device, options_for(optimizer, kForms[0], Where::kAlways));
     for (const int32_t weight : plan->host_updated)
       EXPECT_LT(plan->joint->values[static_cast<size_t>(weight)].desc.shape.elements(), 4096);
   }

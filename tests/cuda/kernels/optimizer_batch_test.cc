@@ -22,7 +22,6 @@ TEST(CudaOptimizerBatch, ASingleUpdateMayPackToo) {
                  scaled = update_call(kind, x, true, pack_of(n));
     EXPECT_EQ(kernels::cuda_registry().find(signature_of(other)), nullptr) << "x is no pack";
     EXPECT_EQ(kernels::cuda_registry().find(signature_of(scaled)), nullptr);
-    EXPECT_EQ(kernels::cpu_registry().find(signature_of(with)), nullptr);
     EXPECT_EQ(kernels::reference_registry().find(signature_of(with)), nullptr);
     const Ran ran(with, [](Ran&, kernels::Call&) {});
     for (int64_t i = 0; i < n; ++i)

@@ -42,6 +42,7 @@ TEST(CudaOptimizer, HasTheBitsOfTheProcessor) { expect_bits_of_the_processor(ker
 TEST(CudaOptimizer, GradScales) { check_grad_scales(kernels::cuda_registry()); }
 TEST(CudaOptimizer, UpdatesRoundByTheBitsOfTheElement) { check_rounding(kernels::cuda_registry()); }
 TEST(CudaOptimizer, HalvesOfAParameterAreWhatIsMadeOfAWholeOne) { check_splitting(kernels::cuda_registry()); }
+TEST(CudaOptimizer, UpdatesWritePackedWeights) { EXPECT_GT(check_packing(kernels::cuda_registry()), 0); }
 TEST(CudaOptimizer, UpdatesThatNoKernelTakes) { check_refusals(kernels::cuda_registry()); }
 
 TEST(CudaOptimizer, GradScaleIsOneOverTheWeight) {

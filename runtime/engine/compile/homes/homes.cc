@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
+#include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 #include "runtime/engine/compile/update/streamed.h"
 #include "runtime/plan/homes/residence.h"
@@ -51,7 +52,10 @@ bool give_host_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
       std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kHost) - plan.link_tier.begin();
   for (const JointOp& update : plan.joint->ops(graph::kUpdate)) {
     if (!plan.on_host(update)) continue;
-    for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]}) {
+    std::vector<int32_t> used = made_on_host(plan, update);
+    used.push_back(update.in[update_op::kGrad]);
+    for (const int32_t v : used) {
+      if (plan.offloaded.contains(v)) continue;
       plan::Value& value = plan.problem.values[at(plan.problem_value[at(v)])];
       value.home = static_cast<int32_t>(link);
       value.persistent = false;

@@ -10,6 +10,7 @@
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/update/streamed.h"
 #include "runtime/engine/compile/update/traffic.h"
+#include "runtime/plan/homes/traffic.h"
 
 namespace cairn::engine {
 namespace {
@@ -29,10 +30,20 @@ std::vector<bool> used_values(const plan::Problem& problem) {
   return used;
 }
 
+// The weight's packed form, which its update writes; -1: it has none, or not one alone that is a copy.
+int32_t packed_copy(const CompiledPlan& plan, const JointOp& update) {
+  const std::vector<int32_t> all = packed_weights_of(*plan.joint, update.out[update_op::kParameter]);
+  return all.size() == 1 && plan.registry->packed_is_copy ? plan.joint->ops(graph::kRepack)[at(all[0])].out[0]
+                                                          : -1;
+}
+
 // nullptr: there is none, or it needs memory of its own.
-std::unique_ptr<kernels::Kernel> host_kernel(const graph::JointGraph& joint, const JointOp& update,
-                                             int threads) {
-  const Operands operands(joint, update);
+std::unique_ptr<kernels::Kernel> host_kernel(const CompiledPlan& plan, const JointOp& update, int threads) {
+  Operands operands(*plan.joint, update);
+  if (const int32_t packed = packed_copy(plan, update); packed >= 0) {
+    operands.out[update_op::kPacked] = plan.joint->values[at(packed)].desc;
+    operands.out_present |= 1u << update_op::kPacked;
+  }
   std::unique_ptr<kernels::Kernel> kernel =
       kernels::cpu_registry().find(signature_of(update, operands, threads));
   if (kernel != nullptr && kernel->workspace_bytes() > 0) kernel = nullptr;
@@ -46,13 +57,18 @@ int64_t whole_pages(const graph::JointGraph& joint, int32_t value) {
 // Of one update on the host; 0 where its memory's rate is not known.
 double seconds_of(const CompiledPlan& plan, const JointOp& update, double copied) {
   const double rate = plan.host_memory_bytes_per_second;
-  return rate > 0 ? (query_of(*plan.joint, update).work.bytes + copied) / rate : 0;
+  const int32_t packed = packed_copy(plan, update);
+  const double bytes = query_of(*plan.joint, update).work.bytes +
+                       (packed < 0 ? 0 : static_cast<double>(stored_bytes(*plan.joint, packed)));
+  return rate > 0 ? (bytes + copied) / rate : 0;
 }
 
-// With its weight's copy to the device, which uses the same memory.
+// With the copies to the device of what it makes, which use the same memory.
 double seconds_beside_copy(const CompiledPlan& plan, const JointOp& update) {
-  return seconds_of(plan, update,
-                    static_cast<double>(stored_bytes(*plan.joint, update.out[update_op::kParameter])));
+  double copied = 0;
+  for (const int32_t v : made_on_host(plan, update))
+    if (plan.problem_value[at(v)] >= 0) copied += static_cast<double>(stored_bytes(*plan.joint, v));
+  return seconds_of(plan, update, copied);
 }
 
 template <class Visit>
@@ -84,6 +100,11 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
     const plan::Value& value = plan.problem.values[at(stored)];
     return value.persistent && value.bytes >= kPageBytes;
   };
+  // The weight, its packed form, or both: what ops read.
+  const auto any_fetched = [&](const JointOp& update) {
+    const std::vector<int32_t> made = made_on_host(plan, update);
+    return std::any_of(made.begin(), made.end(), fetched);
+  };
   // A GPU rounds to blocks of 8 bits by steps of its own.
   const auto in_blocks = [&](int32_t state) { return format(joint.values[at(state)].desc.dtype).block > 1; };
   std::vector<std::pair<int32_t, int64_t>> found;  // weight, bytes of all that its update uses
@@ -91,12 +112,14 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
     const std::span<const int32_t> states = states_of(update);
-    if (update.attrs.has("rng") || update.attrs.has("split") || !fetched(weight) || !fetched(gradient) ||
+    if (update.attrs.has("rng") || !any_fetched(update) || !fetched(gradient) ||
         !ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE) ||
-        !packed_weights_of(joint, weight).empty() || std::any_of(states.begin(), states.end(), in_blocks) ||
-        host_kernel(joint, update, device.info().host_threads) == nullptr)
+        (!packed_weights_of(joint, weight).empty() && packed_copy(plan, update) < 0) ||
+        std::any_of(states.begin(), states.end(), in_blocks) ||
+        host_kernel(plan, update, device.info().host_threads) == nullptr)
       continue;
-    int64_t bytes = whole_pages(joint, weight) + whole_pages(joint, gradient);
+    int64_t bytes = whole_pages(joint, gradient);
+    for (const int32_t v : made_on_host(plan, update)) bytes += whole_pages(joint, v);
     for (const int32_t state : states) bytes += whole_pages(joint, state);
     found.emplace_back(weight, bytes);
     all += bytes;
@@ -112,12 +135,24 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
   return weights;
 }
 
+std::vector<int32_t> made_on_host(const CompiledPlan& plan, const JointOp& update) {
+  std::vector<int32_t> made = {update.out[update_op::kParameter]};
+  if (const int32_t packed = packed_copy(plan, update); packed >= 0) made.push_back(packed);
+  return made;
+}
+
 void keep_states_on_host(CompiledPlan& plan) {
   int64_t& capacity = plan.problem.links[host_link(plan)].capacity_bytes;
+  const std::vector<bool> used = used_values(plan.problem);
   each_on_host(plan, [&](const JointOp& update) {
-    for (const int32_t state : states_of(update)) {
-      plan.offloaded[state] = {Tier::kHost, {}};
-      capacity -= whole_pages(*plan.joint, state);
+    const std::span<const int32_t> states = states_of(update);
+    std::vector<int32_t> staying(states.begin(), states.end());
+    const int32_t weight = update.out[update_op::kParameter];
+    if (!used[at(plan.problem_value[at(weight)])])
+      staying.push_back(weight);  // its packed form is what ops read
+    for (const int32_t value : staying) {
+      plan.offloaded[value] = {Tier::kHost, {}};
+      capacity -= whole_pages(*plan.joint, value);
     }
   });
 }
@@ -125,15 +160,21 @@ void keep_states_on_host(CompiledPlan& plan) {
 std::vector<int32_t> host_update_order(const CompiledPlan& plan) {
   std::vector<int32_t> update_of(plan.problem.values.size(), -1), order;
   const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
-  for (size_t i = 0; i < updates.size(); ++i)
-    if (plan.on_host(updates[i]))
-      update_of[at(plan.problem_value[at(updates[i].out[update_op::kParameter])])] = static_cast<int32_t>(i);
-  for (const plan::Step& step : plan.plan.steps) {
-    if (step.kind != plan::StepKind::kIn || update_of[at(step.index)] < 0) continue;
-    order.push_back(std::exchange(update_of[at(step.index)], -1));
+  size_t count = 0;
+  for (size_t i = 0; i < updates.size(); ++i) {
+    if (!plan.on_host(updates[i])) continue;
+    ++count;
+    for (const int32_t v : made_on_host(plan, updates[i]))
+      if (plan.problem_value[at(v)] >= 0) update_of[at(plan.problem_value[at(v)])] = static_cast<int32_t>(i);
   }
-  for (const int32_t left : update_of)
-    require(left < 0, Code::kInternal, "a weight that the host updates is never fetched");
+  std::vector<bool> ordered(updates.size());
+  for (const plan::Step& step : plan.plan.steps) {
+    const int32_t update = step.kind == plan::StepKind::kIn ? update_of[at(step.index)] : -1;
+    if (update < 0 || ordered[at(update)]) continue;
+    ordered[at(update)] = true;
+    order.push_back(update);
+  }
+  require(order.size() == count, Code::kInternal, "a weight that the host updates is never fetched");
   return order;
 }
 
@@ -144,22 +185,30 @@ double least_seconds_with_host_updates(const CompiledPlan& plan) {
   std::vector<uint8_t> is_weight(problem.values.size()), is_gradient(problem.values.size());
   double updates = device_copies_seconds(plan, plan.host_memory_bytes_per_second, true);
   each_on_host(plan, [&](const JointOp& update) {
-    updates += seconds_of(plan, update, 0);
-    is_weight[at(plan.problem_value[at(update.out[update_op::kParameter])])] = 1;
+    updates += seconds_beside_copy(plan, update);  // none of them stays on the device
+    for (const int32_t v : made_on_host(plan, update))
+      if (plan.problem_value[at(v)] >= 0) is_weight[at(plan.problem_value[at(v)])] = 1;
     is_gradient[at(plan.problem_value[at(update.in[update_op::kGrad])])] = 1;
   });
   std::vector<size_t> first(problem.values.size(), problem.ops.size());  // op that uses a weight first
   for (size_t o = problem.ops.size(); o-- > 0;)
     for (const int32_t v : problem.ops[o].inputs)
       if (is_weight[at(v)]) first[at(v)] = o;
-  std::vector<double> rest(problem.ops.size() + 1, 0);  // of ops from this one on, or what they bring back
-  double ops = 0, gradients = 0;
+  // Of ops from this one on, or of the copies behind its start: gradients leave, and weights come in but for what the device can hold.
+  std::vector<double> rest(problem.ops.size() + 1, 0);
+  double ops = 0, gradients = 0, read = 0;
+  std::vector<uint8_t> is_read(problem.values.size());
   for (size_t o = problem.ops.size(); o-- > 0;) {
     ops += problem.ops[o].seconds;
     for (const int32_t v : problem.ops[o].outputs)
       if (std::exchange(is_gradient[at(v)], uint8_t{0}))  // its last op
-        gradients += static_cast<double>(problem.values[at(v)].bytes) / link.out_bytes_per_second;
-    rest[o] = std::max(ops, gradients);
+        gradients += static_cast<double>(problem.values[at(v)].bytes);
+    for (const int32_t v : problem.ops[o].inputs)
+      if (is_weight[at(v)] && !std::exchange(is_read[at(v)], uint8_t{1}))
+        read += static_cast<double>(problem.values[at(v)].bytes);
+    const double in = std::max(0.0, read - static_cast<double>(problem.budget_bytes));
+    rest[o] = std::max(ops, plan::seconds_of_both(gradients / link.out_bytes_per_second,
+                                                  in / link.in_bytes_per_second, link.both_ways_factor));
   }
   double least = std::numeric_limits<double>::infinity();
   for (size_t v = 0; v < problem.values.size(); ++v)
@@ -197,7 +246,9 @@ double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   for (const int32_t i : host_update_order(plan)) {
     const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
     ready += seconds_beside_copy(plan, update);
-    most = std::max(most, ready - fetched[at(plan.problem_value[at(update.out[update_op::kParameter])])]);
+    for (const int32_t v : made_on_host(plan, update))
+      if (const int32_t stored = plan.problem_value[at(v)]; stored >= 0)
+        most = std::max(most, ready - fetched[at(stored)]);
   }
   return most;
 }
@@ -215,7 +266,7 @@ void make_host_kernels(CompiledPlan& plan, const device::Device& device) {
   for (size_t i = 0; i < updates.size(); ++i) {
     if (!plan.on_host(updates[i])) continue;
     plan.host_kernels[i] = static_cast<int32_t>(plan.kernels.size());
-    plan.kernels.push_back(host_kernel(*plan.joint, updates[i], device.info().host_threads));
+    plan.kernels.push_back(host_kernel(plan, updates[i], device.info().host_threads));
   }
 }
 

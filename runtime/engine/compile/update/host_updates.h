@@ -19,7 +19,12 @@ double host_memory_rate(const device::Device& device, const PlanOptions& options
 // which forward needs first.
 std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device, double share);
 
-// Their states live on the host from here on (CompiledPlan::host_updated); weights and gradients follow with the homes.
+// What an update on the host writes and the device reads: the weight, then its packed form, if it has one. Ops may read
+// one of the two alone.
+std::vector<int32_t> made_on_host(const CompiledPlan& plan, const graph::JointOp& update);
+
+// Their states live on the host from here on (CompiledPlan::host_updated), and weights that no op reads beside their packed
+// forms; other weights, packed forms and gradients follow with the homes.
 void keep_states_on_host(CompiledPlan& plan);
 
 // Indices of update ops, in the order in which the plan's steps fetch their weights.

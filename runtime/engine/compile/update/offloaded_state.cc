@@ -1,6 +1,7 @@
 #include "runtime/engine/compile/update/offloaded_state.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
+
+constexpr int64_t kSlowPart = 2;  // of the budget, that state may take which a slower tier would have
 
 // State that leaves together.
 struct Candidate {
@@ -126,23 +129,43 @@ class Chooser {
     return Solved::kFits;
   }
 
-  Solved solve_homes(bool overwrites_gradients) {
+  // Only below `limit` seconds, as far as that is seen before a search.
+  Solved solve_homes(bool overwrites_gradients, double limit) {
+    // Where there are several links, what follows may find better.
+    limit_ = plan_.problem.links.size() == 1 ? limit : std::numeric_limits<double>::infinity();
     const CompiledPlan before = plan_;
+    std::vector<bool> leaves(candidates_.size(), true);
     int64_t stays = 0;
-    const Solved solved = solve_homes(overwrites_gradients, stays);
-    if (solved != Solved::kFits || stays == 0 || !beyond_first_link()) return solved;
+    const Solved solved = solve_homes(overwrites_gradients, leaves, stays);
+    if (solved != Solved::kFits || !beyond_first_link()) return solved;
+    CompiledPlan best = plan_;
+    const auto again = [&](int64_t staying) {
+      plan_ = before;
+      limit_ = std::min(limit, seconds(best));
+      if (solve_homes(overwrites_gradients, leaves, staying) != Solved::kFits ||
+          seconds(plan_) >= seconds(best))
+        return;
+      best = plan_;
+      stays = staying;
+    };
     // What stays on the device takes no room in a tier: a slower one may not be needed for so much.
-    const CompiledPlan first = std::exchange(plan_, before);
-    if (solve_homes(overwrites_gradients, stays) == Solved::kFits && seconds(plan_) < seconds(first))
-      return Solved::kFits;
-    plan_ = first;
+    if (stays > 0) again(stays);
+    // Nor for optimizer state, which crosses both ways: it is dear there. It has its place on the device first.
+    int64_t slow = 0;
+    for (size_t c = 0; c < candidates_.size(); ++c) {
+      const auto place = best.offloaded.find(candidates_[c].values[0]);
+      leaves[c] = place == best.offloaded.end() || place->second.tier == best.link_tier[0];
+      if (!leaves[c]) slow += candidates_[c].bytes;
+    }
+    if (slow > 0 && slow <= best.problem.budget_bytes / kSlowPart) again(std::max<int64_t>(0, stays - slow));
+    plan_ = std::move(best);
     return Solved::kFits;
   }
 
  private:
   // Where there are several links, weights and gradients have the first one's room before states, which cross less often, and
   // `stays` bytes more than there are: so much of them has to stay on the device. Of a plan, it is then how much does.
-  Solved solve_homes(bool overwrites_gradients, int64_t& stays) {
+  Solved solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays) {
     std::vector<plan::Link>& links = plan_.problem.links;
     std::vector<int64_t> homes(links.size(), 0);
     if (links.size() > 1) {
@@ -153,12 +176,12 @@ class Chooser {
       for (size_t link = 0; link < links.size(); ++link) links[link].capacity_bytes += by * homes[link];
     };
     change(-1);
-    take_out(std::vector<bool>(candidates_.size(), true));
+    take_out(leaves);
     change(1);
     const double alone = streaming_seconds(plan_, costs_);
     if (!give_homes(plan_, overwrites_gradients)) return Solved::kNothing;
     links[0].capacity_bytes -= stays;
-    if (!holds_what_may_not_stay()) return Solved::kNothing;
+    if (!holds_what_may_not_stay() || at_least(alone) >= limit_) return Solved::kNothing;
     share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
     if (!find()) return Solved::kOver;
     stays = 0;
@@ -186,6 +209,11 @@ class Chooser {
     return std::all_of(room.begin(), room.end(), [](int64_t left) { return left >= 0; });
   }
 
+  // Seconds of ops and of the update, where streaming takes so much of it.
+  double at_least(double streaming) const {
+    return plan_.problem.op_seconds() +
+           (plan_.update_seconds + streaming - device_update_seconds(plan_, costs_)) / micro_steps_;
+  }
   double seconds(const CompiledPlan& plan) const {
     return plan.plan.predicted_seconds + plan.update_seconds / micro_steps_;
   }
@@ -260,6 +288,7 @@ class Chooser {
   const costs::Model costs_;
   const double micro_steps_;
   std::vector<Candidate> candidates_;
+  double limit_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace
@@ -275,9 +304,10 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 }
 
 Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                        plan::SolverCache& cache) {
+                        plan::SolverCache& cache, double limit) {
   if (!plan.host_updated.empty()) keep_states_on_host(plan);
-  return Chooser(plan, device, options, &cache).solve_homes(options.micro_steps == 1 && !options.fuse_update);
+  return Chooser(plan, device, options, &cache)
+      .solve_homes(options.micro_steps == 1 && !options.fuse_update, limit);
 }
 
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {

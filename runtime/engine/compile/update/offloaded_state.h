@@ -10,7 +10,7 @@
 
 namespace cairn::engine {
 
-// kNothing: nothing has a home, or a tier has no room for what has to live there. kOver: no plan fits, and the problem is the one that takes the least, with all gone that may
+// kNothing: nothing has a home, a tier has no room for what has to live there, or nothing is gained. kOver: no plan fits, and the problem is the one that takes the least, with all gone that may
 // leave.
 enum class Solved : uint8_t { kNothing, kOver, kFits };
 
@@ -25,9 +25,10 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
                           int64_t bytes);
 
 // All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
-// plan::solve() (homes/homes.h).
+// plan::solve() (homes/homes.h). limit: seconds of a micro-batch, with its share of the update, that are known to be possible;
+// what cannot take less is not searched for.
 Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                        plan::SolverCache& cache);
+                        plan::SolverCache& cache, double limit);
 
 // Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);

@@ -68,14 +68,16 @@ TEST(HostUpdates, AreSpansOfALaneOfTheirOwn) {
 }
 
 // The model of a card whose link is slow, beside processors with a fast memory.
-std::shared_ptr<const costs::Table> card(double link, double host_memory) {
+std::shared_ptr<const costs::Table> card(double link, double host_memory,
+                                         int64_t host_bytes = int64_t{1} << 40) {
   costs::DeviceModel model;
   model.name = "Card";
   model.memory_bytes = 1 << 30;
   model.f32_flops_per_second = model.bf16_flops_per_second = model.f16_flops_per_second = 1e13;
   model.memory_bytes_per_second = 1e12;
   model.host_memory_bytes_per_second = host_memory;
-  model.links = {{"host", 1e-6, link, link, 0.7, int64_t{1} << 40}};
+  model.links = {{"host", 1e-6, link, link, 0.7, host_bytes},
+                 {"disk", 1e-6, link / 100, link / 100, 0.7, int64_t{1} << 40}};
   costs::Table table;
   table.model = model;
   return std::make_shared<const costs::Table>(table);
@@ -102,6 +104,21 @@ TEST(HostUpdates, AreMadeWhereTheyAreFaster) {
   EXPECT_EQ(tight(card(1e9, 0), Where::kWhereFaster)->update_at(), Tier::kDevice)
       << "nothing is known of the host";
   EXPECT_EQ(tight(card(1e12, 1e11), Where::kWhereFaster)->update_at(), Tier::kDevice) << "copies hide";
+}
+
+// Optimizer state crosses both ways: of all that the host has no room for, it is the dearest on a disk.
+TEST(HostUpdates, LeaveStateOnTheDeviceThatOnlyASlowerTierHasRoomFor) {
+  const auto device = device::open("cpu", {.threads = 1});
+  PlanOptions o = options_for(Where::kWhereFaster, 1);
+  o.update_on_device = false;
+  o.tiers = {Tier::kHost, Tier::kDisk};
+  o.costs = card(1e9, 1e11, 1200 << 10);
+  o.budget_share = 0;
+  o.budget_bytes = 700 << 10;
+  const auto plan = compile(layers(), *device, o);
+  EXPECT_EQ(plan->update_at(), Tier::kHost);
+  EXPECT_EQ(plan->resident_bytes(Tier::kDisk), 0);
+  EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
 }
 
 // The bound holds for every plan with the same weights updated on the host, and the wait is no more than all updates take.
