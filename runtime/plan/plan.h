@@ -74,12 +74,13 @@ std::vector<std::optional<Plan>> solve_all(const Problem&, const std::vector<int
 // liveness, copies in flight, order, budgets, claimed peaks. Returns "" or the first violation.
 std::string violation(const Problem&, const Plan&);
 
-// Event simulation of the steps: compute lane and two copy lanes per link.
+// Event simulation of the steps: compute lane and two copy lanes per link. ready, one entry per value, or none: no copy of it to
+// the device begins sooner.
 struct Timeline {
   double seconds = 0, stall_seconds = 0, recompute_seconds = 0;
   std::vector<std::array<double, 2>> step_span;  // begin, end of each step on its lane
 };
-Timeline simulate(const Problem&, const Plan&);
+Timeline simulate(const Problem&, const Plan&, const std::vector<double>& ready = {});
 
 std::string to_json(const Problem&);
 std::string to_json(const Problem&, const Plan&, bool with_steps);

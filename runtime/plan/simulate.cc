@@ -5,7 +5,7 @@
 
 namespace cairn::plan {
 
-Timeline simulate(const Problem& p, const Plan& plan) {
+Timeline simulate(const Problem& p, const Plan& plan, const std::vector<double>& ready) {
   Timeline line;
   line.step_span.resize(plan.steps.size());
   std::vector<Lanes> lanes;
@@ -29,7 +29,9 @@ Timeline simulate(const Problem& p, const Plan& plan) {
     } else if (step.kind == StepKind::kOut || step.kind == StepKind::kIn) {
       const auto way = step.kind == StepKind::kOut ? Lanes::kOut : Lanes::kIn;
       going[step.index].push_back(copies.size());
-      copies.push_back({s, step.tier, lanes[step.tier].issue(way, p.values[step.index].bytes, now), way});
+      const double from = way == Lanes::kIn && !ready.empty() ? ready[step.index] : 0;
+      copies.push_back(
+          {s, step.tier, lanes[step.tier].issue(way, p.values[step.index].bytes, now, from), way});
     } else if (step.kind == StepKind::kWaitOut || step.kind == StepKind::kWaitIn) {
       for (size_t c : going[step.index])
         now = std::max(now, lanes[copies[c].tier].finish(copies[c].way, copies[c].number));

@@ -198,13 +198,14 @@ class Variants {
     const bool slow = best_ == nullptr ||
                       seconds(*best_) > (best_->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
     if (!slow) return;
+    // First, as what is slower than that need not be searched for.
+    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
+      update_on_host(*from);
     if (!squares_pay(*from, model_, micro_steps_) || !attempt(with_squares(*from), State::kHomes))
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
     if (best_ != nullptr && may_defer(*from, options_) &&
         hidden_by_deferring(*best_, model_) > kWorthPlanning * seconds(*best_))
       attempt(deferred(*from), State::kHomes);
-    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
-      update_on_host(*from);
   }
 
   graph::JointOptions without_packed_weights(const CompiledPlan& plan) const {
@@ -232,19 +233,17 @@ class Variants {
     return with;
   }
 
-  // All that may be; then, where forward waits for the host, as much as leaves the device and its links as long to wait for.
   // With packed weights and without: they make copies to the device smaller, and take room.
   void update_on_host(const CompiledPlan& from) {
-    const std::shared_ptr<CompiledPlan> before = best_;
+    double best = 1;
     for (const bool packed : {false, true}) {
-      const std::shared_ptr<CompiledPlan> all = on_host(from, 1, packed);
-      if (!attempt(all, State::kHomes)) continue;
-      const double waits = all->host_wait_seconds, host = host_seconds(*all);
-      if (before == nullptr || waits < kWorthPlanning * seconds(*all)) continue;
-      const double on_device = before->update_seconds;
-      const double copies = device_copies_seconds(*before, all->host_memory_bytes_per_second);
-      const double share = (on_device - copies + host - waits) / (host - copies + on_device);
-      if (share > 0 && share < 1) attempt(on_host(from, share, packed), State::kHomes);
+      HostShare share(best);
+      std::shared_ptr<CompiledPlan> plan;
+      do {
+        plan = on_host(from, share.now(), packed);
+        if (!attempt(plan, State::kHomes)) plan = nullptr;
+        if (plan != nullptr && best_ == plan) best = share.now();
+      } while (share.next(plan.get(), plan != nullptr ? seconds(*plan) : 0));
     }
   }
   // `share` of what may be updated by the host's processors is. packed: with packed weights, which are copies; others the device

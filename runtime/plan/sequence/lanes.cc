@@ -4,11 +4,17 @@
 
 namespace cairn::plan {
 
-int32_t Lanes::issue(Way way, int64_t bytes, double now) {
+int32_t Lanes::issue(Way way, int64_t bytes, double now, double ready) {
   advance(now);
-  queue_[way].push_back(
-      {latency_, static_cast<double>(bytes), head_[way] == queue_[way].size() ? now : kNever, kNever});
+  const bool first = head_[way] == queue_[way].size();
+  queue_[way].push_back({latency_, static_cast<double>(bytes), ready, kNever, kNever});
+  if (first) begin(queue_[way].back(), now);
   return static_cast<int32_t>(queue_[way].size()) - 1;
+}
+
+void Lanes::begin(Copy& copy, double now) {
+  copy.begin = now;
+  copy.latency += std::max(0.0, copy.ready - now);
 }
 
 Lanes::Moving Lanes::moving(bool beside_compute) const {
@@ -39,7 +45,7 @@ void Lanes::step(double until, bool beside_compute) {
       copy.bytes -= span * m.speed[w];
     } else {
       copy.end = last_end_ = now_ + span;
-      if (++head_[w] < queue_[w].size()) queue_[w][head_[w]].begin = now_ + span;
+      if (++head_[w] < queue_[w].size()) begin(queue_[w][head_[w]], now_ + span);
     }
   }
   now_ += span;

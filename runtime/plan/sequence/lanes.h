@@ -25,8 +25,9 @@ class Lanes {
         busy_rate_(link.busy_rate_factor),
         competes_(link.competes()) {}
 
-  // Returns the copy's number in its queue. `now` never goes back, over all calls.
-  int32_t issue(Way, int64_t bytes, double now);
+  // Returns the copy's number in its queue. `now` never goes back, over all calls. ready: the copy waits for that time at the
+  // head of its queue, as those behind it do.
+  int32_t issue(Way, int64_t bytes, double now, double ready = 0);
   // Ends of copies up to this time become known.
   void advance(double until);
   // When the copy ends, given what has been issued so far.
@@ -44,8 +45,9 @@ class Lanes {
 
  private:
   struct Copy {
-    double latency, bytes, begin, end;
+    double latency, bytes, ready, begin, end;
   };
+  static void begin(Copy&, double now);
   bool idle() const { return head_[0] == queue_[0].size() && head_[1] == queue_[1].size(); }
   // Of the copies at the heads: the rates they have once their latency is spent, seconds to their next change.
   struct Moving {

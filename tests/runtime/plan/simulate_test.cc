@@ -29,6 +29,32 @@ TEST(Simulate, LanesRunBesideEachOther) {
   EXPECT_EQ(line.step_span[7], (std::array<double, 2>{4, 5}));
 }
 
+// A value that is not there in its tier before 3.5 is copied from then on, and what comes behind it in the queue waits, too.
+TEST(Simulate, CopiesWaitForWhatTheyCopy) {
+  Problem p = chain(4);
+  p.links.push_back({"host", 0, 6400, 3200, 1, 1 << 20});
+  Plan plan;
+  const auto step = [&](StepKind kind, int32_t index, int32_t tier = -1) {
+    Step& s = plan.steps.emplace_back();
+    s.kind = kind;
+    s.index = index;
+    s.tier = tier;
+  };
+  step(StepKind::kRun, 0);
+  step(StepKind::kIn, 1, 0);
+  step(StepKind::kIn, 2, 0);
+  step(StepKind::kRun, 1);
+  step(StepKind::kWaitIn, 2);
+  std::vector<double> ready(p.values.size(), 0);
+  ready[1] = 3.5;
+  const Timeline line = simulate(p, plan, ready);
+  EXPECT_DOUBLE_EQ(line.step_span[1][1], 5.5);
+  EXPECT_EQ(line.step_span[2], (std::array<double, 2>{5.5, 7.5}));
+  EXPECT_DOUBLE_EQ(line.seconds, 7.5);
+  ready[1] = 0.5;
+  EXPECT_DOUBLE_EQ(simulate(p, plan, ready).seconds, simulate(p, plan).seconds);
+}
+
 TEST(Simulate, ACopyNobodyWaitsForStillEndsTheStep) {
   Problem p = chain(1);
   p.links.push_back({"host", 0, 640, 640, 1, 1 << 20});

@@ -1,6 +1,7 @@
 #include "runtime/engine/compile/update/host_updates.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -16,6 +17,11 @@ namespace cairn::engine {
 namespace {
 
 using graph::JointOp;
+
+constexpr double kBalanced =
+    0.01;  // of a step, that host and device wait for each other at most; of shares, that differ
+constexpr int kMostShares = 4;
+constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
 
 size_t host_link(const CompiledPlan& plan) {
   return at(std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kHost) - plan.link_tier.begin());
@@ -76,6 +82,24 @@ void each_on_host(const CompiledPlan& plan, const Visit& visit) {
   if (plan.host_updated.empty()) return;
   for (const JointOp& update : plan.joint->ops(graph::kUpdate))
     if (plan.on_host(update)) visit(update);
+}
+
+// Seconds of waiting that there would be less, were all of these updates made by the device: what they take here, and what copies
+// for them would take there, but that those use the host's memory as well.
+double wait_saved_on_device(const CompiledPlan& plan) {
+  const plan::Link& link = plan.problem.links[host_link(plan)];
+  double in = 0, out = 0;
+  each_on_host(plan, [&](const JointOp& update) {
+    const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
+    const auto changed =
+        static_cast<double>(stored_bytes(*plan.joint, weight) + state_bytes(*plan.joint, update));
+    in += changed + static_cast<double>(stored_bytes(*plan.joint, gradient));
+    out += changed;
+  });
+  const double on_device = plan::seconds_of_both(in / link.in_bytes_per_second,
+                                                 out / link.out_bytes_per_second, link.both_ways_factor);
+  const double rate = plan.host_memory_bytes_per_second;
+  return host_seconds(plan) + std::max(0.0, on_device - (rate > 0 ? (in + out) / rate : 0));
 }
 
 }  // namespace
@@ -242,15 +266,42 @@ double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
     if (step.kind == plan::StepKind::kIn && fetched[at(step.index)] < 0)
       fetched[at(step.index)] = line.step_span[s][0];
   }
-  double ready = device_copies_seconds(plan, plan.host_memory_bytes_per_second) - device_seconds, most = 0;
+  double now = device_copies_seconds(plan, plan.host_memory_bytes_per_second) - device_seconds;
+  double latest = -std::numeric_limits<double>::infinity();
+  std::vector<double> ready(plan.problem.values.size(), 0);
   for (const int32_t i : host_update_order(plan)) {
     const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
-    ready += seconds_beside_copy(plan, update);
+    now += seconds_beside_copy(plan, update);
     for (const int32_t v : made_on_host(plan, update))
-      if (const int32_t stored = plan.problem_value[at(v)]; stored >= 0)
-        most = std::max(most, ready - fetched[at(stored)]);
+      if (const int32_t stored = plan.problem_value[at(v)]; stored >= 0) {
+        ready[at(stored)] = now;
+        latest = std::max(latest, now - fetched[at(stored)]);
+      }
   }
-  return most;
+  if (latest <= 0) return latest;
+  return std::max(0.0, plan::simulate(plan.problem, plan.plan, ready).seconds - line.seconds);
+}
+
+bool HostShare::next(const CompiledPlan* plan, double step_seconds) {
+  if (++tried_ == kMostShares || (plan == nullptr && share_ == 1)) return false;
+  double next = 0;
+  if (plan == nullptr) {
+    low_ = share_;
+    next = (low_ + high_) / 2;
+  } else {
+    const double wait = host_wait_seconds(*plan, plan->update_seconds - plan->host_wait_seconds);
+    if (std::abs(wait) < kBalanced * step_seconds || (share_ == 1 && wait < 0)) return false;
+    double per_share = wait_saved_on_device(*plan) / share_;
+    if (last_share_ > 0)
+      per_share = std::clamp((wait - last_wait_) / (share_ - last_share_), per_share / 2, per_share * 2);
+    last_share_ = share_;
+    last_wait_ = wait;
+    (wait > 0 ? high_ : low_) = share_;
+    next = share_ - wait / per_share;
+  }
+  const double edge = kFromEdge * (high_ - low_);
+  next = std::clamp(next, low_ + edge, high_ - edge);
+  return std::abs(std::exchange(share_, next) - next) >= kBalanced;
 }
 
 double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs) {

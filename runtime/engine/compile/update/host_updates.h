@@ -39,9 +39,24 @@ double host_seconds(const CompiledPlan& plan);
 // What copies of the device's updates take of the host's memory, at its rate; of_state: of what lives there in every plan with
 // these updates on the host.
 double device_copies_seconds(const CompiledPlan& plan, double rate, bool of_state = false);
-// The most that a weight's first copy to the device waits for its update, where a run begins with so many seconds of updates on
-// the device. Nothing in the plan is later than by so much.
+// By how much the plan is later because first copies of weights to the device wait for their updates, where a run begins with so
+// many seconds of updates on the device. Below 0: by so much every weight is there before it is copied.
 double host_wait_seconds(const CompiledPlan& plan, double device_seconds);
+// The share of what the host may update that it does: as much as lets forward not wait for it, since the device and its links would
+// take longer. Shares are tried one after the other, as all that a plan does depends on them.
+class HostShare {
+ public:
+  explicit HostShare(double first) : share_(first) {}
+  double now() const { return share_; }
+  // Of the plan for the share now, whose step takes so long; nullptr: so little is not worth a plan. False: it is balanced, or
+  // enough was tried.
+  bool next(const CompiledPlan* plan, double step_seconds);
+
+ private:
+  double share_, last_share_ = 0, last_wait_ = 0;
+  double low_ = 0, high_ = 1;  // the share is between
+  int tried_ = 0;
+};
 // Seconds that the device's updates take less.
 double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs);
 

@@ -190,7 +190,7 @@ class Chooser {
         stays += plan_.problem.values[v].bytes;
     settle_homes(plan_);
     plan_.update_seconds += streaming_seconds(plan_, costs_) - device_update_seconds(plan_, costs_);
-    plan_.host_wait_seconds = host_wait_seconds(plan_, plan_.update_seconds);
+    plan_.host_wait_seconds = std::max(0.0, host_wait_seconds(plan_, plan_.update_seconds));
     plan_.update_seconds += plan_.host_wait_seconds;
     return Solved::kFits;
   }

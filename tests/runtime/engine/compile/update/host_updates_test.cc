@@ -1,6 +1,8 @@
 // Which updates the host's processors make, and what their plans promise. Bits: tests/runtime/step/deferred_test.cc.
 #include "runtime/engine/compile/update/host_updates.h"
 
+#include <limits>
+
 #include "runtime/engine/exec/measure.h"
 #include "tests/runtime/engine/update_check.h"
 
@@ -104,6 +106,24 @@ TEST(HostUpdates, AreMadeWhereTheyAreFaster) {
   EXPECT_EQ(tight(card(1e9, 0), Where::kWhereFaster)->update_at(), Tier::kDevice)
       << "nothing is known of the host";
   EXPECT_EQ(tight(card(1e12, 1e11), Where::kWhereFaster)->update_at(), Tier::kDevice) << "copies hide";
+}
+
+// Four weights of different sizes: of all shares of them, the one chosen is among the best.
+TEST(HostUpdates, ShareTheWorkWithTheDevice) {
+  const auto device = device::open("cpu", {.threads = 1});
+  for (const double rate : {1.5e9, 3e9, 6e9}) {
+    PlanOptions o = options_for(Where::kAlways, 1);
+    o.update_on_device = false;
+    o.costs = card(1e9, rate);
+    o.budget_share = 0;
+    o.budget_bytes = 700 << 10;
+    double least = std::numeric_limits<double>::infinity();
+    for (const double share : {0.3, 0.5, 0.7, 0.9, 1.0}) {
+      o.host_update_share = share;
+      least = std::min(least, seconds(*compile(layers(), *device, o)));
+    }
+    EXPECT_LE(seconds(*tight(o.costs, Where::kWhereFaster)), least * 1.02) << rate;
+  }
 }
 
 // Optimizer state crosses both ways: of all that the host has no room for, it is the dearest on a disk.
