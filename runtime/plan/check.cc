@@ -104,7 +104,7 @@ void check_regions(const Problem& p) {
 void check_ops(const Problem& p) {
   Names names;
   const auto values = static_cast<int32_t>(p.values.size());
-  std::vector<int32_t> maker(p.values.size(), -1);
+  std::vector<int32_t> maker(p.values.size(), -1), changer(p.values.size(), -1);  // the latter: the last
   for (size_t i = 0; i < p.ops.size(); ++i)
     for (size_t k = 0; k < p.ops[i].outputs.size(); ++k) {
       const int32_t v = p.ops[i].outputs[k];
@@ -112,6 +112,10 @@ void check_ops(const Problem& p) {
       if (p.values[v].home >= 0) {
         require(!p.ops[i].recomputable, kBad, "ops[", i, "].outputs[", k, "]: '", p.ops[i].name,
                 "' changes '", p.values[v].name, "', which has a home, and so may not be recomputable");
+        // Ops may change it one after the other, but a run has one place for it.
+        require(changer[v] != static_cast<int32_t>(i), kBad, "ops[", i, "].outputs[", k, "]: '",
+                p.ops[i].name, "' names '", p.values[v].name, "' twice");
+        changer[v] = static_cast<int32_t>(i);
         continue;
       }
       require(maker[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: value '", p.values[v].name,

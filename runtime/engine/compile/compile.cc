@@ -54,6 +54,18 @@ int64_t keep_all_bytes(const CompiledPlan& lowered) {
   return make_in_place(kept) > 0 ? std::min(bytes, plan::solve(kept.problem).arena_bytes) : bytes;
 }
 
+// What a refusal adds where even all tiers together could not hold what the device would: "" if they could.
+std::string full_tiers(const CompiledPlan& lowered) {
+  double room = 0;
+  std::string words;
+  for (const plan::Link& link : lowered.problem.links) {
+    room += static_cast<double>(link.capacity_bytes);
+    words += cat("; the tier '", link.tier, "' has room for ", link.capacity_bytes, " bytes and no more");
+  }
+  const bool full = !words.empty() && room < static_cast<double>(keep_all_bytes(lowered));
+  return full ? words : "";
+}
+
 graph::JointOptions joint_options(const PlanOptions& options, const device::Device& device) {
   graph::JointOptions joint;
   joint.amp = options.amp;
@@ -136,7 +148,9 @@ std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const Pro
       solve();
     } catch (const Error& error) {
       const MemoryFault* fault = error.code() == Code::kOverBudget ? error.fault() : nullptr;
-      if (!options.smallest_budget || fault == nullptr) throw;
+      if (fault == nullptr) throw;
+      if (!options.smallest_budget)
+        throw Error(error.code(), error.what() + full_tiers(*plans[primary]), *fault);
       budget = static_cast<int64_t>(fault->smallest_budget_bytes);
       const int64_t memory = memory_bytes(options, device.info());
       if (memory > 0 && budget > memory) throw;

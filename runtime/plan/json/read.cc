@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/plan/json/node.h"
 #include "runtime/plan/plan.h"
@@ -33,10 +34,12 @@ int32_t region_of(Problem& p, Numbers& names, const std::string& path, const Jso
 
 void read_regions(Problem& p, Numbers& regions, const Numbers& tiers, const JsonNode& root) {
   if (!root.has("regions")) return;
+  std::unordered_set<std::string> given;
   for (const JsonNode& node : root.at("regions").list(kMaxItems)) {
     const JsonNode name = node.at("name"), policy = node.at("policy");
     const int32_t r = region_of(p, regions, name.name(), name);
     if (r < 0) name.bad("the name is empty");
+    if (!given.insert(name.name()).second) name.bad("the region '", name.name(), "' appears twice");
     const auto found = std::find(std::begin(kPolicyNames), std::end(kPolicyNames), policy.name());
     if (found == std::end(kPolicyNames))
       policy.bad("unknown policy '", policy.name(),

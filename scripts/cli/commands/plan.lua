@@ -26,7 +26,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
   fit = { args.FLAG, "a table: how little of the device is enough with everything kept, recomputing, tiers, updates " ..
     "inside backward; what a step then takes, and what fits --budget or the device" },
   html = { args.text, "writes the plan as one HTML page, with the curve of --sweep", "FILE" },
-  problem = { args.text, "plans this problem (JSON, cairn.problem/1) instead of a recipe", "FILE" },
+  problem = { args.text, "plans this problem (JSON, cairn.problem/1 or /2) instead of a recipe", "FILE" },
   ["problem-out"] = { args.text, "writes the recipe's problem as JSON", "FILE" },
   ["plan-out"] = { args.text, "writes the plan as a binary file, for cairn inspect", "FILE" },
 })
@@ -107,7 +107,7 @@ return function(arguments, root)
   if options.problem then
     if #words + #settings > 0 then fail.usage("--problem goes without a recipe; usage: " .. USAGE) end
     for _, name in ipairs { "problem_out", "plan_out", "amp", "policy", "region", "tiers", "accumulate", "profile",
-                          "device_model" } do
+                          "device_model", "link", "fuse_update" } do
       if options[name] then fail.usage(("--%s does not go with --problem"):format((name:gsub("_", "-")))) end
     end
     return solve_problem(options)
@@ -126,6 +126,9 @@ return function(arguments, root)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
   micro_steps = micro_steps or 1
+  if options.fuse_update and (o.clip or 0) ~= 0 and not options.quiet then
+    io.stderr:write(("note: to train with --fuse-update needs clip=0; here clip is %g\n"):format(o.clip))
+  end
   local rows = store.rows(recipe, o, options, micro_steps)
   for _, name in ipairs { "sweep", "fit", "problem_out", "plan_out" } do
     if rows and options[name] then
@@ -163,7 +166,8 @@ return function(arguments, root)
       local whole = fail.check("plan", plan:render("json", title))
       text = json.encode(json.object {
         { "plan", summary.plan(numbers, micro_steps) }, { "planned_peak_bytes", summary.tiers(numbers.peak_bytes) },
-        { "memory_bytes", summary.memory(numbers) } }):sub(1, -2) .. "," .. whole:match("^%s*{(.*)$")
+        { "memory_bytes", summary.memory(numbers) }, { "tier_bytes", summary.tier_bytes(numbers) },
+      }):sub(1, -2) .. "," .. whole:match("^%s*{(.*)$")
     end
     io.stdout:write(text, "\n")
     return 0

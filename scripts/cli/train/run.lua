@@ -129,6 +129,10 @@ function run.open(spec)
       seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
   end
   local options = not spec.epochs and training()  -- a mistake in them is found before anything is planned
+  if spec.options.fuse_update and (spec.o.clip or 0) ~= 0 then
+    fail.input(("--fuse-update updates parameters before the norm of all gradients is known, so that they cannot be " ..
+      "clipped by it: clip is %g; give clip=0"):format(spec.o.clip))
+  end
   self.device = spec.device or run.device(spec.options)
   -- Data are opened once it is known that the run fits, but where the sizes of programs depend on them.
   local function dataset()

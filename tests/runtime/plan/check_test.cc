@@ -79,6 +79,14 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
          p.ops[1].outputs.push_back(0);
        },
        "'f2' changes 'a0', which has a home, and so may not be recomputable"},
+      {"changed twice by one op",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 1, 1, 1, 64});
+         p.values[0].home = 0;
+         p.ops[1].recomputable = false;
+         p.ops[1].outputs = {2, 0, 0};
+       },
+       "ops[1].outputs[2]: 'f2' names 'a0' twice"},
   };
   for (const Case& c : cases) {
     Problem p = chain(3);

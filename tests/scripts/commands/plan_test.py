@@ -111,6 +111,7 @@ class Plan(Case):
         self.assertEqual(problem["format"], "cairn.problem/1")
         self.assertEqual(plan["format"], "cairn.plan/1")
         self.assertEqual(plan["arena_bytes"], plan["planned_peak_bytes"]["device"])
+        self.assertEqual(plan["tier_bytes"], self.plan("--budget", "80%")["tier_bytes"])
         again = json.loads(self.cairn("plan", "--problem", "problem.json", "--json").stdout)
         self.assertEqual(again["format"], "cairn.plan/1")
         self.assertEqual(again["steps"], plan["steps"])
@@ -119,7 +120,14 @@ class Plan(Case):
         self.fails(4, "plan", "--problem", "problem.json", "--budget", 1)
         self.assertIn("predicted", self.cairn("plan", "--problem", "problem.json").stdout)
         self.fails(2, "plan", "gpt2", "--problem", "problem.json")
-        self.fails(2, "plan", "--problem", "problem.json", "--amp", "bf16")
+        for words in (["--amp", "bf16"], ["--link", "1e9"], ["--fuse-update"]):
+            self.fails(2, "plan", "--problem", "problem.json", *words, says=f"{words[0]} does not go with --problem")
+
+    def test_an_update_inside_backward_says_what_training_needs(self):
+        needs = "needs clip=0; here clip is 1"
+        self.assertIn(needs, self.cairn("plan", "gpt2", *TINY, "--fuse-update").stderr)
+        for words in (["clip=0"], ["--quiet"]):
+            self.assertNotIn(needs, self.cairn("plan", "gpt2", *TINY, "--fuse-update", *words).stderr)
 
     def test_a_budget_is_never_rounded_up(self):
         op = {"name": "a", "seconds": 1, "workspace_bytes": 0, "inputs": [], "outputs": ["v"], "recomputable": True}

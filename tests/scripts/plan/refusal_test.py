@@ -49,6 +49,11 @@ class Refusal(Case):
         self.assertEqual(words, "--tiers host")
         self.check_that_it_fits(words, bytes_, least - 1)
 
+    def test_a_tier_that_is_full_is_named(self):
+        text = self.refused("--device-model", self.without_room(), "--tiers", "disk", "--budget", 1)
+        self.assertIn("; the tier 'disk' has room for 1 bytes and no more", text)
+        self.assertNotIn("room for", self.refused("--device-model", "t4", "--tiers", "host", "--budget", 1))
+
     def test_then_smaller_micro_batches(self):
         given = ["--tiers", "host,disk", "--accumulate", 2]  # several micro-batches: no update inside backward
         words, bytes_ = self.named(self.refused(*given, "--budget", self.smallest(*given) - 1))

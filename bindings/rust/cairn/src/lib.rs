@@ -65,6 +65,7 @@ mod allocator;
 mod catalogue;
 mod custom_op;
 mod data;
+mod dtypes;
 mod enums;
 mod error;
 mod files;

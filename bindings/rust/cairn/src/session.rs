@@ -1,4 +1,5 @@
 //! Sessions: memory taken, values written and read, runs.
+use crate::dtypes::DTypes;
 use crate::enums::{Element, Lane, Tier};
 use crate::error::Result;
 use crate::files::{names, Checkpoint, TensorName};
@@ -18,6 +19,7 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Inner {
     pub(crate) raw: Handle<sys::cairn_session_t>,
     pub(crate) host: Host,
+    pub(crate) dtypes: Arc<DTypes>,
 }
 
 // Other threads see it through a `Monitor`, whose two calls may run beside any other.
@@ -74,7 +76,7 @@ impl Plan {
         let host = self.host.and(&device.host);
         let (plan, device) = (self.raw.get(), device.raw.get());
         let raw = make(|out, error| unsafe { sys::cairn_session_create(plan, device, out, error) })?;
-        Ok(Session::of(Arc::new(Inner { raw, host })))
+        Ok(Session::of(Arc::new(Inner { raw, host, dtypes: self.dtypes.clone() })))
     }
 }
 
@@ -86,7 +88,11 @@ impl PlanSet {
         let (first, count, device) = (plans.as_ptr(), plans.len(), device.raw.get());
         let made =
             make_all(count, |out, error| unsafe { sys::cairn_session_create_set(first, count, device, out, error) })?;
-        let sessions = made.into_iter().map(|raw| Arc::new(Inner { raw, host: host.clone() })).collect();
+        let sessions = made
+            .into_iter()
+            .zip(self.iter())
+            .map(|(raw, plan)| Arc::new(Inner { raw, host: host.clone(), dtypes: plan.dtypes.clone() }))
+            .collect();
         Ok(Store { names: self.names.clone(), sessions })
     }
 }
@@ -137,17 +143,34 @@ impl<'a> SessionMut<'a> {
         check(|error| unsafe { sys::cairn_session_initialise(self.raw(), seed, error) })
     }
 
-    /// Copies an input or parameter in, by name; `data` has all its elements, row by row. Tokens and classes are checked:
-    /// `InvalidArgument` names position and number.
+    /// Copies an input or parameter in, by name; `data` has all its elements, row by row, of its type; as `u8` the bytes of
+    /// any. Tokens and classes are checked: `InvalidArgument` names position and number.
+    ///
+    /// ```
+    /// # use cairn::{DType, Ends, Instance, Status};
+    /// # let instance = Instance::new()?;
+    /// # let device = instance.device("cpu")?;
+    /// # let mut graph = instance.graph()?;
+    /// # let x = graph.input("x", &[3], DType::F32)?;
+    /// # let y = graph.relu(x).build()?;
+    /// # let graph = graph.freeze(Ends::outputs(&[y]))?;
+    /// # let mut session = graph.plan(&device)?.session(&device)?;
+    /// session.write("x", &[0.0f32, 1.0, 2.0])?;
+    /// let error = session.write("x", &[0, 1, 2]).unwrap_err(); // i32 has as many bytes, and other bits
+    /// assert_eq!(error.status(), Status::InvalidArgument);
+    /// # Ok::<(), cairn::Error>(())
+    /// ```
     pub fn write<T: Element>(&mut self, name: &str, data: &[T]) -> Result<()> {
+        self.inner.dtypes.check::<T>(name)?;
         let name = c_text("a name", name)?;
         let (bytes, size) = (data.as_ptr().cast(), std::mem::size_of_val(data));
         check(|error| unsafe { sys::cairn_session_write(self.raw(), name.as_ptr(), bytes, size, error) })
     }
 
     /// Copies a value that persists out, by name: an input, a parameter, `"NAME/gradient"`, an output, the loss. `data`
-    /// has room for all its elements.
+    /// has room for all its elements, and their type; as `u8` for the bytes of any.
     pub fn read<T: Element>(&mut self, name: &str, data: &mut [T]) -> Result<()> {
+        self.inner.dtypes.check::<T>(name)?;
         let name = c_text("a name", name)?;
         let (bytes, size) = (data.as_mut_ptr().cast(), std::mem::size_of_val(data));
         // All bits are values of T.

@@ -30,6 +30,29 @@ fn invalid_argument_names_op_and_shapes() {
     fails(Status::InvalidArgument, &["another graph"], graph.freeze(Ends::loss(other)));
 }
 
+/// Bits of another type would silently be other numbers: `[0, 1]` is of i32.
+#[test]
+fn numbers_of_another_type_are_refused() {
+    let (instance, device) = cpu();
+    let mut graph = instance.graph().unwrap();
+    let x = graph.input("x", &[2, 2], DType::F32).unwrap();
+    let w = graph.parameter("w", &[1, 2], Parameter::zeros()).unwrap();
+    let tokens = graph.input("tokens", &[2], DType::I32).unwrap();
+    let table = graph.parameter("table", &[3, 1], Parameter::zeros()).unwrap();
+    let (a, b) = (graph.linear(x, w).build().unwrap(), graph.embedding(table, tokens).build().unwrap());
+    let loss = graph.mse(a, b).build().unwrap();
+    let plan = graph.freeze(Ends::loss(loss)).unwrap();
+    let plan = plan.plan_with(&device, &PlanOptions::new().no_optimizer()).unwrap();
+    let mut session = plan.session(&device).unwrap();
+    fails(Status::InvalidArgument, &["'x' is F32", "i32"], session.write("x", &[0, 1, 1, 0]));
+    fails(Status::InvalidArgument, &["'x' is F32", "f64"], session.read_vec::<f64>("x", 2));
+    fails(Status::InvalidArgument, &["'tokens' is I32", "f32"], session.write("tokens", &[0f32, 1.0]));
+    fails(Status::InvalidArgument, &["'w/gradient' is F32", "i32"], session.read_vec::<i32>("w/gradient", 2));
+    fails(Status::NotFound, &["nowhere"], session.write("nowhere", &[0, 1]));
+    session.write("x", &1f32.to_ne_bytes().repeat(4)).unwrap(); // bytes are of any type
+    assert_eq!(session.read_vec::<f32>("x", 4).unwrap(), [1.0; 4]);
+}
+
 #[test]
 fn wrong_state_names_the_state() {
     let (instance, device) = cpu();

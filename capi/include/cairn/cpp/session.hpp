@@ -69,7 +69,8 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   }
 
   // Copies an input or parameter in, a value that persists out: any container of numbers in a row, of as many bytes as the
-  // value has; write also takes a list of numbers in braces. blocks: until queued work is done. errors: NOT_FOUND;
+  // value has; write also takes a list of numbers in braces. Bytes are taken as they lie, so numbers must be of the value's
+  // type: of float32 {0.0f, 1.0f}, as {0, 1} are of int. blocks: until queued work is done. errors: NOT_FOUND;
   // INVALID_ARGUMENT also: numbers outside of a vocabulary.
   template <class Numbers>
   Outcome<void> write(Text name, const Numbers& numbers) {

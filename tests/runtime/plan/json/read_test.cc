@@ -132,6 +132,10 @@ TEST(JsonRead, BadInputNamesThePlace) {
       {"\"turnaround\": 1",
        "\"turnaround\": 1, \"regions\": [{\"name\": \"h0\", \"policy\": \"OFFLOAD\", \"tier\": \"moon\"}]",
        "regions[0].tier: unknown tier 'moon'"},
+      {"\"turnaround\": 1",
+       "\"turnaround\": 1, \"regions\": [{\"name\": \"h0\", \"policy\": \"KEEP\"}, "
+       "{\"name\": \"h0\", \"policy\": \"RECOMPUTE\"}]",
+       "regions[1].name: the region 'h0' appears twice"},
       {"100000 }", "100000 ", "not JSON"},
   };
   for (const Case& c : cases) {
