@@ -51,8 +51,12 @@ int64_t least_bytes(const Problem& p, const Index& index) {
   int64_t most = 0;
   for (size_t i = 0; i < p.ops.size(); ++i) {
     int64_t used = p.ops[i].workspace_bytes;
-    for (const Rows* rows : {&index.inputs, &index.outputs})
-      for (const int32_t v : (*rows)[static_cast<int64_t>(i)]) used += p.values[v].bytes;
+    const auto inputs = index.inputs[static_cast<int64_t>(i)],
+               outputs = index.outputs[static_cast<int64_t>(i)];
+    for (const int32_t v : inputs) used += p.values[v].bytes;
+    // What has a home may be changed in place: it is there once.
+    for (const int32_t v : outputs)
+      if (std::find(inputs.begin(), inputs.end(), v) == inputs.end()) used += p.values[v].bytes;
     most = std::max(most, used);
   }
   return index.persistent_bytes + most;

@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "runtime/plan/cache.h"
 #include "tests/runtime/plan/make_problem.h"
 #include "tests/support/seeds.h"
 
@@ -153,6 +154,7 @@ TEST(HomeSolver, RandomProblemsHold) {
       if (value.home >= 0 && upto(1) > 0) value.home_seconds = 0.125 * upto(8);
     check(p);
     const int64_t least = smallest_budget(p), all = keep_all_arena(p);
+    ASSERT_LE(least_budget(p), least) << "seed " << seed;
     for (const double share : support::cases({0.0, 0.3, 0.7, 1.0}, 2)) {
       p.budget_bytes =
           least + static_cast<int64_t>(share * static_cast<double>(std::max<int64_t>(0, all - least)));
