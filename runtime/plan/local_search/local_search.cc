@@ -331,7 +331,7 @@ bool LocalSearch::accept(const Candidate& c, const RetentionPricer::Price& price
   return then <= now || (drawn < 0 ? draw() : drawn) < std::exp((now - then) / heat);
 }
 
-void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work) {
+void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work, double hot) {
   if (free_intervals_.empty()) return;
   c.cost = evaluate_(c.retention_points, c.pace, sequence_);
   if (!c.cost.valid) return;
@@ -343,7 +343,7 @@ void LocalSearch::anneal(Candidate c, int64_t budget, int64_t work) {
   std::vector<std::pair<int32_t, int32_t>> undo;
   while (evaluate_.work() < until) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
-    const double heat = kHot * std::pow(kCold / kHot, done) / static_cast<double>(p_.ops.size());
+    const double heat = hot * std::pow(kCold / hot, done) / static_cast<double>(p_.ops.size());
     undo.clear();
     change_something(c, budget, undo);
     const RetentionPricer::Price price =

@@ -36,13 +36,17 @@ class LocalSearch {
   bool descend(Candidate& c, int64_t budget, int64_t work = kUnlimited);
   // Tries faster plans near `c`, which fits, until about `work` runs were priced.
   void search(Candidate& c, int64_t budget, int64_t work);
-  // Simulated annealing from `c`; whatever it meets goes to the archive.
-  void anneal(Candidate c, int64_t budget, int64_t work);
+  // Of annealing: heats in shares of a mean op's seconds. What takes long may begin hotter and still cool down.
+  static constexpr double kHot = .33, kHotter = 2 * kHot;
+  // Simulated annealing from `c`, whose heat is `hot` at first; whatever it meets goes to the archive.
+  void anneal(Candidate c, int64_t budget, int64_t work, double hot = kHot);
   // From the lowest plan of the archive down to the target, as long as that goes well; `work` for each aim on the way.
   void anneal_down(int64_t target, int64_t work);
   // Simulated annealing of a plan together with its layout, which is repaired after each change: what arenas take beyond
   // peaks counts. Returns the fastest plan within the budget, else the lowest one. For plans without copies.
   Placed anneal_placed(Placed from, int64_t budget, int64_t work);
+  // The same for plans whose arenas are far above the budget, or of many ops: hotter, each stretch of time by itself.
+  Placed anneal_packed(const Placed& from, int64_t budget, int64_t work);
   // From there down to the target, as long as that goes well; `work` for each aim on the way.
   Placed place_lower(Placed from, int64_t target, int64_t work);
   // Holds what is made again and again from the earliest op on for which that fits, as checkpoints of deeper levels,
@@ -55,8 +59,8 @@ class LocalSearch {
   double energy(double seconds, int64_t peak, int64_t budget) const;
 
  private:
-  // Of annealing: heats in shares of a mean op's seconds, and how many heats worse is never taken.
-  static constexpr double kHot = .33, kCold = .0165, kSurelyNot = 20;
+  // The last heat of annealing, and how many heats worse is never taken.
+  static constexpr double kCold = .0165, kSurelyNot = 20;
 
   // When something was on the device and where. Times are (first run that it is for, op), so that those of two
   // sequences can be compared. Of a workspace, the value is behind all values.
@@ -64,6 +68,7 @@ class LocalSearch {
     int32_t value;
     int64_t begin, end, offset;
   };
+  class Packed;  // what anneal_packed() does
   void list_blocks(const Sequence&, std::vector<Block>&, std::vector<Stay>&);
   void keep_places(const std::vector<Stay>& before, std::vector<Stay>& now);
   struct Move {

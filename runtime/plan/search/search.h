@@ -117,6 +117,8 @@ class OneBudget {
   static constexpr size_t kSearched = 6000, kSearchedGraphs = 25000;
   // Of local search after the dynamic program, and where the bound is far below what was found.
   static constexpr int64_t kSearchWork = 6'000'000, kFarWork = 60'000'000 / CAIRN_SEARCH_SHARE;
+  // Of one long annealing where rounds of that stay far: it finds what several short ones do not.
+  static constexpr int64_t kLongWork = 200'000'000 / CAIRN_SEARCH_SHARE;
 
   static constexpr int64_t kMostParts = 400;  // the least step down is such a part
 
@@ -126,6 +128,10 @@ class OneBudget {
   void deepen(int64_t target);
   void aim_with_segments(int64_t target, Segments&);
   bool walks() const;
+  bool places() const;  // plans may be annealed together with their layouts, and ops are few enough
+  void anneal_placed(std::optional<Fit>&, int64_t budget, int64_t work);
+  std::optional<Fit> packed(int64_t budget);
+  void lower_packed();
   bool beyond_cliff(double seconds) const;
   bool beyond_cliff(const std::optional<Fit>&) const;
   std::optional<Fit> from_above(int64_t budget);

@@ -12,13 +12,14 @@ namespace {
 
 // Of annealing plans with their layouts, one after the other.
 constexpr std::array<int64_t, 2> kPlacedWork = {150'000'000 / CAIRN_SEARCH_SHARE,
-                                                600'000'000 / CAIRN_SEARCH_SHARE};
+                                                300'000'000 / CAIRN_SEARCH_SHARE};
 constexpr int64_t kDescentWork = 6'000'000;  // where nothing fits yet
 constexpr int64_t kTableWork = 12'000'000;   // steps of the dynamic program
 constexpr size_t kOptions = 48;              // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
+constexpr double kNear = 0.3;                                  // above the bound: long annealing leads on
 constexpr double kCliff = 3;                                   // times the seconds of keeping everything
 constexpr double kWorthARound = 2e-3;                          // of a plan's seconds
 constexpr double kFar = 1.5e-2;                                // a gap that more work is spent on
@@ -29,7 +30,8 @@ constexpr int kNearRounds = 2, kNearLayouts = 40;  // of the search near the sma
 constexpr int64_t kTargets = 3;                    // that it aims at
 constexpr int kLayouts = 8;                        // tried per round
 constexpr int kRounds = 4;                         // of feedback from the real peak or arena
-constexpr int kSteeper = 12;                       // times that the arena may ask for a lower target
+constexpr int kLongRounds = 2;  // of improvement: from this one on, if it is still far then
+constexpr int kSteeper = 12;    // times that the arena may ask for a lower target
 
 // The link by which stages send values away: the one that takes most of them while forward runs.
 int32_t widest_link(const Problem& p, const Index& index) {
@@ -68,6 +70,10 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   const auto slow = [&] {
     return !fit || fit->plan.predicted_seconds > (1 + kSlow) * s_.bound_seconds(budget);
   };
+  if (places()) {
+    anneal_placed(fit, budget, kPlacedWork[0]);
+    keep_faster(fit, packed(budget));
+  }
   std::optional<Fit> walked;
   if (walks() && slow() && (fit || smallest().plan.arena_bytes <= budget)) walked = from_above(budget);
   const bool led_nowhere = !walked;
@@ -87,13 +93,17 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   // None of these ways led far.
   if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
     keep_faster(fit, from_scratch(budget, effort, kRounds));
-  if (fit && s_.places() && s_.p.ops.size() <= kSearched)
-    for (const int64_t work : kPlacedWork)
-      keep_faster(fit, s_.fit_of(s_.local_search.anneal_placed(s_.placed(*fit), budget, work)));
+  if (places()) anneal_placed(fit, budget, kPlacedWork[1]);
   // What is less than smallest() is refused, whatever else could be found for it.
   if (fit && fastest_ && Search::worth_searching(*fastest_, fit))
     keep_faster(fit, s_.lay_out_exactly(*fastest_, budget));
   return fit;
+}
+
+bool OneBudget::places() const { return s_.places() && s_.p.ops.size() <= kSearched; }
+
+void OneBudget::anneal_placed(std::optional<Fit>& fit, int64_t budget, int64_t work) {
+  if (fit) keep_faster(fit, s_.fit_of(s_.local_search.anneal_placed(s_.placed(*fit), budget, work)));
 }
 
 // rounds_beyond: of improvement, as long as that ends beyond the cliff.
@@ -311,19 +321,24 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     const double before = first->cost.seconds;
     const bool far = !stages_->chain && best.plan.predicted_seconds > bound * (1 + kFar);
     const int64_t work = (far && round > 0 ? kFarWork : kSearchWork) / 2;
-    if (far) search_from_above(target, work / 2);
+    const bool near = best.plan.predicted_seconds < bound * (1 + kNear);
+    const bool annealed_long = far && near && round >= kLongRounds;
+    if (far && !annealed_long) search_from_above(target, work / 2);
     first = s_.archive.within(target);
-    s_.local_search.anneal(*first, target, work);
+    s_.local_search.anneal(*first, target, annealed_long ? kLongWork : work,
+                           annealed_long ? LocalSearch::kHotter : LocalSearch::kHot);
     Candidate c = *s_.archive.within(target);
     s_.local_search.search(c, target, work);
-    auto fit = s_.fastest_within(target, budget, kLayouts);
+    auto fit = s_.fastest_within(target, budget, annealed_long ? kNearLayouts : kLayouts);
     if (fit && fit->plan.predicted_seconds < best.plan.predicted_seconds) best = std::move(*fit);
-    // Where the bound says little, a round of much work that brought next to nothing is the last one, unless it is the arena
-    // that is in the way.
+    // Where the bound says little, a round of much work that brought next to nothing leaves the rest to one
+    // long annealing, unless it is the arena that is in the way.
     const double found = best.plan.predicted_seconds, now = s_.archive.within(target)->cost.seconds;
     if (found > bound * (1 + kSlow) && round > 0 && now > before * (1 - kWorthARound) &&
-        found < now * (1 + kGoodEnoughLater))
-      return;
+        found < now * (1 + kGoodEnoughLater)) {
+      if (!near || annealed_long) return;
+      round = std::max(round, kLongRounds - 1);
+    }
   }
 }
 

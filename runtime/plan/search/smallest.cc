@@ -10,6 +10,9 @@ namespace {
 
 // Of annealing plans with their layouts, per aim on the way down.
 constexpr int64_t kDownWork = 15'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kPeakWork = 25'000'000 / CAIRN_SEARCH_SHARE;     // before that of packed plans, each time
+constexpr int64_t kPackedWork = 110'000'000 / CAIRN_SEARCH_SHARE;  // some 6 s
+constexpr int kSmallerPacked = 2;
 constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
 constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 
@@ -70,7 +73,36 @@ const Fit& OneBudget::smallest() {
     step = fit ? 2 * step : step / 4;
     if (fit) smallest_ = std::move(fit);
   }
+  lower_packed();
   return *smallest_;
+}
+
+// solve() asks for a packed plan, too: a page less must not give one.
+void OneBudget::lower_packed() {
+  for (int round = 0; places() && round < kSmallerPacked; ++round) {
+    auto fit = packed(smallest_->plan.arena_bytes - kPageBytes);
+    if (!fit) return;
+    smallest_ = std::move(fit);
+  }
+}
+
+// A plan whose peak fits, whatever its arena, which then comes down together with the plan.
+std::optional<Fit> OneBudget::packed(int64_t budget) {
+  restart();
+  const Candidate all = s_.archive.plans().begin()->second;
+  s_.local_search.anneal(all, budget, kPeakWork);
+  s_.local_search.anneal_down(budget, kPeakWork);
+  if (const Candidate* near = s_.archive.within(budget)) {
+    const Candidate start = *near;
+    s_.local_search.anneal(start, budget, kPeakWork);
+  }
+  const Candidate* within = s_.archive.within(budget);
+  if (!within) return {};
+  const Candidate from = *within;
+  const Placed placed =
+      s_.local_search.anneal_packed(s_.placed({s_.lay_out(from, budget), from}), budget, kPackedWork);
+  if (placed.height > budget) return {};
+  return s_.fit_of(placed);
 }
 
 }  // namespace cairn::plan

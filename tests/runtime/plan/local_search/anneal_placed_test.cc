@@ -48,5 +48,30 @@ TEST(AnnealPlaced, ComesDownWithASoundLayout) {
   }
 }
 
+// From an arena that is far above the budget, each stretch of time comes down by itself.
+TEST(AnnealPacked, ComesWithinTheBudgetWithASoundLayout) {
+  Problem p = forward_only();
+  Search search(p, false);
+  search.restart();
+  const Candidate all = search.archive.plans().begin()->second;
+  const Placed start = search.placed({search.lay_out(all, std::numeric_limits<int64_t>::max()), all});
+  const int64_t budget = start.height - (start.height - least_bytes(p, search.index)) / 4;
+  const Placed packed = search.local_search.anneal_packed(start, budget, 2'000'000);
+  EXPECT_LE(packed.height, budget);
+  EXPECT_GT(packed.from.cost.seconds, all.cost.seconds);
+  Plan plan = search.fit_of(packed).plan;
+  EXPECT_EQ(plan.arena_bytes, packed.height);
+  EXPECT_EQ(plan.device_peak_bytes, packed.from.cost.peak_bytes);
+  // The blocks in the order of the steps neither overlap nor end above the height: fewer offsets would have failed above.
+  p.budget_bytes = plan.budget_bytes = budget;
+  plan.keep_all_seconds = search.index.total_seconds;
+  for (const Step& step : plan.steps)
+    for (const int64_t offset : step.offsets) EXPECT_LT(offset, packed.height);
+  // Within a budget that holds it, what is faster is looked for.
+  const Placed again = search.local_search.anneal_packed(packed, budget, 200'000);
+  EXPECT_LE(again.from.cost.seconds, packed.from.cost.seconds);
+  EXPECT_LE(again.height, budget);
+}
+
 }  // namespace
 }  // namespace cairn::plan

@@ -1,0 +1,321 @@
+// Part of local search: a plan and its layout at once, for plans whose arenas are far above the budget. Each stretch of time has
+// a ceiling of its own, as high as its blocks are: so places that are too full come down one by one, and a step costs what lies
+// near the change. What stands above the budget costs in proportion to its bytes and its time.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/plan/layout/packer.h"
+#include "runtime/plan/local_search/local_search.h"
+
+namespace cairn::plan {
+namespace {
+
+// Heats, in shares of a mean op's seconds, and what a block of mean size and lifetime costs above the budget, in such seconds.
+constexpr double kHottest = 1, kColdest = .05, kFirstWeight = 5, kLastWeight = 20;
+constexpr int64_t kSettleWork = 6000;  // visits of neighbours, per try to place what a change needs
+constexpr int64_t kSettleRuns = 1500;  // what that counts, in runs made
+constexpr int64_t kTryShare = 8;       // a change that is priced only counts such a part of a sequence's runs
+// Parts of the budget by which ceilings beside a change may become lower or higher.
+constexpr int64_t kLower = 400, kHigher = 100;
+constexpr int32_t kNear = 5,
+                  kBehind =
+                      20;  // ops around one that is too full; before one that something is made again for
+
+}  // namespace
+
+class LocalSearch::Packed {
+ public:
+  Packed(LocalSearch& search, const Placed& from, int64_t budget)
+      : l_(search),
+        p_(search.p_),
+        ops_(static_cast<int64_t>(p_.ops.size())),
+        values_(static_cast<int32_t>(p_.values.size())),
+        fixed_(search.index_.persistent_bytes),
+        floor_((budget - fixed_) / natural_alignment(p_) * natural_alignment(p_)),
+        packer_(ops_ * ops_, ops_, floor_),
+        best_(from),
+        c_(from.from) {
+    c_.cost = l_.evaluate_(c_.retention_points, c_.pace, l_.sequence_);
+    l_.first_stay_.assign(p_.values.size() + p_.ops.size(), -1);
+    l_.list_blocks(l_.sequence_, blocks_, now_.stays);
+    for (size_t k = 0; k < now_.stays.size(); ++k) {
+      Stay& stay = now_.stays[k];
+      stay.offset = from.offsets[k];
+      now_.blocks.push_back(-1);
+      mean_ += static_cast<double>(bytes_of(stay)) *
+               (1 + static_cast<double>(stay.end - stay.begin) / static_cast<double>(ops_)) /
+               static_cast<double>(now_.stays.size());
+      if (bytes_of(stay) > 0) add(stay, now_.blocks[k]);
+    }
+    packer_.tighten(0, static_cast<int32_t>(ops_) - 1);
+    packer_.commit();
+    trace_ = l_.evaluate_.trace_of(c_.retention_points);
+    note();
+  }
+
+  Placed anneal(int64_t work) {
+    while (spent_ < work) {
+      const double done = static_cast<double>(spent_) / static_cast<double>(work);
+      const double mean_op = 1 / static_cast<double>(ops_);
+      heat_ = kHottest * std::pow(kColdest / kHottest, done) * mean_op;
+      weight_ = kFirstWeight * std::pow(kLastWeight / kFirstWeight, done) * mean_op / mean_;
+      step();
+    }
+    return best_;
+  }
+
+ private:
+  // Stays in the order of the steps that take them, and their numbers in the packer: -1 if they take no room.
+  struct Layout {
+    std::vector<Stay> stays;
+    std::vector<int32_t> blocks;
+  };
+
+  static bool same(const Stay& a, const Stay& b) {
+    return a.value == b.value && a.begin == b.begin && a.end == b.end;
+  }
+  int64_t bytes_of(const Stay& s) const {
+    return s.value < values_ ? p_.values[s.value].bytes : p_.ops[s.value - values_].workspace_bytes;
+  }
+  int32_t op_of(int64_t time) const { return static_cast<int32_t>(time / ops_); }
+  size_t below(size_t n) { return l_.random() % n; }
+
+  void add(const Stay& stay, int32_t& block) {
+    block = packer_.add(stay.begin, stay.end, bytes_of(stay), stay.offset);
+    if (stay_of_.size() <= static_cast<size_t>(block)) stay_of_.resize(static_cast<size_t>(block) + 1);
+    stay_of_[block] = stay;
+  }
+  void touch(const Stay& stay) {
+    first_ = std::min(first_, op_of(stay.begin));
+    last_ = std::max(last_, op_of(stay.end));
+  }
+
+  // Gives the packer the stays of `then_`. What was there all the while stays where it is.
+  void change_blocks() {
+    const std::vector<Stay>& from = now_.stays;
+    std::vector<Stay>& to = then_.stays;
+    size_t head = 0, a = from.size(), b = to.size();
+    while (head < a && head < b && same(from[head], to[head])) ++head;
+    while (a > head && b > head && same(from[a - 1], to[b - 1])) --a, --b;
+    then_.blocks.assign(to.size(), -1);
+    std::copy_n(now_.blocks.begin(), head, then_.blocks.begin());
+    std::copy(now_.blocks.begin() + static_cast<int64_t>(a), now_.blocks.end(),
+              then_.blocks.begin() + static_cast<int64_t>(b));
+    l_.next_stay_.resize(std::max(l_.next_stay_.size(), from.size()));
+    for (size_t k = a; k-- > head;) {
+      l_.next_stay_[k] = l_.first_stay_[from[k].value];
+      l_.first_stay_[from[k].value] = static_cast<int32_t>(k);
+    }
+    stays_on_.assign(a - head, false);
+    for (size_t k = head; k < b; ++k) {
+      to[k].offset = -1;
+      for (int32_t old = l_.first_stay_[to[k].value]; old >= 0; old = l_.next_stay_[old]) {
+        if (same(from[old], to[k])) {
+          then_.blocks[k] = now_.blocks[old];
+          stays_on_[static_cast<size_t>(old) - head] = true;
+        } else if (now_.blocks[old] >= 0 && from[old].begin <= to[k].begin && to[k].end <= from[old].end) {
+          to[k].offset = packer_.offset(now_.blocks[old]);
+        }
+      }
+    }
+    first_ = static_cast<int32_t>(ops_) - 1;
+    last_ = 0;
+    for (size_t k = head; k < a; ++k) {
+      l_.first_stay_[from[k].value] = -1;
+      if (stays_on_[k - head] || now_.blocks[k] < 0) continue;
+      touch(from[k]);
+      packer_.remove(now_.blocks[k]);
+    }
+    for (size_t k = head; k < b; ++k)
+      if (then_.blocks[k] < 0 && bytes_of(to[k]) > 0) {
+        touch(to[k]);
+        add(to[k], then_.blocks[k]);
+      }
+    first_ = std::min(first_, last_);
+  }
+
+  void set(int32_t g, int32_t retention_point) {
+    if (g < 0 || !l_.rules_.free[g]) return;
+    undo_.emplace_back(g, c_.retention_points[g]);
+    c_.retention_points[g] = retention_point;
+  }
+  void take_back() {
+    for (; !undo_.empty(); undo_.pop_back()) c_.retention_points[undo_.back().first] = undo_.back().second;
+  }
+
+  // Something that is there during the ops from begin to end leaves until one of them.
+  void give_up(int32_t begin, int32_t end) {
+    packer_.beside(begin * ops_, end * ops_ + ops_ - 1, found_);
+    for (int tries = 0; tries < 8 && undo_.empty() && !found_.empty(); ++tries) {
+      const Stay& stay = stay_of_[found_[below(found_.size())]];
+      const int32_t from = std::max(op_of(stay.begin) + 1, begin), to = std::min(op_of(stay.end), end);
+      if (stay.value >= values_ || from > to) continue;
+      const int32_t here = from + static_cast<int32_t>(below(static_cast<size_t>(to - from + 1)));
+      const int32_t g = l_.intervals_.at(stay.value, here - 1);
+      if (g < 0 || !l_.rules_.free[g]) continue;
+      set(g, l_.chance(75) ? here : l_.chance(50) ? kNever : l_.random_early(g));
+    }
+  }
+
+  // Something that is made again stays instead.
+  void keep_again() {
+    const int32_t item = made_again_[below(made_again_.size())];
+    const int32_t here = l_.sequence_.anchor[item];
+    for (const int32_t v : l_.index_.outputs[l_.sequence_.ops[item]]) {
+      const int32_t g = l_.intervals_.at(v, here - 1);
+      if (g < 0 || c_.retention_points[g] < here) continue;
+      const Intervals::Interval& interval = l_.intervals_.all[g];
+      const bool tail = interval.end == kNever;
+      set(g, tail && l_.chance(50) ? kKeepIt : l_.chance(70) ? l_.rules_.base[g] : interval.begin + 1);
+    }
+  }
+
+  // An interval near an op that is too full or that something is made again for; or any.
+  int32_t some_interval() {
+    const int32_t any = l_.free_intervals_[below(l_.free_intervals_.size())];
+    const size_t places = made_again_.size() + full_.size();
+    if (places == 0 || l_.chance(40)) return any;
+    const size_t k = below(places);
+    const int32_t op = k < full_.size() ? full_[k] : l_.sequence_.anchor[made_again_[k - full_.size()]];
+    packer_.beside(std::max(0, op - kBehind) * ops_, op * ops_, found_);
+    if (found_.empty()) return any;
+    const Stay& stay = stay_of_[found_[below(found_.size())]];
+    if (stay.value >= values_) return any;
+    const int32_t g = l_.intervals_.at(stay.value, l_.chance(50) ? op : op_of(stay.end));
+    return g >= 0 && l_.rules_.free[g] ? g : any;
+  }
+
+  void change_something() {
+    if (!full_.empty() && l_.chance(50)) {
+      const int32_t op = full_[below(full_.size())];
+      give_up(op, op);
+    } else if (!made_again_.empty() && l_.chance(60)) {
+      keep_again();
+    }
+    if (undo_.empty() || l_.chance(30)) {
+      const int32_t g = some_interval();
+      set(g, l_.random_retention(g));
+    }
+  }
+
+  double energy(double seconds) const {
+    return seconds / l_.index_.total_seconds + weight_ * static_cast<double>(packer_.excess());
+  }
+
+  void step() {
+    spent_ += ops_ / kTryShare + 1;
+    undo_.clear();
+    change_something();
+    const double drawn = static_cast<double>((l_.random() >> 11) + 1) * 0x1p-53;
+    most_ = energy(c_.cost.seconds) - heat_ * std::log(drawn);
+    const RetentionPricer::Price price =
+        l_.evaluate_.price(c_.retention_points, most_ * l_.index_.total_seconds);
+    if (!price.valid || price.copies || price.seconds > most_ * l_.index_.total_seconds) {
+      take_back();
+    } else if (l_.evaluate_.priced().trace() == trace_) {  // nothing comes of the change
+      if (!full_.empty() && l_.chance(5)) come_down();
+    } else {
+      follow(price.seconds);
+    }
+  }
+
+  // The layout alone, near an op that is too full.
+  void come_down() {
+    const int32_t op = full_[below(full_.size())];
+    first_ = std::max(0, op - kNear);
+    last_ = std::min(static_cast<int32_t>(ops_) - 1, op + kNear);
+    packer_.lower(first_, last_, floor_ / kLower);
+    if (settle()) {
+      packer_.tighten(first_, last_);
+      packer_.commit();
+      note();
+    } else {
+      packer_.roll_back();
+    }
+  }
+
+  bool settle() {
+    spent_ += kSettleRuns;
+    return packer_.settle(first_, last_, kSettleWork);
+  }
+
+  // Goes on from the changed plan if its blocks find places that are low enough: under lower ceilings, the present ones or
+  // higher ones.
+  void follow(double seconds) {
+    spent_ += ops_;
+    const Cost cost = l_.evaluate_.after_price(c_.retention_points, c_.pace, l_.tried_);
+    l_.list_blocks(l_.tried_, blocks_, then_.stays);
+    change_blocks();
+    const int64_t less = floor_ / kLower, more = floor_ / kHigher;
+    bool placed = false;
+    int64_t tried = -1;
+    for (const int64_t down : {less, -less, -more}) {
+      packer_.lower(first_, last_, down);
+      if (packer_.excess() == tried || energy(seconds) > most_) continue;
+      tried = packer_.excess();
+      if ((placed = settle())) break;
+    }
+    if (placed) packer_.tighten(first_, last_);
+    if (!placed || energy(seconds) > most_) {
+      packer_.roll_back();
+      take_back();
+      return;
+    }
+    packer_.commit();
+    c_.cost = cost;
+    std::swap(now_, then_);
+    std::swap(l_.sequence_, l_.tried_);
+    trace_ = l_.evaluate_.priced().trace();
+    note();
+  }
+
+  void note() {
+    made_again_.clear();
+    for (size_t item = 0; item < l_.sequence_.ops.size(); ++item)
+      if (l_.sequence_.ops[item] != l_.sequence_.anchor[item])
+        made_again_.push_back(static_cast<int32_t>(item));
+    full_.clear();
+    int64_t highest = floor_;
+    for (int32_t op = 0; op < static_cast<int32_t>(ops_); ++op) {
+      if (packer_.ceiling(op) == floor_) continue;
+      full_.push_back(op);
+      highest = std::max(highest, packer_.ceiling(op));
+    }
+    const bool fits = full_.empty(), did_fit = best_.height <= fixed_ + floor_;
+    if (did_fit ? !fits || c_.cost.seconds >= best_.from.cost.seconds : fixed_ + highest >= best_.height)
+      return;
+    best_ = {c_, {}, fixed_};
+    for (size_t k = 0; k < now_.stays.size(); ++k) {
+      best_.offsets.push_back(now_.blocks[k] < 0 ? 0 : packer_.offset(now_.blocks[k]));
+      best_.height = std::max(best_.height, fixed_ + best_.offsets.back() + bytes_of(now_.stays[k]));
+    }
+  }
+
+  LocalSearch& l_;
+  const Problem& p_;
+  const int64_t ops_;
+  const int32_t values_;
+  const int64_t fixed_, floor_;
+  Packer packer_;
+  Placed best_;
+  Candidate c_;
+  Layout now_, then_;
+  std::vector<Block> blocks_;
+  std::vector<Stay> stay_of_;        // per block of the packer
+  std::vector<bool> stays_on_;       // of what may have changed
+  std::vector<int32_t> made_again_;  // items that are no op's first run
+  std::vector<int32_t> full_;        // ops whose ceilings are above the budget
+  std::vector<int32_t> found_, trace_;
+  std::vector<std::pair<int32_t, int32_t>> undo_;
+  int32_t first_ = 0, last_ = 0;  // ops beside the change
+  double mean_ = 0;               // bytes x ops of a block
+  double heat_ = 0, weight_ = 0, most_ = 0;
+  int64_t spent_ = 0;
+};
+
+Placed LocalSearch::anneal_packed(const Placed& from, int64_t budget, int64_t work) {
+  if (free_intervals_.empty() || budget <= index_.persistent_bytes) return from;
+  return Packed(*this, from, budget).anneal(work);
+}
+
+}  // namespace cairn::plan
