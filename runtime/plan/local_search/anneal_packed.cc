@@ -16,10 +16,9 @@ constexpr int64_t kSettleWork = 6000;  // visits of neighbours, per try to place
 constexpr int64_t kSettleRuns = 1500;  // what that counts, in runs made
 constexpr int64_t kTryShare = 8;       // a change that is priced only counts such a part of a sequence's runs
 // Parts of the budget by which ceilings beside a change may become lower or higher.
-constexpr int64_t kLower = 400, kHigher = 100;
-constexpr int32_t kNear = 5,
-                  kBehind =
-                      20;  // ops around one that is too full; before one that something is made again for
+constexpr int64_t kCeilingLower = 400, kCeilingHigher = 100;
+constexpr int32_t kAroundFull = 5;  // ops around one that is too full
+constexpr int32_t kBehind = 20;     // before one that something is made again for
 
 }  // namespace
 
@@ -222,9 +221,9 @@ class LocalSearch::Packed {
   // The layout alone, near an op that is too full.
   void come_down() {
     const int32_t op = full_[below(full_.size())];
-    first_ = std::max(0, op - kNear);
-    last_ = std::min(static_cast<int32_t>(ops_) - 1, op + kNear);
-    packer_.lower(first_, last_, floor_ / kLower);
+    first_ = std::max(0, op - kAroundFull);
+    last_ = std::min(static_cast<int32_t>(ops_) - 1, op + kAroundFull);
+    packer_.lower(first_, last_, floor_ / kCeilingLower);
     if (settle()) {
       packer_.tighten(first_, last_);
       packer_.commit();
@@ -246,7 +245,7 @@ class LocalSearch::Packed {
     const Cost cost = l_.evaluate_.after_price(c_.retention_points, c_.pace, l_.tried_);
     l_.list_blocks(l_.tried_, blocks_, then_.stays);
     change_blocks();
-    const int64_t less = floor_ / kLower, more = floor_ / kHigher;
+    const int64_t less = floor_ / kCeilingLower, more = floor_ / kCeilingHigher;
     bool placed = false;
     int64_t tried = -1;
     for (const int64_t down : {less, -less, -more}) {

@@ -19,7 +19,7 @@ constexpr size_t kOptions = 48;              // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
-constexpr double kNear = 0.3;                                  // above the bound: long annealing leads on
+constexpr double kWithinReach = 0.3;                           // above the bound: long annealing leads on
 constexpr double kCliff = 3;                                   // times the seconds of keeping everything
 constexpr double kWorthARound = 2e-3;                          // of a plan's seconds
 constexpr double kFar = 1.5e-2;                                // a gap that more work is spent on
@@ -321,7 +321,7 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     const double before = first->cost.seconds;
     const bool far = !stages_->chain && best.plan.predicted_seconds > bound * (1 + kFar);
     const int64_t work = (far && round > 0 ? kFarWork : kSearchWork) / 2;
-    const bool near = best.plan.predicted_seconds < bound * (1 + kNear);
+    const bool near = best.plan.predicted_seconds < bound * (1 + kWithinReach);
     const bool annealed_long = far && near && round >= kLongRounds;
     if (far && !annealed_long) search_from_above(target, work / 2);
     first = s_.archive.within(target);
