@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/plan/layout/cheapest_place.h"
 #include "runtime/plan/layout/layout_parts.h"
 
 namespace cairn::plan {
@@ -84,16 +85,6 @@ class Ejector {
   std::vector<int64_t>& offsets() { return offsets_; }
 
  private:
-  struct Beside {
-    int64_t begin, end;
-    int64_t cost;
-    int32_t piece;
-  };
-  // As the lower end of a piece moves up: where what lies there begins and stops to be in its way.
-  struct Change {
-    int64_t at, cost;
-  };
-
   struct Waiting {
     double hardness;
     int32_t piece;
@@ -110,70 +101,25 @@ class Ejector {
     std::push_heap(waiting_.begin(), waiting_.end());
   }
 
-  uint32_t draw() {  // xorshift: the same on every machine
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 17;
-    state_ ^= state_ << 5;
-    return state_;
-  }
-
   void put(int32_t i, int64_t& work) {
     const Piece& piece = p_.all[i];
-    beside_.clear();
+    place_.beside.clear();
     neighbours_.each(piece, [&](int32_t j) {
       if (j == i || offsets_[j] < 0) return;
       const int64_t held = settled_[j] > turn_ ? 1000 : 1;
-      beside_.push_back({offsets_[j], offsets_[j] + p_.all[j].bytes, held * cost_[j] * (1 + ejected_[j]), j});
+      place_.beside.push_back(
+          {offsets_[j], offsets_[j] + p_.all[j].bytes, held * cost_[j] * (1 + ejected_[j]), j});
     });
-    work -= 16 + 4 * static_cast<int64_t>(beside_.size());
-    const int64_t offset = cheapest(piece);
-    for (const Beside& b : beside_)
+    work -= 16 + 4 * static_cast<int64_t>(place_.beside.size());
+    const int64_t offset = place_.find(piece.bytes, target_ - piece.bytes);
+    for (const CheapestPlace::Beside& b : place_.beside)
       if (b.begin < offset + piece.bytes && offset < b.end) {
-        ++ejected_[b.piece];
-        throw_out(b.piece);
+        ++ejected_[b.block];
+        throw_out(b.block);
       }
     offsets_[i] = offset;
-    settled_[i] = turn_ + 1 + static_cast<int64_t>(draw() % 3);
+    settled_[i] = turn_ + 1 + static_cast<int64_t>(place_.draw() % 3);
     ++turn_;
-  }
-
-  // Candidates: on the bottom, on top of something, under something, under the target.
-  int64_t cheapest(const Piece& piece) {
-    changes_.clear();
-    const int64_t last = target_ - piece.bytes;
-    int64_t cost = 0, best = std::numeric_limits<int64_t>::max(), offset = 0;
-    for (const Beside& b : beside_) {
-      if (const int64_t at = b.begin - piece.bytes + 1; at <= 0)
-        cost += b.cost;
-      else if (at <= last)
-        changes_.push_back({at, b.cost});
-      if (b.end <= last) changes_.push_back({b.end, -b.cost});
-    }
-    std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
-    uint32_t ties = 0;
-    const auto offer = [&](int64_t at) {
-      if (at < 0 || at > last || cost > best) return;
-      ties = cost < best ? 1 : ties + 1;
-      if (cost < best || draw() % ties == 0) offset = at;
-      best = cost;
-    };
-    offer(0);
-    for (size_t k = 0; k < changes_.size();) {
-      const int64_t at = changes_[k].at;
-      bool starts = false, stops = false;
-      const int64_t below = cost;
-      int64_t then = cost;
-      for (; k < changes_.size() && changes_[k].at == at; ++k) {
-        (changes_[k].cost > 0 ? starts : stops) = true;
-        then += changes_[k].cost;
-      }
-      cost = below;
-      if (starts) offer(at - 1);
-      cost = then;
-      if (stops) offer(at);
-    }
-    offer(last);
-    return offset;
   }
 
   const Pieces& p_;
@@ -185,10 +131,8 @@ class Ejector {
   std::vector<int32_t> ejected_;  // how often
   std::vector<int64_t> settled_;  // until which turn it may not be thrown out
   std::vector<Waiting> waiting_;  // a heap, the hardest first
-  std::vector<Beside> beside_;
-  std::vector<Change> changes_;
+  CheapestPlace place_;
   int64_t turn_ = 0;
-  uint32_t state_ = 2463534242;
 };
 
 }  // namespace

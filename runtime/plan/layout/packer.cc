@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace cairn::plan {
 
@@ -157,13 +156,6 @@ void Packer::lower(int32_t first, int32_t last, int64_t down) {
   for (int32_t s = first; s <= last; ++s) set_ceiling(s, std::max(floor_, ceiling_[s] - down));
 }
 
-uint32_t Packer::draw() {  // xorshift: the same on every machine
-  state_ ^= state_ << 13;
-  state_ ^= state_ >> 17;
-  state_ ^= state_ << 5;
-  return state_;
-}
-
 void Packer::push(int32_t block) {
   const Block& b = touched(block);
   next_.push_back({b.hard * (1 + b.thrown), block});
@@ -195,7 +187,7 @@ bool Packer::settle(int32_t first, int32_t last, int64_t work) {
 }
 
 bool Packer::put(int32_t block, int64_t& work) {
-  ways_.clear();
+  place_.beside.clear();
   const int64_t bytes = blocks_[block].bytes, last = limit(blocks_[block]) - bytes;
   if (last < 0) return false;
   each(blocks_[block].begin, blocks_[block].end, [&](int32_t j) {
@@ -203,58 +195,20 @@ bool Packer::put(int32_t block, int64_t& work) {
     if (b.offset < 0) return;
     const bool seen = b.seen == call_;
     const int64_t held = seen && b.held > turn_ ? 1000 : 1;
-    ways_.push_back({b.offset, b.offset + b.bytes, held * b.cost * (1 + (seen ? b.thrown : 0)), j});
+    place_.beside.push_back({b.offset, b.offset + b.bytes, held * b.cost * (1 + (seen ? b.thrown : 0)), j});
   });
-  work -= 16 + 4 * static_cast<int64_t>(ways_.size());
-  const int64_t offset = cheapest(bytes, last);
-  for (const Way& w : ways_)
+  work -= 16 + 4 * static_cast<int64_t>(place_.beside.size());
+  const int64_t offset = place_.find(bytes, last);
+  for (const CheapestPlace::Beside& w : place_.beside)
     if (w.begin < offset + bytes && offset < w.end) {
       ++touched(w.block).thrown;
       move(w.block, -1);
       push(w.block);
     }
   move(block, offset);
-  touched(block).held = turn_ + 1 + static_cast<int64_t>(draw() % 3);
+  touched(block).held = turn_ + 1 + static_cast<int64_t>(place_.draw() % 3);
   ++turn_;
   return true;
-}
-
-// Candidates: on the bottom, on top of something, under something, under the ceiling.
-int64_t Packer::cheapest(int64_t bytes, int64_t last) {
-  changes_.clear();
-  int64_t cost = 0, best = std::numeric_limits<int64_t>::max(), offset = 0;
-  for (const Way& w : ways_) {
-    if (const int64_t at = w.begin - bytes + 1; at <= 0)
-      cost += w.cost;
-    else if (at <= last)
-      changes_.push_back({at, w.cost});
-    if (w.end <= last) changes_.push_back({w.end, -w.cost});
-  }
-  std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
-  uint32_t ties = 0;
-  const auto offer = [&](int64_t at) {
-    if (at < 0 || at > last || cost > best) return;
-    ties = cost < best ? 1 : ties + 1;
-    if (cost < best || draw() % ties == 0) offset = at;
-    best = cost;
-  };
-  offer(0);
-  for (size_t k = 0; k < changes_.size();) {
-    const int64_t at = changes_[k].at;
-    bool starts = false, stops = false;
-    const int64_t below = cost;
-    int64_t then = cost;
-    for (; k < changes_.size() && changes_[k].at == at; ++k) {
-      (changes_[k].cost > 0 ? starts : stops) = true;
-      then += changes_[k].cost;
-    }
-    cost = below;
-    if (starts) offer(at - 1);
-    cost = then;
-    if (stops) offer(at);
-  }
-  offer(last);
-  return offset;
 }
 
 void Packer::tighten(int32_t first, int32_t last) {

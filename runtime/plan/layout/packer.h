@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/plan/layout/cheapest_place.h"
+
 namespace cairn::plan {
 
 class Packer {
@@ -58,15 +60,6 @@ class Packer {
     int32_t index;  // block or stretch
     int64_t before;
   };
-  struct Way {
-    int64_t begin, end, cost;
-    int32_t block;
-  };
-  // As the lower end of a block moves up: where what lies there begins and stops to be in its way.
-  struct Change {
-    int64_t at, cost;
-  };
-
   int32_t stretch_of(int64_t time) const { return static_cast<int32_t>(time / stretch_); }
   void link(int32_t block);
   void unlink(int32_t block);
@@ -80,8 +73,6 @@ class Packer {
   void undo_to(size_t size);
   void push(int32_t block);
   bool put(int32_t block, int64_t& work);
-  int64_t cheapest(int64_t bytes, int64_t last);
-  uint32_t draw();
 
   const int64_t stretch_, floor_;
   int32_t leaves_ = 1;
@@ -93,10 +84,8 @@ class Packer {
   std::vector<int32_t> free_, fresh_;
   std::vector<Undo> undo_;
   std::vector<Next> next_;  // a heap
-  std::vector<Way> ways_;
-  std::vector<Change> changes_;
+  CheapestPlace place_;
   int64_t turn_ = 0, call_ = 0;
-  uint32_t state_ = 2463534242;
 };
 
 }  // namespace cairn::plan

@@ -5,6 +5,15 @@
 namespace cairn::plan {
 namespace {
 
+auto adds_to(Plan& plan) {
+  return [&plan](StepKind kind, int32_t index, int32_t tier = -1) {
+    Step& s = plan.steps.emplace_back();
+    s.kind = kind;
+    s.index = index;
+    s.tier = tier;
+  };
+}
+
 TEST(Simulate, LanesRunBesideEachOther) {
   Problem p = chain(4);
   p.links.push_back({"host", 0, 6400, 3200, 1, 1 << 20});
@@ -34,12 +43,7 @@ TEST(Simulate, CopiesWaitForWhatTheyCopy) {
   Problem p = chain(4);
   p.links.push_back({"host", 0, 6400, 3200, 1, 1 << 20});
   Plan plan;
-  const auto step = [&](StepKind kind, int32_t index, int32_t tier = -1) {
-    Step& s = plan.steps.emplace_back();
-    s.kind = kind;
-    s.index = index;
-    s.tier = tier;
-  };
+  const auto step = adds_to(plan);
   step(StepKind::kRun, 0);
   step(StepKind::kIn, 1, 0);
   step(StepKind::kIn, 2, 0);
@@ -72,12 +76,7 @@ TEST(Simulate, ALinkThatTakesFromKernels) {
   Problem p = chain(4);
   p.links.push_back({"host", 0, 6400, 3200, 1, 1 << 20, .5, .5});
   Plan plan;
-  const auto step = [&](StepKind kind, int32_t index, int32_t tier = -1) {
-    Step& s = plan.steps.emplace_back();
-    s.kind = kind;
-    s.index = index;
-    s.tier = tier;
-  };
+  const auto step = adds_to(plan);
   step(StepKind::kRun, 0);
   step(StepKind::kOut, 1, 0);
   step(StepKind::kRun, 1);

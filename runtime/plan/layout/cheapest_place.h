@@ -1,0 +1,74 @@
+// Where a block goes at the least cost of what is in its way there, which is thrown out: the step that ejection and the packer
+// share. Draws among equals; the same on every machine.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace cairn::plan {
+
+class CheapestPlace {
+ public:
+  // A block beside the one to place: its memory, and what throwing it out costs.
+  struct Beside {
+    int64_t begin, end, cost;
+    int32_t block;
+  };
+  std::vector<Beside> beside;  // of the block to place
+
+  uint32_t draw() {  // xorshift
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 17;
+    state_ ^= state_ << 5;
+    return state_;
+  }
+
+  // The offset, at most `last`. Candidates: on the bottom, on top of something, under something, at `last`.
+  int64_t find(int64_t bytes, int64_t last) {
+    changes_.clear();
+    int64_t cost = 0, best = std::numeric_limits<int64_t>::max(), offset = 0;
+    for (const Beside& b : beside) {
+      if (const int64_t at = b.begin - bytes + 1; at <= 0)
+        cost += b.cost;
+      else if (at <= last)
+        changes_.push_back({at, b.cost});
+      if (b.end <= last) changes_.push_back({b.end, -b.cost});
+    }
+    std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+    uint32_t ties = 0;
+    const auto offer = [&](int64_t at) {
+      if (at < 0 || at > last || cost > best) return;
+      ties = cost < best ? 1 : ties + 1;
+      if (cost < best || draw() % ties == 0) offset = at;
+      best = cost;
+    };
+    offer(0);
+    for (size_t k = 0; k < changes_.size();) {
+      const int64_t at = changes_[k].at;
+      bool starts = false, stops = false;
+      const int64_t below = cost;
+      int64_t then = cost;
+      for (; k < changes_.size() && changes_[k].at == at; ++k) {
+        (changes_[k].cost > 0 ? starts : stops) = true;
+        then += changes_[k].cost;
+      }
+      cost = below;
+      if (starts) offer(at - 1);
+      cost = then;
+      if (stops) offer(at);
+    }
+    offer(last);
+    return offset;
+  }
+
+ private:
+  // As the lower end of the block moves up: where what lies there begins and stops to be in its way.
+  struct Change {
+    int64_t at, cost;
+  };
+  std::vector<Change> changes_;
+  uint32_t state_ = 2463534242;
+};
+
+}  // namespace cairn::plan
