@@ -24,6 +24,10 @@ class SolverCache {
   Plan solve(const Problem&);
   // Nothing if no plan fits. The problem's own budget is not looked at; 0 is no limit.
   std::optional<Plan> solve_within(const Problem&, int64_t budget_bytes);
+  // Of a problem with homes; nothing, too, if no plan is found whose seconds, with what living at home costs, are below `limit`.
+  std::optional<Plan> solve_below(const Problem&, int64_t budget_bytes, double limit);
+  // No plan's seconds, with what living at home costs, are fewer.
+  double least_seconds(const Problem&, int64_t budget_bytes);
   // About as fast a plan, sooner; also nothing where only plans close to the smallest fit, which take long to find. A solve()
   // of the same budget that comes next goes on from it.
   std::optional<Plan> solve_quickly(const Problem&, int64_t budget_bytes);

@@ -195,9 +195,7 @@ class Variants {
     if (!within_reach_ || from->problem.links.size() > 1)
       attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
-    const bool slow = best_ == nullptr ||
-                      seconds(*best_) > (best_->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
-    if (!slow) return;
+    if (fastest() <= (from->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow)) return;
     // First, as what is slower than that need not be searched for.
     if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
       update_on_host(*from);
@@ -306,8 +304,11 @@ class Variants {
 
   enum class State { kResident, kOffloaded, kHomes };
   enum class Effort { kQuick, kWhole };
+  double fastest() const {
+    return best_ != nullptr ? seconds(*best_) : std::numeric_limits<double>::infinity();
+  }
   // Quickly, to see which variant is the best; what only just fits is not found then.
-  // False: it does not fit, or not that quickly.
+  // False: it does not fit, not that quickly, or is not faster where weights and gradients leave.
   bool attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident,
                Effort effort = Effort::kQuick) {
     if (plan == nullptr) return false;
@@ -316,9 +317,7 @@ class Variants {
     const plan::Problem& problem = plan->problem;
     Solved solved = Solved::kOver;
     if (state == State::kHomes) {
-      solved = solve_with_homes(*plan, device_, options_, cache_,
-                                best_ != nullptr ? seconds(*best_) : std::numeric_limits<double>::infinity());
-      if (solved == Solved::kNothing) return false;
+      solved = solve_with_homes(*plan, device_, options_, cache_, fastest());
     } else if (state == State::kOffloaded) {
       solved = solve_with_offloaded_state(*plan, device_, options_, cache_);
     } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {
@@ -331,7 +330,10 @@ class Variants {
         solved = Solved::kFits;
       }
     }
-    if (solved != Solved::kFits) {
+    if (solved == Solved::kNothing) return false;
+    if (solved == Solved::kSlower) bound_ = std::min(bound_, least_seconds(*plan));
+    if (solved == Solved::kSlower) return false;
+    if (solved == Solved::kOver) {
       (quick ? refused_ : over_budget_).push_back(std::move(plan));
       return false;
     }

@@ -4,7 +4,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "runtime/plan/bound/bound.h"
 #include "runtime/plan/homes/placement.h"
 #include "runtime/plan/plan.h"
 
@@ -17,23 +19,40 @@ class HomeSolver {
   HomeSolver(const HomeSolver&) = delete;
   HomeSolver& operator=(const HomeSolver&) = delete;
 
-  // 0: no limit. Nothing if no plan fits. Plans do not depend on what was asked before.
-  std::optional<Plan> solve(int64_t budget_bytes);
+  // budget_bytes 0: no limit. limit: seconds, with what living at home costs, that are known to be possible: a slower plan is
+  // not looked for. Nothing if no plan fits, or none below the limit is found. Plans do not depend on what was asked before.
+  std::optional<Plan> solve(int64_t budget_bytes, double limit);
+  // No plan of any placement is faster, with what living at home costs.
+  double least_seconds(int64_t budget_bytes);
   // With the lowest arena: everything that has a home lives there.
   Plan smallest();
 
  private:
-  class Trials;
+  using Order = std::vector<int32_t>;
+  struct Found {
+    const Placement* placement;
+    Plan plan;
+    double seconds;  // with what living at home costs
+  };
 
-  void order_for(int64_t budget_bytes);
-  Placement& placed(size_t stay);
-  Plan finish(const Placement&, Plan, int64_t budget_bytes) const;
+  bool is_small() const { return p_.ops.size() <= kSmallProblem; }
+  std::vector<Order> orders_for(int64_t budget_bytes) const;
+  Order order_by_bound(int64_t budget_bytes) const;
+  Placement& placed(const Order&, size_t stay);
+  std::vector<int64_t> rungs_below(int64_t budget_bytes);
+  std::optional<Found> search(const Order&, int64_t budget_bytes, double limit);
+  std::optional<Found> search(int64_t budget_bytes, double limit);
+  Plan finish(const Placement&, Plan, int64_t budget_bytes);
 
   const Problem& p_;
-  // Values that may stay, those first that are dearest to fetch for their bytes; and in the order in which they are chosen.
-  std::vector<int32_t> dearest_, order_;
+  const Problem resolved_;  // everything that may live at home does
+  const Problem all_away_;  // and is no value of its own
+  const Index index_;
+  const HomeReads homes_;
+  Order dearest_;           // values that may stay, those first that are dearest to fetch for their bytes
   std::vector<bool> fits_;  // per value: its tier has room for it, beside those before it
-  std::map<size_t, std::unique_ptr<Placement>> placed_;  // by how many of them stay
+  std::map<std::vector<bool>, std::unique_ptr<Placement>> placed_;  // by which values live at home
+  std::map<int64_t, double> least_seconds_;                         // by budget
 };
 
 }  // namespace cairn::plan

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "runtime/plan/explain.h"
 #include "runtime/plan/homes/home_solver.h"
@@ -10,6 +11,8 @@
 
 namespace cairn::plan {
 namespace {
+
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 bool equal_but_for_the_budget(const Problem& a, const Problem& b) {
   return a.backward_begin == b.backward_begin && a.links == b.links && a.regions == b.regions &&
@@ -34,8 +37,8 @@ struct SolverCache::Entry {
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
-  std::optional<Plan> solve(int64_t budget, Effort effort = Effort::kWhole) {
-    return homes ? homes->solve(budget) : solver->solve(budget, effort);
+  std::optional<Plan> solve(int64_t budget, Effort effort = Effort::kWhole, double limit = kUnlimited) {
+    return homes ? homes->solve(budget, limit) : solver->solve(budget, effort);
   }
   Plan smallest() { return homes ? homes->smallest() : solver->smallest(); }
 
@@ -85,6 +88,16 @@ std::optional<Plan> SolverCache::solve_within(const Problem& p, int64_t budget_b
   std::optional<Plan> plan = ask(p, [&](Entry& entry) { return entry.solve(budget_bytes); });
   if (plan) plan->solve_seconds = since(start);
   return plan;
+}
+
+std::optional<Plan> SolverCache::solve_below(const Problem& p, int64_t budget_bytes, double limit) {
+  return ask(p, [&](Entry& entry) { return entry.solve(budget_bytes, Effort::kWhole, limit); });
+}
+
+double SolverCache::least_seconds(const Problem& p, int64_t budget_bytes) {
+  return ask(p, [&](Entry& entry) {
+    return entry.homes ? entry.homes->least_seconds(budget_bytes) : entry.solver->least_seconds(budget_bytes);
+  });
 }
 
 std::optional<Plan> SolverCache::solve_quickly(const Problem& p, int64_t budget_bytes) {

@@ -141,7 +141,7 @@ class OneBudget {
   void restart();
   Fit from_smallest(int64_t budget, const std::optional<Fit>& there_is, Effort);
   void search_from_above(int64_t target, int64_t work);
-  void improve_fit(Fit&, int64_t target, int64_t budget, double bound, int rounds, int rounds_beyond);
+  void improve_fit(Fit&, int64_t target, int64_t budget, double bound, Effort, int rounds, int rounds_beyond);
   void remember_fastest(int64_t budget);
 
   bool backward() const { return s_.p.backward_begin < static_cast<int32_t>(s_.p.ops.size()); }

@@ -13,6 +13,7 @@ namespace {
 // Of annealing plans with their layouts, one after the other.
 constexpr std::array<int64_t, 2> kPlacedWork = {150'000'000 / CAIRN_SEARCH_SHARE,
                                                 300'000'000 / CAIRN_SEARCH_SHARE};
+constexpr int64_t kQuickWork = 12'000;       // per op
 constexpr int64_t kDescentWork = 6'000'000;  // where nothing fits yet
 constexpr int64_t kTableWork = 12'000'000;   // steps of the dynamic program
 constexpr size_t kOptions = 48;              // per stage
@@ -114,7 +115,7 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
   std::optional<Fit> best = closest(budget, bound, target);
   // What comes nowhere near the bound says little.
   if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
-    improve_fit(*best, target, budget, bound, kRounds, rounds_beyond);
+    improve_fit(*best, target, budget, bound, effort, effort == Effort::kQuick ? 1 : kRounds, rounds_beyond);
   remember_fastest(budget);
   return best;
 }
@@ -300,7 +301,7 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is,
   if (walks() || down)
     if (auto fit = s_.fastest_within(budget, budget, quick ? kLayouts : kNearLayouts)) best = std::move(*fit);
   const int rounds = walks() ? kNearRounds : kRounds;
-  improve_fit(best, budget, budget, s_.bound_seconds(budget), rounds, quick ? 1 : rounds);
+  improve_fit(best, budget, budget, s_.bound_seconds(budget), Effort::kWhole, rounds, quick ? 1 : rounds);
   std::optional<Fit> fit = std::move(best);
   if (walks() && !(quick && beyond_cliff(fit)))
     keep_faster(fit, s_.fastest_within(budget, budget, kNearLayouts));
@@ -309,9 +310,10 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is,
 }
 
 // Searches near the best as long as that gains much. rounds_beyond: as long as it stays beyond the cliff.
-void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bound, int rounds,
-                            int rounds_beyond) {
+void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bound, Effort effort,
+                            int rounds, int rounds_beyond) {
   if (s_.p.ops.size() > most_ops()) return;
+  const auto ops = static_cast<int64_t>(s_.p.ops.size());
   for (int round = 0; round < rounds; ++round) {
     if (round >= rounds_beyond && beyond_cliff(best.plan.predicted_seconds)) return;
     const Candidate* first = s_.archive.within(target);
@@ -320,7 +322,8 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     closest_.reset();
     const double before = first->cost.seconds;
     const bool far = !stages_->chain && best.plan.predicted_seconds > bound * (1 + kFar);
-    const int64_t work = (far && round > 0 ? kFarWork : kSearchWork) / 2;
+    const int64_t whole = far && round > 0 ? kFarWork : kSearchWork;
+    const int64_t work = std::min(whole, effort == Effort::kQuick ? ops * kQuickWork : whole) / 2;
     const bool near = best.plan.predicted_seconds < bound * (1 + kWithinReach);
     const bool annealed_long = far && near && round >= kLongRounds;
     if (far && !annealed_long) search_from_above(target, work / 2);

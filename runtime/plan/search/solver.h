@@ -15,6 +15,8 @@ class Solver {
 
   // budget_bytes 0: no limit. Nothing if no plan fits.
   std::optional<Plan> solve(int64_t budget_bytes, Effort effort = Effort::kWhole);
+  // No plan is faster.
+  double least_seconds(int64_t budget_bytes) { return search_.bound_seconds(budget_bytes); }
   // Of all plans that solve() knows, the one with the lowest arena.
   Plan smallest();
   // Runs of ops that all searches together have priced so far.

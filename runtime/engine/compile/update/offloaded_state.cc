@@ -1,6 +1,7 @@
 #include "runtime/engine/compile/update/offloaded_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -181,9 +182,18 @@ class Chooser {
     const double alone = streaming_seconds(plan_, costs_);
     if (!give_homes(plan_, overwrites_gradients)) return Solved::kNothing;
     links[0].capacity_bytes -= stays;
-    if (!holds_what_may_not_stay() || at_least(alone) >= limit_) return Solved::kNothing;
+    const double update_alone = plan_.update_seconds + alone - device_update_seconds(plan_, costs_);
+    const double limit = limit_ - update_alone / micro_steps_;
+    if (!holds_what_may_not_stay() || plan_.problem.op_seconds() >= limit) return Solved::kNothing;
     share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
-    if (!find()) return Solved::kOver;
+    std::optional<plan::Plan> found = cache_->solve_below(plan_.problem, plan_.problem.budget_bytes, limit);
+    if (!found && std::isinf(limit)) return Solved::kOver;
+    if (!found) {
+      plan_.plan.bound_seconds = cache_->least_seconds(plan_.problem, plan_.problem.budget_bytes);
+      plan_.update_seconds = update_alone;
+      return Solved::kSlower;
+    }
+    plan_.plan = std::move(*found);
     stays = 0;
     for (size_t v = 0; v < plan_.problem.values.size(); ++v)
       if (plan_.problem.values[v].home >= 0 && plan_.plan.home_offsets[v] < 0)
@@ -209,11 +219,6 @@ class Chooser {
     return std::all_of(room.begin(), room.end(), [](int64_t left) { return left >= 0; });
   }
 
-  // Seconds of ops and of the update, where streaming takes so much of it.
-  double at_least(double streaming) const {
-    return plan_.problem.op_seconds() +
-           (plan_.update_seconds + streaming - device_update_seconds(plan_, costs_)) / micro_steps_;
-  }
   double seconds(const CompiledPlan& plan) const {
     return plan.plan.predicted_seconds + plan.update_seconds / micro_steps_;
   }

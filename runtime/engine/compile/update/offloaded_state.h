@@ -10,9 +10,10 @@
 
 namespace cairn::engine {
 
-// kNothing: nothing has a home, a tier has no room for what has to live there, or nothing is gained. kOver: no plan fits, and the problem is the one that takes the least, with all gone that may
-// leave.
-enum class Solved : uint8_t { kNothing, kOver, kFits };
+// kNothing: nothing has a home, a tier has no room for what has to live there, or nothing is gained. kOver: no plan fits, and the
+// problem is the one that takes the least, with all gone that may leave. kSlower: nothing below the limit was found; plan.bound_seconds
+// and update_seconds are what none of its plans is below.
+enum class Solved : uint8_t { kNothing, kOver, kSlower, kFits };
 
 // problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
 // leaves without a budget, a link, or an optimizer.

@@ -131,27 +131,32 @@ TEST(HomeSolver, WhatIsDearBesideThePlanStays) {
   EXPECT_THROW(solve(p), Error);
 }
 
-// Random problems with values that have a home put on top.
+// A random problem with values that have a home put on top.
+Problem random_homes(uint32_t seed) {
+  Problem p = random_problem(seed);
+  if (p.links.empty()) p.links.push_back({"host", 0.001, 4096, 2048, 0.8, int64_t{1} << 40});
+  for (Link& link : p.links) link.capacity_bytes += 1 << 20;
+  std::mt19937 random(seed);
+  const auto upto = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n + 1)); };
+  for (int k = 1 + upto(4); k-- > 0;) {
+    const auto w = static_cast<int32_t>(p.values.size());
+    p.values.push_back({"home" + std::to_string(k), 64 * (1 + upto(40)), upto(2) > 0,
+                        upto(static_cast<int>(p.links.size()) - 1)});
+    for (int uses = 1 + upto(3); uses-- > 0;) {
+      Op& op = p.ops[random() % p.ops.size()];
+      if (upto(2) > 0) op.inputs.push_back(w);
+      if (upto(2) == 0 && !op.recomputable && std::count(op.outputs.begin(), op.outputs.end(), w) == 0)
+        op.outputs.push_back(w);
+    }
+  }
+  for (Value& value : p.values)
+    if (value.home >= 0 && upto(1) > 0) value.home_seconds = 0.125 * upto(8);
+  return p;
+}
+
 TEST(HomeSolver, RandomProblemsHold) {
   for (const uint32_t seed : support::seeds(12)) {
-    Problem p = random_problem(seed);
-    if (p.links.empty()) p.links.push_back({"host", 0.001, 4096, 2048, 0.8, int64_t{1} << 40});
-    for (Link& link : p.links) link.capacity_bytes += 1 << 20;
-    std::mt19937 random(seed);
-    const auto upto = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n + 1)); };
-    for (int k = 1 + upto(4); k-- > 0;) {
-      const auto w = static_cast<int32_t>(p.values.size());
-      p.values.push_back({"home" + std::to_string(k), 64 * (1 + upto(40)), upto(2) > 0,
-                          upto(static_cast<int>(p.links.size()) - 1)});
-      for (int uses = 1 + upto(3); uses-- > 0;) {
-        Op& op = p.ops[random() % p.ops.size()];
-        if (upto(2) > 0) op.inputs.push_back(w);
-        if (upto(2) == 0 && !op.recomputable && std::count(op.outputs.begin(), op.outputs.end(), w) == 0)
-          op.outputs.push_back(w);
-      }
-    }
-    for (Value& value : p.values)
-      if (value.home >= 0 && upto(1) > 0) value.home_seconds = 0.125 * upto(8);
+    Problem p = random_homes(seed);
     check(p);
     const int64_t least = smallest_budget(p), all = keep_all_arena(p);
     ASSERT_LE(least_budget(p), least) << "seed " << seed;
@@ -164,6 +169,46 @@ TEST(HomeSolver, RandomProblemsHold) {
       ASSERT_EQ(problem_from_json(to_json(p)).values, p.values);
     }
   }
+}
+
+// Seconds with what living at home costs.
+double seconds_of(const Problem& p, const Plan& plan) {
+  double seconds = plan.predicted_seconds;
+  for (size_t v = 0; v < p.values.size(); ++v)
+    if (plan.home_offsets[v] >= 0) seconds += p.values[v].home_seconds;
+  return seconds;
+}
+
+TEST(HomeSolver, MoreMemoryIsNotSlower) {
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    const Problem p = random_homes(seed);
+    const int64_t least = smallest_budget(p), all = keep_all_arena(p);
+    SolverCache cache;
+    double before = 1e300;
+    for (int64_t budget = least; budget < all; budget += std::max<int64_t>(1, (all - least) / 16)) {
+      const std::optional<Plan> plan = cache.solve_within(p, budget);
+      ASSERT_TRUE(plan) << "seed " << seed << " budget " << budget;
+      const double seconds = seconds_of(p, *plan);
+      EXPECT_LE(seconds, before * 1.01) << "seed " << seed << " budget " << budget;
+      before = std::min(before, seconds);
+    }
+  }
+}
+
+// A limit ends what cannot be below it, and what is found without one is found below a limit above it.
+TEST(HomeSolver, ALimitIsKept) {
+  Problem p = layers(6, 640, 64000, 64000);
+  p.budget_bytes = 5 * 64000;
+  SolverCache cache;
+  const Plan plan = cache.solve(p);
+  const double seconds = seconds_of(p, plan), least = cache.least_seconds(p, p.budget_bytes);
+  EXPECT_LE(least, seconds);
+  EXPECT_FALSE(cache.solve_below(p, p.budget_bytes, least));
+  EXPECT_FALSE(cache.solve_below(p, p.budget_bytes, seconds * (1 - 1e-6)));
+  const std::optional<Plan> below = cache.solve_below(p, p.budget_bytes, seconds * 1.5);
+  ASSERT_TRUE(below);
+  EXPECT_LE(seconds_of(p, *below), seconds * 1.01);
+  EXPECT_EQ(violation(p, *below), "");
 }
 
 }  // namespace

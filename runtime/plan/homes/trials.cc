@@ -1,0 +1,151 @@
+#include "runtime/plan/homes/trials.h"
+
+#include <algorithm>
+
+namespace cairn::plan {
+namespace {
+
+constexpr size_t kHomeProbes = 3;   // numbers of values that stay, looked at between two others, per round
+constexpr int kSearches = 2;        // searches as a whole, each behind quick ones
+constexpr size_t kFinished = 3;     // numbers that are, of few ops
+constexpr double kSlowHomes = 0.1;  // of seconds: so much above what may be is slow
+constexpr double kVisits = 2;       // a value that lives at home comes in so often, as a rule
+// Of the ops' seconds: uses that are so close have the value in between.
+constexpr std::array kKeep = {0.0, 0.0625, 1e9};
+constexpr double kEqual = 1e-9;
+
+}  // namespace
+
+void Trials::run_up_to(size_t most) {
+  if (most == all_) {
+    look_at(most);
+    run(true);
+    if (best_ && best_->predicted_seconds <= placed_(most).index().total_seconds * (1 + kEqual)) return;
+  }
+  for (size_t k = 0; k <= kHomeProbes; ++k) look_at(most * k / (kHomeProbes + 1));
+  // A plan of so many would be close to its smallest: slow, and long to search for.
+  seen_.insert(most);
+  run(true);
+  for (int search = 0; search < kSearches && best_; ++search) {
+    while (is_faster_after([&] { refine(); })) {
+    }
+    if (!is_faster_after([&] { finish(); })) break;
+  }
+  // Close to the smallest budget, where quick searches find nothing.
+  open_.clear();
+  if (best_ ? slow() : met_.empty()) {
+    look_again(0);
+    run(false);
+  }
+}
+
+void Trials::look_at(size_t stay) {
+  if (!seen_.insert(stay).second) return;
+  if (outlooks_[0].least(stay) >= best_seconds_ * (1 - kWorthIt)) {
+    met_.insert(stay);
+    return;
+  }
+  if (placed_(stay).least_bytes() <= budget_) open(stay, 0);
+}
+
+// A number that was too many for a quick search is looked at once more.
+void Trials::look_again(size_t stay) {
+  if (placed_(stay).least_bytes() <= budget_ && !met_.contains(stay)) open(stay, 0);
+}
+
+// Until nothing is left that may be faster. quick: leaves out plans close to the smallest.
+void Trials::run(bool quick) {
+  while (!open_.empty()) {
+    const auto next = std::min_element(open_.begin(), open_.end(), [](const Trial& a, const Trial& b) {
+      return a.expected != b.expected ? a.expected < b.expected : a.stay > b.stay;
+    });
+    const Trial trial = *next;
+    open_.erase(next);
+    if (!attempted_.insert({trial.stay, trial.share, quick}).second) continue;
+    const double least =
+        quick ? std::max(trial.least, outlooks_[trial.share].least(trial.stay)) : trial.least;
+    if (least < best_seconds_ * (1 - kWorthIt))
+      attempt(trial, quick);
+    else if (trial.share == 0)
+      met_.insert(trial.stay);
+  }
+}
+
+// More numbers around the best one's.
+void Trials::refine() {
+  const auto found = seen_.find(best_trial_.stay);
+  const size_t low = found == seen_.begin() ? *found : *std::prev(found);
+  const size_t high = std::next(found) == seen_.end() ? *found : *std::next(found);
+  for (size_t k = 1; k <= kHomeProbes; ++k) look_at(low + (high - low) * k / (kHomeProbes + 1));
+  run(true);
+}
+
+// The best ones, searched as a whole: of few ops several, as that takes little.
+void Trials::finish() {
+  std::stable_sort(tried_.begin(), tried_.end(),
+                   [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
+  const size_t count = placed_(0).resolved().ops.size() <= kFewOps ? kFinished : 1;
+  for (size_t k = 0; k < std::min(count, tried_.size()); ++k)
+    if (attempted_.insert({tried_[k].stay, tried_[k].share, false}).second) attempt(Trial(tried_[k]), false);
+}
+
+// Whether what is done makes the best plan faster by more than nothing.
+template <class Work>
+bool Trials::is_faster_after(Work work) {
+  const double before = best_seconds_;
+  work();
+  return best_seconds_ < before * (1 - kWorthIt);
+}
+
+bool Trials::slow() const { return best_seconds_ > placed_(0).index().total_seconds * (1 + kSlowHomes); }
+
+int64_t Trials::for_the_rest(const Placement& at, size_t share) const {
+  return budget_ -
+         static_cast<int64_t>(kRoomForCopies[share] * static_cast<double>(budget_ - at.persistent_bytes()));
+}
+
+// without: seconds of the plan with the share before, if it never waited for copies of what lives at home. With less memory
+// it is no faster.
+void Trials::open(size_t stay, size_t share, double before, double without) {
+  Placement& at = placed_(stay);
+  const double home = at.home_seconds();
+  const double least = std::max(at.least_seconds(limited_ ? for_the_rest(at, share) : 0), without);
+  open_.push_back({stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before});
+}
+
+void Trials::attempt(const Trial& trial, bool quick) {
+  Placement& at = placed_(trial.stay);
+  const int64_t rest = limited_ ? for_the_rest(at, trial.share) : 0;
+  const std::optional<Plan> plan = at.plan_without(rest, quick);
+  if (!plan) return;
+  met_.insert(trial.stay);
+  double seconds = kUnlimitedSeconds;
+  const auto consider = [&](std::optional<Plan> with) {
+    if (!with) return;
+    const double own = with->predicted_seconds + at.home_seconds();
+    seconds = std::min(seconds, own);
+    if (own >= best_seconds_ * (1 - kEqual)) return;
+    best_ = std::move(with);
+    best_seconds_ = own;
+    best_trial_ = trial;
+  };
+  if (trial.share == 0) consider(at.stalled(*plan));
+  for (const double keep : kKeep) {
+    const double limit = best_seconds_ * (1 - kEqual) - at.home_seconds();
+    auto [own, with] = at.streamed(*plan, budget_, keep * at.index().total_seconds, limit);
+    seconds = std::min(seconds, own + at.home_seconds());
+    consider(std::move(with));
+  }
+  if (quick) {
+    outlooks_[trial.share].add(trial.stay, plan->predicted_seconds + at.home_seconds(), seconds);
+    tried_.push_back(trial);
+    tried_.back().seconds = seconds;
+  }
+  // More room for copies, as long as that helps.
+  const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kEqual);
+  const bool helps = seconds < trial.before * (1 - kWorthIt);
+  if (waits && helps && limited_ && trial.stay < all_ && trial.share + 1 < kRoomForCopies.size())
+    open(trial.stay, trial.share + 1, seconds, plan->predicted_seconds);
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,77 @@
+// A search among numbers of values that stay on the device and shares of the budget for copies: those first that promise most by
+// their bounds, and none that cannot gain anything.
+#pragma once
+#include <array>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "runtime/plan/homes/outlook.h"
+#include "runtime/plan/homes/placement.h"
+
+namespace cairn::plan {
+
+class Trials {
+ public:
+  static constexpr double kWorthIt = 1e-3;  // of the best seconds: less is not searched for
+
+  using Placed = std::function<Placement&(size_t stay)>;
+  // all: how many values may stay. limit: seconds that are known to be possible; nothing slower is looked for.
+  Trials(Placed placed, size_t all, int64_t budget_bytes, double limit)
+      : placed_(std::move(placed)),
+        all_(all),
+        limited_(budget_bytes > 0),
+        budget_(limited_ ? budget_bytes : std::numeric_limits<int64_t>::max()),
+        best_seconds_(limit) {}
+
+  // Numbers that may stay: all, if everything may. What comes of it is best().
+  void run_up_to(size_t most);
+
+  bool found() const { return best_.has_value(); }
+  Plan& best() { return *best_; }
+  double best_seconds() const { return best_seconds_; }
+  size_t best_stay() const { return best_trial_.stay; }
+
+ private:
+  static constexpr double kUnlimitedSeconds = std::numeric_limits<double>::infinity();
+  // Shares of what a budget has above its persistent values that are left to copies.
+  static constexpr std::array kRoomForCopies = {0.0, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75};
+
+  struct Trial {
+    size_t stay = 0, share = 0;
+    double least = 0, expected = 0;
+    double before = 0;   // seconds with the share before this one
+    double seconds = 0;  // of what was found
+  };
+
+  void look_at(size_t stay);
+  void look_again(size_t stay);
+  void run(bool quick);
+  void refine();
+  void finish();
+  template <class Work>
+  bool is_faster_after(Work);
+  bool slow() const;
+  int64_t for_the_rest(const Placement& at, size_t share) const;
+  void open(size_t stay, size_t share, double before = kUnlimitedSeconds, double without = 0);
+  void attempt(const Trial& trial, bool quick);
+
+  const Placed placed_;
+  const size_t all_;
+  const bool limited_;
+  const int64_t budget_;
+  std::set<size_t> seen_, met_;  // numbers that were looked at, and of which there are plans or need be none
+  std::vector<Trial> open_;
+  std::set<std::tuple<size_t, size_t, bool>> attempted_;  // number, share, quick
+  std::vector<Trial> tried_;                              // by quick searches
+  std::array<Outlook, kRoomForCopies.size()> outlooks_;   // per share, by quick searches
+  std::optional<Plan> best_;
+  double best_seconds_;  // with what living at home costs; the limit where nothing was found
+  Trial best_trial_;
+};
+
+}  // namespace cairn::plan
