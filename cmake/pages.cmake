@@ -4,7 +4,7 @@ foreach(folder man1 man7 bash zsh fish)
   file(MAKE_DIRECTORY ${pages_folder}/${folder})
 endforeach()
 file(GLOB page_sources CONFIGURE_DEPENDS scripts/pages/*.lua scripts/cli/*.lua scripts/cli/*/*.lua
-     scripts/recipes/*.lua bindings/lua/cairn/*.lua)
+     scripts/recipes/*.lua scripts/devices/*.json bindings/lua/cairn/*.lua)
 set(compress)
 if(CAIRN_PACKAGES)
   find_program(GZIP gzip REQUIRED)

@@ -1,4 +1,6 @@
 // Functions that the library calls, which call Go's.
+#include <string.h>
+
 #include "_cgo_export.h"
 #include "shim.h"
 
@@ -38,6 +40,21 @@ static int32_t backward(void* user, const cairn_tensor_t* in, const cairn_tensor
   return cairnGoBackward((uintptr_t)user, (cairn_tensor_t*)in, (cairn_tensor_t*)out, workspace);
 }
 
+// Why the callback that just ended on this thread failed; the library copies it at once.
+static _Thread_local char failure[4096];
+
+size_t cairn_go_keep_failure(const char* words) {
+  size_t length = 0;
+  while (length + 1 < sizeof failure && words[length] != '\0') ++length;
+  memcpy(failure, words, length);
+  failure[length] = '\0';
+  return length;
+}
+static const char* failure_words(void* user) {
+  (void)user;
+  return failure;
+}
+
 cairn_status_t cairn_go_custom_op(cairn_graph_t* graph, const char* name, uint32_t inputs, uint32_t outputs,
                                   uint32_t recomputable, uint32_t has_workspace, uint32_t has_backward,
                                   uintptr_t user, cairn_error_t* error) {
@@ -51,5 +68,6 @@ cairn_status_t cairn_go_custom_op(cairn_graph_t* graph, const char* name, uint32
   op.workspace_bytes = has_workspace ? workspace_bytes : NULL;
   op.forward = forward;
   op.backward = has_backward ? backward : NULL;
+  op.failure_words = failure_words;
   return cairn_graph_custom_op(graph, &op, error);
 }

@@ -32,8 +32,11 @@ func call(user C.uintptr_t, run func(op *customOp) error) C.int32_t {
 	if err == nil {
 		return 0
 	}
+	// The library asks for the words on this thread, which a callback does not leave.
+	words := err.Error()
+	kept := words[:C.cairn_go_keep_failure(cstring(words))]
 	if op != nil {
-		op.hook.failed.Store(failure{err})
+		op.hook.failed.Store(failure{err, kept})
 	}
 	return statusOf(err)
 }

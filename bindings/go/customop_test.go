@@ -162,6 +162,12 @@ func TestFailuresOfCustomOps(t *testing.T) {
 				t.Errorf("%s in %s: %v", name, where, err)
 			}
 			contains(t, err, "custom op 'sine'", where)
+			if strings.Contains(err.Error(), "no status") {
+				t.Errorf("%s in %s: %v", name, where, err)
+			}
+			if name == "panic" {
+				contains(t, err, "custom op 'sine': its "+where+" callback failed: panic: no way")
+			}
 			again := session.Run(context.Background())
 			if !errors.Is(again, row.status) { // poisoned, or failing again
 				t.Errorf("%s in %s, once more: %v", name, where, again)

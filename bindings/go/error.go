@@ -113,11 +113,12 @@ func capture(call func(*C.cairn_error_t) C.cairn_status_t, hooks []*hook) error 
 	}
 	for _, h := range hooks {
 		if h.mention != "" && strings.Contains(made.Message, h.mention) {
-			made.cause = h.failure()
+			last := h.failure()
+			made.cause = last.err
+			if last.err != nil && (last.words == "" || !strings.Contains(made.Message, last.words)) {
+				made.Message += ": " + last.err.Error()
+			}
 		}
-	}
-	if made.cause != nil {
-		made.Message += ": " + made.cause.Error()
 	}
 	return made
 }

@@ -26,7 +26,6 @@ const None Value = 0
 type Graph struct {
 	object
 	problem error // the first failure of a call that builds
-	frozen  layouts
 }
 
 func (g *Graph) it() *object {

@@ -33,7 +33,10 @@ type hook struct {
 	failed  atomic.Value // the last failure, boxed
 }
 
-type failure struct{ err error }
+type failure struct {
+	err   error
+	words string // of it, as far as the library's messages have them; "" not at all
+}
 
 // newHook gives a target a number. The one reference is the caller's.
 func newHook(target any) *hook { return &hook{number: cgo.NewHandle(target), refs: 1} }
@@ -46,11 +49,9 @@ func (h *hook) release() {
 	}
 }
 
-func (h *hook) failure() error {
-	if last, ok := h.failed.Load().(failure); ok {
-		return last.err
-	}
-	return nil
+func (h *hook) failure() failure {
+	last, _ := h.failed.Load().(failure)
+	return last
 }
 
 // protect calls a function on a goroutine of its own, so that neither a panic nor runtime.Goexit reaches the library's frames.

@@ -1,9 +1,6 @@
 package cairn
 
-import (
-	"strings"
-	"unsafe"
-)
+import "unsafe"
 
 // buffer is a slice of numbers as its bytes.
 type buffer struct {
@@ -40,41 +37,11 @@ func bufferOf(data any) (buffer, error) {
 		"(any bytes) is needed", data)
 }
 
-// layout is the type and size of a value.
-type layout struct {
-	dtype    DType
-	elements int
-}
-
-// layouts are those of a graph's values, by name.
-type layouts map[string]layout
-
-const gradientSuffix = "/gradient"
-
-// find knows values of the graph and their gradients, which are as wide as sums are.
-func (l layouts) find(name string) (layout, bool) {
-	if found, ok := l[name]; ok {
-		return found, true
-	}
-	if base := strings.TrimSuffix(name, gradientSuffix); base != name {
-		if found, ok := l[base]; ok {
-			if found.dtype != F64 {
-				found.dtype = F32
-			}
-			return found, true
-		}
-	}
-	return layout{}, false
-}
-
-// check refuses slices of another type than the value's. Bytes may stand for any; what is not known is left to the library.
-func (l layouts) check(name string, data buffer) error {
-	found, ok := l.find(name)
-	if !ok || data.word == "[]uint8" {
+// refuse says what is wrong with a slice of that type for a value. Bytes may stand for any.
+func (b buffer) refuse(value ValueInfo) error {
+	wanted, _ := value.DType.element()
+	if b.word == "[]uint8" || wanted == "" || wanted == b.word {
 		return nil
 	}
-	if wanted, _ := found.dtype.element(); wanted != "" && wanted != data.word {
-		return invalid("'%s' is %s: a %s was given, %s is needed", name, found.dtype, data.word, wanted)
-	}
-	return nil
+	return invalid("'%s' is %s: a %s was given, %s is needed", value.Name, value.DType, b.word, wanted)
 }

@@ -11,7 +11,6 @@ import (
 // Plan decides every byte of a graph on a device before anything runs. It is immutable.
 type Plan struct {
 	object
-	layouts layouts
 }
 
 func (p *Plan) it() *object {
@@ -86,12 +85,9 @@ func makePlans(programs []Program, device *Device, options PlanOptions, call pla
 		if err != nil {
 			return err
 		}
-		for i, program := range programs {
+		for i := range programs {
 			plans[i] = collected(&Plan{}, (*Plan).Close)
 			plans[i].init("plan", unsafe.Pointer(out[i]), releasePlan, newOrder(), objects...)
-			if plans[i].layouts, err = program.Graph.layouts(); err != nil {
-				return err
-			}
 		}
 		return nil
 	}, objects...)

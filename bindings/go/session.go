@@ -12,7 +12,6 @@ import (
 // object: a call waits until the one before is done. Cancel and Usage never wait.
 type Session struct {
 	object
-	layouts layouts
 }
 
 func (s *Session) it() *object {
@@ -68,8 +67,8 @@ func makeSessions(plans []*Plan, device *Device, call sessionCall) ([]*Session, 
 			return err
 		}
 		store := newOrder()
-		for i, plan := range plans {
-			sessions[i] = collected(&Session{layouts: plan.layouts}, (*Session).Close)
+		for i := range plans {
+			sessions[i] = collected(&Session{}, (*Session).Close)
 			sessions[i].init("session", unsafe.Pointer(out[i]), releaseSession, store, objects...)
 		}
 		return nil
@@ -116,24 +115,44 @@ func (s *Session) transfer(name string, data any, call func(*C.char, buffer, *C.
 	if err != nil {
 		return err
 	}
-	if s != nil {
-		if err := s.layouts.check(name, numbers); err != nil {
-			return err
+	return with(context.Background(), func() error {
+		var value ValueInfo // of a name that is not known, the call itself says what is wrong
+		if s.info(cstring(name), &value, nil) == C.CAIRN_STATUS_OK {
+			if err := numbers.refuse(value); err != nil {
+				return err
+			}
 		}
-	}
-	return do(func(e *C.cairn_error_t) C.cairn_status_t { return call(cstring(name), numbers, e) }, s.it())
+		return capture(func(e *C.cairn_error_t) C.cairn_status_t { return call(cstring(name), numbers, e) }, s.hooks)
+	}, s.it())
 }
 
-// ReadAll reads a value of the session's graph, or a gradient, into a new slice of its size.
+// Info tells of a value that Write or Read takes, by name. Errors: NotFound.
+func (s *Session) Info(name string) (ValueInfo, error) {
+	var info ValueInfo
+	if err := checkTexts("name", name); err != nil {
+		return info, err
+	}
+	err := do(func(e *C.cairn_error_t) C.cairn_status_t { return s.info(cstring(name), &info, e) }, s.it())
+	return info, err
+}
+
+func (s *Session) info(name *C.char, out *ValueInfo, e *C.cairn_error_t) C.cairn_status_t {
+	raw := C.cairn_go_value_info()
+	status := C.cairn_session_value_info(s.c(), name, &raw, e)
+	if status == C.CAIRN_STATUS_OK {
+		*out = valueInfo(&raw)
+	}
+	return status
+}
+
+// ReadAll reads a value that outlives a run into a new slice of its size.
 func ReadAll[T Element](s *Session, name string) ([]T, error) {
-	if s == nil {
-		return nil, s.it().use()
+	info, err := s.Info(name)
+	if err != nil {
+		return nil, err
 	}
-	found, ok := s.layouts.find(name)
-	if !ok {
-		return nil, &Error{Status: NotFound, Message: "the graph has no value '" + name + "'"}
-	}
-	data := make([]T, found.elements)
+	var one T
+	data := make([]T, info.Bytes/uint64(unsafe.Sizeof(one)))
 	return data, s.Read(name, data)
 }
 

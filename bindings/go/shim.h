@@ -116,6 +116,8 @@ static inline void cairn_go_look(void** block) { (void)block; }
 // Defined in callbacks.c: hooks are numbers that Go knows a function by; 0 is none.
 cairn_status_t cairn_go_instance_create(uintptr_t log, uintptr_t allocator, cairn_instance_t** out_instance,
                                         cairn_error_t* error);
+// Keeps what the callback under way on this thread failed with, for the library to ask; gives how much of it there is room for.
+size_t cairn_go_keep_failure(const char* words);
 cairn_status_t cairn_go_custom_op(cairn_graph_t* graph, const char* name, uint32_t inputs, uint32_t outputs,
                                   uint32_t recomputable, uint32_t has_workspace, uint32_t has_backward,
                                   uintptr_t user, cairn_error_t* error);

@@ -158,6 +158,15 @@ func TestWeightsAndGraphsAsFiles(t *testing.T) {
 func TestSlicesOfTheRightTypeAlone(t *testing.T) {
 	r := newRig(t, cairn.PlanOptions{})
 	contains(t, r.session.Write("x", make([]int32, rows*width)), "'x' is f32", "[]int32", "[]float32")
+	_, err := cairn.ReadAll[int32](r.session, "first.weight/gradient")
+	contains(t, err, "'first.weight/gradient' is f32", "[]int32")
+	info, err := r.session.Info("x")
+	if err != nil || info.DType != cairn.F32 || info.Kind != cairn.KindInput || info.Bytes != rows*width*4 {
+		t.Errorf("x is %v, %v", info, err)
+	}
+	if _, err := r.session.Info("nothing"); !errors.Is(err, cairn.NotFound) {
+		t.Errorf("of a name that is not there: %v", err)
+	}
 	contains(t, r.session.Write("x", "text"), "string", "[]float32")
 	contains(t, r.session.Write("x", []float32{}), "'x'", "0 were given")
 	contains(t, r.session.Read("x", make([]float64, rows*width/2)), "[]float64")

@@ -18,7 +18,7 @@ const (
 // String is the word for a kind: input, parameter or activation.
 func (k ValueKind) String() string { return word(uint32(k), "input", "parameter", "activation") }
 
-// ValueInfo is what a graph knows of a value.
+// ValueInfo is what a graph or a session knows of a value.
 type ValueInfo struct {
 	Name   string
 	Dims   []int
@@ -51,32 +51,30 @@ func (g *Graph) Info(value Value) (ValueInfo, error) {
 // Values are all of the graph, in order of creation: the first is that of Value 1.
 func (g *Graph) Values() ([]ValueInfo, error) {
 	var all []ValueInfo
-	err := with(context.Background(), func() (err error) {
-		all, err = g.values()
-		return err
+	err := with(context.Background(), func() error {
+		all = make([]ValueInfo, C.cairn_graph_value_count(g.c()))
+		for i := range all {
+			err := capture(func(e *C.cairn_error_t) C.cairn_status_t { return g.info(Value(i+1), &all[i], e) }, nil)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	}, g.it())
 	return all, err
-}
-
-// values are all, in the graph's order.
-func (g *Graph) values() ([]ValueInfo, error) {
-	all := make([]ValueInfo, C.cairn_graph_value_count(g.c()))
-	for i := range all {
-		err := capture(func(e *C.cairn_error_t) C.cairn_status_t { return g.info(Value(i+1), &all[i], e) }, nil)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
 func (g *Graph) info(value Value, out *ValueInfo, e *C.cairn_error_t) C.cairn_status_t {
 	raw := C.cairn_go_value_info()
 	status := C.cairn_graph_value_info(g.c(), C.cairn_value_t(value), &raw, e)
-	if status != C.CAIRN_STATUS_OK {
-		return status
+	if status == C.CAIRN_STATUS_OK {
+		*out = valueInfo(&raw)
 	}
-	*out = ValueInfo{
+	return status
+}
+
+func valueInfo(raw *C.cairn_value_info_t) ValueInfo {
+	info := ValueInfo{
 		Name:   C.GoString(raw.name),
 		Dims:   make([]int, raw.rank),
 		DType:  DType(raw.dtype),
@@ -84,29 +82,8 @@ func (g *Graph) info(value Value, out *ValueInfo, e *C.cairn_error_t) C.cairn_st
 		Region: uint32(raw.region),
 		Bytes:  uint64(raw.bytes),
 	}
-	for i := range out.Dims {
-		out.Dims[i] = int(raw.dims[i])
+	for i := range info.Dims {
+		info.Dims[i] = int(raw.dims[i])
 	}
-	return status
-}
-
-// layouts are those of a frozen graph's values; once, in the graph's order.
-func (g *Graph) layouts() (layouts, error) {
-	if g.frozen != nil {
-		return g.frozen, nil
-	}
-	values, err := g.values()
-	if err != nil {
-		return nil, err
-	}
-	found := make(layouts, len(values))
-	for _, value := range values {
-		elements := 1
-		for _, dim := range value.Dims {
-			elements *= dim
-		}
-		found[value.Name] = layout{value.DType, elements}
-	}
-	g.frozen = found
-	return found, nil
+	return info
 }

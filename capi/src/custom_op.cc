@@ -56,10 +56,13 @@ auto runner(const std::string& op, const char* which, const std::shared_ptr<Cust
   return [op, which, user, run](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
     const int32_t result = run(user->user, Views(in).list.data(), Views(out).list.data(), workspace);
     if (result == 0) return true;
+    const std::string why = words(*user);
+    if (result < 0 && !why.empty())  // a number for what has none says less than the words
+      fail(Code::kInvalidArgument, "custom op '", op, "': its ", which, " callback failed", why);
     const bool status = result > 0 && result <= CAIRN_STATUS_INTERNAL;
     fail(status ? static_cast<Code>(result) : Code::kInvalidArgument, "custom op '", op, "': its ", which,
          " callback failed with ", result, status ? " (" : ", which is no status of cairn's",
-         status ? cairn_status_name(result) : "", status ? ")" : "", words(*user));
+         status ? cairn_status_name(result) : "", status ? ")" : "", why);
   };
 }
 

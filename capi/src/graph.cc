@@ -250,12 +250,9 @@ cairn_status_t cairn_graph_value_info(const cairn_graph_t* graph, cairn_value_t 
       const std::lock_guard lock(graph->mutex);
       info.name = graph->names.insert(v.name).first->c_str();
     }
-    info.rank = static_cast<uint32_t>(v.desc.shape.rank);
-    for (int i = 0; i < v.desc.shape.rank; ++i) info.dims[i] = v.desc.shape[i];
-    info.dtype = static_cast<uint32_t>(v.desc.dtype);
+    cairn::capi::describe(v.desc, &info);
     info.kind = static_cast<uint32_t>(v.kind);
     info.region = static_cast<cairn_region_t>(v.region + 1);
-    info.bytes = static_cast<uint64_t>(v.desc.bytes());
     out.write(info);
   });
 }

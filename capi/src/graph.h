@@ -30,6 +30,13 @@ namespace cairn::capi {
 
 // The runtime's id of a value of this graph; 0 is kNone. `what` names the argument in the message.
 graph::ValueId value_id(const graph::Graph& graph, cairn_value_t value, std::string_view what);
+// A tensor's type, shape and bytes.
+inline void describe(const TensorDesc& desc, cairn_value_info_t* info) {
+  info->rank = static_cast<uint32_t>(desc.shape.rank);
+  for (int i = 0; i < desc.shape.rank; ++i) info->dims[i] = desc.shape[i];
+  info->dtype = static_cast<uint32_t>(desc.dtype);
+  info->bytes = static_cast<uint64_t>(desc.bytes());
+}
 inline cairn_value_t handle_id(graph::ValueId id) {
   return id == graph::kNone ? 0 : static_cast<cairn_value_t>(id) + 1;
 }

@@ -1,6 +1,7 @@
 // Chapter 5: session.
 #include "capi/src/session.h"
 
+#include "capi/src/graph.h"
 #include "capi/src/instance.h"
 #include "capi/src/plan.h"
 #include "capi/src/structs.h"
@@ -115,6 +116,24 @@ cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, vo
     const int32_t value = persistent_value(*s.plan().joint, name);
     check_size(s, value, size_bytes);
     s.read_declared(value, data);
+  });
+}
+
+cairn_status_t cairn_session_value_info(const cairn_session_t* session, const char* name,
+                                        cairn_value_info_t* out_info, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(session, "session");
+    not_null(name, "name");
+    const OutStruct out(out_info, "out_info");
+    const graph::JointGraph& joint = *session->session->plan().joint;
+    const int32_t value = persistent_value(joint, name);
+    const graph::JointValue& found = joint.values[static_cast<size_t>(value)];
+    cairn_value_info_t info = CAIRN_VALUE_INFO_INIT;
+    info.name = found.name.c_str();
+    describe(session->session->declared(value), &info);
+    info.kind = found.role == graph::Role::kInput ? 0 : found.role == graph::Role::kParameter ? 1 : 2;
+    info.region = static_cast<cairn_region_t>(found.region + 1);
+    out.write(info);
   });
 }
 

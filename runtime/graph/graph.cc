@@ -134,6 +134,12 @@ int Graph::custom(CustomOp op) {
   return static_cast<int>(customs_.size()) - 1;
 }
 
+void Graph::unknown_op(std::string_view name) const {
+  std::vector<std::string> own;
+  for (const CustomOp& custom : customs_) own.push_back(custom.name);
+  fail(Code::kNotFound, "unknown op '", name, "'", ops::known_ops(name, own));
+}
+
 std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, Attrs attrs) {
   building();
   Op node;
@@ -143,7 +149,7 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
     int index = -1;
     for (size_t i = 0; i < customs_.size(); ++i)
       if (customs_[i].name == name) index = static_cast<int>(i);
-    require(index >= 0, Code::kNotFound, "unknown op '", name, "'", index >= 0 ? "" : ops::known_ops(name));
+    if (index < 0) unknown_op(name);
     const CustomOp& custom = customs_[index];
     require(static_cast<int>(in.size()) == custom.inputs, Code::kInvalidArgument, name, ": takes ",
             custom.inputs, " inputs, got ", in.size());
@@ -152,7 +158,7 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
         {"custom", int64_t{index}}, {"inputs", int64_t{custom.inputs}}, {"outputs", int64_t{custom.outputs}}};
     row = &ops::row(ops::OpCode::k_custom);
   } else {
-    require(row->code != ops::OpCode::k_custom, Code::kNotFound, "unknown op 'custom'");
+    if (row->code == ops::OpCode::k_custom) unknown_op(name);
     require(!(row->is(ops::RNG) && attrs.has("rng")), Code::kInvalidArgument, name,
             ": attribute 'rng' is set by the graph");
     ops::check_attrs(*row, attrs);

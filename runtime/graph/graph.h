@@ -130,6 +130,7 @@ class Graph {
   ValueId add_value(Value value);
   std::vector<std::string> gradient_notes(ValueId loss) const;
   void room_for_values(std::string_view what) const;  // for one more input, parameter or op
+  [[noreturn]] void unknown_op(std::string_view name) const;
 
   std::vector<Value> values_;
   Names by_name_;

@@ -44,6 +44,11 @@ _cairn() {
     case $values in
       @flag) ;;
       @file) _cairn_paths -f; return ;;
+      @file\ *)
+        _cairn_paths -f
+        COMPREPLY=($(compgen -W "${values#@file }" -- "$current") "${COMPREPLY[@]}")
+        return
+        ;;
       @directory) _cairn_paths -d; return ;;
       *) COMPREPLY=($(compgen -W "$values" -- "$current")); return ;;
     esac
@@ -101,8 +106,8 @@ return function(all)
   parts[#parts + 1] = chooser("_cairn_values", "$1:$2", function(lines)
     for _, command in ipairs(all.commands) do
       for _, option in ipairs(command.options) do
-        local path = words.path(option)
-        local text = option.flag and "@flag" or option.words and table.concat(option.words, " ")
+        local path, list = words.path(option), option.words and table.concat(option.words, " ")
+        local text = option.flag and "@flag" or path and list and ("@%s %s"):format(path, list) or list
           or path and "@" .. path
         if text then case(lines, ("%s:--%s"):format(command.name, option.name), text) end
       end

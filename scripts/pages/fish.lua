@@ -31,8 +31,8 @@ return function(all)
     add("complete -c cairn -n __fish_use_subcommand -a %s -d %s", command.name, quoted(command.summary))
     for _, option in ipairs(command.options) do
       local path = words.path(option)
-      local value = option.flag and "" or option.words and " -x -a " .. quoted(table.concat(option.words, " "))
-        or path and " -r -F" or " -x"
+      local value = option.flag and "" or path and " -r -F" or " -x"
+      if option.words then value = value .. " -a " .. quoted(table.concat(option.words, " ")) end
       add("complete -c cairn -n %s -l %s%s -d %s", quoted(seen), option.name, value, quoted(option.help))
     end
     if command.operand == "recipe" then

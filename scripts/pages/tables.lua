@@ -22,16 +22,17 @@ local function asked(name, root)
   return known, usage
 end
 
-local function option(name, row)
+-- `names`: of a row whose value may be one of these, which stand in files of cairn's own, or a path.
+local function option(name, row, root)
   local flag = row[1] == args.FLAG
   return { name = name, flag = flag, value = not flag and (row[3] or "VALUE") or nil, help = row[2],
-           words = row.words or args.WORDS[row[1]] }
+           words = row.words or row.names and row.names(root) or args.WORDS[row[1]] }
 end
 
-local function options_of(known)
+local function options_of(known, root)
   local list = { { name = "help", flag = true, help = "prints the options, and those of a recipe that is named" } }
   for name, row in pairs(known) do
-    if not row.elsewhere then list[#list + 1] = option(name, row) end
+    if not row.elsewhere then list[#list + 1] = option(name, row, root) end
   end
   table.sort(list, function(a, b) return a.name < b.name end)
   return list
@@ -47,7 +48,7 @@ function tables.commands(root)
     if row[1] ~= "lua" then
       local known
       known, command.usage = asked(row[1], root)
-      command.options = options_of(known)
+      command.options = options_of(known, root)
     end
     list[i] = command
   end

@@ -5,13 +5,18 @@ local function described(name, help)  -- of _describe and _values
   return words.quoted(("%s:%s"):format(name, (help:gsub("\\", "\\\\"):gsub(":", "\\:"))))
 end
 
+-- The function that offers names and files, where an option takes both.
+local function either(command, option)
+  return ("_cairn_of_%s_%s"):format(command.name, (option.name:gsub("-", "_")))
+end
+
 -- One of _arguments: --name[help] or --name=[help]:what:action.
-local function argument(option)
+local function argument(command, option)
   local help = option.help:gsub("\\", "\\\\"):gsub("[%[%]:]", "\\%0")
   if option.flag then return words.quoted(("--%s[%s]"):format(option.name, help)) end
   local path = words.path(option)
-  local action = option.words and ("(%s)"):format(table.concat(option.words, " ")) or path == "file" and "_files"
-    or path == "directory" and "_files -/" or " "
+  local action = option.words and (path and either(command, option) or ("(%s)"):format(table.concat(option.words, " ")))
+    or path == "file" and "_files" or path == "directory" and "_files -/" or " "
   return words.quoted(("--%s=[%s]:%s:%s"):format(option.name, help, option.value:lower():gsub("[^%w]", " "), action))
 end
 
@@ -88,7 +93,13 @@ return function(all)
   parts[#parts + 1] = ("_cairn_ops() { echo %s; }"):format(words.quoted(words.names(all.ops)))
   for _, command in ipairs(all.commands) do
     local arguments = {}
-    for i, option in ipairs(command.options) do arguments[i] = "    " .. argument(option) end
+    for i, option in ipairs(command.options) do
+      arguments[i] = "    " .. argument(command, option)
+      if option.words and words.path(option) then
+        parts[#parts + 1] = ("%s() {\n  compadd -- %s\n  _files\n}"):format(either(command, option),
+          table.concat(option.words, " "))
+      end
+    end
     if command.operand then
       local operand = OPERANDS[command.operand]
       local text = command.operand == "op" and ('"%s"'):format(operand) or words.quoted(operand)

@@ -151,6 +151,12 @@ test("reading and writing check names and sizes", function()
   harness.raises(function() session:write("b", ffi.new("int32_t[1]")) end, "array of int given, float needed")
   assert(session:write("b", ffi.new("const float[1]", 1.5)))
   assert(session:write("b", ffi.new("uint8_t[4]")))  -- bytes of any
+  harness.raises(function() session:read("b", ffi.new("int32_t[1]")) end, "array of int given, float needed")
+  harness.raises(function() session:read("b/gradient", ffi.new("double[1]")) end, "array of double given")
+  equal(assert(session:info("b/gradient")).dtype, "f32")
+  equal(assert(session:info("b")).kind, "parameter")
+  equal(assert(session:info("b")).shape[1], 1)
+  fails("NOT_FOUND", session:info("nothing"))
   local one = ffi.new("float[1]")
   assert(session:write("b", ffi.cast("float*", one)))  -- a pointer says nothing about its size
   assert(session:write("b", { 4.5 }))

@@ -139,6 +139,51 @@ TEST(Cpp, SpansOfManyThings) {
   EXPECT_THROW(session.write("x", {1.0f, 2.0f}), cairn::Error);
 }
 
+// Bits of other types are as many bytes, and other numbers.
+TEST(Cpp, NumbersAreOfTheValuesType) {
+  const Devices devices;
+  auto graph = cairn::Graph::create(devices.instance);
+  const auto table = graph.parameter("table", {4, 2}, cairn::ParameterOptions::normal(1.0));
+  const auto ids = graph.input("ids", {2}, CAIRN_I32), x = graph.input("x", {2, 2});
+  const auto half = graph.op("cast", {x}, {{"dtype", "bf16"}});
+  const auto y = graph.op("add", {graph.op("embedding", {table, ids}), x});
+  graph.name(y, "y");
+  graph.name(half, "half");
+  graph.freeze(cairn::Value{0}, {y, half});
+  auto session = cairn::Session::create(cairn::Plan::create(graph, devices.device), devices.device);
+  const auto refused = [&](const auto& call, const std::vector<std::string>& words) {
+    try {
+      call();
+      ADD_FAILURE() << "numbers of another type were taken for " << words[0];
+    } catch (const cairn::Error& error) {
+      EXPECT_EQ(error.status(), CAIRN_STATUS_INVALID_ARGUMENT);
+      for (const std::string& word : words)
+        EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+    }
+  };
+  refused([&] { session.write("x", {0, 1, 2, 3}); }, {"'x' is f32", "int32_t"});
+  refused([&] { session.write("x", std::vector<double>{0, 1}); }, {"'x' is f32", "double"});
+  refused([&] { session.write("ids", {0.0f, 1.0f}); }, {"'ids' is i32", "float"});
+  refused([&] { session.write("table", std::vector<int64_t>(4)); }, {"'table' is f32", "int64_t"});
+  session.write("ids", {0, 1});
+  session.write("ids", {2u, 3u});
+  session.write("x", {0.0f, 1.0f, 2.0f, 3.0f});
+  session.initialise(1);
+  session.run();
+  std::vector<int32_t> whole(4);
+  refused([&] { session.read("y", whole); }, {"'y' is f32", "int32_t"});
+  refused([&] { (void)session.read<int>("y", 4); }, {"'y' is f32"});
+  refused([&] { (void)session.read<float>("half", 2); }, {"'half' is bf16", "float"});
+  EXPECT_EQ(session.read<uint16_t>("half", 4)[1], 0x3f80);
+  EXPECT_EQ(session.read<std::byte>("y", 16).size(), 16u);  // bytes of any
+  struct Point {
+    float x, y;
+  };
+  EXPECT_EQ(session.read<Point>("x", 2)[1].y, 3.0f);
+  EXPECT_EQ(session.info("ids").dtype, uint32_t{CAIRN_I32});
+  EXPECT_THROW((void)session.info("nothing"), cairn::Error);
+}
+
 TEST(Cpp, OptionsHoldWhatTheyAreGiven) {
   const Devices devices;
   auto costs = cairn::Costs::create(devices.device);

@@ -269,6 +269,23 @@ TEST(CustomOp, WordsOfTheHostAreAsked) {
                  CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square", "refused"});
 }
 
+// A callback of another language's has no status for what was thrown there: it gives a negative number, and the words.
+TEST(CustomOp, WordsStandInPlaceOfANumberThatIsNoStatus) {
+  const Devices devices;
+  Watched watched;
+  auto graph = cairn::Graph::create(devices.instance);
+  cairn_custom_op_t op = watched.op();
+  op.forward = [](void*, const cairn_tensor_t*, const cairn_tensor_t*, void*) -> int32_t { return -1; };
+  graph.custom_op(op);
+  const auto y = graph.op("square", {graph.input("x", {4})});
+  graph.freeze(cairn::Value{0}, {y});
+  auto session = cairn::Session::create(cairn::Plan::create(graph, devices.device), devices.device);
+  session.write("x", {1.0f, 2.0f, 3.0f, 4.0f});
+  Failure failure;
+  expect_failure(cairn_session_run(session.get(), failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"custom op 'square': its forward callback failed: the host's own words"});
+}
+
 TEST(CustomOp, AnOlderProgramsStructHasNeither) {
   const Devices devices;
   Watched watched;

@@ -63,6 +63,52 @@ TEST(Session, NamesAndSizes) {
   EXPECT_EQ(read("y", right), CAIRN_STATUS_OK) << failure.message();
 }
 
+TEST(Session, SaysWhatAValueIs) {
+  const Devices devices;
+  Trainer trainer(devices, perceptron(devices.instance));
+  const cairn_session_t* session = trainer.session.get();
+  Failure failure;
+  const auto info = [&](const char* name) {
+    cairn_value_info_t out = CAIRN_VALUE_INFO_INIT;
+    EXPECT_EQ(cairn_session_value_info(session, name, &out, failure), CAIRN_STATUS_OK) << failure.message();
+    EXPECT_STREQ(out.name, name);
+    return out;
+  };
+  for (const auto& [name, kind, rows] : {std::tuple{"x", 0u, kBatch},
+                                         {"layer0.weight", 1u, kWidth},
+                                         {"y", 2u, kBatch},
+                                         {"layer0.weight/gradient", 2u, kWidth},
+                                         {"layer0.weight/m", 2u, kWidth}}) {
+    const cairn_value_info_t found = info(name);
+    EXPECT_EQ(found.kind, kind) << name;
+    EXPECT_EQ(found.dtype, uint32_t{CAIRN_F32}) << name;
+    ASSERT_EQ(found.rank, 2u) << name;
+    EXPECT_EQ(found.dims[0], rows) << name;
+    EXPECT_EQ(found.dims[1], kWidth) << name;
+    EXPECT_EQ(found.bytes, static_cast<uint64_t>(rows * kWidth * 4)) << name;
+  }
+  cairn_value_info_t out = CAIRN_VALUE_INFO_INIT;
+  expect_failure(cairn_session_value_info(session, "z", &out, failure), CAIRN_STATUS_NOT_FOUND, failure,
+                 {"'z'"});
+  expect_failure(cairn_session_value_info(session, "layer0/linear_0", &out, failure), CAIRN_STATUS_NOT_FOUND,
+                 failure, {"outputs"});
+  expect_failure(cairn_session_value_info(session, nullptr, &out, failure), CAIRN_STATUS_INVALID_ARGUMENT,
+                 failure, {"'name'"});
+}
+
+// What the host gives and gets is float32, whatever the plan stores.
+TEST(Session, AValueIsWhatItWasDeclaredAs) {
+  const Devices devices;
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.amp = CAIRN_AMP_BF16;
+  options.parameters = CAIRN_BF16;
+  Trainer trainer(devices, perceptron(devices.instance), options);
+  cairn_value_info_t out = CAIRN_VALUE_INFO_INIT;
+  ASSERT_EQ(cairn_session_value_info(trainer.session.get(), "layer0.weight", &out, nullptr), CAIRN_STATUS_OK);
+  EXPECT_EQ(out.dtype, uint32_t{CAIRN_F32});
+  EXPECT_EQ(out.bytes, static_cast<uint64_t>(kWidth * kWidth * 4));
+}
+
 TEST(Session, TokensOutsideTheVocabulary) {
   const Devices devices;
   const auto plan = cairn::Plan::create(language(devices.instance), devices.device);

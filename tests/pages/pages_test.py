@@ -100,6 +100,10 @@ LINES = [
     ("cairn train mlp lay", ["layers="], ["heads="]),
     ("cairn ops soft", ["softmax"], ["linear"]),
     ("cairn train --init ", ["net.lua", "weights.safetensors"], ["gpt2"]),
+    ("cairn plan --device-model ", ["h100", "rtx4090", "cpu", "net.lua", "weights.safetensors"], ["gpt2"]),
+    ("cairn plan --device-model h", ["h100", "h200"], ["l4", "net.lua"]),
+    ("cairn plan --device-model=l", ["l4", "l40s"], ["h100", "net.lua"]),
+    ("cairn plan --device-model we", ["weights.safetensors"], ["net.lua", "h100"]),
     ("cairn inspect we", ["weights.safetensors"], ["net.lua"]),
     ("cairn devices --j", ["--json"], ["--quiet"]),
 ]

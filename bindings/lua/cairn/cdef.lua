@@ -384,6 +384,8 @@ typedef struct cairn_session cairn_session_t;
  size_t size_bytes, cairn_error_t* error);
  cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, void* data,
  size_t size_bytes, cairn_error_t* error);
+ cairn_status_t cairn_session_value_info(const cairn_session_t* session, const char* name,
+ cairn_value_info_t* out_info, cairn_error_t* error);
  cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
  void cairn_session_cancel(cairn_session_t* session);
  cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);

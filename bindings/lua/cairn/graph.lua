@@ -217,18 +217,12 @@ function Graph:freeze(options)
   return self
 end
 
-local KINDS = { [0] = "input", "parameter", "activation" }
 -- {name, shape, dtype, kind, bytes} of a value, an id or a name; nil if there is none.
 function Graph:info(which)
   local id = core.is(Value, which) and which.id or which
   if type(id) == "string" then id = C.cairn_graph_find(self:raw(), id) end
   if id == 0 then return nil end
-  local info = ffi.new("cairn_value_info_t", { ffi.sizeof("cairn_value_info_t") })
-  if C.cairn_graph_value_info(self:raw(), id, info, core.raw_error) ~= 0 then return nil end
-  local shape = {}
-  for i = 1, info.rank do shape[i] = tonumber(info.dims[i - 1]) end
-  return { name = ffi.string(info.name), shape = shape, dtype = core.DTYPE_NAMES[info.dtype],
-           kind = KINDS[info.kind], bytes = tonumber(info.bytes) }
+  return (core.value_info(function(info) return C.cairn_graph_value_info(self:raw(), id, info, core.raw_error) end))
 end
 
 function Graph:find(name) return value_of(self, C.cairn_graph_find(self:raw(), name)) end

@@ -37,14 +37,20 @@ function Session:initialise(seed)
   return core.done(C.cairn_session_initialise(self:raw(), seed or 0, core.raw_error))
 end
 
--- dtype and element count of a value by name; a gradient is as wide as sums are.
+-- {name, shape, dtype, kind, bytes} of a value that can be written or read, or nil, err.
+function Session:info(name)
+  core.expect_type(name, "string", "name")
+  return core.value_info(function(info)
+    return C.cairn_session_value_info(self:raw(), name, info, core.raw_error)
+  end)
+end
+
+-- dtype and element count of a value by name; what Lua has no numbers for is bytes.
 local function layout(self, name)
-  local info = self.graph:info(name)
-  if info then return info.dtype, numbers.count(info.shape) end
-  local base = name:match("^(.*)/gradient$")
-  info = base and self.graph:info(base)
-  if info then return info.dtype == "f64" and "f64" or "f32", numbers.count(info.shape) end
-  return nil, core.make_error(C.CAIRN_STATUS_NOT_FOUND, ("the graph has no value '%s'"):format(name))
+  local info, problem = self:info(name)
+  if not info then return nil, problem end
+  local dtype = info.dtype or "u8"
+  return dtype, info.bytes / numbers.SIZES[dtype]
 end
 
 -- Writes an input or parameter: from an array of numbers, or from an FFI buffer of size_bytes (default: the value's).
@@ -74,7 +80,10 @@ function Session:read(name, buffer, size_bytes)
   local dtype, count = layout(self, name)
   if not dtype then return nil, count end
   local bytes = count * numbers.SIZES[dtype]
-  if buffer ~= nil then return core.done(C.cairn_session_read(self:raw(), name, buffer, bytes, core.raw_error)) end
+  if buffer ~= nil then
+    if type(buffer) == "cdata" then numbers.check_array(buffer, dtype, count, 2) end
+    return core.done(C.cairn_session_read(self:raw(), name, buffer, bytes, core.raw_error))
+  end
   local made = numbers.buffer(dtype, count)
   local status = C.cairn_session_read(self:raw(), name, made, bytes, core.raw_error)
   if status ~= 0 then return core.failed(status) end

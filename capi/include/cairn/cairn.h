@@ -431,7 +431,8 @@ typedef struct cairn_parameter_group {
 } cairn_parameter_group_t;
 /* A policy for the regions whose whole paths match `pattern`, in the place of their own. In each name of a pattern, between
  * its '/', * stands for any text, ? for one character, [0-3] for one of some and [!0-3] for one of all others: "h[0-3]/attn".
- * A name of two * alone stands for any number of names, none included. Frozen layout. */
+ * A name of two * alone stands for any number of names, none included. A pattern that no whole path of any program matches
+ * is one of the ends of paths: "h0/attn" of "segment/h0/attn". Frozen layout. */
 typedef struct cairn_region_policy {
   const char* pattern; /* UTF-8 */
   uint32_t policy;     /* CAIRN_REGION_KEEP, CAIRN_REGION_RECOMPUTE or CAIRN_REGION_OFFLOAD */
@@ -675,6 +676,11 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_write(cairn_session_t* se
                                                              size_t size_bytes, cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_read(cairn_session_t* session, const char* name, void* data,
                                                             size_t size_bytes, cairn_error_t* error);
+/* Type, shape and bytes of a value, as cairn_session_write takes it and cairn_session_read gives it. kind is 2 also of
+ * gradients and optimizer state; region is 0 outside of all. name is borrowed from the session's plan. errors: NOT_FOUND.
+ * threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_value_info(const cairn_session_t* session, const char* name,
+                                                                  cairn_value_info_t* out_info, cairn_error_t* error);
 /* One run on the inputs written: forward of a graph without a loss; forward and backward of a plan with no_optimizer, which
  * overwrites the gradients. blocks: until it is done. errors: CANCELLED, WRONG_STATE (plan has an optimizer: use a
  * stepper), DEVICE_LOST. since: 1.0 */

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/simd/dispatch.h"
+#include "kernels/cpu/simd/isa.h"
 #include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -42,7 +43,7 @@ struct Ahead {
   }
   HWY_INLINE void after() {
     for (int64_t i = 0; i < each && rows > 0; ++i) {
-      __builtin_prefetch(at + byte, 0, 2);
+      __builtin_prefetch(at + byte, 0, kNear);
       byte += 64;
       if (byte >= row_bytes) byte = 0, --rows, at += stride;
     }
@@ -107,7 +108,7 @@ void gemm_block_dispatch(const GemmBlock& g) {
       int64_t strip = kTileRows * g.a_row;
       if (g.pack_a) {
         strip = kTileRows * depth;
-        pack_strips<kTileRows>(t.a, g.a_step, m_end - m, depth, packed_a);
+        pack_rows(t.a, g.a_row, g.a_step, m_end - m, depth, packed_a);
         t.a = packed_a, t.a_row = 1, t.a_step = kTileRows;
       }
       int64_t columns;
@@ -136,6 +137,10 @@ namespace cairn::kernels::cpu {
 HWY_EXPORT(gemm_block_dispatch);
 HWY_EXPORT(block_depth_dispatch);
 int64_t gemm_block_depth(int64_t k, bool pack_a) { return CAIRN_DISPATCH(block_depth_dispatch)(k, pack_a); }
+bool gemm_packs_rows(int64_t columns) {
+  constexpr int64_t kLeast = 384;  // fewer are done before packing has paid
+  return columns >= kLeast && isa() == InstructionSet::kAvx2;
+}
 void gemm_block(const GemmBlock& g) { CAIRN_DISPATCH(gemm_block_dispatch)(g); }
 int64_t gemm_scratch_bytes(int64_t rows, int64_t k, bool pack_a) {
   const int64_t a = pack_a ? std::min((rows + kRowUnit - 1) / kRowUnit * kRowUnit, kPackedRows) : 0;

@@ -23,7 +23,7 @@ inline int64_t even_share(int64_t n, int64_t most, int64_t unit) {
 
 struct GemmBlock {
   int64_t m0, m1, n0, n1, k;
-  const float* a;  // A(i, k) = a[i * a_row + k * a_step]; a_row is 1 where A is packed, else a_step is
+  const float* a;  // A(i, k) = a[i * a_row + k * a_step]; one of both is 1
   int64_t a_row, a_step;
   const float* b;  // B(k, j) = b[k * b_step + j * b_column]; likewise
   int64_t b_step, b_column;
@@ -39,6 +39,9 @@ struct GemmBlock {
 
 // Steps of k that are summed before they are added to C, on this processor.
 int64_t gemm_block_depth(int64_t k, bool pack_a);
+// Whether A's rows are packed on this processor for the sake of so many columns of C: with AVX2, where half as long vectors need
+// twice as many loads, which then come from the second cache in order, whatever the rows' distance.
+bool gemm_packs_rows(int64_t columns);
 // For any number of rows up to `rows`.
 int64_t gemm_scratch_bytes(int64_t rows, int64_t k, bool pack_a);
 void gemm_block(const GemmBlock& g);

@@ -29,15 +29,16 @@ Product::Product(const ProductShape& s, int threads) : shape_(s) {
     for (int64_t columns = 1; rows * columns <= most; ++columns) {
       const double m = static_cast<double>(units(units(s.m, kRowUnit), rows) * kRowUnit);
       const double n = static_cast<double>(units(units(s.n, kColumnUnit), columns) * kColumnUnit);
-      const double cost = m * n / 32 + (s.transpose_a ? m / 3 : 0) + n / 3;
-      if (cost < least) least = cost, row_shares_ = rows, column_shares_ = columns;
+      const bool packs = s.transpose_a || gemm_packs_rows(static_cast<int64_t>(n));
+      const double cost = m * n / 32 + (packs ? m / 3 : 0) + n / 3;
+      if (cost < least) least = cost, row_shares_ = rows, column_shares_ = columns, pack_a_ = packs;
     }
 }
 
 int64_t Product::scratch_bytes() const {
-  const int64_t one = align_up(gemm_scratch_bytes(units(units(shape_.m, kRowUnit), row_shares_) * kRowUnit,
-                                                  shape_.whole_k, shape_.transpose_a),
-                               kAlignment);
+  const int64_t one = align_up(
+      gemm_scratch_bytes(units(units(shape_.m, kRowUnit), row_shares_) * kRowUnit, shape_.whole_k, pack_a_),
+      kAlignment);
   return one * row_shares_ * column_shares_;
 }
 
@@ -60,7 +61,7 @@ void Product::run(const float* a, const float* b, float* c, void* scratch, const
       g.bias = s.bias ? bias : nullptr;
       g.add = s.add;
       g.whole_k = s.whole_k;
-      g.pack_a = s.transpose_a;
+      g.pack_a = pack_a_;
       g.dots = s.transpose_b && !s.transpose_a && s.m <= kSmallRows && s.k >= kMinDots;
       g.scratch = Workspace::at<float>(scratch, cell * each);
       gemm_block(g);

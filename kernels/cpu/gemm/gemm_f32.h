@@ -28,6 +28,7 @@ class Product {
 
  private:
   ProductShape shape_;
+  bool pack_a_ = false;
   int64_t row_shares_ = 1, column_shares_ = 1;  // C is cut into a grid; a share is a cell of it
 };
 

@@ -49,7 +49,11 @@ HWY_INLINE void pack_strip(int64_t width, const float* from, int64_t step, int64
   if (one == 1) {
     for (int64_t x = 0; x < k; ++x) {
       const float* row = from + x * step;
-      if (count == width)
+      if (count == tile_columns() && count == width)
+#pragma GCC unroll 4
+        for (int v = 0; v < kTileVectors; ++v)
+          store(load(row + v * tile_lanes()), to + x * width + v * tile_lanes());
+      else if (count == width)
         for (int64_t i = 0; i < width; i += 4) copy4(row + i, to + x * width + i);
       else
         std::copy(row, row + count, to + x * width);
@@ -92,6 +96,13 @@ HWY_INLINE void pack_strips(const float* from, int64_t step, int64_t count, int6
         for (int64_t j = 0; j < kWidth; j += 4) copy4(rows + y * step + i + j, at + y * kWidth + j);
   }
   if (whole < count) pack_strip(kWidth, from + whole, step, 1, count - whole, k, to + whole * k);
+}
+
+// `count` rows of A, either way that they lie, as strips of a tile's.
+HWY_INLINE void pack_rows(const float* from, int64_t row, int64_t step, int64_t count, int64_t k, float* to) {
+  if (row == 1) return pack_strips<kTileRows>(from, step, count, k, to);
+  for (int64_t i = 0; i < count; i += kTileRows)
+    pack_strip(kTileRows, from + i * row, step, row, std::min<int64_t>(kTileRows, count - i), k, to + i * k);
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE

@@ -35,6 +35,9 @@ inline constexpr int64_t kDepth = 256, kPackedDepth = 256;
 inline constexpr int kTileRows = 4, kTileVectors = 2;
 inline constexpr int64_t kDepth = 256, kPackedDepth = 256;
 #endif
+// How near the next panel of B is brought, for __builtin_prefetch: where panels are small, into the first cache.
+inline constexpr int kNear = HWY_TARGET == HWY_AVX2 ? 3 : 2;
+static_assert(HWY_TARGET != HWY_AVX2 || kDepth == kPackedDepth, "packed rows of A make the same sums");
 
 #undef CAIRN_SUMS
 // Highway's portable target has vectors of one number; compilers know vectors of four for every processor.
@@ -102,8 +105,8 @@ HWY_NOINLINE void tile(const Tile& t) {
   const char *next0 = t.next[0], *next1 = t.next[1];
   for (int64_t k = 0; k < t.k; ++k) {
     if ((k & 15) == 0) {
-      __builtin_prefetch(next0 + k * 4, 0, 2);
-      __builtin_prefetch(next1 + k * 4, 0, 2);
+      __builtin_prefetch(next0 + k * 4, 0, kNear);
+      __builtin_prefetch(next1 + k * 4, 0, kNear);
     }
     CAIRN_SUMS(right, [kVectors]);
 #pragma GCC unroll 8
@@ -116,19 +119,27 @@ HWY_NOINLINE void tile(const Tile& t) {
     }
     b += t.b_step;
   }
-  CAIRN_SUMS(bias, [kVectors]);
+  if (t.bias != nullptr) {
+    CAIRN_SUMS(bias, [kVectors]);
 #pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) bias[v] = t.bias != nullptr ? load(t.bias + v * w) : splat(0.0f);
+    for (int v = 0; v < kVectors; ++v) bias[v] = load(t.bias + v * w);
+#pragma GCC unroll 8
+    for (int r = 0; r < kHeight; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = add(sum[r][v], bias[v]);
+  }
+  float* const c = t.c;
+  const int64_t ldc = t.ldc;
+  if (t.add) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kHeight; ++r)
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = add(sum[r][v], load(c + r * ldc + v * w));
+  }
 #pragma GCC unroll 8
   for (int r = 0; r < kHeight; ++r)
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      float* to = t.c + r * t.ldc + v * w;
-      W value = sum[r][v];
-      if (t.bias != nullptr) value = add(value, bias[v]);
-      if (t.add) value = add(value, load(to));
-      store(value, to);
-    }
+    for (int v = 0; v < kVectors; ++v) store(sum[r][v], c + r * ldc + v * w);
 }
 
 // The tile of `vectors` vectors and `rows` rows.

@@ -45,12 +45,15 @@ HWY_INLINE void block(const SmallGemm& g, int64_t i, int64_t j, Tag tag) {
     for (int v = 0; v < kVectors; ++v) put(tag, sum[r][v], c + r * g.ldc + v * w);
 }
 
+// Sums of few rows wait for each other: what is left over goes in blocks as high as they can be.
 template <int kVectors, class Tag>
 HWY_INLINE void rows(const SmallGemm& g, int64_t j, Tag tag) {
-  constexpr int kRows = kRegisters >= 32 ? 8 : 4;
+  constexpr int kRows = kRegisters >= 32 ? 8 : 6;
   int64_t i = 0;
   for (; i + kRows <= g.m; i += kRows) block<kRows, kVectors>(g, i, j, tag);
-  for (; i < g.m; ++i) block<1, kVectors>(g, i, j, tag);
+  if (i + 4 <= g.m) block<4, kVectors>(g, i, j, tag), i += 4;
+  if (i + 2 <= g.m) block<2, kVectors>(g, i, j, tag), i += 2;
+  if (i < g.m) block<1, kVectors>(g, i, j, tag);
 }
 
 void small_gemm_dispatch(const SmallGemm& g) {

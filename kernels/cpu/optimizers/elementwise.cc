@@ -98,23 +98,26 @@ double squares_typed(const T* x, int64_t n) {
   constexpr int64_t kSums = 32;
   double sums[kSums] = {};
   int64_t i = 0;
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
   const hn::ScalableTag<double> dd;
   const hn::Half<DF> dh;
-  auto s0 = hn::Zero(dd), s1 = s0, s2 = s0, s3 = s0;
-  const auto add = [&](V v, auto& low, auto& high) {
-    const auto l = hn::PromoteTo(dd, hn::LowerHalf(dh, v)), h = hn::PromoteTo(dd, hn::UpperHalf(dh, v));
-    low = hn::MulAdd(l, l, low);
-    high = hn::MulAdd(h, h, high);
-  };
-  for (; i + kSums <= n; i += kSums) {
-    add(get(Full(), x + i), s0, s1);
-    add(get(Full(), x + i + 16), s2, s3);
+  constexpr int64_t kVectors = kSums / static_cast<int64_t>(kMaxLanes);
+  hn::Vec<decltype(dd)> low[kVectors], high[kVectors];
+#pragma GCC unroll 4
+  for (int64_t v = 0; v < kVectors; ++v) low[v] = high[v] = hn::Zero(dd);
+  for (; i + kSums <= n; i += kSums)
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) {
+      const V whole = get(Full(), x + i + v * lanes());
+      const auto l = hn::PromoteTo(dd, hn::LowerHalf(dh, whole)),
+                 h = hn::PromoteTo(dd, hn::UpperHalf(dh, whole));
+      low[v] = hn::MulAdd(l, l, low[v]);
+      high[v] = hn::MulAdd(h, h, high[v]);
+    }
+  for (int64_t v = 0; v < kVectors; ++v) {
+    hn::StoreU(low[v], dd, sums + v * lanes());
+    hn::StoreU(high[v], dd, sums + v * lanes() + lanes() / 2);
   }
-  hn::StoreU(s0, dd, sums);
-  hn::StoreU(s1, dd, sums + 8);
-  hn::StoreU(s2, dd, sums + 16);
-  hn::StoreU(s3, dd, sums + 24);
 #endif
   for (; i < n; ++i) {
     const double v = to_float(x[i]);

@@ -16,10 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
-// A function as an object: of vectors, and of several if there is one of those.
+// A function as an object: of vectors, and of several if there is one of those. Inlined, as several vectors are handed over in
+// memory, in halves that a processor does not forward to whole loads.
 #undef CAIRN_FUNCTION
-#define CAIRN_FUNCTION(name)                               \
-  [](auto... v) HWY_ATTR requires requires { name(v...); } \
+#define CAIRN_FUNCTION(name)                                                              \
+  [](auto... v) HWY_ATTR __attribute__((always_inline)) requires requires { name(v...); } \
   { return name(v...); }
 
 #if HWY_HAVE_SCALABLE  // vectors whose size compilers do not know are members of nothing

@@ -214,7 +214,11 @@ HWY_INLINE V scaled_power(V p, V n, [[maybe_unused]] V x) {
   // Two factors of 2^(n/2): n = 128 alone would overflow the exponent field.
   const DF d;
   const hn::RebindToSigned<DF> di;
+#if HWY_TARGET == HWY_AVX2  // without what Highway adds for numbers that are no integers of 32 bits
+  const hn::VFromD<decltype(di)> i{_mm256_cvtps_epi32(n.raw)};
+#else
   const auto i = hn::ConvertTo(di, n);
+#endif
   const auto half = hn::ShiftRight<1>(i);
   const auto bias = hn::Set(di, 127);
   const V s0 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));

@@ -124,7 +124,7 @@ SetCompiler::SetCompiler(std::span<const ProgramGraph> graphs, device::Device& d
   for (const ProgramGraph& program : graphs)
     if (program.graph != nullptr) all.push_back(program.graph.get());
   graph::check_amp_rules(all, options.amp_rules);
-  check_region_policies(all, options);
+  options_.region_policies = resolved_region_policies(all, options);
 }
 
 SetCompiler::Joints SetCompiler::derive_all(const graph::JointOptions& joint) const {

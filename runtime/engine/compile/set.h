@@ -42,7 +42,7 @@ class SetCompiler {
 
   const std::span<const ProgramGraph> graphs_;
   device::Device& device_;
-  const PlanOptions& options_;
+  PlanOptions options_;  // as given, but for patterns of regions: resolved_region_policies()
   size_t primary_ = 0;
   std::map<const StoreLayout*, Joints> joints_;  // what a layout was made of
 };

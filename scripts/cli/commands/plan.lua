@@ -20,7 +20,7 @@ local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --prob
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
                          "quiet rates accumulate fuse-update", {
   ["device-model"] = { args.text, "plans for a device that is not there: h100, ... (`cairn devices --models`), " ..
-    "or a file", "NAME|FILE" },
+    "or a file", "NAME|FILE", names = costs.known },
   sweep = { args.FLAG, "plans over budgets, from keeping everything down to the smallest that fits, beside " ..
     "checkpointing by hand" },
   fit = { args.FLAG, "a table: how little of the device is enough with everything kept, recomputing, tiers, updates " ..

@@ -177,6 +177,17 @@ TEST(Graph, CustomOpsAreChecked) {
   message_of(Code::kInvalidArgument, [&] { g.op("twice", {x, x}); });
   op.name = "gelu";
   message_of(Code::kInvalidArgument, [&] { g.custom(op); });
+  op.name = "thrice";
+  g.custom(op);
+  expect_words(
+      message_of(Code::kNotFound, [&] { g.op("twise", {x}); }),
+      {"unknown op 'twise'; did you mean 'twice'?", " gelu ", "; of this graph's own: twice thrice)"});
+  expect_words(message_of(Code::kNotFound, [&] { g.op("custom", {x}); }),
+               {"unknown op 'custom'", "twice thrice)"});
+  Graph other;
+  const ValueId there = other.input("x", f32({4}));
+  EXPECT_EQ(message_of(Code::kNotFound, [&] { other.op("twise", {there}); }).find("graph's own"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -65,6 +65,16 @@ class Regions(Case):
         self.assertEqual((both, recomputed("--region", "second=keep")), (2 * one, 0))
         self.assertGreater(one, 0)
 
+    def test_rows_hold_on_with_segments(self):
+        def recomputed(*arguments):
+            return self.plan(*arguments, model=["layers=4", *SMALL])["plan"]["recompute_bytes"]
+        for segments in "2", "sqrt", "3":
+            whole, less = recomputed(f"segments={segments}"), recomputed(f"segments={segments}", "--region", "h*/attn=keep")
+            self.assertTrue(0 < less < whole, (segments, less, whole))
+            self.assertEqual(less, recomputed(f"segments={segments}", "--region", "**/attn=keep"))
+            self.assertLess(less, recomputed(f"segments={segments}", "--region", "h1/attn=keep"))
+        self.fails(2, "plan", "gpt2", *TINY, "layers=4", "segments=2", "--region", "h7=keep", says=("'h7'", "'s0/h0'"))
+
     def test_tiers(self):
         def offloaded(*arguments):
             plan = self.plan("layers=1", *arguments)["plan"]
@@ -80,7 +90,7 @@ class Regions(Case):
 
     def test_bad_input(self):
         for row, says in (("h*/atn=keep", ("--region", "'h*/atn'", "'h0/attn', 'h1/attn'", "'*' ends at a '/'")),
-                          ("attn=keep", ("'attn'", "'h0/attn'")), ("h*", ("'h*' has no '='", "PATTERN=keep")),
+                          ("atn=keep", ("'atn'", "'h0/attn'")), ("h*", ("'h*' has no '='", "PATTERN=keep")),
                           ("=keep", ("empty pattern", "wanted")), ("h0=", ("'' is none of: keep", "offload:disk")),
                           ("h0=recomputed", ("'recomputed' is none of", "did you mean 'recompute'")),
                           ("h0=auto", ("'auto' is none of",)), ("h0=keep:host", ("a tier goes with offload only",)),

@@ -635,6 +635,9 @@ extern "C" {
     pub fn cairn_session_read(session: *mut cairn_session_t, name: *const ::std::os::raw::c_char, data: *mut ::std::os::raw::c_void, size_bytes: usize, error: *mut cairn_error_t) -> cairn_status_t;
 }
 extern "C" {
+    pub fn cairn_session_value_info(session: *const cairn_session_t, name: *const ::std::os::raw::c_char, out_info: *mut cairn_value_info_t, error: *mut cairn_error_t) -> cairn_status_t;
+}
+extern "C" {
     pub fn cairn_session_run(session: *mut cairn_session_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
 extern "C" {

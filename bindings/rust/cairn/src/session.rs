@@ -1,14 +1,15 @@
 //! Sessions: memory taken, values written and read, runs.
-use crate::dtypes::DTypes;
-use crate::enums::{Element, Lane, Tier};
-use crate::error::Result;
+use crate::enums::{DType, Element, Lane, Tier};
+use crate::error::{Error, Result};
 use crate::files::{names, Checkpoint, TensorName};
+use crate::graph::value::ValueKind;
 use crate::handle::{blank, check, make, make_all, Handle};
 use crate::host::Host;
 use crate::plan::{position, Plan, PlanSet};
 use crate::text::{c_path, c_text, from_chars, lent, Texts};
 use crate::Device;
 use cairn_sys as sys;
+use std::any::{type_name, TypeId};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -19,7 +20,6 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Inner {
     pub(crate) raw: Handle<sys::cairn_session_t>,
     pub(crate) host: Host,
-    pub(crate) dtypes: Arc<DTypes>,
 }
 
 // Other threads see it through a `Monitor`, whose two calls may run beside any other.
@@ -76,7 +76,7 @@ impl Plan {
         let host = self.host.and(&device.host);
         let (plan, device) = (self.raw.get(), device.raw.get());
         let raw = make(|out, error| unsafe { sys::cairn_session_create(plan, device, out, error) })?;
-        Ok(Session::of(Arc::new(Inner { raw, host, dtypes: self.dtypes.clone() })))
+        Ok(Session::of(Arc::new(Inner { raw, host })))
     }
 }
 
@@ -88,11 +88,7 @@ impl PlanSet {
         let (first, count, device) = (plans.as_ptr(), plans.len(), device.raw.get());
         let made =
             make_all(count, |out, error| unsafe { sys::cairn_session_create_set(first, count, device, out, error) })?;
-        let sessions = made
-            .into_iter()
-            .zip(self.iter())
-            .map(|(raw, plan)| Arc::new(Inner { raw, host: host.clone(), dtypes: plan.dtypes.clone() }))
-            .collect();
+        let sessions = made.into_iter().map(|raw| Arc::new(Inner { raw, host: host.clone() })).collect();
         Ok(Store { names: self.names.clone(), sessions })
     }
 }
@@ -143,6 +139,34 @@ impl<'a> SessionMut<'a> {
         check(|error| unsafe { sys::cairn_session_initialise(self.raw(), seed, error) })
     }
 
+    /// What a value is that `write` or `read` takes, by name.
+    pub fn value(&self, name: &str) -> Result<SessionValue> {
+        let name = c_text("a name", name)?;
+        let mut raw: sys::cairn_value_info_t = blank();
+        check(|error| unsafe { sys::cairn_session_value_info(self.raw(), name.as_ptr(), &mut raw, error) })?;
+        Ok(SessionValue {
+            dims: raw.dims[..raw.rank as usize].to_vec(),
+            dtype: DType::from(raw.dtype),
+            kind: ValueKind::from(raw.kind),
+            bytes: raw.bytes,
+        })
+    }
+
+    /// Refuses numbers of another type than the value's: bits of `[0, 1]` are other numbers where f32 is wanted. Bytes may
+    /// stand for any; what is wrong with a name that is not known, the library says.
+    fn check_type<T: Element>(&self, name: &str) -> Result<()> {
+        match self.value(name) {
+            Ok(value) if !T::DTYPES.contains(&value.dtype) && TypeId::of::<T>() != TypeId::of::<u8>() => {
+                Err(Error::argument(format!(
+                    "'{name}' is {:?}: numbers of {} were given; take the type that stands for it",
+                    value.dtype,
+                    type_name::<T>()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Copies an input or parameter in, by name; `data` has all its elements, row by row, of its type; as `u8` the bytes of
     /// any. Tokens and classes are checked: `InvalidArgument` names position and number.
     ///
@@ -161,7 +185,7 @@ impl<'a> SessionMut<'a> {
     /// # Ok::<(), cairn::Error>(())
     /// ```
     pub fn write<T: Element>(&mut self, name: &str, data: &[T]) -> Result<()> {
-        self.inner.dtypes.check::<T>(name)?;
+        self.check_type::<T>(name)?;
         let name = c_text("a name", name)?;
         let (bytes, size) = (data.as_ptr().cast(), std::mem::size_of_val(data));
         check(|error| unsafe { sys::cairn_session_write(self.raw(), name.as_ptr(), bytes, size, error) })
@@ -170,7 +194,7 @@ impl<'a> SessionMut<'a> {
     /// Copies a value that persists out, by name: an input, a parameter, `"NAME/gradient"`, an output, the loss. `data`
     /// has room for all its elements, and their type; as `u8` for the bytes of any.
     pub fn read<T: Element>(&mut self, name: &str, data: &mut [T]) -> Result<()> {
-        self.inner.dtypes.check::<T>(name)?;
+        self.check_type::<T>(name)?;
         let name = c_text("a name", name)?;
         let (bytes, size) = (data.as_mut_ptr().cast(), std::mem::size_of_val(data));
         // All bits are values of T.
@@ -322,6 +346,20 @@ pub struct Span<'s> {
     pub lane: Lane,
     /// Of a copy: the other end.
     pub tier: Tier,
+}
+
+/// What a value is that a session takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SessionValue {
+    /// Its dimensions, slowest first.
+    pub dims: Vec<i64>,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// What it is; `Activation` also for gradients and optimizer state.
+    pub kind: ValueKind,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// Measured bytes of a tier.

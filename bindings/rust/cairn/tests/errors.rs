@@ -2,7 +2,7 @@
 mod support;
 use cairn::{
     Checkpoint, CustomOp, DType, Ends, Error, Graph, Instance, InstanceOptions, Limited, Parameter, PlanOptions,
-    Status, StepperOptions, Tier,
+    Status, StepperOptions, Tier, ValueKind,
 };
 use support::*;
 
@@ -48,7 +48,13 @@ fn numbers_of_another_type_are_refused() {
     fails(Status::InvalidArgument, &["'x' is F32", "f64"], session.read_vec::<f64>("x", 2));
     fails(Status::InvalidArgument, &["'tokens' is I32", "f32"], session.write("tokens", &[0f32, 1.0]));
     fails(Status::InvalidArgument, &["'w/gradient' is F32", "i32"], session.read_vec::<i32>("w/gradient", 2));
+    fails(Status::InvalidArgument, &["'w' is F32", "i64"], session.read_vec::<i64>("w", 1));
     fails(Status::NotFound, &["nowhere"], session.write("nowhere", &[0, 1]));
+    fails(Status::NotFound, &["nowhere"], session.value("nowhere"));
+    let tokens = session.value("tokens").unwrap();
+    assert_eq!((tokens.dims, tokens.dtype, tokens.kind, tokens.bytes), (vec![2], DType::I32, ValueKind::Input, 8));
+    let gradient = session.value("w/gradient").unwrap();
+    assert_eq!((gradient.dims, gradient.dtype, gradient.bytes), (vec![1, 2], DType::F32, 8));
     session.write("x", &1f32.to_ne_bytes().repeat(4)).unwrap(); // bytes are of any type
     assert_eq!(session.read_vec::<f32>("x", 4).unwrap(), [1.0; 4]);
 }

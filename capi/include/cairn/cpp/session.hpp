@@ -42,6 +42,35 @@ class Checkpoint
   }
 };
 
+namespace detail {
+
+// What C++ calls a number of that kind and size.
+template <class Number>
+std::string type_of_number() {
+  if constexpr (std::is_floating_point_v<Number>) return sizeof(Number) == sizeof(float) ? "float" : "double";
+  const std::string sign = std::is_unsigned_v<Number> ? "uint" : "int";
+  return sign + std::to_string(8 * sizeof(Number)) + "_t";
+}
+
+// Whether `Number` is how elements of a CAIRN_* type lie in memory. Single bytes are of any, and of what is no number of the
+// language, as a struct for 16 bits, nothing is known.
+template <class Number>
+constexpr bool stands_for(uint32_t dtype) {
+  if constexpr (sizeof(Number) == 1 || !(std::is_arithmetic_v<Number> || std::is_enum_v<Number>)) return true;
+  if (dtype == CAIRN_BF16 || dtype == CAIRN_F16) return sizeof(Number) == 2;
+  const size_t bytes = dtype == CAIRN_F32 || dtype == CAIRN_I32 ? 4 : 8;
+  const bool real = dtype == CAIRN_F32 || dtype == CAIRN_F64,
+             whole = dtype == CAIRN_I32 || dtype == CAIRN_I64;
+  return (std::is_floating_point_v<Number> ? real : whole) && sizeof(Number) == bytes;
+}
+
+inline const char* dtype_word(uint32_t dtype) {
+  constexpr const char* kWords[] = {"f32", "bf16", "f16", "f64", "i32", "i64", "u8"};
+  return dtype < std::size(kWords) ? kWords[dtype] : "of bytes";
+}
+
+}  // namespace detail
+
 // All memory of a plan, on a device. One call at a time, but for cancel() and usage().
 class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cairn_session_release> {
   template <class Container>
@@ -68,17 +97,26 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
     return detail::call({}, [&](auto* error) { return cairn_session_initialise(handle_, seed, error); });
   }
 
+  // Type, shape and bytes of a value that write() or read() takes. errors: NOT_FOUND. threads: const.
+  Outcome<cairn_value_info_t> info(Text name) const {
+    return detail::fill({name}, cairn_value_info_t CAIRN_VALUE_INFO_INIT, [&](auto* out, auto* error) {
+      return cairn_session_value_info(handle_, name.c_str(), out, error);
+    });
+  }
   // Copies an input or parameter in, a value that persists out: any container of numbers in a row, of as many bytes as the
   // value has; write also takes a list of numbers in braces. Bytes are taken as they lie, so numbers must be of the value's
-  // type: of float32 {0.0f, 1.0f}, as {0, 1} are of int. blocks: until queued work is done. errors: NOT_FOUND;
-  // INVALID_ARGUMENT also: numbers outside of a vocabulary.
+  // type: of float32 {0.0f, 1.0f}, as {0, 1} are of int. 16 bits are uint16_t, and single bytes stand for any type.
+  // blocks: until queued work is done. errors: NOT_FOUND; INVALID_ARGUMENT also: numbers of another type, or outside of a
+  // vocabulary.
   template <class Numbers>
   Outcome<void> write(Text name, const Numbers& numbers) {
-    static_assert(std::is_trivially_copyable_v<Element<const Numbers>>, "numbers, as they lie in memory");
+    if (auto refused = refusal<Element<const Numbers>>(name))
+      return detail::failed<void>(std::move(*refused));
     return write(name, std::data(numbers), std::size(numbers) * sizeof(*std::data(numbers)));
   }
   template <class Number>
   Outcome<void> write(Text name, std::initializer_list<Number> numbers) {
+    if (auto refused = refusal<Number>(name)) return detail::failed<void>(std::move(*refused));
     return write(name, numbers.begin(), numbers.size() * sizeof(Number));
   }
   Outcome<void> write(Text name, const void* data, size_t bytes) {
@@ -87,7 +125,7 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   }
   template <class Numbers, class = Element<Numbers>>
   Outcome<void> read(Text name, Numbers&& numbers) const {
-    static_assert(std::is_trivially_copyable_v<Element<Numbers>>, "numbers, as they lie in memory");
+    if (auto refused = refusal<Element<Numbers>>(name)) return detail::failed<void>(std::move(*refused));
     return read(name, std::data(numbers), std::size(numbers) * sizeof(*std::data(numbers)));
   }
   Outcome<void> read(Text name, void* data, size_t bytes) const {
@@ -96,6 +134,7 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   }
   template <class Number>
   Outcome<std::vector<Number>> read(Text name, size_t count) const {
+    if (auto refused = refusal<Number>(name)) return detail::failed<std::vector<Number>>(std::move(*refused));
     std::vector<Number> numbers(count);
     return detail::call(
         {name},
@@ -152,6 +191,23 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
     return detail::call({path}, [&](auto* error) {
       return cairn_session_import(handle_, path.c_str(), names.data(), names.size(), error);
     });
+  }
+
+ private:
+  // What is wrong with numbers of that type for the value of that name; of names that are not known, the library says it.
+  template <class Number>
+  std::optional<Error> refusal(const Text& name) const {
+    static_assert(std::is_trivially_copyable_v<Number> && !std::is_pointer_v<Number>,
+                  "numbers, as they lie in memory");
+    cairn_value_info_t known = CAIRN_VALUE_INFO_INIT;
+    if (name.has_nul() ||
+        cairn_session_value_info(handle_, name.c_str(), &known, nullptr) != CAIRN_STATUS_OK ||
+        detail::stands_for<Number>(known.dtype))
+      return std::nullopt;
+    return Error(CAIRN_STATUS_INVALID_ARGUMENT,
+                 std::string("'") + name.c_str() + "' is " + detail::dtype_word(known.dtype) +
+                     ", and numbers of " + detail::type_of_number<Number>() +
+                     " were given; give those of its type, as {0.0f, 1.0f} are of f32");
   }
 };
 

@@ -79,22 +79,27 @@ std::vector<RegionRule> region_rules(const graph::Graph& graph, const PlanOption
   return rules;
 }
 
-void check_region_policies(std::span<const graph::Graph* const> graphs, const PlanOptions& options) {
-  for (const RegionPolicy& row : options.region_policies) {
+std::vector<RegionPolicy> resolved_region_policies(std::span<const graph::Graph* const> graphs,
+                                                   const PlanOptions& options) {
+  std::set<std::string> paths;
+  for (const graph::Graph* graph : graphs)
+    for (const graph::Region& region : graph->regions()) paths.insert(region.name);
+  const auto matches = [&](const std::string& pattern) {
+    return std::any_of(paths.begin(), paths.end(),
+                       [&](const std::string& path) { return matches_region(pattern, path); });
+  };
+  std::vector<RegionPolicy> rows = options.region_policies;
+  for (RegionPolicy& row : rows) {
     check_row(row, options.tiers);
-    const bool found = std::any_of(graphs.begin(), graphs.end(), [&](const graph::Graph* graph) {
-      return std::any_of(graph->regions().begin(), graph->regions().end(), [&](const graph::Region& region) {
-        return matches_region(row.pattern, region.name);
-      });
-    });
-    if (found) continue;
-    std::set<std::string> paths;
-    for (const graph::Graph* graph : graphs)
-      for (const graph::Region& region : graph->regions()) paths.insert(region.name);
-    fail(Code::kNotFound, "no region matches the pattern '", row.pattern, "'; ",
-         paths.empty() ? "the graph has no regions"
-                       : cat(some_regions(paths, row.pattern), "; '*' ends at a '/', '**/' does not"));
+    if (matches(row.pattern)) continue;
+    const std::string at_ends = "**/" + row.pattern;
+    if (!matches(at_ends))
+      fail(Code::kNotFound, "no region matches the pattern '", row.pattern, "'; ",
+           paths.empty() ? "the graph has no regions"
+                         : cat(some_regions(paths, row.pattern), "; '*' ends at a '/', '**/' does not"));
+    row.pattern = at_ends;
   }
+  return rows;
 }
 
 }  // namespace cairn::engine

@@ -22,9 +22,11 @@ struct RegionRule {
 // explicit and lie in none that is. kInvalidArgument: a tier of the graph's that is none to offload to.
 std::vector<RegionRule> region_rules(const graph::Graph& graph, const PlanOptions& options);
 
-// kInvalidArgument: a row whose pattern is empty, too long or no UTF-8, with the policy kPlannerDecides, with a tier
+// The rows of the options, each with a pattern that matches whole paths: one that matches none of any graph's stands for the
+// ends of paths, so that it holds on when regions are put around what it names. kInvalidArgument: a row whose pattern is empty, too long or no UTF-8, with the policy kPlannerDecides, with a tier
 // but not kOffload, or with one that options.tiers, where it names some, does not. kNotFound: a row that matches no
 // region of any of the graphs; names the pattern and the nearest regions.
-void check_region_policies(std::span<const graph::Graph* const> graphs, const PlanOptions& options);
+std::vector<RegionPolicy> resolved_region_policies(std::span<const graph::Graph* const> graphs,
+                                                   const PlanOptions& options);
 
 }  // namespace cairn::engine

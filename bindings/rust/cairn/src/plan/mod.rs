@@ -3,7 +3,6 @@ pub(crate) mod costs;
 pub(crate) mod options;
 pub(crate) mod table;
 
-use crate::dtypes::DTypes;
 use crate::enums::{Render, Tier};
 use crate::error::{Error, Result, Status};
 use crate::graph::Graph;
@@ -13,7 +12,6 @@ use crate::text::{c_text, Text, Texts};
 use crate::Device;
 use cairn_sys as sys;
 use options::PlanOptions;
-use std::sync::Arc;
 use table::{PlanMemory, PlanOp, PlanRates, PlanSummary, PlanValue};
 
 /// What lives where and when, decided for a graph on a device. Immutable.
@@ -59,7 +57,6 @@ use table::{PlanMemory, PlanOp, PlanRates, PlanSummary, PlanValue};
 pub struct Plan {
     pub(crate) raw: Handle<sys::cairn_plan_t>,
     pub(crate) host: Host,
-    pub(crate) dtypes: Arc<DTypes>,
 }
 
 impl Graph {
@@ -78,7 +75,7 @@ impl Graph {
         let (graph, device) = (self.raw.get(), device.raw.get());
         let result = options
             .with_raw(|raw| make(|out, error| unsafe { sys::cairn_plan_create(graph, device, raw, out, error) }));
-        host.explain(result).map(|raw| Plan { raw, host, dtypes: Arc::new(DTypes::of(self)) })
+        host.explain(result).map(|raw| Plan { raw, host })
     }
 }
 
@@ -166,12 +163,7 @@ impl PlanSet {
                 sys::cairn_plan_create_set(programs_at, count, device, options, out, error)
             })
         });
-        let plans = host
-            .explain(result)?
-            .into_iter()
-            .zip(programs)
-            .map(|(raw, (_, graph))| Plan { raw, host: host.clone(), dtypes: Arc::new(DTypes::of(graph)) })
-            .collect();
+        let plans = host.explain(result)?.into_iter().map(|raw| Plan { raw, host: host.clone() }).collect();
         Ok(PlanSet { names: programs.iter().map(|(name, _)| name.to_string()).collect(), plans })
     }
 

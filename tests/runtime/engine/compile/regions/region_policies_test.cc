@@ -92,7 +92,7 @@ std::pair<Code, std::string> refusal(const PlanOptions& options) {
   const Tree tree = blocks();
   const graph::Graph* graph = &tree.graph;
   try {
-    check_region_policies({&graph, 1}, options);
+    resolved_region_policies({&graph, 1}, options);
   } catch (const Error& error) {
     return {error.code(), error.what()};
   }
@@ -110,7 +110,7 @@ TEST(RegionPolicies, RefusalsSayWhatIsWanted) {
       {{"h0", Policy::kOffload, Tier::kDisk}, {}, Code::kOk, {}},
       {{"h0", Policy::kOffload, Tier::kDisk}, {Tier::kHost, Tier::kDisk}, Code::kOk, {}},
       {{"h*/atn", Policy::kKeep}, {}, Code::kNotFound, {"'h*/atn'", "'h0/attn', 'h1/attn'", "nearest of 7"}},
-      {{"*attn", Policy::kKeep}, {}, Code::kNotFound, {"'*attn'", "'h0/attn'", "'*' ends at a '/'"}},
+      {{"h?attn", Policy::kKeep}, {}, Code::kNotFound, {"'h?attn'", "'h0/attn'", "'*' ends at a '/'"}},
       {{"", Policy::kKeep}, {}, Code::kInvalidArgument, {"empty pattern"}},
       {{"h\xff", Policy::kKeep}, {}, Code::kInvalidArgument, {"UTF-8"}},
       {{std::string(5000, 'h'), Policy::kKeep}, {}, Code::kInvalidArgument, {"5000 bytes", "4096"}},
@@ -134,6 +134,27 @@ TEST(RegionPolicies, RefusalsSayWhatIsWanted) {
     EXPECT_EQ(code, row.code) << message;
     for (const std::string& text : row.says) EXPECT_NE(message.find(text), std::string::npos) << message;
   }
+}
+
+// Blocks in segments have a name more before theirs.
+TEST(RegionPolicies, APatternOfNoWholePathIsOfTheEndsOfPaths) {
+  const Tree plain({{"h0", Policy::kPlannerDecides, {}, {{"attn"}}}, {"attn"}});
+  const Tree segments({{"s0", Policy::kRecompute, {}, {{"h0", Policy::kPlannerDecides, {}, {{"attn"}}}}}});
+  const graph::Graph* both[] = {&plain.graph, &segments.graph};
+  PlanOptions options;
+  options.region_policies = {{"h*/attn", Policy::kKeep}, {"attn", Policy::kOffload}};
+  const auto patterns = [&](std::span<const graph::Graph* const> graphs) {
+    std::vector<std::string> list;
+    for (const RegionPolicy& row : resolved_region_policies(graphs, options)) list.push_back(row.pattern);
+    return list;
+  };
+  EXPECT_EQ(patterns({both, 1}), (std::vector<std::string>{"h*/attn", "attn"}));
+  EXPECT_EQ(patterns({both + 1, 1}), (std::vector<std::string>{"**/h*/attn", "**/attn"}));
+  EXPECT_EQ(patterns(both), (std::vector<std::string>{"h*/attn", "attn"}))
+      << "the same for all programs of a set";
+  options.region_policies = resolved_region_policies({both + 1, 1}, options);
+  EXPECT_EQ(segments.policies(options).at("s0/h0/attn"), Policy::kOffload);
+  EXPECT_EQ(segments.policies(options).at("s0"), Policy::kRecompute);
 }
 
 TEST(RegionPolicies, WithoutRegionsNoPatternMatches) {
