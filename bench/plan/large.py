@@ -45,7 +45,7 @@ ROWS = [  # model, device, tokens of a window, windows of a micro-batch, tiers
 
 def device(name, folder, drives=0):
     """A model's file; around a consumer's card stands a machine with HOST and DISK bytes, or LoHan's with some of its drives, which
-    are no faster than the card's link."""
+    are no faster than the card's link but for the host."""
     model = json.loads((ROOT / f"scripts/devices/{name}.json").read_text())
     if name.startswith("rtx"):
         for link in model["links"]:
@@ -55,6 +55,8 @@ def device(name, folder, drives=0):
         host, disk = model["links"]
         disk.update(in_bytes_per_second=min(drives * DRIVE_IN, host["in_bytes_per_second"]),
                     out_bytes_per_second=min(drives * DRIVE_OUT, host["out_bytes_per_second"]))
+        if drives * DRIVE_IN > disk["in_bytes_per_second"] or drives * DRIVE_OUT > disk["out_bytes_per_second"]:
+            disk.update(host_in_bytes_per_second=drives * DRIVE_IN, host_out_bytes_per_second=drives * DRIVE_OUT)
         disk["capacity_bytes"] = drives * 384 * 10**10
     path = pathlib.Path(folder) / f"{name}-{drives}.json"
     path.write_text(json.dumps(model))

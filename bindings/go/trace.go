@@ -12,10 +12,14 @@ const (
 	LaneCopyOut Lane = C.CAIRN_LANE_COPY_OUT
 	LaneCopyIn  Lane = C.CAIRN_LANE_COPY_IN
 	LaneHost    Lane = C.CAIRN_LANE_HOST
+	LaneHostIn  Lane = C.CAIRN_LANE_HOST_IN
+	LaneHostOut Lane = C.CAIRN_LANE_HOST_OUT
 )
 
-// String is the word for a lane: compute, copy_out, copy_in or host.
-func (l Lane) String() string { return word(uint32(l), "compute", "copy_out", "copy_in", "host") }
+// String is the word for a lane: compute, copy_out, copy_in, host, host_in or host_out.
+func (l Lane) String() string {
+	return word(uint32(l), "compute", "copy_out", "copy_in", "host", "host_in", "host_out")
+}
 
 // Span is when an op or copy of a traced run ran.
 type Span struct {

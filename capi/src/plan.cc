@@ -181,15 +181,26 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   return s;
 }
 
+// The host's processors change it.
+bool on_host(const engine::CompiledPlan& c, int32_t state) {
+  const auto& slots = c.joint->parameters;
+  return std::any_of(slots.begin(), slots.end(), [&](const auto& slot) {
+    return c.host_updated.contains(slot.value) &&
+           std::find(slot.states.begin(), slot.states.end(), state) != slot.states.end();
+  });
+}
+
 cairn_plan_value_t offloaded_row(const engine::CompiledPlan& c, int32_t value) {
   const cairn::graph::JointValue& from = c.joint->values[static_cast<size_t>(value)];
   const Tier tier = c.offloaded.at(value).tier;
   cairn_plan_value_t v = CAIRN_PLAN_VALUE_INIT;
   v.name = from.name.c_str();
   v.region = "";
-  v.reason = c.reaches(tier)       ? "lives on the host, changed where it lies"
-             : tier == Tier::kHost ? "lives on the host, through the device in every update"
-                                   : "lives on the disk, through the device in every update";
+  const bool host = tier == Tier::kHost, there = c.host_done.contains(value) || on_host(c, value);
+  v.reason = c.reaches(tier) || (host && there) ? "lives on the host, changed where it lies"
+             : host                             ? "lives on the host, through the device in every update"
+             : there                            ? "lives on the disk, through the host in every update"
+                                                : "lives on the disk, through the device in every update";
   v.category = cairn::graph::kRoleNames[static_cast<size_t>(from.role)].data();
   v.bytes = u(cairn::align_up(from.desc.bytes(), cairn::kAlignment));
   v.offset_bytes = -1;

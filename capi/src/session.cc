@@ -155,6 +155,8 @@ void cairn_session_cancel(cairn_session_t* session) {
 }
 
 static_assert(CAIRN_LANE_HOST == static_cast<int>(cairn::device::Lane::kHost));
+static_assert(CAIRN_LANE_HOST_IN == static_cast<int>(cairn::device::Lane::kHostIn));
+static_assert(CAIRN_LANE_HOST_OUT == static_cast<int>(cairn::device::Lane::kHostOut));
 
 cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error) {
   return guard(error, [&] {

@@ -7,8 +7,9 @@
 
 namespace cairn {
 
-// kHost: kernels of the host's processors beside a device that has its own.
-enum class Lane : uint8_t { kCompute = 0, kCopyOut = 1, kCopyIn = 2, kHost = 3 };
+// kHost: kernels of the host's processors beside a device that has its own. kHostIn, kHostOut: copies from the disk to the
+// host's memory and back, for those kernels.
+enum class Lane : uint8_t { kCompute = 0, kCopyOut = 1, kCopyIn = 2, kHost = 3, kHostIn = 4, kHostOut = 5 };
 
 struct LaneRow {
   std::string_view name;
@@ -17,10 +18,9 @@ struct LaneRow {
 };
 // By Lane.
 inline constexpr LaneRow kLanes[] = {
-    {"compute", "cairn/compute", true},
-    {"copy-out", "cairn/copy-out", false},
-    {"copy-in", "cairn/copy-in", false},
-    {"host", "cairn/host", true},
+    {"compute", "cairn/compute", true},  {"copy-out", "cairn/copy-out", false},
+    {"copy-in", "cairn/copy-in", false}, {"host", "cairn/host", true},
+    {"host-in", "cairn/host-in", false}, {"host-out", "cairn/host-out", false},
 };
 inline constexpr size_t kLaneCount = std::size(kLanes);
 inline constexpr const LaneRow& row(Lane lane) { return kLanes[static_cast<size_t>(lane)]; }

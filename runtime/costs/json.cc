@@ -45,6 +45,25 @@ Profile read_profile(const JsonNode& root) {
   return p;
 }
 
+// What the processors around the device read and write the disk with. All that the device copies goes through their memory, so
+// they are no slower.
+std::optional<plan::Link> read_host_disk(const JsonNode& node, plan::Link link) {
+  constexpr std::string_view kIn = "host_in_bytes_per_second", kOut = "host_out_bytes_per_second";
+  bool stated = false;
+  for (const auto& [key, rate] :
+       {std::pair(kIn, &link.in_bytes_per_second), std::pair(kOut, &link.out_bytes_per_second)}) {
+    if (!node.has(key)) continue;
+    if (link.tier != "disk") node.at(key).bad("only the disk has a rate of the host's own");
+    const double own = *rate;
+    *rate = positive(node.at(key));
+    if (*rate < own)
+      node.at(key).bad("must not be below the link's own rate, ", own,
+                       ", which goes through the host: ", *rate);
+    stated = true;
+  }
+  return stated ? std::optional(link) : std::nullopt;
+}
+
 DeviceModel read_model(const JsonNode& root) {
   DeviceModel m;
   m.name = root.at("name").name();
@@ -62,6 +81,7 @@ DeviceModel read_model(const JsonNode& root) {
   m.separate_memory = root.at("separate_memory").flag();
   for (const JsonNode& node : root.at("links").list(kMaxLinks)) {
     m.links.push_back(read_link(node));
+    if (const auto host_disk = read_host_disk(node, m.links.back())) m.host_disk = host_disk;
     for (size_t i = 0; i + 1 < m.links.size(); ++i)
       if (m.links[i].tier == m.links.back().tier)
         node.at("tier").bad("the tier '", m.links.back().tier, "' appears twice");

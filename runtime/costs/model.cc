@@ -203,7 +203,17 @@ plan::Link Model::disk_link(int64_t disk_bytes, const plan::Link* probed) const 
     link = *probed;
     link.capacity_bytes = disk_bytes;
   }
+  if (separate_) {  // what is read and written there crosses the device's link
+    const plan::Link host = host_link(0);
+    link.in_bytes_per_second = std::min(link.in_bytes_per_second, host.in_bytes_per_second);
+    link.out_bytes_per_second = std::min(link.out_bytes_per_second, host.out_bytes_per_second);
+  }
   return measured_link(std::move(link), 0);
+}
+
+plan::Link Model::host_disk_link(const plan::Link& disk, const plan::Link* probed) const {
+  if (table_ != nullptr && table_->model) return table_->model->host_disk.value_or(disk);
+  return probed != nullptr ? *probed : disk;
 }
 
 bool Model::knows_disk() const {

@@ -53,6 +53,8 @@ class Model {
   // probed: what the disk's own probe found, which a table's link goes before; nullptr: nothing is known.
   plan::Link disk_link(int64_t disk_bytes, const plan::Link* probed = nullptr) const;
   bool knows_disk() const;  // the table has its link
+  // The disk as the host reads and writes it, where this is the device's link to it. probed: as above.
+  plan::Link host_disk_link(const plan::Link& disk, const plan::Link* probed) const;
 
  private:
   struct Ratio {

@@ -62,6 +62,9 @@ struct DeviceModel {
   // weights are no part of its plans.
   bool separate_memory = true;
   std::vector<plan::Link> links;  // capacity_bytes 0: not limited
+  // The disk as the processors around the device read and write it, which no link of the device is in the way of; nothing: as
+  // fast as the link to the disk.
+  std::optional<plan::Link> host_disk = {};
 };
 
 // Where rates come from.

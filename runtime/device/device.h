@@ -59,7 +59,7 @@ struct Copy {
   int64_t bytes = 0;
 };
 
-// What the copies of one queue moved between the device and one tier, and how long they took.
+// What the copies of one queue moved to or from a tier, and how long they took. Between host and disk that is the disk.
 struct Traffic {
   int64_t bytes = 0;
   double busy_seconds = 0;
@@ -109,7 +109,7 @@ class Queue {
   // Seconds this queue spent waiting for events of other queues since the last call (stall).
   virtual double take_stall_seconds() = 0;
   virtual double take_busy_seconds() = 0;
-  // Copies done since the last call, by the tier at the other end.
+  // Copies done since the last call, by the tier at the other end: of the two the one that is further from the device.
   virtual std::array<Traffic, kTierCount> take_traffic() = 0;
 
   // For traces: begin and end of every launch and copy submitted from here on, in order of submission, in

@@ -389,7 +389,8 @@ typedef struct cairn_session cairn_session_t;
  cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
  void cairn_session_cancel(cairn_session_t* session);
  cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);
-enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2, CAIRN_LANE_HOST = 3 };
+enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2, CAIRN_LANE_HOST = 3 ,
+ CAIRN_LANE_HOST_IN = 4, CAIRN_LANE_HOST_OUT = 5 };
 typedef struct cairn_span {
  size_t struct_size;
  const char* name;

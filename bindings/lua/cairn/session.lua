@@ -109,7 +109,7 @@ end
 -- Whether later runs record when each op and copy ran.
 function Session:trace(on) return core.done(C.cairn_session_trace(self:raw(), on and 1 or 0, core.raw_error)) end
 
-local LANES = { [0] = "compute", "copy_out", "copy_in", "host" }
+local LANES = { [0] = "compute", "copy_out", "copy_in", "host", "host_in", "host_out" }
 -- The spans of the last traced run: an array of {name, lane, tier, begin_seconds, end_seconds, live_bytes}.
 function Session:spans()
   local list = {}

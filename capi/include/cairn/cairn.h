@@ -690,7 +690,8 @@ CAIRN_API void cairn_session_cancel(cairn_session_t* session);
 
 /* 1: later runs record when each op and copy ran; 0: no longer. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_trace(cairn_session_t* session, uint32_t on, cairn_error_t* error);
-enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2, CAIRN_LANE_HOST = 3 /* updates there */ };
+enum { CAIRN_LANE_COMPUTE = 0, CAIRN_LANE_COPY_OUT = 1, CAIRN_LANE_COPY_IN = 2, CAIRN_LANE_HOST = 3 /* updates there */,
+       CAIRN_LANE_HOST_IN = 4, CAIRN_LANE_HOST_OUT = 5 /* what those read from the disk and write there */ };
 typedef struct cairn_span {
   size_t struct_size;
   const char* name;          /* of the op, or of the value that is copied; borrowed from the session's plan */

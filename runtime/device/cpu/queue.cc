@@ -2,6 +2,8 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
+
 #include "runtime/base/parallel.h"
 #include "runtime/base/relax.h"
 #include "runtime/device/own.h"
@@ -169,8 +171,7 @@ void CpuQueue::perform(const CopyWork& job) {
   if (job.many.empty()) parts_.push_back(job.one);
   const host::Clock::time_point begin = host::Clock::now();
   cpu::copy(*state_, splitter_, *job.to, *job.from, parts_, !std::exchange(idle_, false));
-  const Tier other = job.to->tier() == Tier::kDevice ? job.from->tier() : job.to->tier();
-  Moved& moved = moved_[static_cast<size_t>(other)];
+  Moved& moved = moved_[static_cast<size_t>(std::max(job.to->tier(), job.from->tier()))];
   for (const Part& part : parts_) moved.bytes.fetch_add(part.bytes, std::memory_order_relaxed);
   add(moved.busy, begin, host::Clock::now());
 }

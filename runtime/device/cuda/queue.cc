@@ -1,5 +1,7 @@
 #include "runtime/device/cuda/queue.h"
 
+#include <algorithm>
+
 #include "runtime/base/os/clock.h"
 #include "runtime/base/parallel.h"
 #include "runtime/device/own.h"
@@ -7,9 +9,7 @@
 namespace cairn::device::cuda {
 namespace {
 
-Tier other_tier(const Copy& part) {
-  return part.to.block->tier() == Tier::kDevice ? part.from.block->tier() : part.to.block->tier();
-}
+Tier lower_tier(const Copy& part) { return std::max(part.to.block->tier(), part.from.block->tier()); }
 
 // A host function of the stream: nothing may leave it but by the poison.
 void run_disk_task(void* user) {
@@ -121,7 +121,7 @@ void CudaQueue::copy(std::span<const Copy> parts) {
   if (skip_copies_ != nullptr && skip_copies_->load(std::memory_order_relaxed)) return;
   guarded([&] {
     const bool recording = group_->is_recording();
-    const auto tier = static_cast<size_t>(other_tier(parts[0]));
+    const auto tier = static_cast<size_t>(lower_tier(parts[0]));
     traced([&] {
       times_.begin(stream_, recording);
       for (const Copy& part : parts) {
@@ -147,11 +147,18 @@ void CudaQueue::submit(const Copy& part) {
                "a copy");
 }
 
-// Through the slot of this direction, piece by piece; the disk's own ring takes what the slot holds.
+// Of the device's memory through the slot of this direction, piece by piece; the disk's own ring takes what the slot holds.
 void CudaQueue::submit_disk(const CudaBlock& block, const Copy& part, bool writes) {
   const Location& here = writes ? part.from : part.to;
-  require(here.block->tier() == Tier::kDevice, Code::kUnsupported, "copies between host and disk");
+  require(here.block->tier() != Tier::kDisk, Code::kUnsupported, "copies from disk to disk");
   DiskMemory& disk = block.disk();
+  if (here.block->tier() == Tier::kHost) {
+    tasks_.push_back({group_.get(), &disk.disk, &splitter_,
+                      static_cast<char*>(here.block->address()) + here.offset,
+                      writes ? part.to.offset : part.from.offset, part.bytes, writes});
+    state_->must(cudaLaunchHostFunc(stream_, run_disk_task, &tasks_.back()), "a disk copy");
+    return;
+  }
   const HostMemory& slot = writes ? disk.out : disk.in;
   for (int64_t done = 0; done < part.bytes;) {
     const int64_t bytes = std::min(slot.bytes(), part.bytes - done);

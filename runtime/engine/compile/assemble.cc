@@ -6,7 +6,6 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/program_writer.h"
-#include "runtime/engine/compile/update/host_updates.h"
 
 namespace cairn::engine {
 namespace {
@@ -81,35 +80,10 @@ class Assembler : ProgramWriter {
   // All of them are submitted first, in the order in which their weights are needed.
   void host_updates() {
     if (plan_.host_updated.empty()) return;
-    std::vector<CopyJob> hypers;
-    for (const auto& [value, offset] : plan_.host_hypers) {
-      const int32_t stored = plan_.problem_value[at(value)];
-      hypers.push_back({Tier::kHost, Tier::kDevice, offset, place_[at(stored)],
-                        joint_.values[at(value)].desc.bytes(), stored, 1, false, CopyJob::Serves::kUpdates});
-    }
-    ProgramWriter::copy(Lane::kCopyOut, hypers);
-    order(Lane::kCopyOut, Lane::kHost);
-    const auto there = [&](int32_t value) {
-      return Operand{joint_.values[at(value)].desc, plan_.away(value)->extents.at(0).tier_offset,
-                     Tier::kHost};
-    };
-    for (const int32_t i : host_update_order(plan_)) {
-      const graph::JointOp& update = joint_.ops(graph::kUpdate)[at(i)];
-      const ops::OpRow& row = ops::row(update.code);
-      std::vector<Operand> in(row.inputs.size()), out(row.outputs.size());
-      const int32_t hyper = update.in[update_op::kHyper];
-      in[update_op::kGrad] = there(update.in[update_op::kGrad]);
-      in[update_op::kHyper] = {joint_.values[at(hyper)].desc, plan_.host_hypers.at(hyper), Tier::kHost};
-      for (size_t k = 0; k < update.out.size(); ++k)
-        if (update.out[k] >= 0) out[k] = there(update.out[k]);
-      const std::vector<int32_t> made = made_on_host(plan_, update);
-      if (made.size() > 1) out[update_op::kPacked] = there(made[1]);
-      launch(update, i, plan_.host_kernels[at(i)], in, out, -1, 0, Lane::kHost);
-      const int32_t done = record(Lane::kHost);
-      updated_by_[at(plan_.problem_value[at(update.in[update_op::kGrad])])] = done;
-      for (const int32_t v : made)
-        if (const int32_t stored = plan_.problem_value[at(v)]; stored >= 0) updated_by_[at(stored)] = done;
-    }
+    const int32_t events = append_updates(plan_.host_program);
+    for (const auto& [value, event] : plan_.host_done)
+      if (const int32_t stored = plan_.problem_value[at(value)]; stored >= 0)
+        updated_by_[at(stored)] = events + event;
     // The others stream through the arena meanwhile; forward ops need its bytes.
     append_updates(plan_.beside_host_updates);
     order(Lane::kCopyIn, Lane::kCompute);

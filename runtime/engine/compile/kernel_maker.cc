@@ -72,6 +72,16 @@ int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {
   return found->second;
 }
 
+int32_t KernelMaker::make_on_host(const graph::JointOp& op, const Operands& operands) {
+  const auto [found, fresh] =
+      made_.emplace("host|" + signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
+  if (!fresh) return found->second;
+  plan_.kernels.push_back(
+      kernels::cpu_registry().find(signature_of(op, operands, device_.info().host_threads)));
+  require(plan_.kernels.back() != nullptr, Code::kInternal, "no kernel of the host's for '", op.name, "'");
+  return found->second;
+}
+
 int32_t KernelMaker::make_batch(std::span<const BatchedOp> ops) {
   if (plan_.registry->batch == nullptr || ops.empty()) return -1;
   std::string key = "batch";

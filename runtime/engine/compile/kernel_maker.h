@@ -31,6 +31,8 @@ class KernelMaker {
   int32_t make(const graph::JointOp& op);
   // The same op on other operands: part of a tensor.
   int32_t make(const graph::JointOp& op, const Operands& operands);
+  // For the host's lane: the processor's kernel, which has to be there (update/host_updates.h).
+  int32_t make_on_host(const graph::JointOp& op, const Operands& operands);
   // One kernel for all of them (Registry::batch). -1: the backend has none for these.
   int32_t make_batch(std::span<const BatchedOp> ops);
 

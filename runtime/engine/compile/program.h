@@ -124,15 +124,21 @@ struct CompiledPlan {
   std::map<int32_t, OffloadedPlace> offloaded;
   // The same of values of the problem whose home is a tier, and which micro-batches fetch: weights, gradients.
   std::map<int32_t, OffloadedPlace> homes;
-  // Weights whose updates the host's processors make: states, weight and gradient live on the host tier, and the next run
-  // begins with them (update/host_updates.h).
+  // Weights whose updates the host's processors make: states, weight and gradient live on the host tier or the disk, and the
+  // next run begins with them (update/host_updates.h).
   std::set<int32_t> host_updated;
   double host_memory_bytes_per_second = 0;  // that they are timed by; 0: not known
-  std::vector<int32_t> host_kernels;        // by update op: index into `kernels`; -1: the device makes it
-  std::map<int32_t, int64_t> host_hypers;   // their hyper-parameters -> where a copy lies on the host tier
+  // The disk as the host reads and writes it, where they may use what lives there: it streams through a ring on the host tier.
+  std::optional<plan::Link> host_disk;
+  int64_t host_ring_bytes = 0, host_ring = -1;  // 0: nothing streams; where it lies
+  std::map<int32_t, int64_t> host_hypers;  // their hyper-parameters -> where a copy lies on the host tier
+  Program host_program;                    // the part of the next run that makes them
+  std::map<int32_t, int32_t>
+      host_done;  // value they read or change -> event of that program: it may be copied
   bool on_host(const graph::JointOp& update) const {
     return host_updated.contains(update.out[update_op::kParameter]);
   }
+  bool streams_on_host() const { return host_ring_bytes > 0; }
   int64_t squares_block = 0;  // Registry::squares_block
   // It is for one micro-batch per update: gradients that live in a tier are written over, not added to.
   bool overwrites_gradients = false;

@@ -63,8 +63,8 @@ class ProgramWriter {
     emit(Opcode::kCopy, lane, static_cast<int32_t>(first));
   }
 
-  // A program of updates, as a part of this one that later runs leave out.
-  void append_updates(const Program& updates) {
+  // A program of updates, as a part of this one that later runs leave out. Returns what its events' numbers go up by.
+  int32_t append_updates(const Program& updates) {
     const auto moved = [](const auto& list) { return static_cast<int32_t>(list.size()); };
     const int32_t launches = moved(program_.launches), operands = moved(program_.operands),
                   copies = moved(program_.copies), ranges = moved(program_.ranges), events = program_.events;
@@ -99,6 +99,7 @@ class ProgramWriter {
       }
       program_.code.push_back(instruction);
     }
+    return events;
   }
 
   Program take() { return std::exchange(program_, {}); }

@@ -6,6 +6,8 @@
 #include "runtime/base/os/clock.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
+#include "runtime/engine/compile/update/host_forms.h"
+#include "runtime/engine/compile/update/host_seconds.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 #include "runtime/engine/compile/update/streamed.h"
@@ -40,9 +42,7 @@ class Variants {
       split(*first);
     } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first, options_) &&
                attempt(deferred(*first), State::kHomes)) {
-    } else if (options_.host_updates == PlanOptions::Defer::kAlways &&
-               (attempt(on_host(*first, options_.host_update_share, true), State::kHomes) ||
-                attempt(on_host(*first, options_.host_update_share, false), State::kHomes))) {
+    } else if (options_.host_updates == PlanOptions::Defer::kAlways && update_on_host_always(*first)) {
     } else {
       const std::shared_ptr<CompiledPlan> whole = first;
       search(Ways(std::move(first)));
@@ -74,10 +74,11 @@ class Variants {
     return std::max(plan.plan.bound_seconds + once_per_step(plan) - waits,
                     least_seconds_with_host_updates(plan) / static_cast<double>(micro_steps_));
   }
-  // No plan of any variant that was tried is faster than this.
+  // No plan of any variant that was tried is faster than this. Where the host updates, that may be more than the problem's bound.
   void certify(CompiledPlan& best) const {
     plan::Plan& plan = best.plan;
-    plan.bound_seconds = std::clamp(bound_ - once_per_step(best), 0.0, plan.bound_seconds);
+    const double most = best.host_updated.empty() ? plan.bound_seconds : plan.predicted_seconds;
+    plan.bound_seconds = std::clamp(bound_ - once_per_step(best), 0.0, most);
     plan.gap =
         plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   }
@@ -231,29 +232,26 @@ class Variants {
     return with;
   }
 
-  // With packed weights and without: they make copies to the device smaller, and take room.
   void update_on_host(const CompiledPlan& from) {
-    double best = 1;
-    for (const bool packed : {false, true}) {
-      HostShare share(best);
-      std::shared_ptr<CompiledPlan> plan;
-      do {
-        plan = on_host(from, share.now(), packed);
-        if (!attempt(plan, State::kHomes)) plan = nullptr;
-        if (plan != nullptr && best_ == plan) best = share.now();
-      } while (share.next(plan.get(), plan != nullptr ? seconds(*plan) : 0));
-    }
+    try_host_forms({[&](const HostForm& form) { return on_host(from, form); },
+                    [&](const std::shared_ptr<CompiledPlan>& plan) { return attempt(plan, State::kHomes); },
+                    [&](const CompiledPlan& plan) { return seconds(plan); }, best_});
   }
-  // `share` of what may be updated by the host's processors is. packed: with packed weights, which are copies; others the device
-  // would have to make again, from weights that it lacks. nullptr: there is nothing of the kind.
-  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan, double share, bool packed) const {
-    if (packed && !plan.registry->packed_is_copy) return nullptr;
-    graph::JointOptions joint = packed ? joint_ : without_packed_weights(plan);
+  bool update_on_host_always(const CompiledPlan& from) {
+    for (const bool disk : {true, false})
+      for (const bool packed : {true, false})
+        if (attempt(on_host(from, {options_.host_update_share, packed, disk}), State::kHomes)) return true;
+    return false;
+  }
+  // Packed weights that are no copies the device would have to make again, from weights that it lacks. nullptr: there is nothing
+  // of the kind.
+  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan, const HostForm& form) const {
+    if (form.packed && !plan.registry->packed_is_copy) return nullptr;
+    graph::JointOptions joint = form.packed ? joint_ : without_packed_weights(plan);
     joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan, model_, micro_steps_);
     std::shared_ptr<CompiledPlan> with = lowered(joint);
-    with->host_updated = may_update_on_host(*with, device_, share);
-    with->host_memory_bytes_per_second = host_memory_rate(device_, options_);
-    if (with->host_updated.empty() || packed == with->joint->ops(graph::kRepack).empty()) return nullptr;
+    if (!choose_host_updates(*with, device_, options_, form.share, form.disk)) return nullptr;
+    if (form.packed == with->joint->ops(graph::kRepack).empty()) return nullptr;
     if (plan.in_place_ops > 0) make_in_place(*with);
     return with;
   }

@@ -92,7 +92,7 @@ const std::string& span_name(const CompiledPlan& plan, const Span& span) {
 Tier span_tier(const CompiledPlan& plan, const Span& span) {
   if (row(span.lane).computes) return is_op(span) ? Tier::kDevice : Tier::kHost;
   const CopyJob& copy = copy_of(plan, span);
-  return copy.to == Tier::kDevice ? copy.from : copy.to;
+  return std::max(copy.to, copy.from);
 }
 
 }  // namespace cairn::engine

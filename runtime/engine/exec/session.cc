@@ -350,6 +350,13 @@ RunReport Session::report_since(double began) {
   report.stall_seconds = l.queue(device::Lane::kCompute).take_stall_seconds();
   report.out = l.queue(device::Lane::kCopyOut).take_traffic();
   report.in = l.queue(device::Lane::kCopyIn).take_traffic();
+  const auto add = [&](device::Lane lane, auto& to) {  // the host's own
+    if (!l.has(lane)) return;
+    const auto traffic = l.queue(lane).take_traffic();
+    for (size_t tier = 0; tier < kTierCount; ++tier) to[tier] += traffic[tier];
+  };
+  add(device::Lane::kHostOut, report.out);
+  add(device::Lane::kHostIn, report.in);
   return report;
 }
 

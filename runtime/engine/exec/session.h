@@ -25,8 +25,8 @@ struct RunReport {
   double stall_seconds = 0;  // compute waited for copies
   // The host handed the work over: all of it, or its recording. Not of update().
   double submit_seconds = 0;
-  // Per tier, between it and the device: what copies moved and how long they took. A link's use while it is
-  // busy is bytes / (rate * busy_seconds).
+  // Per tier, between it and the device, or the host's updates, which use the disk: what copies moved and how long they took.
+  // A link's use while it is busy is bytes / (rate * busy_seconds).
   std::array<device::Traffic, kTierCount> out{}, in{};
   bool fell_back = false;  // the disk failed: this micro-batch ran again, from the plan without it
 };

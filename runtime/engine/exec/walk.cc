@@ -21,9 +21,10 @@ Store::~Store() {
 }
 
 bool Store::has(device::Lane lane) const {
-  return lane != device::Lane::kHost || std::any_of(plans.begin(), plans.end(), [](const LoadedPlan& loaded) {
-           return !loaded.plan->host_updated.empty();
-         });
+  if (lane <= device::Lane::kCopyIn) return true;
+  return std::any_of(plans.begin(), plans.end(), [&](const LoadedPlan& loaded) {
+    return lane == device::Lane::kHost ? !loaded.plan->host_updated.empty() : loaded.plan->streams_on_host();
+  });
 }
 
 void Store::load(LoadedPlan& loaded) {

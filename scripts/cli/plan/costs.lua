@@ -95,6 +95,8 @@ function costs.variants(options)
     for i, link in ipairs(model.links) do
       links[i] = { tier = link.tier, latency_seconds = link.latency_seconds, both_ways_factor = link.both_ways_factor,
                    out_bytes_per_second = link.out_bytes_per_second, in_bytes_per_second = link.in_bytes_per_second,
+                   host_in_bytes_per_second = link.host_in_bytes_per_second,
+                   host_out_bytes_per_second = link.host_out_bytes_per_second,
                    capacity_bytes = capacity or link.capacity_bytes }
     end
     rows[#rows + 1] = { "links", json.array(links) }

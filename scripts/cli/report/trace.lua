@@ -21,14 +21,16 @@ local function memory_at(at, bytes)
                        { "args", { alive = bytes } } }
 end
 
-local OPS = { compute = "compute", host = "updates on the host" }  -- lanes of ops; the others copy
+-- Lanes that are known without the tier; the others copy between it and the device.
+local NAMES = { compute = "compute", host = "updates on the host", host_in = "read by the host",
+                host_out = "written by the host" }
 
 -- Events of a run, from its spans. Where compute waited for a copy, its lane is empty.
 function trace.measured(spans)
   local events, lanes = { lane_name(1, "compute") }, { compute = 1 }
   local next_lane = 2
   for _, span in ipairs(spans) do
-    local name = OPS[span.lane]
+    local name = NAMES[span.lane]
       or ("copy %s %s"):format(span.lane == "copy_out" and "to" or "from", span.tier)
     if not lanes[name] then
       lanes[name], next_lane = next_lane, next_lane + 1

@@ -1,6 +1,7 @@
 // Updates by the processors beside an (emulated) GPU: the same bits as on it, recorded or not.
 #include "runtime/engine/compile/update/host_updates.h"
 
+#include "tests/runtime/engine/host_room.h"
 #include "tests/runtime/engine/update_check.h"
 
 namespace cairn::engine {
@@ -58,6 +59,31 @@ TEST(CudaHostUpdates, HaveTheBitsOfTheDevices) {
       const auto both = compile(layers(), *device, half);
       EXPECT_EQ(both->deferred_updates(), 2);
       EXPECT_EQ(train(both, device), expected) << "the device streams the others meanwhile";
+    }
+}
+
+// What the host tier has no room for streams from the disk, packed weights among it.
+TEST(CudaHostUpdates, OfWhatLivesOnADiskHaveTheBitsOfTheDevices) {
+  for (const char* optimizer : {"adamw", "lion", "sgd"})
+    for (const Form& form : kForms) {
+      const auto device = device::open("cuda:0", {}), checked = device::checked(device);
+      const auto resident = compile(layers(), *device, options_for(optimizer, form, Where::kNever));
+      const Result expected = train(resident, device);
+      for (const int64_t room : {500 << 10, 120 << 10})
+        for (const double share : {1.0, 0.5}) {
+          SCOPED_TRACE(cat(optimizer, ' ', static_cast<int>(form.amp), ' ', dtype_name(form.parameters), ' ',
+                           room, ' ', share));
+          PlanOptions o = options_for(optimizer, form, Where::kAlways);
+          o.tiers = {Tier::kHost, Tier::kDisk};
+          o.costs = with_host_room(room);
+          o.force_costs = true;
+          o.host_update_share = share;
+          const auto host = compile(layers(), *device, o);
+          ASSERT_EQ(host->deferred_updates(), share < 1 ? 2 : 4);
+          if (room < 200 << 10 && share == 1) EXPECT_TRUE(host->streams_on_host());
+          EXPECT_EQ(train(host, device), expected) << "recorded";
+          if (share == 1) EXPECT_EQ(train(host, checked), expected);
+        }
     }
 }
 

@@ -50,6 +50,39 @@ TEST(CostsJson, ADeviceModel) {
   EXPECT_EQ(table.model->links[0].in_bytes_per_second, 2e6);
 }
 
+// With a disk beside the model's host link, and rates of the host's own.
+std::string with_disk(const std::string& more) {
+  return changed(kModel, "\"links\": [",
+                 "\"links\": [{\"tier\": \"disk\", \"latency_seconds\": 0, \"out_bytes_per_second\": 1e5, "
+                 "\"in_bytes_per_second\": 2e5, \"both_ways_factor\": 0.5" +
+                     more + "}, ");
+}
+
+TEST(CostsJson, TheHostMayHaveRatesOfItsOwnForTheDisk) {
+  EXPECT_FALSE(from_json(with_disk("")).model->host_disk);
+  const Table both =
+      from_json(with_disk(", \"host_in_bytes_per_second\": 8e5, \"host_out_bytes_per_second\": 5e5"));
+  ASSERT_TRUE(both.model->host_disk);
+  EXPECT_EQ(both.model->host_disk->in_bytes_per_second, 8e5);
+  EXPECT_EQ(both.model->host_disk->out_bytes_per_second, 5e5);
+  EXPECT_EQ(both.model->host_disk->both_ways_factor, 0.5);
+  EXPECT_EQ(both.model->links[0].in_bytes_per_second, 2e5) << "the device's are what they were";
+  const Table one = from_json(with_disk(", \"host_in_bytes_per_second\": 8e5"));
+  EXPECT_EQ(one.model->host_disk->out_bytes_per_second, 1e5) << "left out: the link's";
+  for (const auto& [text, message] : {
+           std::pair(", \"host_in_bytes_per_second\": 0",
+                     "links[0].host_in_bytes_per_second: must be above 0"),
+           std::pair(", \"host_out_bytes_per_second\": -1", "links[0].host_out_bytes_per_second: must be"),
+           std::pair(", \"host_out_bytes_per_second\": 9e4",
+                     "links[0].host_out_bytes_per_second: must not be below the link's own rate, 100000"),
+       })
+    EXPECT_NE(failure(with_disk(text)).find(message), std::string::npos) << failure(with_disk(text));
+  const std::string host =
+      changed(kModel, "\"tier\": \"host\"", "\"tier\": \"host\", \"host_in_bytes_per_second\": 9e9");
+  EXPECT_NE(failure(host).find("only the disk has a rate of the host's own"), std::string::npos)
+      << failure(host);
+}
+
 TEST(CostsJson, BadProfilesNameThePlace) {
   const std::string good = to_json(sample_profile());
   struct Case {

@@ -95,6 +95,28 @@ TEST(CostModel, AGuessedLinkGivesWayToTheMeasuredOne) {
   EXPECT_EQ(measured.host_link(info.throttle()).out_bytes_per_second, 8e9);
 }
 
+// What a device with memory of its own has on a disk crosses its link; the host reads the disk without.
+TEST(CostModel, ADeviceIsNoFasterOnADiskThanItsLink) {
+  device::DeviceInfo info;
+  info.host_reaches = false;
+  info.link_bytes_per_second = 5e9;
+  const plan::Link probed{"disk", 1e-4, 4e9, 30e9, 0.6, 0};
+  const Model card(info, nullptr);
+  const plan::Link disk = card.disk_link(77, &probed);
+  EXPECT_EQ(disk.in_bytes_per_second, 5e9);
+  EXPECT_EQ(disk.out_bytes_per_second, 4e9);
+  EXPECT_EQ(card.host_disk_link(disk, &probed).in_bytes_per_second, 30e9);
+  EXPECT_EQ(card.host_disk_link(disk, nullptr), disk) << "nothing else is known";
+  EXPECT_EQ(kPlain.disk_link(77, &probed).in_bytes_per_second, 30e9);
+
+  Table table;
+  table.model.emplace().links = {disk};
+  const auto modelled = [&] { return Model(info, std::make_shared<const Table>(table)); };
+  EXPECT_EQ(modelled().host_disk_link(disk, &probed), disk) << "the machine at hand is another";
+  table.model->host_disk = probed;
+  EXPECT_EQ(modelled().host_disk_link(disk, nullptr), probed);
+}
+
 TEST(CostModel, LinksAreTheMeasuredOnes) {
   EXPECT_EQ(kPlain.host_link(0).tier, "host");
   EXPECT_EQ(kPlain.host_link(5e9).out_bytes_per_second, 5e9);

@@ -12,6 +12,7 @@
 #include "runtime/io/checkpoint.h"
 #include "runtime/ops/optimizers.h"
 #include "runtime/step/stepper.h"
+#include "tests/runtime/engine/host_room.h"
 #include "tests/runtime/io/scratch.h"
 #include "tests/support/seeds.h"
 
@@ -35,7 +36,12 @@ enum Factor : size_t {
 
 constexpr plan::Policy kPolicies[] = {plan::Policy::kKeep, plan::Policy::kRecompute, plan::Policy::kOffload,
                                       plan::Policy::kPlannerDecides};
-const std::vector<Tier> kTiers[] = {{}, {Tier::kHost}, {Tier::kDisk, Tier::kHost}};
+struct Tiers {
+  std::vector<Tier> open;
+  int64_t host_room = 0;  // bytes; 0: the machine's
+};
+const Tiers kTiers[] = {
+    {{}}, {{Tier::kHost}}, {{Tier::kDisk, Tier::kHost}}, {{Tier::kHost, Tier::kDisk}, 110 << 10}};
 constexpr graph::AmpMode kModes[] = {graph::AmpMode::kOff, graph::AmpMode::kBf16, graph::AmpMode::kFp16};
 // Of what the host may update beside a device that does not reach it; 0: a device that does.
 constexpr double kOnHost[] = {0, 1, 0.5};
@@ -101,7 +107,11 @@ class Training {
     device_ = device::open("cpu", options);
     engine::PlanOptions plan;
     plan.policy = kPolicies[c[kPolicy]];
-    plan.tiers = kTiers[c[kTier]];
+    plan.tiers = kTiers[c[kTier]].open;
+    if (const int64_t room = kTiers[c[kTier]].host_room; room > 0) {
+      plan.costs = engine::with_host_room(room);
+      plan.force_costs = true;
+    }
     plan.amp = kModes[c[kAmp]];
     if (c[kRounded] != 0 && plan.amp == graph::AmpMode::kBf16) plan.parameters = DType::kBF16;
     plan.micro_steps = micro_steps();
@@ -123,6 +133,7 @@ class Training {
   }
 
   bool updates_on_host() const { return !plans_[0]->host_updated.empty(); }
+  bool streams_on_host() const { return plans_[0]->streams_on_host(); }
 
   // All that persists, after the last step.
   std::string trained() {
@@ -214,7 +225,7 @@ TEST(Pairs, NothingChangesABit) {
   const std::vector<Case> cases = all_pairs();
   EXPECT_GE(cases.size(), 400u);
   std::map<Case, std::string> undisturbed;
-  int resumed = 0, on_host = 0;
+  int resumed = 0, on_host = 0, from_disk = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     if (!support::taken(static_cast<int64_t>(i), kOneIn)) continue;
     SCOPED_TRACE(to_string(cases[i]));
@@ -225,11 +236,13 @@ TEST(Pairs, NothingChangesABit) {
     resumed += cases[i][kResume] != kNever;
     Training training(cases[i], i);
     on_host += training.updates_on_host();
+    from_disk += training.streams_on_host();
     ASSERT_TRUE(training.trained() == found->second);
   }
   if (kOneIn == 1) {
     EXPECT_GE(resumed, 100);
     EXPECT_GE(on_host, 100);
+    EXPECT_GE(from_disk, 8);
   }
   RecordProperty("resumed", resumed);
 }

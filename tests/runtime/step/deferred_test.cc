@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/step/stepper.h"
+#include "tests/runtime/engine/host_room.h"
 #include "tests/support/seeds.h"
 #include "trained.h"
 
@@ -57,7 +58,8 @@ struct Case {
   graph::AmpMode amp = graph::AmpMode::kOff;
   DType parameters = DType::kF32;
   double clip_norm = 1;
-  double on_host = 0;  // share that its processors make, beside a device that does not reach it
+  double on_host = 0;     // share that its processors make, beside a device that does not reach it
+  int64_t host_room = 0;  // bytes: what they use beyond that lives on the disk
 };
 
 engine::PlanOptions options_for(const Case& c, Defer defer) {
@@ -72,6 +74,10 @@ engine::PlanOptions options_for(const Case& c, Defer defer) {
   o.host_updates = c.on_host > 0 ? defer : Defer::kNever;
   o.host_update_share = c.on_host;
   o.budget_bytes = kBudget;
+  if (c.host_room == 0) return o;
+  o.tiers = {Tier::kHost, Tier::kDisk};
+  o.costs = engine::with_host_room(c.host_room);
+  o.force_costs = true;
   return o;
 }
 
@@ -80,7 +86,7 @@ std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, Defer defer)
   static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
   auto& plan =
       plans[cat(c.device, kTierNames[static_cast<size_t>(c.tier)], c.optimizer, static_cast<int>(c.amp),
-                dtype_name(c.parameters), static_cast<int>(defer), c.on_host)];
+                dtype_name(c.parameters), static_cast<int>(defer), c.on_host, ' ', c.host_room)];
   if (plan == nullptr)
     plan = engine::compile(model(), *device::open(c.device, {.threads = 1}), options_for(c, defer));
   return plan;
@@ -150,6 +156,7 @@ TEST_P(Deferred, ChangesNoBitWhetherTheHostLooksOrNot) {
                                                             : 2 * kLayers + 1)
       << "on the device all but the table, which the first op reads; on the host what is a page or more";
   ASSERT_EQ(left_alone.session->plan().update_at(), on_host ? Tier::kHost : Tier::kDevice);
+  ASSERT_EQ(left_alone.session->plan().streams_on_host(), GetParam().host_room > 0);
   const int64_t fetched = left_alone.fetched_bytes();
   if (GetParam().optimizer != "adamw8" && !on_host) EXPECT_GT(fetched, 100 << 10);
   for (int i = 0; i < 4; ++i) {
@@ -244,7 +251,16 @@ INSTANTIATE_TEST_SUITE_P(
          {.device = "cpu", .tier = Tier::kHost, .on_host = 0.5},
          {.device = "cpu", .tier = Tier::kHost, .optimizer = "lion", .clip_norm = 0, .on_host = 1},
          {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kFp16, .on_host = 0.4},
-         {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kBf16, .on_host = 1}},
+         {.device = "cpu", .tier = Tier::kHost, .amp = graph::AmpMode::kBf16, .on_host = 1},
+         {.device = "cpu", .on_host = 1, .host_room = 700 << 10},
+         {.device = "cpu", .on_host = 0.5, .host_room = 300 << 10},
+         {.device = "cpu", .optimizer = "lion", .clip_norm = 0, .on_host = 1, .host_room = 300 << 10},
+         {.device = "cpu", .amp = graph::AmpMode::kFp16, .on_host = 1, .host_room = 1200 << 10},
+         {.device = "cpu",
+          .amp = graph::AmpMode::kBf16,
+          .parameters = DType::kSplit,
+          .on_host = 1,
+          .host_room = 400 << 10}},
         4)),
     [](const auto& test) {
       const Case& c = test.param;
@@ -253,39 +269,43 @@ INSTANTIATE_TEST_SUITE_P(
               : c.amp == graph::AmpMode::kFp16 ? "_fp16"
                                                : "_bf16") +
              (c.parameters == DType::kSplit ? "_split" : "") +
-             (c.on_host > 0 ? cat("_host_", static_cast<int>(c.on_host * 100)) : "");
+             (c.on_host > 0 ? cat("_host_", static_cast<int>(c.on_host * 100)) : "") +
+             (c.host_room > 0 ? cat("_room_", c.host_room >> 10) : "");
     });
 
 // Every transfer in turn fails once: the session ends, and says whether parameters were changed.
 TEST(DeferredOnADisk, AFailingDiskEndsTheSession) {
-  std::atomic<int> left{1 << 30}, seen{0};
-  device::DeviceOptions options;
-  options.disk_fault = [&](bool, int64_t, int64_t bytes) -> int64_t {
-    ++seen;
-    return left.fetch_sub(1) == 0 ? -EIO : bytes;
-  };
-  const Case plain{.device = "cpu"};
-  Training sound(plain, Defer::kAlways, options);
-  sound.micro();
-  seen = 0;
-  sound.micro();
-  const int transfers = seen;
-  ASSERT_GT(transfers, 4);
-  for (int at = 0; at < transfers; at += 1 + transfers / 12) {
-    left = 1 << 30;
-    Training failing(plain, Defer::kAlways, options);
-    failing.micro();
-    left = at;
-    for (int again = 0; again < 2; ++again) try {
+  const Case cases[] = {{.device = "cpu"}, {.device = "cpu", .on_host = 1, .host_room = 400 << 10}};
+  for (const Case& c : cases)
+    for (const int why : {EIO, ENOSPC}) {
+      std::atomic<int> left{1 << 30}, seen{0};
+      device::DeviceOptions options;
+      options.disk_fault = [&](bool, int64_t, int64_t bytes) -> int64_t {
+        ++seen;
+        return left.fetch_sub(1) == 0 ? -why : bytes;
+      };
+      Training sound(c, Defer::kAlways, options);
+      sound.micro();
+      seen = 0;
+      sound.micro();
+      const int transfers = seen;
+      ASSERT_GT(transfers, 4);
+      for (int at = 0; at < transfers; at += 1 + transfers / 12) {
+        left = 1 << 30;
+        Training failing(c, Defer::kAlways, options);
         failing.micro();
-        FAIL() << "transfer " << at << " failed and nobody noticed";
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Code::kIo) << error.what();
-        EXPECT_NE(std::string(error.what()).find("is lost since the last checkpoint"), std::string::npos);
+        left = at;
+        for (int again = 0; again < 2; ++again) try {
+            failing.micro();
+            FAIL() << "transfer " << at << " failed and nobody noticed";
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code(), Code::kIo) << error.what();
+            EXPECT_NE(std::string(error.what()).find("is lost since the last checkpoint"), std::string::npos);
+          }
+        EXPECT_FALSE(failing.session->poisoned());
+        EXPECT_THROW(failing.values(), Error);
       }
-    EXPECT_FALSE(failing.session->poisoned());
-    EXPECT_THROW(failing.values(), Error);
-  }
+    }
 }
 
 // A cancel may come at any time, between a kernel and the copy of what it made, too: either the micro-batch is cancelled, or

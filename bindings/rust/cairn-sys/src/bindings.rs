@@ -650,6 +650,8 @@ pub const CAIRN_LANE_COMPUTE: _bindgen_ty_11 = 0;
 pub const CAIRN_LANE_COPY_OUT: _bindgen_ty_11 = 1;
 pub const CAIRN_LANE_COPY_IN: _bindgen_ty_11 = 2;
 pub const CAIRN_LANE_HOST: _bindgen_ty_11 = 3;
+pub const CAIRN_LANE_HOST_IN: _bindgen_ty_11 = 4;
+pub const CAIRN_LANE_HOST_OUT: _bindgen_ty_11 = 5;
 pub type _bindgen_ty_11 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

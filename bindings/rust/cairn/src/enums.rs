@@ -146,6 +146,10 @@ enumeration! {
         CopyIn = CAIRN_LANE_COPY_IN,
         /// Updates by the host's processors, beside a device that has its own.
         Host = CAIRN_LANE_HOST,
+        /// What those read from the disk.
+        HostIn = CAIRN_LANE_HOST_IN,
+        /// What those write to the disk.
+        HostOut = CAIRN_LANE_HOST_OUT,
     }
 }
 

@@ -45,24 +45,26 @@ bool give_slices_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   return true;
 }
 
-// What the host updates lives where it does that, and may not stay.
+// What the host updates lives where it does that, and may not stay. With a disk, the host's room is for weights first: they
+// are fetched twice.
 bool give_host_homes(CompiledPlan& plan, std::vector<int64_t>& room) {
   if (plan.host_updated.empty()) return false;
-  const auto link =
-      std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kHost) - plan.link_tier.begin();
-  for (const JointOp& update : plan.joint->ops(graph::kUpdate)) {
-    if (!plan.on_host(update)) continue;
-    std::vector<int32_t> used = made_on_host(plan, update);
-    used.push_back(update.in[update_op::kGrad]);
-    for (const int32_t v : used) {
+  std::vector<int32_t> weights, gradients;
+  each_on_host(plan, [&](const JointOp& update) {
+    for (const int32_t v : made_on_host(plan, update)) weights.push_back(v);
+    gradients.push_back(update.in[update_op::kGrad]);
+  });
+  const size_t host = link_to(plan, Tier::kHost), disk = link_to(plan, Tier::kDisk);
+  for (const auto* list : {&weights, &gradients})
+    for (const int32_t v : *list) {
       if (plan.offloaded.contains(v)) continue;
       plan::Value& value = plan.problem.values[at(plan.problem_value[at(v)])];
+      const size_t link = !plan.streams_on_host() || room[host] >= value.bytes ? host : disk;
       value.home = static_cast<int32_t>(link);
       value.persistent = false;
-      room[at(value.home)] -= value.bytes;
-      plan.homes[v] = {Tier::kHost, {}};
+      room[link] -= value.bytes;
+      plan.homes[v] = {plan.link_tier[link], {}};
     }
-  }
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/update/host_seconds.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/streamed.h"
 #include "runtime/engine/compile/update/traffic.h"
@@ -310,7 +311,7 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 
 Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                         plan::SolverCache& cache, double limit) {
-  if (!plan.host_updated.empty()) keep_states_on_host(plan);
+  if (!plan.host_updated.empty()) keep_states_off_device(plan);
   return Chooser(plan, device, options, &cache)
       .solve_homes(options.micro_steps == 1 && !options.fuse_update, limit);
 }

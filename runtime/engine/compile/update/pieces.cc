@@ -2,6 +2,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/streamed.h"
 
 namespace cairn::engine {
@@ -15,7 +16,7 @@ class Placer {
   Placer(CompiledPlan& plan, int64_t most, int64_t max_masters)
       : plan_(plan), joint_(*plan.joint), splits_(splitting(joint_)), max_(most), max_masters_(max_masters) {}
 
-  std::vector<Piece> run() {
+  Pieces run() {
     const std::vector<JointOp>& updates = joint_.ops(graph::kUpdate);
     for (const JointOp& op : updates)
       if (plan_.on_host(op)) on_host_.insert(states_of(op).begin(), states_of(op).end());
@@ -23,6 +24,11 @@ class Placer {
       if (const OffloadedPlace* place = streamed_from(plan_, updates[i]))
         this->place(static_cast<int32_t>(i), place->tier);
     for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
+    if (plan_.streams_on_host()) {
+      for (const int32_t i : host_update_order(plan_)) place_on_host(i);
+      close(host_open_);
+      plan_.host_ring = take(Tier::kHost, plan_.host_ring_bytes, kPageBytes);
+    }
     for (const JointOp& op : updates) {
       const auto weight = plan_.offloaded.find(op.out[0]);
       if (weight == plan_.offloaded.end()) continue;
@@ -91,43 +97,68 @@ class Placer {
     return offset(slices->parts[0]);
   }
 
+  // What of an update comes in parts, the same elements of all of it.
+  struct Load {
+    int32_t op;
+    std::span<const int32_t> states;
+    std::vector<int32_t> beside, rest;  // what comes along, and what is used where it lies
+  };
+
   void place(int32_t op, Tier tier) {
-    Open& open = open_[static_cast<size_t>(tier)];
-    Piece& piece = open.piece;
     const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
-    const int32_t weight = update.out[update_op::kParameter];
     const std::span<const int32_t> states = states_of(update);
     const bool parts = streams_in_parts(plan_, update);
     const bool streams = !states.empty() && plan_.streamed(states[0]) != nullptr;
     if (!parts && (!streams || !splits_[at(states[0])])) return place_whole(op, tier);
-    const int32_t gradient = update.in[update_op::kGrad];
-    std::vector<int32_t> beside, rest;
-    for (const int32_t v : {weight, gradient})
-      (parts && plan_.streamed(v) != nullptr ? beside : rest).push_back(v);
-    if (!streams) rest.insert(rest.end(), states.begin(), states.end());
-    const Cut cut(joint_, streams ? states : std::span<const int32_t>(), beside, rest);
+    Load load{op, streams ? states : std::span<const int32_t>(), {}, {}};
+    for (const int32_t v : {update.out[update_op::kParameter], update.in[update_op::kGrad]})
+      (parts && plan_.streamed(v) != nullptr ? load.beside : load.rest).push_back(v);
+    if (!streams) load.rest.insert(load.rest.end(), states.begin(), states.end());
+    place_parts(load, open_[static_cast<size_t>(tier)], tier, max_);
+  }
+
+  // All that its update uses of the disk.
+  void place_on_host(int32_t op) {
+    const JointOp& update = joint_.ops(graph::kUpdate)[at(op)];
+    const std::span<const int32_t> states = states_of(update);
+    const auto on_disk = [&](int32_t v) { return plan_.away(v)->tier == Tier::kDisk; };
+    const bool streams = !states.empty() && on_disk(states[0]);
+    Load load{op, streams ? states : std::span<const int32_t>(), {}, {}};
+    std::vector<int32_t> others = made_on_host(plan_, update);
+    others.push_back(update.in[update_op::kGrad]);
+    for (const int32_t v : others) (on_disk(v) ? load.beside : load.rest).push_back(v);
+    if (!streams) load.rest.insert(load.rest.end(), states.begin(), states.end());
+    if (streams || !load.beside.empty()) place_parts(load, host_open_, Tier::kDisk, host_piece_bytes(plan_));
+  }
+
+  void place_parts(const Load& load, Open& open, Tier tier, int64_t most) {
+    Piece& piece = open.piece;
+    const JointOp& update = joint_.ops(graph::kUpdate)[at(load.op)];
+    const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
+    const Cut cut(joint_, load.states, load.beside, load.rest);
     const int64_t master = whole_values(plan_, update).bytes;
     const int64_t elements = joint_.values[at(weight)].desc.shape.elements(), whole = cut.bytes(elements);
     const auto room = [&] { return piece.bytes + piece.beside; };
-    if (room() + whole > max_ || open.masters + master > max_masters_) close(open);
+    if (room() + whole > most || open.masters + master > max_masters_) close(open);
     for (int64_t begin = 0; begin < elements;) {
-      const int64_t left = elements - begin, count = cut.bytes(left) <= max_ ? left : cut.most(max_);
-      if (room() + cut.bytes(count) > max_) close(open);
+      const int64_t left = elements - begin, count = cut.bytes(left) <= most ? left : cut.most(most, tier);
+      if (room() + cut.bytes(count) > most) close(open);
       piece.tier = tier;
-      Part part{op, begin, count, {}};
-      for (size_t k = 0; streams && k < states.size(); ++k) {
+      Part part{load.op, begin, count};
+      part.states = !load.states.empty();
+      for (size_t k = 0; k < load.states.size(); ++k) {
         part.offsets[k] = piece.bytes;
-        piece.bytes += align_up(stored(states[k]).bytes(count), kAlignment);
+        piece.bytes += align_up(stored(load.states[k]).bytes(count), kAlignment);
       }
-      for (const int32_t v : beside) {
-        (v == weight ? part.weight : part.gradient) = piece.beside;
+      for (const int32_t v : load.beside) {
+        (v == weight ? part.weight : v == gradient ? part.gradient : part.packed) = piece.beside;
         piece.beside += align_up(stored(v).bytes(count), kAlignment);
       }
       piece.parts.push_back(part);
       begin += count;
     }
     open.masters += master;
-    if (master > 0 && whole > max_) close(open);
+    if (master > 0 && whole > most) close(open);
   }
 
   // Its states one after the other; they may be of other shapes than the parameter.
@@ -142,7 +173,8 @@ class Placer {
     const int64_t whole = streams ? state_bytes(joint_, update) : 0;
     if (piece.bytes + piece.beside + whole > max_ || open.masters + master > max_masters_) close(open);
     piece.tier = tier;
-    Part part{op, 0, joint_.values[at(weight)].desc.shape.elements(), {}};
+    Part part{op, 0, joint_.values[at(weight)].desc.shape.elements()};
+    part.states = streams;
     for (size_t k = 0; streams && k < states.size(); ++k) {
       part.offsets[k] = piece.bytes;
       piece.bytes += stored_bytes(joint_, states[k]);
@@ -157,10 +189,10 @@ class Placer {
     if (piece.parts.empty()) return;
     if (piece.bytes > 0) piece.tier_offset = take(piece.tier, piece.bytes, kPageBytes);
     for (Part& part : piece.parts) {
-      for (int64_t* beside : {&part.weight, &part.gradient})
+      for (int64_t* beside : {&part.weight, &part.gradient, &part.packed})
         if (*beside >= 0) *beside += piece.bytes;
+      if (!part.states) continue;
       const std::span<const int32_t> states = states_of(joint_.ops(graph::kUpdate)[at(part.op)]);
-      if (states.empty() || plan_.streamed(states[0]) == nullptr) continue;
       for (size_t k = 0; k < states.size(); ++k) {
         const TensorDesc& desc = joint_.values[at(states[k])].desc;
         const Format& f = format(desc.dtype);
@@ -170,11 +202,11 @@ class Placer {
                                    : OffloadedPlace::Extent{0, desc.bytes(), place});
       }
     }
-    pieces_.push_back(std::exchange(piece, {}));
+    (&open == &host_open_ ? pieces_.host : pieces_.device).push_back(std::exchange(piece, {}));
     open.masters = 0;
   }
 
-  const Format& stored(int32_t value) const { return format(joint_.values[at(value)].desc.dtype); }
+  const Format& stored(int32_t value) const { return stored_format(joint_, value); }
 
   int64_t take(Tier tier, int64_t bytes, int64_t alignment) {
     int64_t& used = plan_.offloaded_bytes[static_cast<size_t>(tier)];
@@ -189,12 +221,13 @@ class Placer {
   const int64_t max_, max_masters_;
   std::set<int32_t> on_host_;  // states that updates on the host use
   std::array<Open, kTierCount> open_;
-  std::vector<Piece> pieces_;
+  Open host_open_;
+  Pieces pieces_;
 };
 
 }  // namespace
 
-std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters) {
+Pieces place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters) {
   for (auto* places : {&plan.offloaded, &plan.homes})
     for (auto& [value, place] : *places) place.extents.clear();
   plan.offloaded_bytes = {};

@@ -8,6 +8,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/program.h"
+#include "runtime/engine/compile/update/streamed.h"
 
 namespace cairn::engine {
 
@@ -16,23 +17,28 @@ namespace cairn::engine {
 struct Part {
   int32_t op;  // index into the update phase
   int64_t begin, count;
-  std::array<int64_t, update_op::kMaxStates> offsets;  // of each state, bytes in the piece
-  // The same of the weight's and the gradient's elements, where they live in a tier and come in parts; else -1.
-  int64_t weight = -1, gradient = -1;
+  bool states = false;                                      // they come with the piece
+  std::array<int64_t, update_op::kMaxStates> offsets = {};  // of each state, bytes in the piece
+  // The same of the elements of the weight, the gradient and the packed weight, where they live in a tier and come in parts;
+  // else -1.
+  int64_t weight = -1, gradient = -1, packed = -1;
 };
 // What travels as one copy, and beside it the elements of weights and gradients, which lie whole in their tiers.
 struct Piece {
   Tier tier;
   int64_t tier_offset = 0, bytes = 0;
-  int64_t beside = 0;  // bytes on the device behind those that travel as one
+  int64_t beside = 0;  // bytes in the ring behind those that travel as one
   std::vector<Part> parts;
 };
-// Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes, or of one
-// update's state that does not split, and what is used where it lies whole: fills OffloadedPlace::extents and
-// plan.offloaded_bytes. Returns the pieces in the order of the update. The master weights away from the device of
-// a piece's parts are whole in it, and take at most `max_masters` bytes; or the piece has one part, of one
-// weight.
-std::vector<Piece> place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
+struct Pieces {
+  std::vector<Piece> device;  // of updates there, in the order of the update
+  std::vector<Piece> host;    // of updates on the host, in the order in which it makes them
+};
+// Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes (those of updates on the
+// host: of its ring's slots), or of one update's state that does not split, and what is used where it lies whole: fills
+// OffloadedPlace::extents and plan.offloaded_bytes. The master weights away from the device of a piece's parts are whole in it,
+// and take at most `max_masters` bytes; or the piece has one part, of one weight.
+Pieces place_offloaded_state(CompiledPlan& plan, int64_t most, int64_t max_masters);
 
 // How the states of an update op are cut into parts: where each state's part begins a block of its format.
 class Cut {
@@ -41,13 +47,10 @@ class Cut {
   // a tier within reach, whose parts must begin at aligned addresses.
   Cut(const graph::JointGraph& joint, std::span<const int32_t> states, std::span<const int32_t> beside,
       std::span<const int32_t> resident) {
-    const auto stored = [&](int32_t value) {
-      return &format(joint.values[static_cast<size_t>(value)].desc.dtype);
-    };
     for (const auto& list : {states, beside})
-      for (const int32_t value : list) formats_.push_back(stored(value));
+      for (const int32_t value : list) formats_.push_back(&stored_format(joint, value));
     aligned_ = formats_;
-    for (const int32_t value : resident) aligned_.push_back(stored(value));
+    for (const int32_t value : resident) aligned_.push_back(&stored_format(joint, value));
     for (const Format* f : aligned_) block_ = std::max(block_, f->block);
   }
   // Of so many elements of all that comes along, each aligned.
@@ -57,9 +60,9 @@ class Cut {
     return sum;
   }
   // The most elements of a part that fits into `room` and has others of its tensor behind it. Blocks go by whole pages or
-  // whole alignments where there is room for that, so that little is lost between parts.
-  int64_t most(int64_t room) const {
-    if (block_ == 1) return parts_of(kAlignment, room, 1);
+  // whole alignments where there is room for that, so that little is lost between parts; other elements, too, on a disk.
+  int64_t most(int64_t room, Tier tier) const {
+    if (block_ == 1 && tier != Tier::kDisk) return parts_of(kAlignment, room, 1);
     for (const int64_t quantum : {kPageBytes, kAlignment})
       if (const int64_t count = parts_of(quantum, room, 0); count > 0) return count;
     return parts_of(1, room, 1);

@@ -45,10 +45,12 @@ struct Room {
   }
 };
 
-// Ranges of the free part that copies move in and out of, in turn.
+// Ranges of an area that copies move in and out of, in turn: of the arena's free part, or of what the host tier has for that.
 class Slots {
  public:
-  Slots(ProgramWriter& writer, Area whole) : writer_(writer), whole_(whole), next_(whole.offset) {}
+  enum class Of : uint8_t { kArena, kHostTier };  // which counts all that lives there as one range
+  Slots(ProgramWriter& writer, Area whole, Of of = Of::kArena)
+      : writer_(writer), whole_(whole), of_(of), next_(whole.offset) {}
 
   // A range for the next copy in: what lay there has gone out, or is no longer used.
   int64_t take(int64_t bytes) {
@@ -60,11 +62,12 @@ class Slots {
         ++it;
         continue;
       }
-      writer_.wait(device::Lane::kCopyIn, it->done);
-      writer_.end(it->range);
+      writer_.wait(of_ == Of::kArena ? device::Lane::kCopyIn : device::Lane::kHostIn, it->done);
+      if (it->range >= 0) writer_.end(it->range);
       it = used_.erase(it);
     }
-    used_.push_back({area, writer_.begin(Tier::kDevice, area.offset, bytes), -1});
+    const int32_t range = of_ == Of::kArena ? writer_.begin(Tier::kDevice, area.offset, bytes) : -1;
+    used_.push_back({area, range, -1});
     return area.offset;
   }
   // Nothing uses the range at `offset` after `event`.
@@ -73,7 +76,8 @@ class Slots {
       if (used.area.offset == offset) used.done = event;
   }
   void end() {
-    for (const Used& used : used_) writer_.end(used.range);
+    for (const Used& used : used_)
+      if (used.range >= 0) writer_.end(used.range);
     used_.clear();
     next_ = whole_.offset;
   }
@@ -85,6 +89,7 @@ class Slots {
   };
   ProgramWriter& writer_;
   const Area whole_;
+  const Of of_;
   int64_t next_;
   std::deque<Used> used_;
 };

@@ -16,6 +16,11 @@ int64_t stored_bytes(const graph::JointGraph& joint, int32_t value) {
   return align_up(joint.values[at(value)].desc.bytes(), kAlignment);
 }
 
+const Format& stored_format(const graph::JointGraph& joint, int32_t value) {
+  const TensorDesc& desc = joint.values[at(value)].desc;
+  return format(desc.packed_bytes > 0 ? DType::kBF16 : desc.dtype);
+}
+
 int64_t state_bytes(const graph::JointGraph& joint, const JointOp& update) {
   int64_t bytes = 0;
   for (const int32_t state : states_of(update)) bytes += stored_bytes(joint, state);

@@ -4,7 +4,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/homes/homes.h"
-#include "runtime/engine/compile/update/host_updates.h"
+#include "runtime/engine/compile/update/host_program.h"
 #include "runtime/engine/compile/update/programs.h"
 #include "runtime/engine/compile/update/writer.h"
 
@@ -275,14 +275,14 @@ Program update_program(CompiledPlan& plan, KernelMaker& maker, const Room& room,
 
 void assemble_update(CompiledPlan& plan, device::Device& device) {
   const Room room = room_of(plan);
-  std::vector<Piece> pieces = place_offloaded_state(plan, room.max_piece(), room.master_bytes);
+  Pieces pieces = place_offloaded_state(plan, room.max_piece(), room.master_bytes);
   KernelMaker maker(plan, device);
   plan.program(graph::kRepack) = repack_program(plan, maker, room);
   plan.fetched_repack = fetched_repack_program(plan, maker, room);
   plan.program(graph::kGradientNorm) = norm_program(plan, maker, room);
   (plan.host_updated.empty() ? plan.program(graph::kUpdate) : plan.beside_host_updates) =
-      update_program(plan, maker, room, std::move(pieces));
-  make_host_kernels(plan, device);
+      update_program(plan, maker, room, std::move(pieces.device));
+  if (!plan.host_updated.empty()) assemble_host_updates(plan, maker, pieces.host);
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
 }
 

@@ -1,9 +1,8 @@
 // Which updates the host's processors make, and what their plans promise. Bits: tests/runtime/step/deferred_test.cc.
 #include "runtime/engine/compile/update/host_updates.h"
 
-#include <limits>
-
 #include "runtime/engine/exec/measure.h"
+#include "tests/runtime/engine/compile/update/card.h"
 #include "tests/runtime/engine/update_check.h"
 
 namespace cairn::engine {
@@ -69,34 +68,6 @@ TEST(HostUpdates, AreSpansOfALaneOfTheirOwn) {
   EXPECT_EQ(on_host, (std::set<std::string>{"adamw l1.down", "adamw l1.up"}));
 }
 
-// The model of a card whose link is slow, beside processors with a fast memory.
-std::shared_ptr<const costs::Table> card(double link, double host_memory,
-                                         int64_t host_bytes = int64_t{1} << 40) {
-  costs::DeviceModel model;
-  model.name = "Card";
-  model.memory_bytes = 1 << 30;
-  model.f32_flops_per_second = model.bf16_flops_per_second = model.f16_flops_per_second = 1e13;
-  model.memory_bytes_per_second = 1e12;
-  model.host_memory_bytes_per_second = host_memory;
-  model.links = {{"host", 1e-6, link, link, 0.7, host_bytes},
-                 {"disk", 1e-6, link / 100, link / 100, 0.7, int64_t{1} << 40}};
-  costs::Table table;
-  table.model = model;
-  return std::make_shared<const costs::Table>(table);
-}
-
-std::shared_ptr<const CompiledPlan> tight(const std::shared_ptr<const costs::Table>& costs, Where where) {
-  const auto device = device::open("cpu", {.threads = 1});
-  PlanOptions o = options_for(where, 1);
-  o.update_on_device = false;
-  o.costs = costs;
-  o.budget_share = 0;
-  o.budget_bytes = 700 << 10;
-  return compile(layers(), *device, o);
-}
-
-double seconds(const CompiledPlan& plan) { return plan.plan.predicted_seconds + plan.update_seconds; }
-
 TEST(HostUpdates, AreMadeWhereTheyAreFaster) {
   const auto fast = card(1e9, 1e11), slow = card(1e9, 1e8);
   const auto with = tight(fast, Where::kWhereFaster), without = tight(fast, Where::kNever);
@@ -106,24 +77,6 @@ TEST(HostUpdates, AreMadeWhereTheyAreFaster) {
   EXPECT_EQ(tight(card(1e9, 0), Where::kWhereFaster)->update_at(), Tier::kDevice)
       << "nothing is known of the host";
   EXPECT_EQ(tight(card(1e12, 1e11), Where::kWhereFaster)->update_at(), Tier::kDevice) << "copies hide";
-}
-
-// Four weights of different sizes: of all shares of them, the one chosen is among the best.
-TEST(HostUpdates, ShareTheWorkWithTheDevice) {
-  const auto device = device::open("cpu", {.threads = 1});
-  for (const double rate : {1.5e9, 3e9, 6e9}) {
-    PlanOptions o = options_for(Where::kAlways, 1);
-    o.update_on_device = false;
-    o.costs = card(1e9, rate);
-    o.budget_share = 0;
-    o.budget_bytes = 700 << 10;
-    double least = std::numeric_limits<double>::infinity();
-    for (const double share : {0.3, 0.5, 0.7, 0.9, 1.0}) {
-      o.host_update_share = share;
-      least = std::min(least, seconds(*compile(layers(), *device, o)));
-    }
-    EXPECT_LE(seconds(*tight(o.costs, Where::kWhereFaster)), least * 1.02) << rate;
-  }
 }
 
 // Optimizer state crosses both ways: of all that the host has no room for, it is the dearest on a disk.
@@ -139,27 +92,6 @@ TEST(HostUpdates, LeaveStateOnTheDeviceThatOnlyASlowerTierHasRoomFor) {
   EXPECT_EQ(plan->update_at(), Tier::kHost);
   EXPECT_EQ(plan->resident_bytes(Tier::kDisk), 0);
   EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
-}
-
-// The bound holds for every plan with the same weights updated on the host, and the wait is no more than all updates take.
-TEST(HostUpdates, AreWaitedForNoLongerThanTheyTake) {
-  for (const double rate : {1e8, 1e9, 1e10, 1e11}) {
-    const auto costs = card(1e9, rate);
-    const auto plan = tight(costs, Where::kAlways);
-    double all = 0, weights = 0;
-    for (const graph::JointOp& update : plan->joint->ops(graph::kUpdate))
-      if (plan->on_host(update)) {
-        const double elements = static_cast<double>(
-            plan->joint->values[static_cast<size_t>(update.out[0])].desc.shape.elements());
-        all += 28 * elements / rate;  // reads weight, gradient and two moments, writes all but the gradient
-        weights += 4 * elements / rate;
-      }
-    EXPECT_GE(plan->host_wait_seconds, 0);
-    EXPECT_LE(plan->host_wait_seconds, (all + weights) * 1.01);
-    const double least = least_seconds_with_host_updates(*plan);
-    EXPECT_GE(least, all * 0.99);
-    EXPECT_GE(seconds(*plan), least);
-  }
 }
 
 }  // namespace

@@ -1,0 +1,170 @@
+#include "runtime/engine/compile/update/host_program.h"
+
+#include "runtime/base/checked.h"
+#include "runtime/engine/compile/update/host_updates.h"
+#include "runtime/engine/compile/update/room.h"
+
+namespace cairn::engine {
+namespace {
+
+using device::Lane;
+using graph::JointOp;
+
+class HostProgram : ProgramWriter {
+ public:
+  HostProgram(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces)
+      : plan_(plan),
+        joint_(*plan.joint),
+        maker_(maker),
+        pieces_(pieces),
+        ring_(*this, {plan.host_ring, plan.host_ring_bytes}, Slots::Of::kHostTier) {
+    for (const Piece& piece : pieces)
+      for (const Part& part : piece.parts) streams_.insert(part.op);
+  }
+
+  Program program() {
+    hypers();
+    size_t next = 0;
+    for (const int32_t op : host_update_order(plan_)) {
+      if (!streams_.contains(op)) {
+        launch_part({op, 0, elements(op)}, 0);
+        settle(op, {}, record(Lane::kHost));
+        continue;
+      }
+      while (!done_.contains(op)) piece(pieces_[next++]);
+    }
+    return take();
+  }
+
+ private:
+  const JointOp& update(int32_t op) const { return joint_.ops(graph::kUpdate)[at(op)]; }
+  const TensorDesc& desc(int32_t value) const { return joint_.values[at(value)].desc; }
+  int64_t elements(int32_t op) const { return desc(update(op).out[update_op::kParameter]).shape.elements(); }
+  bool on_disk(int32_t value) const { return plan_.away(value)->tier == Tier::kDisk; }
+
+  void hypers() {
+    std::vector<CopyJob> jobs;
+    for (const auto& [value, offset] : plan_.host_hypers) {
+      const int32_t stored = plan_.problem_value[at(value)];
+      jobs.push_back({Tier::kHost, Tier::kDevice, offset, plan_.plan.value_offsets[at(stored)],
+                      desc(value).bytes(), stored});
+    }
+    copy(Lane::kCopyOut, jobs);
+    order(Lane::kCopyOut, Lane::kHost);
+  }
+
+  void piece(const Piece& piece) {
+    const int64_t here = ring_.take(piece.bytes + piece.beside);
+    const int32_t read = move(Lane::kHostIn, piece, here);
+    wait(Lane::kHost, read);
+    for (const Part& part : piece.parts) launch_part(part, here);
+    const int32_t updated = record(Lane::kHost);
+    wait(Lane::kHostOut, updated);
+    const int32_t written = move(Lane::kHostOut, piece, here);
+    ring_.done(here, written);
+    for (const Part& part : piece.parts)
+      if (part.begin + part.count == elements(part.op)) {
+        settle(part.op, {read, written}, updated);
+        done_.insert(part.op);
+      }
+  }
+
+  // One submission of all that the piece has on the disk. Returns the event at its end.
+  int32_t move(Lane lane, const Piece& piece, int64_t here) {
+    const bool in = lane == Lane::kHostIn;
+    std::vector<CopyJob> jobs;
+    const auto add = [&](int64_t far, int64_t near, int64_t bytes) {
+      if (bytes > 0)
+        jobs.push_back(in ? CopyJob{Tier::kHost, Tier::kDisk, near, far, bytes, -1}
+                          : CopyJob{Tier::kDisk, Tier::kHost, far, near, bytes, -1});
+    };
+    add(piece.tier_offset, here, piece.bytes);
+    for (const Part& part : piece.parts) {
+      const JointOp& op = update(part.op);
+      const auto beside = [&](int32_t value, int64_t offset) {
+        if (offset < 0) return;
+        const Format& format = stored_format(joint_, value);
+        add(plan_.away(value)->extents.at(0).tier_offset + format.bytes(part.begin), here + offset,
+            format.bytes(part.count));
+      };
+      beside(op.out[update_op::kParameter], part.weight);
+      if (in) beside(op.in[update_op::kGrad], part.gradient);
+      if (!in && part.packed >= 0) beside(made_on_host(plan_, op).at(1), part.packed);
+    }
+    if (!jobs.empty()) copy(lane, jobs);
+    return record(lane);
+  }
+
+  // The copies of what the update used wait for it: behind the read of a gradient, behind the write of what it made.
+  struct Moved {
+    int32_t read = -1, written = -1;
+  };
+  void settle(int32_t op, const Moved& moved, int32_t updated) {
+    const int32_t gradient = update(op).in[update_op::kGrad];
+    plan_.host_done[gradient] = on_disk(gradient) ? moved.read : updated;
+    for (const int32_t v : made_on_host(plan_, update(op)))
+      plan_.host_done[v] = on_disk(v) ? moved.written : updated;
+  }
+
+  // here: the ring's offset of the piece that the part is of.
+  void launch_part(const Part& part, int64_t here) {
+    const JointOp& op = update(part.op);
+    const ops::OpRow& row = ops::row(op.code);
+    const bool whole = part.count == elements(part.op);
+    // ring: offset in the piece, -1: it lies whole on the host tier.
+    const auto operand = [&](int32_t value, int64_t ring) {
+      const Format& format = stored_format(joint_, value);
+      Operand found{
+          desc(value),
+          ring >= 0 ? here + ring : plan_.away(value)->extents.at(0).tier_offset + format.bytes(part.begin),
+          Tier::kHost};
+      if (!whole) {
+        found.desc.shape = Shape{part.count};
+        if (found.desc.packed_bytes > 0) found.desc.packed_bytes = format.bytes(part.count);
+      }
+      return found;
+    };
+    std::vector<Operand> in(row.inputs.size()), out(row.outputs.size());
+    const int32_t hyper = op.in[update_op::kHyper];
+    in[update_op::kGrad] = operand(op.in[update_op::kGrad], part.gradient);
+    in[update_op::kHyper] = {desc(hyper), plan_.host_hypers.at(hyper), Tier::kHost};
+    out[update_op::kParameter] = operand(op.out[update_op::kParameter], part.weight);
+    const std::span<const int32_t> states = states_of(op);
+    for (size_t k = 0; k < states.size(); ++k)
+      out[update_op::kFirstState + k] = operand(states[k], part.states ? part.offsets[k] : -1);
+    if (const std::vector<int32_t> made = made_on_host(plan_, op); made.size() > 1)
+      out[update_op::kPacked] = operand(made[1], part.packed);
+    launch(op, part.op, kernel_of(op, in, out), in, out, -1, 0, Lane::kHost);
+  }
+
+  int32_t kernel_of(const JointOp& op, const std::vector<Operand>& in, const std::vector<Operand>& out) {
+    Operands operands;
+    const auto fill = [](const std::vector<Operand>& from, std::vector<TensorDesc>& descs,
+                         uint32_t& present) {
+      for (size_t i = 0; i < from.size(); ++i) {
+        descs.push_back(from[i].desc);
+        if (from[i].offset >= 0) present |= 1u << i;
+      }
+    };
+    fill(in, operands.in, operands.in_present);
+    fill(out, operands.out, operands.out_present);
+    return maker_.make_on_host(op, operands);
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  KernelMaker& maker_;
+  const std::vector<Piece>& pieces_;
+  Slots ring_;
+  std::set<int32_t> streams_,
+      done_;  // updates of which something is in pieces; those whose pieces are written
+};
+
+}  // namespace
+
+void assemble_host_updates(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces) {
+  plan.host_done.clear();
+  plan.host_program = HostProgram(plan, maker, pieces).program();
+}
+
+}  // namespace cairn::engine
