@@ -11,7 +11,7 @@ namespace cairn::plan {
 namespace {
 
 // Heats, in shares of a mean op's seconds, and what a block of mean size and lifetime costs above the budget, in such seconds.
-constexpr double kHottest = 1, kColdest = .05, kFirstWeight = 5, kLastWeight = 20;
+constexpr double kHottest = 1, kWarm = .3, kColdest = .05, kFirstWeight = 5, kLastWeight = 20;
 constexpr int64_t kSettleWork = 6000;  // visits of neighbours, per try to place what a change needs
 constexpr int64_t kSettleRuns = 1500;  // what that counts, in runs made
 constexpr int64_t kTryShare = 8;       // a change that is priced only counts such a part of a sequence's runs
@@ -52,12 +52,13 @@ class LocalSearch::Packed {
     note();
   }
 
-  Placed anneal(int64_t work) {
+  Placed anneal(int64_t work, bool warm) {
+    const double hottest = warm ? kWarm : kHottest, first_weight = warm ? kLastWeight : kFirstWeight;
+    const double mean_op = 1 / static_cast<double>(ops_);
     while (spent_ < work) {
       const double done = static_cast<double>(spent_) / static_cast<double>(work);
-      const double mean_op = 1 / static_cast<double>(ops_);
-      heat_ = kHottest * std::pow(kColdest / kHottest, done) * mean_op;
-      weight_ = kFirstWeight * std::pow(kLastWeight / kFirstWeight, done) * mean_op / mean_;
+      heat_ = hottest * std::pow(kColdest / hottest, done) * mean_op;
+      weight_ = first_weight * std::pow(kLastWeight / first_weight, done) * mean_op / mean_;
       step();
     }
     return best_;
@@ -133,11 +134,6 @@ class LocalSearch::Packed {
     first_ = std::min(first_, last_);
   }
 
-  void set(int32_t g, int32_t retention_point) {
-    if (g < 0 || !l_.rules_.free[g]) return;
-    undo_.emplace_back(g, c_.retention_points[g]);
-    c_.retention_points[g] = retention_point;
-  }
   void take_back() {
     for (; !undo_.empty(); undo_.pop_back()) c_.retention_points[undo_.back().first] = undo_.back().second;
   }
@@ -150,22 +146,7 @@ class LocalSearch::Packed {
       const int32_t from = std::max(op_of(stay.begin) + 1, begin), to = std::min(op_of(stay.end), end);
       if (stay.value >= values_ || from > to) continue;
       const int32_t here = from + static_cast<int32_t>(below(static_cast<size_t>(to - from + 1)));
-      const int32_t g = l_.intervals_.at(stay.value, here - 1);
-      if (g < 0 || !l_.rules_.free[g]) continue;
-      set(g, l_.chance(75) ? here : l_.chance(50) ? kNever : l_.random_early(g));
-    }
-  }
-
-  // Something that is made again stays instead.
-  void keep_again() {
-    const int32_t item = made_again_[below(made_again_.size())];
-    const int32_t here = l_.sequence_.anchor[item];
-    for (const int32_t v : l_.index_.outputs[l_.sequence_.ops[item]]) {
-      const int32_t g = l_.intervals_.at(v, here - 1);
-      if (g < 0 || c_.retention_points[g] < here) continue;
-      const Intervals::Interval& interval = l_.intervals_.all[g];
-      const bool tail = interval.end == kNever;
-      set(g, tail && l_.chance(50) ? kKeepIt : l_.chance(70) ? l_.rules_.base[g] : interval.begin + 1);
+      l_.give_up(c_, l_.intervals_.at(stay.value, here - 1), here, undo_);
     }
   }
 
@@ -189,11 +170,11 @@ class LocalSearch::Packed {
       const int32_t op = full_[below(full_.size())];
       give_up(op, op);
     } else if (!made_again_.empty() && l_.chance(60)) {
-      keep_again();
+      l_.keep_again(c_, made_again_[below(made_again_.size())], undo_);
     }
     if (undo_.empty() || l_.chance(30)) {
       const int32_t g = some_interval();
-      set(g, l_.random_retention(g));
+      l_.set(c_, g, l_.random_retention(g), undo_);
     }
   }
 
@@ -305,16 +286,16 @@ class LocalSearch::Packed {
   std::vector<int32_t> made_again_;  // items that are no op's first run
   std::vector<int32_t> full_;        // ops whose ceilings are above the budget
   std::vector<int32_t> found_, trace_;
-  std::vector<std::pair<int32_t, int32_t>> undo_;
+  Undo undo_;
   int32_t first_ = 0, last_ = 0;  // ops beside the change
   double mean_ = 0;               // bytes x ops of a block
   double heat_ = 0, weight_ = 0, most_ = 0;
   int64_t spent_ = 0;
 };
 
-Placed LocalSearch::anneal_packed(const Placed& from, int64_t budget, int64_t work) {
+Placed LocalSearch::anneal_packed(const Placed& from, int64_t budget, int64_t work, bool warm) {
   if (free_intervals_.empty() || budget <= index_.persistent_bytes) return from;
-  return Packed(*this, from, budget).anneal(work);
+  return Packed(*this, from, budget).anneal(work, warm);
 }
 
 }  // namespace cairn::plan

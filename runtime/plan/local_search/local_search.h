@@ -42,11 +42,14 @@ class LocalSearch {
   void anneal(Candidate c, int64_t budget, int64_t work, double hot = kHot);
   // From the lowest plan of the archive down to the target, as long as that goes well; `work` for each aim on the way.
   void anneal_down(int64_t target, int64_t work);
+  // The same for plans without copies, where each item over the budget counts by itself.
+  void anneal_excess(Candidate c, int64_t budget, int64_t work);
   // Simulated annealing of a plan together with its layout, which is repaired after each change: what arenas take beyond
   // peaks counts. Returns the fastest plan within the budget, else the lowest one. For plans without copies.
   Placed anneal_placed(Placed from, int64_t budget, int64_t work);
   // The same for plans whose arenas are far above the budget, or of many ops: hotter, each stretch of time by itself.
-  Placed anneal_packed(const Placed& from, int64_t budget, int64_t work);
+  // warm: less hot, for what fits already.
+  Placed anneal_packed(const Placed& from, int64_t budget, int64_t work, bool warm = false);
   // From there down to the target, as long as that goes well; `work` for each aim on the way.
   Placed place_lower(Placed from, int64_t target, int64_t work);
   // Holds what is made again and again from the earliest op on for which that fits, as checkpoints of deeper levels,
@@ -94,9 +97,16 @@ class LocalSearch {
   void relax(Candidate& c, int64_t budget, int64_t until);
   std::vector<Move> moves_at_peak(const Candidate& c);
   void perturb(Candidate& c);
+  using Undo = std::vector<std::pair<int32_t, int32_t>>;  // intervals, and what their retention points were
+  void set(Candidate&, int32_t interval, int32_t retention_point, Undo&) const;
+  void give_up(Candidate&, int32_t interval, int32_t here, Undo&);
+  void keep_again(Candidate&, int32_t item, Undo&);
+  void keep_inputs(Candidate&, int32_t interval, Undo&) const;
+  void change_full(Candidate&, const std::vector<int32_t>& full, const std::vector<int32_t>& made_again,
+                   Undo&);
   int32_t random_retention(int32_t interval);
   int32_t random_early(int32_t interval);
-  void change_something(Candidate& c, int64_t budget, std::vector<std::pair<int32_t, int32_t>>& undo);
+  void change_something(Candidate& c, int64_t budget, Undo& undo);
   bool chance(int percent) { return static_cast<int>(random() % 100) < percent; }
   uint64_t random();
 

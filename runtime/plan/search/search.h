@@ -130,7 +130,8 @@ class OneBudget {
   bool walks() const;
   bool places() const;  // plans may be annealed together with their layouts, and ops are few enough
   void anneal_placed(std::optional<Fit>&, int64_t budget, int64_t work);
-  std::optional<Fit> packed(int64_t budget);
+  static constexpr int64_t kMostRoom = 2;  // that packed() looks for above peaks where nothing else fits
+  std::optional<Fit> packed(int64_t budget, int64_t rooms);
   void lower_packed();
   bool beyond_cliff(double seconds) const;
   bool beyond_cliff(const std::optional<Fit>&) const;

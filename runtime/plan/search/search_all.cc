@@ -19,7 +19,8 @@ constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
-constexpr int64_t kLevelWork = 8;                                    // times the cube of the number of ops
+constexpr int64_t kExcess = 2;     // times the work, where items over the budget count by themselves
+constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
 
 // bytes * level / kLevels, where the product may be too large for a number.
 int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }
@@ -128,6 +129,11 @@ class AllBudgets {
     }
     if (const Candidate* start = s_.archive.within(budget))
       s_.local_search.anneal(*start, budget, work * 3 / 10);
+    if (s_.places()) {
+      const Candidate* start = s_.archive.within(budget);
+      s_.local_search.anneal_excess(start ? *start : s_.archive.plans().begin()->second, budget,
+                                    kExcess * work);
+    }
     const auto above = s_.archive.plans().upper_bound(budget);
     if (above != s_.archive.plans().end()) s_.local_search.anneal(above->second, budget, work * 3 / 10);
     if (const Candidate* start = s_.archive.within(budget)) {

@@ -12,11 +12,12 @@ namespace {
 
 // Of annealing plans with their layouts, one after the other.
 constexpr std::array<int64_t, 2> kPlacedWork = {150'000'000 / CAIRN_SEARCH_SHARE,
-                                                300'000'000 / CAIRN_SEARCH_SHARE};
-constexpr int64_t kQuickWork = 12'000;       // per op
-constexpr int64_t kDescentWork = 6'000'000;  // where nothing fits yet
-constexpr int64_t kTableWork = 12'000'000;   // steps of the dynamic program
-constexpr size_t kOptions = 48;              // per stage
+                                                200'000'000 / CAIRN_SEARCH_SHARE};
+constexpr int64_t kRepackedWork = 60'000'000 / CAIRN_SEARCH_SHARE;  // of a packed plan, once more
+constexpr int64_t kQuickWork = 12'000;                              // per op
+constexpr int64_t kDescentWork = 6'000'000;                         // where nothing fits yet
+constexpr int64_t kTableWork = 12'000'000;                          // steps of the dynamic program
+constexpr size_t kOptions = 48;                                     // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
@@ -71,9 +72,12 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   const auto slow = [&] {
     return !fit || fit->plan.predicted_seconds > (1 + kSlow) * s_.bound_seconds(budget);
   };
+  double packed_seconds = 0;
   if (places()) {
     anneal_placed(fit, budget, kPlacedWork[0]);
-    keep_faster(fit, packed(budget));
+    auto other = packed(budget, fit ? 0 : kMostRoom);
+    if (other) packed_seconds = other->plan.predicted_seconds;
+    keep_faster(fit, std::move(other));
   }
   std::optional<Fit> walked;
   if (walks() && slow() && (fit || smallest().plan.arena_bytes <= budget)) walked = from_above(budget);
@@ -94,6 +98,9 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   // None of these ways led far.
   if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
     keep_faster(fit, from_scratch(budget, effort, kRounds));
+  // What was packed last is improved by packing, too.
+  if (fit && fit->plan.predicted_seconds == packed_seconds)
+    keep_faster(fit, s_.fit_of(s_.local_search.anneal_packed(s_.placed(*fit), budget, kRepackedWork, true)));
   if (places()) anneal_placed(fit, budget, kPlacedWork[1]);
   // What is less than smallest() is refused, whatever else could be found for it.
   if (fit && fastest_ && Search::worth_searching(*fastest_, fit))

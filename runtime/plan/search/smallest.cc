@@ -10,9 +10,13 @@ namespace {
 
 // Of annealing plans with their layouts, per aim on the way down.
 constexpr int64_t kDownWork = 15'000'000 / CAIRN_SEARCH_SHARE;
-constexpr int64_t kPeakWork = 25'000'000 / CAIRN_SEARCH_SHARE;     // before that of packed plans, each time
-constexpr int64_t kPackedWork = 110'000'000 / CAIRN_SEARCH_SHARE;  // some 6 s
+// Of annealing peaks, before that of packed plans, which takes some 6 s.
+constexpr int64_t kPeakWork = 200'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kPackedWork = 110'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kRoomParts = 32;  // room above peaks that are to be packed: such parts of the budget
 constexpr int kSmallerPacked = 2;
+// Less than the smallest plan's arena by such a part of it: the first aim of packed plans, and the last one but a page.
+constexpr int64_t kFirstLess = 16, kLastLess = 32;
 constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
 constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 
@@ -77,32 +81,42 @@ const Fit& OneBudget::smallest() {
   return *smallest_;
 }
 
-// solve() asks for a packed plan, too: a page less must not give one.
+// solve() asks for packed plans, too: what they find for less is the smallest plan, until for a page less they find none.
 void OneBudget::lower_packed() {
-  for (int round = 0; places() && round < kSmallerPacked; ++round) {
-    auto fit = packed(smallest_->plan.arena_bytes - kPageBytes);
+  if (!places()) return;
+  const int64_t least = least_bytes(s_.p, s_.index);
+  for (int64_t part = kFirstLess; part <= kLastLess && smallest_->plan.arena_bytes > least;) {
+    const int64_t before = smallest_->plan.arena_bytes;
+    auto fit = packed(std::max(least, before - before / part), 0);
+    if (fit)
+      smallest_ = std::move(fit);
+    else
+      part *= 2;
+  }
+  for (int round = 0; round < kSmallerPacked; ++round) {
+    auto fit = packed(smallest_->plan.arena_bytes - kPageBytes, kMostRoom);
     if (!fit) return;
     smallest_ = std::move(fit);
   }
 }
 
-// A plan whose peak fits, whatever its arena, which then comes down together with the plan.
-std::optional<Fit> OneBudget::packed(int64_t budget) {
+// A plan whose peak fits, whatever its arena, which then comes down together with the plan. If that leads nowhere, again from
+// so many lower peaks.
+std::optional<Fit> OneBudget::packed(int64_t budget, int64_t rooms) {
+  if (least_bytes(s_.p, s_.index) > budget) return {};
   restart();
-  const Candidate all = s_.archive.plans().begin()->second;
-  s_.local_search.anneal(all, budget, kPeakWork);
-  s_.local_search.anneal_down(budget, kPeakWork);
-  if (const Candidate* near = s_.archive.within(budget)) {
-    const Candidate start = *near;
-    s_.local_search.anneal(start, budget, kPeakWork);
+  Candidate from = s_.archive.plans().begin()->second;
+  for (int64_t room = 0; room <= rooms; ++room) {
+    const int64_t peak = budget - (budget - s_.index.persistent_bytes) / kRoomParts * room;
+    s_.local_search.anneal_excess(from, peak, kPeakWork);
+    const Candidate* within = s_.archive.within(peak);
+    if (!within) return {};
+    from = *within;
+    const Placed placed =
+        s_.local_search.anneal_packed(s_.placed({s_.lay_out(from, budget), from}), budget, kPackedWork);
+    if (placed.height <= budget) return s_.fit_of(placed);
   }
-  const Candidate* within = s_.archive.within(budget);
-  if (!within) return {};
-  const Candidate from = *within;
-  const Placed placed =
-      s_.local_search.anneal_packed(s_.placed({s_.lay_out(from, budget), from}), budget, kPackedWork);
-  if (placed.height > budget) return {};
-  return s_.fit_of(placed);
+  return {};
 }
 
 }  // namespace cairn::plan

@@ -1,0 +1,128 @@
+// Part of local search: graphs without a backward half, where memory is scarce at many ops. Each item over the budget counts
+// by itself, so that it pays to relieve any of them: the highest one alone does not change before all as high have come down.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/plan/local_search/local_search.h"
+
+namespace cairn::plan {
+namespace {
+
+// Heats, in shares of a mean op's seconds, and what a value of mean size and lifetime costs above the budget, in such seconds.
+constexpr double kFirstHeat = 1, kLastHeat = .05, kFirstPrice = 10, kLastPrice = 40;
+constexpr int kTries = 16;  // to find something that may leave
+
+}  // namespace
+
+// What is made again is cheap to make while its inputs are there: they stay until the interval ends.
+void LocalSearch::keep_inputs(Candidate& c, int32_t interval, Undo& undo) const {
+  const int32_t maker = index_.maker[intervals_.all[interval].value], end = intervals_.all[interval].end;
+  for (const int32_t v : index_.inputs[maker])
+    for (int32_t g = intervals_.first[v]; g < intervals_.first[v + 1]; ++g) {
+      const Intervals::Interval& i = intervals_.all[g];
+      const bool tail = i.end == kNever;
+      const int32_t kept = tail ? kKeepIt : rules_.base[g];
+      if (i.begin >= end || (!tail && i.end <= maker) || !rules_.free[g] || c.retention_points[g] == kept)
+        continue;
+      undo.emplace_back(g, c.retention_points[g]);
+      c.retention_points[g] = kept;
+    }
+}
+
+void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work) {
+  if (free_intervals_.empty()) return;
+  c.cost = evaluate_(c.retention_points, c.pace, sequence_);
+  if (!c.cost.valid) return;
+  const auto ops = static_cast<double>(p_.ops.size());
+  double mean = 0;  // bytes x items of a stay
+  for (const Residency& r : sequence_.residencies)
+    mean += static_cast<double>(p_.values[r.value].bytes) * (1 + r.end - r.begin);
+  mean = std::max(mean / static_cast<double>(sequence_.residencies.size()), 1.0);
+  std::vector<int32_t> full, made_again;  // items
+  const auto look = [&] {
+    full.clear();
+    made_again.clear();
+    for (int32_t item = 0; item < static_cast<int32_t>(sequence_.ops.size()); ++item) {
+      if (sequence_.live[item] > budget) full.push_back(item);
+      if (sequence_.ops[item] != sequence_.anchor[item]) made_again.push_back(item);
+    }
+    note(c);
+  };
+  look();
+  double excess = sequence_.excess(budget);
+  std::vector<int32_t> trace = evaluate_.trace_of(c.retention_points);
+  Undo undo;
+  const int64_t from = evaluate_.work();
+  while (evaluate_.work() < from + work) {
+    const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
+    const double heat = kFirstHeat * std::pow(kLastHeat / kFirstHeat, done) / ops;
+    const double weight = kFirstPrice * std::pow(kLastPrice / kFirstPrice, done) / ops / mean;
+    undo.clear();
+    change_full(c, full, made_again, undo);
+    const auto take_back = [&] {
+      for (; !undo.empty(); undo.pop_back()) c.retention_points[undo.back().first] = undo.back().second;
+    };
+    const double drawn = static_cast<double>((random() >> 11) + 1) * 0x1p-53;
+    const double most = c.cost.seconds / index_.total_seconds + weight * excess - heat * std::log(drawn);
+    const RetentionPricer::Price price = evaluate_.price(c.retention_points, most * index_.total_seconds);
+    if (!price.valid || price.copies) {
+      take_back();
+      continue;
+    }
+    if (evaluate_.priced().trace() == trace) continue;  // nothing comes of the change
+    const double then = evaluate_.priced().excess(budget);
+    if (price.seconds / index_.total_seconds + weight * then > most) {
+      take_back();
+      continue;
+    }
+    c.cost = evaluate_.after_price(c.retention_points, c.pace, sequence_);
+    excess = then;
+    trace = evaluate_.priced().trace();
+    look();
+  }
+}
+
+// Something leaves before an item that is too full, or what is made again stays; or anything.
+void LocalSearch::change_full(Candidate& c, const std::vector<int32_t>& full,
+                              const std::vector<int32_t>& made_again, Undo& undo) {
+  if (!full.empty() && chance(50)) {
+    const int32_t item = full[random() % full.size()], here = sequence_.anchor[item];
+    for (int tries = 0; tries < kTries && undo.empty(); ++tries) {
+      const Residency& r = sequence_.residencies[random() % sequence_.residencies.size()];
+      if (r.begin >= item || r.end <= item || sequence_.anchor[r.begin] == here) continue;
+      give_up(c, intervals_.at(r.value, here - 1), here, undo);
+    }
+  } else if (!made_again.empty() && chance(60)) {
+    keep_again(c, made_again[random() % made_again.size()], undo);
+  }
+  if (!undo.empty() && !chance(30)) return;
+  const int32_t g = free_intervals_[random() % free_intervals_.size()];
+  set(c, g, random_retention(g), undo);
+}
+
+void LocalSearch::set(Candidate& c, int32_t interval, int32_t retention_point, Undo& undo) const {
+  if (interval < 0 || !rules_.free[interval]) return;
+  undo.emplace_back(interval, c.retention_points[interval]);
+  c.retention_points[interval] = retention_point;
+}
+
+// From op `here` on it is held again, or it is made for each use.
+void LocalSearch::give_up(Candidate& c, int32_t interval, int32_t here, Undo& undo) {
+  if (interval < 0 || !rules_.free[interval]) return;
+  set(c, interval, chance(75) ? here : chance(50) ? kNever : random_early(interval), undo);
+  if (chance(40)) keep_inputs(c, interval, undo);
+}
+
+// What the item makes again stays instead.
+void LocalSearch::keep_again(Candidate& c, int32_t item, Undo& undo) {
+  const int32_t here = sequence_.anchor[item];
+  for (const int32_t v : index_.outputs[sequence_.ops[item]]) {
+    const int32_t g = intervals_.at(v, here - 1);
+    if (g < 0 || c.retention_points[g] < here) continue;
+    const Intervals::Interval& interval = intervals_.all[g];
+    const bool tail = interval.end == kNever;
+    set(c, g, tail && chance(50) ? kKeepIt : chance(70) ? rules_.base[g] : interval.begin + 1, undo);
+  }
+}
+
+}  // namespace cairn::plan
