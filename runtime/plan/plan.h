@@ -69,7 +69,7 @@ Plan solve(const Problem&);
 // plans as solve() makes one by one, but a small problem is searched only once.
 inline constexpr size_t kSmallProblem = 160;  // ops
 // So few that searching for all budgets is sooner done than for one.
-inline constexpr size_t kFewOps = 48;
+inline constexpr size_t kTinyProblem = 48;
 std::vector<std::optional<Plan>> solve_all(const Problem&, const std::vector<int64_t>& budgets);
 
 // Replays the steps by the rules of the plan form, independently of the solver: allocation overlaps,

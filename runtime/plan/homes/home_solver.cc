@@ -114,7 +114,7 @@ HomeSolver::~HomeSolver() = default;
 std::vector<HomeSolver::Order> HomeSolver::orders_for(int64_t budget_bytes) const {
   std::vector<Order> orders = {order_by_bound(budget_bytes)};
   const size_t count = dearest_.size(),
-               turns = p_.ops.size() <= kFewOps && count <= kFewValues ? std::min(count, kMostTurns) : 0;
+               turns = p_.ops.size() <= kTinyProblem && count <= kFewValues ? std::min(count, kMostTurns) : 0;
   for (size_t turn = 0; turn < turns; ++turn) {
     Order order = dearest_;
     std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(turn * count / turns),
@@ -171,7 +171,7 @@ std::optional<Plan> HomeSolver::solve(int64_t budget_bytes, double limit) {
 // The same for all budgets, the largest first.
 std::vector<int64_t> HomeSolver::rungs_below(int64_t budget_bytes) {
   std::vector<int64_t> rungs;
-  const double step = p_.ops.size() <= kFewOps ? kFineRung : kRung;
+  const double step = p_.ops.size() <= kTinyProblem ? kFineRung : kRung;
   auto rung = static_cast<double>(std::max<int64_t>(1, placed(dearest_, 0).least_bytes()));
   for (; rung < static_cast<double>(budget_bytes); rung *= step) rungs.push_back(static_cast<int64_t>(rung));
   std::reverse(rungs.begin(), rungs.end());

@@ -84,7 +84,7 @@ void Trials::refine() {
 void Trials::finish() {
   std::stable_sort(tried_.begin(), tried_.end(),
                    [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
-  const size_t count = placed_(0).resolved().ops.size() <= kFewOps ? kFinished : 1;
+  const size_t count = placed_(0).resolved().ops.size() <= kTinyProblem ? kFinished : 1;
   for (size_t k = 0; k < std::min(count, tried_.size()); ++k)
     if (attempted_.insert({tried_[k].stay, tried_[k].share, false}).second) attempt(Trial(tried_[k]), false);
 }

@@ -20,7 +20,7 @@ std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   if (budget < least_bytes(p_, search_.index)) return {};
   if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes);
   // What was found for all budgets is as good and there, and for few ops it is sooner found than a plan for one.
-  const bool one = !small() || (effort == Effort::kQuick && !searched_ && p_.ops.size() > kFewOps / 2);
+  const bool one = !small() || (effort == Effort::kQuick && !searched_ && p_.ops.size() > kTinyProblem / 2);
   if (!one) search_all();
   auto fit = one ? one_.solve(budget, effort) : search_.fastest_within(budget, budget);
   if (!fit) return {};
