@@ -16,7 +16,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kEqual = 1e-9;
+constexpr double kSameSeconds = 1e-9;
 constexpr double kNone = 1e-6;  // shares of values that are none
 // A plan of a small problem is compared with those for budgets on a ladder below, each so many times the one before, as more
 // memory is not to be slower.
@@ -182,7 +182,7 @@ std::vector<int64_t> HomeSolver::rungs_below(int64_t budget_bytes) {
 std::optional<HomeSolver::Found> HomeSolver::search(int64_t budget_bytes, double limit) {
   std::optional<Found> best;
   const double least = least_seconds(budget_bytes);
-  if (least >= limit * (1 - kEqual)) return best;
+  if (least >= limit * (1 - kSameSeconds)) return best;
   for (const Order& order : orders_for(budget_bytes)) {
     if (std::optional<Found> found = search(order, budget_bytes, limit)) best = std::move(found);
     if (best) limit = best->seconds;

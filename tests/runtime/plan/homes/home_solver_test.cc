@@ -180,7 +180,7 @@ double seconds_of(const Problem& p, const Plan& plan) {
 }
 
 TEST(HomeSolver, MoreMemoryIsNotSlower) {
-  for (uint32_t seed = 1; seed <= 20; ++seed) {
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
     const Problem p = random_homes(seed);
     const int64_t least = smallest_budget(p), all = keep_all_arena(p);
     SolverCache cache;
