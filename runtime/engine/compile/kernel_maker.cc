@@ -58,6 +58,17 @@ Operands::Operands(const graph::JointGraph& joint, const graph::JointOp& op) {
   fill(op.out, row.outputs.size(), out, out_present);
 }
 
+Operands::Operands(const std::vector<Operand>& in_operands, const std::vector<Operand>& out_operands) {
+  const auto fill = [](const std::vector<Operand>& from, std::vector<TensorDesc>& descs, uint32_t& present) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      descs.push_back(from[i].desc);
+      if (from[i].offset >= 0) present |= 1u << i;
+    }
+  };
+  fill(in_operands, in, in_present);
+  fill(out_operands, out, out_present);
+}
+
 int32_t KernelMaker::make(const graph::JointOp& op) { return make(op, Operands(*plan_.joint, op)); }
 
 int32_t KernelMaker::make(const graph::JointOp& op, const Operands& operands) {

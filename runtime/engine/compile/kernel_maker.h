@@ -12,6 +12,8 @@ namespace cairn::engine {
 struct Operands {
   Operands() = default;
   Operands(const graph::JointGraph& joint, const graph::JointOp& op);
+  // Of a launch: those without an offset are not there.
+  Operands(const std::vector<Operand>& in, const std::vector<Operand>& out);
   std::vector<TensorDesc> in, out;
   uint32_t in_present = 0, out_present = 0;
 };

@@ -329,8 +329,10 @@ class Variants {
       }
     }
     if (solved == Solved::kNothing) return false;
-    if (solved == Solved::kSlower) bound_ = std::min(bound_, least_seconds(*plan));
-    if (solved == Solved::kSlower) return false;
+    if (solved == Solved::kSlower) {
+      bound_ = std::min(bound_, least_seconds(*plan));
+      return false;
+    }
     if (solved == Solved::kOver) {
       (quick ? refused_ : over_budget_).push_back(std::move(plan));
       return false;

@@ -16,13 +16,14 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kSameSeconds = 1e-9;
 constexpr double kNone = 1e-6;  // shares of values that are none
 // A plan of a small problem is compared with those for budgets on a ladder below, each so many times the one before, as more
 // memory is not to be slower.
-constexpr double kRung = 1.0625, kFineRung = 1.015625;  // of few ops
-constexpr size_t kMostRungs = 8, kMostTurns = 6, kFewValues = 10;
-constexpr size_t kMostPlacements = 96;  // of small problems, kept from one budget to the next
+constexpr double kRung = 1.0625, kFineRung = 1.015625;  // the finer one of few ops
+constexpr size_t kMostRungs = 8;                        // below one budget
+constexpr size_t kMostTurns = 6;                        // orders beside the one of the bound's program
+constexpr size_t kFewValues = 10;                       // that may stay: more are not turned
+constexpr size_t kMostPlacements = 96;                  // of small problems, kept from one budget to the next
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
   std::vector<uint8_t> here(resolved.values.size(), 0);
@@ -182,7 +183,7 @@ std::vector<int64_t> HomeSolver::rungs_below(int64_t budget_bytes) {
 std::optional<HomeSolver::Found> HomeSolver::search(int64_t budget_bytes, double limit) {
   std::optional<Found> best;
   const double least = least_seconds(budget_bytes);
-  if (least >= limit * (1 - kSameSeconds)) return best;
+  if (least >= limit * (1 - Trials::kEqual)) return best;
   for (const Order& order : orders_for(budget_bytes)) {
     if (std::optional<Found> found = search(order, budget_bytes, limit)) best = std::move(found);
     if (best) limit = best->seconds;

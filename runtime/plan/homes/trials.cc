@@ -5,14 +5,13 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kHomeProbes = 3;   // numbers of values that stay, looked at between two others, per round
-constexpr int kSearches = 2;        // searches as a whole, each behind quick ones
-constexpr size_t kFinished = 3;     // numbers that are, of few ops
+constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
+constexpr int kSearches = 2;       // searches as a whole, each behind quick ones
+constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
 constexpr double kSlowHomes = 0.1;  // of seconds: so much above what may be is slow
 constexpr double kVisits = 2;       // a value that lives at home comes in so often, as a rule
 // Of the ops' seconds: uses that are so close have the value in between.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
-constexpr double kEqual = 1e-9;
 
 }  // namespace
 

@@ -18,6 +18,7 @@ namespace cairn::plan {
 class Trials {
  public:
   static constexpr double kWorthIt = 1e-3;  // of the best seconds: less is not searched for
+  static constexpr double kEqual = 1e-9;    // of seconds: below, two are the same
 
   using Placed = std::function<Placement&(size_t stay)>;
   // all: how many values may stay. limit: seconds that are known to be possible; nothing slower is looked for.

@@ -146,6 +146,21 @@ inline void expect_fresh_packed_weights(const std::shared_ptr<const CompiledPlan
   expect_exact_memory(session);
 }
 
+// What three steps of so many micro-batches make.
+inline Result train(const std::shared_ptr<const CompiledPlan>& plan,
+                    const std::shared_ptr<device::Device>& device, uint32_t micro_steps) {
+  Session session(plan, device);
+  fill(session);
+  set_hyper(session);
+  for (uint64_t i = 0; i < 3; ++i) {
+    for (uint32_t micro = 0; micro < micro_steps; ++micro) session.run({7, i, micro});
+    session.gradient_squares();
+    session.update({});
+  }
+  expect_exact_memory(session);
+  return trained(session);
+}
+
 // Launches of a program that read as many operands as an update at least.
 inline bool updates(const Launch& launch) { return launch.inputs >= 2; }
 inline int64_t update_launches(const CompiledPlan& plan) {

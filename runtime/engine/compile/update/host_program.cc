@@ -138,17 +138,7 @@ class HostProgram : ProgramWriter {
   }
 
   int32_t kernel_of(const JointOp& op, const std::vector<Operand>& in, const std::vector<Operand>& out) {
-    Operands operands;
-    const auto fill = [](const std::vector<Operand>& from, std::vector<TensorDesc>& descs,
-                         uint32_t& present) {
-      for (size_t i = 0; i < from.size(); ++i) {
-        descs.push_back(from[i].desc);
-        if (from[i].offset >= 0) present |= 1u << i;
-      }
-    };
-    fill(in, operands.in, operands.in_present);
-    fill(out, operands.out, operands.out_present);
-    return maker_.make_on_host(op, operands);
+    return maker_.make_on_host(op, Operands(in, out));
   }
 
   CompiledPlan& plan_;

@@ -208,16 +208,7 @@ class UpdateProgram : UpdateWriter {
   }
   // pack: the value, -1: none.
   Operands operands_of(const Update& update, int32_t pack) const {
-    Operands operands;
-    const auto fill = [](const std::vector<Operand>& from, std::vector<TensorDesc>& descs,
-                         uint32_t& present) {
-      for (size_t i = 0; i < from.size(); ++i) {
-        descs.push_back(from[i].desc);
-        if (from[i].offset >= 0) present |= 1u << i;
-      }
-    };
-    fill(update.in, operands.in, operands.in_present);
-    fill(update.out, operands.out, operands.out_present);
+    Operands operands(update.in, update.out);
     if (pack >= 0) {
       operands.out[update_op::kPacked] = joint_.values[at(pack)].desc;
       operands.out_present |= 1u << update_op::kPacked;

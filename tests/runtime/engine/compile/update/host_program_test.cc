@@ -29,20 +29,6 @@ PlanOptions options_for(Where where, int64_t host_room, const char* optimizer = 
   return o;
 }
 
-Result train(const std::shared_ptr<const CompiledPlan>& plan, const std::shared_ptr<device::Device>& device,
-             uint32_t micro_steps) {
-  Session session(plan, device);
-  fill(session);
-  set_hyper(session);
-  for (uint64_t i = 0; i < 3; ++i) {
-    for (uint32_t micro = 0; micro < micro_steps; ++micro) session.run({7, i, micro});
-    session.gradient_squares();
-    session.update({});
-  }
-  expect_exact_memory(session);
-  return trained(session);
-}
-
 int64_t on_lane(const Program& program, Opcode opcode, Lane lane) {
   return std::count_if(program.code.begin(), program.code.end(),
                        [&](const Instruction& i) { return i.opcode == opcode && i.lane == lane; });

@@ -21,20 +21,6 @@ PlanOptions options_for(Where where, uint32_t micro_steps) {
   return o;
 }
 
-Result train(const std::shared_ptr<const CompiledPlan>& plan, const std::shared_ptr<device::Device>& device,
-             uint32_t micro_steps) {
-  Session session(plan, device);
-  fill(session);
-  set_hyper(session);
-  for (uint64_t i = 0; i < 3; ++i) {
-    for (uint32_t micro = 0; micro < micro_steps; ++micro) session.run({7, i, micro});
-    session.gradient_squares();
-    session.update({});
-  }
-  expect_exact_memory(session);
-  return trained(session);
-}
-
 TEST(HostUpdates, ChangeNoBitOfSeveralMicroBatches) {
   const auto device = device::checked(device::open("cpu", {.threads = 1}));
   for (const uint32_t micro_steps : {1u, 3u}) {
