@@ -33,7 +33,8 @@ std::optional<Place> place_of(const std::string& directory) {
 std::string to_json(const Place& place, const plan::Link& link) {
   std::string directory;
   plan::append_string(directory, place.directory);
-  return cat("{\"format\": \"", kDiskRatesForm, "\",\n\"directory\": ", directory,
+  return cat("{\"format\": \"", kDiskRatesForm, "\",\n\"file_system\": \"", place.file_system,
+             "\",\n\"measured_in\": ", directory,
              ",\n\"link\": ", JsonRow().text("tier", link.tier).link(link).take(), "}\n");
 }
 
@@ -46,7 +47,8 @@ std::optional<plan::Link> recall(const std::string& path, const Place& place) {
     const plan::JsonText json(
         "disk rates", {reinterpret_cast<const char*>(content.bytes().data()), content.bytes().size()});
     const plan::JsonNode& root = json.root();
-    if (root.at("format").name() != kDiskRatesForm || root.at("directory").name() != place.directory)
+    if (root.at("format").name() != kDiskRatesForm ||
+        root.at("file_system").name() != std::to_string(place.file_system))
       return std::nullopt;
     plan::Link link = read_link(root.at("link"));
     if (link.tier != "disk") return std::nullopt;
@@ -61,8 +63,7 @@ std::optional<plan::Link> find(const DiskRequest& request) {
   if (!place) return std::nullopt;
   const std::string directory = kept_directory(request.kept_in);
   if (directory.empty()) return probe_disk(request.directory);
-  const std::string path =
-      cat(directory, '/', kept_name("disk", cat(place->directory, '|', place->file_system)));
+  const std::string path = cat(directory, '/', kept_name("disk", std::to_string(place->file_system)));
   const bool anew = request.how == kRatesMeasure;
   if (!anew)
     if (auto kept = recall(path, *place)) return kept;

@@ -1,4 +1,4 @@
-// The rates of a directory's disk: kept of earlier, or measured now and kept.
+// The rates of the disk that a directory is on: kept of earlier, or measured now and kept.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,8 +15,9 @@ struct DiskRequest {
   std::string kept_in = {};  // as RateRequest::directory
 };
 
-// A link without capacity. Measured once per file system and directory, as long as the file that it is kept in stays:
-// so processes plan alike, whatever else uses the disk while they do. A process asks once. nullopt: rates are the
+// A link without capacity. Measured once per file system, as long as the file that it is kept in stays: so processes
+// plan alike, whatever else uses the disk while they do, and a run's new directory is not measured anew. A process asks
+// once. nullopt: rates are the
 // model's, or no file can be made or moved there (a plan that goes there says why). Any thread.
 std::optional<plan::Link> find_disk_link(const DiskRequest& request);
 

@@ -104,7 +104,7 @@ prose.environment = {
   { "CAIRN_RATES", "where this machine's rates come from for plans without a profile: cache (default: measured " ..
     "once, in less than a second, and kept in XDG_CACHE_HOME/cairn), measure (anew), model (nothing is measured, " ..
     "disks neither), or the path of a file that was kept. A disk's are measured and kept " ..
-    "likewise, by directory." },
+    "likewise, by file system." },
   { "CAIRN_ISA", "a lower instruction set than the best that the processor has: amx, avx512_bf16, avx512, avx2 or " ..
     "portable; on AArch64 sve_bf16, sve, neon_bf16, neon or portable. Other instruction sets make other bits." },
   { "CAIRN_LUA_ROOT", "the folder with the command's Lua files, bindings/lua and scripts, instead of the installed " ..

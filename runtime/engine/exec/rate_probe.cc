@@ -36,8 +36,9 @@ constexpr Size kLeast{16, 16, 1, 32}, kTiny{64, 64, 1, 256}, kSmall{192, 128, 2,
 constexpr int64_t kLargeLength = 512, kLargeBatch = 2, kWidths[] = {256, 384, 512, 768};
 constexpr double kLargeSeconds = 0.1;  // of a step
 // Rounds of one model: at least so many, and more until so many seconds are spent.
-constexpr int kFewestRounds = 2, kMostRounds = 7;
+constexpr int kFewestRounds = 2, kMostRounds = 5;
 constexpr double kRoundsSeconds = 0.06;
+constexpr graph::AmpMode kPrecisions[] = {graph::AmpMode::kOff, graph::AmpMode::kBf16};
 constexpr uint32_t kMicroSteps = 8;  // packed weights pay
 constexpr costs::ProbeEffort kLinkEffort{int64_t{32} << 20, 3};
 
@@ -55,7 +56,7 @@ double waited_seconds() {
   return sum;
 }
 
-std::shared_ptr<const Graph> model(const Size& size) {
+std::shared_ptr<const Graph> graph_of(const Size& size) {
   auto g = std::make_shared<Graph>();
   const int64_t c = size.width;
   int count = 0;
@@ -118,21 +119,41 @@ class RateProbe {
     const auto disturbed = [&] { return waited_seconds() - waited > most_waiting_ * (now() - began); };
     costs::Rates rates;
     rates.machine = costs::machine_of(device_->info());
-    for (const graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16}) {
-      measure(kLeast, amp, rates);
-      measure(kTiny, amp, rates);
-      const double small = measure(kSmall, amp, rates);
+    std::vector<Measured> models;
+    double seconds_per_flop[std::size(kPrecisions)];
+    for (size_t i = 0; i < std::size(kPrecisions); ++i) {
+      for (const Size& size : {kLeast, kTiny, kSmall}) measure(models.emplace_back(size, kPrecisions[i]));
       if (disturbed()) return {};
-      measure(large(small / kSmall.flops()), amp, rates);
+      seconds_per_flop[i] = models.back().step_seconds / kSmall.flops();
+    }
+    for (size_t i = 0; i < std::size(kPrecisions); ++i) {
+      Measured largest(large(seconds_per_flop[i]), kPrecisions[i]);
+      measure(largest);
+      add_classes(profile_of(largest), rates);
+      rates.launch_seconds = profile_of(largest).launch_seconds;
       if (disturbed()) return {};
     }
+    // A processor's clock and its neighbours' load change within tenths of a second: the fastest of two times counts.
+    for (Measured& again : models) {
+      measure(again);
+      add_classes(profile_of(again), rates);
+    }
+    if (disturbed()) return {};
     rates.host = costs::measure_link(*device_, Tier::kHost, kLinkEffort).link;
-    rates.launch_seconds = launch_seconds_;
     rates.measuring_seconds = now() - began;
     return rates;
   }
 
  private:
+  struct Measured {
+    Measured(const Size& of, graph::AmpMode precision)
+        : size(of), amp(precision), recorder(std::make_unique<costs::Recorder>()) {}
+    Size size;
+    graph::AmpMode amp;
+    std::unique_ptr<costs::Recorder> recorder;
+    double step_seconds = std::numeric_limits<double>::infinity();  // of the fastest step
+  };
+
   // As large as takes kLargeSeconds; more threads get more rows.
   Size large(double seconds_per_flop) const {
     Size size{kWidths[0], kLargeLength, kLargeBatch, 2 * kWidths[0]};
@@ -144,18 +165,15 @@ class RateProbe {
     return size;
   }
 
-  // Returns the seconds of a step.
-  double measure(const Size& size, graph::AmpMode amp, costs::Rates& rates) {
+  void measure(Measured& model) {
     PlanOptions options;
-    options.amp = amp;
+    options.amp = model.amp;
     options.micro_steps = kMicroSteps;
-    Session session(compile(model(size), *device_, options), device_);
+    Session session(compile(graph_of(model.size), *device_, options), device_);
     fill(session);
-    const bool large = size.width >= kWidths[0];
+    const bool large = model.size.width >= kWidths[0];
     if (!large) step(session);
-    costs::Recorder recorder;
     const double began = now();
-    double least = std::numeric_limits<double>::infinity();
     for (int round = 0; round < kMostRounds && (round < kFewestRounds || now() - began < kRoundsSeconds);
          ++round) {
       StepSeconds whole = {};  // of large models the host's share of a step is lost in their noise
@@ -163,14 +181,15 @@ class RateProbe {
       session.trace(true);
       const StepSeconds traced = step(session);
       session.trace(false);
-      least = std::min(least, traced.step);
-      record_run(recorder, session, {whole.step, traced.optimizer});
+      model.step_seconds = std::min(model.step_seconds, traced.step);
+      record_run(*model.recorder, session, {whole.step, traced.optimizer});
     }
+  }
+
+  static costs::Profile profile_of(const Measured& model) {
     costs::Profile profile;
-    recorder.merge_into(profile, costs::Recorder::Estimate::kLeast);
-    launch_seconds_ = profile.launch_seconds;  // of the largest, which comes last
-    add_classes(profile, rates);
-    return least;
+    model.recorder->merge_into(profile, costs::Recorder::Estimate::kLeast);
+    return profile;
   }
 
   StepSeconds step(Session& session) {
@@ -203,7 +222,6 @@ class RateProbe {
   const std::shared_ptr<device::Device> device_;
   const double most_waiting_;
   uint64_t step_ = 0;
-  double launch_seconds_ = 0;
 };
 
 }  // namespace

@@ -46,6 +46,17 @@ TEST_F(DiskRates, MeasuredOnceAndKept) {
   EXPECT_EQ(find_disk_link(request("/./.", "/rates/of/the/processor.json")), first);
 }
 
+TEST_F(DiskRates, DirectoriesOfOneFileSystemShareWhatWasMeasured) {
+  const auto first = find_disk_link(request());
+  ASSERT_TRUE(first);
+  fs::create_directory(folder / "another");
+  DiskRequest asked = request();
+  asked.directory = (folder / "another").string();
+  EXPECT_EQ(find_disk_link(asked), first);
+  const fs::directory_iterator files(folder / "made" / "cairn");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
 TEST_F(DiskRates, MeasuredAnewOnRequestAndWhereWhatWasKeptIsBroken) {
   ASSERT_TRUE(find_disk_link(request()));
   const fs::path file = kept();
