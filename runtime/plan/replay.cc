@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
@@ -67,6 +66,7 @@ class Replay {
       : p_(p),
         plan_(plan),
         state_(p.values.size()),
+        changed_by_(p.values.size(), -1),
         ran_(p.ops.size(), 0),
         tiers_(p.links.size()),
         tier_bytes_(p.links.size(), 0),
@@ -240,7 +240,7 @@ class Replay {
       must(static_cast<size_t>(step.index) < next_, "'", op.name, "' runs before an op ahead of it has");
       must(op.recomputable, "'", op.name, "' may not run again");
       for (int32_t u : op.inputs)
-        must(!rewritten_.contains(u), "'", op.name, "' runs again after '", name(u), "' was changed");
+        must(changed_by_[u] <= step.index, "'", op.name, "' runs again after '", name(u), "' was changed");
     }
     for (int32_t u : op.inputs) {
       must(state_[u].here, "'", op.name, "' reads '", name(u), "', which is not on the device");
@@ -250,7 +250,7 @@ class Replay {
     must(step.offsets.size() == op.outputs.size(), "'", op.name, "' needs an offset per output");
     for (size_t k = 0; k < op.outputs.size(); ++k) {
       const int32_t w = op.outputs[k];
-      if (p_.values[w].home >= 0) rewritten_.insert(w);
+      if (p_.values[w].home >= 0) changed_by_[w] = step.index;
       if (persists(w)) {
         must(step.offsets[k] == -1, "persistent '", name(w), "' is not placed by a run");
       } else if (state_[w].here) {
@@ -306,11 +306,11 @@ class Replay {
   const Problem& p_;
   const Plan& plan_;
   std::vector<State> state_;
+  std::vector<int32_t> changed_by_;  // of values with a home: the last op that has changed it, or -1
   std::vector<uint8_t> ran_;
   Taken device_;
   std::vector<Taken> tiers_;
   std::vector<int64_t> tier_bytes_, tier_peak_;
-  std::set<int32_t> rewritten_;  // values with a home that an op has changed
   size_t next_ = 0;
   int64_t alive_ = 0, peak_ = 0, floor_ = 0;
 };

@@ -202,8 +202,9 @@ class Variants {
       update_on_host(*from);
     if (!squares_pay(*from, model_, micro_steps_) || !attempt(with_squares(*from), State::kHomes))
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
+    // The next forward part has ops to hide behind what the update waits for; from's has nothing to wait for.
     if (best_ != nullptr && may_defer(*from, options_) &&
-        hidden_by_deferring(*best_, model_) > kWorthPlanning * seconds(*best_))
+        once_per_step(*best_) - once_per_step(*from) > kWorthPlanning * seconds(*best_))
       attempt(deferred(*from), State::kHomes);
   }
 

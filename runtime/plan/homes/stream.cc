@@ -219,18 +219,19 @@ Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming
 }
 
 std::vector<int32_t> stale_runs(const Problem& p, const Plan& plan) {
-  std::vector<bool> changed(p.values.size(), false), ran(p.ops.size(), false);
+  // Ops that change such values run once, and all ops first run in their order.
+  std::vector<int32_t> changed_by(p.values.size(), -1);
+  std::vector<bool> ran(p.ops.size(), false);
   std::vector<int32_t> stale;
   for (const Step& step : plan.steps) {
     if (step.kind != StepKind::kRun) continue;
-    const Op& op = p.ops[static_cast<size_t>(step.index)];
-    const bool again = ran[static_cast<size_t>(step.index)];
-    ran[static_cast<size_t>(step.index)] = true;
-    if (again && std::any_of(op.inputs.begin(), op.inputs.end(),
-                             [&](int32_t v) { return changed[static_cast<size_t>(v)]; }))
+    const Op& op = p.ops[at(step.index)];
+    if (ran[at(step.index)] && std::any_of(op.inputs.begin(), op.inputs.end(),
+                                           [&](int32_t v) { return changed_by[at(v)] > step.index; }))
       stale.push_back(step.index);
+    ran[at(step.index)] = true;
     for (const int32_t v : op.outputs)
-      if (p.values[static_cast<size_t>(v)].home >= 0) changed[static_cast<size_t>(v)] = true;
+      if (p.values[at(v)].home >= 0) changed_by[at(v)] = step.index;
   }
   return stale;
 }

@@ -24,7 +24,7 @@ struct Streamed {
 };
 Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming&);
 
-// Ops that the plan runs again after a value with a home that they read was changed: it may not.
+// Ops that the plan runs again after a value with a home that they read was changed by a later op: it may not.
 std::vector<int32_t> stale_runs(const Problem&, const Plan& plan);
 
 }  // namespace cairn::plan

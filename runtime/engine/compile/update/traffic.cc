@@ -116,28 +116,6 @@ bool may_defer(const CompiledPlan& plan, const PlanOptions& options) {
                       [](const JointOp& update) { return update.attrs.has("rng"); });
 }
 
-double spare_forward_seconds(const CompiledPlan& plan) {
-  std::vector<Crossing> busy(plan.link_tier.size());
-  double ops = 0;
-  for (const plan::Step& step : plan.plan.steps) {
-    if (step.kind == plan::StepKind::kRun) {
-      if (step.index >= plan.problem.backward_begin) break;
-      ops += plan.problem.ops[at(step.index)].seconds;
-    }
-    if (step.kind == plan::StepKind::kIn) busy[at(step.tier)].in += plan.problem.values[at(step.index)].bytes;
-    if (step.kind == plan::StepKind::kOut)
-      busy[at(step.tier)].out += plan.problem.values[at(step.index)].bytes;
-  }
-  double most = 0;
-  for (size_t link = 0; link < busy.size(); ++link)
-    most = std::max(most, both_seconds(plan.problem.links[link], busy[link].in, busy[link].out));
-  return std::max(0.0, ops - most);
-}
-
-double hidden_by_deferring(const CompiledPlan& plan, const costs::Model& costs) {
-  return std::min(streaming_seconds(plan, costs), spare_forward_seconds(plan));
-}
-
 void share_out(CompiledPlan& plan, double total) {
   const std::map<int32_t, Crossing> crossings = update_crossings(plan);
   std::vector<double> own(plan.problem.values.size(), 0);

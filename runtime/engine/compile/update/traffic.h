@@ -27,12 +27,6 @@ bool squares_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t mi
 // key of its own step; where state is used where it lives, there is no copy to hide.
 bool may_defer(const CompiledPlan& plan, const PlanOptions& options);
 
-// What every link has left beside the plan's forward ops: that long copies for updates could run there without anybody
-// waiting for them.
-double spare_forward_seconds(const CompiledPlan& plan);
-// So much less is waited for at most where updates are deferred: what they are waited for, or what the links have left.
-double hidden_by_deferring(const CompiledPlan& plan, const costs::Model& costs);
-
 // Shares these seconds out among the problem's values that may live in a tier, by what their crossings take.
 void share_out(CompiledPlan& plan, double seconds);
 

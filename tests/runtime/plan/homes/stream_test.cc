@@ -1,0 +1,59 @@
+#include "runtime/plan/homes/stream.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/plan/cache.h"
+#include "tests/runtime/plan/make_problem.h"
+
+namespace cairn::plan {
+namespace {
+
+// A chain of n layers, each with a weight that lives at home, in a tier that has room for nothing else. An op of its own
+// changes all weights: before the first layer (a deferred update), or behind the loss.
+Problem updated(int n, bool before) {
+  Problem p = chain(n, 6400);
+  p.links.push_back({"host", 0, 1e7, 1e7, 1, int64_t{640} * n});
+  Op update{.name = "update", .seconds = 1, .recomputable = false};
+  for (int i = 1; i <= n; ++i) {
+    const auto w = static_cast<int32_t>(p.values.size());
+    p.values.push_back({"w" + std::to_string(i), 640, false, 0});
+    p.ops[static_cast<size_t>(i) - 1].inputs.push_back(w);
+    update.inputs.push_back(w);
+    update.outputs.push_back(w);
+  }
+  p.ops.insert(before ? p.ops.begin() : p.ops.begin() + n + 1, update);
+  p.backward_begin += before;
+  check(p);
+  return p;
+}
+
+std::vector<int32_t> stale(const Problem& p, const std::vector<int32_t>& runs) {
+  Plan plan;
+  for (const int32_t op : runs) plan.steps.push_back({.kind = StepKind::kRun, .index = op});
+  return stale_runs(p, plan);
+}
+
+TEST(Stream, OnlyAChangeByALaterOpMakesARunStale) {
+  enum : int32_t { kUpdate, kF1, kF2, kLoss, kB2, kB1 };
+  EXPECT_EQ(stale(updated(2, true), {kUpdate, kF1, kF2, kLoss, kF1, kB2, kF1, kB1}), std::vector<int32_t>());
+  enum : int32_t { f1, f2, loss, update, b2, b1 };
+  EXPECT_EQ(stale(updated(2, false), {f1, f2, f1, loss, update, b2, b1}), std::vector<int32_t>());
+  EXPECT_EQ(stale(updated(2, false), {f1, f2, loss, update, b2, f1, b1}), std::vector<int32_t>{f1});
+}
+
+TEST(Stream, WhatReadsADeferredUpdateRunsAgain) {
+  Problem p = updated(12, true);
+  const int64_t least = smallest_budget(p);
+  EXPECT_LT(least, 8 * 6400) << "of 12 that forward makes";
+  EXPECT_GT(smallest_budget(updated(12, false)), 12 * 6400)
+      << "behind the update nothing of forward runs again";
+  for (const int64_t more : {0, 3 * 6400}) {
+    p.budget_bytes = least + more;
+    const Plan plan = solve(p);
+    EXPECT_EQ(violation(p, plan), "");
+    EXPECT_GT(plan.predicted_seconds, plan.keep_all_seconds) << "nothing runs again";
+  }
+}
+
+}  // namespace
+}  // namespace cairn::plan
