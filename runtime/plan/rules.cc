@@ -9,6 +9,8 @@ namespace cairn::plan {
 Rules::Rules(const Problem& p, const Index& index, const Intervals& intervals)
     : policy(p.values.size(), Policy::kPlannerDecides),
       free(intervals.all.size(), 0),
+      remade(free),
+      sent(free),
       across(p.values.size(), -1),
       base(intervals.keep_all(p)) {
   const auto inside = [&](int32_t region, int32_t ancestor) {
@@ -22,8 +24,13 @@ Rules::Rules(const Problem& p, const Index& index, const Intervals& intervals)
       const int32_t interval = across[v] = intervals.across(p, index, v);
       const int32_t scope = i < p.backward_begin ? index.scope[i] : -1;
       if (scope < 0) {
-        for (int32_t g = intervals.first[v]; g < intervals.first[v + 1]; ++g)
-          free[g] = p.ops[i].recomputable && intervals.all[g].end - intervals.all[g].begin > 1;
+        for (int32_t g = intervals.first[v]; g < intervals.first[v + 1]; ++g) {
+          const Intervals::Interval& at = intervals.all[g];
+          const bool apart = at.end - at.begin > 1;
+          remade[g] = apart && p.ops[i].recomputable;
+          sent[g] = apart && at.end != kNever && p.values[v].bytes > 0 && !p.links.empty();
+          free[g] = remade[g] || sent[g];
+        }
         continue;
       }
       const Region& region = p.regions[scope];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/checked.h"
+
 namespace cairn::plan {
 namespace {
 
@@ -28,7 +30,8 @@ LocalSearch::LocalSearch(const Problem& p, const Index& index, const Intervals& 
       blocked_(intervals.all.size(), -1),
       links_(static_cast<int32_t>(p.links.size())) {
   for (size_t g = 0; g < intervals.all.size(); ++g)
-    if (rules.free[g]) free_intervals_.push_back(static_cast<int32_t>(g));
+    if (rules.free[g] && (rules.remade[g] || p.values[intervals.all[g].value].bytes >= kPageBytes))
+      free_intervals_.push_back(static_cast<int32_t>(g));
 }
 
 void LocalSearch::restart() {
@@ -96,9 +99,10 @@ std::vector<LocalSearch::Move> LocalSearch::moves_at_peak(const Candidate& c) {
     const auto bytes = static_cast<double>(p_.values[v].bytes);
     const double seconds = p_.ops[index_.maker[v]].seconds;
     // Gone after its last use, held again once made; or never held.
-    if (c.retention_points[interval] < 0 || held_from(c.retention_points[interval]) <= last_use_[v])
+    if (rules_.remade[interval] &&
+        (c.retention_points[interval] < 0 || held_from(c.retention_points[interval]) <= last_use_[v]))
       moves.push_back({interval, last_use_[v] + 1, bytes / (seconds + 1e-12)});
-    if (interval == rules_.across[v])
+    if (may_send(interval))
       for (int32_t l = 0; l < links_; ++l)
         if (c.retention_points[interval] >= 0)
           moves.push_back({interval, over_link(l), bytes / (seconds / 8 + 1e-12)});
@@ -165,7 +169,9 @@ void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
          {move.retention_point, intervals_.all[move.interval].begin + 1, p_.backward_begin}) {
       if (evaluate_.work() > until) return;
       const int32_t before = c.retention_points[move.interval];
-      if (retention_point == before || (retention_point != move.retention_point && before < retention_point))
+      if (retention_point == before ||
+          (retention_point != move.retention_point && before < retention_point) ||
+          !rules_.allows(move.interval, retention_point))
         continue;
       c.retention_points[move.interval] = retention_point;
       const auto good = [&](double seconds, int64_t peak) {
@@ -191,6 +197,7 @@ void LocalSearch::relax(Candidate& c, int64_t budget, int64_t until) {
 std::vector<RetentionPoints> LocalSearch::minimal() const {
   std::vector<RetentionPoints> all(4, rules_.base);
   for (int32_t g : free_intervals_) {
+    if (!rules_.remade[g]) continue;
     const Intervals::Interval& interval = intervals_.all[g];
     if (rules_.across[interval.value] == g) {
       all[0][g] = p_.backward_begin;
@@ -225,6 +232,10 @@ void LocalSearch::perturb(Candidate& c) {
   if (free_intervals_.empty()) return;
   for (int k = 0; k < count; ++k) {
     const int32_t g = free_intervals_[random() % free_intervals_.size()];
+    if (!rules_.remade[g]) {
+      if (links_ > 0) c.retention_points[g] = random_link();
+      continue;
+    }
     const Intervals::Interval& interval = intervals_.all[g];
     const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
     const int32_t from = std::max(interval.begin + 1, chance(60) ? p_.backward_begin : 0);
@@ -232,79 +243,6 @@ void LocalSearch::perturb(Candidate& c) {
                             : chance(70) || end <= from
                                 ? from
                                 : from + static_cast<int32_t>(random() % static_cast<uint64_t>(end - from));
-  }
-}
-
-// Made where another op reads what it is made from; or anywhere.
-int32_t LocalSearch::random_early(int32_t g) {
-  const Intervals::Interval& interval = intervals_.all[g];
-  const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
-  if (end <= interval.begin + 1) return interval.begin + 1;
-  const auto inputs = index_.inputs[index_.maker[interval.value]];
-  for (int tries = 0; tries < 4 && !inputs.empty(); ++tries) {
-    const auto readers = index_.readers[inputs[random() % inputs.size()]];
-    if (readers.empty()) continue;
-    const int32_t op = readers[random() % readers.size()];
-    if (interval.begin < op && op < end) return early(op);
-  }
-  return early(interval.begin + 1 +
-               static_cast<int32_t>(random() % static_cast<uint64_t>(end - interval.begin - 1)));
-}
-
-int32_t LocalSearch::random_retention(int32_t g) {
-  const Intervals::Interval& interval = intervals_.all[g];
-  const bool across = rules_.across[interval.value] == g;
-  const auto pick = static_cast<int>(random() % 100);
-  // Of a tail: kept beyond its last reader, for what is made again from it.
-  if (pick < 40) return interval.end == kNever && chance(50) ? kKeepIt : rules_.base[g];
-  if (across && links_ > 0 && pick < 60)
-    return over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)));
-  if (pick < 75)
-    return std::max(interval.begin + 1, interval.begin < p_.backward_begin ? p_.backward_begin : 0);
-  if (pick < 82) return kNever;
-  if (pick < 90) return random_early(g);
-  const int32_t end = interval.end == kNever ? static_cast<int32_t>(p_.ops.size()) : interval.end;
-  return interval.begin + 1 +
-         static_cast<int32_t>(random() % static_cast<uint64_t>(std::max(1, end - interval.begin)));
-}
-
-// A change that may pay: over the budget, something leaves before a full item; else something that is made
-// again stays.
-void LocalSearch::change_something(Candidate& c, int64_t budget,
-                                   std::vector<std::pair<int32_t, int32_t>>& undo) {
-  const auto set = [&](int32_t g, int32_t retention_point) {
-    if (g < 0 || !rules_.free[g]) return;
-    undo.emplace_back(g, c.retention_points[g]);
-    c.retention_points[g] = retention_point;
-  };
-  const bool over = c.cost.peak_bytes > budget;
-  if (chance(over ? 60 : 15) && sequence_.peak_item >= 0) {
-    const int32_t item = sequence_.peak_item, here = sequence_.anchor[item];
-    for (int tries = 0; tries < 8 && undo.empty(); ++tries) {
-      const Residency& residency = sequence_.residencies[random() % sequence_.residencies.size()];
-      if (residency.begin >= item || residency.end <= item || sequence_.anchor[residency.begin] == here)
-        continue;
-      const int32_t g = intervals_.at(residency.value, here - 1);
-      const bool across = g >= 0 && rules_.across[residency.value] == g && links_ > 0;
-      set(g, across && chance(50) ? over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_)))
-                                  : here);
-    }
-  } else if (chance(60) && sequence_.ops.size() > p_.ops.size()) {
-    for (int tries = 0; tries < 24 && undo.empty(); ++tries) {
-      const size_t item = random() % sequence_.ops.size();
-      const int32_t op = sequence_.ops[item], here = sequence_.anchor[item];
-      if (op == here) continue;
-      for (int32_t v : index_.outputs[op]) {
-        const int32_t g = intervals_.at(v, here - 1);
-        if (g < 0 || c.retention_points[g] < here) continue;
-        const bool tail = intervals_.all[g].end == kNever;
-        set(g, tail && chance(50) ? kKeepIt : chance(70) ? rules_.base[g] : intervals_.all[g].begin + 1);
-      }
-    }
-  }
-  if (undo.empty() || chance(30)) {
-    const int32_t g = free_intervals_[random() % free_intervals_.size()];
-    set(g, random_retention(g));
   }
 }
 

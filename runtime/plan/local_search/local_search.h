@@ -105,6 +105,12 @@ class LocalSearch {
   void change_full(Candidate&, const std::vector<int32_t>& full, const std::vector<int32_t>& made_again,
                    Undo&);
   int32_t random_retention(int32_t interval);
+  int32_t random_link() { return over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_))); }
+  // What can be made again is sent only from forward to backward: there is time for it.
+  bool may_send(int32_t interval) const {
+    return rules_.sent[interval] &&
+           (!rules_.remade[interval] || rules_.across[intervals_.all[interval].value] == interval);
+  }
   int32_t random_early(int32_t interval);
   void change_something(Candidate& c, int64_t budget, Undo& undo);
   bool chance(int percent) { return static_cast<int>(random() % 100) < percent; }

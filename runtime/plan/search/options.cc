@@ -102,6 +102,7 @@ std::vector<Option> enumerate(const StageModel& m, bool link, size_t most, int c
   for (uint64_t subset = 0; subset < uint64_t{1} << count; ++subset) {
     uint64_t again = 0;
     for (uint64_t s = subset; s; s &= s - 1) again |= uint64_t{1} << ops[std::countr_zero(s)];
+    if (again & m.once) continue;
     add(again, 0);
     if (!link) continue;
     const uint64_t rest = ~subset & ((uint64_t{1} << count) - 1);
@@ -143,7 +144,7 @@ OptionSets::OptionSets(const Problem& p, const Index& index, const Intervals& in
   std::vector<int32_t> set_of_model;
   for (size_t s = 0; s < stages.all.size(); ++s) {
     StageModel model;
-    if (!model.build(p, index, intervals, rules, stages, s)) {
+    if (!model.build(p, index, intervals, rules, stages, s, link >= 0)) {
       whole_ = true;
       Option stays;
       stays.kept = stays.peak = model.fixed;

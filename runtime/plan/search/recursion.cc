@@ -200,7 +200,7 @@ class Recursion {
     }
   }
 
-  bool free_to_go(int32_t v) const { return rules_.free[gap_of(v)]; }
+  bool free_to_go(int32_t v) const { return rules_.remade[gap_of(v)]; }
   int32_t gap_of(int32_t v) const {
     return rules_.across[v] >= 0 ? rules_.across[v] : intervals_.first[v + 1] - 1;
   }

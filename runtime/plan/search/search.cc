@@ -45,6 +45,26 @@ bool Search::try_retention(const RetentionPoints& t, Pace pace) {
   return cost.valid;
 }
 
+RetentionPoints Search::everything_sent() const {
+  RetentionPoints t = rules.base;
+  std::vector<int64_t> room;
+  for (const Link& link : p.links) room.push_back(link.capacity_bytes);
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    const auto intervals_of = [&](auto each) {
+      for (int32_t g = intervals.first[v]; g < intervals.first[v + 1]; ++g)
+        if (rules.free[g] && rules.sent[g]) each(g);
+    };
+    bool any = false;
+    intervals_of([&](int32_t) { any = true; });
+    const auto link =
+        std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= p.values[v].bytes; });
+    if (!any || link == room.end()) continue;
+    *link -= p.values[v].bytes;
+    intervals_of([&](int32_t g) { t[g] = over_link(static_cast<int32_t>(link - room.begin())); });
+  }
+  return t;
+}
+
 double Search::bound_seconds(int64_t budget) {
   const auto known = bounds_.find(budget);
   if (known != bounds_.end()) return known->second;

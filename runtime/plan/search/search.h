@@ -43,6 +43,8 @@ class Search {
   // False if the retention points are no plan.
   bool try_retention(const RetentionPoints&, Pace);
   RetentionPoints retention_of(const OptionSets&, const Chosen&) const;
+  // Whatever no op uses is in a tier, as far as tiers have room: one copy at a time, no plan without recompute takes less.
+  RetentionPoints everything_sent() const;
   // Copies in a hurry, with room for a few, and one at a time.
   const std::vector<Pace>& paces() const { return paces_; }
 
@@ -140,7 +142,9 @@ class OneBudget {
   std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
   std::optional<Fit> closest(int64_t budget, double bound, int64_t& target, int64_t* too_low = nullptr);
   void restart();
-  Fit from_smallest(int64_t budget, const std::optional<Fit>& there_is, Effort);
+  const Fit* smallest_sent();  // of all that is in a tier whenever no op uses it; nullptr without links
+  const Fit& smallest_made();  // of what is made again
+  Fit from_smallest(const Fit& lowest, int64_t budget, const std::optional<Fit>& there_is, Effort);
   void search_from_above(int64_t target, int64_t work);
   void improve_fit(Fit&, int64_t target, int64_t budget, double bound, Effort, int rounds, int rounds_beyond);
   void remember_fastest(int64_t budget);
@@ -159,7 +163,7 @@ class OneBudget {
     std::optional<Fit> fit;
   };
   std::optional<Closest> closest_;
-  std::optional<Fit> smallest_;
+  std::optional<Fit> smallest_, smallest_sent_;
   std::optional<Candidate> fastest_;  // met, whose offsets may be searched for
 };
 

@@ -43,6 +43,7 @@ class AllBudgets {
     aim_everywhere(alone, most);
     if (!p_.links.empty()) {
       s_.local_search.use_links(true);
+      for (const Pace& pace : s_.paces()) s_.try_retention(s_.everything_sent(), pace);
       from_structure(most - s_.index.persistent_bytes, 0);
       aim_everywhere(p_, most);
     }
@@ -55,7 +56,7 @@ class AllBudgets {
   void try_subsets() {
     std::vector<int32_t> saved;
     for (size_t v = 0; v < p_.values.size(); ++v)
-      if (const int32_t g = s_.rules.across[v]; g >= 0 && s_.rules.free[g] && p_.values[v].bytes > 0)
+      if (const int32_t g = s_.rules.across[v]; g >= 0 && s_.rules.remade[g] && p_.values[v].bytes > 0)
         saved.push_back(g);
     if (saved.size() > kAllSubsets) return;
     std::vector<Candidate> all;

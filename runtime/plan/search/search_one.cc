@@ -24,7 +24,7 @@ constexpr double kSlow = 0.1;                                  // above the boun
 constexpr double kWithinReach = 0.3;                           // above the bound: long annealing leads on
 constexpr double kCliff = 3;                                   // times the seconds of keeping everything
 constexpr double kWorthARound = 2e-3;                          // of a plan's seconds
-constexpr double kFar = 1.5e-2;                                // a gap that more work is spent on
+constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;            // gaps that more work is spent on
 constexpr std::array<int32_t, 2> kGroups = {32, 96};           // of Segments
 constexpr int32_t kFineGroups = 250;                           // of those near the smallest budget
 constexpr int64_t kHoldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
@@ -84,15 +84,18 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   const bool led_nowhere = !walked;
   keep_faster(fit, std::move(walked));
   // Little above the smallest budget structure may give nothing, or what only just fits.
-  if (beyond_cliff(fit) && (!fit || walks()) && smallest().plan.arena_bytes <= budget) {
+  for (const bool sent : {true, false}) {
+    if (!beyond_cliff(fit) || (fit && !walks())) break;
+    const Fit* const lowest = sent ? smallest_sent() : &smallest_made();
+    if (!lowest || lowest->plan.arena_bytes > budget) continue;
     // More room to hold values in is not always better: aims lower as well, as for a smaller budget.
     const bool both = walks() && led_nowhere;
-    const int64_t lower = budget - (budget - smallest().plan.arena_bytes) / 2;
+    const int64_t lower = budget - (budget - lowest->plan.arena_bytes) / 2;
     for (const Effort how : {Effort::kQuick, Effort::kWhole}) {
       if (how == Effort::kQuick && !both) continue;
       for (const int64_t aim : {budget, lower})
         if (beyond_cliff(fit) && (aim == budget || (both && budget - aim >= kPageBytes)))
-          keep_faster(fit, from_smallest(aim, fit, how));
+          keep_faster(fit, from_smallest(*lowest, aim, fit, how));
     }
   }
   // None of these ways led far.
@@ -286,8 +289,9 @@ void OneBudget::aim_with_segments(int64_t target, Segments& segments) {
 // Between the smallest budget and those that from_scratch() masters: the smallest plan with whatever there is room to
 // hold besides, and what is near that, or near the best one so far. Quick: with few layouts, which take most of the time where
 // none fits, and no longer than it takes to see that it stays beyond the cliff.
-Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is, Effort effort) {
-  Fit best = smallest();
+Fit OneBudget::from_smallest(const Fit& smallest, int64_t budget, const std::optional<Fit>& there_is,
+                             Effort effort) {
+  Fit best = smallest;
   restart();
   const bool quick = effort == Effort::kQuick;
   const Candidate lowest = best.from;
@@ -296,7 +300,7 @@ Fit OneBudget::from_smallest(int64_t budget, const std::optional<Fit>& there_is,
   const bool down = !backward() && s_.p.ops.size() <= most_ops();
   for (int64_t part = 0; down && part < kTargets; ++part)
     s_.local_search.anneal_down(budget - more / kTargets * part, kFarWork / 4);
-  s_.archive.add(lowest.retention_points, lowest.pace, lowest.cost);
+  for (const Pace& pace : s_.paces()) s_.try_retention(lowest.retention_points, pace);
   if (walks()) {
     for (int64_t part = 0; part < kTargets && part <= more; ++part) {
       Candidate c = lowest;
@@ -328,7 +332,7 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
       return;
     closest_.reset();
     const double before = first->cost.seconds;
-    const bool far = !stages_->chain && best.plan.predicted_seconds > bound * (1 + kFar);
+    const bool far = best.plan.predicted_seconds > bound * (1 + (stages_->chain ? kFarOfChain : kFar));
     const int64_t whole = far && round > 0 ? kFarWork : kSearchWork;
     const int64_t work = std::min(whole, effort == Effort::kQuick ? ops * kQuickWork : whole) / 2;
     const bool near = best.plan.predicted_seconds < bound * (1 + kWithinReach);

@@ -23,6 +23,24 @@ constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 }  // namespace
 
 const Fit& OneBudget::smallest() {
+  const Fit* const sent = smallest_sent();
+  if (sent && sent->plan.arena_bytes <= least_bytes(s_.p, s_.index)) return *sent;
+  const Fit& made = smallest_made();
+  return sent && sent->plan.arena_bytes < made.plan.arena_bytes ? *sent : made;
+}
+
+const Fit* OneBudget::smallest_sent() {
+  if (s_.p.links.empty()) return nullptr;
+  if (!smallest_sent_) {
+    restart();
+    for (const Pace& pace : s_.paces()) s_.try_retention(s_.everything_sent(), pace);
+    smallest_sent_ = s_.lowest();
+    closest_.reset();
+  }
+  return &*smallest_sent_;
+}
+
+const Fit& OneBudget::smallest_made() {
   if (smallest_) return *smallest_;
   look_at_stages();
   restart();

@@ -19,7 +19,7 @@ void each(uint64_t mask, F&& f) {
 }  // namespace
 
 bool StageModel::build(const Problem& p, const Index& index, const Intervals& intervals, const Rules& rules,
-                       const Stages& stages, size_t number) {
+                       const Stages& stages, size_t number, bool link) {
   const Stage& stage = stages.all[number];
   std::vector<int32_t> values;
   for (int32_t i = stage.begin; i < stage.end; ++i)
@@ -52,7 +52,8 @@ bool StageModel::build(const Problem& p, const Index& index, const Intervals& in
     op.inputs = mask(index.inputs[i], op.reads_in);
     bool ignored = false;
     op.outputs = mask(index.outputs[i], ignored);
-    bool candidate = p.ops[i].recomputable, any = false;
+    const bool once = !p.ops[i].recomputable;
+    bool candidate = !once, any = false, sends = once && link;
     for (int32_t v : index.outputs[i]) {
       const int32_t l = local(v);
       bytes.push_back(p.values[v].bytes);
@@ -70,11 +71,18 @@ bool StageModel::build(const Problem& p, const Index& index, const Intervals& in
       const bool there = rules.across[v] >= 0 || v == stage.out;
       if (rules.across[v] >= 0 && base > 0) forced |= bit(i - stage.begin);
       if (base < 0) forced_moves |= bit(i - stage.begin);
-      if (!p.ops[i].recomputable || (there && (elsewhere || !rules.free[interval]) && base == 0)) {
+      const bool sent =
+          once && link && rules.across[v] >= 0 && !elsewhere && rules.sent[interval] && base == 0;
+      if ((once && !sent) || (there && (elsewhere || !rules.free[interval]) && base == 0)) {
         stuck |= bit(l);
         candidate = candidate && !there;
       }
+      sends = sends && (!there || sent);
       any = any || there;
+    }
+    if (sends && any) {
+      candidate = true;
+      this->once |= bit(i - stage.begin);
     }
     if (candidate && any && !((forced | forced_moves) & bit(i - stage.begin)))
       candidates |= bit(i - stage.begin);
@@ -106,7 +114,7 @@ std::vector<int64_t> StageModel::key() const {
     key.push_back(b.before);
     key.push_back(b.live);
   }
-  for (uint64_t m : {saved, stuck, out, candidates, forced, forced_moves}) add(m);
+  for (uint64_t m : {saved, stuck, out, candidates, once, forced, forced_moves}) add(m);
   return key;
 }
 

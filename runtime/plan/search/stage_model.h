@@ -10,8 +10,9 @@ namespace cairn::plan {
 struct StageModel {
   static constexpr int32_t kMax = 60;  // ops and values
 
-  // Whether the stage is small enough. Otherwise only `fixed` (bytes that stay) is set.
-  bool build(const Problem&, const Index&, const Intervals&, const Rules&, const Stages&, size_t stage);
+  // Whether the stage is small enough. Otherwise only `fixed` (bytes that stay) is set. link: values may be sent over one.
+  bool build(const Problem&, const Index&, const Intervals&, const Rules&, const Stages&, size_t stage,
+             bool link = false);
   // Equal keys: equal in everything that price() looks at.
   std::vector<int64_t> key() const;
   // again, moves: bit per op. The latter fetch their outputs back.
@@ -37,7 +38,8 @@ struct StageModel {
   uint64_t saved = 0;       // values that backward reads, whatever is beyond the stage included
   uint64_t stuck = 0;       // values that stay
   uint64_t out = 0;         // the value that crosses to the next stage
-  uint64_t candidates = 0;  // ops that may be run again
+  uint64_t candidates = 0;  // ops that may be run again, or whose outputs may be sent
+  uint64_t once = 0;        // those of them that may not be run again
   uint64_t forced = 0, forced_moves = 0;  // ops that policies have run again, or send away
   int64_t fixed = 0;
   int64_t page = 0;  // smaller outputs are not worth a copy

@@ -101,7 +101,7 @@ void Segments::look_at_values() {
   for (int32_t i = 0; i < p_.backward_begin; ++i)
     for (int32_t v : index_.outputs[i]) {
       const bool saved = index_.saved(v, p_.backward_begin);
-      if (!p_.ops[i].recomputable || !rules_.free[interval_of(v)]) {
+      if (!rules_.remade[interval_of(v)]) {
         if (saved) fixed_ += p_.values[v].bytes;
         continue;
       }

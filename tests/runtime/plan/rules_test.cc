@@ -17,6 +17,20 @@ TEST(Rules, LeaveValuesOutsideOfPoliciesToThePlanner) {
   EXPECT_FALSE(c.rules.free[c.rules.across[6]]);
 }
 
+TEST(Rules, WhatMayNotBeMadeAgainMayBeSent) {
+  Problem p = chain(4);
+  p.ops[1].recomputable = false;
+  const Planned without(p);
+  EXPECT_FALSE(without.rules.free[without.rules.across[2]]) << "there is no link";
+  p.links.push_back({"host", 0, 1, 1, 1, 1 << 20});
+  const Planned c(p);
+  const int32_t interval = c.rules.across[2];
+  EXPECT_TRUE(c.rules.allows(interval, over_link(0)));
+  EXPECT_TRUE(c.rules.allows(interval, kKeepIt));
+  EXPECT_FALSE(c.rules.allows(interval, p.backward_begin));
+  EXPECT_TRUE(c.rules.allows(c.rules.across[1], p.backward_begin));
+}
+
 TEST(Rules, RecomputeKeepsWhatOtherRegionsRead) {
   const Planned c(chain(6, 6400, 3, Policy::kRecompute));
   EXPECT_EQ(c.rules.base[c.rules.across[1]], c.p.backward_begin);

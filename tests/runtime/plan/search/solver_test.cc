@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/plan/cache.h"
 #include "runtime/plan/index.h"
 #include "tests/runtime/plan/make_problem.h"
 #include "tests/support/seeds.h"
@@ -52,6 +53,26 @@ TEST(Solver, FewForwardOpsAreSearchedLittle) {
       EXPECT_EQ(violation(maker.p, *plan), "");
     }
     EXPECT_LE(solver.work(), 200'000) << ops << " ops";
+  }
+}
+
+// With room for everything in a tier the smallest budget is what one op needs, whatever may be made again.
+TEST(Solver, SendingEverythingTakesWhatTheLargestOpNeeds) {
+  for (const int layers : {8, 90}) {  // searched for all budgets, and for one
+    for (const bool again : {true, false}) {
+      Problem p = chain(layers);
+      for (Op& op : p.ops) op.recomputable = again;
+      p.links.push_back({"host", 0.01, 6400, 6400, 1, int64_t{1} << 40});
+      const int64_t least = smallest_budget(p);
+      EXPECT_EQ(least, least_budget(p)) << layers << " layers";
+      p.budget_bytes = least;
+      EXPECT_EQ(violation(p, solve(p)), "");
+      // A tier with room for half leaves the other half on the device, or made again.
+      p.links[0].capacity_bytes = layers * 6400 / 2;
+      EXPECT_GT(smallest_budget(p), again ? 0 : layers * 6400 / 2);
+      p.budget_bytes = smallest_budget(p) + 6400;
+      EXPECT_EQ(violation(p, solve(p)), "");
+    }
   }
 }
 
