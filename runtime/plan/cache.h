@@ -25,12 +25,15 @@ class SolverCache {
   // Nothing if no plan fits. The problem's own budget is not looked at; 0 is no limit.
   std::optional<Plan> solve_within(const Problem&, int64_t budget_bytes);
   // Of a problem with homes; nothing, too, if no plan is found whose seconds, with what living at home costs, are below `limit`.
-  std::optional<Plan> solve_below(const Problem&, int64_t budget_bytes, double limit);
+  // quick: about as fast a plan, sooner.
+  std::optional<Plan> solve_below(const Problem&, int64_t budget_bytes, double limit, bool quick = false);
   // No plan's seconds, with what living at home costs, are fewer.
   double least_seconds(const Problem&, int64_t budget_bytes);
-  // About as fast a plan, sooner; also nothing where only plans close to the smallest fit, which take long to find. A solve()
-  // of the same budget that comes next goes on from it.
+  // About as fast a plan, sooner; also nothing where only plans close to the smallest fit, which take long to find. Its bound and gap
+  // are of a rough bound; least_seconds() is not.
   std::optional<Plan> solve_quickly(const Problem&, int64_t budget_bytes);
+  // Sooner still, and where that comes nowhere near the bound slower than need be.
+  std::optional<Plan> solve_roughly(const Problem&, int64_t budget_bytes);
   // The plan with the lowest arena; only its steps, offsets and bytes are set.
   Plan smallest(const Problem&);
   // kOverBudget, as solve() fails.

@@ -25,7 +25,11 @@ struct Prefix {
 class ChoiceSearch {
  public:
   ChoiceSearch(const Problem& p, std::vector<Prefix> prefixes, SolverCache& cache)
-      : p_(p), index_(p), prefixes_(std::move(prefixes)), cache_(cache) {}
+      : p_(p),
+        index_(p),
+        least_bytes_(least_bytes(p, index_)),
+        prefixes_(std::move(prefixes)),
+        cache_(cache) {}
 
   size_t best() {
     const size_t all = prefixes_.size() - 1;
@@ -75,7 +79,7 @@ class ChoiceSearch {
     };
     std::vector<Probe> probes;
     for (const size_t number : numbers)
-      if (seconds_.emplace(number, kUnknown).second)
+      if (seconds_.emplace(number, kUnknown).second && budget_with(number) >= least_bytes_)
         probes.push_back({bound(budget_with(number)) + prefixes_[number].seconds, number});
     std::stable_sort(probes.begin(), probes.end(),
                      [](const Probe& a, const Probe& b) { return a.least < b.least; });
@@ -97,12 +101,11 @@ class ChoiceSearch {
     return least > best->second || (least == best->second && number > best->first);
   }
   int64_t budget_with(size_t number) const { return p_.budget_bytes + prefixes_[number].bytes; }
-  double bound(int64_t budget) const {
-    return std::max(index_.total_seconds, lower_bound_seconds(p_, index_, budget));
-  }
+  double bound(int64_t budget) const { return rough_bound_seconds(p_, index_, budget); }
 
   const Problem& p_;
   const Index index_;
+  const int64_t least_bytes_;
   const std::vector<Prefix> prefixes_;  // by number of choices taken
   SolverCache& cache_;
   std::map<size_t, double> seconds_;  // of what was looked at

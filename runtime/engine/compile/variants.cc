@@ -235,7 +235,11 @@ class Variants {
 
   void update_on_host(const CompiledPlan& from) {
     try_host_forms({[&](const HostForm& form) { return on_host(from, form); },
-                    [&](const std::shared_ptr<CompiledPlan>& plan) { return attempt(plan, State::kHomes); },
+                    [&](const CompiledPlan& plan) { return host_bound(plan, device_, options_, cache_); },
+                    [&](const HostBound& bound) { bound_ = std::min(bound_, bound.seconds()); },
+                    [&](const std::shared_ptr<CompiledPlan>& plan, bool quick) {
+                      return attempt(plan, State::kHomes, quick ? Effort::kQuick : Effort::kWhole);
+                    },
                     [&](const CompiledPlan& plan) { return seconds(plan); }, best_});
   }
   bool update_on_host_always(const CompiledPlan& from) {
@@ -308,15 +312,16 @@ class Variants {
   }
   // Quickly, to see which variant is the best; what only just fits is not found then.
   // False: it does not fit, not that quickly, or is not faster where weights and gradients leave.
-  bool attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident,
-               Effort effort = Effort::kQuick) {
+  bool attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident) {
+    return attempt(std::move(plan), state, state == State::kResident ? Effort::kQuick : Effort::kWhole);
+  }
+  bool attempt(std::shared_ptr<CompiledPlan> plan, State state, Effort effort) {
     if (plan == nullptr) return false;
-    const bool quick =
-        state == State::kResident && effort == Effort::kQuick && plan->problem.budget_bytes > 0;
     const plan::Problem& problem = plan->problem;
+    const bool quick = state == State::kResident && effort == Effort::kQuick && problem.budget_bytes > 0;
     Solved solved = Solved::kOver;
     if (state == State::kHomes) {
-      solved = solve_with_homes(*plan, device_, options_, cache_, fastest());
+      solved = solve_with_homes(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
     } else if (state == State::kOffloaded) {
       solved = solve_with_offloaded_state(*plan, device_, options_, cache_);
     } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {
@@ -326,19 +331,14 @@ class Variants {
                                             : cache_.solve_quickly(problem, problem.budget_bytes);
       if (found) {
         plan->plan = std::move(*found);
+        plan->plan.bound_seconds = cache_.least_seconds(problem, problem.budget_bytes);
         solved = Solved::kFits;
       }
     }
-    if (solved == Solved::kNothing) return false;
-    if (solved == Solved::kSlower) {
-      bound_ = std::min(bound_, least_seconds(*plan));
-      return false;
-    }
-    if (solved == Solved::kOver) {
-      (quick ? refused_ : over_budget_).push_back(std::move(plan));
-      return false;
-    }
+    if (solved == Solved::kOver) (quick ? refused_ : over_budget_).push_back(std::move(plan));
+    if (solved == Solved::kNothing || solved == Solved::kOver) return false;
     bound_ = std::min(bound_, least_seconds(*plan));
+    if (solved == Solved::kSlower) return false;
     if (best_ != nullptr && !better(*plan, *best_)) return true;
     best_ = std::move(plan);
     quick_ = quick;

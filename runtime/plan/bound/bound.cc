@@ -11,7 +11,8 @@ namespace {
 constexpr double kSumRounding = 1e-9;  // allowance for the searches' and the sums' floating-point error
 // Arcs, nodes and lines looked at, of about 10 ns each: by the bound in shares, and by the one in whole ops.
 constexpr int64_t kWork = 6'000'000, kWorkPerOp = 300, kWholeWork = 1'500'000;
-constexpr int64_t kLookWork = 10;  // per op before a program point, to set it up
+constexpr int64_t kLookWork = 10;    // per op before a program point, to set it up
+constexpr size_t kRoughPoints = 12;  // looked at by the rough bound
 constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
@@ -57,6 +58,13 @@ std::vector<int32_t> points(const Problem& p, const std::vector<int64_t>& pressu
   return order;
 }
 
+// Seconds of all ops before each one.
+std::vector<double> seconds_before(const Problem& p) {
+  std::vector<double> before(p.ops.size() + 1, 0);
+  for (size_t i = 0; i < p.ops.size(); ++i) before[i + 1] = before[i] + p.ops[i].seconds;
+  return before;
+}
+
 }  // namespace
 
 double least_home_seconds(const HomeReads& homes, int64_t budget_bytes) {
@@ -86,8 +94,7 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   const double home = least_home_seconds(homes, budget_bytes);
   Bound none{index.total_seconds + home, -1, 0, 0};
   if (budget_bytes == 0) return none;
-  std::vector<double> before(p.ops.size() + 1, 0);
-  for (size_t i = 0; i < p.ops.size(); ++i) before[i + 1] = before[i] + p.ops[i].seconds;
+  const std::vector<double> before = seconds_before(p);
   // In `found`, seconds are those added.
   std::vector<Bound> found;
   int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
@@ -96,9 +103,7 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
     const int32_t at = order[k];
     ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
-    const ProgramPoint::Answer answer = point.solve();
-    if (answer.seconds > home)
-      found.push_back({answer.seconds, at, point.byte_price(), point.remake_price(answer)});
+    if (const double seconds = point.solve().seconds; seconds > home) found.push_back({seconds, at});
     work -= point.work() + kLookWork * at;
   }
   if (found.empty()) return none;
@@ -117,8 +122,23 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
     work -= point.work();
   }
   Bound best = *std::min_element(found.begin(), found.end(), higher);
+  ProgramPoint point(p, index, best.point, before[best.point], budget_bytes, homes);
+  const ProgramPoint::Answer answer = point.solve();
+  best.byte_price = point.byte_price();
+  best.remake_price = point.remake_price(answer);
   best.seconds = index.total_seconds + best.seconds * (1 - kSumRounding);
   return best;
+}
+
+double rough_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {
+  if (budget_bytes == 0) return index.total_seconds;
+  const std::vector<double> before = seconds_before(p);
+  std::vector<int32_t> order = points(p, pressures(p, index, {}), budget_bytes, false);
+  order.resize(std::min(order.size(), kRoughPoints));
+  double most = 0;
+  for (const int32_t at : order)
+    most = std::max(most, ProgramPoint(p, index, at, before[at], budget_bytes).solve().seconds);
+  return index.total_seconds + most * (1 - kSumRounding);
 }
 
 std::vector<double> shares_here(const Problem& p, const Index& index, int64_t budget_bytes,

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
+#include <utility>
 
 namespace cairn::plan {
 namespace {
 
 constexpr int kCuts = 60, kPointRounds = 20, kBisections = 100;  // limits of searches that end long before
+constexpr double kGolden = 0.6180339887498949;                   // the golden section
 constexpr int64_t kItemsPerWork = 8;                             // a item is looked at faster than an arc
 constexpr int64_t kMinParts = 100;                               // fewer do not raise the bound
 constexpr double kSame = 1e-11;                                  // relative difference of equal sums
@@ -137,11 +139,21 @@ ProgramPoint::Answer ProgramPoint::best(double more_room) const {
   if (!tiers_.empty() && most > 0) {
     // stall + extra_after(stall) is convex: a projection of a linear program.
     const auto sum = [&](double s) { return s + extra_after(s, more_room); };
-    double low = 0, high = most;
+    // By the golden section, one of the two points in between is looked at again.
+    double low = 0, high = most, a = high - kGolden * (high - low), b = low + kGolden * (high - low);
+    double at_a = sum(a), at_b = sum(b);
     for (int step = 0; step < kBisections && high - low > 1e-14 * most; ++step) {
-      const double a = low + (high - low) / 3, b = high - (high - low) / 3;
-      const bool left = sum(a) <= sum(b);
-      (left ? high : low) = left ? b : a;
+      if (at_a <= at_b) {
+        high = std::exchange(b, a);
+        at_b = at_a;
+        a = high - kGolden * (high - low);
+        at_a = sum(a);
+      } else {
+        low = std::exchange(a, b);
+        at_a = at_b;
+        b = low + kGolden * (high - low);
+        at_b = sum(b);
+      }
     }
     for (double s : {low, high})
       if (sum(s) < sum(stall)) stall = s;

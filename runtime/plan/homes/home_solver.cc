@@ -85,14 +85,18 @@ HomeSolver::HomeSolver(const Problem& p)
   for (const Value& value : p.values)
     if (value.at_home()) room[value.home] -= value.bytes;
   std::vector<int32_t> may_stay;
-  for (size_t v = 0; v < p.values.size(); ++v)
-    if (p.values[v].home >= 0 && p.values[v].persistent) may_stay.push_back(static_cast<int32_t>(v));
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    may_stay_.push_back(p.values[v].home >= 0 && p.values[v].persistent);
+    if (may_stay_[v]) may_stay.push_back(static_cast<int32_t>(v));
+  }
   std::vector<int32_t> dearest;
   for (const size_t k : spread(may_stay.size())) dearest.push_back(may_stay[k]);
   const auto seconds_per_byte = [&](int32_t v) {
     const Value& value = p.values[v];
-    const double copies = static_cast<double>(uses[v]) / p.links[value.home].in_bytes_per_second;
-    return copies + (value.bytes > 0 ? value.home_seconds / static_cast<double>(value.bytes) : 0);
+    const Link& link = p.links[value.home];
+    if (value.bytes == 0) return 0.0;
+    const auto bytes = static_cast<double>(value.bytes), copies = static_cast<double>(uses[v]);
+    return copies / link.in_bytes_per_second + (copies * link.latency_seconds + value.home_seconds) / bytes;
   };
   std::stable_sort(dearest.begin(), dearest.end(),
                    [&](int32_t a, int32_t b) { return seconds_per_byte(a) > seconds_per_byte(b); });
@@ -157,13 +161,15 @@ Placement& HomeSolver::placed(const Order& order, size_t stay) {
   return *known;
 }
 
-std::optional<Plan> HomeSolver::solve(int64_t budget_bytes, double limit) {
-  if (placed_.size() > (is_small() ? kMostPlacements : 0)) placed_.clear();
-  std::optional<Found> best = search(budget_bytes, limit);
+std::optional<Plan> HomeSolver::solve(int64_t budget_bytes, double limit, Effort effort) {
+  // What they answer does not depend on other budgets: kept is what is worth its memory.
+  if (is_small() ? placed_.size() > kMostPlacements : placed_for_ != budget_bytes) placed_.clear();
+  placed_for_ = budget_bytes;
+  std::optional<Found> best = search(budget_bytes, limit, effort);
   if (best && is_small() && budget_bytes > 0)
     for (const int64_t less : rungs_below(budget_bytes)) {
       if (least_seconds(less) >= best->seconds * (1 - Trials::kWorthIt)) break;
-      if (std::optional<Found> found = search(less, best->seconds)) best = std::move(found);
+      if (std::optional<Found> found = search(less, best->seconds, effort)) best = std::move(found);
     }
   if (!best) return {};
   return finish(*best->placement, std::move(best->plan), budget_bytes);
@@ -180,19 +186,20 @@ std::vector<int64_t> HomeSolver::rungs_below(int64_t budget_bytes) {
   return rungs;
 }
 
-std::optional<HomeSolver::Found> HomeSolver::search(int64_t budget_bytes, double limit) {
+std::optional<HomeSolver::Found> HomeSolver::search(int64_t budget_bytes, double limit, Effort effort) {
   std::optional<Found> best;
   const double least = least_seconds(budget_bytes);
   if (least >= limit * (1 - Trials::kEqual)) return best;
   for (const Order& order : orders_for(budget_bytes)) {
-    if (std::optional<Found> found = search(order, budget_bytes, limit)) best = std::move(found);
+    if (std::optional<Found> found = search(order, budget_bytes, limit, effort)) best = std::move(found);
     if (best) limit = best->seconds;
     if (least >= limit * (1 - Trials::kWorthIt)) break;
   }
   return best;
 }
 
-std::optional<HomeSolver::Found> HomeSolver::search(const Order& order, int64_t budget_bytes, double limit) {
+std::optional<HomeSolver::Found> HomeSolver::search(const Order& order, int64_t budget_bytes, double limit,
+                                                    Effort effort) {
   const auto placed_by = [&](size_t stay) -> Placement& { return placed(order, stay); };
   const auto too_large = [&](size_t stay) {
     return budget_bytes > 0 && placed_by(stay).least_bytes() > budget_bytes;
@@ -204,8 +211,10 @@ std::optional<HomeSolver::Found> HomeSolver::search(const Order& order, int64_t 
       (too_large(middle) ? too_many : most) = middle;
     }
   }
-  Trials trials(placed_by, order.size(), budget_bytes, limit);
-  trials.run_up_to(most);
+  std::vector<size_t> bytes = {0};
+  for (const int32_t v : order) bytes.push_back(bytes.back() + static_cast<size_t>(p_.values[v].bytes));
+  Trials trials(placed_by, std::move(bytes), budget_bytes, limit);
+  trials.run_up_to(most, effort);
   if (!trials.found()) return {};
   return Found{&placed_by(trials.best_stay()), std::move(trials.best()), trials.best_seconds()};
 }
@@ -222,7 +231,7 @@ double HomeSolver::least_seconds(int64_t budget_bytes) {
   if (fresh)
     known->second = std::max(
         lower_bound_seconds(all_away_, index_, budget_bytes, homes_),
-        least_link_seconds(resolved_, budget_bytes, true) + least_home_seconds(homes_, budget_bytes));
+        least_link_seconds(resolved_, budget_bytes, may_stay_) + least_home_seconds(homes_, budget_bytes));
   return known->second;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/plan/bound/bound.h"
 #include "runtime/plan/homes/placement.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/search/effort.h"
 
 namespace cairn::plan {
 
@@ -21,7 +22,7 @@ class HomeSolver {
 
   // budget_bytes 0: no limit. limit: seconds, with what living at home costs, that are known to be possible: a slower plan is
   // not looked for. Nothing if no plan fits, or none below the limit is found. Plans do not depend on what was asked before.
-  std::optional<Plan> solve(int64_t budget_bytes, double limit);
+  std::optional<Plan> solve(int64_t budget_bytes, double limit, Effort);
   // No plan of any placement is faster, with what living at home costs.
   double least_seconds(int64_t budget_bytes);
   // With the lowest arena: everything that has a home lives there.
@@ -40,8 +41,8 @@ class HomeSolver {
   Order order_by_bound(int64_t budget_bytes) const;
   Placement& placed(const Order&, size_t stay);
   std::vector<int64_t> rungs_below(int64_t budget_bytes);
-  std::optional<Found> search(const Order&, int64_t budget_bytes, double limit);
-  std::optional<Found> search(int64_t budget_bytes, double limit);
+  std::optional<Found> search(const Order&, int64_t budget_bytes, double limit, Effort);
+  std::optional<Found> search(int64_t budget_bytes, double limit, Effort);
   Plan finish(const Placement&, Plan, int64_t budget_bytes);
 
   const Problem& p_;
@@ -49,9 +50,11 @@ class HomeSolver {
   const Problem all_away_;  // and is no value of its own
   const Index index_;
   const HomeReads homes_;
-  Order dearest_;           // values that may stay, those first that are dearest to fetch for their bytes
-  std::vector<bool> fits_;  // per value: its tier has room for it, beside those before it
+  Order dearest_;               // values that may stay, those first that are dearest to fetch for their bytes
+  std::vector<bool> fits_;      // per value: its tier has room for it, beside those before it
+  std::vector<bool> may_stay_;  // per value: it lives at home, or on the device
   std::map<std::vector<bool>, std::unique_ptr<Placement>> placed_;  // by which values live at home
+  int64_t placed_for_ = -1;                                         // budget, of a large problem
   std::map<int64_t, double> least_seconds_;                         // by budget
 };
 

@@ -26,6 +26,7 @@ std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps
 
 constexpr double kAtTheBound = 1e-3;  // gaps to the bound that no search would close
 constexpr int kStreamLayouts = 4;     // tries to make what is streamed fit, each with less room for copies
+constexpr int64_t kStreamLayoutPart = 128;
 
 }  // namespace
 
@@ -37,7 +38,7 @@ Placement::Placement(const Problem& p, const std::vector<bool>& away)
       links_(without_.links),
       index_without_(without_),
       least_bytes_(plan::least_bytes(without_, index_without_)),
-      link_seconds_(least_link_seconds(resolved_, 0, false)) {
+      link_seconds_(least_link_seconds(resolved_, 0, {})) {
   without_.links = links_beside_homes(resolved_, index_, links_);
   for (const Value& value : resolved_.values)
     if (value.at_home()) home_seconds_ += value.home_seconds;
@@ -46,39 +47,47 @@ Placement::Placement(const Problem& p, const std::vector<bool>& away)
 // With the links as they are while nothing that lives at home uses them.
 double Placement::least_seconds(int64_t budget_bytes) {
   std::swap(without_.links, links_);
-  const double bound = lower_bound_seconds(without_, index_without_, budget_bytes);
+  const double bound = rough_bound_seconds(without_, index_without_, budget_bytes);
   std::swap(without_.links, links_);
   return std::max(bound, link_seconds_);
 }
 
-std::optional<Plan> Placement::plan_without(int64_t budget_bytes, bool quick) {
-  const auto known = near_bound_.find(budget_bytes);
-  if (known != near_bound_.end()) return known->second;
+// Ops that read what was changed do not run again in the next try. That holds for this question only, as another one's plans
+// may never have run them again.
+template <class Ask>
+std::optional<Plan> Placement::without_stale_runs(Ask ask) {
+  std::optional<Problem> forbidding;
   for (;;) {
-    std::optional<Plan> plan =
-        quick ? cache_.solve_quickly(without_, budget_bytes) : cache_.solve_within(without_, budget_bytes);
+    std::optional<Plan> plan = ask(forbidding ? *forbidding : without_);
     if (!plan) return plan;
-    if (forbid_stale_runs(*plan)) continue;
-    if (plan->gap <= kAtTheBound) near_bound_.emplace(budget_bytes, *plan);
-    return plan;
+    const std::vector<int32_t> stale = stale_runs(p_, *plan);
+    if (stale.empty()) return plan;
+    if (!forbidding) forbidding = without_;
+    for (const int32_t op : stale) forbidding->ops[static_cast<size_t>(op)].recomputable = false;
   }
 }
 
-// Whether there were any: then the plan is not one, and the next will not have them.
-bool Placement::forbid_stale_runs(const Plan& plan) {
-  const std::vector<int32_t> stale = stale_runs(p_, plan);
-  for (const int32_t op : stale) without_.ops[static_cast<size_t>(op)].recomputable = false;
-  return !stale.empty();
+std::optional<Plan> Placement::plan_without(int64_t budget_bytes, Effort effort) {
+  const auto roughly = [&](const Problem& p) { return cache_.solve_roughly(p, budget_bytes); };
+  const auto quickly = [&](const Problem& p) { return cache_.solve_quickly(p, budget_bytes); };
+  const auto whole = [&](const Problem& p) { return cache_.solve_within(p, budget_bytes); };
+  if (effort == Effort::kQuick) return without_stale_runs(quickly);
+  const bool small = without_.ops.size() <= kSmallProblem;  // as trials ask
+  std::optional<Plan> plan = small ? without_stale_runs(quickly) : without_stale_runs(roughly);
+  if (effort == Effort::kRough || (plan && plan->gap <= kAtTheBound)) return plan;
+  return without_stale_runs(whole);
 }
 
 Plan Placement::smallest_without() {
-  for (;;) {
-    Plan plan = cache_.smallest(without_);
-    if (!forbid_stale_runs(plan)) return plan;
-  }
+  return *without_stale_runs([&](const Problem& p) { return std::optional(cache_.smallest(p)); });
 }
 
-Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double keep, double limit) const {
+double Placement::streamed_seconds(const Plan& plan, int64_t budget, double keep) const {
+  return stream_homes(resolved_, plan, {budget, keep}).seconds;
+}
+
+Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double keep, double limit,
+                                      int64_t layout_effort) const {
   int64_t capacity = budget;
   for (int round = 0; round < kStreamLayouts; ++round) {
     Streamed s = stream_homes(resolved_, plan, {capacity, keep});
@@ -88,9 +97,10 @@ Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double k
     with.predicted_seconds = s.seconds;
     with.tier_peak_bytes = tier_peaks(resolved_, with.steps);
     const bool limited = budget < std::numeric_limits<int64_t>::max();
-    assign_offsets(resolved_, index_, with, limited ? budget : 0);
+    assign_offsets(resolved_, index_, with, limited ? budget : 0, layout_effort);
     if (with.arena_bytes <= budget) return {s.seconds, std::move(with)};
-    capacity -= with.arena_bytes - budget;
+    // What little less leaves as it is, more may change.
+    capacity -= with.arena_bytes - budget + round * (budget / kStreamLayoutPart);
   }
   return {};
 }

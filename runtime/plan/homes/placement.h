@@ -1,13 +1,13 @@
 // A problem in which it is settled which values live at home: what plans of the rest are, and the copies put into them.
 #pragma once
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "runtime/plan/cache.h"
 #include "runtime/plan/homes/residence.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan.h"
+#include "runtime/plan/search/effort.h"
 
 namespace cairn::plan {
 
@@ -16,26 +16,27 @@ class Placement {
   // away: by value, whether one that may live at home does.
   Placement(const Problem&, const std::vector<bool>& away);
 
-  // Nothing takes fewer bytes, seconds under a budget, or seconds on the links.
+  // Nothing takes fewer bytes, seconds under a budget (a rough bound), or seconds on the links.
   int64_t least_bytes() const { return least_bytes_; }
   double least_seconds(int64_t budget_bytes);
   double link_seconds() const { return link_seconds_; }
   // Value::home_seconds of what lives at home.
   double home_seconds() const { return home_seconds_; }
 
-  // A plan without homes, none of whose ops reads what was changed. quick: as SolverCache::solve_quickly().
-  std::optional<Plan> plan_without(int64_t budget_bytes, bool quick);
+  // A plan without homes, none of whose ops reads what was changed. The same whatever was asked before.
+  std::optional<Plan> plan_without(int64_t budget_bytes, Effort);
   // The one with the lowest arena.
   Plan smallest_without();
 
   // The copies put in, with offsets, where that fits. Uses that are at most `keep` seconds apart have the value in
   // between, where there is room. Offsets take long to find, so that there is no plan where copies alone take `limit`
-  // seconds; infinite seconds: it does not fit.
+  // seconds; infinite seconds: it does not fit. layout_effort: as of assign_offsets().
   struct Copies {
     double seconds = std::numeric_limits<double>::infinity();
     std::optional<Plan> plan;
   };
-  Copies streamed(const Plan&, int64_t budget_bytes, double keep, double limit) const;
+  double streamed_seconds(const Plan&, int64_t budget_bytes, double keep) const;  // before it has to fit
+  Copies streamed(const Plan&, int64_t budget_bytes, double keep, double limit, int64_t layout_effort) const;
   // Every value comes right before the op that uses it, into the room that the plan has for that.
   Plan stalled(const Plan&) const;
 
@@ -45,7 +46,8 @@ class Placement {
   const Index& index() const { return index_; }
 
  private:
-  bool forbid_stale_runs(const Plan&);
+  template <class Ask>
+  std::optional<Plan> without_stale_runs(Ask ask);
   void put_into_workspaces(const Plan&, Plan& with) const;
 
   const Problem& p_;
@@ -55,8 +57,6 @@ class Placement {
   std::vector<Link> links_;
   const Index index_without_;
   SolverCache cache_;
-  std::map<int64_t, Plan>
-      near_bound_;  // by budget: plans that are as good as the bound, however they were found
   int64_t least_bytes_ = 0;
   double link_seconds_ = 0, home_seconds_ = 0;
 };

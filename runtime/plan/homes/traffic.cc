@@ -14,10 +14,11 @@ constexpr double kLeastShare = 0.5;
 
 struct Bytes {
   double in = 0, out = 0;
-  double across = 0;  // used in forward and read in backward
+  double in_or_stay = 0, out_or_stay = 0;  // of them, what may stay on the device instead
+  double across = 0;                       // used in forward and read in backward
 };
 
-std::vector<Bytes> bytes_by_link(const Problem& p) {
+std::vector<Bytes> bytes_by_link(const Problem& p, const std::vector<bool>& may_stay) {
   const size_t count = p.values.size();
   std::vector<uint8_t> reads(count, 0), changes(count, 0), before(count, 0), across(count, 0);
   const auto all_uses = home_uses(p);
@@ -37,8 +38,9 @@ std::vector<Bytes> bytes_by_link(const Problem& p) {
     if (!p.values[v].at_home()) continue;
     Bytes& link = links[static_cast<size_t>(p.values[v].home)];
     const auto bytes = static_cast<double>(p.values[v].bytes);
-    if (reads[v]) link.in += bytes;
-    if (changes[v]) link.out += bytes;
+    const double stays = !may_stay.empty() && may_stay[v] ? bytes : 0;
+    if (reads[v]) link.in += bytes, link.in_or_stay += stays;
+    if (changes[v]) link.out += bytes, link.out_or_stay += stays;
     if (across[v]) link.across += bytes;
   }
   return links;
@@ -50,15 +52,15 @@ double seconds_of_both(double a, double b, double both_ways_factor) {
   return std::max(a, b) + std::min(a, b) * std::clamp(1 / both_ways_factor - 1, 0.0, 1.0);
 }
 
-double least_link_seconds(const Problem& p, int64_t budget_bytes, bool may_stay) {
+double least_link_seconds(const Problem& p, int64_t budget_bytes, const std::vector<bool>& may_stay) {
   const double room =
       budget_bytes > 0 ? static_cast<double>(budget_bytes) : std::numeric_limits<double>::infinity();
-  const double stays = may_stay ? room : 0;
-  const std::vector<Bytes> links = bytes_by_link(p);
+  const std::vector<Bytes> links = bytes_by_link(p, may_stay);
   double most = 0;
   for (size_t l = 0; l < links.size(); ++l) {
-    const double in = std::max(0.0, links[l].in - stays) + std::max(0.0, links[l].across - room);
-    const double out = std::max(0.0, links[l].out - stays);
+    const double in =
+        links[l].in - std::min(links[l].in_or_stay, room) + std::max(0.0, links[l].across - room);
+    const double out = links[l].out - std::min(links[l].out_or_stay, room);
     most = std::max(most, seconds_of_both(out / p.links[l].out_bytes_per_second,
                                           in / p.links[l].in_bytes_per_second, p.links[l].both_ways_factor));
   }

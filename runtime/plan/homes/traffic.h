@@ -13,9 +13,9 @@ double seconds_of_both(double out, double in, double both_ways_factor);
 
 // Of a resolved problem: seconds in which some link is never idle in any plan. What is read comes in and what is changed goes
 // out, at least once; and what forward uses and backward reads comes in twice, but for what the device can hold where backward
-// begins. budget_bytes: of the device; 0: no limit. may_stay: whether the device may keep values that the problem has at
-// home, as many as fit its budget, for the whole step.
-double least_link_seconds(const Problem& resolved, int64_t budget_bytes, bool may_stay);
+// begins. budget_bytes: of the device; 0: no limit. may_stay: per value that the problem has at home, whether the device
+// may keep it for the whole step instead, if it is within the budget; empty: none.
+double least_link_seconds(const Problem& resolved, int64_t budget_bytes, const std::vector<bool>& may_stay);
 
 // What the copies of values that live at home leave of the links' rates to values that go out in forward and come in behind
 // it; at least a share, as it may be worth a longer step to have their room.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/plan/layout/layout.h"
+
 namespace cairn::plan {
 namespace {
 
@@ -9,38 +11,61 @@ constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at bet
 constexpr int kSearches = 2;       // searches as a whole, each behind quick ones
 constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
 constexpr double kSlowHomes = 0.1;  // of seconds: so much above what may be is slow
+constexpr double kFarOff = 0.1;     // above the bound, of which rough searches say little
 constexpr double kVisits = 2;       // a value that lives at home comes in so often, as a rule
 // Of the ops' seconds: uses that are so close have the value in between.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
 
 }  // namespace
 
-void Trials::run_up_to(size_t most) {
+void Trials::run_up_to(size_t most, Effort effort) {
   if (most == all_) {
     look_at(most);
-    run(true);
+    run_roughly();
     if (best_ && best_->predicted_seconds <= placed_(most).index().total_seconds * (1 + kEqual)) return;
   }
-  for (size_t k = 0; k <= kHomeProbes; ++k) look_at(most * k / (kHomeProbes + 1));
+  look_at(0);
+  look_between(0, most);
   // A plan of so many would be close to its smallest: slow, and long to search for.
   seen_.insert(most);
-  run(true);
+  run_roughly();
   for (int search = 0; search < kSearches && best_; ++search) {
     while (is_faster_after([&] { refine(); })) {
     }
-    if (!is_faster_after([&] { finish(); })) break;
+    if (effort == Effort::kQuick || !is_faster_after([&] { finish(); })) break;
   }
   // Close to the smallest budget, where quick searches find nothing.
+  if (effort == Effort::kQuick && best_seconds_ < kUnlimitedSeconds) return;
   open_.clear();
   if (best_ ? slow() : met_.empty()) {
     look_again(0);
-    run(false);
+    for (const Trial& trial : std::exchange(open_, {})) attempt(trial, Effort::kWhole);
+    run_roughly();
+  }
+}
+
+// Of many ops, what comes nowhere near its bound is searched for longer only if nothing else does.
+void Trials::run_roughly() {
+  if (placed_(0).resolved().ops.size() <= kSmallProblem) return run(Effort::kQuick);
+  run(Effort::kRough);
+  if (best_ && best_seconds_ <= best_trial_.least * (1 + kFarOff)) return;
+  open_ = std::exchange(slow_, {});
+  run(Effort::kQuick);
+}
+
+// By bytes: most values of a model are biases and gains, which hardly matter.
+void Trials::look_between(size_t low, size_t high) {
+  for (size_t k = 1; k <= kHomeProbes; ++k) {
+    const size_t bytes = bytes_[low] + (bytes_[high] - bytes_[low]) / (kHomeProbes + 1) * k;
+    const auto at = std::lower_bound(bytes_.begin() + static_cast<std::ptrdiff_t>(low),
+                                     bytes_.begin() + static_cast<std::ptrdiff_t>(high), bytes);
+    look_at(static_cast<size_t>(at - bytes_.begin()));
   }
 }
 
 void Trials::look_at(size_t stay) {
   if (!seen_.insert(stay).second) return;
-  if (outlooks_[0].least(stay) >= best_seconds_ * (1 - kWorthIt)) {
+  if (outlooks_[0].least(bytes_[stay]) >= best_seconds_ * (1 - kWorthIt)) {
     met_.insert(stay);
     return;
   }
@@ -52,19 +77,20 @@ void Trials::look_again(size_t stay) {
   if (placed_(stay).least_bytes() <= budget_ && !met_.contains(stay)) open(stay, 0);
 }
 
-// Until nothing is left that may be faster. quick: leaves out plans close to the smallest.
-void Trials::run(bool quick) {
+// Until nothing is left that may be faster. Only kWhole looks for plans close to the smallest.
+void Trials::run(Effort effort) {
   while (!open_.empty()) {
     const auto next = std::min_element(open_.begin(), open_.end(), [](const Trial& a, const Trial& b) {
       return a.expected != b.expected ? a.expected < b.expected : a.stay > b.stay;
     });
     const Trial trial = *next;
     open_.erase(next);
-    if (!attempted_.insert({trial.stay, trial.share, quick}).second) continue;
-    const double least =
-        quick ? std::max(trial.least, outlooks_[trial.share].least(trial.stay)) : trial.least;
+    if (!attempted_.insert({trial.stay, trial.share, effort}).second) continue;
+    const double least = effort == Effort::kWhole
+                             ? trial.least
+                             : std::max(trial.least, outlooks_[trial.share].least(bytes_[trial.stay]));
     if (least < best_seconds_ * (1 - kWorthIt))
-      attempt(trial, quick);
+      attempt(trial, effort);
     else if (trial.share == 0)
       met_.insert(trial.stay);
   }
@@ -75,8 +101,8 @@ void Trials::refine() {
   const auto found = seen_.find(best_trial_.stay);
   const size_t low = found == seen_.begin() ? *found : *std::prev(found);
   const size_t high = std::next(found) == seen_.end() ? *found : *std::next(found);
-  for (size_t k = 1; k <= kHomeProbes; ++k) look_at(low + (high - low) * k / (kHomeProbes + 1));
-  run(true);
+  look_between(low, high);
+  run_roughly();
 }
 
 // The best ones, searched as a whole: of few ops several, as that takes little.
@@ -85,7 +111,8 @@ void Trials::finish() {
                    [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
   const size_t count = placed_(0).resolved().ops.size() <= kTinyProblem ? kFinished : 1;
   for (size_t k = 0; k < std::min(count, tried_.size()); ++k)
-    if (attempted_.insert({tried_[k].stay, tried_[k].share, false}).second) attempt(Trial(tried_[k]), false);
+    if (attempted_.insert({tried_[k].stay, tried_[k].share, Effort::kWhole}).second)
+      attempt(Trial(tried_[k]), Effort::kWhole);
 }
 
 // Whether what is done makes the best plan faster by more than nothing.
@@ -112,10 +139,12 @@ void Trials::open(size_t stay, size_t share, double before, double without) {
   open_.push_back({stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before});
 }
 
-void Trials::attempt(const Trial& trial, bool quick) {
+void Trials::attempt(const Trial& trial, Effort effort) {
   Placement& at = placed_(trial.stay);
   const int64_t rest = limited_ ? for_the_rest(at, trial.share) : 0;
-  const std::optional<Plan> plan = at.plan_without(rest, quick);
+  const std::optional<Plan> plan = at.plan_without(rest, effort);
+  const bool whole = effort == Effort::kWhole;
+  if (effort == Effort::kRough && (!plan || plan->gap > kFarOff)) slow_.push_back(trial);
   if (!plan) return;
   met_.insert(trial.stay);
   double seconds = kUnlimitedSeconds;
@@ -129,14 +158,24 @@ void Trials::attempt(const Trial& trial, bool quick) {
     best_trial_ = trial;
   };
   if (trial.share == 0) consider(at.stalled(*plan));
+  // The fastest first, as long as it fits: offsets take most of the time.
+  std::vector<std::pair<double, double>> ways;
   for (const double keep : kKeep) {
+    const double own = keep * at.index().total_seconds;
+    ways.emplace_back(at.streamed_seconds(*plan, budget_, own), own);
+  }
+  std::stable_sort(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  double tried = 0;
+  for (const auto& [least, keep] : ways) {
+    if (least <= tried * (1 + kEqual)) continue;  // all but the same copies
+    tried = least;
     const double limit = best_seconds_ * (1 - kEqual) - at.home_seconds();
-    auto [own, with] = at.streamed(*plan, budget_, keep * at.index().total_seconds, limit);
+    auto [own, with] = at.streamed(*plan, budget_, keep, limit, whole ? 0 : kNoEffort);
     seconds = std::min(seconds, own + at.home_seconds());
     consider(std::move(with));
   }
-  if (quick) {
-    outlooks_[trial.share].add(trial.stay, plan->predicted_seconds + at.home_seconds(), seconds);
+  if (!whole) {
+    outlooks_[trial.share].add(bytes_[trial.stay], plan->predicted_seconds + at.home_seconds(), seconds);
     tried_.push_back(trial);
     tried_.back().seconds = seconds;
   }

@@ -12,6 +12,7 @@
 
 #include "runtime/plan/homes/outlook.h"
 #include "runtime/plan/homes/placement.h"
+#include "runtime/plan/search/effort.h"
 
 namespace cairn::plan {
 
@@ -21,16 +22,19 @@ class Trials {
   static constexpr double kEqual = 1e-9;    // of seconds: below, two are the same
 
   using Placed = std::function<Placement&(size_t stay)>;
-  // all: how many values may stay. limit: seconds that are known to be possible; nothing slower is looked for.
-  Trials(Placed placed, size_t all, int64_t budget_bytes, double limit)
+  // bytes: per number of values that may stay, from 0 on, what so many take. limit: seconds that are known to be possible;
+  // nothing slower is looked for.
+  Trials(Placed placed, std::vector<size_t> bytes, int64_t budget_bytes, double limit)
       : placed_(std::move(placed)),
-        all_(all),
+        bytes_(std::move(bytes)),
+        all_(bytes_.size() - 1),
         limited_(budget_bytes > 0),
         budget_(limited_ ? budget_bytes : std::numeric_limits<int64_t>::max()),
         best_seconds_(limit) {}
 
-  // Numbers that may stay: all, if everything may. What comes of it is best().
-  void run_up_to(size_t most);
+  // Numbers that may stay: all, if everything may. What comes of it is best(). kQuick: nothing is searched for as a whole that a
+  // quick search finds a plan for.
+  void run_up_to(size_t most, Effort);
 
   bool found() const { return best_.has_value(); }
   Plan& best() { return *best_; }
@@ -49,9 +53,11 @@ class Trials {
     double seconds = 0;  // of what was found
   };
 
+  void look_between(size_t low, size_t high);
   void look_at(size_t stay);
   void look_again(size_t stay);
-  void run(bool quick);
+  void run(Effort);
+  void run_roughly();
   void refine();
   void finish();
   template <class Work>
@@ -59,17 +65,19 @@ class Trials {
   bool slow() const;
   int64_t for_the_rest(const Placement& at, size_t share) const;
   void open(size_t stay, size_t share, double before = kUnlimitedSeconds, double without = 0);
-  void attempt(const Trial& trial, bool quick);
+  void attempt(const Trial& trial, Effort);
 
   const Placed placed_;
+  const std::vector<size_t> bytes_;
   const size_t all_;
   const bool limited_;
   const int64_t budget_;
   std::set<size_t> seen_, met_;  // numbers that were looked at, and of which there are plans or need be none
   std::vector<Trial> open_;
-  std::set<std::tuple<size_t, size_t, bool>> attempted_;  // number, share, quick
-  std::vector<Trial> tried_;                              // by quick searches
-  std::array<Outlook, kRoomForCopies.size()> outlooks_;   // per share, by quick searches
+  std::set<std::tuple<size_t, size_t, Effort>> attempted_;  // number, share
+  std::vector<Trial> tried_;                                // not as a whole
+  std::vector<Trial> slow_;                                 // roughly, far above the bound
+  std::array<Outlook, kRoomForCopies.size()> outlooks_;     // per share, not as a whole
   std::optional<Plan> best_;
   double best_seconds_;  // with what living at home costs; the limit where nothing was found
   Trial best_trial_;

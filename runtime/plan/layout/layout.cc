@@ -49,6 +49,10 @@ Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
   const LayoutEffort little = cheap(pieces.size()), much = hard(pieces.size());
   int64_t work = little.repair;
   if (target > pieces.most && eject(pieces, target, work, packing)) return packing;
+  if (effort == kNoEffort && wished) {
+    stack(pieces, target, 1, packing);
+    return packing;
+  }
   work = little.repair;
   if (pieces.size() <= kSmall && eject(pieces, pieces.most, work, packing)) return packing;
   stack(pieces, target, 1, packing);
@@ -77,8 +81,8 @@ Layout lay_out(std::span<const Block> blocks, int64_t alignment) {
 }
 
 Layout lay_out(std::span<const Block> blocks, int64_t alignment, int64_t capacity, int64_t effort) {
-  require(0 <= effort && effort <= 1000, Code::kInvalidArgument, "an effort of ", effort,
-          "; expected 0 to 1000");
+  require(kNoEffort <= effort && effort <= 1000, Code::kInvalidArgument, "an effort of ", effort,
+          "; expected -1 to 1000");
   const Pieces pieces(blocks, alignment);
   Layout layout{std::vector<int64_t>(blocks.size(), 0), 0};
   if (pieces.size() > 0) {

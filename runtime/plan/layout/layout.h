@@ -29,7 +29,9 @@ Layout lay_out(std::span<const Block>, int64_t alignment);
 // Stops as soon as the height is at most `capacity`, and tries much harder while it is above; never higher
 // than the layout without a capacity, unless that is already within it. Returns the lowest layout found even
 // if it is above the capacity. 0 and INT64_MAX mean no particular wish: the same as without. The harder try takes
-// up to about 0.1 s, and for up to kMostSearched blocks that take room 0.1 s times `effort` (0 to 1000) more.
+// up to about 0.1 s, and for up to kMostSearched blocks that take room 0.1 s times `effort` (0 to 1000) more. kNoEffort: for those
+// who can ask for something lower instead; a few milliseconds at most, and it may be higher than without a capacity.
+inline constexpr int64_t kNoEffort = -1;
 Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 0);
 inline constexpr int32_t kMostSearched = 1024;
 

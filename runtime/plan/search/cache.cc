@@ -38,7 +38,7 @@ struct SolverCache::Entry {
   Entry& operator=(const Entry&) = delete;
 
   std::optional<Plan> solve(int64_t budget, Effort effort = Effort::kWhole, double limit = kUnlimited) {
-    return homes ? homes->solve(budget, limit) : solver->solve(budget, effort);
+    return homes ? homes->solve(budget, limit, effort) : solver->solve(budget, effort);
   }
   Plan smallest() { return homes ? homes->smallest() : solver->smallest(); }
 
@@ -90,8 +90,10 @@ std::optional<Plan> SolverCache::solve_within(const Problem& p, int64_t budget_b
   return plan;
 }
 
-std::optional<Plan> SolverCache::solve_below(const Problem& p, int64_t budget_bytes, double limit) {
-  return ask(p, [&](Entry& entry) { return entry.solve(budget_bytes, Effort::kWhole, limit); });
+std::optional<Plan> SolverCache::solve_below(const Problem& p, int64_t budget_bytes, double limit,
+                                             bool quick) {
+  const Effort effort = quick ? Effort::kQuick : Effort::kWhole;
+  return ask(p, [&](Entry& entry) { return entry.solve(budget_bytes, effort, limit); });
 }
 
 double SolverCache::least_seconds(const Problem& p, int64_t budget_bytes) {
@@ -102,6 +104,10 @@ double SolverCache::least_seconds(const Problem& p, int64_t budget_bytes) {
 
 std::optional<Plan> SolverCache::solve_quickly(const Problem& p, int64_t budget_bytes) {
   return ask(p, [&](Entry& entry) { return entry.solve(budget_bytes, Effort::kQuick); });
+}
+
+std::optional<Plan> SolverCache::solve_roughly(const Problem& p, int64_t budget_bytes) {
+  return ask(p, [&](Entry& entry) { return entry.solve(budget_bytes, Effort::kRough); });
 }
 
 Plan SolverCache::smallest(const Problem& p) {

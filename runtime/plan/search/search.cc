@@ -65,10 +65,12 @@ RetentionPoints Search::everything_sent() const {
   return t;
 }
 
-double Search::bound_seconds(int64_t budget) {
-  const auto known = bounds_.find(budget);
+double Search::bound_seconds(int64_t budget, Effort effort) {
+  const auto known = bounds_.find({budget, effort});
   if (known != bounds_.end()) return known->second;
-  return bounds_.emplace(budget, lower_bound_seconds(p, index, budget)).first->second;
+  const double bound = effort == Effort::kWhole ? lower_bound_seconds(p, index, budget)
+                                                : rough_bound_seconds(p, index, budget);
+  return bounds_.emplace(std::pair(budget, effort), bound).first->second;
 }
 
 RetentionPoints Search::retention_of(const OptionSets& sets, const Chosen& chosen) const {

@@ -13,6 +13,7 @@
 #include "runtime/plan/local_search/local_search.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/search/archive.h"
+#include "runtime/plan/search/effort.h"
 #include "runtime/plan/search/frontier.h"
 #include "runtime/plan/segments/segments.h"
 
@@ -48,8 +49,8 @@ class Search {
   // Copies in a hurry, with room for a few, and one at a time.
   const std::vector<Pace>& paces() const { return paces_; }
 
-  // lower_bound_seconds() of the problem, worked out once per budget.
-  double bound_seconds(int64_t budget);
+  // lower_bound_seconds() of the problem, worked out once per budget; below kWhole: rough_bound_seconds().
+  double bound_seconds(int64_t budget, Effort effort = Effort::kWhole);
 
   // Tries hard only as long as the arena is higher than the budget.
   Plan lay_out(const Candidate&, int64_t budget);
@@ -91,19 +92,14 @@ class Search {
 
   const bool arenas_follow_peaks_;
   std::vector<Pace> paces_;
-  std::map<int64_t, double> bounds_;       // by budget
-  std::vector<Fit> exact_;                 // of lay_out_for_all()
-  std::map<LayoutKey, int64_t> too_high_;  // arenas of plans that fastest_within() passed over
+  std::map<std::pair<int64_t, Effort>, double> bounds_;  // by budget
+  std::vector<Fit> exact_;                               // of lay_out_for_all()
+  std::map<LayoutKey, int64_t> too_high_;                // arenas of plans that fastest_within() passed over
 };
 
 // All budgets of a small problem at once. Looks at the problem alone: what it finds is the same for every
 // budget.
 void search_all_budgets(Search&);
-
-enum class Effort {
-  kQuick,  // no local search but where nothing else comes near the bound, and no plans close to the smallest
-  kWhole,
-};
 
 // One budget of a large problem: stages, dynamic program, local search. The same whatever was searched
 // before.
@@ -122,11 +118,14 @@ class OneBudget {
   // Of one long annealing where rounds of that stay far: it finds what several short ones do not.
   static constexpr int64_t kLongWork = 200'000'000 / CAIRN_SEARCH_SHARE;
 
+  // Steps of the dynamic program.
+  static constexpr int64_t kTableWork = 12'000'000, kQuickTableWork = 700'000;
+
   static constexpr int64_t kMostParts = 400;  // the least step down is such a part
 
   void look_at_stages();
-  void aim(int64_t target, double bound);
-  void aim_with(const OptionSets&, int32_t link, Lag, int64_t target);
+  void aim(int64_t target, double bound, int64_t table_work);
+  void aim_with(const OptionSets&, int32_t link, Lag, int64_t target, int64_t table_work);
   void deepen(int64_t target);
   void aim_with_segments(int64_t target, Segments&);
   bool walks() const;
@@ -140,7 +139,8 @@ class OneBudget {
   std::optional<Fit> from_above(int64_t budget);
   bool walk_down(int64_t target);
   std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
-  std::optional<Fit> closest(int64_t budget, double bound, int64_t& target, int64_t* too_low = nullptr);
+  std::optional<Fit> closest(int64_t budget, double bound, int64_t table_work, int64_t& target,
+                             int64_t* too_low = nullptr);
   void restart();
   const Fit* smallest_sent();  // of all that is in a tier whenever no op uses it; nullptr without links
   const Fit& smallest_made();  // of what is made again
@@ -159,7 +159,7 @@ class OneBudget {
   std::unique_ptr<Segments> fine_segments_;  // of more groups, for little above the smallest budget
   // What closest() found last, as long as nothing else was searched for since.
   struct Closest {
-    int64_t budget, target;
+    int64_t budget, table_work, target;
     std::optional<Fit> fit;
   };
   std::optional<Closest> closest_;

@@ -16,7 +16,6 @@ constexpr std::array<int64_t, 2> kPlacedWork = {150'000'000 / CAIRN_SEARCH_SHARE
 constexpr int64_t kRepackedWork = 60'000'000 / CAIRN_SEARCH_SHARE;  // of a packed plan, once more
 constexpr int64_t kQuickWork = 12'000;                              // per op
 constexpr int64_t kDescentWork = 6'000'000;                         // where nothing fits yet
-constexpr int64_t kTableWork = 12'000'000;                          // steps of the dynamic program
 constexpr size_t kOptions = 48;                                     // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
@@ -64,7 +63,7 @@ size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearch
 
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   fastest_.reset();
-  if (effort == Effort::kQuick) return from_scratch(budget, effort, kRounds);
+  if (effort != Effort::kWhole) return from_scratch(budget, effort, kRounds);
   look_at_stages();
   // What is beyond the cliff after a round is better left to the ways below.
   std::optional<Fit> fit = from_scratch(budget, effort, walks() ? 1 : kRounds);
@@ -121,10 +120,15 @@ void OneBudget::anneal_placed(std::optional<Fit>& fit, int64_t budget, int64_t w
 std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int rounds_beyond) {
   if (least_bytes(s_.p, s_.index) > budget) return {};
   int64_t target = budget;
-  const double bound = s_.bound_seconds(budget);
-  std::optional<Fit> best = closest(budget, bound, target);
+  const double bound = s_.bound_seconds(budget, effort);
+  const bool quick = effort != Effort::kWhole;
+  const auto is_slow = [&](const std::optional<Fit>& fit) {
+    return !fit || fit->plan.predicted_seconds > bound * (1 + kSlow);
+  };
+  std::optional<Fit> best = closest(budget, bound, quick ? kQuickTableWork : kTableWork, target);
+  if (quick && is_slow(best)) best = closest(budget, bound, kTableWork, target);
   // What comes nowhere near the bound says little.
-  if (best && (effort == Effort::kWhole || best->plan.predicted_seconds > bound * (1 + kSlow)))
+  if (best && (effort == Effort::kWhole || (effort == Effort::kQuick && is_slow(best))))
     improve_fit(*best, target, budget, bound, effort, effort == Effort::kQuick ? 1 : kRounds, rounds_beyond);
   remember_fastest(budget);
   return best;
@@ -139,8 +143,9 @@ void OneBudget::remember_fastest(int64_t budget) {
 
 // The best of what structure gives, before it is improved. target: the peak whose arenas fit. too_low: the highest peak known
 // that no plan was found for; nothing is looked for below.
-std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t& target, int64_t* too_low) {
-  if (closest_ && closest_->budget == budget) {
+std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t table_work, int64_t& target,
+                                      int64_t* too_low) {
+  if (closest_ && closest_->budget == budget && closest_->table_work == table_work) {
     target = closest_->target;
     return closest_->fit;
   }
@@ -149,7 +154,7 @@ std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t& tar
   std::optional<Fit> best;
   for (int round = 0; round < kRounds && target > s_.index.persistent_bytes; ++round) {
     if (too_low && target <= *too_low) break;
-    aim(target, bound);
+    aim(target, bound, table_work);
     const Candidate* first = s_.archive.within(target);
     if (!first && too_low) *too_low = target;
     if (!first) break;
@@ -159,7 +164,7 @@ std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t& tar
     if (over <= 0) break;
     target = peak - over;
   }
-  if (!too_low) closest_ = Closest{budget, target, best};
+  if (!too_low) closest_ = Closest{budget, table_work, target, best};
   return best;
 }
 
@@ -185,11 +190,11 @@ void OneBudget::look_at_stages() {
 }
 
 // Fills the archive with plans whose peak is close to the target.
-void OneBudget::aim(int64_t target, double bound) {
+void OneBudget::aim(int64_t target, double bound, int64_t table_work) {
   look_at_stages();
-  aim_with(sets_[0], -1, {}, target);
+  aim_with(sets_[0], -1, {}, target, table_work);
   if (!s_.p.links.empty())
-    for (const Lag& lag : kLags) aim_with(sets_[1], widest_link(s_.p, s_.index), lag, target);
+    for (const Lag& lag : kLags) aim_with(sets_[1], widest_link(s_.p, s_.index), lag, target, table_work);
   const Candidate* single = s_.archive.within(target);
   if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) {
     if (backward()) deepen(target);
@@ -209,12 +214,12 @@ void OneBudget::aim(int64_t target, double bound) {
 }
 
 // The table's peaks are a little too high or low: looks for the room at which the real one is the target.
-void OneBudget::aim_with(const OptionSets& sets, int32_t link, Lag lag, int64_t target) {
+void OneBudget::aim_with(const OptionSets& sets, int32_t link, Lag lag, int64_t target, int64_t table_work) {
   const int64_t wanted = target - s_.index.persistent_bytes;
   int64_t room = wanted, fits = 0, too_much = 0;
   double price = 0;
   for (int round = 0; round < (link < 0 ? 2 * kRounds : kRounds) && room > 0; ++round) {
-    const Chosen chosen = choose_options(s_.p, *stages_, sets, room, link, lag, kTableWork, price);
+    const Chosen chosen = choose_options(s_.p, *stages_, sets, room, link, lag, table_work, price);
     if (!chosen.found) break;
     const RetentionPoints t = s_.retention_of(sets, chosen);
     const Cost cost = s_.evaluate(t, {}, s_.sequence);
@@ -333,10 +338,10 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     closest_.reset();
     const double before = first->cost.seconds;
     const bool far = best.plan.predicted_seconds > bound * (1 + (stages_->chain ? kFarOfChain : kFar));
-    const int64_t whole = far && round > 0 ? kFarWork : kSearchWork;
+    const int64_t whole = !far || round == 0 ? kSearchWork : stages_->chain ? kFarWork / 2 : kFarWork;
     const int64_t work = std::min(whole, effort == Effort::kQuick ? ops * kQuickWork : whole) / 2;
     const bool near = best.plan.predicted_seconds < bound * (1 + kWithinReach);
-    const bool annealed_long = far && near && round >= kLongRounds;
+    const bool annealed_long = far && near && round >= kLongRounds && !stages_->chain;
     if (far && !annealed_long) search_from_above(target, work / 2);
     first = s_.archive.within(target);
     s_.local_search.anneal(*first, target, annealed_long ? kLongWork : work,
@@ -350,7 +355,7 @@ void OneBudget::improve_fit(Fit& best, int64_t target, int64_t budget, double bo
     const double found = best.plan.predicted_seconds, now = s_.archive.within(target)->cost.seconds;
     if (found > bound * (1 + kSlow) && round > 0 && now > before * (1 - kWorthARound) &&
         found < now * (1 + kGoodEnoughLater)) {
-      if (!near || annealed_long) return;
+      if (!near || annealed_long || stages_->chain) return;
       round = std::max(round, kLongRounds - 1);
     }
   }

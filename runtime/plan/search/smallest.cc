@@ -85,7 +85,8 @@ const Fit& OneBudget::smallest_made() {
   int64_t step = smallest_->plan.arena_bytes / kFirstStep, too_low = least_bytes(s_.p, s_.index) - 1;
   const auto within = [&](int64_t budget) {
     int64_t target = budget;
-    return budget > too_low ? closest(budget, s_.bound_seconds(budget), target, &too_low) : std::nullopt;
+    return budget > too_low ? closest(budget, s_.bound_seconds(budget), kTableWork, target, &too_low)
+                            : std::nullopt;
   };
   within(smallest_->plan.arena_bytes - kPageBytes);
   for (int round = 0; round < kSmaller; ++round) {

@@ -18,13 +18,20 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
   if (budget < least_bytes(p_, search_.index)) return {};
-  if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes);
-  // What was found for all budgets is as good and there, and for few ops it is sooner found than a plan for one.
-  const bool one = !small() || (effort == Effort::kQuick && !searched_ && p_.ops.size() > kTinyProblem / 2);
-  if (!one) search_all();
-  auto fit = one ? one_.solve(budget, effort) : search_.fastest_within(budget, budget);
-  if (!fit) return {};
-  return finish(with_fewer_copies(search_, std::move(*fit), budget).plan, budget_bytes);
+  if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes, effort);
+  const auto finished = [&](Search& search, std::optional<Fit> fit) -> std::optional<Plan> {
+    if (!fit) return {};
+    return finish(with_fewer_copies(search, std::move(*fit), budget).plan, budget_bytes, effort);
+  };
+  if (!small()) return finished(search_, one_.solve(budget, effort));
+  // Of few ops, plans for all budgets are sooner found than one. Whether they are there must not matter: then plans would depend
+  // on what was asked before.
+  if (effort != Effort::kWhole && p_.ops.size() > kTinyProblem / 2) {
+    if (!quick_) quick_.emplace(p_);
+    return finished(quick_->search, quick_->one.solve(budget, effort));
+  }
+  search_all();
+  return finished(search_, search_.fastest_within(budget, budget));
 }
 
 Plan Solver::smallest() {
@@ -49,11 +56,11 @@ void Solver::search_all() {
   searched_ = true;
 }
 
-Plan Solver::finish(Plan plan, int64_t budget_bytes) {
+Plan Solver::finish(Plan plan, int64_t budget_bytes, Effort effort) {
   plan.budget_bytes = budget_bytes;
   plan.predicted_seconds = simulate(p_, plan).seconds;
   plan.keep_all_seconds = search_.index.total_seconds;
-  plan.bound_seconds = search_.bound_seconds(budget_bytes);
+  plan.bound_seconds = search_.bound_seconds(budget_bytes, effort);
   plan.gap = plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   explain(p_, search_.index, search_.rules, plan);
   return plan;

@@ -27,12 +27,19 @@ class Solver {
   std::optional<Plan> solve_once(int64_t budget_bytes, Effort effort);
   std::optional<Plan> as_it_is(int64_t budget, bool limited);
   void search_all();
-  Plan finish(Plan plan, int64_t budget_bytes);
+  Plan finish(Plan plan, int64_t budget_bytes, Effort effort);
 
   const Problem& p_;
   Search search_;
   OneBudget one_;
   bool searched_ = false;  // a small problem's plans for all budgets are there
+  // A small problem's plans for one budget, quickly: apart from those for all budgets, which they would overwrite.
+  struct Quick {
+    explicit Quick(const Problem& p) : search(p, true), one(search) {}
+    Search search;
+    OneBudget one;
+  };
+  std::optional<Quick> quick_;
   std::map<std::pair<int64_t, Effort>, std::optional<Plan>> solved_;  // by budget
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "runtime/engine/compile/update/host_seconds.h"
@@ -12,45 +14,84 @@ namespace {
 
 constexpr double kBalanced =
     0.01;  // of a step, that host and device wait for each other at most; of shares, that differ
-constexpr int kMostShares = 4;
-constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
-constexpr double kFar = 0.05;     // of the best step: other shares of what is slower by so much are not tried
+constexpr int kMostShares = 4, kFewShares = 3;  // planned; where bounds say with which to begin
+constexpr int kMostBounds = 3;                  // of a form, to find that
+constexpr double kHostAbove = 0.05;  // its bound, more than what the device does is above its own: as a rule
+constexpr double kFromEdge = 0.1;    // of what a share is between, that the next one keeps off
+constexpr double kFar =
+    0.05;  // of the best step: other shares of what is slower by so much are not tried, nor forms with a bound above the best one's
 constexpr double kLittle = 0.25;  // of the parameters that the host updates with the disk
 
+// A share for which host and device do not wait for each other.
 class HostShare {
  public:
-  explicit HostShare(double first) : share_(first) {}
+  HostShare(double first, int most) : share_(first), most_(most) {}
   double now() const { return share_; }
-  // Of the plan for the share now, whose step takes so long; nullptr: so little is not worth a plan. False: it is balanced, or
-  // enough was tried.
-  bool next(const CompiledPlan* plan, double step_seconds);
+  // wait: what the device waits for the host at the share now, negative where the host could do more; per_share: about how much
+  // more that is for all of the parameters. False: it is balanced, or enough was tried.
+  bool next(double wait, double per_share, double step_seconds);
+  // Without a plan: so little is not worth one, or takes too much memory.
+  bool more();
 
  private:
+  bool go_to(double next);
+
   double share_, last_share_ = 0, last_wait_ = 0;
   double low_ = 0, high_ = 1;  // the share is between
   int tried_ = 0;
+  const int most_;
 };
 
-bool HostShare::next(const CompiledPlan* plan, double step_seconds) {
-  if (++tried_ == kMostShares || (plan == nullptr && share_ == 1)) return false;
-  double next = 0;
-  if (plan == nullptr) {
-    low_ = share_;
-    next = (low_ + high_) / 2;
-  } else {
-    const double wait = host_wait_seconds(*plan, plan->update_seconds - plan->host_wait_seconds);
-    if (std::abs(wait) < kBalanced * step_seconds || (share_ == 1 && wait < 0)) return false;
-    double per_share = wait_saved_on_device(*plan) / share_;
-    if (last_share_ > 0)
-      per_share = std::clamp((wait - last_wait_) / (share_ - last_share_), per_share / 2, per_share * 2);
-    last_share_ = share_;
-    last_wait_ = wait;
-    (wait > 0 ? high_ : low_) = share_;
-    next = share_ - wait / per_share;
-  }
+bool HostShare::next(double wait, double per_share, double step_seconds) {
+  if (++tried_ == most_ || std::abs(wait) < kBalanced * step_seconds || (share_ == 1 && wait < 0))
+    return false;
+  if (last_share_ > 0)
+    per_share = std::clamp((wait - last_wait_) / (share_ - last_share_), per_share / 2, per_share * 2);
+  last_share_ = share_;
+  last_wait_ = wait;
+  (wait > 0 ? high_ : low_) = share_;
+  return go_to(share_ - wait / per_share);
+}
+
+bool HostShare::more() {
+  if (++tried_ == most_ || share_ == 1) return false;
+  low_ = share_;
+  return go_to((low_ + high_) / 2);
+}
+
+bool HostShare::go_to(double next) {
   const double edge = kFromEdge * (high_ - low_);
   next = std::clamp(next, low_ + edge, high_ - edge);
   return std::abs(std::exchange(share_, next) - next) >= kBalanced;
+}
+
+// A form lowered, with the share that it is to begin with.
+struct Start {
+  std::shared_ptr<CompiledPlan> plan;
+  double share = 1;
+  std::optional<HostBound> bound;
+};
+
+// Where the bounds of host and device meet, as far as they are known. Parameters are few and large: the best of what was looked at
+// may not be the last.
+Start balanced(const HostAttempts& attempts, HostForm form) {
+  const auto lower = [&] {
+    Start at{attempts.make(form), form.share, {}};
+    if (at.plan != nullptr) at.bound = attempts.bound(*at.plan);
+    if (at.bound) attempts.count(*at.bound);
+    return at;
+  };
+  const auto host = [](const Start& at) { return at.bound->host * (1 + kHostAbove); };
+  const auto expected = [&](const Start& at) { return std::max(at.bound->device, host(at)); };
+  Start best = lower();
+  HostShare share(form.share, kMostBounds);
+  for (Start now = best; now.bound; now = lower()) {
+    if (expected(now) < expected(best)) best = now;
+    const double per_share = wait_saved_on_device(*now.plan) / share.now();
+    if (!share.next(host(now) - now.bound->device, per_share, now.bound->seconds())) break;
+    form.share = share.now();
+  }
+  return best;
 }
 
 }  // namespace
@@ -58,25 +99,37 @@ bool HostShare::next(const CompiledPlan* plan, double step_seconds) {
 void try_host_forms(const HostAttempts& attempts) {
   const std::shared_ptr<CompiledPlan>& best = attempts.best;
   bool best_streams = false;
+  double least = std::numeric_limits<double>::infinity();  // bound of the best form
+  std::shared_ptr<CompiledPlan> winner;                    // as it was before it was searched
   for (const bool disk : {true, false}) {
     double best_share = 1;
     for (const bool packed : {false, true}) {
-      HostShare share(best_share);
-      std::shared_ptr<CompiledPlan> plan;
-      do {
-        plan = attempts.make({share.now(), packed, disk});
+      Start start = balanced(attempts, {best_share, packed, disk});
+      if (start.bound && start.bound->seconds() > (1 + kFar) * least) continue;
+      HostShare share(start.share, start.bound ? kFewShares : kMostShares);
+      std::shared_ptr<CompiledPlan> plan = std::move(start.plan);
+      for (bool goes_on = true; goes_on;) {
         const bool little = !disk && best_streams && plan != nullptr &&
                             host_updated_bytes(*plan) < kLittle * host_updated_bytes(*best);
         if (little) break;
-        if (plan != nullptr && !attempts.attempt(plan)) plan = nullptr;
+        const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
+        if (plan != nullptr && !attempts.attempt(plan, true)) plan = nullptr;
         if (plan != nullptr && best == plan) {
+          winner = before;
           best_share = share.now();
           best_streams = disk;
+          if (start.bound) least = start.bound->seconds();
         }
         if (disk && plan != nullptr && attempts.seconds(*plan) > (1 + kFar) * attempts.seconds(*best)) break;
-      } while (share.next(plan.get(), plan != nullptr ? attempts.seconds(*plan) : 0));
+        goes_on = plan == nullptr
+                      ? share.more()
+                      : share.next(host_wait_seconds(*plan, plan->update_seconds - plan->host_wait_seconds),
+                                   wait_saved_on_device(*plan) / share.now(), attempts.seconds(*plan));
+        if (goes_on) plan = attempts.make({share.now(), packed, disk});
+      }
     }
   }
+  if (winner != nullptr) attempts.attempt(winner, false);
 }
 
 }  // namespace cairn::engine

@@ -1,8 +1,10 @@
 // The forms of updates on the host that are tried: how much of the parameters, with packed weights or without, with what only a
 // disk has room for or without.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "runtime/engine/compile/program.h"
 
@@ -14,15 +16,27 @@ struct HostForm {
   bool disk = false;    // with what the host tier has no room for
 };
 
+// No plan's seconds of a micro-batch are fewer, with its share of the update: for what the device does, and for what the host does
+// and what waits for it.
+struct HostBound {
+  double device = 0, host = 0;
+  double seconds() const { return std::max(device, host); }
+};
+
 struct HostAttempts {
   std::function<std::shared_ptr<CompiledPlan>(const HostForm&)>
-      make;                                                           // nullptr: there is nothing of the kind
-  std::function<bool(const std::shared_ptr<CompiledPlan>&)> attempt;  // false: it does not fit
+      make;  // nullptr: there is nothing of the kind
+  std::function<std::optional<HostBound>(const CompiledPlan&)>
+      bound;  // before any search; nothing: not known
+  std::function<void(const HostBound&)>
+      count;  // in the certificate, as not all that has a bound is searched for
+  std::function<bool(const std::shared_ptr<CompiledPlan>&, bool quick)> attempt;  // false: it does not fit
   std::function<double(const CompiledPlan&)> seconds;
   const std::shared_ptr<CompiledPlan>& best;  // of all attempts, and of what was known before
 };
 // Shares of each form are tried one after the other, as all that a plan does depends on them: as much as lets forward not wait for
-// the host, since the device and its links would take longer.
+// the host, since the device and its links would take longer. The first share is the one at which the bounds of both are the same;
+// forms whose bound is far above the best one's are left out. All are searched quickly, the best of them once more as a whole.
 void try_host_forms(const HostAttempts& attempts);
 
 }  // namespace cairn::engine

@@ -132,7 +132,8 @@ class Chooser {
   }
 
   // Only below `limit` seconds, as far as that is seen before a search.
-  Solved solve_homes(bool overwrites_gradients, double limit) {
+  Solved solve_homes(bool overwrites_gradients, double limit, bool quick) {
+    quick_ = quick;
     // Where there are several links, what follows may find better.
     limit_ = plan_.problem.links.size() == 1 ? limit : std::numeric_limits<double>::infinity();
     const CompiledPlan before = plan_;
@@ -164,10 +165,26 @@ class Chooser {
     return Solved::kFits;
   }
 
+  std::optional<HostBound> bound_with_homes(bool overwrites_gradients) {
+    if (plan_.problem.links.size() != 1) return {};
+    const std::optional<Alone> alone =
+        move_home(overwrites_gradients, std::vector<bool>(candidates_.size(), true), 0);
+    if (!alone) return {};
+    share_out(*alone);
+    const double device = cache_->least_seconds(plan_.problem, plan_.problem.budget_bytes);
+    HostBound known = bound(*alone);
+    known.device = std::max(known.device, device + alone->update / micro_steps_);
+    return known;
+  }
+
  private:
+  // Seconds of a step's update where nothing waits for the host, and of what of it streams beside values with homes.
+  struct Alone {
+    double update, streaming;
+  };
   // Where there are several links, weights and gradients have the first one's room before states, which cross less often, and
-  // `stays` bytes more than there are: so much of them has to stay on the device. Of a plan, it is then how much does.
-  Solved solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays) {
+  // `stays` bytes more than there are: so much of them has to stay on the device. Nothing: none has a home, or there is no room.
+  std::optional<Alone> move_home(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t stays) {
     std::vector<plan::Link>& links = plan_.problem.links;
     std::vector<int64_t> homes(links.size(), 0);
     if (links.size() > 1) {
@@ -180,18 +197,40 @@ class Chooser {
     change(-1);
     take_out(leaves);
     change(1);
-    const double alone = streaming_seconds(plan_, costs_);
-    if (!give_homes(plan_, overwrites_gradients)) return Solved::kNothing;
+    const double streaming = streaming_seconds(plan_, costs_);
+    if (!give_homes(plan_, overwrites_gradients)) return {};
     links[0].capacity_bytes -= stays;
-    const double update_alone = plan_.update_seconds + alone - device_update_seconds(plan_, costs_);
-    const double limit = limit_ - update_alone / micro_steps_;
-    if (!holds_what_may_not_stay() || plan_.problem.op_seconds() >= limit) return Solved::kNothing;
-    share_out(plan_, std::max(0.0, streaming_seconds(plan_, costs_) - alone) / micro_steps_);
-    std::optional<plan::Plan> found = cache_->solve_below(plan_.problem, plan_.problem.budget_bytes, limit);
+    if (!holds_what_may_not_stay()) return {};
+    return Alone{plan_.update_seconds + streaming - device_update_seconds(plan_, costs_), streaming};
+  }
+  void share_out(const Alone& alone) {
+    const double more = streaming_seconds(plan_, costs_) - alone.streaming;
+    engine::share_out(plan_, std::max(0.0, more) / micro_steps_);
+  }
+  // Whatever the budget.
+  HostBound bound(const Alone& alone) const {
+    return {plan_.problem.op_seconds() + alone.update / micro_steps_,
+            least_seconds_with_host_updates(plan_) / micro_steps_};
+  }
+
+  // stays: as of move_home(); of a plan, it is then how much does.
+  Solved solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays) {
+    const std::optional<Alone> alone = move_home(overwrites_gradients, leaves, stays);
+    if (!alone) return Solved::kNothing;
+    const double limit = limit_ - alone->update / micro_steps_;
+    if (plan_.problem.op_seconds() >= limit) return Solved::kNothing;
+    if (bound(*alone).seconds() >= limit_) {
+      plan_.plan.bound_seconds = plan_.problem.op_seconds();
+      plan_.update_seconds = alone->update;
+      return Solved::kSlower;
+    }
+    share_out(*alone);
+    std::optional<plan::Plan> found =
+        cache_->solve_below(plan_.problem, plan_.problem.budget_bytes, limit, quick_);
     if (!found && std::isinf(limit)) return Solved::kOver;
     if (!found) {
       plan_.plan.bound_seconds = cache_->least_seconds(plan_.problem, plan_.problem.budget_bytes);
-      plan_.update_seconds = update_alone;
+      plan_.update_seconds = alone->update;
       return Solved::kSlower;
     }
     plan_.plan = std::move(*found);
@@ -295,7 +334,12 @@ class Chooser {
   const double micro_steps_;
   std::vector<Candidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
+  bool quick_ = false;
 };
+
+bool overwrites_gradients(const PlanOptions& options) {
+  return options.micro_steps == 1 && !options.fuse_update;
+}
 
 }  // namespace
 
@@ -310,10 +354,15 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 }
 
 Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                        plan::SolverCache& cache, double limit) {
+                        plan::SolverCache& cache, double limit, bool quick) {
   if (!plan.host_updated.empty()) keep_states_off_device(plan);
-  return Chooser(plan, device, options, &cache)
-      .solve_homes(options.micro_steps == 1 && !options.fuse_update, limit);
+  return Chooser(plan, device, options, &cache).solve_homes(overwrites_gradients(options), limit, quick);
+}
+
+std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
+                                    plan::SolverCache& cache) {
+  keep_states_off_device(plan);
+  return Chooser(plan, device, options, &cache).bound_with_homes(overwrites_gradients(options));
 }
 
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {

@@ -3,9 +3,11 @@
 // they lie: on a host tier within the kernels' reach, where that costs nothing, gradients may live, too.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/engine/compile/program.h"
+#include "runtime/engine/compile/update/host_forms.h"
 #include "runtime/plan/cache.h"
 
 namespace cairn::engine {
@@ -27,9 +29,14 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 
 // All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
 // plan::solve() (homes/homes.h). limit: seconds of a micro-batch, with its share of the update, that are known to be possible;
-// what cannot take less is not searched for.
+// what cannot take less is not searched for. quick: as plan::SolverCache::solve_below().
 Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                        plan::SolverCache& cache, double limit);
+                        plan::SolverCache& cache, double limit, bool quick);
+
+// What solve_with_homes() would not get below where updates run on the host, as far as that is known before any search; nothing
+// where nothing has a home, or there are several links.
+std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
+                                    plan::SolverCache& cache);
 
 // Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);

@@ -126,7 +126,9 @@ TEST(Crossing, IsBelowTheOptimum) {
     for (int64_t budget = s.least; budget < s.most; budget += 1 + (s.most - s.least) / 5) {
       const int64_t optimum = TimedOptimum::seconds(s.p, budget);
       if (optimum < 0) continue;
-      const double bound = std::max(bound_of(s.p, budget), least_link_seconds(away, budget, true));
+      const double bound =
+          std::max(bound_of(s.p, budget),
+                   least_link_seconds(away, budget, std::vector<bool>(away.values.size(), true)));
       ASSERT_LE(bound, static_cast<double>(optimum) * (1 + 1e-12))
           << "seed " << seed << ", budget " << budget;
       ++compared;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <set>
 #include <string>
 
@@ -209,6 +211,52 @@ TEST(HomeSolver, ALimitIsKept) {
   ASSERT_TRUE(below);
   EXPECT_LE(seconds_of(p, *below), seconds * 1.01);
   EXPECT_EQ(violation(p, *below), "");
+}
+
+// Each weight is read by an op of forward and changed by any one of backward: from then on the ops that read it must not run
+// again, so that plans of scarce memory would read what was changed.
+Problem changed_anywhere(std::mt19937& random) {
+  const int n = 4 + static_cast<int>(random() % 4);
+  Problem p = chain(n, 64 * (10 + random() % 90));
+  p.links.push_back({"host", 0, 2000, 2000, 1, int64_t{1} << 40});
+  for (int i = 0; i < n; ++i) {
+    const auto w = static_cast<int32_t>(p.values.size());
+    p.values.push_back(
+        {"w" + std::to_string(i), static_cast<int64_t>(64 * (1 + random() % 20)), random() % 2 > 0, 0});
+    p.ops[static_cast<size_t>(i)].inputs.push_back(w);
+    Op& changes = p.ops[static_cast<size_t>(p.backward_begin) + random() % static_cast<size_t>(n)];
+    changes.inputs.push_back(w);
+    changes.outputs.push_back(w);
+    changes.recomputable = false;
+  }
+  check(p);
+  return p;
+}
+
+bool same_steps(const Plan& a, const Plan& b) {
+  const auto same = [](const Step& x, const Step& y) {
+    return x.kind == y.kind && x.index == y.index && x.offset == y.offset && x.offsets == y.offsets;
+  };
+  return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same);
+}
+
+TEST(HomeSolver, PlansDoNotDependOnBudgetsAskedBefore) {
+  for (const uint32_t seed : support::seeds(4)) {
+    std::mt19937 random(seed);
+    const Problem p = changed_anywhere(random);
+    SolverCache one;
+    const int64_t least = one.smallest(p).arena_bytes, most = solve(p).arena_bytes;
+    for (int k = 1; k <= 3; ++k) {
+      const int64_t budget = least + (most - least) * k / 4;
+      const std::optional<Plan> after = one.solve_within(p, budget),
+                                alone = SolverCache().solve_within(p, budget);
+      ASSERT_EQ(after.has_value(), alone.has_value()) << "seed " << seed << ", " << budget << " bytes";
+      if (!after) continue;
+      EXPECT_EQ(after->predicted_seconds, alone->predicted_seconds)
+          << "seed " << seed << ", " << budget << " bytes";
+      EXPECT_TRUE(same_steps(*after, *alone)) << "seed " << seed << ", " << budget << " bytes";
+    }
+  }
 }
 
 }  // namespace

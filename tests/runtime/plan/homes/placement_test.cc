@@ -48,18 +48,18 @@ TEST(Placement, NoPlanIsBelowItsBounds) {
     EXPECT_GE(least.arena_bytes, placement.least_bytes());
     for (const int64_t more : {0, 640, 6400}) {
       const int64_t budget = least.arena_bytes + more;
-      const std::optional<Plan> plan = placement.plan_without(budget, false);
+      const std::optional<Plan> plan = placement.plan_without(budget, Effort::kWhole);
       ASSERT_TRUE(plan) << "seed " << seed;
       const Plan stalled = placement.stalled(*plan);
       EXPECT_LE(stalled.arena_bytes, budget);
       EXPECT_GE(stalled.predicted_seconds, placement.least_seconds(budget) * (1 - 1e-9)) << "seed " << seed;
       const double never = std::numeric_limits<double>::infinity();
-      const Placement::Copies copies = placement.streamed(*plan, budget, 1e9, never);
+      const Placement::Copies copies = placement.streamed(*plan, budget, 1e9, never, 0);
       if (!copies.plan) continue;
       EXPECT_GE(copies.seconds, placement.least_seconds(budget) * (1 - 1e-9)) << "seed " << seed;
       EXPECT_EQ(copies.seconds, copies.plan->predicted_seconds);
       // What is no faster than this is not laid out.
-      const Placement::Copies slow = placement.streamed(*plan, budget, 1e9, copies.seconds);
+      const Placement::Copies slow = placement.streamed(*plan, budget, 1e9, copies.seconds, 0);
       EXPECT_FALSE(slow.plan);
       EXPECT_LE(slow.seconds, copies.seconds);
     }

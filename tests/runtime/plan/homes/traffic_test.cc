@@ -31,21 +31,30 @@ Problem training(int n, int64_t activation, int64_t weight, double both_ways = 1
 
 Problem all_away(const Problem& p) { return resolve_homes(p, std::vector<bool>(p.values.size(), true)); }
 
+std::vector<bool> all(const Problem& p) { return std::vector<bool>(p.values.size(), true); }
+
+TEST(Traffic, WhatMayNotStayComesAndGoesWhateverTheBudget) {
+  const Problem p = all_away(training(3, 64, 6400));
+  std::vector<bool> one(p.values.size(), false);
+  one[p.values.size() - 1] = true;  // a gradient
+  EXPECT_DOUBLE_EQ(least_link_seconds(p, 1 << 30, one), 5 * 6400 / 1000.0);
+}
+
 TEST(Traffic, WhatBackwardReadsAgainComesTwiceButForWhatFits) {
   const Problem p = all_away(training(3, 64, 6400));
-  EXPECT_DOUBLE_EQ(least_link_seconds(p, 0, false), 6 * 6400 / 1000.0) << "weights and gradients, each once";
-  EXPECT_DOUBLE_EQ(least_link_seconds(p, 6400, false), (6 + 2) * 6400 / 1000.0)
+  EXPECT_DOUBLE_EQ(least_link_seconds(p, 0, {}), 6 * 6400 / 1000.0) << "weights and gradients, each once";
+  EXPECT_DOUBLE_EQ(least_link_seconds(p, 6400, {}), (6 + 2) * 6400 / 1000.0)
       << "one weight is held over the turn";
-  EXPECT_DOUBLE_EQ(least_link_seconds(p, 6400, true), (5 + 2) * 6400 / 1000.0)
+  EXPECT_DOUBLE_EQ(least_link_seconds(p, 6400, all(p)), (5 + 2) * 6400 / 1000.0)
       << "one value need not come at all";
-  EXPECT_EQ(least_link_seconds(p, 0, true), 0);
+  EXPECT_EQ(least_link_seconds(p, 0, all(p)), 0);
 }
 
 TEST(Traffic, DirectionsThatShareALinkTakeLonger) {
   const double in = 6 * 6400 / 1000.0, out = 3 * 6400 / 2000.0;
-  EXPECT_DOUBLE_EQ(least_link_seconds(all_away(training(3, 64, 6400, 1)), 0, false), in);
-  EXPECT_DOUBLE_EQ(least_link_seconds(all_away(training(3, 64, 6400, 0.8)), 0, false), in + out * 0.25);
-  EXPECT_DOUBLE_EQ(least_link_seconds(all_away(training(3, 64, 6400, 0.4)), 0, false), in + out)
+  EXPECT_DOUBLE_EQ(least_link_seconds(all_away(training(3, 64, 6400, 1)), 0, {}), in);
+  EXPECT_DOUBLE_EQ(least_link_seconds(all_away(training(3, 64, 6400, 0.8)), 0, {}), in + out * 0.25);
+  EXPECT_DOUBLE_EQ(least_link_seconds(all_away(training(3, 64, 6400, 0.4)), 0, {}), in + out)
       << "one after the other";
 }
 
@@ -60,7 +69,7 @@ TEST(Traffic, NoPlanIsFaster) {
     for (const int64_t more : {0, 640, 6400, 64000}) {
       const std::optional<Plan> found = cache.solve_within(p, least + more);
       ASSERT_TRUE(found) << "seed " << seed;
-      EXPECT_GE(found->predicted_seconds, least_link_seconds(all_away(p), least + more, true) * (1 - 1e-9))
+      EXPECT_GE(found->predicted_seconds, least_link_seconds(all_away(p), least + more, all(p)) * (1 - 1e-9))
           << "seed " << seed;
       EXPECT_GE(found->predicted_seconds, found->bound_seconds * (1 - 1e-9)) << "seed " << seed;
     }

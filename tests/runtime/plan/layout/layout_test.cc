@@ -137,7 +137,7 @@ TEST(Layout, SumsThatOverflowAreRefused) {
   EXPECT_THROW(lay_out(std::vector<Block>{{0, 1, INT64_MAX}}, 1), Error);
   EXPECT_THROW(lay_out(std::vector<Block>{{0, 1, INT64_MAX - 64}, {5, 6, 64}}, 1), Error);
   EXPECT_THROW(lay_out(std::vector<Block>{{-1, 2, 64}}, 64), Error);
-  EXPECT_THROW(lay_out(std::vector<Block>{{0, 2, 64}}, 64, 64, -1), Error);
+  EXPECT_THROW(lay_out(std::vector<Block>{{0, 2, 64}}, 64, 64, kNoEffort - 1), Error);
 }
 
 TEST(Layout, HugeBlocksOneAfterTheOther) {
