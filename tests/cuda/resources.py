@@ -26,10 +26,12 @@ USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
 
 
 def compile_one(file, arch, folder):
-    command = ["nvcc", "-std=c++20", "-O3", "-I", ROOT, "--expt-relaxed-constexpr", "-Xptxas", "-v",
-               f"-gencode=arch=compute_{arch},code=sm_{arch}", "-cubin", file,
-               "-o", f"{folder}/{name_of(file).replace('/', '_')}.cubin"]
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    # ccache keeps what the compiler says as well; with relative paths it knows another checkout's files again.
+    cache = ["ccache"] if shutil.which("ccache") else []
+    command = [*cache, "nvcc", "-std=c++20", "-O3", "-I", ".", "--expt-relaxed-constexpr", "-Xptxas", "-v",
+               f"-gencode=arch=compute_{arch},code=sm_{arch}", "-c", file.relative_to(ROOT),
+               "-o", f"{folder}/{name_of(file).replace('/', '_')}.o"]
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, cwd=ROOT)
 
 
 def kernels(report):
