@@ -26,6 +26,7 @@ std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps
 
 constexpr double kAtTheBound = 1e-3;  // gaps to the bound that no search would close
 constexpr int kStreamLayouts = 4;     // tries to make what is streamed fit, each with less room for copies
+constexpr int kSmallLayouts = 16;     // of few ops, where each takes little
 constexpr int64_t kStreamLayoutPart = 128;
 
 }  // namespace
@@ -89,7 +90,8 @@ double Placement::streamed_seconds(const Plan& plan, int64_t budget, double keep
 Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double keep, double limit,
                                       int64_t layout_effort) const {
   int64_t capacity = budget;
-  for (int round = 0; round < kStreamLayouts; ++round) {
+  const int rounds = resolved_.ops.size() <= kSmallProblem ? kSmallLayouts : kStreamLayouts;
+  for (int round = 0; round < rounds; ++round) {
     Streamed s = stream_homes(resolved_, plan, {capacity, keep});
     if (s.seconds >= limit) return {s.seconds, {}};
     Plan with = plan;

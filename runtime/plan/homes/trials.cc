@@ -182,7 +182,7 @@ void Trials::attempt(const Trial& trial, Effort effort) {
   // More room for copies, as long as that helps.
   const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kEqual);
   const bool helps = seconds < trial.before * (1 - kWorthIt);
-  if (waits && helps && limited_ && trial.stay < all_ && trial.share + 1 < kRoomForCopies.size())
+  if (waits && helps && limited_ && at.link_seconds() > 0 && trial.share + 1 < kRoomForCopies.size())
     open(trial.stay, trial.share + 1, seconds, plan->predicted_seconds);
 }
 
