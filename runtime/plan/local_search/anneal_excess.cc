@@ -10,7 +10,11 @@ namespace {
 
 // Heats, in shares of a mean op's seconds, and what a value of mean size and lifetime costs above the budget, in such seconds.
 constexpr double kFirstHeat = 1, kLastHeat = .05, kFirstPrice = 10, kLastPrice = 40;
-constexpr int kTries = 16;  // to find something that may leave
+// Of prices that adapt: they rise in each of so many parts of the work while anything is over the budget, and fall while nothing is.
+constexpr int64_t kAdaptations = 4000;
+constexpr double kAdaptiveFirst = 100, kLeast = 10, kMost = 5000, kRise = 1.02, kFall = .995;
+constexpr int kTries = 16;         // to find something that may leave
+constexpr size_t kMostAtOnce = 4;  // values that leave before one item
 
 }  // namespace
 
@@ -29,7 +33,7 @@ void LocalSearch::keep_inputs(Candidate& c, int32_t interval, Undo& undo) const 
     }
 }
 
-void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work) {
+void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work, Prices prices) {
   if (free_intervals_.empty()) return;
   c.cost = evaluate_(c.retention_points, c.pace, sequence_);
   if (!c.cost.valid) return;
@@ -49,45 +53,75 @@ void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work) {
     note(c);
   };
   look();
-  double excess = sequence_.excess(budget);
+  // Copies in flight make peaks that no item has.
+  const auto in_flight = [&](const Cost& cost, int64_t peak) {
+    return static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - std::max(peak, budget)));
+  };
+  double excess = sequence_.excess(budget) + in_flight(c.cost, sequence_.peak_bytes);
   std::vector<int32_t> trace = evaluate_.trace_of(c.retention_points);
   Undo undo;
-  const int64_t from = evaluate_.work();
+  double price_of_mean = prices == kAdaptive ? kAdaptiveFirst : kFirstPrice;
+  const int64_t from = evaluate_.work(), part = std::max<int64_t>(1, work / kAdaptations);
+  int64_t adapted = from;
   while (evaluate_.work() < from + work) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
     const double heat = kFirstHeat * std::pow(kLastHeat / kFirstHeat, done) / ops;
-    const double weight = kFirstPrice * std::pow(kLastPrice / kFirstPrice, done) / ops / mean;
+    if (prices == kRising) price_of_mean = kFirstPrice * std::pow(kLastPrice / kFirstPrice, done);
+    for (; prices == kAdaptive && adapted + part <= evaluate_.work(); adapted += part)
+      price_of_mean = excess > 0 ? price_of_mean * kRise : std::max(kLeast, price_of_mean * kFall);
+    if (price_of_mean > kMost) {  // stuck
+      price_of_mean = kAdaptiveFirst;
+      if (const Candidate* within = archive_.within(budget)) {
+        c = *within;
+        c.cost = evaluate_(c.retention_points, c.pace, sequence_);
+        look();
+        excess = sequence_.excess(budget) + in_flight(c.cost, sequence_.peak_bytes);
+        trace = evaluate_.trace_of(c.retention_points);
+      }
+    }
+    const double weight = price_of_mean / ops / mean;
     undo.clear();
-    change_full(c, full, made_again, undo);
+    change_full(c, full, made_again, undo, prices == kAdaptive ? kMostAtOnce : 1);
     const auto take_back = [&] {
       for (; !undo.empty(); undo.pop_back()) c.retention_points[undo.back().first] = undo.back().second;
     };
     const double drawn = static_cast<double>((random() >> 11) + 1) * 0x1p-53;
     const double most = c.cost.seconds / index_.total_seconds + weight * excess - heat * std::log(drawn);
     const RetentionPricer::Price price = evaluate_.price(c.retention_points, most * index_.total_seconds);
-    if (!price.valid || price.copies) {
+    if (!price.valid) {
       take_back();
       continue;
     }
     if (evaluate_.priced().trace() == trace) continue;  // nothing comes of the change
-    const double then = evaluate_.priced().excess(budget);
+    double then = evaluate_.priced().excess(budget);
     if (price.seconds / index_.total_seconds + weight * then > most) {
       take_back();
       continue;
     }
-    c.cost = evaluate_.after_price(c.retention_points, c.pace, sequence_);
+    const Cost cost = evaluate_.after_price(c.retention_points, c.pace, tried_);
+    if (price.copies) {
+      then += in_flight(cost, price.peak_bytes);
+      if (cost.seconds / index_.total_seconds + weight * then > most) {
+        take_back();
+        continue;
+      }
+    }
+    std::swap(sequence_, tried_);
+    c.cost = cost;
     excess = then;
     trace = evaluate_.priced().trace();
     look();
   }
 }
 
-// Something leaves before an item that is too full, or what is made again stays; or anything.
+// Something, or several of at most so many values, leaves before an item that is too full, or what is made again stays; or anything.
 void LocalSearch::change_full(Candidate& c, const std::vector<int32_t>& full,
-                              const std::vector<int32_t>& made_again, Undo& undo) {
+                              const std::vector<int32_t>& made_again, Undo& undo, size_t most) {
   if (!full.empty() && chance(50)) {
     const int32_t item = full[random() % full.size()], here = sequence_.anchor[item];
-    for (int tries = 0; tries < kTries && undo.empty(); ++tries) {
+    size_t wanted = 1;
+    while (wanted < most && chance(30)) ++wanted;
+    for (int tries = 0; tries < kTries && undo.size() < wanted; ++tries) {
       const Residency& r = sequence_.residencies[random() % sequence_.residencies.size()];
       if (r.begin >= item || r.end <= item || sequence_.anchor[r.begin] == here) continue;
       give_up(c, intervals_.at(r.value, here - 1), here, undo);
@@ -109,6 +143,11 @@ void LocalSearch::set(Candidate& c, int32_t interval, int32_t retention_point, U
 // From op `here` on it is held again, or it is made for each use.
 void LocalSearch::give_up(Candidate& c, int32_t interval, int32_t here, Undo& undo) {
   if (interval < 0 || !rules_.free[interval]) return;
+  if (links_ > 0 && may_send(interval) && (!rules_.remade[interval] || chance(50))) {
+    set(c, interval, random_link(), undo);
+    return;
+  }
+  if (!rules_.remade[interval]) return;
   set(c, interval, chance(75) ? here : chance(50) ? kNever : random_early(interval), undo);
   if (chance(40)) keep_inputs(c, interval, undo);
 }

@@ -42,8 +42,10 @@ class LocalSearch {
   void anneal(Candidate c, int64_t budget, int64_t work, double hot = kHot);
   // From the lowest plan of the archive down to the target, as long as that goes well; `work` for each aim on the way.
   void anneal_down(int64_t target, int64_t work);
-  // The same for plans without copies, where each item over the budget counts by itself.
-  void anneal_excess(Candidate c, int64_t budget, int64_t work);
+  // Annealing where each item over the budget counts by itself, at a price that rises; or rises and falls, so that plans
+  // stay close to the budget: for `c` that fits and is slow.
+  enum Prices { kRising, kAdaptive };
+  void anneal_excess(Candidate c, int64_t budget, int64_t work, Prices prices = kRising);
   // Simulated annealing of a plan together with its layout, which is repaired after each change: what arenas take beyond
   // peaks counts. Returns the fastest plan within the budget, else the lowest one. For plans without copies.
   Placed anneal_placed(Placed from, int64_t budget, int64_t work);
@@ -103,7 +105,7 @@ class LocalSearch {
   void keep_again(Candidate&, int32_t item, Undo&);
   void keep_inputs(Candidate&, int32_t interval, Undo&) const;
   void change_full(Candidate&, const std::vector<int32_t>& full, const std::vector<int32_t>& made_again,
-                   Undo&);
+                   Undo&, size_t most = 1);
   int32_t random_retention(int32_t interval);
   int32_t random_link() { return over_link(static_cast<int32_t>(random() % static_cast<uint64_t>(links_))); }
   // What can be made again is sent only from forward to backward: there is time for it.

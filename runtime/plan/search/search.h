@@ -138,6 +138,7 @@ class OneBudget {
   bool beyond_cliff(const std::optional<Fit>&) const;
   std::optional<Fit> from_above(int64_t budget);
   bool walk_down(int64_t target);
+  void from_slow(std::optional<Fit>&, int64_t budget, int64_t work);
   std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
   std::optional<Fit> closest(int64_t budget, double bound, int64_t table_work, int64_t& target,
                              int64_t* too_low = nullptr);

@@ -18,14 +18,16 @@ constexpr int64_t kQuickWork = 12'000;                              // per op
 constexpr int64_t kDescentWork = 6'000'000;                         // where nothing fits yet
 constexpr size_t kOptions = 48;                                     // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
-constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
-constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
-constexpr double kWithinReach = 0.3;                           // above the bound: long annealing leads on
-constexpr double kCliff = 3;                                   // times the seconds of keeping everything
-constexpr double kWorthARound = 2e-3;                          // of a plan's seconds
-constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;            // gaps that more work is spent on
-constexpr std::array<int32_t, 2> kGroups = {32, 96};           // of Segments
-constexpr int32_t kFineGroups = 250;                           // of those near the smallest budget
+constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;    // gaps to the bound that end the search
+constexpr double kSlow = 0.1;                                    // above the bound: a quick search goes on
+constexpr double kWithinReach = 0.3;                             // above the bound: long annealing leads on
+constexpr double kCliff = 3;                                     // times the seconds of keeping everything
+constexpr double kWorthARound = 2e-3;                            // of a plan's seconds
+constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;              // gaps that more work is spent on
+constexpr std::array<int32_t, 2> kGroups = {32, 96};             // of Segments
+constexpr int32_t kFineGroups = 250;                             // of those near the smallest budget
+constexpr int64_t kSlowWork = 400'000'000 / CAIRN_SEARCH_SHARE;  // of from_slow()
+constexpr double kFarFaster = 2;
 constexpr int64_t kHoldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int kNearRounds = 2, kNearLayouts = 40;  // of the search near the smallest plan
 constexpr int64_t kTargets = 3;                    // that it aims at
@@ -78,8 +80,14 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
     if (other) packed_seconds = other->plan.predicted_seconds;
     keep_faster(fit, std::move(other));
   }
+  const double scratch = fit ? fit->plan.predicted_seconds : 0;
+  from_slow(fit, budget, kSlowWork);
+  const double annealed = fit ? fit->plan.predicted_seconds : 0;
   std::optional<Fit> walked;
-  if (walks() && slow() && (fit || smallest().plan.arena_bytes <= budget)) walked = from_above(budget);
+  // Where annealing led far, the way down leads no further.
+  const bool led_far = fit && !beyond_cliff(fit) && annealed * kFarFaster < scratch;
+  if (walks() && slow() && !led_far && (fit || smallest().plan.arena_bytes <= budget))
+    walked = from_above(budget);
   const bool led_nowhere = !walked;
   keep_faster(fit, std::move(walked));
   // Little above the smallest budget structure may give nothing, or what only just fits.
@@ -100,6 +108,8 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   // None of these ways led far.
   if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
     keep_faster(fit, from_scratch(budget, effort, kRounds));
+  if (fit && fit->plan.predicted_seconds != annealed)
+    from_slow(fit, budget, stages_->chain ? kSlowWork / 16 : kSlowWork / 2);
   // What was packed last is improved by packing, too.
   if (fit && fit->plan.predicted_seconds == packed_seconds)
     keep_faster(fit, s_.fit_of(s_.local_search.anneal_packed(s_.placed(*fit), budget, kRepackedWork, true)));

@@ -55,6 +55,30 @@ TEST(AnnealExcess, RelievesManyPlacesThatAreAsFull) {
   EXPECT_EQ(search.archive.within(budget)->cost.seconds, seconds);
 }
 
+// From a plan that fits and makes everything again, with prices that adapt: faster, and the same each time.
+TEST(AnnealExcess, GoesOnFromAPlanThatIsSlow) {
+  const Problem p = crowded(12);
+  Search search(p, false);
+  search.restart();
+  const Candidate all = search.archive.plans().begin()->second;
+  const int64_t budget = all.cost.peak_bytes - 128;
+  Candidate slow = all;
+  for (size_t g = 0; g < slow.retention_points.size(); ++g)
+    if (search.rules.free[g]) slow.retention_points[g] = kNever;
+  slow.cost = search.evaluate(slow.retention_points, slow.pace, search.sequence);
+  ASSERT_TRUE(slow.cost.valid);
+  double before = 0;
+  for (int time = 0; time < 2; ++time) {
+    search.restart();
+    search.local_search.anneal_excess(slow, budget, 2'000'000, LocalSearch::kAdaptive);
+    const Candidate* found = search.archive.within(budget);
+    ASSERT_NE(found, nullptr);
+    EXPECT_LT(found->cost.seconds, slow.cost.seconds);
+    if (time > 0) EXPECT_EQ(found->cost.seconds, before);
+    before = found->cost.seconds;
+  }
+}
+
 // Without anything that may be made again there is nothing to do.
 TEST(AnnealExcess, LeavesWhatMayNotRunAgain) {
   Problem p = crowded(2);
