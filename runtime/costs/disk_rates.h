@@ -17,8 +17,7 @@ struct DiskRequest {
 
 // A link without capacity. Measured once per file system, as long as the file that it is kept in stays: so processes
 // plan alike, whatever else uses the disk while they do, and a run's new directory is not measured anew. A process asks
-// once. nullopt: rates are the
-// model's, or no file can be made or moved there (a plan that goes there says why). Any thread.
+// once. nullopt: rates are the model's, or no file can be made or moved there (a plan that goes there says why). Any thread.
 std::optional<plan::Link> find_disk_link(const DiskRequest& request);
 
 }  // namespace cairn::costs

@@ -16,14 +16,15 @@ struct Rules {
   std::vector<Policy> policy;  // per value: the explicit policy, kPlannerDecides if none
   // Per interval: the planner may choose its retention point, which may have the value made again, or sent over a link.
   std::vector<uint8_t> free, remade, sent;
-  // Whether that is one of the interval's choices.
-  bool allows(int32_t interval, int32_t retention_point) const {
-    const auto g = static_cast<size_t>(interval);
-    return retention_point == base[g] ||
-           (free[g] && (retention_point < 0 ? sent[g] : retention_point == 0 || remade[g]));
-  }
   std::vector<int32_t> across;  // per value: its interval around the beginning of backward, -1: none
   RetentionPoints base;         // keep everything but what policies say
+
+  // Whether the retention point is one of the interval's choices.
+  bool allows(int32_t interval, int32_t retention_point) const {
+    const auto g = static_cast<size_t>(interval);
+    if (retention_point == base[g]) return true;
+    return retention_point < 0 ? sent[g] : retention_point > 0 ? remade[g] : free[g];
+  }
 };
 
 }  // namespace cairn::plan

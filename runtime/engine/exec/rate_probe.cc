@@ -129,8 +129,9 @@ class RateProbe {
     for (size_t i = 0; i < std::size(kPrecisions); ++i) {
       Measured largest(large(seconds_per_flop[i]), kPrecisions[i]);
       measure(largest);
-      add_classes(profile_of(largest), rates);
-      rates.launch_seconds = profile_of(largest).launch_seconds;
+      const costs::Profile profile = profile_of(largest);
+      add_classes(profile, rates);
+      rates.launch_seconds = profile.launch_seconds;
       if (disturbed()) return {};
     }
     // A processor's clock and its neighbours' load change within tenths of a second: the fastest of two times counts.

@@ -1,19 +1,19 @@
-// What a number of values that stay on the device may come to, by the numbers that were tried.
+// What values of so many bytes that stay on the device may come to, by what was tried.
 #pragma once
 #include <cstddef>
 #include <map>
 
 namespace cairn::plan {
 
-// Seconds are about convex in the number, as those of a linear program are: each value more that leaves frees memory that is
-// worth less than what was freed before, and takes the link longer. So they lie above the line through the two numbers
-// nearest on a side. Between two numbers no plan is faster than the faster one of theirs would be if it never waited for copies.
+// Seconds are about convex in these bytes, as those of a linear program are: what leaves beyond them frees memory that is
+// worth less than what was freed before, and takes the link longer. So they lie above the line through the two tries
+// nearest on a side. Between two tries no plan is faster than the faster one of theirs would be if it never waited for copies.
 class Outlook {
  public:
   // seconds: with all copies; infinite: it does not fit. without: of the plan if what lives at home took no time.
-  void add(size_t number, double without, double seconds);
-  // About the least that a number which was not tried may take; less than nothing where nothing is known.
-  double least(size_t number) const;
+  void add(size_t bytes, double without, double seconds);
+  // About the least that bytes which were not tried may take; less than nothing where nothing is known.
+  double least(size_t bytes) const;
 
  private:
   struct Seconds {

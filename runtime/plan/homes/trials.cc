@@ -77,7 +77,7 @@ void Trials::look_again(size_t stay) {
   if (placed_(stay).least_bytes() <= budget_ && !met_.contains(stay)) open(stay, 0);
 }
 
-// Until nothing is left that may be faster. Only kWhole looks for plans close to the smallest.
+// Until nothing is left that may be faster. Plans close to the smallest are not looked for.
 void Trials::run(Effort effort) {
   while (!open_.empty()) {
     const auto next = std::min_element(open_.begin(), open_.end(), [](const Trial& a, const Trial& b) {
@@ -86,9 +86,7 @@ void Trials::run(Effort effort) {
     const Trial trial = *next;
     open_.erase(next);
     if (!attempted_.insert({trial.stay, trial.share, effort}).second) continue;
-    const double least = effort == Effort::kWhole
-                             ? trial.least
-                             : std::max(trial.least, outlooks_[trial.share].least(bytes_[trial.stay]));
+    const double least = std::max(trial.least, outlooks_[trial.share].least(bytes_[trial.stay]));
     if (least < best_seconds_ * (1 - kWorthIt))
       attempt(trial, effort);
     else if (trial.share == 0)

@@ -50,17 +50,16 @@ RetentionPoints Search::everything_sent() const {
   std::vector<int64_t> room;
   for (const Link& link : p.links) room.push_back(link.capacity_bytes);
   for (size_t v = 0; v < p.values.size(); ++v) {
-    const auto intervals_of = [&](auto each) {
-      for (int32_t g = intervals.first[v]; g < intervals.first[v + 1]; ++g)
-        if (rules.free[g] && rules.sent[g]) each(g);
-    };
-    bool any = false;
-    intervals_of([&](int32_t) { any = true; });
     const auto link =
         std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= p.values[v].bytes; });
-    if (!any || link == room.end()) continue;
-    *link -= p.values[v].bytes;
-    intervals_of([&](int32_t g) { t[g] = over_link(static_cast<int32_t>(link - room.begin())); });
+    if (link == room.end()) continue;
+    bool any = false;
+    for (int32_t g = intervals.first[v]; g < intervals.first[v + 1]; ++g) {
+      if (!rules.sent[g]) continue;
+      t[g] = over_link(static_cast<int32_t>(link - room.begin()));
+      any = true;
+    }
+    if (any) *link -= p.values[v].bytes;
   }
   return t;
 }

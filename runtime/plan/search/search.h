@@ -164,7 +164,7 @@ class OneBudget {
     std::optional<Fit> fit;
   };
   std::optional<Closest> closest_;
-  std::optional<Fit> smallest_, smallest_sent_;
+  std::optional<Fit> smallest_sent_, smallest_made_;
   std::optional<Candidate> fastest_;  // met, whose offsets may be searched for
 };
 

@@ -27,7 +27,7 @@ constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;              // gaps that mo
 constexpr std::array<int32_t, 2> kGroups = {32, 96};             // of Segments
 constexpr int32_t kFineGroups = 250;                             // of those near the smallest budget
 constexpr int64_t kSlowWork = 400'000'000 / CAIRN_SEARCH_SHARE;  // of from_slow()
-constexpr double kFarFaster = 2;
+constexpr double kFarFaster = 2;  // times: what led so far leaves out other ways
 constexpr int64_t kHoldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int kNearRounds = 2, kNearLayouts = 40;  // of the search near the smallest plan
 constexpr int64_t kTargets = 3;                    // that it aims at

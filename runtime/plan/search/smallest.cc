@@ -41,7 +41,7 @@ const Fit* OneBudget::smallest_sent() {
 }
 
 const Fit& OneBudget::smallest_made() {
-  if (smallest_) return *smallest_;
+  if (smallest_made_) return *smallest_made_;
   look_at_stages();
   restart();
   const auto least = [&](const auto& found_at) {
@@ -74,48 +74,48 @@ const Fit& OneBudget::smallest_made() {
       return t && s_.try_retention(*t, {});
     });
   if (s_.archive.plans().begin()->first < before) shrink();
-  smallest_ = s_.lowest();
+  smallest_made_ = s_.lowest();
   const Candidate lowest = s_.archive.plans().begin()->second;
-  if (const int64_t capacity = s_.searched_capacity(lowest); capacity < smallest_->plan.arena_bytes)
-    if (auto fit = s_.lay_out_exactly(lowest, capacity)) smallest_ = std::move(fit);
+  if (const int64_t capacity = s_.searched_capacity(lowest); capacity < smallest_made_->plan.arena_bytes)
+    if (auto fit = s_.lay_out_exactly(lowest, capacity)) smallest_made_ = std::move(fit);
   if (s_.places() && s_.p.ops.size() <= kSearched)
-    smallest_ =
-        s_.fit_of(s_.local_search.place_lower(s_.placed(*smallest_), least_bytes(s_.p, s_.index), kDownWork));
+    smallest_made_ = s_.fit_of(
+        s_.local_search.place_lower(s_.placed(*smallest_made_), least_bytes(s_.p, s_.index), kDownWork));
   // Exact: until one page less fails. Larger steps first, unless there are no plans at all for a page less.
-  int64_t step = smallest_->plan.arena_bytes / kFirstStep, too_low = least_bytes(s_.p, s_.index) - 1;
+  int64_t step = smallest_made_->plan.arena_bytes / kFirstStep, too_low = least_bytes(s_.p, s_.index) - 1;
   const auto within = [&](int64_t budget) {
     int64_t target = budget;
     return budget > too_low ? closest(budget, s_.bound_seconds(budget), kTableWork, target, &too_low)
                             : std::nullopt;
   };
-  within(smallest_->plan.arena_bytes - kPageBytes);
+  within(smallest_made_->plan.arena_bytes - kPageBytes);
   for (int round = 0; round < kSmaller; ++round) {
     step = std::max(step, kPageBytes);
-    auto fit = within(smallest_->plan.arena_bytes - step);
+    auto fit = within(smallest_made_->plan.arena_bytes - step);
     if (!fit && step == kPageBytes) break;
     step = fit ? 2 * step : step / 4;
-    if (fit) smallest_ = std::move(fit);
+    if (fit) smallest_made_ = std::move(fit);
   }
   lower_packed();
-  return *smallest_;
+  return *smallest_made_;
 }
 
 // solve() asks for packed plans, too: what they find for less is the smallest plan, until for a page less they find none.
 void OneBudget::lower_packed() {
   if (!places()) return;
   const int64_t least = least_bytes(s_.p, s_.index);
-  for (int64_t part = kFirstLess; part <= kLastLess && smallest_->plan.arena_bytes > least;) {
-    const int64_t before = smallest_->plan.arena_bytes;
+  for (int64_t part = kFirstLess; part <= kLastLess && smallest_made_->plan.arena_bytes > least;) {
+    const int64_t before = smallest_made_->plan.arena_bytes;
     auto fit = packed(std::max(least, before - before / part), 0);
     if (fit)
-      smallest_ = std::move(fit);
+      smallest_made_ = std::move(fit);
     else
       part *= 2;
   }
   for (int round = 0; round < kSmallerPacked; ++round) {
-    auto fit = packed(smallest_->plan.arena_bytes - kPageBytes, kMostRoom);
+    auto fit = packed(smallest_made_->plan.arena_bytes - kPageBytes, kMostRoom);
     if (!fit) return;
-    smallest_ = std::move(fit);
+    smallest_made_ = std::move(fit);
   }
 }
 

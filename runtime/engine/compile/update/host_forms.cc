@@ -12,14 +12,15 @@
 namespace cairn::engine {
 namespace {
 
-constexpr double kBalanced =
-    0.01;  // of a step, that host and device wait for each other at most; of shares, that differ
+// Of a step, that host and device wait for each other at most; of shares, that differ.
+constexpr double kBalanced = 0.01;
 constexpr int kMostShares = 4, kFewShares = 3;  // planned; where bounds say with which to begin
 constexpr int kMostBounds = 3;                  // of a form, to find that
-constexpr double kHostAbove = 0.05;  // its bound, more than what the device does is above its own: as a rule
-constexpr double kFromEdge = 0.1;    // of what a share is between, that the next one keeps off
-constexpr double kFar =
-    0.05;  // of the best step: other shares of what is slower by so much are not tried, nor forms with a bound above the best one's
+// The host takes so much more than its bound says than the device does than its own, as a rule.
+constexpr double kHostAbove = 0.05;
+constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
+// What is slower than the best step by so much has no other shares tried, and a form whose bound is above the best one's is not searched.
+constexpr double kFar = 0.05;
 constexpr double kLittle = 0.25;  // of the parameters that the host updates with the disk
 
 // A share for which host and device do not wait for each other.
