@@ -6,6 +6,8 @@
 // run again (lower.cc), so the last op in need of a value v is
 //   need(v) = max over readers o of v:  o, and need(y) for each output y of o if o is a forward op that may
 //   run again.
+//
+// A parameter that another processor updates keeps its gradient, behind whose last writer stand the squares.
 #include <algorithm>
 
 #include "runtime/graph/joint_builder.h"
@@ -17,7 +19,8 @@ using ops::OpCode;
 
 class UpdateFuser {
  public:
-  explicit UpdateFuser(JointBuilder& builder) : b_(builder), joint_(builder.joint) {}
+  UpdateFuser(JointBuilder& builder, const std::set<std::string>& beside_backward)
+      : b_(builder), joint_(builder.joint), beside_backward_(beside_backward) {}
 
   void run() {
     joint_.grad_scale = scalar("optimizer/grad_scale");
@@ -31,12 +34,19 @@ class UpdateFuser {
       ParameterSlot& slot = slot_of(update.out[0]);
       slot.squares = norm.out[0] = scalar(cat(joint_.values[slot.value].name, "/squares"));
       norm.accumulates = norm.first_writer = 0;
+      slot.beside_backward = beside_backward_.contains(joint_.values[slot.value].name);
       const int32_t writer = only_writer(slot.gradient);
-      slot.fused = writer >= 0;
-      if (slot.fused)
+      slot.fused = !slot.beside_backward && writer >= 0;
+      if (slot.fused) {
         fuse(slot, writer, std::move(norm), std::move(update));
-      else
+      } else if (slot.beside_backward) {
+        updates.push_back(reads_scale(slot, std::move(update)));
+        norm.backward = true;
+        std::vector<JointOp>& behind = after_[last_writer(slot.gradient)];
+        behind.insert(behind.begin(), std::move(norm));  // one with the writer, so before all else
+      } else {
         norms.push_back(std::move(norm)), updates.push_back(std::move(update));
+      }
     }
     joint_.ops(kGradientNorm) = std::move(norms);
     joint_.ops(kUpdate) = std::move(updates);
@@ -81,6 +91,14 @@ class UpdateFuser {
         return static_cast<int32_t>(i);
     return -1;
   }
+  size_t last_writer(int32_t gradient) const {
+    size_t last = joint_.ops().size();
+    while (last-- > 0) {
+      const std::vector<int32_t>& out = joint_.ops()[last].out;
+      if (std::find(out.begin(), out.end(), gradient) != out.end()) return last;
+    }
+    fail(Code::kInternal, "a gradient that no op writes");
+  }
 
   // Opens as soon as loss and weight are known.
   void add_gate() {
@@ -107,17 +125,22 @@ class UpdateFuser {
         maker.first_writer &= ~(1u << k);
       }
     joint_.values[slot.gradient].role = Role::kBackward;
-    update.in.push_back(slot.squares);
-    update.out.resize(update_op::kOutputs, -1);
-    update.out[update_op::kGradScale] = joint_.grad_scale;
     norm.backward = update.backward = true;
     const int32_t at = std::max({writer, need_[slot.value], grad_scale_});
     after_[at].push_back(std::move(norm));
-    after_[at].push_back(std::move(update));
+    after_[at].push_back(reads_scale(slot, std::move(update)));
+  }
+
+  JointOp reads_scale(const ParameterSlot& slot, JointOp update) const {
+    update.in.push_back(slot.squares);
+    update.out.resize(update_op::kOutputs, -1);
+    update.out[update_op::kGradScale] = joint_.grad_scale;
+    return update;
   }
 
   JointBuilder& b_;
   JointGraph& joint_;
+  const std::set<std::string>& beside_backward_;
   std::vector<int32_t> need_, writers_;      // per value: last op in need of it; ops that write it
   std::vector<std::vector<JointOp>> after_;  // per op: what follows it
   int32_t grad_scale_ = 0;
@@ -125,6 +148,8 @@ class UpdateFuser {
 
 }  // namespace
 
-void fuse_updates(JointBuilder& builder) { UpdateFuser(builder).run(); }
+void fuse_updates(JointBuilder& builder, const std::set<std::string>& beside_backward) {
+  UpdateFuser(builder, beside_backward).run();
+}
 
 }  // namespace cairn::graph

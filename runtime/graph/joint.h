@@ -103,6 +103,8 @@ struct ParameterSlot {  // one per trainable or frozen parameter, in graph order
   bool fused = false;
   // This parameter is updated by an op of the next micro-batch's forward part.
   bool deferred = false;
+  // It is updated beside the backward part: JointOptions::updates_beside_backward.
+  bool beside_backward = false;
 };
 
 // Parameters with hyper-parameters of their own. The first group has all that no other one names. Beside one
@@ -250,6 +252,9 @@ struct JointOptions {
   bool one_packed_form = false;        // the backend's "forward" pack serves every use and number of rows
   int threads = 1;
   bool fuse_update = false;  // parameters whose gradient one op writes are updated once nothing needs them
+  // With fuse_update: parameters, by name, whose updates stay ops of kUpdate, for another processor to make beside backward as soon
+  // as their gradients are there, which persist. What those updates read is there as well: ParameterSlot::squares, grad_scale.
+  std::set<std::string> updates_beside_backward = {};
   // Micro-batches leave the squares of gradients for the norm, which has its own ops all the same. Not with weights in parts, or
   // updates fused into backward.
   bool squares_in_backward = false;

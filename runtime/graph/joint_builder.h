@@ -1,6 +1,8 @@
 // The joint graph while it is made. Internal to runtime/graph.
 #pragma once
+#include <set>
 #include <span>
+#include <string>
 #include <unordered_map>
 
 #include "runtime/graph/joint.h"
@@ -52,8 +54,9 @@ void fuse_backward(JointBuilder& builder);
 void slice_parameters(JointBuilder& builder, const PartRows& parts);
 // Packed forms of weights, for backends that have them.
 void add_packed_weights(JointBuilder& builder, const JointOptions& options);
-// Moves updates into the backward part: after everything else, as it asks who reads a weight.
-void fuse_updates(JointBuilder& builder);
+// Moves updates into the backward part: after everything else, as it asks who reads a weight. beside_backward:
+// JointOptions::updates_beside_backward.
+void fuse_updates(JointBuilder& builder, const std::set<std::string>& beside_backward);
 // The squares of gradients, behind what writes them last; the norm's own ops stay.
 void add_squares(JointBuilder& builder);
 // Moves updates of these parameters before the ops that use them first.

@@ -3,6 +3,8 @@
 // tier, is ordered through the compute lane (capi/docs/memory.md has the argument).
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/program_writer.h"
@@ -30,6 +32,10 @@ class Assembler : ProgramWriter {
       if (plan.problem_value[v] >= 0)
         stored_[static_cast<size_t>(plan.problem_value[v])] = static_cast<int32_t>(v);
     updated_.assign(count, false);
+    squares_of_.assign(count, -1);
+    each_beside_backward([&](const graph::JointOp& update) {
+      squares_of_[at(plan.problem_value[at(update.in[update_op::kGrad])])] = update.in[update_op::kTotal];
+    });
     for (const graph::JointOp& op : joint_.ops()) {
       if (!op.deferred) continue;
       const int32_t gradient = plan.problem_value[at(op.in[update_op::kGrad])];
@@ -39,7 +45,7 @@ class Assembler : ProgramWriter {
 
   Program micro_batch() {
     using plan::StepKind;
-    host_updates();
+    if (plan_.defers_updates()) host_updates();
     for (const plan::Step& step : plan_.plan.steps) switch (step.kind) {
         case StepKind::kRun:
           send_batches();
@@ -64,6 +70,8 @@ class Assembler : ProgramWriter {
           break;
       }
     send_batches();
+    // What it waits for is behind; its lanes get it at once, as submitting takes no time beside running.
+    if (plan_.updates_beside_backward()) append_updates(plan_.host_program, false, copy_event_);
     // The next micro-batch starts from nothing but persistent values.
     for (size_t v = 0; v < place_.size(); ++v)
       if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) free_device(static_cast<int32_t>(v));
@@ -80,14 +88,45 @@ class Assembler : ProgramWriter {
   // All of them are submitted first, in the order in which their weights are needed.
   void host_updates() {
     if (plan_.host_updated.empty()) return;
-    const int32_t events = append_updates(plan_.host_program);
+    const int32_t events = append_updates(plan_.host_program, true, {});
     for (const auto& [value, event] : plan_.host_done)
       if (const int32_t stored = plan_.problem_value[at(value)]; stored >= 0)
         updated_by_[at(stored)] = events + event;
     // The others stream through the arena meanwhile; forward ops need its bytes.
-    append_updates(plan_.beside_host_updates);
+    append_updates(plan_.beside_host_updates, true, {});
     order(Lane::kCopyIn, Lane::kCompute);
     order(Lane::kCopyOut, Lane::kCompute);
+  }
+
+  template <class Visit>
+  void each_beside_backward(const Visit& visit) const {
+    if (!plan_.updates_beside_backward()) return;
+    for (const graph::JointOp& update : joint_.ops(graph::kUpdate))
+      if (plan_.on_host(update)) visit(update);
+  }
+  // A number that an update on the host reads.
+  CopyJob host_copy(int32_t scalar) const {
+    const int32_t stored = plan_.problem_value[at(scalar)];
+    return {Tier::kHost,
+            Tier::kDevice,
+            plan_.host_copies.at(scalar),
+            place_[at(stored)],
+            joint_.values[at(scalar)].desc.bytes(),
+            stored};
+  }
+  // What all updates share, once the scale, the last of it, is known: on the host's lane, which is idle then. Updates on the device may
+  // change the scale.
+  void host_copies() {
+    std::set<int32_t> shared;
+    each_beside_backward([&](const graph::JointOp& update) {
+      shared.insert({update.in[update_op::kHyper], update.out[update_op::kGradScale]});
+    });
+    if (shared.empty()) return;
+    std::vector<CopyJob> jobs;
+    for (const int32_t scalar : shared) jobs.push_back(host_copy(scalar));
+    order(Lane::kCompute, Lane::kHost);
+    ProgramWriter::copy(Lane::kHost, jobs);
+    scale_copied_ = record(Lane::kHost);
   }
 
   // Weights are read by both; deferred updates alone change them, read a gradient before backward writes over it, and use
@@ -137,9 +176,12 @@ class Assembler : ProgramWriter {
     for (const int32_t joint_op : plan_.problem_op[at(step.index)]) {
       const graph::JointOp& made = joint_.ops()[at(joint_op)];
       const ops::OpRow& row = ops::row(made.code);
+      if (made.code == ops::OpCode::k_update && scale_copied_ >= 0)
+        wait(Lane::kCompute, std::exchange(scale_copied_, -1));
       launch(made, joint_op, plan_.op_kernel[graph::kMicroBatch][at(joint_op)],
              operands(made.in, row.inputs.size()), operands(made.out, row.outputs.size()), step.offset,
              op.workspace_bytes);
+      if (made.code == ops::OpCode::k_grad_scale) host_copies();
     }
   }
 
@@ -225,6 +267,7 @@ class Assembler : ProgramWriter {
       tier_ranges_[key] = begin(tier, offset, bytes(step.index));
     copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index, 1,
                 false, serves_out(step.index)});
+    if (const int32_t squares = squares_of_[at(step.index)]; squares >= 0) copy(out_, host_copy(squares));
   }
   void copy_in(const plan::Step& step) {
     place(step.index, step.offset);
@@ -249,8 +292,11 @@ class Assembler : ProgramWriter {
   std::vector<int32_t> copy_event_;  // problem value -> event at the end of its last copy
   std::vector<int32_t> stored_;      // problem value -> joint value
   std::vector<int32_t> updated_by_;  // problem value -> event of its update on the host, until a copy waited
-  std::vector<bool> used_;           // problem value -> an op before used it
-  std::vector<bool> updated_;        // problem value -> the gradient of a deferred update
+  int32_t scale_copied_ = -1;        // event of host_copies(), until compute waited
+  std::vector<int32_t>
+      squares_of_;             // problem value of a gradient whose update is beside backward -> its squares
+  std::vector<bool> used_;     // problem value -> an op before used it
+  std::vector<bool> updated_;  // problem value -> the gradient of a deferred update
   std::map<int32_t, int32_t> device_ranges_;                    // problem value -> range
   std::map<std::pair<int32_t, int32_t>, int32_t> tier_ranges_;  // (link, problem value) -> range
 };
@@ -284,8 +330,10 @@ Tier CompiledPlan::update_at() const {
 
 int64_t CompiledPlan::deferred_updates() const {
   const std::vector<graph::ParameterSlot>& slots = joint->parameters;
-  return std::count_if(slots.begin(), slots.end(),
-                       [&](const auto& slot) { return slot.deferred || host_updated.contains(slot.value); });
+  const bool on_host = !updates_beside_backward();
+  return std::count_if(slots.begin(), slots.end(), [&](const auto& slot) {
+    return slot.deferred || (on_host && host_updated.contains(slot.value));
+  });
 }
 
 int64_t CompiledPlan::home_bytes(Tier tier) const {

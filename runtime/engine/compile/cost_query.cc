@@ -87,7 +87,8 @@ costs::Query optimizer_query(const graph::JointGraph& joint) {
   for (const graph::JointOp& op : joint.ops(graph::kUpdate)) {
     const auto described = [&](const std::vector<int32_t>& values) {
       std::vector<TensorDesc> descs;
-      for (const int32_t v : values) descs.push_back(joint.values[static_cast<size_t>(v)].desc);
+      for (const int32_t v : values)
+        if (v >= 0) descs.push_back(joint.values[static_cast<size_t>(v)].desc);
       return descs;
     };
     const std::vector<TensorDesc> in = described(op.in), out = described(op.out);

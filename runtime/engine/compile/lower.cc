@@ -162,7 +162,8 @@ class Lowering {
     plan_.measured_ops += cost.measured ? 1 : 0;
     plan_.op_measured[static_cast<size_t>(index)] = cost.measured;
     plan_.op_kernel[graph::kMicroBatch][static_cast<size_t>(index)] = kernel;
-    if (joint_.squares_in_backward && op.code == ops::OpCode::k_sum_squares)
+    if (op.code == ops::OpCode::k_sum_squares &&
+        joint_.values[static_cast<size_t>(op.in[0])].role == Role::kGradient)
       return joins(lowered, index, cost.measured);
     plan_.problem_op.push_back({index});
     plan_.problem.ops.push_back(std::move(lowered));

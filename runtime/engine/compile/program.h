@@ -22,7 +22,8 @@ namespace cairn::engine {
 enum class Opcode : uint8_t { kLaunch, kCopy, kRecord, kWait, kBegin, kEnd };
 
 // kLaunch: a = index into launches, on `lane`. kCopy: a = index into copies, on `lane`; one submission does the `count`
-// copies that begin there. kRecord, kWait: a = event, on `lane`. kBegin, kEnd: a range of a tier's arena
+// copies that begin there. kRecord, kWait: a = event, on `lane` (in CompiledPlan::host_program a < 0: at the end of the last copy of
+// problem value -1 - a). kBegin, kEnd: a range of a tier's arena
 // comes to life or ends in program order (for the ledger): a = range.
 struct Instruction {
   Opcode opcode;
@@ -124,21 +125,23 @@ struct CompiledPlan {
   std::map<int32_t, OffloadedPlace> offloaded;
   // The same of values of the problem whose home is a tier, and which micro-batches fetch: weights, gradients.
   std::map<int32_t, OffloadedPlace> homes;
-  // Weights whose updates the host's processors make: states, weight and gradient live on the host tier or the disk, and the
-  // next run begins with them (update/host_updates.h).
+  // Weights whose updates the host's processors make: states, weight and gradient live on the host tier or the disk. The next run
+  // begins with them, or, where updates are fused, they run beside backward (update/host_updates.h).
   std::set<int32_t> host_updated;
   double host_memory_bytes_per_second = 0;  // that they are timed by; 0: not known
   // The disk as the host reads and writes it, where they may use what lives there: it streams through a ring on the host tier.
   std::optional<plan::Link> host_disk;
   int64_t host_ring_bytes = 0, host_ring = -1;  // 0: nothing streams; where it lies
-  std::map<int32_t, int64_t> host_hypers;  // their hyper-parameters -> where a copy lies on the host tier
-  Program host_program;                    // the part of the next run that makes them
+  // What they read of the device, hyper-parameters first of all -> where a copy lies on the host tier.
+  std::map<int32_t, int64_t> host_copies;
+  Program host_program;  // the part of a run that makes them
   std::map<int32_t, int32_t>
       host_done;  // value they read or change -> event of that program: it may be copied
   bool on_host(const graph::JointOp& update) const {
     return host_updated.contains(update.out[update_op::kParameter]);
   }
   bool streams_on_host() const { return host_ring_bytes > 0; }
+  bool updates_beside_backward() const { return !host_updated.empty() && joint->grad_scale >= 0; }
   int64_t squares_block = 0;  // Registry::squares_block
   // It is for one micro-batch per update: gradients that live in a tier are written over, not added to.
   bool overwrites_gradients = false;
@@ -177,7 +180,9 @@ struct CompiledPlan {
   // Where updates run: on the host where something lives there that they use where it lies.
   Tier update_at() const;
   int64_t deferred_updates() const;  // parameters that the next micro-batch updates
-  bool defers_updates() const { return joint->updates_deferred || !host_updated.empty(); }
+  bool defers_updates() const {
+    return joint->updates_deferred || (!host_updated.empty() && !updates_beside_backward());
+  }
   // Of all that lives in the tier between micro-batches; homes come behind offloaded state.
   int64_t home_bytes(Tier tier) const;
   int64_t resident_bytes(Tier tier) const {
@@ -189,7 +194,8 @@ struct CompiledPlan {
   // What the cost model says beside the problem's seconds: of the packed weights, the norm and the update,
   // once per step; of inputs in and loss out, once per micro-batch. No plan changes these.
   double update_seconds = 0, host_seconds = 0;
-  double host_wait_seconds = 0;   // of update_seconds: the next forward part waits for updates on the host
+  double host_wait_seconds =
+      0;  // of update_seconds: the next forward part, or the end of a run, waits for updates on the host
   std::vector<bool> op_measured;  // joint op -> its seconds come from the profile
   int64_t measured_ops = 0;       // ops of the problem of which all do
   int64_t in_place_ops = 0;       // joint ops that write over an input

@@ -26,6 +26,8 @@ class ProgramWriter {
     return event;
   }
   void wait(device::Lane lane, int32_t event) { emit(Opcode::kWait, lane, event); }
+  // In updates that are to be appended: for the last copy of a problem's value before them.
+  void wait_for_copy(device::Lane lane, int32_t value) { emit(Opcode::kWait, lane, -1 - value); }
   // `then` goes on only after all work submitted to `first` so far.
   void order(device::Lane first, device::Lane then) { wait(then, record(first)); }
 
@@ -63,18 +65,20 @@ class ProgramWriter {
     emit(Opcode::kCopy, lane, static_cast<int32_t>(first));
   }
 
-  // A program of updates, as a part of this one that later runs leave out. Returns what its events' numbers go up by.
-  int32_t append_updates(const Program& updates) {
+  // A program of updates, as a part of this one. deferred: later runs leave it out. copied: per problem value, the event at the end
+  // of its last copy. Returns what its events' numbers go up by.
+  int32_t append_updates(const Program& updates, bool deferred, std::span<const int32_t> copied) {
     const auto moved = [](const auto& list) { return static_cast<int32_t>(list.size()); };
     const int32_t launches = moved(program_.launches), operands = moved(program_.operands),
                   copies = moved(program_.copies), ranges = moved(program_.ranges), events = program_.events;
     for (Launch launch : updates.launches) {
       launch.first_operand += operands;
-      launch.deferred = launch.of_update = true;
+      launch.deferred = deferred;
+      launch.of_update = true;
       program_.launches.push_back(launch);
     }
     for (CopyJob job : updates.copies) {
-      job.serves = CopyJob::Serves::kUpdates;
+      job.serves = deferred ? CopyJob::Serves::kUpdates : CopyJob::Serves::kRest;
       program_.copies.push_back(job);
     }
     program_.operands.insert(program_.operands.end(), updates.operands.begin(), updates.operands.end());
@@ -90,7 +94,8 @@ class ProgramWriter {
           break;
         case Opcode::kRecord:
         case Opcode::kWait:
-          instruction.a += events;
+          instruction.a =
+              instruction.a < 0 ? copied[static_cast<size_t>(-1 - instruction.a)] : instruction.a + events;
           break;
         case Opcode::kBegin:
         case Opcode::kEnd:

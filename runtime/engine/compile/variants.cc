@@ -10,8 +10,8 @@
 #include "runtime/engine/compile/update/host_seconds.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
-#include "runtime/engine/compile/update/streamed.h"
 #include "runtime/engine/compile/update/traffic.h"
+#include "runtime/engine/compile/update/update_forms.h"
 #include "runtime/plan/index.h"
 
 namespace cairn::engine {
@@ -19,8 +19,6 @@ namespace {
 
 constexpr double kNothing = 1e-9;        // of a plan's seconds: below, two are the same
 constexpr double kWorthPlanning = 0.05;  // of a step: less is not looked for
-// An update of which all is on the device at once may take this part of the budget.
-constexpr int64_t kDeferredPart = 4;
 constexpr double kSlow = 0.03;  // of keeping everything: above, weights and gradients may leave as well
 
 class Variants {
@@ -34,6 +32,7 @@ class Variants {
         options_(options),
         model_(device.info(), options.costs),
         micro_steps_(std::max<int64_t>(1, options.micro_steps)),
+        forms_([this](const graph::JointOptions& other) { return lowered(other); }, joint, device, options),
         cache_(cache) {}
 
   std::shared_ptr<CompiledPlan> run(std::shared_ptr<CompiledPlan> first) {
@@ -41,7 +40,7 @@ class Variants {
     if (options_.vocabulary_parts > 1) {
       split(*first);
     } else if (options_.defer_updates == PlanOptions::Defer::kAlways && may_defer(*first, options_) &&
-               attempt(deferred(*first), State::kHomes)) {
+               attempt(forms_.deferred(*first), State::kHomes)) {
     } else if (options_.host_updates == PlanOptions::Defer::kAlways && update_on_host_always(*first)) {
     } else {
       const std::shared_ptr<CompiledPlan> whole = first;
@@ -200,41 +199,16 @@ class Variants {
     // First, as what is slower than that need not be searched for.
     if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
       update_on_host(*from);
-    if (!squares_pay(*from, model_, micro_steps_) || !attempt(with_squares(*from), State::kHomes))
+    if (!squares_pay(*from, model_, micro_steps_) || !attempt(forms_.with_squares(*from), State::kHomes))
       attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
     // The next forward part has ops to hide behind what the update waits for; from's has nothing to wait for.
     if (best_ != nullptr && may_defer(*from, options_) &&
         once_per_step(*best_) - once_per_step(*from) > kWorthPlanning * seconds(*best_))
-      attempt(deferred(*from), State::kHomes);
-  }
-
-  graph::JointOptions without_packed_weights(const CompiledPlan& plan) const {
-    graph::JointOptions joint = joint_;
-    joint.unpacked = left_out(plan);
-    const PackedWeightChoices packed = packed_weight_choices(plan, model_, micro_steps_);
-    leave_out(packed, std::vector<bool>(packed.choices.size(), true), joint);
-    return joint;
-  }
-  // Packed weights would have to be made within the micro-batch. nullptr: nothing is small enough.
-  std::shared_ptr<CompiledPlan> deferred(const CompiledPlan& plan) const {
-    graph::JointOptions joint = without_packed_weights(plan);
-    joint.squares_in_backward = true;
-    const graph::JointGraph& from = *plan.joint;
-    for (const graph::JointOp& update : from.ops(graph::kUpdate)) {
-      const int32_t weight = update.out[update_op::kParameter];
-      const int64_t bytes = stored_bytes(from, weight) + stored_bytes(from, update.in[update_op::kGrad]) +
-                            state_bytes(from, update);
-      if (bytes <= plan.problem.budget_bytes / kDeferredPart)
-        joint.deferred_updates.insert(from.values[static_cast<size_t>(weight)].name);
-    }
-    std::shared_ptr<CompiledPlan> with = lowered(joint);
-    if (!with->joint->updates_deferred || !with->joint->ops(graph::kRepack).empty()) return nullptr;
-    if (plan.in_place_ops > 0) make_in_place(*with);
-    return with;
+      attempt(forms_.deferred(*from), State::kHomes);
   }
 
   void update_on_host(const CompiledPlan& from) {
-    try_host_forms({[&](const HostForm& form) { return on_host(from, form); },
+    try_host_forms({[&](const HostForm& form) { return forms_.on_host(from, form); },
                     [&](const CompiledPlan& plan) { return host_bound(plan, device_, options_, cache_); },
                     [&](const HostBound& bound) { bound_ = std::min(bound_, bound.seconds()); },
                     [&](const std::shared_ptr<CompiledPlan>& plan, bool quick) {
@@ -245,31 +219,10 @@ class Variants {
   bool update_on_host_always(const CompiledPlan& from) {
     for (const bool disk : {true, false})
       for (const bool packed : {true, false})
-        if (attempt(on_host(from, {options_.host_update_share, packed, disk}), State::kHomes)) return true;
+        if (attempt(forms_.on_host(from, {options_.host_update_share, packed, disk}), State::kHomes))
+          return true;
     return false;
   }
-  // Packed weights that are no copies the device would have to make again, from weights that it lacks. nullptr: there is nothing
-  // of the kind.
-  std::shared_ptr<CompiledPlan> on_host(const CompiledPlan& plan, const HostForm& form) const {
-    if (form.packed && !plan.registry->packed_is_copy) return nullptr;
-    graph::JointOptions joint = form.packed ? joint_ : without_packed_weights(plan);
-    joint.squares_in_backward = !plan.problem.links.empty() && squares_pay(plan, model_, micro_steps_);
-    std::shared_ptr<CompiledPlan> with = lowered(joint);
-    if (!choose_host_updates(*with, device_, options_, form.share, form.disk)) return nullptr;
-    if (form.packed == with->joint->ops(graph::kRepack).empty()) return nullptr;
-    if (plan.in_place_ops > 0) make_in_place(*with);
-    return with;
-  }
-
-  std::shared_ptr<CompiledPlan> with_squares(const CompiledPlan& plan) const {
-    graph::JointOptions joint = joint_;
-    joint.unpacked = left_out(plan);
-    joint.squares_in_backward = true;
-    std::shared_ptr<CompiledPlan> with = lowered(joint);
-    if (plan.in_place_ops > 0) make_in_place(*with);
-    return with;
-  }
-
   // Of those that did not fit, the one whose largest op needs least.
   std::shared_ptr<CompiledPlan> closest() const {
     const auto least = [](const std::shared_ptr<CompiledPlan>& plan) {
@@ -282,7 +235,7 @@ class Variants {
   // Weights of a vocabulary in parts, which live in a tier like everything else that may; `whole` has them in one piece.
   void split(const CompiledPlan& whole) {
     if (whole.problem.links.empty()) return;
-    graph::JointOptions joint = without_packed_weights(whole);
+    graph::JointOptions joint = forms_.without_packed_weights(whole);
     const PartUnits units = parts_(joint);
     require(!units.empty() || options_.vocabulary_parts <= 1, Code::kUnsupported,
             "no weight goes in parts: lookups and the fused loss would have to be all that uses it, on a "
@@ -378,6 +331,7 @@ class Variants {
   const PlanOptions& options_;
   const costs::Model model_;
   const int64_t micro_steps_;
+  const UpdateForms forms_;
   plan::SolverCache& cache_;
   std::shared_ptr<CompiledPlan> best_;                  // of those that fit
   bool quick_ = false;                                  // it was found by a quick search

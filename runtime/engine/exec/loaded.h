@@ -22,26 +22,35 @@ class GuardedKernel : public kernels::Kernel {
     std::atomic<bool>& skipped;
     std::atomic<bool>& added;      // a kernel began to add to what was there before
     std::atomic<bool>& committed;  // a parameter was updated
+    std::mutex& fate;              // held by who decides between the two
   };
   GuardedKernel(const kernels::Kernel& inner, std::mutex* lock, bool commits, Cancel cancel,
                 const Flags& flags)
       : inner_(inner), lock_(lock), commits_(commits), cancel_(cancel), flags_(flags) {}
   int64_t workspace_bytes() const override { return inner_.workspace_bytes(); }
   void run(const kernels::Call& call) const override {
-    if (flags_.cancelled.load(std::memory_order_relaxed) && may_skip()) {
-      flags_.skipped.store(true, std::memory_order_relaxed);
-      return;
-    }
+    if (skips()) return;
     if (call.accumulate != 0) flags_.added.store(true, std::memory_order_relaxed);
-    if (commits_) flags_.committed.store(true, std::memory_order_relaxed);
     const auto turn = lock_ != nullptr ? std::unique_lock(*lock_) : std::unique_lock<std::mutex>();
     inner_.run(call);
   }
 
  private:
-  bool may_skip() const {
-    return cancel_ == Cancel::kSkips ||
-           (cancel_ == Cancel::kSkipsUntilCommit && !flags_.committed.load(std::memory_order_relaxed));
+  // Updates may run on another lane than what a cancel skips: once something was skipped none of them is made, and once one is
+  // nothing is skipped.
+  bool skips() const {
+    const bool cancelled = cancel_ != Cancel::kNever && flags_.cancelled.load(std::memory_order_relaxed);
+    if (!cancelled && !commits_) return false;
+    const std::lock_guard turn(flags_.fate);
+    const bool until_commit = cancel_ == Cancel::kSkipsUntilCommit,
+               whole = until_commit && flags_.committed.load(std::memory_order_relaxed),
+               partly = until_commit && flags_.skipped.load(std::memory_order_relaxed);
+    if (!whole && (cancelled || partly)) {
+      flags_.skipped.store(true, std::memory_order_relaxed);
+      return true;
+    }
+    if (commits_) flags_.committed.store(true, std::memory_order_relaxed);
+    return false;
   }
 
   const kernels::Kernel& inner_;
@@ -137,6 +146,7 @@ struct Store {
   std::atomic<bool> finished{false};   // a kernel of this update ran
   std::atomic<bool> added{false};      // a kernel of this run began to add to what was there before
   std::atomic<bool> committed{false};  // a parameter was updated by this run
+  std::mutex fate;                     // GuardedKernel::Flags
   int64_t persistent_bytes = 0;
   double submit_seconds = 0;  // of the last run
 

@@ -163,7 +163,11 @@ RunReport Session::run(const RunKey& key) {
   l.fetched_packed_stale = false;
   mine().packed_stale = false;
   if (adds) l.squares_known = plan().joint->squares_in_backward;
-  if (l.committed.load()) parameters_changed();
+  if (l.committed.load()) {
+    l.packed_weights_changed();
+    // Updates on the host made the packed forms of their weights, and no other weight with one lives in a tier then.
+    l.fetched_packed_stale = !plan().updates_beside_backward();
+  }
   const bool fell_back = report.fell_back;
   report = report_since(began);
   report.fell_back = fell_back;

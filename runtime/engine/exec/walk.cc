@@ -35,7 +35,7 @@ void Store::load(LoadedPlan& loaded) {
     if (plan.joint->ops()[i].code == ops::OpCode::k_update)
       loaded.commits[static_cast<size_t>(used[i])] = true;
   for (const Launch& launch : plan.program().launches)
-    if (launch.deferred) loaded.commits[static_cast<size_t>(launch.kernel)] = true;
+    if (launch.of_update) loaded.commits[static_cast<size_t>(launch.kernel)] = true;
   using Cancel = GuardedKernel::Cancel;
   const bool fused = plan.joint->grad_scale >= 0;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
@@ -45,7 +45,7 @@ void Store::load(LoadedPlan& loaded) {
     std::mutex* const lock = plan.kernel_locks ? &plan.kernel_locks[k] : nullptr;
     loaded.kernels.push_back(
         std::make_unique<GuardedKernel>(*plan.kernels[k], lock, loaded.commits[k], cancel,
-                                        GuardedKernel::Flags{cancelled, skipped, added, committed}));
+                                        GuardedKernel::Flags{cancelled, skipped, added, committed, fate}));
     loaded.finishing.push_back(std::make_unique<FinishingKernel>(*plan.kernels[k], lock, finished));
   }
 }

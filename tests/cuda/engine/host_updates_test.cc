@@ -62,6 +62,33 @@ TEST(CudaHostUpdates, HaveTheBitsOfTheDevices) {
     }
 }
 
+// Where updates are fused into backward, the host makes them beside it.
+TEST(CudaHostUpdates, BesideBackwardHaveTheBitsOfTheDevices) {
+  for (const char* optimizer : {"adamw", "sgd"})
+    for (const Form& form : kForms)
+      for (const double share : {1.0, 0.5}) {
+        SCOPED_TRACE(
+            cat(optimizer, ' ', static_cast<int>(form.amp), ' ', dtype_name(form.parameters), ' ', share));
+        const auto device = device::open("cuda:0", {}), checked = device::checked(device);
+        PlanOptions within = options_for(optimizer, form, Where::kNever),
+                    beside = options_for(optimizer, form, Where::kAlways);
+        within.fuse_update = beside.fuse_update = true;
+        beside.host_update_share = share;
+        const auto resident = compile(layers(), *device, within), host = compile(layers(), *device, beside);
+        ASSERT_EQ(resident->update_at(), Tier::kDevice);
+        ASSERT_EQ(host->host_updated.size(), share < 1 ? 2u : 4u);
+        ASSERT_EQ(host->deferred_updates(), 0);
+        const bool packs = form.amp == AmpMode::kBf16 && form.parameters == DType::kF32;
+        ASSERT_EQ(host->joint->ops(graph::kRepack).empty(), !packs);
+        for (const graph::JointOp& pack : host->joint->ops(graph::kRepack))
+          ASSERT_TRUE(host->host_updated.contains(pack.in[0]))
+              << "nobody else writes packed weights within a run";
+        const Result expected = train(resident, device);
+        EXPECT_EQ(train(host, device), expected) << "recorded";
+        EXPECT_EQ(train(host, checked), expected);
+      }
+}
+
 // What the host tier has no room for streams from the disk, packed weights among it.
 TEST(CudaHostUpdates, OfWhatLivesOnADiskHaveTheBitsOfTheDevices) {
   for (const char* optimizer : {"adamw", "lion", "sgd"})

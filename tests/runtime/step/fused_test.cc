@@ -175,7 +175,8 @@ TEST(FusedUpdate, AStepOfWhichNothingCountsIsAnErrorAndUpdatesNothing) {
   }
 }
 
-TEST(FusedUpdate, AGradientThatIsNotFiniteEndsTheStepWithAnError) {
+// on_host: the weights are updated by the host's processors beside backward.
+void expect_error_of_gradient(bool on_host) {
   auto g = std::make_shared<graph::Graph>();
   graph::CustomOp op;
   op.name = "broken";
@@ -197,7 +198,8 @@ TEST(FusedUpdate, AGradientThatIsNotFiniteEndsTheStepWithAnError) {
   graph::ParameterOptions normal;
   normal.init = graph::Init::kNormal;
   normal.init_scale = 0.2;
-  const TensorDesc rows{DType::kF32, {8, 16}}, square{DType::kF32, {16, 16}};
+  constexpr int64_t kWide = 64;  // a weight is more than a page
+  const TensorDesc rows{DType::kF32, {8, kWide}}, square{DType::kF32, {kWide, kWide}};
   const ValueId first = g->op("linear", {g->input("x", rows), g->parameter("before", square, normal)})[0];
   const ValueId last =
       g->op("linear", {g->op("broken", {first})[0], g->parameter("after", square, normal)})[0];
@@ -206,14 +208,21 @@ TEST(FusedUpdate, AGradientThatIsNotFiniteEndsTheStepWithAnError) {
   const auto device = open("cpu");
   engine::PlanOptions options;
   options.fuse_update = true;
+  if (on_host) {
+    options.tiers = {Tier::kHost};
+    options.budget_share = 0.9;
+    options.update_on_device = true;
+    options.host_updates = engine::PlanOptions::Defer::kAlways;
+  }
   auto session = std::make_shared<engine::Session>(engine::compile(g, *device, options), device);
+  ASSERT_EQ(session->plan().host_updated.size(), on_host ? 2u : 0u);
   initialise(*session, 3);
   Stepper stepper(session, step_options());
   const graph::JointGraph& joint = *session->plan().joint;
-  std::vector<float> ones(8 * 16, 1.0f);
+  std::vector<float> ones(8 * kWide, 1.0f);
   session->write(joint.find("x"), ones.data(), static_cast<int64_t>(ones.size() * 4));
   const auto read = [&](const char* name) {
-    std::vector<float> found(16 * 16);
+    std::vector<float> found(kWide * kWide);
     session->read(joint.find(name), found.data(), static_cast<int64_t>(found.size() * 4));
     return found;
   };
@@ -228,6 +237,10 @@ TEST(FusedUpdate, AGradientThatIsNotFiniteEndsTheStepWithAnError) {
   EXPECT_NE(read("after"), after) << "its gradient came first, and was finite";
   EXPECT_EQ(read("before"), before);
   EXPECT_EQ(stepper.state().step, 0u);
+}
+
+TEST(FusedUpdate, AGradientThatIsNotFiniteEndsTheStepWithAnError) {
+  for (const bool on_host : {false, true}) expect_error_of_gradient(on_host);
 }
 
 TEST(FusedUpdate, NothingIsAccumulatedOrClipped) {

@@ -23,10 +23,11 @@ class HostProgram : ProgramWriter {
   }
 
   Program program() {
-    hypers();
+    if (!beside_backward_) hypers();  // else they are copied when the scale of gradients is known
     size_t next = 0;
     for (const int32_t op : host_update_order(plan_)) {
       if (!streams_.contains(op)) {
+        behind_copies(Lane::kHost, op);
         launch_part({op, 0, elements(op)}, 0);
         settle(op, {}, record(Lane::kHost));
         continue;
@@ -44,7 +45,7 @@ class HostProgram : ProgramWriter {
 
   void hypers() {
     std::vector<CopyJob> jobs;
-    for (const auto& [value, offset] : plan_.host_hypers) {
+    for (const auto& [value, offset] : plan_.host_copies) {
       const int32_t stored = plan_.problem_value[at(value)];
       jobs.push_back({Tier::kHost, Tier::kDevice, offset, plan_.plan.value_offsets[at(stored)],
                       desc(value).bytes(), stored});
@@ -55,6 +56,8 @@ class HostProgram : ProgramWriter {
 
   void piece(const Piece& piece) {
     const int64_t here = ring_.take(piece.bytes + piece.beside);
+    for (const Part& part : piece.parts)
+      if (part.begin == 0) behind_copies(Lane::kHostIn, part.op);
     const int32_t read = move(Lane::kHostIn, piece, here);
     wait(Lane::kHost, read);
     for (const Part& part : piece.parts) launch_part(part, here);
@@ -67,6 +70,13 @@ class HostProgram : ProgramWriter {
         settle(part.op, {read, written}, updated);
         done_.insert(part.op);
       }
+  }
+
+  // Beside backward: once the run's copies of what the update uses are over.
+  void behind_copies(Lane lane, int32_t op) {
+    if (!beside_backward_) return;
+    for (const int32_t v : copied_by_host_update(plan_, update(op))) wait_for_copy(lane, v);
+    wait_for_copy(lane, plan_.problem_value[at(update(op).in[update_op::kTotal])]);
   }
 
   // One submission of all that the piece has on the disk. Returns the event at its end.
@@ -125,9 +135,15 @@ class HostProgram : ProgramWriter {
       return found;
     };
     std::vector<Operand> in(row.inputs.size()), out(row.outputs.size());
-    const int32_t hyper = op.in[update_op::kHyper];
+    const auto copy_of = [&](int32_t scalar) {
+      return Operand{desc(scalar), plan_.host_copies.at(scalar), Tier::kHost};
+    };
     in[update_op::kGrad] = operand(op.in[update_op::kGrad], part.gradient);
-    in[update_op::kHyper] = {desc(hyper), plan_.host_hypers.at(hyper), Tier::kHost};
+    in[update_op::kHyper] = copy_of(op.in[update_op::kHyper]);
+    if (beside_backward_) {
+      in[update_op::kTotal] = copy_of(op.in[update_op::kTotal]);
+      out[update_op::kGradScale] = copy_of(op.out[update_op::kGradScale]);
+    }
     out[update_op::kParameter] = operand(op.out[update_op::kParameter], part.weight);
     const std::span<const int32_t> states = states_of(op);
     for (size_t k = 0; k < states.size(); ++k)
@@ -143,6 +159,7 @@ class HostProgram : ProgramWriter {
 
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
+  const bool beside_backward_ = plan_.updates_beside_backward();
   KernelMaker& maker_;
   const std::vector<Piece>& pieces_;
   Slots ring_;

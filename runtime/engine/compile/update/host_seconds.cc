@@ -52,8 +52,8 @@ double seconds_of(const CompiledPlan& plan, const HostWork& work) {
                                         way(work.read, disk.in_bytes_per_second), disk.both_ways_factor));
 }
 
-// Of one update, with the copies to the device of what it makes.
-HostWork work_beside_copy(const CompiledPlan& plan, const JointOp& update) {
+// Of one update alone.
+HostWork work_of(const CompiledPlan& plan, const JointOp& update) {
   HostWork work{query_of(*plan.joint, update).work.bytes};
   const std::vector<int32_t> made = made_on_host(plan, update);
   for (size_t k = 1; k < made.size(); ++k) work.memory += bytes_of(plan, made[k]);
@@ -67,7 +67,17 @@ HostWork work_beside_copy(const CompiledPlan& plan, const JointOp& update) {
     if (on_disk(plan, v)) work.read_from_disk(bytes_of(plan, v));
   for (const int32_t v : changed)
     if (on_disk(plan, v)) work.write_to_disk(bytes_of(plan, v));
-  for (const int32_t v : made) {
+  return work;
+}
+// With the copies to the device of what it makes, and, beside backward, that of its gradient.
+HostWork work_beside_copy(const CompiledPlan& plan, const JointOp& update) {
+  HostWork work = work_of(plan, update);
+  if (plan.updates_beside_backward()) {
+    const int32_t gradient = update.in[update_op::kGrad];
+    work.memory += bytes_of(plan, gradient);
+    if (on_disk(plan, gradient)) work.write_to_disk(bytes_of(plan, gradient));
+  }
+  for (const int32_t v : made_on_host(plan, update)) {
     if (plan.problem_value[at(v)] < 0) continue;
     work.memory += bytes_of(plan, v);
     if (on_disk(plan, v)) work.read_from_disk(bytes_of(plan, v));
@@ -121,10 +131,37 @@ double forward_disk_seconds(const CompiledPlan& plan) {
   return seconds_of(plan, work);
 }
 
+// There is no gradient before all forward ops have run, and no run ends before the last update.
+double least_seconds_beside_backward(const CompiledPlan& plan) {
+  double seconds = 0;
+  for (int32_t o = 0; o < plan.problem.backward_begin; ++o) seconds += plan.problem.ops[at(o)].seconds;
+  each_on_host(plan, [&](const JointOp& update) { seconds += seconds_of(plan, work_of(plan, update)); });
+  return seconds;
+}
+
+// By how much the last update ends behind all else; below 0: before.
+double wait_beside_backward(const CompiledPlan& plan) {
+  const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
+  std::vector<double> copied(plan.problem.values.size(), 0);  // when, last
+  for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
+    const plan::Step& step = plan.plan.steps[s];
+    if (step.kind == plan::StepKind::kIn || step.kind == plan::StepKind::kOut)
+      copied[at(step.index)] = line.step_span[s][1];
+  }
+  double now = 0;
+  for (const int32_t i : host_update_order(plan)) {
+    const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
+    for (const int32_t v : copied_by_host_update(plan, update)) now = std::max(now, copied[at(v)]);
+    now += seconds_beside_copy(plan, update);
+  }
+  return now - line.seconds;
+}
+
 }  // namespace
 
 double least_seconds_with_host_updates(const CompiledPlan& plan) {
   if (plan.host_updated.empty()) return 0;
+  if (plan.updates_beside_backward()) return least_seconds_beside_backward(plan);
   const plan::Problem& problem = plan.problem;
   const size_t count = problem.values.size();
   double updates = device_copies_seconds(plan, static_cast<double>(problem.budget_bytes));
@@ -223,6 +260,7 @@ double wait_saved_on_device(const CompiledPlan& plan) {
 
 double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   if (plan.host_updated.empty()) return 0;
+  if (plan.updates_beside_backward()) return wait_beside_backward(plan);
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
   std::vector<double> fetched(plan.problem.values.size(), -1);  // when, first
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {

@@ -31,6 +31,11 @@ int32_t packed_copy(const CompiledPlan& plan, const JointOp& update) {
                                                           : -1;
 }
 
+// It may be made beside backward.
+bool reads_scale(const JointOp& update) {
+  return update.out.size() > update_op::kGradScale && update.out[update_op::kGradScale] >= 0;
+}
+
 // nullptr: there is none, or it needs memory of its own.
 std::unique_ptr<kernels::Kernel> host_kernel(const CompiledPlan& plan, const JointOp& update, int threads) {
   Operands operands(*plan.joint, update);
@@ -70,9 +75,10 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
   const graph::JointGraph& joint = *plan.joint;
   const std::vector<plan::Link>& links = plan.problem.links;
   const size_t link = link_to(plan, Tier::kHost);
-  if (link == links.size() || plan.reaches(Tier::kHost) || joint.grad_scale >= 0 || !joint.slices.empty() ||
+  if (link == links.size() || plan.reaches(Tier::kHost) || !joint.slices.empty() ||
       !kernels::cpu_registry().facts().fuses_multiply_add)
     return {};
+  const bool fused = joint.grad_scale >= 0;
   const std::vector<bool> used = used_values(plan.problem);
   const auto fetched = [&](int32_t v) {
     const int32_t stored = joint.values[at(v)].alias_of < 0 ? plan.problem_value[at(v)] : -1;
@@ -94,8 +100,8 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
     const std::span<const int32_t> states = states_of(update);
-    if (update.attrs.has("rng") || !any_fetched(update) || !fetched(gradient) ||
-        !ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE) ||
+    if (fused != reads_scale(update) || update.attrs.has("rng") || !any_fetched(update) ||
+        !fetched(gradient) || !ops::optimizer(update.attrs.word("optimizer")).is(ops::UPDATE_ELEMENTWISE) ||
         (!packed_weights_of(joint, weight).empty() && packed_copy(plan, update) < 0) ||
         std::any_of(states.begin(), states.end(), in_blocks) ||
         !std::all_of(states.begin(), states.end(), streams) ||
@@ -158,6 +164,15 @@ std::vector<int32_t> made_on_host(const CompiledPlan& plan, const JointOp& updat
   return made;
 }
 
+std::vector<int32_t> host_scalars(const JointOp& update) {
+  std::vector<int32_t> scalars = {update.in[update_op::kHyper]};
+  if (reads_scale(update)) {
+    scalars.push_back(update.in[update_op::kTotal]);
+    scalars.push_back(update.out[update_op::kGradScale]);
+  }
+  return scalars;
+}
+
 void keep_states_off_device(CompiledPlan& plan) {
   const size_t host = link_to(plan, Tier::kHost);
   int64_t& capacity = plan.problem.links[host].capacity_bytes;
@@ -194,25 +209,39 @@ void keep_states_off_device(CompiledPlan& plan) {
   });
 }
 
+std::vector<int32_t> copied_by_host_update(const CompiledPlan& plan, const JointOp& update) {
+  std::vector<int32_t> copied;
+  const auto add = [&](int32_t v) {
+    if (plan.problem_value[at(v)] >= 0) copied.push_back(plan.problem_value[at(v)]);
+  };
+  for (const int32_t v : made_on_host(plan, update)) add(v);
+  if (plan.updates_beside_backward()) add(update.in[update_op::kGrad]);
+  return copied;
+}
+
 std::vector<int32_t> host_update_order(const CompiledPlan& plan) {
-  std::vector<int32_t> update_of(plan.problem.values.size(), -1), order;
+  const bool last = plan.updates_beside_backward();
+  constexpr size_t kNever = std::numeric_limits<size_t>::max();
+  std::vector<size_t> copied(plan.problem.values.size(), kNever);  // by which step, first or last
+  for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
+    const plan::Step& step = plan.plan.steps[s];
+    const bool copy = step.kind == plan::StepKind::kIn || (last && step.kind == plan::StepKind::kOut);
+    if (copy && (last || copied[at(step.index)] == kNever)) copied[at(step.index)] = s;
+  }
+  std::vector<std::pair<size_t, int32_t>> order;
   const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
-  size_t count = 0;
   for (size_t i = 0; i < updates.size(); ++i) {
     if (!plan.on_host(updates[i])) continue;
-    ++count;
-    for (const int32_t v : made_on_host(plan, updates[i]))
-      if (plan.problem_value[at(v)] >= 0) update_of[at(plan.problem_value[at(v)])] = static_cast<int32_t>(i);
+    size_t when = last ? 0 : kNever;
+    for (const int32_t v : copied_by_host_update(plan, updates[i]))
+      when = last ? std::max(when, copied[at(v)]) : std::min(when, copied[at(v)]);
+    require(when != kNever, Code::kInternal, "what the host updates is never copied");
+    order.emplace_back(when, static_cast<int32_t>(i));
   }
-  std::vector<bool> ordered(updates.size());
-  for (const plan::Step& step : plan.plan.steps) {
-    const int32_t update = step.kind == plan::StepKind::kIn ? update_of[at(step.index)] : -1;
-    if (update < 0 || ordered[at(update)]) continue;
-    ordered[at(update)] = true;
-    order.push_back(update);
-  }
-  require(order.size() == count, Code::kInternal, "a weight that the host updates is never fetched");
-  return order;
+  std::sort(order.begin(), order.end());
+  std::vector<int32_t> found;
+  for (const auto& [when, update] : order) found.push_back(update);
+  return found;
 }
 
 }  // namespace cairn::engine

@@ -1,8 +1,9 @@
 // Updates by the host's processors, where optimizer state, weight and gradient live, beside a device whose kernels do not reach
 // them: nothing but the gradient and the weight crosses the link, which micro-batches fetch and bring back anyway. What they use
 // lives on the host tier as long as its room lasts, and else on the disk, from where it streams through a ring of the host tier
-// (host_program). The next run begins with them, and its forward part fetches each weight behind its update. They take the
-// processor's own kernels, which have the bits of the GPU's (same order of operations, each rounded alike).
+// (host_program). The next run begins with them, and its forward part fetches each weight behind its update; where updates are
+// fused into backward, they run beside it instead, each behind the last copies of its gradient and its weight, and a run ends with the
+// last of them. They take the processor's own kernels, which have the bits of the GPU's (same order of operations, each rounded alike).
 #pragma once
 #include <algorithm>
 #include <set>
@@ -30,11 +31,19 @@ int64_t host_updated_bytes(const CompiledPlan& plan);
 // one of the two alone.
 std::vector<int32_t> made_on_host(const CompiledPlan& plan, const graph::JointOp& update);
 
+// What an update on the host reads beside what it changes, a few numbers each, of which the host tier has a copy: hyper-parameters,
+// and, beside backward, the scale of gradients and the sum of squares of its own.
+std::vector<int32_t> host_scalars(const graph::JointOp& update);
+
 // Their states, and weights that no op reads beside their packed forms, live on the host or on the disk from here on; other
 // weights, packed forms and gradients follow with the homes, and have the host's room before states: they cross more often.
 void keep_states_off_device(CompiledPlan& plan);
 
-// Indices of update ops, in the order in which the plan's steps fetch their weights.
+// Problem values that the plan's copies move and such an update uses: what it makes, and beside backward its gradient.
+std::vector<int32_t> copied_by_host_update(const CompiledPlan& plan, const graph::JointOp& update);
+
+// Indices of update ops, in the order in which the plan's steps fetch their weights; beside backward, in that of the last copies of
+// what they use.
 std::vector<int32_t> host_update_order(const CompiledPlan& plan);
 
 // Index of the plan's link to a tier; their number, if there is none.

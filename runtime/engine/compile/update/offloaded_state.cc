@@ -338,7 +338,7 @@ class Chooser {
 };
 
 bool overwrites_gradients(const PlanOptions& options) {
-  return options.micro_steps == 1 && !options.fuse_update;
+  return options.micro_steps == 1 || options.fuse_update;
 }
 
 }  // namespace

@@ -39,10 +39,11 @@ class Placer {
     }
     for (const auto& [value, place] : plan_.offloaded)
       if (place.extents.empty() && joint_.values[at(value)].alias_of < 0) place_in_reach(value);
-    plan_.host_hypers.clear();
+    plan_.host_copies.clear();
     for (const JointOp& op : updates)
-      if (plan_.on_host(op)) plan_.host_hypers[op.in[update_op::kHyper]] = 0;
-    for (auto& [value, offset] : plan_.host_hypers)
+      if (plan_.on_host(op))
+        for (const int32_t v : host_scalars(op)) plan_.host_copies[v] = 0;
+    for (auto& [value, offset] : plan_.host_copies)
       offset = take(Tier::kHost, stored_bytes(joint_, value), kAlignment);
     for (int64_t& bytes : plan_.offloaded_bytes) bytes = align_up(bytes, kPageBytes);
     for (auto& [value, place] : plan_.homes)

@@ -271,7 +271,8 @@ void assemble_update(CompiledPlan& plan, device::Device& device) {
   plan.program(graph::kRepack) = repack_program(plan, maker, room);
   plan.fetched_repack = fetched_repack_program(plan, maker, room);
   plan.program(graph::kGradientNorm) = norm_program(plan, maker, room);
-  (plan.host_updated.empty() ? plan.program(graph::kUpdate) : plan.beside_host_updates) =
+  const bool deferred = !plan.host_updated.empty() && !plan.updates_beside_backward();
+  (deferred ? plan.beside_host_updates : plan.program(graph::kUpdate)) =
       update_program(plan, maker, room, std::move(pieces.device));
   if (!plan.host_updated.empty()) assemble_host_updates(plan, maker, pieces.host);
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());

@@ -1,0 +1,156 @@
+// Updates by the host's processors beside backward, each as soon as its gradient has left: the same bits as within it, on the device.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <limits>
+#include <thread>
+
+#include "tests/support/seeds.h"
+#include "updated_elsewhere.h"
+
+namespace cairn::step {
+namespace {
+
+using namespace elsewhere;
+
+class BesideBackward : public ::testing::TestWithParam<Case> {};
+
+TEST_P(BesideBackward, ChangesNoBit) {
+  Case unfused = GetParam();
+  unfused.fused = false;
+  Training behind(unfused, Defer::kNever), within(GetParam(), Defer::kNever),
+      looked_at(GetParam(), Defer::kAlways), left_alone(GetParam(), Defer::kAlways);
+  const engine::CompiledPlan& plan = left_alone.session->plan();
+  ASSERT_EQ(within.session->plan().update_at(), Tier::kDevice);
+  ASSERT_EQ(plan.update_at(), Tier::kHost);
+  ASSERT_TRUE(plan.updates_beside_backward());
+  ASSERT_EQ(plan.deferred_updates(), 0);
+  ASSERT_EQ(plan.host_updated.size(), GetParam().on_host < 1 ? kLayers : 2 * kLayers + 1u)
+      << "what is a page or more";
+  ASSERT_EQ(plan.streams_on_host(), GetParam().host_room > 0);
+  for (int i = 0; i < 4; ++i) {
+    const Report expected = behind.micro();
+    for (Training* const training : {&within, &looked_at, &left_alone}) {
+      const Report report = training->micro();
+      EXPECT_EQ(report.loss, expected.loss) << i;
+      EXPECT_EQ(report.gradient_norm, expected.gradient_norm) << i;
+      EXPECT_EQ(report.outcome, Outcome::kApplied);
+    }
+    EXPECT_EQ(looked_at.values(), behind.values()) << i;
+  }
+  EXPECT_EQ(within.values(), behind.values());
+  EXPECT_EQ(left_alone.values(), behind.values());
+  EXPECT_EQ(parameter_digest(*left_alone.session), parameter_digest(*behind.session));
+}
+
+TEST_P(BesideBackward, MeasuredPeaksAreThePlanned) {
+  Training training(GetParam(), Defer::kAlways);
+  for (int i = 0; i < 3; ++i) training.micro();
+  const engine::CompiledPlan& plan = training.session->plan();
+  EXPECT_EQ(plan::violation(plan.problem, plan.plan), "");
+  const device::TierCount arena = training.session->count(Tier::kDevice);
+  EXPECT_EQ(arena.peak_height_bytes, plan.plan.arena_bytes);
+  EXPECT_EQ(arena.peak_live_bytes, plan.plan.device_peak_bytes);
+  EXPECT_EQ(arena.live_bytes, plan.problem.persistent_bytes());
+}
+
+TEST_P(BesideBackward, AStepWhoseLossIsNotFiniteChangesNothing) {
+  Training within(GetParam(), Defer::kNever), beside(GetParam(), Defer::kAlways);
+  for (Training* const training : {&within, &beside}) {
+    training->micro();
+    EXPECT_EQ(training->micro(std::numeric_limits<float>::infinity()).outcome, Outcome::kSkippedNonFinite);
+  }
+  EXPECT_EQ(beside.values(), within.values());
+  for (Training* const training : {&within, &beside}) training->micro();
+  EXPECT_EQ(beside.values(), within.values());
+}
+
+// A cancel comes before the first update of a run, or the run is whole.
+TEST_P(BesideBackward, ACancelLosesNothing) {
+  Training within(GetParam(), Defer::kNever), beside(GetParam(), Defer::kAlways);
+  within.micro();
+  beside.micro();
+  for (int round = 0; round < 24; ++round) {
+    std::thread canceller([&, round] {
+      std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
+      beside.session->cancel();
+    });
+    try {
+      beside.micro();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kCancelled) << error.what();
+    }
+    canceller.join();
+    beside.session->take_cancel();
+    while (within.stepper->state().step < beside.stepper->state().step) within.micro();
+    EXPECT_EQ(beside.values(), within.values()) << round;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Devices, BesideBackward,
+    ::testing::ValuesIn(support::cases<Case>(
+        {{.device = "cpu", .tier = Tier::kHost, .clip_norm = 0, .on_host = 1, .fused = true},
+         {.device = "cpu", .tier = Tier::kHost, .clip_norm = 0, .on_host = 0.5, .fused = true},
+         {.device = "cpu",
+          .tier = Tier::kHost,
+          .optimizer = "lion",
+          .clip_norm = 0,
+          .on_host = 1,
+          .fused = true},
+         {.device = "cpu",
+          .tier = Tier::kHost,
+          .amp = graph::AmpMode::kBf16,
+          .clip_norm = 0,
+          .on_host = 1,
+          .fused = true},
+         {.device = "cpu", .clip_norm = 0, .on_host = 1, .host_room = 700 << 10, .fused = true},
+         {.device = "cpu",
+          .optimizer = "lion",
+          .clip_norm = 0,
+          .on_host = 1,
+          .host_room = 300 << 10,
+          .fused = true},
+         {.device = "cpu",
+          .amp = graph::AmpMode::kBf16,
+          .parameters = DType::kSplit,
+          .clip_norm = 0,
+          .on_host = 1,
+          .host_room = 400 << 10,
+          .fused = true}},
+        4)),
+    [](const auto& test) { return name_of(test.param); });
+
+TEST(BesideBackwardOnADisk, AFailingDiskEndsTheSession) {
+  const Case c{.device = "cpu", .clip_norm = 0, .on_host = 1, .host_room = 400 << 10, .fused = true};
+  std::atomic<int> left{1 << 30}, seen{0};
+  device::DeviceOptions options;
+  options.disk_fault = [&](bool, int64_t, int64_t bytes) -> int64_t {
+    ++seen;
+    return left.fetch_sub(1) == 0 ? -EIO : bytes;
+  };
+  Training sound(c, Defer::kAlways, options);
+  sound.micro();
+  seen = 0;
+  sound.micro();
+  const int transfers = seen;
+  ASSERT_GT(transfers, 4);
+  for (int at = 0; at < transfers; at += 1 + transfers / 12) {
+    left = 1 << 30;
+    Training failing(c, Defer::kAlways, options);
+    failing.micro();
+    left = at;
+    for (int again = 0; again < 2; ++again) try {
+        failing.micro();
+        FAIL() << "transfer " << at << " failed and nobody noticed";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kIo) << error.what();
+        EXPECT_NE(std::string(error.what()).find("is lost since the last checkpoint"), std::string::npos);
+      }
+    EXPECT_FALSE(failing.session->poisoned());
+  }
+}
+
+}  // namespace
+}  // namespace cairn::step
