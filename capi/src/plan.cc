@@ -181,12 +181,13 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   return s;
 }
 
-// The host's processors change it.
-bool on_host(const engine::CompiledPlan& c, int32_t state) {
+// The host's processors change it: a weight or a state.
+bool on_host(const engine::CompiledPlan& c, int32_t value) {
   const auto& slots = c.joint->parameters;
   return std::any_of(slots.begin(), slots.end(), [&](const auto& slot) {
     return c.host_updated.contains(slot.value) &&
-           std::find(slot.states.begin(), slot.states.end(), state) != slot.states.end();
+           (slot.value == value ||
+            std::find(slot.states.begin(), slot.states.end(), value) != slot.states.end());
   });
 }
 
@@ -196,7 +197,7 @@ cairn_plan_value_t offloaded_row(const engine::CompiledPlan& c, int32_t value) {
   cairn_plan_value_t v = CAIRN_PLAN_VALUE_INIT;
   v.name = from.name.c_str();
   v.region = "";
-  const bool host = tier == Tier::kHost, there = c.host_done.contains(value) || on_host(c, value);
+  const bool host = tier == Tier::kHost, there = on_host(c, value);
   v.reason = c.reaches(tier) || (host && there) ? "lives on the host, changed where it lies"
              : host                             ? "lives on the host, through the device in every update"
              : there                            ? "lives on the disk, through the host in every update"

@@ -153,8 +153,8 @@ Report Stepper::finish(Report report) {
       !std::isfinite(norm)) {
     discard();
     fail(Code::kNonFinite,
-         "a gradient is not finite, and loss and weight are: parameters that are updated before "
-         "it in backward were updated, the others were not; restore a checkpoint");
+         "a gradient is not finite, and loss and weight are: parameters whose updates came before "
+         "that was known were updated, the others were not; restore a checkpoint");
   }
   if (!std::isfinite(norm) || !std::isfinite(state_.loss_sum) || !std::isfinite(divisor)) {
     report.outcome = Outcome::kSkippedNonFinite;

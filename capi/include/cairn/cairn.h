@@ -559,8 +559,9 @@ typedef struct cairn_plan_summary_t {
   uint64_t deferred_update_count; /* parameters that are updated where the next micro-batch uses them first, or as soon as the
                                      host reads or writes what training changes: their optimizer state comes and goes
                                      beside forward ops */
-  uint64_t host_update_count;     /* of those: that the host's processors update, beside a device that does not reach the
-                                     host's memory, where their optimizer state, weight and gradient live */
+  uint64_t host_update_count;     /* parameters that the host's processors update, beside a device that does not reach the
+                                     host's memory, where their optimizer state, weight and gradient live: deferred ones,
+                                     or, with fuse_update, most of them beside backward, as soon as a gradient is there */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \

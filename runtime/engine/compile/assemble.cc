@@ -71,7 +71,7 @@ class Assembler : ProgramWriter {
       }
     send_batches();
     // What it waits for is behind; its lanes get it at once, as submitting takes no time beside running.
-    if (plan_.updates_beside_backward()) append_updates(plan_.host_program, false, copy_event_);
+    if (plan_.updates_beside_backward()) append_updates(plan_.beside_backward, false, copy_event_);
     // The next micro-batch starts from nothing but persistent values.
     for (size_t v = 0; v < place_.size(); ++v)
       if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) free_device(static_cast<int32_t>(v));
@@ -87,11 +87,12 @@ class Assembler : ProgramWriter {
 
   // All of them are submitted first, in the order in which their weights are needed.
   void host_updates() {
-    if (plan_.host_updated.empty()) return;
+    if (plan_.host_updated.empty()) return;  // deferred ones are ops
     const int32_t events = append_updates(plan_.host_program, true, {});
     for (const auto& [value, event] : plan_.host_done)
       if (const int32_t stored = plan_.problem_value[at(value)]; stored >= 0)
         updated_by_[at(stored)] = events + event;
+    if (plan_.updates_beside_backward()) return;
     // The others stream through the arena meanwhile; forward ops need its bytes.
     append_updates(plan_.beside_host_updates, true, {});
     order(Lane::kCopyIn, Lane::kCompute);
@@ -330,10 +331,9 @@ Tier CompiledPlan::update_at() const {
 
 int64_t CompiledPlan::deferred_updates() const {
   const std::vector<graph::ParameterSlot>& slots = joint->parameters;
-  const bool on_host = !updates_beside_backward();
-  return std::count_if(slots.begin(), slots.end(), [&](const auto& slot) {
-    return slot.deferred || (on_host && host_updated.contains(slot.value));
-  });
+  const std::set<int32_t>& on_host = updates_beside_backward() ? host_deferred : host_updated;
+  return std::count_if(slots.begin(), slots.end(),
+                       [&](const auto& slot) { return slot.deferred || on_host.contains(slot.value); });
 }
 
 int64_t CompiledPlan::home_bytes(Tier tier) const {

@@ -22,7 +22,7 @@ namespace cairn::engine {
 enum class Opcode : uint8_t { kLaunch, kCopy, kRecord, kWait, kBegin, kEnd };
 
 // kLaunch: a = index into launches, on `lane`. kCopy: a = index into copies, on `lane`; one submission does the `count`
-// copies that begin there. kRecord, kWait: a = event, on `lane` (in CompiledPlan::host_program a < 0: at the end of the last copy of
+// copies that begin there. kRecord, kWait: a = event, on `lane` (in CompiledPlan::beside_backward a < 0: at the end of the last copy of
 // problem value -1 - a). kBegin, kEnd: a range of a tier's arena
 // comes to life or ends in program order (for the ledger): a = range.
 struct Instruction {
@@ -134,11 +134,18 @@ struct CompiledPlan {
   int64_t host_ring_bytes = 0, host_ring = -1;  // 0: nothing streams; where it lies
   // What they read of the device, hyper-parameters first of all -> where a copy lies on the host tier.
   std::map<int32_t, int64_t> host_copies;
-  Program host_program;  // the part of a run that makes them
+  // Of those, where updates are fused: that the next run begins with all the same. Gradients of the others come while there is more
+  // of backward to hide them behind.
+  std::set<int32_t> host_deferred;
+  Program host_program, beside_backward;  // the parts of a run that make them: of the run before, and its own
   std::map<int32_t, int32_t>
       host_done;  // value they read or change -> event of that program: it may be copied
   bool on_host(const graph::JointOp& update) const {
     return host_updated.contains(update.out[update_op::kParameter]);
+  }
+  bool defers(const graph::JointOp& update) const {
+    return on_host(update) &&
+           (!updates_beside_backward() || host_deferred.contains(update.out[update_op::kParameter]));
   }
   bool streams_on_host() const { return host_ring_bytes > 0; }
   bool updates_beside_backward() const { return !host_updated.empty() && joint->grad_scale >= 0; }
@@ -181,7 +188,8 @@ struct CompiledPlan {
   Tier update_at() const;
   int64_t deferred_updates() const;  // parameters that the next micro-batch updates
   bool defers_updates() const {
-    return joint->updates_deferred || (!host_updated.empty() && !updates_beside_backward());
+    return joint->updates_deferred ||
+           (updates_beside_backward() ? !host_deferred.empty() : !host_updated.empty());
   }
   // Of all that lives in the tier between micro-batches; homes come behind offloaded state.
   int64_t home_bytes(Tier tier) const;
@@ -265,6 +273,8 @@ struct PlanOptions {
   // Updates by the host's processors, beside a device that has its own memory.
   Defer host_updates = Defer::kWhereFaster;
   double host_update_share = 1;  // with kAlways: of what may be updated there
+  // With kAlways, where updates are fused: of those, that are deferred.
+  double host_deferred_share = 0;
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

@@ -189,8 +189,8 @@ struct Store {
   void take_memory();
   void load(LoadedPlan& loaded);  // its kernels
   void resolve();                 // all programs of all plans
-  void resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
-               const std::vector<bool>& commits, LoadedProgram& loaded);
+  void resolve(const LoadedPlan& of, const Program& program,
+               const std::vector<std::unique_ptr<kernels::Kernel>>& with, LoadedProgram& loaded);
   // Weights on the device were changed: what is packed of them is stale.
   void packed_weights_changed() {
     for (LoadedPlan& loaded : plans) loaded.packed_stale = true;

@@ -168,6 +168,7 @@ RunReport Session::run(const RunKey& key) {
     // Updates on the host made the packed forms of their weights, and no other weight with one lives in a tier then.
     l.fetched_packed_stale = !plan().updates_beside_backward();
   }
+  if (plan().updates_beside_backward()) leave_updates();
   const bool fell_back = report.fell_back;
   report = report_since(began);
   report.fell_back = fell_back;
@@ -279,10 +280,10 @@ RunReport Session::update(const RunKey& key) {
   require(plan().joint->has_optimizer(), Code::kWrongState,
           "the plan was made without an optimizer: there is nothing to update");
   const double began = now();
-  if (store_->update_pending) make_deferred_updates();
+  const bool beside_backward = store_->plans[store_->primary].plan->updates_beside_backward();
+  if (store_->update_pending && !beside_backward) make_deferred_updates();
   finish(graph::When::kStepIfFinite, key);
-  store_->update_pending = store_->plans[store_->primary].plan->defers_updates();
-  if (store_->update_pending && store_->shows_addresses) make_deferred_updates();
+  if (!beside_backward) leave_updates();
   // It repacked what it updated, for its own plan. Where runs update weights, too, the next one repacks
   // first.
   const LoadedPlan& primary = store_->plans[store_->primary];
@@ -294,6 +295,11 @@ RunReport Session::update(const RunKey& key) {
 void Session::finish(graph::When when, const RunKey& key) {
   store_->pass = Pass::kWithoutUpdates;
   submit_whole([&] { submit(store_->plans[store_->primary], when, key, kNever); });
+}
+
+void Session::leave_updates() const {
+  store_->update_pending = store_->plans[store_->primary].plan->defers_updates();
+  if (store_->update_pending && store_->shows_addresses) make_deferred_updates();
 }
 
 void Session::make_deferred_updates() const {

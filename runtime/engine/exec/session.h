@@ -142,6 +142,8 @@ class Session {
   void leave_disk(const Error& why, const RunKey& key);  // throws if this micro-batch must not run again
   bool submit(LoadedPlan& of, graph::When when, const RunKey& key, const std::atomic<bool>& stop);
   void finish(graph::When when, const RunKey& key);  // phases at the end of a step
+  // Those that are deferred, to the next run: after an update; where updates are fused, after a run.
+  void leave_updates() const;
   // Those that wait for the next run, without it.
   void make_deferred_updates() const;
   // Submits and waits for what no cancelling stops.

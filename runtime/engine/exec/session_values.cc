@@ -40,8 +40,9 @@ bool Session::waits_for_updates(int32_t value, bool writes) const {
     case graph::Role::kBackward:
       return false;
     case graph::Role::kScratch:
-      return writes && std::any_of(joint.hypers.begin(), joint.hypers.end(),
-                                   [&](const graph::HyperBlock& block) { return block.value == value; });
+      return writes && !plan().updates_beside_backward() &&  // it has copies of them
+             std::any_of(joint.hypers.begin(), joint.hypers.end(),
+                         [&](const graph::HyperBlock& block) { return block.value == value; });
     default:
       return true;
   }

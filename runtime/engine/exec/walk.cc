@@ -124,16 +124,17 @@ void Store::resolve() {
     for (size_t phase = 0; phase < plan.programs.size(); ++phase) {
       const graph::When when = plan.joint->phases[phase].when;
       const bool finishes = when == graph::When::kStep || when == graph::When::kStepIfFinite;
-      resolve(plan.programs[phase], finishes ? of.finishing : of.kernels, of.commits, of.programs[phase]);
+      resolve(of, plan.programs[phase], finishes ? of.finishing : of.kernels, of.programs[phase]);
     }
-    resolve(plan.fetched_repack, of.kernels, of.commits, of.fetched_repack);
+    resolve(of, plan.fetched_repack, of.kernels, of.fetched_repack);
     of.each_program([&](const LoadedProgram& loaded) { ranges = std::max(ranges, 1 + loaded.live.size()); });
   }
   ledger.prepare(ranges);
 }
 
-void Store::resolve(const Program& program, const std::vector<std::unique_ptr<kernels::Kernel>>& with,
-                    const std::vector<bool>& commits, LoadedProgram& loaded) {
+void Store::resolve(const LoadedPlan& of, const Program& program,
+                    const std::vector<std::unique_ptr<kernels::Kernel>>& with, LoadedProgram& loaded) {
+  const std::vector<bool>& commits = of.commits;
   loaded = {};
   loaded.program = &program;
   const int64_t arena_bytes = blocks[0]->bytes();
@@ -163,9 +164,11 @@ void Store::resolve(const Program& program, const std::vector<std::unique_ptr<ke
     call.workspace = launch.workspace_bytes > 0 ? arena() + launch.workspace_offset : nullptr;
     call.in_place = launch.in_place;
     call.key.op = launch.random_op;
-    loaded.launches.push_back({with[static_cast<size_t>(launch.kernel)].get(), call, launch.accumulates,
-                               launch.first_writer, commits.at(static_cast<size_t>(launch.kernel)),
-                               launch.deferred});
+    const auto kernel = static_cast<size_t>(launch.kernel);
+    // Where a cancel may skip a run's own updates, it does not skip those of the run before.
+    const bool whole = launch.deferred && launch.of_update && of.plan->updates_beside_backward();
+    loaded.launches.push_back({(whole ? of.finishing : with)[kernel].get(), call, launch.accumulates,
+                               launch.first_writer, !whole && commits.at(kernel), launch.deferred});
   }
   for (const CopyJob& job : program.copies) {
     device::Block* const to = blocks[static_cast<size_t>(job.to)].get();

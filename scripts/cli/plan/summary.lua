@@ -81,12 +81,16 @@ function summary.lines(plan, measured)
     local there = row[1] == plan.update_at and "updated there" or "through the device in every update"
     if row[2] > 0 then homes[#homes + 1] = ("%s on the %s, %s"):format(format.bytes(row[2]), row[1], there) end
   end
-  local deferred = plan.deferred_update_count
-  if deferred > 0 then
-    local host = plan.host_update_count > 0
-      and (", %s by the host's processors"):format(format.count(plan.host_update_count)) or ""
+  local deferred, on_host = plan.deferred_update_count, plan.host_update_count
+  local beside, by_host = on_host - deferred, ""
+  if beside > 0 then
+    by_host = (", and of %s beside backward, by the host's processors"):format(format.count(beside))
+  elseif on_host > 0 then
+    by_host = (", %s by the host's processors"):format(format.count(on_host))
+  end
+  if deferred + on_host > 0 then
     text[#text + 1] = ("updates           of %s parameters beside the next forward part%s, to the same bits\n"):format(
-      format.count(deferred), host)
+      format.count(deferred), by_host)
   end
   if #homes > 0 then text[#text + 1] = ("optimizer state   %s\n"):format(table.concat(homes, "; ")) end
   for _, tier in ipairs { "host", "disk" } do

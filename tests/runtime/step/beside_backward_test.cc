@@ -1,4 +1,5 @@
-// Updates by the host's processors beside backward, each as soon as its gradient has left: the same bits as within it, on the device.
+// Updates by the host's processors beside backward, each as soon as its gradient has left, and some in the next forward part: the same
+// bits as within backward, on the device.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,9 +26,10 @@ TEST_P(BesideBackward, ChangesNoBit) {
   ASSERT_EQ(within.session->plan().update_at(), Tier::kDevice);
   ASSERT_EQ(plan.update_at(), Tier::kHost);
   ASSERT_TRUE(plan.updates_beside_backward());
-  ASSERT_EQ(plan.deferred_updates(), 0);
-  ASSERT_EQ(plan.host_updated.size(), GetParam().on_host < 1 ? kLayers : 2 * kLayers + 1u)
-      << "what is a page or more";
+  const int64_t on_host = GetParam().on_host < 1 ? kLayers : 2 * kLayers + 1;
+  ASSERT_EQ(plan.host_updated.size(), static_cast<size_t>(on_host)) << "what is a page or more";
+  ASSERT_EQ(plan.deferred_updates(),
+            static_cast<int64_t>(GetParam().deferred * static_cast<double>(on_host)));
   ASSERT_EQ(plan.streams_on_host(), GetParam().host_room > 0);
   for (int i = 0; i < 4; ++i) {
     const Report expected = behind.micro();
@@ -42,6 +44,16 @@ TEST_P(BesideBackward, ChangesNoBit) {
   EXPECT_EQ(within.values(), behind.values());
   EXPECT_EQ(left_alone.values(), behind.values());
   EXPECT_EQ(parameter_digest(*left_alone.session), parameter_digest(*behind.session));
+}
+
+TEST_P(BesideBackward, TakesTheHyperParametersOfItsStep) {
+  Training within(GetParam(), Defer::kNever), beside(GetParam(), Defer::kAlways);
+  for (Training* const training : {&within, &beside}) {
+    training->micro();
+    training->stepper->set({.group = "", .name = "weight_decay", .value = 0.5});
+    training->micro();
+  }
+  EXPECT_EQ(beside.values(), within.values());
 }
 
 TEST_P(BesideBackward, MeasuredPeaksAreThePlanned) {
@@ -92,20 +104,31 @@ INSTANTIATE_TEST_SUITE_P(
     Devices, BesideBackward,
     ::testing::ValuesIn(support::cases<Case>(
         {{.device = "cpu", .tier = Tier::kHost, .clip_norm = 0, .on_host = 1, .fused = true},
-         {.device = "cpu", .tier = Tier::kHost, .clip_norm = 0, .on_host = 0.5, .fused = true},
+         {.device = "cpu",
+          .tier = Tier::kHost,
+          .clip_norm = 0,
+          .on_host = 0.5,
+          .fused = true,
+          .deferred = 0.5},
          {.device = "cpu",
           .tier = Tier::kHost,
           .optimizer = "lion",
           .clip_norm = 0,
           .on_host = 1,
-          .fused = true},
+          .fused = true,
+          .deferred = 1},
          {.device = "cpu",
           .tier = Tier::kHost,
           .amp = graph::AmpMode::kBf16,
           .clip_norm = 0,
           .on_host = 1,
           .fused = true},
-         {.device = "cpu", .clip_norm = 0, .on_host = 1, .host_room = 700 << 10, .fused = true},
+         {.device = "cpu",
+          .clip_norm = 0,
+          .on_host = 1,
+          .host_room = 700 << 10,
+          .fused = true,
+          .deferred = 0.4},
          {.device = "cpu",
           .optimizer = "lion",
           .clip_norm = 0,
@@ -118,12 +141,14 @@ INSTANTIATE_TEST_SUITE_P(
           .clip_norm = 0,
           .on_host = 1,
           .host_room = 400 << 10,
-          .fused = true}},
+          .fused = true,
+          .deferred = 0.6}},
         4)),
     [](const auto& test) { return name_of(test.param); });
 
 TEST(BesideBackwardOnADisk, AFailingDiskEndsTheSession) {
-  const Case c{.device = "cpu", .clip_norm = 0, .on_host = 1, .host_room = 400 << 10, .fused = true};
+  const Case c{
+      .device = "cpu", .clip_norm = 0, .on_host = 1, .host_room = 400 << 10, .fused = true, .deferred = 0.5};
   std::atomic<int> left{1 << 30}, seen{0};
   device::DeviceOptions options;
   options.disk_fault = [&](bool, int64_t, int64_t bytes) -> int64_t {

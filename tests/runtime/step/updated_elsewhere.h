@@ -57,6 +57,7 @@ struct Case {
   double on_host = 0;     // share that its processors make, beside a device that does not reach it
   int64_t host_room = 0;  // bytes: what they use beyond that lives on the disk
   bool fused = false;     // updates within backward
+  double deferred = 0;    // of those on the host, where updates are fused
 };
 
 inline std::string name_of(const Case& c) {
@@ -66,7 +67,8 @@ inline std::string name_of(const Case& c) {
                                            : "_bf16") +
          (c.parameters == DType::kSplit ? "_split" : "") +
          (c.on_host > 0 ? cat("_host_", static_cast<int>(c.on_host * 100)) : "") +
-         (c.host_room > 0 ? cat("_room_", c.host_room >> 10) : "") + (c.fused ? "_fused" : "");
+         (c.host_room > 0 ? cat("_room_", c.host_room >> 10) : "") + (c.fused ? "_fused" : "") +
+         (c.deferred > 0 ? cat("_deferred_", static_cast<int>(c.deferred * 100)) : "");
 }
 
 inline engine::PlanOptions options_for(const Case& c, Defer defer) {
@@ -81,6 +83,7 @@ inline engine::PlanOptions options_for(const Case& c, Defer defer) {
   o.defer_updates = c.on_host > 0 ? Defer::kNever : defer;
   o.host_updates = c.on_host > 0 ? defer : Defer::kNever;
   o.host_update_share = c.on_host;
+  o.host_deferred_share = c.deferred;
   o.budget_bytes = kBudget;
   if (c.host_room == 0) return o;
   o.tiers = {Tier::kHost, Tier::kDisk};
@@ -92,9 +95,9 @@ inline engine::PlanOptions options_for(const Case& c, Defer defer) {
 // Made once.
 inline std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, Defer defer) {
   static std::map<std::string, std::shared_ptr<const engine::CompiledPlan>> plans;
-  auto& plan =
-      plans[cat(c.device, kTierNames[static_cast<size_t>(c.tier)], c.optimizer, static_cast<int>(c.amp),
-                dtype_name(c.parameters), static_cast<int>(defer), c.on_host, ' ', c.host_room, c.fused)];
+  auto& plan = plans[cat(c.device, kTierNames[static_cast<size_t>(c.tier)], c.optimizer,
+                         static_cast<int>(c.amp), dtype_name(c.parameters), static_cast<int>(defer),
+                         c.on_host, ' ', c.host_room, c.fused, c.deferred)];
   if (plan == nullptr)
     plan = engine::compile(model(), *device::open(c.device, {.threads = 1}), options_for(c, defer));
   return plan;

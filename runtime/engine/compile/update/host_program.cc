@@ -12,27 +12,32 @@ using graph::JointOp;
 
 class HostProgram : ProgramWriter {
  public:
-  HostProgram(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces)
+  HostProgram(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces, bool deferred)
       : plan_(plan),
         joint_(*plan.joint),
+        deferred_(deferred),
         maker_(maker),
-        pieces_(pieces),
         ring_(*this, {plan.host_ring, plan.host_ring_bytes}, Slots::Of::kHostTier) {
-    for (const Piece& piece : pieces)
+    for (const Piece& piece : pieces) {
+      if (plan.defers(update(piece.parts.at(0).op)) != deferred) continue;
+      pieces_.push_back(&piece);
       for (const Part& part : piece.parts) streams_.insert(part.op);
+    }
   }
 
   Program program() {
-    if (!beside_backward_) hypers();  // else they are copied when the scale of gradients is known
+    if (!scaled_) hypers();  // else they are copied when the scale of gradients is known
+    if (!deferred_ && !pieces_.empty())
+      order(Lane::kHostOut, Lane::kHostIn);  // the deferred ones' ring is this one
     size_t next = 0;
-    for (const int32_t op : host_update_order(plan_)) {
+    for (const int32_t op : host_update_order(plan_, deferred_)) {
       if (!streams_.contains(op)) {
         behind_copies(Lane::kHost, op);
         launch_part({op, 0, elements(op)}, 0);
         settle(op, {}, record(Lane::kHost));
         continue;
       }
-      while (!done_.contains(op)) piece(pieces_[next++]);
+      while (!done_.contains(op)) piece(*pieces_[next++]);
     }
     return take();
   }
@@ -72,9 +77,9 @@ class HostProgram : ProgramWriter {
       }
   }
 
-  // Beside backward: once the run's copies of what the update uses are over.
+  // Once the run's copies of what the update uses are over.
   void behind_copies(Lane lane, int32_t op) {
-    if (!beside_backward_) return;
+    if (deferred_) return;
     for (const int32_t v : copied_by_host_update(plan_, update(op))) wait_for_copy(lane, v);
     wait_for_copy(lane, plan_.problem_value[at(update(op).in[update_op::kTotal])]);
   }
@@ -110,8 +115,10 @@ class HostProgram : ProgramWriter {
     int32_t read = -1, written = -1;
   };
   void settle(int32_t op, const Moved& moved, int32_t updated) {
+    if (!deferred_) return;
     const int32_t gradient = update(op).in[update_op::kGrad];
     plan_.host_done[gradient] = on_disk(gradient) ? moved.read : updated;
+    if (scaled_) plan_.host_done[update(op).in[update_op::kTotal]] = updated;
     for (const int32_t v : made_on_host(plan_, update(op)))
       plan_.host_done[v] = on_disk(v) ? moved.written : updated;
   }
@@ -140,7 +147,7 @@ class HostProgram : ProgramWriter {
     };
     in[update_op::kGrad] = operand(op.in[update_op::kGrad], part.gradient);
     in[update_op::kHyper] = copy_of(op.in[update_op::kHyper]);
-    if (beside_backward_) {
+    if (scaled_) {
       in[update_op::kTotal] = copy_of(op.in[update_op::kTotal]);
       out[update_op::kGradScale] = copy_of(op.out[update_op::kGradScale]);
     }
@@ -159,9 +166,11 @@ class HostProgram : ProgramWriter {
 
   CompiledPlan& plan_;
   const graph::JointGraph& joint_;
-  const bool beside_backward_ = plan_.updates_beside_backward();
+  const bool deferred_;
+  const bool scaled_ =
+      plan_.updates_beside_backward();  // updates read the scale of gradients and their squares
   KernelMaker& maker_;
-  const std::vector<Piece>& pieces_;
+  std::vector<const Piece*> pieces_;
   Slots ring_;
   std::set<int32_t> streams_,
       done_;  // updates of which something is in pieces; those whose pieces are written
@@ -171,7 +180,9 @@ class HostProgram : ProgramWriter {
 
 void assemble_host_updates(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces) {
   plan.host_done.clear();
-  plan.host_program = HostProgram(plan, maker, pieces).program();
+  plan.host_program = HostProgram(plan, maker, pieces, true).program();
+  if (plan.updates_beside_backward())
+    plan.beside_backward = HostProgram(plan, maker, pieces, false).program();
 }
 
 }  // namespace cairn::engine

@@ -1,4 +1,5 @@
-// The program of updates by the host's processors, which the next run begins with. What they use on the host tier is used where
+// The programs of updates by the host's processors: of deferred ones, which the next run begins with, and of others, beside
+// backward. What they use on the host tier is used where
 // it lies; what lives on the disk streams through a ring there: the next pieces are read while one is updated and those before
 // are written back. The lanes are ordered by events alone.
 #pragma once
@@ -9,7 +10,7 @@
 
 namespace cairn::engine {
 
-// CompiledPlan::host_program, host_done. pieces: of what streams, in the order of the updates.
+// CompiledPlan::host_program, beside_backward, host_done. pieces: of what streams, in the order of the updates.
 void assemble_host_updates(CompiledPlan& plan, KernelMaker& maker, const std::vector<Piece>& pieces);
 
 }  // namespace cairn::engine

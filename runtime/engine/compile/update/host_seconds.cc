@@ -17,6 +17,8 @@ namespace {
 
 using graph::JointOp;
 
+constexpr size_t kDeferredTrials = 12;  // numbers of updates to defer that are looked at
+
 double bytes_of(const CompiledPlan& plan, int32_t value) {
   return static_cast<double>(stored_bytes(*plan.joint, value));
 }
@@ -131,30 +133,35 @@ double forward_disk_seconds(const CompiledPlan& plan) {
   return seconds_of(plan, work);
 }
 
-// There is no gradient before all forward ops have run, and no run ends before the last update.
+// Runs follow one another, and each makes all updates once.
 double least_seconds_beside_backward(const CompiledPlan& plan) {
   double seconds = 0;
-  for (int32_t o = 0; o < plan.problem.backward_begin; ++o) seconds += plan.problem.ops[at(o)].seconds;
   each_on_host(plan, [&](const JointOp& update) { seconds += seconds_of(plan, work_of(plan, update)); });
   return seconds;
 }
 
-// By how much the last update ends behind all else; below 0: before.
-double wait_beside_backward(const CompiledPlan& plan) {
-  const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
+// By how much a run is later than the plan, with its deferred updates and those beside backward.
+double wait_beside_backward(const CompiledPlan& plan, double plan_seconds) {
+  std::vector<double> ready(plan.problem.values.size(), 0);
+  double now = forward_disk_seconds(plan);
+  for (const int32_t i : host_update_order(plan, true)) {
+    const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
+    now += seconds_beside_copy(plan, update);
+    for (const int32_t v : copied_by_host_update(plan, update)) ready[at(v)] = now;
+  }
+  const plan::Timeline line = plan::simulate(plan.problem, plan.plan, ready);
   std::vector<double> copied(plan.problem.values.size(), 0);  // when, last
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
     const plan::Step& step = plan.plan.steps[s];
     if (step.kind == plan::StepKind::kIn || step.kind == plan::StepKind::kOut)
       copied[at(step.index)] = line.step_span[s][1];
   }
-  double now = 0;
-  for (const int32_t i : host_update_order(plan)) {
+  for (const int32_t i : host_update_order(plan, false)) {
     const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
     for (const int32_t v : copied_by_host_update(plan, update)) now = std::max(now, copied[at(v)]);
     now += seconds_beside_copy(plan, update);
   }
-  return now - line.seconds;
+  return std::max(now, line.seconds) - plan_seconds;
 }
 
 }  // namespace
@@ -260,8 +267,11 @@ double wait_saved_on_device(const CompiledPlan& plan) {
 
 double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   if (plan.host_updated.empty()) return 0;
-  if (plan.updates_beside_backward()) return wait_beside_backward(plan);
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
+  if (plan.updates_beside_backward()) {
+    const double wait = wait_beside_backward(plan, line.seconds);
+    return wait > 0 ? wait : std::min(0.0, host_seconds(plan) - line.seconds);
+  }
   std::vector<double> fetched(plan.problem.values.size(), -1);  // when, first
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
     const plan::Step& step = plan.plan.steps[s];
@@ -271,7 +281,7 @@ double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   double now = device_copies_seconds(plan, 0) + forward_disk_seconds(plan) - device_seconds;
   double latest = -std::numeric_limits<double>::infinity();
   std::vector<double> ready(plan.problem.values.size(), 0);
-  for (const int32_t i : host_update_order(plan)) {
+  for (const int32_t i : host_update_order(plan, true)) {
     const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
     now += seconds_beside_copy(plan, update);
     for (const int32_t v : made_on_host(plan, update))
@@ -282,6 +292,39 @@ double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   }
   if (latest <= 0) return latest;
   return std::max(0.0, plan::simulate(plan.problem, plan.plan, ready).seconds - line.seconds);
+}
+
+void choose_deferred(CompiledPlan& plan) {
+  if (!plan.updates_beside_backward()) return;
+  plan.host_deferred.clear();
+  const double plan_seconds = plan::simulate(plan.problem, plan.plan).seconds;
+  // Every second one first, from the one whose gradient comes first on: forward fetches these weights last, and backward has others
+  // for the host from its beginning.
+  const std::vector<int32_t> all = host_update_order(plan, false);
+  std::vector<int32_t> order;
+  for (const size_t first : {0, 1})
+    for (size_t k = first; k < all.size(); k += 2) order.push_back(all[k]);
+  const auto wait = [&](size_t count) {
+    plan.host_deferred.clear();
+    for (size_t k = 0; k < count; ++k)
+      plan.host_deferred.insert(plan.joint->ops(graph::kUpdate)[at(order[k])].out[update_op::kParameter]);
+    return wait_beside_backward(plan, plan_seconds);
+  };
+  size_t best = 0;
+  double least = wait(0);
+  // The more are deferred, the later forward and the earlier the last update.
+  for (size_t low = 0, high = order.size(), step = 0; low < high && least > 0 && step < kDeferredTrials;
+       ++step) {
+    const size_t middle = low + (high - low + 1) / 2;
+    const double now = wait(middle);
+    if (now < least) {
+      least = now;
+      best = middle;
+    }
+    const double more = middle < order.size() ? wait(middle + 1) : now;
+    (more < now ? low : high) = more < now ? middle : middle - 1;
+  }
+  wait(best);
 }
 
 double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs) {

@@ -12,14 +12,16 @@ namespace cairn::engine {
 
 // No step of a plan that updates these weights on the host is faster: all of the updates there and the copies for the device's,
 // which share the host's memory and the disk; then for the weight that is last its copy to the device, the ops from its first use
-// on, and the gradients that those bring back. Beside backward: forward and all of the updates. 0: there are none.
+// on, and the gradients that those bring back. Beside backward: all of the updates. 0: there are none.
 double least_seconds_with_host_updates(const CompiledPlan& plan);
 // All of them, with the copies of the weights.
 double host_seconds(const CompiledPlan& plan);
 // By how much the plan is later because first copies of weights to the device wait for their updates, where a run begins with so
-// many seconds of updates on the device; beside backward, by how much the last update ends behind all else. Below 0: by so much every
-// weight is there before it is copied, or the updates end before all else.
+// many seconds of updates on the device. Below 0: by so much every weight is there before it is copied. Where updates are fused, runs
+// end later, too, if the last update ends behind all else; below 0: for so long the host rests.
 double host_wait_seconds(const CompiledPlan& plan, double device_seconds);
+// Where updates are fused: so many of those on the host are deferred that this is least.
+void choose_deferred(CompiledPlan& plan);
 // Seconds that the device's updates take less.
 double device_update_seconds(const CompiledPlan& plan, const costs::Model& costs);
 // Seconds of waiting that there would be less, were all updates on the host made by the device: what they take here, and what

@@ -215,12 +215,12 @@ std::vector<int32_t> copied_by_host_update(const CompiledPlan& plan, const Joint
     if (plan.problem_value[at(v)] >= 0) copied.push_back(plan.problem_value[at(v)]);
   };
   for (const int32_t v : made_on_host(plan, update)) add(v);
-  if (plan.updates_beside_backward()) add(update.in[update_op::kGrad]);
+  if (!plan.defers(update)) add(update.in[update_op::kGrad]);
   return copied;
 }
 
-std::vector<int32_t> host_update_order(const CompiledPlan& plan) {
-  const bool last = plan.updates_beside_backward();
+std::vector<int32_t> host_update_order(const CompiledPlan& plan, bool deferred) {
+  const bool last = !deferred;
   constexpr size_t kNever = std::numeric_limits<size_t>::max();
   std::vector<size_t> copied(plan.problem.values.size(), kNever);  // by which step, first or last
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
@@ -231,7 +231,7 @@ std::vector<int32_t> host_update_order(const CompiledPlan& plan) {
   std::vector<std::pair<size_t, int32_t>> order;
   const std::vector<JointOp>& updates = plan.joint->ops(graph::kUpdate);
   for (size_t i = 0; i < updates.size(); ++i) {
-    if (!plan.on_host(updates[i])) continue;
+    if (!plan.on_host(updates[i]) || plan.defers(updates[i]) != deferred) continue;
     size_t when = last ? 0 : kNever;
     for (const int32_t v : copied_by_host_update(plan, updates[i]))
       when = last ? std::max(when, copied[at(v)]) : std::min(when, copied[at(v)]);

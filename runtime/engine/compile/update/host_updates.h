@@ -2,8 +2,8 @@
 // them: nothing but the gradient and the weight crosses the link, which micro-batches fetch and bring back anyway. What they use
 // lives on the host tier as long as its room lasts, and else on the disk, from where it streams through a ring of the host tier
 // (host_program). The next run begins with them, and its forward part fetches each weight behind its update; where updates are
-// fused into backward, they run beside it instead, each behind the last copies of its gradient and its weight, and a run ends with the
-// last of them. They take the processor's own kernels, which have the bits of the GPU's (same order of operations, each rounded alike).
+// fused into backward, most run beside it instead, each behind the last copies of its gradient and its weight, and a run ends with the
+// last of these. They take the processor's own kernels, which have the bits of the GPU's (same order of operations, each rounded alike).
 #pragma once
 #include <algorithm>
 #include <set>
@@ -39,12 +39,12 @@ std::vector<int32_t> host_scalars(const graph::JointOp& update);
 // weights, packed forms and gradients follow with the homes, and have the host's room before states: they cross more often.
 void keep_states_off_device(CompiledPlan& plan);
 
-// Problem values that the plan's copies move and such an update uses: what it makes, and beside backward its gradient.
+// Problem values that the plan's copies move and such an update uses: what it makes, and its gradient where it is not deferred.
 std::vector<int32_t> copied_by_host_update(const CompiledPlan& plan, const graph::JointOp& update);
 
-// Indices of update ops, in the order in which the plan's steps fetch their weights; beside backward, in that of the last copies of
-// what they use.
-std::vector<int32_t> host_update_order(const CompiledPlan& plan);
+// Indices of the deferred update ops, in the order in which the plan's steps fetch their weights; or of the others, in that of the last
+// copies of what they use.
+std::vector<int32_t> host_update_order(const CompiledPlan& plan, bool deferred);
 
 // Index of the plan's link to a tier; their number, if there is none.
 inline size_t link_to(const CompiledPlan& plan, Tier tier) {

@@ -93,6 +93,7 @@ class Chooser {
         joint_(*plan.joint),
         costs_(device.info(), options.costs),
         micro_steps_(std::max<uint32_t>(options.micro_steps, 1)),
+        chooses_deferred_(options.host_updates == PlanOptions::Defer::kWhereFaster),
         candidates_(candidates(joint_, costs_)) {
     if (within_reach()) add_reached(joint_, candidates_);
     std::erase_if(candidates_, [&](const Candidate& c) { return plan_.offloaded.contains(c.values[0]); });
@@ -240,6 +241,7 @@ class Chooser {
         stays += plan_.problem.values[v].bytes;
     settle_homes(plan_);
     plan_.update_seconds += streaming_seconds(plan_, costs_) - device_update_seconds(plan_, costs_);
+    if (chooses_deferred_) choose_deferred(plan_);
     plan_.host_wait_seconds = std::max(0.0, host_wait_seconds(plan_, plan_.update_seconds));
     plan_.update_seconds += plan_.host_wait_seconds;
     return Solved::kFits;
@@ -332,6 +334,7 @@ class Chooser {
   const graph::JointGraph& joint_;
   const costs::Model costs_;
   const double micro_steps_;
+  const bool chooses_deferred_;
   std::vector<Candidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
   bool quick_ = false;

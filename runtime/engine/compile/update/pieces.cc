@@ -25,8 +25,10 @@ class Placer {
         this->place(static_cast<int32_t>(i), place->tier);
     for (const Tier tier : {Tier::kHost, Tier::kDisk}) close(open_[static_cast<size_t>(tier)]);
     if (plan_.streams_on_host()) {
-      for (const int32_t i : host_update_order(plan_)) place_on_host(i);
-      close(host_open_);
+      for (const bool deferred : {true, false}) {
+        for (const int32_t i : host_update_order(plan_, deferred)) place_on_host(i);
+        close(host_open_);
+      }
       plan_.host_ring = take(Tier::kHost, plan_.host_ring_bytes, kPageBytes);
     }
     for (const JointOp& op : updates) {

@@ -32,7 +32,8 @@ struct Piece {
 };
 struct Pieces {
   std::vector<Piece> device;  // of updates there, in the order of the update
-  std::vector<Piece> host;    // of updates on the host, in the order in which it makes them
+  std::vector<Piece>
+      host;  // of updates on the host, in the order in which it makes them, deferred ones first
 };
 // Gives all offloaded state its place in its tier, optimizer state as pieces of at most `most` bytes (those of updates on the
 // host: of its ring's slots), or of one update's state that does not split, and what is used where it lies whole: fills

@@ -86,6 +86,12 @@ std::shared_ptr<CompiledPlan> UpdateForms::beside_backward(const CompiledPlan& p
   std::shared_ptr<CompiledPlan> with = lower_(joint);
   const bool any = choose_host_updates(*with, device_, options_, 1, form.disk);
   if (!any || with->host_updated.size() != all->host_updated.size()) return nullptr;
+  if (options_.host_updates == PlanOptions::Defer::kAlways) {
+    size_t left =
+        static_cast<size_t>(options_.host_deferred_share * static_cast<double>(with->host_updated.size()));
+    for (auto weight = with->host_updated.rbegin(); left > 0; ++weight, --left)
+      with->host_deferred.insert(*weight);
+  }
   if (plan.in_place_ops > 0) make_in_place(*with);
   return with;
 }
