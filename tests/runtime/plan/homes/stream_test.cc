@@ -4,6 +4,7 @@
 
 #include "runtime/plan/cache.h"
 #include "tests/runtime/plan/make_problem.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::plan {
 namespace {
@@ -47,7 +48,7 @@ TEST(Stream, WhatReadsADeferredUpdateRunsAgain) {
   EXPECT_LT(least, 8 * 6400) << "of 12 that forward makes";
   EXPECT_GT(smallest_budget(updated(12, false)), 12 * 6400)
       << "behind the update nothing of forward runs again";
-  for (const int64_t more : {0, 3 * 6400}) {
+  for (const int64_t more : support::cases<int64_t>({0, 3 * 6400}, 2)) {
     p.budget_bytes = least + more;
     const Plan plan = solve(p);
     EXPECT_EQ(violation(p, plan), "");

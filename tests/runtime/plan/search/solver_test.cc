@@ -58,7 +58,8 @@ TEST(Solver, FewForwardOpsAreSearchedLittle) {
 
 // With room for everything in a tier the smallest budget is what one op needs, whatever may be made again.
 TEST(Solver, SendingEverythingTakesWhatTheLargestOpNeeds) {
-  for (const int layers : {8, 90}) {  // searched for all budgets, and for one
+  // Searched for all budgets, and for one.
+  for (const int layers : support::cases<int>({8, 90}, 2)) {
     for (const bool again : {true, false}) {
       Problem p = chain(layers);
       for (Op& op : p.ops) op.recomputable = again;
@@ -70,8 +71,9 @@ TEST(Solver, SendingEverythingTakesWhatTheLargestOpNeeds) {
       if (layers > 8) continue;
       // A tier with room for half leaves the other half on the device, or made again.
       p.links[0].capacity_bytes = layers * 6400 / 2;
-      EXPECT_GT(smallest_budget(p), again ? 0 : layers * 6400 / 2);
-      p.budget_bytes = smallest_budget(p) + 6400;
+      const int64_t half = smallest_budget(p);
+      EXPECT_GT(half, again ? 0 : layers * 6400 / 2);
+      p.budget_bytes = half + 6400;
       EXPECT_EQ(violation(p, solve(p)), "");
     }
   }

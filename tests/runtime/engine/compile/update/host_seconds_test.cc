@@ -5,6 +5,7 @@
 
 #include "runtime/engine/compile/cost_query.h"
 #include "tests/runtime/engine/compile/update/card.h"
+#include "tests/support/seeds.h"
 
 namespace cairn::engine {
 namespace {
@@ -21,10 +22,13 @@ TEST(HostSeconds, ShareTheWorkWithTheDevice) {
     double memory, host_disk;
     int64_t room;
   };
-  const Machine machines[] = {{1.5e9, 0, int64_t{1} << 40}, {3e9, 0, int64_t{1} << 40},
-                              {6e9, 0, int64_t{1} << 40},   {1e11, 2e9, 900 << 10},
-                              {1e11, 4e9, 900 << 10},       {6e9, 4e9, 500 << 10}};
-  for (const Machine& m : machines) {
+  for (const Machine& m : support::cases<Machine>({{1.5e9, 0, int64_t{1} << 40},
+                                                   {3e9, 0, int64_t{1} << 40},
+                                                   {6e9, 0, int64_t{1} << 40},
+                                                   {1e11, 2e9, 900 << 10},
+                                                   {1e11, 4e9, 900 << 10},
+                                                   {6e9, 4e9, 500 << 10}},
+                                                  3)) {
     const auto costs =
         card(1e9, m.memory, m.room, {.link = 1e9, .host_in = m.host_disk, .host_out = m.host_disk});
     PlanOptions o = tight_options(costs, Where::kAlways);
