@@ -21,7 +21,8 @@ namespace {
 
 using graph::JointOp;
 
-constexpr int64_t kSlowPart = 2;  // of the budget, that state may take which a slower tier would have
+constexpr int64_t kDearPart = 2;        // of the budget, that state may take which would be dear in a tier
+constexpr double kWorthStaying = 0.05;  // of a step: an update that waits less for its state may as well
 
 // State that leaves together.
 struct Candidate {
@@ -141,7 +142,7 @@ class Chooser {
     std::vector<bool> leaves(candidates_.size(), true);
     int64_t stays = 0;
     const Solved solved = solve_homes(overwrites_gradients, leaves, stays);
-    if (solved != Solved::kFits || !beyond_first_link()) return solved;
+    if (solved != Solved::kFits || candidates_.empty()) return solved;
     CompiledPlan best = plan_;
     const auto again = [&](int64_t staying) {
       plan_ = before;
@@ -153,15 +154,19 @@ class Chooser {
       stays = staying;
     };
     // What stays on the device takes no room in a tier: a slower one may not be needed for so much.
-    if (stays > 0) again(stays);
-    // Nor for optimizer state, which crosses both ways: it is dear there. It has its place on the device first.
-    int64_t slow = 0;
+    const bool beyond = beyond_first_link();
+    if (beyond && stays > 0) again(stays);
+    // Nor for optimizer state, which crosses both ways: it is dear on a slower tier, and where the update waits for it. It has its
+    // place on the device first.
+    const bool waits = streaming_seconds(best, costs_) > kWorthStaying * micro_steps_ * seconds(best);
+    int64_t dear = 0;
     for (size_t c = 0; c < candidates_.size(); ++c) {
       const auto place = best.offloaded.find(candidates_[c].values[0]);
-      leaves[c] = place == best.offloaded.end() || place->second.tier == best.link_tier[0];
-      if (!leaves[c]) slow += candidates_[c].bytes;
+      leaves[c] = place == best.offloaded.end() || (place->second.tier == best.link_tier[0] && !waits);
+      if (!leaves[c]) dear += candidates_[c].bytes;
     }
-    if (slow > 0 && slow <= best.problem.budget_bytes / kSlowPart) again(std::max<int64_t>(0, stays - slow));
+    if (dear > 0 && dear <= best.problem.budget_bytes / kDearPart)
+      again(beyond ? std::max<int64_t>(0, stays - dear) : 0);
     plan_ = std::move(best);
     return Solved::kFits;
   }
