@@ -214,7 +214,7 @@ class Variants {
                     [&](const std::shared_ptr<CompiledPlan>& plan, bool quick) {
                       return attempt(plan, State::kHomes, quick ? Effort::kQuick : Effort::kWhole);
                     },
-                    [&](const CompiledPlan& plan) { return seconds(plan); }, best_});
+                    [&](const CompiledPlan& plan) { return seconds(plan); }, staying_share(from), best_});
   }
   bool update_on_host_always(const CompiledPlan& from) {
     for (const bool disk : {true, false})

@@ -268,4 +268,23 @@ int64_t between_steps_bytes(const CompiledPlan& plan) {
                   workspace(graph::kGradientNorm) + gradient);
 }
 
+void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
+  std::vector<int32_t> now(gone.size(), -1);
+  std::vector<plan::Value> values;
+  for (size_t v = 0; v < gone.size(); ++v) {
+    if (gone[v]) continue;
+    now[v] = static_cast<int32_t>(values.size());
+    values.push_back(std::move(plan.problem.values[v]));
+  }
+  plan.problem.values = std::move(values);
+  const auto move = [&](int32_t& v) { v = v < 0 ? v : now[at(v)]; };
+  for (int32_t& v : plan.problem_value) move(v);
+  for (int32_t& v : plan.layout_value) move(v);
+  for (plan::Op& op : plan.problem.ops)
+    for (auto* list : {&op.inputs, &op.outputs}) {
+      for (int32_t& v : *list) move(v);
+      std::erase(*list, -1);
+    }
+}
+
 }  // namespace cairn::engine

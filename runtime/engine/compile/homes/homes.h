@@ -40,4 +40,7 @@ int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient);
 // What the programs around a micro-batch need above what persists: the largest of them.
 int64_t between_steps_bytes(const CompiledPlan& plan);
 
+// Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
+void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
+
 }  // namespace cairn::engine

@@ -99,7 +99,8 @@ Start balanced(const HostAttempts& attempts, HostForm form) {
 
 void try_host_forms(const HostAttempts& attempts) {
   const std::shared_ptr<CompiledPlan>& best = attempts.best;
-  bool best_streams = false;
+  bool best_streams = false, best_packs = false;
+  double won_at = 1;                                       // the share
   double least = std::numeric_limits<double>::infinity();  // bound of the best form
   std::shared_ptr<CompiledPlan> winner;                    // as it was before it was searched
   for (const bool disk : {true, false}) {
@@ -117,8 +118,9 @@ void try_host_forms(const HostAttempts& attempts) {
         if (plan != nullptr && !attempts.attempt(plan, true)) plan = nullptr;
         if (plan != nullptr && best == plan) {
           winner = before;
-          best_share = share.now();
+          best_share = won_at = share.now();
           best_streams = disk;
+          best_packs = packed;
           if (start.bound) least = start.bound->seconds();
         }
         if (disk && plan != nullptr && attempts.seconds(*plan) > (1 + kFar) * attempts.seconds(*best)) break;
@@ -129,6 +131,12 @@ void try_host_forms(const HostAttempts& attempts) {
         if (goes_on) plan = attempts.make({share.now(), packed, disk});
       }
     }
+  }
+  const double staying = attempts.staying_share;
+  if (winner != nullptr && staying > 0 && std::abs(staying - won_at) > kBalanced) {
+    const std::shared_ptr<CompiledPlan> plan = attempts.make({staying, best_packs, best_streams});
+    const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
+    if (plan != nullptr && attempts.attempt(plan, true) && best == plan) winner = before;
   }
   if (winner != nullptr) attempts.attempt(winner, false);
 }

@@ -32,6 +32,8 @@ struct HostAttempts {
       count;  // in the certificate, as not all that has a bound is searched for
   std::function<bool(const std::shared_ptr<CompiledPlan>&, bool quick)> attempt;  // false: it does not fit
   std::function<double(const CompiledPlan&)> seconds;
+  // At which the state of the device's updates is little enough to stay there; 0: none is.
+  double staying_share = 0;
   const std::shared_ptr<CompiledPlan>& best;  // of all attempts, and of what was known before
 };
 // Shares of each form are tried one after the other, as all that a plan does depends on them: as much as lets forward not wait for

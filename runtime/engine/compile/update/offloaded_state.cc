@@ -142,33 +142,42 @@ class Chooser {
     std::vector<bool> leaves(candidates_.size(), true);
     int64_t stays = 0;
     const Solved solved = solve_homes(overwrites_gradients, leaves, stays);
-    if (solved != Solved::kFits || candidates_.empty()) return solved;
+    if (solved == Solved::kOver || candidates_.empty()) return solved;
     CompiledPlan best = plan_;
+    Solved known = solved;
+    double least =
+        solved == Solved::kNothing ? std::numeric_limits<double>::infinity() : least_seconds(plan_);
     const auto again = [&](int64_t staying) {
       plan_ = before;
-      limit_ = std::min(limit, seconds(best));
-      if (solve_homes(overwrites_gradients, leaves, staying) != Solved::kFits ||
-          seconds(plan_) >= seconds(best))
-        return;
+      limit_ = known == Solved::kFits ? std::min(limit, seconds(best)) : limit;
+      const Solved now = solve_homes(overwrites_gradients, leaves, staying);
+      if (now == Solved::kFits || now == Solved::kSlower) least = std::min(least, least_seconds(plan_));
+      if (now != Solved::kFits || (known == Solved::kFits && seconds(plan_) >= seconds(best))) return;
       best = plan_;
+      known = now;
       stays = staying;
     };
     // What stays on the device takes no room in a tier: a slower one may not be needed for so much.
-    const bool beyond = beyond_first_link();
+    const bool beyond = solved == Solved::kFits && beyond_first_link();
     if (beyond && stays > 0) again(stays);
     // Nor for optimizer state, which crosses both ways: it is dear on a slower tier, and where the update waits for it. It has its
     // place on the device first.
-    const bool waits = streaming_seconds(best, costs_) > kWorthStaying * micro_steps_ * seconds(best);
+    double copies = 0;
+    for (const Candidate& c : candidates_) copies += round_trip_seconds(before.problem.links[0], c.bytes);
+    const bool waits = copies > kWorthStaying * micro_steps_ *
+                                    (known == Solved::kFits ? std::min(limit, seconds(best)) : limit);
     int64_t dear = 0;
     for (size_t c = 0; c < candidates_.size(); ++c) {
       const auto place = best.offloaded.find(candidates_[c].values[0]);
-      leaves[c] = place == best.offloaded.end() || (place->second.tier == best.link_tier[0] && !waits);
+      leaves[c] = !waits && (place == best.offloaded.end() || place->second.tier == best.link_tier[0]);
       if (!leaves[c]) dear += candidates_[c].bytes;
     }
-    if (dear > 0 && dear <= best.problem.budget_bytes / kDearPart)
+    if (dear > 0 && dear <= before.problem.budget_bytes / kDearPart)
       again(beyond ? std::max<int64_t>(0, stays - dear) : 0);
     plan_ = std::move(best);
-    return Solved::kFits;
+    if (!std::isinf(least))
+      plan_.plan.bound_seconds = std::max(0.0, plan_.plan.bound_seconds + least - least_seconds(plan_));
+    return known;
   }
 
   std::optional<HostBound> bound_with_homes(bool overwrites_gradients) {
@@ -269,6 +278,10 @@ class Chooser {
   double seconds(const CompiledPlan& plan) const {
     return plan.plan.predicted_seconds + plan.update_seconds / micro_steps_;
   }
+  // Of what was tried no plan is faster; without what is waited for on the host.
+  double least_seconds(const CompiledPlan& plan) const {
+    return plan.plan.bound_seconds + (plan.update_seconds - plan.host_wait_seconds) / micro_steps_;
+  }
   bool beyond_first_link() const {
     const auto beyond = [&](const auto& place) { return place.second.tier != plan_.link_tier[0]; };
     return std::any_of(plan_.homes.begin(), plan_.homes.end(), beyond) ||
@@ -367,29 +380,19 @@ Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOp
   return Chooser(plan, device, options, &cache).solve_homes(overwrites_gradients(options), limit, quick);
 }
 
+double staying_share(const CompiledPlan& plan) {
+  if (plan.joint->grad_scale >= 0) return 0;
+  double all = 0;
+  for (const JointOp& update : plan.joint->ops(graph::kUpdate))
+    all += static_cast<double>(state_bytes(*plan.joint, update));
+  const auto may = static_cast<double>(plan.problem.budget_bytes / kDearPart);
+  return all > may ? 1 - may / all : 0;
+}
+
 std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
                                     plan::SolverCache& cache) {
   keep_states_off_device(plan);
   return Chooser(plan, device, options, &cache).bound_with_homes(overwrites_gradients(options));
-}
-
-void remove_values(CompiledPlan& plan, const std::vector<bool>& gone) {
-  std::vector<int32_t> now(gone.size(), -1);
-  std::vector<plan::Value> values;
-  for (size_t v = 0; v < gone.size(); ++v) {
-    if (gone[v]) continue;
-    now[v] = static_cast<int32_t>(values.size());
-    values.push_back(std::move(plan.problem.values[v]));
-  }
-  plan.problem.values = std::move(values);
-  const auto move = [&](int32_t& v) { v = v < 0 ? v : now[at(v)]; };
-  for (int32_t& v : plan.problem_value) move(v);
-  for (int32_t& v : plan.layout_value) move(v);
-  for (plan::Op& op : plan.problem.ops)
-    for (auto* list : {&op.inputs, &op.outputs}) {
-      for (int32_t& v : *list) move(v);
-      std::erase(*list, -1);
-    }
 }
 
 }  // namespace cairn::engine

@@ -33,12 +33,13 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                         plan::SolverCache& cache, double limit, bool quick);
 
+// The share of updates, by their state, that others have to make for the state of the rest to be so small a part of the budget that
+// solve_with_homes() lets it stay, where its copies are dear. 0: all of it may, or updates are fused.
+double staying_share(const CompiledPlan& plan);
+
 // What solve_with_homes() would not get below where updates run on the host, as far as that is known before any search; nothing
 // where nothing has a home, or there are several links.
 std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
                                     plan::SolverCache& cache);
-
-// Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
-void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);
 
 }  // namespace cairn::engine

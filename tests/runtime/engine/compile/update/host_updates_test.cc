@@ -1,6 +1,7 @@
 // Which updates the host's processors make, and what their plans promise. Bits: tests/runtime/step/deferred_test.cc.
 #include "runtime/engine/compile/update/host_updates.h"
 
+#include "runtime/engine/compile/update/streamed.h"
 #include "runtime/engine/exec/measure.h"
 #include "tests/runtime/engine/compile/update/card.h"
 #include "tests/runtime/engine/update_check.h"
@@ -78,6 +79,29 @@ TEST(HostUpdates, LeaveStateOnTheDeviceThatOnlyASlowerTierHasRoomFor) {
   EXPECT_EQ(plan->update_at(), Tier::kHost);
   EXPECT_EQ(plan->resident_bytes(Tier::kDisk), 0);
   EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
+}
+
+// Where it is a small part of the budget, the device's updates do not wait for it.
+TEST(HostUpdates, LeaveStateOnTheDeviceThatTheUpdateWouldWaitFor) {
+  PlanOptions o = tight_options(card(1e9, 1e11), Where::kAlways);
+  o.host_update_share = 0.5;
+  const auto in_tier = [&](const CompiledPlan& plan) {  // of the state of the device's updates
+    int64_t all = 0, there = 0;
+    for (const graph::JointOp& update : plan.joint->ops(graph::kUpdate))
+      for (const int32_t state : states_of(update))
+        if (!plan.on_host(update))
+          (plan.offloaded.contains(state) ? there : all) += stored_bytes(*plan.joint, state);
+    return std::pair(there, all + there);
+  };
+  o.budget_bytes = 1 << 20;
+  const auto plan = compiled(o);
+  const auto [none, bytes] = in_tier(*plan);
+  EXPECT_EQ(none, 0);
+  EXPECT_GT(bytes, o.budget_bytes / 4);
+  o.budget_bytes = bytes + bytes / 2;
+  const auto tighter = compiled(o);
+  EXPECT_GT(in_tier(*tighter).first, 0) << "it is no small part of this budget";
+  EXPECT_GT(tighter->update_seconds, plan->update_seconds);
 }
 
 }  // namespace
