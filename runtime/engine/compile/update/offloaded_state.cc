@@ -21,7 +21,8 @@ namespace {
 
 using graph::JointOp;
 
-constexpr int64_t kDearPart = 2;        // of the budget, that state may take which would be dear in a tier
+// Of the budget, that state may take which would be dear in a tier; and that it is to take where its share is chosen.
+constexpr double kMostDear = 0.7, kDear = 0.5;
 constexpr double kWorthStaying = 0.05;  // of a step: an update that waits less for its state may as well
 
 // State that leaves together.
@@ -172,7 +173,7 @@ class Chooser {
       leaves[c] = !waits && (place == best.offloaded.end() || place->second.tier == best.link_tier[0]);
       if (!leaves[c]) dear += candidates_[c].bytes;
     }
-    if (dear > 0 && dear <= before.problem.budget_bytes / kDearPart)
+    if (dear > 0 && static_cast<double>(dear) <= kMostDear * static_cast<double>(before.problem.budget_bytes))
       again(beyond ? std::max<int64_t>(0, stays - dear) : 0);
     plan_ = std::move(best);
     if (!std::isinf(least))
@@ -385,7 +386,7 @@ double staying_share(const CompiledPlan& plan) {
   double all = 0;
   for (const JointOp& update : plan.joint->ops(graph::kUpdate))
     all += static_cast<double>(state_bytes(*plan.joint, update));
-  const auto may = static_cast<double>(plan.problem.budget_bytes / kDearPart);
+  const double may = kDear * static_cast<double>(plan.problem.budget_bytes);
   return all > may ? 1 - may / all : 0;
 }
 
