@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/plan/bound/program_point.h"
+#include "runtime/plan/bound/several_points.h"
 
 namespace cairn::plan {
 namespace {
@@ -11,8 +12,9 @@ namespace {
 constexpr double kSumRounding = 1e-9;  // allowance for the searches' and the sums' floating-point error
 // Arcs, nodes and lines looked at, of about 10 ns each: by the bound in shares, and by the one in whole ops.
 constexpr int64_t kWork = 6'000'000, kWorkPerOp = 300, kWholeWork = 1'500'000;
-constexpr int64_t kLookWork = 10;    // per op before a program point, to set it up
-constexpr size_t kRoughPoints = 12;  // looked at by the rough bound
+constexpr int64_t kSeveralWork = 250'000'000;  // of several points at once
+constexpr int64_t kLookWork = 10;              // per op before a program point, to set it up
+constexpr size_t kRoughPoints = 12;            // looked at by the rough bound
 constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
@@ -65,6 +67,22 @@ std::vector<double> seconds_before(const Problem& p) {
   return before;
 }
 
+// Of single program points, as many as the work suffices for: the seconds that each adds, where that is more than `home`.
+std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budget_bytes,
+                             const HomeReads& homes, double home, const std::vector<double>& before) {
+  std::vector<Bound> found;
+  int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
+  const std::vector<int32_t> order =
+      points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
+  for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
+    const int32_t at = order[k];
+    ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
+    if (const double seconds = point.solve().seconds; seconds > home) found.push_back({seconds, at});
+    work -= point.work() + kLookWork * at;
+  }
+  return found;
+}
+
 }  // namespace
 
 double least_home_seconds(const HomeReads& homes, int64_t budget_bytes) {
@@ -95,24 +113,14 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   Bound none{index.total_seconds + home, -1, 0, 0};
   if (budget_bytes == 0) return none;
   const std::vector<double> before = seconds_before(p);
-  // In `found`, seconds are those added.
-  std::vector<Bound> found;
-  int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
-  const std::vector<int32_t> order =
-      points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
-  for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
-    const int32_t at = order[k];
-    ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
-    if (const double seconds = point.solve().seconds; seconds > home) found.push_back({seconds, at});
-    work -= point.work() + kLookWork * at;
-  }
+  std::vector<Bound> found = of_points(p, index, budget_bytes, homes, home, before);
   if (found.empty()) return none;
   const auto higher = [](const Bound& a, const Bound& b) {
     return a.seconds != b.seconds ? a.seconds > b.seconds : a.point < b.point;
   };
   std::sort(found.begin(), found.end(), higher);
   if (found.size() > kWholeMoments) found.resize(kWholeMoments);
-  work = kWholeWork;
+  int64_t work = kWholeWork;
   for (size_t k = 0; k < found.size(); ++k) {
     const int32_t at = found[k].point;
     const int64_t share = work / static_cast<int64_t>(found.size() - k);
@@ -128,6 +136,15 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   best.remake_price = point.remake_price(answer);
   best.seconds = index.total_seconds + best.seconds * (1 - kSumRounding);
   return best;
+}
+
+double several_points_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {
+  if (budget_bytes == 0 || !p.links.empty()) return index.total_seconds;
+  std::vector<std::pair<double, int32_t>> single;
+  for (const Bound& bound : of_points(p, index, budget_bytes, {}, 0, seconds_before(p)))
+    single.emplace_back(bound.seconds, bound.point);
+  return index.total_seconds +
+         several_points_seconds(p, index, budget_bytes, std::move(single), kSeveralWork) * (1 - kSumRounding);
 }
 
 double rough_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {

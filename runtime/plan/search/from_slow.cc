@@ -7,11 +7,12 @@ namespace cairn::plan {
 namespace {
 
 constexpr int64_t kRoundWork = 100'000'000 / CAIRN_SEARCH_SHARE;
-constexpr double kLeastGap = 1.5e-2, kWholeGap = .1;  // gaps that are worth a round, and all of its work
+constexpr double kLeastGap = 1.5e-2, kWholeGap = .05;  // gaps that are worth a round, and all of its work
 constexpr int64_t kHoleParts = 50;  // what is left free for holes of the layout: such a part
 constexpr int kMostRounds = 4;
-constexpr double kWorthMore = 5e-3;  // of a plan's seconds: a round that brings less is the last one
-constexpr int kAttempts = 40;        // layouts per round
+constexpr double kWorthMore = 5e-3;      // of a plan's seconds: a round that brings less is the last one
+constexpr double kWorthMoreBeyond = .3;  // the same beyond the cliff
+constexpr int kAttempts = 40;            // layouts per round
 
 }  // namespace
 
@@ -22,7 +23,6 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
   if (!backward() || s_.p.ops.size() > kSearched) return;
   const int64_t until = s_.evaluate.work() + work;
   const int64_t holes = (budget - s_.index.persistent_bytes) / kHoleParts;
-  const double bound = s_.bound_seconds(budget);
   const auto anneal = [&](const Candidate& from, int64_t target, int64_t of_that) {
     s_.local_search.anneal_excess(from, target, of_that, LocalSearch::kAdaptive);
     auto found = s_.fastest_within(budget, budget, kAttempts);
@@ -43,7 +43,8 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
     anneal(Candidate(least->second), budget - holes, std::min(work, 2 * kRoundWork));
   }
   for (int round = 0; fit && round < kMostRounds; ++round) {
-    const double before = fit->plan.predicted_seconds, gap = before / bound - 1;
+    const double before = fit->plan.predicted_seconds;
+    const double gap = before / s_.bound_seconds_below(before, budget) - 1;
     const auto wanted =
         static_cast<int64_t>(static_cast<double>(kRoundWork) * std::min(1.0, gap / kWholeGap));
     const int64_t left = std::min(wanted, until - s_.evaluate.work());
@@ -51,7 +52,8 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
     const Candidate from = fit->from;
     restart();
     anneal(from, round % 2 == 0 && from.cost.peak_bytes <= budget - holes ? budget - holes : budget, left);
-    if (fit->plan.predicted_seconds > before * (1 - kWorthMore)) return;
+    const double worth = beyond_cliff(before) ? kWorthMoreBeyond : kWorthMore;
+    if (fit->plan.predicted_seconds > before * (1 - worth)) return;
   }
 }
 

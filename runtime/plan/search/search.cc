@@ -9,8 +9,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kExactEffort = 30;  // at most some 3 s
-constexpr double kMuch = 1e-2;        // of a plan's seconds
+constexpr int64_t kExactEffort = 30;      // at most some 3 s
+constexpr double kWorthRaising = 1.5e-2;  // gaps to the bound that a better bound is looked for
+constexpr double kMuch = 1e-2;            // of a plan's seconds
 
 std::vector<Pace> paces_of(const Problem& p) {
   if (p.links.empty()) return {{}};
@@ -70,6 +71,15 @@ double Search::bound_seconds(int64_t budget, Effort effort) {
   const double bound = effort == Effort::kWhole ? lower_bound_seconds(p, index, budget)
                                                 : rough_bound_seconds(p, index, budget);
   return bounds_.emplace(std::pair(budget, effort), bound).first->second;
+}
+
+double Search::bound_seconds_below(double seconds, int64_t budget) {
+  const double bound = bound_seconds(budget);
+  if (seconds <= bound * (1 + kWorthRaising)) return bound;
+  const auto known = raised_.find(budget);
+  if (known != raised_.end()) return known->second;
+  const double raised = std::max(bound, several_points_bound_seconds(p, index, budget));
+  return raised_.emplace(budget, raised).first->second;
 }
 
 RetentionPoints Search::retention_of(const OptionSets& sets, const Chosen& chosen) const {

@@ -51,6 +51,8 @@ class Search {
 
   // lower_bound_seconds() of the problem, worked out once per budget; below kWhole: rough_bound_seconds().
   double bound_seconds(int64_t budget, Effort effort = Effort::kWhole);
+  // A higher one, which takes its time, where a plan of such seconds is far above that one. What was asked before does not matter.
+  double bound_seconds_below(double seconds, int64_t budget);
 
   // Tries hard only as long as the arena is higher than the budget.
   Plan lay_out(const Candidate&, int64_t budget);
@@ -93,6 +95,7 @@ class Search {
   const bool arenas_follow_peaks_;
   std::vector<Pace> paces_;
   std::map<std::pair<int64_t, Effort>, double> bounds_;  // by budget
+  std::map<int64_t, double> raised_;                     // of bound_seconds_below(), by budget
   std::vector<Fit> exact_;                               // of lay_out_for_all()
   std::map<LayoutKey, int64_t> too_high_;                // arenas of plans that fastest_within() passed over
 };

@@ -14,12 +14,15 @@ constexpr int kAllSubsets = 12;       // so few saved values: every subset is tr
 constexpr int kSweepRounds = 4;       // of feedback from the real arena
 constexpr size_t kSweepOptions = 48;  // per stage
 constexpr int kSweepLayouts = 8;      // tried for one peak
+constexpr int32_t kSweepGroups = 96;  // of Segments
 constexpr size_t kExactLayouts = 2;
 constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
 constexpr int64_t kExcess = 2;     // times the work, where items over the budget count by themselves
+constexpr double kFarLevel = .02;  // above the bound: annealed once more
+constexpr int64_t kFarWork = 20;   // times the work, then
 constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
 
 // bytes * level / kLevels, where the product may be too large for a number.
@@ -86,12 +89,17 @@ class AllBudgets {
   void from_structure(int64_t room, int32_t link) {
     const Stages stages(p_, s_.index);
     const OptionSets sets(p_, s_.index, s_.intervals, s_.rules, stages, link, kSweepOptions);
+    std::optional<Segments> segments;
+    if (link < 0 && !stages.chain && backward() && p_.ops.size() > kTinyProblem)
+      segments.emplace(p_, s_.index, s_.intervals, s_.rules, kSweepGroups);
     for (int level = 1; level <= kLevels; ++level) {
       double price = 0;
       const Chosen chosen =
           choose_options(p_, stages, sets, part(room, level), link, {}, kSweepTableWork, price);
       if (chosen.found)
         for (const Pace& pace : s_.paces()) s_.try_retention(s_.retention_of(sets, chosen), pace);
+      if (segments)
+        if (const auto found = segments->plan(part(room, level))) s_.try_retention(*found, {});
       RetentionPoints t;
       if (link < 0 && recurse(p_, s_.index, s_.intervals, s_.rules, stages, part(room, level) / 2, t))
         s_.try_retention(t, {});
@@ -114,6 +122,7 @@ class AllBudgets {
         const Candidate* known = s_.archive.within(target);
         const bool optimal = known && known->cost.seconds <= bound * (1 + 1e-9);
         if (!optimal) aim(target, round == 0 ? level_work() : level_work() / 4);
+        if (round == 0) anneal_far(target, bound);
         const Candidate* found = s_.archive.within(target);
         if (!found) break;
         const int64_t arena = arena_of(*found), over = arena - budget;
@@ -141,6 +150,21 @@ class AllBudgets {
       Candidate c = *start;
       s_.local_search.search(c, budget, work * 4 / 10);
     }
+  }
+
+  // Where that stays far above the bound: from what is fast and not much too high, each item over the budget by itself.
+  void anneal_far(int64_t budget, double bound) {
+    if (!backward() || p_.ops.size() <= kTinyProblem) return;
+    const Candidate* const known = s_.archive.within(budget);
+    if (known && known->cost.seconds <= bound * (1 + kFarLevel)) return;
+    const auto energy = [&](const auto& plan) {
+      return s_.local_search.energy(plan.second.cost.seconds, plan.first, budget);
+    };
+    const auto& plans = s_.archive.plans();
+    const auto least = std::min_element(plans.begin(), plans.end(),
+                                        [&](const auto& a, const auto& b) { return energy(a) < energy(b); });
+    s_.local_search.anneal_excess(Candidate(least->second), budget, kFarWork * level_work(),
+                                  LocalSearch::kAdaptive);
   }
 
   // Often the same plan is met again at the next budget.

@@ -81,15 +81,16 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
     keep_faster(fit, std::move(other));
   }
   const double scratch = fit ? fit->plan.predicted_seconds : 0;
+  // What the way down finds is faster to improve than what is beyond the cliff.
+  std::optional<Fit> walked;
+  const bool first_down = walks() && beyond_cliff(fit) && (fit || smallest().plan.arena_bytes <= budget);
+  if (first_down) keep_faster(fit, walked = from_above(budget));
   from_slow(fit, budget, kSlowWork);
   const double annealed = fit ? fit->plan.predicted_seconds : 0;
-  std::optional<Fit> walked;
   // Where annealing led far, the way down leads no further.
   const bool led_far = fit && !beyond_cliff(fit) && annealed * kFarFaster < scratch;
-  if (walks() && slow() && !led_far && (fit || smallest().plan.arena_bytes <= budget))
-    walked = from_above(budget);
+  if (walks() && slow() && !first_down && !led_far) keep_faster(fit, walked = from_above(budget));
   const bool led_nowhere = !walked;
-  keep_faster(fit, std::move(walked));
   // Little above the smallest budget structure may give nothing, or what only just fits.
   for (const bool sent : {true, false}) {
     if (!beyond_cliff(fit) || (fit && !walks())) break;
@@ -130,13 +131,15 @@ void OneBudget::anneal_placed(std::optional<Fit>& fit, int64_t budget, int64_t w
 std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int rounds_beyond) {
   if (least_bytes(s_.p, s_.index) > budget) return {};
   int64_t target = budget;
-  const double bound = s_.bound_seconds(budget, effort);
+  double bound = s_.bound_seconds(budget, effort);
   const bool quick = effort != Effort::kWhole;
   const auto is_slow = [&](const std::optional<Fit>& fit) {
     return !fit || fit->plan.predicted_seconds > bound * (1 + kSlow);
   };
   std::optional<Fit> best = closest(budget, bound, quick ? kQuickTableWork : kTableWork, target);
   if (quick && is_slow(best)) best = closest(budget, bound, kTableWork, target);
+  if (best && effort == Effort::kWhole && !stages_->chain)
+    bound = s_.bound_seconds_below(best->plan.predicted_seconds, budget);
   // What comes nowhere near the bound says little.
   if (best && (effort == Effort::kWhole || (effort == Effort::kQuick && is_slow(best))))
     improve_fit(*best, target, budget, bound, effort, effort == Effort::kQuick ? 1 : kRounds, rounds_beyond);
@@ -327,7 +330,8 @@ Fit OneBudget::from_smallest(const Fit& smallest, int64_t budget, const std::opt
   if (walks() || down)
     if (auto fit = s_.fastest_within(budget, budget, quick ? kLayouts : kNearLayouts)) best = std::move(*fit);
   const int rounds = walks() ? kNearRounds : kRounds;
-  improve_fit(best, budget, budget, s_.bound_seconds(budget), Effort::kWhole, rounds, quick ? 1 : rounds);
+  const double bound = s_.bound_seconds_below(best.plan.predicted_seconds, budget);
+  improve_fit(best, budget, budget, bound, Effort::kWhole, rounds, quick ? 1 : rounds);
   std::optional<Fit> fit = std::move(best);
   if (walks() && !(quick && beyond_cliff(fit)))
     keep_faster(fit, s_.fastest_within(budget, budget, kNearLayouts));

@@ -18,6 +18,7 @@ constexpr int kSmallerPacked = 2;
 // Less than the smallest plan's arena by such a part of it: the first aim of packed plans, and the last one but a page.
 constexpr int64_t kFirstLess = 16, kLastLess = 32;
 constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
+constexpr int64_t kFinest = 2048;   // less than such a part: a page at once
 constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 
 }  // namespace
@@ -88,13 +89,15 @@ const Fit& OneBudget::smallest_made() {
     return budget > too_low ? closest(budget, s_.bound_seconds(budget), kTableWork, target, &too_low)
                             : std::nullopt;
   };
+  const auto finest = [&] { return std::max(kPageBytes, smallest_made_->plan.arena_bytes / kFinest); };
   within(smallest_made_->plan.arena_bytes - kPageBytes);
   for (int round = 0; round < kSmaller; ++round) {
-    step = std::max(step, kPageBytes);
+    if (step < finest()) step = kPageBytes;
     auto fit = within(smallest_made_->plan.arena_bytes - step);
     if (!fit && step == kPageBytes) break;
     step = fit ? 2 * step : step / 4;
     if (fit) smallest_made_ = std::move(fit);
+    if (fit) step = std::max(step, finest());
   }
   lower_packed();
   return *smallest_made_;

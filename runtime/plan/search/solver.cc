@@ -60,7 +60,9 @@ Plan Solver::finish(Plan plan, int64_t budget_bytes, Effort effort) {
   plan.budget_bytes = budget_bytes;
   plan.predicted_seconds = simulate(p_, plan).seconds;
   plan.keep_all_seconds = search_.index.total_seconds;
-  plan.bound_seconds = search_.bound_seconds(budget_bytes, effort);
+  plan.bound_seconds = effort == Effort::kWhole
+                           ? search_.bound_seconds_below(plan.predicted_seconds, budget_bytes)
+                           : search_.bound_seconds(budget_bytes, effort);
   plan.gap = plan.bound_seconds > 0 ? (plan.predicted_seconds - plan.bound_seconds) / plan.bound_seconds : 0;
   explain(p_, search_.index, search_.rules, plan);
   return plan;

@@ -1,0 +1,55 @@
+// The bound at several program points at once: what is on the device at one of them was there at the one before, or was made
+// again in between. README.md, section "The bound", "Several points".
+#pragma once
+#include <deque>
+#include <vector>
+
+#include "runtime/plan/bound/stretch.h"
+
+namespace cairn::plan {
+
+class SeveralPoints {
+ public:
+  // points: ascending. about: seconds in proportion to which steps are taken, such as the best bound of a single one.
+  SeveralPoints(const Problem&, const Index&, const std::vector<int32_t>& points, int64_t budget_bytes,
+                double about);
+
+  // One point more; it begins with the prices of those there are.
+  SeveralPoints(const SeveralPoints& fewer, int32_t more, int64_t budget_bytes);
+
+  // Raises the bound by at most so many steps of a subgradient method. Returns the seconds added at least: each step's prices give a
+  // bound, and the best one counts.
+  double raise(int steps);
+  const std::vector<int32_t>& points() const { return points_; }
+  double seconds() const { return best_; }
+  int64_t size() const;  // what one step looks at
+  int64_t work() const;  // looked at so far
+
+ private:
+  double at_prices();
+  std::vector<int32_t> with(int32_t more) const;
+
+  double about_;
+  const Problem* p_;
+  const Index* index_;
+  std::vector<int32_t> points_;
+  std::deque<Stretch> stretches_;
+  // Whether what is there at the next point has to be there at this one, or made again in between: per point and value. Else links_ count
+  // for nothing.
+  std::vector<std::vector<bool>> linked_;
+  std::vector<double> rooms_, prices_, price_steps_;     // per point: bytes, seconds per byte
+  std::vector<std::vector<double>> links_, link_steps_;  // per point and value: seconds per byte
+  std::vector<double> best_prices_;
+  std::vector<std::vector<double>> best_links_;
+  std::vector<double> directions_;
+  std::vector<std::vector<double>> link_directions_;
+  std::vector<double> charges_, fines_;
+  double best_ = 0, scale_ = 1;
+};
+
+// The best bound of some points that it picks, in seconds that are added; 0 if the work does not suffice for a few of them. single: bounds of single
+// points, seconds and op.
+double several_points_seconds(const Problem&, const Index&, int64_t budget_bytes,
+                              std::vector<std::pair<double, int32_t>> single, int64_t work);
+
+}  // namespace cairn::plan
