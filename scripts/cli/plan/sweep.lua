@@ -75,6 +75,22 @@ local function by_hand(curve)
   return json.object(rows)
 end
 
+-- What fits a budget fits a higher one: where the plan of a lower budget is faster, it stands for both, beside the bound of the higher
+-- one. `found`: summaries by falling budget. Each budget's variants are searched for by themselves.
+local function let_more_be_no_slower(found, micro_steps)
+  local function step(plan, seconds) return summary.step_seconds(plan, seconds, micro_steps) end
+  for i = #found, 2, -1 do
+    local less, more = found[i], found[i - 1]
+    if step(less, less.predicted_seconds) < step(more, more.predicted_seconds) then
+      local same = setmetatable({}, getmetatable(less))
+      for key, value in pairs(less) do same[key] = value end
+      same.budget_bytes, same.solve_seconds = more.budget_bytes, more.solve_seconds
+      same.bound_seconds = more.bound_seconds + (step(more, 0) - step(same, 0)) / micro_steps
+      found[i - 1] = same
+    end
+  end
+end
+
 -- rows_of(plan, micro_steps): the keys of `cairn plan --json`.
 function sweep.recipe(graph, device, options, micro_steps, rows_of)
   local base = runs.plan(graph, device, options, micro_steps)
@@ -84,19 +100,25 @@ function sweep.recipe(graph, device, options, micro_steps, rows_of)
   end)
   base:free()
   if not options.json then return print_tables(curve) end
-  local rows, hand = {}, by_hand(curve)
+  local found, shares = {}, {}
   for _, point in ipairs(curve.points) do
     local wanted = runs.plan_options(options, micro_steps)
     wanted.budget_bytes = point.budget_bytes
     local plan, err = cairn.plan(graph, device, wanted)
     -- The base plan has the same options but the budget: this one is above the device's memory.
     if plan or err.status ~= "INVALID_ARGUMENT" then
-      local object = json.object(rows_of(fail.check("plan", fail.check("plan", plan, err):summary()), micro_steps))
+      found[#found + 1] = fail.check("plan", fail.check("plan", plan, err):summary())
+      shares[#shares + 1] = point.budget_bytes / curve.keep_all_bytes
       plan:free()
-      table.insert(object.rows, 2, { "budget_share", point.budget_bytes / curve.keep_all_bytes })
-      object.rows[#object.rows + 1] = { "by_hand", hand }
-      rows[#rows + 1] = object
     end
+  end
+  let_more_be_no_slower(found, micro_steps)
+  local rows, hand = {}, by_hand(curve)
+  for i, numbers in ipairs(found) do
+    local object = json.object(rows_of(numbers, micro_steps))
+    table.insert(object.rows, 2, { "budget_share", shares[i] })
+    object.rows[#object.rows + 1] = { "by_hand", hand }
+    rows[i] = object
   end
   io.stdout:write(json.encode(json.array(rows)), "\n")
 end

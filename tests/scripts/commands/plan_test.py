@@ -77,6 +77,17 @@ class Plan(Case):
             self.assertIn(word, text)
         self.fails(2, "plan", "gpt2", *TINY, "--sweep", "--budget", "80%")
 
+    def test_more_memory_is_not_slower_in_a_sweep(self):
+        model = ["mlp", "layers=5", "width=8", "--tiers", "host,disk", "--rates", "model"]
+        rows = json.loads(self.cairn("plan", *model, "--sweep", "--json").stdout)
+        seconds = [row["plan"]["predicted_step_seconds"] for row in rows]
+        self.assertEqual(seconds, sorted(seconds))
+        self.assertGreater(len(set(seconds)), 1)
+        for row in rows:
+            plan = row["plan"]
+            self.assertGreaterEqual(row["budget_bytes"], row["planned_peak_bytes"]["device"])
+            self.assertAlmostEqual(plan["gap"], plan["predicted_step_seconds"] / plan["bound_step_seconds"] - 1)
+
     def test_sweep_of_a_problem(self):
         self.plan("--problem-out", "problem.json", "--tiers", "host", "--link", "1e9")
         rows = json.loads(self.cairn("plan", "--problem", "problem.json", "--sweep", "--json").stdout)
