@@ -23,8 +23,8 @@ local PLAN = {
   { "plan.deferred_updates",
     "parameters that are updated in the forward part of the next micro-batch, or as soon as somebody looks at them" },
   { "plan.host_updates",
-    "parameters that the host's processors update where they live, beside a device that does not reach it: deferred ones; with " ..
-    "`--fuse-update` the others beside backward" },
+    "parameters that the host's processors update where they live, beside a device that does not reach it: deferred " ..
+    "ones; with `--fuse-update` the others beside backward" },
 }
 
 local MEMORY = {

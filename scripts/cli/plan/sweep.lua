@@ -75,8 +75,8 @@ local function by_hand(curve)
   return json.object(rows)
 end
 
--- What fits a budget fits a higher one: where the plan of a lower budget is faster, it stands for both, beside the bound of the higher
--- one. `found`: summaries by falling budget. Each budget's variants are searched for by themselves.
+-- What fits a budget fits a higher one: where the plan of a lower budget is faster, it stands for both, beside the
+-- bound of the higher one. `found`: summaries by falling budget. Each budget's variants are searched for by themselves.
 local function let_more_be_no_slower(found, micro_steps)
   local function step(plan, seconds) return summary.step_seconds(plan, seconds, micro_steps) end
   for i = #found, 2, -1 do
