@@ -19,7 +19,8 @@ class Filler {
  public:
   Filler(const Pieces& p, int64_t target, int64_t& work)
       : most_(p.most), alignment_(p.alignment), highest_(target / p.alignment * p.alignment), work_(work) {
-    const std::vector<int32_t> to = full_sections(p);
+    full_ = p.full_sections();
+    const std::vector<int32_t>& to = full_;
     for (int32_t i = 0; i < p.size(); ++i)
       items_.push_back({to[p.all[i].begin], to[p.all[i].end], p.all[i].bytes, i});
     std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
@@ -69,6 +70,11 @@ class Filler {
     return false;
   }
 
+  double trouble(int32_t section) const {
+    const int32_t s = std::min(full_[section], sections_ - 1);
+    return sections_ > 0 ? weight_[s] : 0;
+  }
+
   template <typename Visit>
   void each_offset(Visit visit) const {
     for (size_t i = 0; i < items_.size(); ++i) visit(items_[i].piece, offsets_[i]);
@@ -95,20 +101,6 @@ class Filler {
     uint64_t key = 0;
     Conflict conflict;
   };
-
-  // Only sections whose pieces are not all alive in a neighbour, too, matter: something begins there and
-  // something ends right behind. to[s]: how many of those lie before s.
-  static std::vector<int32_t> full_sections(const Pieces& p) {
-    std::vector<int32_t> to(static_cast<size_t>(p.sections) + 1, 0);
-    bool began = false;
-    for (int32_t s = 0; s < p.sections; ++s) {
-      began = began || p.begin_row[s + 1] > p.begin_row[s];
-      const bool ends = p.end_row[s + 2] > p.end_row[s + 1];
-      to[s + 1] = to[s] + (began && ends);
-      if (ends) began = false;
-    }
-    return to;
-  }
 
   // The way to look at first: the longest piece, or the one with most bytes, loosened by chance.
   void rank(int64_t round, int64_t turn) {
@@ -308,7 +300,8 @@ class Filler {
   Result dive() {
     if (unplaced_ == 0) return Result::kFound;
     work_ -= kPerState;
-    if (nodes_-- <= 0 || work_ <= 0 || depth_ > kDepth * static_cast<int64_t>(items_.size()))
+    if (nodes_-- <= 0 || work_ <= 0 ||
+        depth_ > std::min(kDepth * static_cast<int64_t>(items_.size()), kDeepest))
       return Result::kCut;
     const uint64_t now = state();
     State& known = hopeless_[now >> (64 - kStateBits)];
@@ -358,13 +351,17 @@ class Filler {
   static constexpr int kStateBits = 20;
   static constexpr int64_t kPerState = 100;  // of work: a line of memory that is far
   static constexpr int64_t kNodesPerPiece = 16;
-  static constexpr int64_t kDepth = 4;  // decisions per piece on a branch: bounds the stack
+  static constexpr int64_t kDepth = 4,
+                           kDeepest =
+                               kDepth *
+                               kMostSearched;  // decisions per piece on a branch, and in all: bound the stack
 
   const int64_t most_, alignment_, highest_;
   int64_t target_ = 0;
   int64_t& work_;
   int64_t nodes_ = 0, depth_ = 0;
   bool narrow_first_ = false;
+  std::vector<int32_t> full_;  // per section: how many of those that matter lie before it
   std::vector<Item> items_;
   int32_t sections_ = 0, unplaced_ = 0;
   std::vector<std::vector<int32_t>> from_left_, from_right_;
@@ -383,10 +380,14 @@ class Filler {
 
 }  // namespace
 
-bool fill(const Pieces& pieces, int64_t target, int64_t& work, Packing& packing) {
-  if (pieces.size() == 0 || pieces.size() > kMostSearched || target < pieces.most) return false;
+bool fill(const Pieces& pieces, int64_t target, int64_t& work, Packing& packing, int32_t most_pieces,
+          std::vector<double>* trouble) {
+  if (pieces.size() == 0 || pieces.size() > most_pieces || target < pieces.most) return false;
   Filler filler(pieces, target, work);
-  if (!filler.run()) return false;
+  if (!filler.run()) {
+    for (int32_t s = 0; trouble && s < pieces.sections; ++s) trouble->push_back(filler.trouble(s));
+    return false;
+  }
   packing.height = 0;
   filler.each_offset([&](int32_t piece, int64_t offset) {
     packing.offsets[piece] = offset;

@@ -35,6 +35,12 @@ inline constexpr int64_t kNoEffort = -1;
 Layout lay_out(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort = 0);
 inline constexpr int32_t kMostSearched = 1024;
 
+// The exact search alone, for up to kMostFilled blocks. True, and `offsets` filled, if that ends within the capacity. Else, for each
+// step before the last one that a block is alive at, how often the search came to an end there, as a share of the most.
+inline constexpr int32_t kMostFilled = 2 * kMostSearched;
+bool lay_out_exactly(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t effort,
+                     std::vector<int64_t>& offsets, std::vector<double>& trouble);
+
 // Puts the blocks whose offset is negative between the others, which do not collide, and moves what is in their way or
 // ends above `capacity`. Work is in visits of neighbours. False (and `offsets` as they were) if not all fit.
 bool repair(std::span<const Block>, int64_t alignment, int64_t capacity, int64_t work,

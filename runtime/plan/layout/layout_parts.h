@@ -34,6 +34,9 @@ struct Pieces {
   int64_t most = 0;            // the largest of `alive`: no packing is lower
   int64_t alignment = 1;
 
+  // Only sections whose pieces are not all alive in a neighbour, too, matter: something begins there and something ends right
+  // behind. Per section, and one more: how many of those lie before it.
+  std::vector<int32_t> full_sections() const;
   int32_t size() const { return static_cast<int32_t>(all.size()); }
 };
 
@@ -61,7 +64,8 @@ bool search(const Pieces&, int64_t target, int64_t& work, Packing& packing);
 
 // Exact search from below, for up to kMostSearched pieces that live long and overlap. Work is in visits of sections and
 // pieces and is counted down. True (and `packing` replaced) if a packing no higher than `target` was found; false
-// with work left: there is none, or there are too many pieces.
-bool fill(const Pieces&, int64_t target, int64_t& work, Packing& packing);
+// with work left: there is none, or there are too many pieces. trouble: if none was found, how often branches ended in each section.
+bool fill(const Pieces&, int64_t target, int64_t& work, Packing& packing, int32_t most_pieces = kMostSearched,
+          std::vector<double>* trouble = nullptr);
 
 }  // namespace cairn::plan

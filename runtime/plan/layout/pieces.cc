@@ -99,4 +99,16 @@ Pieces::Pieces(std::span<const Block> blocks, int64_t align) : alignment(align) 
   alive.resize(sections);
 }
 
+std::vector<int32_t> Pieces::full_sections() const {
+  std::vector<int32_t> to(static_cast<size_t>(sections) + 1, 0);
+  bool began = false;
+  for (int32_t s = 0; s < sections; ++s) {
+    began = began || begin_row[s + 1] > begin_row[s];
+    const bool ends = end_row[s + 2] > end_row[s + 1];
+    to[s + 1] = to[s] + (began && ends);
+    if (ends) began = false;
+  }
+  return to;
+}
+
 }  // namespace cairn::plan

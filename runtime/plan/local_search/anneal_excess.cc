@@ -9,10 +9,14 @@ namespace cairn::plan {
 namespace {
 
 // Heats, in shares of a mean op's seconds, and what a value of mean size and lifetime costs above the budget, in such seconds.
-constexpr double kFirstHeat = 1, kLastHeat = .05, kFirstPrice = 10, kLastPrice = 40;
+struct Cooling {
+  double first_heat, last_heat, first_price, last_price;
+};
+constexpr Cooling kCooling[] = {
+    {1, .05, 30, 300}, {1, .05, 10, 40}, {.3, .05, 100, 300}, {1, .05, 100, 100}};  // by Prices
 // Of prices that adapt: they rise in each of so many parts of the work while anything is over the budget, and fall while nothing is.
 constexpr int64_t kAdaptations = 4000;
-constexpr double kAdaptiveFirst = 100, kLeast = 10, kMost = 5000, kRise = 1.02, kFall = .995;
+constexpr double kLeast = 10, kMost = 5000, kRise = 1.02, kFall = .995;
 constexpr int kTries = 16;         // to find something that may leave
 constexpr size_t kMostAtOnce = 4;  // values that leave before one item
 
@@ -33,10 +37,17 @@ void LocalSearch::keep_inputs(Candidate& c, int32_t interval, Undo& undo) const 
     }
 }
 
-void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work, Prices prices) {
-  if (free_intervals_.empty()) return;
+void LocalSearch::anneal_excess(const Candidate& c, int64_t budget, int64_t work, Prices prices) {
+  anneal_excess(c, std::vector<int64_t>(p_.ops.size(), budget), work, prices);
+}
+
+std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, const std::vector<int64_t>& limits,
+                                                    int64_t work, Prices prices) {
+  std::optional<Candidate> best;
+  if (free_intervals_.empty()) return best;
   c.cost = evaluate_(c.retention_points, c.pace, sequence_);
-  if (!c.cost.valid) return;
+  if (!c.cost.valid) return best;
+  const int64_t budget = *std::max_element(limits.begin(), limits.end());
   const auto ops = static_cast<double>(p_.ops.size());
   double mean = 0;  // bytes x items of a stay
   for (const Residency& r : sequence_.residencies)
@@ -47,36 +58,42 @@ void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work, Price
     full.clear();
     made_again.clear();
     for (int32_t item = 0; item < static_cast<int32_t>(sequence_.ops.size()); ++item) {
-      if (sequence_.live[item] > budget) full.push_back(item);
+      if (sequence_.live[item] > limits[sequence_.anchor[item]]) full.push_back(item);
       if (sequence_.ops[item] != sequence_.anchor[item]) made_again.push_back(item);
     }
     note(c);
   };
-  look();
   // Copies in flight make peaks that no item has.
   const auto in_flight = [&](const Cost& cost, int64_t peak) {
     return static_cast<double>(std::max<int64_t>(0, cost.peak_bytes - std::max(peak, budget)));
   };
-  double excess = sequence_.excess(budget) + in_flight(c.cost, sequence_.peak_bytes);
-  std::vector<int32_t> trace = evaluate_.trace_of(c.retention_points);
+  double excess = 0;
+  std::vector<int32_t> trace;
+  const auto begin = [&] {
+    look();
+    trace = evaluate_.trace_of(c.retention_points);
+    excess = evaluate_.priced().excess(limits) + in_flight(c.cost, sequence_.peak_bytes);
+    if (excess == 0 && (!best || c.cost.seconds < best->cost.seconds)) best = c;
+  };
+  begin();
   Undo undo;
-  double price_of_mean = prices == kAdaptive ? kAdaptiveFirst : kFirstPrice;
+  const Cooling& cooling = kCooling[prices];
+  double price_of_mean = cooling.first_price;
   const int64_t from = evaluate_.work(), part = std::max<int64_t>(1, work / kAdaptations);
   int64_t adapted = from;
   while (evaluate_.work() < from + work) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
-    const double heat = kFirstHeat * std::pow(kLastHeat / kFirstHeat, done) / ops;
-    if (prices == kRising) price_of_mean = kFirstPrice * std::pow(kLastPrice / kFirstPrice, done);
+    const double heat = cooling.first_heat * std::pow(cooling.last_heat / cooling.first_heat, done) / ops;
+    if (prices != kAdaptive)
+      price_of_mean = cooling.first_price * std::pow(cooling.last_price / cooling.first_price, done);
     for (; prices == kAdaptive && adapted + part <= evaluate_.work(); adapted += part)
       price_of_mean = excess > 0 ? price_of_mean * kRise : std::max(kLeast, price_of_mean * kFall);
     if (price_of_mean > kMost) {  // stuck
-      price_of_mean = kAdaptiveFirst;
+      price_of_mean = cooling.first_price;
       if (const Candidate* within = archive_.within(budget)) {
         c = *within;
         c.cost = evaluate_(c.retention_points, c.pace, sequence_);
-        look();
-        excess = sequence_.excess(budget) + in_flight(c.cost, sequence_.peak_bytes);
-        trace = evaluate_.trace_of(c.retention_points);
+        begin();
       }
     }
     const double weight = price_of_mean / ops / mean;
@@ -93,7 +110,7 @@ void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work, Price
       continue;
     }
     if (evaluate_.priced().trace() == trace) continue;  // nothing comes of the change
-    double then = evaluate_.priced().excess(budget);
+    double then = evaluate_.priced().excess(limits);
     if (price.seconds / index_.total_seconds + weight * then > most) {
       take_back();
       continue;
@@ -111,7 +128,9 @@ void LocalSearch::anneal_excess(Candidate c, int64_t budget, int64_t work, Price
     excess = then;
     trace = evaluate_.priced().trace();
     look();
+    if (excess == 0 && (!best || c.cost.seconds < best->cost.seconds)) best = c;
   }
+  return best;
 }
 
 // Something, or several of at most so many values, leaves before an item that is too full, or what is made again stays; or anything.

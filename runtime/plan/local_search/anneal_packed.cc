@@ -18,6 +18,7 @@ constexpr int64_t kTryShare = 8;       // a change that is priced only counts su
 // Parts of the budget by which ceilings beside a change may become lower or higher.
 constexpr int64_t kCeilingLower = 400, kCeilingHigher = 100;
 constexpr int32_t kAroundFull = 5;  // ops around one that is too full
+constexpr double kMovedCost = 2;    // of a block of mean size and lifetime, in a mean op's seconds
 constexpr int32_t kBehind = 20;     // before one that something is made again for
 
 }  // namespace
@@ -165,12 +166,57 @@ class LocalSearch::Packed {
     return g >= 0 && l_.rules_.free[g] ? g : any;
   }
 
+  // What the item makes again is held instead: what lies at the place where that costs least leaves meanwhile.
+  void make_room(int32_t item) {
+    const int32_t here = l_.sequence_.anchor[item], value = l_.index_.outputs[l_.sequence_.ops[item]][0];
+    const int32_t held = l_.intervals_.at(value, here - 1);
+    const int64_t bytes = p_.values[value].bytes;
+    if (held < 0 || bytes > floor_) return;
+    int64_t begin = l_.intervals_.all[held].begin * ops_, end = here * ops_ + ops_ - 1;
+    packer_.beside(begin, end, found_);
+    for (const int32_t b : found_)
+      if (const Stay& stay = stay_of_[b]; stay.value == value) {
+        begin = std::min(begin, stay.begin);
+        end = std::max(end, stay.end);
+      }
+    const int32_t first = op_of(begin), last = op_of(end);
+    packer_.beside(begin, end, found_);
+    place_.beside.clear();
+    for (const int32_t b : found_) {
+      const Stay& stay = stay_of_[b];
+      if (stay.value == value) continue;
+      double cost = kMovedCost * static_cast<double>(bytes_of(stay)) / mean_ *
+                    (1 + static_cast<double>(stay.end - stay.begin) / static_cast<double>(ops_));
+      if (leaving(stay, first, last) >= 0)
+        cost = std::min(cost, p_.ops[l_.index_.maker[stay.value]].seconds * static_cast<double>(ops_) /
+                                  l_.index_.total_seconds);
+      const int64_t offset = packer_.offset(b);
+      place_.beside.push_back({offset, offset + bytes_of(stay), 1 + static_cast<int64_t>(1000 * cost), b});
+    }
+    const int64_t offset = place_.find(bytes, floor_ - bytes);
+    for (const CheapestPlace::Beside& b : place_.beside) {
+      if (b.begin >= offset + bytes || b.end <= offset) continue;
+      if (const int32_t g = leaving(stay_of_[b.block], first, last); g >= 0)
+        l_.set(c_, g, std::min(last + 1, l_.intervals_.all[g].end), undo_);
+    }
+  }
+
+  // The interval in which the stay may end before the first of these ops and begin again behind the last one; or -1.
+  int32_t leaving(const Stay& stay, int32_t first, int32_t last) const {
+    if (stay.value >= values_ || op_of(stay.begin) >= first || op_of(stay.end) <= last) return -1;
+    const int32_t g = l_.intervals_.at(stay.value, first - 1);
+    const bool may = g >= 0 && l_.intervals_.all[g].end > last && l_.rules_.free[g] && l_.rules_.remade[g];
+    return may ? g : -1;
+  }
+
   void change_something() {
     if (!full_.empty() && l_.chance(50)) {
       const int32_t op = full_[below(full_.size())];
       give_up(op, op);
     } else if (!made_again_.empty() && l_.chance(60)) {
-      l_.keep_again(c_, made_again_[below(made_again_.size())], undo_);
+      const int32_t item = made_again_[below(made_again_.size())];
+      l_.keep_again(c_, item, undo_);
+      if (!undo_.empty() && l_.chance(50)) make_room(item);
     }
     if (undo_.empty() || l_.chance(30)) {
       const int32_t g = some_interval();
@@ -183,13 +229,13 @@ class LocalSearch::Packed {
   }
 
   void step() {
-    spent_ += ops_ / kTryShare + 1;
     undo_.clear();
     change_something();
     const double drawn = static_cast<double>((l_.random() >> 11) + 1) * 0x1p-53;
     most_ = energy(c_.cost.seconds) - heat_ * std::log(drawn);
     const RetentionPricer::Price price =
         l_.evaluate_.price(c_.retention_points, most_ * l_.index_.total_seconds);
+    spent_ += std::max(ops_, price.work) / kTryShare + 1;
     if (!price.valid || price.copies || price.seconds > most_ * l_.index_.total_seconds) {
       take_back();
     } else if (l_.evaluate_.priced().trace() == trace_) {  // nothing comes of the change
@@ -277,6 +323,7 @@ class LocalSearch::Packed {
   const int32_t values_;
   const int64_t fixed_, floor_;
   Packer packer_;
+  CheapestPlace place_;
   Placed best_;
   Candidate c_;
   Layout now_, then_;

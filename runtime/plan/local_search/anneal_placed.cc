@@ -140,6 +140,26 @@ Placed LocalSearch::anneal_placed(Placed from, int64_t budget, int64_t work) {
   return best;
 }
 
+std::optional<Placed> LocalSearch::place_exactly(const Candidate& c, int64_t budget, int64_t effort,
+                                                 std::vector<double>& trouble) {
+  Placed placed{c, {}, index_.persistent_bytes};
+  placed.from.cost = evaluate_(c.retention_points, c.pace, sequence_);
+  std::vector<Block> blocks;
+  std::vector<Stay> stays;
+  list_blocks(sequence_, blocks, stays);
+  std::vector<double> of_items;
+  trouble.assign(p_.ops.size(), 0);
+  if (!lay_out_exactly(blocks, natural_alignment(p_), budget - index_.persistent_bytes, effort,
+                       placed.offsets, of_items)) {
+    for (size_t item = 0; item < of_items.size(); ++item)
+      trouble[sequence_.anchor[item]] = std::max(trouble[sequence_.anchor[item]], of_items[item]);
+    return {};
+  }
+  for (size_t b = 0; b < blocks.size(); ++b)
+    placed.height = std::max(placed.height, index_.persistent_bytes + placed.offsets[b] + blocks[b].bytes);
+  return placed;
+}
+
 Placed LocalSearch::place_lower(Placed from, int64_t target, int64_t work) {
   for (int64_t part = kFirstLowering; part <= kLastLowering && from.height > target;) {
     const int64_t before = from.height, less = before / part;

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "runtime/plan/layout/layout.h"
@@ -42,10 +43,17 @@ class LocalSearch {
   void anneal(Candidate c, int64_t budget, int64_t work, double hot = kHot);
   // From the lowest plan of the archive down to the target, as long as that goes well; `work` for each aim on the way.
   void anneal_down(int64_t target, int64_t work);
-  // Annealing where each item over the budget counts by itself, at a price that rises; or rises and falls, so that plans
-  // stay close to the budget: for `c` that fits and is slow.
-  enum Prices { kRising, kAdaptive };
-  void anneal_excess(Candidate c, int64_t budget, int64_t work, Prices prices = kRising);
+  // Annealing where each item over the budget counts by itself, at a price that rises (kCheap: from less to less), from `c` or (kClose)
+  // near it; or at one that rises and falls, so that plans stay close to the budget: for `c` that fits and is slow.
+  enum Prices { kRising, kCheap, kClose, kAdaptive };
+  void anneal_excess(const Candidate& c, int64_t budget, int64_t work, Prices prices = kRising);
+  // The same with a limit of its own for what runs for each op. Returns the fastest plan met within all of them.
+  std::optional<Candidate> anneal_excess(Candidate c, const std::vector<int64_t>& limits, int64_t work,
+                                         Prices);
+  // The plan with offsets within the budget from the exact search alone, for which `effort` is as of lay_out(). Else, per op, how
+  // often the search came to an end at what runs for it, as a share of the most.
+  std::optional<Placed> place_exactly(const Candidate&, int64_t budget, int64_t effort,
+                                      std::vector<double>& trouble);
   // Simulated annealing of a plan together with its layout, which is repaired after each change: what arenas take beyond
   // peaks counts. Returns the fastest plan within the budget, else the lowest one. For plans without copies.
   Placed anneal_placed(Placed from, int64_t budget, int64_t work);

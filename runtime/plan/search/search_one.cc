@@ -66,6 +66,7 @@ size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearch
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   fastest_.reset();
   if (effort != Effort::kWhole) return from_scratch(budget, effort, kRounds);
+  if (prices_layouts()) return solve_by_limits(budget);
   look_at_stages();
   // What is beyond the cliff after a round is better left to the ways below.
   std::optional<Fit> fit = from_scratch(budget, effort, walks() ? 1 : kRounds);

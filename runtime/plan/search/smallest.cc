@@ -43,6 +43,10 @@ const Fit* OneBudget::smallest_sent() {
 
 const Fit& OneBudget::smallest_made() {
   if (smallest_made_) return *smallest_made_;
+  if (prices_layouts()) {
+    smallest_by_limits();
+    return *smallest_made_;
+  }
   look_at_stages();
   restart();
   const auto least = [&](const auto& found_at) {

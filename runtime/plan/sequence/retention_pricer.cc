@@ -381,4 +381,19 @@ double RetentionPricer::excess(int64_t budget) const {
   return sum;
 }
 
+double RetentionPricer::excess(const std::vector<int64_t>& limits) const {
+  double sum = 0;
+  int32_t item = 0, op = 0;
+  const auto add = [&](int64_t limit) {
+    const int64_t bytes = live_[item++];
+    if (bytes > limit) sum += static_cast<double>(bytes - limit);
+  };
+  for (const Group& group : groups_) {
+    while (op < group.anchor) add(limits[op++]);
+    for (int32_t k = group.begin; k < group.end; ++k) add(limits[group.anchor]);
+  }
+  for (const auto count = static_cast<int32_t>(ops_.size()); op < count;) add(limits[op++]);
+  return sum;
+}
+
 }  // namespace cairn::plan

@@ -31,6 +31,8 @@ class RetentionPricer {
   const std::vector<int32_t>& trace() const { return trace_; }
   // Sequence::excess() of it.
   double excess(int64_t budget) const;
+  // The same with a limit per op, for what runs for it.
+  double excess(const std::vector<int64_t>& limits) const;
 
  private:
   struct Op {

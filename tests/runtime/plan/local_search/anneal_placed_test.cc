@@ -92,5 +92,21 @@ TEST(AnnealPacked, ComesWithinTheBudgetWithASoundLayout) {
   EXPECT_LE(again.height, budget);
 }
 
+// The exact search gives offsets where there is room, and else says which ops it is about.
+TEST(PlaceExactly, GivesOffsetsOrNamesTheOpsInTrouble) {
+  const Problem p = forward_only();
+  Search search(p, false);
+  search.restart();
+  const Candidate all = search.archive.plans().begin()->second;
+  std::vector<double> trouble;
+  const auto placed = search.local_search.place_exactly(all, 2 * all.cost.peak_bytes, 1, trouble);
+  ASSERT_TRUE(placed.has_value());
+  const Plan plan = search.fit_of(*placed).plan;
+  EXPECT_EQ(plan.arena_bytes, placed->height);
+  expect_apart(p, plan);
+  EXPECT_FALSE(search.local_search.place_exactly(all, all.cost.peak_bytes - 1, 1, trouble).has_value());
+  EXPECT_EQ(trouble.size(), p.ops.size());
+}
+
 }  // namespace
 }  // namespace cairn::plan
