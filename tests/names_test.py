@@ -14,7 +14,8 @@ PLAN = re.compile(r"^set\(plan_folders ([^\s)]+)\)", re.M)
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.S | re.M)
 NAMED = re.compile(r"^(?:struct|class|enum class|enum|union) (\w+)|^using (\w+) =|^(?:const|constexpr)\b[^=({]*?\b(k[A-Z]\w*)", re.M)
 IN_HEADER = re.compile(r"^(?:inline )?constexpr\b[^=({]*?\b(k[A-Z]\w*)", re.M)
-MORE = re.compile(r", (k[A-Z]\w*) =")  # the second constant of a line, and those after it
+MORE = re.compile(r",\s+(k[A-Z]\w*) =")  # the second constant of a declaration, and those after it
+CONSTANTS = re.compile(r"^const(?:expr)?\b[^;]*;", re.M)
 
 
 def folders(words):
@@ -35,8 +36,8 @@ def names(source):
         for line in body.split("\n"):
             if found := NAMED.match(line):
                 yield next(name for name in found.groups() if name)
-                if line.startswith("const"):
-                    yield from MORE.findall(line)
+        for constants in CONSTANTS.findall(body):
+            yield from MORE.findall(constants)
 
 
 def headers(where):

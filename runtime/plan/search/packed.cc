@@ -12,7 +12,7 @@ constexpr size_t kMostPriced = 1500;  // ops of graphs that this is for
 constexpr int64_t kLimitedWork =
     20'000'000 / CAIRN_SEARCH_SHARE;  // of annealing again where a few limits are lower
 constexpr int64_t kPeaksWork = 200'000'000 / CAIRN_SEARCH_SHARE,
-                  kPackedWork = 110'000'000 / CAIRN_SEARCH_SHARE;
+                  kLimitsPackedWork = 110'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kWarmWork = 60'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int kRoomRounds = 2;
 constexpr int64_t kLimitLowered = 64;  // limits in trouble become lower by such a part of the budget
@@ -108,7 +108,7 @@ std::optional<Fit> OneBudget::solve_by_limits(int64_t budget) {
   const Candidate all = s_.archive.plans().begin()->second;
   std::optional<Fit> best;
   for (const auto prices : {LocalSearch::kRising, LocalSearch::kCheap})
-    if (!best) best = search_by_limits(all, budget, {kPeaksWork, kPackedWork, 6, true, prices});
+    if (!best) best = search_by_limits(all, budget, {kPeaksWork, kLimitsPackedWork, 6, true, prices});
   if (!best && smallest_made().plan.arena_bytes <= budget) best = smallest_made();
   if (best)
     take_faster(best, s_.fit_of(s_.local_search.anneal_packed(s_.placed(*best), budget, kWarmWork, true)));
