@@ -20,10 +20,10 @@ constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
-constexpr int64_t kExcess = 2;     // times the work, where items over the budget count by themselves
-constexpr double kFarLevel = .02;  // above the bound: annealed once more
-constexpr int64_t kFarWork = 20;   // times the work, then
-constexpr int64_t kLevelWork = 8;  // times the cube of the number of ops
+constexpr int64_t kExcess = 2;  // times the work, where items over the budget count by themselves
+constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: annealed once more
+constexpr int64_t kFarWork = 20;                          // times the work, then
+constexpr int64_t kLevelWork = 8;                         // times the cube of the number of ops
 
 // bytes * level / kLevels, where the product may be too large for a number.
 int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }
@@ -88,6 +88,7 @@ class AllBudgets {
 
   void from_structure(int64_t room, int32_t link) {
     const Stages stages(p_, s_.index);
+    far_level_ = stages.chain ? kFarLevelOfChain : kFarLevel;  // options of stages leave less to be found
     const OptionSets sets(p_, s_.index, s_.intervals, s_.rules, stages, link, kSweepOptions);
     std::optional<Segments> segments;
     if (link < 0 && !stages.chain && backward() && p_.ops.size() > kTinyProblem)
@@ -156,7 +157,7 @@ class AllBudgets {
   void anneal_far(int64_t budget, double bound) {
     if (!backward() || p_.ops.size() <= kTinyProblem) return;
     const Candidate* const known = s_.archive.within(budget);
-    if (known && known->cost.seconds <= bound * (1 + kFarLevel)) return;
+    if (known && known->cost.seconds <= bound * (1 + far_level_)) return;
     const auto energy = [&](const auto& plan) {
       return s_.local_search.energy(plan.second.cost.seconds, plan.first, budget);
     };
@@ -214,6 +215,7 @@ class AllBudgets {
   std::vector<Candidate> minimal_;
   Candidate laid_out_;  // by arena_of(), and its arena
   int64_t arena_ = 0;
+  double far_level_ = kFarLevel;
   std::vector<Candidate> high_;  // met with arenas much higher than their peaks
 };
 

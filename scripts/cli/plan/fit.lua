@@ -38,7 +38,8 @@ function fit.words(...)
   return all
 end
 
--- The sets to try. than: rows (by number) that this one must need less than to be worth a row; crowded: it is only
+-- The sets to try. than: rows (by number) that this one must need less than to be worth a row; quicker: or a step of
+-- which within the budget takes less than of that row, as the host updates beside backward; crowded: it is only
 -- where that tier may be too small.
 local function sets_of(options, o, micro_steps, model)
   local open = levers.open_tiers(options, model)
@@ -71,7 +72,7 @@ local function sets_of(options, o, micro_steps, model)
     local last = host or disk
     if last then
       local with = joined(sets[last], fused)
-      with.than = { last }
+      with.than, with.quicker = { last }, away and host
       add(with)
     end
   else
@@ -144,6 +145,12 @@ function Fit:complete(row)
   end
   if not row.fits or self.budget == 0 then return end
   row.within = row.set.keeps and row.numbers or self:plan(row.set, { budget_bytes = self.budget })
+end
+
+-- Within the budget, by more than predictions are worth.
+function Fit:quicker(row, other)
+  if not (row.within and other and other.within) then return false end
+  return self:seconds(row.within) < 0.98 * self:seconds(other.within)
 end
 
 local function row_json(self, row)
@@ -242,10 +249,10 @@ function fit.run(recipe, o, device, options, micro_steps)
     for _, other in ipairs(set.than or {}) do
       worth = worth and not (found[other] and found[other].bytes <= row.bytes)
     end
-    if worth then
+    if worth or (row and set.quicker) then self:complete(row) end
+    if worth or (row and self:quicker(row, found[set.quicker])) then
       found[i] = row
       rows[#rows + 1] = row
-      self:complete(row)
     elseif why then
       notes[#notes + 1] = ("%s: %s"):format(table.concat(set.words, " "), why)
     end

@@ -17,6 +17,14 @@ class Fit(Case):
     def plan(self, *arguments, recipe="mlp", model=MLP):
         return json.loads(self.cairn("plan", recipe, *model, "--json", "--threads", 2, *arguments).stdout)
 
+    def test_updates_beside_backward_are_a_row_where_they_are_quicker(self):
+        model = ["layers=1", "heads=4", "width=256", "seq=64", "batch=2", "data=random"]
+        table = self.fit("--device-model", "rtx4090", "--budget", "4MiB", recipe="gpt2", model=model)
+        rows = {" ".join(row["levers"]): row for row in table["rows"]}
+        host, beside = rows["--tiers host"], rows["--tiers host --fuse-update clip=0"]
+        self.assertGreater(beside["smallest_budget_bytes"], host["smallest_budget_bytes"])
+        self.assertLess(beside["budget_step_seconds"], 0.98 * host["budget_step_seconds"])
+
     def check(self, table, *arguments):
         """Every row against the plan that its options make when they are typed."""
         for row in table["rows"]:
