@@ -351,10 +351,9 @@ class Filler {
   static constexpr int kStateBits = 20;
   static constexpr int64_t kPerState = 100;  // of work: a line of memory that is far
   static constexpr int64_t kNodesPerPiece = 16;
-  static constexpr int64_t kDepth = 4,
-                           kDeepest =
-                               kDepth *
-                               kMostSearched;  // decisions per piece on a branch, and in all: bound the stack
+  // Decisions per piece on a branch, and in all: they bound the stack.
+  static constexpr int64_t kDepth = 4;
+  static constexpr int64_t kDeepest = kDepth * kMostSearched;
 
   const int64_t most_, alignment_, highest_;
   int64_t target_ = 0;

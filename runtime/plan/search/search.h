@@ -137,8 +137,8 @@ class OneBudget {
   static constexpr int64_t kMostRoom = 2;  // that packed() looks for above peaks where nothing else fits
   std::optional<Fit> packed(int64_t budget, int64_t rooms);
   void lower_packed();
-  bool prices_layouts()
-      const;       // no backward half, no links, and ops are few enough for the exact search for offsets
+  // No backward half, no links, and ops are few enough for the exact search for offsets.
+  bool prices_layouts() const;
   struct Limited;  // how much is tried
   std::optional<Fit> place_by_limits(Candidate, int64_t budget, std::vector<int64_t>& limits, int rounds);
   std::optional<Fit> search_by_limits(const Candidate& start, int64_t budget, const Limited&);

@@ -2,8 +2,6 @@
 // bits as within backward, on the device.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cerrno>
 #include <limits>
 #include <thread>
 
@@ -145,37 +143,6 @@ INSTANTIATE_TEST_SUITE_P(
           .deferred = 0.6}},
         4)),
     [](const auto& test) { return name_of(test.param); });
-
-TEST(BesideBackwardOnADisk, AFailingDiskEndsTheSession) {
-  const Case c{
-      .device = "cpu", .clip_norm = 0, .on_host = 1, .host_room = 400 << 10, .fused = true, .deferred = 0.5};
-  std::atomic<int> left{1 << 30}, seen{0};
-  device::DeviceOptions options;
-  options.disk_fault = [&](bool, int64_t, int64_t bytes) -> int64_t {
-    ++seen;
-    return left.fetch_sub(1) == 0 ? -EIO : bytes;
-  };
-  Training sound(c, Defer::kAlways, options);
-  sound.micro();
-  seen = 0;
-  sound.micro();
-  const int transfers = seen;
-  ASSERT_GT(transfers, 4);
-  for (int at = 0; at < transfers; at += 1 + transfers / 12) {
-    left = 1 << 30;
-    Training failing(c, Defer::kAlways, options);
-    failing.micro();
-    left = at;
-    for (int again = 0; again < 2; ++again) try {
-        failing.micro();
-        FAIL() << "transfer " << at << " failed and nobody noticed";
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), Code::kIo) << error.what();
-        EXPECT_NE(std::string(error.what()).find("is lost since the last checkpoint"), std::string::npos);
-      }
-    EXPECT_FALSE(failing.session->poisoned());
-  }
-}
 
 }  // namespace
 }  // namespace cairn::step

@@ -136,7 +136,14 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Every transfer in turn fails once: the session ends, and says whether parameters were changed.
 TEST(DeferredOnADisk, AFailingDiskEndsTheSession) {
-  const Case cases[] = {{.device = "cpu"}, {.device = "cpu", .on_host = 1, .host_room = 400 << 10}};
+  const Case cases[] = {{.device = "cpu"},
+                        {.device = "cpu", .on_host = 1, .host_room = 400 << 10},
+                        {.device = "cpu",
+                         .clip_norm = 0,
+                         .on_host = 1,
+                         .host_room = 400 << 10,
+                         .fused = true,
+                         .deferred = 0.5}};
   for (const Case& c : cases)
     for (const int why : {EIO, ENOSPC}) {
       std::atomic<int> left{1 << 30}, seen{0};

@@ -1,4 +1,4 @@
-// What training changes, by name.
+// What training reads, and what it changes, by name.
 #pragma once
 #include <map>
 #include <string>
@@ -9,6 +9,17 @@
 namespace cairn::step {
 
 using Values = std::map<std::string, std::vector<char>>;
+
+// Words that follow from the step, below `vocabulary`, for the inputs "ids" and "targets" of `count` each.
+inline void feed_words(engine::Session& session, uint64_t step, int64_t count, int64_t vocabulary) {
+  std::vector<int32_t> words(static_cast<size_t>(count));
+  for (const char* name : {"ids", "targets"}) {
+    for (size_t i = 0; i < words.size(); ++i)
+      words[i] = static_cast<int32_t>((i * 5 + step * 3 + static_cast<size_t>(name[0])) %
+                                      static_cast<size_t>(vocabulary));
+    session.write(session.plan().joint->find(name), words.data(), count * 4);
+  }
+}
 
 // Bytes of all parameters and their moments, wherever they live.
 inline Values trained(const engine::Session& session) {

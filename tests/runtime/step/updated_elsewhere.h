@@ -118,13 +118,7 @@ class Training {
   const graph::JointGraph& joint() const { return *session->plan().joint; }
   int32_t id(const std::string& name) const { return joint().find(name); }
   void feed(float scale = 1) {
-    const uint64_t step = stepper->state().step;
-    std::vector<int32_t> words(kBatch * kTime);
-    for (const char* name : {"ids", "targets"}) {
-      for (size_t i = 0; i < words.size(); ++i)
-        words[i] = static_cast<int32_t>((i * 5 + step * 3 + static_cast<size_t>(name[0])) % kVocabulary);
-      session->write(id(name), words.data(), static_cast<int64_t>(words.size() * 4));
-    }
+    feed_words(*session, stepper->state().step, kBatch * kTime, kVocabulary);
     std::vector<float> scales(kWidth, scale);
     session->write(id("scale"), scales.data(), static_cast<int64_t>(scales.size() * 4));
   }

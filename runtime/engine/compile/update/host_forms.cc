@@ -99,10 +99,9 @@ Start balanced(const HostAttempts& attempts, HostForm form) {
 
 void try_host_forms(const HostAttempts& attempts) {
   const std::shared_ptr<CompiledPlan>& best = attempts.best;
-  bool best_streams = false, best_packs = false;
-  double won_at = 1;                                       // the share
   double least = std::numeric_limits<double>::infinity();  // bound of the best form
   std::shared_ptr<CompiledPlan> winner;                    // as it was before it was searched
+  HostForm won;                                            // its form
   for (const bool disk : {true, false}) {
     double best_share = 1;
     for (const bool packed : {false, true}) {
@@ -111,16 +110,15 @@ void try_host_forms(const HostAttempts& attempts) {
       HostShare share(start.share, start.bound ? kFewShares : kMostShares);
       std::shared_ptr<CompiledPlan> plan = std::move(start.plan);
       for (bool goes_on = true; goes_on;) {
-        const bool little = !disk && best_streams && plan != nullptr &&
+        const bool little = !disk && won.disk && plan != nullptr &&
                             host_updated_bytes(*plan) < kLittle * host_updated_bytes(*best);
         if (little) break;
         const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
         if (plan != nullptr && !attempts.attempt(plan, true)) plan = nullptr;
         if (plan != nullptr && best == plan) {
           winner = before;
-          best_share = won_at = share.now();
-          best_streams = disk;
-          best_packs = packed;
+          best_share = share.now();
+          won = {best_share, packed, disk};
           if (start.bound) least = start.bound->seconds();
         }
         if (disk && plan != nullptr && attempts.seconds(*plan) > (1 + kFar) * attempts.seconds(*best)) break;
@@ -133,8 +131,8 @@ void try_host_forms(const HostAttempts& attempts) {
     }
   }
   const double staying = attempts.staying_share;
-  if (winner != nullptr && staying > 0 && std::abs(staying - won_at) > kBalanced) {
-    const std::shared_ptr<CompiledPlan> plan = attempts.make({staying, best_packs, best_streams});
+  if (winner != nullptr && staying > 0 && std::abs(staying - won.share) > kBalanced) {
+    const std::shared_ptr<CompiledPlan> plan = attempts.make({staying, won.packed, won.disk});
     const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
     if (plan != nullptr && attempts.attempt(plan, true) && best == plan) winner = before;
   }

@@ -63,6 +63,14 @@ struct Walk {
     ASSERT_EQ(price.peak_bytes, sequence.peak_bytes);
     ASSERT_EQ(std::vector<int64_t>(pricer.live().begin(), pricer.live().end()), sequence.live);
     ASSERT_EQ(pricer.excess(price.peak_bytes / 2), sequence.excess(price.peak_bytes / 2));
+    std::vector<int64_t> allowed;
+    for (int32_t op = 0; op <= *std::max_element(sequence.anchor.begin(), sequence.anchor.end()); ++op)
+      allowed.push_back(price.peak_bytes / (2 + op % 3));
+    double over = 0;
+    for (size_t item = 0; item < sequence.ops.size(); ++item)
+      over += static_cast<double>(
+          std::max<int64_t>(0, sequence.live[item] - allowed[static_cast<size_t>(sequence.anchor[item])]));
+    ASSERT_EQ(pricer.excess(allowed), over);
     bool copies = false;
     for (const Residency& residency : sequence.residencies) copies |= residency.to >= 0;
     ASSERT_EQ(price.copies, copies);
