@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/plan/bound/flow.h"
 #include "runtime/plan/bound/knapsack.h"
 #include "runtime/plan/index.h"
 
@@ -43,39 +44,29 @@ class Closure {
   int64_t largest_bytes() const { return largest_bytes_; }  // largest value that could have been copied away
   double dearest() const { return dearest_; }               // highest seconds per byte of a single op
   double total_seconds() const { return total_seconds_; }   // of the ops that may run again
-  int64_t size() const { return static_cast<int64_t>(arcs_.size() + nodes_.size()); }
-  int64_t work() const { return work_; }  // arcs looked at by all cut() so far: the cost in time
+  int64_t size() const { return static_cast<int64_t>(flow_.arcs().size() + nodes_.size()); }
+  int64_t work() const {
+    return work_ + flow_.work();
+  }  // arcs looked at by all cut() so far: the cost in time
 
  private:
   // Nodes are the ops that may have to run again, latest first, then the values that only help to do so.
   struct Node {
     double bytes = 0;    // op: outputs read after the program point; value: its size
     double seconds = 0;  // op: cost, infinite if it may not run again
-    int32_t first_arc = 0;
-  };
-  struct Arc {
-    int32_t to, back;  // node, index of the reverse arc
   };
 
   double limit(int32_t op) const;                                // seconds it can take
   OptionSet option_set(const std::vector<int32_t>& part) const;  // nodes
-  int32_t end_arc(int32_t node) const { return nodes_[node + 1].first_arc; }
   void push_down(double price);
-  bool label();
-  void augment(int32_t from);
 
   std::vector<int32_t> chosen_;      // per op
   std::vector<Decision> decisions_;  // per op
-  std::vector<Node> nodes_;          // one more at the end: first_arc only
-  std::vector<Arc> arcs_;
+  std::vector<Node> nodes_;
+  Flow flow_;
   int32_t ops_ = 0, values_ = 0;
   int64_t busy_bytes_ = 0, largest_bytes_ = 0, work_ = 0;
-  double dearest_ = 0, total_seconds_ = 0, tolerance_ = 0;
-  // Of the present flow.
-  std::vector<double> room_;       // per arc: residual capacity
-  std::vector<double> excess_;     // per op: supply it could not pass on
-  std::vector<double> sink_room_;  // per op: seconds not yet taken
-  std::vector<int32_t> distance_, next_arc_, queue_, path_;
+  double dearest_ = 0, total_seconds_ = 0;
 };
 
 }  // namespace cairn::plan

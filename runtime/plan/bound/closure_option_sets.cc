@@ -25,8 +25,8 @@ OptionSet Closure::option_set(const std::vector<int32_t>& part) const {
   std::vector<Help> helps;
   for (const int32_t n : values) {
     Help help = {nodes_[n].bytes, 0, 0};
-    for (int32_t a = nodes_[n].first_arc; a < end_arc(n); ++a)
-      (arcs_[a].back >= 0 ? help.maker : help.readers) |= bit(arcs_[a].to);
+    for (int32_t a = flow_.begin(n); a < flow_.end(n); ++a)
+      (flow_.arcs()[a].forward ? help.maker : help.readers) |= bit(flow_.arcs()[a].to);
     helps.push_back(help);
   }
   OptionSet option_set;
@@ -58,10 +58,10 @@ std::vector<OptionSet> Closure::option_sets() const {
     for (size_t head = 0; head < part.size(); ++head) {
       const int32_t n = part[head];
       ops += n < ops_;
-      for (int32_t a = nodes_[n].first_arc; a < end_arc(n); ++a)
-        if (!seen[arcs_[a].to]) {
-          seen[arcs_[a].to] = 1;
-          part.push_back(arcs_[a].to);
+      for (int32_t a = flow_.begin(n); a < flow_.end(n); ++a)
+        if (!seen[flow_.arcs()[a].to]) {
+          seen[flow_.arcs()[a].to] = 1;
+          part.push_back(flow_.arcs()[a].to);
         }
     }
     if (ops > kMaxOps || (sets += size_t{1} << ops) > kMaxSets) return {};

@@ -2,9 +2,9 @@
 // again in it, where values have prices. A minimum cut, as in closure.h. README.md, section "The bound", has the program.
 #pragma once
 #include <cstdint>
-#include <limits>
 #include <vector>
 
+#include "runtime/plan/bound/flow.h"
 #include "runtime/plan/index.h"
 
 namespace cairn::plan {
@@ -30,33 +30,20 @@ class Stretch {
   int64_t busy_bytes() const { return busy_bytes_; }
   bool has(int32_t value) const { return values_[value].made; }  // made before the stretch
   bool busy(int32_t value) const { return values_[value].busy; }
-  int64_t size() const { return static_cast<int64_t>(arcs_.size()) + at_; }
-  int64_t work() const { return work_; }  // arcs looked at so far
+  int64_t size() const { return static_cast<int64_t>(flow_.arcs().size()) + at_; }
+  int64_t work() const { return work_ + flow_.work(); }  // arcs looked at so far
 
  private:
   struct Value {
     bool made = false, busy = false, read = false;  // read: the stretch needs it in any case
   };
-  struct Arc {
-    int32_t to, back;  // node, the reverse arc
-    bool forward;
-  };
-  bool label();
-  void augment(int32_t from);
-
   const Index* index_;
   int32_t at_;  // nodes: the ops before it, then all values
   std::vector<Value> values_;
   std::vector<double> seconds_;  // per op; infinite if it may not run again
-  std::vector<int32_t> first_arc_;
-  std::vector<Arc> arcs_;
+  Flow flow_;
   std::vector<int32_t> to_maker_;  // per value: its arc, or -1
   int64_t busy_bytes_ = 0, work_ = 0;
-  double tolerance_ = 0;
-  // Of the present flow.
-  std::vector<double> room_, excess_, sink_room_;
-  std::vector<int32_t> distance_, next_arc_, queue_, path_;
-  std::vector<bool> asked_;  // per value: an op that runs again reads it
   std::vector<bool> cheaper_missing_;
 };
 

@@ -78,9 +78,9 @@ TEST(SeveralPoints, IsBelowTheOptimum) {
         // One by one, in any order: prices of before are of other rows then.
         std::shuffle(points.begin(), points.end(), random);
         SeveralPoints more(p, index, {points[0]}, budget, index.total_seconds);
-        for (size_t k = 1; k < points.size(); ++k) {
+        for (size_t next = 1; next < points.size(); ++next) {
           more.raise(60);
-          more = SeveralPoints(more, points[k], budget);
+          more = SeveralPoints(more, points[next], budget);
         }
         EXPECT_LE(index.total_seconds + more.raise(60), optimum * (1 + 1e-9)) << seed << " " << budget;
       }
