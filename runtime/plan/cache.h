@@ -29,6 +29,9 @@ class SolverCache {
   std::optional<Plan> solve_below(const Problem&, int64_t budget_bytes, double limit, bool quick = false);
   // No plan's seconds, with what living at home costs, are fewer.
   double least_seconds(const Problem&, int64_t budget_bytes);
+  // Of a problem with homes, where no op begins before its time (`earliest`, seconds per op, never falling): no plan takes less,
+  // without what living at home costs.
+  double least_seconds_behind(const Problem&, int64_t budget_bytes, const std::vector<double>& earliest);
   // About as fast a plan, sooner; also nothing where only plans close to the smallest fit, which take long to find. Its bound and gap
   // are of a rough bound; least_seconds() is not.
   std::optional<Plan> solve_quickly(const Problem&, int64_t budget_bytes);

@@ -67,12 +67,6 @@ class Variants {
   }
   // Per micro-batch, with what is done once per step.
   double seconds(const CompiledPlan& plan) const { return plan.plan.predicted_seconds + once_per_step(plan); }
-  // No plan of this variant is faster. What is waited for on the host follows from the plan.
-  double least_seconds(const CompiledPlan& plan) const {
-    const double waits = plan.host_wait_seconds / static_cast<double>(micro_steps_);
-    return std::max(plan.plan.bound_seconds + once_per_step(plan) - waits,
-                    least_seconds_with_host_updates(plan) / static_cast<double>(micro_steps_));
-  }
   // No plan of any variant that was tried is faster than this. Where the host updates, that may be more than the problem's bound.
   void certify(CompiledPlan& best) const {
     plan::Plan& plan = best.plan;
@@ -272,11 +266,11 @@ class Variants {
     if (plan == nullptr) return false;
     const plan::Problem& problem = plan->problem;
     const bool quick = state == State::kResident && effort == Effort::kQuick && problem.budget_bytes > 0;
-    Solved solved = Solved::kOver;
+    Outcome outcome{Solved::kOver};
     if (state == State::kHomes) {
-      solved = solve_with_homes(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
+      outcome = solve_with_homes(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
     } else if (state == State::kOffloaded) {
-      solved = solve_with_offloaded_state(*plan, device_, options_, cache_);
+      outcome.solved = solve_with_offloaded_state(*plan, device_, options_, cache_);
     } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {
       // Small problems are searched for all budgets at once, so that more memory is never slower.
       std::optional<plan::Plan> found = !quick || problem.ops.size() <= plan::kSmallProblem
@@ -285,12 +279,14 @@ class Variants {
       if (found) {
         plan->plan = std::move(*found);
         plan->plan.bound_seconds = cache_.least_seconds(problem, problem.budget_bytes);
-        solved = Solved::kFits;
+        outcome.solved = Solved::kFits;
       }
     }
+    const Solved solved = outcome.solved;
     if (solved == Solved::kOver) (quick ? refused_ : over_budget_).push_back(std::move(plan));
     if (solved == Solved::kNothing || solved == Solved::kOver) return false;
-    bound_ = std::min(bound_, least_seconds(*plan));
+    bound_ = std::min(bound_, state == State::kHomes ? outcome.least_seconds
+                                                     : plan->plan.bound_seconds + once_per_step(*plan));
     if (solved == Solved::kSlower) return false;
     if (best_ != nullptr && !better(*plan, *best_)) return true;
     best_ = std::move(plan);

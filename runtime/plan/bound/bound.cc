@@ -15,6 +15,7 @@ constexpr int64_t kWork = 6'000'000, kWorkPerOp = 300, kWholeWork = 1'500'000;
 constexpr int64_t kSeveralWork = 250'000'000;  // of several points at once
 constexpr int64_t kLookWork = 10;              // per op before a program point, to set it up
 constexpr size_t kRoughPoints = 12;            // looked at by the rough bound
+constexpr size_t kPointsBehind = 2;            // where ops have a time before which they do not begin
 constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
@@ -136,6 +137,23 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   best.remake_price = point.remake_price(answer);
   best.seconds = index.total_seconds + best.seconds * (1 - kSumRounding);
   return best;
+}
+
+double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t budget_bytes, HomeReads homes,
+                                  const std::vector<double>& earliest) {
+  for (HomeReads::Value& value : homes.values) value.home_seconds = 0;
+  const std::vector<double> before = seconds_before(p);
+  const auto late = [&](int32_t op) { return std::max(0.0, earliest[op] - before[op]); };
+  double most = 0;
+  for (int32_t op = 0; op < static_cast<int32_t>(p.ops.size()); ++op) most = std::max(most, late(op));
+  if (budget_bytes > 0) {
+    std::vector<int32_t> order = points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
+    order.resize(std::min(order.size(), kPointsBehind));
+    for (const int32_t at : order)
+      most = std::max(most,
+                      ProgramPoint(p, index, at, before[at], budget_bytes, homes, late(at)).solve().seconds);
+  }
+  return index.total_seconds + most * (1 - kSumRounding);
 }
 
 double several_points_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {

@@ -77,12 +77,13 @@ int32_t Remake::undecided(double available) {
 }
 
 ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, double before,
-                           int64_t budget_bytes, const HomeReads& homes)
+                           int64_t budget_bytes, const HomeReads& homes, double late)
     : closure_(p, index, at),
       remake_(closure_),
       room_(static_cast<double>(budget_bytes - index.persistent_bytes - p.ops[at].workspace_bytes -
                                 closure_.busy_bytes() - homes.bytes(static_cast<size_t>(at)))),
-      before_(before),
+      late_(late),
+      before_(before + late),
       after_(index.total_seconds - before),
       home_(least_home_seconds(homes, budget_bytes)) {
   // A latency per copy is at least this much per byte of the largest value.
@@ -165,12 +166,12 @@ ProgramPoint::Answer ProgramPoint::best(double more_room) const {
 ProgramPoint::Answer ProgramPoint::solve() {
   Answer answer = best(0);
   for (int round = 0; round < kPointRounds && remake_.refine(answer.available); ++round) answer = best(0);
-  answer.seconds += home_;
+  answer.seconds += home_ + late_;
   if (!crossing_) return answer;
   for (int round = 0; round < kPointRounds; ++round) {
     Crossing::Answer crossed = crossing_->least(remake_.lines());
     work_ += crossed.work;
-    answer.seconds = std::max(answer.seconds, crossed.seconds);
+    answer.seconds = std::max(answer.seconds, crossed.seconds + late_);
     answer.here = std::move(crossed.here);
     if (!remake_.refine(crossed.available)) break;
   }

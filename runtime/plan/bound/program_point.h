@@ -33,14 +33,14 @@ class Remake {
 
 class ProgramPoint {
  public:
-  // The program point op `at` first starts; `before` is the seconds of the ops before it.
+  // The program point op `at` first starts; `before` is the seconds of the ops before it, and it starts `late` seconds later at least.
   ProgramPoint(const Problem&, const Index&, int32_t at, double before, int64_t budget_bytes,
-               const HomeReads& homes = {});
+               const HomeReads& homes = {}, double late = 0);
   ProgramPoint(const ProgramPoint&) = delete;
   ProgramPoint& operator=(const ProgramPoint&) = delete;
 
   struct Answer {
-    double seconds;            // added before and after the program point
+    double seconds;            // added before and after the program point, those it is late included
     double available;          // bytes that need no recompute, tiers included
     std::vector<double> here;  // Crossing::Answer::here; none without homes
   };
@@ -67,7 +67,7 @@ class ProgramPoint {
   Remake remake_;
   std::optional<Crossing> crossing_;  // where values have homes
   std::vector<Tier> tiers_;
-  double room_, before_, after_;
+  double room_, late_, before_, after_;
   double home_;  // seconds of what lives at home, at least
   mutable int64_t work_ = 0;
 };

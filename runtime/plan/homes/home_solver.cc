@@ -235,6 +235,10 @@ double HomeSolver::least_seconds(int64_t budget_bytes) {
   return known->second;
 }
 
+double HomeSolver::least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest) {
+  return lower_bound_seconds_behind(all_away_, index_, budget_bytes, homes_, earliest);
+}
+
 Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) {
   explain(at.resolved(), at.index(), Rules(at.resolved(), at.index(), Intervals(at.resolved(), at.index())),
           plan);

@@ -25,6 +25,8 @@ class HomeSolver {
   std::optional<Plan> solve(int64_t budget_bytes, double limit, Effort);
   // No plan of any placement is faster, with what living at home costs.
   double least_seconds(int64_t budget_bytes);
+  // Where no op begins before its time (`earliest`, seconds per op, never falling); without what living at home costs.
+  double least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest);
   // With the lowest arena: everything that has a home lives there.
   Plan smallest();
 

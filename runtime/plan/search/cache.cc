@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "runtime/base/error.h"
 #include "runtime/plan/explain.h"
 #include "runtime/plan/homes/home_solver.h"
 #include "runtime/plan/search/solver.h"
@@ -99,6 +100,14 @@ std::optional<Plan> SolverCache::solve_below(const Problem& p, int64_t budget_by
 double SolverCache::least_seconds(const Problem& p, int64_t budget_bytes) {
   return ask(p, [&](Entry& entry) {
     return entry.homes ? entry.homes->least_seconds(budget_bytes) : entry.solver->least_seconds(budget_bytes);
+  });
+}
+
+double SolverCache::least_seconds_behind(const Problem& p, int64_t budget_bytes,
+                                         const std::vector<double>& earliest) {
+  return ask(p, [&](Entry& entry) {
+    require(entry.homes.has_value(), Code::kInternal, "nothing has a home");
+    return entry.homes->least_seconds_behind(budget_bytes, earliest);
   });
 }
 

@@ -3,8 +3,8 @@
 // begin and end at whole seconds is one of its paths.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <limits>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -15,8 +15,8 @@ namespace cairn::plan {
 class TimedOptimum {
  public:
   // With every choice of values that stay. Values: up to 15. Seconds of ops and of copies are whole numbers; both_ways_factor
-  // is 1 or 0.5. Negative: nothing fits.
-  static int64_t seconds(const Problem& p, int64_t budget_bytes) {
+  // is 1 or 0.5. Negative: nothing fits. earliest: per op, a whole second before which it does not begin, never falling; none: any may.
+  static int64_t seconds(const Problem& p, int64_t budget_bytes, const std::vector<double>& earliest = {}) {
     std::vector<int32_t> may_stay;
     for (size_t v = 0; v < p.values.size(); ++v)
       if (p.values[v].home >= 0 && p.values[v].persistent) may_stay.push_back(static_cast<int32_t>(v));
@@ -25,7 +25,7 @@ class TimedOptimum {
       std::vector<bool> away(p.values.size(), true);
       for (size_t k = 0; k < may_stay.size(); ++k) away[static_cast<size_t>(may_stay[k])] = !(stay >> k & 1);
       const Problem resolved = resolve_homes(p, away);
-      const int64_t found = TimedOptimum(resolved, budget_bytes).search(best);
+      const int64_t found = TimedOptimum(resolved, budget_bytes, earliest).search(best);
       if (found >= 0 && (best < 0 || found < best)) best = found;
     }
     return best;
@@ -53,7 +53,8 @@ class TimedOptimum {
     Set reads = 0, writes = 0;
   };
 
-  TimedOptimum(const Problem& p, int64_t budget) : p_(p), budget_(budget - p.persistent_bytes()) {
+  TimedOptimum(const Problem& p, int64_t budget, const std::vector<double>& earliest)
+      : p_(p), budget_(budget - p.persistent_bytes()), earliest_(earliest) {
     for (size_t v = 0; v < p.values.size(); ++v) {
       if (p.values[v].persistent) continue;
       alive_ |= bit(v);
@@ -88,10 +89,15 @@ class TimedOptimum {
   int64_t search(int64_t known) {
     State begin;
     begin.tier = homes_;
-    reach(begin, 0, false);
+    reach(begin, 0);
     while (!open_.empty()) {
-      const auto [s, at] = open_.front();
-      open_.pop_front();
+      auto& [at, first] = *open_.begin();
+      if (first.empty()) {
+        open_.erase(open_.begin());
+        continue;
+      }
+      const State s = first.back();
+      first.pop_back();
       if (at > best_.at(s.key())) continue;
       if (known >= 0 && at >= known) return -1;
       const auto ops = static_cast<int8_t>(p_.ops.size());
@@ -102,14 +108,11 @@ class TimedOptimum {
     return -1;
   }
 
-  void reach(const State& s, int64_t at, bool later) {
+  void reach(const State& s, int64_t at) {
     const auto [known, fresh] = best_.try_emplace(s.key(), at);
     if (!fresh && known->second <= at) return;
     known->second = at;
-    if (later)
-      open_.emplace_back(s, at);
-    else
-      open_.emplace_front(s, at);
+    open_[at].push_back(s);
   }
 
   void at_once(const State& s, int64_t at) {
@@ -123,7 +126,7 @@ class TimedOptimum {
         if (!changed && !((running.reads | running.writes | leaving) & b)) {
           State freed = s;
           freed.here &= ~b;
-          reach(freed, at, false);
+          reach(freed, at);
         }
         if (s.way[0] < 0 && !(s.tier & b) && !(running.writes & b)) start_copy(s, 0, v, at);
       } else if ((s.tier & b) && s.way[1] < 0 && !(running.writes & b)) {
@@ -134,13 +137,17 @@ class TimedOptimum {
     for (int8_t i = 0; i <= s.next && i < static_cast<int8_t>(p_.ops.size()); ++i) {
       const Uses& uses = uses_[static_cast<size_t>(i)];
       if (i < s.next && !p_.ops[static_cast<size_t>(i)].recomputable) continue;
+      // Where nothing else goes on, the op's time is waited for; copies that could begin meanwhile may as well begin now.
+      const int64_t starts =
+          earliest_.empty() ? at : std::max(at, static_cast<int64_t>(earliest_[static_cast<size_t>(i)]));
+      if (starts > at && (s.way[0] >= 0 || s.way[1] >= 0)) continue;
       if ((uses.reads & ~s.here) || (uses.writes & (leaving | coming))) continue;
       State run = s;
       run.op = i;
       run.left = static_cast<int8_t>(p_.ops[static_cast<size_t>(i)].seconds);
       run.next = static_cast<int8_t>(s.next + (i == s.next));
       run.tier &= ~(uses.writes & homes_);
-      if (fits(run)) reach(run, at, false);
+      if (fits(run)) reach(run, starts);
     }
   }
 
@@ -150,7 +157,7 @@ class TimedOptimum {
     State copy = s;
     copy.way[way] = static_cast<int8_t>(v);
     copy.half[way] = static_cast<int8_t>(2 * static_cast<double>(p_.values[v].bytes) / rate + 0.5);
-    if (fits(copy)) reach(copy, at, false);
+    if (fits(copy)) reach(copy, at);
   }
 
   void advance(const State& s, int64_t at) {
@@ -168,14 +175,15 @@ class TimedOptimum {
       (w ? then.here : then.tier) |= bit(static_cast<size_t>(s.way[w]));
       then.way[w] = -1;
     }
-    reach(then, at + 1, true);
+    reach(then, at + 1);
   }
 
   const Problem& p_;
   const int64_t budget_;
   Set alive_ = 0, homes_ = 0;
   std::vector<Uses> uses_;
-  std::deque<std::pair<State, int64_t>> open_;
+  const std::vector<double> earliest_;
+  std::map<int64_t, std::vector<State>> open_;  // by second
   std::unordered_map<uint64_t, int64_t> best_;
 };
 

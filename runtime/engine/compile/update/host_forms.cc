@@ -14,13 +14,13 @@ namespace {
 
 // Of a step, that host and device wait for each other at most; of shares, that differ.
 constexpr double kBalanced = 0.01;
-constexpr int kMostShares = 4, kFewShares = 3;  // planned; where bounds say with which to begin
-constexpr int kMostBounds = 3;                  // of a form, to find that
+constexpr int kMostShares = 4;  // planned of a form
+constexpr int kMostBounds = 3;  // of a form, to find that
 // The host takes so much more than its bound says than the device does than its own, as a rule.
-constexpr double kHostAbove = 0.05;
+constexpr double kHostAbove = 0.02;
 constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
 // What is slower than the best step by so much has no other shares tried, and a form whose bound is above the best one's is not searched.
-constexpr double kFar = 0.05;
+constexpr double kFar = 0.1;
 constexpr double kLittle = 0.25;  // of the parameters that the host updates with the disk
 
 // A share for which host and device do not wait for each other.
@@ -107,7 +107,7 @@ void try_host_forms(const HostAttempts& attempts) {
     for (const bool packed : {false, true}) {
       Start start = balanced(attempts, {best_share, packed, disk});
       if (start.bound && start.bound->seconds() > (1 + kFar) * least) continue;
-      HostShare share(start.share, start.bound ? kFewShares : kMostShares);
+      HostShare share(start.share, kMostShares);
       std::shared_ptr<CompiledPlan> plan = std::move(start.plan);
       for (bool goes_on = true; goes_on;) {
         const bool little = !disk && won.disk && plan != nullptr &&

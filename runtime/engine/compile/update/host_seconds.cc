@@ -226,6 +226,24 @@ double least_seconds_with_host_updates(const CompiledPlan& plan) {
   return updates + least;
 }
 
+std::vector<double> earliest_with_host_updates(const CompiledPlan& plan) {
+  const plan::Problem& problem = plan.problem;
+  std::vector<double> earliest(problem.ops.size(), 0);
+  if (plan.updates_beside_backward()) return earliest;
+  std::vector<size_t> first(problem.values.size(), problem.ops.size());  // op that uses it
+  for (size_t o = problem.ops.size(); o-- > 0;)
+    for (const int32_t v : problem.ops[o].inputs) first[at(v)] = o;
+  each_on_host(plan, [&](const JointOp& update) {
+    size_t op = problem.ops.size();
+    for (const int32_t v : made_on_host(plan, update))
+      if (plan.problem_value[at(v)] >= 0) op = std::min(op, first[at(plan.problem_value[at(v)])]);
+    if (op < problem.ops.size()) earliest[op] += seconds_beside_copy(plan, update);
+  });
+  double all = device_copies_seconds(plan, static_cast<double>(problem.budget_bytes));
+  for (double& op : earliest) op = all += op;
+  return earliest;
+}
+
 double host_seconds(const CompiledPlan& plan) {
   double seconds = 0;
   each_on_host(plan, [&](const JointOp& update) { seconds += seconds_beside_copy(plan, update); });

@@ -14,6 +14,9 @@ namespace cairn::engine {
 // which share the host's memory and the disk; then for the weight that is last its copy to the device, the ops from its first use
 // on, and the gradients that those bring back. Beside backward: all of the updates. 0: there are none.
 double least_seconds_with_host_updates(const CompiledPlan& plan);
+// Per op of the problem, seconds from the beginning of those updates on before which it does not begin: weights that it or ops before
+// it use are not updated yet. Zeros where updates are fused, as which of them go before a run is not known before there is a plan.
+std::vector<double> earliest_with_host_updates(const CompiledPlan& plan);
 // All of them, with the copies of the weights.
 double host_seconds(const CompiledPlan& plan);
 // By how much the plan is later because first copies of weights to the device wait for their updates, where a run begins with so

@@ -135,38 +135,37 @@ class Chooser {
   }
 
   // Only below `limit` seconds, as far as that is seen before a search.
-  Solved solve_homes(bool overwrites_gradients, double limit, bool quick) {
+  Outcome solve_homes(bool overwrites_gradients, double limit, bool quick) {
     quick_ = quick;
     // Where there are several links, what follows may find better.
     limit_ = plan_.problem.links.size() == 1 ? limit : std::numeric_limits<double>::infinity();
     const CompiledPlan before = plan_;
     std::vector<bool> leaves(candidates_.size(), true);
     int64_t stays = 0;
-    const Solved solved = solve_homes(overwrites_gradients, leaves, stays);
-    if (solved == Solved::kOver || candidates_.empty()) return solved;
+    Outcome known = solve_homes(overwrites_gradients, leaves, stays);
+    if (known.solved == Solved::kOver || candidates_.empty()) return known;
     CompiledPlan best = plan_;
-    Solved known = solved;
-    double least =
-        solved == Solved::kNothing ? std::numeric_limits<double>::infinity() : least_seconds(plan_);
+    const bool fits = known.solved == Solved::kFits;
     const auto again = [&](int64_t staying) {
       plan_ = before;
-      limit_ = known == Solved::kFits ? std::min(limit, seconds(best)) : limit;
-      const Solved now = solve_homes(overwrites_gradients, leaves, staying);
-      if (now == Solved::kFits || now == Solved::kSlower) least = std::min(least, least_seconds(plan_));
-      if (now != Solved::kFits || (known == Solved::kFits && seconds(plan_) >= seconds(best))) return;
+      limit_ = known.solved == Solved::kFits ? std::min(limit, seconds(best)) : limit;
+      const Outcome now = solve_homes(overwrites_gradients, leaves, staying);
+      known.least_seconds = std::min(known.least_seconds, now.least_seconds);
+      if (now.solved != Solved::kFits || (known.solved == Solved::kFits && seconds(plan_) >= seconds(best)))
+        return;
       best = plan_;
-      known = now;
+      known.solved = now.solved;
       stays = staying;
     };
     // What stays on the device takes no room in a tier: a slower one may not be needed for so much.
-    const bool beyond = solved == Solved::kFits && beyond_first_link();
+    const bool beyond = fits && beyond_first_link();
     if (beyond && stays > 0) again(stays);
     // Nor for optimizer state, which crosses both ways: it is dear on a slower tier, and where the update waits for it. It has its
     // place on the device first.
     double copies = 0;
     for (const Candidate& c : candidates_) copies += round_trip_seconds(before.problem.links[0], c.bytes);
     const bool waits = copies > kWorthStaying * micro_steps_ *
-                                    (known == Solved::kFits ? std::min(limit, seconds(best)) : limit);
+                                    (known.solved == Solved::kFits ? std::min(limit, seconds(best)) : limit);
     int64_t dear = 0;
     for (size_t c = 0; c < candidates_.size(); ++c) {
       const auto place = best.offloaded.find(candidates_[c].values[0]);
@@ -176,8 +175,6 @@ class Chooser {
     if (dear > 0 && static_cast<double>(dear) <= kMostDear * static_cast<double>(before.problem.budget_bytes))
       again(beyond ? std::max<int64_t>(0, stays - dear) : 0);
     plan_ = std::move(best);
-    if (!std::isinf(least))
-      plan_.plan.bound_seconds = std::max(0.0, plan_.plan.bound_seconds + least - least_seconds(plan_));
     return known;
   }
 
@@ -187,10 +184,7 @@ class Chooser {
         move_home(overwrites_gradients, std::vector<bool>(candidates_.size(), true), 0);
     if (!alone) return {};
     share_out(*alone);
-    const double device = cache_->least_seconds(plan_.problem, plan_.problem.budget_bytes);
-    HostBound known = bound(*alone);
-    known.device = std::max(known.device, device + alone->update / micro_steps_);
-    return known;
+    return bound_under_budget(*alone);
   }
 
  private:
@@ -223,32 +217,41 @@ class Chooser {
     const double more = streaming_seconds(plan_, costs_) - alone.streaming;
     engine::share_out(plan_, std::max(0.0, more) / micro_steps_);
   }
+  // Where a micro-batch takes micro_batch seconds at least, and the first one of a step with all updates `first`: it begins behind
+  // the device's, beside those of the host. The others follow.
+  HostBound bound(const Alone& alone, double micro_batch, double first) const {
+    HostBound known{micro_batch + alone.update / micro_steps_, 0};
+    if (!plan_.host_updated.empty()) known.host = (first + (micro_steps_ - 1) * micro_batch) / micro_steps_;
+    return known;
+  }
   // Whatever the budget.
   HostBound bound(const Alone& alone) const {
-    return {plan_.problem.op_seconds() + alone.update / micro_steps_,
-            least_seconds_with_host_updates(plan_) / micro_steps_};
+    return bound(alone, plan_.problem.op_seconds(), least_seconds_with_host_updates(plan_));
+  }
+  HostBound bound_under_budget(const Alone& alone) {
+    const int64_t budget = plan_.problem.budget_bytes;
+    double first = least_seconds_with_host_updates(plan_);
+    if (!plan_.host_updated.empty() && !plan_.updates_beside_backward()) {
+      std::vector<double> earliest = earliest_with_host_updates(plan_);
+      for (double& op : earliest) op -= alone.update;
+      first = std::max(first, alone.update + cache_->least_seconds_behind(plan_.problem, budget, earliest));
+    }
+    return bound(alone, cache_->least_seconds(plan_.problem, budget), first);
   }
 
   // stays: as of move_home(); of a plan, it is then how much does.
-  Solved solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays) {
+  Outcome solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays) {
     const std::optional<Alone> alone = move_home(overwrites_gradients, leaves, stays);
-    if (!alone) return Solved::kNothing;
+    if (!alone) return {Solved::kNothing};
     const double limit = limit_ - alone->update / micro_steps_;
-    if (plan_.problem.op_seconds() >= limit) return Solved::kNothing;
-    if (bound(*alone).seconds() >= limit_) {
-      plan_.plan.bound_seconds = plan_.problem.op_seconds();
-      plan_.update_seconds = alone->update;
-      return Solved::kSlower;
-    }
+    if (plan_.problem.op_seconds() >= limit) return {Solved::kNothing};
+    if (const double least = bound(*alone).seconds(); least >= limit_) return {Solved::kSlower, least};
     share_out(*alone);
     std::optional<plan::Plan> found =
         cache_->solve_below(plan_.problem, plan_.problem.budget_bytes, limit, quick_);
-    if (!found && std::isinf(limit)) return Solved::kOver;
-    if (!found) {
-      plan_.plan.bound_seconds = cache_->least_seconds(plan_.problem, plan_.problem.budget_bytes);
-      plan_.update_seconds = alone->update;
-      return Solved::kSlower;
-    }
+    if (!found && std::isinf(limit)) return {Solved::kOver};
+    const double least = bound_under_budget(*alone).seconds();
+    if (!found) return {Solved::kSlower, least};
     plan_.plan = std::move(*found);
     stays = 0;
     for (size_t v = 0; v < plan_.problem.values.size(); ++v)
@@ -259,7 +262,7 @@ class Chooser {
     if (chooses_deferred_) choose_deferred(plan_);
     plan_.host_wait_seconds = std::max(0.0, host_wait_seconds(plan_, plan_.update_seconds));
     plan_.update_seconds += plan_.host_wait_seconds;
-    return Solved::kFits;
+    return {Solved::kFits, least};
   }
 
   bool find() {
@@ -278,10 +281,6 @@ class Chooser {
 
   double seconds(const CompiledPlan& plan) const {
     return plan.plan.predicted_seconds + plan.update_seconds / micro_steps_;
-  }
-  // Of what was tried no plan is faster; without what is waited for on the host.
-  double least_seconds(const CompiledPlan& plan) const {
-    return plan.plan.bound_seconds + (plan.update_seconds - plan.host_wait_seconds) / micro_steps_;
   }
   bool beyond_first_link() const {
     const auto beyond = [&](const auto& place) { return place.second.tier != plan_.link_tier[0]; };
@@ -375,8 +374,8 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
   return Chooser(plan, device, options, nullptr).move_within_reach(bytes);
 }
 
-Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                        plan::SolverCache& cache, double limit, bool quick) {
+Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                         plan::SolverCache& cache, double limit, bool quick) {
   if (!plan.host_updated.empty()) keep_states_off_device(plan);
   return Chooser(plan, device, options, &cache).solve_homes(overwrites_gradients(options), limit, quick);
 }

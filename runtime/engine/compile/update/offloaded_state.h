@@ -3,6 +3,7 @@
 // they lie: on a host tier within the kernels' reach, where that costs nothing, gradients may live, too.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -13,9 +14,13 @@
 namespace cairn::engine {
 
 // kNothing: nothing has a home, a tier has no room for what has to live there, or nothing is gained. kOver: no plan fits, and the
-// problem is the one that takes the least, with all gone that may leave. kSlower: nothing below the limit was found; plan.bound_seconds
-// and update_seconds are what none of its plans is below.
+// problem is the one that takes the least, with all gone that may leave. kSlower: nothing below the limit was found.
 enum class Solved : uint8_t { kNothing, kOver, kSlower, kFits };
+struct Outcome {
+  Solved solved = Solved::kNothing;
+  // Of kSlower and kFits: no plan of what was tried takes fewer for a micro-batch with its share of the update.
+  double least_seconds = std::numeric_limits<double>::infinity();
+};
 
 // problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
 // leaves without a budget, a link, or an optimizer.
@@ -30,8 +35,8 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 // All of that state leaves, and what else the budget is better without: weights and gradients are chosen by
 // plan::solve() (homes/homes.h). limit: seconds of a micro-batch, with its share of the update, that are known to be possible;
 // what cannot take less is not searched for. quick: as plan::SolverCache::solve_below().
-Solved solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                        plan::SolverCache& cache, double limit, bool quick);
+Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                         plan::SolverCache& cache, double limit, bool quick);
 
 // The share of updates, by their state, that others have to make for the state of the rest to be so small a part of the budget that
 // solve_with_homes() lets it stay, where its copies are dear. 0: all of it may, or updates are fused.

@@ -1,6 +1,7 @@
 // What updates on the host are said to take, and how many of them plans have.
 #include "runtime/engine/compile/update/host_seconds.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "runtime/engine/compile/cost_query.h"
@@ -61,6 +62,29 @@ TEST(HostSeconds, AreWaitedForNoLongerThanTheyTake) {
     EXPECT_GE(least, all * 0.99);
     EXPECT_GE(seconds(*plan), least);
   }
+}
+
+// Of several micro-batches one runs beside the host; the others follow. And that one's recompute follows the host's last update.
+TEST(HostSeconds, CountOnceInAStepOfSeveralMicroBatches) {
+  for (const double rate : {1e8, 1e9, 1e10}) {
+    PlanOptions o = tight_options(card(1e9, rate), Where::kAlways);
+    o.micro_steps = 4;
+    const auto plan = compiled(o);
+    const double step = 4 * plan->plan.predicted_seconds + plan->update_seconds;
+    const double least = 4 * plan->plan.bound_seconds + plan->update_seconds;
+    EXPECT_LE(least, step * (1 + 1e-9));
+    EXPECT_GE(least * (1 + 1e-9), least_seconds_with_host_updates(*plan) + 3 * plan->problem.op_seconds());
+  }
+}
+
+// Weights are updated in the order in which forward uses them: each op waits for its own and those before.
+TEST(HostSeconds, SayWhenEachOpMayBegin) {
+  const auto plan = tight(card(1e9, 1e8), Where::kAlways);
+  const std::vector<double> earliest = earliest_with_host_updates(*plan);
+  ASSERT_EQ(earliest.size(), plan->problem.ops.size());
+  EXPECT_TRUE(std::is_sorted(earliest.begin(), earliest.end()));
+  EXPECT_GE(earliest.back() * (1 + 1e-9), host_seconds(*plan));
+  EXPECT_LT(earliest.front(), earliest.back());
 }
 
 // Of what lives on the disk, the drives' rates for the host count, both ways together, or the host's memory.
