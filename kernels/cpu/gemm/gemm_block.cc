@@ -87,9 +87,7 @@ HWY_INLINE int64_t panel_columns(int64_t left) {
   return std::min(most, left);
 }
 
-int64_t block_depth_dispatch(int64_t k, bool pack_a) {
-  return even_share(k, pack_a ? kPackedDepth : kDepth, 1);
-}
+int64_t block_depth_dispatch(int64_t k, bool pack_a) { return depth_of(k, pack_a ? kPackedDepth : kDepth); }
 
 // Loops: rows of A that stay near; shares of k; panels of B; tiles.
 void gemm_block_dispatch(const GemmBlock& g) {
@@ -144,7 +142,7 @@ bool gemm_packs_rows(int64_t columns) {
 void gemm_block(const GemmBlock& g) { CAIRN_DISPATCH(gemm_block_dispatch)(g); }
 int64_t gemm_scratch_bytes(int64_t rows, int64_t k, bool pack_a) {
   const int64_t a = pack_a ? std::min((rows + kRowUnit - 1) / kRowUnit * kRowUnit, kPackedRows) : 0;
-  return (a + kColumnUnit) * even_share(k, pack_a ? kMaxPackedDepth : kMaxDepth, 1) * 4;
+  return (a + kColumnUnit) * depth_of(k, pack_a ? kMaxPackedDepth : kMaxDepth) * 4;
 }
 }  // namespace cairn::kernels::cpu
 #endif

@@ -21,6 +21,10 @@ inline int64_t even_share(int64_t n, int64_t most, int64_t unit) {
   return std::max<int64_t>(1, ((n + shares - 1) / shares + unit - 1) / unit * unit);
 }
 
+// Of k steps, so many at a time: a multiple of 16, so that parts of a vocabulary, which end where they do, can be small whatever
+// its size.
+inline int64_t depth_of(int64_t k, int64_t most) { return k <= most ? k : even_share(k, most, 16); }
+
 struct GemmBlock {
   int64_t m0, m1, n0, n1, k;
   const float* a;  // A(i, k) = a[i * a_row + k * a_step]; one of both is 1

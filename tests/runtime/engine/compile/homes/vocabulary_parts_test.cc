@@ -201,6 +201,19 @@ TEST(VocabularyParts, AreWhatMeetsABudgetBelowTheHead) {
   EXPECT_TRUE(compile(graph_of(m), *device, options)->joint->slices.empty());
 }
 
+// Whatever the number of words, a part is small: sums in blocks end where parts do, and the steps of a block are no odd number.
+TEST(VocabularyParts, AreSmallInAnyVocabulary) {
+  const auto device = device::open("cpu", {.threads = 1});
+  for (const int64_t vocab : {50257, 50304, 50000, 151936}) {
+    // A width and rows in whole panels, with which sums on the tiles need not end in some blocks alone.
+    const Model m{.vocab = vocab, .width = 64, .rows = 64};
+    const auto joint = compile(graph_of(m), *device, {})->joint;
+    const PartUnits units = part_units({&joint, 1}, device->kernels(), 1);
+    ASSERT_EQ(units.size(), 1u) << vocab;
+    EXPECT_LE(units.begin()->second, 1024) << vocab;
+  }
+}
+
 TEST(VocabularyParts, AreSharedByProgramsOnOneStore) {
   const auto device = cpu();
   const Model trains, longer{.rows = 56}, evaluates{.rows = 72, .accuracy = true, .trains = false};
