@@ -8,6 +8,7 @@
 #include "runtime/base/text/cat.h"
 #include "runtime/plan/bound/bound.h"
 #include "runtime/plan/explain.h"
+#include "runtime/plan/homes/exposed.h"
 #include "runtime/plan/homes/placement.h"
 #include "runtime/plan/homes/traffic.h"
 #include "runtime/plan/homes/trials.h"
@@ -21,9 +22,11 @@ constexpr double kNone = 1e-6;  // shares of values that are none
 // memory is not to be slower.
 constexpr double kRung = 1.0625, kFineRung = 1.015625;  // the finer one of few ops
 constexpr size_t kMostRungs = 8;                        // below one budget
-constexpr size_t kMostTurns = 6;                        // orders beside the one of the bound's program
-constexpr size_t kFewValues = 10;                       // that may stay: more are not turned
-constexpr size_t kMostPlacements = 96;                  // of small problems, kept from one budget to the next
+// Of a copy, that no op hides, and of all seconds, for what is copied to stay before all else.
+constexpr double kExposed = 0.5, kWorthALead = 0.005;
+constexpr size_t kMostTurns = 6;        // orders beside the one of the bound's program
+constexpr size_t kFewValues = 10;       // that may stay: more are not turned
+constexpr size_t kMostPlacements = 96;  // of small problems, kept from one budget to the next
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
   std::vector<uint8_t> here(resolved.values.size(), 0);
@@ -117,7 +120,7 @@ HomeSolver::~HomeSolver() = default;
 // The orders in which values stay: the one of the bound's program; of few ops, also those that begin with one value or the other,
 // which are all sets of three values and most of four. More values make up for one another.
 std::vector<HomeSolver::Order> HomeSolver::orders_for(int64_t budget_bytes) const {
-  std::vector<Order> orders = {order_by_bound(budget_bytes)};
+  std::vector<Order> orders = {exposed_first(order_by_bound(budget_bytes))};
   const size_t count = dearest_.size(),
                turns = p_.ops.size() <= kTinyProblem && count <= kFewValues ? std::min(count, kMostTurns) : 0;
   for (size_t turn = 0; turn < turns; ++turn) {
@@ -149,6 +152,19 @@ HomeSolver::Order HomeSolver::order_by_bound(int64_t budget_bytes) const {
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   Order order;
   for (const auto& [turn, v] : turns) order.push_back(v);
+  return order;
+}
+
+// The bound knows of one program point what crosses before and behind it: not that the first copies and the last ones have no ops to
+// hide behind.
+HomeSolver::Order HomeSolver::exposed_first(Order order) const {
+  const std::vector<double> exposed = exposed_seconds(resolved_);
+  const auto stays = [&](int32_t v) {
+    const Link& link = p_.links[p_.values[v].home];
+    const double copy = static_cast<double>(p_.values[v].bytes) / link.in_bytes_per_second;
+    return exposed[v] > kExposed * copy && exposed[v] > kWorthALead * index_.total_seconds;
+  };
+  std::stable_partition(order.begin(), order.end(), stays);
   return order;
 }
 

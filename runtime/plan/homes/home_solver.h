@@ -41,6 +41,7 @@ class HomeSolver {
   bool is_small() const { return p_.ops.size() <= kSmallProblem; }
   std::vector<Order> orders_for(int64_t budget_bytes) const;
   Order order_by_bound(int64_t budget_bytes) const;
+  Order exposed_first(Order) const;
   Placement& placed(const Order&, size_t stay);
   std::vector<int64_t> rungs_below(int64_t budget_bytes);
   std::optional<Found> search(const Order&, int64_t budget_bytes, double limit, Effort);
