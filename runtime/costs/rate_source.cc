@@ -17,8 +17,13 @@ std::string text_of(const Machine& m) {
 
 Rates read(const std::string& path, const Machine& here) {
   const FileContent content(path, kMostBytes);
-  Rates rates =
-      rates_from_json({reinterpret_cast<const char*>(content.bytes().data()), content.bytes().size()});
+  const std::string_view text(reinterpret_cast<const char*>(content.bytes().data()), content.bytes().size());
+  Rates rates;
+  try {
+    rates = rates_from_json(text);
+  } catch (const Error& error) {
+    fail(error.code(), path, ": ", error.what());
+  }
   const std::string differs = difference(rates.machine, here);
   require(differs.empty(), Code::kInvalidArgument, path, ": measured on another machine: ", differs);
   require(rates.machine.cairn == here.cairn, Code::kInvalidArgument, path, ": measured by version ",

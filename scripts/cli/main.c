@@ -9,6 +9,8 @@
 // at no hook: those end the process after some seconds.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
@@ -230,7 +232,17 @@ static int check_library(void) {
   return 0;
 }
 
+// A closed descriptor of the first three would be the next file's that is opened, and what is printed would go into
+// that file. This one can be neither read, as stdin, nor written to, as stdout and stderr: both fail as before.
+static void hold_standard_descriptors(void) {
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return;
+  }
+}
+
 int main(int argc, char** argv) {
+  hold_standard_descriptors();
   if (!check_library()) return 1;
   // A write beyond the limit on file sizes fails, and the command says of which file.
   signal(SIGXFSZ, SIG_IGN);

@@ -19,6 +19,12 @@ budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving.
 ]]
 end
 
+-- Ends the command where the binding takes no library: that is how the machine is set up, not an error in here.
+local function check_binding()
+  local found, problem = pcall(require, "cairn.core")
+  if not found then fail.with(1, tostring(problem)) end
+end
+
 local function run(arguments)
   local command = table.remove(arguments, 1)
   if command == nil then
@@ -29,6 +35,7 @@ local function run(arguments)
     io.stdout:write(usage())
     return 0
   end
+  check_binding()
   if command == "--version" then
     io.stdout:write("cairn ", require("cairn").version(), "\n")
     return 0

@@ -115,7 +115,11 @@ return {
     -- Cross-entropy ignores the rows that fill up an epoch's last micro-batch; mse cannot, so there they are left out.
     local rest, drops = count % o.batch, o.remainder == "drop" or (o.remainder == "pad" and o.loss == "mse")
     local batches = drops and math.floor(count / o.batch) or math.ceil(count / o.batch)
-    if batches == 0 then error("samples must be at least batch") end
+    if batches == 0 then
+      error(("samples=%d, eval_fraction=%g: %d points to train with are fewer than batch=%d, and remainder=%s%s " ..
+        "leaves them out"):format(o.samples, o.eval_fraction, count, o.batch, o.remainder,
+        o.loss == "mse" and " with loss=mse" or ""), 0)
+    end
     local order, of_epoch
     return {
       batches = batches,

@@ -36,10 +36,15 @@ function args.budget(text, what)
   return { share = share / 100 }
 end
 
+local MOST = 2 ^ 53  -- above it not every whole number is a number of Lua
+
 function args.whole(least)
   return function(text, what)
     local value = text:match("^%d+$") and tonumber(text)
-    if not value or value < least or value > 2 ^ 53 then
+    if value and value > MOST then
+      fail.usage(("%s: '%s' is too large; the largest number taken is %.0f"):format(what, text, MOST))
+    end
+    if not value or value < least then
       fail.usage(("%s: '%s' is no whole number of at least %d"):format(what, text, least))
     end
     return value
@@ -170,6 +175,13 @@ local function option_hint(name, known)
   table.sort(names)
   local found = nearest.of(name, names)
   return found and ("; did you mean '--%s'?"):format(found) or ""
+end
+
+-- The option of commands that somebody means who gives a recipe name=text; nil if there is none of this name.
+function args.common_hint(name, text)
+  local option = name:gsub("_", "-")
+  local row = args.COMMON[option]
+  return row and ("; did you mean --%s%s?"):format(option, row[1] == args.FLAG and "" or " " .. text)
 end
 
 -- Says which of settings given twice with different texts counts.

@@ -74,6 +74,11 @@ function posix.columns(fd)
   return size.columns
 end
 function posix.pid() return C.getpid() end
+-- Where files go that nobody asked to keep; a TMPDIR that is empty names no place.
+function posix.temporary()
+  local named = os.getenv("TMPDIR")
+  return named and named ~= "" and named or "/tmp"
+end
 function posix.uid() return tonumber(C.getuid()) end
 
 function posix.readable(path) return C.access(path, 4) == 0 end
@@ -104,6 +109,7 @@ function posix.list(path)
   return names
 end
 
+local IS_THERE = 17  -- EEXIST
 -- A directory and those above it. Returns true, or nil and the system's reason.
 function posix.make_directory(path)
   if posix.list(path) then return true end
@@ -112,8 +118,11 @@ function posix.make_directory(path)
     local ok, problem = posix.make_directory(above)
     if not ok then return nil, problem end
   end
-  if C.mkdir(path, 493) == 0 or posix.list(path) then return true end  -- 0755
-  return nil, path .. ": " .. ffi.string(C.strerror(ffi.errno()))
+  if C.mkdir(path, 493) == 0 then return true end  -- 0755
+  local number = ffi.errno()
+  if posix.list(path) then return true end
+  if number == IS_THERE then number = ffi.errno() end  -- why it cannot be read says more
+  return nil, path .. ": " .. ffi.string(C.strerror(number))
 end
 
 local WRITE, CREATE, TRUNCATE, APPEND, NONBLOCK, CLOSE_ON_EXEC = 1, 64, 512, 1024, 2048, 524288

@@ -43,6 +43,12 @@ local function schedule_end(schedule, schedule_steps, steps)
   return tonumber(schedule_steps) ~= 0 and schedule_steps or steps
 end
 
+-- The content of data now, told as `was` tells it: checkpoints of before have 16 digits.
+local function content_like(was, data)
+  local former = was and data.former_content and #was:match("^%x*") == 16
+  return former and data.former_content() or data.content
+end
+
 -- Rows {what, was, now}, as texts, of all that the run was begun with and that is otherwise now.
 local function differences(run, opened)
   local rows, spec = {}, run.spec
@@ -58,7 +64,8 @@ local function differences(run, opened)
     schedule_end(opened.option("schedule"), opened.option("schedule_steps"), opened.text("steps")),
     schedule_end(run.o.schedule, recipes.value_text(run.o.schedule_steps or 0), ("%d"):format(spec.steps)))
   if opened.option("data") == (posix.real_path(run.o.data or "") or run.o.data) then
-    compare("the content of data (its digest and size)", opened.text("data.content"), run.data.content)
+    local was = opened.text("data.content")
+    compare("the content of data (its digest and size)", was, content_like(was, run.data))
   end
   compare("--seed", opened.text("seed"), ("%d"):format(spec.seed))
   compare("--accumulate", opened.text("accumulate"), ("%d"):format(spec.accumulate))
@@ -72,7 +79,8 @@ end
 -- The data that the run was trained on, which its place in them is counted in, still have their content; other data are
 -- taken where the command names them.
 function resume.check_data(run, opened)
-  local was, now = opened.text("data.content"), run.data.content
+  local was = opened.text("data.content")
+  local now = content_like(was, run.data)
   if run.spec.data_given or was == nil or now == nil or was == now then return end
   fail.input(("--resume: %s was trained on data=%s, whose content (digest and size) was %s and is %s; data=FILE on the "
     .. "command line goes on with other data"):format(opened.directory, unicode.shown(run.o.data), unicode.shown(was),

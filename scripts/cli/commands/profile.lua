@@ -161,6 +161,7 @@ return function(arguments, root)
   local o = recipes.resolve(recipe, settings)
   options.optimizer = recipes.optimizer(recipe, o)
   options.amp_rules = precision.rules(recipe, o)
+  runs.check_one_program(recipe, o, options)
   if options.predicted then
     if options.profile_out or options.steps then fail.usage("--predicted goes without --profile-out and --steps") end
     return predict(recipe, o, options)

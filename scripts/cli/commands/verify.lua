@@ -70,7 +70,7 @@ end
 
 -- Saves a run, and goes on in a new one.
 function Verifier:resume(run, variant)
-  local directory = ("%s/cairn-verify-%d"):format(os.getenv("TMPDIR") or "/tmp", posix.pid())
+  local directory = ("%s/cairn-verify-%d"):format(posix.temporary(), posix.pid())
   fail.check("save", run.stepper:save(directory))
   local next_batch = run.next_batch
   run:close()
@@ -261,8 +261,9 @@ function Verifier:variants()
       add { name = "resumed inside a step, recompute", resumes = "inside", options = recompute }
     end
     -- A step that is skipped changes nothing, so what comes behind it has the bits of the run without it; but under a
-    -- loss scale, which it halves, and where the model draws by the number of the micro-batch.
-    local alone = self.options.amp == "fp16" or self:draws(self.o)
+    -- loss scale, which it halves, and where something is drawn by the number of the micro-batch or of the step: by
+    -- the model, or to round parameters that are bfloat16.
+    local alone = self.options.amp == "fp16" or self.options.optimizer.parameters == "bf16" or self:draws(self.o)
     local after = alone and { group = group .. ", a step skipped" } or {}
     add { name = "after a skipped step", skips = true, group = after.group }
     add { name = "after a skipped step, recompute", skips = true, options = recompute, group = after.group }
@@ -294,6 +295,7 @@ return function(arguments, root)
   local o = recipes.resolve(recipe, settings)
   options.optimizer = recipes.optimizer(recipe, o)
   options.amp_rules = precision.rules(recipe, o)
+  runs.check_one_program(recipe, o, options)
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   local verifier = setmetatable({
     recipe = recipe, o = o, options = options, seed = options.seed or 1337,
@@ -301,7 +303,9 @@ return function(arguments, root)
     graph = runs.graph(recipe, o), plans = {}, notes = {},
   }, Verifier)
   verifier.micro_batches = dataset_of(verifier, o).batches or math.huge  -- an epoch ends its last step early
-  if #verifier.graph:parameters() > 1 then verifier.frozen_recipe = upsets.freezing(recipe) end
+  if #verifier.graph:parameters() > 1 then
+    verifier.frozen_recipe = upsets.freezing(recipe, function(changed) return runs.graph(changed, o) end)
+  end
   verifier.throttles = not (options.device or "cpu"):find("^cuda")
   local slow = { device = options.device, threads = options.threads, link = options.link or LINK }
   verifier.slow_device = verifier.throttles and runs.device(slow) or verifier.device

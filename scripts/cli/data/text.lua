@@ -37,7 +37,8 @@ local function windows(path, seq, what, write)
   end, write)
 end
 
--- What the options say about data, opened: {content, tokenizer, base, encode}; all nil for random tokens.
+-- What the options say about data, opened: {content, former_content, tokenizer, base, encode}; all nil for random
+-- tokens.
 local function source_of(o, run)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
   local count = o.batch * o.seq
@@ -47,6 +48,7 @@ local function source_of(o, run)
   end
   if o.data == "random" then return {} end
   local self = { content = cache.fingerprint(o.data, "data") }
+  function self.former_content() return cache.former_fingerprint(o.data, "data") end
   self.tokenizer, self.base = tokenizer_of(o, run, cache.directory() .. "/" .. self.content)
   function self.encode(words) return fail.check("data", self.tokenizer.opened:encode(words)) end
   return self
@@ -63,7 +65,7 @@ function text.dataset(o, run)
   local source, share = source_of(o, run), fraction_of(o)
   if has_lengths(o) then
     local made = buckets.dataset(o, run, source.encode, { path = o.data, to = 1 - share })
-    made.tokenizer, made.content = source.tokenizer, source.content
+    made.tokenizer, made.content, made.former_content = source.tokenizer, source.content, source.former_content
     return made
   end
   local opened = source.tokenizer and source.tokenizer.opened
@@ -80,7 +82,8 @@ function text.dataset(o, run)
   end
   local info, count = fail.check("data", dataset:info()), o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
-  local made = { tokenizer = source.tokenizer, info = info, content = source.content }
+  local made = { tokenizer = source.tokenizer, info = info, content = source.content,
+                 former_content = source.former_content }
   local function fill(index)
     local rows = fail.check("data", dataset:batch(run.seed, index, o.batch, tokens, targets))
     return { tokens = tokens, targets = targets }, rows * o.seq, nil, rows

@@ -30,6 +30,7 @@
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
 -- may have `metrics` (cli.train.metrics).
 local cairn = require "cairn"
+local args = require "cli.base.args"
 local check = require "cli.recipe.check"
 local fail = require "cli.base.fail"
 local lengths = require "cli.recipe.lengths"
@@ -260,8 +261,8 @@ function recipe.resolve(self, settings, saved, joint)
   for _, setting in ipairs(settings) do
     local name, text = setting[1], setting[2]
     if not by_name[name] then
-      fail.usage(("%s: unknown option '%s'%s (known: %s)"):format(self.name, name, nearest.hint(name, names),
-        table.concat(names, " ")))
+      fail.usage(("%s: unknown option '%s'%s (known: %s)"):format(self.name, name,
+        args.common_hint(name, text) or nearest.hint(name, names), table.concat(names, " ")))
     end
     values[name], stated[name] = read_value(by_name[name], text), true
     if not joint and (values[name] == "auto" and name == "batch" or by_name[name] == GLOBAL_BATCH) then

@@ -90,7 +90,7 @@ function loop.run(run, state)
       break
     end
     local name, value
-    if skipped == 0 then name, value = metrics.not_finite(step.metrics) end
+    if skipped == 0 then name, value = metrics.not_finite(step.metrics, run.graph.metrics) end
     if name then
       ended, why = "metric", ("step %d: %s is %s, which is not finite"):format(done, name, tostring(value))
       break

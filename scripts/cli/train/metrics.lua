@@ -54,9 +54,10 @@ function metrics.sums(rows) return setmetatable({ rows = rows, sum = {}, weight 
 
 local function scalar(session, name) return fail.check("metrics", session:read(name))[1] end
 
--- Adds a micro-batch that has just run. call: how a recipe's functions are called (recipe.guard).
-function Sums:add(session, arrays, call)
-  for _, row in ipairs(self.rows) do
+-- Adds a micro-batch that has just run. call: how a recipe's functions are called (recipe.guard); rows: those of the
+-- session's own graph, where several programs take turns, for their values may have other names (optional).
+function Sums:add(session, arrays, call, rows)
+  for _, row in ipairs(rows or self.rows) do
     local sum, weight
     if row.sum then
       sum, weight = scalar(session, row.sum), scalar(session, row.weight)
@@ -107,11 +108,17 @@ function Sums:restore(text)
   end
 end
 
--- The first name whose mean is not finite, and the mean; nil: all are.
-function metrics.not_finite(values)
+local function finite(value) return value == value and math.abs(value) < math.huge end
+
+-- The first name whose mean is not finite, and the mean; nil: all are. rows: of the metrics, where one that is made of
+-- a finite mean may overflow, as the perplexity of a large loss does (optional).
+function metrics.not_finite(values, rows)
+  local made = {}
+  for _, row in ipairs(rows or {}) do made[row.name] = row.of end
   for _, row in ipairs(metrics.rows(values)) do
     local name, value = row[1], row[2]
-    if value ~= value or math.abs(value) == math.huge then return name, value end
+    local of = values[made[name]]
+    if not finite(value) and not (of and finite(of)) then return name, value end
   end
 end
 

@@ -179,11 +179,13 @@ function result.to_text(self)
     lines[4] = ("%s  %s in all%s%s\n"):format(format.colour("bold", "time"), format.seconds(self.total_seconds),
       self.evaluation_seconds > 0 and (", of it %s evaluating"):format(format.seconds(self.evaluation_seconds)) or "",
       self.epochs and ("; %.4g epochs"):format(self.epochs) or "")
+  elseif self.ended == "stopped" then
+    lines[1] = ("no whole step: interrupted in step %d\n"):format(self.steps + 1)
   else
     lines[1] = ("nothing to do: step %d is done already\n"):format(self.steps)
   end
   evaluation_lines(self, lines)
-  lines[#lines + 1] = summary.lines(self.plan, self.peak)
+  lines[#lines + 1] = summary.lines(self.plan, #loss > 0 and self.peak or nil)  -- no step: nothing was measured
   for _, program in ipairs(programs.in_order(self.programs or {})) do
     lines[#lines + 1] = ("%-17s %s micro-batches, %s tokens\n"):format(program.name,
       format.count(program.micro_batches), format.count(program.tokens))

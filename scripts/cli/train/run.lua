@@ -114,6 +114,18 @@ function run.helpers(about)
   return about
 end
 
+-- Ends a command that is of one program where the recipe asks for several.
+function run.check_one_program(recipe, o, options)
+  local rows = recipe.programs and recipe.call("programs", o, run.helpers {
+    seed = options.seed or run.DEFAULT_SEED, steps = options.steps or recipe.training.steps, accumulate = 1,
+    note = function() end })
+  if not rows or #rows < 2 then return end
+  local names = {}
+  for i, row in ipairs(rows) do names[i] = row.name end
+  fail.usage(("%s has %d programs on one store (%s): it goes with `cairn plan` and `cairn train`"):format(recipe.path,
+    #rows, table.concat(names, ", ")))
+end
+
 -- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
 -- (function for messages), schedule_end (where a schedule ends by default; optional: steps), epochs (instead of steps),
 -- evaluates and generates (text): between steps, parts (in which each micro-batch of the data is trained on; optional),
@@ -252,7 +264,7 @@ function Run:micro(index)
   if self.programs then
     program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + tokens
   end
-  self.sums:add(program.session, arrays, self.recipe.guard)
+  self.sums:add(program.session, arrays, self.recipe.guard, program.session.graph.metrics)
   return report, tokens, samples
 end
 

@@ -28,6 +28,9 @@ function shrink.smaller(spec)
   if spec.o.remainder == "own" then
     return nil, "and --on-oom shrink does not go with remainder=own: take pad or drop"
   end
+  if spec.options.fuse_update then
+    return nil, "and --on-oom shrink does not go with --fuse-update: more micro-batches are more than its one a step"
+  end
   local p = smallest_factor(batch)
   return changed(spec, { o = changed(spec.o, { batch = batch / p }), accumulate = spec.accumulate * p,
                          parts = (spec.parts or 1) * p })
@@ -59,7 +62,7 @@ end
 
 -- Saves a run that has no place to save in. Returns where, and what removes it.
 local function save_aside(run)
-  local folder = ("%s/cairn-%d"):format(os.getenv("TMPDIR") or "/tmp", posix.pid())
+  local folder = ("%s/cairn-%d"):format(posix.temporary(), posix.pid())
   local made, refused = posix.new_directory(folder)
   if not made then fail.with(5, "--on-oom: " .. refused) end
   local directory = folder .. "/checkpoint"

@@ -4,10 +4,10 @@ local fail = require "cli.base.fail"
 
 local upsets = {}
 
-local EVERY = 3  -- a parameter of so many is frozen, beginning with the first
+local EVERY = 3  -- a parameter of so many is frozen
 
--- The recipe with some parameters frozen, beside those that it freezes itself.
-function upsets.freezing(recipe)
+-- The recipe with every third parameter frozen, from number `first` on, beside those that it freezes itself.
+local function freezing(recipe, first)
   local changed = {}
   function changed.call(part, ...)
     if part ~= "model" then return recipe.call(part, ...) end
@@ -16,7 +16,7 @@ function upsets.freezing(recipe)
     function graph.parameter(self, name, dims, options)
       local copy = {}
       for key, value in pairs(options or {}) do copy[key] = value end
-      copy.frozen = copy.frozen or count % EVERY == 0
+      copy.frozen = copy.frozen or count % EVERY == first
       count = count + 1
       return add(self, name, dims, copy)
     end
@@ -25,6 +25,19 @@ function upsets.freezing(recipe)
     return ends
   end
   return setmetatable(changed, { __index = recipe })
+end
+
+-- The recipe with some parameters frozen; nil where nothing would learn then, whichever these are. build(recipe): its
+-- graph, or an error.
+function upsets.freezing(recipe, build)
+  for first = 0, EVERY - 1 do
+    local changed = freezing(recipe, first)
+    local built, graph = pcall(build, changed)
+    if built then
+      graph:free()
+      return changed
+    end
+  end
 end
 
 -- Parameters of a run as {name, buffer, bytes}, a copy; which(name): those to take (optional).

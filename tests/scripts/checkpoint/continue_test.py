@@ -40,6 +40,12 @@ class Continue(Case):
         self.assertEqual(done.stderr, "")
         self.assertEqual(json.loads(done.stdout)["resumed"]["differences"], [])
 
+    def test_where_nothing_is_left_to_do_no_peak_is_compared(self):
+        self.train("--steps", 2, "--out", "run")
+        text = self.cairn("train", "--resume", "run", "--steps", 1, "--quiet").stdout
+        self.assertIn("nothing to do: step 2 is done already", text)
+        self.assertRegex(text, "peak, device +planned [0-9,]+ bytes\n")
+
     def test_a_file_of_data_with_another_content(self):
         self.train("--steps", 2, "--out", "run")
         self.text.write_text(self.text.read_text() + "more")
@@ -50,6 +56,39 @@ class Continue(Case):
         # Named on the command line, other data are meant.
         done = self.resume("--steps", 3, f"data={self.text}")
         self.assertIn("note: the content of data", done.stderr)
+
+    # 64 bits of FNV-1a over 8-byte words are the same for these two, whose words differ in their last bytes.
+    ALIKE = "the quick brown ", "the quidk brownE"
+
+    def test_texts_that_are_nearly_alike_are_not_taken_for_each_other(self):
+        more = "fox jumps over the lazy dog. " * 40
+        self.text.write_text(self.ALIKE[0] + more)
+        one = self.train("--epochs", 1, "--out", "run")["parameter_digest"]
+        self.text.write_text(self.ALIKE[1] + more)
+        self.fails(3, "train", "--resume", "run", "--steps", 100, says=("--resume", "content"))
+        other = self.train("--epochs", 1)["parameter_digest"]
+        self.assertNotEqual(one, other)
+        self.environment["XDG_CACHE_HOME"] = str(self.folder / "another")
+        self.assertEqual(self.train("--epochs", 1)["parameter_digest"], other)
+
+    def test_the_content_of_data_as_checkpoints_of_before_tell_it(self):
+        whole = self.train("--steps", 4)["parameter_digest"]
+        self.train("--steps", 2, "--out", "run")
+        metadata = json.loads(self.cairn("inspect", "run", "--json").stdout)["metadata"]
+        words, hashed = self.text.read_bytes(), 0xcbf29ce484222325
+        for at in range(0, len(words), 8):
+            hashed = (hashed ^ int.from_bytes(words[at:at + 8], "little")) * 0x100000001b3 % 2**64
+        metadata["data.content"] = f"{hashed:016x}-{len(words)}"
+        checkpoint, old = (self.folder / run / "step-00000002" for run in ("run", "old"))
+        old.parent.mkdir()
+        (self.folder / "changes.json").write_text(json.dumps(
+            {"metadata": metadata, "files": [str(checkpoint / name) for name in ("generator.cairn", "names.json")]}))
+        self.cairn("lua", ROOT / "tests/scripts/checkpoint/forge.lua", checkpoint, old, "changes.json")
+        done = json.loads(self.resume("--steps", 4, directory="old").stdout)
+        self.assertEqual(done["parameter_digest"], whole)
+        self.assertEqual(done["resumed"]["differences"], [])
+        self.text.write_text(self.text.read_text().upper())
+        self.fails(3, "train", "--resume", "old", "--steps", 6, says=("--resume", "content"))
 
     def interrupted(self):
         """Begins a run with an epoch per step and interrupts it; returns what its checkpoint says."""

@@ -1,4 +1,5 @@
 """Bad input of every kind: a clear message, the right exit code, nothing lost."""
+import os
 import pathlib
 import re
 import subprocess
@@ -159,6 +160,15 @@ return {
         self.gpt2(3, "data=random", "--init", "nowhere.safetensors", says="nowhere.safetensors")
         self.gpt2(3, "data=random", "--init", "noise.bin")
         self.fails(5, "train", "gpt2", *TINY, "data=random", "--steps", 1, "--out", "noise.bin", says="noise.bin")
+
+    def test_says_why_a_directory_cannot_be_made(self):
+        refusing = "/sys/cairn-run"
+        try:
+            os.mkdir(refusing)
+        except OSError as problem:
+            self.fails(5, "train", "mlp", "--steps", 1, "--out", refusing, says=(refusing, problem.strerror))
+        else:
+            os.rmdir(refusing)
         self.fails(3, "plan", "--problem", "noise.bin")
         self.fails(3, "plan", "--problem", "nowhere.json", says="nowhere.json")
 

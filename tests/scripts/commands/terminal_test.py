@@ -91,10 +91,10 @@ class Terminal(Case):
         self.assertEqual([line.split("  ")[0] for line in lines], ["step 24/1000", "step 49/1000"])
         self.assertIn("  epoch 2.45  ", lines[1])
 
-    def start(self, code):
+    def start(self, code, *arguments):
         (self.folder / "mine.lua").write_text(RECIPE % code)
-        process = subprocess.Popen([CAIRN, "train", "mine.lua", "--out", "run"], env=self.environment, cwd=self.folder,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([CAIRN, "train", "mine.lua", "--out", "run", *arguments], env=self.environment,
+                                   cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(lambda: (process.kill(), process.wait()))
@@ -125,6 +125,14 @@ class Terminal(Case):
         self.assertEqual(process.returncode, 130, stderr)
         self.assertIn("interrupted", stderr)
 
+    def test_says_that_it_was_interrupted_before_a_step_was_whole(self):
+        process = self.start("local list while true do list = { list and #list } end", "--accumulate", "10")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("no whole step: interrupted in step 1\n", stdout)
+        self.assertNotIn("DIFFERENT", stdout)
+
     def test_its_name(self):
         process = self.start("while true do end")
         self.assertEqual(pathlib.Path(f"/proc/{process.pid}/comm").read_text(), "cairn\n")
@@ -137,6 +145,15 @@ class Terminal(Case):
                                       stderr=subprocess.PIPE, text=True, timeout=60)
                 self.assertEqual(done.returncode, 5)
                 self.assertIn("stdout: ", done.stderr)
+
+    def test_a_closed_stdout_is_no_file_of_the_run(self):
+        words = " ".join(f"'{word}'" for word in [CAIRN, "train", "mlp", "--steps", "2", "--out", "run"])
+        for closed in (">&-", ">&- 2>&-", "<&- >&- 2>&-"):
+            with self.subTest(closed):
+                done = subprocess.run(["sh", "-c", f"exec {words} --force {closed}"], env=self.environment,
+                                      cwd=self.folder, timeout=60)
+                self.assertEqual(done.returncode, 5)
+                self.assertRegex((self.folder / "run/.lock").read_text(), r"\Aprocess [^\n]*\n\Z")
 
     def test_a_disk_tier_where_no_file_can_be_made(self):
         for directory in ("/proc", "/nowhere"):

@@ -36,6 +36,9 @@ class Usage(Case):
         self.fails(2, *train, "--steps", "many", says="many")
         self.fails(2, *train, "--steps", "0", says="0")
         self.fails(2, *train, "--json=yes", says="--json")
+        self.fails(2, *train, "--seed", "18446744073709551615", says=("too large", "9007199254740992"))
+        self.fails(2, *train, "steps=5", says=("unknown option 'steps'", "did you mean --steps 5?"))
+        self.fails(2, *train, "quiet=1", says="did you mean --quiet?")
         self.fails(2, *train, "--budget", "lots", says="lots")
         self.fails(2, *train, "--budget", "-5", says="-5")
         self.fails(2, *train, "--budget", "5GB", says="GB")
@@ -53,6 +56,11 @@ class Usage(Case):
 
     def test_without_data(self):
         self.fails(2, "train", "gpt2", *TINY, says="data=FILE")
+
+    def test_a_library_that_is_none(self):
+        self.environment["CAIRN_LIBRARY"] = "/nowhere"
+        for command in ("devices", "--version"):
+            self.fails(1, command, says=("CAIRN_LIBRARY=/nowhere", "libcairn.so.1"))
 
     def test_devices(self):
         self.assertIn("cpu", self.cairn("devices").stdout)

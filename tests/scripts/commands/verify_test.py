@@ -61,6 +61,12 @@ class Verify(Case):
                 self.assertGreater(run["peak_bytes"][tier], 0)
         self.assertEqual(len(set(digests.values())), 3, digests)
 
+    def test_parameters_that_are_rounded_at_random(self):
+        for recipe, words in (("mlp", ["samples=256"]), ("gpt2", [*SMALL, f"data={self.text}"])):
+            with self.subTest(recipe):
+                result = self.verify(recipe, *words, "--amp", "bf16", "parameters=bf16", "--steps", 2, "--budgets", 1)
+                self.assertTrue(result["ok"], result["problems"])
+
     def test_mlp_for_people(self):
         text = self.cairn("verify", "mlp", "samples=256", "--steps", 2, "--budgets", 1).stdout
         for word in ("same bits", "apart", "= planned", "host and disk", " runs of 2 steps in ", "1 batch of all 3",
@@ -106,6 +112,27 @@ class Verify(Case):
         (self.folder / "fixed.lua").write_text(self.RECIPE % "2 * o.batch * index")
         text = self.cairn("verify", "fixed.lua", "policy=keep", "--steps", 2, "--budgets", 1).stdout
         self.assertIn("every run had the same plan", text)
+
+    def test_freezes_so_that_something_learns(self):
+        model = """
+            return {
+              model = function(o, g)
+                local x, target = g:input("input", { 2, 3 }), g:input("target", { 2, 3 })
+                local learns = g:parameter("learns", { 3 }, { init = "constant", scale = 1 })
+                g:parameter("unused", { 3 })
+                local loss, weight = g:op("mse", %s, target)
+                return { loss = loss, weight = weight }
+              end,
+              dataset = function()
+                return { batch = function() return { input = { 1, 2, 3, 4, 5, 6 }, target = { 1, 2, 3, 4, 5, 7 } }, 2 end }
+              end,
+            }"""
+        fixed = 'x * learns * g:parameter("fixed", { 3 }, { init = "constant", scale = 1, frozen = true })'
+        for product in ("x * learns", fixed):
+            with self.subTest(product):
+                (self.folder / "one.lua").write_text(model % product)
+                result = self.verify("one.lua", "--steps", 2, "--budgets", 1)
+                self.assertTrue(result["ok"], result["problems"])
 
     # Two parameters that stand for each other: with a batch of all samples they change places, which neither the loss
     # nor the norm of the gradient shows.

@@ -78,7 +78,7 @@ class Rates(Case):
     def test_wrong_files_and_words(self):
         self.fails(3, "plan", "gpt2", *TINY, "--rates", "nothing.json", says="nothing.json")
         (self.folder / "broken.json").write_text("{")
-        self.fails(3, "plan", "gpt2", *TINY, "--rates", "broken.json", says="rates: not JSON")
+        self.fails(3, "plan", "gpt2", *TINY, "--rates", "broken.json", says="broken.json: rates: not JSON")
         (self.folder / "other.json").write_text(self.file(1, processor="Abacus")[1])
         self.fails(3, "plan", "gpt2", *TINY, "--threads", 2, "--rates", "other.json", says="Abacus")
         for option, value in ("profile", "p.json"), ("device-model", "h100"):

@@ -243,6 +243,12 @@ class Evaluation(Case):
         self.assertIn("evaluation after step 2: loss is inf, which is not finite, saved in run/step-00000002", done.stderr)
         self.assertEqual(json.loads(done.stdout)["evaluation"][0]["loss"], None)
 
+    def test_a_metric_that_is_made_of_a_finite_one_may_overflow_in_training(self):
+        odd = 'odd = { of = "loss", apply = function(loss) return loss == 0 and math.huge or 1 end, better = "lower" },'
+        found = json.loads(self.own("--steps", 2, more=odd).stdout)
+        self.assertEqual(found["loss"][0], 0)
+        self.assertEqual(found["metrics"]["odd"], [None, 1])
+
     def test_interrupted_while_it_evaluates(self):
         whole = json.loads(self.own("--steps", 4).stdout)
         interrupt = INTERRUPT.replace("index == 4", "index == 1").replace("\n", " ")

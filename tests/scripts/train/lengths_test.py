@@ -99,6 +99,13 @@ class Lengths(Case):
         taken = self.train("--steps", 1, "--init", "weights.safetensors", "seq=32")
         self.assertEqual(taken["steps"], 1)
 
+    def test_metrics_are_those_of_the_program_that_ran(self):
+        # Shorter windows take a part of the position table: one op more, so that their values have other names.
+        for recipe in ("gpt2", "llama"):
+            found = self.train(LENGTHS, "metrics=accuracy", f"eval_data={self.documents}", "rate=1e-30", "weight_decay=0",
+                               "--epochs", 1, "--accumulate", 1000, recipe=recipe, data=self.documents)
+            self.assertEqual(found["metrics"]["accuracy"], [found["evaluation"][0]["accuracy"]])
+
     def test_fewer_lengths_are_a_difference_and_others_of_the_same_longest_go_on(self):
         self.buckets("--steps", 2, "--out", "run")
         rest = self.resumed("lengths=16,32", "--steps", 4)
@@ -143,6 +150,11 @@ class Lengths(Case):
         self.own(HALF, arguments=["--steps", 1, "--accumulate", 4, "--out", "run"])
         rest = json.loads(self.cairn("train", "mine.lua", "--resume", "run", "--steps", 2, "--json", "--quiet").stdout)
         self.assertEqual(rest["parameter_digest"], found["parameter_digest"])
+
+    def test_commands_of_one_program(self):
+        (self.folder / "mine.lua").write_text(PROGRAMS % (HALF, "2"))
+        for command in ("verify", "profile"):
+            self.fails(2, command, "mine.lua", *TINY, says=("2 programs", "whole, rest", "cairn train"))
 
     def test_mistakes_in_programs(self):
         for programs, other, says in (

@@ -64,6 +64,8 @@ class Shrink(harness.Case):
                    says=("smallest budget", "one sample cannot be made smaller"))
         self.fails(4, "train", "gpt2", *MODEL, f"data={self.text}", "batch=8", "--budget", 1000, "--on-oom", "shrink",
                    "remainder=own", says="take pad or drop")
+        self.fails(4, "train", "gpt2", *MODEL, f"data={self.text}", "batch=8", "--budget", 1000, "--on-oom", "shrink",
+                   "--fuse-update", "clip=0", says=("smallest budget", "does not go with --fuse-update"))
 
     def test_the_system_refuses_memory(self):
         big = ["width=128", "seq=256", "vocab=512", "batch=64", "--steps", 1]

@@ -43,6 +43,16 @@ TEST(Name, WhatIsTakenAndWhatIsNot) {
     EXPECT_NE(refusal(bad.name).find(bad.says), std::string::npos) << refusal(bad.name);
 }
 
+TEST(Name, WhatIsNamedHasItsArticle) {
+  for (const auto& [what, begins] : {std::pair("input", "an input has"), std::pair("region", "a region has")})
+    try {
+      check_name("", what);
+      FAIL() << what;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string_view(error.what()).find(begins), 0u) << error.what();
+    }
+}
+
 TEST(Name, TheLongestIsCountedInBytes) {
   EXPECT_EQ(refusal(std::string(kMaxNameBytes, 'x')), "");
   EXPECT_NE(refusal(std::string(kMaxNameBytes + 1, 'x')).find("4097 bytes"), std::string::npos);
