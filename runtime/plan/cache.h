@@ -1,6 +1,7 @@
 // For callers that solve the same problem at several budgets, or several times: it is searched once.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -27,8 +28,9 @@ class SolverCache {
   // Of a problem with homes; nothing, too, if no plan is found whose seconds, with what living at home costs, are below `limit`.
   // quick: about as fast a plan, sooner.
   std::optional<Plan> solve_below(const Problem&, int64_t budget_bytes, double limit, bool quick = false);
-  // No plan's seconds, with what living at home costs, are fewer.
-  double least_seconds(const Problem&, int64_t budget_bytes);
+  // No plan's seconds, with what living at home costs, are fewer. enough: with homes, a bound of so much is not raised any further.
+  double least_seconds(const Problem&, int64_t budget_bytes,
+                       double enough = std::numeric_limits<double>::infinity());
   // Of a problem with homes, where no op begins before its time (`earliest`, seconds per op, never falling): no plan takes less,
   // without what living at home costs.
   double least_seconds_behind(const Problem&, int64_t budget_bytes, const std::vector<double>& earliest);

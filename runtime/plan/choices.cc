@@ -15,6 +15,7 @@ constexpr size_t kChoiceProbes = 7;  // per round, between two numbers of choice
 constexpr int kChoiceRounds = 2;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 constexpr double kBoundRounding = 1e-9;  // of bounds
+constexpr int64_t kLeavingParts = 64;    // of the bytes that may leave: nothing less is told apart
 
 // What so many of the cheapest choices free and cost.
 struct Prefix {
@@ -112,7 +113,24 @@ class ChoiceSearch {
   std::map<size_t, double> planned_;  // of the plans found, without what the choices cost
 };
 
+// Where a number of bytes between two leaves, memory is at most that of the higher one, and seconds at least those of the lower.
+bool may_take_less(const Problem& p, const Index& index, const Leaving& leaving, double limit, int64_t low,
+                   int64_t high) {
+  const double takes = static_cast<double>(low) * leaving.seconds_per_byte - leaving.hidden;
+  const double least = rough_bound_seconds(p, index, p.budget_bytes + high) + std::max(0.0, takes);
+  if (least >= limit) return false;
+  if (high - low <= leaving.bytes / kLeavingParts) return true;
+  const int64_t middle = low + (high - low) / 2;
+  return may_take_less(p, index, leaving, limit, low, middle) ||
+         may_take_less(p, index, leaving, limit, middle, high);
+}
+
 }  // namespace
+
+bool may_take_less(const Problem& problem, const Leaving& leaving, double limit) {
+  return problem.budget_bytes <= 0 ||
+         may_take_less(problem, Index(problem), leaving, limit, 0, leaving.bytes);
+}
 
 std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choices) {
   SolverCache cache;

@@ -22,4 +22,12 @@ struct Choice {
 std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choices, SolverCache& cache);
 std::vector<bool> choose(const Problem& problem, const std::vector<Choice>& choices);
 
+// Persistent bytes some of which may leave: each takes so long then, but for `hidden` seconds of all of them.
+struct Leaving {
+  int64_t bytes = 0;
+  double seconds_per_byte = 0, hidden = 0;
+};
+// Whether a plan and what leaves may take fewer seconds than the limit, by bounds that are quick to see.
+bool may_take_less(const Problem& problem, const Leaving& leaving, double limit);
+
 }  // namespace cairn::plan

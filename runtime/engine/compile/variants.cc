@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kNothing = 1e-9;        // of a plan's seconds: below, two are the same
 constexpr double kWorthPlanning = 0.05;  // of a step: less is not looked for
+constexpr size_t kFewOps = 450;          // of which searches are short
 constexpr double kSlow = 0.03;  // of keeping everything: above, weights and gradients may leave as well
 
 class Variants {
@@ -186,10 +187,19 @@ class Variants {
     if (best_ != nullptr && best_->plan.predicted_seconds <= best_->problem.op_seconds() * (1 + kNothing))
       return;
     if (within_reach_) attempt(std::make_shared<CompiledPlan>(*from), State::kResident, Effort::kWhole);
-    if (!within_reach_ || from->problem.links.size() > 1)
-      attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
-    if (fastest() <= (from->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow)) return;
+    const double slow = (from->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
+    // State alone first where that may not be slow; else last, as it takes long to search for and seldom is the fastest. Of few ops
+    // first in any case: it is soon found, and what is slower is left out then.
+    bool state_alone = !within_reach_ || from->problem.links.size() > 1;
+    const auto move_state_alone = [&](double below) {
+      if (!state_alone || !offloaded_state_may_pay(*from, model_, micro_steps_, below)) return;
+      attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
+      state_alone = false;
+    };
+    const bool few = from->problem.ops.size() <= kFewOps;
+    move_state_alone(few ? std::numeric_limits<double>::infinity() : slow);
+    if (fastest() <= slow) return;
     // First, as what is slower than that need not be searched for.
     if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
       update_on_host(*from);
@@ -199,6 +209,7 @@ class Variants {
     if (best_ != nullptr && may_defer(*from, options_) &&
         once_per_step(*best_) - once_per_step(*from) > kWorthPlanning * seconds(*best_))
       attempt(forms_.deferred(*from), State::kHomes);
+    move_state_alone(fastest());
   }
 
   void update_on_host(const CompiledPlan& from) {

@@ -68,9 +68,11 @@ std::vector<double> seconds_before(const Problem& p) {
   return before;
 }
 
-// Of single program points, as many as the work suffices for: the seconds that each adds, where that is more than `home`.
+// Of single program points, as many as the work suffices for: the seconds that each adds, where that is more than `home`. Ends at one
+// that adds `enough`.
 std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budget_bytes,
-                             const HomeReads& homes, double home, const std::vector<double>& before) {
+                             const HomeReads& homes, double home, const std::vector<double>& before,
+                             double enough) {
   std::vector<Bound> found;
   int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
   const std::vector<int32_t> order =
@@ -78,7 +80,9 @@ std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budge
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
     const int32_t at = order[k];
     ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
-    if (const double seconds = point.solve().seconds; seconds > home) found.push_back({seconds, at});
+    const double seconds = point.solve().seconds;
+    if (seconds > home) found.push_back({seconds, at});
+    if (seconds >= enough) break;
     work -= point.work() + kLookWork * at;
   }
   return found;
@@ -109,12 +113,14 @@ double least_home_seconds(const HomeReads& homes, int64_t budget_bytes) {
   return seconds;
 }
 
-Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, const HomeReads& homes) {
+Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, const HomeReads& homes,
+                  double enough) {
   const double home = least_home_seconds(homes, budget_bytes);
   Bound none{index.total_seconds + home, -1, 0, 0};
   if (budget_bytes == 0) return none;
   const std::vector<double> before = seconds_before(p);
-  std::vector<Bound> found = of_points(p, index, budget_bytes, homes, home, before);
+  const double enough_added = (enough - index.total_seconds) / (1 - kSumRounding);
+  std::vector<Bound> found = of_points(p, index, budget_bytes, homes, home, before, enough_added);
   if (found.empty()) return none;
   const auto higher = [](const Bound& a, const Bound& b) {
     return a.seconds != b.seconds ? a.seconds > b.seconds : a.point < b.point;
@@ -122,7 +128,7 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   std::sort(found.begin(), found.end(), higher);
   if (found.size() > kWholeMoments) found.resize(kWholeMoments);
   int64_t work = kWholeWork;
-  for (size_t k = 0; k < found.size(); ++k) {
+  for (size_t k = 0; k < found.size() && found[0].seconds < enough_added; ++k) {
     const int32_t at = found[k].point;
     const int64_t share = work / static_cast<int64_t>(found.size() - k);
     if (share < kMinWork * at) continue;  // too little to raise the bound
@@ -159,7 +165,8 @@ double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t 
 double several_points_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes) {
   if (budget_bytes == 0 || !p.links.empty()) return index.total_seconds;
   std::vector<std::pair<double, int32_t>> single;
-  for (const Bound& bound : of_points(p, index, budget_bytes, {}, 0, seconds_before(p)))
+  for (const Bound& bound :
+       of_points(p, index, budget_bytes, {}, 0, seconds_before(p), std::numeric_limits<double>::infinity()))
     single.emplace_back(bound.seconds, bound.point);
   return index.total_seconds +
          several_points_seconds(p, index, budget_bytes, std::move(single), kSeveralWork) * (1 - kSumRounding);
@@ -182,9 +189,9 @@ std::vector<double> shares_here(const Problem& p, const Index& index, int64_t bu
   return ProgramPoint(p, index, p.backward_begin, index.forward_seconds, budget_bytes, homes).solve().here;
 }
 
-double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes,
-                           const HomeReads& homes) {
-  return lower_bound(p, index, budget_bytes, homes).seconds;
+double lower_bound_seconds(const Problem& p, const Index& index, int64_t budget_bytes, const HomeReads& homes,
+                           double enough) {
+  return lower_bound(p, index, budget_bytes, homes, enough).seconds;
 }
 
 }  // namespace cairn::plan

@@ -1,6 +1,7 @@
 // The certificate: a lower bound on the seconds of every plan of a problem under a budget. README.md, section
 // "The bound", has the program and the proof.
 #pragma once
+#include <limits>
 #include <vector>
 
 #include "runtime/plan/index.h"
@@ -50,13 +51,16 @@ double least_home_seconds(const HomeReads&, int64_t budget_bytes);
 // With homes, of the seconds and Value::home_seconds together. budget_bytes == 0: no limit. Meaningless (but finite) where no plan fits the budget. Pure; takes time in
 // proportion to the ops, 10 to 100 passes over those before the program points looked at. With homes, the problem
 // is one without them (homes/residence.h), all that may live at home taken out.
-Bound lower_bound(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {});
+// enough: a bound of so many seconds is not raised any further.
+Bound lower_bound(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {},
+                  double enough = std::numeric_limits<double>::infinity());
 
 // Per value of HomeReads: what share of its like has a place on the device where backward begins, in the program that the
 // bound there solves; negative where that does not say.
 std::vector<double> shares_here(const Problem&, const Index&, int64_t budget_bytes, const HomeReads&);
 
-double lower_bound_seconds(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {});
+double lower_bound_seconds(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {},
+                           double enough = std::numeric_limits<double>::infinity());
 
 // A bound, too, of plans in which no op begins before its time: `earliest`, seconds per op, never falling. At two program points and in
 // shares of ops only, and without Value::home_seconds, as those may pass before that time.

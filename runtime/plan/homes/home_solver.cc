@@ -184,7 +184,8 @@ std::optional<Plan> HomeSolver::solve(int64_t budget_bytes, double limit, Effort
   std::optional<Found> best = search(budget_bytes, limit, effort);
   if (best && is_small() && budget_bytes > 0)
     for (const int64_t less : rungs_below(budget_bytes)) {
-      if (least_seconds(less) >= best->seconds * (1 - Trials::kWorthIt)) break;
+      const double enough = best->seconds * (1 - Trials::kWorthIt);
+      if (least_seconds(less, enough) >= enough) break;
       if (std::optional<Found> found = search(less, best->seconds, effort)) best = std::move(found);
     }
   if (!best) return {};
@@ -204,7 +205,7 @@ std::vector<int64_t> HomeSolver::rungs_below(int64_t budget_bytes) {
 
 std::optional<HomeSolver::Found> HomeSolver::search(int64_t budget_bytes, double limit, Effort effort) {
   std::optional<Found> best;
-  const double least = least_seconds(budget_bytes);
+  const double least = least_seconds(budget_bytes, limit);
   if (least >= limit * (1 - Trials::kEqual)) return best;
   for (const Order& order : orders_for(budget_bytes)) {
     if (std::optional<Found> found = search(order, budget_bytes, limit, effort)) best = std::move(found);
@@ -242,13 +243,16 @@ Plan HomeSolver::smallest() {
   return finish(at, at.stalled(plan), plan.arena_bytes);
 }
 
-double HomeSolver::least_seconds(int64_t budget_bytes) {
-  const auto [known, fresh] = least_seconds_.try_emplace(budget_bytes, 0);
-  if (fresh)
-    known->second = std::max(
-        lower_bound_seconds(all_away_, index_, budget_bytes, homes_),
-        least_link_seconds(resolved_, budget_bytes, may_stay_) + least_home_seconds(homes_, budget_bytes));
-  return known->second;
+double HomeSolver::least_seconds(int64_t budget_bytes, double enough) {
+  Least& known = least_seconds_[budget_bytes];
+  if (known.raised || known.seconds >= enough) return known.seconds;
+  known.seconds =
+      least_link_seconds(resolved_, budget_bytes, may_stay_) + least_home_seconds(homes_, budget_bytes);
+  if (known.seconds >= enough) return known.seconds;
+  const double bound = lower_bound_seconds(all_away_, index_, budget_bytes, homes_, enough);
+  known.seconds = std::max(known.seconds, bound);
+  known.raised = bound < enough;
+  return known.seconds;
 }
 
 double HomeSolver::least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest) {
@@ -274,7 +278,18 @@ Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) {
     step.offsets = std::move(offsets);
   }
   std::vector<int> fetched(p_.values.size(), 0), sent(p_.values.size(), 0);
-  for (const Step& step : plan.steps) {
+  struct Seen {
+    int32_t first = -1, last = -1;  // steps of the value that are no runs
+    int64_t offset = -1;
+  };
+  std::vector<Seen> seen(p_.values.size());
+  for (int32_t s = 0; s < static_cast<int32_t>(plan.steps.size()); ++s) {
+    const Step& step = plan.steps[s];
+    if (step.kind == StepKind::kRun) continue;
+    Seen& value = seen[step.index];
+    if (value.first < 0) value.first = s;
+    value.last = s;
+    if (step.kind == StepKind::kIn && value.offset < 0) value.offset = step.offset;
     if (step.kind == StepKind::kIn) ++fetched[step.index];
     if (step.kind == StepKind::kOut) ++sent[step.index];
   }
@@ -284,15 +299,9 @@ Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) {
     ValuePlan& value = plan.values[v];
     value.decision = Decision::kOffload;
     value.tier = home;
-    value.offset = -1;
-    value.first_step = value.last_step = -1;
-    for (int32_t s = 0; s < static_cast<int32_t>(plan.steps.size()); ++s) {
-      const Step& step = plan.steps[s];
-      if (step.kind == StepKind::kRun || step.index != static_cast<int32_t>(v)) continue;
-      if (value.first_step < 0) value.first_step = s;
-      value.last_step = s;
-      if (step.kind == StepKind::kIn && value.offset < 0) value.offset = step.offset;
-    }
+    value.offset = seen[v].offset;
+    value.first_step = seen[v].first;
+    value.last_step = seen[v].last;
     value.reason = cat("lives in the tier '", p_.links[home].tier, "': fetched ", fetched[v],
                        " times, brought back ", sent[v], " times");
     plan.tier_peak_bytes[home] += p_.values[v].bytes;

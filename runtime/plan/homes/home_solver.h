@@ -1,6 +1,7 @@
 // Plans of problems in which values have homes: which of those that may stay on the device do, a plan of the rest
 // by the search, and copies of what does not.
 #pragma once
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,8 +24,8 @@ class HomeSolver {
   // budget_bytes 0: no limit. limit: seconds, with what living at home costs, that are known to be possible: a slower plan is
   // not looked for. Nothing if no plan fits, or none below the limit is found. Plans do not depend on what was asked before.
   std::optional<Plan> solve(int64_t budget_bytes, double limit, Effort);
-  // No plan of any placement is faster, with what living at home costs.
-  double least_seconds(int64_t budget_bytes);
+  // No plan of any placement is faster, with what living at home costs. enough: a bound of so much is not raised any further.
+  double least_seconds(int64_t budget_bytes, double enough = std::numeric_limits<double>::infinity());
   // Where no op begins before its time (`earliest`, seconds per op, never falling); without what living at home costs.
   double least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest);
   // With the lowest arena: everything that has a home lives there.
@@ -58,7 +59,11 @@ class HomeSolver {
   std::vector<bool> may_stay_;  // per value: it lives at home, or on the device
   std::map<std::vector<bool>, std::unique_ptr<Placement>> placed_;  // by which values live at home
   int64_t placed_for_ = -1;                                         // budget, of a large problem
-  std::map<int64_t, double> least_seconds_;                         // by budget
+  struct Least {
+    double seconds = 0;
+    bool raised = false;  // as far as it goes; else to what was enough once
+  };
+  std::map<int64_t, Least> least_seconds_;  // by budget
 };
 
 }  // namespace cairn::plan

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "runtime/plan/bound/bound.h"
-#include "runtime/plan/homes/stream.h"
 #include "runtime/plan/homes/traffic.h"
 #include "runtime/plan/layout/layout.h"
 
@@ -24,9 +23,10 @@ std::vector<int64_t> tier_peaks(const Problem& p, const std::vector<Step>& steps
   return most;
 }
 
-constexpr double kAtTheBound = 1e-3;  // gaps to the bound that no search would close
-constexpr int kStreamLayouts = 4;     // tries to make what is streamed fit, each with less room for copies
-constexpr int kSmallLayouts = 16;     // of few ops, where each takes little
+constexpr double kAtTheBound = 1e-3;    // gaps to the bound that no search would close
+constexpr double kNearTheBound = 1e-2;  // of many ops: gaps of which long searches close little
+constexpr int kStreamLayouts = 4;       // tries to make what is streamed fit, each with less room for copies
+constexpr int kSmallLayouts = 16;       // of few ops, where each takes little
 constexpr int64_t kStreamLayoutPart = 128;
 
 }  // namespace
@@ -75,7 +75,7 @@ std::optional<Plan> Placement::plan_without(int64_t budget_bytes, Effort effort)
   if (effort == Effort::kQuick) return without_stale_runs(quickly);
   const bool small = without_.ops.size() <= kSmallProblem;  // as trials ask
   std::optional<Plan> plan = small ? without_stale_runs(quickly) : without_stale_runs(roughly);
-  if (effort == Effort::kRough || (plan && plan->gap <= kAtTheBound)) return plan;
+  if (effort == Effort::kRough || (plan && plan->gap <= (small ? kAtTheBound : kNearTheBound))) return plan;
   return without_stale_runs(whole);
 }
 
@@ -83,16 +83,21 @@ Plan Placement::smallest_without() {
   return *without_stale_runs([&](const Problem& p) { return std::optional(cache_.smallest(p)); });
 }
 
-double Placement::streamed_seconds(const Plan& plan, int64_t budget, double keep) const {
-  return stream_homes(resolved_, plan, {budget, keep}).seconds;
+Streamed Placement::stream(const Plan& plan, int64_t budget, double keep, const Streamed* less) const {
+  return stream_homes(resolved_, plan, {budget, keep}, less);
 }
 
 Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double keep, double limit,
                                       int64_t layout_effort) const {
+  return fitted(plan, stream(plan, budget, keep), budget, keep, limit, layout_effort);
+}
+
+Placement::Copies Placement::fitted(const Plan& plan, Streamed s, int64_t budget, double keep, double limit,
+                                    int64_t layout_effort) const {
   int64_t capacity = budget;
   const int rounds = resolved_.ops.size() <= kSmallProblem ? kSmallLayouts : kStreamLayouts;
   for (int round = 0; round < rounds; ++round) {
-    Streamed s = stream_homes(resolved_, plan, {capacity, keep});
+    if (round > 0) s = stream_homes(resolved_, plan, {capacity, keep});
     if (s.seconds >= limit) return {s.seconds, {}};
     Plan with = plan;
     with.steps = std::move(s.steps);
@@ -105,6 +110,10 @@ Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double k
     capacity -= with.arena_bytes - budget + round * (budget / kStreamLayoutPart);
   }
   return {};
+}
+
+double Placement::stalled_seconds(const Plan& plan) const {
+  return stream_homes(resolved_, plan, {0, -1}).seconds;
 }
 
 Plan Placement::stalled(const Plan& plan) const {

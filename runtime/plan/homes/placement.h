@@ -5,6 +5,7 @@
 
 #include "runtime/plan/cache.h"
 #include "runtime/plan/homes/residence.h"
+#include "runtime/plan/homes/stream.h"
 #include "runtime/plan/index.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/search/effort.h"
@@ -35,10 +36,14 @@ class Placement {
     double seconds = std::numeric_limits<double>::infinity();
     std::optional<Plan> plan;
   };
-  double streamed_seconds(const Plan&, int64_t budget_bytes, double keep) const;  // before it has to fit
   Copies streamed(const Plan&, int64_t budget_bytes, double keep, double limit, int64_t layout_effort) const;
+  // The steps of that before they have to fit, and what becomes of them. less: as of stream_homes().
+  Streamed stream(const Plan&, int64_t budget_bytes, double keep, const Streamed* less = nullptr) const;
+  Copies fitted(const Plan&, Streamed, int64_t budget_bytes, double keep, double limit,
+                int64_t layout_effort) const;
   // Every value comes right before the op that uses it, into the room that the plan has for that.
   Plan stalled(const Plan&) const;
+  double stalled_seconds(const Plan&) const;
 
   // Of the values that are not streamed.
   int64_t persistent_bytes() const { return index_without_.persistent_bytes; }

@@ -129,7 +129,7 @@ void Stays::memory() {
   alive_ = base_;
 }
 
-void Stays::keep_between_uses(double keep_seconds) {
+size_t Stays::keep_between_uses(double keep_seconds) {
   struct Gap {
     double seconds;
     size_t before, after;
@@ -174,7 +174,9 @@ void Stays::keep_between_uses(double keep_seconds) {
   size_t kept = 0;
   for (size_t i = 0; i < stays_.size(); ++i)
     if (!joined[i]) stays_[kept++] = stays_[i];
+  const size_t gone = stays_.size() - kept;
   stays_.resize(kept);
+  return gone;
 }
 
 double Stays::copy_seconds(const Stay& stay) const {

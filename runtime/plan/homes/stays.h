@@ -29,8 +29,8 @@ class Stays {
   Stays(const Problem& resolved, const Plan&, int64_t capacity_bytes);
 
   // Two uses that are no further apart have the value on the device in between, where there is room: the shortest gaps
-  // first, as they take the least memory for the same bytes saved on the link.
-  void keep_between_uses(double keep_seconds);
+  // first, as they take the least memory for the same bytes saved on the link. Returns the number of gaps.
+  size_t keep_between_uses(double keep_seconds);
   // last: of the simulation before, if there was one. False if every fetch is where it was.
   bool place_fetches(const StreamTimes* last);
 

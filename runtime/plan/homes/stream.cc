@@ -16,7 +16,7 @@ class Streamer {
  public:
   Streamer(const Problem& p, const Plan& plan, const Streaming& how)
       : p_(p), plan_(plan), how_(how), stays_(p, plan, how.capacity_bytes), link_(p.values.size(), -1) {
-    stays_.keep_between_uses(how.keep_seconds);
+    kept_ = stays_.keep_between_uses(how.keep_seconds);
     for (const Stay& stay : stays_.all()) {
       if (stay.link >= 0) link_[at(stay.value)] = stay.link;
     }
@@ -29,8 +29,10 @@ class Streamer {
       build();
       if (!best || out_.seconds < best->seconds) best = std::move(out_);
     }
+    best->kept = kept_;
     return std::move(*best);
   }
+  size_t kept() const { return kept_; }
 
  private:
   struct State {
@@ -200,6 +202,7 @@ class Streamer {
   const Plan& plan_;
   const Streaming how_;
   Stays stays_;
+  size_t kept_ = 0;
   std::vector<int32_t> link_;  // per value: its stays'
   std::vector<State> state_;
   std::vector<Lanes> lanes_;
@@ -214,8 +217,10 @@ class Streamer {
 
 }  // namespace
 
-Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming& how) {
-  return Streamer(resolved, plan, how).run();
+Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming& how, const Streamed* less) {
+  Streamer streamer(resolved, plan, how);
+  if (less && less->kept == streamer.kept()) return *less;
+  return std::move(streamer).run();
 }
 
 std::vector<int32_t> stale_runs(const Problem& p, const Plan& plan) {

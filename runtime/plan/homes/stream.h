@@ -21,8 +21,11 @@ struct Streaming {
 struct Streamed {
   std::vector<Step> steps;
   double seconds = 0;
+  size_t kept = 0;  // gaps between two uses in which values stay
 };
-Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming&);
+// less: of the same plan and capacity with less to keep, or nullptr. Where no gap more is kept, this is the same.
+Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming&,
+                      const Streamed* less = nullptr);
 
 // Ops that the plan runs again after a value with a home that they read was changed by a later op: it may not.
 std::vector<int32_t> stale_runs(const Problem&, const Plan& plan);

@@ -10,9 +10,14 @@ namespace {
 constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
 constexpr int kSearches = 2;       // searches as a whole, each behind quick ones
 constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
-constexpr double kSlowHomes = 0.1;  // of seconds: so much above what may be is slow
-constexpr double kFarOff = 0.1;     // above the bound, of which rough searches say little
-constexpr double kVisits = 2;       // a value that lives at home comes in so often, as a rule
+constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
+constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
+constexpr double kNearShares = 0.005;  // of seconds, that other shares may gain
+constexpr size_t kAllTriedOps = 450;   // of which all is tried
+constexpr double kHopeless = 0.5;      // of seconds: so much slower than the best is left alone
+// Of seconds: what is slow is searched for longer if so close to the best, or to what is known of other problems.
+constexpr double kSlowNear = 0.01, kSlowNearOther = 0.05;
+constexpr double kVisits = 2;  // a value that lives at home comes in so often, as a rule
 // Of the ops' seconds: uses that are so close have the value in between.
 constexpr std::array kKeep = {0.0, 0.0625, 1e9};
 
@@ -44,13 +49,34 @@ void Trials::run_up_to(size_t most, Effort effort) {
   }
 }
 
-// Of many ops, what comes nowhere near its bound is searched for longer only if nothing else does.
+// Of many ops, what comes nowhere near its bound is searched for longer only if nothing else does, and where that may lead on.
 void Trials::run_roughly() {
   if (placed_(0).resolved().ops.size() <= kSmallProblem) return run(Effort::kQuick);
   run(Effort::kRough);
   if (best_ && best_seconds_ <= best_trial_.least * (1 + kFarOff)) return;
-  open_ = std::exchange(slow_, {});
-  run(Effort::kQuick);
+  if (tries_all()) {
+    open_ = std::exchange(slow_, {});
+    return run(Effort::kQuick);
+  }
+  while (!slow_.empty()) {
+    const auto next = first_of(slow_);
+    const Trial trial = *next;
+    slow_.erase(next);
+    if (!may_lead_on(trial)) continue;
+    open_.push_back(trial);
+    run(Effort::kQuick, 1);
+    run(Effort::kRough);
+  }
+}
+
+// What of many ops seldom leads to anything takes little of few.
+bool Trials::tries_all() const { return placed_(0).resolved().ops.size() <= kAllTriedOps; }
+
+// Where no seconds are known to be possible, everything may.
+bool Trials::may_lead_on(const Trial& slow) const {
+  if (best_seconds_ == kUnlimitedSeconds) return true;
+  const double near = best_seconds_ * (1 + (best_ ? kSlowNear : kSlowNearOther));
+  return slow.before <= near || slow.seconds <= near;
 }
 
 // By bytes: most values of a model are biases and gains, which hardly matter.
@@ -65,7 +91,8 @@ void Trials::look_between(size_t low, size_t high) {
 
 void Trials::look_at(size_t stay) {
   if (!seen_.insert(stay).second) return;
-  if (outlooks_[0].least(bytes_[stay]) >= best_seconds_ * (1 - kWorthIt)) {
+  if (outlooks_[best_ && !tries_all() ? best_trial_.share : 0].least(bytes_[stay]) >=
+      best_seconds_ * (1 - kWorthIt)) {
     met_.insert(stay);
     return;
   }
@@ -77,13 +104,18 @@ void Trials::look_again(size_t stay) {
   if (placed_(stay).least_bytes() <= budget_ && !met_.contains(stay)) open(stay, 0);
 }
 
+// The one that promises most.
+std::vector<Trials::Trial>::iterator Trials::first_of(std::vector<Trial>& trials) {
+  return std::min_element(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
+    return a.expected != b.expected ? a.expected < b.expected : a.stay > b.stay;
+  });
+}
+
 // Until nothing is left that may be faster. Plans close to the smallest are not looked for.
-void Trials::run(Effort effort) {
-  while (!open_.empty()) {
-    const auto next = std::min_element(open_.begin(), open_.end(), [](const Trial& a, const Trial& b) {
-      return a.expected != b.expected ? a.expected < b.expected : a.stay > b.stay;
-    });
-    const Trial trial = *next;
+void Trials::run(Effort effort, size_t most) {
+  for (size_t count = 0; count < most && !open_.empty(); ++count) {
+    const auto next = first_of(open_);
+    const Trial trial = at_best_share(*next);
     open_.erase(next);
     if (!attempted_.insert({trial.stay, trial.share, effort}).second) continue;
     const double least = std::max(trial.least, outlooks_[trial.share].least(bytes_[trial.stay]));
@@ -128,13 +160,27 @@ int64_t Trials::for_the_rest(const Placement& at, size_t share) const {
          static_cast<int64_t>(kRoomForCopies[share] * static_cast<double>(budget_ - at.persistent_bytes()));
 }
 
-// without: seconds of the plan with the share before, if it never waited for copies of what lives at home. With less memory
+// without: seconds of the plan with a smaller share, if it never waited for copies of what lives at home. With less memory
 // it is no faster.
-void Trials::open(size_t stay, size_t share, double before, double without) {
+Trials::Trial Trials::opened(size_t stay, size_t share, int step, double before, double without) const {
   Placement& at = placed_(stay);
   const double home = at.home_seconds();
   const double least = std::max(at.least_seconds(limited_ ? for_the_rest(at, share) : 0), without);
-  open_.push_back({stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before});
+  Trial trial{stay, share, least + home, std::max(least, kVisits * at.link_seconds()) + home, before};
+  trial.step = step;
+  return trial;
+}
+
+void Trials::open(size_t stay, size_t share, int step, double before, double without) {
+  open_.push_back(opened(stay, share, step, before, without));
+}
+
+// The best shares of different numbers are about the same: what begins, begins there, as long as that may be faster.
+Trials::Trial Trials::at_best_share(const Trial& trial) const {
+  if (tries_all() || !best_ || best_trial_.share == 0) return trial;
+  if (trial.share > 0 || trial.before < kUnlimitedSeconds) return trial;
+  const Trial there = opened(trial.stay, best_trial_.share, 0, kUnlimitedSeconds, 0);
+  return there.least < best_seconds_ * (1 - kWorthIt) ? there : trial;
 }
 
 void Trials::attempt(const Trial& trial, Effort effort) {
@@ -142,7 +188,13 @@ void Trials::attempt(const Trial& trial, Effort effort) {
   const int64_t rest = limited_ ? for_the_rest(at, trial.share) : 0;
   const std::optional<Plan> plan = at.plan_without(rest, effort);
   const bool whole = effort == Effort::kWhole;
-  if (effort == Effort::kRough && (!plan || plan->gap > kFarOff)) slow_.push_back(trial);
+  const bool is_slow = effort == Effort::kRough && (!plan || plan->gap > kFarOff);
+  // What is that slow gains nothing from copies, and where others are known, a longer search seldom finds enough.
+  if (plan && !tries_all() && plan->predicted_seconds + at.home_seconds() > best_seconds_ * (1 + kHopeless)) {
+    met_.insert(trial.stay);
+    return;
+  }
+  if (is_slow && !plan) slow_.push_back(trial);
   if (!plan) return;
   met_.insert(trial.stay);
   double seconds = kUnlimitedSeconds;
@@ -155,33 +207,45 @@ void Trials::attempt(const Trial& trial, Effort effort) {
     best_seconds_ = own;
     best_trial_ = trial;
   };
-  if (trial.share == 0) consider(at.stalled(*plan));
   // The fastest first, as long as it fits: offsets take most of the time.
-  std::vector<std::pair<double, double>> ways;
+  struct Way {
+    double keep;
+    Streamed copies;
+  };
+  std::vector<Way> ways;
   for (const double keep : kKeep) {
     const double own = keep * at.index().total_seconds;
-    ways.emplace_back(at.streamed_seconds(*plan, budget_, own), own);
+    ways.push_back({own, at.stream(*plan, budget_, own, ways.empty() ? nullptr : &ways.back().copies)});
   }
-  std::stable_sort(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const Way& a, const Way& b) { return a.copies.seconds < b.copies.seconds; });
+  // What always fits is laid out only if nothing is faster.
+  const double stalled = trial.share == 0 ? at.stalled_seconds(*plan) + at.home_seconds() : kUnlimitedSeconds;
   double tried = 0;
-  for (const auto& [least, keep] : ways) {
-    if (least <= tried * (1 + kEqual)) continue;  // all but the same copies
-    tried = least;
-    const double limit = best_seconds_ * (1 - kEqual) - at.home_seconds();
-    auto [own, with] = at.streamed(*plan, budget_, keep, limit, whole ? 0 : kNoEffort);
+  for (auto& [keep, copies] : ways) {
+    if (copies.seconds <= tried * (1 + kEqual)) continue;  // all but the same copies
+    tried = copies.seconds;
+    const double limit = std::min(best_seconds_, stalled) * (1 - kEqual) - at.home_seconds();
+    auto [own, with] = at.fitted(*plan, std::move(copies), budget_, keep, limit, whole ? 0 : kNoEffort);
     seconds = std::min(seconds, own + at.home_seconds());
     consider(std::move(with));
   }
+  seconds = std::min(seconds, stalled);
+  if (stalled < best_seconds_ * (1 - kEqual)) consider(at.stalled(*plan));
   if (!whole) {
     outlooks_[trial.share].add(bytes_[trial.stay], plan->predicted_seconds + at.home_seconds(), seconds);
     tried_.push_back(trial);
     tried_.back().seconds = seconds;
+    if (is_slow) slow_.push_back(tried_.back());
   }
-  // More room for copies, as long as that helps.
+  // More room for copies, as long as that helps; or less.
   const bool waits = seconds > (plan->predicted_seconds + at.home_seconds()) * (1 + kEqual);
   const bool helps = seconds < trial.before * (1 - kWorthIt);
-  if (waits && helps && limited_ && at.link_seconds() > 0 && trial.share + 1 < kRoomForCopies.size())
-    open(trial.stay, trial.share + 1, seconds, plan->predicted_seconds);
+  const bool near = trial.step != 0 || seconds < best_seconds_ * (1 + kNearShares);
+  if (!helps || !near || !limited_ || at.link_seconds() == 0) return;
+  if (waits && trial.step >= 0 && trial.share + 1 < kRoomForCopies.size())
+    open(trial.stay, trial.share + 1, 1, seconds, plan->predicted_seconds);
+  if (trial.step <= 0 && trial.share > 0) open(trial.stay, trial.share - 1, -1, seconds);
 }
 
 }  // namespace cairn::plan

@@ -49,22 +49,28 @@ class Trials {
   struct Trial {
     size_t stay = 0, share = 0;
     double least = 0, expected = 0;
-    double before = 0;   // seconds with the share before this one
-    double seconds = 0;  // of what was found
+    double before = 0;                   // seconds with the share that led to this one
+    double seconds = kUnlimitedSeconds;  // of what was found
+    int step = 1;                        // from a share to the next one; 0: whichever helps
   };
 
   void look_between(size_t low, size_t high);
   void look_at(size_t stay);
   void look_again(size_t stay);
-  void run(Effort);
+  void run(Effort, size_t most = std::numeric_limits<size_t>::max());
+  static std::vector<Trial>::iterator first_of(std::vector<Trial>&);
   void run_roughly();
+  bool tries_all() const;
+  bool may_lead_on(const Trial& slow) const;
   void refine();
   void finish();
   template <class Work>
   bool is_faster_after(Work);
   bool slow() const;
   int64_t for_the_rest(const Placement& at, size_t share) const;
-  void open(size_t stay, size_t share, double before = kUnlimitedSeconds, double without = 0);
+  void open(size_t stay, size_t share, int step = 1, double before = kUnlimitedSeconds, double without = 0);
+  Trial opened(size_t stay, size_t share, int step, double before, double without) const;
+  Trial at_best_share(const Trial&) const;
   void attempt(const Trial& trial, Effort);
 
   const Placed placed_;

@@ -97,9 +97,10 @@ std::optional<Plan> SolverCache::solve_below(const Problem& p, int64_t budget_by
   return ask(p, [&](Entry& entry) { return entry.solve(budget_bytes, effort, limit); });
 }
 
-double SolverCache::least_seconds(const Problem& p, int64_t budget_bytes) {
+double SolverCache::least_seconds(const Problem& p, int64_t budget_bytes, double enough) {
   return ask(p, [&](Entry& entry) {
-    return entry.homes ? entry.homes->least_seconds(budget_bytes) : entry.solver->least_seconds(budget_bytes);
+    return entry.homes ? entry.homes->least_seconds(budget_bytes, enough)
+                       : entry.solver->least_seconds(budget_bytes);
   });
 }
 

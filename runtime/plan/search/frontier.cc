@@ -209,6 +209,7 @@ class Frontier {
     choices_.clear();
     for (const int32_t k : worthwhile(s)) {
       const Option& o = options[k];
+      if (o.gives_out && last) continue;
       choices_.push_back({o.peak, o.kept, o.held, o.seconds, static_cast<double>(o.moved),
                           pass.in_rate * (pass.backward + o.seconds), k, o.gives_out, o.needs_in});
     }
@@ -219,7 +220,6 @@ class Frontier {
       n.trace.parent = static_cast<int32_t>(i);
       for (const Choice& c : choices_) {
         if (here + c.peak > room_) break;  // by rising peak
-        if (c.gives_out && last) continue;
         n.kept = l.kept + c.kept;
         n.run = c.gives_out ? c.held + (c.needs_in ? l.run : 0) : 0;
         if (n.kept + n.run > room_) continue;
@@ -288,12 +288,17 @@ class Frontier {
     const auto slot = static_cast<size_t>(cell * kSlots + kind * static_cast<int>(kPrices.size()));
     const auto kept = static_cast<double>(n.kept);
     double* const score = &table_.score[slot];
-    for (size_t k = 0; k < kPrices.size(); ++k)
-      if (const double own = seconds + prices_[k] * kept; own < score[k]) {
-        score[k] = own;
-        table_.plans[slot + k] = n;
-        table_.filled[(slot + k) / 64] |= uint64_t{1} << ((slot + k) % 64);
-      }
+    const auto offer_at = [&](size_t k) {
+      const double own = seconds + prices_[k] * kept;
+      if (own >= score[k]) return;
+      score[k] = own;
+      table_.plans[slot + k] = n;
+      table_.filled[(slot + k) / 64] |= uint64_t{1} << ((slot + k) % 64);
+    };
+    static_assert(kPrices.size() == 3);
+    offer_at(0);
+    offer_at(1);
+    offer_at(2);
   }
 
   const Problem& p_;

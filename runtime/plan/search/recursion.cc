@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/plan/search/stage_model.h"
+#include "runtime/plan/segments/take_less.h"
 
 namespace cairn::plan {
 namespace {
@@ -23,16 +24,19 @@ struct Group {
   int64_t out = 0, peak = 0;
 };
 
-// At levels first..last of room: a way over a checkpoint of `out` levels, where it is cheaper than the best one so far.
-void take_cheaper(float pass, const float* later, const float* earlier, int32_t out, int32_t first,
-                  int32_t last, uint8_t way, float* best, uint8_t* split) {
-  for (int32_t m = first; m <= last; ++m) {
-    const float c = pass + later[m - out] + earlier[m];
-    if (c >= best[m]) continue;
-    best[m] = c;
-    split[m] = way;
+// The cheapest ways at the levels of a row, of equal ones the first that was offered.
+struct Row {
+  float* cost;
+  int32_t* way;
+
+  // At levels first..last: a way over what takes `out` levels from `later`.
+  void take_less(float seconds, const float* later, int32_t out, const float* earlier, int32_t first,
+                 int32_t last, int32_t this_way) const {
+    if (first <= last)
+      plan::take_less(later + (first - out), earlier + first, seconds, this_way, last - first + 1,
+                      cost + first, way + first);
   }
-}
+};
 
 class Recursion {
  public:
@@ -59,6 +63,7 @@ class Recursion {
     cost_.assign(static_cast<size_t>(n) * (n + 1) / 2 * (levels_ + 1), kNoWay);
     split_.assign(cost_.size(), 0);
     ranges_.assign(static_cast<size_t>(n) * (n + 1) / 2, {});
+    splits_.assign(static_cast<size_t>(levels_) + 1, 0);
     outs_.clear();
     for (const Group& g : groups_) outs_.push_back(up(g.out));
     sums_.assign(n + 1, 0);
@@ -71,48 +76,43 @@ class Recursion {
     for (int32_t span = 0; span < n; ++span)
       for (int32_t s = 0; s + span < n; ++s) fill(s, s + span);
     // The first way through is no recompute: its checkpoints come free, from the last group to the first.
-    std::vector<float> best(static_cast<size_t>(n) * (levels_ + 1), kNoWay);
-    std::vector<First> from(best.size());
-    for (int32_t s = n; s-- > 0;)
-      for (int32_t m = 0; m <= levels_; ++m) {
-        float& b = best[at1(s, m)];
-        First& f = from[at1(s, m)];
-        for (int32_t k = s; k < n; ++k) {  // s..k is one segment, k + 1 begins with a checkpoint
-          const float segment = segment_first(s, k, m);
-          const int32_t rest = m - up(groups_[k].out);
-          const float later = k + 1 == n ? 0.0f : rest < 0 ? kNoWay : best[at1(k + 1, rest)];
-          if (segment + later < b) {
-            b = segment + later;
-            f = {k, nullptr};
-          }
-        }
-        for (const Option& o : options(s)) {
-          const int32_t rest = m - up(o.kept);
-          if (o.gives_out || rest < 0 || up(o.peak) > m) continue;
-          const float later = s + 1 == n ? 0.0f : best[at1(s + 1, rest)];
-          if (static_cast<float>(o.seconds) + later < b) {
-            b = static_cast<float>(o.seconds) + later;
-            f = {s, &o};
-          }
-        }
+    std::vector<float> best(static_cast<size_t>(n + 1) * (levels_ + 1), kNoWay);
+    std::fill(best.begin() + static_cast<std::ptrdiff_t>(at1(n, 0)), best.end(), 0.0f);
+    std::vector<int32_t> from(best.size(), -1);  // a segment's last group, or n and the number of an option
+    for (int32_t s = n; s-- > 0;) {
+      const Row row{&best[at1(s, 0)], &from[at1(s, 0)]};
+      for (int32_t k = s; k < n; ++k) {  // s..k is one segment, k + 1 begins with a checkpoint
+        const int32_t out = k + 1 == n ? 0 : outs_[k];
+        row.take_less(0, &best[at1(k + 1, 0)], out, &cost_[at(s, k, 0)],
+                      std::max(out, ranges_[at2(s, k)].first), levels_, k);
       }
+      const auto list = options(s);
+      for (size_t o = 0; o < list.size(); ++o) {
+        if (list[o].gives_out) continue;
+        const int32_t kept = up(list[o].kept);
+        row.take_less(static_cast<float>(list[o].seconds), &best[at1(s + 1, 0)], kept, &best[at1(n, 0)],
+                      std::max(kept, up(list[o].peak)), levels_, n + static_cast<int32_t>(o));
+      }
+    }
     if (best[at1(0, levels_)] == kNoWay) return false;
     for (const Group& g : groups_) inside(g, t);
     int32_t m = levels_;
     for (int32_t s = 0; s < n;) {
-      const First f = from[at1(s, m)];
-      if (f.option) {
+      const int32_t way = from[at1(s, m)];
+      if (way >= n) {
+        const Option& o = options(s)[static_cast<size_t>(way - n)];
         leave_alone(groups_[s], t);
-        sets_->apply(groups_[s].begin, *f.option, t);
-        m -= up(f.option->kept);
-      } else {
-        place(s, f.last, m, t);
-        if (f.last + 1 < n) {
-          hold(f.last, 0, t);
-          m -= up(groups_[f.last].out);
-        }
+        sets_->apply(groups_[s].begin, o, t);
+        m -= up(o.kept);
+        s += 1;
+        continue;
       }
-      s = f.last + 1;
+      place(s, way, m, t);
+      if (way + 1 < n) {
+        hold(way, 0, t);
+        m -= outs_[way];
+      }
+      s = way + 1;
     }
     return true;
   }
@@ -122,11 +122,7 @@ class Recursion {
   struct Range {
     int32_t first = 0, same = 0;
   };
-  // How a first segment ends; with an option if it is a single stage that keeps something.
-  struct First {
-    int32_t last = -1;
-    const Option* option = nullptr;
-  };
+  // Of a group that is a single stage, which may keep something.
   std::span<const Option> options(int32_t group) const {
     const Group& g = groups_[group];
     if (!sets_ || g.end != g.begin + 1) return {};
@@ -155,9 +151,6 @@ class Recursion {
     for (const Group& g : groups_) unit = std::gcd(std::gcd(unit, g.out), g.peak);
     return std::max<int64_t>(1, unit);
   }
-
-  // What a segment s..k costs whose `in` is kept: everything in it is made again.
-  float segment_first(int32_t s, int32_t k, int32_t m) const { return cost_[at(s, k, m)]; }
 
   void make_groups() {
     const size_t stages = stages_.all.size(), per = (stages + kMaxGroups - 1) / kMaxGroups;
@@ -209,7 +202,6 @@ class Recursion {
   // between the two is computed.
   void fill(int32_t s, int32_t t) {
     float* best = &cost_[at(s, t, 0)];
-    uint8_t* split = &split_[at(s, t, 0)];
     Range& range = ranges_[at2(s, t)];
     if (s == t) {
       const int32_t peak = up(groups_[s].peak);
@@ -232,12 +224,13 @@ class Recursion {
         range.same = std::max({range.same, firsts_[k], earlier.same, later.same + out});
     }
     range.same = std::min(range.same, levels_);
-    for (int32_t k = s + 1; k <= t; ++k) {
-      const auto pass = static_cast<float>(sums_[k] - sums_[s]);
-      take_cheaper(pass, &cost_[at(k, t, 0)], &cost_[at(s, k - 1, 0)], outs_[k - 1], firsts_[k], range.same,
-                   static_cast<uint8_t>(k - s), best, split);
-    }
     if (range.first > levels_) return;
+    const Row row{best, splits_.data()};
+    for (int32_t k = s + 1; k <= t; ++k)
+      row.take_less(static_cast<float>(sums_[k] - sums_[s]), &cost_[at(k, t, 0)], outs_[k - 1],
+                    &cost_[at(s, k - 1, 0)], firsts_[k], range.same, k - s);
+    uint8_t* split = &split_[at(s, t, 0)];
+    for (int32_t m = range.first; m <= range.same; ++m) split[m] = static_cast<uint8_t>(splits_[m]);
     std::fill(best + range.same + 1, best + levels_ + 1, best[range.same]);
     std::fill(split + range.same + 1, split + levels_ + 1, split[range.same]);
   }
@@ -288,8 +281,9 @@ class Recursion {
   std::vector<int32_t> firsts_;  // per split of the present s..t: the level from which it is a way
   std::vector<Range> ranges_;    // per s..t
   std::vector<float> cost_;
-  std::vector<uint8_t> split_;  // where the second part begins, counted from the first group
-  std::vector<int64_t> need_;   // per (first, last): most bytes of two values in a row that pass by
+  std::vector<uint8_t> split_;   // where the second part begins, counted from the first group
+  std::vector<int32_t> splits_;  // the same of the present s..t
+  std::vector<int64_t> need_;    // per (first, last): most bytes of two values in a row that pass by
 };
 
 }  // namespace

@@ -105,7 +105,8 @@ int64_t Search::capacity_for(const Candidate& c, int64_t budget) const {
 Plan Search::lay_out(const Candidate& c, int64_t budget) {
   Plan plan = scheduled(c);
   const int64_t capacity = capacity_for(c, budget);
-  assign_offsets(p, index, plan, capacity == std::numeric_limits<int64_t>::max() ? 0 : capacity);
+  assign_offsets(p, index, plan, capacity == std::numeric_limits<int64_t>::max() ? 0 : capacity,
+                 layout_effort_);
   return plan;
 }
 
@@ -164,7 +165,7 @@ std::optional<Fit> Search::fastest_within(int64_t peak, int64_t budget, int atte
   for (const Candidate* candidate : archive.by_seconds(peak)) {
     if (attempts-- == 0 || (exact && exact->from.cost.seconds <= candidate->cost.seconds)) break;
     const LayoutKey key{candidate->cost.order, candidate->cost.seconds, candidate->cost.peak_bytes,
-                        capacity_for(*candidate, budget)};
+                        capacity_for(*candidate, budget), layout_effort_};
     const auto known = candidate->cost.order != 0 ? too_high_.find(key) : too_high_.end();
     std::optional<Fit> fit;
     if (known == too_high_.end() || known->second <= budget)

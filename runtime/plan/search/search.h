@@ -56,6 +56,8 @@ class Search {
 
   // Tries hard only as long as the arena is higher than the budget.
   Plan lay_out(const Candidate&, int64_t budget);
+  // Of that and of fastest_within(): as of assign_offsets().
+  void set_layout_effort(int64_t effort) { layout_effort_ = effort; }
   // The least capacity for which an exact search for offsets is worth its time: a fiftieth above the peak.
   int64_t searched_capacity(const Candidate&) const;
   // Whether the plan, if its arena only fitted, would be much faster than the one there is.
@@ -87,12 +89,13 @@ class Search {
   Sequence sequence;  // scratch
 
  private:
-  // What decides on a layout: the sequence, by its hash, what its copies come to, and the capacity.
-  using LayoutKey = std::tuple<uint64_t, double, int64_t, int64_t>;
+  // What decides on a layout: the sequence, by its hash, what its copies come to, the capacity, and the effort.
+  using LayoutKey = std::tuple<uint64_t, double, int64_t, int64_t, int64_t>;
   Plan scheduled(const Candidate&);
   int64_t capacity_for(const Candidate&, int64_t budget) const;
 
   const bool arenas_follow_peaks_;
+  int64_t layout_effort_ = 0;
   std::vector<Pace> paces_;
   std::map<std::pair<int64_t, Effort>, double> bounds_;  // by budget
   std::map<int64_t, double> raised_;                     // of bound_seconds_below(), by budget

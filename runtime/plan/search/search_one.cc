@@ -133,17 +133,14 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
   if (least_bytes(s_.p, s_.index) > budget) return {};
   int64_t target = budget;
   double bound = s_.bound_seconds(budget, effort);
-  const bool quick = effort != Effort::kWhole;
-  const auto is_slow = [&](const std::optional<Fit>& fit) {
-    return !fit || fit->plan.predicted_seconds > bound * (1 + kSlow);
-  };
-  std::optional<Fit> best = closest(budget, bound, quick ? kQuickTableWork : kTableWork, target);
-  if (quick && is_slow(best)) best = closest(budget, bound, kTableWork, target);
-  if (best && effort == Effort::kWhole && !stages_->chain)
-    bound = s_.bound_seconds_below(best->plan.predicted_seconds, budget);
+  const bool whole = effort == Effort::kWhole, quick = effort == Effort::kQuick;
+  std::optional<Fit> best = closest(budget, bound, whole ? kTableWork : kQuickTableWork, target);
+  const auto is_slow = [&] { return !best || best->plan.predicted_seconds > bound * (1 + kSlow); };
+  if (quick && is_slow()) best = closest(budget, bound, kTableWork, target);
+  if (best && whole && !stages_->chain) bound = s_.bound_seconds_below(best->plan.predicted_seconds, budget);
   // What comes nowhere near the bound says little.
-  if (best && (effort == Effort::kWhole || (effort == Effort::kQuick && is_slow(best))))
-    improve_fit(*best, target, budget, bound, effort, effort == Effort::kQuick ? 1 : kRounds, rounds_beyond);
+  if (best && (whole || (quick && is_slow())))
+    improve_fit(*best, target, budget, bound, effort, quick ? 1 : kRounds, rounds_beyond);
   remember_fastest(budget);
   return best;
 }
@@ -198,19 +195,25 @@ void OneBudget::look_at_stages() {
       fine_segments_ = std::make_unique<Segments>(s_.p, s_.index, s_.intervals, s_.rules, kFineGroups);
   }
   sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, -1, kOptions});
-  if (!s_.p.links.empty())
-    sets_.push_back(
-        {s_.p, s_.index, s_.intervals, s_.rules, *stages_, widest_link(s_.p, s_.index), kOptions});
+  if (s_.p.links.empty()) return;
+  const int32_t link = widest_link(s_.p, s_.index);
+  sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, link, kOptions});
 }
 
 // Fills the archive with plans whose peak is close to the target.
 void OneBudget::aim(int64_t target, double bound, int64_t table_work) {
   look_at_stages();
-  aim_with(sets_[0], -1, {}, target, table_work);
+  const auto is_above = [&](double gap) {
+    const Candidate* const found = s_.archive.within(target);
+    return !found || found->cost.seconds > bound * (1 + gap);
+  };
+  // Quickly, not without links where those serve well: that is slower.
+  const bool linked_first = !s_.p.links.empty() && table_work < kTableWork;
+  if (!linked_first) aim_with(sets_[0], -1, {}, target, table_work);
   if (!s_.p.links.empty())
     for (const Lag& lag : kLags) aim_with(sets_[1], widest_link(s_.p, s_.index), lag, target, table_work);
-  const Candidate* single = s_.archive.within(target);
-  if (!single || single->cost.seconds > bound * (1 + kGoodEnoughLater)) {
+  if (linked_first && is_above(kFarOfChain)) aim_with(sets_[0], -1, {}, target, table_work);
+  if (is_above(kGoodEnoughLater)) {
     if (backward()) deepen(target);
     for (Segments& segments : segments_) aim_with_segments(target, segments);
   }

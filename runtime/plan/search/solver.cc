@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "runtime/plan/explain.h"
+#include "runtime/plan/layout/layout.h"
 #include "runtime/plan/search/fewer_copies.h"
 
 namespace cairn::plan {
@@ -17,6 +18,7 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
+  search_.set_layout_effort(effort == Effort::kWhole ? 0 : kNoEffort);
   if (budget < least_bytes(p_, search_.index)) return {};
   if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes, effort);
   const auto finished = [&](Search& search, std::optional<Fit> fit) -> std::optional<Plan> {
@@ -35,6 +37,7 @@ std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
 }
 
 Plan Solver::smallest() {
+  search_.set_layout_effort(0);
   if (!small()) return one_.smallest().plan;
   search_all();
   return search_.lowest()->plan;

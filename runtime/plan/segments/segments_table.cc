@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/plan/segments/take_less.h"
+
 namespace cairn::plan {
 namespace {
 
@@ -12,26 +14,6 @@ constexpr int32_t kMany = 128;                 // of so many groups and more:
 constexpr int64_t kMaxWorkOfMany = 400'000'000;
 constexpr int64_t kFiner = 8;  // units that what is held from forward on is counted in
 constexpr float kNoEntry = std::numeric_limits<float>::infinity();
-constexpr int32_t kTogether = 8;  // rooms compared at once
-
-// Where `seconds` and the two parts take less together than what was best. In blocks, each step of them for itself, so
-// that compilers make vector code of it.
-void take_less(const float* __restrict later, const float* __restrict earlier, float seconds, int32_t split,
-               int32_t count, float* __restrict best, int32_t* __restrict splits) {
-  int32_t m = 0;
-  for (; m + kTogether <= count; m += kTogether) {
-    float sums[kTogether];
-    for (int32_t k = 0; k < kTogether; ++k) sums[k] = seconds + later[m + k] + earlier[m + k];
-    for (int32_t k = 0; k < kTogether; ++k) splits[m + k] = sums[k] < best[m + k] ? split : splits[m + k];
-    for (int32_t k = 0; k < kTogether; ++k) best[m + k] = sums[k] < best[m + k] ? sums[k] : best[m + k];
-  }
-  for (; m < count; ++m) {
-    const float sum = seconds + later[m] + earlier[m];
-    if (sum >= best[m]) continue;
-    best[m] = sum;
-    splits[m] = split;
-  }
-}
 
 }  // namespace
 

@@ -43,6 +43,27 @@ TEST(Choices, WhatIsCheaperThanMakingAgainLeavesAndNoMore) {
   EXPECT_EQ(choose(p, std::vector<Choice>(4, {6400, 1.5})), std::vector<bool>(4, false));
 }
 
+// Against the fastest plans with what any number of values frees.
+TEST(Choices, NoPlanIsFasterThanWhatMayBe) {
+  Problem p = with_state(4);
+  p.budget_bytes = keep_all_arena(p) - 2 * 6400;
+  const std::vector<double> plans = seconds_with(p, 6400, 4);
+  for (const double each : {.2, .7, 3.0})
+    for (const double hidden : {0.0, .5}) {
+      double best = plans[0];
+      for (size_t k = 0; k < plans.size(); ++k)
+        best = std::min(best, plans[k] + std::max(0.0, static_cast<double>(k) * each - hidden));
+      const Leaving leaving{4 * 6400, each / 6400, hidden};
+      EXPECT_TRUE(may_take_less(p, leaving, best * 1.001)) << each;
+      EXPECT_FALSE(may_take_less(p, leaving, p.op_seconds())) << each;
+    }
+  // Making two values again takes 2 s, so does letting them leave.
+  EXPECT_FALSE(may_take_less(p, {4 * 6400, 1.0 / 6400, 0}, p.op_seconds() + 1.5));
+  EXPECT_TRUE(may_take_less(p, {4 * 6400, .5 / 6400, 0}, p.op_seconds() + 1.5));
+  p.budget_bytes = 0;
+  EXPECT_TRUE(may_take_less(p, {4 * 6400, 1, 0}, p.op_seconds() / 2));
+}
+
 TEST(Choices, AllLeaveWhereNothingFits) {
   Problem p = with_state(4);
   p.budget_bytes = 6400;

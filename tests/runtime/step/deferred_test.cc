@@ -29,6 +29,7 @@ TEST_P(Deferred, ChangesNoBitWhetherTheHostLooksOrNot) {
   ASSERT_EQ(left_alone.session->plan().streams_on_host(), GetParam().host_room > 0);
   const int64_t fetched = left_alone.fetched_bytes();
   if (GetParam().optimizer != "adamw8" && !on_host) EXPECT_GT(fetched, 100 << 10);
+  bool pending = false;  // a skipped step leaves nothing to the next run
   for (int i = 0; i < 4; ++i) {
     const Report expected = behind.micro();
     EXPECT_EQ(looked_at.values().size(), behind.values().size());
@@ -36,11 +37,12 @@ TEST_P(Deferred, ChangesNoBitWhetherTheHostLooksOrNot) {
       const Report report = deferred->micro();
       EXPECT_EQ(report.loss, expected.loss) << i;
       EXPECT_EQ(report.gradient_norm, expected.gradient_norm) << i;
-      if (i == 0 || deferred == &looked_at) continue;  // made already
+      if (!pending || deferred == &looked_at) continue;  // made already
       EXPECT_GE(report.in[static_cast<size_t>(GetParam().tier)].bytes, fetched);
       EXPECT_GE(report.out[static_cast<size_t>(GetParam().tier)].bytes, fetched);
     }
     EXPECT_EQ(looked_at.values(), behind.values()) << i;
+    pending = expected.outcome == Outcome::kApplied;
   }
   EXPECT_EQ(left_alone.values(), behind.values());
   EXPECT_EQ(parameter_digest(*left_alone.session), parameter_digest(*behind.session));

@@ -228,15 +228,17 @@ class Chooser {
   HostBound bound(const Alone& alone) const {
     return bound(alone, plan_.problem.op_seconds(), least_seconds_with_host_updates(plan_));
   }
-  HostBound bound_under_budget(const Alone& alone) {
+  // enough: seconds of a micro-batch; a bound of so much is not raised any further.
+  HostBound bound_under_budget(const Alone& alone, double enough = std::numeric_limits<double>::infinity()) {
     const int64_t budget = plan_.problem.budget_bytes;
+    const double micro_batch = cache_->least_seconds(plan_.problem, budget, enough);
     double first = least_seconds_with_host_updates(plan_);
-    if (!plan_.host_updated.empty() && !plan_.updates_beside_backward()) {
+    if (micro_batch < enough && !plan_.host_updated.empty() && !plan_.updates_beside_backward()) {
       std::vector<double> earliest = earliest_with_host_updates(plan_);
       for (double& op : earliest) op -= alone.update;
       first = std::max(first, alone.update + cache_->least_seconds_behind(plan_.problem, budget, earliest));
     }
-    return bound(alone, cache_->least_seconds(plan_.problem, budget), first);
+    return bound(alone, micro_batch, first);
   }
 
   // stays: as of move_home(); of a plan, it is then how much does.
@@ -250,8 +252,8 @@ class Chooser {
     std::optional<plan::Plan> found =
         cache_->solve_below(plan_.problem, plan_.problem.budget_bytes, limit, quick_);
     if (!found && std::isinf(limit)) return {Solved::kOver};
+    if (!found) return {Solved::kSlower, bound_under_budget(*alone, limit).seconds()};
     const double least = bound_under_budget(*alone).seconds();
-    if (!found) return {Solved::kSlower, least};
     plan_.plan = std::move(*found);
     stays = 0;
     for (size_t v = 0; v < plan_.problem.values.size(); ++v)

@@ -1,11 +1,13 @@
 #include "runtime/engine/compile/update/traffic.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/update/streamed.h"
+#include "runtime/plan/choices.h"
 
 namespace cairn::engine {
 namespace {
@@ -140,6 +142,24 @@ void share_out(CompiledPlan& plan, double total) {
   if (all == 0) return;
   for (size_t v = 0; v < own.size(); ++v)
     if (plan.problem.values[v].home >= 0) plan.problem.values[v].home_seconds = total * own[v] / all;
+}
+
+bool offloaded_state_may_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t micro_steps,
+                             double limit) {
+  if (!plan.offloaded.empty()) return true;
+  const auto steps = static_cast<double>(micro_steps);
+  plan::Leaving leaving{0, std::numeric_limits<double>::infinity(), 0};
+  constexpr int64_t kMany = int64_t{1} << 40;
+  for (const plan::Link& link : plan.problem.links)
+    leaving.seconds_per_byte =
+        std::min(leaving.seconds_per_byte, seconds(link, {0, kMany, kMany, 0}) / (kMany * steps));
+  for (const JointOp& update : plan.joint->ops(graph::kUpdate)) {
+    const int32_t weight = update.out[update_op::kParameter];
+    leaving.bytes += state_bytes(*plan.joint, update);
+    if (!packed_weights_of(*plan.joint, weight).empty()) leaving.bytes += stored_bytes(*plan.joint, weight);
+    leaving.hidden += costs.seconds(query_of(*plan.joint, update)).seconds / steps;
+  }
+  return plan::may_take_less(plan.problem, leaving, limit - plan.update_seconds / steps);
 }
 
 double round_trip_seconds(const plan::Link& link, int64_t bytes) { return both_seconds(link, bytes, bytes); }

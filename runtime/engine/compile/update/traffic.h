@@ -30,6 +30,11 @@ bool may_defer(const CompiledPlan& plan, const PlanOptions& options);
 // Shares these seconds out among the problem's values that may live in a tier, by what their crossings take.
 void share_out(CompiledPlan& plan, double seconds);
 
+// Whether a micro-batch, with its share of the update, may take fewer seconds than the limit where some of the optimizer state and of
+// the master weights lives in a tier, and all else on the device. A bound that is quick to see.
+bool offloaded_state_may_pay(const CompiledPlan& plan, const costs::Model& costs, int64_t micro_steps,
+                             double limit);
+
 // Of bytes that go in and out again.
 double round_trip_seconds(const plan::Link& link, int64_t bytes);
 

@@ -35,6 +35,23 @@ TEST(Bound, CountsWhatMustBeMadeAgain) {
   EXPECT_NEAR(lower_bound_seconds(p, Index(p), 128 + 5 * 6400 - 1), 18, 1e-6);
 }
 
+TEST(Bound, IsNotRaisedBeyondWhatIsEnough) {
+  int less = 0;
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    const Problem p = random_problem(seed);
+    const Index index(p);
+    const int64_t budget = least_bytes(p, index) + 6400;
+    const double all = lower_bound_seconds(p, index, budget);
+    EXPECT_EQ(lower_bound_seconds(p, index, budget, {}, all * 1.01), all) << seed;
+    const double enough = (index.total_seconds + all) / 2;
+    const double some = lower_bound_seconds(p, index, budget, {}, enough);
+    EXPECT_GE(some, enough * (1 - 1e-12)) << seed;
+    EXPECT_LE(some, all * (1 + 1e-12)) << seed;
+    less += some < all;
+  }
+  EXPECT_GT(less, 0);
+}
+
 // The same with a link that could take one block in forward's 5 s without a stall.
 TEST(Bound, CountsWhatALinkCanTake) {
   Problem p = chain(5);

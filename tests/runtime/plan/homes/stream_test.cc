@@ -42,6 +42,29 @@ TEST(Stream, OnlyAChangeByALaterOpMakesARunStale) {
   EXPECT_EQ(stale(updated(2, false), {f1, f2, loss, update, b2, f1, b1}), std::vector<int32_t>{f1});
 }
 
+// Two uses of each weight: kept between them or not. What keeps no gap more is taken from what was streamed before.
+TEST(Stream, WhatKeepsNothingMoreIsTheSame) {
+  const Problem p = resolve_homes(updated(6, true), std::vector<bool>(updated(6, true).values.size(), true));
+  Problem without = without_homes(p);
+  without.budget_bytes = 0;
+  const Plan plan = solve(without);
+  const int64_t all = int64_t{1} << 30;
+  const Streamed none = stream_homes(p, plan, {all, 0}), kept = stream_homes(p, plan, {all, 1e9});
+  EXPECT_GT(kept.kept, none.kept);
+  EXPECT_LT(kept.steps.size(), none.steps.size());
+  for (const double keep : {0.0, .5, 2.0, 1e9}) {
+    const Streamed fresh = stream_homes(p, plan, {all, keep}),
+                   after = stream_homes(p, plan, {all, keep}, &none);
+    EXPECT_EQ(after.seconds, fresh.seconds) << keep;
+    EXPECT_EQ(after.kept, fresh.kept) << keep;
+    ASSERT_EQ(after.steps.size(), fresh.steps.size()) << keep;
+    for (size_t s = 0; s < fresh.steps.size(); ++s) {
+      EXPECT_EQ(after.steps[s].kind, fresh.steps[s].kind) << keep;
+      EXPECT_EQ(after.steps[s].index, fresh.steps[s].index) << keep;
+    }
+  }
+}
+
 TEST(Stream, WhatReadsADeferredUpdateRunsAgain) {
   Problem p = updated(12, true);
   const int64_t least = smallest_budget(p);

@@ -57,6 +57,18 @@ TEST(SolverCache, ProblemsThatDifferInAnythingAreDifferent) {
   EXPECT_EQ(text_of(p, cache.solve(p)), text_of(p, solve(p)));
 }
 
+TEST(SolverCache, TheSmallestPlanIsTheSameAfterAQuickSearch) {
+  Problem p = chain(90);
+  for (size_t v = 0; v < p.values.size(); ++v) p.values[v].bytes += static_cast<int64_t>(v % 7) * 1280;
+  ASSERT_GT(p.ops.size(), kSmallProblem);
+  SolverCache fresh, asked;
+  const int64_t budget = 20 * 14080;
+  for (const bool roughly : {true, false})
+    EXPECT_TRUE(roughly ? asked.solve_roughly(p, budget) : asked.solve_quickly(p, budget));
+  EXPECT_EQ(asked.smallest(p).arena_bytes, fresh.smallest(p).arena_bytes);
+  EXPECT_EQ(text_of(p, *asked.solve_within(p, budget)), text_of(p, *fresh.solve_within(p, budget)));
+}
+
 TEST(SolverCache, RefusesWhatSolveRefuses) {
   SolverCache cache;
   Problem p = chain(3);
