@@ -66,6 +66,13 @@ bool HostShare::go_to(double next) {
   return std::abs(std::exchange(share_, next) - next) >= kBalanced;
 }
 
+// What the device waits for the host, as next() takes it. Where updates are fused, the last one always ends a little behind its
+// gradient: so little is no wait.
+double wait_of(const CompiledPlan& plan, double step_seconds) {
+  const double wait = host_wait_seconds(plan, plan.update_seconds - plan.host_wait_seconds);
+  return wait < kBalanced * step_seconds ? std::min(wait, -host_rest_seconds(plan)) : wait;
+}
+
 // A form lowered, with the share that it is to begin with.
 struct Start {
   std::shared_ptr<CompiledPlan> plan;
@@ -124,7 +131,7 @@ void try_host_forms(const HostAttempts& attempts) {
         if (disk && plan != nullptr && attempts.seconds(*plan) > (1 + kFar) * attempts.seconds(*best)) break;
         goes_on = plan == nullptr
                       ? share.more()
-                      : share.next(host_wait_seconds(*plan, plan->update_seconds - plan->host_wait_seconds),
+                      : share.next(wait_of(*plan, attempts.seconds(*plan)),
                                    wait_saved_on_device(*plan) / share.now(), attempts.seconds(*plan));
         if (goes_on) plan = attempts.make({share.now(), packed, disk});
       }

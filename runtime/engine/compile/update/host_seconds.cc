@@ -286,10 +286,7 @@ double wait_saved_on_device(const CompiledPlan& plan) {
 double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   if (plan.host_updated.empty()) return 0;
   const plan::Timeline line = plan::simulate(plan.problem, plan.plan);
-  if (plan.updates_beside_backward()) {
-    const double wait = wait_beside_backward(plan, line.seconds);
-    return wait > 0 ? wait : std::min(0.0, host_seconds(plan) - line.seconds);
-  }
+  if (plan.updates_beside_backward()) return wait_beside_backward(plan, line.seconds);
   std::vector<double> fetched(plan.problem.values.size(), -1);  // when, first
   for (size_t s = 0; s < plan.plan.steps.size(); ++s) {
     const plan::Step& step = plan.plan.steps[s];
@@ -310,6 +307,11 @@ double host_wait_seconds(const CompiledPlan& plan, double device_seconds) {
   }
   if (latest <= 0) return latest;
   return std::max(0.0, plan::simulate(plan.problem, plan.plan, ready).seconds - line.seconds);
+}
+
+double host_rest_seconds(const CompiledPlan& plan) {
+  if (!plan.updates_beside_backward()) return 0;
+  return std::max(0.0, plan::simulate(plan.problem, plan.plan).seconds - host_seconds(plan));
 }
 
 void choose_deferred(CompiledPlan& plan) {

@@ -21,8 +21,10 @@ std::vector<double> earliest_with_host_updates(const CompiledPlan& plan);
 double host_seconds(const CompiledPlan& plan);
 // By how much the plan is later because first copies of weights to the device wait for their updates, where a run begins with so
 // many seconds of updates on the device. Below 0: by so much every weight is there before it is copied. Where updates are fused, runs
-// end later, too, if the last update ends behind all else; below 0: for so long the host rests.
+// end later, too, if the last update ends behind all else.
 double host_wait_seconds(const CompiledPlan& plan, double device_seconds);
+// Of a run, where updates are fused: for so long the host makes none. Else 0.
+double host_rest_seconds(const CompiledPlan& plan);
 // Where updates are fused: so many of those on the host are deferred that this is least.
 void choose_deferred(CompiledPlan& plan);
 // Seconds that the device's updates take less.
