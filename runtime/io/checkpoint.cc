@@ -268,8 +268,10 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
 
 fs::path newest_checkpoint(const fs::path& directory) {
   std::error_code failed;
-  require(fs::is_directory(directory, failed), Code::kNotFound, "there is no directory '", directory.string(),
-          "'");
+  const fs::file_status status = fs::status(directory, failed);
+  require(!fs::exists(status) || fs::is_directory(status), Code::kNotFound, "'", directory.string(),
+          "' is not a directory");
+  require(fs::is_directory(status), Code::kNotFound, "there is no directory '", directory.string(), "'");
   if (fs::exists(directory / kManifestName, failed)) return directory;
   std::vector<std::pair<uint64_t, fs::path>> steps;
   static constexpr std::string_view kPrefix = "step-";

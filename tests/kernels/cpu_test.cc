@@ -2,6 +2,8 @@
 // ordinary ones, independence of addresses and (where promised) of threads, special values.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -193,6 +195,38 @@ TEST(CpuKernels, ActivationsKeepSpecialValues) {
   }
   const auto p = map("softmax");
   EXPECT_TRUE(std::isnan(p[4]));
+  // A NaN that came out of relu as 0 would be a loss that looks right.
+  const auto r = map("relu");
+  EXPECT_TRUE(std::isnan(r[0]));
+  for (size_t i = 1; i < x.size(); ++i) EXPECT_EQ(r[i], x[i] > 0 ? x[i] : 0.0f);
+}
+
+// The same where a product does it on its way out, of a weight that is not a number.
+TEST(CpuKernels, NotANumberPassesThroughTheActivationsOfProducts) {
+  const auto upper = [](float x) {
+    return static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
+  };  // bfloat16
+  for (const char* activation : {"gelu_tanh", "gelu_erf", "relu", "silu"})
+    for (const int64_t rows : {1, 3, 33})
+      for (const DType type : {DType::kF32, DType::kBF16}) {
+        std::vector<float> x(static_cast<size_t>(rows * 40), 1.0f), w(40 * 40, 0.5f);
+        w[7 * 40 + 5] = std::numeric_limits<float>::quiet_NaN();
+        std::vector<uint16_t> x16(x.size()), w16(w.size());
+        std::transform(x.begin(), x.end(), x16.begin(), upper);
+        std::transform(w.begin(), w.end(), w16.begin(), upper);
+        const bool half = type == DType::kBF16;
+        Trial r;
+        r.in = {r.place({type, {rows, 40}, 0}, half ? static_cast<void*>(x16.data()) : x.data(), 0),
+                r.place({type, {40, 40}, 0}, half ? static_cast<void*>(w16.data()) : w.data(), 0),
+                {}};
+        r.out = {r.place({type, {rows, 40}, 0}, nullptr, 0), {}};
+        r.run("linear", {{"activation", std::string(activation)}}, 1);
+        SCOPED_TRACE(std::string(activation) + " of " + std::to_string(rows) + " rows");
+        for (int64_t i = 0; i < rows * 40; ++i) {
+          const auto bits = half ? uint32_t{r.out[0].as<uint16_t>()[i]} << 16 : r.out[0].as<uint32_t>()[i];
+          EXPECT_EQ(std::isnan(std::bit_cast<float>(bits)), i % 40 == 7);
+        }
+      }
 }
 
 TEST(CpuKernels, CrossEntropyMarksAnInvalidTargetAndSkipsAnIgnoredOne) {

@@ -13,7 +13,8 @@ namespace cairn::kernels::cpu::HWY_NAMESPACE {
 
 inline constexpr float kSqrt2OverPi = 0.7978845608028654f, kCubic = 0.044715f;
 
-HWY_INLINE V relu(V x) { return hn::Max(x, hn::Zero(DF())); }
+// A NaN stays NaN: the maximum of x86 would give its second operand then.
+HWY_INLINE V relu(V x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(DF())), x); }
 // By the argument or the result.
 HWY_INLINE V relu_grad(V dy, V y) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(DF())), dy); }
 template <class X>

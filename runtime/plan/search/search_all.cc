@@ -23,6 +23,7 @@ constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where th
 constexpr int64_t kExcess = 2;  // times the work, where items over the budget count by themselves
 constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: annealed once more
 constexpr int64_t kFarWork = 20;                          // times the work, then
+constexpr int kFarInVain = 3;                             // so often
 constexpr int64_t kLevelWork = 8;                         // times the cube of the number of ops
 
 // bytes * level / kLevels, where the product may be too large for a number.
@@ -153,11 +154,13 @@ class AllBudgets {
     }
   }
 
-  // Where that stays far above the bound: from what is fast and not much too high, each item over the budget by itself.
+  // Where that stays far above the bound: from what is fast and not much too high, each item over the budget by itself. Not where
+  // that brought nothing at several budgets in a row: then it is the bound that is far, as of values that a policy sends away.
   void anneal_far(int64_t budget, double bound) {
-    if (!backward() || p_.ops.size() <= kTinyProblem) return;
+    if (!backward() || p_.ops.size() <= kTinyProblem || in_vain_ == kFarInVain) return;
     const Candidate* const known = s_.archive.within(budget);
-    if (known && known->cost.seconds <= bound * (1 + far_level_)) return;
+    const double before = known ? known->cost.seconds : std::numeric_limits<double>::infinity();
+    if (before <= bound * (1 + far_level_)) return;
     const auto energy = [&](const auto& plan) {
       return s_.local_search.energy(plan.second.cost.seconds, plan.first, budget);
     };
@@ -166,6 +169,8 @@ class AllBudgets {
                                         [&](const auto& a, const auto& b) { return energy(a) < energy(b); });
     s_.local_search.anneal_excess(Candidate(least->second), budget, kFarWork * level_work(),
                                   LocalSearch::kAdaptive);
+    const Candidate* const found = s_.archive.within(budget);
+    in_vain_ = found && found->cost.seconds < before ? 0 : in_vain_ + 1;
   }
 
   // Often the same plan is met again at the next budget.
@@ -216,6 +221,7 @@ class AllBudgets {
   Candidate laid_out_;  // by arena_of(), and its arena
   int64_t arena_ = 0;
   double far_level_ = kFarLevel;
+  int in_vain_ = 0;              // anneal_far(), last
   std::vector<Candidate> high_;  // met with arenas much higher than their peaks
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/base/os/file.h"
 #include "runtime/io/manifest.h"
 #include "tests/runtime/io/rig.h"
 #include "tests/runtime/io/scratch.h"
@@ -261,6 +262,10 @@ TEST(Checkpoint, TheNewestCompleteOneIsFound) {
   const test::Scratch scratch;
   test::Rig rig;
   EXPECT_EQ(test::failure([&] { newest_checkpoint(scratch / "none"); }).code, Code::kNotFound);
+  cairn::write_file_durably(scratch / "file", {});
+  const auto file = test::failure([&] { newest_checkpoint(scratch / "file"); });
+  EXPECT_EQ(file.code, Code::kNotFound);
+  EXPECT_TRUE(file.message.ends_with("file' is not a directory")) << file.message;
   EXPECT_EQ(test::failure([&] { newest_checkpoint(scratch.path()); }).code, Code::kNotFound);
   EXPECT_EQ(test::failure([&] { Checkpoint checkpoint(scratch / "none"); }).code, Code::kNotFound);
   EXPECT_EQ(test::failure([&] { Checkpoint checkpoint(scratch.path()); }).code, Code::kNotFound);

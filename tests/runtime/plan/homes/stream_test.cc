@@ -14,7 +14,10 @@ namespace {
 Problem updated(int n, bool before) {
   Problem p = chain(n, 6400);
   p.links.push_back({"host", 0, 1e7, 1e7, 1, int64_t{640} * n});
-  Op update{.name = "update", .seconds = 1, .recomputable = false};
+  Op update;
+  update.name = "update";
+  update.seconds = 1;
+  update.recomputable = false;
   for (int i = 1; i <= n; ++i) {
     const auto w = static_cast<int32_t>(p.values.size());
     p.values.push_back({"w" + std::to_string(i), 640, false, 0});
@@ -30,7 +33,11 @@ Problem updated(int n, bool before) {
 
 std::vector<int32_t> stale(const Problem& p, const std::vector<int32_t>& runs) {
   Plan plan;
-  for (const int32_t op : runs) plan.steps.push_back({.kind = StepKind::kRun, .index = op});
+  for (const int32_t op : runs) {
+    Step& step = plan.steps.emplace_back();
+    step.kind = StepKind::kRun;
+    step.index = op;
+  }
   return stale_runs(p, plan);
 }
 

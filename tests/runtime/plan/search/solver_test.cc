@@ -56,6 +56,19 @@ TEST(Solver, FewForwardOpsAreSearchedLittle) {
   }
 }
 
+// No plan comes near the bound where a policy sends values over a slow link: it is not searched for at every budget.
+TEST(Solver, WhereTheBoundIsFarItIsNotLookedForForever) {
+  Problem p = chain(28, 6400, 1, Policy::kOffload);
+  p.links.push_back({"host", 0.01, 2000, 2000, 1, int64_t{1} << 40});
+  Solver solver(p);
+  p.budget_bytes = solver.smallest().arena_bytes + 2 * 6400;
+  const auto plan = solver.solve(p.budget_bytes);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(violation(p, *plan), "");
+  EXPECT_GT(plan->gap, 0.1);
+  EXPECT_LE(solver.work(), 150'000'000) << p.ops.size() << " ops";
+}
+
 // With room for everything in a tier the smallest budget is what one op needs, whatever may be made again.
 TEST(Solver, SendingEverythingTakesWhatTheLargestOpNeeds) {
   // Searched for all budgets, and for one.
