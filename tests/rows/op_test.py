@@ -31,7 +31,7 @@ inline double softsign(double x) { return x / (1.0 + std::fabs(x)); }
 inline double softsign_grad(double dy, double x) { return dy / ((1.0 + std::fabs(x)) * (1.0 + std::fabs(x))); }
 '''),
     edits.Edit("kernels/cpu/simd/activation-inl.h",
-               "HWY_INLINE V relu(V x) { return hn::Max(x, hn::Zero(DF())); }\n", '''
+               "HWY_INLINE V relu(V x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(DF())), x); }\n", '''
 HWY_INLINE V softsign(V x) { return hn::Div(x, hn::Add(set(1.0f), hn::Abs(x))); }
 HWY_INLINE V softsign_grad(V dy, V x) {
   const V d = hn::Add(set(1.0f), hn::Abs(x));
