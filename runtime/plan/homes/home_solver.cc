@@ -117,7 +117,7 @@ HomeSolver::HomeSolver(const Problem& p)
 
 HomeSolver::~HomeSolver() = default;
 
-// The orders in which values stay: the one of the bound's program; of few ops, also those that begin with one value or the other,
+// The orders in which values stay: the one of the bound's program, behind what no op hides; of few ops, also those that begin with one value or the other,
 // which are all sets of three values and most of four. More values make up for one another.
 std::vector<HomeSolver::Order> HomeSolver::orders_for(int64_t budget_bytes) const {
   std::vector<Order> orders = {exposed_first(order_by_bound(budget_bytes))};

@@ -37,8 +37,8 @@ class Usage(Case):
         self.fails(2, *train, "--steps", "0", says="0")
         # From here on not every whole number is a number of Lua's: another seed would be taken, and nobody told.
         self.fails(2, *train, "--seed", "9007199254740993", says="too large; at most 9007199254740991")
-        self.fails(2, *train, "--json=yes", says="--json")
         self.fails(2, *train, "--seed", "18446744073709551615", says="too large; at most 9007199254740991")
+        self.fails(2, *train, "--json=yes", says="--json")
         self.fails(2, *train, "steps=5", says=("unknown option 'steps'", "did you mean --steps 5?"))
         self.fails(2, *train, "quiet=1", says="did you mean --quiet?")
         self.fails(2, *train, "--budget", "lots", says="lots")
