@@ -273,6 +273,12 @@ class Variants {
   bool attempt(std::shared_ptr<CompiledPlan> plan, State state = State::kResident) {
     return attempt(std::move(plan), state, state == State::kResident ? Effort::kQuick : Effort::kWhole);
   }
+  // The best plan takes no more than this one's ops alone.
+  bool leads_nowhere(const CompiledPlan& plan) const {
+    if (best_ == nullptr || plan.problem.budget_bytes == 0) return false;
+    const double least = plan.problem.op_seconds() + once_per_step(plan);
+    return seconds(*best_) <= least * (1 + kNothing) && packed_bytes(plan) <= packed_bytes(*best_);
+  }
   bool attempt(std::shared_ptr<CompiledPlan> plan, State state, Effort effort) {
     if (plan == nullptr) return false;
     const plan::Problem& problem = plan->problem;
@@ -282,6 +288,8 @@ class Variants {
       outcome = solve_with_homes(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
     } else if (state == State::kOffloaded) {
       outcome.solved = solve_with_offloaded_state(*plan, device_, options_, cache_);
+    } else if (leads_nowhere(*plan)) {
+      return true;
     } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {
       // Small problems are searched for all budgets at once, so that more memory is never slower.
       std::optional<plan::Plan> found = !quick || problem.ops.size() <= plan::kSmallProblem

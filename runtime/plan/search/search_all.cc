@@ -25,6 +25,10 @@ constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: an
 constexpr int64_t kFarWork = 20;                          // times the work, then
 constexpr int kFarInVain = 3;                             // so often
 constexpr int64_t kLevelWork = 8;                         // times the cube of the number of ops
+// Of the bytes between the largest and the smallest plan, that a link takes away within a step, for it to matter more than what
+// is made again; then plans without it get a part of the work.
+constexpr double kWideLink = 0.25;
+constexpr int64_t kBesideWideLink = 4;
 
 // bytes * level / kLevels, where the product may be too large for a number.
 int64_t part(int64_t bytes, int level) { return bytes / kLevels * level + bytes % kLevels * level / kLevels; }
@@ -116,6 +120,7 @@ class AllBudgets {
     s_.local_search.shrink(low, 4 * level_work());
     if (!backward()) s_.local_search.anneal_down(least_bytes(p_, s_.index), 2 * level_work());
     const int64_t least = s_.archive.plans().begin()->first;
+    const bool rough = bounded.links.empty() && has_wide_link(most - least);
     for (int level = 0; level < kLevels; ++level) {
       const int64_t budget = least + part(most - least, level);
       const double bound = lower_bound_seconds(bounded, s_.index, budget);
@@ -123,8 +128,9 @@ class AllBudgets {
       for (int round = 0; round < kSweepRounds; ++round) {
         const Candidate* known = s_.archive.within(target);
         const bool optimal = known && known->cost.seconds <= bound * (1 + 1e-9);
-        if (!optimal) aim(target, round == 0 ? level_work() : level_work() / 4);
-        if (round == 0) anneal_far(target, bound);
+        const int64_t work = level_work() / (rough ? kBesideWideLink : 1);
+        if (!optimal) aim(target, round == 0 ? work : work / 4);
+        if (round == 0 && !rough) anneal_far(target, bound);
         const Candidate* found = s_.archive.within(target);
         if (!found) break;
         const int64_t arena = arena_of(*found), over = arena - budget;
@@ -205,6 +211,15 @@ class AllBudgets {
       searched.push_back(cost);
       s_.lay_out_for_all(c);
     }
+  }
+
+  bool has_wide_link(int64_t bytes) const {
+    return std::any_of(p_.links.begin(), p_.links.end(), [&](const Link& link) {
+      const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
+      const double taken =
+          std::min(slower * s_.index.total_seconds, static_cast<double>(link.capacity_bytes));
+      return taken >= kWideLink * static_cast<double>(bytes);
+    });
   }
 
   bool backward() const { return p_.backward_begin < static_cast<int32_t>(p_.ops.size()); }
