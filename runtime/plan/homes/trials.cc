@@ -135,14 +135,20 @@ void Trials::refine() {
   run_roughly();
 }
 
-// The best ones, searched as a whole: of few ops several, as that takes little.
+// The best ones, searched as a whole: of few ops several, as that takes little. Of many only if a quick search gains something:
+// where it does not, the copies decide.
 void Trials::finish() {
   std::stable_sort(tried_.begin(), tried_.end(),
                    [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
-  const size_t count = placed_(0).resolved().ops.size() <= kTinyProblem ? kFinished : 1;
-  for (size_t k = 0; k < std::min(count, tried_.size()); ++k)
-    if (attempted_.insert({tried_[k].stay, tried_[k].share, Effort::kWhole}).second)
-      attempt(Trial(tried_[k]), Effort::kWhole);
+  const size_t ops = placed_(0).resolved().ops.size();
+  const auto is_new = [&](const Trial& t, Effort effort) {
+    return attempted_.insert({t.stay, t.share, effort}).second;
+  };
+  if (ops > kSmallProblem && !tried_.empty() && is_new(tried_[0], Effort::kQuick) &&
+      !is_faster_after([&] { attempt(Trial(tried_[0]), Effort::kQuick); }))
+    return;
+  for (size_t k = 0; k < std::min(ops <= kTinyProblem ? kFinished : 1, tried_.size()); ++k)
+    if (is_new(tried_[k], Effort::kWhole)) attempt(Trial(tried_[k]), Effort::kWhole);
 }
 
 // Whether what is done makes the best plan faster by more than nothing.
