@@ -203,12 +203,21 @@ class Variants {
     // First, as what is slower than that need not be searched for.
     if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
       update_on_host(*from);
-    if (!squares_pay(*from, model_, micro_steps_) || !attempt(forms_.with_squares(*from), State::kHomes))
-      attempt(std::make_shared<CompiledPlan>(*from), State::kHomes);
+    // Quickly first, then the one that wins as a whole.
+    std::shared_ptr<CompiledPlan> winner;  // as it was before it was searched
+    const auto attempt_quickly = [&](std::shared_ptr<CompiledPlan> plan) {
+      auto before = std::make_shared<CompiledPlan>(*plan);
+      const bool fits = attempt(plan, State::kHomes, Effort::kQuick);
+      if (best_ == plan) winner = std::move(before);
+      return fits;
+    };
+    if (!squares_pay(*from, model_, micro_steps_) || !attempt_quickly(forms_.with_squares(*from)))
+      attempt_quickly(std::make_shared<CompiledPlan>(*from));
     // The next forward part has ops to hide behind what the update waits for; from's has nothing to wait for.
     if (best_ != nullptr && may_defer(*from, options_) &&
         once_per_step(*best_) - once_per_step(*from) > kWorthPlanning * seconds(*best_))
-      attempt(forms_.deferred(*from), State::kHomes);
+      attempt_quickly(forms_.deferred(*from));
+    if (winner != nullptr) attempt(winner, State::kHomes);
     move_state_alone(fastest());
   }
 
