@@ -189,36 +189,43 @@ class Variants {
     if (within_reach_) attempt(std::make_shared<CompiledPlan>(*from), State::kResident, Effort::kWhole);
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
     const double slow = (from->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
+    // Quickly first, then the one that wins as a whole.
+    struct {
+      std::shared_ptr<CompiledPlan> before, found;  // any search
+      State state = State::kHomes;
+    } winner;
+    const auto attempt_quickly = [&](std::shared_ptr<CompiledPlan> plan, State state) {
+      auto before = std::make_shared<CompiledPlan>(*plan);
+      const bool fits = attempt(plan, state, Effort::kQuick);
+      if (best_ == plan) winner = {std::move(before), std::move(plan), state};
+      return fits;
+    };
+    const auto search_winner = [&] {
+      if (winner.found != nullptr && winner.found == best_) attempt(winner.before, winner.state);
+    };
     // State alone first where that may not be slow; else last, as it takes long to search for and seldom is the fastest. Of few ops
     // first in any case: it is soon found, and what is slower is left out then.
     bool state_alone = !within_reach_ || from->problem.links.size() > 1;
     const auto move_state_alone = [&](double below) {
       if (!state_alone || !offloaded_state_may_pay(*from, model_, micro_steps_, below)) return;
-      attempt(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
+      attempt_quickly(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
       state_alone = false;
     };
     const bool few = from->problem.ops.size() <= kFewOps;
     move_state_alone(few ? std::numeric_limits<double>::infinity() : slow);
-    if (fastest() <= slow) return;
+    if (fastest() <= slow) return search_winner();
     // First, as what is slower than that need not be searched for.
     if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
       update_on_host(*from);
-    // Quickly first, then the one that wins as a whole.
-    std::shared_ptr<CompiledPlan> winner;  // as it was before it was searched
-    const auto attempt_quickly = [&](std::shared_ptr<CompiledPlan> plan) {
-      auto before = std::make_shared<CompiledPlan>(*plan);
-      const bool fits = attempt(plan, State::kHomes, Effort::kQuick);
-      if (best_ == plan) winner = std::move(before);
-      return fits;
-    };
-    if (!squares_pay(*from, model_, micro_steps_) || !attempt_quickly(forms_.with_squares(*from)))
-      attempt_quickly(std::make_shared<CompiledPlan>(*from));
+    if (!squares_pay(*from, model_, micro_steps_) ||
+        !attempt_quickly(forms_.with_squares(*from), State::kHomes))
+      attempt_quickly(std::make_shared<CompiledPlan>(*from), State::kHomes);
     // The next forward part has ops to hide behind what the update waits for; from's has nothing to wait for.
     if (best_ != nullptr && may_defer(*from, options_) &&
         once_per_step(*best_) - once_per_step(*from) > kWorthPlanning * seconds(*best_))
-      attempt_quickly(forms_.deferred(*from));
-    if (winner != nullptr) attempt(winner, State::kHomes);
+      attempt_quickly(forms_.deferred(*from), State::kHomes);
     move_state_alone(fastest());
+    search_winner();
   }
 
   void update_on_host(const CompiledPlan& from) {
@@ -296,7 +303,7 @@ class Variants {
     if (state == State::kHomes) {
       outcome = solve_with_homes(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
     } else if (state == State::kOffloaded) {
-      outcome.solved = solve_with_offloaded_state(*plan, device_, options_, cache_);
+      outcome.solved = solve_with_offloaded_state(*plan, device_, options_, cache_, effort == Effort::kQuick);
     } else if (leads_nowhere(*plan)) {
       return true;
     } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {

@@ -48,7 +48,7 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
     lower(*plan, device, options);
     plan->problem.budget_bytes = budget;
     plan::SolverCache cache;
-    if (solve_with_offloaded_state(*plan, device, options, cache) == Solved::kOver)
+    if (solve_with_offloaded_state(*plan, device, options, cache, false) == Solved::kOver)
       cache.refuse(plan->problem);
     return plan;
   };

@@ -10,6 +10,7 @@
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/homes/state_candidates.h"
 #include "runtime/engine/compile/update/host_seconds.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/streamed.h"
@@ -25,67 +26,6 @@ using graph::JointOp;
 constexpr double kMostDear = 0.7, kDear = 0.5;
 constexpr double kWorthStaying = 0.05;  // of a step: an update that waits less for its state may as well
 
-// State that leaves together.
-struct Candidate {
-  enum class What : uint8_t {
-    kStates,   // of an update op
-    kMaster,   // its master weight, if they leave
-    kReached,  // what micro-batches use, too: only where they reach it
-  };
-  What what;
-  std::vector<int32_t> values;
-  int64_t bytes = 0;
-  double update_seconds = 0;  // of the op that copies of it hide behind
-  int32_t state = -1;         // of a master weight: the first of those states
-};
-
-// A weight that no op of the micro-batch reads, and the host reads through copies: its packs are what is
-// used.
-std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
-  std::vector<bool> read(joint.values.size());
-  for (const JointOp& op : joint.ops())
-    for (const auto* list : {&op.in, &op.out})
-      for (const int32_t v : *list)
-        if (v >= 0) read[at(joint.storage(v))] = true;
-  for (size_t v = 0; v < joint.values.size(); ++v)
-    if (joint.values[v].alias_of >= 0) read[at(joint.storage(static_cast<int32_t>(v)))] = true;
-  return read;
-}
-
-// An optimizer without state has nothing to stream; its master weights stay, too.
-std::vector<Candidate> candidates(const graph::JointGraph& joint, const costs::Model& costs) {
-  const std::vector<bool> read = read_by_ops(joint);
-  std::vector<Candidate> list;
-  for (const JointOp& update : joint.ops(graph::kUpdate)) {
-    const int32_t weight = update.out[update_op::kParameter];
-    const std::span<const int32_t> states = states_of(update);
-    if (states.empty()) continue;
-    list.push_back({Candidate::What::kStates,
-                    {states.begin(), states.end()},
-                    state_bytes(joint, update),
-                    costs.seconds(query_of(joint, update)).seconds});
-    if (!read[at(weight)] && !packed_weights_of(joint, weight).empty())
-      list.push_back({Candidate::What::kMaster, {weight}, stored_bytes(joint, weight), 0, states[0]});
-  }
-  return list;
-}
-
-// Gradients, which micro-batches add to, and the states of updates that are part of backward.
-void add_reached(const graph::JointGraph& joint, std::vector<Candidate>& list) {
-  for (const JointOp& update : joint.ops(graph::kUpdate)) {
-    const int32_t gradient = update.in[update_op::kGrad];
-    Candidate candidate{Candidate::What::kReached, {gradient}, stored_bytes(joint, gradient)};
-    if (const graph::Slices* slices = joint.slices_of(gradient))
-      candidate.values.insert(candidate.values.end(), slices->parts.begin(), slices->parts.end());
-    list.push_back(std::move(candidate));
-  }
-  for (const JointOp& op : joint.ops()) {
-    if (op.code != ops::OpCode::k_update || states_of(op).empty()) continue;
-    const std::span<const int32_t> states = states_of(op);
-    list.push_back({Candidate::What::kReached, {states.begin(), states.end()}, state_bytes(joint, op)});
-  }
-}
-
 class Chooser {
  public:
   // cache: nullptr where nothing is solved.
@@ -96,9 +36,10 @@ class Chooser {
         costs_(device.info(), options.costs),
         micro_steps_(std::max<uint32_t>(options.micro_steps, 1)),
         chooses_deferred_(options.host_updates == PlanOptions::Defer::kWhereFaster),
-        candidates_(candidates(joint_, costs_)) {
+        candidates_(state_candidates(joint_, costs_)) {
     if (within_reach()) add_reached(joint_, candidates_);
-    std::erase_if(candidates_, [&](const Candidate& c) { return plan_.offloaded.contains(c.values[0]); });
+    std::erase_if(candidates_,
+                  [&](const StateCandidate& c) { return plan_.offloaded.contains(c.values[0]); });
   }
 
   int64_t move_within_reach(int64_t bytes) {
@@ -111,7 +52,9 @@ class Chooser {
     return before - plan_.problem.persistent_bytes();
   }
 
-  Solved solve() {
+  // quick: by a quick search where that finds anything.
+  Solved solve(bool quick) {
+    quick_ = quick;
     if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty())
       return find() ? Solved::kFits : Solved::kOver;
     const plan::Problem resident = plan_.problem;
@@ -163,7 +106,8 @@ class Chooser {
     // Nor for optimizer state, which crosses both ways: it is dear on a slower tier, and where the update waits for it. It has its
     // place on the device first.
     double copies = 0;
-    for (const Candidate& c : candidates_) copies += round_trip_seconds(before.problem.links[0], c.bytes);
+    for (const StateCandidate& c : candidates_)
+      copies += round_trip_seconds(before.problem.links[0], c.bytes);
     const bool waits = copies > kWorthStaying * micro_steps_ *
                                     (known.solved == Solved::kFits ? std::min(limit, seconds(best)) : limit);
     int64_t dear = 0;
@@ -268,7 +212,10 @@ class Chooser {
   }
 
   bool find() {
-    std::optional<plan::Plan> found = cache_->solve_within(plan_.problem, plan_.problem.budget_bytes);
+    const int64_t budget = plan_.problem.budget_bytes;
+    std::optional<plan::Plan> found;
+    if (quick_) found = cache_->solve_quickly(plan_.problem, budget);
+    if (!found) found = cache_->solve_within(plan_.problem, budget);
     if (found) plan_.plan = std::move(*found);
     return found.has_value();
   }
@@ -295,7 +242,7 @@ class Chooser {
 
   std::vector<plan::Choice> choices() const {
     std::vector<plan::Choice> list;
-    for (const Candidate& c : candidates_) {
+    for (const StateCandidate& c : candidates_) {
       const double copies = within_reach() ? 0 : round_trip_seconds(plan_.problem.links[0], c.bytes);
       list.push_back({c.bytes, std::max(0.0, copies - c.update_seconds) / micro_steps_});
     }
@@ -303,7 +250,7 @@ class Chooser {
   }
 
   // Pieces begin at pages. Those of blocks end anywhere: at worst three of 8320 bytes take seven pages.
-  int64_t between_pieces(const Candidate& candidate) const {
+  int64_t between_pieces(const StateCandidate& candidate) const {
     const auto whole_pages = [&](int32_t v) { return format(joint_.values[at(v)].desc.dtype).block == 1; };
     return std::all_of(candidate.values.begin(), candidate.values.end(), whole_pages) ? 0
                                                                                       : candidate.bytes / 6;
@@ -317,16 +264,16 @@ class Chooser {
   // Gives what is taken the first tier with room, out of which copies of activations lose it; of the first `links`.
   void take_out(const std::vector<bool>& taken, size_t links = kTierCount) {
     for (size_t c = 0; c < candidates_.size(); ++c) {
-      const Candidate& candidate = candidates_[c];
+      const StateCandidate& candidate = candidates_[c];
       // A master weight is updated where its optimizer state is streamed.
-      const bool leaves = taken[c] && (candidate.what != Candidate::What::kMaster ||
+      const bool leaves = taken[c] && (candidate.what != StateCandidate::What::kMaster ||
                                        plan_.offloaded.contains(candidate.state));
       if (!leaves) continue;
       for (size_t link = 0; link < std::min(links, plan_.link_tier.size()); ++link) {
         int64_t& capacity = plan_.problem.links[link].capacity_bytes;
         const int64_t needed = candidate.bytes + 2 * kPageBytes + between_pieces(candidate);
         if (capacity < needed) continue;
-        if (candidate.what == Candidate::What::kReached && !plan_.reaches(plan_.link_tier[link])) break;
+        if (candidate.what == StateCandidate::What::kReached && !plan_.reaches(plan_.link_tier[link])) break;
         capacity -= needed;
         for (const int32_t value : candidate.values) plan_.offloaded[value] = {plan_.link_tier[link], {}};
         break;
@@ -355,7 +302,7 @@ class Chooser {
   const costs::Model costs_;
   const double micro_steps_;
   const bool chooses_deferred_;
-  std::vector<Candidate> candidates_;
+  std::vector<StateCandidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
   bool quick_ = false;
 };
@@ -367,8 +314,8 @@ bool overwrites_gradients(const PlanOptions& options) {
 }  // namespace
 
 Solved solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                                  plan::SolverCache& cache) {
-  return Chooser(plan, device, options, &cache).solve();
+                                  plan::SolverCache& cache, bool quick) {
+  return Chooser(plan, device, options, &cache).solve(quick);
 }
 
 int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const PlanOptions& options,

@@ -1,0 +1,31 @@
+// Optimizer state, master weights and gradients that may leave the device, in what leaves together.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/costs/model.h"
+#include "runtime/graph/joint.h"
+
+namespace cairn::engine {
+
+// State that leaves together.
+struct StateCandidate {
+  enum class What : uint8_t {
+    kStates,   // of an update op
+    kMaster,   // its master weight, if they leave
+    kReached,  // what micro-batches use, too: only where they reach it
+  };
+  What what;
+  std::vector<int32_t> values;
+  int64_t bytes = 0;
+  double update_seconds = 0;  // of the op that copies of it hide behind
+  int32_t state = -1;         // of a master weight: the first of those states
+};
+
+// Of each update: its states and, where no op of the micro-batch reads it, its master weight.
+std::vector<StateCandidate> state_candidates(const graph::JointGraph&, const costs::Model&);
+
+// Gradients, which micro-batches add to, and the states of updates that are part of backward.
+void add_reached(const graph::JointGraph&, std::vector<StateCandidate>&);
+
+}  // namespace cairn::engine
