@@ -195,6 +195,7 @@ class Variants {
       State state = State::kHomes;
     } winner;
     const auto attempt_quickly = [&](std::shared_ptr<CompiledPlan> plan, State state) {
+      if (plan == nullptr) return false;  // there is nothing of the kind
       auto before = std::make_shared<CompiledPlan>(*plan);
       const bool fits = attempt(plan, state, Effort::kQuick);
       if (best_ == plan) winner = {std::move(before), std::move(plan), state};
