@@ -125,9 +125,16 @@ func TestNilArgumentsAreErrors(t *testing.T) {
 		"RandomDataset":    func() { _, err = cairn.RandomDataset(nil, 1, 8, 8) },
 		"SolveProblem":     func() { _, err = cairn.SolveProblem(nil, nil, 0, cairn.RenderPlanJSON) },
 		"ReadAll":          func() { _, err = cairn.ReadAll[float32](nil, "x") },
-		"negative":         func() { _, err = cairn.OpenDevice(r.instance, "cpu", cairn.DeviceOptions{Threads: -1}) },
-		"negative length":  func() { _, err = cairn.RandomDataset(r.instance, 1, 8, -8) },
-		"many tiers":       func() { _, err = cairn.NewPlan(r.graph, r.device, cairn.PlanOptions{Tiers: make([]cairn.Tier, 5)}) },
+		"Region": func() {
+			g, made := cairn.NewGraph(r.instance)
+			ok(t, made)
+			defer g.Close()
+			g.Region("r", cairn.RegionOptions{}, nil)
+			err = g.Err()
+		},
+		"negative":        func() { _, err = cairn.OpenDevice(r.instance, "cpu", cairn.DeviceOptions{Threads: -1}) },
+		"negative length": func() { _, err = cairn.RandomDataset(r.instance, 1, 8, -8) },
+		"many tiers":      func() { _, err = cairn.NewPlan(r.graph, r.device, cairn.PlanOptions{Tiers: make([]cairn.Tier, 5)}) },
 	} {
 		err = nil
 		call()

@@ -31,6 +31,9 @@ func (g *Graph) Region(name string, options RegionOptions, build func()) {
 		if err := checkTexts("name", name); err != nil {
 			return err
 		}
+		if build == nil {
+			return invalid("region '%s' has no function that builds it", name)
+		}
 		return capture(func(e *C.cairn_error_t) C.cairn_status_t {
 			return C.cairn_go_region_begin(g.c(), cstring(name), C.uint32_t(options.Policy), C.uint32_t(options.Tier), &region, e)
 		}, nil)
@@ -41,5 +44,7 @@ func (g *Graph) Region(name string, options RegionOptions, build func()) {
 			_ = do(func(e *C.cairn_error_t) C.cairn_status_t { return C.cairn_graph_region_end(g.c(), region, e) }, g.it())
 		}()
 	}
-	build()
+	if build != nil {
+		build()
+	}
 }

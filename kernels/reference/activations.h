@@ -34,8 +34,8 @@ inline double silu_grad(double dy, double x) {
 
 // A NaN stays NaN.
 inline double relu(double x) { return x < 0 ? 0.0 : x; }
-// By the argument or the result; 0 where the derivative is, also where dy is not finite.
-inline double relu_grad(double dy, double y) { return y > 0 ? dy : 0.0; }
+// By the argument or the result; 0 where the derivative is, also where dy is not finite. A NaN lets dy through.
+inline double relu_grad(double dy, double y) { return y <= 0 ? 0.0 : dy; }
 
 // A row of elementwise.def.
 struct Activation {

@@ -57,6 +57,7 @@ end
 
 local ok, result = xpcall(function(...) return run { ... } end, function(problem)
   if fail.is(problem) then return problem end
+  if problem == "not enough memory" then return problem end  -- the interpreter's own words: a file without an end, say
   return debug.traceback(tostring(problem), 2)
 end, select(2, ...))
 local whole, reason = stdout_is_whole()
@@ -68,6 +69,10 @@ if ok then return result end
 if fail.is(result) then
   io.stderr:write("cairn: ", result.message, "\n")
   return result.code
+end
+if result == "not enough memory" then
+  io.stderr:write("cairn: not enough memory for what was read or made by the command\n")
+  return 4
 end
 io.stderr:write("cairn: internal error, please report: ", result, "\n")
 return 1

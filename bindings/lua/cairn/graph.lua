@@ -70,7 +70,7 @@ local function describe(name, dims, dtype, level)
   local shape = ffi.new("int64_t[?]", math.max(#dims, 1))
   for i, dim in ipairs(dims) do
     core.expect_type(dim, "number", "dim " .. i, level + 1)
-    if dim ~= math.floor(dim) or math.abs(dim) > 2 ^ 53 then
+    if dim ~= math.floor(dim) or math.abs(dim) >= 2 ^ 53 then
       error(("'%s': dimension %d is %.15g; a whole number of at least 1 expected"):format(name, i, dim), level + 1)
     end
     shape[i - 1] = dim

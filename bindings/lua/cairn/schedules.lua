@@ -53,7 +53,7 @@ function schedules.parse(text)
       elseif name then
         stage[name] = value_of(value)
         if stage[name] == nil or name == "steps" then return nil, ("'%s' is no PARAMETER=VALUE"):format(word) end
-      elseif word:match("^%d+$") and tonumber(word) > 0 and tonumber(word) <= 2 ^ 53 and not stage.steps then
+      elseif word:match("^%d+$") and tonumber(word) > 0 and tonumber(word) < 2 ^ 53 and not stage.steps then
         stage.steps = tonumber(word)
       else
         return nil, ("'%s' is neither the steps of %s nor one of its parameters"):format(word, stage[1])

@@ -15,8 +15,8 @@ inline constexpr float kSqrt2OverPi = 0.7978845608028654f, kCubic = 0.044715f;
 
 // A NaN stays NaN: the maximum of x86 would give its second operand then.
 HWY_INLINE V relu(V x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(DF())), x); }
-// By the argument or the result.
-HWY_INLINE V relu_grad(V dy, V y) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(DF())), dy); }
+// By the argument or the result; a NaN lets dy through.
+HWY_INLINE V relu_grad(V dy, V y) { return hn::IfThenZeroElse(hn::Le(y, hn::Zero(DF())), dy); }
 template <class X>
 HWY_INLINE X silu(X x) {
   return mul(x, sigmoid(x));
@@ -39,7 +39,8 @@ HWY_INLINE X gelu_tanh(X x) {
 }
 template <class X>
 HWY_INLINE X gelu_tanh_grad(X dy, X x) {
-  const X xx = mul(x, x);
+  // Where the gate is long 0 or 1, so that the squares of large numbers are none that 0 times is NaN.
+  const X xx = min(set(1e4f), mul(x, x));
   const X s = gelu_gate(x, xx);
   const X twice_du = mul(set(2.0f * kSqrt2OverPi), mul_add(set(3.0f * kCubic), xx, set(1.0f)));
   const X ds = mul(mul(s, sub(set(1.0f), s)), twice_du);

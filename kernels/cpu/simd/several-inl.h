@@ -109,6 +109,7 @@ CAIRN_FOR_SEVERAL(neg_mul_add)
 CAIRN_FOR_SEVERAL(scaled_power)
 #if HWY_TARGET == HWY_AVX3
 CAIRN_FOR_SEVERAL(reciprocal_estimate)
+CAIRN_FOR_SEVERAL(mul_from)
 #endif
 
 // Whole vectors, one behind the other.

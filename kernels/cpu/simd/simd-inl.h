@@ -227,11 +227,11 @@ HWY_INLINE V scaled_power(V p, V n, [[maybe_unused]] V x) {
 #endif
 }
 
-// e^x by Cody-Waite reduction and a polynomial of degree 7: within 2 ulp; 0 below -104, inf above 88.7. NaN
+// e^x by Cody-Waite reduction and a polynomial of degree 7: within 2 ulp; 0 below -104, inf above 88.7, or e^most above that. NaN
 // stays NaN: the minimum and maximum of x86 give their second operand then.
 template <class X>
-HWY_INLINE X exp(X x) {
-  const X in = min(set(89.0f), max(set(-104.0f), x));
+HWY_INLINE X exp(X x, float most = 89.0f) {
+  const X in = min(set(most), max(set(-104.0f), x));
   const X n = round(mul(in, set(1.44269504088896341f)));
   X r = neg_mul_add(n, set(0.693145751953125f), in);
   r = neg_mul_add(n, set(1.42860682030941723e-6f), r);
@@ -247,16 +247,20 @@ HWY_INLINE X exp(X x) {
 
 #if HWY_TARGET == HWY_AVX3
 HWY_INLINE V reciprocal_estimate(V x) { return V{_mm512_rcp14_ps(x.raw)}; }  // of 14 bits
+// a b, and 0 where x < limit.
+HWY_INLINE V mul_from(V x, V limit, V a, V b) {
+  return V{_mm512_maskz_mul_ps(_mm512_cmp_ps_mask(x.raw, limit.raw, _CMP_NLT_UQ), a.raw, b.raw)};
+}
 #endif
 
 // 1 / (1 + e^-x). With AVX-512 by an estimate of 14 bits and one Newton step: within 2 ulp and cheaper than a
-// division.
+// division. The step needs an estimate above the denormals, so that below -87 the result is 0 there, and below -88.7 elsewhere.
 template <class X>
 HWY_INLINE X sigmoid(X x) {
 #if HWY_TARGET == HWY_AVX3
-  const X d = add(set(1.0f), exp(min(set(80.0f), neg(x))));
+  const X d = add(set(1.0f), exp(neg(x), 87.0f));
   const X estimate = reciprocal_estimate(d);
-  return mul(estimate, neg_mul_add(d, estimate, set(2.0f)));
+  return mul_from(x, set(-87.0f), estimate, neg_mul_add(d, estimate, set(2.0f)));
 #else
   return div(set(1.0f), add(set(1.0f), exp(neg(x))));
 #endif

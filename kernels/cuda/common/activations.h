@@ -54,7 +54,8 @@ __device__ __forceinline__ float normal_cdf(float x) {
 
 __device__ __forceinline__ float gelu_tanh(float x) { return x * gelu_gate(x, x * x); }
 __device__ __forceinline__ float gelu_tanh_grad(float dy, float x) {
-  const float xx = x * x, s = gelu_gate(x, xx);
+  // Where the gate is long 0 or 1, so that the squares of large numbers are none that 0 times is NaN.
+  const float xx = fminf(x * x, 1e4f), s = gelu_gate(x, xx);
   const float twice_du = 2.0f * kSqrt2OverPi * fmaf(3.0f * kCubic, xx, 1.0f);
   return dy * fmaf(x, s * (1.0f - s) * twice_du, s);
 }
@@ -72,8 +73,8 @@ __device__ __forceinline__ float silu_grad(float dy, float x) {
 }
 
 __device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }  // a NaN stays NaN
-// By the argument or the result.
-__device__ __forceinline__ float relu_grad(float dy, float y) { return y > 0.0f ? dy : 0.0f; }
+// By the argument or the result; a NaN lets dy through.
+__device__ __forceinline__ float relu_grad(float dy, float y) { return y <= 0.0f ? 0.0f : dy; }
 
 // As types, for kernels that take a function.
 #define FUNCTION(name, ...)                                                             \

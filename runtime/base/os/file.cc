@@ -26,7 +26,9 @@ void InputFile::check() {
           path_.string(), "': ", last_error());
   struct stat info;
   require(::fstat(fd_.get(), &info) == 0, Code::kIo, "cannot look at '", path_.string(), "': ", last_error());
-  require(S_ISREG(info.st_mode), Code::kIo, "'", path_.string(), "' is not a regular file");
+  // What is named is of the wrong kind: the system refuses nothing.
+  require(S_ISREG(info.st_mode), Code::kInvalidArgument, "'", path_.string(), "' is ",
+          S_ISDIR(info.st_mode) ? "a directory, and no file" : "not a regular file");
   size_ = static_cast<uint64_t>(info.st_size);
 }
 

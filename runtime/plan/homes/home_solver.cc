@@ -24,8 +24,10 @@ constexpr double kRung = 1.0625, kFineRung = 1.015625;  // the finer one of few 
 constexpr size_t kMostRungs = 8;                        // below one budget
 // Of a copy, that no op hides, and of all seconds, for what is copied to stay before all else.
 constexpr double kExposed = 0.5, kWorthALead = 0.005;
-constexpr size_t kMostTurns = 6;        // orders beside the one of the bound's program
-constexpr size_t kFewValues = 10;       // that may stay: more are not turned
+constexpr size_t kMostTurns = 6;   // orders beside the one of the bound's program
+constexpr size_t kFewValues = 10;  // that may stay: more are not turned
+constexpr int kSmallerWhereTight =
+    64;  // smaller budgets tried below the smallest plan, where a tier is tight
 constexpr size_t kMostPlacements = 96;  // of small problems, kept from one budget to the next
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {
@@ -50,6 +52,20 @@ int64_t most_alive(const Problem& resolved, const Plan& plan) {
     most = std::max(most, alive + workspace);
   }
   return most;
+}
+
+// Of what there is beside what has its home there.
+bool a_tier_is_tight(const Problem& p) {
+  int64_t made = 0;
+  std::vector<int64_t> room;
+  for (const Link& link : p.links) room.push_back(link.capacity_bytes);
+  for (const Value& value : p.values) {
+    if (value.home >= 0)
+      room[static_cast<size_t>(value.home)] -= value.bytes;
+    else if (!value.persistent)
+      made += value.bytes;
+  }
+  return std::any_of(room.begin(), room.end(), [&](int64_t bytes) { return bytes < made; });
 }
 
 Problem with_links(Problem p, const std::vector<Link>& links) {
@@ -240,7 +256,19 @@ Plan HomeSolver::smallest() {
   Placement& at = placed(dearest_, 0);
   // Every value fetched for each use.
   const Plan plan = at.smallest_without();
-  return finish(at, at.stalled(plan), plan.arena_bytes);
+  Plan lowest = finish(at, at.stalled(plan), plan.arena_bytes);
+  // Where a tier has no room for all that could be sent there, too, what stays may make room for more than it takes.
+  if (!is_small() || !a_tier_is_tight(p_)) return lowest;
+  const int64_t least = least_bytes(all_away_, index_);
+  int64_t step = 1;
+  for (int round = 0; round < kSmallerWhereTight && lowest.arena_bytes > least; ++round) {
+    const int64_t budget = std::max(least, lowest.arena_bytes - step);
+    std::optional<Plan> lower = solve(budget, std::numeric_limits<double>::infinity(), Effort::kWhole);
+    if (!lower && lowest.arena_bytes - budget <= 1) break;
+    step = lower ? 2 * step : std::max<int64_t>(1, step / 4);
+    if (lower) lowest = std::move(*lower);
+  }
+  return lowest;
 }
 
 double HomeSolver::least_seconds(int64_t budget_bytes, double enough) {

@@ -76,7 +76,11 @@ std::optional<Plan> Placement::plan_without(int64_t budget_bytes, Effort effort)
   const bool small = without_.ops.size() <= kSmallProblem;  // as trials ask
   std::optional<Plan> plan = small ? without_stale_runs(quickly) : without_stale_runs(roughly);
   if (effort == Effort::kRough || (plan && plan->gap <= (small ? kAtTheBound : kNearTheBound))) return plan;
-  return without_stale_runs(whole);
+  if ((plan = without_stale_runs(whole))) return plan;
+  // Where a policy wants runs again that may not be, plans without those may need less memory, and are not asked for above.
+  Plan least = smallest_without();
+  if (budget_bytes == 0 || least.arena_bytes <= budget_bytes) plan = std::move(least);
+  return plan;
 }
 
 Plan Placement::smallest_without() {

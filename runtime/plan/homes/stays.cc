@@ -27,9 +27,17 @@ Stays::Stays(const Problem& p, const Plan& plan, int64_t capacity_bytes)
   const bool free =
       capacity_bytes > 0 && std::none_of(p.regions.begin(), p.regions.end(),
                                          [](const Region& r) { return r.policy == Policy::kOffload; });
-  if (free)
+  if (free) {
+    std::vector<int32_t> tier(p.values.size(), -1);  // -2: several
+    for (const Step& step : plan.steps) {
+      if (step.kind != StepKind::kOut && step.kind != StepKind::kIn) continue;
+      int32_t& known = tier[at(step.index)];
+      known = known == -1 || known == step.tier ? step.tier : -2;
+    }
+    // A stay has one link: what is sent to one tier and then to another keeps the steps that it has.
     for (const Step& step : plan.steps)
-      if (step.kind == StepKind::kOut) retimed_[at(step.index)] = true;
+      if (step.kind == StepKind::kOut && tier[at(step.index)] >= 0) retimed_[at(step.index)] = true;
+  }
   timeline();
   find_homes();
   find_copied();

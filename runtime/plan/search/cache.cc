@@ -125,8 +125,12 @@ Plan SolverCache::smallest(const Problem& p) {
 }
 
 void SolverCache::refuse(const Problem& p) {
-  const Problem away = all_away(p);
-  fail_over_budget(away, Index(away), smallest(p));
+  const Plan lowest = smallest(p);
+  std::vector<bool> away;  // what stays in that plan is persistent
+  for (size_t v = 0; v < p.values.size(); ++v)
+    away.push_back(lowest.home_offsets.empty() || lowest.home_offsets[v] >= 0);
+  const Problem resolved = resolve_homes(p, away);
+  fail_over_budget(resolved, Index(resolved), lowest);
 }
 
 int64_t least_budget(const Problem& p) {

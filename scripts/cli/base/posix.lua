@@ -27,6 +27,8 @@ int unlink(const char* path);
 int rmdir(const char* path);
 long readlink(const char* path, char* to, size_t size);
 typedef struct { uint64_t inode; int64_t offset; uint16_t length; uint8_t type; char name[256]; } cli_dirent;
+typedef struct { uint32_t mask, words1[6]; uint16_t mode, half; uint32_t words2[56]; } cli_statx;
+int statx(int directory, const char* path, int flags, unsigned mask, cli_statx* found);
 void* opendir(const char* path);
 cli_dirent* readdir(void* directory);
 int closedir(void* directory);
@@ -83,6 +85,15 @@ function posix.uid() return tonumber(C.getuid()) end
 
 function posix.readable(path) return C.access(path, 4) == 0 end
 function posix.writable(path) return C.access(path, 2) == 0 end
+
+-- What a path names, links followed: nil of a regular file, and of what cannot be looked at.
+local KINDS = { [0x1000] = "a pipe", [0x2000] = "a device", [0x4000] = "a directory", [0x6000] = "a device",
+                [0xC000] = "a socket" }
+function posix.no_file(path)
+  local found = ffi.new("cli_statx")
+  if C.statx(-100, path, 0, 1, found) ~= 0 then return nil end  -- from the current directory; the kind alone
+  return KINDS[found.mode - found.mode % 0x1000]
+end
 
 -- Absolute path without links; nil if there is no such file.
 function posix.real_path(path)

@@ -11,7 +11,7 @@ local unicode = require "cli.base.unicode"
 local checkpoints = {}
 
 local KEPT = 2  -- newest checkpoints, unless --keep says otherwise
-local LARGEST_WHOLE = 2 ^ 53
+local LARGEST_WHOLE = 2 ^ 53 - 1
 local MOST_RECIPE_BYTES = 2 ^ 20  -- of one value in a checkpoint
 
 function checkpoints.steps(directory)
@@ -62,6 +62,14 @@ end
 -- Where a run saves after a step.
 function checkpoints.path(out, step) return ("%s/step-%08d"):format(out, step) end
 
+-- Of a CPU the instruction set that its bits depend on, by the name that CAIRN_ISA takes; nil elsewhere.
+function checkpoints.isa(spec)
+  if (spec.options.device or "cpu") ~= "cpu" then return nil end
+  for _, info in ipairs(fail.check("devices", cairn.devices())) do
+    if info.name == "cpu" then return info.isa end
+  end
+end
+
 -- Saves a run; removes checkpoints that are neither among the newest (--keep) nor the best. Returns the new directory.
 function checkpoints.save(run, out)
   local report = fail.check("save", run.stepper:report())
@@ -73,6 +81,7 @@ function checkpoints.save(run, out)
     ["amp"] = spec.options.amp or "off", ["steps"] = ("%d"):format(spec.steps),
     ["device"] = spec.options.device or "cpu", ["data.content"] = run.data.content,
     ["next_batch"] = ("%d"):format(run.next_batch), ["cairn"] = cairn.version(),
+    ["isa"] = checkpoints.isa(spec),
   }
   if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
   if spec.options.amp_rules then metadata["amp.rules"] = precision.text(spec.options.amp_rules) end

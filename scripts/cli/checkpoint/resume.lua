@@ -1,4 +1,5 @@
 -- Going on from a checkpoint: what is otherwise than in the run so far is said, never taken silently.
+local checkpoints = require "cli.checkpoint.checkpoints"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 local posix = require "cli.base.posix"
@@ -72,6 +73,7 @@ local function differences(run, opened)
   compare("--amp", opened.text("amp"), spec.options.amp or "off")
   compare("the recipe's AMP rules", opened.text("amp.rules") or "none", precision.text(spec.options.amp_rules))
   compare("--device", opened.text("device"), spec.options.device or "cpu")
+  compare("the instruction set (CAIRN_ISA)", opened.text("isa"), checkpoints.isa(spec))
   compare("--threads", opened.text("threads"), spec.options.threads and ("%d"):format(spec.options.threads))
   return rows
 end

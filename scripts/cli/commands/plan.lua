@@ -33,11 +33,11 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
 local NO_LIMIT = 2 ^ 62
 
 local function read_file(path, what)
-  local file, problem = io.open(path, "rb")
-  if not file then fail.input(what .. ": " .. problem) end
-  local text, reason = file:read("*a")
+  local file, problem, refused = io.open(path, "rb")
+  if not file then fail.file(what .. ": " .. problem, refused) end
+  local text, reason, number = file:read("*a")
   file:close()
-  if not text then fail.with(5, ("%s: %s: %s"):format(what, path, reason)) end
+  if not text then fail.file(("%s: %s: %s"):format(what, path, reason), number) end
   return text
 end
 

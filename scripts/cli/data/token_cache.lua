@@ -9,6 +9,8 @@ local cache = {}
 -- Calls take(words, how many) for each block of a file, as 8-byte words, the last one filled up with zeros. Returns the
 -- file's bytes. what: the option that names the file, for messages.
 local function words_of(path, what, take)
+  local kind = posix.no_file(path)
+  if kind then fail.input(("%s: %s is %s; a file is needed, which is read more than once"):format(what, path, kind)) end
   local file, problem = io.open(path, "rb")
   if not file then
     if not posix.real_path(path) then fail.input(what .. ": " .. problem) end

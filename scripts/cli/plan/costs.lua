@@ -10,11 +10,11 @@ local costs = {}
 local MOST = 2 ^ 26 + 1  -- one byte more than the library reads, so that it can say so
 
 local function read_file(path, what)
-  local file, problem = io.open(path, "rb")
-  if not file then fail.input(what .. ": " .. problem) end
-  local text, reason = file:read(MOST)
+  local file, problem, refused = io.open(path, "rb")
+  if not file then fail.file(what .. ": " .. problem, refused) end
+  local text, reason, number = file:read(MOST)
   file:close()
-  if reason then fail.with(5, ("%s: %s: %s"):format(what, path, reason)) end
+  if reason then fail.file(("%s: %s: %s"):format(what, path, reason), number) end
   return text or ""
 end
 

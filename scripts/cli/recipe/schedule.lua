@@ -12,7 +12,7 @@ for i, row in ipairs(LISTED) do
   BY_NAME[row.name], NAMES[i] = row, row.name
 end
 local WARMUPS = { "warmup", "warmup_samples", "warmup_tokens" }
-local MOST = 2 ^ 53
+local MOST = 2 ^ 53 - 1
 
 local function names_of(parameters)
   local names = {}

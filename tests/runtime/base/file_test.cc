@@ -53,9 +53,10 @@ TEST_F(File, ReadsWhatIsThere) {
   EXPECT_TRUE(FileContent(root_ / "empty").bytes().empty());
   EXPECT_EQ(code([&] { FileContent file(root_ / "none"); }), Code::kNotFound);
   EXPECT_EQ(code([&] { FileContent file(root_ / "a" / "below"); }), Code::kNotFound);
-  EXPECT_EQ(code([&] { FileContent file(root_); }), Code::kIo);
+  EXPECT_EQ(code([&] { FileContent file(root_); }), Code::kInvalidArgument);
   ASSERT_EQ(::mkfifo((root_ / "pipe").c_str(), 0600), 0);
-  EXPECT_EQ(code([&] { FileContent file(root_ / "pipe"); }), Code::kIo);  // and does not wait for a writer
+  EXPECT_EQ(code([&] { FileContent file(root_ / "pipe"); }),
+            Code::kInvalidArgument);  // and does not wait for a writer
 }
 
 TEST_F(File, WritesOneFileOrNothing) {

@@ -24,7 +24,20 @@ class BadInput(Case):
         self.gpt2(3, "data=empty.txt", says="empty")
         (self.folder / "short.txt").write_text("abc")
         self.gpt2(3, "data=short.txt", says="short.txt")
-        self.gpt2(5, f"data={self.folder}", says=str(self.folder))
+        self.gpt2(3, f"data={self.folder}", says=(str(self.folder), "is a directory"))
+        self.gpt2(3, "data=/dev/zero", says="/dev/zero is a device")
+        os.mkfifo(self.folder / "pipe")
+        self.gpt2(3, "data=pipe", says="pipe is a pipe")
+
+    def test_what_is_of_the_wrong_kind_is_bad_input(self):
+        for path in ("/dev/null", self.folder):
+            for words in (["inspect"], ["export"], ["train", "gpt2", *TINY, "data=random", "--steps", 1, "--init"],
+                          ["train", "gpt2", *TINY, "data=random", "--steps", 1, "--resume"], ["plan", "--problem"],
+                          ["plan", "gpt2", *TINY, "--profile"], ["plan", "gpt2", *TINY, "--device-model"]):
+                self.fails(3, *words, path, *(["out.safetensors"] if words[0] == "export" else []), says=str(path))
+
+    def test_a_problem_without_an_end(self):
+        self.fails(4, "plan", "--problem", "/dev/zero", says="not enough memory")
 
     def test_token_outside_the_vocabulary(self):
         self.fails(3, "train", "gpt2", *TINY, "vocab=64", f"data={self.text}", "--steps", 2, says=("vocabulary", "0..63"))

@@ -132,6 +132,13 @@ class Recipe(Case):
                              ("0 / 0", "number 3 is")):
             self.fails(3, "train", self.write(text.replace("{ 0, 1, 1, 0 }", f"{{ 0, 1, {number}, 0 }}")), says=says)
 
+    def test_a_whole_number_that_its_neighbour_is_taken_for_is_refused(self):
+        settings = ["data=random", "layers=1", "width=32", "seq=16"]
+        self.cairn("plan", "gpt2", *settings, "warmup=9007199254740991")
+        for value in ("9007199254740992", "9007199254740993"):
+            self.fails(2, "plan", "gpt2", *settings, f"warmup={value}",
+                       says=f"warmup={value}; wanted: a whole number of at most 9007199254740991")
+
     def test_arithmetic_of_values(self):
         """x + x - x * 3 / 2 and what it composes to have the same loss; so has -(-x)."""
         text = RECIPE.replace(ATTACH, """local x = graph:input("input", { 4, 2 })

@@ -70,6 +70,16 @@ class Isa(Case):
         for name in set(digests) & {"avx2", "neon"}:
             self.assertNotEqual(digests["portable"], digests[name])
 
+    def test_a_resumed_run_says_that_the_set_is_another(self):
+        if len(self.available) < 2:
+            self.skipTest("needs avx2")
+        self.train("--steps", 1, "--out", "run")
+        self.environment["CAIRN_ISA"] = self.available[0]
+        done = self.cairn("train", "--resume", "run", "--steps", 2, "--json")
+        self.assertEqual(json.loads(done.stdout)["resumed"]["differences"],
+                         [{"what": "the instruction set (CAIRN_ISA)", "was": self.own, "now": self.available[0]}])
+        self.assertIn(f"the instruction set (CAIRN_ISA) was {self.own} and is {self.available[0]} after step 1", done.stderr)
+
     def test_a_profile_of_another_set_is_not_taken(self):
         if len(self.available) < 2:
             self.skipTest("needs avx2")

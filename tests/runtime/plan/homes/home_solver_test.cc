@@ -74,6 +74,56 @@ TEST(HomeSolver, TheSmallestBudgetIsWhatTheLargestOpNeeds) {
   EXPECT_THROW(solve(p), Error);
 }
 
+// A policy wants an op to run again that may not, as what it reads was changed: what is named as the smallest budget is one.
+TEST(HomeSolver, WhatMayNotRunAgainIsKeptUnderItsSmallestBudget) {
+  Problem p;
+  p.links.push_back({"host", 0, 1000, 1000, 1, int64_t{1} << 40});
+  p.regions = {{"r", -1, Policy::kRecompute}};
+  p.values = {{"w", 100, false, 0}, {"a", 10}, {"b", 60}};
+  p.ops = {{"f", 1, 0, {0}, {1}, true, 0},
+           {"u", 1, 0, {}, {0}, false},
+           {"g", 1, 0, {}, {2}},
+           {"h", 1, 0, {1, 2}, {}, false}};
+  p.backward_begin = 2;
+  p.budget_bytes = 1;
+  try {
+    solve(p);
+    FAIL() << "a byte is too few";
+  } catch (const Error& e) {
+    ASSERT_NE(e.fault(), nullptr);
+    p.budget_bytes = static_cast<int64_t>(e.fault()->smallest_budget_bytes);
+  }
+  EXPECT_EQ(p.budget_bytes, 110) << "'w' and 'a'";
+  for (const int64_t budget : {110, 111, 150, 159, 160, 1000}) {
+    p.budget_bytes = budget;
+    EXPECT_EQ(violation(p, solve(p)), "") << budget;
+  }
+}
+
+// A tier has room for one of two: what may stay is smaller than what is made and may be sent there.
+TEST(HomeSolver, TheSmallestBudgetCountsWhatATierHasNoRoomFor) {
+  Problem p;
+  p.links.push_back({"host", 0, 100, 100, 1, 20});
+  p.values = {{"w", 10, true, 0}, {"a", 20}, {"b", 100}, {"c", 1}};
+  p.ops = {{"f", 1, 0, {0}, {1}, false}, {"g", 1, 0, {}, {2}, false}, {"h", 1, 0, {0, 1}, {3}, false}};
+  p.backward_begin = 2;
+  p.budget_bytes = 1;
+  try {
+    solve(p);
+    FAIL() << "a byte is too few";
+  } catch (const Error& e) {
+    ASSERT_NE(e.fault(), nullptr);
+    EXPECT_EQ(e.fault()->smallest_budget_bytes, 110u) << "'w' and 'b'";
+    EXPECT_EQ(e.fault()->in_use_bytes, 10u);
+    EXPECT_NE(std::string(e.what()).find("at op 'g', beside 10 persistent bytes"), std::string::npos)
+        << e.what();
+  }
+  p.budget_bytes = 110;
+  EXPECT_EQ(violation(p, solve(p)), "");
+  p.budget_bytes = 109;
+  EXPECT_THROW(solve(p), Error);
+}
+
 TEST(HomeSolver, ASlowLinkIsWaitedForAndTheBoundKnows) {
   Problem p = layers(6, 640, 64000, 64000);  // a second a copy
   p.budget_bytes = 5 * 64000;

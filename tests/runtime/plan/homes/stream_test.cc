@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "runtime/plan/cache.h"
 #include "tests/runtime/plan/make_problem.h"
 #include "tests/support/seeds.h"
@@ -70,6 +72,58 @@ TEST(Stream, WhatKeepsNothingMoreIsTheSame) {
       EXPECT_EQ(after.steps[s].index, fresh.steps[s].index) << keep;
     }
   }
+}
+
+// A value that is sent to one tier, and later to another, comes back from where it is.
+TEST(Stream, WhatGoesToTwoTiersComesBackFromEach) {
+  Problem p;
+  p.links = {{"host", 0, 100, 100, 1, 1000}, {"disk", 0, 10, 10, 1, 1000}};
+  p.values = {{"w", 10, false, 0}, {"a", 20}, {"b", 20}, {"c", 20}, {"d", 20}, {"e", 20}};
+  enum : int32_t { w, a, b, c, d, e };
+  p.ops = {{"f", 1, 0, {w}, {a}, false},
+           {"g", 1, 0, {}, {b}},
+           {"h", 1, 0, {a, w}, {c}},
+           {"k", 1, 0, {}, {d}},
+           {"m", 1, 0, {a, w}, {e}}};
+  Plan plan;
+  const auto add = [&](StepKind kind, int32_t index, int32_t tier = -1) {
+    Step& step = plan.steps.emplace_back();
+    step.kind = kind;
+    step.index = index;
+    step.tier = tier;
+  };
+  for (int32_t op = 0; op < 5; ++op) {
+    if (op > 0 && op % 2 == 0) {  // back from the host, and then from the disk
+      add(StepKind::kIn, a, op / 2 - 1);
+      add(StepKind::kWaitIn, a);
+    }
+    add(StepKind::kRun, op);
+    if (op % 2 > 0 || op == 4) continue;
+    add(StepKind::kOut, a, op / 2);
+    add(StepKind::kWaitOut, a);
+    add(StepKind::kFree, a);
+  }
+  for (const double keep : {0.0, 1e9})
+    for (const int64_t capacity : {0, 60, 1000}) {
+      plan.home_offsets = {0, -1, -1, -1, -1, -1};
+      std::vector<std::set<int32_t>> held(p.values.size());
+      held[w] = {0};
+      std::set<int32_t> here;
+      for (const Step& step : stream_homes(p, plan, {capacity, keep}).steps) {
+        const auto v = static_cast<size_t>(step.index);
+        if (step.kind == StepKind::kRun) {
+          for (const int32_t u : p.ops[v].inputs) EXPECT_TRUE(here.contains(u)) << p.ops[v].name;
+          here.insert(p.ops[v].outputs.begin(), p.ops[v].outputs.end());
+        } else if (step.kind == StepKind::kOut) {
+          EXPECT_TRUE(held[v].insert(step.tier).second) << p.values[v].name;
+        } else if (step.kind == StepKind::kIn) {
+          EXPECT_TRUE(held[v].contains(step.tier)) << p.values[v].name << ", of " << capacity << " bytes";
+          here.insert(step.index);
+        } else if (step.kind == StepKind::kFree) {
+          EXPECT_EQ(here.erase(step.index), 1u) << p.values[v].name;
+        }
+      }
+    }
 }
 
 TEST(Stream, WhatReadsADeferredUpdateRunsAgain) {
