@@ -89,6 +89,14 @@ void Packer::set_ceiling(int32_t stretch, int64_t to) {
   ceiling_[stretch] = to;
 }
 
+void Packer::lower_floor(int64_t floor) {
+  const auto stretches = static_cast<int32_t>(ceiling_.size());
+  excess_ += (floor_ - floor) * stretches;
+  floor_ = floor;
+  tighten(0, stretches - 1);
+  commit();
+}
+
 void Packer::move(int32_t block, int64_t offset) {
   undo_.push_back({Did::kMoved, block, blocks_[block].offset});
   blocks_[block].offset = offset;

@@ -31,6 +31,9 @@ class Packer {
   void commit();
   void roll_back() { undo_to(0); }
 
+  // The floor becomes lower, and each ceiling as low as the blocks below it allow; nothing of that is undone.
+  void lower_floor(int64_t floor);
+
   int64_t offset(int32_t block) const { return blocks_[block].offset; }
   int64_t ceiling(int32_t stretch) const { return ceiling_[stretch]; }
   // Bytes by which ceilings are above the floor, summed over the stretches.
@@ -74,7 +77,8 @@ class Packer {
   void push(int32_t block);
   bool put(int32_t block, int64_t& work);
 
-  const int64_t stretch_, floor_;
+  const int64_t stretch_;
+  int64_t floor_;
   int32_t leaves_ = 1;
   std::vector<int64_t> latest_;  // a tree over the stretches: the latest end of what begins there
   std::vector<std::vector<int32_t>> starts_;  // per stretch: what begins there

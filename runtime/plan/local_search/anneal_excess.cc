@@ -9,16 +9,22 @@ namespace cairn::plan {
 namespace {
 
 // Heats, in shares of a mean op's seconds, and what a value of mean size and lifetime costs above the budget, in such seconds.
+// A price that adapts rises in each of kAdaptations parts of the work while anything is over the budget, falls while nothing is, and
+// begins again above the last one.
 struct Cooling {
   double first_heat, last_heat, first_price, last_price;
+  double least_price = 0, rise = 0;  // of prices that adapt
+  bool adapts() const { return rise > 0; }
 };
-constexpr Cooling kCooling[] = {
-    {1, .05, 30, 300}, {1, .05, 10, 40}, {.3, .05, 100, 300}, {1, .05, 100, 100}};  // by Prices
-// Of prices that adapt: they rise in each of so many parts of the work while anything is over the budget, and fall while nothing is.
+constexpr Cooling kCooling[] = {{1, .05, 30, 300},
+                                {.3, .05, 100, 300},
+                                {1, .05, 100, 5000, 10, 1.02},
+                                {3, .05, 100, 5000, 30, 1.1}};  // by Prices
 constexpr int64_t kAdaptations = 4000;
-constexpr double kLeast = 10, kMost = 5000, kRise = 1.02, kFall = .995;
-constexpr int kTries = 16;         // to find something that may leave
-constexpr size_t kMostAtOnce = 4;  // values that leave before one item
+constexpr double kFall = .995;
+constexpr int64_t kFallParts = 256;  // limits that fall are lower than what fits by such a part
+constexpr int kTries = 16;           // to find something that may leave
+constexpr size_t kMostAtOnce = 4;    // values that leave before one item
 
 }  // namespace
 
@@ -41,13 +47,16 @@ void LocalSearch::anneal_excess(const Candidate& c, int64_t budget, int64_t work
   anneal_excess(c, std::vector<int64_t>(p_.ops.size(), budget), work, prices);
 }
 
-std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, const std::vector<int64_t>& limits,
-                                                    int64_t work, Prices prices) {
+std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, std::vector<int64_t> limits, int64_t work,
+                                                    Prices prices) {
   std::optional<Candidate> best;
   if (free_intervals_.empty()) return best;
   c.cost = evaluate_(c.retention_points, c.pace, sequence_);
   if (!c.cost.valid) return best;
-  const int64_t budget = *std::max_element(limits.begin(), limits.end());
+  const bool falls = prices == kFalling;
+  const int64_t target = *std::max_element(limits.begin(), limits.end());
+  int64_t budget = falls ? std::max(target, c.cost.peak_bytes) : target;
+  if (falls) limits.assign(limits.size(), budget);
   const auto ops = static_cast<double>(p_.ops.size());
   double mean = 0;  // bytes x items of a stay
   for (const Residency& r : sequence_.residencies)
@@ -69,28 +78,44 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, const std::vect
   };
   double excess = 0;
   std::vector<int32_t> trace;
+  const auto take_if_best = [&] {
+    const bool fits = excess == 0 && budget == target;
+    if (fits && (!best || c.cost.seconds < best->cost.seconds)) best = c;
+  };
   const auto begin = [&] {
     look();
     trace = evaluate_.trace_of(c.retention_points);
     excess = evaluate_.priced().excess(limits) + in_flight(c.cost, sequence_.peak_bytes);
-    if (excess == 0 && (!best || c.cost.seconds < best->cost.seconds)) best = c;
+    take_if_best();
   };
   begin();
+  Candidate lowest = c;  // where limits fall
+  const auto fall = [&] {
+    if (falls && excess == 0 && budget > target) {
+      lowest = c;
+      budget = std::max(target, c.cost.peak_bytes - c.cost.peak_bytes / kFallParts - 1);
+      limits.assign(limits.size(), budget);
+      excess = evaluate_.priced().excess(limits) + in_flight(c.cost, sequence_.peak_bytes);
+    }
+    look();
+  };
+  fall();
   Undo undo;
   const Cooling& cooling = kCooling[prices];
   double price_of_mean = cooling.first_price;
   const int64_t from = evaluate_.work(), part = std::max<int64_t>(1, work / kAdaptations);
   int64_t adapted = from;
-  while (evaluate_.work() < from + work) {
+  while (evaluate_.work() < from + work && !(falls && excess == 0 && budget <= least_bytes(p_, index_))) {
     const double done = static_cast<double>(evaluate_.work() - from) / static_cast<double>(work);
     const double heat = cooling.first_heat * std::pow(cooling.last_heat / cooling.first_heat, done) / ops;
-    if (prices != kAdaptive)
+    if (!cooling.adapts())
       price_of_mean = cooling.first_price * std::pow(cooling.last_price / cooling.first_price, done);
-    for (; prices == kAdaptive && adapted + part <= evaluate_.work(); adapted += part)
-      price_of_mean = excess > 0 ? price_of_mean * kRise : std::max(kLeast, price_of_mean * kFall);
-    if (price_of_mean > kMost) {  // stuck
+    for (; cooling.adapts() && adapted + part <= evaluate_.work(); adapted += part)
+      price_of_mean =
+          excess > 0 ? price_of_mean * cooling.rise : std::max(cooling.least_price, price_of_mean * kFall);
+    if (cooling.adapts() && price_of_mean > cooling.last_price) {  // stuck
       price_of_mean = cooling.first_price;
-      if (const Candidate* within = archive_.within(budget)) {
+      if (const Candidate* within = falls ? &lowest : archive_.within(budget)) {
         c = *within;
         c.cost = evaluate_(c.retention_points, c.pace, sequence_);
         begin();
@@ -98,7 +123,7 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, const std::vect
     }
     const double weight = price_of_mean / ops / mean;
     undo.clear();
-    change_full(c, full, made_again, undo, prices == kAdaptive ? kMostAtOnce : 1);
+    change_full(c, full, made_again, undo, cooling.adapts() ? kMostAtOnce : 1);
     const auto take_back = [&] {
       for (; !undo.empty(); undo.pop_back()) c.retention_points[undo.back().first] = undo.back().second;
     };
@@ -127,8 +152,8 @@ std::optional<Candidate> LocalSearch::anneal_excess(Candidate c, const std::vect
     c.cost = cost;
     excess = then;
     trace = evaluate_.priced().trace();
-    look();
-    if (excess == 0 && (!best || c.cost.seconds < best->cost.seconds)) best = c;
+    fall();
+    take_if_best();
   }
   return best;
 }

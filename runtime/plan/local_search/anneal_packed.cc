@@ -10,8 +10,15 @@
 namespace cairn::plan {
 namespace {
 
-// Heats, in shares of a mean op's seconds, and what a block of mean size and lifetime costs above the budget, in such seconds.
-constexpr double kHottest = 1, kWarm = .3, kColdest = .05, kFirstWeight = 5, kLastWeight = 20;
+// Heats, in shares of a mean op's seconds, and what a block of mean size and lifetime costs above the budget, in such seconds. Where
+// the budget falls, that rises until the plan fits, and falls then; seconds hardly count.
+struct PackedCooling {
+  double first_heat, last_heat, first_price, last_price;
+};
+constexpr PackedCooling kHottest = {1, .05, 5, 20}, kWarm = {.3, .05, 20, 20}, kFalls = {10, 1, 200, 20000};
+constexpr int64_t kFloorAdaptations = 1000;  // of such a price
+constexpr double kFloorRise = 1.05, kFloorFall = .98;
+constexpr int64_t kFloorParts = 128;   // what fits has to become lower by such a part
 constexpr int64_t kSettleWork = 6000;  // visits of neighbours, per try to place what a change needs
 constexpr int64_t kSettleRuns = 1500;  // what that counts, in runs made
 constexpr int64_t kTryShare = 8;       // a change that is priced only counts such a part of a sequence's runs
@@ -20,6 +27,8 @@ constexpr int64_t kCeilingLower = 400, kCeilingHigher = 100;
 constexpr int32_t kAroundFull = 5;  // ops around one that is too full
 constexpr double kMovedCost = 2;    // of a block of mean size and lifetime, in a mean op's seconds
 constexpr int32_t kBehind = 20;     // before one that something is made again for
+
+double between(double first, double last, double done) { return first * std::pow(last / first, done); }
 
 }  // namespace
 
@@ -53,16 +62,33 @@ class LocalSearch::Packed {
     note();
   }
 
-  Placed anneal(int64_t work, bool warm) {
-    const double hottest = warm ? kWarm : kHottest, first_weight = warm ? kLastWeight : kFirstWeight;
-    const double mean_op = 1 / static_cast<double>(ops_);
+  Placed anneal(int64_t work, const PackedCooling& c) {
     while (spent_ < work) {
       const double done = static_cast<double>(spent_) / static_cast<double>(work);
-      heat_ = hottest * std::pow(kColdest / hottest, done) * mean_op;
-      weight_ = first_weight * std::pow(kLastWeight / first_weight, done) * mean_op / mean_;
+      set(between(c.first_heat, c.last_heat, done), between(c.first_price, c.last_price, done));
       step();
     }
     return best_;
+  }
+
+  // Whatever fits lowers the budget, as far as the target. Returns what pack_lower() does.
+  std::vector<Placed> fall(int64_t target, int64_t work, int64_t parts) {
+    std::vector<Placed> met;
+    const int64_t adaptation = std::max<int64_t>(1, work / kFloorAdaptations);
+    double price = kFalls.first_price;
+    int64_t last = best_.height, adapted = 0;
+    target_ = target;
+    falls_ = true;
+    for (lower_floor(); spent_ < work && best_.height > target; step()) {
+      if (best_.height <= last - last / parts) last = met.emplace_back(best_).height;
+      for (; adapted + adaptation <= spent_; adapted += adaptation, fell_ = false)
+        price = std::clamp(fell_ ? price * kFloorFall : price * kFloorRise, kFalls.first_price,
+                           kFalls.last_price);
+      const double done = static_cast<double>(spent_) / static_cast<double>(work);
+      set(between(kFalls.first_heat, kFalls.last_heat, done), price);
+    }
+    if (met.empty() || best_.height < last) met.push_back(best_);
+    return met;
   }
 
  private:
@@ -89,6 +115,11 @@ class LocalSearch::Packed {
   void touch(const Stay& stay) {
     first_ = std::min(first_, op_of(stay.begin));
     last_ = std::max(last_, op_of(stay.end));
+  }
+
+  void set(double heat, double price) {
+    heat_ = heat / static_cast<double>(ops_);
+    weight_ = price / static_cast<double>(ops_) / mean_;
   }
 
   // Gives the packer the stays of `then_`. What was there all the while stays where it is.
@@ -295,11 +326,7 @@ class LocalSearch::Packed {
     note();
   }
 
-  void note() {
-    made_again_.clear();
-    for (size_t item = 0; item < l_.sequence_.ops.size(); ++item)
-      if (l_.sequence_.ops[item] != l_.sequence_.anchor[item])
-        made_again_.push_back(static_cast<int32_t>(item));
+  int64_t find_full() {  // returns the highest ceiling
     full_.clear();
     int64_t highest = floor_;
     for (int32_t op = 0; op < static_cast<int32_t>(ops_); ++op) {
@@ -307,6 +334,23 @@ class LocalSearch::Packed {
       full_.push_back(op);
       highest = std::max(highest, packer_.ceiling(op));
     }
+    return highest;
+  }
+
+  void lower_floor() {
+    const int64_t top = best_.height - fixed_, alignment = natural_alignment(p_);
+    floor_ = std::max(target_ - fixed_, top - top / kFloorParts) / alignment * alignment;
+    packer_.lower_floor(floor_);
+    fell_ = true;
+    find_full();
+  }
+
+  void note() {
+    made_again_.clear();
+    for (size_t item = 0; item < l_.sequence_.ops.size(); ++item)
+      if (l_.sequence_.ops[item] != l_.sequence_.anchor[item])
+        made_again_.push_back(static_cast<int32_t>(item));
+    const int64_t highest = find_full();
     const bool fits = full_.empty(), did_fit = best_.height <= fixed_ + floor_;
     if (did_fit ? !fits || c_.cost.seconds >= best_.from.cost.seconds : fixed_ + highest >= best_.height)
       return;
@@ -315,13 +359,15 @@ class LocalSearch::Packed {
       best_.offsets.push_back(now_.blocks[k] < 0 ? 0 : packer_.offset(now_.blocks[k]));
       best_.height = std::max(best_.height, fixed_ + best_.offsets.back() + bytes_of(now_.stays[k]));
     }
+    if (falls_ && fits) lower_floor();
   }
 
   LocalSearch& l_;
   const Problem& p_;
   const int64_t ops_;
   const int32_t values_;
-  const int64_t fixed_, floor_;
+  const int64_t fixed_;
+  int64_t floor_, target_ = 0;
   Packer packer_;
   CheapestPlace place_;
   Placed best_;
@@ -338,11 +384,17 @@ class LocalSearch::Packed {
   double mean_ = 0;               // bytes x ops of a block
   double heat_ = 0, weight_ = 0, most_ = 0;
   int64_t spent_ = 0;
+  bool falls_ = false, fell_ = false;
 };
 
 Placed LocalSearch::anneal_packed(const Placed& from, int64_t budget, int64_t work, bool warm) {
   if (free_intervals_.empty() || budget <= index_.persistent_bytes) return from;
-  return Packed(*this, from, budget).anneal(work, warm);
+  return Packed(*this, from, budget).anneal(work, warm ? kWarm : kHottest);
+}
+
+std::vector<Placed> LocalSearch::pack_lower(const Placed& from, int64_t target, int64_t work, int64_t parts) {
+  if (free_intervals_.empty() || from.height <= target) return {from};
+  return Packed(*this, from, from.height).fall(target, work, parts);
 }
 
 }  // namespace cairn::plan

@@ -43,13 +43,13 @@ class LocalSearch {
   void anneal(Candidate c, int64_t budget, int64_t work, double hot = kHot);
   // From the lowest plan of the archive down to the target, as long as that goes well; `work` for each aim on the way.
   void anneal_down(int64_t target, int64_t work);
-  // Annealing where each item over the budget counts by itself, at a price that rises (kCheap: from less to less), from `c` or (kClose)
-  // near it; or at one that rises and falls, so that plans stay close to the budget: for `c` that fits and is slow.
-  enum Prices { kRising, kCheap, kClose, kAdaptive };
+  // Annealing where each item over the budget counts by itself, at a price that rises, from `c` or (kClose)
+  // near it; or at one that rises and falls, so that plans stay close to the budget: for `c` that fits and is slow, or (kFalling) to a
+  // budget that is as low as what fits, and falls until it is the given one. There seconds hardly count.
+  enum Prices { kRising, kClose, kAdaptive, kFalling };
   void anneal_excess(const Candidate& c, int64_t budget, int64_t work, Prices prices = kRising);
   // The same with a limit of its own for what runs for each op. Returns the fastest plan met within all of them.
-  std::optional<Candidate> anneal_excess(Candidate c, const std::vector<int64_t>& limits, int64_t work,
-                                         Prices);
+  std::optional<Candidate> anneal_excess(Candidate c, std::vector<int64_t> limits, int64_t work, Prices);
   // The plan with offsets within the budget from the exact search alone, for which `effort` is as of lay_out(). Else, per op, how
   // often the search came to an end at what runs for it, as a share of the most.
   std::optional<Placed> place_exactly(const Candidate&, int64_t budget, int64_t effort,
@@ -60,6 +60,9 @@ class LocalSearch {
   // The same for plans whose arenas are far above the budget, or of many ops: hotter, each stretch of time by itself.
   // warm: less hot, for what fits already.
   Placed anneal_packed(const Placed& from, int64_t budget, int64_t work, bool warm = false);
+  // The same to a height that is as low as what fits, and falls until it is the target. Plans met on the way, each lower than the one
+  // before by one of so many parts; the lowest one last.
+  std::vector<Placed> pack_lower(const Placed& from, int64_t target, int64_t work, int64_t parts);
   // From there down to the target, as long as that goes well; `work` for each aim on the way.
   Placed place_lower(Placed from, int64_t target, int64_t work);
   // Holds what is made again and again from the earliest op on for which that fits, as checkpoints of deeper levels,

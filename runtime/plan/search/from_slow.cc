@@ -1,5 +1,6 @@
 // Part of the search for one budget: from plans that are slow, or too high, to faster ones that fit.
 #include <algorithm>
+#include <memory>
 
 #include "runtime/plan/search/search.h"
 
@@ -7,6 +8,9 @@ namespace cairn::plan {
 namespace {
 
 constexpr int64_t kRoundWork = 100'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of a budget that falls
+constexpr int64_t kMoreRoom[] = {0, 1, 2,
+                                 4};  // quarters of the budget that the plans it begins with may be above it
 constexpr double kLeastGap = 1.5e-2, kWholeGap = .05;  // gaps that are worth a round, and all of its work
 constexpr int64_t kHoleParts = 50;  // what is left free for holes of the layout: such a part
 constexpr int kMostRounds = 4;
@@ -23,24 +27,36 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
   if (!backward() || s_.p.ops.size() > kSearched) return;
   const int64_t until = s_.evaluate.work() + work;
   const int64_t holes = (budget - s_.index.persistent_bytes) / kHoleParts;
-  const auto anneal = [&](const Candidate& from, int64_t target, int64_t of_that) {
-    s_.local_search.anneal_excess(from, target, of_that, LocalSearch::kAdaptive);
+  const auto anneal = [&](const Candidate& from, int64_t target, int64_t of_that,
+                          LocalSearch::Prices prices = LocalSearch::kAdaptive) {
+    s_.local_search.anneal_excess(from, target, of_that, prices);
     auto found = s_.fastest_within(budget, budget, kAttempts);
     if (found && (!fit || found->plan.predicted_seconds < fit->plan.predicted_seconds))
       fit = std::move(found);
   };
-  // A plan of segments that is fast and too high comes further than one that makes everything again for each op.
+  const auto least_energy = [&] {
+    const auto energy = [&](const auto& plan) {
+      return s_.local_search.energy(plan.second.cost.seconds, plan.first, budget);
+    };
+    const auto& plans = s_.archive.plans();
+    return Candidate(std::min_element(plans.begin(), plans.end(), [&](const auto& a, const auto& b) {
+                       return energy(a) < energy(b);
+                     })->second);
+  };
+  // A plan of segments that is fast and too high comes further than one that makes everything again for each op. In chains of blocks, which
+  // have no other segments, it comes down with a budget that falls.
+  if (beyond_cliff(fit) && stages_->chain && s_.p.links.empty()) {
+    if (!fine_segments_)
+      fine_segments_ = std::make_unique<Segments>(s_.p, s_.index, s_.intervals, s_.rules, kFineGroups);
+    restart();
+    for (const int64_t quarters : kMoreRoom)
+      aim_with_segments(budget + (budget - s_.index.persistent_bytes) / 4 * quarters, *fine_segments_);
+    anneal(least_energy(), budget, std::min(work, kFallWork), LocalSearch::kFalling);
+  }
   if (beyond_cliff(fit) && !segments_.empty()) {
     restart();
     for (Segments& segments : segments_) aim_with_segments(budget, segments);
-    const auto energy = [&](const Candidate& c) {
-      return s_.local_search.energy(c.cost.seconds, c.cost.peak_bytes, budget);
-    };
-    const auto& plans = s_.archive.plans();
-    const auto least = std::min_element(plans.begin(), plans.end(), [&](const auto& a, const auto& b) {
-      return energy(a.second) < energy(b.second);
-    });
-    anneal(Candidate(least->second), budget - holes, std::min(work, 2 * kRoundWork));
+    anneal(least_energy(), budget - holes, std::min(work, 2 * kRoundWork));
   }
   for (int round = 0; fit && round < kMostRounds; ++round) {
     const double before = fit->plan.predicted_seconds;

@@ -66,6 +66,7 @@ class Search {
   std::optional<Fit> lay_out_exactly(const Candidate&, int64_t capacity);
   // The same for a plan that any budget may use from now on.
   void lay_out_for_all(const Candidate&);
+  void use_for_all(Fit fit) { exact_.push_back(std::move(fit)); }
   // A fit of a plan without copies with its layout, and back.
   Placed placed(const Fit&);
   Fit fit_of(const Placed&);
@@ -99,7 +100,7 @@ class Search {
   std::vector<Pace> paces_;
   std::map<std::pair<int64_t, Effort>, double> bounds_;  // by budget
   std::map<int64_t, double> raised_;                     // of bound_seconds_below(), by budget
-  std::vector<Fit> exact_;                               // of lay_out_for_all()
+  std::vector<Fit> exact_;                               // that any budget may use
   std::map<LayoutKey, int64_t> too_high_;                // arenas of plans that fastest_within() passed over
 };
 
@@ -127,7 +128,8 @@ class OneBudget {
   // Steps of the dynamic program.
   static constexpr int64_t kTableWork = 12'000'000, kQuickTableWork = 700'000;
 
-  static constexpr int64_t kMostParts = 400;  // the least step down is such a part
+  static constexpr int64_t kMostParts = 400;   // the least step down is such a part
+  static constexpr int32_t kFineGroups = 250;  // of segments near the smallest budget
 
   void look_at_stages();
   void aim(int64_t target, double bound, int64_t table_work);
@@ -142,9 +144,12 @@ class OneBudget {
   void lower_packed();
   // No backward half, no links, and ops are few enough for the exact search for offsets.
   bool prices_layouts() const;
-  struct Limited;  // how much is tried
+  struct ByLimits {
+    std::optional<Fit> fit;
+    std::vector<Candidate> low;  // whose peaks fit, with less and less
+  };
   std::optional<Fit> place_by_limits(Candidate, int64_t budget, std::vector<int64_t>& limits, int rounds);
-  std::optional<Fit> search_by_limits(const Candidate& start, int64_t budget, const Limited&);
+  ByLimits search_by_limits(const Candidate& start, int64_t budget);
   std::optional<Fit> solve_by_limits(int64_t budget);
   void smallest_by_limits();
   bool beyond_cliff(double seconds) const;
@@ -178,6 +183,7 @@ class OneBudget {
   };
   std::optional<Closest> closest_;
   std::optional<Fit> smallest_sent_, smallest_made_;
+  std::vector<Fit> way_down_;         // to smallest_by_limits(), each lower than the one before
   std::optional<Candidate> fastest_;  // met, whose offsets may be searched for
 };
 

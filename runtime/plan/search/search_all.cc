@@ -20,7 +20,9 @@ constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
-constexpr int64_t kExcess = 2;  // times the work, where items over the budget count by themselves
+constexpr int64_t kLowPeak = 10, kLowPacked = 12;                    // times the work, of the lowest plan
+constexpr int64_t kSweepWayDown = 32;  // plans on the way to it are lower by such a part
+constexpr int64_t kExcess = 2;         // times the work, where items over the budget count by themselves
 constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: annealed once more
 constexpr int64_t kFarWork = 20;                          // times the work, then
 constexpr int kFarInVain = 3;                             // so often
@@ -56,6 +58,7 @@ class AllBudgets {
       aim_everywhere(p_, most);
     }
     search_layouts();
+    if (s_.places()) come_down();
   }
 
  private:
@@ -220,6 +223,19 @@ class AllBudgets {
           std::min(slower * s_.index.total_seconds, static_cast<double>(link.capacity_bytes));
       return taken >= kWideLink * static_cast<double>(bytes);
     });
+  }
+
+  // Without a backward half arenas end far above peaks: so what is lowest is made again and packed lower, and any budget may use what is
+  // met on the way.
+  void come_down() {
+    const int64_t least = least_bytes(p_, s_.index);
+    s_.local_search.anneal_excess(Candidate(s_.archive.plans().rbegin()->second), least,
+                                  kLowPeak * level_work(), LocalSearch::kFalling);
+    const Candidate lowest = s_.archive.plans().begin()->second;
+    for (const Placed& placed :
+         s_.local_search.pack_lower(s_.placed({s_.lay_out(lowest, lowest.cost.peak_bytes), lowest}), least,
+                                    kLowPacked * level_work(), kSweepWayDown))
+      s_.use_for_all(s_.fit_of(placed));
   }
 
   bool backward() const { return p_.backward_begin < static_cast<int32_t>(p_.ops.size()); }

@@ -25,7 +25,6 @@ constexpr double kCliff = 3;                                     // times the se
 constexpr double kWorthARound = 2e-3;                            // of a plan's seconds
 constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;              // gaps that more work is spent on
 constexpr std::array<int32_t, 2> kGroups = {32, 96};             // of Segments
-constexpr int32_t kFineGroups = 250;                             // of those near the smallest budget
 constexpr int64_t kSlowWork = 400'000'000 / CAIRN_SEARCH_SHARE;  // of from_slow()
 constexpr double kFarFaster = 2;  // times: what led so far leaves out other ways
 constexpr int64_t kHoldWork = 30'000'000 / CAIRN_SEARCH_SHARE;

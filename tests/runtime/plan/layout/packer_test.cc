@@ -57,6 +57,23 @@ TEST(Packer, SaysWhatDoesNotFitAndLeavesAllWhereItWas) {
   EXPECT_EQ(packer.excess(), 0);
 }
 
+// What stays above a lower floor counts, and not more than that.
+TEST(Packer, TheFloorBecomesLower) {
+  Packer packer(100, kStretch, 16);
+  packer.add(0, 39, 4, 0);
+  packer.add(20, 29, 8, 4);
+  packer.tighten(0, 9);
+  packer.commit();
+  ASSERT_EQ(packer.excess(), 0);
+  packer.lower_floor(8);
+  EXPECT_EQ(packer.ceiling(2), 12);
+  EXPECT_EQ(packer.ceiling(0), 8);
+  EXPECT_EQ(packer.ceiling(9), 8);
+  EXPECT_EQ(packer.excess(), 4);
+  packer.roll_back();
+  EXPECT_EQ(packer.excess(), 4);
+}
+
 TEST(Packer, CeilingsFollowTheBlocks) {
   Packer packer(100, kStretch, 8);
   packer.add(0, 99, 8, 0);

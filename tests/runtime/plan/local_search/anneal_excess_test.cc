@@ -79,6 +79,27 @@ TEST(AnnealExcess, GoesOnFromAPlanThatIsSlow) {
   }
 }
 
+// A budget that falls with what fits comes lower than one that is as low at once, and not below what an op needs.
+TEST(AnnealExcess, FallsFarBelowEverythingKept) {
+  const Problem p = crowded(12);
+  Search search(p, false);
+  search.restart();
+  const Candidate all = search.archive.plans().begin()->second;
+  const int64_t least = least_bytes(p, search.index);
+  search.local_search.anneal_excess(all, least, 4'000'000, LocalSearch::kFalling);
+  const int64_t lowest = search.archive.plans().begin()->first;
+  EXPECT_GE(lowest, least);
+  EXPECT_LT(lowest, all.cost.peak_bytes - 128);
+  // Down to a budget, and then faster within it.
+  search.restart();
+  const int64_t budget = lowest + (all.cost.peak_bytes - lowest) / 2;
+  const auto found = search.local_search.anneal_excess(all, std::vector<int64_t>(p.ops.size(), budget),
+                                                       4'000'000, LocalSearch::kFalling);
+  EXPECT_NE(search.archive.within(budget), nullptr);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_LE(found->cost.peak_bytes, budget);
+}
+
 // Without anything that may be made again there is nothing to do.
 TEST(AnnealExcess, LeavesWhatMayNotRunAgain) {
   Problem p = crowded(2);

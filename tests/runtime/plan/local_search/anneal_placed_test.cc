@@ -92,6 +92,35 @@ TEST(AnnealPacked, ComesWithinTheBudgetWithASoundLayout) {
   EXPECT_LE(again.height, budget);
 }
 
+// Each plan on the way down is sound and lower than the one before by a part at least, but for the last one.
+TEST(AnnealPacked, FallsWithASoundLayoutAtEachHeight) {
+  const Problem p = forward_only();
+  Search search(p, false);
+  constexpr int64_t kParts = 16;
+  std::vector<int64_t> heights;
+  for (int time = 0; time < 2; ++time) {
+    search.restart();
+    const Candidate all = search.archive.plans().begin()->second;
+    const Placed start = search.placed({search.lay_out(all, std::numeric_limits<int64_t>::max()), all});
+    const int64_t least = least_bytes(p, search.index);
+    const auto met = search.local_search.pack_lower(start, least, 2'000'000, kParts);
+    ASSERT_GT(met.size(), 1u);
+    EXPECT_LE(met[0].height, start.height - start.height / kParts);
+    for (size_t k = 0; k < met.size(); ++k) {
+      EXPECT_GE(met[k].height, least);
+      if (k > 0) EXPECT_LT(met[k].height, met[k - 1].height);
+      const Plan plan = search.fit_of(met[k]).plan;
+      EXPECT_EQ(plan.arena_bytes, met[k].height);
+      expect_apart(p, plan);
+      if (time == 0) heights.push_back(met[k].height);
+    }
+    EXPECT_EQ(met.back().height, heights.back());
+    const auto none = search.local_search.pack_lower(start, start.height, 2'000'000, kParts);
+    ASSERT_EQ(none.size(), 1u);
+    EXPECT_EQ(none[0].height, start.height);
+  }
+}
+
 // The exact search gives offsets where there is room, and else says which ops it is about.
 TEST(PlaceExactly, GivesOffsetsOrNamesTheOpsInTrouble) {
   const Problem p = forward_only();

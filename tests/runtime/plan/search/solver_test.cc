@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/plan/irregular.h"
 #include "runtime/plan/cache.h"
 #include "runtime/plan/index.h"
 #include "tests/runtime/plan/make_problem.h"
@@ -339,6 +340,26 @@ TEST(SolverLarge, TheSmallestBudgetIsExact) {
   EXPECT_LE(plan.arena_bytes, p.budget_bytes);
   p.budget_bytes -= 4096;
   EXPECT_THROW(solve(p), Error);
+}
+
+// Many values that are read over a long span, and no backward half: what is named as the smallest budget has a plan, and is far below
+// what it takes to keep everything.
+TEST(SolverLarge, LayersComeDownFar) {
+  Problem p = bench::irregular_problem("layered", 170, 1);
+  p.budget_bytes = 0;
+  const int64_t all = solve(p).device_peak_bytes;
+  p.budget_bytes = 1;
+  try {
+    solve(p);
+    FAIL() << "one byte for everything";
+  } catch (const Error& e) {
+    ASSERT_EQ(e.code(), Code::kOverBudget);
+    p.budget_bytes = static_cast<int64_t>(e.fault()->smallest_budget_bytes);
+  }
+  EXPECT_LT(static_cast<double>(p.budget_bytes), .65 * static_cast<double>(all));
+  const Plan plan = solve(p);
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_LE(plan.arena_bytes, p.budget_bytes);
 }
 #endif
 
