@@ -191,8 +191,10 @@ func TestScheduleRates(t *testing.T) {
 	if _, _, err = cairn.ScheduleRates(unknown, 0, 0); !errors.Is(err, cairn.InvalidArgument) {
 		t.Error(err)
 	}
-	if _, _, err = cairn.ScheduleRates(options, 0, -1); !errors.Is(err, cairn.InvalidArgument) {
-		t.Error(err)
+	for _, count := range []int{-1, 1<<27 + 1, math.MaxInt64} {
+		if _, _, err = cairn.ScheduleRates(options, 0, count); !errors.Is(err, cairn.InvalidArgument) {
+			t.Error(count, err)
+		}
 	}
 }
 

@@ -35,11 +35,17 @@ func (a *arena) schedules(schedules []Schedule) ([]C.cairn_schedule_t, error) {
 	return raw, a.err
 }
 
+// maxRates is how many rates one call gives: 1 GiB of them, and as much of momenta. Go ends a program whose memory has no room.
+const maxRates = 1 << 27
+
 // ScheduleRates are the rates, and the momenta, that a stepper with these options would give the updates of steps first to
 // first + count - 1, counted from 0. A momentum is NaN where the schedule has none.
 func ScheduleRates(options StepperOptions, first uint64, count int) (rates, momenta []float64, err error) {
 	if count < 0 {
 		return nil, nil, invalid("count is %d; it must be 0 or more", count)
+	}
+	if count > maxRates {
+		return nil, nil, invalid("count is %d; at most %d are given at once: ask for them in parts", count, maxRates)
 	}
 	a := &arena{}
 	defer a.free()

@@ -1,5 +1,6 @@
 #include "runtime/step/loss_scale.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/error.h"
@@ -7,14 +8,19 @@
 
 namespace cairn::step {
 
+namespace {
+// Below it the factor that takes the scale away again is more than float32 holds.
+constexpr double kLeast = 1e-30;
+}  // namespace
+
 void check(const LossScaleOptions& o) {
   const auto within = [](double v, double low, double high, const char* name) {
     require(v >= low && v <= high, Code::kInvalidArgument, name, " is ", v, "; it must be from ", low, " to ",
             high);
   };
   within(o.initial, 0, 3e38, "loss_scale");
-  require(o.initial == 0 || o.initial >= 1e-30, Code::kInvalidArgument, "loss_scale is ", o.initial,
-          "; it must be 0, for the default, or at least 1e-30");
+  require(o.initial == 0 || o.initial >= kLeast, Code::kInvalidArgument, "loss_scale is ", o.initial,
+          "; it must be 0, for the default, or at least ", kLeast);
   within(o.growth, 1, 1e6, "loss_scale_growth");
   within(o.backoff, 1e-6, 1 - 1e-6, "loss_scale_backoff");
   require(o.interval > 0, Code::kInvalidArgument, "loss_scale_interval is 0; it must be at least 1");
@@ -31,7 +37,7 @@ double default_loss_scale(const graph::JointGraph& joint, uint32_t micro_steps) 
 
 void LossScale::update(const LossScaleOptions& o, bool finite) {
   if (!finite) {
-    scale *= o.backoff;
+    scale = std::max(scale * o.backoff, kLeast);  // at 0 no step would be finite again, nor any scale grow
     finite_steps = 0;
     return;
   }

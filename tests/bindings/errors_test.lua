@@ -2,7 +2,7 @@
 local cairn = require "cairn"
 local core = require "cairn.core"
 local harness = require "harness"
-local test, equal, fails = harness.test, harness.equal, harness.fails
+local test, equal, fails, raises = harness.test, harness.equal, harness.fails, harness.raises
 
 local device = assert(cairn.device("cpu", { threads = 1 }))
 
@@ -50,6 +50,18 @@ for status, call in pairs(CASES) do
   end)
   seen[status] = true
 end
+
+test("a number that an option cannot hold is no other number", function()
+  local session = assert(cairn.session(plan_of()))
+  for _, wrong in ipairs { -1, 2.5, 2 ^ 32, 0 / 0, 1 / 0 } do
+    raises(function() cairn.stepper(session, { micro_steps = wrong }) end, "errors_test.lua:", "micro_steps")
+    raises(function() cairn.device("cpu", { threads = wrong }) end, "errors_test.lua:", "threads")
+  end
+  raises(function() cairn.stepper(session, { seed = -1 }) end, "'seed' is -1", "at least 0")
+  raises(function() cairn.stepper(session, { loss_scale_interval = 5e9 }) end, "5000000000; a smaller number")
+  fails("INVALID_ARGUMENT", cairn.stepper(session, { clip_norm = 0 / 0 }))
+  assert(cairn.stepper(session, { micro_steps = 2 ^ 32 - 1, seed = 2 ^ 63 }))
+end)
 
 -- A lost device and a bug of the library's cannot be made here; what becomes of their codes can.
 test("every other code has its name", function()

@@ -52,6 +52,9 @@ end
 local C = load_library()
 core.C = C
 
+-- Sees errors that a call of the binding passes on, where they are raised: what is raised again has lost the place.
+function core.explain(problem) return core.on_error and core.on_error(problem) or problem end
+
 local Error = {}
 Error.__index = Error
 Error.__tostring = function(self) return self.message end
@@ -158,6 +161,13 @@ function core.options(ctype, options, known, level)
       if type(value) == "boolean" then value = value and 1 or 0 end
       local ok, problem = pcall(function() struct[field] = value end)
       if not ok then error(("option '%s': %s"):format(key, problem), (level or 2) + 1) end
+      if type(value) == "number" then
+        local held = tonumber(struct[field])
+        if held ~= value and (held == held or value == value) then  -- cut to a whole number: -1 to 2^32 - 1, 2.5 to 2
+          error(("option '%s' is %.15g; %s expected"):format(key, value, value > held and value == math.floor(value)
+            and "a smaller number" or "a whole number of at least 0"), (level or 2) + 1)
+        end
+      end
       anchors[#anchors + 1] = value
     end
   end

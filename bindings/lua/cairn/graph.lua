@@ -120,7 +120,12 @@ local function pack_attr(slot, name, value, anchors, level)
     slot.word, slot.kind = value, C.CAIRN_ATTR_WORD
   elseif type(value) == "table" then
     local list = ffi.new("int64_t[?]", math.max(#value, 1))
-    for i, item in ipairs(value) do list[i - 1] = core.expect_type(item, "number", name, level + 1) end
+    for i, item in ipairs(value) do
+      if core.expect_type(item, "number", name, level + 1) ~= math.floor(item) or math.abs(item) >= 2 ^ 53 then
+        error(("attribute '%s': number %d is %.15g; a whole number expected"):format(name, i, item), level + 1)
+      end
+      list[i - 1] = item
+    end
     anchors[#anchors + 1] = list
     slot.list, slot.list_count, slot.kind = list, #value, C.CAIRN_ATTR_LIST
   else
@@ -184,8 +189,8 @@ function Graph.policy_words(policy)
   return word or policy, tier
 end
 
--- What `body` adds belongs to the region. policy: "planner" (or nil), "keep", "recompute", "offload", "offload:disk".
--- Returns what body returns.
+-- What `body` adds belongs to the region, which ends with body, also where that raises an error: who catches it can
+-- build on. policy: "planner" (or nil), "keep", "recompute", "offload", "offload:disk". Returns what body returns.
 function Graph:region(name, policy, body)
   if type(policy) == "function" then policy, body = nil, policy end
   core.expect_type(body, "function", "region body")
@@ -194,9 +199,16 @@ function Graph:region(name, policy, body)
     { name = core.expect_type(name, "string", "region name"), policy = word, tier = tier }, REGION)
   local out = ffi.new("cairn_region_t[1]")
   build(C.cairn_graph_region_begin(self:raw(), options, out, core.raw_error), 2)
-  local results = { body() }
-  build(C.cairn_graph_region_end(self:raw(), out[0], core.raw_error), 2)
-  return unpack(results)
+  local function finish(ok, ...)
+    if not ok then
+      -- body may have freed the graph
+      pcall(function() C.cairn_graph_region_end(self:raw(), out[0], core.raw_error) end)
+      error((...), 0)
+    end
+    build(C.cairn_graph_region_end(self:raw(), out[0], core.raw_error), 2)
+    return ...
+  end
+  return finish(xpcall(body, core.explain))
 end
 
 -- Ends building. options: loss, weight (values), outputs (array of values to read after a run).

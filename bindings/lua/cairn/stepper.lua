@@ -25,7 +25,7 @@ local function stepper_options(options)
   local all = {}
   for key, value in pairs(DEFAULTS) do all[key] = value end
   for key, value in pairs(options or {}) do all[key] = value end
-  return core.options("cairn_stepper_options_t", all, OPTIONS, 3)
+  return core.options("cairn_stepper_options_t", all, OPTIONS)
 end
 
 -- A controller over a session whose graph trains. options: rate, beta1, beta2, eps, weight_decay, clip_norm,

@@ -87,7 +87,9 @@ std::optional<Fit> OneBudget::solve_by_limits(int64_t budget) {
   if (least_bytes(s_.p, s_.index) > budget) return {};
   restart();
   const Candidate all = s_.archive.plans().begin()->second;
-  auto [best, low] = search_by_limits(all, budget);
+  ByLimits found = search_by_limits(all, budget);
+  std::optional<Fit>& best = found.fit;
+  const std::vector<Candidate>& low = found.low;
   const auto pack = [&](const Fit& fit, int64_t work, bool warm) {
     const Placed placed = s_.local_search.anneal_packed(s_.placed(fit), budget, work, warm);
     if (placed.height <= budget) take_faster(best, s_.fit_of(placed));

@@ -118,7 +118,7 @@ args.LISTS = { [args.region] = true }  -- readers of options that may be given s
 args.FLAG = {}
 
 -- Options that several commands know: name -> {reader, help, value's name}. words: what completions offer; elsewhere:
--- none of this command's, and there to say so.
+-- none of this command's, and there to say so to who gives it all the same.
 args.COMMON = {
   device = { args.text, "cpu (default), reference, cuda:N", words = { "cpu", "reference", "cuda:0" } },
   threads = { args.whole(1), "threads of the device (default: all processors); the bits of a run depend on it" },
@@ -158,7 +158,9 @@ end
 
 local function help(usage, known)
   local names = {}
-  for name in pairs(known) do names[#names + 1] = name end
+  for name, row in pairs(known) do
+    if not row.elsewhere then names[#names + 1] = name end
+  end
   table.sort(names)
   local lines = { "usage: " .. usage, "" }
   for _, name in ipairs(names) do

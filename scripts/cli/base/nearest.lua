@@ -19,13 +19,17 @@ local function distance(a, b)
   return last[#b]
 end
 
--- The nearest of `known` within a third of the word's letters; nil if none is that near.
+-- The nearest of `known` within a third of the word's letters, of those as near one that begins and ends as the word
+-- does; nil if none is that near.
 function nearest.of(word, known)
-  local best, least = nil, math.max(1, math.floor(#word / 3)) + 1
+  local best, least, best_alike = nil, math.max(1, math.floor(#word / 3)) + 1, false
   if #word > 64 then return nil end
   for _, each in ipairs(known) do
     local far = distance(word:lower(), each:lower())
-    if far < least then best, least = each, far end
+    local alike = each:sub(1, 1) == word:sub(1, 1) and each:sub(-1) == word:sub(-1)
+    if far < least or (far == least and best and alike and not best_alike) then
+      best, least, best_alike = each, far, alike
+    end
   end
   return best
 end

@@ -32,6 +32,7 @@
 local cairn = require "cairn"
 local args = require "cli.base.args"
 local check = require "cli.recipe.check"
+local core = require "cairn.core"
 local fail = require "cli.base.fail"
 local lengths = require "cli.recipe.lengths"
 local native = require "cli.native"
@@ -68,10 +69,12 @@ for _, row in ipairs {
   { "match_rms_adamw", false, "Muon's rate: times 0.2 sqrt(max(rows, columns)), for a rate that suits AdamW" },
   { "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0 },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
-  { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0 },
-  { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1 },
-  { "loss_scale_backoff", 0.5, "times the loss scale, after a step that was skipped", least = 0 },
-  { "loss_scale_interval", 2000, "finite steps in a row after which the loss scale grows", whole = true, least = 1 },
+  { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0, most = 3e38 },
+  { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1,
+    most = 1e6 },
+  { "loss_scale_backoff", 0.5, "times the loss scale, after a step that was skipped", least = 1e-6, most = 1 - 1e-6 },
+  { "loss_scale_interval", 2000, "finite steps in a row after which the loss scale grows", whole = true, least = 1,
+    most = 2 ^ 32 - 1 },
 } do TRAINING[#TRAINING + 1] = row end
 -- Those of them that are an optimizer's. Each is an option of `optimizers` where that has one of the name.
 local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov", "beta2_decay", "eps1", "eps2",
@@ -92,9 +95,10 @@ recipe.place_of = place_of
 -- signal stops it: the command then ends as interrupted.
 local function guarded(path, fn, ...)
   native.enter()
-  local results = { xpcall(fn, function(problem)
+  local function explain(problem)
     if fail.is(problem) then return problem end
     local text = tostring(problem)
+    if text:sub(1, #path) == path and text:find("^:%d+: ", #path + 1) then return text end
     for level = 2, 40 do
       local info = debug.getinfo(level, "Sl")
       if not info then break end
@@ -105,7 +109,11 @@ local function guarded(path, fn, ...)
     end
     if text:find(path, 1, true) then return text end
     return place_of(path, fn) .. ": " .. text:gsub("^[^\n]-%.lua:%d+: ", "")
-  end, ...) }
+  end
+  local before = core.on_error
+  core.on_error = explain
+  local results = { xpcall(fn, explain, ...) }
+  core.on_error = before
   if native.leave() then fail.interrupted(path) end
   if results[1] then return unpack(results, 2, table.maxn(results)) end
   if fail.is(results[2]) then error(results[2], 0) end

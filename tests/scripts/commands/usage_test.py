@@ -16,6 +16,7 @@ class Usage(Case):
             self.assertIn("usage: cairn " + command, self.cairn(command, "--help").stdout)
         self.assertRegex(self.cairn("--version").stdout, r"^cairn 1\.\d+\.\d+\n$")
         self.assertNotIn("layers=4", self.cairn("train", "--help").stdout)
+        self.assertNotIn("--device-model", self.cairn("train", "--help").stdout)  # refused with a word of its own, below
         for command in ("train", "plan"):
             self.assertIn("layers=4", self.cairn(command, "gpt2", "--help").stdout)
 
@@ -27,6 +28,7 @@ class Usage(Case):
         self.fails(2, "train", "gpt2", "--bugdet", "5", says="--bugdet")
         self.fails(2, "train", "gpt2", "layres=3", says=("layres", "layers", "heads"))
         self.fails(2, "train", "gpt2", "data=random", "--device", "abacus", says=("abacus", "cpu"))
+        self.fails(2, "train", "gpt2", "--device-model", "h100", says="it goes with `cairn plan`")
         self.fails(2, "devices", "all")
 
     def test_values(self):

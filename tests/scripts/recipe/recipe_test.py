@@ -124,6 +124,21 @@ class Recipe(Case):
                 self.assertEqual(done.stdout, "")
                 self.assertFalse(list(self.folder.glob("run/step-*")))
 
+    def test_mistakes_in_regions(self):
+        attach = next(line for line in RECIPE.splitlines() if ATTACH in line)
+        inside = """    graph:region("r", function()
+      graph:input("r", { 1 })
+      %s
+    end)
+""" + attach
+        path = self.write(RECIPE.replace(attach, inside % 'nn.Linear(2, 1):build(nn.context(graph, true), 5)'))
+        line = 2 + path.read_text().splitlines().index('      graph:input("r", { 1 })')
+        self.fails(3, "train", path, says=f"mine.lua:{line}: ")
+        caught = """    local ok, why = pcall(graph.region, graph, "r", function() error("not today") end)
+    assert(not ok and why:find("not today", 1, true))
+"""
+        self.assertIn("steps 1 to 2", self.cairn("train", self.write(RECIPE.replace(attach, caught + attach))).stdout)
+
     def test_whole_numbers(self):
         text = (RECIPE.replace("nn.MSECriterion()", "nn.CrossEntropyCriterion()").replace("nn.Linear(o.width, 1)",
                                                                                         "nn.Linear(o.width, 2)"))

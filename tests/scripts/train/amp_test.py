@@ -152,6 +152,10 @@ class Amp(harness.Case):
         self.fails(2, "train", *GPT2, "--amp", "fp16", "loss_scale=-1", says="loss_scale")
         self.fails(2, "train", *GPT2, "--amp", "fp16", "loss_scale_interval=0", says="loss_scale_interval")
         self.fails(2, "train", *GPT2, "--amp", "fp8", says=("fp8", "fp16"))
+        self.fails(2, "train", *GPT2, "--amp", "f16", says="did you mean 'fp16'?")
+        for wrong in ("loss_scale=4e38", "loss_scale_backoff=0", "loss_scale_backoff=1", "loss_scale_growth=1e7",
+                      "loss_scale_interval=5e9"):
+            self.fails(2, "train", *GPT2, "--amp", "fp16", wrong, says=(wrong, "wanted: at "))
 
 
 if __name__ == "__main__":

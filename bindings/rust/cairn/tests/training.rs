@@ -114,6 +114,9 @@ fn groups_hypers_and_schedules() {
     stepper.configure(&StepperOptions::new(0.02).hyper_of("*.bias", "momentum", 0.25)).unwrap();
     assert_eq!(stepper.hyper(Some("*.bias"), "momentum").unwrap(), 0.25);
     let unknown = Schedule::new("sawtooth");
+    for count in [(1 << 27) + 1, usize::MAX] {
+        fails(Status::InvalidArgument, &["count is"], cairn::schedule_rates(&StepperOptions::new(1.0), 0, count));
+    }
     fails(Status::InvalidArgument, &["sawtooth"], cairn::schedule_rates(&StepperOptions::new(1.0).then(unknown), 0, 0));
 }
 

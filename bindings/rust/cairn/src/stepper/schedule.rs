@@ -1,6 +1,6 @@
 //! Schedules of the learning rate.
 use super::options::StepperOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handle::check;
 use crate::text::Texts;
 use cairn_sys as sys;
@@ -95,8 +95,16 @@ pub struct Rate {
     pub momentum: Option<f64>,
 }
 
+const MAX_RATES: usize = 1 << 27;
+
 /// What a stepper with these options would give the updates of steps `first` to `first + count - 1`, counted from 0.
 pub fn schedule_rates(options: &StepperOptions, first: u64, count: usize) -> Result<Vec<Rate>> {
+    // A program whose memory has no room for them would end.
+    if count > MAX_RATES {
+        return Err(Error::argument(format!(
+            "count is {count}; at most {MAX_RATES} are given at once: ask for them in parts"
+        )));
+    }
     let (mut rates, mut momenta) = (vec![0.0; count], vec![0.0; count]);
     let (to_rates, to_momenta) = (rates.as_mut_ptr(), momenta.as_mut_ptr());
     options.with_raw(|raw| {
