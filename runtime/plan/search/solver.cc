@@ -18,7 +18,9 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
-  search_.set_layout_effort(effort == Effort::kWhole ? 0 : kNoEffort);
+  // All budgets of few ops are searched for with the same effort, whoever asks first: what they answer must not depend on that.
+  const bool all_at_once = p_.ops.size() <= kTinyProblem / 2;
+  search_.set_layout_effort(effort == Effort::kWhole || all_at_once ? 0 : kNoEffort);
   if (budget < least_bytes(p_, search_.index)) return {};
   if (auto plan = as_it_is(budget, budget_bytes > 0)) return finish(std::move(*plan), budget_bytes, effort);
   const auto finished = [&](Search& search, std::optional<Fit> fit) -> std::optional<Plan> {
@@ -28,7 +30,7 @@ std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
   if (!small()) return finished(search_, one_.solve(budget, effort));
   // Of few ops, plans for all budgets are sooner found than one. Whether they are there must not matter: then plans would depend
   // on what was asked before.
-  if (effort != Effort::kWhole && p_.ops.size() > kTinyProblem / 2) {
+  if (effort != Effort::kWhole && !all_at_once) {
     if (!quick_) quick_.emplace(p_);
     return finished(quick_->search, quick_->one.solve(budget, effort));
   }
