@@ -189,8 +189,8 @@ class Variants {
     if (within_reach_) attempt(std::make_shared<CompiledPlan>(*from), State::kResident, Effort::kWhole);
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
     const double slow = (from->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
-    // Quickly; then the one that wins once more, which goes on to a search as a whole only where quick ones are found to be faster then, or
-    // find nothing.
+    // Quickly. The one that wins is tried once more with all effort: state alone is then searched for as a whole, a form with homes only
+    // where a quick search finds something faster, or nothing at all.
     struct {
       std::shared_ptr<CompiledPlan> before, found;  // any search
       State state = State::kHomes;

@@ -24,10 +24,9 @@ constexpr double kRung = 1.0625, kFineRung = 1.015625;  // the finer one of few 
 constexpr size_t kMostRungs = 8;                        // below one budget
 // Of a copy, that no op hides, and of all seconds, for what is copied to stay before all else.
 constexpr double kExposed = 0.5, kWorthALead = 0.005;
-constexpr size_t kMostTurns = 6;   // orders beside the one of the bound's program
-constexpr size_t kFewValues = 10;  // that may stay: more are not turned
-constexpr int kSmallerWhereTight =
-    64;  // smaller budgets tried below the smallest plan, where a tier is tight
+constexpr size_t kMostTurns = 6;        // orders beside the one of the bound's program
+constexpr size_t kFewValues = 10;       // that may stay: more are not turned
+constexpr int kSmallerWhereTight = 64;  // budgets tried below the smallest plan, where a tier is tight
 constexpr size_t kMostPlacements = 96;  // of small problems, kept from one budget to the next
 
 int64_t most_alive(const Problem& resolved, const Plan& plan) {

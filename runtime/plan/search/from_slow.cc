@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kRoundWork = 100'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of a budget that falls
-constexpr int64_t kMoreRoom[] = {0, 1, 2,
-                                 4};  // quarters of the budget that the plans it begins with may be above it
+// Quarters of the budget that the plans it begins with may be above it.
+constexpr int64_t kMoreRoom[] = {0, 1, 2, 4};
 constexpr double kLeastGap = 1.5e-2, kWholeGap = .05;  // gaps that are worth a round, and all of its work
 constexpr int64_t kHoleParts = 50;  // what is left free for holes of the layout: such a part
 constexpr int kMostRounds = 4;

@@ -36,13 +36,13 @@ function args.budget(text, what)
   return { share = share / 100 }
 end
 
-local MOST = 2 ^ 53 - 1  -- above it not every whole number is a number of Lua
+args.MOST_WHOLE = 2 ^ 53 - 1  -- above it not every whole number is a number of Lua
 
 function args.whole(least)
   return function(text, what)
     local value = text:match("^%d+$") and tonumber(text)
-    if value and value > MOST then
-      fail.usage(("%s: '%s' is too large; at most %.0f"):format(what, text, MOST))
+    if value and value > args.MOST_WHOLE then
+      fail.usage(("%s: '%s' is too large; at most %.0f"):format(what, text, args.MOST_WHOLE))
     end
     if not value or value < least then
       fail.usage(("%s: '%s' is no whole number of at least %d"):format(what, text, least))

@@ -1,5 +1,6 @@
 -- The run directory: step-00000010, step-00000020 ..., of which the newest few and the best are kept; and what a
 -- checkpoint tells of its run.
+local args = require "cli.base.args"
 local cairn = require "cairn"
 local bundle = require "cli.checkpoint.bundle"
 local fail = require "cli.base.fail"
@@ -11,7 +12,6 @@ local unicode = require "cli.base.unicode"
 local checkpoints = {}
 
 local KEPT = 2  -- newest checkpoints, unless --keep says otherwise
-local LARGEST_WHOLE = 2 ^ 53 - 1
 local MOST_RECIPE_BYTES = 2 ^ 20  -- of one value in a checkpoint
 
 function checkpoints.steps(directory)
@@ -62,12 +62,16 @@ end
 -- Where a run saves after a step.
 function checkpoints.path(out, step) return ("%s/step-%08d"):format(out, step) end
 
+local processor_isa  -- once known: devices are not looked for at every checkpoint
+
 -- Of a CPU the instruction set that its bits depend on, by the name that CAIRN_ISA takes; nil elsewhere.
 function checkpoints.isa(spec)
   if (spec.options.device or "cpu") ~= "cpu" then return nil end
+  if processor_isa then return processor_isa end
   for _, info in ipairs(fail.check("devices", cairn.devices())) do
-    if info.name == "cpu" then return info.isa end
+    if info.name == "cpu" then processor_isa = info.isa end
   end
+  return processor_isa
 end
 
 -- Saves a run; removes checkpoints that are neither among the newest (--keep) nor the best. Returns the new directory.
@@ -138,7 +142,7 @@ function checkpoints.open(path)
     local text = self.text(key)
     if not text then return otherwise end
     local value = text:match("^%d+$") and tonumber(text)
-    if not value or value > LARGEST_WHOLE then
+    if not value or value > args.MOST_WHOLE then
       fail.input(("%s is damaged: its %s is '%s', no whole number"):format(self.directory, key, unicode.shown(text)))
     end
     return value

@@ -1,13 +1,12 @@
 -- What a recipe must look like, as tables: every mistake in one is told with its place, what was given, what is wanted
 -- and what to write instead.
+local args = require "cli.base.args"
 local core = require "cairn.core"
 local fail = require "cli.base.fail"
 local graphs = require "cairn.graph"
 local nearest = require "cli.base.nearest"
 
 local check = {}
-
-local MOST_WHOLE = 2 ^ 53 - 1  -- above it not every whole number is a number of Lua
 
 -- A value as a message shows it.
 function check.shown(value)
@@ -78,7 +77,9 @@ function check.problem(row, value)
   if type(default) == "number" then
     if value ~= value or math.abs(value) == math.huge then return "a number" end
     if row.whole and value ~= math.floor(value) then return "a whole number" end
-    if row.whole and math.abs(value) > MOST_WHOLE then return ("a whole number of at most %.0f"):format(MOST_WHOLE) end
+    if row.whole and math.abs(value) > args.MOST_WHOLE then
+      return ("a whole number of at most %.0f"):format(args.MOST_WHOLE)
+    end
     if row.least and value < row.least then return ("at least %.15g"):format(row.least) end
     if row.below and value >= row.below then return ("below %.15g"):format(row.below) end
     if row.most and value > row.most then return ("at most %.15g"):format(row.most) end
@@ -241,7 +242,7 @@ check.returns = {
     end
     local batches = made.batches
     if batches ~= nil and (type(batches) ~= "number" or batches ~= math.floor(batches) or batches < 1
-                           or batches > MOST_WHOLE) then
+                           or batches > args.MOST_WHOLE) then
       refuse(place, "dataset: batches", batches,
         "a whole number of at least 1: micro-batches of an epoch; or leave it out")
     end

@@ -1,5 +1,6 @@
 -- The options of the learning rate: schedules and their parameters as the library lists them, warm-up in steps, samples
 -- or tokens, and rates that follow the effective batch.
+local args = require "cli.base.args"
 local cairn = require "cairn"
 local fail = require "cli.base.fail"
 local nearest = require "cli.base.nearest"
@@ -12,7 +13,6 @@ for i, row in ipairs(LISTED) do
   BY_NAME[row.name], NAMES[i] = row, row.name
 end
 local WARMUPS = { "warmup", "warmup_samples", "warmup_tokens" }
-local MOST = 2 ^ 53 - 1
 
 local function names_of(parameters)
   local names = {}
@@ -54,7 +54,7 @@ local function steps_of(text)
   local list = {}
   for word in (text .. ","):gmatch("([^,/]*)[,/]") do
     local number = word:match("^%d+$") and tonumber(word)
-    if not number or number > MOST then return nil end
+    if not number or number > args.MOST_WHOLE then return nil end
     list[#list + 1] = number
   end
   return list
