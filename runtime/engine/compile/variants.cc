@@ -17,10 +17,9 @@
 namespace cairn::engine {
 namespace {
 
-constexpr double kNothing = 1e-9;        // of a plan's seconds: below, two are the same
-constexpr double kWorthPlanning = 0.05;  // of a step: less is not looked for
-constexpr size_t kFewOps = 450;          // of which searches are short
-constexpr double kSlow = 0.03;  // of keeping everything: above, weights and gradients may leave as well
+constexpr double kNothing = 1e-9;  // of a plan's seconds: below, two are the same
+constexpr size_t kFewOps = 450;    // of which searches are short
+constexpr double kSlow = 0.003;    // of keeping everything: above, weights and gradients may leave as well
 
 class Variants {
  public:
@@ -132,7 +131,7 @@ class Variants {
     attempt(std::move(some));
   }
 
-  // Takes the first way that fits its budget with everything kept: cheap to see, and nothing is faster.
+  // Takes the first way that fits its budget with everything kept: cheap to see, and nothing is faster but updates on the host.
   bool attempt_whole(const Ways& ways) {
     for (const auto& way : {ways.apart, ways.in_place}) {
       if (way == nullptr) continue;
@@ -184,8 +183,12 @@ class Variants {
   void move_state() {
     const std::shared_ptr<CompiledPlan> from = best_ != nullptr ? best_ : closest();
     if (from->problem.links.empty() || from->problem.budget_bytes <= 0) return;
-    if (best_ != nullptr && best_->plan.predicted_seconds <= best_->problem.op_seconds() * (1 + kNothing))
+    const bool may_update_on_host =
+        options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0;
+    if (best_ != nullptr && best_->plan.predicted_seconds <= best_->problem.op_seconds() * (1 + kNothing)) {
+      if (may_update_on_host) update_on_host(*from);
       return;
+    }
     if (within_reach_) attempt(std::make_shared<CompiledPlan>(*from), State::kResident, Effort::kWhole);
     // Weights and gradients in a tier, too: where it has to be, or the plans found are slow, updates included.
     const double slow = (from->problem.op_seconds() + once_per_step(*from)) * (1 + kSlow);
@@ -215,16 +218,14 @@ class Variants {
     };
     const bool few = from->problem.ops.size() <= kFewOps;
     move_state_alone(few ? std::numeric_limits<double>::infinity() : slow);
-    if (fastest() <= slow) return search_winner();
     // First, as what is slower than that need not be searched for.
-    if (options_.host_updates == PlanOptions::Defer::kWhereFaster && host_memory_rate(device_, options_) > 0)
-      update_on_host(*from);
+    if (may_update_on_host) update_on_host(*from);
+    if (fastest() <= slow) return search_winner();
     if (!squares_pay(*from, model_, micro_steps_) ||
         !attempt_quickly(forms_.with_squares(*from), State::kHomes))
       attempt_quickly(std::make_shared<CompiledPlan>(*from), State::kHomes);
     // The next forward part has ops to hide behind what the update waits for; from's has nothing to wait for.
-    if (best_ != nullptr && may_defer(*from, options_) &&
-        once_per_step(*best_) - once_per_step(*from) > kWorthPlanning * seconds(*best_))
+    if (best_ != nullptr && may_defer(*from, options_))
       attempt_quickly(forms_.deferred(*from), State::kHomes);
     move_state_alone(fastest());
     search_winner();
@@ -232,7 +233,9 @@ class Variants {
 
   void update_on_host(const CompiledPlan& from) {
     try_host_forms({[&](const HostForm& form) { return forms_.on_host(from, form); },
-                    [&](const CompiledPlan& plan) { return host_bound(plan, device_, options_, cache_); },
+                    [&](const CompiledPlan& plan, bool states_stay) {
+                      return host_bound(plan, device_, options_, states_stay, cache_);
+                    },
                     [&](const HostBound& bound) { bound_ = std::min(bound_, bound.seconds()); },
                     [&](const std::shared_ptr<CompiledPlan>& plan, bool quick) {
                       return attempt(plan, State::kHomes, quick ? Effort::kQuick : Effort::kWhole);

@@ -189,7 +189,7 @@ return function(arguments, root)
   end
   io.stdout:write(("rates             %s\n"):format(rates.line(numbers.rates)))
   local bound = summary.step_seconds(numbers, numbers.bound_seconds, micro_steps)
-  io.stdout:write(("bound             %s: no step under this budget is faster; gap %s\n"):format(
+  io.stdout:write(("bound             %s: no step of the forms tried can be faster; gap %s\n"):format(
     format.seconds(bound), format.percent(bound > 0 and step / bound - 1 or numbers.gap)))
   io.stdout:write(precision.lines(plan, options))
   io.stdout:write(summary.lines(numbers))

@@ -19,9 +19,14 @@ constexpr int kMostBounds = 3;  // of a form, to find that
 // The host takes so much more than its bound says than the device does than its own, as a rule.
 constexpr double kHostAbove = 0.02;
 constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
-// What is slower than the best step by so much has no other shares tried, and a form whose bound is above the best one's is not searched.
+// What is slower than the best step by so much has no other shares tried, and what is so far above its bound is tried from elsewhere.
 constexpr double kFar = 0.1;
 constexpr double kLittle = 0.25;  // of the parameters that the host updates with the disk
+
+bool is_lower(const std::optional<HostBound>& bound, const std::optional<HostBound>& than) {
+  return bound && (!than || bound->seconds() < than->seconds());
+}
+double host_above(const HostBound& bound) { return bound.host * (1 + kHostAbove); }
 
 // A share for which host and device do not wait for each other.
 class HostShare {
@@ -31,6 +36,10 @@ class HostShare {
   // wait: what the device waits for the host at the share now, negative where the host could do more; per_share: about how much
   // more that is for all of the parameters. False: it is balanced, or enough was tried.
   bool next(double wait, double per_share, double step_seconds);
+  // The same by bounds, as far as there is no plan.
+  bool next(const HostBound& bound, double per_share) {
+    return next(host_above(bound) - bound.device, per_share, bound.seconds());
+  }
   // Without a plan: so little is not worth one, or takes too much memory.
   bool more();
 
@@ -75,75 +84,117 @@ double wait_of(const CompiledPlan& plan, double step_seconds) {
 
 // A form lowered, with the share that it is to begin with.
 struct Start {
+  HostForm form;
   std::shared_ptr<CompiledPlan> plan;
-  double share = 1;
   std::optional<HostBound> bound;
 };
 
-// Where the bounds of host and device meet, as far as they are known. Parameters are few and large: the best of what was looked at
-// may not be the last.
-Start balanced(const HostAttempts& attempts, HostForm form) {
-  const auto lower = [&] {
-    Start at{attempts.make(form), form.share, {}};
-    if (at.plan != nullptr) at.bound = attempts.bound(*at.plan);
-    if (at.bound) attempts.count(*at.bound);
-    return at;
-  };
-  const auto host = [](const Start& at) { return at.bound->host * (1 + kHostAbove); };
-  const auto expected = [&](const Start& at) { return std::max(at.bound->device, host(at)); };
-  Start best = lower();
-  HostShare share(form.share, kMostBounds);
-  for (Start now = best; now.bound; now = lower()) {
-    if (expected(now) < expected(best)) best = now;
-    const double per_share = wait_saved_on_device(*now.plan) / share.now();
-    if (!share.next(host(now) - now.bound->device, per_share, now.bound->seconds())) break;
-    form.share = share.now();
+class HostForms {
+ public:
+  explicit HostForms(const HostAttempts& attempts) : attempts_(attempts), best_(attempts.best) {}
+
+  void run() {
+    for (const bool disk : {true, false}) {
+      double share = 1;
+      for (const bool packed : {false, true}) {
+        if (try_starts({share, packed, disk})) share = winner_.form.share;
+      }
+    }
+    const double staying = attempts_.staying_share;
+    if (winner_.plan != nullptr && staying > 0 && std::abs(staying - winner_.form.share) > kBalanced) {
+      HostForm form = winner_.form;
+      form.share = staying;
+      attempt(attempts_.make(form), form);
+    }
+    if (winner_.plan != nullptr) attempts_.attempt(winner_.plan, false);
   }
-  return best;
-}
+
+ private:
+  // From the share that looks best where the device's states leave, or where they stay; from the other one, too, if the first
+  // ends far above its bound, which says little then. True: something is the best now.
+  bool try_starts(const HostForm& form) {
+    Start first = balanced(form, false), second = balanced(form, true);
+    if (is_lower(second.bound, first.bound)) std::swap(first, second);
+    const bool won = try_shares(first);
+    if (!second.bound || std::abs(second.form.share - first.form.share) < kBalanced) return won;
+    if (best_ != nullptr && attempts_.seconds(*best_) < (1 + kFar) * first.bound->seconds()) return won;
+    return try_shares(second) || won;
+  }
+
+  bool try_shares(const Start& start) {
+    if (start.bound && best_ != nullptr && start.bound->seconds() >= attempts_.seconds(*best_)) return false;
+    HostForm form = start.form;
+    HostShare share(form.share, kMostShares);
+    std::shared_ptr<CompiledPlan> plan = start.plan;
+    bool won = false;
+    for (bool goes_on = true, fitted = false; goes_on;) {
+      if (is_little(plan, form)) break;
+      const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
+      if (!attempt(plan, form)) plan = nullptr;
+      won = won || (plan != nullptr && best_ == plan);
+      fitted = fitted || plan != nullptr;
+      if (plan != nullptr) {
+        const double seconds = attempts_.seconds(*plan);
+        if (form.disk && seconds > (1 + kFar) * attempts_.seconds(*best_)) break;
+        goes_on = share.next(wait_of(*plan, seconds), wait_saved_on_device(*plan) / share.now(), seconds);
+      } else if (const auto bound = before != nullptr && !fitted ? least(*before) : std::nullopt) {
+        goes_on = share.next(*bound, wait_saved_on_device(*before) / share.now());
+      } else {
+        goes_on = share.more();
+      }
+      form.share = share.now();
+      if (goes_on) plan = attempts_.make(form);
+    }
+    return won;
+  }
+
+  // Beside a form that has the disk as well, which won.
+  bool is_little(const std::shared_ptr<CompiledPlan>& plan, const HostForm& form) const {
+    return !form.disk && winner_.form.disk && plan != nullptr &&
+           host_updated_bytes(*plan) < kLittle * host_updated_bytes(*best_);
+  }
+
+  // False: it does not fit, or there is nothing of the kind.
+  bool attempt(std::shared_ptr<CompiledPlan> plan, const HostForm& form) {
+    if (plan == nullptr) return false;
+    auto before = std::make_shared<CompiledPlan>(*plan);
+    if (!attempts_.attempt(plan, true)) return false;
+    if (best_ == plan) winner_ = {form, std::move(before), {}};
+    return true;
+  }
+
+  std::optional<HostBound> least(const CompiledPlan& plan) const {
+    const std::optional<HostBound> leave = attempts_.bound(plan, false), stay = attempts_.bound(plan, true);
+    return is_lower(stay, leave) ? stay : leave;
+  }
+
+  // Where the bounds of host and device meet, as far as they are known. Parameters are few and large: the best of what was looked at
+  // may not be the last.
+  Start balanced(HostForm form, bool states_stay) const {
+    const auto lower = [&] {
+      Start at{form, attempts_.make(form), {}};
+      if (at.plan != nullptr) at.bound = attempts_.bound(*at.plan, states_stay);
+      if (at.bound) attempts_.count(*at.bound);
+      return at;
+    };
+    const auto expected = [](const Start& at) { return std::max(at.bound->device, host_above(*at.bound)); };
+    Start best = lower();
+    HostShare share(form.share, kMostBounds);
+    for (Start now = best; now.bound; now = lower()) {
+      if (expected(now) < expected(best)) best = now;
+      if (!share.next(*now.bound, wait_saved_on_device(*now.plan) / share.now())) break;
+      form.share = share.now();
+    }
+    return best;
+  }
+
+  const HostAttempts& attempts_;
+  const std::shared_ptr<CompiledPlan>& best_;
+  Start winner_;  // as it was before it was searched
+};
 
 }  // namespace
 
-void try_host_forms(const HostAttempts& attempts) {
-  const std::shared_ptr<CompiledPlan>& best = attempts.best;
-  double least = std::numeric_limits<double>::infinity();  // bound of the best form
-  std::shared_ptr<CompiledPlan> winner;                    // as it was before it was searched
-  HostForm won;                                            // its form
-  for (const bool disk : {true, false}) {
-    double best_share = 1;
-    for (const bool packed : {false, true}) {
-      Start start = balanced(attempts, {best_share, packed, disk});
-      if (start.bound && start.bound->seconds() > (1 + kFar) * least) continue;
-      HostShare share(start.share, kMostShares);
-      std::shared_ptr<CompiledPlan> plan = std::move(start.plan);
-      for (bool goes_on = true; goes_on;) {
-        const bool little = !disk && won.disk && plan != nullptr &&
-                            host_updated_bytes(*plan) < kLittle * host_updated_bytes(*best);
-        if (little) break;
-        const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
-        if (plan != nullptr && !attempts.attempt(plan, true)) plan = nullptr;
-        if (plan != nullptr && best == plan) {
-          winner = before;
-          best_share = share.now();
-          won = {best_share, packed, disk};
-          if (start.bound) least = start.bound->seconds();
-        }
-        if (disk && plan != nullptr && attempts.seconds(*plan) > (1 + kFar) * attempts.seconds(*best)) break;
-        goes_on = plan == nullptr
-                      ? share.more()
-                      : share.next(wait_of(*plan, attempts.seconds(*plan)),
-                                   wait_saved_on_device(*plan) / share.now(), attempts.seconds(*plan));
-        if (goes_on) plan = attempts.make({share.now(), packed, disk});
-      }
-    }
-  }
-  const double staying = attempts.staying_share;
-  if (winner != nullptr && staying > 0 && std::abs(staying - won.share) > kBalanced) {
-    const std::shared_ptr<CompiledPlan> plan = attempts.make({staying, won.packed, won.disk});
-    const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
-    if (plan != nullptr && attempts.attempt(plan, true) && best == plan) winner = before;
-  }
-  if (winner != nullptr) attempts.attempt(winner, false);
-}
+void try_host_forms(const HostAttempts& attempts) { HostForms(attempts).run(); }
 
 }  // namespace cairn::engine

@@ -26,8 +26,9 @@ struct HostBound {
 struct HostAttempts {
   std::function<std::shared_ptr<CompiledPlan>(const HostForm&)>
       make;  // nullptr: there is nothing of the kind
-  std::function<std::optional<HostBound>(const CompiledPlan&)>
-      bound;  // before any search; nothing: not known
+  // Before any search, with the state of the device's updates in the tier or on the device. Nothing: not known, or there is nothing
+  // of the kind.
+  std::function<std::optional<HostBound>(const CompiledPlan&, bool states_stay)> bound;
   std::function<void(const HostBound&)>
       count;  // in the certificate, as not all that has a bound is searched for
   std::function<bool(const std::shared_ptr<CompiledPlan>&, bool quick)> attempt;  // false: it does not fit
@@ -37,8 +38,10 @@ struct HostAttempts {
   const std::shared_ptr<CompiledPlan>& best;  // of all attempts, and of what was known before
 };
 // Shares of each form are tried one after the other, as all that a plan does depends on them: as much as lets forward not wait for
-// the host, since the device and its links would take longer. The first share is the one at which the bounds of both are the same;
-// forms whose bound is far above the best one's are left out. All are searched quickly, the best of them once more as a whole.
+// the host, since the device and its links would take longer. The first share is the one at which the bounds of both are the same, with
+// the state of the device's updates where the bounds are lower; where nothing comes near them, the other place's share is tried, too.
+// Where the first share is slower than what is known, bounds say whether the host or the device takes too long. What no bound lets be
+// faster is left out. All are searched quickly, the best of them once more as a whole.
 void try_host_forms(const HostAttempts& attempts);
 
 }  // namespace cairn::engine

@@ -116,16 +116,15 @@ class Chooser {
       leaves[c] = !waits && (place == best.offloaded.end() || place->second.tier == best.link_tier[0]);
       if (!leaves[c]) dear += candidates_[c].bytes;
     }
-    if (dear > 0 && static_cast<double>(dear) <= kMostDear * static_cast<double>(before.problem.budget_bytes))
-      again(beyond ? std::max<int64_t>(0, stays - dear) : 0);
+    if (dear > 0 && is_little(dear)) again(beyond ? std::max<int64_t>(0, stays - dear) : 0);
     plan_ = std::move(best);
     return known;
   }
 
-  std::optional<HostBound> bound_with_homes(bool overwrites_gradients) {
-    if (plan_.problem.links.size() != 1) return {};
+  std::optional<HostBound> bound_with_homes(bool overwrites_gradients, bool states_stay) {
+    if (plan_.problem.links.size() != 1 || (states_stay && !is_little(all_bytes()))) return {};
     const std::optional<Alone> alone =
-        move_home(overwrites_gradients, std::vector<bool>(candidates_.size(), true), 0);
+        move_home(overwrites_gradients, std::vector<bool>(candidates_.size(), !states_stay), 0);
     if (!alone) return {};
     share_out(*alone);
     return bound_under_budget(*alone);
@@ -228,6 +227,15 @@ class Chooser {
     return std::all_of(room.begin(), room.end(), [](int64_t left) { return left >= 0; });
   }
 
+  // Of the budget: so much state may stay where it is dear in a tier.
+  bool is_little(int64_t state) const {
+    return static_cast<double>(state) <= kMostDear * static_cast<double>(plan_.problem.budget_bytes);
+  }
+  int64_t all_bytes() const {
+    int64_t bytes = 0;
+    for (const StateCandidate& c : candidates_) bytes += c.bytes;
+    return bytes;
+  }
   double seconds(const CompiledPlan& plan) const {
     return plan.plan.predicted_seconds + plan.update_seconds / micro_steps_;
   }
@@ -339,9 +347,9 @@ double staying_share(const CompiledPlan& plan) {
 }
 
 std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
-                                    plan::SolverCache& cache) {
+                                    bool states_stay, plan::SolverCache& cache) {
   keep_states_off_device(plan);
-  return Chooser(plan, device, options, &cache).bound_with_homes(overwrites_gradients(options));
+  return Chooser(plan, device, options, &cache).bound_with_homes(overwrites_gradients(options), states_stay);
 }
 
 }  // namespace cairn::engine

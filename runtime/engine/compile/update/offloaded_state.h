@@ -45,6 +45,6 @@ double staying_share(const CompiledPlan& plan);
 // What solve_with_homes() would not get below where updates run on the host, as far as that is known before any search; nothing
 // where nothing has a home, or there are several links.
 std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
-                                    plan::SolverCache& cache);
+                                    bool states_stay, plan::SolverCache& cache);
 
 }  // namespace cairn::engine
