@@ -22,6 +22,7 @@ constexpr double kNone = 1e-6;  // shares of values that are none
 // memory is not to be slower.
 constexpr double kRung = 1.0625, kFineRung = 1.015625;  // the finer one of few ops
 constexpr size_t kMostRungs = 8;                        // below one budget
+constexpr int kIdleRungs = 3;                           // in a row, of more than a few ops
 // Of a copy, that no op hides, and of all seconds, for what is copied to stay before all else.
 constexpr double kExposed = 0.5, kWorthALead = 0.005;
 constexpr size_t kMostTurns = 6;        // orders beside the one of the bound's program
@@ -197,14 +198,26 @@ std::optional<Plan> HomeSolver::solve(int64_t budget_bytes, double limit, Effort
   if (is_small() ? placed_.size() > kMostPlacements : placed_for_ != budget_bytes) placed_.clear();
   placed_for_ = budget_bytes;
   std::optional<Found> best = search(budget_bytes, limit, effort);
-  if (best && is_small() && budget_bytes > 0)
-    for (const int64_t less : rungs_below(budget_bytes)) {
-      const double enough = best->seconds * (1 - Trials::kWorthIt);
-      if (least_seconds(less, enough) >= enough) break;
-      if (std::optional<Found> found = search(less, best->seconds, effort)) best = std::move(found);
-    }
+  // A quick search asks which problem is the best, not how fast it can be.
+  if (is_small() && effort == Effort::kWhole && budget_bytes > 0 &&
+      (best || limit < std::numeric_limits<double>::infinity()))
+    climb_down(best, limit, budget_bytes);
   if (!best) return {};
   return finish(*best->placement, std::move(best->plan), budget_bytes);
+}
+
+// Replaces what was found, or nothing, by something faster for a smaller budget.
+void HomeSolver::climb_down(std::optional<Found>& best, double limit, int64_t budget_bytes) {
+  const bool tiny = p_.ops.size() <= kTinyProblem;
+  int idle = 0;
+  for (const int64_t less : rungs_below(budget_bytes)) {
+    if (best) limit = best->seconds;
+    const double enough = limit * (1 - Trials::kWorthIt);
+    if (least_seconds(less, enough) >= enough || (!tiny && idle == kIdleRungs)) break;
+    std::optional<Found> found = search(less, limit, tiny ? Effort::kWhole : Effort::kQuick);
+    idle = found ? 0 : idle + 1;
+    if (found) best = std::move(found);
+  }
 }
 
 // The same for all budgets, the largest first.

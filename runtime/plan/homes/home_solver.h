@@ -44,6 +44,7 @@ class HomeSolver {
   Order order_by_bound(int64_t budget_bytes) const;
   Order exposed_first(Order) const;
   Placement& placed(const Order&, size_t stay);
+  void climb_down(std::optional<Found>& best, double limit, int64_t budget_bytes);
   std::vector<int64_t> rungs_below(int64_t budget_bytes);
   std::optional<Found> search(const Order&, int64_t budget_bytes, double limit, Effort);
   std::optional<Found> search(int64_t budget_bytes, double limit, Effort);

@@ -8,7 +8,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
-constexpr int kSearches = 2;       // searches as a whole, each behind quick ones
+constexpr int kSearches = 2;       // of very few ops, as a whole, each behind quick ones; of others one
 constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
 constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
 constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
@@ -34,7 +34,8 @@ void Trials::run_up_to(size_t most, Effort effort) {
   // A plan of so many would be close to its smallest: slow, and long to search for.
   seen_.insert(most);
   run_roughly();
-  for (int search = 0; search < kSearches && best_; ++search) {
+  const int searches = placed_(0).resolved().ops.size() <= kTinyProblem ? kSearches : 1;
+  for (int search = 0; search < searches && best_; ++search) {
     while (is_faster_after([&] { refine(); })) {
     }
     if (effort == Effort::kQuick || !is_faster_after([&] { finish(); })) break;
