@@ -102,9 +102,7 @@ if(CAIRN_BUILD_STATIC)
 endif()
 install(DIRECTORY capi/include/cairn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(DIRECTORY capi/docs/ DESTINATION ${library_docs} COMPONENT development
-        FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
-install(DIRECTORY capi/examples DESTINATION ${library_docs} COMPONENT development)
+include(cmake/docs.cmake)
 if(NOT CAIRN_PACKAGES)  # they have it in their copyright files
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)
 endif()

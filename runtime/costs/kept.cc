@@ -29,8 +29,11 @@ std::string kept_directory(const std::string& named) {
   if (!named.empty()) return named;
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && *cache == '/') return cat(cache, "/cairn");
-  const char* const home = std::getenv("HOME");
-  return home != nullptr && *home == '/' ? cat(home, "/.cache/cairn") : "";
+  const char* const home = std::getenv("HOME");  // one that is missing is not ours to make
+  std::error_code ignored;
+  return home != nullptr && *home == '/' && std::filesystem::is_directory(home, ignored)
+             ? cat(home, "/.cache/cairn")
+             : "";
 }
 
 std::string kept_name(std::string_view kind, std::string_view of) {

@@ -7,7 +7,8 @@
 
 namespace cairn::costs {
 
-// The directory that was named, else $XDG_CACHE_HOME/cairn or $HOME/.cache/cairn; "" where neither is set.
+// The directory that was named, else $XDG_CACHE_HOME/cairn or $HOME/.cache/cairn; "" where neither is
+// set, or $HOME is missing.
 std::string kept_directory(const std::string& named);
 // "kind-HASH.json": the name of the file for what the text describes.
 std::string kept_name(std::string_view kind, std::string_view of);

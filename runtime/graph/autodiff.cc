@@ -173,7 +173,8 @@ class Autodiff final : public ops::GradientEmitter {
     }
     if (row_->is(ops::FUSED_LOSS))
       require(is_seed(op_->out[0]), Code::kUnsupported, "op '", row_->name, "' (", op_->name,
-              ") must be the graph's loss itself; nothing may follow it");
+              ") must be the graph's loss itself; nothing may follow it: of several, join the operands with "
+              "concat into one, and weigh rows by its weights");
   }
 
   // Several consumers: their gradients are added, in the order they were found.

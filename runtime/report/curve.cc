@@ -65,7 +65,8 @@ class Curve {
     }
     for (const SweepPoint& point : sweep.points) farthest = std::max(farthest, point.seconds);
     most = std::max(most, static_cast<double>(plan.arena_bytes));
-    const double margin = std::max(1.0, .03 * (most - least));
+    // Wide enough that bytes differ in the digits that the axis shows.
+    const double margin = std::max({1.0, .03 * (most - least), .05 * most - (most - least) / 2});
     left_ = std::max(0.0, least - margin);
     right_ = most + margin;
     // The last bytes can cost many times the step: what is far above everything else is cut off.
@@ -113,7 +114,7 @@ class Curve {
 
   std::string axes() const {
     std::string out;
-    const double step = tick(top_ - foot_, 8, false);
+    const double step = seconds_tick(top_ - foot_, 8, top_);
     for (double s = std::ceil(foot_ / step) * step; s <= top_; s += step)
       out += cat("<text class='t' text-anchor='end' x='", kPlotLeft - 8, "' y='", fixed(y(s) + 4, 1), "'>",
                  tick_seconds(s), "</text>");

@@ -41,6 +41,11 @@ double tick(double range, int count, bool binary) {
   return 10 * power;
 }
 
+double seconds_tick(double range, int count, double most) {
+  const double least = most >= 1 ? 1e-3 : most >= 1e-3 ? 1e-5 : 1e-7;  // what human_seconds tells apart
+  return std::max(tick(range, count, false), least);
+}
+
 std::string tick_seconds(double seconds) {
   std::string words = human_seconds(seconds);
   const size_t unit = words.find(' ');

@@ -72,6 +72,8 @@ std::string_view page_script();
 std::string open_svg(int height, std::string_view name);
 // Steps of 1, 2 or 5 times a power (of two for bytes, of ten else) that give about `count` ticks.
 double tick(double range, int count, bool binary);
+// The same for seconds up to `most`, whose words differ from tick to tick.
+double seconds_tick(double range, int count, double most);
 std::string tick_seconds(double seconds);  // "200 ms", not "200.00 ms"
 // About as wide as a text is drawn.
 double text_width(std::string_view text, double font_size);

@@ -72,7 +72,7 @@ class Picture {
       out += cat("<line class='g' x1='", kPlotLeft, "' x2='", kPlotRight, "' y1='", fixed(y(b), 1), "' y2='",
                  fixed(y(b), 1), "'/><text class='t' text-anchor='end' x='", kPlotLeft - 8, "' y='",
                  fixed(y(b) + 4, 1), "'>", human_bytes(static_cast<int64_t>(b)), "</text>");
-    const double time_tick = tick(line_.seconds, 8, false);
+    const double time_tick = seconds_tick(line_.seconds, 8, line_.seconds);
     for (int k = 0; line_.seconds > 0 && k * time_tick <= line_.seconds; ++k)
       out += cat("<text class='t' text-anchor='middle' x='", fixed(x(k * time_tick), 1), "' y='",
                  kPlotTop + kPlotHeight + 18, "'>", k == 0 ? "0" : tick_seconds(k * time_tick), "</text>");

@@ -65,7 +65,7 @@ function tables.recipes(root)
     local options = {}
     for k, row in ipairs(recipes.load(name, root).rows) do
       options[k] = { name = row[1], default = recipes.shown_default(row), help = recipes.words(row),
-                     words = row.choices }
+                     words = recipes.choices(row) }
       if type(row[2]) == "boolean" then options[k].words = { "true", "false" } end
     end
     list[i] = { name = name, options = options }

@@ -71,6 +71,8 @@ test("random tokens stay inside the vocabulary", function()
   local inputs, targets = ffi.new("int32_t[64]"), ffi.new("int32_t[64]")
   equal(dataset:batch(3, 1000, 4, inputs, targets), 4)
   for i = 0, 63 do assert(inputs[i] >= 0 and inputs[i] < 50) end
+  harness.raises(function() dataset:batch(3, 0, 5, inputs, targets) end, "data_test.lua:", "inputs", "320 needed")
+  harness.raises(function() dataset:batch(3, 0, 4, inputs, ffi.new("int32_t[?]", 63)) end, "data_test.lua:", "targets")
 end)
 
 return harness.finish()

@@ -88,6 +88,16 @@ test("a child without a name has its parent's; contexts build graphs with inputs
   assert(graph:freeze { loss = loss, weight = weight })
 end)
 
+test("models of one graph have names of their own, or are told how", function()
+  local graph = assert(cairn.graph())
+  local context, x = nn.context(graph, true), graph:input("x", { 2, 4 })
+  nn.Sequential():add(nn.Linear(4, 4)):build(context, x)
+  context:child("left", nn.Sequential():add(nn.Linear(4, 4)), x)
+  equal(graph:parameters()[3].name, "left.1.weight")
+  harness.raises(function() nn.Sequential():add(nn.Linear(4, 4)):build(context, x) end, "'1.weight' exists already",
+    "context:child")
+end)
+
 -- The weights are 1 on the diagonal, so that each row of x is its own logits.
 test("criterions count hits where they are asked to", function()
   local accuracy = { accuracy = true }
@@ -208,6 +218,8 @@ test("what of Torch7 is elsewhere says where", function()
   harness.raises(function() net:zeroGradParameters() end, "accumulate")
   harness.raises(function() net:cuda() end, "cuda:0")
   harness.raises(function() return nn.LookupTable end, "nn_test.lua:", "nn.Embedding", "from 0")
+  harness.raises(function() return nn.Conv2d end, "nn_test.lua:", "no convolutions", "patches")
+  harness.raises(function() return nn.MSELoss end, "nn.MSECriterion()")
   harness.raises(function() return nn.ClassNLLCriterion() end, "nn.CrossEntropyCriterion")
   harness.raises(function() optim.sgd(function() end, {}) end, "nn_test.lua:", "settings", "nn.Trainer")
   equal(nn.NoSuchThing, nil)

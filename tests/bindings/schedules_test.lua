@@ -52,6 +52,11 @@ test("what is wrong is said", function()
   fails("INVALID_ARGUMENT", cairn.schedule_rates { schedule = { "step", step_size = 2.5 } })
   fails("INVALID_ARGUMENT", cairn.schedule_rates { schedule = { "multistep", milestones = { 4, 2 } } })
   fails("INVALID_ARGUMENT", cairn.schedule_rates { schedule = "cosine", total_steps = 5, warmup_steps = 6 })
+  for _, count in ipairs { -1, 1.5, 2 ^ 27, 0 / 0, "3" } do
+    raises(function() cairn.schedule_rates({}, 0, count) end, "schedules_test.lua:", "count")
+    raises(function() cairn.schedule_rates({}, count == 2 ^ 27 and 2 ^ 60 or count, 1) end, "schedules_test.lua:",
+      "first")
+  end
   raises(function() cairn.schedule_rates { schedule = 4 } end, "schedules_test.lua:", "schedule")
   raises(function() cairn.schedule_rates { schedule = "cosine:x" } end, "schedules_test.lua:", "'x'")
   raises(function() cairn.schedule_rates { schedule = { { "cosine" }, 7 } } end, "schedule[2]")

@@ -236,6 +236,7 @@ TEST(Cpp, OptionsHoldWhatTheyAreGiven) {
   EXPECT_EQ(stepper.hyper("momentum", "*3.weight"), 0.25);
   EXPECT_EQ(cairn::schedule_rates(options, 0, 20).size(), 20u);
   EXPECT_THROW(cairn::schedule_rates(cairn::StepperOptions().rate(-1), 0, 1), cairn::Error);
+  EXPECT_THROW(cairn::schedule_rates(options, 0, SIZE_MAX / 4), cairn::Error);
 }
 
 TEST(Cpp, ProblemsAreSolved) {

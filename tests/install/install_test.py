@@ -99,6 +99,13 @@ class Install(unittest.TestCase):
         finally:
             (self.prefix / "share/elsewhere").rename(self.prefix / "share/cairn")
 
+    def test_links_of_the_pages_lead_somewhere(self):
+        pages = sorted(self.prefix.rglob("share/doc/**/*.md"))
+        self.assertIn("scripts.md", {page.name for page in pages})
+        for page in pages:
+            for link in re.findall(r"\]\(([^)#: ]+)(?:#[^)]*)?\)", page.read_text()):
+                self.assertTrue((page.parent / link).exists(), f"{page.relative_to(self.prefix)}: {link}")
+
     def test_components_are_the_whole(self):
         whole, parts = files_of(self.prefix), []
         for component, wanted in COMPONENTS.items():

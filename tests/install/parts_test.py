@@ -6,6 +6,7 @@ needs a part that is not there says UNSUPPORTED, with the option that would buil
 The smallest library is linked from the objects of BUILD_FOLDER; under CAIRN_TEST=long it is compiled from the sources, too."""
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -111,6 +112,23 @@ class Parts(unittest.TestCase):
             said = run(CMAKE, "-S", self.folder / "outside", "-B", self.folder / "outside/out", f"-DWANTED={wanted}",
                        f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}", fails=True)
             self.assertIn(wanted, said)
+
+    def test_the_command_without_parts(self):
+        """It trains, saves and goes on, and says what it leaves out."""
+        self.configure("command", "-DCAIRN_TESTS=OFF", "-DCAIRN_BENCH=OFF", *LEFT_OUT, f"-DCAIRN_OBJECTS_OF={BUILD}")
+        run(CMAKE, "--build", self.folder / "command", "--target", "cairn_cli")
+        cairn, environment = self.folder / "command/bin/cairn", dict(os.environ, CAIRN_RATES="model")
+        environment.pop("LD_LIBRARY_PATH", None)
+        words = ("mlp", "width=4", "--steps", 2, "--out", "run")
+        done = subprocess.run([cairn, "train", *map(str, words)], capture_output=True, text=True, check=True,
+                              cwd=self.folder, env=environment)
+        self.assertIn("note: plan.html: the plan as an HTML page: this libcairn was built with CAIRN_REPORTS=OFF", done.stderr)
+        names = {path.name for path in (self.folder / "run").iterdir()}
+        self.assertLessEqual({"run.json", "report.html", "step-00000002"}, names)
+        self.assertNotIn("plan.html", names)
+        run(cairn, "train", "--resume", "run", "--steps", 3, cwd=self.folder, env=environment)
+        said = run(cairn, "plan", "mlp", "--html", "plan.html", fails=True, cwd=self.folder, env=environment)
+        self.assertIn("CAIRN_REPORTS=ON", said)
 
     def test_tests_need_every_part(self):
         for option in ("CAIRN_TOKENIZERS", "CAIRN_BUILD_COMMAND"):

@@ -95,6 +95,7 @@ LINES = [
     ("cairn train --amp ", ["off", "bf16", "fp16"], ["gpt2"]),
     ("cairn plan ", ["gpt2", "llama", "mlp", "net.lua"], ["attention"]),
     ("cairn train gpt2 opt", ["optimizer="], ["layers="]),
+    ("cairn train gpt2 schedule=c", ["constant", "cosine"], ["linear"]),
     ("cairn train gpt2 optimizer=ad", ["adam", "adamw", "adamw8", "adafactor"], ["sgd"]),
     ("cairn train mlp acti", ["activation="], []),
     ("cairn train mlp lay", ["layers="], ["heads="]),

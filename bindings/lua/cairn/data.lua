@@ -74,10 +74,21 @@ function Dataset:info()
            length = info.length }
 end
 
+-- Ends the call if an FFI array has no room for as many bytes. Of a pointer nothing is known.
+local function check_room(buffer, bytes, what)
+  if type(buffer) == "cdata" and tostring(ffi.typeof(buffer)):find("[", 1, true) and ffi.sizeof(buffer) < bytes then
+    error(("%s: an array of %d bytes given, %.0f needed"):format(what, ffi.sizeof(buffer), bytes), 3)
+  end
+end
+
 -- Micro-batch number `index` (from 0) into two int32 buffers of batch * length. Returns the rows filled, or nil, err.
 function Dataset:batch(seed, index, batch, inputs, targets)
+  local handle = self:raw()
+  self.row_bytes = self.row_bytes or 4 * self:info().length
+  check_room(inputs, batch * self.row_bytes, "inputs")
+  check_room(targets, batch * self.row_bytes, "targets")
   local rows = ffi.new("uint32_t[1]")
-  local status = C.cairn_dataset_batch(self:raw(), seed, index, batch, inputs, targets, rows, core.raw_error)
+  local status = C.cairn_dataset_batch(handle, seed, index, batch, inputs, targets, rows, core.raw_error)
   if status ~= 0 then return core.failed(status) end
   return tonumber(rows[0])
 end

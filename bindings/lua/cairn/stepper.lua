@@ -44,11 +44,21 @@ function Stepper.new(session, options)
   return Stepper.wrap(out[0], { session = session })
 end
 
--- Rates of a stepper with these options from step `first` (from 0) on, as an array, and the momenta of the steps where
--- the schedule has one; or nil, err.
+-- A number of steps, as a call was given it.
+local function whole(value, most, what)
+  core.expect_type(value, "number", what, 3)
+  if not (value >= 0 and value <= most and value == math.floor(value)) then
+    error(("%s is %.15g; a whole number from 0 to %.0f expected"):format(what, value, most), 3)
+  end
+  return value
+end
+
+-- Rates of `count` steps, at most 2^26, of a stepper with these options from step `first` (from 0) on, as an array, and
+-- the momenta of the steps where the schedule has one; or nil, err.
 local function schedule_rates(options, first, count)
   local struct, anchors = stepper_options(options)
-  local rates, momenta = schedules.rates(struct, first or 0, count or 0)
+  first, count = whole(first or 0, 2 ^ 53, "first"), whole(count or 0, 2 ^ 26, "count")
+  local rates, momenta = schedules.rates(struct, first, count)
   core.alive(anchors)
   return rates, momenta
 end

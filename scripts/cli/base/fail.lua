@@ -14,9 +14,6 @@ local CODES = {
 function fail.with(code, message) error(setmetatable({ code = code, message = message }, Failure), 0) end
 function fail.usage(message) fail.with(2, message) end
 function fail.input(message) fail.with(3, message) end
--- A file that io did not open or read, and the system's number for it: what is not there or a directory is bad input.
-local NO_FILE = { [2] = true, [20] = true, [21] = true }  -- ENOENT, ENOTDIR, EISDIR
-function fail.file(message, number) fail.with(NO_FILE[number] and 3 or 5, message) end
 -- A signal ended the code of the recipe at `path`.
 function fail.interrupted(path)
   error(setmetatable({ code = 130, message = "interrupted in the code of " .. path, interrupted = true }, Failure), 0)

@@ -26,6 +26,9 @@ function format.count(number)
   return grouped
 end
 
+-- A rate of something, "12.4" or "12,345".
+function format.rate(number) return number < 1000 and ("%.4g"):format(number) or format.count(number) end
+
 function format.percent(share) return ("%.1f%%"):format(share * 100) end
 
 local COLOURS = { bold = "1", dim = "2", red = "31", green = "32", yellow = "33", blue = "34", cyan = "36" }

@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local costs = require "cli.plan.costs"
 local facts = require "cli.plan.facts"
 local fail = require "cli.base.fail"
+local files = require "cli.base.files"
 local fit = require "cli.plan.fit"
 local format = require "cli.base.format"
 local joint = require "cli.plan.joint"
@@ -32,15 +33,6 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
 })
 local NO_LIMIT = 2 ^ 62
 
-local function read_file(path, what)
-  local file, problem, refused = io.open(path, "rb")
-  if not file then fail.file(what .. ": " .. problem, refused) end
-  local text, reason, number = file:read("*a")
-  file:close()
-  if not text then fail.file(("%s: %s: %s"):format(what, path, reason), number) end
-  return text
-end
-
 local function write_file(path, text)
   local file, problem = io.open(path, "wb")
   if not file then fail.with(5, problem) end
@@ -53,7 +45,7 @@ end
 local function field(text, name) return tonumber(text:match('"' .. name .. '"%s*:%s*([%d.eE+-]+)')) end
 
 local function solve_problem(options)
-  local problem = read_file(options.problem, "--problem")
+  local problem = files.read(options.problem, "--problem")
   if options.sweep then
     sweep.problem(options.problem, problem, options)
     return 0
@@ -121,6 +113,7 @@ return function(arguments, root)
     if given.batch == "auto" and options[name] then fail.usage(("--%s does not go with batch=auto"):format(name)) end
   end
   options.optimizer = recipes.optimizer(recipe, given)
+  precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, given)
   local device = runs.device(options)
   local o, micro_steps, candidates
@@ -174,8 +167,8 @@ return function(arguments, root)
   end
   if candidates then
     io.stdout:write(joint.text(candidates))
-    io.stdout:write(("batch             %d samples in %d micro-batches of %d: %.4g samples/s predicted\n"):format(
-      given.global_batch, micro_steps, o.batch, candidates[1].samples_per_second))
+    io.stdout:write(("batch             %d samples in %d micro-batches of %d: %s samples/s predicted\n"):format(
+      given.global_batch, micro_steps, o.batch, format.rate(candidates[1].samples_per_second)))
   end
   io.stdout:write(("%s  %s per micro-batch predicted, %s if everything is kept\n"):format(format.colour("bold", "time"),
     format.seconds(numbers.predicted_seconds), format.seconds(numbers.keep_all_seconds)))

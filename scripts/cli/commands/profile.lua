@@ -160,6 +160,7 @@ return function(arguments, root)
   local recipe = recipes.load(words[1], root)
   local o = recipes.resolve(recipe, settings)
   options.optimizer = recipes.optimizer(recipe, o)
+  precision.check(recipe, settings, options.amp)
   options.amp_rules = precision.rules(recipe, o)
   runs.check_one_program(recipe, o, options)
   if options.predicted then

@@ -71,6 +71,7 @@ local function specify(options, words, settings, root, file, note)
     if not words[1] and not file then fail.usage("a recipe is needed; usage: " .. USAGE) end
     recipe = recipes.load(file and config.recipe(file, words[1], root) or words[1], root)
   end
+  precision.check(recipe, settings, options.amp)
   if file then
     config.check(file, recipe)
     local all = {}
@@ -200,12 +201,17 @@ local function about_page(run, options)
   return rows
 end
 
--- Writes what is known before the first step: run.json and the plan's picture. Returns the picture's path.
-local function write_plan(run, out, options, texts)
+-- Writes what is known before the first step: run.json and the plan's picture. Returns the picture's path; nil: this
+-- library draws none.
+local function write_plan(run, out, options, texts, note)
   write_file(out .. "/run.json", "wb", config.text(run.spec, texts))
   local title = facts("cairn train " .. run.recipe.name, run.recipe, run.o, options, run.summary, run.spec.accumulate)
-  local picture = out .. "/plan.html"
-  write_file(picture, "wb", fail.check("plan.html", run.plan:render("html", title)))
+  local picture, page, err = out .. "/plan.html", run.plan:render("html", title)
+  if not page and err.status == "UNSUPPORTED" then
+    note("note: plan.html: " .. tostring(err))
+    return nil
+  end
+  write_file(picture, "wb", fail.check("plan.html", page, err))
   return picture
 end
 
@@ -219,8 +225,8 @@ local function train(run, state, opened, continues, texts, note)
   if opened and not options.dry_run then
     result.resumed = resume.remark(run, opened, first, continues and out, note)
   end
-  if out then result.picture = write_plan(run, out, options, texts) end
-  state.journal = journal.open(out, continues and first or 0, options.log_every, about_page(run, options))
+  if out then result.picture = write_plan(run, out, options, texts, note) end
+  state.journal = journal.open(out, continues and first or 0, options.log_every, about_page(run, options), run.unit)
   for _, row in ipairs(state.judge and state.journal.history.evaluations or {}) do
     state.judge:take { step = row.step, values = row }
   end
@@ -295,7 +301,7 @@ return function(arguments, root)
                    evaluates = run.evaluation ~= nil, dry = options.dry_run,
                    skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
                    accumulate = spec.accumulate, batch = spec.o.batch, optimizer = spec.o.optimizer,
-                   candidates = candidates }
+                   candidates = candidates, unit = run.unit }
   local state = { first = first, last = options.dry_run and math.min(first + 1, spec.steps) or spec.steps, out = out,
                   options = options, result = result, judge = judge, dry = options.dry_run }
   state.sample = spec.generates and samples.maker(run, state, options)

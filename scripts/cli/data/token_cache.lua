@@ -2,6 +2,7 @@
 local bit = require "bit"
 local ffi = require "ffi"
 local fail = require "cli.base.fail"
+local files = require "cli.base.files"
 local posix = require "cli.base.posix"
 
 local cache = {}
@@ -11,18 +12,8 @@ local cache = {}
 local function words_of(path, what, take)
   local kind = posix.no_file(path)
   if kind then fail.input(("%s: %s is %s; a file is needed, which is read more than once"):format(what, path, kind)) end
-  local file, problem = io.open(path, "rb")
-  if not file then
-    if not posix.real_path(path) then fail.input(what .. ": " .. problem) end
-    fail.with(5, what .. ": " .. problem)
-  end
-  local size = 0
-  while true do
-    local block, reason = file:read(2 ^ 20)
-    if not block then
-      if reason then fail.with(5, ("%s: %s: %s"):format(what, path, reason)) end
-      break
-    end
+  local file, size = files.open(path, what), 0
+  for block in function() return files.next(file, 2 ^ 20, path, what) end do
     local words = math.floor((#block + 7) / 8)
     local buffer = ffi.new("uint64_t[?]", words)
     ffi.copy(buffer, block, #block)
@@ -59,12 +50,18 @@ function cache.former_fingerprint(path, what)
 end
 
 function cache.directory()
-  local own, home = os.getenv("XDG_CACHE_HOME"), os.getenv("HOME")
-  local candidates = {}
-  if own and own ~= "" then candidates[#candidates + 1] = own .. "/cairn" end
-  if home and home ~= "" then candidates[#candidates + 1] = home .. "/.cache/cairn" end
-  candidates[#candidates + 1] = ("%s/cairn-%d"):format(posix.temporary(), posix.uid())
-  local problem
+  local own, home = os.getenv("XDG_CACHE_HOME") or "", os.getenv("HOME") or ""
+  local candidates, problem = {}, nil
+  if own:find("^/") then candidates[1] = own .. "/cairn" end
+  -- A home or a TMPDIR that is missing is not ours to make.
+  for _, root in ipairs { home:find("^/") and home or "", posix.temporary() } do
+    local place = root == home and "/.cache/cairn" or ("/cairn-%d"):format(posix.uid())
+    if root ~= "" and posix.list(root) then
+      candidates[#candidates + 1] = root .. place
+    elseif root ~= "" then
+      problem = ("there is no directory '%s'"):format(root)
+    end
+  end
   for _, path in ipairs(candidates) do
     local ok
     ok, problem = posix.make_directory(path)

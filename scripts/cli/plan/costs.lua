@@ -2,21 +2,13 @@
 local cairn = require "cairn"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
+local files = require "cli.base.files"
 local json = require "cli.base.json"
 local posix = require "cli.base.posix"
 
 local costs = {}
 
 local MOST = 2 ^ 26 + 1  -- one byte more than the library reads, so that it can say so
-
-local function read_file(path, what)
-  local file, problem, refused = io.open(path, "rb")
-  if not file then fail.file(what .. ": " .. problem, refused) end
-  local text, reason, number = file:read(MOST)
-  file:close()
-  if reason then fail.file(("%s: %s: %s"):format(what, path, reason), number) end
-  return text or ""
-end
 
 local function folder(root) return root .. "/scripts/devices/" end
 
@@ -29,7 +21,7 @@ function costs.known(root)
 end
 
 -- A device model that comes with cairn, as a table of its form.
-function costs.model(name, root) return decode(read_file(folder(root) .. name .. ".json", "devices")) end
+function costs.model(name, root) return decode(files.read(folder(root) .. name .. ".json", "devices")) end
 
 -- Path of a device model: one that comes with cairn, by name, or a file.
 local function find_model(name, root)
@@ -42,7 +34,7 @@ local function find_model(name, root)
 end
 
 function costs.read(path, what)
-  return fail.check(("%s %s"):format(what, path), cairn.read_costs(read_file(path, what)))
+  return fail.check(("%s %s"):format(what, path), cairn.read_costs(files.read(path, what, MOST)))
 end
 
 -- Reads what the options name into options.costs, which cli.train.run hands to every plan.
@@ -84,7 +76,7 @@ local NUMBERS = { "f32_flops_per_second", "bf16_flops_per_second", "f16_flops_pe
 -- functions of the bytes of its memory (default: as much as any plan asks for, so that what does not fit has seconds
 -- all the same): as it is, and without room in any tier.
 function costs.variants(options)
-  local model = decode(read_file(options.model_path, "--device-model"))
+  local model = decode(files.read(options.model_path, "--device-model", MOST))
   local function with(capacity, memory)
     local rows = { { "format", model.format }, { "name", model.name }, { "sources", json.array(model.sources) },
                    { "memory_bytes", memory or BOUNDLESS }, { "separate_memory", model.separate_memory } }

@@ -7,11 +7,15 @@ local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
 local summary = require "cli.plan.summary"
 
+-- Of the options that every recipe has, dozens, those that say how any run was trained; others where they differ.
+local ALWAYS = { rate = true, schedule = true, optimizer = true }
+
 local function settings(recipe, o)
   local words = { recipe.name }
   for _, row in ipairs(recipe.rows) do
     local value = o[row[1]]
-    if value ~= nil and value ~= "" then
+    local plain = recipe.common[row[1]] and not ALWAYS[row[1]] and value == row[2]
+    if value ~= nil and value ~= "" and not plain then
       words[#words + 1] = ("%s=%s"):format(row[1], recipes.value_text(value))
     end
   end

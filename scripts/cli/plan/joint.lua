@@ -167,7 +167,7 @@ function joint.text(candidates)
     if row.plan then
       local slower = row.seconds / candidates[1].seconds - 1
       rows[i] = { name, format.bytes(row.peak_bytes), format.seconds(row.seconds),
-                  ("%.4g"):format(row.samples_per_second), i == 1 and "chosen" or format.percent(slower),
+                  format.rate(row.samples_per_second), i == 1 and "chosen" or format.percent(slower),
                   format.bytes(row.plan.recompute_bytes),
                   format.bytes(row.plan.offload_host_bytes + row.plan.offload_disk_bytes) }
     else

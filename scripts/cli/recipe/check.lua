@@ -67,7 +67,7 @@ function check.parts(path, recipe)
   end
 end
 
-local ROW = { "whole", "least", "below", "most", "choices" }
+local ROW = { "whole", "least", "above", "below", "most", "choices" }
 local KINDS = { number = true, string = true, boolean = true }
 
 -- What keeps `value` from being one of the option `row`; nil if nothing does.
@@ -81,6 +81,7 @@ function check.problem(row, value)
       return ("a whole number of at most %.0f"):format(args.MOST_WHOLE)
     end
     if row.least and value < row.least then return ("at least %.15g"):format(row.least) end
+    if row.above and value <= row.above then return ("above %.15g"):format(row.above) end
     if row.below and value >= row.below then return ("below %.15g"):format(row.below) end
     if row.most and value > row.most then return ("at most %.15g"):format(row.most) end
   end

@@ -38,6 +38,7 @@ local lengths = require "cli.recipe.lengths"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
 local posix = require "cli.base.posix"
+local precision = require "cli.recipe.precision"
 local schedule = require "cli.recipe.schedule"
 
 local recipe = {}
@@ -49,7 +50,6 @@ local function names_of(rows)
 end
 
 -- Options of every recipe, with defaults that its `training` may change.
-local LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "loss_scale_interval" }
 local TRAINING = schedule.rows()
 for _, row in ipairs {
   { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
@@ -68,7 +68,7 @@ for _, row in ipairs {
   { "ns_steps", 5, "Muon's Newton-Schulz steps", whole = true, least = 1, most = 99 },
   { "match_rms_adamw", false, "Muon's rate: times 0.2 sqrt(max(rows, columns)), for a rate that suits AdamW" },
   { "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0 },
-  { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0 },
+  { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0, most = 1e38 },
   { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0, most = 3e38 },
   { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1,
     most = 1e6 },
@@ -308,9 +308,13 @@ function recipe.value_text(value)
   return tonumber(short) == value and short or ("%.17g"):format(value)
 end
 
+-- What there is to choose from, also where other texts are taken; nil: nothing.
+function recipe.choices(row) return row.choices or row.known end
+
 -- What --help says of an option: the default, or what there is to choose from; and words.
 function recipe.shown_default(row)
-  return row.shown or row.choices and table.concat(row.choices, "|") or tostring(row[2])
+  local choices = recipe.choices(row)
+  return choices and table.concat(choices, "|") or tostring(row[2])
 end
 function recipe.words(row) return (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or "") end
 
@@ -358,7 +362,7 @@ function recipe.stepper_options(self, o, run)
   local options = schedule.options(o, { steps = default_end(self, o, run.steps), accumulate = run.accumulate },
     self.common)
   options.clip_norm, options.seed, options.micro_steps = o.clip, run.seed, run.accumulate
-  for _, name in ipairs(LOSS_SCALE) do
+  for _, name in ipairs(precision.LOSS_SCALE) do
     if self.common[name] then options[name] = o[name] end
   end
   return options

@@ -2,7 +2,10 @@
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 
-local precision = {}
+-- LOSS_SCALE: options of every recipe that only --amp fp16 has a use for.
+local precision = {
+  LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "loss_scale_interval" },
+}
 
 -- What cairn.plan takes as `amp`, from options of a command; options.amp_rules: what precision.rules makes.
 function precision.of(options)
@@ -15,6 +18,17 @@ end
 
 -- The rules of a recipe under these option values; nil: it has none.
 function precision.rules(recipe, o) return recipe.amp_rules and recipe.call("amp_rules", o) end
+
+-- Ends the command if its settings {key, text} are of the loss scale and there is none.
+function precision.check(recipe, settings, amp)
+  for _, setting in ipairs(settings) do
+    for _, name in ipairs(amp == "fp16" and {} or precision.LOSS_SCALE) do
+      if setting[1] == name and recipe.common[name] then
+        fail.usage(("%s=%s counts with --amp fp16; here it is --amp %s"):format(name, setting[2], amp or "off"))
+      end
+    end
+  end
+end
 
 local function words(rule)
   return (rule.op and ("op=%s "):format(rule.op) or "") .. (rule.region and ("region=%s "):format(rule.region) or "") ..

@@ -5,9 +5,10 @@ History.__index = History
 
 local MOST_POINTS, MOST_SAMPLES = 4096, 20
 
-function history.new()
-  return setmetatable({ steps = {}, stride = 1, seen = 0, skipped = 0, skips = {}, evaluations = {}, samples = {} },
-    History)
+-- unit: "tokens" or "samples", which the rows count.
+function history.new(unit)
+  return setmetatable({ unit = unit, steps = {}, stride = 1, seen = 0, skipped = 0, skips = {}, evaluations = {},
+                        samples = {} }, History)
 end
 
 -- Every second point goes once there are too many.
@@ -24,21 +25,29 @@ local ADD = {
       if #self.skips < MOST_POINTS then self.skips[#self.skips + 1] = row.step end
       return
     end
-    row.tokens_per_second = row.seconds and row.seconds > 0 and row.tokens / row.seconds or nil
+    local counted, seconds = row.tokens or 0, row.seconds or 0
+    row.tokens_per_second = counted > 0 and seconds > 0 and counted / seconds or nil
     if self.seen % self.stride == 0 then self.steps[#self.steps + 1] = row end
     self.seen, self.last = self.seen + 1, row
     if #self.steps > MOST_POINTS then self.steps, self.stride = thin(self.steps), 2 * self.stride end
   end,
   ["evaluations.jsonl"] = function(self, row) self.evaluations[#self.evaluations + 1] = row end,
   ["samples.jsonl"] = function(self, row)
+    if not row.text then return end
     self.samples[#self.samples + 1] = row
     if #self.samples > MOST_SAMPLES then table.remove(self.samples, 1) end
   end,
 }
 
--- Adds a line of one of the journal's files, as a table.
+local WORDS = { outcome = true, text = true }  -- all other fields are numbers
+
+-- Adds a line of one of the journal's files, as a table. Of one that was damaged, what is of the right kind.
 function History:add(file, row)
-  if type(row) == "table" and type(row.step) == "number" then ADD[file](self, row) end
+  if type(row) ~= "table" then return end
+  for name, value in pairs(row) do
+    if type(value) ~= (WORDS[name] and "string" or "number") then row[name] = nil end
+  end
+  if row.step then ADD[file](self, row) end
 end
 
 -- Points {step, value} of a field of `list`; those that are no number are left out.

@@ -26,10 +26,10 @@ local function append(path, text)
 end
 
 -- out: the directory, or nil: nothing is written. first: the step that the run goes on from; every: steps between
--- records; about: rows {what, text} that the page begins with.
-function journal.open(out, first, every, about)
+-- records; about: rows {what, text} that the page begins with; unit: what the run's speed is counted in.
+function journal.open(out, first, every, about, unit)
   local self = setmetatable({ out = out, every = every or 1, lines = {}, events = {}, flushed = posix.now(),
-                              reported = posix.now(), about = about, history = history.new() }, Journal)
+                              reported = posix.now(), about = about, history = history.new(unit) }, Journal)
   for _, file in ipairs(FILES) do
     self.lines[file] = {}
     local kept = out and run_directory.keep_lines(out, file, first) or {}

@@ -78,7 +78,7 @@ local function charts_of(self)
   end
   draw("Learning rate", "rate")
   draw("Gradient norm", "gradient_norm", false, self.skips)
-  draw("Tokens per second", "tokens_per_second")
+  draw(self.unit == "samples" and "Samples per second" or "Tokens per second", "tokens_per_second")
   return table.concat(list, "\n")
 end
 

@@ -55,7 +55,7 @@ end
 function loop.run(run, state)
   local done, options, journal = state.first, state.options, state.journal
   local bar = progress.new { total = run.spec.steps, done = done, memory = run.summary.peak_bytes.device,
-    quiet = options.quiet, seconds = options.progress_every, batches = run.data.batches }
+    quiet = options.quiet, seconds = options.progress_every, batches = run.data.batches, unit = run.unit }
   local function stop()
     bar:tick()
     if journal:due() then journal:flush() end
@@ -83,7 +83,7 @@ function loop.run(run, state)
     end
     local last = done >= state.last
     journal:step(step, last)
-    bar:update(done, step.loss, step.tokens, run.next_batch)
+    bar:update(done, step.loss, run.unit == "samples" and step.samples or step.tokens, run.next_batch)
     skipped = step.outcome == "skipped_nonfinite" and skipped + 1 or 0
     if skipped >= (options.max_skips or MAX_SKIPS) then
       ended, state.result.skipped_in_a_row = "nonfinite", skipped

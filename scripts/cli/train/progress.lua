@@ -1,4 +1,4 @@
--- Progress on stderr. On a terminal a bar, loss, tokens/s, memory and time left, on one line never wider than it;
+-- Progress on stderr. On a terminal a bar, loss, speed, memory and time left, on one line never wider than it;
 -- elsewhere a line of the same every ten seconds, or as --progress-every says.
 local format = require "cli.base.format"
 local posix = require "cli.base.posix"
@@ -12,14 +12,15 @@ local BAR, SHORTEST_BAR = 24, 8
 local COLUMNS = 80  -- where neither the terminal nor $COLUMNS says
 
 -- settings: total and done (steps), memory (bytes), quiet, seconds (between lines where there is no terminal), batches
--- (micro-batches of an epoch, or nil).
+-- (micro-batches of an epoch, or nil), unit ("tokens" or "samples", of which update says how many a step had).
 function progress.new(settings)
   local terminal = posix.is_terminal(2) and os.getenv("TERM") ~= "dumb"
   local now = posix.now()
   local between = terminal and SECONDS_BETWEEN[true] or settings.seconds or SECONDS_BETWEEN[false]
   return setmetatable({ total = settings.total, from = settings.done, step = settings.done, memory = settings.memory,
-                        quiet = settings.quiet, batches = settings.batches, terminal = terminal, between = between,
-                        tokens = 0, began = now, paused = 0, shown = terminal and -math.huge or now, lines = 0 },
+                        quiet = settings.quiet, batches = settings.batches, unit = settings.unit,
+                        terminal = terminal, between = between,
+                        count = 0, began = now, paused = 0, shown = terminal and -math.huge or now, lines = 0 },
     Progress)
 end
 
@@ -39,9 +40,9 @@ end
 function Progress:facts(now)
   local seconds, made = now - self.began - self.paused, self.step - self.from
   local facts = { { text = ("step %d/%d"):format(self.step, self.total), rank = 1 } }
-  if self.loss then
-    facts[2] = { text = ("loss %.4f"):format(self.loss), rank = 2 }
-    facts[3] = { text = format.count(seconds > 0 and self.tokens / seconds or 0) .. " tokens/s", rank = 4 }
+  if self.loss then facts[2] = { text = ("loss %.4f"):format(self.loss), rank = 2 } end
+  if self.count > 0 and seconds > 0 then
+    facts[#facts + 1] = { text = ("%s %s/s"):format(format.count(self.count / seconds), self.unit), rank = 4 }
   end
   if self.evaluated then facts[#facts + 1] = { text = ("evaluated %.4f"):format(self.evaluated), rank = 5 } end
   if self.batches and self.done_batches then
@@ -76,9 +77,9 @@ end
 
 function Progress:due(now) return not self.quiet and now - self.shown >= self.between end
 
--- A step is done, and `batches` micro-batches in all.
-function Progress:update(step, loss, tokens, batches)
-  self.step, self.loss, self.tokens, self.done_batches = step, loss, self.tokens + tokens, batches
+-- A step of `count` tokens or samples is done, and `batches` micro-batches in all.
+function Progress:update(step, loss, count, batches)
+  self.step, self.loss, self.count, self.done_batches = step, loss, self.count + count, batches
   local now = posix.now()
   if self:due(now) or (self.terminal and not self.quiet and step >= self.total) then self:show(now) end
 end

@@ -128,12 +128,23 @@ end
 -- A metric and its value, for people.
 local function shown(name, value) return ("%s %s"):format(name, value and ("%.4g"):format(value) or "-") end
 
+local function shown_all(rows)
+  local words = {}
+  for i, row in ipairs(rows) do words[i] = shown(row[1], row[2]) end
+  return table.concat(words, ", ")
+end
+
+-- What the recipe measured in training, in the last step.
+local function metric_lines(self, lines)
+  local last = {}
+  for name, values in pairs(self.metrics) do last[name] = values[#values] end
+  if next(last) then lines[#lines + 1] = ("metrics           %s\n"):format(shown_all(metrics.rows(last, true))) end
+end
+
 local function evaluation_lines(self, lines)
   local last = self.evaluation[#self.evaluation]
   if not last then return end
-  local words = {}
-  for i, row in ipairs(metrics.rows(last.values)) do words[i] = shown(row[1], row[2]) end
-  lines[#lines + 1] = ("evaluation        %s after step %d\n"):format(table.concat(words, ", "), last.step)
+  lines[#lines + 1] = ("evaluation        %s after step %d\n"):format(shown_all(metrics.rows(last.values)), last.step)
   if self.best then
     lines[#lines + 1] = ("best              %s after step %d%s\n"):format(shown(self.best.metric, self.best.value),
       self.best.step, self.best.checkpoint and ", in " .. self.best.checkpoint or "")
@@ -143,13 +154,24 @@ local function evaluation_lines(self, lines)
   end
 end
 
+-- The run's speed, for people, in what the run counts.
+local function speed(self)
+  local words = {}
+  if self.unit == "tokens" and self.tokens_per_second > 0 then
+    words[1] = format.count(self.tokens_per_second) .. " tokens/s"
+  end
+  -- A recipe that states no samples counts them as it may count tokens.
+  local samples = self.samples_per_second or self.unit == "samples" and self.tokens_per_second or 0
+  if samples > 0 then words[#words + 1] = format.rate(samples) .. " samples/s" end
+  words[#words + 1] = format.seconds(self.step_seconds_median) .. " per step"
+  return table.concat(words, ", ")
+end
+
 -- What the run's page says of its end: rows {what, text}.
 function result.page_rows(self)
   local rows = { { "parameters", self.digest } }
   if #self.loss > 0 then
-    rows[#rows + 1] = { "speed", ("%s tokens/s%s, %s per step"):format(format.count(self.tokens_per_second),
-      self.samples_per_second and (", %.4g samples/s"):format(self.samples_per_second) or "",
-      format.seconds(self.step_seconds_median)) }
+    rows[#rows + 1] = { "speed", speed(self) }
     rows[#rows + 1] = { "time", format.seconds(self.total_seconds) }
   end
   for _, tier in ipairs { "device", "host", "disk" } do
@@ -170,10 +192,7 @@ function result.to_text(self)
   if #loss > 0 then
     lines[1] = ("%s  %.4f -> %.4f over steps %d to %d\n"):format(format.colour("bold", "loss"), loss[1], loss[#loss],
       self.first_step + 1, self.steps)
-    lines[2] = ("%s  %s tokens/s%s, %s per step"):format(format.colour("bold", "rate"),
-      format.count(self.tokens_per_second),
-      self.samples_per_second and (", %.4g samples/s"):format(self.samples_per_second) or "",
-      format.seconds(self.step_seconds_median))
+    lines[2] = ("%s  %s"):format(format.colour("bold", "rate"), speed(self))
     lines[3] = self.stall_seconds > 0 and (", of it %s waiting for copies\n"):format(
       format.seconds(self.stall_seconds)) or "\n"
     lines[4] = ("%s  %s in all%s%s\n"):format(format.colour("bold", "time"), format.seconds(self.total_seconds),
@@ -184,11 +203,12 @@ function result.to_text(self)
   else
     lines[1] = ("nothing to do: step %d is done already\n"):format(self.steps)
   end
+  metric_lines(self, lines)
   evaluation_lines(self, lines)
   lines[#lines + 1] = summary.lines(self.plan, #loss > 0 and self.peak or nil)  -- no step: nothing was measured
   for _, program in ipairs(programs.in_order(self.programs or {})) do
-    lines[#lines + 1] = ("%-17s %s micro-batches, %s tokens\n"):format(program.name,
-      format.count(program.micro_batches), format.count(program.tokens))
+    lines[#lines + 1] = ("%-17s %s micro-batches, %s %s\n"):format(program.name,
+      format.count(program.micro_batches), format.count(program.tokens), self.unit)
   end
   lines[#lines + 1] = "parameters        " .. self.digest .. "\n"
   if self.dry then lines[#lines + 1] = "dry run           one step of this was tried, and nothing is kept of it\n" end

@@ -126,6 +126,14 @@ function run.check_one_program(recipe, o, options)
     #rows, table.concat(names, ", ")))
 end
 
+-- What a run's speed is counted in: tokens, where its micro-batches have rows of whole numbers; else samples.
+local function unit_of(inputs)
+  for _, input in ipairs(inputs) do
+    if (input.dtype == "i32" or input.dtype == "i64") and #input.shape > 1 then return "tokens" end
+  end
+  return "samples"
+end
+
 -- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
 -- (function for messages), schedule_end (where a schedule ends by default; optional: steps), epochs (instead of steps),
 -- evaluates and generates (text): between steps, parts (in which each micro-batch of the data is trained on; optional),
@@ -169,6 +177,7 @@ function run.open(spec)
   self.sums = metrics.sums(self.graph.metrics or {})
   check_fits(self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
   self.inputs = self.graph:inputs()
+  self.unit = unit_of(self.inputs)
   self.data = self.data or dataset()
   if self.evaluation then self.evaluation:open(spec.recipe) end
   if spec.epochs then

@@ -64,6 +64,8 @@ void trains(const cairn::Instance& instance, const cairn::Device& device) {
   CHECK(session->read<float>("w", 8)->size() == 8);
   CHECK(session->read<float>("w", 7).error().status() == CAIRN_STATUS_INVALID_ARGUMENT);
   CHECK(session->read<int32_t>("w", 8).error().status() == CAIRN_STATUS_INVALID_ARGUMENT);
+  const auto rates = cairn::schedule_rates(cairn::StepperOptions(), 0, SIZE_MAX);
+  CHECK(!rates && std::strstr(rates.error().what(), "at most 134217728") != nullptr);
   const auto whole = session->write("x", std::vector<int32_t>(32));
   CHECK(!whole && std::strstr(whole.error().what(), "'x' is f32, and numbers of int32_t") != nullptr);
 }

@@ -143,13 +143,17 @@ TEST_F(RateSource, WhereTheEnvironmentSays) {
     for (int i : {0, 1}) before[i] ? ::setenv(names[i], before[i]->c_str(), 1) : ::unsetenv(names[i]);
     return origin;
   };
-  const std::string cache = folder / "x", home = folder / "h";
+  const std::string cache = folder / "x", home = folder / "h", missing = folder / "nobody";
+  std::filesystem::create_directory(home);
   EXPECT_TRUE(find("xdg", cache.c_str(), home.c_str()).path.starts_with(cache + "/cairn/rates-"));
   EXPECT_TRUE(find("home", nullptr, home.c_str()).path.starts_with(home + "/.cache/cairn/rates-"));
   EXPECT_TRUE(find("relative", "here", home.c_str()).path.starts_with(home + "/.cache/cairn/rates-"));
-  const RateOrigin none = find("none", nullptr, nullptr);
-  EXPECT_EQ(none.path, "");
-  EXPECT_NE(none.notice.find("neither XDG_CACHE_HOME nor HOME"), std::string::npos) << none.notice;
+  for (const auto& [name, none] : {std::pair("none", find("none", nullptr, nullptr)),
+                                   std::pair("no home", find("no home", nullptr, missing.c_str()))}) {
+    EXPECT_EQ(none.path, "") << name;
+    EXPECT_NE(none.notice.find("neither XDG_CACHE_HOME nor HOME"), std::string::npos) << none.notice;
+  }
+  EXPECT_FALSE(std::filesystem::exists(missing));
 }
 
 TEST_F(RateSource, ModelMeasureAndFile) {

@@ -197,6 +197,20 @@ TEST(Derive, ALossThatReadsHitsIsRefused) {
   EXPECT_NE(message(true).find("linear_cross_entropy"), std::string::npos) << message(true);
 }
 
+TEST(Derive, ASumOfLossesIsRefusedWithARemedy) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->input("x", f32({6, 8})), targets = g->input("targets", {DType::kI32, {6}});
+  const ValueId logits = g->op("linear", {x, g->parameter("w", f32({5, 8}), {})})[0];
+  const ValueId one = g->op("cross_entropy", {logits, targets})[0];
+  g->freeze(g->op("add", {one, g->op("cross_entropy", {logits, targets})[0]})[0], kNone, {});
+  try {
+    derive(g, {});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("join the operands with concat"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Derive, PacksReplaceWeights) {
   JointOptions options;
   options.amp = AmpMode::kBf16;

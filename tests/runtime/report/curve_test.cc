@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "runtime/report/report.h"
 #include "tests/runtime/plan/make_problem.h"
 
@@ -44,6 +46,25 @@ TEST(ReportCurve, ASinglePointIsAPicture) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);
   EXPECT_NE(svg.find("</svg>"), std::string::npos);
+}
+
+TEST(ReportCurve, TicksOfOneAxisSayDifferentThings) {
+  for (const double seconds : {2e-6, 3.1e-4, .014, 2.5})
+    for (const int64_t bytes : {64, 9472, 1 << 22}) {
+      Maker m;
+      m.value("x", bytes, true).value("a", 64).op("f", seconds, {"x"}, {"a"}).backward_begin();
+      const std::string svg = curve_picture(m.p, solve(m.p), sweep(m.p, 5));
+      for (const char* axis : {"<text class='t' text-anchor='end'", "<text class='t' text-anchor='middle'"}) {
+        std::set<std::string> labels;
+        for (size_t at = svg.find(axis); at != std::string::npos; at = svg.find(axis, at + 1)) {
+          const size_t from = svg.find('>', at) + 1;
+          const std::string label = svg.substr(from, svg.find('<', from) - from);
+          EXPECT_TRUE(labels.insert(label).second)
+              << label << " twice, " << seconds << " s, " << bytes << " B";
+        }
+        EXPECT_GE(labels.size(), 1u) << axis;
+      }
+    }
 }
 
 TEST(ReportCurve, LabelsDoNotCoverEachOther) {

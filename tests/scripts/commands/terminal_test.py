@@ -37,7 +37,8 @@ posix.now = function() return now end
 posix.is_terminal = function() return false end
 local seconds = tonumber(arg[1])
 local bar = require("cli.train.progress").new { total = 1000, done = 0, memory = 2 ^ 20, quiet = arg[1] == "quiet",
-                                          seconds = seconds, batches = seconds and 20 }
+                                          seconds = seconds, batches = seconds and 20,
+                                          unit = "tokens" }
 for second = 1, 65 do
   now = 100 + second
   bar:tick()

@@ -19,6 +19,22 @@ TIERS = {"device", "host", "disk"}
 
 
 class Train(Case):
+    def test_no_home_is_made(self):
+        """Token files go to TMPDIR, then; without that the run ends and says so."""
+        for cache in (None, "relative"):
+            self.environment.pop("XDG_CACHE_HOME", None)
+            if cache:
+                self.environment["XDG_CACHE_HOME"] = cache
+            self.environment["HOME"] = str(self.folder / "nobody")
+            self.environment["TMPDIR"] = str(self.folder)
+            self.train("--steps", 1)
+            self.assertTrue((self.folder / f"cairn-{os.getuid()}").is_dir())
+            self.environment["TMPDIR"] = str(self.folder / "nowhere")
+            self.fails(5, "train", "gpt2", *TINY, f"data={self.text}", "--steps", 1,
+                       says=f"no place for token files: there is no directory '{self.folder / 'nowhere'}'")
+            for name in ("nobody", "nowhere", "relative"):
+                self.assertFalse((self.folder / name).exists(), name)
+
     def test_a_limit_on_file_sizes_is_an_error_of_a_write(self):
         for limit in (1, 1 << 10, 1 << 12, 1 << 14):  # from the first record to the report at the end
             self.cairn("train", "mlp", "width=8", "--steps", 9, "--save-every", 4, "--out", f"out-{limit}", "--quiet",

@@ -169,6 +169,14 @@ print(json.dumps({tag: [[e.step, e.value] for e in found.Scalars(tag)] for tag i
         self.assertEqual([row["step"] for row in self.lines("samples.jsonl")], [3, 6])
         self.assertTrue(self.lines("samples.jsonl")[0]["text"].startswith("<script>"))
 
+    def test_the_page_names_the_options_that_say_something(self):
+        self.cairn("train", "mlp", "width=8", "layers=1", "clip=2", "--steps", 2, "--out", "run", "--quiet")
+        for page in ("report.html", "plan.html"):
+            text = (self.folder / "run" / page).read_text()
+            for word in ("width=8", "layers=1", "noise=0.03", "rate=0.01", "schedule=constant", "optimizer=adamw", "clip=2"):
+                self.assertIn(word, text)
+            self.assertNotIn("final_div_factor", text)
+
     def test_the_page_of_a_resumed_run_has_all_of_it(self):
         self.train("--steps", 4, *EVALUATES, "--out", "run")
         self.resumed("--steps", 8, "--eval-every", 4)
@@ -177,6 +185,18 @@ print(json.dumps({tag: [[e.step, e.value] for e in found.Scalars(tag)] for tag i
         self.assertEqual(len(re.findall("[ML]", loss)), 8)
         for step in (4, 8):
             self.assertIn(f"<title>step {step}: ", page)
+
+    def test_lines_that_were_damaged_are_no_end_of_a_run(self):
+        self.train("--steps", 3, *EVALUATES, "--sample-every", 1, "--out", "run")
+        kept = {path: path.read_text() for path in (self.folder / "run").glob("*.jsonl")}
+        self.assertEqual(len(kept), 3)
+        for pattern, damage in ((r'"loss":[^,]*', '"loss":{}'), (r'"tokens":\d+', '"tokens":null'), ('"applied"', "7"),
+                                (r'"step":\d+', '"step":"x"'), (r'"text":', '"words":'), (r"(?m)^.*$", "[]")):
+            with self.subTest(damage=damage):
+                for path, text in kept.items():
+                    path.write_text(re.sub(pattern, damage, text))
+                self.cairn("train", "--resume", "run", "--steps", 3)
+                self.assertIn("<table>", (self.folder / "run/report.html").read_text())
 
     def test_a_long_history_stays_small(self):
         (self.folder / "history.lua").write_text("""

@@ -64,6 +64,18 @@ class Amp(harness.Case):
         for norm in norms.values():
             self.assertAlmostEqual(norm, norms["off-off"], delta=1e-2 * norm)
 
+    def test_a_scale_without_fp16_is_refused(self):
+        for command, setting in (("train", "loss_scale=8"), ("plan", "loss_scale_growth=4"),
+                                 ("verify", "loss_scale_backoff=0.25"), ("profile", "loss_scale_interval=9")):
+            self.fails(2, command, *GPT2, setting, says=f"{setting} counts with --amp fp16; here it is --amp off")
+            self.fails(2, command, *GPT2, setting, "--amp", "bf16", says="here it is --amp bf16")
+        # What a run's own file or checkpoint says of it is no mistake of the command line.
+        self.gpt2("--steps", 2, "--amp", "fp16", "loss_scale=16", "--out", "run")
+        self.cairn("train", "--config", "run/run.json", "--amp", "off", "--out", "again")
+        self.cairn("train", "--resume", "run", "--amp", "off", "--steps", 3)
+        self.cairn("train", "--resume", "again", "--amp", "fp16", "loss_scale=8", "--steps", 3)
+        self.fails(2, "train", "--resume", "run", "loss_scale=8", says="counts with --amp fp16")
+
     def test_plans_never_change_bits(self):
         digests = {self.gpt2("--steps", 3, "--amp", "fp16", "--policy", policy)["parameter_digest"]
                    for policy in ("keep", "recompute", "offload")}

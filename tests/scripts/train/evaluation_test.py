@@ -55,6 +55,16 @@ def metrics_recipe(weight="1", more="", batch="", batches="3", x="index"):
     return METRICS % (weight, more, batch, batches, x)
 
 
+PLAIN = """local nn = require("cairn").nn
+return {
+  model = function(o, graph) return nn.attach(graph, nn.Linear(2, 1), nn.MSECriterion(), { 4, 2 }) end,
+  dataset = function()
+    return { batch = function() return { input = { 0, 0, 0, 1, 1, 0, 1, 1 }, target = { 0, 1, 1, 0 } } end }
+  end,
+}
+"""
+
+
 class Evaluation(Case):
     def steps_of(self, found):
         return [row["step"] for row in found["evaluation"]]
@@ -206,6 +216,24 @@ class Evaluation(Case):
         shown = self.cairn("train", "mlp", *MLP, "--epochs", 1, "--quiet").stdout
         for words in ("samples/s", "in all", "; 1 epochs"):
             self.assertIn(words, shown)
+        self.assertNotIn("tokens", shown)
+        shown = self.cairn("train", "mlp", *MLP, "--epochs", 1, "remainder=own", "--out", "run", "--progress-every", 1)
+        self.assertRegex(shown.stdout, r"\nremainder +1 micro-batches, \d+ samples\n")
+        self.assertNotIn("tokens", shown.stdout + shown.stderr)
+        page = (self.folder / "run/report.html").read_text()
+        self.assertIn("Samples per second", page)
+        self.assertNotIn("Tokens per", page)
+
+    def test_metrics_of_training_are_shown(self):
+        shown = self.cairn("train", "mlp", *MLP, "metrics=accuracy", "--steps", 3, "--quiet").stdout
+        found = self.train("--steps", 3, "metrics=accuracy", recipe="mlp", model=MLP)
+        self.assertIn(f"\nmetrics           accuracy {found['metrics']['accuracy'][-1]:.4g}\n", shown)
+
+    def test_a_recipe_that_counts_nothing(self):
+        (self.folder / "plain.lua").write_text(PLAIN)
+        shown = self.cairn("train", "plain.lua", "--steps", 3, "--out", "run").stdout
+        self.assertRegex(shown, r"\nrate  [\d.]+ m?u?s per step\n")
+        self.assertNotIn("per second", (self.folder / "run/report.html").read_text())
 
     def own(self, *arguments, code=0, **changes):
         (self.folder / "mine.lua").write_text(metrics_recipe(**changes))

@@ -109,7 +109,14 @@ function Context:op(...) return self.graph:op(...) end
 function Context:parameter(owner, name, dims, options)
   local of_owner = self.made[owner] or {}
   self.made[owner] = of_owner
-  if not of_owner[name] then of_owner[name] = self.graph:parameter(self.prefix .. name, dims, options) end
+  if not of_owner[name] then
+    local whole = self.prefix .. name
+    if self.graph:find(whole) then
+      error(("a value named '%s' exists already; modules of one graph need names of their own: " ..
+        "context:child(\"left\", module, x) in the place of module:build(context, x)"):format(whole), 2)
+    end
+    of_owner[name] = self.graph:parameter(whole, dims, options)
+  end
   return of_owner[name]
 end
 

@@ -1,5 +1,5 @@
--- What people of Torch7 look for and a compiled graph has no place for: each name raises an error that says what to
--- write instead.
+-- What people of Torch7 and PyTorch look for and a compiled graph has no place for: each name raises an error that says
+-- what to write instead.
 local torch = { methods = {}, modules = {} }
 
 local STEP = "modules describe a graph, which runs as a whole: make nn.Trainer { model =, criterion =, " ..
@@ -30,6 +30,7 @@ for name, remedy in pairs {
 end
 
 -- Modules and criterions.
+local CONVOLUTION = "there are no convolutions; nn.Linear takes patches that the dataset cuts"
 local OWN = "; nn.define makes a module of ops of the graph (cairn.ops())"
 for name, remedy in pairs {
   LookupTable = "nn.Embedding(vocabulary, width), whose ids count from 0",
@@ -43,8 +44,17 @@ for name, remedy in pairs {
   Tanh = "nn.GELU() or nn.SiLU()" .. OWN,
   Sigmoid = "nn.GELU() or nn.SiLU()" .. OWN,
   BatchNormalization = "nn.LayerNorm(width) or nn.RMSNorm(width)",
-  SpatialConvolution = "there are no convolutions",
+  BatchNorm1d = "nn.LayerNorm(width) or nn.RMSNorm(width)",
+  BatchNorm2d = "nn.LayerNorm(width) or nn.RMSNorm(width)",
+  SpatialConvolution = CONVOLUTION, TemporalConvolution = CONVOLUTION, SpatialMaxPooling = CONVOLUTION,
+  Conv1d = CONVOLUTION, Conv2d = CONVOLUTION, Conv3d = CONVOLUTION, MaxPool2d = CONVOLUTION,
+  Flatten = "nn.View(dims...)",
+  MSELoss = "nn.MSECriterion()",
+  CrossEntropyLoss = "nn.CrossEntropyCriterion()",
+  MultiheadAttention = "nn.CausalSelfAttention(width, heads), or the op attention with { heads =, causal = 0 }" .. OWN,
+  TransformerEncoderLayer = "nn.Block(width, heads)" .. OWN,
   Concat = "context:op(\"concat\", ...) in a module of nn.define",
+  JoinTable = "context:op(\"concat\", ...) in a module of nn.define",
   Parallel = "modules of one input each" .. OWN,
   StochasticGradient = "nn.Trainer",
 } do

@@ -122,9 +122,15 @@ class StepperOptions {
   std::vector<detail::Hyper> hypers_;
 };
 
-// Rates of `count` steps from `first` on; momenta, if given, gets what cairn_schedule_rates says. Any thread.
+// Rates of `count` steps from `first` on, at most 2^27; momenta, if given, gets what cairn_schedule_rates says. Any thread.
 inline Outcome<std::vector<double>> schedule_rates(const cairn_stepper_options_t& options, uint64_t first,
                                                    size_t count, std::vector<double>* momenta = nullptr) {
+  constexpr size_t most = size_t{1} << 27;
+  if (count > most)
+    return detail::failed<std::vector<double>>(
+        Error(CAIRN_STATUS_INVALID_ARGUMENT, "count is " + std::to_string(count) + "; at most " +
+                                                 std::to_string(most) +
+                                                 " are given at once: ask for them in parts"));
   std::vector<double> rates(count), other(momenta != nullptr ? count : 0);
   return detail::call(
       {},
