@@ -1,5 +1,6 @@
 // Part of the search for one budget: from plans that are slow, or too high, to faster ones that fit.
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "runtime/plan/search/search.h"
@@ -12,11 +13,17 @@ constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of a budget 
 // Quarters of the budget that the plans it begins with may be above it.
 constexpr int64_t kMoreRoom[] = {0, 1, 2, 4};
 constexpr double kLeastGap = 1.5e-2, kWholeGap = .05;  // gaps that are worth a round, and all of its work
-constexpr int64_t kHoleParts = 50;  // what is left free for holes of the layout: such a part
+constexpr int64_t kHoleParts = 50;                  // what is left free for holes of the layout: such a part
+constexpr double kFarDown = .1, kWithinReach = .3;  // gaps of what came down, for annealing from segments
 constexpr int kMostRounds = 4;
 constexpr double kWorthMore = 5e-3;      // of a plan's seconds: a round that brings less is the last one
 constexpr double kWorthMoreBeyond = .3;  // the same beyond the cliff
 constexpr int kAttempts = 40;            // layouts per round
+
+// Of the way down.
+constexpr int64_t kParts = 50;  // steps down to a target: such parts of what is alive
+constexpr int64_t kStepWork = 2'000'000 / CAIRN_SEARCH_SHARE;  // of each kind of search, per step
+constexpr int kSteeper = 12;  // times that the arena may ask for a lower target
 
 }  // namespace
 
@@ -30,9 +37,7 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
   const auto anneal = [&](const Candidate& from, int64_t target, int64_t of_that,
                           LocalSearch::Prices prices = LocalSearch::kAdaptive) {
     s_.local_search.anneal_excess(from, target, of_that, prices);
-    auto found = s_.fastest_within(budget, budget, kAttempts);
-    if (found && (!fit || found->plan.predicted_seconds < fit->plan.predicted_seconds))
-      fit = std::move(found);
+    keep_faster(fit, s_.fastest_within(budget, budget, kAttempts));
   };
   const auto least_energy = [&] {
     const auto energy = [&](const auto& plan) {
@@ -45,7 +50,7 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
   };
   // A plan of segments that is fast and too high comes further than one that makes everything again for each op. In chains of blocks, which
   // have no other segments, it comes down with a budget that falls.
-  if (beyond_cliff(fit) && stages_->chain && s_.p.links.empty()) {
+  if (!came_down_ && beyond_cliff(fit) && stages_->chain && s_.p.links.empty()) {
     if (!fine_segments_)
       fine_segments_ = std::make_unique<Segments>(s_.p, s_.index, s_.intervals, s_.rules, kFineGroups);
     restart();
@@ -53,7 +58,17 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
       aim_with_segments(budget + (budget - s_.index.persistent_bytes) / 4 * quarters, *fine_segments_);
     anneal(least_energy(), budget, std::min(work, kFallWork), LocalSearch::kFalling);
   }
-  if (beyond_cliff(fit) && !segments_.empty()) {
+  if (came_down_ && beyond_cliff(fit)) {
+    restart();
+    if (const auto lower = held_within(budget - 2 * holes)) anneal(*lower, budget - holes, kRoundWork);
+  }
+  // What came down is left to that only where annealing may still lead to the bound.
+  const auto within_reach = [&] {
+    const double gap =
+        fit->plan.predicted_seconds / s_.bound_seconds_below(fit->plan.predicted_seconds, budget) - 1;
+    return gap > kFarDown && gap < kWithinReach;
+  };
+  if ((came_down_ ? within_reach() : beyond_cliff(fit)) && !segments_.empty()) {
     restart();
     for (Segments& segments : segments_) aim_with_segments(budget, segments);
     anneal(least_energy(), budget - holes, std::min(work, 2 * kRoundWork));
@@ -71,6 +86,54 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
     const double worth = beyond_cliff(before) ? kWorthMoreBeyond : kWorthMore;
     if (fit->plan.predicted_seconds > before * (1 - worth)) return;
   }
+}
+
+// Whether the archive has a plan within the target in the end. Steps that fail are halved.
+bool OneBudget::walk_down(int64_t target) {
+  int64_t peak = std::numeric_limits<int64_t>::max(), parts = kParts;
+  for (const auto& [bytes, candidate] : s_.archive.plans())
+    if (!beyond_cliff(candidate.cost.seconds)) {
+      peak = bytes;
+      break;
+    }
+  if (peak == std::numeric_limits<int64_t>::max()) return false;
+  while (peak > target) {
+    const Candidate from = *s_.archive.within(peak);
+    const int64_t next =
+        std::max(target, peak - std::max<int64_t>(1, (peak - s_.index.persistent_bytes) / parts));
+    Candidate c = from;
+    if (s_.local_search.descend(c, next, kStepWork)) s_.local_search.search(c, next, kStepWork);
+    const Candidate* found = s_.archive.within(next);
+    s_.local_search.anneal(found ? *found : from, next, kStepWork);
+    found = s_.archive.within(next);
+    if (found)
+      peak = next;
+    else if ((parts *= 2) > kMostParts)
+      return false;
+  }
+  return s_.archive.within(target) != nullptr;
+}
+
+// From what structure gives, which needs more, to the budget, a little at a time.
+std::optional<Fit> OneBudget::from_above(int64_t budget) {
+  restart();
+  std::optional<Fit> best;
+  int64_t target = budget;
+  for (const bool fine : {false, true}) {
+    if (!beyond_cliff(best)) break;
+    if (fine)
+      aim_with_segments(target, *fine_segments_);
+    else
+      for (Segments& segments : segments_) aim_with_segments(target, segments);
+    for (int round = 0; round < kSteeper && walk_down(target); ++round) {
+      const int64_t peak = s_.archive.within(target)->cost.peak_bytes;
+      int64_t over = 0;
+      keep_faster(best, s_.fastest_within(target, budget, kLayouts, &over));
+      if (over <= 0) break;
+      target = peak - std::min(over, peak / kMostParts);
+    }
+  }
+  return best;
 }
 
 }  // namespace cairn::plan

@@ -30,6 +30,10 @@ struct Fit {
   Candidate from;
 };
 
+inline void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
+  if (fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds)) best = std::move(fit);
+}
+
 class Search {
  public:
   // arenas_follow_peaks: a plan's arena is as low as its own peak allows, whatever the budget, so that what
@@ -128,6 +132,7 @@ class OneBudget {
   // Steps of the dynamic program.
   static constexpr int64_t kTableWork = 12'000'000, kQuickTableWork = 700'000;
 
+  static constexpr int kLayouts = 8;           // tried per round
   static constexpr int64_t kMostParts = 400;   // the least step down is such a part
   static constexpr int32_t kFineGroups = 250;  // of segments near the smallest budget
 
@@ -155,6 +160,12 @@ class OneBudget {
   bool beyond_cliff(double seconds) const;
   bool beyond_cliff(const std::optional<Fit>&) const;
   std::optional<Fit> from_above(int64_t budget);
+  bool comes_down() const;
+  const std::vector<Candidate>& brought_down();
+  std::vector<Candidate> fast_segments();
+  std::optional<Fit> laid_out_within(int64_t budget);
+  std::optional<Candidate> held_within(int64_t target);
+  std::optional<Fit> from_segments(int64_t budget);
   bool walk_down(int64_t target);
   void from_slow(std::optional<Fit>&, int64_t budget, int64_t work);
   std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
@@ -183,6 +194,8 @@ class OneBudget {
   };
   std::optional<Closest> closest_;
   std::optional<Fit> smallest_sent_, smallest_made_;
+  std::optional<std::vector<Candidate>> brought_down_;
+  bool came_down_ = false;            // what solve() has is of from_segments()
   std::vector<Fit> way_down_;         // to smallest_by_limits(), each lower than the one before
   std::optional<Candidate> fastest_;  // met, whose offsets may be searched for
 };

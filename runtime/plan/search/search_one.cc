@@ -18,10 +18,11 @@ constexpr int64_t kQuickWork = 12'000;                              // per op
 constexpr int64_t kDescentWork = 6'000'000;                         // where nothing fits yet
 constexpr size_t kOptions = 48;                                     // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
-constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;    // gaps to the bound that end the search
-constexpr double kSlow = 0.1;                                    // above the bound: a quick search goes on
-constexpr double kWithinReach = 0.3;                             // above the bound: long annealing leads on
-constexpr double kCliff = 3;                                     // times the seconds of keeping everything
+constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
+constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
+constexpr double kWithinReach = 0.3;                           // above the bound: long annealing leads on
+constexpr double kCliff = 3;                                   // times the seconds of keeping everything
+constexpr double kMuchFaster = .02;
 constexpr double kWorthARound = 2e-3;                            // of a plan's seconds
 constexpr double kFar = 1.5e-2, kFarOfChain = 3e-2;              // gaps that more work is spent on
 constexpr std::array<int32_t, 2> kGroups = {32, 96};             // of Segments
@@ -30,10 +31,8 @@ constexpr double kFarFaster = 2;  // times: what led so far leaves out other way
 constexpr int64_t kHoldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int kNearRounds = 2, kNearLayouts = 40;  // of the search near the smallest plan
 constexpr int64_t kTargets = 3;                    // that it aims at
-constexpr int kLayouts = 8;                        // tried per round
 constexpr int kRounds = 4;                         // of feedback from the real peak or arena
 constexpr int kLongRounds = 2;  // of improvement: from this one on, if it is still far then
-constexpr int kSteeper = 12;    // times that the arena may ask for a lower target
 
 // The link by which stages send values away: the one that takes most of them while forward runs.
 int32_t widest_link(const Problem& p, const Index& index) {
@@ -44,10 +43,6 @@ int32_t widest_link(const Problem& p, const Index& index) {
   const auto widest = std::max_element(p.links.begin(), p.links.end(),
                                        [&](const Link& a, const Link& b) { return bytes(a) < bytes(b); });
   return static_cast<int32_t>(widest - p.links.begin());
-}
-
-void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
-  if (fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds)) best = std::move(fit);
 }
 
 }  // namespace
@@ -64,6 +59,7 @@ size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearch
 
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   fastest_.reset();
+  came_down_ = false;
   if (effort != Effort::kWhole) return from_scratch(budget, effort, kRounds);
   if (prices_layouts()) return solve_by_limits(budget);
   look_at_stages();
@@ -83,7 +79,8 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   const double scratch = fit ? fit->plan.predicted_seconds : 0;
   // What the way down finds is faster to improve than what is beyond the cliff.
   std::optional<Fit> walked;
-  const bool first_down = walks() && beyond_cliff(fit) && (fit || smallest().plan.arena_bytes <= budget);
+  const bool first_down =
+      !came_down_ && walks() && beyond_cliff(fit) && (fit || smallest().plan.arena_bytes <= budget);
   if (first_down) keep_faster(fit, walked = from_above(budget));
   from_slow(fit, budget, kSlowWork);
   const double annealed = fit ? fit->plan.predicted_seconds : 0;
@@ -93,7 +90,7 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   const bool led_nowhere = !walked;
   // Little above the smallest budget structure may give nothing, or what only just fits.
   for (const bool sent : {true, false}) {
-    if (!beyond_cliff(fit) || (fit && !walks())) break;
+    if (came_down_ || !beyond_cliff(fit) || (fit && !walks())) break;
     const Fit* const lowest = sent ? smallest_sent() : &smallest_made();
     if (!lowest || lowest->plan.arena_bytes > budget) continue;
     // More room to hold values in is not always better: aims lower as well, as for a smaller budget.
@@ -107,7 +104,8 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
     }
   }
   // None of these ways led far.
-  if (walks() && beyond_cliff(fit) && first > 0 && fit->plan.predicted_seconds * (1 + kSlow) > first)
+  if (!came_down_ && walks() && beyond_cliff(fit) && first > 0 &&
+      fit->plan.predicted_seconds * (1 + kSlow) > first)
     keep_faster(fit, from_scratch(budget, effort, kRounds));
   if (fit && fit->plan.predicted_seconds != annealed)
     from_slow(fit, budget, stages_->chain ? kSlowWork / 16 : kSlowWork / 2);
@@ -136,6 +134,16 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
   std::optional<Fit> best = closest(budget, bound, whole ? kTableWork : kQuickTableWork, target);
   const auto is_slow = [&] { return !best || best->plan.predicted_seconds > bound * (1 + kSlow); };
   if (quick && is_slow()) best = closest(budget, bound, kTableWork, target);
+  if (whole && comes_down() && is_slow()) {
+    auto fit = from_segments(budget);
+    came_down_ =
+        fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds * (1 - kMuchFaster));
+    if (came_down_) {
+      remember_fastest(budget);
+      return fit;
+    }
+    best = closest(budget, bound, kTableWork, target);
+  }
   if (best && whole && !stages_->chain) bound = s_.bound_seconds_below(best->plan.predicted_seconds, budget);
   // What comes nowhere near the bound says little.
   if (best && (whole || (quick && is_slow())))
@@ -261,28 +269,6 @@ void OneBudget::deepen(int64_t target) {
     if (cost.peak_bytes <= target) return;
     room -= cost.peak_bytes - target;
   }
-}
-
-// From what structure gives, which needs more, to the budget, a little at a time.
-std::optional<Fit> OneBudget::from_above(int64_t budget) {
-  restart();
-  std::optional<Fit> best;
-  int64_t target = budget;
-  for (const bool fine : {false, true}) {
-    if (!beyond_cliff(best)) break;
-    if (fine)
-      aim_with_segments(target, *fine_segments_);
-    else
-      for (Segments& segments : segments_) aim_with_segments(target, segments);
-    for (int round = 0; round < kSteeper && walk_down(target); ++round) {
-      const int64_t peak = s_.archive.within(target)->cost.peak_bytes;
-      int64_t over = 0;
-      keep_faster(best, s_.fastest_within(target, budget, kLayouts, &over));
-      if (over <= 0) break;
-      target = peak - std::min(over, peak / kMostParts);
-    }
-  }
-  return best;
 }
 
 // Groups of ops, wherever forward is cut.

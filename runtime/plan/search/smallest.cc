@@ -48,6 +48,7 @@ const Fit& OneBudget::smallest_made() {
     return *smallest_made_;
   }
   look_at_stages();
+  brought_down();
   restart();
   const auto least = [&](const auto& found_at) {
     int64_t high = s_.archive.plans().begin()->first - s_.index.persistent_bytes, low = 0;
@@ -79,6 +80,7 @@ const Fit& OneBudget::smallest_made() {
       return t && s_.try_retention(*t, {});
     });
   if (s_.archive.plans().begin()->first < before) shrink();
+  for (const Candidate& c : brought_down()) s_.archive.add(c.retention_points, c.pace, c.cost);
   smallest_made_ = s_.lowest();
   const Candidate lowest = s_.archive.plans().begin()->second;
   if (const int64_t capacity = s_.searched_capacity(lowest); capacity < smallest_made_->plan.arena_bytes)
@@ -90,8 +92,9 @@ const Fit& OneBudget::smallest_made() {
   int64_t step = smallest_made_->plan.arena_bytes / kFirstStep, too_low = least_bytes(s_.p, s_.index) - 1;
   const auto within = [&](int64_t budget) {
     int64_t target = budget;
-    return budget > too_low ? closest(budget, s_.bound_seconds(budget), kTableWork, target, &too_low)
-                            : std::nullopt;
+    std::optional<Fit> fit;
+    if (budget > too_low) fit = closest(budget, s_.bound_seconds(budget), kTableWork, target, &too_low);
+    return fit ? fit : laid_out_within(budget);
   };
   const auto finest = [&] { return std::max(kPageBytes, smallest_made_->plan.arena_bytes / kFinest); };
   within(smallest_made_->plan.arena_bytes - kPageBytes);
@@ -102,6 +105,12 @@ const Fit& OneBudget::smallest_made() {
     step = fit ? 2 * step : step / 4;
     if (fit) smallest_made_ = std::move(fit);
     if (fit) step = std::max(step, finest());
+  }
+  // What holds more has other arenas.
+  for (int round = 0; round < kSmallerPacked; ++round) {
+    auto fit = from_segments(smallest_made_->plan.arena_bytes - kPageBytes);
+    if (!fit) break;
+    smallest_made_ = std::move(fit);
   }
   lower_packed();
   return *smallest_made_;

@@ -1,0 +1,128 @@
+// Part of the search for one budget: plans of segments, which are fast and too high, come down a little at a time. That makes plans
+// for all budgets down to little above the working set of the largest ops, where values between blocks have to be made again in
+// several levels.
+#include <algorithm>
+
+#include "runtime/plan/search/search.h"
+
+namespace cairn::plan {
+namespace {
+
+constexpr int64_t kRoomParts = 50;   // rooms of segments differ by such a part
+constexpr int64_t kTimesLowest = 2;  // the most room, against that of the lowest segments
+constexpr int kMostRooms = 400;      // looked at
+constexpr double kFaster = .97;      // seconds, against the start before, that make another start
+constexpr size_t kStarts = 10;
+constexpr int64_t kStepParts = 64;  // a step down is such a part of what is alive
+constexpr int kFailures = 3;        // steps in a row that end the way down
+constexpr int64_t kStepWork = 6'000'000, kAllWork = 150'000'000 / CAIRN_SEARCH_SHARE;
+constexpr std::ptrdiff_t kHeld = 4;  // of the fastest plans that fit, hold what there is room for
+constexpr int64_t kNearWork = 12'000'000 / CAIRN_SEARCH_SHARE;  // of search near the fastest one
+constexpr int64_t kHoldWork = 3'000'000, kHoldLowest = 30'000'000 / CAIRN_SEARCH_SHARE;
+// Room left free for holes of the layout: so many of such parts of the budget at most.
+constexpr int64_t kHoleParts = 100, kMostHoles = 4;
+constexpr double kNear = .02;  // of what peaks alone would allow, what layouts may cost
+
+}  // namespace
+
+bool OneBudget::comes_down() const {
+  return backward() && s_.p.links.empty() && s_.p.ops.size() <= kSearched;
+}
+
+// By rising peaks. They depend on the problem alone.
+const std::vector<Candidate>& OneBudget::brought_down() {
+  if (brought_down_) return *brought_down_;
+  brought_down_.emplace();
+  if (!comes_down()) return *brought_down_;
+  look_at_stages();
+  restart();
+  const std::vector<Candidate> starts = fast_segments();
+  restart();
+  const int64_t until = s_.evaluate.work() + kAllWork;
+  for (const Candidate& start : starts) {
+    Candidate c = start;
+    int64_t target = c.cost.peak_bytes;
+    for (int failed = 0; failed < kFailures && s_.evaluate.work() < until;) {
+      target -= std::max<int64_t>(1, (target - s_.index.persistent_bytes) / kStepParts);
+      if (c.cost.peak_bytes <= target) continue;
+      bool down = false;
+      for (const Candidate* from : {static_cast<const Candidate*>(&c), &start}) {
+        Candidate next = *from;
+        down = s_.local_search.descend(next, target, kStepWork);
+        if (down) c = std::move(next);
+        if (down || c.cost.peak_bytes == start.cost.peak_bytes) break;
+      }
+      failed = down ? 0 : failed + 1;
+    }
+  }
+  // What makes everything again for each op takes less still, now and then.
+  if (!starts.empty()) {
+    Candidate lowest{s_.rules.base, {}, {}};
+    for (const RetentionPoints& t : s_.local_search.minimal())
+      if (const Cost cost = s_.evaluate(t, {}, s_.sequence);
+          cost.valid && (!lowest.cost.valid || cost.peak_bytes < lowest.cost.peak_bytes))
+        lowest = {t, {}, cost};
+    if (lowest.cost.valid) s_.local_search.shrink(lowest, kSearchWork);
+  }
+  for (const auto& [peak, candidate] : s_.archive.plans())
+    if (!starts.empty() && peak <= starts.back().cost.peak_bytes) brought_down_->push_back(candidate);
+  return *brought_down_;
+}
+
+// From the lowest ones up, each faster than the one before.
+std::vector<Candidate> OneBudget::fast_segments() {
+  if (!fine_segments_)
+    fine_segments_ = std::make_unique<Segments>(s_.p, s_.index, s_.intervals, s_.rules, kFineGroups);
+  int64_t room = least_bytes(s_.p, s_.index) - s_.index.persistent_bytes, most = 0;
+  for (int k = 0; k < kMostRooms && (most == 0 || room <= most); ++k) {
+    const std::optional<RetentionPoints> t = fine_segments_->plan(room);
+    if (t && s_.try_retention(*t, {}) && most == 0) most = kTimesLowest * room;
+    room += std::max<int64_t>(1, room / kRoomParts);
+  }
+  std::vector<Candidate> starts;
+  for (const auto& [peak, candidate] : s_.archive.plans())
+    if (starts.size() < kStarts && peak - s_.index.persistent_bytes <= kTimesLowest * most &&
+        (starts.empty() || candidate.cost.seconds < starts.back().cost.seconds * kFaster))
+      starts.push_back(candidate);
+  return starts;
+}
+
+// What fits holds longer what there is room for: the fastest plans, and, beyond the cliff, the lowest one, which makes most again.
+std::optional<Candidate> OneBudget::held_within(int64_t target) {
+  const std::vector<Candidate>& all = brought_down();
+  const auto end =
+      std::find_if(all.begin(), all.end(), [&](const Candidate& c) { return c.cost.peak_bytes > target; });
+  if (end == all.begin()) return {};
+  const auto hold = [&](Candidate c, int64_t work) { s_.local_search.hold_longer(c, target, work); };
+  for (auto c = all.begin(); c != end; ++c) s_.archive.add(c->retention_points, c->pace, c->cost);
+  for (auto c = end - std::min<std::ptrdiff_t>(kHeld, end - all.begin()); c != end; ++c) hold(*c, kHoldWork);
+  if (beyond_cliff(s_.archive.within(target)->cost.seconds)) hold(all.front(), kHoldLowest);
+  Candidate best = *s_.archive.within(target);
+  s_.local_search.search(best, target, kNearWork);
+  return *s_.archive.within(target);
+}
+
+std::optional<Fit> OneBudget::laid_out_within(int64_t budget) {
+  const std::vector<Candidate>& all = brought_down();
+  restart();
+  for (const Candidate& c : all)
+    if (c.cost.peak_bytes <= budget) s_.archive.add(c.retention_points, c.pace, c.cost);
+  return s_.fastest_within(budget, budget, kLayouts);
+}
+
+std::optional<Fit> OneBudget::from_segments(int64_t budget) {
+  brought_down();
+  restart();
+  std::optional<Fit> best;
+  const int64_t holes = (budget - s_.index.persistent_bytes) / kHoleParts;
+  for (int64_t part = 0; part <= kMostHoles; ++part) {
+    const int64_t target = budget - part * holes;
+    const std::optional<Candidate> fastest = held_within(target);
+    if (!fastest) break;
+    keep_faster(best, s_.fastest_within(target, budget, kLayouts));
+    if (best && best->plan.predicted_seconds < (1 + kNear) * fastest->cost.seconds) break;
+  }
+  return best;
+}
+
+}  // namespace cairn::plan

@@ -1,0 +1,46 @@
+#include <gtest/gtest.h>
+
+#include "bench/plan/irregular.h"
+#include "runtime/plan/index.h"
+#include "runtime/plan/search/solver.h"
+
+namespace cairn::plan {
+namespace {
+
+#ifndef CAIRN_SANITIZED  // a fixed amount of search: tens of seconds
+class FromSegments : public testing::Test {
+ protected:
+  const Problem p_ = bench::irregular_problem("encoder_decoder", 8, 1);
+  const int64_t fixed_ = p_.persistent_bytes();
+  Solver solver_{p_};
+  const Plan smallest_ = solver_.smallest();
+};
+
+// In the largest op's backward there is room for its own values and little else: what its layer begins with, and one value between
+// layers, from which all others are made again.
+TEST_F(FromSegments, TheSmallestBudgetIsLittleAboveTheLargestOp) {
+  ASSERT_GT(p_.ops.size(), kSmallProblem);
+  const auto largest = static_cast<double>(least_bytes(p_, Index(p_)) - fixed_);
+  EXPECT_LE(static_cast<double>(smallest_.arena_bytes - fixed_), 1.28 * largest);
+}
+
+TEST_F(FromSegments, LittleAboveItNothingIsMadeAgainForEachOp) {
+  const int64_t budget = fixed_ + (smallest_.arena_bytes - fixed_) / 50 * 51;
+  const auto plan = solver_.solve(budget);
+  ASSERT_TRUE(plan.has_value());
+  Problem limited = p_;
+  limited.budget_bytes = budget;
+  EXPECT_EQ(violation(limited, *plan), "");
+  EXPECT_LE(plan->arena_bytes, budget);
+  EXPECT_LE(plan->predicted_seconds, 4 * plan->keep_all_seconds);
+  // The same whatever was asked before.
+  Solver fresh(p_);
+  const auto again = fresh.solve(budget);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->predicted_seconds, plan->predicted_seconds);
+  EXPECT_EQ(again->arena_bytes, plan->arena_bytes);
+}
+#endif
+
+}  // namespace
+}  // namespace cairn::plan
