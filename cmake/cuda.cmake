@@ -74,6 +74,9 @@ if(CAIRN_TESTS AND NOT CAIRN_SANITIZE)
   endforeach()
   add_library(cairn_cuda_emulated STATIC ${emulated_kernels} ${cuda_hosts} ${cuda_emulated})
   target_compile_options(cairn_cuda_emulated PRIVATE -fno-strict-aliasing)  # as nvcc compiles vector accesses
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(cairn_cuda_emulated PRIVATE -fno-tree-vectorize)  # GCC 12's vectorizer ends with an internal error there
+  endif()
   target_include_directories(cairn_cuda_emulated PUBLIC ${CMAKE_SOURCE_DIR}/tests/cuda ${CMAKE_SOURCE_DIR}/tests/cuda/emulated/include)
   target_link_libraries(cairn_cuda_emulated PUBLIC cairn_flags cairn_base cairn_reference cairn_device)
   target_precompile_headers(cairn_cuda_emulated REUSE_FROM cairn_headers)

@@ -38,6 +38,7 @@ struct HomeReads {
   // not use itself. No links: there are none.
   std::vector<std::vector<int64_t>> after;
   int64_t largest_bytes = 0;  // of these values
+  bool back_home = true;      // a plan ends once what ops change is back there; else with its last op
   int64_t bytes(size_t op) const {
     int64_t sum = 0;
     for (const auto& link : after) sum += link[op];

@@ -28,8 +28,8 @@ double rounded_down(double x) {
   return std::ldexp(std::floor(share * kShares), exponent) / kShares;
 }
 
-// busy: op `at` uses the value, which then has its place.
-Copies copies_of(const HomeReads::Value& value, int32_t at, bool& busy) {
+// back_home: of HomeReads. busy: op `at` uses the value, which then has its place.
+Copies copies_of(const HomeReads::Value& value, int32_t at, bool back_home, bool& busy) {
   std::array<bool, kCopies> has{};
   busy = false;
   bool next = true;  // the first use behind `at`
@@ -37,7 +37,7 @@ Copies copies_of(const HomeReads::Value& value, int32_t at, bool& busy) {
     if (use.op <= at && &use == value.uses.data()) has[kInBefore] = use.reads;
     if (use.op < at && use.changes) has[kOutBefore] = true;
     if (use.op == at) busy = true;
-    if (use.op >= at && use.changes) has[kOutBehind] = true;
+    if (use.op >= at && use.changes && back_home) has[kOutBehind] = true;
     if (use.op > at && next) {
       has[kInBehind] = use.reads;
       next = false;
@@ -91,7 +91,7 @@ void Crossing::add_link(const Link& link, size_t number, int32_t at, double befo
     const HomeReads::Value& value = homes.values[i];
     if (value.link != static_cast<int32_t>(number)) continue;
     bool busy = false;
-    const Copies copies = copies_of(value, at, busy);
+    const Copies copies = copies_of(value, at, homes.back_home, busy);
     const double bytes = static_cast<double>(value.bytes) / bytes_;
     for (const Copy copy : {kInBefore, kInBehind, kOutBefore, kOutBehind})
       if (bit(copies.always, copy)) fixed[copy] += bytes;

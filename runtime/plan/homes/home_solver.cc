@@ -94,7 +94,8 @@ HomeSolver::HomeSolver(const Problem& p)
       resolved_(resolve_homes(p, std::vector<bool>(p.values.size(), true))),
       all_away_(with_links(without_homes(resolved_), p.links)),  // what stays takes no room in a tier
       index_(all_away_),
-      homes_(home_reads(p)) {
+      homes_(home_reads(p)),
+      ends_(p) {
   std::vector<int64_t> uses(p.values.size(), 0);
   for (const Op& op : p.ops)
     for (const auto* list : {&op.inputs, &op.outputs})
@@ -292,11 +293,15 @@ double HomeSolver::least_seconds(int64_t budget_bytes, double enough) {
   const double bound = lower_bound_seconds(all_away_, index_, budget_bytes, homes_, enough);
   known.seconds = std::max(known.seconds, bound);
   known.raised = bound < enough;
+  if (known.raised)
+    known.seconds = std::max(
+        known.seconds, ends_.least_seconds(budget_bytes, {}) + least_home_seconds(homes_, budget_bytes));
   return known.seconds;
 }
 
 double HomeSolver::least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest) {
-  return lower_bound_seconds_behind(all_away_, index_, budget_bytes, homes_, earliest);
+  const double bound = lower_bound_seconds_behind(all_away_, index_, budget_bytes, homes_, earliest);
+  return std::max(bound, ends_.least_seconds(budget_bytes, earliest));
 }
 
 Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/plan/bound/bound.h"
+#include "runtime/plan/homes/ends.h"
 #include "runtime/plan/homes/placement.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/search/effort.h"
@@ -55,6 +56,7 @@ class HomeSolver {
   const Problem all_away_;  // and is no value of its own
   const Index index_;
   const HomeReads homes_;
+  const Ends ends_;
   Order dearest_;               // values that may stay, those first that are dearest to fetch for their bytes
   std::vector<bool> fits_;      // per value: its tier has room for it, beside those before it
   std::vector<bool> may_stay_;  // per value: it lives at home, or on the device
