@@ -7,7 +7,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr double kRounding = 1e-9;  // of the copies behind: more than their sums can be off
+constexpr double kCopyRounding = 1e-9;  // of the copies behind: more than their sums can be off
 
 double copy_seconds(const Link& link, int64_t bytes, double bytes_per_second) {
   return bytes > 0 ? link.latency_seconds + static_cast<double>(bytes) / bytes_per_second : 0;
@@ -84,7 +84,7 @@ double Ends::least_seconds(int64_t budget_bytes, const std::vector<double>& earl
   for (size_t o = 0; o < std::min(times.size(), earliest.size()); ++o)
     times[o] = std::max(times[o], earliest[o]);
   return lower_bound_seconds_behind(*problem_, *index_, budget_bytes, homes_, times) +
-         behind_ * (1 - kRounding);
+         behind_ * (1 - kCopyRounding);
 }
 
 }  // namespace cairn::plan

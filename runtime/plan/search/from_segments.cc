@@ -8,20 +8,20 @@
 namespace cairn::plan {
 namespace {
 
-constexpr int64_t kRoomParts = 50;   // rooms of segments differ by such a part
-constexpr int64_t kTimesLowest = 2;  // the most room, against that of the lowest segments
-constexpr int kMostRooms = 400;      // looked at
-constexpr double kFaster = .97;      // seconds, against the start before, that make another start
+constexpr int64_t kSegmentRooms = 50;  // rooms of segments differ by such a part
+constexpr int64_t kTimesLowest = 2;    // the most room, against that of the lowest segments
+constexpr int kMostRooms = 400;        // looked at
+constexpr double kFaster = .97;        // seconds, against the start before, that make another start
 constexpr size_t kStarts = 10;
-constexpr int64_t kStepParts = 64;  // a step down is such a part of what is alive
+constexpr int64_t kDownParts = 64;  // a step down is such a part of what is alive
 constexpr int kFailures = 3;        // steps in a row that end the way down
-constexpr int64_t kStepWork = 6'000'000, kAllWork = 150'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kDescendWork = 6'000'000, kAllWork = 150'000'000 / CAIRN_SEARCH_SHARE;
 constexpr std::ptrdiff_t kHeld = 4;  // of the fastest plans that fit, hold what there is room for
 constexpr int64_t kNearWork = 12'000'000 / CAIRN_SEARCH_SHARE;  // of search near the fastest one
-constexpr int64_t kHoldWork = 3'000'000, kHoldLowest = 30'000'000 / CAIRN_SEARCH_SHARE;
+constexpr int64_t kHeldWork = 3'000'000, kLowestHeldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
 // Room left free for holes of the layout: so many of such parts of the budget at most.
-constexpr int64_t kHoleParts = 100, kMostHoles = 4;
-constexpr double kNear = .02;  // of what peaks alone would allow, what layouts may cost
+constexpr int64_t kRoomForHoles = 100, kMostHoles = 4;
+constexpr double kNearPeaks = .02;  // of what peaks alone would allow, what layouts may cost
 
 }  // namespace
 
@@ -43,12 +43,12 @@ const std::vector<Candidate>& OneBudget::brought_down() {
     Candidate c = start;
     int64_t target = c.cost.peak_bytes;
     for (int failed = 0; failed < kFailures && s_.evaluate.work() < until;) {
-      target -= std::max<int64_t>(1, (target - s_.index.persistent_bytes) / kStepParts);
+      target -= std::max<int64_t>(1, (target - s_.index.persistent_bytes) / kDownParts);
       if (c.cost.peak_bytes <= target) continue;
       bool down = false;
       for (const Candidate* from : {static_cast<const Candidate*>(&c), &start}) {
         Candidate next = *from;
-        down = s_.local_search.descend(next, target, kStepWork);
+        down = s_.local_search.descend(next, target, kDescendWork);
         if (down) c = std::move(next);
         if (down || c.cost.peak_bytes == start.cost.peak_bytes) break;
       }
@@ -77,7 +77,7 @@ std::vector<Candidate> OneBudget::fast_segments() {
   for (int k = 0; k < kMostRooms && (most == 0 || room <= most); ++k) {
     const std::optional<RetentionPoints> t = fine_segments_->plan(room);
     if (t && s_.try_retention(*t, {}) && most == 0) most = kTimesLowest * room;
-    room += std::max<int64_t>(1, room / kRoomParts);
+    room += std::max<int64_t>(1, room / kSegmentRooms);
   }
   std::vector<Candidate> starts;
   for (const auto& [peak, candidate] : s_.archive.plans())
@@ -95,8 +95,8 @@ std::optional<Candidate> OneBudget::held_within(int64_t target) {
   if (end == all.begin()) return {};
   const auto hold = [&](Candidate c, int64_t work) { s_.local_search.hold_longer(c, target, work); };
   for (auto c = all.begin(); c != end; ++c) s_.archive.add(c->retention_points, c->pace, c->cost);
-  for (auto c = end - std::min<std::ptrdiff_t>(kHeld, end - all.begin()); c != end; ++c) hold(*c, kHoldWork);
-  if (beyond_cliff(s_.archive.within(target)->cost.seconds)) hold(all.front(), kHoldLowest);
+  for (auto c = end - std::min<std::ptrdiff_t>(kHeld, end - all.begin()); c != end; ++c) hold(*c, kHeldWork);
+  if (beyond_cliff(s_.archive.within(target)->cost.seconds)) hold(all.front(), kLowestHeldWork);
   Candidate best = *s_.archive.within(target);
   s_.local_search.search(best, target, kNearWork);
   return *s_.archive.within(target);
@@ -114,13 +114,13 @@ std::optional<Fit> OneBudget::from_segments(int64_t budget) {
   brought_down();
   restart();
   std::optional<Fit> best;
-  const int64_t holes = (budget - s_.index.persistent_bytes) / kHoleParts;
+  const int64_t holes = (budget - s_.index.persistent_bytes) / kRoomForHoles;
   for (int64_t part = 0; part <= kMostHoles; ++part) {
     const int64_t target = budget - part * holes;
     const std::optional<Candidate> fastest = held_within(target);
     if (!fastest) break;
     keep_faster(best, s_.fastest_within(target, budget, kLayouts));
-    if (best && best->plan.predicted_seconds < (1 + kNear) * fastest->cost.seconds) break;
+    if (best && best->plan.predicted_seconds < (1 + kNearPeaks) * fastest->cost.seconds) break;
   }
   return best;
 }

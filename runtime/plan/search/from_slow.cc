@@ -13,8 +13,8 @@ constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of a budget 
 // Quarters of the budget that the plans it begins with may be above it.
 constexpr int64_t kMoreRoom[] = {0, 1, 2, 4};
 constexpr double kLeastGap = 1.5e-2, kWholeGap = .05;  // gaps that are worth a round, and all of its work
-constexpr int64_t kHoleParts = 50;                  // what is left free for holes of the layout: such a part
-constexpr double kFarDown = .1, kWithinReach = .3;  // gaps of what came down, for annealing from segments
+constexpr int64_t kHoleParts = 50;               // what is left free for holes of the layout: such a part
+constexpr double kFarDown = .1, kNearDown = .3;  // gaps of what came down, for annealing from segments
 constexpr int kMostRounds = 4;
 constexpr double kWorthMore = 5e-3;      // of a plan's seconds: a round that brings less is the last one
 constexpr double kWorthMoreBeyond = .3;  // the same beyond the cliff
@@ -66,7 +66,7 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
   const auto within_reach = [&] {
     const double gap =
         fit->plan.predicted_seconds / s_.bound_seconds_below(fit->plan.predicted_seconds, budget) - 1;
-    return gap > kFarDown && gap < kWithinReach;
+    return gap > kFarDown && gap < kNearDown;
   };
   if ((came_down_ ? within_reach() : beyond_cliff(fit)) && !segments_.empty()) {
     restart();
