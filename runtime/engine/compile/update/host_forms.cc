@@ -21,7 +21,8 @@ constexpr double kHostAbove = 0.02;
 constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
 // What is slower than the best step by so much has no other shares tried, and what is so far above its bound is tried from elsewhere.
 constexpr double kFar = 0.1;
-constexpr double kLittle = 0.25;  // of the parameters that the host updates with the disk
+constexpr double kNearBest = 0.05;  // above the best step: other shares than the first may have lower bounds
+constexpr double kLittle = 0.25;    // of the parameters that the host updates with the disk
 
 bool is_lower(const std::optional<HostBound>& bound, const std::optional<HostBound>& than) {
   return bound && (!than || bound->seconds() < than->seconds());
@@ -122,7 +123,9 @@ class HostForms {
   }
 
   bool try_shares(const Start& start) {
-    if (start.bound && best_ != nullptr && start.bound->seconds() >= attempts_.seconds(*best_)) return false;
+    if (start.bound && best_ != nullptr &&
+        start.bound->seconds() >= (1 + kNearBest) * attempts_.seconds(*best_))
+      return false;
     HostForm form = start.form;
     HostShare share(form.share, kMostShares);
     std::shared_ptr<CompiledPlan> plan = start.plan;
