@@ -17,11 +17,10 @@ double copy_seconds(const Link& link, int64_t bytes, double bytes_per_second) {
 
 Ends::Ends(const Problem& p) {
   if (p.ops.empty()) return;
-  const double tail = find_tail(p);
+  if (find_tail(p) + find_earliest(p) == 0) return;
   Problem until = p;
   until.ops.resize(last_ + 1);
   until.backward_begin = std::min(until.backward_begin, static_cast<int32_t>(until.ops.size()));
-  if (find_earliest(until) + tail == 0) return;
   problem_ = without_homes(resolve_homes(until, std::vector<bool>(p.values.size(), true)));
   problem_->links = p.links;
   homes_ = home_reads(until);
@@ -62,7 +61,7 @@ double Ends::find_earliest(const Problem& p) {
   std::vector<bool> seen(p.values.size(), false);
   std::vector<double> busy(p.links.size(), 0);
   double ops = 0, late = 0;
-  for (size_t o = 0; o < p.ops.size(); ++o) {
+  for (size_t o = 0; o <= last_; ++o) {
     for (const HomeUse& use : uses[o]) {
       const auto v = static_cast<size_t>(use.value);
       const auto home = static_cast<size_t>(p.values[v].home);

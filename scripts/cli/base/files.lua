@@ -6,17 +6,19 @@ local files = {}
 -- What is not there, or a directory, is bad input: ENOENT, ENOTDIR, EISDIR.
 local NO_FILE = { [2] = true, [20] = true, [21] = true }
 
+local function failed(number, message) fail.with(NO_FILE[number] and 3 or 5, message) end
+
 -- An open file. what: the option that names it, for messages.
 function files.open(path, what)
   local file, problem, number = io.open(path, "rb")
-  if not file then fail.with(NO_FILE[number] and 3 or 5, what .. ": " .. problem) end
+  if not file then failed(number, what .. ": " .. problem) end
   return file
 end
 
 -- What file:read(how) gives; nil at the end.
 function files.next(file, how, path, what)
   local text, problem, number = file:read(how)
-  if problem then fail.with(NO_FILE[number] and 3 or 5, ("%s: %s: %s"):format(what, path, problem)) end
+  if problem then failed(number, ("%s: %s: %s"):format(what, path, problem)) end
   return text
 end
 

@@ -105,7 +105,7 @@ class HostForms {
     if (winner_.plan != nullptr && staying > 0 && std::abs(staying - winner_.form.share) > kBalanced) {
       HostForm form = winner_.form;
       form.share = staying;
-      attempt(attempts_.make(form), form);
+      attempt({form, attempts_.make(form), {}});
     }
     if (winner_.plan != nullptr) attempts_.attempt(winner_.plan, false);
   }
@@ -114,7 +114,8 @@ class HostForms {
   // From the share that looks best where the device's states leave, or where they stay; from the other one, too, if the first
   // ends far above its bound, which says little then. True: something is the best now.
   bool try_starts(const HostForm& form) {
-    Start first = balanced(form, false), second = balanced(form, true);
+    const std::shared_ptr<CompiledPlan> lowered = attempts_.make(form);
+    Start first = balanced(form, lowered, false), second = balanced(form, lowered, true);
     if (is_lower(second.bound, first.bound)) std::swap(first, second);
     const bool won = try_shares(first);
     if (!second.bound || std::abs(second.form.share - first.form.share) < kBalanced) return won;
@@ -126,44 +127,42 @@ class HostForms {
     if (start.bound && best_ != nullptr &&
         start.bound->seconds() >= (1 + kNearBest) * attempts_.seconds(*best_))
       return false;
-    HostForm form = start.form;
-    HostShare share(form.share, kMostShares);
-    std::shared_ptr<CompiledPlan> plan = start.plan;
+    Start now = start;
+    HostShare share(now.form.share, kMostShares);
     bool won = false;
     for (bool goes_on = true, fitted = false; goes_on;) {
-      if (is_little(plan, form)) break;
-      const auto before = plan != nullptr ? std::make_shared<CompiledPlan>(*plan) : nullptr;
-      if (!attempt(plan, form)) plan = nullptr;
+      if (is_little(now)) break;
+      const std::shared_ptr<CompiledPlan> plan = attempt(now);
       won = won || (plan != nullptr && best_ == plan);
       fitted = fitted || plan != nullptr;
       if (plan != nullptr) {
         const double seconds = attempts_.seconds(*plan);
-        if (form.disk && seconds > (1 + kFar) * attempts_.seconds(*best_)) break;
+        if (now.form.disk && seconds > (1 + kFar) * attempts_.seconds(*best_)) break;
         goes_on = share.next(wait_of(*plan, seconds), wait_saved_on_device(*plan) / share.now(), seconds);
-      } else if (const auto bound = before != nullptr && !fitted ? least(*before) : std::nullopt) {
-        goes_on = share.next(*bound, wait_saved_on_device(*before) / share.now());
+      } else if (const auto bound = now.plan != nullptr && !fitted ? least(*now.plan) : std::nullopt) {
+        goes_on = share.next(*bound, wait_saved_on_device(*now.plan) / share.now());
       } else {
         goes_on = share.more();
       }
-      form.share = share.now();
-      if (goes_on) plan = attempts_.make(form);
+      now.form.share = share.now();
+      if (goes_on) now.plan = attempts_.make(now.form);
     }
     return won;
   }
 
   // Beside a form that has the disk as well, which won.
-  bool is_little(const std::shared_ptr<CompiledPlan>& plan, const HostForm& form) const {
-    return !form.disk && winner_.form.disk && plan != nullptr &&
-           host_updated_bytes(*plan) < kLittle * host_updated_bytes(*best_);
+  bool is_little(const Start& at) const {
+    return !at.form.disk && winner_.form.disk && at.plan != nullptr &&
+           host_updated_bytes(*at.plan) < kLittle * host_updated_bytes(*best_);
   }
 
-  // False: it does not fit, or there is nothing of the kind.
-  bool attempt(std::shared_ptr<CompiledPlan> plan, const HostForm& form) {
-    if (plan == nullptr) return false;
-    auto before = std::make_shared<CompiledPlan>(*plan);
-    if (!attempts_.attempt(plan, true)) return false;
-    if (best_ == plan) winner_ = {form, std::move(before), {}};
-    return true;
+  // The plan as it was searched; nullptr: it does not fit, or there is nothing of the kind.
+  std::shared_ptr<CompiledPlan> attempt(const Start& at) {
+    if (at.plan == nullptr) return nullptr;
+    auto plan = std::make_shared<CompiledPlan>(*at.plan);
+    if (!attempts_.attempt(plan, true)) return nullptr;
+    if (best_ == plan) winner_ = at;
+    return plan;
   }
 
   std::optional<HostBound> least(const CompiledPlan& plan) const {
@@ -173,17 +172,17 @@ class HostForms {
 
   // Where the bounds of host and device meet, as far as they are known. Parameters are few and large: the best of what was looked at
   // may not be the last.
-  Start balanced(HostForm form, bool states_stay) const {
-    const auto lower = [&] {
-      Start at{form, attempts_.make(form), {}};
+  Start balanced(HostForm form, std::shared_ptr<CompiledPlan> lowered, bool states_stay) const {
+    const auto bounded = [&](std::shared_ptr<CompiledPlan> plan) {
+      Start at{form, std::move(plan), {}};
       if (at.plan != nullptr) at.bound = attempts_.bound(*at.plan, states_stay);
       if (at.bound) attempts_.count(*at.bound);
       return at;
     };
     const auto expected = [](const Start& at) { return std::max(at.bound->device, host_above(*at.bound)); };
-    Start best = lower();
+    Start best = bounded(std::move(lowered));
     HostShare share(form.share, kMostBounds);
-    for (Start now = best; now.bound; now = lower()) {
+    for (Start now = best; now.bound; now = bounded(attempts_.make(form))) {
       if (expected(now) < expected(best)) best = now;
       if (!share.next(*now.bound, wait_saved_on_device(*now.plan) / share.now())) break;
       form.share = share.now();
