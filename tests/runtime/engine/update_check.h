@@ -9,13 +9,13 @@ namespace cairn::engine {
 
 // Linear layers, one of them frozen, with weights of many sizes: moments of some are several pieces where
 // they live in a tier, others share one.
-inline std::shared_ptr<Graph> layers() {
+inline std::shared_ptr<Graph> layers(int count = 2) {
   auto g = std::make_shared<Graph>();
   graph::ParameterOptions frozen;
   frozen.frozen = true;
   ValueId x = g->input("x", {DType::kF32, {16, 96}});
   const ValueId t = g->input("t", {DType::kF32, {16, 96}});
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < count; ++i) {
     const std::string name = "l" + std::to_string(i);
     const ValueId up = parameter(*g, name + ".up", {256, 96}), bias = parameter(*g, name + ".bias", {256});
     const ValueId h = g->op("gelu", {g->op("linear", {x, up, bias})[0]})[0];

@@ -71,6 +71,54 @@ std::optional<plan::Link> host_disk_link(const CompiledPlan& plan, const device:
       .host_disk_link(plan.problem.links[disk], probed ? &*probed : nullptr);
 }
 
+// An update that the host may make.
+struct Candidate {
+  int32_t weight;
+  int64_t bytes;    // of all that it uses
+  size_t first_op;  // of the problem, that reads what it makes
+};
+
+// By problem value: the first op that reads it.
+std::vector<size_t> first_readers(const plan::Problem& problem) {
+  std::vector<size_t> first(problem.values.size(), problem.ops.size());
+  for (size_t o = problem.ops.size(); o-- > 0;)
+    for (const int32_t v : problem.ops[o].inputs) first[at(v)] = o;
+  return first;
+}
+
+// Candidates within `most` bytes, from the last one on.
+std::set<int32_t> last_ones(const std::vector<Candidate>& candidates, int64_t most) {
+  std::set<int32_t> weights;
+  for (auto next = candidates.rbegin(); next != candidates.rend(); ++next) {
+    if (next->bytes > most) continue;
+    most -= next->bytes;
+    weights.insert(next->weight);
+  }
+  return weights;
+}
+
+// Candidates within `most` bytes, evenly from the last to the first; what the first of all readers waits for comes behind all others.
+std::set<int32_t> evenly(const std::vector<Candidate>& candidates, int64_t most) {
+  size_t first = std::numeric_limits<size_t>::max();
+  for (const Candidate& c : candidates) first = std::min(first, c.first_op);
+  std::vector<Candidate> others, waited_for;
+  for (const Candidate& c : candidates) (c.first_op > first ? others : waited_for).push_back(c);
+  double all = 0;
+  for (const Candidate& c : others) all += static_cast<double>(c.bytes);
+  const double share = static_cast<double>(most) / all;
+  std::set<int32_t> weights;
+  double passed = 0, taken = 0;
+  for (auto next = others.rbegin(); next != others.rend(); ++next) {
+    const auto bytes = static_cast<double>(next->bytes);
+    passed += bytes;
+    if (taken >= share * passed || taken + bytes > static_cast<double>(most)) continue;
+    taken += bytes;
+    weights.insert(next->weight);
+  }
+  weights.merge(last_ones(waited_for, most - static_cast<int64_t>(taken)));
+  return weights;
+}
+
 std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Device& device, double share) {
   const graph::JointGraph& joint = *plan.joint;
   const std::vector<plan::Link>& links = plan.problem.links;
@@ -95,7 +143,8 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
   const auto in_blocks = [&](int32_t state) { return format(joint.values[at(state)].desc.dtype).block > 1; };
   const std::vector<bool> splits = splitting(joint);
   const auto streams = [&](int32_t state) { return !plan.host_disk || splits[at(state)]; };
-  std::vector<std::pair<int32_t, int64_t>> found;  // weight, bytes of all that its update uses
+  const std::vector<size_t> first = first_readers(plan.problem);
+  std::vector<Candidate> found;
   int64_t all = 0;
   for (const JointOp& update : joint.ops(graph::kUpdate)) {
     const int32_t weight = update.out[update_op::kParameter], gradient = update.in[update_op::kGrad];
@@ -107,13 +156,16 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
         !std::all_of(states.begin(), states.end(), streams) ||
         host_kernel(plan, update, device.info().host_threads) == nullptr)
       continue;
-    int64_t bytes = whole_pages(joint, gradient);
-    for (const int32_t v : made_on_host(plan, update)) bytes += whole_pages(joint, v);
-    for (const int32_t state : states) bytes += whole_pages(joint, state);
-    found.emplace_back(weight, bytes);
-    all += bytes;
+    Candidate candidate{weight, whole_pages(joint, gradient), plan.problem.ops.size()};
+    for (const int32_t v : made_on_host(plan, update)) {
+      candidate.bytes += whole_pages(joint, v);
+      if (const int32_t stored = plan.problem_value[at(v)]; stored >= 0)
+        candidate.first_op = std::min(candidate.first_op, first[at(stored)]);
+    }
+    for (const int32_t state : states) candidate.bytes += whole_pages(joint, state);
+    found.push_back(candidate);
+    all += candidate.bytes;
   }
-  std::set<int32_t> weights;
   const auto most = static_cast<int64_t>(share * static_cast<double>(all));
   int64_t capacity = links[link].capacity_bytes;
   if (plan.host_disk && capacity >= 2 * ring_bytes(capacity)) {
@@ -121,13 +173,7 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
     capacity = disk > std::numeric_limits<int64_t>::max() - capacity ? std::numeric_limits<int64_t>::max()
                                                                      : capacity + disk;
   }
-  int64_t room = std::min(capacity, most);
-  for (auto next = found.rbegin(); next != found.rend(); ++next) {
-    if (next->second > room) continue;
-    room -= next->second;
-    weights.insert(next->first);
-  }
-  return weights;
+  return (fused ? last_ones : evenly)(found, std::min(capacity, most));
 }
 
 }  // namespace

@@ -55,6 +55,26 @@ TEST(HostUpdates, AreSpansOfALaneOfTheirOwn) {
   EXPECT_EQ(on_host, (std::set<std::string>{"adamw l1.down", "adamw l1.up"}));
 }
 
+// Forward fetches their weights all the time, and its first op waits for none; beside backward they begin with the gradients that
+// come first.
+TEST(HostUpdates, AreSpreadOverForward) {
+  const auto device = device::open("cpu", {.threads = 1});
+  const auto on_host = [&](double share, bool fused) {
+    PlanOptions o = options_for(Where::kAlways, 1);
+    o.host_update_share = share;
+    o.fuse_update = fused;
+    const auto plan = compile(layers(4), *device, o);
+    std::string names;
+    for (const int32_t weight : plan->host_updated)
+      names += plan->joint->values[static_cast<size_t>(weight)].name + ' ';
+    return names;
+  };
+  EXPECT_EQ(on_host(0.5, false), "l1.up l2.up l3.up l3.down ");
+  EXPECT_EQ(on_host(0.25, false), "l2.up l3.down ");
+  EXPECT_EQ(on_host(0.875, false), "l0.down l1.up l1.down l2.up l2.down l3.up l3.down ");
+  EXPECT_EQ(on_host(0.5, true), "l2.up l2.down l3.up l3.down ");
+}
+
 TEST(HostUpdates, AreMadeWhereTheyAreFaster) {
   const auto fast = card(1e9, 1e11), slow = card(1e9, 1e8);
   const auto with = tight(fast, Where::kWhereFaster), without = tight(fast, Where::kNever);
