@@ -49,8 +49,18 @@ add_library(cairn SHARED ${objects})
 cairn_shared(cairn)
 cairn_packaged(cairn)
 
+# Symbols of the archive are hidden, so that a library that has it inside exports none of them, and two of them in a program
+# are strangers. For that, what defines them is compiled once more: hidden, no version script could export them.
 if(CAIRN_BUILD_STATIC)
-  add_library(cairn_static STATIC ${objects})
+  cairn_layer(cairn_archive capi/src cairn_io cairn_report)
+  get_target_property(archive_type cairn_archive TYPE)
+  if(archive_type STREQUAL STATIC_LIBRARY)  # not all objects are another tree's
+    target_compile_definitions(cairn_archive PRIVATE CAIRN_INTO_ARCHIVE)
+  endif()
+  cairn_objects(defining)
+  set(archived ${objects})
+  list(FILTER archived EXCLUDE REGEX "[:/]cairn_capi(>|\\.dir/)")
+  add_library(cairn_static STATIC ${archived} ${defining})
   target_link_libraries(cairn_static PUBLIC ${imported_layers} ${cairn_libraries} cairn_flags)
   set_target_properties(cairn_static PROPERTIES OUTPUT_NAME cairn LINKER_LANGUAGE CXX)
   cairn_packaged(cairn_static)

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "runtime/costs/probe/disk_probe.h"
 #include "runtime/device/device.h"
 
@@ -144,9 +145,11 @@ struct Row {
 };
 
 int run(int count, char** words) {
-  const std::string directory = count > 1 ? words[1] : "/tmp";
-  const double seconds = count > 2 ? std::atof(words[2]) : 1.0;
-  const int rounds = count > 3 ? std::atoi(words[3]) : 5;
+  const bench::Arguments arguments(count, words, "bench_disk [DIRECTORY [SECONDS [ROUNDS]]]");
+  const auto& given = arguments.words(3);
+  const std::string directory = given.empty() ? "/tmp" : given[0];
+  const double seconds = given.size() > 1 ? arguments.real_of("SECONDS", given[1]) : 1.0;
+  const int rounds = given.size() > 2 ? arguments.whole_of("ROUNDS", given[2]) : 5;
   Bare bare(directory);
   Tiered whole(directory, 0), skewed(directory, 64);
   Row rows[] = {{"bare file", {}, {}, {}, {}},

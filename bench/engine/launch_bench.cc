@@ -1,6 +1,7 @@
 // What the engine itself costs: a program of many tiny launches, seconds per instruction and per launch.
 #include <benchmark/benchmark.h>
 
+#include "bench/arguments.h"
 #include "runtime/engine/exec/session.h"
 
 namespace cairn {
@@ -36,4 +37,13 @@ BENCHMARK(launch)->Arg(100)->Arg(1000)->Unit(benchmark::kMicrosecond)->UseRealTi
 }  // namespace
 }  // namespace cairn
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  cairn::bench::Arguments arguments(argc, argv, "bench_engine [Google Benchmark options]",
+                                    benchmark::PrintDefaultHelp);
+  std::vector<char*> rest = arguments.rest();
+  argc = static_cast<int>(rest.size());
+  benchmark::Initialize(&argc, rest.data());
+  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <string>
 
+#include "bench/arguments.h"
 #include "bench/kernels/cases.h"
 #include "bench/kernels/clock.h"
 
@@ -70,21 +70,16 @@ void run_case(benchmark::State& state, const Case& c, int threads) {
 }
 
 int main(int argc, char** argv) {
-  bool step = false;
-  int threads = usable_processors(), repeats = 7, kept = 1;
-  const auto number = [](const char* argument, const char* name, int* to) {
-    const size_t length = std::strlen(name);
-    if (std::strncmp(argument, name, length) != 0) return false;
-    *to = std::max(1, std::atoi(argument + length));
-    return true;
-  };
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--step") == 0)
-      step = true;
-    else if (!number(argv[i], "--threads=", &threads) && !number(argv[i], "--repeats=", &repeats))
-      argv[kept++] = argv[i];
-  }
-  argc = kept;
+  Arguments arguments(argc, argv,
+                      "bench_kernels [--step] [--threads=N] [--repeats=N] [Google Benchmark options]",
+                      benchmark::PrintDefaultHelp);
+  const bool step = arguments.flag("step");
+  const int threads = arguments.whole("threads", usable_processors()),
+            repeats = arguments.whole("repeats", 7);
+  std::vector<char*> rest = arguments.rest();
+  argc = static_cast<int>(rest.size());
+  benchmark::Initialize(&argc, rest.data());
+  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
   ThreadTeam team(threads);
   set_thread_team(&team);
   set_thread_count(threads);
@@ -101,8 +96,6 @@ int main(int argc, char** argv) {
                                    [&c, threads](benchmark::State& state) { run_case(state, c, threads); })
           ->UseRealTime()
           ->Unit(benchmark::kMillisecond);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "kernels/registry.h"
 #include "runtime/base/os/clock.h"
 #include "runtime/base/parallel.h"
@@ -138,16 +139,13 @@ double quantile(std::vector<double> values, double at) {
 
 int main(int argc, char** argv) {
   using namespace cairn;
-  int threads = 2, repeats = 15;
-  std::string only;
-  DType parameters = DType::kF32;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (word.starts_with("--threads=")) threads = std::atoi(word.c_str() + 10);
-    if (word.starts_with("--repeats=")) repeats = std::atoi(word.c_str() + 10);
-    if (word.starts_with("--only=")) only = word.substr(7);
-    if (word.starts_with("--parameters=")) parameters = dtype_from_name(word.substr(13));
-  }
+  bench::Arguments arguments(
+      argc, argv, "bench_optimizer [--threads=N] [--repeats=N] [--only=OPTIMIZER] [--parameters=f32|bf16]");
+  const int threads = arguments.whole("threads", 2), repeats = arguments.whole("repeats", 15);
+  const std::string only = arguments.text("only", ""), stored = arguments.text("parameters", "f32");
+  if (stored != "f32" && stored != "bf16") arguments.refuse("--parameters", stored, "f32 or bf16");
+  const DType parameters = dtype_from_name(stored);
+  arguments.words(0);
   ThreadTeam team(threads);
   set_thread_team(&team);
   set_thread_count(threads);

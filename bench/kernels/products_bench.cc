@@ -3,12 +3,11 @@
 // was found when this was built.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/kernels/clock.h"
 #include "bench/kernels/peer_products.h"
 #include "kernels/cpu/gemm/gemm_f32.h"
@@ -106,12 +105,9 @@ int run(int threads, int repeats, const std::string& only) {
 }  // namespace cairn::bench
 
 int main(int argc, char** argv) {
-  int threads = 2, repeats = 15;
-  std::string only;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], "--threads=", 10) == 0) threads = std::max(1, std::atoi(argv[i] + 10));
-    if (std::strncmp(argv[i], "--repeats=", 10) == 0) repeats = std::max(1, std::atoi(argv[i] + 10));
-    if (std::strncmp(argv[i], "--only=", 7) == 0) only = argv[i] + 7;
-  }
+  cairn::bench::Arguments arguments(argc, argv, "bench_products [--threads=N] [--repeats=N] [--only=NAME]");
+  const int threads = arguments.whole("threads", 2), repeats = arguments.whole("repeats", 15);
+  const std::string only = arguments.text("only", "");
+  arguments.words(0);
   return cairn::bench::run(threads, repeats, only);
 }

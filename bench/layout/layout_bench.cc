@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/layout/hard_blocks.h"
 #include "bench/layout/minimalloc_csv.h"
 #include "bench/plan/problems.h"
@@ -147,9 +148,13 @@ void add_file(const std::string& path) {
 }
 
 int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
+  Arguments arguments(argc, argv, "bench_layout [Google Benchmark options] [FILE.csv ...]",
+                      benchmark::PrintDefaultHelp);
+  std::vector<char*> rest = arguments.rest();
+  argc = static_cast<int>(rest.size());
+  benchmark::Initialize(&argc, rest.data());
   try {
-    std::vector<std::string> files(argv + 1, argv + argc);
+    std::vector<std::string> files = Arguments(argc, rest.data(), "bench_layout").words(SIZE_MAX);
     if (const char* more = std::getenv("CAIRN_LAYOUT_CSV")) {
       std::istringstream list(more);
       for (std::string path; std::getline(list, path, ':');)

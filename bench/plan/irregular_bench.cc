@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/plan/irregular.h"
 #include "bench/plan/problems.h"
 #include "runtime/base/error.h"
@@ -101,11 +102,20 @@ int main(int argc, char** argv) {
       {"recurrent", 60},       {"recurrent", 200},      {"inception", 12}, {"inception", 36},
       {"layered", 100},        {"layered", 300},        {"layered", 1000}, {"random", 300},
       {"random", 3000}};
-  if (argc > 1) rows.clear();
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    const size_t slash = name.find('/');
-    rows.emplace_back(name.substr(0, slash), std::stoi(name.substr(slash + 1)));
+  std::vector<std::string> kinds = cairn::bench::irregular_kinds();
+  kinds.insert(kinds.end(), {"random", "chain", "transformer", "unet"});
+  std::string known;
+  for (const std::string& kind : kinds) known += " " + kind;
+  const cairn::bench::Arguments arguments(argc, argv,
+                                          "bench_irregular [KIND/SIZE ...]\nKIND: one of" + known);
+  const auto& words = arguments.words(SIZE_MAX);
+  if (!words.empty()) rows.clear();
+  for (const std::string& word : words) {
+    const size_t slash = word.find('/');
+    const std::string kind = word.substr(0, slash);
+    if (slash == std::string::npos || std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+      arguments.refuse("problem", word, "KIND/SIZE with a KIND of" + known);
+    rows.emplace_back(kind, arguments.whole_of("size of " + kind, word.substr(slash + 1)));
   }
   std::printf(
       "| problem | ops | smallest | s | slowdown, gap | s | at 1.3x | at 1.02x | step up | slowest s |\n");

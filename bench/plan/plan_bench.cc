@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "bench/arguments.h"
 #include "bench/plan/problems.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
@@ -94,9 +95,13 @@ void register_all() {
 }  // namespace cairn::bench
 
 int main(int argc, char** argv) {
+  cairn::bench::Arguments arguments(argc, argv, "bench_plan [Google Benchmark options]",
+                                    benchmark::PrintDefaultHelp);
   cairn::bench::register_all();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  std::vector<char*> rest = arguments.rest();
+  argc = static_cast<int>(rest.size());
+  benchmark::Initialize(&argc, rest.data());
+  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

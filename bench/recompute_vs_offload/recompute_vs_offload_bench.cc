@@ -9,9 +9,11 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
+#include <cstdio>
+#include <string>
+#include <vector>
 
+#include "bench/arguments.h"
 #include "bench/recompute_vs_offload/clock.h"
 #include "bench/recompute_vs_offload/link_bench.h"
 #include "bench/recompute_vs_offload/ops.h"
@@ -39,17 +41,16 @@ void remake(benchmark::State& state, const Remade& remade, int threads) {
 }
 
 int main(int argc, char** argv) {
-  int threads = usable_processors(), kept = 1;
-  double link = 2e9;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strncmp(argv[i], "--threads=", 10) == 0)
-      threads = std::max(1, std::atoi(argv[i] + 10));
-    else if (std::strncmp(argv[i], "--link=", 7) == 0)
-      link = std::atof(argv[i] + 7);
-    else
-      argv[kept++] = argv[i];
-  }
-  argc = kept;
+  Arguments arguments(
+      argc, argv,
+      "bench_recompute_vs_offload [--threads=N] [--link=BYTES_PER_SECOND] [Google Benchmark options]",
+      benchmark::PrintDefaultHelp);
+  const int threads = arguments.whole("threads", usable_processors());
+  const double link = arguments.real("link", 2e9);
+  std::vector<char*> rest = arguments.rest();
+  argc = static_cast<int>(rest.size());
+  benchmark::Initialize(&argc, rest.data());
+  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
   ThreadTeam team(threads);
   set_thread_team(&team);
   set_thread_count(threads);
@@ -75,8 +76,6 @@ int main(int argc, char** argv) {
   register_links({"host", Tier::kHost, device}, threads);
   register_links({slow, Tier::kHost, throttled}, threads);
   register_links({"disk", Tier::kDisk, device}, threads);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::AddCustomContext("processor", device->info().description);
   benchmark::AddCustomContext("threads", std::to_string(threads));
   benchmark::RunSpecifiedBenchmarks();

@@ -5,12 +5,12 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <dnnl.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "kernels/cpu/simd/isa.h"
 
 namespace {
@@ -67,8 +67,12 @@ double measure(const Product& p, Dt type, int repeats) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string amp = argc > 1 ? argv[1] : "off";
-  const int threads = argc > 2 ? std::atoi(argv[2]) : 2, repeats = argc > 3 ? std::atoi(argv[3]) : 5;
+  const cairn::bench::Arguments arguments(argc, argv, "bench_floor [off|bf16 [THREADS [REPEATS]]]");
+  const auto& words = arguments.words(3);
+  const std::string amp = words.empty() ? "off" : words[0];
+  if (amp != "off" && amp != "bf16") arguments.refuse("the first word", amp, "off or bf16");
+  const int threads = words.size() > 1 ? arguments.whole_of("THREADS", words[1]) : 2,
+            repeats = words.size() > 2 ? arguments.whole_of("REPEATS", words[2]) : 5;
   omp_set_num_threads(threads);
   const bool capped = cairn::kernels::cpu::amx_palette_hidden();
   if (capped)

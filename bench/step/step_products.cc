@@ -5,11 +5,11 @@
 // Prints one JSON object; with one thread seconds are its processor time. CAIRN_ISA holds it to a lower instruction set.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "bench/arguments.h"
 #include "bench/kernels/cases.h"
 #include "bench/kernels/clock.h"
 #include "kernels/cpu/gemm/bf16/gemm.h"
@@ -117,19 +117,17 @@ int main(int argc, char** argv) {
   std::map<std::string, std::string> given{{"layers", "12"},   {"heads", "12"},  {"width", "768"},
                                            {"vocab", "50304"}, {"seq", "256"},   {"batch", "4"},
                                            {"amp", "off"},     {"threads", "1"}, {"repeats", "7"}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
+  std::string usage = "bench_step_products [KEY=VALUE ...]\nby default";
+  for (const auto& [key, value] : given) usage += " " + key + "=" + value;
+  const Arguments arguments(argc, argv, usage);
+  for (const std::string& word : arguments.words(SIZE_MAX)) {
     const size_t equals = word.find('=');
-    if (equals == std::string::npos || !given.contains(word.substr(0, equals))) {
-      std::fprintf(stderr,
-                   "bench_step_products: '%s' is no option; give KEY=VALUE with a key of:", word.c_str());
-      for (const auto& [key, value] : given) std::fprintf(stderr, " %s", key.c_str());
-      std::fprintf(stderr, "\n");
-      return 2;
-    }
+    if (equals == std::string::npos || !given.contains(word.substr(0, equals)))
+      arguments.refuse("option", word, "KEY=VALUE with a key that there is");
     given[word.substr(0, equals)] = word.substr(equals + 1);
   }
-  const auto number = [&](const char* key) { return std::max<int64_t>(1, std::atoll(given[key].c_str())); };
+  if (given["amp"] != "off" && given["amp"] != "bf16") arguments.refuse("amp", given["amp"], "off or bf16");
+  const auto number = [&](const char* key) { return int64_t{arguments.whole_of(key, given[key])}; };
   const int threads = static_cast<int>(number("threads"));
   ThreadTeam team(threads);
   set_thread_team(&team);

@@ -14,8 +14,8 @@ local function usage()
   return table.concat(lines, "\n") .. [[
 
 
-cairn COMMAND --help tells more. Exit codes: 0 ok, 1 failure, 2 usage, 3 bad input, 4 out of memory or over
-budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving.
+cairn COMMAND --help, or cairn help COMMAND, tells more. Exit codes: 0 ok, 1 failure, 2 usage, 3 bad input,
+4 out of memory or over budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving.
 ]]
 end
 
@@ -30,6 +30,10 @@ local function run(arguments)
   if command == nil then
     io.stderr:write(usage())
     return 2
+  end
+  if command == "help" and #arguments > 0 then  -- of a command, as its own --help
+    command = table.remove(arguments, 1)
+    arguments[#arguments + 1] = "--help"
   end
   if command == "--help" or command == "-h" or command == "help" then
     io.stdout:write(usage())

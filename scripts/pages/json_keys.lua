@@ -11,7 +11,8 @@ local PLAN = {
   { "plan.bound_step_seconds", "no plan under this budget can be faster, under the same costs" },
   { "plan.gap", "`predicted_step_seconds / bound_step_seconds - 1`" },
   { "plan.solve_seconds", "that planning took" },
-  { "plan.keep_all_step_seconds", "predicted if everything were kept, whatever that takes" },
+  { "plan.keep_all_step_seconds",
+    "predicted if every activation were kept, whatever that takes; states are where this plan has them" },
   { "plan.{optimizer_host_bytes, optimizer_disk_bytes}",
     "of optimizer state and master weights that live in that tier" },
   { "plan.packed_bytes", "of packed weights that are kept, for faster products" },
@@ -29,7 +30,8 @@ local PLAN = {
 
 local MEMORY = {
   { "planned_peak_bytes." .. TIERS, "the plan's highest byte of each tier" },
-  { "activation_peak_bytes", "most bytes of activations at once" },
+  { "activation_peak_bytes", "most bytes of activations at once; without what persists, as inputs, which " ..
+    "`memory_bytes.activations` counts" },
   { "memory_bytes.{parameters, gradients, optimizer, activations, workspace}", "on the device, at the peak" },
   { "tier_bytes.{host, disk}.{parameters, gradients, optimizer, activations}",
     "in that tier, at its peak: together its `planned_peak_bytes`" },
@@ -119,7 +121,7 @@ return {
   },
   {
     command = "plan",
-    about = "With `--sweep` an array over budgets, from keeping everything down: below.",
+    about = "With `--sweep` an array over budgets, from keeping everything down to the smallest: below.",
     keys = joined("", OF_PLAN, CHOICE, {
       { "samples_per_second", "predicted; null where the recipe has no `batch`" },
     }, CANDIDATES, {

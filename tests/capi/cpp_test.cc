@@ -182,6 +182,10 @@ TEST(Cpp, NumbersAreOfTheValuesType) {
   EXPECT_EQ(session.read<Point>("x", 2)[1].y, 3.0f);
   EXPECT_EQ(session.info("ids").dtype, uint32_t{CAIRN_I32});
   EXPECT_THROW((void)session.info("nothing"), cairn::Error);
+  // Refused before memory is taken for them, and where the count of bytes wraps around to the right one.
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{5}, size_t{1} << 45, (SIZE_MAX >> 2) + 5, SIZE_MAX})
+    refused([&] { (void)session.read<float>("x", count); }, {"'x' is f32", "16 bytes"});
+  EXPECT_THROW((void)session.read<float>("nothing", SIZE_MAX), cairn::Error);
 }
 
 TEST(Cpp, OptionsHoldWhatTheyAreGiven) {

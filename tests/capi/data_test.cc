@@ -111,6 +111,15 @@ TEST_F(DataTest, RandomTokens) {
   cairn_dataset_t* none = nullptr;
   EXPECT_EQ(cairn_dataset_random(instance.get(), 1, 0, 16, &none, failure), CAIRN_STATUS_INVALID_ARGUMENT);
   uint32_t rows = 0;
+  // Refused before memory is taken for them.
+  for (const uint32_t impossible : {uint32_t{0}, UINT32_MAX}) {
+    try {
+      (void)dataset.batch(1, 0, impossible, inputs, targets);
+      ADD_FAILURE() << impossible << " rows";
+    } catch (const cairn::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("1..2^31-1"), std::string::npos) << error.what();
+    }
+  }
   EXPECT_EQ(cairn_dataset_batch(dataset.get(), 1, 0, 0, inputs.data(), targets.data(), &rows, failure),
             CAIRN_STATUS_INVALID_ARGUMENT);
   EXPECT_EQ(cairn_dataset_batch(dataset.get(), 1, 0, 1, nullptr, targets.data(), &rows, failure),

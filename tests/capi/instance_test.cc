@@ -292,6 +292,41 @@ TEST(Instance, LogTellsWhatAGraphDoesNotTrain) {
   EXPECT_NE((told[0] + told[1]).find("'aside'"), std::string::npos);
 }
 
+// Threads that build graphs of one instance, and of instances of their own with the same hook: each line comes whole, on
+// the thread whose call it is about.
+TEST(Instance, ALogHookIsCalledByManyThreadsAtOnce) {
+  constexpr int kThreads = 4, kGraphs = 25;
+  struct Told {
+    std::atomic<int> lines{0}, wrong{0};
+  } told;
+  static thread_local const std::string* mine = nullptr;
+  cairn_instance_options_t options = CAIRN_INSTANCE_OPTIONS_INIT;
+  options.log_user = &told;
+  options.log = [](void* user, int32_t level, const char* message) {
+    auto& all = *static_cast<Told*>(user);
+    ++all.lines;
+    if (level != CAIRN_LOG_WARNING || std::string(message).find("'" + *mine + "'") == std::string::npos)
+      ++all.wrong;
+  };
+  auto shared = std::make_unique<cairn::Instance>(cairn::Instance::create(options));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&options, t, instance = *shared] {
+      for (int i = 0; i < kGraphs; ++i) {
+        const std::string name = "of " + std::to_string(t) + " number " + std::to_string(i);
+        mine = &name;
+        auto graph = cairn::Graph::create(i % 2 == 0 ? instance : cairn::Instance::create(options));
+        const auto x = graph.input("x", {4, 4});
+        graph.parameter(name, {4, 4});
+        graph.freeze(graph.op("mse", {graph.op("linear", {x, graph.parameter("w", {4, 4})}), x}));
+      }
+    });
+  shared.reset();  // the threads' references are left
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(told.lines.load(), kThreads * kGraphs);
+  EXPECT_EQ(told.wrong.load(), 0);
+}
+
 // Any order of releases, from children to parents and back: sanitizers watch.
 TEST(Instance, HandlesKeepWhatTheyNeed) {
   for (int order = 0; order < 6; ++order) {

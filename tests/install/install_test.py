@@ -2,6 +2,7 @@
 and static; and the components that packages are made of.
 
     install_test.py BUILD_FOLDER CMAKE C_COMPILER"""
+import ctypes
 import os
 import pathlib
 import re
@@ -67,6 +68,23 @@ class Install(unittest.TestCase):
         run(CC, self.folder / "train.c", *flags, "-o", static)
         check_trains(static, self.folder)
         self.assertEqual(self.flags("--variable=parts"), ["tokenizers", "reports", "device_plugins"])
+
+    def test_what_has_the_archive_inside_exports_none_of_it(self):
+        plugin, source = self.folder / "libplugin.so", self.folder / "plugin.c"
+        source.write_text('''#include <cairn/cairn.h>
+__attribute__((visibility("default"))) uint32_t plugin_answer(void) {
+  cairn_instance_t* instance = 0;
+  if (cairn_instance_create(0, &instance, 0) != CAIRN_STATUS_OK) return 0;
+  cairn_instance_release(instance);
+  return cairn_version_number();
+}
+''')
+        flags = ["-l:libcairn.a" if flag == "-lcairn" else flag for flag in self.flags("--static", "--cflags", "--libs")]
+        run(CC, "-shared", "-fPIC", source, *flags, "-o", plugin)
+        exported = [line.split()[1:] for line in run("nm", "-D", "--defined-only", plugin).splitlines()]
+        # Weak ones are instances of the C++ library's templates, as every library in C++ has them.
+        self.assertEqual([name for kind, name in exported if kind not in "WVu"], ["plugin_answer"])
+        self.assertNotEqual(ctypes.CDLL(str(plugin)).plugin_answer(), 0)
 
     def test_names_of_the_library(self):
         header = (self.prefix / "include/cairn/cairn.h").read_text()

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "bench/arguments.h"
 #include "bench/gpu/rates/cases.h"
 #include "bench/gpu/rates/links.h"
 #include "bench/gpu/rates/runner.h"
@@ -11,13 +12,14 @@
 namespace cairn::bench {
 namespace {
 
-struct Arguments {
+struct Wanted {
   std::string device = "cuda:0", models;
   bool quick = false;
 };
 
-Arguments parse(int argc, char** argv) {
-  Arguments a;
+Wanted parse(int argc, char** argv) {
+  Wanted a;
+  std::vector<char*> left = {argv[0]};
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     const bool more = i + 1 < argc;
@@ -28,9 +30,11 @@ Arguments parse(int argc, char** argv) {
     else if (word == "--models" && more)
       a.models = argv[++i];
     else
-      fail(Code::kInvalidArgument, "usage: cairn_gpu_rates [--device D] [--quick] [--models NAME,...]; not '",
-           word, "'");
+      left.push_back(argv[i]);
   }
+  Arguments(static_cast<int>(left.size()), left.data(),
+            "cairn_gpu_rates [--device D] [--quick] [--models NAME,...]")
+      .words(0);
   return a;
 }
 
@@ -117,7 +121,7 @@ class Table {
   List& list_;
 };
 
-int run(const Arguments& a) {
+int run(const Wanted& a) {
   const auto device = device::open(a.device, {});
   Effort effort;
   if (a.quick)

@@ -128,8 +128,9 @@ typedef struct cairn_allocator {
 
 enum { CAIRN_LOG_INFO = 0, CAIRN_LOG_WARNING = 1 };
 /* An instance holds the host's hooks. Two instances do not see each other. log may be NULL: then nothing is told; it is
- * called on the thread of the call that has something to tell; message is borrowed for the call. It must not throw; what it
- * throws all the same is dropped. log_user must outlive the instance and everything made from it. */
+ * called on the thread of the call that has something to tell, by several at once if their calls are; message is borrowed
+ * for the call. It must not throw; what it throws all the same is dropped. log_user must outlive the instance and
+ * everything made from it. */
 typedef struct cairn_instance_options {
   size_t struct_size;
   const cairn_allocator_t* allocator; /* NULL: the system's; copied */

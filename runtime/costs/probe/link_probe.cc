@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "runtime/base/os/clock.h"
 #include "runtime/costs/fit.h"
@@ -16,7 +17,9 @@ using device::Lane;
 constexpr int64_t kSmallest = int64_t{64} << 10, kLargest = int64_t{16} << 20;
 constexpr int64_t kGrowth = 4;
 constexpr double kLongCopy = 0.05;  // seconds: no larger sizes after one of these
-constexpr int kQueued = 4;          // copies queued per direction when both run
+constexpr double kLongBlock = 2;    // seconds of a whole block, as a copy of kGlance tells
+constexpr int64_t kGlance = int64_t{1} << 20;
+constexpr int kQueued = 4;  // copies queued per direction when both run
 // Beside kernels: so long they run alone, and so many times as long the copies would.
 constexpr double kKernelSeconds = 0.01, kLonger = 3;
 constexpr int64_t kRows = 256, kColumns = 512;  // of the product that stands for kernels
@@ -101,9 +104,26 @@ class LinkProbe {
           there(device.allocate(tier, block)),
           queue(device.create_queue(lane)),
           outwards(lane == Lane::kCopyOut) {
-      do copy(kLargest);  // a page's first touch is not a copy's time
-      while (offset > 0);
+      // A page's first touch is not a copy's time, but a slow link's is: there little is touched, and used, as no
+      // cache is that slow.
+      if (slow()) block_bytes = kLargest;
+      offset = 0;
+      while (block_bytes > kLargest) {
+        copy(kLargest);
+        if (offset == 0) break;
+      }
       queue->synchronize();
+    }
+    // Whether a block takes seconds.
+    bool slow() {
+      double best = std::numeric_limits<double>::infinity();
+      for (int i = 0; i < 3; ++i) {
+        const double began = now();
+        copy(kGlance);
+        queue->synchronize();
+        best = std::min(best, now() - began);
+      }
+      return best * static_cast<double>(block_bytes) > kLongBlock * static_cast<double>(kGlance);
     }
     void copy(int64_t bytes) {
       const device::Location a{here.get(), offset}, b{there.get(), offset};

@@ -237,6 +237,8 @@ function args.parse(arguments, known, usage, more_help)
             fail.usage(("--%s needs a value"):format(name))
           end
         end
+        local what = row[3] and (row[3] == "DIR" and "directory" or row[3]:find("FILE$") and "file")
+        if what and value == "" then fail.usage(("--%s: '' is no %s"):format(name, what)) end
         local read = row[1](value, "--" .. name)
         if args.LISTS[row[1]] then
           value, read = added(texts[name], value), added(options[name:gsub("-", "_")], read)

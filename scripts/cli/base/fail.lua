@@ -20,11 +20,12 @@ function fail.interrupted(path)
 end
 function fail.is(problem) return type(problem) == "table" and getmetatable(problem) == Failure end
 
--- Passes a call's results on; ends the command if the first is nil and the second an error of the binding.
+-- Passes a call's results on; ends the command if the first is nil and the second an error of the binding, with `what`
+-- before it where it does not name that itself.
 function fail.check(what, result, err, ...)
   if result ~= nil then return result, err, ... end
   local message = tostring(err)
-  if what and what ~= "" then message = what .. ": " .. message end
+  if what and what ~= "" and not message:find("'" .. what .. "'", 1, true) then message = what .. ": " .. message end
   fail.with(type(err) == "table" and CODES[err.status] or 1, message)
 end
 

@@ -26,7 +26,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
     "checkpointing by hand" },
   fit = { args.FLAG, "a table: how little of the device is enough with everything kept, recomputing, tiers, updates " ..
     "inside backward; what a step then takes, and what fits --budget or the device" },
-  html = { args.text, "writes the plan as one HTML page, with the curve of --sweep", "FILE" },
+  html = { args.text, "writes the plan as one HTML page, with a curve over budgets for its form of the run", "FILE" },
   problem = { args.text, "plans this problem (JSON, cairn.problem/1 or /2) instead of a recipe", "FILE" },
   ["problem-out"] = { args.text, "writes the recipe's problem as JSON", "FILE" },
   ["plan-out"] = { args.text, "writes the plan as a binary file, for cairn inspect", "FILE" },

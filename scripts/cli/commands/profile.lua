@@ -157,6 +157,7 @@ return function(arguments, root)
   local options, words, settings = args.parse(arguments, KNOWN, USAGE)
   if not options then return 0 end
   if #words ~= 1 then fail.usage("one recipe is needed; usage: " .. USAGE) end
+  costs.load(options, root)
   local recipe = recipes.load(words[1], root)
   local o = recipes.resolve(recipe, settings)
   options.optimizer = recipes.optimizer(recipe, o)

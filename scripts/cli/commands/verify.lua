@@ -16,6 +16,7 @@ local verdict = require "cli.verify.verdict"
 local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--budgets N] [--device D] [--amp A] [--seed N]"
 local KNOWN = args.known("device threads amp budget region seed steps json quiet link profile force-profile rates", {
   budgets = { args.whole(1), "budgets from the smallest that fits to keeping everything, per tiers (default 5)" },
+  steps = { args.whole(2), "optimizer steps of each run, at least 2, as some are resumed between them (default 3)" },
 })
 local STEPS, BUDGETS = 3, 5
 local LINK = 2e9  -- bytes per second of the throttled host link, where --link names no other
@@ -300,7 +301,7 @@ return function(arguments, root)
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   local verifier = setmetatable({
     recipe = recipe, o = o, options = options, seed = options.seed or 1337,
-    steps = math.max(options.steps or STEPS, 2), device = runs.device(options), groups = {},
+    steps = options.steps or STEPS, device = runs.device(options), groups = {},
     graph = runs.graph(recipe, o), plans = {}, notes = {},
   }, Verifier)
   verifier.micro_batches = dataset_of(verifier, o).batches or math.huge  -- an epoch ends its last step early

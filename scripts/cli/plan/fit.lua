@@ -48,7 +48,8 @@ local function sets_of(options, o, micro_steps, model)
   for _, link in ipairs(model and model.links or { { tier = "host" }, { tier = "disk" } }) do has[link.tier] = true end
   local notes = {}
   local base = { words = away and { "--tiers", "none" } or {}, closed = true }
-  local sets = { { words = { "--policy", "keep" }, options = { policy = "keep" }, closed = true, keeps = true }, base }
+  local sets = { { words = fit.words({ "--policy", "keep" }, base.words), options = { policy = "keep" }, closed = true,
+                   keeps = true }, base }
   local host, disk
   local function add(row)
     sets[#sets + 1] = row
@@ -111,12 +112,11 @@ end
 -- A row, but for what it does within the budget; or nil, why: there is no such plan.
 function Fit:smallest(set)
   local row = { set = set }
-  if set.keeps then
+  if set.keeps then  -- what lies in no region is the planner's all the same, so that less may do for the row
     local numbers, err = self:plan(set, { budget_share = 1 })
+    fail.plan("plan", numbers or err.status ~= "NOT_FOUND", err)
     if not numbers then return nil, tostring(err) end
-    row.numbers, row.bytes = numbers, numbers.peak_bytes.device
-    self.keep_bytes = row.bytes
-    return row
+    self.keep_bytes = numbers.peak_bytes.device
   end
   -- A row that may not be worth it is only refused, which takes less.
   local numbers, err = self:plan(set, set.than and { budget_bytes = 1 } or { smallest_budget = true })
@@ -144,7 +144,7 @@ function Fit:complete(row)
     end
   end
   if not row.fits or self.budget == 0 then return end
-  row.within = row.set.keeps and row.numbers or self:plan(row.set, { budget_bytes = self.budget })
+  row.within = self:plan(row.set, { budget_bytes = self.budget })
 end
 
 -- Within the budget, by more than predictions are worth.
@@ -243,7 +243,7 @@ function fit.run(recipe, o, device, options, micro_steps)
     end
     if set.keeps and budget.share then
       if not row then fail.with(4, ("--budget: a share is of what keeping everything takes, and %s"):format(why)) end
-      self.budget = math.floor(row.bytes * budget.share)
+      self.budget = math.floor(self.keep_bytes * budget.share)
     end
     local worth = row ~= nil
     for _, other in ipairs(set.than or {}) do

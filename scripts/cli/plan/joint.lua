@@ -65,12 +65,12 @@ local function faster(a, b)
   return a.peak_bytes < b.peak_bytes
 end
 
--- Plans every micro-batch that divides the global batch. Returns candidates, the fastest first and those that do not
--- fit last, and the budget in bytes, 0 for the planner's default.
+-- Plans every micro-batch that divides the global batch; updates inside backward leave only all of it. Returns
+-- candidates, the fastest first and those that do not fit last, and the budget in bytes, 0 for the planner's default.
 function joint.candidates(recipe, o, device, options)
   local bytes = budget_bytes(recipe, o, device, options)
   local fits, others = {}, {}
-  for _, batch in ipairs(joint.divisors(o.global_batch)) do
+  for _, batch in ipairs(options.fuse_update and { o.global_batch } or joint.divisors(o.global_batch)) do
     local wanted = runs.plan_options(options, o.global_batch / batch)
     wanted.budget_share, wanted.budget_bytes = nil, bytes > 0 and bytes or nil
     local numbers, smallest = try(recipe, with_batch(o, batch), device, wanted)

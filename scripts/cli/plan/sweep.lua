@@ -26,7 +26,13 @@ local function read(text, seconds)
   return curve
 end
 
-local function slower(curve, row) return row.predicted_seconds / curve.keep_all_seconds - 1 end
+local NONE = { offload_bytes = 0, arena_bytes = 0 }
+
+local function slower(curve, row)
+  local all = curve.keep_all_seconds
+  if all == 0 then return row.predicted_seconds > 0 and math.huge or 0 end
+  return row.predicted_seconds / all - 1
+end
 
 -- What the same planner does within a budget; nil if no point of the curve fits.
 local function within(curve, bytes)
@@ -38,8 +44,16 @@ local function within(curve, bytes)
   return best
 end
 
+-- points: rows {budget_bytes, arena_bytes, predicted_seconds, bound_seconds, gap, keep_bytes, recompute_bytes, tiers =
+-- {name = {offload_bytes, arena_bytes}}}, by falling budget.
 local function print_tables(curve)
-  local rows = {}
+  local rows, used = {}, {}
+  local header = { "of keep-all", "budget", "peak", "predicted", "slower", "bound", "gap", "kept", "recomputed",
+                   "offloaded" }
+  for _, name in ipairs { "host", "disk" } do
+    for _, point in ipairs(curve.points) do used[name] = used[name] or (point.tiers[name] or NONE).arena_bytes > 0 end
+    if used[name] then header[#header + 1] = "peak, " .. name end
+  end
   for i, point in ipairs(curve.points) do
     local away = 0
     for _, tier in pairs(point.tiers) do away = away + tier.offload_bytes end
@@ -50,9 +64,11 @@ local function print_tables(curve)
       ("%.2f%%"):format(point.gap * 100), format.bytes(point.keep_bytes), format.bytes(point.recompute_bytes),
       format.bytes(away),
     }
+    for _, name in ipairs { "host", "disk" } do
+      if used[name] then rows[i][#rows[i] + 1] = format.bytes((point.tiers[name] or NONE).arena_bytes) end
+    end
   end
-  io.stdout:write(format.table(rows, { "of keep-all", "budget", "peak", "predicted", "slower", "bound", "gap", "kept",
-    "recomputed", "offloaded" }))
+  io.stdout:write(format.table(rows, header))
   local hand = {}
   for i, baseline in ipairs(curve.baselines) do
     local ours = within(curve, baseline.arena_bytes)
@@ -91,6 +107,61 @@ local function let_more_be_no_slower(found, micro_steps)
   end
 end
 
+-- Budgets from `high` to `low`, both left out, in equal ratios: fewer than 8.
+local function between(high, low)
+  local list, parts = {}, math.min(8, math.ceil(math.log(high / low) / math.log(1.1)))
+  for i = 1, parts - 1 do list[i] = math.floor(high * (low / high) ^ (i / parts)) end
+  return list
+end
+
+-- Summaries of plans by falling budget: under the curve's budgets, which are those of one form of the run, and below
+-- them, where other forms need less: weights and states that live in tiers, packed weights that are given up.
+local function plans_of(graph, device, options, micro_steps, curve)
+  local found = {}
+  local function add(name, value)
+    local wanted = runs.plan_options(options, micro_steps)
+    wanted[name] = value
+    local plan, err = cairn.plan(graph, device, wanted)
+    -- The base plan has the same options but the budget: this one is above the device's memory.
+    if not plan and err.status == "INVALID_ARGUMENT" then return end
+    found[#found + 1] = fail.check("plan", fail.check("plan", plan, err):summary())
+    plan:free()
+  end
+  for _, point in ipairs(curve.points) do add("budget_bytes", point.budget_bytes) end
+  local last = curve.points[#curve.points]
+  if not last then return found end
+  add("smallest_budget", true)
+  local smallest = found[#found] and found[#found].budget_bytes
+  if not smallest or smallest <= 0 then return found end
+  local least = table.remove(found)
+  if smallest < last.budget_bytes then
+    for _, bytes in ipairs(between(last.budget_bytes, smallest)) do add("budget_bytes", bytes) end
+    found[#found + 1] = least
+  end
+  let_more_be_no_slower(found, micro_steps)
+  return found
+end
+
+-- A row of the table.
+local function point_of(plan, micro_steps)
+  local function step(seconds) return summary.step_seconds(plan, seconds, micro_steps) end
+  local predicted, bound = step(plan.predicted_seconds), step(plan.bound_seconds)
+  local tiers = {}
+  for _, name in ipairs { "host", "disk" } do
+    tiers[name] = { offload_bytes = plan[("offload_%s_bytes"):format(name)], arena_bytes = plan.peak_bytes[name] }
+  end
+  return { budget_bytes = plan.budget_bytes, arena_bytes = plan.peak_bytes.device, predicted_seconds = predicted,
+           bound_seconds = bound, gap = bound > 0 and predicted / bound - 1 or plan.gap,
+           keep_bytes = plan.keep_bytes, recompute_bytes = plan.recompute_bytes, tiers = tiers }
+end
+
+-- Whether a budget may make another form of the run better than the one that the curve is of: one whose weights and
+-- states live in tiers, whose weights are not kept packed, whose updates lie elsewhere.
+local function has_forms(curve, about, options)
+  local first = curve.points[1]
+  return first ~= nil and next(first.tiers) ~= nil or about.packed_bytes > 0 or options.fuse_update
+end
+
 -- rows_of(plan, micro_steps): the keys of `cairn plan --json`.
 function sweep.recipe(graph, device, options, micro_steps, rows_of)
   local base = runs.plan(graph, device, options, micro_steps)
@@ -99,24 +170,22 @@ function sweep.recipe(graph, device, options, micro_steps, rows_of)
     return summary.step_seconds(about, seconds, micro_steps)
   end)
   base:free()
-  if not options.json then return print_tables(curve) end
-  local found, shares = {}, {}
-  for _, point in ipairs(curve.points) do
-    local wanted = runs.plan_options(options, micro_steps)
-    wanted.budget_bytes = point.budget_bytes
-    local plan, err = cairn.plan(graph, device, wanted)
-    -- The base plan has the same options but the budget: this one is above the device's memory.
-    if plan or err.status ~= "INVALID_ARGUMENT" then
-      found[#found + 1] = fail.check("plan", fail.check("plan", plan, err):summary())
-      shares[#shares + 1] = point.budget_bytes / curve.keep_all_bytes
-      plan:free()
-    end
+  if not options.json and not has_forms(curve, about, options) then  -- planning every budget anew takes its time
+    print_tables(curve)
+    io.stdout:write("\nEvery row has the ops of the plan without a budget. --json plans each budget anew: that takes ",
+      "longer, and may find faster ones.\n")
+    return
   end
-  let_more_be_no_slower(found, micro_steps)
+  local found = plans_of(graph, device, options, micro_steps, curve)
+  if not options.json then
+    for i, numbers in ipairs(found) do curve.points[i] = point_of(numbers, micro_steps) end
+    for i = #found + 1, #curve.points do curve.points[i] = nil end
+    return print_tables(curve)
+  end
   local rows, hand = {}, by_hand(curve)
   for i, numbers in ipairs(found) do
     local object = json.object(rows_of(numbers, micro_steps))
-    table.insert(object.rows, 2, { "budget_share", shares[i] })
+    table.insert(object.rows, 2, { "budget_share", numbers.budget_bytes / curve.keep_all_bytes })
     object.rows[#object.rows + 1] = { "by_hand", hand }
     rows[i] = object
   end

@@ -55,21 +55,26 @@ for _, row in ipairs {
   { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
   { "parameters", "f32", "weights are stored as; with --amp bf16 also bf16: half the bytes, rounded stochastically; "
     .. "split: f32 as its bf16 and the 16 bits below, without copies in bf16", choices = { "f32", "bf16", "split" } },
-  { "weight_decay", 0.1, "for weights, not biases and norms; default of sgd, lion, adam and adafactor: 0", least = 0 },
+  { "weight_decay", 0.1, "for weights, not biases and norms; default of sgd, lion, adam and adafactor: 0", least = 0,
+    most = 1e38 },
   { "beta1", 0.9, "Adam's, AdamW's and Lion's, and of what Muon leaves to AdamW", least = 0, below = 1 },
   { "beta2", 0.95, "as beta1; Lion's default: 0.99, Adam's: 0.999", least = 0, below = 1 },
   { "momentum", 0, "SGD's", least = 0, below = 1 },
   { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
   { "nesterov", false, "SGD's, and Muon's, where it is true by default" },
-  { "beta2_decay", -0.8, "Adafactor's: beta2 is 1 - t^beta2_decay", most = 0 },
-  { "eps1", 2 ^ -23, "Adafactor's least root of v", least = 1e-30 },
-  { "eps2", 1e-3, "Adafactor's least size of p, which updates are relative to", least = 0 },
-  { "clip_threshold", 1, "Adafactor's longest update, as a root of a mean square", least = 1 },
+  { "beta2_decay", -0.8, "Adafactor's: beta2 is 1 - t^beta2_decay", least = -1e38, most = 0 },
+  { "eps1", 2 ^ -23, "Adafactor's least root of v", least = 1e-30, most = 1e38 },
+  { "eps2", 1e-3, "Adafactor's least size of p, which updates are relative to", least = 0, most = 1e38 },
+  { "clip_threshold", 1, "Adafactor's longest update, as a root of a mean square", least = 1, most = 1e38 },
   { "ns_steps", 5, "Muon's Newton-Schulz steps", whole = true, least = 1, most = 99 },
   { "match_rms_adamw", false, "Muon's rate: times 0.2 sqrt(max(rows, columns)), for a rate that suits AdamW" },
-  { "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0 },
+  { "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0,
+    most = 1e38 },
   { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0, most = 1e38 },
-  { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0, most = 3e38 },
+  { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0, most = 3e38,
+    valid = function(scale)  -- as runtime/step/loss_scale.cc; below, float32 does not hold its reciprocal
+      if scale > 0 and scale < 1e-30 then return "0, or at least 1e-30" end
+    end },
   { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1,
     most = 1e6 },
   { "loss_scale_backoff", 0.5, "times the loss scale, after a step that was skipped", least = 1e-6, most = 1 - 1e-6 },
@@ -336,7 +341,11 @@ function recipe.optimizer(self, o)
   if hypers.otherwise_rate then
     if hypers.otherwise_rate > 0 then
       if o.rate == 0 then fail.usage(("otherwise_rate=%g: goes with a rate above 0"):format(o.otherwise_rate)) end
-      hypers[cairn.optim.rest(o.optimizer)] = { rate_scale = o.otherwise_rate / o.rate }
+      local scale = o.otherwise_rate / o.rate
+      if scale > 1e38 then
+        fail.usage(("otherwise_rate=%g: more than 1e38 times the rate, %g"):format(o.otherwise_rate, o.rate))
+      end
+      hypers[cairn.optim.rest(o.optimizer)] = { rate_scale = scale }
     end
     hypers.otherwise_rate = nil
   end

@@ -201,12 +201,13 @@ function result.to_text(self)
   elseif self.ended == "stopped" then
     lines[1] = ("no whole step: interrupted in step %d\n"):format(self.steps + 1)
   else
-    lines[1] = ("nothing to do: step %d is done already\n"):format(self.steps)
+    lines[1] = ("nothing to do: step %d is done already; a greater --steps goes on from it\n"):format(self.steps)
   end
   metric_lines(self, lines)
   evaluation_lines(self, lines)
   lines[#lines + 1] = summary.lines(self.plan, #loss > 0 and self.peak or nil)  -- no step: nothing was measured
-  for _, program in ipairs(programs.in_order(self.programs or {})) do
+  local ran = #loss > 0 or self.ended == "stopped"
+  for _, program in ipairs(ran and programs.in_order(self.programs or {}) or {}) do
     lines[#lines + 1] = ("%-17s %s micro-batches, %s %s\n"):format(program.name,
       format.count(program.micro_batches), format.count(program.tokens), self.unit)
   end

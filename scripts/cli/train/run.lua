@@ -255,7 +255,7 @@ function Run:fill(data, index, program)
     if not wrote then  -- the wrong type or count: a mistake in the recipe
       fail.input(("%s: %s: %s"):format(place, what, (tostring(ok):gsub("^[^\n]-%.lua:%d+: ", ""))))
     end
-    fail.check(what, ok, err)
+    fail.check(("micro-batch %d"):format(index), ok, err)  -- which names the input
   end
   check.complete(place, index, arrays, program.inputs)
   return program, arrays, tokens or 0, samples or tonumber(program.o.batch)

@@ -45,6 +45,12 @@ class Continue(Case):
         text = self.cairn("train", "--resume", "run", "--steps", 1, "--quiet").stdout
         self.assertIn("nothing to do: step 2 is done already", text)
         self.assertRegex(text, "peak, device +planned [0-9,]+ bytes\n")
+        # Nor are parts listed that did nothing.
+        data = [*TINY, f"data={self.text}", f"eval_data={self.text}", "--quiet"]
+        self.assertRegex(self.cairn("train", "gpt2", *data, "--steps", 1, "--out", "other").stdout, "\nevaluation .*micro-batches")
+        text = self.cairn("train", "--resume", "other", "--quiet").stdout
+        self.assertIn("nothing to do: step 1 is done already; a greater --steps", text)
+        self.assertNotIn("micro-batches", text)
 
     def test_a_file_of_data_with_another_content(self):
         self.train("--steps", 2, "--out", "run")

@@ -40,7 +40,9 @@ class BadInput(Case):
         self.fails(4, "plan", "--problem", "/dev/zero", says="not enough memory")
 
     def test_token_outside_the_vocabulary(self):
-        self.fails(3, "train", "gpt2", *TINY, "vocab=64", f"data={self.text}", "--steps", 2, says=("vocabulary", "0..63"))
+        done = self.fails(3, "train", "gpt2", *TINY, "vocab=64", f"data={self.text}", "--steps", 2,
+                          says=("micro-batch 0: ", "vocabulary", "0..63"))
+        self.assertEqual(done.stderr.count("input '"), 1, done.stderr)
 
     def test_over_budget_names_the_smallest(self):
         done = self.gpt2(4, "data=random", "--budget", "1KiB", says="budget")
@@ -165,6 +167,13 @@ return {
         self.cairn("train", path, "--out", "run", "--quiet")
         self.fails(3, "train", "--resume", "run", "--steps", 9, says=("mine.lua", "--recipe FILE"))  # it names it itself
         self.assertIn("steps 6 to 9", self.cairn("train", path, "--resume", "run", "--steps", 9).stdout)
+
+    def test_a_path_is_named_once(self):
+        (self.folder / "it's here").write_text("nothing of ours")
+        for path in ("nowhere", "text.txt", ".", "it's here"):
+            for command in (["inspect", path], ["generate", path, "--prompt", "x"], ["export", path, "x.safetensors"]):
+                self.assertEqual(self.fails(3, *command).stderr.count(f"'{path}'"), 1, command)
+                self.assertNotIn(f"{path}: '{path}'", self.fails(3, *command).stderr)
 
     def test_files(self):
         self.fails(3, "inspect", "nowhere.bin", says="nowhere.bin")

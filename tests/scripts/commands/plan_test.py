@@ -73,7 +73,7 @@ class Plan(Case):
                                          hand["predicted_step_seconds"] * (1 + 1e-9))
         self.assertEqual(set(rows[0]["by_hand"]), {"keep_all", "per_layer", "sqrt_n"})
         text = self.cairn("plan", "gpt2", *TINY, "--sweep").stdout
-        for word in ("slower", "bound", "gap", "by hand", "every layer checkpointed (2 layers)", "sqrt(n)"):
+        for word in ("--json plans each budget anew", "slower", "bound", "gap", "by hand", "every layer checkpointed (2 layers)", "sqrt(n)"):
             self.assertIn(word, text)
         self.fails(2, "plan", "gpt2", *TINY, "--sweep", "--budget", "80%")
 
@@ -87,6 +87,25 @@ class Plan(Case):
             plan = row["plan"]
             self.assertGreaterEqual(row["budget_bytes"], row["planned_peak_bytes"]["device"])
             self.assertAlmostEqual(plan["gap"], plan["predicted_step_seconds"] / plan["bound_step_seconds"] - 1)
+
+    def test_a_sweep_is_of_what_the_options_plan(self):
+        """Down to the smallest budget that there is; and for people the same numbers as in JSON."""
+        model = ["layers=2", "width=16", "heads=2", "seq=16", "batch=2", "data=random", "--rates", "model"]
+        for words in (["--tiers", "host"], ["--amp", "bf16", "--accumulate", "2"], ["--fuse-update", "clip=0"]):
+            words = ["gpt2", *model, *words, "--quiet"]
+            rows = json.loads(self.cairn("plan", *words, "--sweep", "--json").stdout)
+            budgets = [row["budget_bytes"] for row in rows]
+            self.assertEqual(budgets, sorted(set(budgets), reverse=True))
+            plan = json.loads(self.cairn("plan", *words, "--budget", budgets[-1], "--json").stdout)
+            self.assertEqual(plan["planned_peak_bytes"], rows[-1]["planned_peak_bytes"])
+            self.fails(4, "plan", *words, "--budget", budgets[-1] - 1, says=f"does is {budgets[-1]} bytes")
+            table = self.cairn("plan", *words, "--sweep").stdout.split("\n\n")[0].splitlines()[1:]
+            self.assertEqual(len(table), len(rows))
+            for line, row in zip(table, rows):
+                slower = row["plan"]["predicted_step_seconds"] / rows[0]["plan"]["keep_all_step_seconds"] - 1
+                self.assertIn(f" {100 * slower:.1f}% ", line)
+                self.assertIn(f" {100 * row['plan']['gap']:.2f}% ", line)
+        self.assertIn("peak, host", self.cairn("plan", "gpt2", *model, "--tiers", "host", "--sweep").stdout)
 
     def test_sweep_of_a_problem(self):
         self.plan("--problem-out", "problem.json", "--tiers", "host", "--link", "1e9")
@@ -104,6 +123,12 @@ class Plan(Case):
             for plan in row, other:
                 self.assertLessEqual(plan["planned_peak_bytes"]["device"], row["budget_bytes"] or float("inf"))
         self.fails(2, "plan", "--problem", "problem.json", "--sweep", "--html", "x.html")
+
+    def test_sweep_of_a_problem_without_ops(self):
+        problem = {"format": "cairn.problem/1", "values": [], "ops": [], "turnaround": 0, "links": [], "budget_bytes": 0}
+        (self.folder / "empty.json").write_text(json.dumps(problem))
+        self.assertNotIn("nan", self.cairn("plan", "--problem", "empty.json", "--sweep").stdout)
+        self.assertEqual(self.cairn("plan", "--problem", "empty.json", "--sweep", "--json").stdout, "[]\n")
 
     def test_files(self):
         text = self.cairn("plan", "gpt2", *TINY, "--html", "plan.html", "--plan-out", "plan.cairn").stdout

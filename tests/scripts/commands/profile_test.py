@@ -44,6 +44,12 @@ class Profile(Case):
         self.assertEqual(trained["plan"]["predicted_step_seconds"], planned["plan"]["predicted_step_seconds"])
         self.assertEqual(trained["parameter_digest"], self.train("--steps", 2)["parameter_digest"])
 
+    def test_tiers_none(self):
+        self.assertEqual(set(self.profile("--tiers", "none")), set(self.profile()))
+        self.cairn("profile", "gpt2", *TINY, "--tiers", "none", "--predicted")
+        for words in (["--link", "1GiB"], ["--policy", "offload"]):
+            self.fails(2, "profile", "gpt2", *TINY, "--tiers", "none", *words, says=["--tiers none", words[0]])
+
     def test_a_profile_grows(self):
         self.profile("--profile-out", "p.json")
         first = {op["signature"] for op in self.read("p.json")["ops"]}

@@ -162,7 +162,7 @@ class Regions(Case):
             self.cairn("train", "--config", "run.json", *TINY, "data=random", "--steps", 1, "--quiet", code=code)
 
     def test_verify(self):
-        verified = json.loads(self.cairn("verify", "mlp", "layers=2", "width=8", "--steps", 1, "--budgets", 1, "--region",
+        verified = json.loads(self.cairn("verify", "mlp", "layers=2", "width=8", "--steps", 2, "--budgets", 1, "--region",
                                          "layer1=recompute", "--region", "layer2=offload:host", "--json", "--quiet").stdout)
         self.assertTrue(verified)
 

@@ -13,12 +13,18 @@ class Usage(Case):
         text = self.cairn("--help").stdout
         for command in COMMANDS:
             self.assertIn(f"cairn {command}", text)
-            self.assertIn("usage: cairn " + command, self.cairn(command, "--help").stdout)
+            own = self.cairn(command, "--help").stdout
+            self.assertIn("usage: cairn " + command, own)
+            self.assertEqual(self.cairn("help", command).stdout, own)
         self.assertRegex(self.cairn("--version").stdout, r"^cairn 1\.\d+\.\d+\n$")
         self.assertNotIn("layers=4", self.cairn("train", "--help").stdout)
         self.assertNotIn("--device-model", self.cairn("train", "--help").stdout)  # refused with a word of its own, below
         for command in ("train", "plan"):
             self.assertIn("layers=4", self.cairn(command, "gpt2", "--help").stdout)
+            self.assertIn("layers=4", self.cairn("help", command, "gpt2").stdout)
+        self.assertEqual(self.cairn("help").stdout, self.cairn("--help").stdout)
+        self.assertIn("usage: cairn lua FILE", self.cairn("help", "lua").stdout)
+        self.fails(2, "help", "trian", says=("trian", "train"))
 
     def test_unknown_words(self):
         self.fails(2)
@@ -41,6 +47,10 @@ class Usage(Case):
         self.fails(2, *train, "--seed", "9007199254740993", says="too large; at most 9007199254740991")
         self.fails(2, *train, "--seed", "18446744073709551615", says="too large; at most 9007199254740991")
         self.fails(2, *train, "--json=yes", says="--json")
+        for option in ("--out", "--resume", "--init", "--profile", "--config"):
+            self.fails(2, *train, option, "", says=f"{option}: '' is no ")
+        for option in ("--html", "--problem-out", "--plan-out", "--problem", "--device-model"):
+            self.fails(2, "plan", *train[1:], f"{option}=", says=f"{option}: '' is no file")
         self.fails(2, *train, "steps=5", says=("unknown option 'steps'", "did you mean --steps 5?"))
         self.fails(2, *train, "quiet=1", says="did you mean --quiet?")
         self.fails(2, *train, "--budget", "lots", says="lots")

@@ -67,6 +67,9 @@ class Verify(Case):
                 result = self.verify(recipe, *words, "--amp", "bf16", "parameters=bf16", "--steps", 2, "--budgets", 1)
                 self.assertTrue(result["ok"], result["problems"])
 
+    def test_one_step_is_too_few(self):
+        self.fails(2, "verify", "mlp", "--steps", 1, says=("--steps: '1'", "at least 2"))
+
     def test_mlp_for_people(self):
         text = self.cairn("verify", "mlp", "samples=256", "--steps", 2, "--budgets", 1).stdout
         for word in ("same bits", "apart", "= planned", "host and disk", " runs of 2 steps in ", "1 batch of all 3",

@@ -25,12 +25,12 @@ class Fit(Case):
         self.assertGreater(beside["smallest_budget_bytes"], host["smallest_budget_bytes"])
         self.assertLess(beside["budget_step_seconds"], 0.98 * host["budget_step_seconds"])
 
-    def check(self, table, *arguments):
+    def check(self, table, *arguments, recipe="mlp", model=MLP):
         """Every row against the plan that its options make when they are typed."""
         for row in table["rows"]:
             with self.subTest(row["levers"]):
                 bytes_ = row["smallest_budget_bytes"]
-                plan = self.plan(*arguments, *row["levers"], "--budget", bytes_)
+                plan = self.plan(*arguments, *row["levers"], "--budget", bytes_, recipe=recipe, model=model)
                 self.assertEqual(plan["plan"]["predicted_step_seconds"], row["predicted_step_seconds"])
                 for key in ("memory_bytes", "tier_bytes", "planned_peak_bytes"):
                     self.assertEqual(plan[key], row[key])
@@ -45,8 +45,7 @@ class Fit(Case):
                     self.assertLessEqual(row["budget_step_seconds"], row["predicted_step_seconds"] * (1 + 1e-9))
                 self.assertTrue(row["peak_at"])
                 self.assertIsNone(row["why"])
-                if "--policy" not in row["levers"]:  # keeping everything has no choice to make
-                    self.fails(4, "plan", "mlp", *MLP, "--threads", 2, *arguments, *row["levers"], "--budget", bytes_ - 1)
+                self.fails(4, "plan", recipe, *model, "--threads", 2, *arguments, *row["levers"], "--budget", bytes_ - 1)
 
     @staticmethod
     def by_levers(table):
@@ -64,6 +63,20 @@ class Fit(Case):
         self.assertIn("clip=0", rows["--fuse-update clip=0"]["needs"])
         self.assertGreater(rows["--tiers host"]["tier_bytes"]["host"]["optimizer"], 0)
         self.assertGreater(rows["--tiers disk"]["tier_bytes"]["disk"]["parameters"], 0)
+
+    def test_keeping_all_regions_leaves_what_lies_in_none(self):
+        model = ["layers=3", "width=32", "heads=2", "seq=32", "batch=2", "data=random"]
+        table = self.fit(recipe="gpt2", model=model)
+        keeps = self.by_levers(table)["--policy keep"]
+        whole = self.plan("--policy", "keep", recipe="gpt2", model=model)["planned_peak_bytes"]["device"]
+        self.assertLess(keeps["smallest_budget_bytes"], whole)
+        self.check({**table, "rows": [keeps]}, recipe="gpt2", model=model)
+        # A share is of keeping everything.
+        self.assertEqual(self.fit("--budget", "50%", recipe="gpt2", model=model)["budget_bytes"], whole // 2)
+
+    def test_a_region_that_there_is_not(self):
+        for arguments in (["--region", "nothing=keep"], ["--region", "nothing=offload:host"]):
+            self.fails(2, "plan", "gpt2", *TINY, "data=random", "--fit", *arguments, says=["--region", "'nothing'"])
 
     def test_a_budget_marks_the_rows_that_fit(self):
         whole = self.plan("--policy", "keep")["planned_peak_bytes"]["device"]
@@ -91,10 +104,10 @@ class Fit(Case):
         table = self.fit("--device-model", "t4")
         self.assertEqual((table["device"], table["budget_bytes"]), ("NVIDIA T4", 16e9))
         rows = self.by_levers(table)
-        self.assertEqual(list(rows)[:4], ["--policy keep", "--tiers none", "--tiers host", "--tiers disk"])
-        self.check({**table, "rows": [row for row in table["rows"] if row["levers"] in (["--tiers", "none"],
-                                                                                       ["--tiers", "host"])]},
-                   "--device-model", "t4")
+        self.assertEqual(list(rows)[:4],
+                         ["--policy keep --tiers none", "--tiers none", "--tiers host", "--tiers disk"])
+        self.check({**table, "rows": [row for row in table["rows"] if "disk" not in " ".join(row["levers"])
+                                      and "--fuse-update" not in row["levers"]]}, "--device-model", "t4")
         self.assertEqual(rows["--tiers none"]["planned_peak_bytes"]["host"], 0)
         self.assertGreater(rows["--tiers none"]["smallest_budget_bytes"], rows["--tiers host"]["smallest_budget_bytes"])
 

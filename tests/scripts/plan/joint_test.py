@@ -13,6 +13,14 @@ class Joint(Case):
     def plan(self, *arguments, recipe="gpt2", model=MODEL):
         return json.loads(self.cairn("plan", recipe, *model, "--json", "--threads", 2, *arguments).stdout)
 
+    def test_updates_inside_backward_leave_one_micro_batch(self):
+        fused = ["--fuse-update", "clip=0"]
+        chosen = self.plan("batch=auto", "global_batch=4", *fused)
+        self.assertEqual([(c["batch"], c["accumulate"]) for c in chosen["candidates"]], [(4, 1)])
+        self.assertEqual(chosen["planned_peak_bytes"], self.plan("batch=4", *fused)["planned_peak_bytes"])
+        self.fails(4, "plan", "gpt2", *MODEL, "batch=auto", "global_batch=4", *fused, "--budget", 1000,
+                   says="with batch=4 and 1 micro-batches")
+
     def check_choice(self, chosen, total, budget, recipe="gpt2", model=MODEL, extra=()):
         """The choice, and every candidate, against plans made one at a time."""
         best = 0

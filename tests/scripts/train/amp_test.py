@@ -36,6 +36,19 @@ class Amp(harness.Case):
         found = self.gpt2("--steps", 7, "--amp", "fp16", "loss_scale=16", "loss_scale_interval=3", "loss_scale_growth=4")
         self.assertEqual(found["loss_scale"], 16 * 4 ** 2)
 
+    def test_ranges_of_the_loss_scale(self):
+        """The command refuses exactly what the stepper (runtime/step/loss_scale.cc) does, before anything is made."""
+        tiny = ["gpt2", "layers=1", "width=8", "heads=1", "seq=8", "vocab=8", "batch=1", "data=random", "--amp", "fp16"]
+        edges = {"loss_scale": (["0", "1e-30", "3e38"], ["-1", "9.9e-31", "1e-300", "3.1e38", "nan", "inf"]),
+                 "loss_scale_growth": (["1", "1e6"], ["0", "0.999", "1000001"]),
+                 "loss_scale_backoff": (["1e-6", "0.999999"], ["0", "9e-7", "0.9999999", "1"]),
+                 "loss_scale_interval": (["1", "4294967295"], ["0", "1.5", "4294967296"])}
+        for name, (taken, refused) in edges.items():
+            for value in taken:
+                self.cairn("train", *tiny, "--steps", 1, "--quiet", "--max-skips", 2, f"{name}={value}")
+            for value in refused:
+                self.fails(2, "train", *tiny, "--steps", 1, f"{name}={value}", says=(f"{name}={value}", "wanted: "))
+
     def test_it_ends_after_skips_in_a_row(self):
         done = self.fails(7, "train", *GPT2, "--amp", "fp16", "loss_scale=1e30", "loss_scale_backoff=0.999", "--steps", 80,
                           "--max-skips", 5, says=("step 5", "not finite"))

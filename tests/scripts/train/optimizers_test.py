@@ -137,6 +137,22 @@ class Optimizers(Case):
             with self.subTest(options=options):
                 self.fails(2, "train", "gpt2", *TINY, f"data={self.text}", *options, says=says)
 
+    def test_ranges_are_those_of_the_library(self):
+        """At the edges of what the command takes the library does, too (runtime/ops/optimizers.cc)."""
+        model = ["mlp", "layers=1", "width=4", "batch=4", "--steps", 1, "--quiet"]
+        edges = {"adamw": [("weight_decay", ["0", "1e38"], ["-1e-9", "1.1e38"])],
+                 "adafactor": [("eps1", ["1e-30", "1e38"], ["9e-31", "1e39"]), ("eps2", ["0", "1e38"], ["-1", "1e39"]),
+                               ("clip_threshold", ["1", "1e38"], ["0.9", "1e39"]),
+                               ("beta2_decay", ["-1e38", "0"], ["-1e39", "0.1"])],
+                 "muon": [("ns_steps", ["1", "99"], ["0", "100"]), ("otherwise_rate", ["0", "1e36"], ["-1", "1e37", "1e39"])]}
+        for optimizer, rows in edges.items():
+            for name, taken, refused in rows:
+                for value in taken:  # a parameter that is no number after such a step is another matter
+                    done = self.cairn("train", *model, f"optimizer={optimizer}", "rate=1e-2", f"{name}={value}")
+                    self.assertEqual(done.returncode, 0)
+                for value in refused:
+                    self.fails(2, "train", *model, f"optimizer={optimizer}", "rate=1e-2", f"{name}={value}", says=f"{name}=")
+
     def test_nesterov_without_what_it_needs_is_refused(self):
         for options, says in {
                 ("optimizer=sgd", "nesterov=true"): ("nesterov with momentum 0", "give a momentum"),

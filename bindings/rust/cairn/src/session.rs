@@ -203,6 +203,15 @@ impl<'a> SessionMut<'a> {
 
     /// The same into a new list of `count` elements.
     pub fn read_vec<T: Element>(&mut self, name: &str, count: usize) -> Result<Vec<T>> {
+        // Memory is taken for no count but the value's own, so that a wrong one is an error however large it is.
+        let bytes = self.value(name)?.bytes;
+        if (count as u64).checked_mul(std::mem::size_of::<T>() as u64) != Some(bytes) {
+            self.check_type::<T>(name)?;
+            return Err(Error::argument(format!(
+                "'{name}' has {bytes} bytes; {count} numbers of {} were asked for",
+                type_name::<T>()
+            )));
+        }
         let mut data = vec![T::default(); count];
         self.read(name, &mut data)?;
         Ok(data)

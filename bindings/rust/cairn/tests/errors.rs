@@ -57,6 +57,11 @@ fn numbers_of_another_type_are_refused() {
     assert_eq!((gradient.dims, gradient.dtype, gradient.bytes), (vec![1, 2], DType::F32, 8));
     session.write("x", &1f32.to_ne_bytes().repeat(4)).unwrap(); // bytes are of any type
     assert_eq!(session.read_vec::<f32>("x", 4).unwrap(), [1.0; 4]);
+    // Before memory is taken for them, and where the count of bytes wraps around to the right one.
+    for count in [0, 3, 5, 1 << 45, (usize::MAX >> 2) + 5, usize::MAX] {
+        fails(Status::InvalidArgument, &["'x' has 16 bytes", &count.to_string()], session.read_vec::<f32>("x", count));
+    }
+    fails(Status::NotFound, &["nowhere"], session.read_vec::<f32>("nowhere", usize::MAX));
 }
 
 #[test]

@@ -85,7 +85,8 @@ class Dataset : public detail::Handle<cairn_dataset_t, cairn_dataset_retain, cai
   // returns the rows filled. The vectors are made as long as that; spans must be, or longer.
   Outcome<uint32_t> batch(uint64_t seed, uint64_t index, uint32_t rows, std::vector<int32_t>& inputs,
                           std::vector<int32_t>& targets) const {
-    const size_t numbers = size_t{rows} * length();
+    const bool possible = rows > 0 && rows <= 0x7fffffff;  // the library says what is wrong with others
+    const size_t numbers = possible ? size_t{rows} * length() : 1;
     inputs.resize(numbers);
     targets.resize(numbers);
     return fill_batch(seed, index, rows, inputs.data(), targets.data());

@@ -2,7 +2,9 @@
 #ifndef CAIRN_CPP_SESSION_HPP_
 #define CAIRN_CPP_SESSION_HPP_
 
+#include <algorithm>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -135,11 +137,18 @@ class Session : public detail::Handle<cairn_session_t, cairn_session_retain, cai
   template <class Number>
   Outcome<std::vector<Number>> read(Text name, size_t count) const {
     if (auto refused = refusal<Number>(name)) return detail::failed<std::vector<Number>>(std::move(*refused));
-    std::vector<Number> numbers(count);
+    std::vector<Number> numbers;
     return detail::call(
         {name},
         [&](auto* error) {
-          return cairn_session_read(handle_, name.c_str(), numbers.data(), count * sizeof(Number), error);
+          // Memory is taken for no count but the value's own, so that a wrong one is an error however large it is.
+          cairn_value_info_t known = CAIRN_VALUE_INFO_INIT;
+          const cairn_status_t status = cairn_session_value_info(handle_, name.c_str(), &known, error);
+          if (status != CAIRN_STATUS_OK) return status;
+          constexpr size_t most = std::numeric_limits<size_t>::max() / sizeof(Number);
+          const size_t bytes = std::min(count, most) * sizeof(Number);
+          numbers.resize(bytes == known.bytes ? count : 1);
+          return cairn_session_read(handle_, name.c_str(), numbers.data(), bytes, error);
         },
         [&] { return std::move(numbers); });
   }

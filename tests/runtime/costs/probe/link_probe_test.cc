@@ -21,6 +21,14 @@ TEST(LinkProbe, MeasuresAndGivesTheMemoryBack) {
   EXPECT_EQ(device->ledger().count(Tier::kDevice).reserved_bytes, 0);
 }
 
+// A block of 128 MiB would take half a minute each way.
+TEST(LinkProbe, ASlowLinkIsMeasuredByLessThanABlock) {
+  const auto device = device::open("cpu", {.link_bytes_per_second = 4 << 20});
+  const LinkCost cost = measure_link(*device, Tier::kHost, {.repeats = 1});
+  EXPECT_LT(cost.link.out_bytes_per_second, 8 << 20);
+  EXPECT_LT(cost.link.in_bytes_per_second, 8 << 20);
+}
+
 TEST(LinkProbe, TheDeviceHasNoLinkToItself) {
   const auto device = device::open("cpu", {});
   EXPECT_THROW(measure_link(*device, Tier::kDevice), Error);
