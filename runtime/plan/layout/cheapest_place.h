@@ -35,7 +35,7 @@ class CheapestPlace {
         changes_.push_back({at, b.cost});
       if (b.end <= last) changes_.push_back({b.end, -b.cost});
     }
-    std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+    sort_changes(last);
     uint32_t ties = 0;
     const auto offer = [&](int64_t at) {
       if (at < 0 || at > last || cost > best) return;
@@ -67,7 +67,31 @@ class CheapestPlace {
   struct Change {
     int64_t at, cost;
   };
-  std::vector<Change> changes_;
+
+  // Addresses are spread over memory: those of one stretch of it are sorted at a time.
+  void sort_changes(int64_t last) {
+    constexpr size_t kFew = 32;
+    const auto sort = [](auto begin, auto end) {
+      std::sort(begin, end, [](const Change& a, const Change& b) { return a.at < b.at; });
+    };
+    const size_t count = changes_.size();
+    if (count <= kFew || last == 0) return sort(changes_.begin(), changes_.end());
+    const double per_byte = static_cast<double>(count - 1) / static_cast<double>(last);
+    const auto stretch = [&](const Change& c) {
+      return static_cast<size_t>(static_cast<double>(c.at) * per_byte);
+    };
+    ends_.assign(count + 1, 0);
+    for (const Change& c : changes_) ++ends_[stretch(c)];
+    for (size_t k = 1; k <= count; ++k) ends_[k] += ends_[k - 1];
+    sorted_.resize(count);
+    for (const Change& c : changes_) sorted_[--ends_[stretch(c)]] = c;
+    for (size_t k = 0; k < count; ++k)
+      if (ends_[k + 1] - ends_[k] > 1) sort(sorted_.begin() + ends_[k], sorted_.begin() + ends_[k + 1]);
+    std::swap(changes_, sorted_);
+  }
+
+  std::vector<Change> changes_, sorted_;
+  std::vector<int32_t> ends_;  // of stretches, then where they begin
   uint32_t state_ = 2463534242;
 };
 

@@ -3,6 +3,7 @@
 // several levels.
 #include <algorithm>
 
+#include "runtime/base/checked.h"
 #include "runtime/plan/search/search.h"
 
 namespace cairn::plan {
@@ -25,9 +26,7 @@ constexpr double kNearPeaks = .02;  // of what peaks alone would allow, what lay
 
 }  // namespace
 
-bool OneBudget::comes_down() const {
-  return backward() && s_.p.links.empty() && s_.p.ops.size() <= kSearched;
-}
+bool OneBudget::comes_down() const { return backward() && s_.p.ops.size() <= kSearched; }
 
 // By rising peaks. They depend on the problem alone.
 const std::vector<Candidate>& OneBudget::brought_down() {
@@ -38,6 +37,7 @@ const std::vector<Candidate>& OneBudget::brought_down() {
   restart();
   const std::vector<Candidate> starts = fast_segments();
   restart();
+  s_.local_search.use_links(false);  // what is made again; near a plan that fits copies are looked for
   const int64_t until = s_.evaluate.work() + kAllWork;
   for (const Candidate& start : starts) {
     Candidate c = start;
@@ -64,6 +64,7 @@ const std::vector<Candidate>& OneBudget::brought_down() {
         lowest = {t, {}, cost};
     if (lowest.cost.valid) s_.local_search.shrink(lowest, kSearchWork);
   }
+  s_.local_search.use_links(true);
   for (const auto& [peak, candidate] : s_.archive.plans())
     if (!starts.empty() && peak <= starts.back().cost.peak_bytes) brought_down_->push_back(candidate);
   return *brought_down_;
@@ -87,12 +88,64 @@ std::vector<Candidate> OneBudget::fast_segments() {
   return starts;
 }
 
+int32_t widest_link(const Problem& p, const Index& index) {
+  const auto bytes = [&](const Link& link) {
+    const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
+    return std::min(slower * index.forward_seconds, static_cast<double>(link.capacity_bytes));
+  };
+  const auto widest = std::max_element(p.links.begin(), p.links.end(),
+                                       [&](const Link& a, const Link& b) { return bytes(a) < bytes(b); });
+  return static_cast<int32_t>(widest - p.links.begin());
+}
+
+// What is not used for longest around the beginning of backward is sent away, as many values as it takes: their copies have most time.
+// From everything kept, for graphs that are no chain of blocks; and from what makes values again, which then takes less.
+void OneBudget::aim_with_longest_idle(const RetentionPoints& from, int64_t target) {
+  const int32_t link = widest_link(s_.p, s_.index);
+  std::vector<double> begins = {0};  // of ops, if everything is kept
+  for (const Op& op : s_.p.ops) begins.push_back(begins.back() + op.seconds);
+  const auto idle = [&](int32_t g) {
+    const Intervals::Interval& interval = s_.intervals.all[g];
+    return begins[interval.end] - begins[interval.begin + 1];
+  };
+  std::vector<int32_t> order;
+  int64_t room = s_.p.links[link].capacity_bytes;
+  for (size_t v = 0; v < s_.p.values.size(); ++v) {
+    const int32_t g = s_.rules.across[v];
+    if (g >= 0 && s_.rules.sent[g] && from[g] >= 0 && s_.intervals.all[g].end != kNever &&
+        s_.p.values[v].bytes >= kPageBytes)
+      order.push_back(g);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return idle(a) > idle(b); });
+  const auto fits = [&](int32_t g) { return (room -= s_.p.values[s_.intervals.all[g].value].bytes) >= 0; };
+  order.erase(std::find_if_not(order.begin(), order.end(), fits), order.end());
+  for (const Pace& pace : s_.paces()) {
+    size_t low = 0, high = order.size() + 1;  // too few, and enough
+    while (high - low > 1) {
+      const size_t count = low + (high - low) / 2;
+      RetentionPoints t = from;
+      for (size_t k = 0; k < count; ++k) t[order[k]] = over_link(link);
+      const Cost cost = s_.evaluate(t, pace, s_.sequence);
+      if (cost.valid) s_.archive.add(t, pace, cost);
+      (cost.valid && cost.peak_bytes <= target ? high : low) = count;
+    }
+  }
+}
+
 // What fits holds longer what there is room for: the fastest plans, and, beyond the cliff, the lowest one, which makes most again.
 std::optional<Candidate> OneBudget::held_within(int64_t target) {
   const std::vector<Candidate>& all = brought_down();
   const auto end =
       std::find_if(all.begin(), all.end(), [&](const Candidate& c) { return c.cost.peak_bytes > target; });
-  if (end == all.begin()) return {};
+  if (!s_.p.links.empty())
+    for (auto c = end; c != all.end() && c - end < kHeld; ++c)
+      aim_with_longest_idle(c->retention_points, target);
+  if (end == all.begin()) {
+    if (!s_.archive.within(target)) return {};
+    Candidate best = *s_.archive.within(target);
+    s_.local_search.search(best, target, kNearWork);
+    return *s_.archive.within(target);
+  }
   const auto hold = [&](Candidate c, int64_t work) { s_.local_search.hold_longer(c, target, work); };
   for (auto c = all.begin(); c != end; ++c) s_.archive.add(c->retention_points, c->pace, c->cost);
   for (auto c = end - std::min<std::ptrdiff_t>(kHeld, end - all.begin()); c != end; ++c) hold(*c, kHeldWork);

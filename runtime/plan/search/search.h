@@ -108,6 +108,9 @@ class Search {
   std::map<LayoutKey, int64_t> too_high_;                // arenas of plans that fastest_within() passed over
 };
 
+// The link by which most is sent away: the one that takes most while forward runs.
+int32_t widest_link(const Problem&, const Index&);
+
 // All budgets of a small problem at once. Looks at the problem alone: what it finds is the same for every
 // budget.
 void search_all_budgets(Search&);
@@ -141,6 +144,7 @@ class OneBudget {
   void aim_with(const OptionSets&, int32_t link, Lag, int64_t target, int64_t table_work);
   void deepen(int64_t target);
   void aim_with_segments(int64_t target, Segments&);
+  void aim_with_longest_idle(const RetentionPoints& from, int64_t target);
   bool walks() const;
   bool places() const;  // plans may be annealed together with their layouts, and ops are few enough
   void anneal_placed(std::optional<Fit>&, int64_t budget, int64_t work);

@@ -34,17 +34,6 @@ constexpr int64_t kTargets = 3;                    // that it aims at
 constexpr int kRounds = 4;                         // of feedback from the real peak or arena
 constexpr int kLongRounds = 2;  // of improvement: from this one on, if it is still far then
 
-// The link by which stages send values away: the one that takes most of them while forward runs.
-int32_t widest_link(const Problem& p, const Index& index) {
-  const auto bytes = [&](const Link& link) {
-    const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
-    return std::min(slower * index.forward_seconds, static_cast<double>(link.capacity_bytes));
-  };
-  const auto widest = std::max_element(p.links.begin(), p.links.end(),
-                                       [&](const Link& a, const Link& b) { return bytes(a) < bytes(b); });
-  return static_cast<int32_t>(widest - p.links.begin());
-}
-
 }  // namespace
 
 bool OneBudget::walks() const { return !stages_->chain && backward() && s_.p.ops.size() <= kSearched; }
@@ -77,16 +66,20 @@ std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
     keep_faster(fit, std::move(other));
   }
   const double scratch = fit ? fit->plan.predicted_seconds : 0;
-  // What the way down finds is faster to improve than what is beyond the cliff.
+  // What the way down finds is faster to improve than what is beyond the cliff. Where arenas of what came down do not fit, those of other
+  // ways from segments do not either: the smallest plan is what there is.
   std::optional<Fit> walked;
-  const bool first_down =
+  const bool is_there =
       !came_down_ && walks() && beyond_cliff(fit) && (fit || smallest().plan.arena_bytes <= budget);
+  const bool only_smallest = is_there && !fit && comes_down();
+  const bool first_down = is_there && !only_smallest;
   if (first_down) keep_faster(fit, walked = from_above(budget));
-  from_slow(fit, budget, kSlowWork);
+  if (!only_smallest) from_slow(fit, budget, kSlowWork);
   const double annealed = fit ? fit->plan.predicted_seconds : 0;
   // Where annealing led far, the way down leads no further.
   const bool led_far = fit && !beyond_cliff(fit) && annealed * kFarFaster < scratch;
-  if (walks() && slow() && !first_down && !led_far) keep_faster(fit, walked = from_above(budget));
+  if (walks() && slow() && !first_down && !only_smallest && !led_far)
+    keep_faster(fit, walked = from_above(budget));
   const bool led_nowhere = !walked;
   // Little above the smallest budget structure may give nothing, or what only just fits.
   for (const bool sent : {true, false}) {
@@ -134,7 +127,8 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
   std::optional<Fit> best = closest(budget, bound, whole ? kTableWork : kQuickTableWork, target);
   const auto is_slow = [&] { return !best || best->plan.predicted_seconds > bound * (1 + kSlow); };
   if (quick && is_slow()) best = closest(budget, bound, kTableWork, target);
-  if (whole && comes_down() && is_slow()) {
+  if (whole && s_.p.links.empty() && comes_down() && is_slow()) {
+    remember_fastest(budget);
     auto fit = from_segments(budget);
     came_down_ =
         fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds * (1 - kMuchFaster));
@@ -142,6 +136,7 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
       remember_fastest(budget);
       return fit;
     }
+    if (!best) return {};
     best = closest(budget, bound, kTableWork, target);
   }
   if (best && whole && !stages_->chain) bound = s_.bound_seconds_below(best->plan.predicted_seconds, budget);
@@ -149,6 +144,13 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
   if (best && (whole || (quick && is_slow())))
     improve_fit(*best, target, budget, bound, effort, quick ? 1 : kRounds, rounds_beyond);
   remember_fastest(budget);
+  // With links that is slower now and then, and much faster where copies cannot be hidden.
+  if (whole && !s_.p.links.empty() && comes_down() && is_slow()) {
+    auto fit = from_segments(budget);
+    came_down_ =
+        fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds * (1 - kMuchFaster));
+    keep_faster(best, std::move(fit));
+  }
   return best;
 }
 
@@ -220,6 +222,8 @@ void OneBudget::aim(int64_t target, double bound, int64_t table_work) {
   if (!s_.p.links.empty())
     for (const Lag& lag : kLags) aim_with(sets_[1], widest_link(s_.p, s_.index), lag, target, table_work);
   if (linked_first && is_above(kFarOfChain)) aim_with(sets_[0], -1, {}, target, table_work);
+  if (!s_.p.links.empty() && !stages_->chain && is_above(kFarOfChain))
+    aim_with_longest_idle(s_.rules.base, target);
   if (is_above(kGoodEnoughLater)) {
     if (backward()) deepen(target);
     for (Segments& segments : segments_) aim_with_segments(target, segments);

@@ -17,8 +17,7 @@ constexpr int64_t kRoomParts = 32;  // room above peaks that are to be packed: s
 constexpr int kSmallerPacked = 2;
 // Less than the smallest plan's arena by such a part of it: the first aim of packed plans, and the last one but a page.
 constexpr int64_t kFirstLess = 16, kLastLess = 32;
-constexpr int kSmaller = 24;        // smaller budgets tried below the smallest plan
-constexpr int64_t kFinest = 2048;   // less than such a part: a page at once
+constexpr int kSmaller = 32;        // smaller budgets tried below the smallest plan
 constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 
 }  // namespace
@@ -88,30 +87,32 @@ const Fit& OneBudget::smallest_made() {
   if (s_.places() && s_.p.ops.size() <= kSearched)
     smallest_made_ = s_.fit_of(
         s_.local_search.place_lower(s_.placed(*smallest_made_), least_bytes(s_.p, s_.index), kDownWork));
-  // Exact: until one page less fails. Larger steps first, unless there are no plans at all for a page less.
-  int64_t step = smallest_made_->plan.arena_bytes / kFirstStep, too_low = least_bytes(s_.p, s_.index) - 1;
+  // Exact: until one page less fails, which is asked first where there are no plans at all for that. Budgets that failed are known, so
+  // steps stay between those and what fits.
+  int64_t too_low = least_bytes(s_.p, s_.index) - 1;  // a peak that there is no plan for
   const auto within = [&](int64_t budget) {
     int64_t target = budget;
     std::optional<Fit> fit;
     if (budget > too_low) fit = closest(budget, s_.bound_seconds(budget), kTableWork, target, &too_low);
     return fit ? fit : laid_out_within(budget);
   };
-  const auto finest = [&] { return std::max(kPageBytes, smallest_made_->plan.arena_bytes / kFinest); };
   within(smallest_made_->plan.arena_bytes - kPageBytes);
+  int64_t step = smallest_made_->plan.arena_bytes / kFirstStep, failed = least_bytes(s_.p, s_.index) - 1;
   for (int round = 0; round < kSmaller; ++round) {
-    if (step < finest()) step = kPageBytes;
-    auto fit = within(smallest_made_->plan.arena_bytes - step);
-    if (!fit && step == kPageBytes) break;
-    step = fit ? 2 * step : step / 4;
-    if (fit) smallest_made_ = std::move(fit);
-    if (fit) step = std::max(step, finest());
+    const int64_t arena = smallest_made_->plan.arena_bytes;
+    if (arena - failed <= kPageBytes) break;
+    step = std::clamp(step, kPageBytes, std::max(kPageBytes, (arena - failed) / 2));
+    if (auto fit = within(arena - step)) {
+      smallest_made_ = std::move(*fit);
+      step *= 2;
+    } else {
+      failed = arena - step;
+      step /= 4;
+    }
   }
   // What holds more has other arenas.
-  for (int round = 0; round < kSmallerPacked; ++round) {
-    auto fit = from_segments(smallest_made_->plan.arena_bytes - kPageBytes);
-    if (!fit) break;
-    smallest_made_ = std::move(fit);
-  }
+  if (auto fit = from_segments(smallest_made_->plan.arena_bytes - kPageBytes))
+    smallest_made_ = std::move(*fit);
   lower_packed();
   return *smallest_made_;
 }

@@ -18,23 +18,22 @@ RetentionPricer::RetentionPricer(const Problem& p, const Index& index, const Int
       active_((p.ops.size() + 63) / 64, 0),
       active_count_(p.ops.size(), 0),
       place_(p.ops.size(), 0),
-      used_(intervals.all.size()),
-      first_query_(intervals.all.size(), kNever),
       seen_op_(p.ops.size(), 0),
       change_(p.ops.size() + 1, 0) {
   const auto count = static_cast<int32_t>(p.ops.size());
-  for (const Value& v : p.values) bytes_.push_back(v.bytes);
   std::vector<int64_t> begins(p.ops.size() + 1, 0), ends(p.ops.size() + 1, 0);
-  for (const Intervals::Interval& i : intervals.all)
-    if (i.end != kNever) {
-      begins[i.begin] += bytes_[i.value];
-      ends[i.end] += bytes_[i.value];
-    }
+  for (const Intervals::Interval& i : intervals.all) {
+    const int64_t bytes = p.values[i.value].bytes;
+    all_.push_back({i.begin, i.end, bytes, {}, kNever});
+    if (i.end != kNever) begins[i.begin] += bytes;
+    if (i.end != kNever) ends[i.end] += bytes;
+  }
+  const auto use_of = [&](int32_t v) { return Use{v, -1, intervals.first[v], intervals.first[v + 1] - 1}; };
   if (p.values.size() * p.ops.size() <= kMaxTable) {
     std::vector<int32_t> table(p.values.size() * p.ops.size());
     for (int32_t v = 0; v < static_cast<int32_t>(p.values.size()); ++v)
       for (int32_t op = 0; op < count; ++op)
-        table[static_cast<size_t>(v) * p.ops.size() + static_cast<size_t>(op)] = interval_at(v, op);
+        table[static_cast<size_t>(v) * p.ops.size() + static_cast<size_t>(op)] = interval_at(use_of(v), op);
     table_ = std::move(table);
   }
   int64_t crossing = index.persistent_bytes;
@@ -42,40 +41,40 @@ RetentionPricer::RetentionPricer(const Problem& p, const Index& index, const Int
   for (int32_t op = 0; op < count; ++op) {
     Op row{};
     row.inputs = static_cast<int32_t>(uses_.size());
-    for (const int32_t v : index.inputs[op]) uses_.push_back({v, interval_at(v, op)});
+    for (const int32_t v : index.inputs[op]) uses_.push_back(use_of(v));
+    for (auto k = static_cast<size_t>(row.inputs); k < uses_.size(); ++k)
+      uses_[k].ends = interval_at(uses_[k], op);
     row.outputs = static_cast<int32_t>(uses_.size());
-    for (const int32_t v : index.outputs[op]) uses_.push_back({v, -1});
+    for (const int32_t v : index.outputs[op]) uses_.push_back(use_of(v));
     row.end = static_cast<int32_t>(uses_.size());
     row.recomputable = p.ops[op].recomputable;
     row.seconds = p.ops[op].seconds;
     row.workspace = p.ops[op].workspace_bytes;
     row.crossing = crossing;
     row.live = crossing + row.workspace;
-    for (const int32_t v : index.outputs[op]) row.live += bytes_[v];
+    for (const int32_t v : index.outputs[op]) row.live += p.values[v].bytes;
     crossing += begins[op] - ends[op];
     sums_.push_back(sum);
     sum += row.seconds;
     ops_.push_back(row);
   }
   sums_.push_back(sum);
+  collected_.resize(uses_.size());
 }
 
 // The interval that is open before the runs for `anchor`.
-inline int32_t RetentionPricer::interval_at(int32_t value, int32_t anchor) const {
+inline int32_t RetentionPricer::interval_at(const Use& use, int32_t anchor) const {
   constexpr int32_t kSmall = 8;
   if (!table_.empty())
-    return table_[static_cast<size_t>(value) * place_.size() + static_cast<size_t>(anchor)];
-  const int32_t first = intervals_.first[value], end = intervals_.first[value + 1];
-  const auto* all = intervals_.all.data();
-  if (end - first <= kSmall) {
-    int32_t g = first;
-    while (g + 1 < end && all[g + 1].begin < anchor) ++g;
+    return table_[static_cast<size_t>(use.value) * place_.size() + static_cast<size_t>(anchor)];
+  if (use.last - use.first < kSmall) {
+    int32_t g = use.first;
+    while (g < use.last && all_[g + 1].begin < anchor) ++g;
     return g;
   }
-  const auto* at =
-      std::lower_bound(all + first, all + end, anchor,
-                       [](const Intervals::Interval& interval, int32_t op) { return interval.begin < op; });
-  return std::max(first, static_cast<int32_t>(at - all) - 1);
+  const auto at = std::lower_bound(all_.begin() + use.first, all_.begin() + use.last + 1, anchor,
+                                   [](const Interval& interval, int32_t op) { return interval.begin < op; });
+  return std::max(use.first, static_cast<int32_t>(at - all_.begin()) - 1);
 }
 
 void RetentionPricer::activate_op(int32_t op, int32_t count) {
@@ -88,7 +87,7 @@ void RetentionPricer::activate_op(int32_t op, int32_t count) {
 // Active are ops before which something may have to be made or fetched: ends of intervals that a value does
 // not stay in, and ops that early retention points name. count: 1, or -1 for a point that is given up.
 void RetentionPricer::activate(int32_t g, int32_t point, int32_t count) {
-  const Intervals::Interval& interval = intervals_.all[g];
+  const Interval& interval = all_[g];
   if (point >= 0 && held_from(point) <= interval.begin) return;
   if (interval.end != kNever) activate_op(interval.end, count);
   const int32_t end = std::min(interval.end, static_cast<int32_t>(ops_.size()));
@@ -107,8 +106,8 @@ int32_t RetentionPricer::take(const RetentionPoints& t) {
   int32_t first = finished_;
   const auto look = [&](size_t at) {
     const auto g = static_cast<int32_t>(at);
-    const Intervals::Interval& interval = intervals_.all[at];
-    first = std::min(first, first_query_[at]);
+    const Interval& interval = all_[at];
+    first = std::min(first, interval.first_query);
     for (const int32_t point : {t_[at], t[at]})
       if (is_early(point)) first = std::min(first, held_from(point));
     if (interval.end != kNever && (t[at] < 0 || held_from(t[at]) > interval.begin))
@@ -151,19 +150,20 @@ void RetentionPricer::back_to(int32_t anchor) {
   for (; changes_.size() > at->changes; changes_.pop_back())
     change_[changes_.back().first] -= changes_.back().second;
   for (; uses_undone_.size() > at->uses; uses_undone_.pop_back())
-    used_[uses_undone_.back().first] = uses_undone_.back().second;
-  for (; queries_.size() > at->queries; queries_.pop_back()) first_query_[queries_.back()] = kNever;
+    all_[uses_undone_.back().first].used = uses_undone_.back().second;
+  for (; queries_.size() > at->queries; queries_.pop_back()) all_[queries_.back()].first_query = kNever;
   marks_.erase(at, marks_.end());
 }
 
 // What the value did since its last use in the interval.
 inline RetentionPricer::Residence RetentionPricer::residence(int32_t interval, int32_t anchor) {
-  if (first_query_[interval] == kNever) {
-    first_query_[interval] = anchor;
+  Interval& asked = all_[interval];
+  if (asked.first_query == kNever) {
+    asked.first_query = anchor;
     queries_.push_back(interval);
   }
-  const int32_t point = t_[interval], begin = intervals_.all[interval].begin;
-  const int32_t last = std::max(used_[interval].anchor, begin);
+  const int32_t point = t_[interval], begin = asked.begin;
+  const int32_t last = std::max(asked.used.anchor, begin);
   if (point < 0) return last == begin ? Residence::kOffloaded : Residence::kKept;
   return last < held_from(point) ? Residence::kDropped : Residence::kKept;
 }
@@ -187,8 +187,10 @@ bool RetentionPricer::collect(int32_t anchor) {
     const Op& op = ops_[open_.back()];
     open_.pop_back();
     if (!op.recomputable) return false;
-    for (int32_t k = op.inputs; k < op.outputs; ++k)
-      if (residence(interval_at(uses_[k].value, anchor), anchor) == Residence::kDropped) want(uses_[k].value);
+    for (int32_t k = op.inputs; k < op.end; ++k) {
+      collected_[k] = interval_at(uses_[k], anchor);
+      if (k < op.outputs && residence(collected_[k], anchor) == Residence::kDropped) want(uses_[k].value);
+    }
   }
   std::sort(made_.begin(), made_.end());
   for (const int32_t op : made_) again_ += ops_[op].seconds;
@@ -196,12 +198,10 @@ bool RetentionPricer::collect(int32_t anchor) {
 }
 
 // A use in the runs for `anchor` by an op that runs again.
-inline void RetentionPricer::use_again(int32_t use, int32_t anchor, int32_t item, bool output) {
-  const int32_t value = uses_[use].value;
-  const int32_t g = interval_at(value, anchor);
-  const Intervals::Interval& interval = intervals_.all[g];
-  const int64_t bytes = bytes_[value];
-  Used& used = used_[g];
+inline void RetentionPricer::use_again(int32_t use, int32_t g, int32_t anchor, int32_t item, bool output) {
+  Interval& interval = all_[g];
+  const int64_t bytes = interval.bytes;
+  Used& used = interval.used;
   const int32_t last = used.anchor >= 0 ? used.item : place_[interval.begin];
   bool stays = used.anchor >= 0 && used.group == group_;
   if (!stays) {
@@ -225,15 +225,15 @@ inline void RetentionPricer::use_again(int32_t use, int32_t anchor, int32_t item
 // The use that an interval ends with, by the op that reads it. True if it comes back over a link for it.
 inline bool RetentionPricer::use_at_end(int32_t use, int32_t anchor, int32_t item) {
   const int32_t g = uses_[use].ends;
-  const Used& used = used_[g];
+  const Used& used = all_[g].used;
   if (t_[g] >= 0 || (used.anchor >= 0 && used.group == group_) ||
       residence(g, anchor) != Residence::kOffloaded)
     return false;
   trace_.push_back(~use);
   trace_.push_back(t_[g]);
   copies_ = true;
-  const int64_t bytes = bytes_[uses_[use].value];
-  change((used.anchor >= 0 ? used.item : place_[intervals_.all[g].begin]) + 1, -bytes);
+  const int64_t bytes = all_[g].bytes;
+  change((used.anchor >= 0 ? used.item : place_[all_[g].begin]) + 1, -bytes);
   change(item, bytes);
   return true;
 }
@@ -279,7 +279,8 @@ bool RetentionPricer::look_at(int32_t anchor, const Sequencer::Limits& limits, P
     trace_.insert(trace_.end(), made_.begin(), made_.end());
     for (int32_t i = 0; i < again; ++i) {
       const Op& op = ops_[made_[i]];
-      for (int32_t k = op.inputs; k < op.end; ++k) use_again(k, anchor, anchor + extra_ + i, k >= op.outputs);
+      for (int32_t k = op.inputs; k < op.end; ++k)
+        use_again(k, collected_[k], anchor, anchor + extra_ + i, k >= op.outputs);
     }
     extra_ += again;
   }

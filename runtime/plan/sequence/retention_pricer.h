@@ -45,7 +45,8 @@ class RetentionPricer {
   };
   struct Use {
     int32_t value;
-    int32_t ends;  // the interval that ends with it; of outputs -1
+    int32_t ends;         // the interval that ends with it; of outputs -1
+    int32_t first, last;  // intervals of the value
   };
   // An interval's last use, if it had another one than its first.
   struct Used {
@@ -54,6 +55,13 @@ class RetentionPricer {
   };
   struct Group {
     int32_t anchor, begin, end;  // ops: group_ops_[begin] ... group_ops_[end - 1]
+  };
+  // What is asked about an interval, side by side.
+  struct Interval {
+    int32_t begin, end;
+    int64_t bytes;
+    Used used;
+    int32_t first_query = kNever;  // the first op asked about by residence()
   };
   // Where a value is in an interval between two uses.
   enum class Residence : uint8_t { kKept, kDropped, kOffloaded };
@@ -72,13 +80,13 @@ class RetentionPricer {
   void back_to(int32_t anchor);
   bool within(const Sequencer::Limits&) const;
   bool look_at(int32_t anchor, const Sequencer::Limits&, Price&);
-  int32_t interval_at(int32_t value, int32_t anchor) const;
+  int32_t interval_at(const Use& use, int32_t anchor) const;
   Residence residence(int32_t interval, int32_t anchor);
   void want(int32_t value);
   void change(int32_t item, int64_t bytes);
   bool collect(int32_t anchor);
   bool make_group(int32_t anchor);
-  void use_again(int32_t use, int32_t anchor, int32_t item, bool output);
+  void use_again(int32_t use, int32_t interval, int32_t anchor, int32_t item, bool output);
   bool use_at_end(int32_t use, int32_t anchor, int32_t item);
   void add_up(Price&);
 
@@ -86,9 +94,10 @@ class RetentionPricer {
   const Intervals& intervals_;
   std::vector<Op> ops_;
   std::vector<Use> uses_;
-  std::vector<int32_t> table_;  // interval_at() of small problems: per value, per op
-  std::vector<int64_t> bytes_;  // per value
-  std::vector<double> sums_;    // seconds of the first ops, added in order
+  std::vector<Interval> all_;       // as of intervals_
+  std::vector<int32_t> table_;      // interval_at() of small problems: per value, per op
+  std::vector<int32_t> collected_;  // per use of what is made in the present group: interval_at()
+  std::vector<double> sums_;        // seconds of the first ops, added in order
   // Of the last run, and of the one that goes on with it.
   RetentionPoints t_;
   int32_t finished_ = 0;     // ops before this one were looked at; kNever: all
@@ -103,11 +112,9 @@ class RetentionPricer {
   std::vector<int32_t> active_count_;  // per op: why it is active, that is, for how many intervals
   std::vector<std::pair<int32_t, int32_t>> early_;     // (op, interval), sorted
   std::vector<int32_t> place_;                         // per op: its item
-  std::vector<Used> used_;                             // per interval
-  std::vector<std::pair<int32_t, Used>> uses_undone_;  // intervals, and what used_ was
-  std::vector<int32_t> first_query_;  // per interval: the first op asked about by residence(), else kNever
-  std::vector<int32_t> queries_;      // intervals that it looked at, in order
-  std::vector<uint32_t> seen_op_;     // the group that it was wanted for last
+  std::vector<std::pair<int32_t, Used>> uses_undone_;  // intervals, and what their `used` was
+  std::vector<int32_t> queries_;                       // intervals that it looked at, in order
+  std::vector<uint32_t> seen_op_;                      // the group that it was wanted for last
   std::vector<int32_t> open_, made_, group_ops_, trace_;
   std::vector<Group> groups_;
   std::vector<int64_t> change_;  // of bytes alive per item, against keeping everything

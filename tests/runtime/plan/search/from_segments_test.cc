@@ -40,6 +40,25 @@ TEST_F(FromSegments, LittleAboveItNothingIsMadeAgainForEachOp) {
   EXPECT_EQ(again->predicted_seconds, plan->predicted_seconds);
   EXPECT_EQ(again->arena_bytes, plan->arena_bytes);
 }
+
+// Arenas of dense blocks are above their peaks, so budgets fail here and there: steps get smaller between what failed and what fits.
+TEST(Smallest, LiesBetweenWhatFitsAndWhatFailed) {
+  const Problem p = bench::irregular_problem("dense", 9, 12);
+  EXPECT_LE(Solver(p).smallest().arena_bytes, 284'140'000);
+}
+
+// Little above what it takes to send everything, one copy at a time, which is 27 times as slow as keeping everything.
+TEST(LongestIdle, WhatStaysIsSentInTheOrderOfItsTime) {
+  Problem p = bench::irregular_problem("inception", 12, 43);
+  p.links.push_back({"host", 1e-5, 2e10, 2e10, .7, int64_t{1} << 40});
+  Solver solver(p);
+  const int64_t fixed = p.persistent_bytes();
+  p.budget_bytes = fixed + (solver.smallest().arena_bytes - fixed) / 10 * 11;
+  const auto plan = solver.solve(p.budget_bytes);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(violation(p, *plan), "");
+  EXPECT_LE(plan->predicted_seconds, 10 * plan->keep_all_seconds);
+}
 #endif
 
 }  // namespace
