@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/plan/bound/bound.h"
+#include "runtime/plan/homes/overflow.h"
 #include "runtime/plan/homes/traffic.h"
 #include "runtime/plan/layout/layout.h"
 
@@ -28,6 +29,7 @@ constexpr double kNearTheBound = 1e-2;  // of many ops: gaps of which long searc
 constexpr int kStreamLayouts = 4;       // tries to make what is streamed fit, each with less room for copies
 constexpr int kSmallLayouts = 16;       // of few ops, where each takes little
 constexpr int64_t kStreamLayoutPart = 128;
+constexpr int kCloseLayouts = 2;  // tries before those that leave room only where something does not fit
 
 }  // namespace
 
@@ -98,10 +100,11 @@ Placement::Copies Placement::streamed(const Plan& plan, int64_t budget, double k
 
 Placement::Copies Placement::fitted(const Plan& plan, Streamed s, int64_t budget, double keep, double limit,
                                     int64_t layout_effort) const {
-  int64_t capacity = budget;
-  const int rounds = resolved_.ops.size() <= kSmallProblem ? kSmallLayouts : kStreamLayouts;
+  Streaming how{budget, keep, {}};
+  const int close = layout_effort > 0 ? kCloseLayouts : 0;
+  const int rounds = close + (resolved_.ops.size() <= kSmallProblem ? kSmallLayouts : kStreamLayouts);
   for (int round = 0; round < rounds; ++round) {
-    if (round > 0) s = stream_homes(resolved_, plan, {capacity, keep});
+    if (round > 0) s = stream_homes(resolved_, plan, how);
     if (s.seconds >= limit) return {s.seconds, {}};
     Plan with = plan;
     with.steps = std::move(s.steps);
@@ -110,8 +113,13 @@ Placement::Copies Placement::fitted(const Plan& plan, Streamed s, int64_t budget
     const bool limited = budget < std::numeric_limits<int64_t>::max();
     assign_offsets(resolved_, index_, with, limited ? budget : 0, layout_effort);
     if (with.arena_bytes <= budget) return {s.seconds, std::move(with)};
+    if (round < close) {
+      how.reserved_bytes.resize(plan.steps.size(), 0);
+      reserve_overflow(resolved_, with, s.from, budget, how.reserved_bytes);
+      continue;
+    }
     // What little less leaves as it is, more may change.
-    capacity -= with.arena_bytes - budget + round * (budget / kStreamLayoutPart);
+    how.capacity_bytes -= with.arena_bytes - budget + (round - close) * (budget / kStreamLayoutPart);
   }
   return {};
 }

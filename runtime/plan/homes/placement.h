@@ -31,7 +31,8 @@ class Placement {
 
   // The copies put in, with offsets, where that fits. Uses that are at most `keep` seconds apart have the value in
   // between, where there is room. Offsets take long to find, so that there is no plan where copies alone take `limit`
-  // seconds; infinite seconds: it does not fit. layout_effort: as of assign_offsets().
+  // seconds; infinite seconds: it does not fit. layout_effort: as of assign_offsets(); above 0, copies that do not fit leave more room
+  // only where they do not, before they do everywhere.
   struct Copies {
     double seconds = std::numeric_limits<double>::infinity();
     std::optional<Plan> plan;

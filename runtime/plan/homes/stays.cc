@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "runtime/base/checked.h"
 
@@ -21,8 +22,13 @@ int32_t step_at(const std::vector<double>& start, double time, int32_t before) {
 
 }  // namespace
 
-Stays::Stays(const Problem& p, const Plan& plan, int64_t capacity_bytes)
-    : p_(p), plan_(plan), capacity_(capacity_bytes), uses_(home_uses(p)), retimed_(p.values.size(), false) {
+Stays::Stays(const Problem& p, const Plan& plan, int64_t capacity_bytes, std::vector<int64_t> reserved_bytes)
+    : p_(p),
+      plan_(plan),
+      capacity_(capacity_bytes),
+      reserved_(std::move(reserved_bytes)),
+      uses_(home_uses(p)),
+      retimed_(p.values.size(), false) {
   // Where policies send values away, they say when; without room for more than each op needs, the plan does.
   const bool free =
       capacity_bytes > 0 && std::none_of(p.regions.begin(), p.regions.end(),
@@ -158,9 +164,9 @@ size_t Stays::keep_between_uses(double keep_seconds) {
   for (const Gap& gap : gaps) {
     const int32_t begin = stays_[gap.before].last + 1, end = stays_[gap.after].first;
     const int64_t more = bytes(stays_[gap.before]);
-    if (std::any_of(base_.begin() + begin, base_.begin() + end,
-                    [&](int64_t alive) { return alive + more > capacity_; }))
-      continue;
+    int32_t full = begin;
+    while (full < end && base_[at(full)] + more <= room(full)) ++full;
+    if (full < end) continue;
     take(base_, begin, end, more);
     joined[gap.after] = 1;
   }
@@ -236,7 +242,7 @@ bool Stays::place_fetches(const StreamTimes* last) {
       int32_t from = std::max({wanted[k], earliest[at(list[k])], step_at(start, done - late, stay.first)});
       from = std::min(from, stay.first);
       int32_t issue = stay.first;
-      while (issue > from && planned[at(issue - 1)] + bytes(stay) <= capacity_) --issue;
+      while (issue > from && planned[at(issue - 1)] + bytes(stay) <= room(issue - 1)) --issue;
       take(alive_, issue, stay.first, bytes(stay));
       take(planned, issue, stay.first, bytes(stay));
       moved |= stay.issue != issue;

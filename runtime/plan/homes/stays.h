@@ -25,8 +25,10 @@ struct StreamTimes {
 
 class Stays {
  public:
-  // Of the plan's own values those that it sends over a link are among the stays: retimed() says which.
-  Stays(const Problem& resolved, const Plan&, int64_t capacity_bytes);
+  // Of the plan's own values those that it sends over a link are among the stays: retimed() says which. reserved_bytes: of the
+  // capacity, per step of the plan; empty: none.
+  Stays(const Problem& resolved, const Plan&, int64_t capacity_bytes,
+        std::vector<int64_t> reserved_bytes = {});
 
   // Two uses that are no further apart have the value on the device in between, where there is room: the shortest gaps
   // first, as they take the least memory for the same bytes saved on the link. Returns the number of gaps.
@@ -38,6 +40,10 @@ class Stays {
   bool retimed(int32_t value) const { return retimed_[static_cast<size_t>(value)]; }
   // Per step: bytes alive with fetched values, without what is on its way out.
   const std::vector<int64_t>& alive() const { return alive_; }
+  // Bytes that may be alive at a step.
+  int64_t room(int32_t s) const {
+    return capacity_ - (reserved_.empty() ? 0 : reserved_[static_cast<size_t>(s)]);
+  }
 
  private:
   void timeline();
@@ -51,6 +57,7 @@ class Stays {
   const Problem& p_;
   const Plan& plan_;
   const int64_t capacity_;
+  const std::vector<int64_t> reserved_;
   const std::vector<std::vector<HomeUse>> uses_;  // per op
   std::vector<bool> retimed_;
   std::vector<double> start_;          // per step, if no value is waited for, and the end

@@ -15,7 +15,11 @@ constexpr int kSimulations = 4;  // simulations, each placed by what the one bef
 class Streamer {
  public:
   Streamer(const Problem& p, const Plan& plan, const Streaming& how)
-      : p_(p), plan_(plan), how_(how), stays_(p, plan, how.capacity_bytes), link_(p.values.size(), -1) {
+      : p_(p),
+        plan_(plan),
+        how_(how),
+        stays_(p, plan, how.capacity_bytes, how.reserved_bytes),
+        link_(p.values.size(), -1) {
     kept_ = stays_.keep_between_uses(how.keep_seconds);
     for (const Stay& stay : stays_.all()) {
       if (stay.link >= 0) link_[at(stay.value)] = stay.link;
@@ -48,8 +52,12 @@ class Streamer {
 
   // ---- the steps, with what really happens on the lanes
 
+  Step& add(const Step& step) {
+    out_.from.push_back(step_);
+    return out_.steps.emplace_back(step);
+  }
   void emit(StepKind kind, int32_t value, int32_t tier) {
-    Step& step = out_.steps.emplace_back();
+    Step& step = add({});
     step.kind = kind;
     step.index = value;
     step.tier = tier;
@@ -92,7 +100,7 @@ class Streamer {
   // A step of the plan without homes that is no run.
   void activation(const Step& step) {
     if (stays_.retimed(step.index)) return;
-    out_.steps.push_back(step);
+    add(step);
     State& state = state_[at(step.index)];
     if (step.kind == StepKind::kOut || step.kind == StepKind::kIn) {
       const auto way = step.kind == StepKind::kOut ? Lanes::kOut : Lanes::kIn;
@@ -138,7 +146,8 @@ class Streamer {
     sort_by(by_last, [](const Stay& s) { return s.last; });
     size_t issue = 0, first = 0, changed = 0, last = 0;
     for (int32_t s = 0; s < steps(); ++s) {
-      while (leaving_bytes_ > 0 && alive[at(s)] + leaving_bytes_ > how_.capacity_bytes) let_go_first();
+      step_ = s;
+      while (leaving_bytes_ > 0 && alive[at(s)] + leaving_bytes_ > stays_.room(s)) let_go_first();
       times_.start.push_back(now_);
       for (; issue < by_issue.size() && stays[at(by_issue[issue])].issue == s; ++issue)
         fetch(stays[at(by_issue[issue])]);
@@ -148,7 +157,7 @@ class Streamer {
       }
       for (; first < stays.size() && stays[first].first == s; ++first)
         stays[first].fetched ? wait_in(stays[first]) : let_go_of(stays[first].value);
-      out_.steps.push_back(plan_.steps[at(s)]);
+      add(plan_.steps[at(s)]);
       now_ = compute_end(lanes_, now_, p_.ops[at(plan_.steps[at(s)].index)].seconds);
       for (; changed < by_changed.size() && stays[at(by_changed[changed])].changed == s; ++changed)
         send(by_changed[changed]);
@@ -210,6 +219,7 @@ class Streamer {
   std::vector<double> free_;                   // per link: when its copies out are likely to have ended
   std::vector<int32_t> sent_;                  // per stay: the number of its copy out
   int64_t leaving_bytes_ = 0;
+  int32_t step_ = 0;  // of the plan
   double now_ = 0;
   StreamTimes times_;
   Streamed out_;

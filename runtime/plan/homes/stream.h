@@ -14,6 +14,8 @@ struct Streaming {
   int64_t capacity_bytes = 0;
   // Two uses that are no further apart have the value on the device in between, where there is room.
   double keep_seconds = 0;
+  // Of the capacity, per step of the plan, bytes that only what is mandatory may use; empty: none.
+  std::vector<int64_t> reserved_bytes = {};
 };
 
 // The plan is of without_homes(resolved). With room for more than each op needs (capacity_bytes > 0), values that the plan
@@ -21,7 +23,8 @@ struct Streaming {
 struct Streamed {
   std::vector<Step> steps;
   double seconds = 0;
-  size_t kept = 0;  // gaps between two uses in which values stay
+  size_t kept = 0;                 // gaps between two uses in which values stay
+  std::vector<int32_t> from = {};  // per step: the plan's step that it is, or comes before
 };
 // less: of the same plan and capacity with less to keep, or nullptr. Where no gap more is kept, this is the same.
 Streamed stream_homes(const Problem& resolved, const Plan& plan, const Streaming&,

@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
 constexpr int kSearches = 2;       // of very few ops, as a whole, each behind quick ones; of others one
+constexpr size_t kFittedClosely =
+    4;  // trials whose copies would be faster than the best plan, if they only fitted
 constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
 constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
 constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
@@ -34,10 +36,12 @@ void Trials::run_up_to(size_t most, Effort effort) {
   // A plan of so many would be close to its smallest: slow, and long to search for.
   seen_.insert(most);
   run_roughly();
-  const int searches = placed_(0).resolved().ops.size() <= kTinyProblem ? kSearches : 1;
+  const bool tiny = placed_(0).resolved().ops.size() <= kTinyProblem;
+  const int searches = tiny ? kSearches : 1;
   for (int search = 0; search < searches && best_; ++search) {
     while (is_faster_after([&] { refine(); })) {
     }
+    if (!tiny) fit_closely();
     if (effort == Effort::kQuick || !is_faster_after([&] { finish(); })) break;
   }
   // Close to the smallest budget, where quick searches find nothing.
@@ -136,6 +140,28 @@ void Trials::refine() {
   run_roughly();
 }
 
+// Copies of what is large leave holes, and leave too much free where that is more than a few bytes everywhere. Of very few ops this
+// would find for one budget what is not found for larger ones.
+void Trials::fit_closely() {
+  std::vector<Trial> promising = tried_;
+  std::stable_sort(promising.begin(), promising.end(),
+                   [](const Trial& a, const Trial& b) { return a.streamed < b.streamed; });
+  promising.resize(std::min(promising.size(), kFittedClosely));
+  for (const Trial& trial : promising) {
+    if (trial.streamed >= best_seconds_ * (1 - kWorthIt)) break;
+    Placement& at = placed_(trial.stay);
+    const std::optional<Plan> plan =
+        at.plan_without(limited_ ? for_the_rest(at, trial.share) : 0, trial.effort);
+    double tried = 0;
+    for (auto& [keep, copies] : plan ? ways(at, *plan) : std::vector<Way>()) {
+      if (copies.seconds <= tried * (1 + kEqual)) continue;
+      tried = copies.seconds;
+      const double limit = best_seconds_ * (1 - kEqual) - at.home_seconds();
+      consider(trial, at.fitted(*plan, std::move(copies), budget_, keep, limit, 1).plan);
+    }
+  }
+}
+
 // The best ones, searched as a whole: of few ops several, as that takes little. Of many only if a quick search gains something:
 // where it does not, the copies decide.
 void Trials::finish() {
@@ -190,6 +216,27 @@ Trials::Trial Trials::at_best_share(const Trial& trial) const {
   return there.least < best_seconds_ * (1 - kWorthIt) ? there : trial;
 }
 
+// The fastest first, as long as it fits: offsets take most of the time.
+std::vector<Trials::Way> Trials::ways(const Placement& at, const Plan& plan) const {
+  std::vector<Way> found;
+  for (const double keep : kKeep) {
+    const double own = keep * at.index().total_seconds;
+    found.push_back({own, at.stream(plan, budget_, own, found.empty() ? nullptr : &found.back().copies)});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Way& a, const Way& b) { return a.copies.seconds < b.copies.seconds; });
+  return found;
+}
+
+void Trials::consider(const Trial& trial, std::optional<Plan> with) {
+  if (!with) return;
+  const double own = with->predicted_seconds + placed_(trial.stay).home_seconds();
+  if (own >= best_seconds_ * (1 - kEqual)) return;
+  best_ = std::move(with);
+  best_seconds_ = own;
+  best_trial_ = trial;
+}
+
 void Trials::attempt(const Trial& trial, Effort effort) {
   Placement& at = placed_(trial.stay);
   const int64_t rest = limited_ ? for_the_rest(at, trial.share) : 0;
@@ -205,44 +252,27 @@ void Trials::attempt(const Trial& trial, Effort effort) {
   if (!plan) return;
   met_.insert(trial.stay);
   double seconds = kUnlimitedSeconds;
-  const auto consider = [&](std::optional<Plan> with) {
-    if (!with) return;
-    const double own = with->predicted_seconds + at.home_seconds();
-    seconds = std::min(seconds, own);
-    if (own >= best_seconds_ * (1 - kEqual)) return;
-    best_ = std::move(with);
-    best_seconds_ = own;
-    best_trial_ = trial;
-  };
-  // The fastest first, as long as it fits: offsets take most of the time.
-  struct Way {
-    double keep;
-    Streamed copies;
-  };
-  std::vector<Way> ways;
-  for (const double keep : kKeep) {
-    const double own = keep * at.index().total_seconds;
-    ways.push_back({own, at.stream(*plan, budget_, own, ways.empty() ? nullptr : &ways.back().copies)});
-  }
-  std::stable_sort(ways.begin(), ways.end(),
-                   [](const Way& a, const Way& b) { return a.copies.seconds < b.copies.seconds; });
+  std::vector<Way> found = ways(at, *plan);
+  const double streamed = found[0].copies.seconds + at.home_seconds();
   // What always fits is laid out only if nothing is faster.
   const double stalled = trial.share == 0 ? at.stalled_seconds(*plan) + at.home_seconds() : kUnlimitedSeconds;
   double tried = 0;
-  for (auto& [keep, copies] : ways) {
+  for (auto& [keep, copies] : found) {
     if (copies.seconds <= tried * (1 + kEqual)) continue;  // all but the same copies
     tried = copies.seconds;
     const double limit = std::min(best_seconds_, stalled) * (1 - kEqual) - at.home_seconds();
     auto [own, with] = at.fitted(*plan, std::move(copies), budget_, keep, limit, whole ? 0 : kNoEffort);
     seconds = std::min(seconds, own + at.home_seconds());
-    consider(std::move(with));
+    consider(trial, std::move(with));
   }
   seconds = std::min(seconds, stalled);
-  if (stalled < best_seconds_ * (1 - kEqual)) consider(at.stalled(*plan));
+  if (stalled < best_seconds_ * (1 - kEqual)) consider(trial, at.stalled(*plan));
   if (!whole) {
     outlooks_[trial.share].add(bytes_[trial.stay], plan->predicted_seconds + at.home_seconds(), seconds);
     tried_.push_back(trial);
     tried_.back().seconds = seconds;
+    tried_.back().streamed = streamed;
+    tried_.back().effort = effort;
     if (is_slow) slow_.push_back(tried_.back());
   }
   // More room for copies, as long as that helps; or less.

@@ -51,6 +51,8 @@ class Trials {
     double least = 0, expected = 0;
     double before = 0;                   // seconds with the share that led to this one
     double seconds = kUnlimitedSeconds;  // of what was found
+    double streamed = 0;                 // with all copies, before they had to fit
+    Effort effort = Effort::kQuick;      // that it was searched for with
     int step = 1;                        // from a share to the next one; 0: whichever helps
   };
 
@@ -63,6 +65,7 @@ class Trials {
   bool tries_all() const;
   bool may_lead_on(const Trial& slow) const;
   void refine();
+  void fit_closely();
   void finish();
   template <class Work>
   bool is_faster_after(Work);
@@ -71,6 +74,13 @@ class Trials {
   void open(size_t stay, size_t share, int step = 1, double before = kUnlimitedSeconds, double without = 0);
   Trial opened(size_t stay, size_t share, int step, double before, double without) const;
   Trial at_best_share(const Trial&) const;
+  // Copies put into a plan that is to keep values between uses so many seconds apart.
+  struct Way {
+    double keep;
+    Streamed copies;
+  };
+  std::vector<Way> ways(const Placement& at, const Plan& plan) const;
+  void consider(const Trial& trial, std::optional<Plan> with);
   void attempt(const Trial& trial, Effort);
 
   const Placed placed_;
