@@ -23,6 +23,7 @@ constexpr double kFromEdge = 0.1;  // of what a share is between, that the next 
 constexpr double kFar = 0.1;
 constexpr double kNearBest = 0.05;  // above the best step: other shares than the first may have lower bounds
 constexpr double kLittle = 0.25;    // of the parameters that the host updates with the disk
+constexpr double kMost = 0.75;      // of them, that the host tier has room for alone
 
 bool is_lower(const std::optional<HostBound>& bound, const std::optional<HostBound>& than) {
   return bound && (!than || bound->seconds() < than->seconds());
@@ -95,7 +96,8 @@ class HostForms {
   explicit HostForms(const HostAttempts& attempts) : attempts_(attempts), best_(attempts.best) {}
 
   void run() {
-    for (const bool disk : {true, false}) {
+    const bool first = disk_first();
+    for (const bool disk : {first, !first}) {
       double share = 1;
       for (const bool packed : {false, true}) {
         if (try_starts({share, packed, disk})) share = winner_.form.share;
@@ -111,6 +113,16 @@ class HostForms {
   }
 
  private:
+  // Where the host tier alone has room for most of what the host may update, that is seldom beaten by what streams from the disk.
+  bool disk_first() const {
+    const auto bytes = [&](bool disk) {
+      const std::shared_ptr<CompiledPlan> all = attempts_.make({1, false, disk});
+      return all != nullptr ? static_cast<double>(host_updated_bytes(*all)) : 0.0;
+    };
+    const double with = bytes(true);
+    return with > 0 && bytes(false) < kMost * with;
+  }
+
   // From the share that looks best where the device's states leave, or where they stay; from the other one, too, if the first
   // ends far above its bound, which says little then. True: something is the best now.
   bool try_starts(const HostForm& form) {
