@@ -7,10 +7,9 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
-constexpr int kSearches = 2;       // of very few ops, as a whole, each behind quick ones; of others one
-constexpr size_t kFittedClosely =
-    4;  // trials whose copies would be faster than the best plan, if they only fitted
+constexpr size_t kHomeProbes = 3;     // numbers of values that stay, looked at between two others, per round
+constexpr int kSearches = 2;          // of very few ops, as a whole, each behind quick ones; of others one
+constexpr size_t kFittedClosely = 4;  // trials whose copies would be the fastest, if they only fitted
 constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
 constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
 constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
@@ -140,8 +139,8 @@ void Trials::refine() {
   run_roughly();
 }
 
-// Copies of what is large leave holes, and leave too much free where that is more than a few bytes everywhere. Of very few ops this
-// would find for one budget what is not found for larger ones.
+// Large values leave holes in a layout, and room that all copies give up for one of them costs more than room where it is
+// missing. Of very few ops this would find for one budget what is not found for larger ones.
 void Trials::fit_closely() {
   std::vector<Trial> promising = tried_;
   std::stable_sort(promising.begin(), promising.end(),
