@@ -65,11 +65,14 @@ class Arguments {
     if (words_.size() > most) end("'" + words_[most] + "' is one word too many");
     return words_;
   }
-  // What is left, as main() takes it, behind the program's name, for a library that has options of its own.
-  std::vector<char*> rest() {
+  // What is left goes to a library that takes out options of its own, as main() has it.
+  template <class Take>
+  void pass_to(Take take) {
     std::vector<char*> all = {name_.data()};
     for (std::string& word : words_) all.push_back(word.data());
-    return all;
+    int count = static_cast<int>(all.size());
+    take(&count, all.data());
+    words_ = std::vector<std::string>(all.begin() + 1, all.begin() + count);
   }
 
   [[noreturn]] void refuse(const std::string& what, const std::string& word,

@@ -1,7 +1,7 @@
 // What the engine itself costs: a program of many tiny launches, seconds per instruction and per launch.
 #include <benchmark/benchmark.h>
 
-#include "bench/arguments.h"
+#include "bench/google_benchmark.h"
 #include "runtime/engine/exec/session.h"
 
 namespace cairn {
@@ -38,12 +38,9 @@ BENCHMARK(launch)->Arg(100)->Arg(1000)->Unit(benchmark::kMicrosecond)->UseRealTi
 }  // namespace cairn
 
 int main(int argc, char** argv) {
-  cairn::bench::Arguments arguments(argc, argv, "bench_engine [Google Benchmark options]",
-                                    benchmark::PrintDefaultHelp);
-  std::vector<char*> rest = arguments.rest();
-  argc = static_cast<int>(rest.size());
-  benchmark::Initialize(&argc, rest.data());
-  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
+  cairn::bench::Arguments arguments =
+      cairn::bench::benchmark_arguments(argc, argv, "bench_engine [Google Benchmark options]");
+  cairn::bench::initialize_benchmarks(arguments);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <string>
 
-#include "bench/arguments.h"
+#include "bench/google_benchmark.h"
 #include "bench/kernels/cases.h"
 #include "bench/kernels/clock.h"
 
@@ -70,16 +70,12 @@ void run_case(benchmark::State& state, const Case& c, int threads) {
 }
 
 int main(int argc, char** argv) {
-  Arguments arguments(argc, argv,
-                      "bench_kernels [--step] [--threads=N] [--repeats=N] [Google Benchmark options]",
-                      benchmark::PrintDefaultHelp);
+  Arguments arguments = benchmark_arguments(
+      argc, argv, "bench_kernels [--step] [--threads=N] [--repeats=N] [Google Benchmark options]");
   const bool step = arguments.flag("step");
   const int threads = arguments.whole("threads", usable_processors()),
             repeats = arguments.whole("repeats", 7);
-  std::vector<char*> rest = arguments.rest();
-  argc = static_cast<int>(rest.size());
-  benchmark::Initialize(&argc, rest.data());
-  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
+  initialize_benchmarks(arguments);
   ThreadTeam team(threads);
   set_thread_team(&team);
   set_thread_count(threads);

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/arguments.h"
+#include "bench/google_benchmark.h"
 #include "bench/layout/hard_blocks.h"
 #include "bench/layout/minimalloc_csv.h"
 #include "bench/plan/problems.h"
@@ -148,13 +148,10 @@ void add_file(const std::string& path) {
 }
 
 int main(int argc, char** argv) {
-  Arguments arguments(argc, argv, "bench_layout [Google Benchmark options] [FILE.csv ...]",
-                      benchmark::PrintDefaultHelp);
-  std::vector<char*> rest = arguments.rest();
-  argc = static_cast<int>(rest.size());
-  benchmark::Initialize(&argc, rest.data());
+  Arguments arguments =
+      benchmark_arguments(argc, argv, "bench_layout [Google Benchmark options] [FILE.csv ...]");
   try {
-    std::vector<std::string> files = Arguments(argc, rest.data(), "bench_layout").words(SIZE_MAX);
+    std::vector<std::string> files = initialize_benchmarks(arguments, SIZE_MAX);
     if (const char* more = std::getenv("CAIRN_LAYOUT_CSV")) {
       std::istringstream list(more);
       for (std::string path; std::getline(list, path, ':');)

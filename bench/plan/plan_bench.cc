@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/arguments.h"
+#include "bench/google_benchmark.h"
 #include "bench/plan/problems.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
@@ -95,13 +95,10 @@ void register_all() {
 }  // namespace cairn::bench
 
 int main(int argc, char** argv) {
-  cairn::bench::Arguments arguments(argc, argv, "bench_plan [Google Benchmark options]",
-                                    benchmark::PrintDefaultHelp);
+  cairn::bench::Arguments arguments =
+      cairn::bench::benchmark_arguments(argc, argv, "bench_plan [Google Benchmark options]");
   cairn::bench::register_all();
-  std::vector<char*> rest = arguments.rest();
-  argc = static_cast<int>(rest.size());
-  benchmark::Initialize(&argc, rest.data());
-  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
+  cairn::bench::initialize_benchmarks(arguments);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/arguments.h"
+#include "bench/google_benchmark.h"
 #include "bench/recompute_vs_offload/clock.h"
 #include "bench/recompute_vs_offload/link_bench.h"
 #include "bench/recompute_vs_offload/ops.h"
@@ -41,16 +41,12 @@ void remake(benchmark::State& state, const Remade& remade, int threads) {
 }
 
 int main(int argc, char** argv) {
-  Arguments arguments(
+  Arguments arguments = benchmark_arguments(
       argc, argv,
-      "bench_recompute_vs_offload [--threads=N] [--link=BYTES_PER_SECOND] [Google Benchmark options]",
-      benchmark::PrintDefaultHelp);
+      "bench_recompute_vs_offload [--threads=N] [--link=BYTES_PER_SECOND] [Google Benchmark options]");
   const int threads = arguments.whole("threads", usable_processors());
   const double link = arguments.real("link", 2e9);
-  std::vector<char*> rest = arguments.rest();
-  argc = static_cast<int>(rest.size());
-  benchmark::Initialize(&argc, rest.data());
-  if (benchmark::ReportUnrecognizedArguments(argc, rest.data())) return 2;
+  initialize_benchmarks(arguments);
   ThreadTeam team(threads);
   set_thread_team(&team);
   set_thread_count(threads);

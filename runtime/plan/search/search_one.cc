@@ -127,11 +127,16 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
   std::optional<Fit> best = closest(budget, bound, whole ? kTableWork : kQuickTableWork, target);
   const auto is_slow = [&] { return !best || best->plan.predicted_seconds > bound * (1 + kSlow); };
   if (quick && is_slow()) best = closest(budget, bound, kTableWork, target);
-  if (whole && s_.p.links.empty() && comes_down() && is_slow()) {
-    remember_fastest(budget);
+  const auto come_down = [&] {
     auto fit = from_segments(budget);
     came_down_ =
         fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds * (1 - kMuchFaster));
+    return fit;
+  };
+  const bool linked = !s_.p.links.empty();
+  if (whole && !linked && comes_down() && is_slow()) {
+    remember_fastest(budget);
+    auto fit = come_down();
     if (came_down_) {
       remember_fastest(budget);
       return fit;
@@ -144,13 +149,8 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
   if (best && (whole || (quick && is_slow())))
     improve_fit(*best, target, budget, bound, effort, quick ? 1 : kRounds, rounds_beyond);
   remember_fastest(budget);
-  // With links that is slower now and then, and much faster where copies cannot be hidden.
-  if (whole && !s_.p.links.empty() && comes_down() && is_slow()) {
-    auto fit = from_segments(budget);
-    came_down_ =
-        fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds * (1 - kMuchFaster));
-    keep_faster(best, std::move(fit));
-  }
+  // With links, what came down is often the slower one, and much faster where copies cannot be hidden.
+  if (whole && linked && comes_down() && is_slow()) keep_faster(best, come_down());
   return best;
 }
 

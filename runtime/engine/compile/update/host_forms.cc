@@ -1,6 +1,7 @@
 #include "runtime/engine/compile/update/host_forms.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -114,19 +115,19 @@ class HostForms {
 
  private:
   // Where the host tier alone has room for most of what the host may update, that is seldom beaten by what streams from the disk.
-  bool disk_first() const {
+  bool disk_first() {
     const auto bytes = [&](bool disk) {
-      const std::shared_ptr<CompiledPlan> all = attempts_.make({1, false, disk});
-      return all != nullptr ? static_cast<double>(host_updated_bytes(*all)) : 0.0;
+      all_[disk] = attempts_.make({1, false, disk});
+      return all_[disk] != nullptr ? static_cast<double>(host_updated_bytes(*all_[disk])) : 0.0;
     };
-    const double with = bytes(true);
-    return with > 0 && bytes(false) < kMost * with;
+    return bytes(false) < kMost * bytes(true);
   }
 
   // From the share that looks best where the device's states leave, or where they stay; from the other one, too, if the first
   // ends far above its bound, which says little then. True: something is the best now.
   bool try_starts(const HostForm& form) {
-    const std::shared_ptr<CompiledPlan> lowered = attempts_.make(form);
+    const bool known = form.share == 1 && !form.packed;
+    const std::shared_ptr<CompiledPlan> lowered = known ? all_[form.disk] : attempts_.make(form);
     Start first = balanced(form, lowered, false), second = balanced(form, lowered, true);
     if (is_lower(second.bound, first.bound)) std::swap(first, second);
     const bool won = try_shares(first);
@@ -204,6 +205,8 @@ class HostForms {
 
   const HostAttempts& attempts_;
   const std::shared_ptr<CompiledPlan>& best_;
+  // By HostForm::disk: with all that the host may update, not packed.
+  std::array<std::shared_ptr<CompiledPlan>, 2> all_;
   Start winner_;  // as it was before it was searched
 };
 
