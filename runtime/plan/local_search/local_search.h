@@ -68,6 +68,11 @@ class LocalSearch {
   // Holds what is made again and again from the earliest op on for which that fits, as checkpoints of deeper levels,
   // until about `work` runs were priced: what saves most per byte first. `c` fits.
   void hold_longer(Candidate& c, int64_t budget, int64_t work);
+  // What is alive at the fullest item beside what its op needs leaves over the link, what takes least seconds for its bytes first; else
+  // what its op reads, or what an op before it that leaves something there reads, comes over the link instead of being made again. Until
+  // that fits; then what need not be sent is as before. hidden: copies count only as far as they take longer than the value is
+  // idle. `c` is the last plan.
+  void send_around_full(Candidate& c, int64_t budget, int32_t link, bool hidden);
   // Tries plans near `c` with a lower peak.
   void shrink(Candidate& c, int64_t work);
   std::vector<RetentionPoints> minimal() const;
@@ -99,6 +104,9 @@ class LocalSearch {
   };
   std::vector<Again> made_again(const Candidate& c, int64_t budget);
   bool hold_from(Candidate& c, int32_t interval, int32_t op, int64_t budget);
+  bool sends(const Candidate& c, int32_t interval) const;
+  double seconds_to_send(int32_t interval, int32_t link, bool hidden) const;
+  bool send_at_peak(Candidate& c, int64_t budget, int32_t link, bool hidden);
   bool price(Candidate& c);
   void note(const Candidate& c);
   void make_sequence(const Candidate& c);

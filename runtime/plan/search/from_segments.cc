@@ -22,6 +22,8 @@ constexpr int64_t kNearWork = 12'000'000 / CAIRN_SEARCH_SHARE;  // of search nea
 constexpr int64_t kHeldWork = 3'000'000, kLowestHeldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
 // Room left free for holes of the layout: so many of such parts of the budget at most.
 constexpr int64_t kRoomForHoles = 100, kMostHoles = 4;
+constexpr int64_t kExactly =
+    2;  // with links, if nothing else fits: so many of these are laid out by the exact search
 constexpr double kNearPeaks = .02;  // of what peaks alone would allow, what layouts may cost
 
 }  // namespace
@@ -88,16 +90,6 @@ std::vector<Candidate> OneBudget::fast_segments() {
   return starts;
 }
 
-int32_t widest_link(const Problem& p, const Index& index) {
-  const auto bytes = [&](const Link& link) {
-    const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
-    return std::min(slower * index.forward_seconds, static_cast<double>(link.capacity_bytes));
-  };
-  const auto widest = std::max_element(p.links.begin(), p.links.end(),
-                                       [&](const Link& a, const Link& b) { return bytes(a) < bytes(b); });
-  return static_cast<int32_t>(widest - p.links.begin());
-}
-
 // What is not used for longest around the beginning of backward is sent away, as many values as it takes: their copies have most time.
 // From everything kept, for graphs that are no chain of blocks; and from what makes values again, which then takes less.
 void OneBudget::aim_with_longest_idle(const RetentionPoints& from, int64_t target) {
@@ -137,9 +129,13 @@ std::optional<Candidate> OneBudget::held_within(int64_t target) {
   const std::vector<Candidate>& all = brought_down();
   const auto end =
       std::find_if(all.begin(), all.end(), [&](const Candidate& c) { return c.cost.peak_bytes > target; });
-  if (!s_.p.links.empty())
+  if (!s_.p.links.empty()) {
     for (auto c = end; c != all.end() && c - end < kHeld; ++c)
       aim_with_longest_idle(c->retention_points, target);
+    const Candidate* const within = s_.archive.within(target);
+    if (end != all.end() && (!within || beyond_cliff(within->cost.seconds)))
+      s_.send_around_full(*end, target);
+  }
   if (end == all.begin()) {
     if (!s_.archive.within(target)) return {};
     Candidate best = *s_.archive.within(target);
@@ -173,6 +169,8 @@ std::optional<Fit> OneBudget::from_segments(int64_t budget) {
     const std::optional<Candidate> fastest = held_within(target);
     if (!fastest) break;
     keep_faster(best, s_.fastest_within(target, budget, kLayouts));
+    if (!best && part > 0 && part <= kExactly && !s_.p.links.empty())
+      best = s_.lay_out_exactly(*fastest, budget);
     if (best && best->plan.predicted_seconds < (1 + kNearPeaks) * fastest->cost.seconds) break;
   }
   return best;

@@ -9,6 +9,9 @@
 namespace cairn::plan {
 namespace {
 
+// Such parts of the budget are left free of what copies need beside ops.
+constexpr int64_t kFreeOfCopies[] = {20, 10, 5};
+
 constexpr int64_t kExactEffort = 30;      // at most some 3 s
 constexpr double kWorthRaising = 1.5e-2;  // gaps to the bound that a better bound is looked for
 constexpr double kMuch = 1e-2;            // of a plan's seconds
@@ -63,6 +66,26 @@ RetentionPoints Search::everything_sent() const {
     if (any) *link -= p.values[v].bytes;
   }
   return t;
+}
+
+int32_t widest_link(const Problem& p, const Index& index) {
+  const auto bytes = [&](const Link& link) {
+    const double slower = std::min(link.in_bytes_per_second, link.out_bytes_per_second);
+    return std::min(slower * index.forward_seconds, static_cast<double>(link.capacity_bytes));
+  };
+  const auto widest = std::max_element(p.links.begin(), p.links.end(),
+                                       [&](const Link& a, const Link& b) { return bytes(a) < bytes(b); });
+  return static_cast<int32_t>(widest - p.links.begin());
+}
+
+// The layout has holes where memory is full all the time: copies that are waited for leave them room, but for what ops need.
+void Search::send_around_full(const Candidate& from, int64_t target) {
+  for (const int64_t part : kFreeOfCopies)
+    for (const bool hidden : {false, true}) {
+      Candidate c = from;
+      c.pace.limit_bytes = target - (target - index.persistent_bytes) / part;
+      local_search.send_around_full(c, target, widest_link(p, index), hidden);
+    }
 }
 
 double Search::bound_seconds(int64_t budget, Effort effort) {

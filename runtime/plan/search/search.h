@@ -50,6 +50,8 @@ class Search {
   RetentionPoints retention_of(const OptionSets&, const Chosen&) const;
   // Whatever no op uses is in a tier, as far as tiers have room: one copy at a time, no plan without recompute takes less.
   RetentionPoints everything_sent() const;
+  // Plans from one that is too high: LocalSearch::send_around_full() with several limits to what copies need.
+  void send_around_full(const Candidate& from, int64_t target);
   // Copies in a hurry, with room for a few, and one at a time.
   const std::vector<Pace>& paces() const { return paces_; }
 

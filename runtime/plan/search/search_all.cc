@@ -18,6 +18,7 @@ constexpr int32_t kSweepGroups = 96;  // of Segments
 constexpr size_t kExactLayouts = 2;
 constexpr int64_t kSweepTableWork = 600'000;
 constexpr int kLevels = CAIRN_SEARCH_SHARE == 1 ? 28 : 7;  // budgets that the search aims at
+constexpr int kSentLevels = 12;  // between what sends everything and what makes everything again
 constexpr int64_t kMaxLevelWork = 600'000 / CAIRN_SEARCH_SHARE, kMinLevelWork = 8'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kMaxLayeredWork = 3'000'000 / CAIRN_SEARCH_SHARE;  // where there is no backward
 constexpr int64_t kLowPeak = 10, kLowPacked = 12;                    // times the work, of the lowest plan
@@ -53,7 +54,9 @@ class AllBudgets {
     aim_everywhere(alone, most);
     if (!p_.links.empty()) {
       s_.local_search.use_links(true);
+      const Candidate made = s_.archive.plans().begin()->second;
       for (const Pace& pace : s_.paces()) s_.try_retention(s_.everything_sent(), pace);
+      send_around_full(made);
       from_structure(most - s_.index.persistent_bytes, 0);
       aim_everywhere(p_, most);
     }
@@ -113,6 +116,14 @@ class AllBudgets {
       if (link < 0 && recurse(p_, s_.index, s_.intervals, s_.rules, stages, part(room, level) / 2, t))
         s_.try_retention(t, {});
     }
+  }
+
+  // From the lowest plan that makes everything again down to what sending everything takes.
+  void send_around_full(const Candidate& made) {
+    if (p_.ops.size() <= kTinyProblem) return;
+    const int64_t most = made.cost.peak_bytes, least = s_.archive.plans().begin()->first;
+    for (int level = 0; level < kSentLevels; ++level)
+      s_.send_around_full(made, least + (most - least) / kSentLevels * level);
   }
 
   // At budgets between the least that can be found and that of keeping everything.
@@ -184,8 +195,7 @@ class AllBudgets {
 
   // Often the same plan is met again at the next budget.
   int64_t arena_of(const Candidate& c) {
-    if (arena_ > 0 && c.retention_points == laid_out_.retention_points &&
-        c.pace.window_bytes == laid_out_.pace.window_bytes)
+    if (arena_ > 0 && c.retention_points == laid_out_.retention_points && c.pace == laid_out_.pace)
       return arena_;
     laid_out_ = c;
     arena_ = s_.lay_out(c, c.cost.peak_bytes).arena_bytes;

@@ -150,7 +150,10 @@ std::optional<Fit> OneBudget::from_scratch(int64_t budget, Effort effort, int ro
     improve_fit(*best, target, budget, bound, effort, quick ? 1 : kRounds, rounds_beyond);
   remember_fastest(budget);
   // With links, what came down is often the slower one, and much faster where copies cannot be hidden.
-  if (whole && linked && comes_down() && is_slow()) keep_faster(best, come_down());
+  if (whole && linked && comes_down() && is_slow()) {
+    keep_faster(best, come_down());
+    remember_fastest(budget);
+  }
   return best;
 }
 

@@ -81,6 +81,7 @@ class Builder {
       if (values_[v].at == At::kComing) wait_in(v);
       if (values_[v].at == At::kOn && values_[v].copy_at == CopyAt::kGoing) wait_out(v);
     }
+    make_room_for_run(op);
     emit(StepKind::kRun, op);
     for (int32_t v : index_.outputs[op]) {
       stop_lingering(v);
@@ -166,6 +167,23 @@ class Builder {
     if (values_[v].at == At::kOn) take_off(v);
   }
 
+  // Waits for the oldest copies out until so many bytes more are within the limit.
+  void make_room(int64_t more) {
+    for (size_t t = 0; t < lanes_.size(); ++t)
+      while (lingering_bytes_ > 0 && alive_ > pace_.limit_bytes - more && !leaving_[t].empty())
+        pop_leaving(t);
+  }
+
+  void make_room_for_run(int32_t op) {
+    if (pace_.limit_bytes == kNoLimit) return;
+    int64_t more = p_.ops[op].workspace_bytes;
+    for (int32_t v : index_.outputs[op]) {
+      stop_lingering(v);
+      if (values_[v].at == At::kOff) more += bytes(v);
+    }
+    make_room(more);
+  }
+
   // Lets go what has been copied by now; beyond the window, waits for the oldest copies.
   void settle() {
     for (size_t t = 0; t < lanes_.size(); ++t) {
@@ -210,6 +228,8 @@ class Builder {
                      [](const auto& a, const auto& b) { return a.first < b.first; });
   }
 
+  static constexpr int64_t kNoLimit = Pace{}.limit_bytes;
+
   // Each offloaded value is fetched as late as hides its copy, if compute never stalled; copies of one link
   // follow each other. Walks from the last need to the first, then forward to keep the window.
   void place_fetches() {
@@ -241,6 +261,7 @@ class Builder {
         list[k].issue = std::max(issue, std::min(list[k].earliest, list[k].need));
       }
       keep_window(list);
+      keep_limit(list);
       fetches_.insert(fetches_.end(), list.begin(), list.end());
     }
     std::stable_sort(fetches_.begin(), fetches_.end(),
@@ -266,11 +287,24 @@ class Builder {
     }
   }
 
+  // What comes in ahead of its need is within the limit until then, beside what is alive anyway.
+  void keep_limit(std::vector<Fetch>& list) {
+    if (pace_.limit_bytes == kNoLimit) return;
+    if (live_.empty()) live_ = s_.live;
+    for (Fetch& f : list) {
+      int32_t issue = f.need;
+      while (issue > f.issue && live_[issue - 1] <= pace_.limit_bytes - bytes(f.value))
+        live_[--issue] += bytes(f.value);
+      f.issue = issue;
+    }
+  }
+
   void fetch(const Fetch& f) {
     const int32_t v = f.value;
     stop_lingering(v);  // its bytes are still there
     State& state = values_[v];
     if (state.at != At::kOff || state.copy_at == CopyAt::kNone) return;
+    make_room(bytes(v));
     emit(StepKind::kIn, v, state.tier);
     state.at = At::kComing;
     alive_ += bytes(v);
@@ -306,7 +340,7 @@ class Builder {
   std::vector<Lanes> lanes_;
   std::vector<Queue> leaving_;  // per link: copies going out, in order of issue
   int64_t lingering_bytes_ = 0, alive_ = 0;
-  std::vector<int64_t> tier_bytes_;
+  std::vector<int64_t> tier_bytes_, live_;  // live_: per item, with what comes in ahead
   std::vector<int32_t> by_end_, ends_;  // Residencies by end: by_end_[ends_[i]] ... by_end_[ends_[i + 1] - 1]
   std::vector<std::pair<int32_t, const Residency*>> outs_;
   size_t next_out_ = 0;

@@ -11,9 +11,13 @@ namespace cairn::plan {
 
 // How many bytes of copies may be on the device beyond their need (leaving after their last forward use, or
 // fetched before their reader) so that copies hide under compute. 0: every copy stalls compute, the least
-// memory.
+// memory. limit_bytes: copies stall compute only where all that is alive would exceed this; what the sequence itself needs beyond it
+// stays.
 struct Pace {
-  int64_t window_bytes = std::numeric_limits<int64_t>::max();
+  int64_t window_bytes = std::numeric_limits<int64_t>::max(),
+          limit_bytes = std::numeric_limits<int64_t>::max();
+
+  bool operator==(const Pace&) const = default;
 };
 
 struct Schedule {

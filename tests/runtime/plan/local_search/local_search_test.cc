@@ -29,6 +29,26 @@ TEST(LocalSearch, DescendsToABudget) {
   EXPECT_GE(c.cost.seconds, s.c.index.total_seconds + 9);
 }
 
+// f1 to f20 may not run again, so only copies help: what is sent comes down to what the largest op needs, and with room for more no more
+// than that takes is sent.
+TEST(LocalSearch, SendsAsMuchAsTheFullestItemsAskFor) {
+  Problem p = chain(20);
+  for (Op& op : p.ops) op.recomputable = false;
+  p.links.push_back({"host", 0, 6400, 6400, 1, 1 << 20});
+  Search s(std::move(p));
+  int before = -1;
+  for (const int64_t blocks : {20, 16, 12, 8, 4}) {
+    Candidate c = s.keep_all();
+    c.pace.limit_bytes = 128 + blocks * 6400;
+    s.improve.send_around_full(c, c.pace.limit_bytes, 0, false);
+    EXPECT_LE(c.cost.peak_bytes, c.pace.limit_bytes);
+    const auto sent = static_cast<int>(
+        std::count_if(c.retention_points.begin(), c.retention_points.end(), [](int32_t t) { return t < 0; }));
+    EXPECT_GT(sent, before);
+    before = sent;
+  }
+}
+
 TEST(LocalSearch, GivesUpWhereNothingHelps) {
   Search s(chain(5, 6400, 5, Policy::kKeep));
   Candidate c = s.keep_all();

@@ -47,6 +47,22 @@ TEST(Smallest, LiesBetweenWhatFitsAndWhatFailed) {
   EXPECT_LE(Solver(p).smallest().arena_bytes, 284'140'000);
 }
 
+// Between what sending everything takes, which is 26 times and more as slow as keeping everything, and what making again takes.
+TEST(SendAroundFull, CopiesTakeThePlaceOfMakingAgainWhereMemoryIsFull) {
+  for (const auto& [kind, size, seed, percent, times] :
+       {std::tuple("dense", 6, 71, 110, 6.), {"dense", 2, 5, 102, 3.}}) {
+    Problem p = bench::irregular_problem(kind, size, static_cast<uint32_t>(seed));
+    p.links.push_back({"host", 1e-5, 2e10, 2e10, .7, int64_t{1} << 40});
+    Solver solver(p);
+    const int64_t fixed = p.persistent_bytes();
+    p.budget_bytes = fixed + (solver.smallest().arena_bytes - fixed) / 100 * percent;
+    const auto plan = solver.solve(p.budget_bytes);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_EQ(violation(p, *plan), "");
+    EXPECT_LE(plan->predicted_seconds, times * plan->keep_all_seconds) << kind << ' ' << size;
+  }
+}
+
 // Little above what it takes to send everything, one copy at a time, which is 27 times as slow as keeping everything.
 TEST(LongestIdle, WhatStaysIsSentInTheOrderOfItsTime) {
   Problem p = bench::irregular_problem("inception", 12, 43);

@@ -77,10 +77,14 @@ struct Walk {
     compare_traces();
     if (!copies) return;
     ++copied;
-    for (const Pace pace : {Pace{}, Pace{0}}) {  // no schedule is faster or lower than the price
+    Pace limited;
+    limited.limit_bytes = price.peak_bytes;
+    for (const Pace pace : {Pace{}, Pace{0}, limited}) {  // no schedule is faster or lower than the price
       const Schedule schedule = make_schedule(c.p, c.index, sequence, pace, false);
       ASSERT_GE(schedule.seconds, price.seconds);
       ASSERT_GE(schedule.peak_bytes, price.peak_bytes);
+      if (pace == limited)
+        ASSERT_LE(schedule.peak_bytes, make_schedule(c.p, c.index, sequence, Pace{0}, false).peak_bytes);
     }
   }
 

@@ -55,6 +55,30 @@ TEST(Schedule, CopiesHideUnderCompute) {
   EXPECT_DOUBLE_EQ(lean.seconds, 14);
 }
 
+// a1's copy out takes until f4 has ended, and what comes back for b2 could do so beside the loss and b4.
+TEST(Schedule, CopiesAreWaitedForOnlyWhereTheLimitIsExceeded) {
+  Problem p = chain(4);
+  p.links.push_back({"host", 0, 2133, 2133, 1, 1 << 20});
+  Planned c(p);
+  c.set(1, over_link(0));
+  const Schedule hurried = schedule(c), lean = schedule(c, {0});
+  ASSERT_LT(lean.peak_bytes, hurried.peak_bytes);
+  ASSERT_GT(lean.seconds, hurried.seconds);
+  Pace pace;
+  pace.limit_bytes = hurried.peak_bytes;
+  EXPECT_EQ(words(c.p, schedule(c, pace)), words(c.p, hurried));
+  double slower = hurried.seconds;
+  for (pace.limit_bytes = hurried.peak_bytes - 1; pace.limit_bytes >= lean.peak_bytes;
+       pace.limit_bytes -= 6400) {
+    const Schedule s = schedule(c, pace);
+    EXPECT_LE(s.peak_bytes, pace.limit_bytes);
+    EXPECT_GE(s.seconds, slower);
+    EXPECT_LE(s.seconds, lean.seconds);
+    slower = s.seconds;
+  }
+  EXPECT_GT(slower, hurried.seconds);
+}
+
 TEST(Schedule, AValueWhoseCopyIsTooLateStays) {
   Problem p = chain(2);
   p.links.push_back({"host", 0, 1, 1, 1, 1 << 20});
