@@ -28,6 +28,8 @@ class LocalSearch {
 
   // What it does from here on depends on no call before.
   void restart();
+  // Random numbers of their own for each `which`; those of restart() for 0.
+  void use_numbers(uint64_t which) { state_ = kSeed ^ which << 32; }
   // Whether it may send values over links.
   void use_links(bool may) { links_ = may ? static_cast<int32_t>(p_.links.size()) : 0; }
   // Where the first few moves of a descent fail, it tries the others; and what shrinks ends in time.

@@ -12,13 +12,17 @@ constexpr int64_t kRoundWork = 100'000'000 / CAIRN_SEARCH_SHARE;
 constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of a budget that falls
 // Quarters of the budget that the plans it begins with may be above it.
 constexpr int64_t kMoreRoom[] = {0, 1, 2, 4};
-constexpr double kLeastGap = 1.5e-2, kWholeGap = .05;  // gaps that are worth a round, and all of its work
+// Near what fits many short rounds lead further than a few long ones: they get longer after so many that brought little.
+// Not where the bound is far away.
+constexpr int64_t kShortRound = 25'000'000 / CAIRN_SEARCH_SHARE, kLongestRound = 4 * kShortRound;
+constexpr int kInVain = 2;
+constexpr double kFarFromBound = .1;
+constexpr double kLeastGap = 1.5e-2, kWholeGap = .03;  // gaps that are worth a round, and all of its work
 constexpr int64_t kHoleParts = 50;               // what is left free for holes of the layout: such a part
 constexpr double kFarDown = .1, kNearDown = .3;  // gaps of what came down, for annealing from segments
-constexpr int kMostRounds = 4;
-constexpr double kWorthMore = 5e-3;      // of a plan's seconds: a round that brings less is the last one
-constexpr double kWorthMoreBeyond = .3;  // the same beyond the cliff
-constexpr int kAttempts = 40;            // layouts per round
+constexpr double kWorthMore = 2e-3;              // of a plan's seconds: a round that brings less was in vain
+constexpr double kWorthMoreBeyond = .3;          // the same beyond the cliff
+constexpr int kAttempts = 40;                    // layouts per round
 
 // Of the way down.
 constexpr int64_t kParts = 50;  // steps down to a target: such parts of what is alive
@@ -28,8 +32,7 @@ constexpr int kSteeper = 12;  // times that the arena may ask for a lower target
 }  // namespace
 
 // Where one peak counts for all, nothing changes near such a plan before its last full place has come down. Here plans go above
-// the budget, at a price for each item. Rounds leave room for holes, but where the plan that they begin with has none. Work is in
-// proportion to what there is to be gained.
+// the budget, at a price for each item. Rounds leave room for holes, but where the plan that they begin with has none.
 void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work) {
   if (!backward() || s_.p.ops.size() > kSearched) return;
   const int64_t until = s_.evaluate.work() + work;
@@ -73,18 +76,26 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
     for (Segments& segments : segments_) aim_with_segments(budget, segments);
     anneal(least_energy(), budget - holes, std::min(work, 2 * kRoundWork));
   }
-  for (int round = 0; fit && round < kMostRounds; ++round) {
+  int64_t length = kShortRound;
+  int in_vain = 0;
+  for (uint64_t round = 0; fit && length <= kLongestRound; ++round) {
     const double before = fit->plan.predicted_seconds;
     const double gap = before / s_.bound_seconds_below(before, budget) - 1;
-    const auto wanted =
-        static_cast<int64_t>(static_cast<double>(kRoundWork) * std::min(1.0, gap / kWholeGap));
+    const auto wanted = static_cast<int64_t>(static_cast<double>(length) * std::min(1.0, gap / kWholeGap));
     const int64_t left = std::min(wanted, until - s_.evaluate.work());
     if (gap <= kLeastGap || left < wanted / 2) return;
     const Candidate from = fit->from;
     restart();
+    s_.local_search.use_numbers(round);
     anneal(from, round % 2 == 0 && from.cost.peak_bytes <= budget - holes ? budget - holes : budget, left);
     const double worth = beyond_cliff(before) ? kWorthMoreBeyond : kWorthMore;
-    if (fit->plan.predicted_seconds > before * (1 - worth)) return;
+    if (fit->plan.predicted_seconds <= before * (1 - worth)) {
+      in_vain = 0;
+    } else if (++in_vain == kInVain) {
+      if (gap > kFarFromBound) return;
+      in_vain = 0;
+      length *= 2;
+    }
   }
 }
 
