@@ -7,6 +7,11 @@ if(CAIRN_PACKAGES)
 endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+# From one folder to another, also where some were given as absolute paths: what is laid out may be moved.
+file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH pc_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+file(RELATIVE_PATH prefix_to_lib ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH prefix_to_include ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
 
 # ---- libcairn.so, libcairn.a
 set(symbols_file ${CMAKE_SOURCE_DIR}/capi/abi/symbols.txt)
@@ -81,7 +86,7 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/share/cairn SYMBOLIC)
 if(CAIRN_BUILD_COMMAND)
   add_executable(cairn_cli scripts/cli/main.c)
-  set_target_properties(cairn_cli PROPERTIES OUTPUT_NAME cairn INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  set_target_properties(cairn_cli PROPERTIES OUTPUT_NAME cairn INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
   target_link_libraries(cairn_cli PRIVATE cairn PkgConfig::luajit)
   target_link_options(cairn_cli PRIVATE -Wl,-E)
   cairn_portable(cairn_cli)
@@ -118,6 +123,8 @@ if(NOT CAIRN_PACKAGES)  # they have it in their copyright files
 endif()
 install(DIRECTORY bindings/go DESTINATION ${lua_folder}/bindings COMPONENT development
         FILES_MATCHING PATTERN "*.go" PATTERN "go.mod" PATTERN "*.h" PATTERN "*.c" PATTERN "*.md")
+install(DIRECTORY bindings/rust DESTINATION ${lua_folder}/bindings COMPONENT development
+        FILES_MATCHING PATTERN "*.rs" PATTERN "Cargo.*" PATTERN target EXCLUDE)
 
 # What a static link needs beside libcairn.a, as linker flags; the same in cairn.pc and cairnConfig.cmake.
 set(private_libraries hwy simdjson xxhash)
@@ -132,7 +139,6 @@ foreach(part ${cairn_parts})
   endif()
 endforeach()
 list(JOIN parts_words " " parts_text)
-file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/cairn.pc.in generated/cairn.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/generated/cairn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 

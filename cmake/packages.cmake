@@ -58,8 +58,8 @@ set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "${title} - library
 ${about}This package has the shared library, which programs in C, C++ and other
 languages are linked with.")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "${title} - development
-${about}This package has the headers for C and C++, the static library, examples, and
-what pkg-config and CMake need.")
+${about}This package has the headers for C and C++, the static library, examples, the
+Rust crates and the Go module, and what pkg-config and CMake need.")
 set(CPACK_DEBIAN_COMMAND_DESCRIPTION "${title} - command
 ${about}This package has the command cairn with its recipes, manual pages and
 completions for shells, and the binding for LuaJIT.")

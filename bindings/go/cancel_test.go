@@ -183,3 +183,14 @@ func TestCancelStopsNoOtherRun(t *testing.T) {
 		cancel()
 	}
 }
+
+// One that waits for nobody never says that another call was waited for.
+func TestEndedContextIsSaidToHaveEnded(t *testing.T) {
+	_, stepper := stepperOf(t, sine(), cairn.StepperOptions{})
+	ended, end := context.WithCancel(context.Background())
+	end()
+	for i := 0; i < 50; i++ {
+		_, err := stepper.Micro(ended)
+		contains(t, err, "the context had ended before the run began; nothing was changed")
+	}
+}

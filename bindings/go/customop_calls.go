@@ -6,6 +6,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/cgo"
 	"sync"
 	"unsafe"
@@ -32,16 +33,37 @@ func call(user C.uintptr_t, run func(op *customOp) error) C.int32_t {
 	if err == nil {
 		return 0
 	}
+	words, status := told(err)
 	// The library asks for the words on this thread, which a callback does not leave.
-	words := err.Error()
 	kept := words[:C.cairn_go_keep_failure(cstring(words))]
 	if op != nil {
-		op.hook.failed.Store(failure{err, kept})
+		op.hook.failed.Store(failure{err, words, kept})
 	}
-	return statusOf(err)
+	return status
 }
 
-// statusOf is the status that an error carries. Other errors have none: the library makes INVALID_ARGUMENT of them.
+// told is what an error says, and its status. Its methods are the program's, and may panic, too: a nil pointer in the interface.
+func told(err error) (words string, status C.int32_t) {
+	failed := protect(func() error {
+		words, status = err.Error(), statusOf(err)
+		return nil
+	})
+	if failed == nil {
+		return words, status
+	}
+	words = fmt.Sprintf("an error of type %T, whose own methods fail", err)
+	if panicked, ok := failed.(*PanicError); ok {
+		if why, ok := panicked.Value.(runtime.Error); ok {
+			words += ": " + why.Error()
+		}
+	}
+	return words, noStatus
+}
+
+// noStatus is that of an error without one: the library makes INVALID_ARGUMENT of it.
+const noStatus = -1
+
+// statusOf is the status that an error carries.
 func statusOf(err error) C.int32_t {
 	var own *Error
 	var status Status
@@ -51,7 +73,7 @@ func statusOf(err error) C.int32_t {
 	if errors.As(err, &status) && status != OK {
 		return C.int32_t(status)
 	}
-	return -1
+	return noStatus
 }
 
 func tensors(raw *C.cairn_tensor_t, count int) []Tensor {

@@ -111,6 +111,15 @@ type told struct{ io.Reader }
 
 func (told) Error() string { return "the op's own error" }
 
+type ownerless struct{ words string }
+
+func (o *ownerless) Error() string { return o.words } // panics without an owner
+
+type odd struct{ runs func() }
+
+func (odd) Error() string { return "odd" }
+func (o odd) As(any) bool { o.runs(); return false }
+
 // What a function of an op may come to, and what the run then returns.
 func TestFailuresOfCustomOps(t *testing.T) {
 	var index []int
@@ -136,6 +145,14 @@ func TestFailuresOfCustomOps(t *testing.T) {
 		}},
 		"goexit":    {func() error { runtime.Goexit(); return nil }, cairn.InvalidArgument, says("Goexit")},
 		"panic nil": {func() error { panic(nil) }, cairn.InvalidArgument, says("panic(nil)")},
+		"error of a nil pointer": {func() error { var none *ownerless; return none }, cairn.InvalidArgument,
+			says("an error of type *cairn_test.ownerless, whose own methods fail: runtime error: invalid memory address")},
+		"error that panics": {func() error { return odd{func() { panic("As") }} }, cairn.InvalidArgument,
+			says("an error of type cairn_test.odd, whose own methods fail")},
+		"error that leaves": {func() error { return odd{runtime.Goexit} }, cairn.InvalidArgument,
+			says("an error of type cairn_test.odd, whose own methods fail")},
+		"panic with an error of a nil pointer": {func() error { var none *ownerless; panic(none) }, cairn.InvalidArgument,
+			says("panic: ")},
 		"status in an Error": {func() error {
 			return &cairn.Error{Status: cairn.IO, Message: "the disk of the op"}
 		}, cairn.IO, says("the disk of the op")},

@@ -115,8 +115,8 @@ func capture(call func(*C.cairn_error_t) C.cairn_status_t, hooks []*hook) error 
 		if h.mention != "" && strings.Contains(made.Message, h.mention) {
 			last := h.failure()
 			made.cause = last.err
-			if last.err != nil && (last.words == "" || !strings.Contains(made.Message, last.words)) {
-				made.Message += ": " + last.err.Error()
+			if last.err != nil && (last.kept == "" || !strings.Contains(made.Message, last.kept)) {
+				made.Message += ": " + last.said
 			}
 		}
 	}

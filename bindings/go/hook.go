@@ -34,8 +34,9 @@ type hook struct {
 }
 
 type failure struct {
-	err   error
-	words string // of it, as far as the library's messages have them; "" not at all
+	err  error
+	said string // what it says
+	kept string // of that, what the library's messages have; "" nothing
 }
 
 // newHook gives a target a number. The one reference is the caller's.

@@ -129,6 +129,11 @@ func with(ctx context.Context, run func() error, objects ...*object) error {
 	held := ordered(objects)
 	for i, o := range held {
 		select {
+		case o.taken <- struct{}{}: // also where the context has ended: whoever runs says so
+			continue
+		default:
+		}
+		select {
 		case o.taken <- struct{}{}:
 		case <-ctx.Done():
 			unlock(held[:i])

@@ -51,18 +51,21 @@ std::string words(const CustomOpUser& user) {
 
 using Run = int32_t (*)(void*, const cairn_tensor_t*, const cairn_tensor_t*, void*);
 
-// A callback that fails with a status of cairn's fails the run with it.
+// A callback that fails with a status of cairn's fails the call with it.
+[[noreturn]] void failed(const std::string& op, const char* which, int32_t result, const std::string& why) {
+  if (result < 0 && !why.empty())  // a number for what has none says less than the words
+    fail(Code::kInvalidArgument, "custom op '", op, "': its ", which, " callback failed", why);
+  const bool status = result > 0 && result <= CAIRN_STATUS_INTERNAL;
+  fail(status ? static_cast<Code>(result) : Code::kInvalidArgument, "custom op '", op, "': its ", which,
+       " callback failed with ", result, status ? " (" : ", which is no status of cairn's",
+       status ? cairn_status_name(result) : "", status ? ")" : "", why);
+}
+
 auto runner(const std::string& op, const char* which, const std::shared_ptr<CustomOpUser>& user, Run run) {
   return [op, which, user, run](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
     const int32_t result = run(user->user, Views(in).list.data(), Views(out).list.data(), workspace);
     if (result == 0) return true;
-    const std::string why = words(*user);
-    if (result < 0 && !why.empty())  // a number for what has none says less than the words
-      fail(Code::kInvalidArgument, "custom op '", op, "': its ", which, " callback failed", why);
-    const bool status = result > 0 && result <= CAIRN_STATUS_INTERNAL;
-    fail(status ? static_cast<Code>(result) : Code::kInvalidArgument, "custom op '", op, "': its ", which,
-         " callback failed with ", result, status ? " (" : ", which is no status of cairn's",
-         status ? cairn_status_name(result) : "", status ? ")" : "", why);
+    failed(op, which, result, words(*user));
   };
 }
 
@@ -77,10 +80,11 @@ graph::CustomOp custom_op(const cairn_custom_op_t& op, const std::shared_ptr<Cus
   made.shape = [name = made.name, user, shape = op.shape](std::span<const TensorDesc> in,
                                                           std::span<TensorDesc> out) {
     Views outputs{std::span<const TensorDesc>()};
-    if (shape(user->user, Views(in).list.data(), outputs.list.data()) != 0) {
+    const int32_t result = shape(user->user, Views(in).list.data(), outputs.list.data());
+    if (result != 0) {
       const std::string why = words(*user);
-      require(why.empty(), Code::kInvalidArgument, "custom op '", name, "': its shape callback failed", why);
-      return false;
+      if (result == CAIRN_STATUS_INVALID_ARGUMENT && why.empty()) return false;
+      failed(name, "shape", result, why);
     }
     for (size_t i = 0; i < out.size(); ++i) out[i] = checked(name, i, outputs.list[i]);
     return true;

@@ -189,6 +189,12 @@ TEST(CustomOp, WrongDescriptions) {
   square.shape_result = 1;
   expect_failure(cairn_graph_op(graph.get(), "square", &x, 1, nullptr, 0, &out, 1, failure),
                  CAIRN_STATUS_INVALID_ARGUMENT, failure, {"square"});
+  square.shape_result = CAIRN_STATUS_IO;
+  expect_failure(cairn_graph_op(graph.get(), "square", &x, 1, nullptr, 0, &out, 1, failure), CAIRN_STATUS_IO,
+                 failure, {"custom op 'square': its shape callback failed with 8 (IO)"});
+  square.shape_result = 99;
+  expect_failure(cairn_graph_op(graph.get(), "square", &x, 1, nullptr, 0, &out, 1, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"99, which is no status of cairn's"});
   EXPECT_EQ(graph.value_count(), 1u);
 }
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from outside import EXAMPLES, check_trains, run
+from outside import EXAMPLES, ROOT, check_trains, run
 
 BUILD, CMAKE, CC = sys.argv[1:4]
 PROJECT = """cmake_minimum_required(VERSION 3.25)
@@ -31,7 +31,9 @@ COMPONENTS = {
     "library": {"lib/libcairn.so.1"},
     "development": {"include/cairn/cairn.h", "include/cairn/cairn.hpp", "include/cairn/cpp/graph.hpp",
                     "include/cairn/cairn_config.h", "lib/libcairn.so",
-                    "lib/libcairn.a", "lib/pkgconfig/cairn.pc", "lib/cmake/cairn/cairnConfig.cmake"},
+                    "lib/libcairn.a", "lib/pkgconfig/cairn.pc", "lib/cmake/cairn/cairnConfig.cmake",
+                    "share/cairn/bindings/go/go.mod", "share/cairn/bindings/rust/cairn/src/lib.rs",
+                    "share/cairn/bindings/rust/cairn-sys/Cargo.toml"},
     "command": {"bin/cairn", "share/man/man1/cairn.1", "share/man/man1/cairn-train.1", "share/man/man7/cairn-recipes.7",
                 "share/bash-completion/completions/cairn", "share/zsh/site-functions/_cairn",
                 "share/fish/vendor_completions.d/cairn.fish", "share/cairn/scripts/recipes/gpt2.lua",
@@ -134,6 +136,21 @@ __attribute__((visibility("default"))) uint32_t plugin_answer(void) {
                                   else path for path in wanted}, parts[-1], component)
         self.assertEqual(set.union(*parts), whole)
         self.assertEqual(sum(map(len, parts)), len(whole), "a file is in two components")
+
+    def test_folders_that_are_absolute(self):
+        """As builds have them whose parts go to folders of their own: the library's is not below the prefix."""
+        prefix, library, tree = self.folder / "apart", self.folder / "libraries/lib", self.folder / "tree"
+        run(CMAKE, "-S", ROOT, "-B", tree, "-G", "Ninja", f"-DCMAKE_C_COMPILER={CC}", "-DCAIRN_TESTS=OFF", "-DCAIRN_BENCH=OFF",
+            "-DCAIRN_BUILD_STATIC=OFF", f"-DCAIRN_OBJECTS_OF={BUILD}", f"-DCMAKE_INSTALL_PREFIX={prefix}",
+            f"-DCMAKE_INSTALL_LIBDIR={library}", f"-DCMAKE_INSTALL_INCLUDEDIR={self.folder}/headers")
+        run(CMAKE, "--build", tree)
+        run(CMAKE, "--install", tree)
+        environment = dict(os.environ, PKG_CONFIG_PATH=str(library / "pkgconfig"))
+        environment.pop("LD_LIBRARY_PATH", None)
+        flags = shlex.split(run("pkg-config", "--cflags", "--libs", "cairn", env=environment))
+        run(CC, self.folder / "train.c", *flags, f"-Wl,-rpath,{library}", "-o", self.folder / "apart_train")
+        check_trains(self.folder / "apart_train", self.folder, needs_library=True)
+        self.assertRegex(run(prefix / "bin/cairn", "--version", env=environment), r"^cairn \d")
 
     def test_nothing_names_where_it_was_built(self):
         for path in self.prefix.rglob("*"):

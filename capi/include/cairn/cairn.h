@@ -286,13 +286,13 @@ typedef struct cairn_tensor {
   uint32_t dtype;
 } cairn_tensor_t;
 
-/* The host's own op, usable by its name in this graph. Callbacks return 0, or anything else for failure; a run whose forward
- * or backward failed returns that status, or INVALID_ARGUMENT where it is no cairn_status_t. shape fills rank, dims and
- * dtype of the outputs and is called when the op is added. forward and backward run on a thread of cairn's; they must not
- * call cairn, and with recomputable = 1 must be deterministic and free of side effects. backward gets in = inputs,
- * outputs, output gradients (data NULL: zero) and fills out = input gradients (data NULL: not wanted); NULL: no gradient.
- * user must live as long as the graph and every plan and session made from it: release_user says when they are gone. A
- * failing run poisons its session. */
+/* The host's own op, usable by its name in this graph. Callbacks return 0, or anything else for failure; the call that they
+ * fail returns that status, or INVALID_ARGUMENT where it is no cairn_status_t. workspace_bytes fails by less than 0, which
+ * is INVALID_ARGUMENT. shape fills rank, dims and dtype of the outputs and is called when the op is added. forward and
+ * backward run on a thread of cairn's; they must not call cairn, and with recomputable = 1 must be deterministic and free of
+ * side effects. backward gets in = inputs, outputs, output gradients (data NULL: zero) and fills out = input gradients
+ * (data NULL: not wanted); NULL: no gradient. user must live as long as the graph and every plan and session made from it:
+ * release_user says when they are gone. A failing run poisons its session. */
 typedef struct cairn_custom_op {
   size_t struct_size;
   const char* name;
@@ -387,8 +387,8 @@ CAIRN_API void cairn_costs_retain(cairn_costs_t* costs);
 CAIRN_API void cairn_costs_release(cairn_costs_t* costs);
 /* Measures copies to and from a tier, each direction alone and both at once, and puts the result into the profile. Takes
  * 256 MiB on the device and as much on the tier for the time of the call. INVALID_ARGUMENT also means: the profile is
- * another machine's. errors: WRONG_STATE (the costs are a device model), IO (disk tier). blocks: for about a second;
- * nothing else should run. since: 1.0 */
+ * another machine's, or the host tier is throttled to less than 1 MiB a second. errors: WRONG_STATE (the costs are a device
+ * model), IO (disk tier). blocks: for about a second, of a slow link half a minute; nothing else should run. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_costs_measure_link(cairn_costs_t* costs, cairn_device_t* device,
                                                                   uint32_t tier, cairn_error_t* error);
 /* The profile as JSON. owns: caller. errors: WRONG_STATE (the costs are a device model). threads: const. since: 1.0 */

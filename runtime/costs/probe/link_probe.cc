@@ -19,7 +19,8 @@ constexpr int64_t kGrowth = 4;
 constexpr double kLongCopy = 0.05;  // seconds: no larger sizes after one of these
 constexpr double kLongBlock = 2;    // seconds of a whole block, as a copy of kGlance tells
 constexpr int64_t kGlance = int64_t{1} << 20;
-constexpr int kQueued = 4;  // copies queued per direction when both run
+constexpr double kSlowest = 1 << 20;  // bytes a second: half a minute; a thousandth of it would take hours
+constexpr int kQueued = 4;            // copies queued per direction when both run
 // Beside kernels: so long they run alone, and so many times as long the copies would.
 constexpr double kKernelSeconds = 0.01, kLonger = 3;
 constexpr int64_t kRows = 256, kColumns = 512;  // of the product that stands for kernels
@@ -217,9 +218,14 @@ class LinkProbe {
 
 LinkCost measure_link(device::Device& device, Tier tier, const ProbeEffort& effort) {
   require(tier != Tier::kDevice, Code::kInvalidArgument, "the device has no link to itself");
+  const double throttle = tier == Tier::kHost ? device.info().throttle() : 0;
+  require(throttle == 0 || throttle >= kSlowest, Code::kInvalidArgument, "the host link is throttled to ",
+          throttle, " bytes per second, and measuring it would take minutes to hours; state ",
+          static_cast<int64_t>(kSlowest),
+          " or more to measure with, or none: plans take the rate that they are given as it is stated");
   LinkCost cost;
   cost.link = LinkProbe(device, tier, effort).measure(tier);
-  if (tier == Tier::kHost) cost.stated_bytes_per_second = device.info().throttle();
+  cost.stated_bytes_per_second = throttle;
   return cost;
 }
 

@@ -100,6 +100,16 @@ class Cpp(unittest.TestCase):
         print(run(self.build(CXX, "-std=c++17", "results.cc", *BARE, "throwing.cc"), 1_000_000 if campaign.LONG else 20_000),
               end="")
 
+    def test_versions_of_the_language_in_one_program(self):
+        for order in (("17", "23"), ("23", "17")):  # a linker takes the first of what both have
+            first, second = order
+            run(self.build(CXX, "-DSECOND=second", "mixed.cc", f"-std=c++{first}", "-DMAIN", "mixed.cc", f"-std=c++{second}"))
+
+    def test_files_without_exceptions_beside_files_that_return(self):
+        ways = BARE, ["-DCAIRN_HPP_NO_EXCEPTIONS"]
+        for first, second in (ways, ways[::-1]):
+            run(self.build(CXX, "-std=c++17", "-DSECOND=second", "returning.cc", *first, "-DMAIN", "returning.cc", *second))
+
     @unittest.skipUnless(campaign.LONG, "takes minutes; ./dev test long runs it")
     def test_all_ways_to_compile(self):
         for compiler, years in COMPILERS.items():

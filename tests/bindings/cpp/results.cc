@@ -113,6 +113,13 @@ void every_status(const cairn::Instance& instance, const cairn::Device& device) 
     const auto number = run_of(instance, device, [status](const cairn::Forward&) { return status; });
     CHECK(!number && number.error().status() == status && !std::strstr(number.error().what(), "told"));
   }
+  std::string long_words;
+  for (int i = 0; i < 700; ++i) long_words += "\xc3\xa4";  // two bytes each
+  const auto cut = run_of(instance, device, [&](const cairn::Forward&) -> cairn::Result<void> {
+    return cairn::Error(CAIRN_STATUS_IO, long_words);
+  });
+  const char* kept = std::strchr(cut.error().what(), '\xc3');
+  CHECK(kept && std::strlen(kept) > 800 && std::strlen(kept) % 2 == 0);
   CHECK(run_of(instance, device,
                [](const cairn::Forward& run) -> cairn::Result<void> {
                  const auto x = run.input(0).data<double>();
@@ -126,6 +133,33 @@ void every_status(const cairn::Instance& instance, const cairn::Device& device) 
   }));
 }
 
+// Closures that answer questions about types fail by what they return, too.
+void every_question(const cairn::Instance& instance, const cairn::Device& device) {
+  using Types = std::vector<cairn::TensorType>;
+  const auto nothing = [](const cairn::Forward&) {};
+  const cairn::Error lost(CAIRN_STATUS_IO, "the table of sizes is gone");
+  auto graph = cairn::Graph::create(instance).value();
+  const cairn::Value x = graph.input("x", {4}).value();
+  CHECK(graph.add(
+      cairn::CustomOp("a", 1, 1, nothing).shape([&](const Types&) -> cairn::Result<Types> { return lost; })));
+  const auto refused = graph.op("a", {x});
+  CHECK(!refused && refused.error().status() == CAIRN_STATUS_IO &&
+        std::strstr(refused.error().what(), "sizes is gone"));
+  CHECK(graph.add(cairn::CustomOp("b", 1, 1, nothing)
+                      .shape([](const Types& in) -> cairn::Result<Types> { return in; })
+                      .workspace([&](const Types&) -> cairn::Result<int64_t> { return lost; })));
+  const auto y = graph.op("b", {x});
+  CHECK(y && graph.freeze(0, {*y}));
+  const auto plan = cairn::Plan::create(graph, device);
+  CHECK(!plan && std::strstr(plan.error().what(), "sizes is gone"));
+  auto counted = cairn::Graph::create(instance).value();
+  unsigned asked = 0;  // one that is not const, of another number
+  CHECK(counted.add(
+      cairn::CustomOp("c", 1, 1, nothing).workspace([asked](const Types&) mutable { return 8u + ++asked; })));
+  const auto z = counted.op("c", {counted.input("x", {4}).value()});
+  CHECK(z && counted.freeze(0, {*z}) && cairn::Plan::create(counted, device));
+}
+
 }  // namespace
 
 //   results [OBJECTS]: so many are made and dropped, too
@@ -137,6 +171,7 @@ int main(int argc, char** argv) {
   trains(*instance, *device);
   fails(*instance);
   every_status(*instance, *device);
+  every_question(*instance, *device);
   CHECK(throwing_calls() == 0);
   if (argc > 1) CHECK(flat_memory(std::strtoull(argv[1], nullptr, 10)) == 0);
   return check::failed == 0 ? 0 : 1;

@@ -114,14 +114,14 @@ def check_example(cargo, compiler, prefix, library):
     print("the example: as the one in C, each time")
 
 
-def check_readme(cargo):
-    """The README's program, as a crate outside."""
+def check_readme(cargo, prefix):
+    """The README's program, as a crate outside that depends on the installed one."""
     body = re.search(r"^```rust\n(// main\.rs: .*?)^```", (RUST / "README.md").read_text(), re.S | re.M).group(1)
     crate = cargo.folder / "outside"
     (crate / "src").mkdir(parents=True, exist_ok=True)
     (crate / "src/main.rs").write_text(body)
     (crate / "Cargo.toml").write_text('[package]\nname = "outside"\nversion = "1.0.0"\nedition = "2021"\n[workspace]\n'
-                                      f'[dependencies]\ncairn = {{ path = "{RUST}/cairn" }}\n')
+                                      f'[dependencies]\ncairn = {{ path = "{prefix}/share/cairn/bindings/rust/cairn" }}\n')
     answers = re.findall(r"(\d) xor (\d) = (-?\d+\.\d+)", cargo("run", cwd=crate))
     assert len(answers) == 4, answers
     for a, b, y in answers:
@@ -160,7 +160,7 @@ def crates(build, cmake, compiler):
     cargo = Cargo(folder, pkgconfig)
     check_tests(cargo)
     check_example(cargo, compiler, prefix, pkgconfig.parent)
-    check_readme(cargo)
+    check_readme(cargo, prefix)
     check_messages(cargo)
 
 

@@ -71,6 +71,9 @@ class Profile(Case):
         self.assertEqual(host["out_bytes_per_second"], link["out_bytes_per_second"])
         self.assertEqual(host["latency_seconds"], link["latency_seconds"])
 
+    def test_a_link_that_would_take_hours(self):
+        self.fails(3, "profile", "gpt2", *TINY, "--link", 8, says=["throttled to 8 bytes per second", "state 1048576 or more"])
+
     def test_the_trace(self):
         self.profile("--policy", "offload", "--trace", "trace.json", "--threads", 1)
         events = self.read("trace.json")["traceEvents"]

@@ -27,12 +27,17 @@
 #else
 #define CAIRN_HPP_RESULT own_result
 #endif
+// Files without exceptions have no code that would stop those of closures in files that only chose not to throw.
 #if CAIRN_HPP_THROWS
 #define CAIRN_HPP_NAMESPACE v1
-#elif defined(__cpp_lib_expected)
+#elif defined(__cpp_lib_expected) && defined(__cpp_exceptions)
 #define CAIRN_HPP_NAMESPACE v1_expected_result
-#else
+#elif defined(__cpp_lib_expected)
+#define CAIRN_HPP_NAMESPACE v1_bare_expected_result
+#elif defined(__cpp_exceptions)
 #define CAIRN_HPP_NAMESPACE v1_own_result
+#else
+#define CAIRN_HPP_NAMESPACE v1_bare_own_result
 #endif
 
 // Around callbacks of the program's own, whose exceptions must not go further, whatever calls do.

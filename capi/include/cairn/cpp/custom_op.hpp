@@ -7,9 +7,11 @@
 #include <exception>
 #include <functional>
 #include <new>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "handle.hpp"
@@ -95,9 +97,9 @@ class Backward {
 };
 
 // An op of the program's own, for Graph::add. Closures fail by what they throw, and by a Result or cairn_status_t that they
-// return; the call that they run for fails with their status and words, and nothing thrown leaves them. They run on threads of
-// cairn's, may run on several at once, and must not call cairn. They are destroyed when the graph and everything made from it
-// are gone.
+// return; the call that they run for fails with their status (a failing workspace: INVALID_ARGUMENT) and words, and nothing
+// thrown leaves them. They run on threads of cairn's, may run on several at once, and must not call cairn. They are destroyed
+// when the graph and everything made from it are gone.
 class CustomOp {
  public:
   // 1 to 4 inputs and outputs. forward(const Forward&). Where nothing else is said, outputs have the type of the first input,
@@ -108,16 +110,16 @@ class CustomOp {
         inputs_(inputs),
         outputs_(outputs),
         forward_(uniform<Forward>(std::move(forward))) {}
-  // std::vector<TensorType>(const std::vector<TensorType>& inputs): the types of the outputs.
+  // std::vector<TensorType>(const std::vector<TensorType>& inputs), or a Result of it: the types of the outputs.
   template <class Ask>
   CustomOp& shape(Ask ask) {
-    shape_ = std::move(ask);
+    shape_ = answer<Types>(std::move(ask));
     return *this;
   }
-  // int64_t(const std::vector<TensorType>& inputs): bytes of workspace, of forward and of backward.
+  // int64_t(const std::vector<TensorType>& inputs), or a Result of it: bytes of workspace, of forward and of backward.
   template <class Ask>
   CustomOp& workspace(Ask ask) {
-    workspace_ = std::move(ask);
+    workspace_ = answer<int64_t>(std::move(ask));
     return *this;
   }
   // backward(const Backward&).
@@ -156,37 +158,58 @@ class CustomOp {
   }
 
  private:
+  // What closures come to. No Result: it is of other types in files of other versions of C++, and this class is the same.
   template <class Call>
-  using Closure = std::function<Result<void>(const Call&)>;
+  using Closure = std::function<std::optional<Error>(const Call&)>;
   using Types = std::vector<TensorType>;
+  template <class Answer>
+  using Question = std::function<std::variant<Answer, Error>(const Types&)>;
 
   static const CustomOp& self(const void* user) noexcept { return *static_cast<const CustomOp*>(user); }
 
-  // A closure that fails in any of the ways as one that returns a Result.
+  // A closure that fails in any of the ways as one that returns its Error.
   template <class Call, class Run>
   static Closure<Call> uniform(Run run) {
-    return [run = std::move(run)](const Call& call) -> Result<void> {
+    return [run = std::move(run)](const Call& call) -> std::optional<Error> {
       using Given = std::invoke_result_t<const Run&, const Call&>;
       if constexpr (std::is_void_v<Given>) {
         run(call);
-        return {};
+        return std::nullopt;
       } else if constexpr (std::is_integral_v<Given>) {
         const cairn_status_t status = run(call);
-        if (status == CAIRN_STATUS_OK) return {};
+        if (status == CAIRN_STATUS_OK) return std::nullopt;
         return Error(status, "");
       } else {
-        return run(call);
+        const Result<void> done = run(call);
+        if (done) return std::nullopt;
+        return done.error();
+      }
+    };
+  }
+  // The same for one that answers a question about types.
+  template <class Answer, class Ask>
+  static Question<Answer> answer(Ask ask) {
+    return [ask = std::move(ask)](const Types& in) mutable -> std::variant<Answer, Error> {
+      if constexpr (std::is_convertible_v<std::invoke_result_t<Ask&, const Types&>, Answer>) {
+        Answer given = ask(in);
+        return given;
+      } else {
+        Result<Answer> given = ask(in);
+        if (!given) return given.error();
+        return std::move(*given);
       }
     };
   }
 
-  // Why the closure that ran last on this thread failed, for the library to ask.
+  // Why the closure that ran last on this thread failed, for the library to ask: as much as a message of its holds, which it
+  // cuts at a character.
+  static constexpr size_t kWords = 1024;
   static char* words() noexcept {
-    static thread_local char text[512];
+    static thread_local char text[kWords];
     return text;
   }
   static int32_t keep(cairn_status_t status, const char* why) noexcept {
-    std::snprintf(words(), 512, "%s", why);
+    std::snprintf(words(), kWords, "%s", why);
     return status == CAIRN_STATUS_OK ? CAIRN_STATUS_INVALID_ARGUMENT : status;
   }
   // The status of what work() gives, which throws nothing further.
@@ -209,8 +232,8 @@ class CustomOp {
     return kept(work());
 #endif
   }
-  static int32_t kept(const Result<void>& done) noexcept {
-    return done ? CAIRN_STATUS_OK : keep(done.error().status(), done.error().what());
+  static int32_t kept(const std::optional<Error>& failed) noexcept {
+    return failed ? keep(failed->status(), failed->what()) : CAIRN_STATUS_OK;
   }
 
   static Types types(const cairn_tensor_t* tensors, uint32_t count) {
@@ -219,13 +242,15 @@ class CustomOp {
     return list;
   }
   static int32_t call_shape(void* user, const cairn_tensor_t* in, cairn_tensor_t* out) {
-    return shielded([&]() -> Result<void> {
+    return shielded([&]() -> std::optional<Error> {
       const CustomOp& op = self(user);
       if (!op.shape_) {
         for (uint32_t i = 0; i < op.outputs_; ++i) out[i] = in[0];
-        return {};
+        return std::nullopt;
       }
-      const Types made = op.shape_(types(in, op.inputs_));
+      const std::variant<Types, Error> answered = op.shape_(types(in, op.inputs_));
+      if (const Error* failed = std::get_if<Error>(&answered)) return *failed;
+      const Types& made = *std::get_if<Types>(&answered);
       if (made.size() != op.outputs_)
         return Error(CAIRN_STATUS_INVALID_ARGUMENT, "it gave " + std::to_string(made.size()) + " types for " +
                                                         std::to_string(op.outputs_) + " outputs");
@@ -239,14 +264,16 @@ class CustomOp {
         out[i].rank = static_cast<uint32_t>(type.dims.size());
         out[i].dtype = type.dtype;
       }
-      return {};
+      return std::nullopt;
     });
   }
   static int64_t call_workspace(void* user, const cairn_tensor_t* in) {
     int64_t bytes = -1;
-    const int32_t status = shielded([&]() -> Result<void> {
-      bytes = self(user).workspace_(types(in, self(user).inputs_));
-      return {};
+    const int32_t status = shielded([&]() -> std::optional<Error> {
+      const std::variant<int64_t, Error> answered = self(user).workspace_(types(in, self(user).inputs_));
+      if (const Error* failed = std::get_if<Error>(&answered)) return *failed;
+      bytes = *std::get_if<int64_t>(&answered);
+      return std::nullopt;
     });
     return status == CAIRN_STATUS_OK ? bytes : -1;
   }
@@ -254,8 +281,8 @@ class CustomOp {
   std::string name_;
   uint32_t inputs_, outputs_;
   bool recomputable_ = false;
-  std::function<Types(const Types&)> shape_;
-  std::function<int64_t(const Types&)> workspace_;
+  Question<Types> shape_;
+  Question<int64_t> workspace_;
   Closure<Forward> forward_;
   Closure<Backward> backward_;
 };

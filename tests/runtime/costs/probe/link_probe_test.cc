@@ -29,6 +29,19 @@ TEST(LinkProbe, ASlowLinkIsMeasuredByLessThanABlock) {
   EXPECT_LT(cost.link.in_bytes_per_second, 8 << 20);
 }
 
+TEST(LinkProbe, ALinkThatWouldTakeHoursIsRefused) {
+  const auto device = device::open("cpu", {.link_bytes_per_second = 8});
+  try {
+    measure_link(*device, Tier::kHost);
+    ADD_FAILURE() << "measured";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("throttled to 8 bytes per second"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_EQ(device->ledger().count(Tier::kDevice).reserved_bytes, 0);
+}
+
 TEST(LinkProbe, TheDeviceHasNoLinkToItself) {
   const auto device = device::open("cpu", {});
   EXPECT_THROW(measure_link(*device, Tier::kDevice), Error);
