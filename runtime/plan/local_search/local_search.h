@@ -106,7 +106,7 @@ class LocalSearch {
   };
   std::vector<Again> made_again(const Candidate& c, int64_t budget);
   bool hold_from(Candidate& c, int32_t interval, int32_t op, int64_t budget);
-  bool sends(const Candidate& c, int32_t interval) const;
+  bool could_send(const Candidate& c, int32_t interval) const;
   double seconds_to_send(int32_t interval, int32_t link, bool hidden) const;
   bool send_at_peak(Candidate& c, int64_t budget, int32_t link, bool hidden);
   bool price(Candidate& c);

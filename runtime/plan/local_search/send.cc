@@ -11,7 +11,8 @@ constexpr double kLeastCost = .05;  // of its seconds that a copy costs even whe
 
 }  // namespace
 
-bool LocalSearch::sends(const Candidate& c, int32_t interval) const {
+// Whether it may be sent, and is not yet.
+bool LocalSearch::could_send(const Candidate& c, int32_t interval) const {
   return interval >= 0 && rules_.free[interval] && rules_.sent[interval] && c.retention_points[interval] >= 0;
 }
 
@@ -44,7 +45,7 @@ bool LocalSearch::send_at_peak(Candidate& c, int64_t budget, int32_t link, bool 
     int32_t best = -1;
     double least = 0;
     for (const int32_t g : intervals) {
-      if (!sends(c, g)) continue;
+      if (!could_send(c, g)) continue;
       const int64_t freed = std::max<int64_t>(1, std::min(over, p_.values[intervals_.all[g].value].bytes));
       const double price = seconds_to_send(g, link, hidden) / static_cast<double>(freed);
       if (best >= 0 && price >= least) continue;
@@ -59,7 +60,7 @@ bool LocalSearch::send_at_peak(Candidate& c, int64_t budget, int32_t link, bool 
   for (size_t k = 0; k < anchors.size() && !any; ++k)
     for (const int32_t v : index_.inputs[anchors[k]]) {
       const int32_t g = anchors[k] > 0 ? intervals_.at(v, anchors[k] - 1) : -1;
-      if (!sends(c, g)) continue;
+      if (!could_send(c, g)) continue;
       c.retention_points[g] = over_link(link);
       any = true;
     }

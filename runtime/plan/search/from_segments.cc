@@ -22,8 +22,8 @@ constexpr int64_t kNearWork = 12'000'000 / CAIRN_SEARCH_SHARE;  // of search nea
 constexpr int64_t kHeldWork = 3'000'000, kLowestHeldWork = 30'000'000 / CAIRN_SEARCH_SHARE;
 // Room left free for holes of the layout: so many of such parts of the budget at most.
 constexpr int64_t kRoomForHoles = 100, kMostHoles = 4;
-constexpr int64_t kExactly =
-    2;  // with links, if nothing else fits: so many of these are laid out by the exact search
+// With links, if nothing else fits: so many of these are laid out by the exact search.
+constexpr int64_t kExactly = 2;
 constexpr double kNearPeaks = .02;  // of what peaks alone would allow, what layouts may cost
 
 }  // namespace
@@ -132,20 +132,15 @@ std::optional<Candidate> OneBudget::held_within(int64_t target) {
   if (!s_.p.links.empty()) {
     for (auto c = end; c != all.end() && c - end < kHeld; ++c)
       aim_with_longest_idle(c->retention_points, target);
-    const Candidate* const within = s_.archive.within(target);
-    if (end != all.end() && (!within || beyond_cliff(within->cost.seconds)))
-      s_.send_around_full(*end, target);
-  }
-  if (end == all.begin()) {
-    if (!s_.archive.within(target)) return {};
-    Candidate best = *s_.archive.within(target);
-    s_.local_search.search(best, target, kNearWork);
-    return *s_.archive.within(target);
+    const Candidate* const fits = s_.archive.within(target);
+    if (end != all.end() && (!fits || beyond_cliff(fits->cost.seconds))) s_.send_around_full(*end, target);
   }
   const auto hold = [&](Candidate c, int64_t work) { s_.local_search.hold_longer(c, target, work); };
   for (auto c = all.begin(); c != end; ++c) s_.archive.add(c->retention_points, c->pace, c->cost);
   for (auto c = end - std::min<std::ptrdiff_t>(kHeld, end - all.begin()); c != end; ++c) hold(*c, kHeldWork);
-  if (beyond_cliff(s_.archive.within(target)->cost.seconds)) hold(all.front(), kLowestHeldWork);
+  const Candidate* const within = s_.archive.within(target);
+  if (!within) return {};
+  if (end != all.begin() && beyond_cliff(within->cost.seconds)) hold(all.front(), kLowestHeldWork);
   Candidate best = *s_.archive.within(target);
   s_.local_search.search(best, target, kNearWork);
   return *s_.archive.within(target);

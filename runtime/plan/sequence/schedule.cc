@@ -167,11 +167,16 @@ class Builder {
     if (values_[v].at == At::kOn) take_off(v);
   }
 
-  // Waits for the oldest copies out until so many bytes more are within the limit.
-  void make_room(int64_t more) {
+  // Waits for the oldest copies out, of one link after the other.
+  template <class TooMuch>
+  void wait_while(TooMuch too_much) {
     for (size_t t = 0; t < lanes_.size(); ++t)
-      while (lingering_bytes_ > 0 && alive_ > pace_.limit_bytes - more && !leaving_[t].empty())
-        pop_leaving(t);
+      while (!leaving_[t].empty() && too_much()) pop_leaving(t);
+  }
+
+  // Until so many bytes more are within the limit.
+  void make_room(int64_t more) {
+    wait_while([&] { return lingering_bytes_ > 0 && alive_ > pace_.limit_bytes - more; });
   }
 
   void make_room_for_run(int32_t op) {
@@ -192,8 +197,7 @@ class Builder {
                                       lanes_[t].end(Lanes::kOut, values_[leaving_[t].front()].copy) <= now_))
         pop_leaving(t);
     }
-    for (size_t t = 0; t < lanes_.size(); ++t)
-      while (lingering_bytes_ > pace_.window_bytes && !leaving_[t].empty()) pop_leaving(t);
+    wait_while([&] { return lingering_bytes_ > pace_.window_bytes; });
   }
 
   bool must_leave(int32_t v) const {
