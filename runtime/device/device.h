@@ -96,7 +96,7 @@ class Queue {
  public:
   virtual ~Queue() = default;
   // `call`'s spans must stay valid until the work is done (the program owns them). On Lane::kHost: a kernel of the
-  // processor's registry for DeviceInfo::host_threads, whose operands lie on the host tier.
+  // processor's registry for DeviceInfo::host_threads, which brings its threads, and whose operands lie on the host tier.
   virtual void launch(const kernels::Kernel& kernel, const kernels::Call& call) = 0;
   virtual void copy(Location to, Location from, int64_t bytes) = 0;
   // Several copies between the same two blocks as one piece of work, done in this order. `parts` must stay

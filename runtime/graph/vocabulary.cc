@@ -45,14 +45,18 @@ Vocabularies vocabularies(const Graph& g) {
 
 void check_vocabulary(const Value& input, const std::vector<Vocabulary>& rules, const void* data) {
   const int64_t count = input.desc.shape.elements();
+  const auto number = [&](int64_t i) {
+    int32_t found;
+    std::memcpy(&found, static_cast<const char*>(data) + i * 4, 4);
+    return found;
+  };
   for (const Vocabulary& rule : rules)
-    for (int64_t i = 0; i < count; ++i) {
-      int32_t number;
-      std::memcpy(&number, static_cast<const char*>(data) + i * 4, 4);
-      require(rule.allows(number), Code::kInvalidArgument, "input '", input.name, "': the number ", number,
-              " at position ", position(input.desc.shape, i), " is outside the vocabulary of op '", rule.op,
-              "' (0..", rule.size - 1, rule.ignores ? cat(", or ", rule.ignore, " to ignore") : "", ")");
-    }
+    for (int64_t i = 0; i < count; ++i)
+      if (!rule.allows(number(i)))
+          [[unlikely]]  // the message is made for it alone: this runs for every micro-batch
+        fail(Code::kInvalidArgument, "input '", input.name, "': the number ", number(i), " at position ",
+             position(input.desc.shape, i), " is outside the vocabulary of op '", rule.op, "' (0..",
+             rule.size - 1, rule.ignores ? cat(", or ", rule.ignore, " to ignore") : "", ")");
 }
 
 }  // namespace cairn::graph

@@ -16,6 +16,31 @@ PLUGIN = pathlib.Path(CAIRN).resolve().parents[1] / "emulated/lib"
 GPU = ["--device", "cuda:0"]
 
 
+# A recipe that writes, before one micro-batch, how often threads of loops have waited for work.
+COUNTING = r"""
+local recipe = dofile "%(recipe)s"
+local dataset = recipe.dataset
+recipe.dataset = function(o, run)
+  local made = dataset(o, run)
+  local batch = made.batch
+  made.batch = function(index)
+    if index == %(index)d then
+      local process = io.open("/proc/self/stat"):read("*n")
+      local tasks = io.popen(("cat /proc/%%d/task/*/status"):format(process)):read("*a")
+      local waits = 0
+      for count in tasks:gmatch("Name:\tcairn/work.-\nvoluntary_ctxt_switches:\t(%%d+)") do waits = waits + count end
+      local out = io.open("%(counts)s", "w")
+      out:write(waits)
+      out:close()
+    end
+    return batch(index)
+  end
+  return made
+end
+return recipe
+"""
+
+
 class OnGpu(Case):
     def setUp(self):
         super().setUp()
@@ -98,6 +123,21 @@ class OnGpu(Case):
         own = {digest() for _ in range(2)}
         self.assertEqual(len(own), 1)
         self.assertNotEqual(own, digests, "the emulated algorithms differ in their bits")
+
+    def test_updates_on_the_host_take_several_threads(self):
+        """The plugin's thread-locals are not the library's: what it sets for kernels of the host, these do not see."""
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one processor")
+        recipe, counts = self.folder / "counting.lua", self.folder / "switches"
+        recipe.write_text(COUNTING % {"recipe": ROOT / "scripts/recipes/gpt2.lua", "counts": counts, "index": 7})
+        self.environment.pop("CAIRN_RATES", None)  # only what is measured of the host's memory makes plans use it
+        run = json.loads(self.cairn("train", recipe, "layers=2", "heads=2", "width=64", "seq=64", "batch=2", "data=random",
+                                    *GPU, "--budget", "20%", "--tiers", "host", "--steps", 9, "--json", "--quiet").stdout)
+        updates = run["plan"]["host_updates"]
+        if updates < 3:
+            self.skipTest("this machine's memory is too slow for updates on the host")
+        # A worker sleeps between steps, and is woken again; one that nobody asks sleeps once.
+        self.assertGreater(int(counts.read_text()), 4)
 
     def test_training_without_offloading_registers_no_memory(self):
         self.environment["CAIRN_EMULATED_FAILURES"] = "cudaHostRegister=801"

@@ -5,12 +5,6 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-std::shared_ptr<const LibraryAttention> library_for(const AttentionShape& a, bool gradient) {
-  std::shared_ptr<const LibraryAttention> library = try_library_attention(a, gradient);
-  if (library != nullptr && library->workspace_bytes() > max_library_workspace(a, gradient)) return nullptr;
-  return library;
-}
-
 // Rows of whole vectors, up to 128 numbers: what the library is fast for.
 bool fits(const Signature& s, size_t first, const AttentionShape& a) {
   return is_bf16(s.in[first]) && a.dim % 8 == 0 && a.dim <= 128;
@@ -23,15 +17,16 @@ std::string attention_row() {
   if (library.number == 0) return cat("attention by cairn's own kernels: ", library.why);
   const std::string name = cat("attention by cuDNN ", library.number / 10000, '.', library.number / 100 % 100,
                                '.', library.number % 100);
-  return library.number < kLinearGradient ? cat(name, ", gradients of long sequences by cairn (before 9.25)")
-                                          : name;
+  return library.number < kLinearGradient
+             ? cat(name, ", gradients of very long sequences by cairn (before 9.25)")
+             : name;
 }
 
 std::unique_ptr<Kernel> make_attention_library(const Signature& s) {
   const auto shape = attention_shape(s, 0);
   if (!shape || !fits(s, 0, *shape) || !s.has_out(1)) return nullptr;
   const AttentionShape a = *shape;
-  const std::shared_ptr<const LibraryAttention> library = library_for(a, false);
+  const std::shared_ptr<const LibraryAttention> library = library_in_parts(a, false);
   if (library == nullptr) return nullptr;
   return make_kernel(
       [=](const Call& call) {
@@ -52,7 +47,7 @@ std::unique_ptr<Kernel> make_attention_grad_library(const Signature& s) {
   if (!shape || !fits(s, 1, *shape) || !s.has_out(0)) return nullptr;
   const AttentionShape a = *shape;
   if (!a.packed && !(s.has_out(1) && s.has_out(2))) return nullptr;  // the library makes all three
-  const std::shared_ptr<const LibraryAttention> library = library_for(a, true);
+  const std::shared_ptr<const LibraryAttention> library = library_in_parts(a, true);
   if (library == nullptr) return nullptr;
   return make_kernel(
       [=](const Call& call) {

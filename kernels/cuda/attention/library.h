@@ -2,6 +2,7 @@
 // tests/cuda/emulated/attention_library.cc stands in for it; which of the two is decided by the linker. Plain
 // C++, for host compilers.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -46,16 +47,20 @@ struct LibraryVersion {
 };
 LibraryVersion attention_library_version();
 
-// The workspace that the library's row may take: linear in the length, as that of cairn's rows is, and what
-// its sums in float32 need. Deterministic gradients of the library take more, quadratic in the length, before
-// kLinearGradient; at long sequences they would be most of a run's memory, and save little time.
+// The workspace that the library's row may take: linear in the length, as that of cairn's rows is, and what its sums in
+// float32 need. Before kLinearGradient the library's deterministic gradients take one that is quadratic in the length.
 inline int64_t max_library_workspace(const AttentionSizes& a, bool gradient) {
   constexpr int64_t kMin = int64_t{1} << 20;
   const int64_t slots = 2 * a.heads + 2 * a.kv_heads;  // of q and y, k and v, and of their gradients
   const int64_t operands = 2 * slots * a.batch * a.length * a.dim * (gradient ? 2 : 1);
-  return operands > kMin / 2 ? 2 * operands : kMin;
+  return std::max(operands / 8 * 5, kMin);
 }
 inline constexpr int kLinearGradient = 92500;
+
+// The library's kernel within max_library_workspace(): over all samples at once, or over as many of them, or heads of one,
+// one after the other, as that takes. nullptr: there is no library, it does not take these sizes, or so little would go
+// into one call that a GPU would rest.
+std::shared_ptr<const LibraryAttention> library_in_parts(const AttentionSizes& a, bool gradient);
 
 // Which row attention takes on this machine, and why; for people.
 std::string attention_row();

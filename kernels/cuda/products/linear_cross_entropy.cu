@@ -13,6 +13,19 @@ namespace {
 // dw is read and written, and the weight read, once per chunk, so chunks are large; but no more than an
 // eighth of all logits where those are many.
 constexpr int64_t kMinChunkBytes = 64 << 20, kMaxChunkBytes = 256 << 20;
+// A narrow dx has few tiles: its chunks are larger, so that these are about as many as a large GPU has multiprocessors.
+constexpr int64_t kNarrowChunkBytes = 512 << 20, kTileRows = 128, kTileColumns = 256, kTiles = 120;
+
+int64_t chunk_rows(int64_t rows, int64_t width, int64_t row_bytes) {
+  const int64_t wanted = checked_mul(rows, row_bytes) / 8,
+                columns = (width + kTileColumns - 1) / kTileColumns;
+  const int64_t for_tiles = (kTiles + columns - 1) / columns * kTileRows * row_bytes;
+  const int64_t most_bytes = std::clamp(for_tiles, kMaxChunkBytes, kNarrowChunkBytes);
+  const int64_t limit = std::min(std::max(wanted, kMinChunkBytes), most_bytes);
+  const int64_t most = std::max(kTileRows, limit / row_bytes / kTileRows * kTileRows);
+  const int64_t chunks = (rows + most - 1) / most;
+  return align_up((rows + chunks - 1) / chunks, kTileRows);
+}
 
 struct Sizes {
   int64_t rows, width, vocab, ignore, chunk;
@@ -24,14 +37,7 @@ struct Sizes {
     ld = align_up(vocab, 128 / bytes);
     ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
     chunk = s.attrs != nullptr ? s.attrs->integer("chunk", 0) : 0;
-    if (chunk <= 0) {
-      constexpr int64_t kTile = 128;  // rows of a product that one block computes
-      const int64_t row = ld * bytes, wanted = checked_mul(rows, row) / 8;
-      const int64_t limit = std::min(std::max(wanted, kMinChunkBytes), kMaxChunkBytes);
-      const int64_t most = std::max(kTile, limit / row / kTile * kTile);
-      const int64_t chunks = (rows + most - 1) / most;
-      chunk = align_up((rows + chunks - 1) / chunks, kTile);
-    }
+    if (chunk <= 0) chunk = chunk_rows(rows, width, ld * bytes);
     chunk = std::min(chunk, rows);
   }
 };

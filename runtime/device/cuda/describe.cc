@@ -24,7 +24,15 @@ constexpr Architecture kArchitectures[] = {
 constexpr double kSustained = 0.65;   // of the peak, by large products
 constexpr double kBandwidth = 0.85;   // of the memory's, by long copies
 constexpr int kMostHostThreads = 16;  // memory is what they wait for
-constexpr double kLink = 25e9;        // host link where nothing was measured: PCIe 4 x16
+
+// Of many processors not that of the thread that waits for the GPU: it looks all the time, and a loop is as slow as the
+// slowest of its threads.
+int host_threads() {
+  const int all = usable_processors();
+  return std::clamp(all - 1, std::min(all, 2), kMostHostThreads);
+}
+
+constexpr double kLink = 25e9;  // host link where nothing was measured: PCIe 4 x16
 
 const Architecture& architecture_of(const cudaDeviceProp& p) {
   const Architecture* best = &kArchitectures[0];
@@ -61,7 +69,7 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   info.memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
   info.host_memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   info.threads = 1;
-  info.host_threads = std::min(usable_processors(), kMostHostThreads);
+  info.host_threads = host_threads();
   info.bf16 = true;
   info.bf16_flops_per_second = kSustained * p.multiProcessorCount * a.bf16_flops * clock;
   info.f32_flops_per_second = kSustained * p.multiProcessorCount * a.f32_flops * clock;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/base/os/clock.h"
-#include "runtime/base/parallel.h"
 #include "runtime/device/own.h"
 
 namespace cairn::device::cuda {
@@ -29,17 +28,11 @@ void run_disk_task(void* user) {
 void run_host_task(void* user) {
   const auto& task = *static_cast<HostTask*>(user);
   if (task.group->poison.set()) return;
-  const host::State& host = task.group->state->host;
-  // The driver's thread, which serves other work, too.
-  set_thread_team(host.team.get());
-  set_thread_count(host.info.threads);
   try {
     task.kernel->run(task.call);
   } catch (...) {
     task.group->poison.keep();
   }
-  set_thread_team(nullptr);
-  set_thread_count(1);
 }
 
 }  // namespace
@@ -54,7 +47,6 @@ CudaQueue::CudaQueue(std::shared_ptr<State> state, std::shared_ptr<CudaGroup> gr
                                             lane == Lane::kCompute ? least : greatest),
                "a stream");
   call_lane_.stream = stream_;
-  if (lane == Lane::kHost) state_->gather_host_team();
   if (group_->queues[static_cast<size_t>(lane)] == nullptr) group_->queues[static_cast<size_t>(lane)] = this;
 }
 

@@ -28,12 +28,6 @@ void State::zero_now(void* memory, int64_t bytes) {
   must(cudaStreamSynchronize(stream), "zeroing a block");
 }
 
-void State::gather_host_team() {
-  const std::lock_guard lock(team_mutex_);
-  if (host.team == nullptr && host.info.threads > 1)
-    host.team = std::make_unique<ThreadTeam>(host.info.threads);
-}
-
 // For errors of the host tier: it is this machine's memory that they are about.
 DeviceInfo State::host_info(const DeviceInfo& info) {
   DeviceInfo host;

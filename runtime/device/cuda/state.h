@@ -42,8 +42,6 @@ struct State {
   // memory in it lands some time after its call returned.
   void copy_now(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind, std::string_view what);
   void zero_now(void* memory, int64_t bytes);
-  // The threads of kernels on the host, made once. kOutOfMemory as ThreadTeam.
-  void gather_host_team();
 
   const DeviceInfo info;
   const int ordinal;
@@ -56,7 +54,6 @@ struct State {
   static DeviceInfo host_info(const DeviceInfo& info);
   cudaStream_t host_stream();
 
-  std::mutex team_mutex_;
   std::mutex stream_mutex_;
   cudaStream_t stream_ = nullptr;  // made at its first use
 };

@@ -87,6 +87,7 @@ int32_t KernelMaker::make_on_host(const graph::JointOp& op, const Operands& oper
   const auto [found, fresh] =
       made_.emplace("host|" + signature_key(op, operands), static_cast<int32_t>(plan_.kernels.size()));
   if (!fresh) return found->second;
+  plan_.host_kernels.insert(found->second);
   plan_.kernels.push_back(
       kernels::cpu_registry().find(signature_of(op, operands, device_.info().host_threads)));
   require(plan_.kernels.back() != nullptr, Code::kInternal, "no kernel of the host's for '", op.name, "'");

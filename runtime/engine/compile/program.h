@@ -155,6 +155,7 @@ struct CompiledPlan {
   std::array<int64_t, kTierCount>
       offloaded_bytes{};  // per tier: of offloaded state; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
+  std::set<int32_t> host_kernels;  // of these: the processor's, beside a device of others
   // Phase, op of the phase -> kernel, -1 for aliases. A phase whose ops are one launch has one kernel.
   std::vector<std::vector<int32_t>> op_kernel = std::vector<std::vector<int32_t>>(graph::kPhaseCount);
   // A kernel object runs on one thread at a time; sessions that share this plan take turns per kernel.

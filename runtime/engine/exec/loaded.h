@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/engine/exec/session.h"
+#include "runtime/engine/exec/team_kernel.h"
 
 namespace cairn::engine {
 
@@ -107,7 +108,8 @@ struct LoadedProgram {
 // What one session runs.
 struct LoadedPlan {
   std::shared_ptr<const CompiledPlan> plan;
-  std::shared_ptr<const CompiledPlan> before;  // it fell back: callers may still hold this one
+  std::shared_ptr<const CompiledPlan> before;             // it fell back: callers may still hold this one
+  std::vector<std::unique_ptr<kernels::Kernel>> on_team;  // the plan's host_kernels, by number; else nullptr
   std::vector<std::unique_ptr<kernels::Kernel>> kernels, finishing;  // of runs, of updates
   std::vector<bool> commits;            // per kernel: it updates a parameter in the midst of a run
   std::vector<LoadedProgram> programs;  // by phase
@@ -148,7 +150,8 @@ struct Store {
   std::atomic<bool> committed{false};  // a parameter was updated by this run
   std::mutex fate;                     // GuardedKernel::Flags
   int64_t persistent_bytes = 0;
-  double submit_seconds = 0;  // of the last run
+  std::unique_ptr<ThreadTeam> host_team;  // of kernels on the host lane, if a plan has any
+  double submit_seconds = 0;              // of the last run
 
   std::optional<Error> poison;
   std::optional<Error> stopped;  // nothing runs any more, but what persists can be read

@@ -38,15 +38,22 @@ void Store::load(LoadedPlan& loaded) {
     if (launch.of_update) loaded.commits[static_cast<size_t>(launch.kernel)] = true;
   using Cancel = GuardedKernel::Cancel;
   const bool fused = plan.joint->grad_scale >= 0;
+  const int host_threads = device->info().host_threads;
+  if (!plan.host_kernels.empty() && host_team == nullptr)
+    host_team = std::make_unique<ThreadTeam>(host_threads);
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    const bool on_host = plan.host_kernels.contains(static_cast<int32_t>(k));
+    loaded.on_team.push_back(
+        on_host ? std::make_unique<TeamKernel>(*plan.kernels[k], *host_team, host_threads) : nullptr);
+    const kernels::Kernel& kernel = on_host ? *loaded.on_team[k] : *plan.kernels[k];
     const Cancel cancel = fused               ? Cancel::kSkipsUntilCommit
                           : loaded.commits[k] ? Cancel::kNever
                                               : Cancel::kSkips;
     std::mutex* const lock = plan.kernel_locks ? &plan.kernel_locks[k] : nullptr;
     loaded.kernels.push_back(
-        std::make_unique<GuardedKernel>(*plan.kernels[k], lock, loaded.commits[k], cancel,
+        std::make_unique<GuardedKernel>(kernel, lock, loaded.commits[k], cancel,
                                         GuardedKernel::Flags{cancelled, skipped, added, committed, fate}));
-    loaded.finishing.push_back(std::make_unique<FinishingKernel>(*plan.kernels[k], lock, finished));
+    loaded.finishing.push_back(std::make_unique<FinishingKernel>(kernel, lock, finished));
   }
 }
 

@@ -2,10 +2,13 @@
 // heads narrower and wider than a tile, many blocks.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "kernels/cuda/attention/mma.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/registry.h"
 #include "tests/conformance/compare.h"
+#include "tests/cuda/emulated/runtime.h"
 
 namespace cairn::conformance {
 namespace {
@@ -121,6 +124,37 @@ TEST(CudaAttention, MakesOnlyTheGradientsThatAreWanted) {
   for (uint32_t present : {0b001u, 0b011u, 0b101u}) {
     problem.grad_out_present = present;
     EXPECT_EQ(check(problem.backward(), problem.grad_tensors, cat("outputs ", present)), 2);
+  }
+}
+
+// A quadratic workspace makes the library's gradient go over parts of the batch, or of the heads of one sample.
+TEST(CudaAttention, PartsHaveTheBitsOfTheWhole) {
+  using kernels::cuda::emulated::libraries;
+  for (const Size& size : {Size{256, 64, 1, 1, 16, true, true, DType::kBF16},
+                           Size{1, 64, 256, 256, 16, false, false, DType::kBF16},
+                           Size{1, 64, 256, 128, 32, true, true, DType::kBF16}}) {
+    const std::string what = cat("batch ", size.batch, ", heads ", size.heads, " and ", size.kv_heads);
+    const Problem problem(size);
+    const kernels::Signature s = problem.backward();
+    Outputs whole(s, 0), parts(s, 0);
+    int64_t workspace = 0, linear = 0;
+    for (const kernels::KernelRow& row : kernels::cuda_registry().rows) {
+      if (row.op != s.op || row.name != "cudnn") continue;
+      const auto at_once = row.make(s);
+      libraries().attention = kernels::cuda::kLinearGradient - 1;
+      const auto one_by_one = row.make(s);
+      libraries().attention = kernels::cuda::kLinearGradient;
+      ASSERT_TRUE(at_once && one_by_one) << what;
+      linear = at_once->workspace_bytes(), workspace = one_by_one->workspace_bytes();
+      run_into(*at_once, problem.grad_tensors, whole, 0, {}, what);
+      run_into(*one_by_one, problem.grad_tensors, parts, 0, {}, what);
+    }
+    EXPECT_LT(workspace, linear * size.time / size.dim) << what << ": all at once";
+    for (size_t i = 0; i < s.out.size(); ++i)
+      if (s.has_out(i))
+        EXPECT_EQ(0, std::memcmp(whole.tensors[i].data, parts.tensors[i].data,
+                                 static_cast<size_t>(s.out[i].bytes())))
+            << what << ", output " << i;
   }
 }
 

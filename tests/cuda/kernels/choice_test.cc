@@ -159,7 +159,8 @@ TEST_F(CudaChoice, SaysWhoComputesAttention) {
   using kernels::cuda::attention_row;
   EXPECT_EQ(attention_row(), "attention by cuDNN 9.25.0");
   emulated::libraries().attention = 91301;
-  EXPECT_EQ(attention_row(), "attention by cuDNN 9.13.1, gradients of long sequences by cairn (before 9.25)");
+  EXPECT_EQ(attention_row(),
+            "attention by cuDNN 9.13.1, gradients of very long sequences by cairn (before 9.25)");
   emulated::libraries().attention = 0;
   EXPECT_EQ(attention_row(), "attention by cairn's own kernels: libcudnn.so.9 cannot be opened");
 }
