@@ -13,10 +13,10 @@ constexpr int64_t kFallWork = 150'000'000 / CAIRN_SEARCH_SHARE;  // of a budget 
 // Quarters of the budget that the plans it begins with may be above it.
 constexpr int64_t kMoreRoom[] = {0, 1, 2, 4};
 // Near what fits many short rounds lead further than a few long ones: they get longer after so many that brought little.
-// Not where the bound is far away.
+// Not where the bound is far away; that of a chain is near, and so is what more rounds would find.
 constexpr int64_t kShortRound = 25'000'000 / CAIRN_SEARCH_SHARE, kLongestRound = 4 * kShortRound;
 constexpr int kInVain = 2;
-constexpr double kFarFromBound = .1;
+constexpr double kFarFromBound = .1, kFarInChains = .05;
 constexpr double kLeastGap = 1.5e-2, kWholeGap = .03;  // gaps that are worth a round, and all of its work
 constexpr int64_t kHoleParts = 50;               // what is left free for holes of the layout: such a part
 constexpr double kFarDown = .1, kNearDown = .3;  // gaps of what came down, for annealing from segments
@@ -76,6 +76,7 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
     for (Segments& segments : segments_) aim_with_segments(budget, segments);
     anneal(least_energy(), budget - holes, std::min(work, 2 * kRoundWork));
   }
+  const double far = stages_ && stages_->chain ? kFarInChains : kFarFromBound;
   int64_t length = kShortRound;
   int in_vain = 0;
   for (uint64_t round = 0; fit && length <= kLongestRound; ++round) {
@@ -92,7 +93,7 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
     if (fit->plan.predicted_seconds <= before * (1 - worth)) {
       in_vain = 0;
     } else if (++in_vain == kInVain) {
-      if (gap > kFarFromBound) return;
+      if (gap > far) return;
       in_vain = 0;
       length *= 2;
     }
