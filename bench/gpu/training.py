@@ -46,6 +46,7 @@ PEERS = {
     "PyTorch eager, save_on_cpu": (["--save-on-cpu"], "compile"),
 }
 JUDGED, MORE = list(PEERS)[:3], list(PEERS)[3:]
+COMPILED = ["124m", "1.5b"]  # shapes whose compiled peer is judged
 
 TITLE = "Training: GPT-2, bfloat16, AdamW, clip 1.0; medians"
 HEADER = ["case", "tokens/s", "step ms", "predicted / bound ms", "device peak GiB", "driver's count GiB",
@@ -170,7 +171,7 @@ def part(run, name):
     shape = Shape(run, name)
     shape.prepare()
     shape.train(*KEEP)
-    shape.peers(JUDGED if name != "4096" else [])
+    shape.peers(JUDGED if name in COMPILED or name == "tiny" else [])
     shape.budgets(BUDGETS[name])
     shape.equal_bytes()
 
