@@ -17,6 +17,22 @@ constexpr std::string_view kHostTier = "host";
 constexpr std::string_view kUpdateOp =
     "update";  // of one parameter; the optimizer's entry is for all of them
 
+// What ops of a GPU take of what the roofline says, in 16 bits on an H200 (bench/results/gpu-2026-11-26.md), for GPUs on which
+// nothing was measured. Heads of 64 columns take more than these, of 128 less.
+struct OpRatio {
+  std::string_view op;
+  double ratio;
+};
+constexpr OpRatio kGpuRatios[] = {{"attention", 1.9},
+                                  {"attention_grad", 3.0},
+                                  {"embedding", 1.8},
+                                  {"embedding_grad", 2.9},
+                                  {"linear_grad_input", 1.1},
+                                  {"linear_grad_weight", 1.2},
+                                  {"linear_cross_entropy_grad", 1.2},
+                                  {"layernorm_grad", 1.6}};
+constexpr std::string_view kGpuTypes[] = {"bf16", "f16"};
+
 std::string class_of(std::string_view op, std::string_view dtype) { return cat(op, ' ', dtype); }
 
 // What happens around a plan scales by nothing but itself.
@@ -83,6 +99,9 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
       host_bytes_(static_cast<int64_t>(
           static_cast<double>(info.host_memory_bytes > 0 ? info.host_memory_bytes : info.memory_bytes) *
           kHostShare)) {
+  if (separate_ && (table_ == nullptr || (!table_->profile && !table_->rates && !table_->model)))
+    for (const auto& [op, ratio] : kGpuRatios)
+      for (const std::string_view dtype : kGpuTypes) ratios_[class_of(op, dtype)] = ratio;
   if (table_ == nullptr) return;
   if (table_->profile) {
     launch_seconds_ = table_->profile->launch_seconds;

@@ -36,6 +36,23 @@ TEST(CostModel, ARooflineWithoutMeasurements) {
   EXPECT_DOUBLE_EQ(answer.seconds, 2 + kPlain.launch_seconds());
 }
 
+TEST(CostModel, AGpuOfWhichNothingWasMeasuredTakesTheShareOfOne) {
+  device::DeviceInfo gpu = sample_device();
+  gpu.host_reaches = false;
+  const Model plain(gpu, nullptr);
+  const ops::Work second{1e9, 0};
+  const auto ratio = [&](const Model& model, std::string_view op, DType dtype) {
+    const double seconds = model.seconds({op, dtype, second, "any"}).seconds - model.launch_seconds();
+    return seconds / model.modelled(second, dtype);
+  };
+  EXPECT_GT(ratio(plain, "attention_grad", DType::kBF16), 1.5);
+  EXPECT_DOUBLE_EQ(ratio(plain, "linear", DType::kBF16), 1);
+  EXPECT_DOUBLE_EQ(ratio(plain, "attention_grad", DType::kF32), 1);
+  EXPECT_DOUBLE_EQ(ratio(kPlain, "attention_grad", DType::kBF16), 1) << "a processor";
+  const Model described(gpu, std::make_shared<const Table>(from_json(kModel)));
+  EXPECT_DOUBLE_EQ(ratio(described, "attention_grad", DType::kBF16), 1);
+}
+
 TEST(CostModel, AMatchingSignatureIsTaken) {
   const Model model = with(sample_profile());
   const Answer answer = model.seconds({"gelu", DType::kF32, {1e12, 1e12}, "gelu(f32[8]) -> (f32[8])"});

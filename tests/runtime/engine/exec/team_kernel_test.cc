@@ -13,7 +13,8 @@ struct Loop final : kernels::Kernel {
   int64_t workspace_bytes() const override { return 48; }
   void run(const kernels::Call&) const override {
     count = thread_count();
-    parallel_for(count, 1, [&](int64_t begin, int64_t end, int) { elements += static_cast<int>(end - begin); });
+    parallel_for(count, 1,
+                 [&](int64_t begin, int64_t end, int) { elements += static_cast<int>(end - begin); });
     if (fails) throw Error(Code::kInternal, "it fails");
   }
   mutable int count = 0;
@@ -32,7 +33,8 @@ TEST(TeamKernel, RunsOnItsThreadsAndGivesTheCallersBack) {
     loop.fails = true;
     EXPECT_THROW(kernel.run({}), Error);
     EXPECT_EQ(thread_count(), 1);
-  }).join();
+  })
+      .join();
   EXPECT_EQ(loop.count, 3);
   EXPECT_EQ(loop.elements, 6);
 }
