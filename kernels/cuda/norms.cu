@@ -1,4 +1,5 @@
 // layernorm, rmsnorm: rows in registers, or element by element where rows do not go by vectors.
+#include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/rowwise.h"
 
@@ -13,6 +14,8 @@ struct Extras {
   float *mean, *rstd;
 };
 
+// The row stays in registers as it is in memory: half as many of 16-bit elements, so that more warps have
+// loads under way.
 template <class T, int kVectors, bool kWarpRow, bool kCentered>
 __global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
     norm(const T* x, T* y, Extras extras, int64_t rows, int columns, float eps) {
@@ -21,36 +24,47 @@ __global__ void __launch_bounds__(kRowThreads<T, kWarpRow>)
   const RowPlace place = row_place<kWarpRow>();
   if (place.row >= rows) return;
   const int vectors = columns / kCount;
-  float v[kVectors * kCount];
-  load_row<T, kVectors>(x + place.row * columns, vectors, place, 0.0f, v);
+  const auto inside = [&](int i) { return i * place.lanes + place.lane < vectors; };
+  const T* const from = x + place.row * columns + place.lane * kCount;
+  Vector<T> held[kVectors];
+  CAIRN_UNROLL for (int i = 0; i < kVectors; ++i) {
+    held[i] = {};
+    if (inside(i)) held[i] = load_vector(from + i * place.lanes * kCount);
+  }
   float mean = 0, squares = 0;
   if constexpr (kCentered) {
     float sum = 0;
-    for (int i = 0; i < kVectors * kCount; ++i) sum += v[i];
+    CAIRN_UNROLL for (int i = 0; i < kVectors; ++i) {
+      const Group<kCount> v = read<kCount>(held[i].at);
+      for (int j = 0; j < kCount; ++j) sum += v.at[j];
+    }
     mean = row_sum<kWarpRow>(sum, scratch) / static_cast<float>(columns);
   }
-  for (int i = 0; i < kVectors; ++i)
-    if (i * place.lanes + place.lane < vectors)
-      for (int j = 0; j < kCount; ++j) {
-        const float centered = v[i * kCount + j] - mean;
-        squares += centered * centered;
-      }
+  CAIRN_UNROLL for (int i = 0; i < kVectors; ++i) {
+    if (!inside(i)) continue;
+    const Group<kCount> v = read<kCount>(held[i].at);
+    for (int j = 0; j < kCount; ++j) {
+      const float centered = v.at[j] - mean;
+      squares += centered * centered;
+    }
+  }
   squares = row_sum<kWarpRow>(squares, scratch);
   const float rstd = 1.0f / sqrtf(squares / static_cast<float>(columns) + eps);
   if (place.lane == 0) {
     if (extras.mean != nullptr) extras.mean[place.row] = mean;
     if (extras.rstd != nullptr) extras.rstd[place.row] = rstd;
   }
-  for (int i = 0; i < kVectors; ++i) {
+  T* const to = y + place.row * columns + place.lane * kCount;
+  CAIRN_UNROLL for (int i = 0; i < kVectors; ++i) {
+    if (!inside(i)) continue;
     const int at = i * place.lanes + place.lane;
-    if (at >= vectors) continue;
     float gamma[kCount], beta[kCount];
     load_floats(extras.gamma, at * kCount, 1.0f, gamma);
     load_floats(extras.beta, at * kCount, 0.0f, beta);
-    for (int j = 0; j < kCount; ++j)
-      v[i * kCount + j] = (v[i * kCount + j] - mean) * rstd * gamma[j] + beta[j];
+    Group<kCount> v = read<kCount>(held[i].at);
+    for (int j = 0; j < kCount; ++j) v.at[j] = (v.at[j] - mean) * rstd * gamma[j] + beta[j];
+    write(to + i * place.lanes * kCount, v);
   }
-  store_row<T, kVectors>(y + place.row * columns, vectors, place, v);
 }
 
 // A block per row, an element at a time.
@@ -99,15 +113,16 @@ std::unique_ptr<Kernel> make_norm(const Signature& s) {
   return with_float(s.in[0].dtype, [&](auto zero) {
     using T = decltype(zero);
     std::unique_ptr<Kernel> made;
-    const bool fits = with_row_in_registers<T>(rows, columns, [&](auto vectors, auto warp, RowLaunch size) {
-      constexpr int kVectors = decltype(vectors)::value;
-      constexpr bool kWarpRow = decltype(warp)::value;
-      made = make_kernel([=](const Call& call) {
-        launch(stream_of(call), norm<T, kVectors, kWarpRow, kCentered>,
-               {.blocks = size.blocks, .threads = size.threads}, input<const T>(call, 0), output<T>(call, 0),
-               extras(call), rows, static_cast<int>(columns), eps);
-      });
-    });
+    const bool fits =
+        with_row_in_registers<T, true>(rows, columns, [&](auto vectors, auto warp, RowLaunch size) {
+          constexpr int kVectors = decltype(vectors)::value;
+          constexpr bool kWarpRow = decltype(warp)::value;
+          made = make_kernel([=](const Call& call) {
+            launch(stream_of(call), norm<T, kVectors, kWarpRow, kCentered>,
+                   {.blocks = size.blocks, .threads = size.threads}, input<const T>(call, 0),
+                   output<T>(call, 0), extras(call), rows, static_cast<int>(columns), eps);
+          });
+        });
     if (!fits)
       made = make_kernel([=](const Call& call) {
         launch(stream_of(call), norm_any<T, kCentered>, {.blocks = rows, .threads = kThreads},

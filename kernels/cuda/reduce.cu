@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/common/group.h"
+#include "kernels/cuda/products/columns.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
@@ -215,7 +216,19 @@ std::unique_ptr<Kernel> make_reduce_mean(const Signature& s) { return make_reduc
 std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) {
   const int64_t inner = s.out[0].shape.elements();
   std::vector<Pass> passes;
-  add_passes(passes, 1, s.in[0].shape.elements() / inner, inner);
+  const int64_t rows = s.in[0].shape.elements() / inner;
+  add_passes(passes, 1, rows, inner);
+  // A chain of two passes over columns is what gradients of biases do.
+  if (passes.size() == 2 && passes[0].shape == Shapes::kColumns && fast_float(s.in[0]) &&
+      plain_f32(s.out[0])) {
+    const ColumnSums sums(rows, inner, s.in[0].dtype);
+    return make_kernel(
+        [sums](const Call& call) {
+          sums.run(stream_of(call), data_of(call.in, 0), output<float>(call, 0), accumulates(call, 0),
+                   call.workspace);
+        },
+        sums.workspace_bytes());
+  }
   return make_chain(s, passes, 1.0f);
 }
 

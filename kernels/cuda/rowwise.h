@@ -77,8 +77,8 @@ __device__ __forceinline__ void store_row(T* row, int vectors, const RowPlace& p
 }
 
 // Calls body(vectors per thread, warp per row?, launch) with the first two as constants; false if rows do not
-// go by vectors or are too long.
-template <class T, class Body>
+// go by vectors or are too long. A warp takes rows of up to 4 vectors per lane, of up to 8 if kLongWarpRows.
+template <class T, bool kLongWarpRows = false, class Body>
 bool with_row_in_registers(int64_t rows, int64_t columns, const Body& body) {
   constexpr int64_t kCount = 16 / static_cast<int64_t>(sizeof(T)), kMax = 4;
   if (columns % kCount != 0 || columns / kCount > kMax * kBlockRowThreads<T>) return false;
@@ -87,10 +87,16 @@ bool with_row_in_registers(int64_t rows, int64_t columns, const Body& body) {
   constexpr std::integral_constant<int, 2> two;
   constexpr std::integral_constant<int, 3> three;
   constexpr std::integral_constant<int, 4> four;
-  if (per_lane <= kMax) {
+  if (per_lane <= (kLongWarpRows ? 2 * kMax : kMax)) {
     constexpr int64_t kRows = kWarpRowThreads / kWarp;
     const RowLaunch size{(rows + kRows - 1) / kRows, kWarpRowThreads};
     constexpr std::true_type warp;
+    if constexpr (kLongWarpRows) {
+      if (per_lane > kMax) {
+        body(std::integral_constant<int, 2 * kMax>(), warp, size);
+        return true;
+      }
+    }
     per_lane == 1   ? body(one, warp, size)
     : per_lane == 2 ? body(two, warp, size)
     : per_lane == 3 ? body(three, warp, size)

@@ -5,11 +5,18 @@
 
 namespace cairn::kernels::cuda {
 
-// out[columns] (+)= sum over `parts` rows of partial, `stride` elements apart.
-void sum_partials(cudaStream_t stream, const float* partial, int64_t parts, int64_t columns, int64_t stride,
-                  float* out, bool accumulate);
+// Where sums go, in place of what is there or added to it; to nullptr: not wanted.
+struct Total {
+  float* to = nullptr;
+  bool add = false;
+};
 
-// out[columns] (+)= sums over the rows of x[rows, columns] in float32 or bfloat16.
+// first[columns] (+)= sum over `parts` rows of partial, `stride` elements apart; second: over the `columns`
+// elements behind those of each row. partial is a multiple of 16 bytes.
+void sum_partials(cudaStream_t stream, const float* partial, int64_t parts, int64_t columns, int64_t stride,
+                  Total first, Total second = {});
+
+// out[columns] (+)= sums over the rows of x[rows, columns] of a float dtype.
 class ColumnSums {
  public:
   ColumnSums(int64_t rows, int64_t columns, DType dtype);
@@ -20,7 +27,7 @@ class ColumnSums {
   int64_t rows_, columns_;
   DType dtype_;
   bool vectors_;
-  int64_t tiles_, parts_, rows_per_part_;
+  int64_t tiles_, parts_;
 };
 
 // Into how many blocks of rows a matrix is cut that `tiles` blocks are wide: enough for a large GPU, and at

@@ -129,7 +129,7 @@ std::unique_ptr<Kernel> make_linear_grad_weight(const Signature& s) {
         if (!fused && db != nullptr)
           bias.run(stream, dy, db, add, space_for_bias);
         else if (fused && add)
-          sum_partials(stream, space_for_bias, 1, n, n, db, true);
+          sum_partials(stream, space_for_bias, 1, n, n, {db, true});
       },
       space.bytes());
 }

@@ -41,6 +41,18 @@ TEST(CudaNorms, GradientsOfAllLengths) {
     }
 }
 
+// So many that every block goes around more often than there are rows on their way.
+TEST(CudaNorms, GradientsOfManyRows) {
+  constexpr std::pair<int64_t, int64_t> kShapes[] = {{264, 9601}, {2056, 1231}, {4104, 301}};
+  for (const auto [c, rows] : kShapes) {
+    const Argument x = floats(DType::kBF16, {rows, c}), wide = floats(DType::kF32, {rows, c}),
+                   gamma = floats(DType::kF32, {c}, 0.5, 1.5), mean = floats(DType::kF32, {rows}),
+                   rstd = floats(DType::kF32, {rows}, 1, 2);
+    check_rows({"layernorm_grad", {x, x, gamma, mean, rstd, x}, {like(x), f32({c}), f32({c})}});
+    check_rows({"rmsnorm_grad", {wide, wide, gamma, rstd}, {like(wide), f32({c})}});
+  }
+}
+
 // dx may lie on what is added to it: many rows per block, every number of vectors per thread, odd lengths.
 TEST(CudaNorms, GradientsOverWhatTheyAdd) {
   for (const DType t : kTypes)
