@@ -19,11 +19,21 @@ __global__ void __launch_bounds__(kElementwiseThreads)
     key.step = replayed->step;
     key.micro = replayed->micro;
   }
+  if (const int64_t rest = elementwise_rest<kCount>(count); rest >= 0) {
+    const PhiloxBlock last = random_block(key, static_cast<uint64_t>(rest / 4));
+    const uint32_t own =
+        rest % 4 < 2 ? (rest % 4 == 0 ? last[0] : last[1]) : (rest % 4 == 2 ? last[2] : last[3]);
+    store(y + rest, own >> 8 >= least ? load(x + rest) * factor : 0.0f);
+  }
   const int64_t groups = count / kCount, first = elementwise_first();
-  Group<kCount> group[kElementwiseGroups];
-  for (int u = 0; u < kElementwiseGroups; ++u)
-    if (first + u * kElementwiseThreads < groups)
-      group[u] = read<kCount>(x + (first + u * kElementwiseThreads) * kCount);
+  if (first >= groups) return;
+  // They stay packed until the random bits are there, so that nothing waits for them before. Threads with fewer groups
+  // read their first one again: without a branch, the bits need not wait, either.
+  Vector<T> packed[kElementwiseGroups];
+  for (int u = 0; u < kElementwiseGroups; ++u) {
+    const int64_t g = first + u * kElementwiseThreads;
+    packed[u] = load_vector(x + (g < groups ? g : first) * kCount);
+  }
   PhiloxBlock bits[kElementwiseGroups * kBlocks];
   for (int b = 0; b < kElementwiseGroups * kBlocks; ++b) {
     const int64_t g = first + b / kBlocks * kElementwiseThreads;
@@ -33,18 +43,13 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   for (int u = 0; u < kElementwiseGroups; ++u) {
     const int64_t g = first + u * kElementwiseThreads;
     if (g >= groups) break;
+    Group<kCount> group = read<kCount>(packed[u].at);
     for (int i = 0; i < kCount; ++i) {
-      float& v = group[u].at[i];
-      v = bits[u * kBlocks + i / 4][static_cast<size_t>(i % 4)] >> 8 >= least ? v * factor : 0.0f;
+      const uint32_t own = bits[u * kBlocks + i / 4][static_cast<size_t>(i % 4)] >> 8;
+      group.at[i] = own >= least ? group.at[i] * factor : 0.0f;
     }
-    write(y + g * kCount, group[u]);
+    write(y + g * kCount, group);
   }
-  const int64_t rest = elementwise_rest<kCount>(count);
-  if (rest < 0) return;
-  const PhiloxBlock last = random_block(key, static_cast<uint64_t>(rest / 4));
-  const uint32_t own =
-      rest % 4 < 2 ? (rest % 4 == 0 ? last[0] : last[1]) : (rest % 4 == 2 ? last[2] : last[3]);
-  store(y + rest, own >> 8 >= least ? load(x + rest) * factor : 0.0f);
 }
 
 }  // namespace

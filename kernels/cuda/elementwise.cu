@@ -54,23 +54,27 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   if (dup != nullptr) store(dup + rest, d);
 }
 
-// y = f(a, b) with b[row] repeated; count and row are multiples of kCount.
+constexpr int kRowsEach = 4;
+
+// y = f(a, b) with b[row] repeated; row is a multiple of kCount. A thread has the same columns of kRowsEach rows.
+// Places are multiples of kCount to the compiler's eye as well: it splits vectors where it cannot prove that.
 template <int kCount, class F, class A, class B>
 __global__ void __launch_bounds__(kElementwiseThreads)
-    map_rows(F f, int64_t count, int64_t row, A* y, const A* a, const B* b) {
-  const int64_t groups = count / kCount, row_groups = row / kCount, first = elementwise_first();
-  Group<kCount> left[kElementwiseGroups], right[kElementwiseGroups];
-  for (int u = 0; u < kElementwiseGroups; ++u) {
-    const int64_t g = first + u * kElementwiseThreads;
-    if (g >= groups) break;
-    left[u] = read<kCount>(a + g * kCount);
-    right[u] = read<kCount>(b + g % row_groups * kCount);
-  }
-  for (int u = 0; u < kElementwiseGroups; ++u) {
-    const int64_t g = first + u * kElementwiseThreads;
-    if (g >= groups) break;
-    for (int i = 0; i < kCount; ++i) left[u].at[i] = f(left[u].at[i], right[u].at[i]);
-    write(y + g * kCount, left[u]);
+    map_rows(F f, int64_t rows, int64_t row, A* y, const A* a, const B* b) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x,
+                groups = row / kCount;
+  constexpr int64_t kUnsigned = int64_t{1} << 32;  // a division of 32 bits is much faster
+  const int64_t lot =
+      rows * groups < kUnsigned ? static_cast<uint32_t>(i) / static_cast<uint32_t>(groups) : i / groups;
+  const int64_t first = lot * kRowsEach, column = i - lot * groups, from = first * groups + column;
+  if (first >= rows) return;
+  const Group<kCount> right = read<kCount>(b + column * kCount);
+  Group<kCount> left[kRowsEach];
+  for (int u = 0; u < kRowsEach; ++u)
+    if (first + u < rows) left[u] = read<kCount>(a + (from + u * groups) * kCount);
+  for (int u = 0; u < kRowsEach; ++u) {
+    for (int e = 0; e < kCount; ++e) left[u].at[e] = f(left[u].at[e], right.at[e]);
+    if (first + u < rows) write(y + (from + u * groups) * kCount, left[u]);
   }
 }
 
@@ -117,18 +121,22 @@ std::unique_ptr<Kernel> make_binary(const Signature& s, F f) {
 // The dtypes of a (and y) and b.
 template <class A, class B, class F>
 std::unique_ptr<Kernel> make_combined(F f, int64_t count, int64_t row) {
-  constexpr int kCount = kGroupOf<A, B>;
   return make_kernel([=](const Call& call) {
     const A* a = input<const A>(call, 0);
     const B* b = input<const B>(call, 1);
     A* y = output<A>(call, 0);
-    if (row == count)
-      launch_map(call, f, count, y, a, b);
-    else if (row % kCount == 0)
-      launch(stream_of(call), map_rows<kCount, F, A, B>, elementwise_size(count / kCount), f, count, row, y,
-             a, b);
+    if (row == count) return launch_map(call, f, count, y, a, b);
+    const auto rows = [&]<int kCount>(std::integral_constant<int, kCount>) {
+      const int64_t items = (count / row + kRowsEach - 1) / kRowsEach * (row / kCount);
+      launch(
+          stream_of(call), map_rows<kCount, F, A, B>,
+          {.blocks = (items + kElementwiseThreads - 1) / kElementwiseThreads, .threads = kElementwiseThreads},
+          f, count / row, row, y, a, b);
+    };
+    if (row % kGroupOf<A> == 0)
+      rows(std::integral_constant<int, kGroupOf<A>>{});
     else
-      launch(stream_of(call), map_rows<1, F, A, B>, elementwise_size(count), f, count, row, y, a, b);
+      rows(std::integral_constant<int, 1>{});
   });
 }
 template <class F>

@@ -1,7 +1,7 @@
 // Table lookup and its gradient.
 //
 // The gradient sums, for every row of the table, the rows of dy whose token it is, in token order and without
-// atomics. Blocks own ranges of table rows: one pass counts the tokens of each range, the next writes them
+// atomics. Blocks own ranges of table rows: each counts the tokens of the ranges before its own, and writes its own
 // sorted by id, in token order within an id. Sorted tokens are then cut into windows of equal size; a window
 // within one id is summed on its own, so that a frequent token is the work of many blocks; and each row of
 // the table adds up its windows and the tokens before and after them.
@@ -14,10 +14,13 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+constexpr int kThreads = 256, kSortThreads = 512;
+constexpr int kTile = 1024;  // tokens in shared memory
 constexpr int kWindow = 64;  // sorted tokens
-constexpr int kEach = 16;    // tokens that a thread looks at in one go
+constexpr int kEach = 8;     // tokens that a thread looks at in one go
 constexpr int kFlight = 8;   // rows of dy on their way at a time
+constexpr int kRows = 8;     // of the table, of one block
+constexpr int kLookups = 4;  // of a thread
 
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Part {
@@ -28,26 +31,34 @@ __device__ __forceinline__ Part<T, kCount> load_part(const T* p) {
   return *reinterpret_cast<const Part<T, kCount>*>(p);
 }
 
-// A thread copies kCount neighbours.
+// A thread copies kLookups times kCount neighbours, a block's width apart.
 template <class From, class To, int kCount>
-__global__ void __launch_bounds__(kThreads) embedding(const From* table, const int32_t* ids, To* y,
-                                                      int64_t parts, int64_t parts_per_row, int64_t vocab) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (i >= parts) return;
+__global__ void __launch_bounds__(kThreads)
+    embedding(const From* __restrict__ table, const int32_t* __restrict__ ids, To* __restrict__ y,
+              int64_t parts, int64_t parts_per_row, int64_t vocab) {
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * (kLookups * kThreads) + threadIdx.x;
   constexpr int64_t kUnsigned = int64_t{1} << 32;  // a division of 32 bits is much faster
-  const int64_t row =
-      parts < kUnsigned ? static_cast<uint32_t>(i) / static_cast<uint32_t>(parts_per_row) : i / parts_per_row;
-  const int64_t column = (i - row * parts_per_row) * kCount;
-  const int64_t id = ids[row];
-  const bool inside = id >= 0 && id < vocab;
-  Part<To, kCount> to;
-  if (inside) {
-    const auto from = load_part<kCount>(table + id * parts_per_row * kCount + column);
-    for (int j = 0; j < kCount; ++j) store(&to.at[j], load(&from.at[j]));
-  } else {
-    for (int j = 0; j < kCount; ++j) store(&to.at[j], 0.0f);
+  int64_t columns[kLookups], id[kLookups];
+  for (int u = 0; u < kLookups; ++u) {
+    const int64_t i = first + u * kThreads;
+    const int64_t row = parts < kUnsigned ? static_cast<uint32_t>(i) / static_cast<uint32_t>(parts_per_row)
+                                          : i / parts_per_row;
+    columns[u] = (i - row * parts_per_row) * kCount;
+    id[u] = i < parts ? ids[row] : -1;
   }
-  *reinterpret_cast<Part<To, kCount>*>(y + i * kCount) = to;
+  Part<From, kCount> from[kLookups];
+  for (int u = 0; u < kLookups; ++u) {
+    for (int j = 0; j < kCount; ++j) store(&from[u].at[j], 0.0f);
+    if (id[u] >= 0 && id[u] < vocab)
+      from[u] = load_part<kCount>(table + id[u] * parts_per_row * kCount + columns[u]);
+  }
+  for (int u = 0; u < kLookups; ++u) {
+    const int64_t i = first + u * kThreads;
+    if (i >= parts) return;
+    Part<To, kCount> to;
+    for (int j = 0; j < kCount; ++j) store(&to.at[j], load(&from[u].at[j]));
+    *reinterpret_cast<Part<To, kCount>*>(y + i * kCount) = to;
+  }
 }
 
 // ---- the gradient
@@ -56,42 +67,38 @@ struct Ids {
   const int32_t* ids;
   int tokens, vocab, rows_per_range;
 
-  // The rows of tokens begin .. begin + kEach within the range that begins at row `first`; -1: not of it. How
-  // many are.
-  __device__ __forceinline__ int rows_in(int64_t begin, int first, int (&rows)[kEach]) const {
-    int found = 0;
+  // Of tokens begin .. begin + 4; -1 behind the last one.
+  __device__ __forceinline__ Part<int32_t, 4> four(int begin) const {
+    Part<int32_t, 4> four = {{-1, -1, -1, -1}};
+    if (begin + 4 <= tokens) return load_part<4>(ids + begin);
+    for (int j = 0; j < 4; ++j)
+      if (begin + j < tokens) four.at[j] = ids[begin + j];
+    return four;
+  }
+  __device__ __forceinline__ void look(int begin, int (&to)[kEach]) const {
     for (int i = 0; i < kEach; i += 4) {
-      Part<int32_t, 4> four = {{-1, -1, -1, -1}};
-      if (begin + i + 4 <= tokens) {
-        four = load_part<4>(ids + begin + i);
-      } else {
-        for (int j = 0; j < 4; ++j)
-          if (begin + i + j < tokens) four.at[j] = ids[begin + i + j];
-      }
-      for (int j = 0; j < 4; ++j) {
-        const int id = four.at[j];
-        const bool inside = id >= first && id < vocab && id - first < rows_per_range;
-        rows[i + j] = inside ? id - first : -1;
-        found += inside;
-      }
+      const Part<int32_t, 4> part = four(begin + i);
+      for (int j = 0; j < 4; ++j) to[i + j] = part.at[j];
     }
-    return found;
+  }
+  // How many of the block's tokens that this thread looks at are of rows before `first`.
+  __device__ __forceinline__ int before(int first) const {
+    constexpr int kLots = 4, kStep = kSortThreads * 4;
+    int count = 0;
+    for (int from = static_cast<int>(threadIdx.x) * 4; from < tokens; from += kLots * kStep) {
+      Part<int32_t, 4> parts[kLots];
+      for (int l = 0; l < kLots; ++l) parts[l] = four(from + l * kStep);
+      for (int l = 0; l < kLots; ++l)
+        for (int j = 0; j < 4; ++j)
+          count += static_cast<unsigned>(parts[l].at[j]) < static_cast<unsigned>(first);
+    }
+    return count;
   }
 };
 
-// counts[range] = tokens of the range.
-__global__ void __launch_bounds__(kThreads) count_tokens(Ids t, int* counts) {
-  CAIRN_SHARED int scratch[kWarp];
-  const int first = static_cast<int>(blockIdx.x) * t.rows_per_range;
-  int count = 0, rows[kEach];
-  for (int64_t from = threadIdx.x * kEach; from < t.tokens; from += kThreads * kEach)
-    count += t.rows_in(from, first, rows);
-  count = block_sum(count, scratch);
-  if (threadIdx.x == 0) counts[blockIdx.x] = count;
-}
-
 // How many of the block's threads before this one bring how much; *total: all of them.
 __device__ __forceinline__ int sum_before(int own, int* scratch, int* total) {
+  constexpr int kWarps = kSortThreads / kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
   int sum = own;
   for (int by = 1; by < kWarp; by *= 2) {
@@ -102,7 +109,7 @@ __device__ __forceinline__ int sum_before(int own, int* scratch, int* total) {
   __syncthreads();
   int before = 0;
   *total = 0;
-  for (int w = 0; w < kWarps; ++w) {
+  CAIRN_UNROLL_BY(4) for (int w = 0; w < kWarps; ++w) {
     if (w < warp) before += scratch[w];
     *total += scratch[w];
   }
@@ -110,59 +117,75 @@ __device__ __forceinline__ int sum_before(int own, int* scratch, int* total) {
   return before + sum - own;
 }
 
-// starts[v] = where the tokens of row v begin in `sorted`. `found`: row and token of each, for the steps
-// between.
-__global__ void __launch_bounds__(kThreads)
-    sort_tokens(Ids t, const int* counts, int2* found, int* sorted, int* starts) {
-  constexpr int kTile = 1024;
+// The block's range of rows, its tokens with the numbers of their rows in the range, a tile of them at a time. Every
+// thread calls body(row, token) for all of them, in token order, but for warps that have no row.
+template <class Body>
+__device__ __forceinline__ void each_found(const int2* found, int count, int rows, int* tile_rows,
+                                           int* tile_tokens, const Body& body) {
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int from = 0; from < count; from += kTile) {
+    const int n = count - from < kTile ? count - from : kTile;
+    for (int i = thread; i < kTile; i += kSortThreads) {
+      const int2 one = i < n ? found[from + i] : make_int2(-1, 0);
+      tile_rows[i] = one.x;
+      tile_tokens[i] = one.y;
+    }
+    __syncthreads();
+    if (thread / kWarp * kWarp < rows)
+      for (int i = 0; i < n; i += 4) {
+        const Part<int32_t, 4> of = load_part<4>(tile_rows + i);
+        for (int j = 0; j < 4; ++j) body(of.at[j], i + j);
+      }
+    __syncthreads();
+  }
+}
+
+// starts[v] = where the tokens of row v begin in `sorted`. `found`: row and token of each, for the steps between.
+__global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* found, int* sorted, int* starts) {
   CAIRN_SHARED int scratch[kWarp];
-  CAIRN_SHARED int tile[kTile];
-  const int first = static_cast<int>(blockIdx.x) * t.rows_per_range;
-  int begin = 0, total;
-  for (unsigned b = threadIdx.x; b < blockIdx.x; b += kThreads) begin += counts[b];
-  begin = block_sum(begin, scratch);
-  const int count = counts[blockIdx.x];
-  // The range's tokens with their rows, in token order.
-  int at = begin;
-  for (int64_t from = 0; from < t.tokens; from += kThreads * kEach) {
-    int rows[kEach];
-    const int64_t mine = from + static_cast<int64_t>(threadIdx.x) * kEach;
-    const int own = t.rows_in(mine, first, rows);
+  CAIRN_SHARED Part<int32_t, 4> rows_of_tile[kTile / 4];
+  CAIRN_SHARED int tile_tokens[kTile];
+  int* const tile_rows = rows_of_tile[0].at;
+  const int first = static_cast<int>(blockIdx.x) * t.rows_per_range, thread = static_cast<int>(threadIdx.x);
+  const int begin = block_sum(t.before(first), scratch);
+  // The range's tokens with their rows, in token order; the next ids are on their way meanwhile.
+  int at = begin, total, ids[kEach];
+  t.look(thread * kEach, ids);
+  for (int from = 0; from < t.tokens; from += kSortThreads * kEach) {
+    const int mine = from + thread * kEach;
+    int next[kEach], own = 0;
+    t.look(mine + kSortThreads * kEach, next);
+    for (int j = 0; j < kEach; ++j) {
+      const bool inside = ids[j] >= first && ids[j] < t.vocab && ids[j] - first < t.rows_per_range;
+      ids[j] = inside ? ids[j] - first : -1;
+      own += inside;
+    }
     int to = at + sum_before(own, scratch, &total);
-    for (int j = 0; j < kEach; ++j)
-      if (rows[j] >= 0) found[to++] = make_int2(rows[j], static_cast<int>(mine) + j);
+    for (int j = 0; j < kEach; ++j) {
+      if (ids[j] >= 0) found[to++] = make_int2(ids[j], mine + j);
+      ids[j] = next[j];
+    }
     at += total;
   }
   __syncthreads();
+  const int count = at - begin;
   if (t.rows_per_range == 1) {
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads)
-      sorted[begin + i] = found[begin + i].y;
-    if (threadIdx.x != 0) return;
+    for (int i = thread; i < count; i += kSortThreads) sorted[begin + i] = found[begin + i].y;
+    if (thread != 0) return;
     starts[first] = begin;
     if (first == t.vocab - 1) starts[t.vocab] = begin + count;
     return;
   }
   // A thread per row counts its tokens, then places them.
-  const int row = static_cast<int>(threadIdx.x);
   int own = 0;
-  for (int from = 0; from < count; from += kTile) {
-    const int n = count - from < kTile ? count - from : kTile;
-    for (int i = static_cast<int>(threadIdx.x); i < n; i += kThreads) tile[i] = found[begin + from + i].x;
-    __syncthreads();
-    for (int i = 0; i < n; ++i) own += tile[i] == row;
-    __syncthreads();
-  }
+  each_found(found + begin, count, t.rows_per_range, tile_rows, tile_tokens,
+             [&](int row, int) { own += row == thread; });
   int to = begin + sum_before(own, scratch, &total);
-  if (row < t.rows_per_range && first + row < t.vocab) starts[first + row] = to;
-  if (first + row == t.vocab - 1 && row < t.rows_per_range) starts[t.vocab] = begin + count;
-  for (int from = 0; from < count; from += kTile) {
-    const int n = count - from < kTile ? count - from : kTile;
-    for (int i = static_cast<int>(threadIdx.x); i < n; i += kThreads) tile[i] = found[begin + from + i].x;
-    __syncthreads();
-    for (int i = 0; i < n; ++i)
-      if (tile[i] == row) sorted[to++] = found[begin + from + i].y;
-    __syncthreads();
-  }
+  if (thread < t.rows_per_range && first + thread < t.vocab) starts[first + thread] = to;
+  if (first + thread == t.vocab - 1 && thread < t.rows_per_range) starts[t.vocab] = begin + count;
+  each_found(found + begin, count, t.rows_per_range, tile_rows, tile_tokens, [&](int row, int i) {
+    if (row == thread) sorted[to++] = tile_tokens[i];
+  });
 }
 
 // Adds rows sorted[begin .. end) of dy, in this order, several of them on their way at a time.
@@ -200,42 +223,75 @@ __global__ void __launch_bounds__(kThreads)
       out;
 }
 
-// A block per row of the table and slice of columns.
+// A block per kRows rows of the table and slice of columns.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads)
-    sum_rows(const T* dy, const int* sorted, const int* starts, int64_t columns, const float* windows,
-             float* table, bool accumulate) {
+    sum_rows(const T* dy, const int* sorted, const int* starts, int vocab, int64_t columns,
+             const float* windows, float* table, bool accumulate) {
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * kCount;
   if (column >= columns) return;
-  const int begin = starts[blockIdx.x], end = starts[blockIdx.x + 1];
-  if (begin == end && accumulate) return;
+  int row = static_cast<int>(blockIdx.x) * kRows;
+  const int rows = vocab - row < kRows ? vocab - row : kRows, begin = starts[row], end = starts[row + rows];
+  const int last_row = row + rows;
+  float* to = table + static_cast<int64_t>(row) * columns + column;
   float sums[kCount];
   for (int c = 0; c < kCount; ++c) sums[c] = 0;
-  const int first = (begin + kWindow - 1) / kWindow, last = end / kWindow;  // whole windows: [first, last)
-  if (first >= last) {
-    add_tokens<T, kCount>(dy, columns, column, sorted, begin, end, sums);
-  } else {
-    add_tokens<T, kCount>(dy, columns, column, sorted, begin, first * kWindow, sums);
-    int w = first;
-    for (; w + kFlight <= last; w += kFlight) {
-      Part<float, kCount> parts[kFlight];
-      for (int j = 0; j < kFlight; ++j)
-        parts[j] = load_part<kCount>(windows + static_cast<int64_t>(w + j) * columns + column);
-      for (int j = 0; j < kFlight; ++j)
-        for (int c = 0; c < kCount; ++c) sums[c] += parts[j].at[c];
+  // Writes the row's sum, if it has tokens or is not added to, and goes on to the next row.
+  const auto finish = [&](bool has_tokens) {
+    if (has_tokens || !accumulate) {
+      auto* const part = reinterpret_cast<Part<float, kCount>*>(to);
+      Part<float, kCount> out;
+      if (accumulate) out = *part;
+      for (int c = 0; c < kCount; ++c) out.at[c] = accumulate ? out.at[c] + sums[c] : sums[c];
+      *part = out;
     }
-    for (; w < last; ++w) {
-      const auto part = load_part<kCount>(windows + static_cast<int64_t>(w) * columns + column);
-      for (int c = 0; c < kCount; ++c) sums[c] += part.at[c];
+    for (int c = 0; c < kCount; ++c) sums[c] = 0;
+    to += columns;
+    ++row;
+  };
+  if (end - begin < kWindow) {  // no row has a whole window: the tokens of all rows, one behind the other
+    int of_row = begin, next = starts[row + 1];
+    const auto step = [&] {
+      finish(next > of_row);
+      of_row = next;
+      if (row < last_row) next = starts[row + 1];
+    };
+    constexpr int kStream = sizeof(T) == 2 ? kFlight : kFlight / 2;
+    for (int i = begin; i < end; i += kStream) {
+      Part<T, kCount> parts[kStream];
+      for (int j = 0; j < kStream; ++j)
+        if (i + j < end) parts[j] = load_part<kCount>(dy + sorted[i + j] * columns + column);
+      for (int j = 0; j < kStream; ++j) {
+        if (i + j >= end) break;
+        while (next <= i + j) step();
+        for (int c = 0; c < kCount; ++c) sums[c] += load(&parts[j].at[c]);
+      }
     }
-    add_tokens<T, kCount>(dy, columns, column, sorted, last * kWindow, end, sums);
+    while (row < last_row) step();
+    return;
   }
-  auto* to =
-      reinterpret_cast<Part<float, kCount>*>(table + static_cast<int64_t>(blockIdx.x) * columns + column);
-  Part<float, kCount> out;
-  if (accumulate) out = *to;
-  for (int c = 0; c < kCount; ++c) out.at[c] = accumulate ? out.at[c] + sums[c] : sums[c];
-  *to = out;
+  while (row < last_row) {
+    const int from = starts[row], until = starts[row + 1];
+    const int first = (from + kWindow - 1) / kWindow, last = until / kWindow;  // whole windows: [first, last)
+    const bool whole = first < last;
+    add_tokens<T, kCount>(dy, columns, column, sorted, from, whole ? first * kWindow : until, sums);
+    if (whole) {
+      int w = first;
+      for (; w + kFlight <= last; w += kFlight) {
+        Part<float, kCount> parts[kFlight];
+        for (int j = 0; j < kFlight; ++j)
+          parts[j] = load_part<kCount>(windows + static_cast<int64_t>(w + j) * columns + column);
+        for (int j = 0; j < kFlight; ++j)
+          for (int c = 0; c < kCount; ++c) sums[c] += parts[j].at[c];
+      }
+      for (; w < last; ++w) {
+        const auto part = load_part<kCount>(windows + static_cast<int64_t>(w) * columns + column);
+        for (int c = 0; c < kCount; ++c) sums[c] += part.at[c];
+      }
+      add_tokens<T, kCount>(dy, columns, column, sorted, last * kWindow, until, sums);
+    }
+    finish(from < until);
+  }
 }
 
 bool is_ids(const TensorDesc& d) { return d.dtype == DType::kI32 && d.packed_bytes == 0; }
@@ -253,8 +309,9 @@ std::unique_ptr<Kernel> make_embedding(const Signature& s) {
       const int64_t per_row = fours ? columns / 4 : columns, parts = rows * per_row;
       return make_kernel([=](const Call& call) {
         launch(stream_of(call), fours ? embedding<From, To, 4> : embedding<From, To, 1>,
-               {.blocks = (parts + kThreads - 1) / kThreads, .threads = kThreads}, input<const From>(call, 0),
-               input<const int32_t>(call, 1), output<To>(call, 0), parts, per_row, vocab);
+               {.blocks = (parts + kLookups * kThreads - 1) / (kLookups * kThreads), .threads = kThreads},
+               input<const From>(call, 0), input<const int32_t>(call, 1), output<To>(call, 0), parts, per_row,
+               vocab);
       });
     });
   });
@@ -262,11 +319,11 @@ std::unique_ptr<Kernel> make_embedding(const Signature& s) {
 
 std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
   if (!is_ids(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
-  constexpr int64_t kMaxInt = (int64_t{1} << 31) - 1 - kEach * kThreads;
+  constexpr int64_t kMaxInt = (int64_t{1} << 31) - 1 - (1 << 16);  // what loops look at beyond the last
   const int64_t vocab = s.out[0].shape[0], columns = s.out[0].shape.last(), tokens = s.in[0].shape.elements();
   if (tokens > kMaxInt || vocab > kMaxInt) return nullptr;
   // Few rows per range for small tables, so that many blocks sort; at most a thread per row.
-  const int64_t per_range = std::min<int64_t>(kThreads, (vocab + 263) / 264);
+  const int64_t per_range = std::min<int64_t>(kSortThreads, (vocab + 263) / 264);
   const int64_t ranges = (vocab + per_range - 1) / per_range;
   const bool fours = columns % 4 == 0;
   const int64_t items = fours ? columns / 4 : columns;
@@ -274,8 +331,7 @@ std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
   const int64_t slices = (items + threads - 1) / threads, windows = tokens / kWindow;
   if (slices > 65535) return nullptr;
   Workspace space;
-  const int64_t counts_at = space.add(ranges * 4), found_at = space.add(tokens * 8),
-                sorted_at = space.add(tokens * 4);
+  const int64_t found_at = space.add(tokens * 8), sorted_at = space.add(tokens * 4);
   const int64_t starts_at = space.add((vocab + 1) * 4), windows_at = space.add(windows * columns * 4);
   return with_float(s.in[1].dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -285,18 +341,18 @@ std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
           const Ids ids{input<const int32_t>(call, 0), static_cast<int>(tokens), static_cast<int>(vocab),
                         static_cast<int>(per_range)};
           const T* dy = input<const T>(call, 1);
-          auto *counts = Workspace::at<int>(call, counts_at), *sorted = Workspace::at<int>(call, sorted_at),
-               *starts = Workspace::at<int>(call, starts_at);
+          auto *sorted = Workspace::at<int>(call, sorted_at), *starts = Workspace::at<int>(call, starts_at);
           auto* sums = Workspace::at<float>(call, windows_at);
-          const LaunchSize sort{.blocks = ranges, .threads = kThreads};
-          launch(stream, count_tokens, sort, ids, counts);
-          launch(stream, sort_tokens, sort, ids, counts, Workspace::at<int2>(call, found_at), sorted, starts);
+          launch(stream, sort_tokens, {.blocks = ranges, .threads = kSortThreads}, ids,
+                 Workspace::at<int2>(call, found_at), sorted, starts);
           launch(stream, fours ? sum_windows<T, 4> : sum_windows<T, 1>,
                  {.blocks = windows, .threads = static_cast<int>(threads), .blocks_y = slices}, dy, ids.ids,
                  sorted, starts, ids.vocab, columns, sums);
           launch(stream, fours ? sum_rows<T, 4> : sum_rows<T, 1>,
-                 {.blocks = vocab, .threads = static_cast<int>(threads), .blocks_y = slices}, dy, sorted,
-                 starts, columns, sums, output<float>(call, 0), accumulates(call, 0));
+                 {.blocks = (vocab + kRows - 1) / kRows,
+                  .threads = static_cast<int>(threads),
+                  .blocks_y = slices},
+                 dy, sorted, starts, ids.vocab, columns, sums, output<float>(call, 0), accumulates(call, 0));
         },
         space.bytes());
   });

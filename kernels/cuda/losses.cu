@@ -1,112 +1,11 @@
-// cross_entropy, mse and their gradients, and accuracy.
+// mse and its gradient, and accuracy.
 #include <algorithm>
 
-#include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/losses.h"
 #include "kernels/cuda/rows.h"
 
 namespace cairn::kernels::cuda {
 namespace {
-
-constexpr int kSumThreads = 1024;  // at most
-
-int sum_threads(int64_t items) {
-  return static_cast<int>(items < kSumThreads ? (items + kWarp - 1) / kWarp * kWarp : kSumThreads);
-}
-
-// What exponentials are taken against. With only -infinity so far, against 0: they are 0 then, not NaN.
-__device__ __forceinline__ float base_of(float largest) { return largest == -INFINITY ? 0.0f : largest; }
-
-// By powers of two: fewer instructions than expf, and as exact for arguments that are not far below zero.
-__device__ __forceinline__ float exponential(float x) { return exp2f(x * 1.44269504088896341f); }
-
-// The largest number and the sum of exponentials against it, of numbers seen one after the other.
-struct Exponentials {
-  float largest = -INFINITY, sum = 0;
-
-  template <class T, int kCount>
-  __device__ __forceinline__ void take(const T (&at)[kCount]) {
-    float v[kCount], most = largest;
-    for (int i = 0; i < kCount; ++i) {
-      v[i] = load(&at[i]);
-      most = fmaxf(most, v[i]);
-    }
-    const float base = base_of(most);
-    sum *= exponential(largest - base);
-    for (int i = 0; i < kCount; ++i) sum += exponential(v[i] - base);
-    largest = most;
-  }
-};
-
-// A block per row. The row is read twice, the second time backwards: what was read last is still near.
-template <class T, class D>
-__global__ void __launch_bounds__(1024)
-    cross_entropy(const T* logits, int64_t ld_x, D* gradients, int64_t ld_d, Targets t, int64_t first,
-                  bool vectors, double* losses) {
-  CAIRN_SHARED float scratch[kWarp];
-  constexpr int kCount = Vector<T>::kCount;
-  const int64_t row = blockIdx.x, classes = t.classes, threads = blockDim.x;
-  const int64_t whole = vectors ? classes / kCount : 0;
-  const T* x = logits + row * ld_x;
-  D* d = gradients != nullptr ? gradients + row * ld_d : nullptr;
-  const int64_t target = t.targets[first + row];
-  const float weight = t.weight(first + row);
-  const bool valid = target >= 0 && target < classes;
-  if (weight == 0 || !valid) {
-    if (threadIdx.x == 0) losses[first + row] = weight == 0 ? 0.0 : static_cast<double>(NAN);
-    if (d != nullptr)
-      for (int64_t v = threadIdx.x; v < classes; v += threads) store(d + v, weight == 0 ? 0.0f : NAN);
-    return;
-  }
-  Exponentials e;
-  for (int64_t v = threadIdx.x; v < whole; v += threads) e.take(load_vector(x + v * kCount).at);
-  for (int64_t v = whole * kCount + threadIdx.x; v < classes; v += threads) {
-    const T one[1] = {x[v]};
-    e.take(one);
-  }
-  const float largest = block_max(e.largest, scratch), base = base_of(largest);
-  const float sum = block_sum(e.sum * exponential(e.largest - base), scratch);
-  const float error = (base - load(x + target)) + logf(sum);
-  if (threadIdx.x == 0) losses[first + row] = static_cast<double>(weight) * static_cast<double>(error);
-  if (d == nullptr) return;
-  __syncthreads();  // x[target] is read before d, which may be x, is written
-  const bool invalid = error != error;
-  const float of_target = weight * t.scale(), scale = invalid ? NAN : of_target / sum;
-  const auto gradient = [&](float logit, int64_t v) {
-    const float g = scale * exponential(logit - base);
-    return v == target ? g - of_target : g;
-  };
-  for (int64_t v = whole * kCount + threadIdx.x; v < classes; v += threads)
-    store(d + v, gradient(load(x + v), v));
-  for (int64_t at = threadIdx.x; at < whole; at += threads) {
-    const int64_t v = (whole - 1 - at) * kCount;
-    const Vector<T> logit = load_vector(x + v);
-    D value[kCount];
-    for (int i = 0; i < kCount; ++i) store(&value[i], gradient(load(&logit.at[i]), v + i));
-    if constexpr (sizeof(D) == sizeof(T)) {
-      Vector<D> out;
-      for (int i = 0; i < kCount; ++i) out.at[i] = value[i];
-      store_vector(d + v, out);
-    } else {
-      for (int i = 0; i < kCount; ++i) d[v + i] = value[i];
-    }
-  }
-}
-
-__global__ void __launch_bounds__(kSumThreads)
-    cross_entropy_sums(Targets t, int64_t rows, const double* losses, double* loss, double* weight) {
-  CAIRN_SHARED double scratch[kWarp];
-  double total = 0, weights = 0;
-  for (int64_t r = threadIdx.x; r < rows; r += blockDim.x) {
-    total += losses[r];
-    weights += static_cast<double>(t.weight(r));
-  }
-  total = block_sum(total, scratch);
-  weights = block_sum(weights, scratch);
-  if (threadIdx.x != 0) return;
-  if (loss != nullptr) *loss = total;
-  if (weight != nullptr) *weight = weights;
-}
 
 // ---- accuracy
 
@@ -201,24 +100,6 @@ __global__ void __launch_bounds__(kSumThreads)
     *weight = (weights != nullptr ? sum : static_cast<double>(rows)) * static_cast<double>(columns);
 }
 
-std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient) {
-  if (!fast_float(s.in[0]) || s.in[1].dtype != DType::kI32 || (s.has_in(2) && !plain_f32(s.in[2])))
-    return nullptr;
-  if (gradient && s.has_out(2) && !fast_float(s.out[2])) return nullptr;
-  const int64_t rows = s.in[0].shape.rows(), classes = s.in[0].shape.last();
-  const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
-  const DType x_dtype = s.in[0].dtype, d_dtype = gradient && s.has_out(2) ? s.out[2].dtype : x_dtype;
-  return make_kernel(
-      [=](const Call& call) {
-        const Targets t = targets_of(call, 1, classes, ignore, 3);
-        auto* losses = static_cast<double*>(call.workspace);
-        cross_entropy_rows(stream_of(call), x_dtype, data_of(call.in, 0), classes, d_dtype,
-                           gradient ? data_of(call.out, 2) : nullptr, classes, t, 0, rows, losses);
-        sum_cross_entropy(stream_of(call), t, rows, losses, output<double>(call, 0), output<double>(call, 1));
-      },
-      rows * 8);
-}
-
 std::unique_ptr<Kernel> make_accuracy_any(const Signature& s) {
   if (!fast_float(s.in[0]) || s.in[1].dtype != DType::kI32 || (s.has_in(2) && !plain_f32(s.in[2])))
     return nullptr;
@@ -268,24 +149,6 @@ std::unique_ptr<Kernel> make_mse_any(const Signature& s) {
 
 }  // namespace
 
-void cross_entropy_rows(cudaStream_t stream, DType x_dtype, const void* x, int64_t ld_x, DType d_dtype,
-                        void* d, int64_t ld_d, const Targets& targets, int64_t first, int64_t count,
-                        double* losses) {
-  const int64_t x_bytes = dtype_bytes(x_dtype), d_bytes = dtype_bytes(d_dtype);
-  const bool vectors = ld_x * x_bytes % 16 == 0 && ld_d * d_bytes % 16 == 0;
-  const int64_t items = vectors ? (targets.classes * x_bytes + 15) / 16 : targets.classes;
-  // Short rows: an item per thread. Long ones: few blocks at a time, so that their rows stay in the cache.
-  const int64_t threads = items <= 512 ? (items + kWarp - 1) / kWarp * kWarp : items <= 4096 ? 512 : 1024;
-  with_float(x_dtype, [&](auto from) {
-    with_float(d_dtype, [&](auto to) {
-      using T = decltype(from);
-      using D = decltype(to);
-      launch(stream, cross_entropy<T, D>, {.blocks = count, .threads = static_cast<int>(threads)},
-             static_cast<const T*>(x), ld_x, static_cast<D*>(d), ld_d, targets, first, vectors, losses);
-    });
-  });
-}
-
 void hit_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, const Targets& targets,
               int64_t first, int64_t count, Hit* hits) {
   const int64_t threads = std::min<int64_t>(kHitThreads, (targets.classes + kWarp - 1) / kWarp * kWarp);
@@ -300,16 +163,6 @@ void sum_hits(cudaStream_t stream, const Hit* of, int64_t rows, double* hits, do
   launch(stream, hit_sums, {.blocks = 1, .threads = sum_threads(rows)}, of, rows, hits, count);
 }
 
-void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows, const double* losses,
-                       double* loss, double* weight) {
-  launch(stream, cross_entropy_sums, {.blocks = 1, .threads = sum_threads(rows)}, targets, rows, losses, loss,
-         weight);
-}
-
-std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make_cross_entropy_any(s, false); }
-std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
-  return make_cross_entropy_any(s, true);
-}
 std::unique_ptr<Kernel> make_accuracy(const Signature& s) { return make_accuracy_any(s); }
 std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_mse_any(s); }
 std::unique_ptr<Kernel> make_mse_grad(const Signature& s) { return make_mse_any(s); }

@@ -19,11 +19,19 @@ struct Targets {
   }
 };
 
-// losses[first + r] = weight * cross entropy of row r of x, rows `ld` elements apart; with `d`, also its
-// gradient, which may lie where x lies. dtypes: float32 or bfloat16.
-void cross_entropy_rows(cudaStream_t stream, DType x_dtype, const void* x, int64_t ld_x, DType d_dtype,
-                        void* d, int64_t ld_d, const Targets& targets, int64_t first, int64_t count,
-                        double* losses);
+// How rows of logits are launched; made when the kernel is made.
+struct LossRows {
+  DType x_dtype, d_dtype;
+  int64_t ld_x, ld_d;  // elements from row to row
+  bool vectors;
+  int threads, kept;  // of a block; most vectors of a row that stay in its shared memory
+  int64_t blocks;     // that run at a time
+};
+LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d, int64_t classes);
+
+// losses[first + r] = weight * cross entropy of row r of x; with `d`, also its gradient, which may lie where x lies.
+void cross_entropy_rows(cudaStream_t stream, const LossRows& how, const void* x, void* d,
+                        const Targets& targets, int64_t first, int64_t count, double* losses);
 
 // hits[first + r] = kHit where the first of the largest numbers of row r of x, rows `ld` elements apart, stands at its
 // target, kNone where the row does not count, else kMissed.
@@ -37,6 +45,12 @@ void sum_hits(cudaStream_t stream, const Hit* of, int64_t rows, double* hits, do
 // *loss = sum of losses, *weight = sum of the rows' weights. Either may be nullptr.
 void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows, const double* losses,
                        double* loss, double* weight);
+
+// Threads of the block that adds up so many.
+inline constexpr int kSumThreads = 1024;  // at most
+inline int sum_threads(int64_t items) {
+  return static_cast<int>(items < kSumThreads ? (items + kWarp - 1) / kWarp * kWarp : kSumThreads);
+}
 
 // Where a call's targets, weights and scalars stand.
 inline Targets targets_of(const Call& call, size_t targets, int64_t classes, int64_t ignore_index,

@@ -10,7 +10,7 @@
 namespace cairn::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256, kAngles = 512;  // of a block, about
+constexpr int kThreads = 128, kAngles = 256;  // of a block, about
 
 struct Shares {
   int64_t batch, length, heads, half;  // x[batch, length, heads, 2 half]
@@ -36,6 +36,17 @@ __global__ void __launch_bounds__(kThreads) rope(Shares s, const T* __restrict__
   const int positions = static_cast<int>(s.length - begin < s.positions ? s.length - begin : s.positions);
   const int half = static_cast<int>(s.half), heads = static_cast<int>(s.heads);
   float* const sines = cosines + s.positions * half;
+  const int64_t first = blockIdx.y * s.sequences;
+  const int64_t last = first + s.sequences < s.batch ? first + s.sequences : s.batch;
+  // A sequence's rows come to the cache while angles are worked out, or the sequence before it is turned.
+  const auto ask = [&](int64_t b) {
+    constexpr int kEach = 32 / static_cast<int>(sizeof(T));
+    const T* const from = x + (b * s.length + begin) * heads * 2 * half;
+    CAIRN_UNROLL_BY(1)
+    for (int e = static_cast<int>(threadIdx.x) * kEach; e < positions * heads * 2 * half;
+         e += kThreads * kEach) prefetch(from + e);
+  };
+  ask(first);
   // In float64 until less than a turn is left, in units of pi.
   for (int e = static_cast<int>(threadIdx.x); e < positions * half; e += kThreads) {
     const double angle =
@@ -49,9 +60,8 @@ __global__ void __launch_bounds__(kThreads) rope(Shares s, const T* __restrict__
 
   constexpr int kPart = kCount < 4 ? kCount : 4;
   const int groups = half / kCount, count = positions * heads * groups;
-  const int64_t first = blockIdx.y * s.sequences;
-  const int64_t last = first + s.sequences < s.batch ? first + s.sequences : s.batch;
   for (int64_t b = first; b < last; ++b) {
+    if (b + 1 < last) ask(b + 1);
     const int64_t base = (b * s.length + begin) * heads * 2 * half;
     for (int item = static_cast<int>(threadIdx.x); item < count; item += kThreads) {
       const int row = item / groups, i = item % groups * kCount, angle = row / heads * half + i;
@@ -100,9 +110,12 @@ std::unique_ptr<Kernel> make_rope(const Signature& s) {
                 .exponent = -2.0 * std::log2(s.attrs->real("base", 10000.0)) / static_cast<double>(dim),
                 .direction = s.attrs->integer("inverse") != 0 ? -1.0f : 1.0f};
   shares.positions = std::clamp<int64_t>(kAngles / shares.half, 1, length);
-  // Blocks enough for every multiprocessor; beyond that, angles serve more sequences.
-  constexpr int64_t kEnough = 1024;
-  const int64_t blocks = (length + shares.positions - 1) / shares.positions;
+  // Blocks enough for several rounds on every multiprocessor; beyond that, angles serve more sequences.
+  constexpr int64_t kEnough = 4096;
+  const auto blocks_of = [&](int64_t positions) { return (length + positions - 1) / positions; };
+  while (shares.positions > 1 && blocks_of(shares.positions) * shares.batch < kEnough)
+    shares.positions = (shares.positions + 1) / 2;
+  const int64_t blocks = blocks_of(shares.positions);
   const int64_t splits = std::clamp<int64_t>(kEnough / blocks, 1, shares.batch);
   shares.sequences = (shares.batch + splits - 1) / splits;
   return with_float(s.in[0].dtype, [&](auto zero) {

@@ -49,22 +49,39 @@ struct Tiles {
   int64_t a, b, x_pitch, y_pitch;  // sizes; strides of b in x and of a in y
 };
 
+// The block's tile: where it begins, and in which of the matrices that the other axes number.
+struct Tile {
+  int64_t a, b, x, y;
+};
+__device__ __forceinline__ Tile tile_of(const Tiles& t) {
+  // Divisions of 32 bits: there are fewer than 2^31 blocks.
+  const auto tiles_a = static_cast<unsigned>((t.a + kTile - 1) / kTile),
+             tiles_b = static_cast<unsigned>((t.b + kTile - 1) / kTile);
+  unsigned rest = blockIdx.x / tiles_a;
+  Tile tile{static_cast<int64_t>(blockIdx.x - rest * tiles_a) * kTile, 0, 0, 0};
+  const unsigned outer = rest / tiles_b;
+  tile.b = static_cast<int64_t>(rest - outer * tiles_b) * kTile;
+  rest = outer;
+  for (int axis = t.outer.rank - 1; axis >= 0; --axis) {
+    const auto size = static_cast<unsigned>(t.outer.sizes[axis]);
+    const unsigned at = rest % size;
+    tile.x += at * t.outer.strides[axis];
+    tile.y += at * t.y_strides[axis];
+    rest /= size;
+  }
+  return tile;
+}
+
 template <class Unit>
 __global__ void __launch_bounds__(kTileThreads)
     swap_axes(Tiles t, const Unit* __restrict__ x, Unit* __restrict__ y) {
   constexpr int kPitch = kTile + (sizeof(Unit) < 4 ? 4 / static_cast<int>(sizeof(Unit)) : 1);  // no conflicts
   constexpr int kStep = kTileThreads / kTile;
   CAIRN_SHARED Unit tile[kTile * kPitch];
-  const int64_t tiles_a = (t.a + kTile - 1) / kTile, tiles_b = (t.b + kTile - 1) / kTile;
-  int64_t rest = blockIdx.x / tiles_a;
-  const int64_t a0 = (blockIdx.x - rest * tiles_a) * kTile, b0 = rest % tiles_b * kTile;
-  rest /= tiles_b;
-  for (int axis = t.outer.rank - 1; axis >= 0; --axis) {
-    const int64_t at = rest % t.outer.sizes[axis];
-    x += at * t.outer.strides[axis];
-    y += at * t.y_strides[axis];
-    rest /= t.outer.sizes[axis];
-  }
+  const Tile place = tile_of(t);
+  const int64_t a0 = place.a, b0 = place.b;
+  x += place.x;
+  y += place.y;
   const int column = static_cast<int>(threadIdx.x) % kTile, row = static_cast<int>(threadIdx.x) / kTile;
   Unit taken[kTile / kStep];
   for (int i = 0; i < kTile / kStep; ++i) {
@@ -76,6 +93,45 @@ __global__ void __launch_bounds__(kTileThreads)
   for (int i = 0; i < kTile / kStep; ++i)
     if (const int r = row + i * kStep; a0 + r < t.a && b0 + column < t.b)
       y[(a0 + r) * t.y_pitch + b0 + column] = tile[column * kPitch + r];
+}
+
+// As swap_axes, of elements of 16 bits whose rows begin at multiples of 16 bytes, which is what an access moves. Groups
+// of 8 columns stand in the tile at another place in each 8 rows: no conflicts, neither here nor there.
+__global__ void __launch_bounds__(kTileThreads)
+    swap_pairs(Tiles t, const uint4* __restrict__ x, uint4* __restrict__ y) {
+  constexpr int kEach = 8, kGroups = kTile / kEach, kPairs = kTile / 2, kStep = kTileThreads / kGroups;
+  CAIRN_SHARED uint4 tile[kTile * kGroups];
+  const Tile place = tile_of(t);
+  const int64_t x_pitch = t.x_pitch / kEach, y_pitch = t.y_pitch / kEach;
+  x += place.x / kEach;
+  y += place.y / kEach;
+  const int thread = static_cast<int>(threadIdx.x), group = thread % kGroups, row = thread / kGroups;
+  uint4 taken[kTile / kStep];
+  for (int i = 0; i < kTile / kStep; ++i) {
+    const int64_t b = place.b + row + i * kStep, a = place.a + group * kEach;
+    taken[i] = make_uint4(0, 0, 0, 0);
+    if (b < t.b && a < t.a) taken[i] = x[b * x_pitch + a / kEach];
+  }
+  for (int i = 0; i < kTile / kStep; ++i) {
+    const int r = row + i * kStep;
+    tile[r * kGroups + (group ^ (r / kEach % kGroups))] = taken[i];
+  }
+  __syncthreads();
+  // Columns 2 row and 2 row + 1 of the tile, rows 8 group to 8 group + 7: pairs of neighbours become two vectors.
+  const auto* pairs = reinterpret_cast<const unsigned*>(tile);
+  const int of_group = row / 4, in_group = row % 4;  // where the pair stands in each row
+  unsigned low[kEach / 2], high[kEach / 2];
+  for (int i = 0; i < kEach / 2; ++i) {
+    const int r = group * kEach + 2 * i, at = (of_group ^ group) * 4 + in_group;
+    const unsigned first = pairs[r * kPairs + at], second = pairs[(r + 1) * kPairs + at];
+    low[i] = (first & 0xffffu) | second << 16;
+    high[i] = first >> 16 | (second & 0xffff0000u);
+  }
+  const int64_t a = place.a + 2 * row, b = place.b + group * kEach;
+  if (a >= t.a || b >= t.b) return;
+  y += a * y_pitch + b / kEach;
+  y[0] = make_uint4(low[0], low[1], low[2], low[3]);
+  y[y_pitch] = make_uint4(high[0], high[1], high[2], high[3]);
 }
 
 // dx = factor * dy repeated: strides of repeated axes are 0. The last axis counts groups.
@@ -177,6 +233,19 @@ std::unique_ptr<Kernel> make_swap(const Walk& walk, int64_t count, int64_t bytes
     });
   };
   if (bytes == 1) return make(uint8_t{});
+  const auto vectors = [&] {
+    constexpr int64_t kEach = 8;
+    bool ok = tiles.a % kEach == 0 && tiles.b % kEach == 0 && tiles.x_pitch % kEach == 0 &&
+              tiles.y_pitch % kEach == 0;
+    for (int i = 0; i < tiles.outer.rank; ++i)
+      ok = ok && tiles.outer.strides[i] % kEach == 0 && tiles.y_strides[i] % kEach == 0;
+    return ok;
+  };
+  if (bytes == 2 && vectors())
+    return make_kernel([=](const Call& call) {
+      launch(stream_of(call), swap_pairs, {.blocks = blocks, .threads = kTileThreads}, tiles,
+             input<const uint4>(call, 0), output<uint4>(call, 0));
+    });
   if (bytes == 2) return make(uint16_t{});
   return bytes == 4 ? make(uint32_t{}) : make(uint2{});
 }

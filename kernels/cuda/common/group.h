@@ -52,10 +52,13 @@ template <int kCount>
 __device__ __forceinline__ Group<kCount> read(const float* p) {
   if constexpr (kCount == 1) {
     return {{*p}};
-  } else {
-    static_assert(kCount == 4);
+  } else if constexpr (kCount == 4) {
     const float4 v = *reinterpret_cast<const float4*>(p);
     return {{v.x, v.y, v.z, v.w}};
+  } else {  // two accesses
+    static_assert(kCount == 8);
+    const float4 v = *reinterpret_cast<const float4*>(p), w = *reinterpret_cast<const float4*>(p + 4);
+    return {{v.x, v.y, v.z, v.w, w.x, w.y, w.z, w.w}};
   }
 }
 template <int kCount, class T>

@@ -60,6 +60,41 @@ void allow_shared([[maybe_unused]] void (*kernel)(Parameters...), [[maybe_unused
 #endif
 }
 
+// While the kernel runs, as much of a multiprocessor's memory as possible is shared memory, and little of it a cache:
+// for kernels whose blocks take all of it.
+template <class... Parameters>
+void prefer_shared([[maybe_unused]] void (*kernel)(Parameters...)) {
+#ifdef __CUDACC__
+  const cudaError_t status =
+      cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                           cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  require(status == cudaSuccess, Code::kUnsupported,
+          "a kernel's shared memory: ", cudaGetErrorString(status));
+#endif
+}
+
+// How many multiprocessors the device has, and how much shared memory the blocks on one of them share. The emulation's
+// are few, so that blocks take several turns.
+struct Multiprocessors {
+  int count = 1;
+  int64_t shared_bytes = 228 << 10;
+};
+inline constexpr int64_t kSharedOfSystem = 1024;  // of each block
+inline Multiprocessors multiprocessors() {
+  Multiprocessors m;
+#ifdef __CUDACC__
+  int device = 0, count = 0, bytes = 0;
+  const bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) == cudaSuccess;
+  require(known, Code::kUnsupported, "a device does not say how many multiprocessors it has");
+  m.count = count;
+  m.shared_bytes = bytes;
+#endif
+  return m;
+}
+
 // Submits the kernel to a stream (nullptr: the default one). Throws if it cannot be started.
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, void (*kernel)(Parameters...), const LaunchSize& size,

@@ -92,6 +92,7 @@ struct FusedLoss {
   bool own_grad_weight;  // dx reads the weight from operand 4
   Chooser chooser;       // of use while it is made
   ChunkProducts whole, rest;
+  LossRows loss_rows;
   size_t hits;  // the output that hits are; their count is behind it
   int64_t logits_at, losses_at, product_at, hits_at = -1;
 
@@ -103,6 +104,7 @@ struct FusedLoss {
         chooser(s),
         whole(z, z.chunk, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3), chooser),
         rest(whole),
+        loss_rows(make_loss_rows(t, z.ld, t, z.ld, z.vocab)),
         hits(gradient ? 4 : 2) {
     if (const int64_t left = z.rows % z.chunk; left != 0)
       rest = ChunkProducts(z, left, t, offset(), gradient && s.has_out(2), gradient && s.has_out(3), chooser);
@@ -132,7 +134,7 @@ struct FusedLoss {
       products.logits->run(
           {.stream = stream, .a = x + at, .b = w, .c = logits, .workspace = space_of_products});
       if (of != nullptr) hit_rows(stream, t, logits, z.ld, targets, r, count, of);
-      cross_entropy_rows(stream, t, logits, z.ld, t, gradients, z.ld, targets, r, count, losses);
+      cross_entropy_rows(stream, loss_rows, logits, gradients, targets, r, count, losses);
       if (dx != nullptr)
         products.dx->run(
             {.stream = stream, .a = logits, .b = grad_w, .c = dx + at, .workspace = space_of_products});

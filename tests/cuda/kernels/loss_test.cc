@@ -21,6 +21,26 @@ TEST(CudaLosses, CrossEntropy) {
     }
 }
 
+// Blocks take several rows each, whose vectors begin at other columns, and rows are longer than shared memory.
+TEST(CudaLosses, CrossEntropyOfManyAndOfLongRows) {
+  for (const DType t : kTypes)
+    for (const auto [rows, classes] : {std::pair<int64_t, int64_t>{70, 4104}, {70, 4107}, {5, 70003}}) {
+      const Argument x = floats(t, {rows, classes}, -9, 9),
+                     targets = integers({rows}, -1, static_cast<double>(classes));
+      for (const Argument& w : {weights(rows), kLeftOut}) {
+        const Attrs attrs{{"ignore_index", int64_t{-1}}};
+        RowCase c{"cross_entropy_grad", {x, targets, w}, {scalar(), scalar(), like(x)}, attrs};
+        c.edit = [&, rows = rows](auto in) {
+          for (int64_t row = 0; row < rows; row += 3) set(in[1], row, -1);
+          set(in[1], 1, 0);
+          set(in[1], 2, static_cast<double>(classes - 1));
+        };
+        check_rows(c);
+        check_rows({"cross_entropy", {x, targets, w}, {scalar(), scalar()}, attrs});
+      }
+    }
+}
+
 TEST(CudaLosses, TargetsOutsideAndStrangeLogits) {
   for (const DType t : kTypes)
     for (const int64_t classes : {48, 33}) {

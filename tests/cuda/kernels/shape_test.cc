@@ -16,7 +16,8 @@ TEST(CudaTranspose, TakesAnyPermutation) {
   for (const DType t : kTypes) {
     for (const List& perm :
          {List{0, 1, 2}, List{0, 2, 1}, List{1, 0, 2}, List{1, 2, 0}, List{2, 0, 1}, List{2, 1, 0}})
-      for (const TensorDesc& x : {desc(t, {70, 9, 131}), desc(t, {3, 200, 64}), desc(t, {5, 1, 300})})
+      for (const TensorDesc& x :
+           {desc(t, {70, 9, 131}), desc(t, {3, 200, 64}), desc(t, {72, 3, 136}), desc(t, {5, 1, 300})})
         agree({"transpose", {x}, {permuted(x, perm)}, with("perm", perm)});
     for (const List& perm :
          {List{0, 2, 1, 3}, List{3, 1, 2, 0}, List{2, 3, 0, 1}, List{0, 3, 2, 1}, List{1, 0, 3, 2}})
