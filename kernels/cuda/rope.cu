@@ -38,15 +38,6 @@ __global__ void __launch_bounds__(kThreads) rope(Shares s, const T* __restrict__
   float* const sines = cosines + s.positions * half;
   const int64_t first = blockIdx.y * s.sequences;
   const int64_t last = first + s.sequences < s.batch ? first + s.sequences : s.batch;
-  // A sequence's rows come to the cache while angles are worked out, or the sequence before it is turned.
-  const auto ask = [&](int64_t b) {
-    constexpr int kEach = 32 / static_cast<int>(sizeof(T));
-    const T* const from = x + (b * s.length + begin) * heads * 2 * half;
-    CAIRN_UNROLL_BY(1)
-    for (int e = static_cast<int>(threadIdx.x) * kEach; e < positions * heads * 2 * half;
-         e += kThreads * kEach) prefetch(from + e);
-  };
-  ask(first);
   // In float64 until less than a turn is left, in units of pi.
   for (int e = static_cast<int>(threadIdx.x); e < positions * half; e += kThreads) {
     const double angle =
@@ -61,7 +52,6 @@ __global__ void __launch_bounds__(kThreads) rope(Shares s, const T* __restrict__
   constexpr int kPart = kCount < 4 ? kCount : 4;
   const int groups = half / kCount, count = positions * heads * groups;
   for (int64_t b = first; b < last; ++b) {
-    if (b + 1 < last) ask(b + 1);
     const int64_t base = (b * s.length + begin) * heads * 2 * half;
     for (int item = static_cast<int>(threadIdx.x); item < count; item += kThreads) {
       const int row = item / groups, i = item % groups * kCount, angle = row / heads * half + i;
