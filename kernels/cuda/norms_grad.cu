@@ -289,7 +289,7 @@ struct VectorLaunch {
   int team_size;
 };
 
-// No more blocks than run at once on 132 multiprocessors, given registers and shared memory.
+// No more blocks than run at once, given registers and shared memory.
 template <class T, int kVectors, bool kCentered>
 VectorLaunch<T> vector_launch(int64_t rows, int64_t vectors, int operands) {
   using Of = Team<kVectors>;
@@ -305,7 +305,7 @@ VectorLaunch<T> vector_launch(int64_t rows, int64_t vectors, int operands) {
   auto* const kernel = norm_grad<T, kVectors, kCentered>;
   allow_shared(kernel, Of::kThreads * Of::shared_bytes(3));
   return {kernel,
-          {.blocks = std::min((rows + least - 1) / least, 132 * resident),
+          {.blocks = std::min((rows + least - 1) / least, kGridMultiprocessors * resident),
            .threads = static_cast<int>(threads),
            .shared_bytes = shared},
           static_cast<int>(warps * kWarp)};

@@ -85,6 +85,8 @@ class Recording {
   // As if it were submitted now, with this seed, step and micro-batch in its calls. Runs do not overlap: all
   // queues of the group are synchronised before the next one.
   virtual void run(const RandomKey& key) = 0;
+  // It measures how long its queues copy and wait, which takes time itself.
+  virtual bool measures() const { return false; }
 };
 
 class Event {  // made by one device, used with its queues only
@@ -180,8 +182,11 @@ class Device {
   // Bytes of the device's memory that are taken, by whomever, as its driver counts them; 0: it does not say.
   virtual int64_t taken_bytes() const { return 0; }
   // From here to end_recording() what is submitted to the group's queues is recorded, not run; nothing may be
-  // under way in them. False: this device records nothing.
-  virtual bool begin_recording(const std::shared_ptr<Group>& /*group*/) { return false; }
+  // under way in them. False: this device records nothing. measured: another recording of the same work, which outlives this one:
+  // this one measures nothing, and its queues give the seconds of that one's last run.
+  virtual bool begin_recording(const std::shared_ptr<Group>& /*group*/, const Recording* /*measured*/) {
+    return false;
+  }
   virtual std::unique_ptr<Recording> end_recording(const std::shared_ptr<Group>& /*group*/) {
     return nullptr;
   }

@@ -98,7 +98,7 @@ TEST_F(Cuda, ARecordingRunsAgainWithAnotherKey) {
     static_cast<char*>(block->address())[0] = static_cast<char>(lane.key->step * 10 + call.key.op);
   });
   const auto spoil = on_stream([&](const kernels::Call&) { static_cast<char*>(block->address())[0] = 99; });
-  ASSERT_TRUE(device().begin_recording(group));
+  ASSERT_TRUE(device().begin_recording(group, nullptr));
   kernels::Call call;
   call.key.op = 3;
   compute->launch(kernel, call);
@@ -130,7 +130,7 @@ TEST_F(Cuda, EventsOfEarlierRunsAreOverInARecording) {
   const auto event = device().create_event();
   compute->record(*event);
   compute->synchronize();
-  ASSERT_TRUE(device().begin_recording(group));
+  ASSERT_TRUE(device().begin_recording(group, nullptr));
   out->wait(*event);
   compute->record(*event);
   const auto recording = device().end_recording(group);
@@ -145,7 +145,7 @@ TEST_F(Cuda, AFailedRecordingLeavesAGroupThatSaysSo) {
   const auto compute = device().create_queue(Lane::kCompute, group);
   for (const char* call : {"cudaStreamEndCapture", "cudaGraphInstantiate"}) {
     emulated::fail(call, cudaErrorMemoryAllocation);
-    ASSERT_TRUE(device().begin_recording(group));
+    ASSERT_TRUE(device().begin_recording(group, nullptr));
     std::string message;
     EXPECT_EQ(code_of([&] { device().end_recording(group); }, &message), Code::kOutOfMemory);
     EXPECT_NE(message.find(call), std::string::npos) << message;
@@ -159,7 +159,7 @@ TEST_F(Cuda, WhatAFailedRecordingCopiedIsNoneOfTheNextOnes) {
              out = device().create_queue(Lane::kCopyOut, group);
   const auto block = device().allocate(Tier::kDevice, 64), host = device().allocate(Tier::kHost, 64);
   const auto record = [&] {
-    EXPECT_TRUE(device().begin_recording(group));
+    EXPECT_TRUE(device().begin_recording(group, nullptr));
     out->copy({host.get(), 0}, {block.get(), 0}, 64);
     return device().end_recording(group);
   };

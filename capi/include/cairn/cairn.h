@@ -827,7 +827,8 @@ typedef struct cairn_step_report {
   uint32_t outcome;         /* CAIRN_STEP_* */
   uint32_t micro;           /* micro-batches accumulated after this call */
   uint64_t copied_out_bytes[3], copied_in_bytes[3];     /* of this micro-batch, by tier: from the device, and back */
-  double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took */
+  double copying_out_seconds[3], copying_in_seconds[3]; /* how long these copies took. Measuring that and stalls takes a GPU
+                                                            time: there one run of 32 is, and others give its seconds */
   uint32_t fell_back;       /* 1: the disk tier failed; this micro-batch ran again, from a plan without it */
   uint32_t reserved;
   double submit_seconds;    /* of this micro-batch: the host handed its work to the device */

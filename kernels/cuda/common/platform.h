@@ -73,6 +73,14 @@ void prefer_shared([[maybe_unused]] void (*kernel)(Parameters...)) {
 #endif
 }
 
+// Multiprocessors that a grid whose blocks go around is made for; the same on every GPU, as sums depend on it. The
+// emulation's are few, so that blocks do go around.
+#ifdef __CUDACC__
+inline constexpr int kGridMultiprocessors = 132;
+#else
+inline constexpr int kGridMultiprocessors = 2;
+#endif
+
 // How many multiprocessors the device has, and how much shared memory the blocks on one of them share. The emulation's
 // are few, so that blocks take several turns.
 struct Multiprocessors {

@@ -114,7 +114,7 @@ void sum_partials(cudaStream_t stream, const float* partial, int64_t parts, int6
 ColumnSums::ColumnSums(int64_t rows, int64_t columns, DType dtype)
     : rows_(rows), columns_(columns), dtype_(dtype), vectors_(vectors_fit(columns, dtype)) {
   const int64_t width = kWarp * (vectors_ ? 16 / dtype_bytes(dtype) : 1);
-  constexpr int64_t kBlocks = 132 * kResident, kLeastRows = 4 * kWarps;
+  constexpr int64_t kBlocks = kGridMultiprocessors * kResident, kLeastRows = 4 * kWarps;
   tiles_ = (columns + width - 1) / width;
   parts_ = std::max<int64_t>(1, std::min(kBlocks / tiles_, (rows + kLeastRows - 1) / kLeastRows));
 }

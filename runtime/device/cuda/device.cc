@@ -38,8 +38,8 @@ class CudaDevice : public Device {
     state_->must(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
     return static_cast<int64_t>(total_bytes - free_bytes);
   }
-  bool begin_recording(const std::shared_ptr<Group>& group) override {
-    cuda::begin_recording(*own(group));
+  bool begin_recording(const std::shared_ptr<Group>& group, const Recording* measured) override {
+    cuda::begin_recording(*own(group), measured);
     return true;
   }
   std::unique_ptr<Recording> end_recording(const std::shared_ptr<Group>& group) override {

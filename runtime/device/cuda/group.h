@@ -32,11 +32,13 @@ class CudaGroup : public Group {
   explicit CudaGroup(std::shared_ptr<State> shared) : state(std::move(shared)), key(*state) {}
   bool poisoned() const override { return poison.set() || state->lost.set(); }
   bool is_recording() const { return recording != 0; }
+  bool measures() const { return !is_recording() || measured == nullptr; }
 
   const std::shared_ptr<State> state;
   host::Poison poison;
   std::array<CudaQueue*, kLaneCount> queues{};  // while they live
   uint64_t recording = 0, recordings = 0;       // number of the one under way, 0: none; how many there were
+  const Recording* measured = nullptr;          // of the one under way: whose seconds it has
   KeySlot key;
 };
 

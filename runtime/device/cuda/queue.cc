@@ -112,15 +112,15 @@ void CudaQueue::copy(std::span<const Copy> parts) {
   check_parts<CudaBlock>(parts);
   if (skip_copies_ != nullptr && skip_copies_->load(std::memory_order_relaxed)) return;
   guarded([&] {
-    const bool recording = group_->is_recording();
+    const bool recording = group_->is_recording(), timed = group_->measures();
     const auto tier = static_cast<size_t>(lower_tier(parts[0]));
     traced([&] {
-      times_.begin(stream_, recording);
+      if (timed) times_.begin(stream_, recording);
       for (const Copy& part : parts) {
         submit(part);
         (recording ? recorded_bytes_ : moved_)[tier] += part.bytes;
       }
-      times_.end(stream_, recording, kCopies + tier);
+      if (timed) times_.end(stream_, recording, kCopies + tier);
     });
   });
 }
@@ -184,7 +184,7 @@ void CudaQueue::wait(Event& event) {
   // Never recorded; or before this recording, or in one: both are over, as runs end with synchronize().
   if (!mine.recorded || mine.recording != group_->recording) return;
   guarded([&] {
-    const bool timed = lane_ == Lane::kCompute, recording = group_->is_recording();
+    const bool timed = lane_ == Lane::kCompute && group_->measures(), recording = group_->is_recording();
     if (timed) times_.begin(stream_, recording);
     state_->must(cudaStreamWaitEvent(stream_, mine.get(), 0), "waiting for an event");
     if (timed) times_.end(stream_, recording, kStall);
@@ -197,8 +197,12 @@ void CudaQueue::synchronize() {
   if (const cudaError_t status = cudaStreamSynchronize(stream_); status != cudaSuccess)
     group_->poison.keep(state_->note(status, cat("'", state_->info.name, "' failed in queued work")));
   times_.settle();
-  for (const RecordedLane* lane : ran_)
-    for (const Stopwatch::Pair& pair : lane->timed) times_.add(pair);
+  for (const RecordedLane* lane : ran_) {
+    if (lane->measured == nullptr) lane->seconds = {};
+    for (const Stopwatch::Pair& pair : lane->timed) lane->seconds[pair.kind] += Stopwatch::seconds_of(pair);
+    const RecordedLane& known = lane->measured == nullptr ? *lane : *lane->measured;
+    for (size_t kind = 0; kind < kKinds; ++kind) times_.add(kind, known.seconds[kind]);
+  }
   ran_.clear();
   tasks_.clear();
   host_tasks_.clear();
@@ -245,8 +249,10 @@ std::vector<Queue::Busy> CudaQueue::take_trace() {
 }
 
 RecordedLane CudaQueue::take_recorded() {
-  return {times_.keep(), std::exchange(tasks_, {}), std::exchange(host_tasks_, {}),
-          std::exchange(recorded_bytes_, {})};
+  return {.timed = times_.keep(),
+          .tasks = std::exchange(tasks_, {}),
+          .host_tasks = std::exchange(host_tasks_, {}),
+          .bytes = std::exchange(recorded_bytes_, {})};
 }
 
 void CudaQueue::ran(const RecordedLane& lane) {

@@ -27,9 +27,14 @@ struct HostTask {
   kernels::Call call;
 };
 
+// Kinds of seconds: waits of the compute lane; copies, by the tier at the other end.
+inline constexpr size_t kStall = 0, kCopies = 1, kKinds = kCopies + kTierCount;
+
 // What one queue's part of a recording leaves to do at every run of it.
 struct RecordedLane {
   std::deque<Stopwatch::Pair> timed;
+  mutable std::array<double, kKinds> seconds{};  // that these were apart in its last run
+  const RecordedLane* measured = nullptr;        // of a recording without times: whose seconds are its
   std::deque<DiskTask> tasks;
   std::deque<HostTask> host_tasks;
   std::array<int64_t, kTierCount> bytes{};
@@ -57,9 +62,6 @@ class CudaQueue : public Queue {
   void ran(const RecordedLane&);  // as part of a recording's run; must live until synchronize()
 
  private:
-  // Kinds of the stopwatch: waits of the compute lane; copies, by the tier at the other end.
-  static constexpr size_t kStall = 0, kCopies = 1, kKinds = kCopies + kTierCount;
-
   template <class Body>
   void guarded(const Body& body);
   template <class Body>

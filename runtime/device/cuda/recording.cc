@@ -1,5 +1,7 @@
 #include "runtime/device/cuda/recording.h"
 
+#include <algorithm>
+
 namespace cairn::device::cuda {
 namespace {
 
@@ -22,9 +24,15 @@ class CudaRecording : public Recording {
                 cudaGraph_t graph)
       : group_(std::move(group)), lanes_(std::move(lanes)) {
     group_->state->must(cudaGraphInstantiate(&executable_, graph, 0), "cudaGraphInstantiate");
+    if (const auto* measured = dynamic_cast<const CudaRecording*>(group_->measured))
+      for (size_t lane = 0; lane < kLaneCount; ++lane) lanes_[lane].measured = &measured->lanes_[lane];
   }
   ~CudaRecording() override { cudaGraphExecDestroy(executable_); }
 
+  bool measures() const override {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const RecordedLane& lane) { return !lane.timed.empty(); });
+  }
   void run(const RandomKey& key) override {
     if (group_->poisoned()) return;
     group_->state->enter();
@@ -38,19 +46,20 @@ class CudaRecording : public Recording {
 
  private:
   const std::shared_ptr<CudaGroup> group_;
-  const std::array<RecordedLane, kLaneCount> lanes_;
+  std::array<RecordedLane, kLaneCount> lanes_;
   cudaGraphExec_t executable_ = nullptr;
 };
 
 }  // namespace
 
-void begin_recording(CudaGroup& group) {
+void begin_recording(CudaGroup& group, const Recording* measured) {
   const State& state = *group.state;
   state.enter();
   CudaQueue& compute = compute_of(group);
   state.must(cudaStreamBeginCapture(compute.stream(), cudaStreamCaptureModeRelaxed),
              "cudaStreamBeginCapture");
   group.recording = ++group.recordings;
+  group.measured = measured;
   try {
     for (CudaQueue* queue : group.queues)
       if (queue != nullptr && queue != &compute) order(group.state, compute, *queue);

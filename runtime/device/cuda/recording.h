@@ -4,7 +4,8 @@
 
 namespace cairn::device::cuda {
 
-void begin_recording(CudaGroup&);
+// measured: as Device::begin_recording.
+void begin_recording(CudaGroup&, const Recording* measured);
 // Throws what went wrong between the two calls; the group is then not recording.
 std::unique_ptr<Recording> end_recording(const std::shared_ptr<CudaGroup>&);
 

@@ -39,10 +39,12 @@ class Stopwatch {
     used_ = 0;
     return std::exchange(pairs_, {});
   }
-  void add(const Pair& pair) {
+  void add(const Pair& pair) { add(pair.kind, seconds_of(pair)); }
+  void add(size_t kind, double seconds) { seconds_[kind] += seconds; }
+  static double seconds_of(const Pair& pair) {
     float milliseconds = 0;
-    if (cudaEventElapsedTime(&milliseconds, pair.begin.get(), pair.end.get()) == cudaSuccess)
-      seconds_[pair.kind] += static_cast<double>(milliseconds) * 1e-3;
+    const bool known = cudaEventElapsedTime(&milliseconds, pair.begin.get(), pair.end.get()) == cudaSuccess;
+    return known ? static_cast<double>(milliseconds) * 1e-3 : 0.0;
   }
 
  private:

@@ -95,10 +95,15 @@ struct LoadedProgram {
   std::vector<uint8_t> live;  // per range: begun and not ended
 
   // On devices that record: the program as one piece of work, for the first micro-batch of a step, for later ones,
-  // which add to gradients, and for those that make deferred updates. Recorded the second time that it runs: kernels are loaded then.
+  // which add to gradients, and for those that make deferred updates. Recorded the second time that it runs: kernels are loaded then;
+  // and the third time without what measures, if anything does. One run of kMeasuredEach is measured.
   struct Variant {
-    int runs = 0;
-    std::unique_ptr<device::Recording> recording;
+    static constexpr int64_t kMeasuredEach = 32;
+    int64_t runs = 0;
+    std::unique_ptr<device::Recording> measured, plain;
+    bool measures_next() const {
+      return (runs - 1) % kMeasuredEach == 0 || measured == nullptr || !measured->measures();
+    }
     std::array<device::TierCount, kTierCount> peaks{};  // of what it brings to life, for the ledger
     bool adds = false, commits = false;                 // as GuardedKernel notes them
   };
@@ -201,8 +206,8 @@ struct Store {
   // Submits the program's work, instruction by instruction or as a recording. False: cancelled on the way;
   // all ranges it began have ended.
   bool submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
-  bool record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
-              const std::atomic<bool>& cancelled);
+  bool record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, bool measured,
+              const RunKey& key, const std::atomic<bool>& cancelled);
   bool walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
   void end_ranges(LoadedProgram& loaded);
   void collect_spans(LoadedPlan& of, double run_began);

@@ -191,25 +191,31 @@ bool Store::submit(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, con
   LoadedProgram::Variant& variant = loaded.variants[pass == Pass::kWhole ? 2 : key.micro > 0];
   if (records_on == nullptr || tracing || pass == Pass::kUpdatesAlone || loaded.program->code.empty())
     return walk(of, loaded, key, stop);
-  if (variant.recording == nullptr) {
-    if (variant.runs++ == 0) return walk(of, loaded, key, stop);
-    if (!record(of, loaded, variant, key, stop)) return false;
-    if (variant.recording == nullptr) return walk(of, loaded, key, stop);
+  if (variant.runs == 0) {
+    ++variant.runs;
+    return walk(of, loaded, key, stop);
+  }
+  const bool measured = variant.measures_next();
+  std::unique_ptr<device::Recording>& recording = measured ? variant.measured : variant.plain;
+  if (recording == nullptr) {
+    if (!record(of, loaded, variant, measured, key, stop)) return false;
+    if (recording == nullptr) return walk(of, loaded, key, stop);
   }
   if (stop.load(std::memory_order_relaxed)) return false;
   for (size_t t = 0; t < kTierCount; ++t) ledger.raise_peaks(static_cast<Tier>(t), variant.peaks[t]);
   if (variant.adds) added.store(true);
   if (variant.commits) committed.store(true);
   finished.store(true);
-  variant.recording->run({key.seed, key.step, key.micro, 0});
+  ++variant.runs;
+  recording->run({key.seed, key.step, key.micro, 0});
   return true;
 }
 
-bool Store::record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, const RunKey& key,
-                   const std::atomic<bool>& stop) {
+bool Store::record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant& variant, bool measured,
+                   const RunKey& key, const std::atomic<bool>& stop) {
   std::array<device::TierCount, kTierCount> before;
   for (size_t t = 0; t < kTierCount; ++t) before[t] = ledger.count(static_cast<Tier>(t));
-  if (!records_on->begin_recording(group)) {
+  if (!records_on->begin_recording(group, measured ? nullptr : variant.measured.get())) {
     records_on = nullptr;
     return true;
   }
@@ -235,7 +241,7 @@ bool Store::record(LoadedPlan& of, LoadedProgram& loaded, LoadedProgram::Variant
   auto recording = records_on->end_recording(group);
   if (!complete || skipped.load()) return false;  // cancelled on the way: parts are missing
   skipped.store(skipped_before);
-  variant.recording = std::move(recording);
+  (measured ? variant.measured : variant.plain) = std::move(recording);
   return true;
 }
 

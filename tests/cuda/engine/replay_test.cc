@@ -1,5 +1,6 @@
 // The engine on an (emulated) GPU: what is recorded and replayed has the bits of what is submitted piece by
 // piece, under every plan, and memory is what the plan said.
+#include <set>
 #include <tuple>
 
 #include "tests/runtime/engine/support.h"
@@ -65,6 +66,27 @@ TEST_P(Replay, IsReportedBySubmissionAndByTheDriversCount) {
     EXPECT_GT(report.submit_seconds, 0);
     EXPECT_LT(report.submit_seconds, report.seconds);
   }
+}
+
+// Runs are submitted, recorded with what measures, and without; and one of many is measured again.
+TEST_P(Replay, EveryRunTellsOfItsCopies) {
+  const auto device = device::open("cuda:0", {});
+  PlanOptions o = options();
+  o.policy = plan::Policy::kOffload;
+  Session session(compile(model().graph(), *device, o), device);
+  fill(session);
+  const auto host = static_cast<size_t>(Tier::kHost);
+  std::set<double> seconds;
+  int64_t bytes = 0;
+  for (uint64_t step = 0; step < 36; ++step) {
+    const RunReport report = session.run({42, step, 0});
+    EXPECT_GT(report.out[host].busy_seconds, 0) << step;
+    if (step > 0) EXPECT_EQ(report.out[host].bytes, bytes) << step;
+    bytes = report.out[host].bytes;
+    seconds.insert(report.out[host].busy_seconds);
+  }
+  EXPECT_GT(bytes, 0);
+  EXPECT_EQ(seconds.size(), 3u) << "submitted, measured, measured again";
 }
 
 TEST_P(Replay, IsNearTheReference) {

@@ -24,7 +24,7 @@ TEST(CudaLosses, CrossEntropy) {
 // Blocks take several rows each, whose vectors begin at other columns, and rows are longer than shared memory.
 TEST(CudaLosses, CrossEntropyOfManyAndOfLongRows) {
   for (const DType t : kTypes)
-    for (const auto [rows, classes] : {std::pair<int64_t, int64_t>{70, 4104}, {70, 4107}, {5, 70003}}) {
+    for (const auto& [rows, classes] : {std::pair<int64_t, int64_t>{70, 4104}, {70, 4107}, {5, 70003}}) {
       const Argument x = floats(t, {rows, classes}, -9, 9),
                      targets = integers({rows}, -1, static_cast<double>(classes));
       for (const Argument& w : {weights(rows), kLeftOut}) {

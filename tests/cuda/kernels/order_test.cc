@@ -103,7 +103,7 @@ TEST_F(Cuda, OnlyTheTiersNeedRegisteredMemory) {
     const auto& lane = *static_cast<const kernels::cuda::StreamContext*>(call.lane);
     static_cast<char*>(block->address())[0] = static_cast<char>(lane.key->step);
   });
-  ASSERT_TRUE(device().begin_recording(group));
+  ASSERT_TRUE(device().begin_recording(group, nullptr));
   compute->launch(kernel, {});
   const auto recording = device().end_recording(group);
   for (const uint64_t step : {4, 5}) {
