@@ -23,14 +23,10 @@ struct OpRatio {
   std::string_view op;
   double ratio;
 };
-constexpr OpRatio kGpuRatios[] = {{"attention", 2.0},
-                                  {"attention_grad", 3.1},
-                                  {"embedding", 1.5},
-                                  {"layernorm", 1.4},
-                                  {"layernorm_grad", 1.25},
-                                  {"linear_grad_input", 1.1},
-                                  {"linear_grad_weight", 1.15},
-                                  {"linear_cross_entropy_grad", 1.15},
+constexpr OpRatio kGpuRatios[] = {{"attention", 2.0},           {"attention_grad", 3.1},
+                                  {"embedding", 1.5},           {"layernorm", 1.4},
+                                  {"layernorm_grad", 1.25},     {"linear_grad_input", 1.1},
+                                  {"linear_grad_weight", 1.15}, {"linear_cross_entropy_grad", 1.15},
                                   {"reduce_leading", 2.0}};
 constexpr std::string_view kGpuTypes[] = {"bf16", "f16"};
 
