@@ -345,7 +345,8 @@ TEST(SolverLarge, TheSmallestBudgetIsExact) {
 // Many values that are read over a long span, and no backward half: what is named as the smallest budget has a plan, and is far below
 // what it takes to keep everything.
 TEST(SolverLarge, LayersComeDownFar) {
-  Problem p = bench::irregular_problem("layered", 170, 1);
+  const bool whole = support::long_campaign();  // the larger, the further; half a minute
+  Problem p = bench::irregular_problem("layered", whole ? 170 : 60, 1);
   p.budget_bytes = 0;
   const int64_t all = solve(p).device_peak_bytes;
   p.budget_bytes = 1;
@@ -356,7 +357,7 @@ TEST(SolverLarge, LayersComeDownFar) {
     ASSERT_EQ(e.code(), Code::kOverBudget);
     p.budget_bytes = static_cast<int64_t>(e.fault()->smallest_budget_bytes);
   }
-  EXPECT_LT(static_cast<double>(p.budget_bytes), .65 * static_cast<double>(all));
+  EXPECT_LT(static_cast<double>(p.budget_bytes), (whole ? .65 : .9) * static_cast<double>(all));
   const Plan plan = solve(p);
   EXPECT_EQ(violation(p, plan), "");
   EXPECT_LE(plan.arena_bytes, p.budget_bytes);
