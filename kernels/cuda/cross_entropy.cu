@@ -3,6 +3,7 @@
 // this one's. So memory is busy all the time, and nobody waits for a barrier but for the row's sum.
 #include <algorithm>
 
+#include "kernels/cuda/common/activations.h"
 #include "kernels/cuda/common/group.h"
 #include "kernels/cuda/common/mma.h"
 #include "kernels/cuda/common/workspace.h"
@@ -16,8 +17,6 @@ constexpr int kRowThreads = 512, kRowBlocks = 2;  // at most, of a multiprocesso
 constexpr int kBatches = 4, kSlots = 4;           // a thread's vectors, and how many it asks for in one go
 constexpr int kMostKept = kBatches * kSlots * kRowThreads;
 constexpr int64_t kScratchBytes = 2 * kWarp * 8;
-
-constexpr float kLog2E = 1.44269504088896341f;
 
 // The largest of numbers seen so far, in powers of two, and the sum of exponentials against it. It starts above
 // -infinity: against that, differences would be NaN. Numbers beyond 1e38 count as infinite.
@@ -152,8 +151,8 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
       e.take(v);
     };
     CAIRN_UNROLL_BY(1) for (int b = 0; b < kBatches; ++b) {
-      cp_async_wait<kBatches -
-                    1>();  // the last ones are those of the batches behind it, of this row or the next
+      // What was asked for last are the batches behind this one, of this row or the next.
+      cp_async_wait<kBatches - 1>();
       for (int s = 0; s < kSlots; s += 2)
         if (const int at = (b * kSlots + s) * threads + thread; at < end) take(kept, at, end);
       if (d == nullptr)

@@ -218,16 +218,14 @@ __global__ void __launch_bounds__(Team<kVectors>::kThreads, kVectors == 1 ? 3 : 
 
 // ---- rows of any length: dx by a block per row, the columns' partial sums by blocks of 32 columns
 
-// The block's sums of two numbers.
+// The sums of two numbers over a block of kThreads.
 __device__ __forceinline__ float2 sum_two(float a, float b, float2* scratch) {
-  const int warps = static_cast<int>(blockDim.x) / kWarp;
   a = warp_sum(a);
   b = warp_sum(b);
-  if (warps == 1) return make_float2(a, b);
   if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = make_float2(a, b);
   __syncthreads();
   float2 total = scratch[0];
-  for (int w = 1; w < warps; ++w) {
+  for (int w = 1; w < kWarps; ++w) {
     total.x += scratch[w].x;
     total.y += scratch[w].y;
   }

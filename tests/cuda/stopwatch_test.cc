@@ -4,13 +4,25 @@
 namespace cairn::device {
 namespace {
 
+// Two lanes of a group, both ends of their copies, and an event between them.
+struct Lanes {
+  explicit Lanes(Device& device)
+      : group(device.create_group()),
+        compute(device.create_queue(Lane::kCompute, group)),
+        in(device.create_queue(Lane::kCopyIn, group)),
+        block(device.allocate(Tier::kDevice, 64)),
+        host(device.allocate(Tier::kHost, 64)),
+        event(device.create_event()) {}
+  const std::shared_ptr<Group> group;
+  const std::unique_ptr<Queue> compute, in;
+  const std::unique_ptr<Block> block, host;
+  const std::unique_ptr<Event> event;
+};
+
 // The runs before a recording waited long; the recording waits for nothing.
 TEST_F(Cuda, ARecordingHasNoTimesOfEarlierRuns) {
-  const auto group = device().create_group();
-  const auto compute = device().create_queue(Lane::kCompute, group),
-             in = device().create_queue(Lane::kCopyIn, group);
-  const auto block = device().allocate(Tier::kDevice, 64), host = device().allocate(Tier::kHost, 64);
-  const auto event = device().create_event();
+  const Lanes lanes(device());
+  const auto& [group, compute, in, block, host, event] = lanes;
   const auto slow = on_stream([](const kernels::Call&) { sleep_ms(30); });
   for (int i = 0; i < 2; ++i) {
     in->launch(slow, {});
@@ -33,11 +45,8 @@ TEST_F(Cuda, ARecordingHasNoTimesOfEarlierRuns) {
 
 // Measuring takes time itself: of two recordings of the same work one measures, and the other has its seconds.
 TEST_F(Cuda, ARecordingWithoutTimesHasThoseOfAnother) {
-  const auto group = device().create_group();
-  const auto compute = device().create_queue(Lane::kCompute, group),
-             in = device().create_queue(Lane::kCopyIn, group);
-  const auto block = device().allocate(Tier::kDevice, 64), host = device().allocate(Tier::kHost, 64);
-  const auto event = device().create_event();
+  const Lanes lanes(device());
+  const auto& [group, compute, in, block, host, event] = lanes;
   const auto record = [&](const Recording* measured) {
     EXPECT_TRUE(device().begin_recording(group, measured));
     in->copy({block.get(), 0}, {host.get(), 0}, 64);

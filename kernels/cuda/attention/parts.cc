@@ -1,5 +1,5 @@
 // The library's attention over parts of the batch, or of the heads of one sample, so that its workspace stays small.
-// A part's bits are those that it has in a call of all.
+// Sizes alone decide the parts, so that the bits depend on nothing else.
 #include <vector>
 
 #include "kernels/cuda/attention/library.h"

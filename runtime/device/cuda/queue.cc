@@ -197,7 +197,7 @@ void CudaQueue::synchronize() {
   if (const cudaError_t status = cudaStreamSynchronize(stream_); status != cudaSuccess)
     group_->poison.keep(state_->note(status, cat("'", state_->info.name, "' failed in queued work")));
   times_.settle();
-  for (const RecordedLane* lane : ran_) {
+  for (RecordedLane* lane : ran_) {
     if (lane->measured == nullptr) lane->seconds = {};
     for (const Stopwatch::Pair& pair : lane->timed) lane->seconds[pair.kind] += Stopwatch::seconds_of(pair);
     const RecordedLane& known = lane->measured == nullptr ? *lane : *lane->measured;
@@ -255,7 +255,7 @@ RecordedLane CudaQueue::take_recorded() {
           .bytes = std::exchange(recorded_bytes_, {})};
 }
 
-void CudaQueue::ran(const RecordedLane& lane) {
+void CudaQueue::ran(RecordedLane& lane) {
   ran_.push_back(&lane);
   for (size_t tier = 0; tier < kTierCount; ++tier) moved_[tier] += lane.bytes[tier];
 }

@@ -33,8 +33,8 @@ inline constexpr size_t kStall = 0, kCopies = 1, kKinds = kCopies + kTierCount;
 // What one queue's part of a recording leaves to do at every run of it.
 struct RecordedLane {
   std::deque<Stopwatch::Pair> timed;
-  mutable std::array<double, kKinds> seconds{};  // that these were apart in its last run
-  const RecordedLane* measured = nullptr;        // of a recording without times: whose seconds are its
+  std::array<double, kKinds> seconds{};    // that these were apart in its last run
+  const RecordedLane* measured = nullptr;  // of a recording without times: whose seconds are its
   std::deque<DiskTask> tasks;
   std::deque<HostTask> host_tasks;
   std::array<int64_t, kTierCount> bytes{};
@@ -58,8 +58,8 @@ class CudaQueue : public Queue {
   void skip_copies_while(const std::atomic<bool>* flag) override { skip_copies_ = flag; }
 
   cudaStream_t stream() const { return stream_; }
-  RecordedLane take_recorded();   // at the end of a recording
-  void ran(const RecordedLane&);  // as part of a recording's run; must live until synchronize()
+  RecordedLane take_recorded();  // at the end of a recording
+  void ran(RecordedLane&);       // as part of a recording's run; must live until synchronize()
 
  private:
   template <class Body>
@@ -79,7 +79,7 @@ class CudaQueue : public Queue {
   std::array<int64_t, kTierCount> moved_{}, recorded_bytes_{};
   std::deque<DiskTask> tasks_;  // under way, or of the recording under way
   std::deque<HostTask> host_tasks_;
-  std::vector<const RecordedLane*> ran_;
+  std::vector<RecordedLane*> ran_;
   const std::atomic<bool>* skip_copies_ = nullptr;
   host::Splitter splitter_{false};
 

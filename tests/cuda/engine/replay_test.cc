@@ -1,6 +1,5 @@
 // The engine on an (emulated) GPU: what is recorded and replayed has the bits of what is submitted piece by
 // piece, under every plan, and memory is what the plan said.
-#include <set>
 #include <tuple>
 
 #include "tests/runtime/engine/support.h"
@@ -76,17 +75,20 @@ TEST_P(Replay, EveryRunTellsOfItsCopies) {
   Session session(compile(model().graph(), *device, o), device);
   fill(session);
   const auto host = static_cast<size_t>(Tier::kHost);
-  std::set<double> seconds;
+  std::vector<double> seconds;
   int64_t bytes = 0;
   for (uint64_t step = 0; step < 36; ++step) {
     const RunReport report = session.run({42, step, 0});
     EXPECT_GT(report.out[host].busy_seconds, 0) << step;
     if (step > 0) EXPECT_EQ(report.out[host].bytes, bytes) << step;
     bytes = report.out[host].bytes;
-    seconds.insert(report.out[host].busy_seconds);
+    seconds.push_back(report.out[host].busy_seconds);
   }
   EXPECT_GT(bytes, 0);
-  EXPECT_EQ(seconds.size(), 3u) << "submitted, measured, measured again";
+  constexpr size_t kMeasured = 1, kAgain = 33;
+  for (size_t step = kMeasured; step < seconds.size(); ++step)
+    EXPECT_EQ(seconds[step], seconds[step < kAgain ? kMeasured : kAgain]) << step;
+  EXPECT_NE(seconds[kAgain], seconds[kMeasured]);
 }
 
 TEST_P(Replay, IsNearTheReference) {

@@ -14,7 +14,8 @@
 
 namespace cairn::engine {
 
-// Bytes per second of the processors' memory, beside a device with memory of its own, or the model of one; 0: not known.
+// Bytes per second of the processors' memory that updates have, beside a device with memory of its own, or the model of one;
+// 0: not known.
 double host_memory_rate(const device::Device& device, const PlanOptions& options);
 
 // Fills CompiledPlan::host_updated and what those updates are timed by: updates that the host may make are elementwise and not
