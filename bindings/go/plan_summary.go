@@ -30,6 +30,7 @@ type PlanSummary struct {
 	UpdateAt                               Tier   // Host: what lives on the host is updated there, where it lies
 	DeferredUpdateCount                    uint64 // parameters that the next micro-batch updates, or whoever looks at them
 	HostUpdateCount                        uint64 // of those, that the host's processors update beside a device with its own memory
+	HostAddCount                           uint64 // whose gradients the host's processors add up there
 }
 
 // Summary is the plan in numbers.
@@ -74,6 +75,7 @@ func (p *Plan) Summary() (PlanSummary, error) {
 		UpdateAt:            Tier(raw.update_at),
 		DeferredUpdateCount: uint64(raw.deferred_update_count),
 		HostUpdateCount:     uint64(raw.host_update_count),
+		HostAddCount:        uint64(raw.host_add_count),
 	}, nil
 }
 

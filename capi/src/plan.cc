@@ -178,6 +178,7 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.update_at = static_cast<uint64_t>(c.update_at());
   s.deferred_update_count = u(c.deferred_updates());
   s.host_update_count = c.host_updated.size();
+  s.host_add_count = c.host_added.size();
   return s;
 }
 

@@ -7,10 +7,11 @@
 #include "kernels/cuda/common/group.h"
 #include "kernels/cuda/parameter.h"
 #include "kernels/cuda/updates.h"
+#include "runtime/base/optimizers/squares.h"
 
 namespace cairn::kernels::cuda {
 
-inline constexpr int kOptimizerThreads = 256;
+inline constexpr int kOptimizerThreads = kSquaresThreads;
 
 // ---- updates
 
@@ -62,8 +63,7 @@ struct Chunks {
   int64_t size = 0, parts = 0;
 
   explicit Chunks(int64_t count) {
-    constexpr int64_t kMin = 8192, kParts = 1024;  // at most so many parts
-    size = align_up(std::max(kMin, (count + kParts - 1) / kParts), 8);
+    size = squares_chunk(count);
     parts = (count + size - 1) / size;
   }
 };

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/attention/library.h"
 #include "kernels/cuda/rows.h"
+#include "runtime/base/optimizers/squares.h"
 
 namespace cairn::kernels {
 
@@ -19,6 +20,7 @@ const Registry& cuda_registry() {
                                       .gaps_filled = false,
                                       .choices = true,
                                       .batch = cuda::make_batch,
+                                      .squares_threads = kSquaresThreads,
                                       .facts = [] { return BackendFacts{.note = cuda::attention_row()}; }};
   return kRegistry;
 }

@@ -106,6 +106,9 @@ struct Registry {
   // sum_squares adds up blocks of so many elements, one after the other: what comes block by block gives the same
   // bits. 0: it does something else.
   int64_t squares_block = 0;
+  // sum_squares adds up as blocks of so many threads do, so that the processor's has the same bits (`threads` in ops.def). 0: it does
+  // something else.
+  int squares_threads = 0;
   BackendFacts (*facts)() = nullptr;  // nullptr: there is nothing to say
   // The same rows, whose kernels use what every processor has: plans for a device that is not there are then the same on
   // every machine. nullptr: these depend on no processor.

@@ -315,6 +315,7 @@ typedef struct cairn_plan_summary_t {
  uint64_t update_at;
  uint64_t deferred_update_count;
  uint64_t host_update_count;
+ uint64_t host_add_count;
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
  cairn_error_t* error);

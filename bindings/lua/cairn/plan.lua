@@ -93,7 +93,7 @@ local NUMBERS = {
   "offload_host_bytes", "offload_disk_bytes", "predicted_seconds", "keep_all_seconds", "bound_seconds", "gap",
   "solve_seconds", "value_count", "op_count", "instruction_count", "region_count", "update_seconds", "host_seconds",
   "measured_op_count", "optimizer_host_bytes", "optimizer_disk_bytes", "packed_bytes", "unpacked_bytes",
-  "in_place_op_count", "deferred_update_count", "host_update_count",
+  "in_place_op_count", "deferred_update_count", "host_update_count", "host_add_count",
 }
 
 -- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory),

@@ -563,10 +563,13 @@ typedef struct cairn_plan_summary_t {
   uint64_t host_update_count;     /* parameters that the host's processors update, beside a device that does not reach the
                                      host's memory, where their optimizer state, weight and gradient live: deferred ones,
                                      or, with fuse_update, most of them beside backward, as soon as a gradient is there */
+  uint64_t host_add_count;        /* parameters whose gradient the host's processors add up where it lives, beside such a
+                                     device, if there are several micro-batches per update: each sends its own, and nothing
+                                     comes back to be added to */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
-   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);

@@ -175,6 +175,7 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
 
 std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
   if (!fast_float(s.in[0]) || s.out[0].dtype != DType::kF64) return nullptr;
+  if (s.attrs != nullptr && s.attrs->has("threads")) return nullptr;
   constexpr int64_t kBlock = kSquaresBlock;
   const int64_t count = s.in[0].shape.elements(), bytes = dtype_bytes(s.in[0].dtype);
   const int64_t blocks = (count + kBlock - 1) / kBlock;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/base/checked.h"
-#include "runtime/engine/compile/program_writer.h"
+#include "runtime/engine/compile/update/room.h"
 
 namespace cairn::engine {
 namespace {
@@ -19,7 +19,10 @@ constexpr int64_t kSmallCopy = 256 << 10, kBatch = 1 << 20;
 
 class Assembler : ProgramWriter {
  public:
-  explicit Assembler(CompiledPlan& plan) : plan_(plan), joint_(*plan.joint) {
+  explicit Assembler(CompiledPlan& plan)
+      : plan_(plan),
+        joint_(*plan.joint),
+        to_add_(*this, {plan.add_ring, plan.add_ring_bytes}, Lane::kCopyOut, Tier::kHost) {
     const size_t count = plan.problem.values.size();
     place_.assign(count, -1);
     for (size_t v = 0; v < count; ++v)
@@ -72,6 +75,10 @@ class Assembler : ProgramWriter {
     send_batches();
     // What it waits for is behind; its lanes get it at once, as submitting takes no time beside running.
     if (plan_.updates_beside_backward()) append_updates(plan_.beside_backward, false, copy_event_);
+    if (!squares_.empty()) {
+      order(Lane::kHost, Lane::kCopyIn);
+      ProgramWriter::copy(Lane::kCopyIn, squares_);
+    }
     // The next micro-batch starts from nothing but persistent values.
     for (size_t v = 0; v < place_.size(); ++v)
       if (!persistent(static_cast<int32_t>(v)) && place_[v] >= 0) free_device(static_cast<int32_t>(v));
@@ -179,11 +186,25 @@ class Assembler : ProgramWriter {
       const ops::OpRow& row = ops::row(made.code);
       if (made.code == ops::OpCode::k_update && scale_copied_ >= 0)
         wait(Lane::kCompute, std::exchange(scale_copied_, -1));
-      launch(made, joint_op, plan_.op_kernel[graph::kMicroBatch][at(joint_op)],
+      launch(writes_over(made), joint_op, plan_.op_kernel[graph::kMicroBatch][at(joint_op)],
              operands(made.in, row.inputs.size()), operands(made.out, row.outputs.size()), step.offset,
-             op.workspace_bytes);
+             op.workspace_bytes, Lane::kCompute, when(made));
       if (made.code == ops::OpCode::k_grad_scale) host_copies();
     }
+  }
+
+  // An op as every micro-batch runs it: what the host adds up, it makes anew.
+  graph::JointOp writes_over(const graph::JointOp& op) const {
+    graph::JointOp over = op;
+    for (size_t k = 0; k < op.out.size(); ++k)
+      if (op.out[k] >= 0 && plan_.host_added.contains(op.out[k])) over.accumulates &= ~(1u << k);
+    return over;
+  }
+
+  // The host makes the squares of what it added up.
+  Micro when(const graph::JointOp& op) const {
+    return op.code == ops::OpCode::k_sum_squares && plan_.host_added.contains(op.in[0]) ? Micro::kFirst
+                                                                                        : Micro::kAny;
   }
 
   std::vector<Operand> operands(const std::vector<int32_t>& ids, size_t slots) const {
@@ -215,7 +236,7 @@ class Assembler : ProgramWriter {
 
   void copy(Batch& batch, const CopyJob& job) {
     const bool joins = !batch.jobs.empty() && far(batch.jobs[0]) == far(job) && job.bytes <= kSmallCopy &&
-                       batch.bytes + job.bytes <= kBatch && batch.jobs[0].later_only == job.later_only &&
+                       batch.bytes + job.bytes <= kBatch && batch.jobs[0].micro == job.micro &&
                        batch.jobs[0].serves == job.serves;
     if (!joins) send(batch);
     batch.jobs.push_back(job);
@@ -266,17 +287,54 @@ class Assembler : ProgramWriter {
     const int64_t offset = above_offloaded(step);
     if (!at_home(step.index) && !tier_ranges_.contains(key))
       tier_ranges_[key] = begin(tier, offset, bytes(step.index));
-    copy(out_, {tier, Tier::kDevice, offset, place_[at(step.index)], stored_bytes(step.index), step.index, 1,
-                false, serves_out(step.index)});
+    CopyJob job{tier,
+                Tier::kDevice,
+                offset,
+                place_[at(step.index)],
+                stored_bytes(step.index),
+                step.index,
+                1,
+                Micro::kAny,
+                serves_out(step.index)};
+    if (const auto added = plan_.host_added.find(stored_[at(step.index)]); added != plan_.host_added.end())
+      return send_to_add(job, added->second);
+    copy(out_, job);
     if (const int32_t squares = squares_of_[at(step.index)]; squares >= 0) copy(out_, host_copy(squares));
   }
+  // A gradient that the host adds up: the first micro-batch of a step puts its own where it lives, later ones into the ring.
+  void send_to_add(CopyJob job, const HostAdd& by) {
+    const TensorDesc& desc = joint_.values[at(stored_[at(job.value)])].desc;
+    const Operand sum{desc, job.to_offset, Tier::kHost};
+    job.micro = Micro::kFirst;
+    copy(out_, job);
+    send(out_);
+    job.micro = Micro::kLater;
+    job.to_offset = to_add_.take(align_up(job.bytes, kPageBytes));
+    copy(out_, job);
+    send(out_);
+    const Operand sent{desc, job.to_offset, Tier::kHost};
+    wait(Lane::kHost, copy_event_[at(job.value)]);
+    const int32_t gradient = stored_[at(job.value)];
+    launch_on_host(gradient, by.add, true, sent, sum, -1, 0);
+    to_add_.done(job.to_offset, record(Lane::kHost));
+    if (by.squares < 0) return;
+    const TensorDesc& number = joint_.values[at(by.squares_value)].desc;
+    launch_on_host(gradient, by.squares, false, sum, {number, by.squares_place, Tier::kHost},
+                   plan_.add_ring + plan_.add_ring_bytes,
+                   align_up(plan_.kernels[at(by.squares)]->workspace_bytes(), kAlignment));
+    const int32_t stored = plan_.problem_value[at(by.squares_value)];
+    squares_.push_back({Tier::kDevice, Tier::kHost, place_[at(stored)], by.squares_place, number.bytes(),
+                        stored, 1, Micro::kLater});
+  }
+
   void copy_in(const plan::Step& step) {
     place(step.index, step.offset);
     // The first micro-batch of a step writes over gradients before anything else does.
-    const bool later_only = at_home(step.index) && !used_[at(step.index)] &&
-                            role(step.index) == graph::Role::kGradient && !updated_[at(step.index)];
+    const bool added_to = at_home(step.index) && !used_[at(step.index)] &&
+                          role(step.index) == graph::Role::kGradient && !updated_[at(step.index)];
     copy(in_, {Tier::kDevice, plan_.link_tier[at(step.tier)], step.offset, above_offloaded(step),
-               stored_bytes(step.index), step.index, 1, later_only, serves_in(step.index)});
+               stored_bytes(step.index), step.index, 1, added_to ? Micro::kLater : Micro::kAny,
+               serves_in(step.index)});
   }
   void drop(std::pair<int32_t, int32_t> key) {
     const auto found = tier_ranges_.find(key);
@@ -294,6 +352,8 @@ class Assembler : ProgramWriter {
   std::vector<int32_t> stored_;      // problem value -> joint value
   std::vector<int32_t> updated_by_;  // problem value -> event of its update on the host, until a copy waited
   int32_t scale_copied_ = -1;        // event of host_copies(), until compute waited
+  Slots to_add_;                     // CompiledPlan::add_ring
+  std::vector<CopyJob> squares_;     // of gradients that the host added up
   std::vector<int32_t>
       squares_of_;             // problem value of a gradient whose update is beside backward -> its squares
   std::vector<bool> used_;     // problem value -> an op before used it
@@ -305,88 +365,5 @@ class Assembler : ProgramWriter {
 }  // namespace
 
 void assemble(CompiledPlan& plan) { plan.program() = Assembler(plan).micro_batch(); }
-
-int64_t CompiledPlan::persistent_bytes() const {
-  int64_t end = 0;
-  for (size_t v = 0; v < problem.values.size(); ++v)
-    if (problem.values[v].persistent) end = std::max(end, plan.value_offsets[v] + problem.values[v].bytes);
-  return end;
-}
-
-bool CompiledPlan::streams() const {
-  for (const auto* places : {&offloaded, &homes})
-    for (const auto& [value, place] : *places)
-      if (!reaches(place.tier)) return true;
-  return false;
-}
-
-Tier CompiledPlan::update_at() const {
-  if (!joint->has_optimizer()) return Tier::kDevice;
-  if (!host_updated.empty()) return Tier::kHost;
-  for (const auto* places : {&offloaded, &homes})
-    for (const auto& [value, place] : *places)
-      if (reaches(place.tier)) return place.tier;
-  return Tier::kDevice;
-}
-
-int64_t CompiledPlan::deferred_updates() const {
-  const std::vector<graph::ParameterSlot>& slots = joint->parameters;
-  const std::set<int32_t>& on_host = updates_beside_backward() ? host_deferred : host_updated;
-  return std::count_if(slots.begin(), slots.end(),
-                       [&](const auto& slot) { return slot.deferred || on_host.contains(slot.value); });
-}
-
-int64_t CompiledPlan::home_bytes(Tier tier) const {
-  int64_t sum = 0;
-  for (const plan::Value& value : problem.values)
-    if (value.at_home() && link_tier[static_cast<size_t>(value.home)] == tier) sum += value.bytes;
-  return sum;
-}
-
-int64_t CompiledPlan::free_bytes() const {
-  return std::max<int64_t>(0, std::min(plan.arena_bytes, plan.device_peak_bytes) - persistent_bytes());
-}
-
-CompiledPlan::Memory CompiledPlan::memory_at_peak() const {
-  std::vector<bool> live(problem.values.size());
-  for (size_t v = 0; v < live.size(); ++v) live[v] = problem.values[v].persistent;
-  for (int32_t s = 0; s <= plan.peak_step && s < static_cast<int32_t>(plan.steps.size()); ++s) {
-    const plan::Step& step = plan.steps[static_cast<size_t>(s)];
-    if (step.kind == plan::StepKind::kRun)
-      for (const int32_t v : problem.ops[static_cast<size_t>(step.index)].outputs)
-        live[static_cast<size_t>(v)] = true;
-    if (step.kind == plan::StepKind::kIn) live[static_cast<size_t>(step.index)] = true;
-    if (step.kind == plan::StepKind::kFree) live[static_cast<size_t>(step.index)] = false;
-  }
-  Memory memory;
-  int64_t counted = 0;
-  const auto count = [&](int32_t value, graph::Role role) {
-    if (value < 0 || !live[static_cast<size_t>(value)]) return;
-    live[static_cast<size_t>(value)] = false;
-    const int64_t bytes = problem.values[static_cast<size_t>(value)].bytes;
-    counted += bytes;
-    switch (role) {
-      case graph::Role::kParameter:
-      case graph::Role::kLow:
-      case graph::Role::kPacked:
-        memory.parameters += bytes;
-        break;
-      case graph::Role::kGradient:
-        memory.gradients += bytes;
-        break;
-      case graph::Role::kOptimizer:
-        memory.optimizer += bytes;
-        break;
-      default:
-        memory.activations += bytes;
-        break;
-    }
-  };
-  for (size_t e = 0; e < layout_value.size(); ++e) count(layout_value[e], layout->values[e].role);
-  // One of several values made in place of each other stands for all: none of them persists.
-  for (size_t j = 0; j < problem_value.size(); ++j) count(problem_value[j], joint->values[j].role);
-  memory.workspace = plan.arena_bytes - counted;
-  return memory;
-}
 
 }  // namespace cairn::engine

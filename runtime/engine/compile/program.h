@@ -31,15 +31,20 @@ struct Instruction {
   int32_t a;
 };
 
+// Of a step's micro-batches, by their place: the first one writes over what later ones add to.
+enum class Micro : uint8_t { kAny, kFirst, kLater };
+
 struct Launch {
   int32_t kernel;
   int32_t first_operand, inputs, outputs;  // Program::operands[first .. first + inputs + outputs)
   int64_t workspace_offset, workspace_bytes;
+  Tier workspace_tier;
   uint32_t accumulates, first_writer;
+  Micro micro;         // in which micro-batches of a step it runs
   bool deferred;       // an update of the step before, where there was one
   uint32_t in_place;   // Call::in_place
   uint32_t random_op;  // RandomKey::op
-  int32_t joint_op;    // of the program's phase; for traces and error messages
+  int32_t joint_op;    // of the program's phase; for traces. -1 - a joint value: adds to that
   bool of_update;      // joint_op is of the updates' phase, whatever the program's is
 };
 
@@ -52,10 +57,9 @@ struct Operand {  // a tensor at an offset of the arena, or of a tier that kerne
 struct CopyJob {
   Tier to, from;
   int64_t to_offset, from_offset, bytes;
-  int32_t value;      // of several neighbours moved as one, the first
-  int32_t count = 1;  // of an instruction's first copy: how many it does
-  // Of what the first micro-batch of a step writes over: only later ones do it.
-  bool later_only = false;
+  int32_t value;              // of several neighbours moved as one, the first
+  int32_t count = 1;          // of an instruction's first copy: how many it does
+  Micro micro = Micro::kAny;  // in which it is done
   // Where deferred updates run alone, or are left out, copies for the rest are, too.
   enum class Serves : uint8_t { kRest, kUpdates, kBoth };
   Serves serves = Serves::kRest;
@@ -83,6 +87,13 @@ struct OffloadedPlace {
   };
   Tier tier;
   std::vector<Extent> extents;  // in order, without holes
+};
+
+// How the host adds what a micro-batch sends to a gradient, and makes the squares of the sum, where backward has those.
+struct HostAdd {
+  int32_t add = -1, squares = -1;  // CompiledPlan::kernels
+  int32_t squares_value = -1;      // joint value; -1: there are none
+  int64_t squares_place = -1;      // on the host tier
 };
 
 // What plans that were made together keep in the same bytes: the persistent values of all of them, in one
@@ -138,6 +149,10 @@ struct CompiledPlan {
   // of backward to hide them behind.
   std::set<int32_t> host_deferred;
   Program host_program, beside_backward;  // the parts of a run that make them: of the run before, and its own
+  // Gradients that live on the host and that its processors add up (homes/host_adds.h): a micro-batch sends its own.
+  std::map<int32_t, HostAdd> host_added;
+  // Of the host tier, where what micro-batches send waits to be added, then a workspace and the squares.
+  int64_t add_ring_bytes = 0, add_workspace_bytes = 0, add_ring = -1;
   std::map<int32_t, int32_t>
       host_done;  // value they read or change -> event of that program: it may be copied
   bool on_host(const graph::JointOp& update) const {
@@ -276,6 +291,8 @@ struct PlanOptions {
   double host_update_share = 1;  // with kAlways: of what may be updated there
   // With kAlways, where updates are fused: of those, that are deferred.
   double host_deferred_share = 0;
+  // Sums of gradients by the host's processors, beside such a device; kAlways: of all that may be, whatever it takes.
+  Defer host_adds = Defer::kWhereFaster;
 };
 
 // graph -> joint -> problem -> plan -> program. Nothing runs, nothing is allocated on the device.

@@ -34,8 +34,9 @@ class ProgramWriter {
   // kernel: index into CompiledPlan::kernels. A workspace lives for the launch alone.
   void launch(const graph::JointOp& op, int32_t joint_op, int32_t kernel, std::span<const Operand> in,
               std::span<const Operand> out, int64_t workspace_offset, int64_t workspace_bytes,
-              device::Lane lane = device::Lane::kCompute) {
+              device::Lane lane = device::Lane::kCompute, Micro micro = Micro::kAny) {
     Launch launch = {};
+    launch.micro = micro;
     launch.kernel = kernel;
     launch.first_operand = static_cast<int32_t>(program_.operands.size());
     launch.inputs = static_cast<int32_t>(in.size());
@@ -55,6 +56,23 @@ class ProgramWriter {
     program_.launches.push_back(launch);
     emit(Opcode::kLaunch, lane, static_cast<int32_t>(program_.launches.size()) - 1);
     if (range >= 0) end(range);
+  }
+  // By the host's processors, in later micro-batches of a step. gradient: joint value, for traces. The workspace lies on the host tier.
+  void launch_on_host(int32_t gradient, int32_t kernel, bool adds, const Operand& in, const Operand& out,
+                      int64_t workspace_offset, int64_t workspace_bytes) {
+    Launch launch = {};
+    launch.kernel = kernel;
+    launch.first_operand = static_cast<int32_t>(program_.operands.size());
+    launch.inputs = launch.outputs = 1;
+    program_.operands.insert(program_.operands.end(), {in, out});
+    launch.workspace_offset = workspace_bytes > 0 ? workspace_offset : -1;
+    launch.workspace_bytes = workspace_bytes;
+    launch.workspace_tier = Tier::kHost;
+    launch.accumulates = adds ? 1 : 0;
+    launch.micro = Micro::kLater;
+    launch.joint_op = -1 - gradient;
+    program_.launches.push_back(launch);
+    emit(Opcode::kLaunch, device::Lane::kHost, static_cast<int32_t>(program_.launches.size()) - 1);
   }
 
   // One submission of these copies, which lie between the same two tiers.

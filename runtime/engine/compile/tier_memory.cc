@@ -48,6 +48,11 @@ const char* op_from(const CompiledPlan& plan, size_t step) {
   return step < steps.size() ? plan.problem.ops[at(steps[step].index)].name.c_str() : "";
 }
 
+// Where gradients of micro-batches wait for the host to add them.
+int64_t waiting_gradients(const CompiledPlan& plan, Tier tier) {
+  return tier == Tier::kHost && !plan.host_added.empty() ? plan.add_ring_bytes : 0;
+}
+
 }  // namespace
 
 int64_t tier_peak_bytes(const CompiledPlan& plan, Tier tier) {
@@ -59,7 +64,7 @@ int64_t tier_peak_bytes(const CompiledPlan& plan, Tier tier) {
 }
 
 int64_t optimizer_bytes(const CompiledPlan& plan, Tier tier) {
-  int64_t bytes = plan.offloaded_bytes[static_cast<size_t>(tier)];
+  int64_t bytes = plan.offloaded_bytes[static_cast<size_t>(tier)] - waiting_gradients(plan, tier);
   for (const auto& [value, place] : plan.offloaded) {
     const graph::JointValue& stored = plan.joint->values[at(value)];
     if (place.tier == tier && stored.role == Role::kGradient && plan.joint->slices_of(value) == nullptr)
@@ -71,7 +76,8 @@ int64_t optimizer_bytes(const CompiledPlan& plan, Tier tier) {
 CompiledPlan::Memory tier_memory(const CompiledPlan& plan, Tier tier) {
   if (tier == Tier::kDevice) return plan.memory_at_peak();
   CompiledPlan::Memory memory;
-  int64_t state = 0;
+  memory.gradients = waiting_gradients(plan, tier);
+  int64_t state = memory.gradients;
   for (const auto& [value, place] : plan.offloaded) {
     const graph::JointValue& stored = plan.joint->values[at(value)];
     if (place.tier != tier || stored.role == Role::kOptimizer) continue;

@@ -84,6 +84,7 @@ struct LoadedProgram {
     const kernels::Kernel* kernel;
     kernels::Call call;
     uint32_t accumulates, first_writer;
+    Micro micro;    // Launch::micro
     bool commits;   // updates a parameter
     bool deferred;  // Launch::deferred
   };

@@ -14,8 +14,12 @@ const Instruction& instruction_of(const CompiledPlan& plan, const Span& span) {
   return program_of(plan, span).code[static_cast<size_t>(span.instruction)];
 }
 
+const Launch& launch_of(const CompiledPlan& plan, const Span& span) {
+  return program_of(plan, span).launches[static_cast<size_t>(instruction_of(plan, span).a)];
+}
+
 const graph::JointOp& op_of(const CompiledPlan& plan, const Span& span) {
-  const Launch& launch = program_of(plan, span).launches[static_cast<size_t>(instruction_of(plan, span).a)];
+  const Launch& launch = launch_of(plan, span);
   return plan.joint->ops(launch.of_update ? graph::kUpdate
                                           : span.phase)[static_cast<size_t>(launch.joint_op)];
 }
@@ -84,7 +88,10 @@ void record_run(costs::Recorder& recorder, const Session& session, const StepSec
 }
 
 const std::string& span_name(const CompiledPlan& plan, const Span& span) {
-  if (row(span.lane).computes) return op_of(plan, span).name;
+  if (row(span.lane).computes) {
+    const int32_t op = launch_of(plan, span).joint_op;
+    return op < 0 ? plan.joint->values[static_cast<size_t>(-1 - op)].name : op_of(plan, span).name;
+  }
   const int32_t value = copy_of(plan, span).value;
   return value < 0 ? kOptimizerState : plan.problem.values[static_cast<size_t>(value)].name;
 }

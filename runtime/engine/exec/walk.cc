@@ -3,6 +3,13 @@
 #include "runtime/engine/exec/loaded.h"
 
 namespace cairn::engine {
+namespace {
+
+bool belongs(Micro micro, const RunKey& key) {
+  return micro == Micro::kAny || (micro == Micro::kFirst) == (key.micro == 0);
+}
+
+}  // namespace
 
 Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on)
     : device(std::move(on)), plans(given.size()) {
@@ -23,7 +30,7 @@ Store::~Store() {
 bool Store::has(device::Lane lane) const {
   if (lane <= device::Lane::kCopyIn) return true;
   return std::any_of(plans.begin(), plans.end(), [&](const LoadedPlan& loaded) {
-    return lane == device::Lane::kHost ? !loaded.plan->host_updated.empty() : loaded.plan->streams_on_host();
+    return lane == device::Lane::kHost ? !loaded.plan->host_kernels.empty() : loaded.plan->streams_on_host();
   });
 }
 
@@ -144,7 +151,6 @@ void Store::resolve(const LoadedPlan& of, const Program& program,
   const std::vector<bool>& commits = of.commits;
   loaded = {};
   loaded.program = &program;
-  const int64_t arena_bytes = blocks[0]->bytes();
   loaded.tensors.reserve(program.operands.size());
   for (const Operand& operand : program.operands) {
     Tensor tensor{operand.desc, nullptr};
@@ -159,23 +165,28 @@ void Store::resolve(const LoadedPlan& of, const Program& program,
     loaded.tensors.push_back(tensor);
   }
   for (const Launch& launch : program.launches) {
-    require(launch.workspace_bytes == 0 ||
-                (launch.workspace_offset >= 0 && launch.workspace_offset % kAlignment == 0 &&
-                 launch.workspace_offset + launch.workspace_bytes <= arena_bytes),
-            Code::kInternal, "a workspace of ", launch.workspace_bytes, " bytes at ", launch.workspace_offset,
-            " does not fit the arena of ", arena_bytes);
+    const auto& scratch = blocks[static_cast<size_t>(launch.workspace_tier)];
+    require(
+        launch.workspace_bytes == 0 || (scratch != nullptr && launch.workspace_offset >= 0 &&
+                                        launch.workspace_offset % kAlignment == 0 &&
+                                        launch.workspace_offset + launch.workspace_bytes <= scratch->bytes()),
+        Code::kInternal, "a workspace of ", launch.workspace_bytes, " bytes at ", launch.workspace_offset,
+        " does not fit the ", kTierNames[static_cast<size_t>(launch.workspace_tier)], " tier's arena");
     const Tensor* first = loaded.tensors.data() + launch.first_operand;
     kernels::Call call;
     call.in = {first, static_cast<size_t>(launch.inputs)};
     call.out = {first + launch.inputs, static_cast<size_t>(launch.outputs)};
-    call.workspace = launch.workspace_bytes > 0 ? arena() + launch.workspace_offset : nullptr;
+    call.workspace = launch.workspace_bytes > 0
+                         ? static_cast<char*>(scratch->address()) + launch.workspace_offset
+                         : nullptr;
     call.in_place = launch.in_place;
     call.key.op = launch.random_op;
     const auto kernel = static_cast<size_t>(launch.kernel);
     // Where a cancel may skip a run's own updates, it does not skip those of the run before.
     const bool whole = launch.deferred && launch.of_update && of.plan->updates_beside_backward();
     loaded.launches.push_back({(whole ? of.finishing : with)[kernel].get(), call, launch.accumulates,
-                               launch.first_writer, !whole && commits.at(kernel), launch.deferred});
+                               launch.first_writer, launch.micro, !whole && commits.at(kernel),
+                               launch.deferred});
   }
   for (const CopyJob& job : program.copies) {
     device::Block* const to = blocks[static_cast<size_t>(job.to)].get();
@@ -262,6 +273,7 @@ bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const
       case Opcode::kLaunch: {
         const auto& launch = loaded.launches[a];
         if (pass == (launch.deferred ? Pass::kWithoutUpdates : Pass::kUpdatesAlone)) break;
+        if (!belongs(launch.micro, key)) break;
         // Once an update is submitted, its kernel decides whether the cancel came in time.
         under_way = under_way || launch.commits;
         if (stop.load(std::memory_order_relaxed) && !under_way) [[unlikely]] {
@@ -278,7 +290,7 @@ bool Store::walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const
         break;
       }
       case Opcode::kCopy: {
-        if (program.copies[a].later_only && key.micro == 0) break;
+        if (!belongs(program.copies[a].micro, key)) break;
         const CopyJob::Serves serves = program.copies[a].serves;
         if (pass == Pass::kUpdatesAlone && serves == CopyJob::Serves::kRest) break;
         if (pass == Pass::kWithoutUpdates && serves == CopyJob::Serves::kUpdates) break;

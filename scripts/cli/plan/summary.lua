@@ -55,6 +55,7 @@ function summary.plan(plan, micro_steps)
   rows[15] = { "update_at", plan.update_at }
   rows[16] = { "deferred_updates", plan.deferred_update_count }
   rows[17] = { "host_updates", plan.host_update_count }
+  rows[18] = { "host_adds", plan.host_add_count }
   return json.object(rows)
 end
 
@@ -91,6 +92,10 @@ function summary.lines(plan, measured)
   if deferred + on_host > 0 then
     text[#text + 1] = ("updates           of %s parameters beside the next forward part%s, to the same bits\n"):format(
       format.count(deferred), by_host)
+  end
+  if plan.host_add_count > 0 then
+    text[#text + 1] = ("gradients         of %s parameters added up by the host's processors\n"):format(
+      format.count(plan.host_add_count))
   end
   if #homes > 0 then text[#text + 1] = ("optimizer state   %s\n"):format(table.concat(homes, "; ")) end
   for _, tier in ipairs { "host", "disk" } do

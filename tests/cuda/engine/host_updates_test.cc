@@ -115,6 +115,29 @@ TEST(CudaHostUpdates, OfWhatLivesOnADiskHaveTheBitsOfTheDevices) {
     }
 }
 
+// Gradients of several micro-batches that the processors add up, and their squares.
+TEST(CudaHostAdds, HaveTheBitsOfTheDevices) {
+  for (const Form& form : kForms)
+    for (const Where updates : {Where::kNever, Where::kAlways}) {
+      SCOPED_TRACE(
+          cat(static_cast<int>(form.amp), ' ', dtype_name(form.parameters), ' ', static_cast<int>(updates)));
+      const auto device = device::open("cuda:0", {}), checked = device::checked(device);
+      PlanOptions without = options_for("adamw", form, updates);
+      without.micro_steps = 3;
+      without.budget_share = updates == Where::kAlways ? 0.6 : 0;
+      without.smallest_budget = updates == Where::kNever;
+      without.host_adds = Where::kNever;
+      PlanOptions with = without;
+      with.host_adds = Where::kAlways;
+      const auto fetched = compile(layers(), *device, without), host = compile(layers(), *device, with);
+      ASSERT_TRUE(fetched->host_added.empty());
+      ASSERT_FALSE(host->host_added.empty());
+      const Result expected = engine::train(fetched, device, 3);
+      EXPECT_EQ(engine::train(host, device, 3), expected) << "recorded";
+      EXPECT_EQ(engine::train(host, checked, 3), expected);
+    }
+}
+
 // Nor for states of 8 bits, which a GPU rounds by steps of its own.
 TEST(CudaHostUpdates, AreNotForWhatIsNoElementwiseUpdate) {
   const auto device = device::open("cuda:0", {});

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/rows.h"
 #include "runtime/base/checked.h"
+#include "runtime/base/optimizers/squares.h"
 #include "runtime/device/cuda/status.h"
 #include "tests/conformance/cases.h"
 
@@ -101,7 +102,8 @@ const kernels::Registry& hosted_cuda_registry() {
                                                .packed_bytes = kernels::cuda::packed_bytes,
                                                .one_packed_form = true,
                                                .gaps_filled = false,
-                                               .batch = kBatch};
+                                               .batch = kBatch,
+                                               .squares_threads = kernels::kSquaresThreads};
   return kRegistry;
 }
 

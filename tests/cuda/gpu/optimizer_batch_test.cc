@@ -8,6 +8,7 @@ namespace {
 TEST(CudaOptimizerBatch, HasTheBitsOfAKernelEachOnTheGpu) { check_batches(hosted_cuda_registry()); }
 TEST(CudaOptimizer, HasTheBitsOfTheProcessorOnTheGpu) {
   expect_bits_of_the_processor(hosted_cuda_registry());
+  expect_squares_of_the_processor(hosted_cuda_registry());
 }
 
 }  // namespace

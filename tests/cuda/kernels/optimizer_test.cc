@@ -38,7 +38,10 @@ TEST(CudaOptimizer, UpdatesOfWholeTensors) {
       for (const bool scaled : {false, true}) agree(update_call(kind, x, scaled));
 }
 
-TEST(CudaOptimizer, HasTheBitsOfTheProcessor) { expect_bits_of_the_processor(kernels::cuda_registry()); }
+TEST(CudaOptimizer, HasTheBitsOfTheProcessor) {
+  expect_bits_of_the_processor(kernels::cuda_registry());
+  expect_squares_of_the_processor(kernels::cuda_registry());
+}
 TEST(CudaOptimizer, GradScales) { check_grad_scales(kernels::cuda_registry()); }
 TEST(CudaOptimizer, UpdatesRoundByTheBitsOfTheElement) { check_rounding(kernels::cuda_registry()); }
 TEST(CudaOptimizer, HalvesOfAParameterAreWhatIsMadeOfAWholeOne) { check_splitting(kernels::cuda_registry()); }

@@ -35,4 +35,26 @@ inline void expect_bits_of_the_processor(const kernels::Registry& registry) {
   }
 }
 
+// Sums of squares that the processor makes in the GPU's order: of fewer elements than a group, of several rows of a chunk, and of more
+// chunks than a block has threads.
+inline void expect_squares_of_the_processor(const kernels::Registry& registry) {
+  const TensorDesc number{DType::kF64, {}, 0};
+  for (const int64_t count : {3, 1027, 8191, 8197, 100003, 3000007, 9000001}) {
+    SCOPED_TRACE(count);
+    const Direct d{"sum_squares", {{DType::kF32, Shape{count}, 0}}, {number}, {}};
+    const Attrs order{{"threads", int64_t{registry.squares_threads}}};
+    Operands in, gpu, processor;
+    in.add(d.in[0], 5, -1, 1);
+    gpu.add(number, 6, 0, 1);
+    processor.add(number, 6, 0, 1);
+    kernels::Signature s{d.op, d.in, d.out, 1, 1, &d.attrs, 1};
+    run_kernel(registry.find(s).get(), in.tensors, gpu.tensors);
+    s.attrs = &order;
+    const auto kernel = kernels::cpu_registry().find(s);
+    ASSERT_NE(kernel, nullptr);
+    run_kernel(kernel.get(), in.tensors, processor.tensors);
+    expect_same(gpu.tensors[0], processor.tensors[0], "total", 0);
+  }
+}
+
 }  // namespace cairn::conformance

@@ -523,6 +523,7 @@ pub struct cairn_plan_summary_t {
     pub update_at: u64,
     pub deferred_update_count: u64,
     pub host_update_count: u64,
+    pub host_add_count: u64,
 }
 extern "C" {
     pub fn cairn_plan_summary(plan: *const cairn_plan_t, out_summary: *mut cairn_plan_summary_t, error: *mut cairn_error_t) -> cairn_status_t;

@@ -265,7 +265,7 @@ fn cairn_program_t_lies_as_promised() {
 
 #[test]
 fn cairn_plan_summary_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_plan_summary_t>(), 296);
+    assert_eq!(size_of::<cairn_plan_summary_t>(), 304);
     assert_eq!(place!(cairn_plan_summary_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_plan_summary_t, peak_bytes), (8, 24));
     assert_eq!(place!(cairn_plan_summary_t, budget_bytes), (32, 8));
@@ -301,6 +301,7 @@ fn cairn_plan_summary_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_summary_t, update_at), (272, 8));
     assert_eq!(place!(cairn_plan_summary_t, deferred_update_count), (280, 8));
     assert_eq!(place!(cairn_plan_summary_t, host_update_count), (288, 8));
+    assert_eq!(place!(cairn_plan_summary_t, host_add_count), (296, 8));
 }
 
 #[test]

@@ -105,9 +105,13 @@ bool find_homes(CompiledPlan& plan) {
 }
 
 // Ops of a lowered problem have what persists and is changed as inputs: now as outputs, too, where it has a home.
-// What is written over in every micro-batch, as there is but one, need not be fetched for that.
+// What is written over in every micro-batch, as there is but one, or as the host adds them up, need not be fetched for that.
 void mark_changes(CompiledPlan& plan) {
   const graph::JointGraph& joint = *plan.joint;
+  std::erase_if(plan.host_added, [&](const auto& added) {
+    const plan::Value& value = plan.problem.values[at(plan.problem_value[at(added.first)])];
+    return value.home < 0 || plan.link_tier[at(value.home)] != Tier::kHost;
+  });
   for (size_t o = 0; o < plan.problem.ops.size(); ++o) {
     plan::Op& op = plan.problem.ops[o];
     for (const int32_t joint_op : plan.problem_op[o]) {
@@ -117,8 +121,8 @@ void mark_changes(CompiledPlan& plan) {
         const int32_t v = plan.problem_value[at(joint.storage(node.out[k]))];
         if (v < 0 || plan.problem.values[at(v)].home < 0) continue;
         if (std::find(op.outputs.begin(), op.outputs.end(), v) == op.outputs.end()) op.outputs.push_back(v);
-        const bool over = plan.overwrites_gradients && (node.accumulates & node.first_writer) >> k & 1;
-        if (over) std::erase(op.inputs, v);
+        const bool anew = plan.overwrites_gradients || plan.host_added.contains(node.out[k]);
+        if (anew && (node.accumulates & node.first_writer) >> k & 1) std::erase(op.inputs, v);
         op.recomputable = false;
       }
     }
@@ -175,10 +179,12 @@ void settle_homes(CompiledPlan& plan) {
       if (before.values[at(outputs[k])].home >= 0 && !away[at(outputs[k])])
         step.offsets.erase(step.offsets.begin() + static_cast<std::ptrdiff_t>(k));
   }
-  std::erase_if(plan.homes, [&](const auto& home) {
-    const int32_t stored = plan.problem_value[at(home.first)];
+  const auto stays = [&](const auto& entry) {
+    const int32_t stored = plan.problem_value[at(entry.first)];
     return stored >= 0 && !away[at(stored)];
-  });
+  };
+  std::erase_if(plan.homes, stays);
+  std::erase_if(plan.host_added, stays);
 }
 
 void share_homes(CompiledPlan& plan, const CompiledPlan& primary) {

@@ -17,7 +17,7 @@ class HostProgram : ProgramWriter {
         joint_(*plan.joint),
         deferred_(deferred),
         maker_(maker),
-        ring_(*this, {plan.host_ring, plan.host_ring_bytes}, Slots::Of::kHostTier) {
+        ring_(*this, {plan.host_ring, plan.host_ring_bytes}, Lane::kHostIn, Tier::kHost) {
     for (const Piece& piece : pieces) {
       if (plan.defers(update(piece.parts.at(0).op)) != deferred) continue;
       pieces_.push_back(&piece);

@@ -10,6 +10,7 @@
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/homes/host_adds.h"
 #include "runtime/engine/compile/homes/state_candidates.h"
 #include "runtime/engine/compile/update/host_seconds.h"
 #include "runtime/engine/compile/update/host_updates.h"
@@ -25,6 +26,9 @@ using graph::JointOp;
 // Of the budget, that state may take which would be dear in a tier; and that it is to take where its share is chosen.
 constexpr double kMostDear = 0.7, kDear = 0.5;
 constexpr double kWorthStaying = 0.05;  // of a step: an update that waits less for its state may as well
+constexpr double kLonger[] = {0.4, 0.7,
+                              1};  // shares of what a micro-batch is longer that sums on the host may have
+constexpr double kLate = 0.02;     // of a micro-batch, by which sums on the host may end behind it
 
 class Chooser {
  public:
@@ -205,7 +209,8 @@ class Chooser {
     settle_homes(plan_);
     plan_.update_seconds += streaming_seconds(plan_, costs_) - device_update_seconds(plan_, costs_);
     if (chooses_deferred_) choose_deferred(plan_);
-    plan_.host_wait_seconds = std::max(0.0, host_wait_seconds(plan_, plan_.update_seconds));
+    plan_.host_wait_seconds = std::max(0.0, host_wait_seconds(plan_, plan_.update_seconds)) +
+                              (micro_steps_ - 1) * host_add_wait_seconds(plan_);
     plan_.update_seconds += plan_.host_wait_seconds;
     return {Solved::kFits, least};
   }
@@ -319,6 +324,10 @@ bool overwrites_gradients(const PlanOptions& options) {
   return options.micro_steps == 1 || options.fuse_update;
 }
 
+double seconds(const CompiledPlan& plan, const PlanOptions& options) {
+  return plan.plan.predicted_seconds + plan.update_seconds / std::max<uint32_t>(options.micro_steps, 1);
+}
+
 }  // namespace
 
 Solved solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
@@ -334,7 +343,34 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                          plan::SolverCache& cache, double limit, bool quick) {
   if (!plan.host_updated.empty()) keep_states_off_device(plan);
-  return Chooser(plan, device, options, &cache).solve_homes(overwrites_gradients(options), limit, quick);
+  const CompiledPlan before = plan;
+  const HostAdds adds = choose_host_adds(plan, device, options, 1);
+  const auto solve = [&](CompiledPlan& from, double below, bool quickly) {
+    return Chooser(from, device, options, &cache).solve_homes(overwrites_gradients(options), below, quickly);
+  };
+  Outcome known = solve(plan, limit, quick);
+  if (adds.chosen == 0 || options.host_adds == PlanOptions::Defer::kAlways) return known;
+  const auto again = [&](double stretch) {
+    CompiledPlan other = before;
+    if (stretch > 0) choose_host_adds(other, device, options, stretch);
+    const bool fits = known.solved == Solved::kFits;
+    const double below = fits ? std::min(limit, seconds(plan, options)) : limit;
+    const Outcome now = solve(other, below, quick || stretch > 0);
+    known.least_seconds = std::min(known.least_seconds, now.least_seconds);
+    if (now.solved != Solved::kFits || (fits && seconds(other, options) >= seconds(plan, options))) return;
+    known.solved = now.solved;
+    plan = std::move(other);
+  };
+  const bool fits = known.solved == Solved::kFits;
+  // Where a micro-batch is longer than its ops, the host has time for more.
+  const double longest = (fits ? plan.plan.predicted_seconds : limit) / before.problem.op_seconds();
+  if (!quick && adds.chosen < adds.all && std::isfinite(longest))
+    for (const double share : kLonger) again(1 + share * (longest - 1));
+  // Where it ends late, none may be better.
+  if (known.solved == Solved::kFits ? host_add_wait_seconds(plan) > kLate * plan.plan.predicted_seconds
+                                    : std::isinf(limit))
+    again(0);
+  return known;
 }
 
 double staying_share(const CompiledPlan& plan) {
@@ -349,6 +385,7 @@ double staying_share(const CompiledPlan& plan) {
 std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
                                     bool states_stay, plan::SolverCache& cache) {
   keep_states_off_device(plan);
+  choose_host_adds(plan, device, options, 1);
   return Chooser(plan, device, options, &cache).bound_with_homes(overwrites_gradients(options), states_stay);
 }
 

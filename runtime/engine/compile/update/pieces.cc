@@ -31,6 +31,7 @@ class Placer {
       }
       plan_.host_ring = take(Tier::kHost, plan_.host_ring_bytes, kPageBytes);
     }
+    place_adds();
     for (const JointOp& op : updates) {
       const auto weight = plan_.offloaded.find(op.out[0]);
       if (weight == plan_.offloaded.end()) continue;
@@ -59,6 +60,14 @@ class Placer {
     Piece piece;
     int64_t masters = 0;
   };
+
+  void place_adds() {
+    if (plan_.host_added.empty()) return;
+    plan_.add_ring = take(Tier::kHost, plan_.add_ring_bytes + plan_.add_workspace_bytes, kPageBytes);
+    for (auto& [gradient, add] : plan_.host_added)
+      if (add.squares_value >= 0)
+        add.squares_place = take(Tier::kHost, stored_bytes(joint_, add.squares_value), kAlignment);
+  }
 
   static int64_t alignment_of(int64_t bytes) { return bytes > kMinPieceBytes ? kPageBytes : kAlignment; }
 

@@ -48,11 +48,12 @@ struct Room {
 // Ranges of an area that copies move in and out of, in turn: of the arena's free part, or of what the host tier has for that.
 class Slots {
  public:
-  enum class Of : uint8_t { kArena, kHostTier };  // which counts all that lives there as one range
-  Slots(ProgramWriter& writer, Area whole, Of of = Of::kArena)
-      : writer_(writer), whole_(whole), of_(of), next_(whole.offset) {}
+  // lane: that moves things in. On the host tier, all that lives there counts as one range.
+  Slots(ProgramWriter& writer, Area whole, device::Lane lane = device::Lane::kCopyIn,
+        Tier tier = Tier::kDevice)
+      : writer_(writer), whole_(whole), lane_(lane), tier_(tier), next_(whole.offset) {}
 
-  // A range for the next copy in: what lay there has gone out, or is no longer used.
+  // A range for what comes next: what lay there has gone out, or is no longer used.
   int64_t take(int64_t bytes) {
     if (next_ + bytes > whole_.offset + whole_.bytes) next_ = whole_.offset;
     const Area area{next_, bytes};
@@ -62,11 +63,11 @@ class Slots {
         ++it;
         continue;
       }
-      writer_.wait(of_ == Of::kArena ? device::Lane::kCopyIn : device::Lane::kHostIn, it->done);
+      writer_.wait(lane_, it->done);
       if (it->range >= 0) writer_.end(it->range);
       it = used_.erase(it);
     }
-    const int32_t range = of_ == Of::kArena ? writer_.begin(Tier::kDevice, area.offset, bytes) : -1;
+    const int32_t range = tier_ == Tier::kDevice ? writer_.begin(tier_, area.offset, bytes) : -1;
     used_.push_back({area, range, -1});
     return area.offset;
   }
@@ -89,7 +90,8 @@ class Slots {
   };
   ProgramWriter& writer_;
   const Area whole_;
-  const Of of_;
+  const device::Lane lane_;
+  const Tier tier_;
   int64_t next_;
   std::deque<Used> used_;
 };

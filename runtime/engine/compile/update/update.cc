@@ -4,6 +4,7 @@
 
 #include "runtime/base/checked.h"
 #include "runtime/engine/compile/homes/homes.h"
+#include "runtime/engine/compile/homes/host_adds.h"
 #include "runtime/engine/compile/update/host_program.h"
 #include "runtime/engine/compile/update/programs.h"
 #include "runtime/engine/compile/update/writer.h"
@@ -275,6 +276,7 @@ void assemble_update(CompiledPlan& plan, device::Device& device) {
   (deferred ? plan.beside_host_updates : plan.program(graph::kUpdate)) =
       update_program(plan, maker, room, std::move(pieces.device));
   if (!plan.host_updated.empty()) assemble_host_updates(plan, maker, pieces.host);
+  make_host_adds(plan, maker);
   plan.kernel_locks = std::make_unique<std::mutex[]>(plan.kernels.size());
 }
 

@@ -89,6 +89,8 @@ summary! {
     deferred_update_count: u64,
     /// Of those: that the host's processors update, beside a device that does not reach the host's memory.
     host_update_count: u64,
+    /// Whose gradients the host's processors add up there, beside such a device.
+    host_add_count: u64,
 }
 
 /// A row of a plan's table of values. Texts are borrowed from the plan.
