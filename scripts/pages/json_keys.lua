@@ -27,7 +27,8 @@ local PLAN = {
     "parameters that the host's processors update where they live, beside a device that does not reach it: deferred " ..
     "ones; with `--fuse-update` the others beside backward" },
   { "plan.host_adds",
-    "parameters whose gradient the host's processors add up where it lives, beside such a device, with `--accumulate`" },
+    "parameters whose gradient the host's processors add up where it lives, beside such a device, where a step has " ..
+    "several micro-batches" },
 }
 
 local MEMORY = {

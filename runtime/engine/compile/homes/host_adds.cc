@@ -65,7 +65,7 @@ struct Summand {
 
 // In the order in which backward makes them.
 std::vector<Summand> candidates(const CompiledPlan& plan, const device::Device& device,
-                                  const PlanOptions& options) {
+                                const PlanOptions& options) {
   const graph::JointGraph& joint = *plan.joint;
   if (options.host_adds == Where::kNever || options.micro_steps <= 1 || joint.grad_scale >= 0 ||
       link_to(plan, Tier::kHost) == plan.link_tier.size() || plan.reaches(Tier::kHost) ||
