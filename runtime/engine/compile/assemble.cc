@@ -303,7 +303,10 @@ class Assembler : ProgramWriter {
   }
   // A gradient that the host adds up: the first micro-batch of a step puts its own where it lives, later ones into the ring.
   void send_to_add(CopyJob job, const HostAdd& by) {
-    const TensorDesc& desc = joint_.values[at(stored_[at(job.value)])].desc;
+    const int32_t gradient = stored_[at(job.value)];
+    const TensorDesc& desc = joint_.values[at(gradient)].desc;
+    require(added_.insert(gradient).second, Code::kInternal, "the plan sends '",
+            joint_.values[at(gradient)].name, "' twice, and it would be added twice");
     const Operand sum{desc, job.to_offset, Tier::kHost};
     job.micro = Micro::kFirst;
     copy(out_, job);
@@ -314,7 +317,6 @@ class Assembler : ProgramWriter {
     send(out_);
     const Operand sent{desc, job.to_offset, Tier::kHost};
     wait(Lane::kHost, copy_event_[at(job.value)]);
-    const int32_t gradient = stored_[at(job.value)];
     launch_on_host(gradient, by.add, true, sent, sum, -1, 0);
     to_add_.done(job.to_offset, record(Lane::kHost));
     if (by.squares < 0) return;
@@ -353,6 +355,7 @@ class Assembler : ProgramWriter {
   std::vector<int32_t> updated_by_;  // problem value -> event of its update on the host, until a copy waited
   int32_t scale_copied_ = -1;        // event of host_copies(), until compute waited
   Slots to_add_;                     // CompiledPlan::add_ring
+  std::set<int32_t> added_;          // gradients that went there
   std::vector<CopyJob> squares_;     // of gradients that the host added up
   std::vector<int32_t>
       squares_of_;             // problem value of a gradient whose update is beside backward -> its squares

@@ -1,11 +1,11 @@
 #include "runtime/engine/compile/homes/host_adds.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/registry.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/streamed.h"
-#include "runtime/plan/homes/traffic.h"
 
 namespace cairn::engine {
 namespace {
@@ -113,9 +113,10 @@ double seconds_of(const CompiledPlan& plan, int32_t gradient) {
 
 HostAdds choose_host_adds(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
                           double stretch) {
-  const std::vector<Summand> all = candidates(plan, device, options);
-  plan.host_memory_bytes_per_second = host_memory_rate(device, options);
   plan.host_added.clear();
+  const std::vector<Summand> all = candidates(plan, device, options);
+  if (all.empty()) return {};
+  plan.host_memory_bytes_per_second = host_memory_rate(device, options);
   const double end = plan.problem.op_seconds() * stretch;
   double now = 0;
   int64_t largest = 0, sum = 0, workspace = 0;
