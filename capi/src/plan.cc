@@ -339,8 +339,9 @@ cairn_status_t cairn_plan_render(const cairn_plan_t* plan, uint32_t kind, const 
     not_null(plan, "plan");
     not_null(out_text, "out_text");
     const engine::CompiledPlan& c = *plan->compiled;
-    *out_text =
-        std::make_unique<cairn_text>(render(c.problem, c.plan, kind, title, plan->category)).release();
+    *out_text = std::make_unique<cairn_text>(
+                    render(c.problem, c.plan, kind, title, plan->category, c.other_form.get()))
+                    .release();
   });
 }
 

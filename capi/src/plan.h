@@ -23,6 +23,6 @@ namespace cairn::capi {
 
 // CAIRN_RENDER_* of a plan (render.cc).
 std::string render(const plan::Problem& problem, const plan::Plan& plan, uint32_t kind, const char* title,
-                   const std::vector<const char*>& categories);
+                   const std::vector<const char*>& categories, const plan::Problem* other_form = nullptr);
 
 }  // namespace cairn::capi

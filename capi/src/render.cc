@@ -28,8 +28,8 @@ constexpr Renderer kRenderers[] = {
     },
     plan::to_svg,
     file,
-    [](const plan::Problem& problem, const plan::Plan&, const plan::ReportOptions&) {
-      return plan::to_json(problem, plan::sweep(problem));
+    [](const plan::Problem& problem, const plan::Plan&, const plan::ReportOptions& options) {
+      return plan::to_json(problem, plan::sweep(problem, -1, options.other_form));
     },
     plan::to_html,
 };
@@ -38,9 +38,10 @@ static_assert(std::size(kRenderers) == CAIRN_RENDER_REPORT + 1);
 }  // namespace
 
 std::string render(const plan::Problem& problem, const plan::Plan& plan, uint32_t kind, const char* title,
-                   const std::vector<const char*>& categories) {
+                   const std::vector<const char*>& categories, const plan::Problem* other_form) {
   in_enum(kind, CAIRN_RENDER_REPORT, "kind");
   plan::ReportOptions options;
+  options.other_form = other_form;
   std::string_view text = title == nullptr ? "cairn plan" : title;
   options.title = text.substr(0, text.find('\n'));
   for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {

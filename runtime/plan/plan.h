@@ -95,6 +95,8 @@ struct ReportOptions {
   std::vector<std::string> facts;       // below the title of the page: "word: text"
   std::vector<std::string> categories;  // category name per value index (same length as values), may be empty
   int curve_budgets = -1;               // -1: as many as the problem's size allows; 0: no curve
+  const Problem* other_form =
+      nullptr;  // that what people do by hand may have, too (runtime/report/baselines.h)
 };
 std::string to_html(const Problem&, const Plan&, const ReportOptions&);
 // The memory timeline alone, as an SVG picture.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
@@ -19,9 +20,7 @@ int32_t below(const Problem& p, int32_t region, int32_t root) {
 
 // What a problem takes whose layers, cut into groups, are regions with the policy RECOMPUTE, and that may take as much
 // as it likes: the plan that a graph with such regions has. `group` per op, -1: none. Empty: everything is kept.
-Baseline price(const Problem& problem, std::string name, std::string words,
-               const std::vector<int32_t>& group) {
-  Problem p = problem;
+Plan plan_of(Problem p, const std::vector<int32_t>& group) {
   p.budget_bytes = 0;
   p.regions.clear();
   if (std::none_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.home >= 0; }))
@@ -31,9 +30,16 @@ Baseline price(const Problem& problem, std::string name, std::string words,
     while (p.ops[i].region >= static_cast<int32_t>(p.regions.size()))
       p.regions.push_back({cat("group ", p.regions.size()), -1, Policy::kRecompute, -1});
   }
-  const Plan plan = solve(p);
-  return {std::move(name), std::move(words), plan.device_peak_bytes, plan.arena_bytes,
-          plan.predicted_seconds};
+  return solve(p);
+}
+
+// Of layers, groups of `size`; 0: everything is kept.
+std::vector<int32_t> groups_of(const Layers& layers, int32_t size) {
+  if (size == 0) return {};
+  std::vector<int32_t> groups = layers.of_op;
+  for (int32_t& group : groups)
+    if (group >= 0) group /= size;
+  return groups;
 }
 
 }  // namespace
@@ -69,20 +75,30 @@ Layers::Layers(const Problem& p, const Index& index) : of_op(p.ops.size(), -1) {
       of_op[i] = at->second;
 }
 
-std::vector<Baseline> baselines(const Problem& p) {
-  check(p);
-  const Index index(p);
-  const Layers layers(p, index);
-  const int32_t size =
-      std::max(1, static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(layers.count)))));
-  std::vector<int32_t> groups = layers.of_op;
-  for (int32_t& group : groups)
-    if (group >= 0) group /= size;
+std::vector<Baseline> baselines(const Problem& p, const Problem* other) {
+  std::vector<std::pair<const Problem*, Layers>> forms;
+  for (const Problem* form : {&p, other}) {
+    if (form == nullptr) continue;
+    check(*form);
+    forms.emplace_back(form, Layers(*form, Index(*form)));
+  }
+  const int32_t count = forms[0].second.count;
+  const int32_t size = std::max(1, static_cast<int32_t>(std::lround(std::sqrt(static_cast<double>(count)))));
+  const auto price = [&](std::string name, std::string words, int32_t group) {
+    std::optional<Plan> best;
+    for (const auto& [form, layers] : forms) {
+      Plan plan = plan_of(*form, groups_of(layers, group));
+      if (!best || std::pair(plan.arena_bytes, plan.predicted_seconds) <
+                       std::pair(best->arena_bytes, best->predicted_seconds))
+        best = std::move(plan);
+    }
+    return Baseline{std::move(name), std::move(words), best->device_peak_bytes, best->arena_bytes,
+                    best->predicted_seconds};
+  };
   return {
-      price(p, "keep_all", "everything kept", {}),
-      price(p, "per_layer", cat("every layer checkpointed (", layers.count, " layers)"), layers.of_op),
-      price(p, "sqrt_n",
-            cat("groups of ", size, " checkpointed (\xe2\x88\x9an of ", layers.count, " layers)"), groups)};
+      price("keep_all", "everything kept", 0),
+      price("per_layer", cat("every layer checkpointed (", count, " layers)"), 1),
+      price("sqrt_n", cat("groups of ", size, " checkpointed (\xe2\x88\x9an of ", count, " layers)"), size)};
 }
 
 }  // namespace cairn::plan

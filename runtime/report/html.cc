@@ -90,9 +90,9 @@ std::string peak_section(const Problem& p, const Index& index, const Plan& plan,
   return out + "</section>\n";
 }
 
-std::string curve_section(const Problem& p, const Plan& plan, int budgets) {
-  if (budgets == 0 || p.ops.empty()) return "";
-  Sweep found = sweep(p, budgets);
+std::string curve_section(const Problem& p, const Plan& plan, const ReportOptions& options) {
+  if (options.curve_budgets == 0 || p.ops.empty()) return "";
+  Sweep found = sweep(p, options.curve_budgets, options.other_form);
   const SweepPoint own = {p.budget_bytes > 0 ? p.budget_bytes : plan.arena_bytes,
                           plan.arena_bytes,
                           plan.predicted_seconds,
@@ -126,8 +126,8 @@ std::string to_html(const Problem& p, const Plan& plan, const ReportOptions& opt
       label(title), "</title><style>", page_style(), "</style>", picture_style(), "</head><body><main>\n<h1>",
       label(title), "</h1><p>", p.ops.size(), " ops (", p.backward_begin, " forward), ", p.values.size(),
       " values; ", plan.steps.size(), " instructions, planned in ", human_seconds(plan.solve_seconds),
-      "</p>\n", facts_section(options), cards(p, plan, line), curve_section(p, plan, options.curve_budgets),
-      "<section>", "<div class='picture'>",
+      "</p>\n", facts_section(options), cards(p, plan, line), curve_section(p, plan, options), "<section>",
+      "<div class='picture'>",
       memory_picture(p, plan, line, c, "Device memory over one forward and backward"),
       lanes_picture(p, plan, line), "</div></section>\n", peak_section(p, index, plan, c),
       values_section(p, index, plan), "</main><script>", page_script(), "</script></body></html>\n");

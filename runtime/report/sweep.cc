@@ -94,9 +94,9 @@ void let_more_be_no_slower(std::vector<SweepPoint>& points) {
   }
 }
 
-Sweep sweep(const Problem& problem, int points) {
+Sweep sweep(const Problem& problem, int points, const Problem* other) {
   Sweep found;
-  found.baselines = baselines(problem);
+  found.baselines = baselines(problem, other);
   for (const Op& op : problem.ops) found.keep_all_seconds += op.seconds;
   const std::vector<int64_t> budgets =
       sweep_budgets(problem, found.baselines, points < 0 ? usual_points(problem) : points);

@@ -34,8 +34,8 @@ std::vector<int64_t> sweep_budgets(const Problem&, const std::vector<Baseline>&,
 void let_more_be_no_slower(std::vector<SweepPoint>&);
 
 // Solves once per budget, on up to 8 threads: the same points for any number. points < 0: usual_points. More memory is
-// never slower.
-Sweep sweep(const Problem&, int points = -1);
+// never slower. other: as of baselines().
+Sweep sweep(const Problem&, int points = -1, const Problem* other = nullptr);
 
 // "cairn.sweep/1".
 std::string to_json(const Problem&, const Sweep&);

@@ -119,6 +119,8 @@ struct CompiledPlan {
   size_t index_in_set = 0;
   std::vector<int32_t> layout_value;  // entry of the layout -> index into problem.values; -1: offloaded
   plan::Problem problem;
+  // Without a budget: the same with ops in place, or without, whichever `problem` is not. nullptr: there are none.
+  std::shared_ptr<const plan::Problem> other_form;
   // Joint storage value -> index into problem.values, -1 for aliases and offloaded state. Values that are made in place
   // of each other (in_place.h) have one index.
   std::vector<int32_t> problem_value;

@@ -78,7 +78,9 @@ class Variants {
   // Without a budget there is nothing to be gained but memory. Packed weights cost nothing where there is
   // room for them.
   bool better(const CompiledPlan& plan, const CompiledPlan& than) const {
-    if (plan.problem.budget_bytes == 0) return plan.plan.arena_bytes < than.plan.arena_bytes;
+    if (plan.problem.budget_bytes == 0)
+      return std::pair(plan.plan.arena_bytes, plan.plan.predicted_seconds) <
+             std::pair(than.plan.arena_bytes, than.plan.predicted_seconds);
     const double mine = seconds(plan), other = seconds(than), same = kNothing * other;
     return mine < other - same || (mine <= other + same && packed_bytes(plan) > packed_bytes(than));
   }
@@ -95,6 +97,8 @@ class Variants {
     if (packed.apart->problem.budget_bytes == 0) {
       attempt(packed.apart);
       attempt(packed.in_place);
+      const auto& other = best_ == packed.in_place ? packed.apart : packed.in_place;
+      if (other != nullptr) best_->other_form = std::make_shared<const plan::Problem>(other->problem);
       return;
     }
     if (attempt_whole(packed) || attempt_within_reach(packed)) return;

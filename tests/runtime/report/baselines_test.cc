@@ -57,6 +57,23 @@ TEST(Baselines, WithoutRegionsStagesAreLayers) {
   EXPECT_GT(found[2].seconds, found[0].seconds);
 }
 
+// A model with ops in place or without them: whichever takes less, for each row by itself.
+TEST(Baselines, OfTwoFormsTheSmallerCounts) {
+  const Problem p = chain(16, 6400, 2);
+  Problem larger = p, slower = p;
+  larger.values[0].bytes += 6400;
+  for (Op& op : slower.ops) op.seconds *= 2;
+  const std::vector<Baseline> alone = baselines(p);
+  for (const Problem* other : {&larger, &slower}) {
+    const std::vector<Baseline> first = baselines(p, other), second = baselines(*other, &p);
+    for (size_t k = 0; k < alone.size(); ++k)
+      for (const auto* found : {&first, &second}) {
+        EXPECT_EQ((*found)[k].arena_bytes, alone[k].arena_bytes);
+        EXPECT_DOUBLE_EQ((*found)[k].seconds, alone[k].seconds);
+      }
+  }
+}
+
 TEST(Baselines, NoPlanByHandBeatsTheSolverWithinItsBytes) {
   for (const uint32_t seed : support::seeds(60)) {
     RandomOptions options;
