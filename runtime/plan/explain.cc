@@ -14,7 +14,9 @@ struct Life {
   bool by_run = false;                                                   // how its present life began
 };
 
-std::string reason(const Problem& p, const Index& index, const Rules& rules, int32_t v, Decision decision) {
+// limited: there is a budget. Without one plans differ in how long they wait for copies that policies ask for.
+std::string reason(const Problem& p, const Index& index, const Rules& rules, int32_t v, Decision decision,
+                   bool limited) {
   const int32_t maker = index.maker[v];
   if (decision == Decision::kPersistent) return "persistent: on the device from start to end";
   if (maker < 0) return "";  // it has a home
@@ -27,10 +29,11 @@ std::string reason(const Problem& p, const Index& index, const Rules& rules, int
     case Decision::kRecompute:
       if (rules.policy[v] == Policy::kRecompute) return cat("policy RECOMPUTE of ", policy);
       return cat("made again by '", p.ops[maker].name, "': ", human_seconds(p.ops[maker].seconds),
-                 " to fit the budget");
+                 limited ? " to fit the budget" : " while copies are under way");
     case Decision::kOffload:
       if (rules.policy[v] == Policy::kOffload) return cat("policy OFFLOAD of ", policy);
-      return "leaves over the link to fit the budget";
+      return limited ? "leaves over the link to fit the budget"
+                     : "leaves over the link, behind others' copies";
     default:
       break;
   }
@@ -94,7 +97,7 @@ void explain(const Problem& p, const Index& index, const Rules& rules, Plan& pla
       value.first_step = 0;
     }
     if (p.values[v].persistent || life[v].here) value.last_step = end;
-    value.reason = reason(p, index, rules, v, value.decision);
+    value.reason = reason(p, index, rules, v, value.decision, plan.budget_bytes > 0);
     if (p.values[v].persistent || !index.saved(v, p.backward_begin)) continue;
     int64_t& total = value.decision == Decision::kOffload     ? plan.totals.offload_bytes[value.tier]
                      : value.decision == Decision::kRecompute ? plan.totals.recompute_bytes

@@ -1,5 +1,6 @@
 #include "runtime/plan/search/solver.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "runtime/plan/explain.h"
@@ -7,6 +8,20 @@
 #include "runtime/plan/search/fewer_copies.h"
 
 namespace cairn::plan {
+
+namespace {
+
+// Twice what all values take beside the largest workspace, if that is a number: no plan needs as much, and tables are made for
+// the whole budget.
+int64_t most_bytes(const Problem& p) {
+  int64_t bytes = 0, workspace = 0;
+  for (const Value& v : p.values) bytes += v.bytes;
+  for (const Op& op : p.ops) workspace = std::max(workspace, op.workspace_bytes);
+  bytes += workspace;
+  return bytes > std::numeric_limits<int64_t>::max() / 2 ? bytes : 2 * bytes;
+}
+
+}  // namespace
 
 Solver::Solver(const Problem& p) : p_(p), search_(p, p.ops.size() <= kSmallProblem), one_(search_) {}
 
@@ -17,7 +32,7 @@ std::optional<Plan> Solver::solve(int64_t budget_bytes, Effort effort) {
 }
 
 std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
-  const int64_t budget = budget_bytes > 0 ? budget_bytes : std::numeric_limits<int64_t>::max();
+  const int64_t budget = budget_bytes > 0 ? std::min(budget_bytes, most_bytes(p_)) : most_bytes(p_);
   // All budgets of few ops are searched for with the same effort, whoever asks first: what they answer must not depend on that.
   const bool all_at_once = p_.ops.size() <= kTinyProblem / 2;
   search_.set_layout_effort(effort == Effort::kWhole || all_at_once ? 0 : kNoEffort);
@@ -27,6 +42,9 @@ std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
     if (!fit) return {};
     return finish(with_fewer_copies(search, std::move(*fit), budget).plan, budget_bytes, effort);
   };
+  // Without a limit nothing is to be saved but waiting for copies that policies ask for, which no bound knows of: that is not worth
+  // a search that takes long.
+  if (budget_bytes <= 0 && p_.ops.size() > kTinyProblem) effort = std::min(effort, Effort::kQuick);
   if (!small()) return finished(search_, one_.solve(budget, effort));
   // Of few ops, plans for all budgets are sooner found than one. Whether they are there must not matter: then plans would depend
   // on what was asked before.

@@ -31,6 +31,15 @@ TEST(Explain, NamesThePolicy) {
   EXPECT_NE(plan.values[3].reason.find("recomputed for"), std::string::npos);
 }
 
+TEST(Explain, NoReasonSpeaksOfABudgetThatIsNotThere) {
+  Problem p = chain(6, 6400, 1, Policy::kOffload);
+  for (size_t r = 0; r < p.regions.size(); r += 2) p.regions[r].policy = Policy::kPlannerDecides;
+  p.links.push_back({"host", 0.01, 1000, 1000, 1, int64_t{1} << 40});
+  const Plan plan = solve(p);
+  EXPECT_GT(plan.totals.recompute_bytes, 0);
+  for (const ValuePlan& value : plan.values) EXPECT_EQ(value.reason.find("budget"), std::string::npos);
+}
+
 TEST(Explain, OverBudgetNamesTheSmallestBudgetTheOpAndTheLargestValues) {
   Problem p = chain(4);
   p.budget_bytes = 1000;

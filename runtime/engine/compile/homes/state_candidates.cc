@@ -1,8 +1,10 @@
 #include "runtime/engine/compile/homes/state_candidates.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
+#include "runtime/base/checked.h"
 #include "runtime/engine/compile/cost_query.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/streamed.h"
@@ -24,6 +26,27 @@ std::vector<bool> read_by_ops(const graph::JointGraph& joint) {
   for (size_t v = 0; v < joint.values.size(); ++v)
     if (joint.values[v].alias_of >= 0) read[at(joint.storage(static_cast<int32_t>(v)))] = true;
   return read;
+}
+
+// Of a tier. Pieces begin at pages. Those of blocks end anywhere: at worst three of 8320 bytes take seven pages.
+int64_t bytes_in_tier(const graph::JointGraph& joint, const StateCandidate& candidate) {
+  const auto whole_pages = [&](int32_t v) { return format(joint.values[at(v)].desc.dtype).block == 1; };
+  const bool whole = std::all_of(candidate.values.begin(), candidate.values.end(), whole_pages);
+  return candidate.bytes + 2 * kPageBytes + (whole ? 0 : candidate.bytes / 6);
+}
+
+// False: it has no room in any of them.
+bool give_tier(CompiledPlan& plan, const StateCandidate& candidate, size_t links) {
+  for (size_t link = 0; link < std::min(links, plan.link_tier.size()); ++link) {
+    int64_t& capacity = plan.problem.links[link].capacity_bytes;
+    const int64_t needed = bytes_in_tier(*plan.joint, candidate);
+    if (capacity < needed) continue;
+    if (candidate.what == StateCandidate::What::kReached && !plan.reaches(plan.link_tier[link])) return false;
+    capacity -= needed;
+    for (const int32_t value : candidate.values) plan.offloaded[value] = {plan.link_tier[link], {}};
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -59,6 +82,31 @@ void add_reached(const graph::JointGraph& joint, std::vector<StateCandidate>& li
     const std::span<const int32_t> states = states_of(op);
     list.push_back({StateCandidate::What::kReached, {states.begin(), states.end()}, state_bytes(joint, op)});
   }
+}
+
+void give_tiers(CompiledPlan& plan, const std::vector<StateCandidate>& candidates,
+                const std::vector<bool>& taken, size_t links) {
+  std::vector<const StateCandidate*> order;
+  for (size_t c = 0; c < candidates.size(); ++c)
+    if (taken[c]) order.push_back(&candidates[c]);
+  const auto is_master = [](const StateCandidate* c) { return c->what == StateCandidate::What::kMaster; };
+  const auto give_all = [&] {
+    bool all = true;
+    for (const StateCandidate* c : order)  // a master weight is updated where its optimizer state is streamed
+      if (!is_master(c) || plan.offloaded.contains(c->state)) all = give_tier(plan, *c, links) && all;
+    return all;
+  };
+  const std::vector<plan::Link> room = plan.problem.links;
+  const std::map<int32_t, OffloadedPlace> before = plan.offloaded;
+  if (give_all()) return;
+  plan.problem.links = room;
+  plan.offloaded = before;
+  std::erase_if(order,
+                [&](const StateCandidate* c) { return bytes_in_tier(*plan.joint, *c) > 2 * c->bytes; });
+  std::stable_sort(order.begin(), order.end(), [&](const StateCandidate* a, const StateCandidate* b) {
+    return std::pair(is_master(a), -a->bytes) < std::pair(is_master(b), -b->bytes);
+  });
+  give_all();
 }
 
 }  // namespace cairn::engine

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/costs/model.h"
-#include "runtime/graph/joint.h"
+#include "runtime/engine/compile/program.h"
 
 namespace cairn::engine {
 
@@ -27,5 +27,10 @@ std::vector<StateCandidate> state_candidates(const graph::JointGraph&, const cos
 
 // Gradients, which micro-batches add to, and the states of updates that are part of backward.
 void add_reached(const graph::JointGraph&, std::vector<StateCandidate>&);
+
+// Gives what is taken the first tier with room, of the plan's first `links`, out of which copies of activations lose it:
+// CompiledPlan::offloaded. Where not all has room, the largest has it first, and what would need most of its own for ends of pages none.
+void give_tiers(CompiledPlan&, const std::vector<StateCandidate>&, const std::vector<bool>& taken,
+                size_t links);
 
 }  // namespace cairn::engine

@@ -262,36 +262,14 @@ class Chooser {
     return list;
   }
 
-  // Pieces begin at pages. Those of blocks end anywhere: at worst three of 8320 bytes take seven pages.
-  int64_t between_pieces(const StateCandidate& candidate) const {
-    const auto whole_pages = [&](int32_t v) { return format(joint_.values[at(v)].desc.dtype).block == 1; };
-    return std::all_of(candidate.values.begin(), candidate.values.end(), whole_pages) ? 0
-                                                                                      : candidate.bytes / 6;
-  }
-
   void move_out(const std::vector<bool>& taken) {
     take_out(taken);
     raise_workspace();
   }
 
-  // Gives what is taken the first tier with room, out of which copies of activations lose it; of the first `links`.
+  // Of the first `links`.
   void take_out(const std::vector<bool>& taken, size_t links = kTierCount) {
-    for (size_t c = 0; c < candidates_.size(); ++c) {
-      const StateCandidate& candidate = candidates_[c];
-      // A master weight is updated where its optimizer state is streamed.
-      const bool leaves = taken[c] && (candidate.what != StateCandidate::What::kMaster ||
-                                       plan_.offloaded.contains(candidate.state));
-      if (!leaves) continue;
-      for (size_t link = 0; link < std::min(links, plan_.link_tier.size()); ++link) {
-        int64_t& capacity = plan_.problem.links[link].capacity_bytes;
-        const int64_t needed = candidate.bytes + 2 * kPageBytes + between_pieces(candidate);
-        if (capacity < needed) continue;
-        if (candidate.what == StateCandidate::What::kReached && !plan_.reaches(plan_.link_tier[link])) break;
-        capacity -= needed;
-        for (const int32_t value : candidate.values) plan_.offloaded[value] = {plan_.link_tier[link], {}};
-        break;
-      }
-    }
+    give_tiers(plan_, candidates_, taken, links);
     std::vector<bool> gone(plan_.problem.values.size());
     for (const auto& [value, place] : plan_.offloaded)
       if (const int32_t stored = plan_.problem_value[at(value)]; stored >= 0) gone[at(stored)] = true;

@@ -70,6 +70,21 @@ TEST(Solver, WhereTheBoundIsFarItIsNotLookedForForever) {
   EXPECT_LE(solver.work(), 150'000'000) << p.ops.size() << " ops";
 }
 
+// Nor is anything saved by searching for budgets where there is none, or one beyond all bytes; of few ops, and of many.
+TEST(Solver, WithoutABudgetPoliciesAreSearchedLittle) {
+  for (const int layers : {28, 100}) {
+    Problem p = chain(layers, 6400, 1, Policy::kOffload);
+    for (size_t r = 0; r < p.regions.size(); r += 2) p.regions[r].policy = Policy::kPlannerDecides;
+    p.links.push_back({"host", 0.01, 2000, 2000, 1, int64_t{1} << 40});
+    Solver solver(p);
+    const auto plan = solver.solve(0);
+    ASSERT_TRUE(plan.has_value());
+    EXPECT_EQ(violation(p, *plan), "");
+    EXPECT_LE(solver.work(), 40'000 * layers);
+    EXPECT_TRUE(solver.solve(INT64_MAX, Effort::kQuick).has_value());
+  }
+}
+
 // With room for everything in a tier the smallest budget is what one op needs, whatever may be made again.
 TEST(Solver, SendingEverythingTakesWhatTheLargestOpNeeds) {
   // Searched for all budgets, and for one.

@@ -222,7 +222,8 @@ TEST(RegionPolicies, SegmentsByHandAreWhatTheReportPrices) {
     for (const int layers : support::cases({1, 2, 4, 9, 10, 13}, 3)) {
       PlanOptions options;
       options.amp = amp;
-      const auto rows = plan::baselines(compile(transformer(layers), *device, options)->problem);
+      const auto whole = compile(transformer(layers), *device, options);
+      const auto rows = plan::baselines(whole->problem, whole->other_form.get());
       const int size = std::max(1, static_cast<int>(std::lround(std::sqrt(layers))));
       same(*compile(transformer(layers), *device, options), rows[0]);
       if (layers == 1) continue;  // one region around everything: its parts are the layers

@@ -128,6 +128,26 @@ TEST(OffloadedState, TheFirstTierWithRoomIsTaken) {
   EXPECT_LE(host + plan->plan.tier_arena_bytes.at(0), 1 << 20);
 }
 
+// Where a tier has little room, large moments have it, not the ends of small ones' pages; nothing smaller plans than what is named.
+TEST(OffloadedState, ATierWithLittleRoomIsForWhatIsLarge) {
+  const auto device = cpu();
+  for (const int64_t room : {450 << 10, 850 << 10, 900 << 10, 1300 << 10}) {
+    SCOPED_TRACE(room);
+    PlanOptions o = options_for({Tier::kHost}, 1);
+    o.update_on_device = true;
+    o.costs = with_host_bytes(room);
+    const int64_t least = smallest(o, *device);
+    o.budget_bytes = least;
+    const auto plan = compile(heavy(), *device, o);
+    EXPECT_EQ(plan->plan.arena_bytes, least);
+    EXPECT_GT(plan->resident_bytes(Tier::kHost), room / 2);
+    for (const double less : {.9999, .999, .99, .97}) {
+      o.budget_bytes = static_cast<int64_t>(less * static_cast<double>(least));
+      EXPECT_THROW(compile(heavy(), *device, o), Error) << less;
+    }
+  }
+}
+
 enum class Home : uint8_t {
   kReached,
   kHost,
