@@ -31,9 +31,10 @@ class SolverCache {
   // No plan's seconds, with what living at home costs, are fewer. enough: with homes, a bound of so much is not raised any further.
   double least_seconds(const Problem&, int64_t budget_bytes,
                        double enough = std::numeric_limits<double>::infinity());
-  // Of a problem with homes, where no op begins before its time (`earliest`, seconds per op, never falling): no plan takes less,
-  // without what living at home costs.
-  double least_seconds_behind(const Problem&, int64_t budget_bytes, const std::vector<double>& earliest);
+  // Of a problem with homes, where no op begins before its time (`earliest`, seconds per op, never falling): no plan takes less.
+  // home_costs: with what living at home costs, which may pass before the first op.
+  double least_seconds_behind(const Problem&, int64_t budget_bytes, const std::vector<double>& earliest,
+                              bool home_costs);
   // About as fast a plan, sooner; also nothing where only plans close to the smallest fit, which take long to find. Its bound and gap
   // are of a rough bound; least_seconds() is not.
   std::optional<Plan> solve_quickly(const Problem&, int64_t budget_bytes);

@@ -145,12 +145,11 @@ Bound lower_bound(const Problem& p, const Index& index, int64_t budget_bytes, co
   return best;
 }
 
-double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t budget_bytes, HomeReads homes,
-                                  const std::vector<double>& earliest) {
-  for (HomeReads::Value& value : homes.values) value.home_seconds = 0;
+double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t budget_bytes,
+                                  const HomeReads& homes, const std::vector<double>& earliest) {
   const std::vector<double> before = seconds_before(p);
   const auto late = [&](int32_t op) { return std::max(0.0, earliest[op] - before[op]); };
-  double most = 0;
+  double most = least_home_seconds(homes, budget_bytes);
   for (int32_t op = 0; op < static_cast<int32_t>(p.ops.size()); ++op) most = std::max(most, late(op));
   if (budget_bytes > 0) {
     std::vector<int32_t> order = points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());

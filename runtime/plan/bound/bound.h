@@ -63,9 +63,9 @@ std::vector<double> shares_here(const Problem&, const Index&, int64_t budget_byt
 double lower_bound_seconds(const Problem&, const Index&, int64_t budget_bytes, const HomeReads& = {},
                            double enough = std::numeric_limits<double>::infinity());
 
-// A bound, too, of plans in which no op begins before its time: `earliest`, seconds per op, never falling. At two program points and in
-// shares of ops only, and without Value::home_seconds, as those may pass before that time.
-double lower_bound_seconds_behind(const Problem&, const Index&, int64_t budget_bytes, HomeReads,
+// A bound, too, of plans in which no op begins before its time: `earliest`, seconds per op, never falling, in which Value::home_seconds
+// of what lives at home may pass before the first op. At two program points and in shares of ops only.
+double lower_bound_seconds_behind(const Problem&, const Index&, int64_t budget_bytes, const HomeReads&,
                                   const std::vector<double>& earliest);
 
 // A bound, too, of several program points at once, for problems without links (else it says nothing): some percent higher where memory is

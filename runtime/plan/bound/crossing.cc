@@ -8,6 +8,7 @@ namespace cairn::plan {
 namespace {
 
 constexpr double kShares = 1 << 20;
+constexpr double kHomeRounding = 4 / kShares;  // more than rounded_down() takes off
 
 enum Copy : uint8_t { kInBefore, kInBehind, kOutBefore, kOutBehind, kCopies };
 
@@ -60,7 +61,7 @@ Copies copies_of(const HomeReads::Value& value, int32_t at, bool back_home, bool
 }  // namespace
 
 Crossing::Crossing(const Problem& p, int32_t at, double before, double after, double room, double largest,
-                   const HomeReads& homes)
+                   const HomeReads& homes, double late)
     : seconds_(std::max(before + after, std::numeric_limits<double>::min())), bytes_(std::max(1.0, largest)) {
   for (const HomeReads::Value& value : homes.values)
     bytes_ = std::max(bytes_, static_cast<double>(value.bytes));
@@ -75,6 +76,11 @@ Crossing::Crossing(const Problem& p, int32_t at, double before, double after, do
     add_link(p.links[l], l, at, before, after, largest, homes, gone);
   for (const auto& [v, factor] : gone) more_.emplace_back(v, factor);
   program_.add_row(std::move(gone), -room_);
+  const double behind_home = late - (home_ + uncounted_) * (1 + kHomeRounding);
+  if (!(behind_home > 0)) return;
+  std::vector<std::pair<int32_t, double>> row = {{0, 1}};
+  for (const auto& [v, seconds] : at_home_) row.emplace_back(v, seconds * (1 + kHomeRounding));
+  program_.add_row(std::move(row), behind_home / seconds_);
 }
 
 void Crossing::add_link(const Link& link, size_t number, int32_t at, double before, double after,
@@ -95,6 +101,7 @@ void Crossing::add_link(const Link& link, size_t number, int32_t at, double befo
     const double bytes = static_cast<double>(value.bytes) / bytes_;
     for (const Copy copy : {kInBefore, kInBehind, kOutBefore, kOutBehind})
       if (bit(copies.always, copy)) fixed[copy] += bytes;
+    if (value.may_stay && copies.seconds == 0) uncounted_ += value.home_seconds;
     if (copies.without == 0 && copies.seconds == 0) continue;
     auto same = std::find_if(groups.begin(), groups.end(),
                              [&](const Group& group) { return group.copies == copies; });
@@ -111,6 +118,7 @@ void Crossing::add_link(const Link& link, size_t number, int32_t at, double befo
   for (const Group& group : groups) {
     const int32_t v = program_.add_variable(group.copies.seconds * bytes_ / seconds_, group.bytes);
     gone.emplace_back(v, 1);
+    if (group.copies.seconds > 0) at_home_.emplace_back(v, group.copies.seconds * bytes_ / seconds_);
     room_ -= group.bytes;
     for (const size_t i : group.members) group_[i] = {v, group.bytes};
     for (const Copy copy : {kInBefore, kInBehind, kOutBefore, kOutBehind})

@@ -18,7 +18,11 @@
 //     sum y <= C,    e >= flow(p) - p (C - sum y + sum H)     for each price p: the lines of README.md
 //
 // (sums of bytes). What op m uses needs no y, and is taken to stay if it may. A value with y = 0 costs its home_seconds; and so
-// does one that may not stay. All rows are linear: the least of z + e + sum home_seconds (1 - y) under them is a bound on what
+// does one that may not stay. Those seconds may pass before the first op, so where op m does not begin before F + T,
+//
+//     z + sum home_seconds (1 - y) >= T.
+//
+// All rows are linear: the least of z + e + sum home_seconds (1 - y) under them is a bound on what
 // any plan adds to F + G, and the multipliers of the linear program prove it, whichever way they were found.
 #pragma once
 #include <cstdint>
@@ -33,9 +37,10 @@ namespace cairn::plan {
 class Crossing {
  public:
   // before, after: seconds of the ops before op `at`, and of the others. room: bytes for what op `at` does not use.
-  // largest: bytes of the largest value that is copied.
+  // largest: bytes of the largest value that is copied. late: op `at` begins so many seconds later at least, those that values cost
+  // at home included.
   Crossing(const Problem&, int32_t at, double before, double after, double room, double largest,
-           const HomeReads&);
+           const HomeReads&, double late = 0);
 
   struct Answer {
     double seconds = 0;    // added before and behind the program point, and of what lives at home
@@ -54,11 +59,13 @@ class Crossing {
 
   double seconds_, bytes_;  // units of the program
   double home_ = 0;         // seconds of what has to live at home
+  double uncounted_ = 0;    // and of what may, but has no variable
   double room_;             // in units of bytes, if all that has a home had its place
   LinearProgram program_;
   std::vector<std::pair<int32_t, double>>
       group_;  // per value of HomeReads: variable and bytes of its like; -1: none
-  std::vector<std::pair<int32_t, double>> more_;  // variables that add to the room, or take from it
+  std::vector<std::pair<int32_t, double>> more_;     // variables that add to the room, or take from it
+  std::vector<std::pair<int32_t, double>> at_home_;  // seconds of what lives at home, by its bytes
 };
 
 }  // namespace cairn::plan

@@ -99,8 +99,9 @@ ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, dou
          homes.after.empty() ? 0 : static_cast<double>(homes.after[l][static_cast<size_t>(at)])});
   }
   if (!homes.values.empty())
-    crossing_.emplace(p, at, before_, after_,
-                      room_ + static_cast<double>(homes.bytes(static_cast<size_t>(at))), largest, homes);
+    crossing_.emplace(p, at, before, after_,
+                      room_ + static_cast<double>(homes.bytes(static_cast<size_t>(at))), largest, homes,
+                      late_);
 }
 
 // `growth`: bytes more per second of extra.
@@ -166,12 +167,12 @@ ProgramPoint::Answer ProgramPoint::best(double more_room) const {
 ProgramPoint::Answer ProgramPoint::solve() {
   Answer answer = best(0);
   for (int round = 0; round < kPointRounds && remake_.refine(answer.available); ++round) answer = best(0);
-  answer.seconds += home_ + late_;
+  answer.seconds += std::max(home_, late_);  // the former may pass before the first op
   if (!crossing_) return answer;
   for (int round = 0; round < kPointRounds; ++round) {
     Crossing::Answer crossed = crossing_->least(remake_.lines());
     work_ += crossed.work;
-    answer.seconds = std::max(answer.seconds, crossed.seconds + late_);
+    answer.seconds = std::max(answer.seconds, crossed.seconds);
     answer.here = std::move(crossed.here);
     if (!remake_.refine(crossed.available)) break;
   }

@@ -24,6 +24,7 @@ Ends::Ends(const Problem& p) {
   problem_ = without_homes(resolve_homes(until, std::vector<bool>(p.values.size(), true)));
   problem_->links = p.links;
   homes_ = home_reads(until);
+  for (HomeReads::Value& value : homes_.values) value.home_seconds = 0;
   homes_.back_home = false;
   index_.emplace(*problem_);
 }

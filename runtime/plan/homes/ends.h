@@ -14,7 +14,8 @@ class Ends {
   // A problem with homes.
   explicit Ends(const Problem&);
 
-  // No plan's seconds are fewer, without what living at home costs. earliest: as of lower_bound_seconds_behind(); empty: zeros.
+  // No plan's seconds are fewer, without what living at home costs. earliest: as of lower_bound_seconds_behind(), from which those may be
+  // taken off; empty: zeros.
   // 0: nothing is waited for at the ends.
   double least_seconds(int64_t budget_bytes, const std::vector<double>& earliest) const;
 

@@ -10,6 +10,7 @@
 #include "runtime/plan/explain.h"
 #include "runtime/plan/homes/exposed.h"
 #include "runtime/plan/homes/placement.h"
+#include "runtime/plan/homes/spread.h"
 #include "runtime/plan/homes/traffic.h"
 #include "runtime/plan/homes/trials.h"
 #include "runtime/plan/text.h"
@@ -71,20 +72,6 @@ bool a_tier_is_tight(const Problem& p) {
 Problem with_links(Problem p, const std::vector<Link>& links) {
   p.links = links;
   return p;
-}
-
-// Numbers 0 ... count - 1 so that each beginning of the list is spread evenly over all of it.
-std::vector<size_t> spread(size_t count) {
-  std::vector<size_t> order;
-  size_t width = 1;
-  while (width < count) width *= 2;
-  for (size_t i = 0; i < width; ++i) {
-    size_t reversed = 0;
-    for (size_t bit = 1, back = width / 2; bit < width; bit *= 2, back /= 2)
-      if (i & bit) reversed |= back;
-    if (reversed < count) order.push_back(reversed);
-  }
-  return order;
 }
 
 }  // namespace
@@ -299,8 +286,12 @@ double HomeSolver::least_seconds(int64_t budget_bytes, double enough) {
   return known.seconds;
 }
 
-double HomeSolver::least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest) {
-  const double bound = lower_bound_seconds_behind(all_away_, index_, budget_bytes, homes_, earliest);
+double HomeSolver::least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest,
+                                        bool home_costs) {
+  HomeReads homes = homes_;
+  if (!home_costs)
+    for (HomeReads::Value& value : homes.values) value.home_seconds = 0;
+  const double bound = lower_bound_seconds_behind(all_away_, index_, budget_bytes, homes, earliest);
   return std::max(bound, ends_.least_seconds(budget_bytes, earliest));
 }
 

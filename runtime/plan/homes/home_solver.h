@@ -27,8 +27,9 @@ class HomeSolver {
   std::optional<Plan> solve(int64_t budget_bytes, double limit, Effort);
   // No plan of any placement is faster, with what living at home costs. enough: a bound of so much is not raised any further.
   double least_seconds(int64_t budget_bytes, double enough = std::numeric_limits<double>::infinity());
-  // Where no op begins before its time (`earliest`, seconds per op, never falling); without what living at home costs.
-  double least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest);
+  // Where no op begins before its time (`earliest`, seconds per op, never falling). home_costs: with what living at home costs, which
+  // may pass before the first op.
+  double least_seconds_behind(int64_t budget_bytes, const std::vector<double>& earliest, bool home_costs);
   // With the lowest arena: everything that has a home lives there.
   Plan smallest();
 

@@ -16,6 +16,7 @@ class TimedOptimum {
  public:
   // With every choice of values that stay. Values: up to 15. Seconds of ops and of copies are whole numbers; both_ways_factor
   // is 1 or 0.5. Negative: nothing fits. earliest: per op, a whole second before which it does not begin, never falling; none: any may.
+  // Value::home_seconds, whole ones, pass before all else.
   static int64_t seconds(const Problem& p, int64_t budget_bytes, const std::vector<double>& earliest = {}) {
     std::vector<int32_t> may_stay;
     for (size_t v = 0; v < p.values.size(); ++v)
@@ -25,8 +26,16 @@ class TimedOptimum {
       std::vector<bool> away(p.values.size(), true);
       for (size_t k = 0; k < may_stay.size(); ++k) away[static_cast<size_t>(may_stay[k])] = !(stay >> k & 1);
       const Problem resolved = resolve_homes(p, away);
-      const int64_t found = TimedOptimum(resolved, budget_bytes, earliest).search(best);
-      if (found >= 0 && (best < 0 || found < best)) best = found;
+      double home = 0;
+      for (const Value& value : resolved.values)
+        if (value.at_home()) home += value.home_seconds;
+      std::vector<double> behind = earliest;
+      for (double& op : behind) op = std::max(0.0, op - home);
+      const auto before = static_cast<int64_t>(home);
+      if (best >= 0 && before >= best) continue;
+      const int64_t found =
+          TimedOptimum(resolved, budget_bytes, behind).search(best < 0 ? best : best - before);
+      if (found >= 0 && (best < 0 || before + found < best)) best = before + found;
     }
     return best;
   }

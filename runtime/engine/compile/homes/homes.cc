@@ -7,6 +7,7 @@
 #include "runtime/engine/compile/update/offloaded_state.h"
 #include "runtime/engine/compile/update/streamed.h"
 #include "runtime/plan/homes/residence.h"
+#include "runtime/plan/homes/spread.h"
 
 namespace cairn::engine {
 namespace {
@@ -77,6 +78,22 @@ std::vector<bool> used_by_ops(const plan::Problem& problem) {
   return used;
 }
 
+// Roles in the order in which they come, the values of each one so that those which find room in the first tier are spread over all of
+// them: so each link has something to carry all the time.
+std::vector<size_t> spread_by_role(const graph::JointGraph& joint, const std::vector<size_t>& values) {
+  std::vector<std::pair<Role, std::vector<size_t>>> roles;
+  for (const size_t v : values) {
+    const Role role = joint.values[v].role;
+    auto same = std::find_if(roles.begin(), roles.end(), [&](const auto& of) { return of.first == role; });
+    if (same == roles.end()) same = roles.insert(same, {role, {}});
+    same->second.push_back(v);
+  }
+  std::vector<size_t> order;
+  for (const auto& [role, of] : roles)
+    for (const size_t k : plan::spread(of.size())) order.push_back(of[k]);
+  return order;
+}
+
 // False: nothing has a home.
 bool find_homes(CompiledPlan& plan) {
   if (plan.link_tier.empty()) return false;
@@ -88,11 +105,16 @@ bool find_homes(CompiledPlan& plan) {
   bool any = !joint.slices.empty();
   if (!give_slices_homes(plan, room)) return false;
   any = give_host_homes(plan, room) || any;
+  std::vector<size_t> leaving;
   for (size_t v = 0; v < plan.problem_value.size(); ++v) {
     const int32_t stored = plan.problem_value[v];
     if (stored < 0 || joint.values[v].alias_of >= 0 || !may_leave(joint.values[v].role)) continue;
-    plan::Value& value = problem.values[at(stored)];
-    if (!value.persistent || !used[at(stored)] || value.bytes < kPageBytes) continue;
+    const plan::Value& value = problem.values[at(stored)];
+    if (value.persistent && used[at(stored)] && value.bytes >= kPageBytes) leaving.push_back(v);
+  }
+  if (room.size() > 1) leaving = spread_by_role(joint, leaving);
+  for (const size_t v : leaving) {
+    plan::Value& value = problem.values[at(plan.problem_value[v])];
     const auto link =
         std::find_if(room.begin(), room.end(), [&](int64_t left) { return left >= value.bytes; });
     if (link == room.end()) continue;

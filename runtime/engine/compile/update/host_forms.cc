@@ -192,7 +192,9 @@ class HostForms {
       if (at.bound) attempts_.count(*at.bound);
       return at;
     };
-    const auto expected = [](const Start& at) { return std::max(at.bound->device, host_above(*at.bound)); };
+    const auto expected = [](const Start& at) {
+      return std::max(at.bound->seconds(), host_above(*at.bound));
+    };
     Start best = bounded(std::move(lowered));
     HostShare share(form.share, kMostBounds);
     for (Start now = best; now.bound; now = bounded(attempts_.make(form))) {

@@ -17,7 +17,8 @@ namespace {
 
 using graph::JointOp;
 
-constexpr size_t kDeferredTrials = 12;  // numbers of updates to defer that are looked at
+// Shares of updates to defer that are looked at: of all of them, then around the best one.
+constexpr double kDeferredStep = 1.0 / 16, kFineDeferredStep = 1.0 / 64;
 
 double bytes_of(const CompiledPlan& plan, int32_t value) {
   return static_cast<double>(stored_bytes(*plan.joint, value));
@@ -133,13 +134,6 @@ double forward_disk_seconds(const CompiledPlan& plan) {
   return seconds_of(plan, work);
 }
 
-// Runs follow one another, and each makes all updates once.
-double least_seconds_beside_backward(const CompiledPlan& plan) {
-  double seconds = 0;
-  each_on_host(plan, [&](const JointOp& update) { seconds += seconds_of(plan, work_of(plan, update)); });
-  return seconds;
-}
-
 // By how much a run is later than the plan, with its deferred updates and those beside backward.
 double wait_beside_backward(const CompiledPlan& plan, double plan_seconds) {
   std::vector<double> ready(plan.problem.values.size(), 0);
@@ -168,7 +162,8 @@ double wait_beside_backward(const CompiledPlan& plan, double plan_seconds) {
 
 double least_seconds_with_host_updates(const CompiledPlan& plan) {
   if (plan.host_updated.empty()) return 0;
-  if (plan.updates_beside_backward()) return least_seconds_beside_backward(plan);
+  // Runs follow one another, and each makes all updates once.
+  if (plan.updates_beside_backward()) return host_seconds(plan);
   const plan::Problem& problem = plan.problem;
   const size_t count = problem.values.size();
   double updates = device_copies_seconds(plan, static_cast<double>(problem.budget_bytes));
@@ -318,32 +313,35 @@ void choose_deferred(CompiledPlan& plan) {
   if (!plan.updates_beside_backward()) return;
   plan.host_deferred.clear();
   const double plan_seconds = plan::simulate(plan.problem, plan.plan).seconds;
-  // Every second one first, from the one whose gradient comes first on: forward fetches these weights last, and backward has others
-  // for the host from its beginning.
-  const std::vector<int32_t> all = host_update_order(plan, false);
-  std::vector<int32_t> order;
-  for (const size_t first : {0, 1})
-    for (size_t k = first; k < all.size(); k += 2) order.push_back(all[k]);
-  const auto wait = [&](size_t count) {
+  // Evenly, by their seconds: so the host has something to do all through backward, and all through forward nothing waits for it.
+  std::vector<std::pair<int32_t, double>> all;  // weight
+  for (const int32_t i : host_update_order(plan, false)) {
+    const JointOp& update = plan.joint->ops(graph::kUpdate)[at(i)];
+    all.emplace_back(update.out[update_op::kParameter], seconds_beside_copy(plan, update));
+  }
+  const auto wait = [&](double share) {
     plan.host_deferred.clear();
-    for (size_t k = 0; k < count; ++k)
-      plan.host_deferred.insert(plan.joint->ops(graph::kUpdate)[at(order[k])].out[update_op::kParameter]);
+    double passed = 0, deferred = 0;
+    for (const auto& [weight, seconds] : all) {
+      passed += seconds;
+      if (deferred + seconds / 2 > share * passed) continue;
+      deferred += seconds;
+      plan.host_deferred.insert(weight);
+    }
     return wait_beside_backward(plan, plan_seconds);
   };
-  size_t best = 0;
-  double least = wait(0);
-  // The more are deferred, the later forward and the earlier the last update.
-  for (size_t low = 0, high = order.size(), step = 0; low < high && least > 0 && step < kDeferredTrials;
-       ++step) {
-    const size_t middle = low + (high - low + 1) / 2;
-    const double now = wait(middle);
-    if (now < least) {
-      least = now;
-      best = middle;
-    }
-    const double more = middle < order.size() ? wait(middle + 1) : now;
-    (more < now ? low : high) = more < now ? middle : middle - 1;
-  }
+  double best = 0, least = wait(0);
+  const auto look_at = [&](double share) {
+    if (!(least > 0) || share < 0 || share > 1) return;
+    const double now = wait(share);
+    if (now >= least) return;
+    least = now;
+    best = share;
+  };
+  for (double share = kDeferredStep; share <= 1; share += kDeferredStep) look_at(share);
+  const double middle = best;
+  for (double off = kFineDeferredStep; off < kDeferredStep; off += kFineDeferredStep)
+    for (const double way : {-1, 1}) look_at(middle + way * off);
   wait(best);
 }
 

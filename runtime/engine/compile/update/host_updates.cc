@@ -173,7 +173,7 @@ std::set<int32_t> may_update_on_host(const CompiledPlan& plan, const device::Dev
     capacity = disk > std::numeric_limits<int64_t>::max() - capacity ? std::numeric_limits<int64_t>::max()
                                                                      : capacity + disk;
   }
-  return (fused ? last_ones : evenly)(found, std::min(capacity, most));
+  return evenly(found, std::min(capacity, most));
 }
 
 // What updates have of the rate that the host's memory was measured at, alone, while copies run beside them: on the machine of

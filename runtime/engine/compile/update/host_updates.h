@@ -20,8 +20,8 @@ double host_memory_rate(const device::Device& device, const PlanOptions& options
 
 // Fills CompiledPlan::host_updated and what those updates are timed by: updates that the host may make are elementwise and not
 // rounded at random, on the processor's kernels, and the host tier, with_disk the disk, too, has room for all that they use. Of
-// all these `share` by bytes: evenly over forward, whose weights then cross the link all the time, and last what its first op
-// waits for; beside backward the last ones, whose gradients come first. False: there are none, or none that need the disk.
+// all these `share` by bytes, evenly over the model, and last what its first op waits for: forward's weights, and what updates of the
+// device stream beside backward, then cross the link all the time. False: there are none, or none that need the disk.
 bool choose_host_updates(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
                          double share, bool with_disk);
 

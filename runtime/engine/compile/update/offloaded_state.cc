@@ -166,9 +166,13 @@ class Chooser {
   }
   // Where a micro-batch takes micro_batch seconds at least, and the first one of a step with all updates `first`: it begins behind
   // the device's, beside those of the host. The others follow.
-  HostBound bound(const Alone& alone, double micro_batch, double first) const {
-    HostBound known{micro_batch + alone.update / micro_steps_, 0};
-    if (!plan_.host_updated.empty()) known.host = (first + (micro_steps_ - 1) * micro_batch) / micro_steps_;
+  // both: that first one where what lives at home makes the device's updates longer.
+  HostBound bound(const Alone& alone, double micro_batch, double first, double both = 0) const {
+    HostBound known{micro_batch + alone.update / micro_steps_};
+    if (plan_.host_updated.empty()) return known;
+    const double others = (micro_steps_ - 1) * micro_batch;
+    known.host = (first + others) / micro_steps_;
+    known.both = (both + others) / micro_steps_;
     return known;
   }
   // Whatever the budget.
@@ -179,13 +183,17 @@ class Chooser {
   HostBound bound_under_budget(const Alone& alone, double enough = std::numeric_limits<double>::infinity()) {
     const int64_t budget = plan_.problem.budget_bytes;
     const double micro_batch = cache_->least_seconds(plan_.problem, budget, enough);
-    double first = least_seconds_with_host_updates(plan_);
+    double first = least_seconds_with_host_updates(plan_), both = 0;
     if (micro_batch < enough && !plan_.host_updated.empty() && !plan_.updates_beside_backward()) {
       std::vector<double> earliest = earliest_with_host_updates(plan_);
       for (double& op : earliest) op -= alone.update;
-      first = std::max(first, alone.update + cache_->least_seconds_behind(plan_.problem, budget, earliest));
+      const auto behind = [&](bool home_costs) {
+        return alone.update + cache_->least_seconds_behind(plan_.problem, budget, earliest, home_costs);
+      };
+      first = std::max(first, behind(false));
+      both = behind(true);
     }
-    return bound(alone, micro_batch, first);
+    return bound(alone, micro_batch, first, both);
   }
 
   // stays: as of move_home(); of a plan, it is then how much does.

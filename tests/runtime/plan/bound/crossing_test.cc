@@ -164,6 +164,68 @@ TEST(Crossing, IsBelowTheOptimumBehindUpdates) {
   EXPECT_GT(higher, 0);
 }
 
+// What lives at home costs seconds before the first op, and those may be waited for anyway.
+TEST(Crossing, IsBelowTheOptimumBehindUpdatesAndWhatHomesCost) {
+  int optimal = 0;
+  for (const uint32_t seed : support::seeds(8)) {
+    Small s = small(seed);
+    std::mt19937 random(seed);
+    for (Value& v : s.p.values)
+      if (v.home >= 0) v.home_seconds = static_cast<double>(random() % 3);
+    const Problem away = all_away(s.p);
+    const HomeReads homes = home_reads(s.p);
+    std::vector<double> earliest;
+    for (const Op& op : s.p.ops)
+      earliest.push_back((earliest.empty() ? 0 : earliest.back() + op.seconds) +
+                         static_cast<double>(random() % 4));
+    for (int64_t budget = s.least; budget < s.most; budget += 1 + (s.most - s.least) / 5) {
+      const int64_t optimum = TimedOptimum::seconds(s.p, budget, earliest);
+      if (optimum < 0) continue;
+      const double bound = lower_bound_seconds_behind(away, Index(away), budget, homes, earliest);
+      ASSERT_LE(bound, static_cast<double>(optimum) * (1 + 1e-12))
+          << "seed " << seed << ", budget " << budget;
+      optimal += bound > static_cast<double>(optimum) * (1 - 1e-6);
+    }
+  }
+  EXPECT_GT(optimal, 0);
+}
+
+// Of twelve of 1000 bytes, ten live at home, for half a second each: five seconds pass before the first op. Forward's six end in the
+// thirteenth at the earliest, so two pass for nothing, and backward's seven follow.
+TEST(Crossing, WhatHomesCostMayPassBeforeUpdatesEnd) {
+  Problem p = layers(6, 1000, 1000, 1e9, 1);
+  for (Value& v : p.values)
+    if (v.home >= 0) v.home_seconds = 0.5;
+  const Problem away = all_away(p);
+  std::vector<double> earliest(13, 0);
+  const auto bound = [&](double begins) {
+    std::fill(earliest.begin() + 6, earliest.end(), begins);
+    return lower_bound_seconds_behind(away, Index(away), 2000, home_reads(p), earliest);
+  };
+  EXPECT_NEAR(bound(13), 13 + 7, 1e-5);
+  EXPECT_NEAR(bound(11), 5 + 6 + 7, 1e-5);
+  EXPECT_NEAR(bound(0), 5 + 6 + 7, 1e-5);
+}
+
+// Places of gradients save seconds before the first op, those of weights copies. Which of them is better depends on how long ops wait.
+TEST(Crossing, KnowsWhatHomesCostBehindUpdates) {
+  Problem p = layers(10, 2000, 500, 1000, 1);
+  for (Value& v : p.values)
+    if (v.home >= 0 && v.name[0] == 'd') v.home_seconds = 2;
+  const Problem away = all_away(p);
+  const HomeReads homes = home_reads(p);
+  HomeReads for_nothing = homes;
+  for (HomeReads::Value& v : for_nothing.values) v.home_seconds = 0;
+  std::vector<double> earliest(21, 0);
+  std::fill(earliest.begin() + 10, earliest.end(), 10 + 12);
+  const auto behind = [&](const HomeReads& reads) {
+    return lower_bound_seconds_behind(away, Index(away), 7500, reads, earliest);
+  };
+  EXPECT_NEAR(bound_of(p, 7500), 35, 1e-3);
+  EXPECT_NEAR(behind(for_nothing), 35, 1e-3);
+  EXPECT_NEAR(behind(homes), 38, 1e-3);
+}
+
 // Two ops of a second, the second not before the fifth; two more follow.
 TEST(Crossing, WaitsForWhatIsNotUpdated) {
   Maker m;

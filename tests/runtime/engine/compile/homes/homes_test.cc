@@ -175,6 +175,21 @@ TEST(Homes, WeightsHaveTheFasterTier) {
   EXPECT_EQ((counts[{graph::Role::kOptimizer, Tier::kDisk}]), 12);
 }
 
+// Of gradients that the host has no room for all of, every other one lives there: so the disk's link is never idle for long.
+TEST(Homes, BothTiersHaveValuesFromAllOfTheModel) {
+  constexpr int64_t kWeight = 128 * 128 * 4;
+  const auto plan = with_host_and_disk(9 * kWeight + kWeight / 2, 0);
+  std::vector<int> on_host;
+  for (const auto& [value, place] : plan->homes) {
+    const graph::JointValue& v = plan->joint->values[static_cast<size_t>(value)];
+    if (v.role == graph::Role::kGradient && place.tier == Tier::kHost) on_host.push_back(v.name[1] - '0');
+  }
+  std::sort(on_host.begin(), on_host.end());
+  ASSERT_EQ(on_host.size(), 3u);
+  EXPECT_EQ(on_host[1] - on_host[0], 2);
+  EXPECT_EQ(on_host[2] - on_host[1], 2);
+}
+
 // What stays on the device takes no room on the host, so that the disk is not needed.
 TEST(Homes, TheSlowerTierIsForWhatNeitherTheDeviceNorTheFasterOneHolds) {
   constexpr int64_t kWeight = 128 * 128 * 4;

@@ -87,6 +87,57 @@ TEST(HostSeconds, SayWhenEachOpMayBegin) {
   EXPECT_LT(earliest.front(), earliest.back());
 }
 
+// Beside backward no run is shorter than all updates on the host, with what copies of their gradients and weights take of its memory.
+TEST(HostSeconds, BesideBackwardAreThoseOfAllUpdatesWithTheirCopies) {
+  for (const double rate : {1e9, 1e10, 1e11}) {
+    PlanOptions o = tight_options(card(1e9, rate), Where::kAlways);
+    o.fuse_update = true;
+    const auto plan = compiled(o);
+    ASSERT_TRUE(plan->updates_beside_backward());
+    double all = 0;
+    for (const graph::JointOp& update : plan->joint->ops(graph::kUpdate))
+      if (plan->on_host(update)) all += (28 + 8) * bytes_of(*plan, update.out[0]) / 4 / rate;
+    EXPECT_NEAR(least_seconds_with_host_updates(*plan), all, 0.01 * all);
+    EXPECT_GE(seconds(*plan), least_seconds_with_host_updates(*plan));
+  }
+}
+
+// What is left to the next run is spread over all updates, and never waited for longer than with none of them or all.
+TEST(HostSeconds, DeferEvenly) {
+  size_t some = 0;
+  const auto device = device::open("cpu", {.threads = 1});
+  for (const double rate : {1e9, 3e9, 1e10}) {
+    PlanOptions o = tight_options(card(1e10, rate), Where::kAlways);
+    o.fuse_update = true;
+    CompiledPlan plan = *compile(layers(16), *device, o);
+    ASSERT_TRUE(plan.updates_beside_backward());
+    plan.host_deferred.clear();
+    const double none = host_wait_seconds(plan, 0);
+    plan.host_deferred = plan.host_updated;
+    const double all = host_wait_seconds(plan, 0);
+    choose_deferred(plan);
+    EXPECT_LE(host_wait_seconds(plan, 0), std::min(none, all) * (1 + 1e-9));
+    const size_t updates = plan.host_updated.size(), deferred = plan.host_deferred.size();
+    some += deferred > 0 && deferred < updates;
+    double taken = 0, passed = 0, largest = 0;
+    for (const graph::JointOp& update : plan.joint->ops(graph::kUpdate)) {
+      if (!plan.on_host(update)) continue;
+      passed += bytes_of(plan, update.out[0]);
+      largest = std::max(largest, bytes_of(plan, update.out[0]));
+      if (plan.defers(update)) taken += bytes_of(plan, update.out[0]);
+    }
+    const double share = taken / passed;
+    double seen = 0, seen_taken = 0;
+    for (const graph::JointOp& update : plan.joint->ops(graph::kUpdate)) {
+      if (!plan.on_host(update)) continue;
+      seen += bytes_of(plan, update.out[0]);
+      if (plan.defers(update)) seen_taken += bytes_of(plan, update.out[0]);
+      EXPECT_NEAR(seen_taken, share * seen, 2 * largest);
+    }
+  }
+  EXPECT_GT(some, 0u);
+}
+
 // Of what lives on the disk, the drives' rates for the host count, both ways together, or the host's memory.
 TEST(HostSeconds, OfADiskAreTheSlowerOfMemoryAndDrives) {
   for (const double memory : {1e9, 1e11})
