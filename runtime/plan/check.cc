@@ -140,7 +140,8 @@ void check_ops(const Problem& p) {
   require(std::isfinite(sum), kBad, "the sum of the ops' seconds is not finite");
   for (size_t i = 0; i < p.values.size(); ++i)
     require(p.values[i].persistent || p.values[i].home >= 0 || maker[i] >= 0, kBad, "values[", i, "] '",
-            p.values[i].name, "' is made by no op and not persistent, and has no home");
+            p.values[i].name,
+            "' is made by no op and not persistent, and has no home (which the form cairn.problem/2 has)");
 }
 
 void check_homes(const Problem& p) {
