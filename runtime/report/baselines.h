@@ -29,7 +29,7 @@ struct Layers {
 // of about the square root of the layers (Chen et al., arXiv 1604.06174). Each is the plan, without a budget, of the
 // problem with the policy RECOMPUTE for its layers or groups, and no other regions: what a model takes that is written
 // so. Policies, links and the budget are ignored. What may not be made again stays; each op runs at most twice. other: the same
-// model in another form, with ops in place or without; of each the one counts that takes less memory, or else less time.
+// model in another form, with ops in place or without; of each the one counts that takes less memory, or else has more ops.
 std::vector<Baseline> baselines(const Problem&, const Problem* other = nullptr);
 
 }  // namespace cairn::plan

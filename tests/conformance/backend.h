@@ -234,6 +234,7 @@ inline std::vector<Direct> direct_cases() {
     for (const DType type : kKernelTypes) {
       const TensorDesc x{type, Shape{n}, 0};
       list.push_back({"sum_squares", {x}, {one}, {}});
+      if (type == DType::kF32) list.push_back({"sum_squares", {x}, {one}, {{"threads", int64_t{256}}}});
       list.push_back({"accumulate", {x}, {f32}, {}});
       list.push_back({"fill",
                       {},

@@ -78,9 +78,7 @@ class Variants {
   // Without a budget there is nothing to be gained but memory. Packed weights cost nothing where there is
   // room for them.
   bool better(const CompiledPlan& plan, const CompiledPlan& than) const {
-    if (plan.problem.budget_bytes == 0)
-      return std::pair(plan.plan.arena_bytes, plan.plan.predicted_seconds) <
-             std::pair(than.plan.arena_bytes, than.plan.predicted_seconds);
+    if (plan.problem.budget_bytes == 0) return plan.plan.arena_bytes < than.plan.arena_bytes;
     const double mine = seconds(plan), other = seconds(than), same = kNothing * other;
     return mine < other - same || (mine <= other + same && packed_bytes(plan) > packed_bytes(than));
   }
