@@ -111,8 +111,8 @@ double seconds_of(const CompiledPlan& plan, int32_t gradient) {
 
 }  // namespace
 
-HostAdds choose_host_adds(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
-                          double stretch) {
+HostAddCount choose_host_adds(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
+                              double stretch) {
   plan.host_added.clear();
   const std::vector<Summand> all = candidates(plan, device, options);
   if (all.empty()) return {};

@@ -10,13 +10,13 @@
 
 namespace cairn::engine {
 
-// Fills CompiledPlan::host_added, before homes are given: gradients in the order in which backward makes them, as long as the host
-// ends with backward. A micro-batch is taken to be `stretch` times as long as its ops. With Defer::kAlways all that may be.
-struct HostAdds {
+struct HostAddCount {
   size_t chosen = 0, all = 0;  // of all that the host could add to
 };
-HostAdds choose_host_adds(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
-                          double stretch);
+// Fills CompiledPlan::host_added, before homes are given: gradients in the order in which backward makes them, as long as the host
+// ends with backward. A micro-batch is taken to be `stretch` times as long as its ops. With Defer::kAlways all that may be.
+HostAddCount choose_host_adds(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
+                              double stretch);
 
 // Seconds by which a later micro-batch is longer than the plan because the last sum ends behind it.
 double host_add_wait_seconds(const CompiledPlan& plan);

@@ -20,8 +20,8 @@ struct HostForm {
 // and what waits for it.
 struct HostBound {
   double device = 0, host = 0;
-  double both =
-      0;  // for both together: what the device's updates take longer may be hidden behind the host's
+  // For both together: what the device's updates take longer may be hidden behind the host's.
+  double both = 0;
   double seconds() const { return std::max({device, host, both}); }
 };
 

@@ -26,9 +26,9 @@ using graph::JointOp;
 // Of the budget, that state may take which would be dear in a tier; and that it is to take where its share is chosen.
 constexpr double kMostDear = 0.7, kDear = 0.5;
 constexpr double kWorthStaying = 0.05;  // of a step: an update that waits less for its state may as well
-constexpr double kLonger[] = {0.4, 0.7,
-                              1};  // shares of what a micro-batch is longer that sums on the host may have
-constexpr double kLate = 0.02;     // of a micro-batch, by which sums on the host may end behind it
+// Of what a micro-batch is longer than its ops, the shares that sums on the host may have.
+constexpr double kLonger[] = {0.4, 0.7, 1};
+constexpr double kLate = 0.02;  // of a micro-batch, by which sums on the host may end behind it
 
 class Chooser {
  public:
@@ -330,7 +330,7 @@ Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanO
                          plan::SolverCache& cache, double limit, bool quick) {
   if (!plan.host_updated.empty()) keep_states_off_device(plan);
   const CompiledPlan before = plan;
-  const HostAdds adds = choose_host_adds(plan, device, options, 1);
+  const HostAddCount adds = choose_host_adds(plan, device, options, 1);
   const auto solve = [&](CompiledPlan& from, double below, bool quickly) {
     return Chooser(from, device, options, &cache).solve_homes(overwrites_gradients(options), below, quickly);
   };
