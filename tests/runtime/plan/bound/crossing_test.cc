@@ -141,25 +141,34 @@ TEST(Crossing, IsBelowTheOptimum) {
   EXPECT_GT(compared, static_cast<int>(support::seeds(12).size()));
 }
 
+// Of plans whose ops begin at random times at the earliest, under several budgets: visit(budget, bound, optimum). No optimum is below
+// its bound.
+template <class Visit>
+void each_bound_behind(const Small& s, uint32_t seed, std::mt19937& random, const Visit& visit) {
+  const Problem away = all_away(s.p);
+  const HomeReads homes = home_reads(s.p);
+  std::vector<double> earliest;
+  for (const Op& op : s.p.ops)
+    earliest.push_back((earliest.empty() ? 0 : earliest.back() + op.seconds) +
+                       static_cast<double>(random() % 4));
+  for (int64_t budget = s.least; budget < s.most; budget += 1 + (s.most - s.least) / 5) {
+    const int64_t found = TimedOptimum::seconds(s.p, budget, earliest);
+    if (found < 0) continue;
+    const auto optimum = static_cast<double>(found);
+    const double bound = lower_bound_seconds_behind(away, Index(away), budget, homes, earliest);
+    ASSERT_LE(bound, optimum * (1 + 1e-12)) << "seed " << seed << ", budget " << budget;
+    visit(budget, bound, optimum);
+  }
+}
+
 // Weights come from updates that go on while the run begins: no plan that waits for them is faster, either.
 TEST(Crossing, IsBelowTheOptimumBehindUpdates) {
   int higher = 0;
   for (const uint32_t seed : support::seeds(12)) {
     const Small s = small(seed);
-    const Problem away = all_away(s.p);
     std::mt19937 random(seed);
-    std::vector<double> earliest;
-    for (const Op& op : s.p.ops)
-      earliest.push_back((earliest.empty() ? 0 : earliest.back() + op.seconds) +
-                         static_cast<double>(random() % 4));
-    for (int64_t budget = s.least; budget < s.most; budget += 1 + (s.most - s.least) / 5) {
-      const int64_t optimum = TimedOptimum::seconds(s.p, budget, earliest);
-      if (optimum < 0) continue;
-      const double bound = lower_bound_seconds_behind(away, Index(away), budget, home_reads(s.p), earliest);
-      ASSERT_LE(bound, static_cast<double>(optimum) * (1 + 1e-12))
-          << "seed " << seed << ", budget " << budget;
-      higher += bound > bound_of(s.p, budget);
-    }
+    each_bound_behind(s, seed, random,
+                      [&](int64_t budget, double bound, double) { higher += bound > bound_of(s.p, budget); });
   }
   EXPECT_GT(higher, 0);
 }
@@ -173,20 +182,9 @@ TEST(Crossing, IsBelowTheOptimumBehindUpdatesAndWhatHomesCost) {
     std::mt19937 random(seed);
     for (Value& v : s.p.values)
       if (v.home >= 0) v.home_seconds = static_cast<double>(random() % 3);
-    const Problem away = all_away(s.p);
-    const HomeReads homes = home_reads(s.p);
-    std::vector<double> earliest;
-    for (const Op& op : s.p.ops)
-      earliest.push_back((earliest.empty() ? 0 : earliest.back() + op.seconds) +
-                         static_cast<double>(random() % 4));
-    for (int64_t budget = s.least; budget < s.most; budget += 1 + (s.most - s.least) / 5) {
-      const int64_t optimum = TimedOptimum::seconds(s.p, budget, earliest);
-      if (optimum < 0) continue;
-      const double bound = lower_bound_seconds_behind(away, Index(away), budget, homes, earliest);
-      ASSERT_LE(bound, static_cast<double>(optimum) * (1 + 1e-12))
-          << "seed " << seed << ", budget " << budget;
-      optimal += bound > static_cast<double>(optimum) * (1 - 1e-6);
-    }
+    each_bound_behind(s, seed, random, [&](int64_t, double bound, double optimum) {
+      optimal += bound > optimum * (1 - 1e-6);
+    });
   }
   if (seeds.size() == 8) EXPECT_GT(optimal, 0) << "of the few seeds that sanitizers take, none may be";
 }
