@@ -29,6 +29,9 @@ constexpr OpRatio kGpuRatios[] = {{"attention", 2.0},           {"attention_grad
                                   {"linear_grad_weight", 1.15}, {"linear_cross_entropy_grad", 1.15},
                                   {"reduce_leading", 2.0}};
 constexpr std::string_view kGpuTypes[] = {"bf16", "f16"};
+// What products in 16 bits take in a run beside what they take in the few milliseconds that rates are measured in: under lasting
+// load a GPU lowers its clock (bench/results/gpu-rates-2026-11-26.md).
+constexpr double kLastingLoad = 1.18;
 
 std::string class_of(std::string_view op, std::string_view dtype) { return cat(op, ' ', dtype); }
 
@@ -108,9 +111,7 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
     launch_seconds_ = table_->rates->launch_seconds;
     for (const ClassRate& c : table_->rates->classes)
       rates_[class_of(c.op, c.dtype)].push_back({c.modelled_seconds, c.seconds / c.modelled_seconds});
-    for (auto& [name, list] : rates_)
-      std::sort(list.begin(), list.end(),
-                [](const Ratio& a, const Ratio& b) { return a.modelled_seconds < b.modelled_seconds; });
+    for (auto& [name, list] : rates_) sort(list);
   }
   if (table_->model) {
     const DeviceModel& m = *table_->model;
@@ -122,10 +123,36 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
   }
 }
 
+// Ascending; of the same size twice, what they take on average.
+void Model::sort(std::vector<Ratio>& list) {
+  std::sort(list.begin(), list.end(),
+            [](const Ratio& a, const Ratio& b) { return a.modelled_seconds < b.modelled_seconds; });
+  std::vector<Ratio> once;
+  for (auto it = list.begin(); it != list.end();) {
+    const auto same = std::find_if(it, list.end(), [&](const Ratio& r) {
+      return r.modelled_seconds > it->modelled_seconds;
+    });
+    double sum = 0;
+    for (auto r = it; r != same; ++r) sum += r->ratio;
+    once.push_back({it->modelled_seconds, sum / static_cast<double>(same - it)});
+    it = same;
+  }
+  list = std::move(once);
+}
+
 double Model::modelled(const ops::Work& work, DType dtype) const {
   const double rate = dtype == DType::kBF16 ? bf16_ : dtype == DType::kF16 ? f16_ : f32_;
   return std::max(work.flops / std::max(rate, 1.0), work.bytes / std::max(memory_, 1.0));
 }
+
+namespace {
+
+bool is_product(const Query& query) { return query.work.flops > kProduct * query.work.bytes; }
+bool lasting_load(const Query& query) {
+  return is_product(query) && (query.dtype == DType::kBF16 || query.dtype == DType::kF16);
+}
+
+}  // namespace
 
 const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
   const std::string_view own = dtype_name(query.dtype);
@@ -134,13 +161,28 @@ const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
     return found == rates_.end() ? nullptr : &found->second;
   };
   const std::string_view op = query.op == kUpdateOp ? kOptimizerOp : query.op;
-  for (const std::string_view dtype : {own, dtype_name(DType::kF32), dtype_name(DType::kBF16)})
+  // float16, which is not measured, a processor widens; a GPU takes it as it takes bfloat16.
+  std::string_view dtypes[] = {own, dtype_name(DType::kF32), dtype_name(DType::kBF16)};
+  if (separate_) std::swap(dtypes[1], dtypes[2]);
+  for (const std::string_view dtype : dtypes)
     if (const auto* list = find(op, dtype)) return list;
   if (around(op)) return nullptr;
-  const bool product = query.work.flops > kProduct * query.work.bytes;
-  for (const std::string_view dtype : {own, dtype_name(DType::kF32)})
-    if (const auto* list = find(product ? "linear" : "add", dtype)) return list;
+  for (const std::string_view dtype : dtypes)
+    if (const auto* list = find(is_product(query) ? "linear" : "add", dtype)) return list;
   return nullptr;
+}
+
+// What a GPU takes to begin an op and what grows with it: on the line through the two sizes next to the op's, or the largest two.
+double Model::on_line(const std::vector<Ratio>& list, double modelled) {
+  const auto seconds = [](const Ratio& r) { return r.ratio * r.modelled_seconds; };
+  const auto above = std::find_if(list.begin(), list.end(),
+                                  [&](const Ratio& r) { return r.modelled_seconds > modelled; });
+  if (above == list.begin()) return seconds(list.front());
+  if (list.size() == 1) return std::max(seconds(list[0]), modelled * list[0].ratio);
+  const Ratio &b = above == list.end() ? list.back() : *above, &a = *(&b - 1);
+  const double slope =
+      std::max(seconds(b) - seconds(a), 0.0) / (b.modelled_seconds - a.modelled_seconds);
+  return seconds(a) + slope * (modelled - a.modelled_seconds);
 }
 
 // Between two sizes by the logarithm of what the model says; beyond the sizes as at the nearest one. What happens around a
@@ -152,6 +194,10 @@ double Model::ratio(const Query& query, double modelled) const {
                                     [&](const Ratio& r) { return r.modelled_seconds > modelled; });
     const Ratio& least = list->front();
     if (!(modelled > 0)) return least.ratio;
+    // What updates take to begin, as measured, is the norm's and theirs together.
+    if (separate_ && query.op == kUpdateOp) return list->back().ratio;
+    if (separate_ && query.op != kHostOp)
+      return on_line(*list, modelled * (lasting_load(query) ? kLastingLoad : 1)) / modelled;
     const double fixed = least.ratio * least.modelled_seconds;
     if (query.op == kHostOp) return (fixed + std::max(modelled - least.modelled_seconds, 0.0)) / modelled;
     if (above == list->begin()) return around(query.op) ? fixed / modelled : least.ratio;

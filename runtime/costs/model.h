@@ -3,7 +3,8 @@
 //   scaled:    modelled * (measured / modelled seconds of the profile's ops of the same class, summed)
 // A class is an op with the dtype of its arithmetic; ops of a class that the profile lacks take the ratio of
 // all. With rates, the ratio is that of the class at the op's modelled seconds, between the sizes measured; a class
-// that they lack takes that of the op in another dtype, or of a product or an addition, by what the op is bound by.
+// that they lack takes that of the op in another dtype, or of a product or an addition, by what the op is bound by. Of a
+// GPU, whose ops take some time to begin, seconds are on the line between the sizes measured.
 // Every op pays launch_seconds on top.
 #pragma once
 #include <map>
@@ -60,7 +61,9 @@ class Model {
   struct Ratio {
     double modelled_seconds, ratio;
   };
+  static void sort(std::vector<Ratio>& list);
   double ratio(const Query& query, double modelled) const;
+  static double on_line(const std::vector<Ratio>& list, double modelled);  // seconds
   const std::vector<Ratio>* rates_of(const Query& query) const;  // nullptr: there are none for it
   plan::Link measured_link(plan::Link otherwise, double stated) const;
 

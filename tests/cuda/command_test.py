@@ -139,6 +139,26 @@ class OnGpu(Case):
         # A worker sleeps between steps, and is woken again; one that nobody asks sleeps once.
         self.assertGreater(int(counts.read_text()), 4)
 
+    def test_rates_are_measured_once(self):
+        self.environment.pop("CAIRN_RATES", None)
+        words = ["plan", "mlp", *GPU, "--json"]
+        first = self.cairn(*words)
+        if "busy" in first.stderr:
+            self.skipTest("other programs keep the processors busy")
+        self.assertEqual(json.loads(first.stdout)["plan"]["rates"], "measured")
+        kept = next((self.folder / "cache/cairn").glob("rates-*.json"))
+        rates = json.loads(kept.read_text())
+        self.assertEqual(rates["machine"]["device"], "cuda:0")
+        self.assertEqual({c["dtype"] for c in rates["classes"] if c["op"] == "linear"}, {"f32", "bf16"})
+        self.assertEqual([link["tier"] for link in rates["links"]], ["host"])
+        self.assertEqual(json.loads(self.cairn(*words).stdout)["plan"]["rates"], "cached")
+        # Where no memory can be pinned there is no link to measure, and plans need none.
+        kept.unlink()
+        self.environment["CAIRN_EMULATED_FAILURES"] = "cudaHostRegister=801"
+        again = self.cairn(*words)
+        if "busy" not in again.stderr:
+            self.assertEqual(json.loads(kept.read_text())["links"], [])
+
     def test_training_without_offloading_registers_no_memory(self):
         self.environment["CAIRN_EMULATED_FAILURES"] = "cudaHostRegister=801"
         self.cairn("train", "mlp", *GPU, "--steps", 4, "--quiet")

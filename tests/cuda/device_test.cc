@@ -1,6 +1,9 @@
 // The CUDA device on the emulated runtime: memory, order, recordings, and every error that a driver can give.
 #include "runtime/device/cuda/device.h"
 
+#include <atomic>
+#include <chrono>
+
 #include "tests/cuda/device_fixture.h"
 
 namespace cairn::device {
@@ -51,6 +54,39 @@ TEST_F(Cuda, ACopyInsideTheDeviceIsTracedAndMoves) {
   const auto spans = compute->take_trace();
   ASSERT_EQ(spans.size(), 1u);
   EXPECT_LE(spans[0].begin, spans[0].end);
+}
+
+// Else the first spans would hold the time that submitting the others takes.
+TEST_F(Cuda, TracedWorkBeginsWhenAllOfItIsSubmitted) {
+  const auto compute = device().create_queue(Lane::kCompute), out = device().create_queue(Lane::kCopyOut);
+  std::atomic<bool> all_submitted{false};
+  bool first = true, second = true;
+  const auto looking = [&](bool& saw) {
+    return on_stream([&](const kernels::Call&) { saw = all_submitted; });
+  };
+  const auto a = looking(first), b = looking(second);
+  const auto began = std::chrono::steady_clock::now();
+  for (const auto* queue : {&compute, &out}) (*queue)->trace(true);
+  compute->launch(a, {});
+  out->launch(b, {});
+  sleep_ms(2);
+  all_submitted = true;
+  const auto took = std::chrono::steady_clock::now() - began;
+  for (const auto* queue : {&out, &compute}) (*queue)->synchronize();
+  if (took > std::chrono::milliseconds(15)) GTEST_SKIP() << "others kept this thread from submitting";
+  EXPECT_TRUE(first);
+  EXPECT_TRUE(second);
+}
+
+// A stream that takes no more work until some of it is done must not wait for the rest.
+TEST_F(Cuda, TracedWorkIsNotHeldBackForLong) {
+  const auto compute = device().create_queue(Lane::kCompute);
+  std::atomic<bool> ran{false};
+  const auto kernel = on_stream([&](const kernels::Call&) { ran = true; });
+  compute->trace(true);
+  compute->launch(kernel, {});
+  while (!ran) sleep_ms(1);
+  compute->synchronize();
 }
 
 TEST_F(Cuda, CopiesComeAfterTheEventTheyWaitFor) {

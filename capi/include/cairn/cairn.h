@@ -172,13 +172,13 @@ typedef struct cairn_device_options {
   uint32_t verify;               /* 1: check ordering, lifetimes and races of all work (slow; for debugging) */
   double link_bytes_per_second;  /* CPU: throttles host-tier copies, to stand in for a link; 0: none */
   const char* disk_directory;    /* for the disk tier; NULL: $TMPDIR or /tmp */
-  const char* rates;             /* CPU: what plans without costs take the processor's rates from. "cache": measured by the
-                                    first plan that wants them, in less than a second, and kept in $XDG_CACHE_HOME/cairn
-                                    or $HOME/.cache/cairn for this processor, instruction set, number of threads and
-                                    version; "measure": measured anew, and kept; "model": nothing is measured and no file
-                                    read, so that predicted seconds, and plans, depend on nothing but the model; else the
-                                    path of a file that was kept. NULL: as the environment variable CAIRN_RATES says,
-                                    without it "cache" */
+  const char* rates;             /* what plans without costs take the device's rates from. "cache": measured by the first
+                                    plan that wants them, in less than a second (a GPU: some three), and kept in
+                                    $XDG_CACHE_HOME/cairn or $HOME/.cache/cairn for this processor or GPU, instruction
+                                    set, number of threads and version; "measure": measured anew, and kept; "model":
+                                    nothing is measured and no file read, so that predicted seconds, and plans, depend on
+                                    nothing but the model; else the path of a file that was kept. NULL: as the environment
+                                    variable CAIRN_RATES says, without it "cache" */
 } cairn_device_options_t;
 #define CAIRN_DEVICE_OPTIONS_INIT {sizeof(cairn_device_options_t), 0, 0, 0.0, NULL, NULL}
 

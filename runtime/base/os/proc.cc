@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 
 #include "runtime/base/text/cat.h"
 
@@ -75,6 +76,19 @@ std::string processor_name() {
   const std::string_view maker = said_of(whole, "CPU implementer"), part = said_of(whole, "CPU part");
   if (!maker.empty() && !part.empty()) return cat("processor ", part, " of implementer ", maker);
   return "unknown processor";
+}
+
+double waited_seconds() {
+  double sum = 0;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator task("/proc/self/task", failed), end; !failed && task != end;
+       task.increment(failed)) {
+    const std::string text = read_system_file((task->path() / "schedstat").c_str());
+    std::string_view rest = text;
+    take_word(rest);  // that it ran
+    if (const auto nanoseconds = number_of(take_word(rest))) sum += 1e-9 * static_cast<double>(*nanoseconds);
+  }
+  return sum;
 }
 
 }  // namespace cairn

@@ -22,4 +22,8 @@ std::optional<int64_t> number_of(std::string_view word);
 // What the system calls this machine's processor.
 std::string processor_name();
 
+// Seconds that the threads of this process, all together, were ready to run and did not, since each began; 0 where the
+// system does not say.
+double waited_seconds();
+
 }  // namespace cairn

@@ -10,6 +10,9 @@ struct HostMemoryRequest {
   int threads = 1;
   std::string how{kRatesCache};  // as DiskRequest::how
   std::string kept_in = {};      // as RateRequest::directory
+  // Of the time that measuring takes, what its threads together may have waited for a processor: where others' work keeps
+  // them waiting longer, it is measured again, up to five times, and is good for this process alone.
+  double most_waiting = 0.2;
 };
 
 // Bytes per second of `threads` threads that read two long arrays and write over one of them; 0: rates are the model's, or

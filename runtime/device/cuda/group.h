@@ -1,6 +1,9 @@
 // Queues that work together: they fail together, and are recorded together.
 #pragma once
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 
 #include "runtime/device/cuda/memory.h"
 
@@ -27,6 +30,35 @@ class KeySlot {
   void* device_ = nullptr;
 };
 
+// Holds streams back while work is submitted to them, so that what is measured of short work is not its submission. Not for
+// long: a stream takes only so much work before submitting waits for it.
+class Gate {
+ public:
+  static constexpr std::chrono::milliseconds kLongest{20};
+  void close() {
+    const std::lock_guard lock(mutex_);
+    open_ = false;
+  }
+  void open() {
+    {
+      const std::lock_guard lock(mutex_);
+      open_ = true;
+    }
+    changed_.notify_all();
+  }
+  // A host function of a stream.
+  static void wait(void* user) {
+    auto& gate = *static_cast<Gate*>(user);
+    std::unique_lock lock(gate.mutex_);
+    if (!gate.changed_.wait_for(lock, kLongest, [&] { return gate.open_; })) gate.open_ = true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+};
+
 class CudaGroup : public Group {
  public:
   explicit CudaGroup(std::shared_ptr<State> shared) : state(std::move(shared)), key(*state) {}
@@ -40,6 +72,7 @@ class CudaGroup : public Group {
   uint64_t recording = 0, recordings = 0;       // number of the one under way, 0: none; how many there were
   const Recording* measured = nullptr;          // of the one under way: whose seconds it has
   KeySlot key;
+  Gate gate;  // of traced runs
 };
 
 }  // namespace cairn::device::cuda

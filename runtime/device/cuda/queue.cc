@@ -194,6 +194,7 @@ void CudaQueue::wait(Event& event) {
 void CudaQueue::synchronize() {
   require(!group_->is_recording(), Code::kWrongState, "a queue is waited for while it is recorded");
   cudaSetDevice(state_->ordinal);
+  group_->gate.open();
   if (const cudaError_t status = cudaStreamSynchronize(stream_); status != cudaSuccess)
     group_->poison.keep(state_->note(status, cat("'", state_->info.name, "' failed in queued work")));
   times_.settle();
@@ -234,6 +235,8 @@ void CudaQueue::trace(bool on) {
   state_->must(cudaStreamSynchronize(stream_), "a trace");
   trace_began_ = now();
   tracing_ = true;
+  group_->gate.close();
+  state_->must(cudaLaunchHostFunc(stream_, &Gate::wait, &group_->gate), "a trace");
 }
 
 std::vector<Queue::Busy> CudaQueue::take_trace() {

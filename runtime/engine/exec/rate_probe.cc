@@ -1,7 +1,7 @@
 #include "runtime/engine/exec/rate_probe.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -32,29 +32,19 @@ struct Size {
 
 // Of the least one little is computed: it shows what every op, update and hand-over costs by itself.
 constexpr Size kLeast{16, 16, 1, 32}, kTiny{64, 64, 1, 256}, kSmall{192, 128, 2, 768};
+constexpr Size kOfProcessors[] = {kLeast, kTiny, kSmall};
 // Products reach their rate where a weight is read for many rows and a row is long.
 constexpr int64_t kLargeLength = 512, kLargeBatch = 2, kWidths[] = {256, 384, 512, 768};
 constexpr double kLargeSeconds = 0.1;  // of a step
+// What ops of a GPU take is what they take to begin and what grows with them: two sizes tell both.
+constexpr Size kLargeOfGpus{1536, 1024, 8, 8192};
+constexpr double kLongestOfGpus = 2;  // seconds of a step of it, on a GPU that is worth measuring
 // Rounds of one model: at least so many, and more until so many seconds are spent.
 constexpr int kFewestRounds = 2, kMostRounds = 5;
 constexpr double kRoundsSeconds = 0.06;
 constexpr graph::AmpMode kPrecisions[] = {graph::AmpMode::kOff, graph::AmpMode::kBf16};
 constexpr uint32_t kMicroSteps = 8;  // packed weights pay
 constexpr costs::ProbeEffort kLinkEffort{int64_t{32} << 20, 3};
-
-// That threads of this process were ready to run and did not, since each began; 0 where the system does not say.
-double waited_seconds() {
-  double sum = 0;
-  std::error_code failed;
-  for (std::filesystem::directory_iterator task("/proc/self/task", failed), end; !failed && task != end;
-       task.increment(failed)) {
-    const std::string text = read_system_file((task->path() / "schedstat").c_str());
-    std::string_view rest = text;
-    take_word(rest);  // that it ran
-    if (const auto nanoseconds = number_of(take_word(rest))) sum += 1e-9 * static_cast<double>(*nanoseconds);
-  }
-  return sum;
-}
 
 std::shared_ptr<const Graph> graph_of(const Size& size) {
   auto g = std::make_shared<Graph>();
@@ -116,36 +106,70 @@ class RateProbe {
 
   std::optional<costs::Rates> run() {
     const double began = now(), waited = waited_seconds();
-    const auto disturbed = [&] { return waited_seconds() - waited > most_waiting_ * (now() - began); };
+    disturbed_ = [=, this] { return waited_seconds() - waited > most_waiting_ * (now() - began); };
     costs::Rates rates;
     rates.machine = costs::machine_of(device_->info());
-    std::vector<Measured> models;
-    double seconds_per_flop[std::size(kPrecisions)];
-    for (size_t i = 0; i < std::size(kPrecisions); ++i) {
-      for (const Size& size : {kLeast, kTiny, kSmall}) measure(models.emplace_back(size, kPrecisions[i]));
-      if (disturbed()) return {};
-      seconds_per_flop[i] = models.back().step_seconds / kSmall.flops();
-    }
-    for (size_t i = 0; i < std::size(kPrecisions); ++i) {
-      Measured largest(large(seconds_per_flop[i]), kPrecisions[i]);
-      measure(largest);
-      const costs::Profile profile = profile_of(largest);
-      add_classes(profile, rates);
-      rates.launch_seconds = profile.launch_seconds;
-      if (disturbed()) return {};
-    }
-    // A processor's clock and its neighbours' load change within tenths of a second: the fastest of two times counts.
-    for (Measured& again : models) {
-      measure(again);
-      add_classes(profile_of(again), rates);
-    }
-    if (disturbed()) return {};
-    rates.host = costs::measure_link(*device_, Tier::kHost, kLinkEffort).link;
+    if (device_->info().host_reaches ? !processor(rates) : !gpu(rates)) return {};
     rates.measuring_seconds = now() - began;
     return rates;
   }
 
  private:
+  // False: others' work disturbs it.
+  bool processor(costs::Rates& rates) {
+    std::vector<Measured> models;
+    double seconds_per_flop[std::size(kPrecisions)];
+    for (size_t i = 0; i < std::size(kPrecisions); ++i) {
+      for (const Size& size : kOfProcessors) measure(models.emplace_back(size, kPrecisions[i]));
+      if (disturbed_()) return false;
+      seconds_per_flop[i] = models.back().step_seconds / kSmall.flops();
+    }
+    for (size_t i = 0; i < std::size(kPrecisions); ++i) {
+      Measured largest(large(seconds_per_flop[i]), kPrecisions[i]);
+      measure(largest);
+      add(largest, rates);
+      if (disturbed_()) return false;
+    }
+    // A processor's clock and its neighbours' load change within tenths of a second: the fastest of two times counts.
+    for (Measured& again : models) {
+      measure(again);
+      add(again, rates, false);
+    }
+    if (disturbed_()) return false;
+    rates.host = costs::measure_link(*device_, Tier::kHost, kLinkEffort).link;
+    return true;
+  }
+
+  // What it has no memory for is left out.
+  bool gpu(costs::Rates& rates) {
+    const auto added = [&](const Size& size, graph::AmpMode precision) {
+      Measured model(size, precision);
+      if (fits([&] { measure(model); })) add(model, rates);
+      return model.step_seconds;
+    };
+    const double tiny = added(kTiny, kPrecisions[0]), small = added(kSmall, kPrecisions[0]);
+    const double seconds_per_flop = (small - tiny) / (kSmall.flops() - kTiny.flops());
+    for (const graph::AmpMode precision : kPrecisions) {
+      if (precision != kPrecisions[0]) added(kTiny, precision);
+      if (seconds_per_flop * kLargeOfGpus.flops() <= kLongestOfGpus) added(kLargeOfGpus, precision);
+      if (disturbed_()) return false;
+    }
+    fits([&] { rates.host = costs::measure_link(*device_, Tier::kHost, kLinkEffort).link; });
+    return !rates.classes.empty();
+  }
+
+  // Whether there is memory for it.
+  template <typename Work>
+  static bool fits(const Work& work) {
+    try {
+      work();
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != Code::kOutOfMemory) throw;
+      return false;
+    }
+  }
+
   struct Measured {
     Measured(const Size& of, graph::AmpMode precision)
         : size(of), amp(precision), recorder(std::make_unique<costs::Recorder>()) {}
@@ -187,12 +211,6 @@ class RateProbe {
     }
   }
 
-  static costs::Profile profile_of(const Measured& model) {
-    costs::Profile profile;
-    model.recorder->merge_into(profile, costs::Recorder::Estimate::kLeast);
-    return profile;
-  }
-
   StepSeconds step(Session& session) {
     const double began = now();
     session.run({.seed = 1, .step = step_++});
@@ -202,7 +220,11 @@ class RateProbe {
     return {now() - began, now() - ran};
   }
 
-  static void add_classes(const costs::Profile& profile, costs::Rates& rates) {
+  // launches: the time between its ops is that of larger models.
+  static void add(const Measured& model, costs::Rates& rates, bool launches = true) {
+    costs::Profile profile;
+    model.recorder->merge_into(profile, costs::Recorder::Estimate::kLeast);
+    if (launches) rates.launch_seconds = profile.launch_seconds;
     std::map<std::pair<std::string, std::string>, costs::ClassRate> classes;
     for (const auto& [signature, cost] : profile.ops) {
       if (!(cost.median_seconds > 0) || !(cost.modelled_seconds > 0)) continue;
@@ -222,6 +244,7 @@ class RateProbe {
 
   const std::shared_ptr<device::Device> device_;
   const double most_waiting_;
+  std::function<bool()> disturbed_;
   uint64_t step_ = 0;
 };
 

@@ -24,6 +24,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link see
   predicted = { args.FLAG, "no run: only a trace of what the plan predicts" },
 })
 local WARM_UP, STEPS = 1, 8
+local RECORDED_WARM_UP = 5  -- rounds until a GPU replays what it has recorded
 local SETTLE = 0.02  -- seconds
 local SLOWEST = 8  -- rows of the table
 local NOISY = 0.15  -- of the median: where half of the steps are further apart, something else ran
@@ -72,14 +73,14 @@ end
 
 -- Rounds of a step whose whole time is taken and a step that is traced; returns the seconds and the last spans. A round
 -- begins with as many steps as it takes to be at speed again: short ones suffer from threads that went to sleep.
-local function measure(run, profile, rounds, note)
+local function measure(run, profile, rounds, warm_up, note)
   local seconds = {}
   local function step()
     local made = run:step()
     if made.outcome ~= "applied" then fail.with(7, "a step was not applied (" .. made.outcome .. ")") end
     return made
   end
-  for i = 1 - WARM_UP, rounds do
+  for i = 1 - warm_up, rounds do
     local began = posix.now()
     local whole
     repeat whole = step() until posix.now() - began > SETTLE
@@ -192,12 +193,13 @@ return function(arguments, root)
   local chosen = choose_kernels(profile, graph, device, options)
   if chosen > 0 then note(("timed what the kernels of %d ops have to choose from"):format(chosen)) end
   local steps = options.steps or STEPS
+  local warm_up = (options.device or ""):find("^cuda") and RECORDED_WARM_UP or WARM_UP
   local run = runs.open { recipe = recipe, o = o, options = options, seed = options.seed or 1337, accumulate = 1,
-                          steps = steps + WARM_UP, schedule_end = recipes.schedule_end(recipe, steps + WARM_UP),
+                          steps = steps + warm_up, schedule_end = recipes.schedule_end(recipe, steps + warm_up),
                           device = device, note = note }
   run:initialise()
   local seconds
-  seconds, result.spans = measure(run, profile, steps, note)
+  seconds, result.spans = measure(run, profile, steps, warm_up, note)
   result.median, result.spread = stats.median(seconds), stats.interquartile(seconds)
   if result.spread > NOISY * result.median then
     note(("note: half of the steps are within %s of each other only; measure again when nothing else runs"):format(

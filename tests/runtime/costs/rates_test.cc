@@ -20,11 +20,14 @@ device::DeviceInfo machine() {
   return info;
 }
 
-Model with(Rates rates) {
+Model with(Rates rates, bool gpu = false) {
   auto table = std::make_shared<Table>();
   table->rates = std::move(rates);
-  return {machine(), table};
+  device::DeviceInfo info = machine();
+  info.host_reaches = !gpu;
+  return {info, table};
 }
+Model of_gpu(Rates rates) { return with(std::move(rates), true); }
 
 double seconds(const Model& model, std::string_view op, double modelled, DType dtype = DType::kF32) {
   return model.seconds({.op = op, .dtype = dtype, .work = {modelled * kOps, 0}, .signature = {}}).seconds;
@@ -84,6 +87,42 @@ TEST(Rates, AClassThatIsMissingTakesTheNearest) {
   // One parameter's update takes the optimizer's ratio, and what is around a step none but its own.
   EXPECT_DOUBLE_EQ(seconds(model, "update", 1) - launch, 3);
   EXPECT_DOUBLE_EQ(seconds(model, std::string(kHostOp), 1) - launch, 1);
+}
+
+// A GPU takes some time to begin an op, however little there is to do; the rest grows with the op.
+TEST(Rates, OfAGpuOnTheLineBetweenSizes) {
+  const Model model = of_gpu(sample_rates());
+  const double launch = model.launch_seconds();
+  EXPECT_DOUBLE_EQ(seconds(model, "linear", 1) - launch, 2);
+  EXPECT_NEAR(seconds(model, "linear", 50.5) - launch, 51, 1e-9);
+  EXPECT_NEAR(seconds(model, "linear", 199) - launch, 198, 1e-9);
+  EXPECT_DOUBLE_EQ(seconds(model, "linear", 1e-3) - launch, 2);
+  EXPECT_DOUBLE_EQ(seconds(model, kOptimizerOp, 0.01) - launch, 3) << "of one size alone";
+  EXPECT_DOUBLE_EQ(seconds(model, kOptimizerOp, 10) - launch, 30);
+  // One parameter's update does not begin as the whole does, with the norm.
+  EXPECT_NEAR(seconds(model, "update", 0.01) - launch, 0.03, 1e-12);
+}
+
+// Products in 16 bits lower a GPU's clock when they last, which measuring is too short for; of others nothing is known.
+TEST(Rates, OfAGpuUnderLastingLoad) {
+  Rates rates = sample_rates();
+  rates.classes.push_back({.op = "linear", .dtype = "bf16", .modelled_seconds = 1, .seconds = 1, .count = 1});
+  rates.classes.push_back({.op = "linear", .dtype = "bf16", .modelled_seconds = 2, .seconds = 2, .count = 1});
+  const Model model = of_gpu(rates);
+  const double launch = model.launch_seconds();
+  const double lasting = (seconds(model, "linear", 100, DType::kBF16) - launch) / 100;
+  EXPECT_GT(lasting, 1.1);
+  EXPECT_LT(lasting, 1.25);
+  EXPECT_DOUBLE_EQ(seconds(model, "linear", 100, DType::kF16) - launch, 100 * lasting) << "as in bfloat16";
+  EXPECT_DOUBLE_EQ(seconds(model, "linear", 100) - launch, 100);
+  EXPECT_DOUBLE_EQ(seconds(with(rates), "linear", 100, DType::kBF16) - launch, 100) << "a processor";
+}
+
+TEST(Rates, OneSizeTwiceCountsOnce) {
+  Rates rates = sample_rates();
+  rates.classes.push_back({.op = "optimizer", .dtype = "f32", .modelled_seconds = 1, .seconds = 5, .count = 1});
+  EXPECT_DOUBLE_EQ(seconds(with(rates), kOptimizerOp, 1) - rates.launch_seconds, 4);
+  EXPECT_DOUBLE_EQ(seconds(of_gpu(rates), kOptimizerOp, 1) - rates.launch_seconds, 4);
 }
 
 // Waking threads takes as long for however few parameters and inputs; larger inputs add their copies.

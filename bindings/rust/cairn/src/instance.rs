@@ -279,7 +279,7 @@ impl DeviceOptions {
         self
     }
 
-    /// What plans without costs take the CPU's rates from: `"cache"` (measured once, in less than a second, and kept),
+    /// What plans without costs take the device's rates from: `"cache"` (measured once, in less than a second, and kept),
     /// `"measure"` (anew), `"model"` (nothing is measured), or a file that was kept; without it as `CAIRN_RATES` says, or
     /// `"cache"`.
     pub fn rates(mut self, rates: impl Into<String>) -> DeviceOptions {

@@ -16,8 +16,10 @@ TEST(HostMemory, IsMeasuredOnceAndKept) {
   const fs::path folder = ::mkdtemp(path.data());
   // Each name of the directory is asked as by a process that was not there before.
   const auto ask = [&](const char* again, std::string_view how = kRatesCache) {
-    return find_host_memory_rate(
-        {.threads = 1, .how = std::string(how), .kept_in = (folder / "cairn").string() + again});
+    return find_host_memory_rate({.threads = 1,
+                                  .how = std::string(how),
+                                  .kept_in = (folder / "cairn").string() + again,
+                                  .most_waiting = 1e9});
   };
   EXPECT_EQ(ask("", kRatesModel), 0);
   const double first = ask("");
@@ -35,6 +37,16 @@ TEST(HostMemory, IsMeasuredOnceAndKept) {
     static std::string again = "/./././.";
     EXPECT_GT(ask((again += "/.").c_str()), 1e8) << broken;
   }
+  fs::remove_all(folder);
+}
+
+// What was measured while others had the processors would make every later plan think the memory slow.
+TEST(HostMemory, IsNotKeptWhereThreadsWaited) {
+  std::string path = (fs::temp_directory_path() / "cairn-host-XXXXXX").string();
+  const fs::path folder = ::mkdtemp(path.data());
+  EXPECT_GT(find_host_memory_rate({.threads = 1, .kept_in = folder.string(), .most_waiting = -1}), 1e8);
+  for (const auto& file : fs::directory_iterator(folder))
+    EXPECT_NE(file.path().filename().string().substr(0, 12), "host-memory-");
   fs::remove_all(folder);
 }
 
