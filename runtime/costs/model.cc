@@ -38,6 +38,11 @@ std::string class_of(std::string_view op, std::string_view dtype) { return cat(o
 // What happens around a plan scales by nothing but itself.
 bool around(std::string_view op) { return op == kOptimizerOp || op == kHostOp; }
 
+bool is_product(const Query& query) { return query.work.flops > kProduct * query.work.bytes; }
+bool lasting_load(const Query& query) {
+  return is_product(query) && (query.dtype == DType::kBF16 || query.dtype == DType::kF16);
+}
+
 struct Sums {
   double measured = 0, modelled = 0;
 };
@@ -129,9 +134,8 @@ void Model::sort(std::vector<Ratio>& list) {
             [](const Ratio& a, const Ratio& b) { return a.modelled_seconds < b.modelled_seconds; });
   std::vector<Ratio> once;
   for (auto it = list.begin(); it != list.end();) {
-    const auto same = std::find_if(it, list.end(), [&](const Ratio& r) {
-      return r.modelled_seconds > it->modelled_seconds;
-    });
+    const auto same = std::find_if(it, list.end(),
+                                   [&](const Ratio& r) { return r.modelled_seconds > it->modelled_seconds; });
     double sum = 0;
     for (auto r = it; r != same; ++r) sum += r->ratio;
     once.push_back({it->modelled_seconds, sum / static_cast<double>(same - it)});
@@ -144,15 +148,6 @@ double Model::modelled(const ops::Work& work, DType dtype) const {
   const double rate = dtype == DType::kBF16 ? bf16_ : dtype == DType::kF16 ? f16_ : f32_;
   return std::max(work.flops / std::max(rate, 1.0), work.bytes / std::max(memory_, 1.0));
 }
-
-namespace {
-
-bool is_product(const Query& query) { return query.work.flops > kProduct * query.work.bytes; }
-bool lasting_load(const Query& query) {
-  return is_product(query) && (query.dtype == DType::kBF16 || query.dtype == DType::kF16);
-}
-
-}  // namespace
 
 const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
   const std::string_view own = dtype_name(query.dtype);
@@ -175,13 +170,12 @@ const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
 // What a GPU takes to begin an op and what grows with it: on the line through the two sizes next to the op's, or the largest two.
 double Model::on_line(const std::vector<Ratio>& list, double modelled) {
   const auto seconds = [](const Ratio& r) { return r.ratio * r.modelled_seconds; };
-  const auto above = std::find_if(list.begin(), list.end(),
-                                  [&](const Ratio& r) { return r.modelled_seconds > modelled; });
+  const auto above =
+      std::find_if(list.begin(), list.end(), [&](const Ratio& r) { return r.modelled_seconds > modelled; });
   if (above == list.begin()) return seconds(list.front());
   if (list.size() == 1) return std::max(seconds(list[0]), modelled * list[0].ratio);
   const Ratio &b = above == list.end() ? list.back() : *above, &a = *(&b - 1);
-  const double slope =
-      std::max(seconds(b) - seconds(a), 0.0) / (b.modelled_seconds - a.modelled_seconds);
+  const double slope = std::max(seconds(b) - seconds(a), 0.0) / (b.modelled_seconds - a.modelled_seconds);
   return seconds(a) + slope * (modelled - a.modelled_seconds);
 }
 

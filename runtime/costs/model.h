@@ -64,7 +64,7 @@ class Model {
   static void sort(std::vector<Ratio>& list);
   double ratio(const Query& query, double modelled) const;
   static double on_line(const std::vector<Ratio>& list, double modelled);  // seconds
-  const std::vector<Ratio>* rates_of(const Query& query) const;  // nullptr: there are none for it
+  const std::vector<Ratio>* rates_of(const Query& query) const;            // nullptr: there are none for it
   plan::Link measured_link(plan::Link otherwise, double stated) const;
 
   std::shared_ptr<const Table> table_;

@@ -62,7 +62,8 @@ Rate measure_once(int threads) {
 // The quietest of several.
 Rate measure(const HostMemoryRequest& request) {
   Rate quietest = measure_once(request.threads);
-  for (int i = 1; i < kTries && quietest.bytes_per_second > 0 && quietest.waiting > request.most_waiting; ++i) {
+  for (int i = 1; i < kTries && quietest.bytes_per_second > 0 && quietest.waiting > request.most_waiting;
+       ++i) {
     const Rate again = measure_once(request.threads);
     if (again.bytes_per_second > 0 && again.waiting < quietest.waiting) quietest = again;
   }

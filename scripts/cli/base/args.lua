@@ -133,8 +133,8 @@ args.COMMON = {
   link = { args.bytes, "throttle of the CPU device's host copies, bytes per second" },
   profile = { args.text, "plan with the seconds that `cairn profile` measured", "FILE" },
   ["force-profile"] = { args.FLAG, "take a --profile that was measured on another machine" },
-  rates = { args.text, "where the device's rates come from without a profile: cache (default: measured once, in less " ..
-    "than a second), measure (anew), model (nothing is measured), or a FILE that was kept", "WORD|FILE",
+  rates = { args.text, "where the device's rates come from without a profile: cache (default: measured once, in " ..
+    "less than a second), measure (anew), model (nothing is measured), or a FILE that was kept", "WORD|FILE",
     words = { "cache", "measure", "model" } },
   seed = { args.whole(0), "of initial weights, dropout and the data's order (default 1337)" },
   steps = { args.whole(1), "optimizer steps in all, those of a resumed run included" },

@@ -120,7 +120,8 @@ TEST(Rates, OfAGpuUnderLastingLoad) {
 
 TEST(Rates, OneSizeTwiceCountsOnce) {
   Rates rates = sample_rates();
-  rates.classes.push_back({.op = "optimizer", .dtype = "f32", .modelled_seconds = 1, .seconds = 5, .count = 1});
+  rates.classes.push_back(
+      {.op = "optimizer", .dtype = "f32", .modelled_seconds = 1, .seconds = 5, .count = 1});
   EXPECT_DOUBLE_EQ(seconds(with(rates), kOptimizerOp, 1) - rates.launch_seconds, 4);
   EXPECT_DOUBLE_EQ(seconds(of_gpu(rates), kOptimizerOp, 1) - rates.launch_seconds, 4);
 }
