@@ -16,10 +16,12 @@ model.OPTIONS = {
   ["recipe-changed"] = { args.FLAG, "take a --recipe whose text is not the one the model was trained with" },
 }
 
-local function parts_of(opened, trained, root, options)
+local function parts_of(opened, trained, root, options, generates)
   if bundle.is_in(opened) and not options.recipe then
     return bundle.generator(opened, trained), bundle.names(opened, trained)
   end
+  -- A program of one's own saved it: its parameters have the names that it gave them.
+  if not generates and not options.recipe and not opened.text("recipe") then return nil, nil end
   local recipe = checkpoints.recipe(opened, root, options.recipe, options.recipe_changed, function(message)
     if not options.quiet then io.stderr:write(message, "\n") end
   end)
@@ -33,7 +35,7 @@ function model.open(path, root, options, generates)
   if options.recipe_changed and not options.recipe then fail.usage("--recipe-changed goes with --recipe FILE") end
   local opened = checkpoints.open(path)
   local trained = fail.check(opened.directory, opened.checkpoint:graph())
-  local graph, names = parts_of(opened, trained, root, options)
+  local graph, names = parts_of(opened, trained, root, options, generates)
   if generates and not graph then
     fail.input(opened.directory .. " has no generation graph, for its recipe had none: it generates nothing")
   end

@@ -8,6 +8,22 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import Case, main  # noqa: E402
 
 
+PROGRAM = """
+local cairn = require "cairn"
+local nn = cairn.nn
+local graph = assert(cairn.graph())
+local net = nn.Sequential():add(nn.Linear(2, 1))
+assert(graph:freeze(nn.attach(graph, net, nn.MSECriterion(), { 4, 2 })))
+local session = assert(cairn.session(assert(cairn.plan(graph, assert(cairn.device("cpu"))))))
+assert(session:initialise(1))
+local stepper = assert(cairn.stepper(session, { rate = 0.1 }))
+assert(session:write("input", { 1, 2, 3, 4, 5, 6, 7, 8 }))
+assert(session:write("target", { 1, 2, 3, 4 }))
+assert(stepper:micro())
+assert(stepper:save((...)))
+"""
+
+
 class Models(Case):
     def setUp(self):
         super().setUp()
@@ -56,6 +72,17 @@ class Models(Case):
         self.train("--steps", 1, "--out", "spiral", recipe="mlp")
         self.fails(3, "generate", "spiral", "--prompt", "x", says="generat")
         self.cairn("export", "spiral", "spiral.safetensors", "--quiet")
+
+    def test_what_a_program_saved_is_exported_by_its_own_names(self):
+        program = self.folder / "program.lua"
+        program.write_text(PROGRAM)
+        self.cairn("lua", program, self.folder / "own")
+        self.cairn("export", "own", "own.safetensors", "--quiet")
+        blob = (self.folder / "own.safetensors").read_bytes()
+        header = json.loads(blob[8:8 + struct.unpack("<Q", blob[:8])[0]])
+        self.assertEqual({name: row["shape"] for name, row in header.items() if name != "__metadata__"},
+                         {"1.weight": [1, 2], "1.bias": [1]})
+        self.fails(3, "generate", "own", "--prompt", "x", says="was not saved by `cairn train`")
 
     def test_corrupt_checkpoint(self):
         (manifest,) = (self.folder / "run/step-00000030").glob("manifest*")
