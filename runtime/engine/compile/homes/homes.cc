@@ -15,8 +15,6 @@ namespace {
 using graph::JointOp;
 using graph::Role;
 
-constexpr char kBetweenSteps[] = "between steps";
-
 int64_t aligned(const CompiledPlan& plan, int32_t value) {
   return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
 }
@@ -162,6 +160,13 @@ std::vector<int64_t> bytes_with_homes(const CompiledPlan& plan) {
   return bytes;
 }
 
+std::string name_between_steps(const plan::Problem& problem) {
+  std::string name = "between steps";
+  const auto taken = [&](const plan::Op& op) { return op.name == name; };
+  while (std::any_of(problem.ops.begin(), problem.ops.end(), taken)) name += '#';
+  return name;
+}
+
 bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
   if (!find_homes(plan)) return false;
   const graph::JointGraph& joint = *plan.joint;
@@ -172,9 +177,7 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
       });
   mark_changes(plan);
   plan::Op between;
-  between.name = kBetweenSteps;
-  const auto taken = [&](const plan::Op& op) { return op.name == between.name; };
-  while (std::any_of(problem.ops.begin(), problem.ops.end(), taken)) between.name += '#';
+  between.name = name_between_steps(problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
   problem.ops.insert(problem.ops.begin(), between);

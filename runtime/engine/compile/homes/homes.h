@@ -39,6 +39,8 @@ int64_t packing_bytes(const CompiledPlan& plan, int32_t weight);
 int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient);
 // What the programs around a micro-batch need above what persists: the largest of them.
 int64_t between_steps_bytes(const CompiledPlan& plan);
+// Of the op that stands for them, which no other op has.
+std::string name_between_steps(const plan::Problem& problem);
 
 // Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);

@@ -9,6 +9,7 @@
 #include "runtime/base/checked.h"
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
+#include "runtime/engine/compile/homes/gradients.h"
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/homes/host_adds.h"
 #include "runtime/engine/compile/homes/state_candidates.h"
@@ -284,15 +285,14 @@ class Chooser {
     remove_values(plan_, gone);
   }
 
-  // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
+  // The update needs room above what persists: see assemble_update().
   void raise_workspace() {
     if (!plan_.streams() || plan_.problem.ops.empty()) return;
     int64_t master = 0;
     for (const auto& [value, place] : plan_.offloaded)
       if (joint_.values[at(value)].role == graph::Role::kParameter && !plan_.reaches(place.tier))
         master = std::max(master, stored_bytes(joint_, value));
-    int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
-    workspace += master + least_ring_bytes(plan_);
+    op_between_steps(plan_).workspace_bytes += master + least_ring_bytes(plan_);
   }
 
   CompiledPlan& plan_;
@@ -328,6 +328,7 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 
 Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                          plan::SolverCache& cache, double limit, bool quick) {
+  let_gradients_persist(plan);
   if (!plan.host_updated.empty()) keep_states_off_device(plan);
   const CompiledPlan before = plan;
   const HostAddCount adds = choose_host_adds(plan, device, options, 1);
@@ -370,6 +371,7 @@ double staying_share(const CompiledPlan& plan) {
 
 std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
                                     bool states_stay, plan::SolverCache& cache) {
+  let_gradients_persist(plan);
   keep_states_off_device(plan);
   choose_host_adds(plan, device, options, 1);
   return Chooser(plan, device, options, &cache).bound_with_homes(overwrites_gradients(options), states_stay);
