@@ -12,14 +12,14 @@ using graph::JointGraph;
 using graph::Role;
 
 // Nobody but this plan's own norm and update reads them before the next micro-batch writes over them.
-bool end_with_the_step(const CompiledPlan& plan, const PlanOptions& options) {
+bool may_end(const CompiledPlan& plan) {
   const JointGraph& joint = *plan.joint;
   const bool alone = plan.layout == nullptr || plan.layout->plans == 1;
   // A plan that goes on without its disk has other places than the programs around micro-batches know.
   const bool falls_back =
       std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kDisk) != plan.link_tier.end();
-  return options.micro_steps == 1 && alone && !falls_back && joint.grad_scale < 0 && joint.slices.empty() &&
-         !joint.updates_deferred && !plan.problem.ops.empty();
+  return alone && !falls_back && joint.grad_scale < 0 && joint.slices.empty() && !joint.updates_deferred &&
+         !plan.problem.ops.empty();
 }
 
 // Problem value -> the ops that write it, of gradients that persist.
@@ -40,7 +40,7 @@ std::vector<std::vector<size_t>> writers_of(const CompiledPlan& plan) {
 }  // namespace
 
 void end_gradients(CompiledPlan& plan, const PlanOptions& options) {
-  if (!end_with_the_step(plan, options)) return;
+  if (options.micro_steps != 1 || !may_end(plan)) return;
   plan::Problem& problem = plan.problem;
   const std::vector<std::vector<size_t>> writers = writers_of(plan);
   plan::Op between;
@@ -75,6 +75,17 @@ void let_gradients_persist(CompiledPlan& plan) {
   plan.gradients_end = false;
 }
 
+bool let_gradients_end(CompiledPlan& plan) {
+  if (!may_end(plan)) return false;
+  const std::vector<std::vector<size_t>> writers = writers_of(plan);
+  for (size_t v = 0; v < writers.size(); ++v) {
+    plan::Value& value = plan.problem.values[v];
+    value.fresh = value.home >= 0 && writers[v].size() == 1;
+    plan.gradients_end = plan.gradients_end || value.fresh;
+  }
+  return plan.gradients_end;
+}
+
 void settle_gradients(CompiledPlan& plan) {
   plan.gradient_offsets.clear();
   if (!plan.gradients_end) return;
@@ -87,7 +98,7 @@ void settle_gradients(CompiledPlan& plan) {
     for (size_t k = 0; k < made.size() && k < step.offsets.size(); ++k) offsets[at(made[k])] = step.offsets[k];
   }
   for (const int32_t v : problem.ops.back().inputs) plan.gradient_offsets[v] = offsets[at(v)];
-  plan.overwrites_gradients = !plan.gradient_offsets.empty();
+  plan.overwrites_gradients = plan.overwrites_gradients || !plan.gradient_offsets.empty();
 }
 
 plan::Op& op_between_steps(CompiledPlan& plan) {

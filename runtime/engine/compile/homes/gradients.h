@@ -12,6 +12,10 @@ void end_gradients(CompiledPlan& plan, const PlanOptions& options);
 // The other way: all of them persist.
 void let_gradients_persist(CompiledPlan& plan);
 
+// Of those with a home: what stays on the device does so from backward to the last op only, which the caller puts behind the problem.
+// False: none does.
+bool let_gradients_end(CompiledPlan& plan);
+
 // plan.plan is there: where the gradients lie behind it.
 void settle_gradients(CompiledPlan& plan);
 

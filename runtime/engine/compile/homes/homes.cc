@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
+#include "runtime/engine/compile/homes/gradients.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 #include "runtime/engine/compile/update/streamed.h"
@@ -180,7 +181,12 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
   between.name = name_between_steps(problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
-  problem.ops.insert(problem.ops.begin(), between);
+  if (overwrites_gradients && let_gradients_end(plan)) {  // behind backward they are there, too
+    problem.ops.push_back(std::move(between));
+    plan.problem_op.emplace_back();
+    return true;
+  }
+  problem.ops.insert(problem.ops.begin(), std::move(between));
   plan.problem_op.insert(plan.problem_op.begin(), std::vector<int32_t>());
   ++problem.backward_begin;
   return true;
@@ -201,7 +207,7 @@ void settle_homes(CompiledPlan& plan) {
     if (step.kind != plan::StepKind::kRun) continue;
     const std::vector<int32_t>& outputs = before.ops[at(step.index)].outputs;
     for (size_t k = outputs.size(); k-- > 0;)
-      if (before.values[at(outputs[k])].home >= 0 && !away[at(outputs[k])])
+      if (before.values[at(outputs[k])].home >= 0 && plan.problem.values[at(outputs[k])].persistent)
         step.offsets.erase(step.offsets.begin() + static_cast<std::ptrdiff_t>(k));
   }
   const auto stays = [&](const auto& entry) {
