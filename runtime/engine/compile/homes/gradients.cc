@@ -15,10 +15,7 @@ using graph::Role;
 bool may_end(const CompiledPlan& plan) {
   const JointGraph& joint = *plan.joint;
   const bool alone = plan.layout == nullptr || plan.layout->plans == 1;
-  // A plan that goes on without its disk has other places than the programs around micro-batches know.
-  const bool falls_back =
-      std::find(plan.link_tier.begin(), plan.link_tier.end(), Tier::kDisk) != plan.link_tier.end();
-  return alone && !falls_back && joint.grad_scale < 0 && joint.slices.empty() && !joint.updates_deferred &&
+  return alone && joint.grad_scale < 0 && joint.slices.empty() && !joint.updates_deferred &&
          !plan.problem.ops.empty();
 }
 

@@ -168,7 +168,7 @@ std::string name_between_steps(const plan::Problem& problem) {
   return name;
 }
 
-bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
+bool give_homes(CompiledPlan& plan, bool overwrites_gradients, bool ends_gradients) {
   if (!find_homes(plan)) return false;
   const graph::JointGraph& joint = *plan.joint;
   plan::Problem& problem = plan.problem;
@@ -181,7 +181,7 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
   between.name = name_between_steps(problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
-  if (overwrites_gradients && let_gradients_end(plan)) {  // behind backward they are there, too
+  if (overwrites_gradients && ends_gradients && let_gradients_end(plan)) {  // behind backward they are there, too
     problem.ops.push_back(std::move(between));
     plan.problem_op.emplace_back();
     return true;

@@ -9,8 +9,9 @@ namespace cairn::engine {
 // Gives every persistent value of a page or more that ops of the micro-batch use a home in the first tier with
 // room, and the problem an op in front that stands for what the update needs on the device. False, and nothing
 // is changed: there is none, or no link.
-// overwrites_gradients: a step has one micro-batch.
-bool give_homes(CompiledPlan& plan, bool overwrites_gradients);
+// overwrites_gradients: a step has one micro-batch. ends_gradients: then those that stay do so from backward on, where they may
+// (gradients.h), and the op stands behind the problem.
+bool give_homes(CompiledPlan& plan, bool overwrites_gradients, bool ends_gradients);
 
 // By link: what would live there.
 std::vector<int64_t> bytes_with_homes(const CompiledPlan& plan);

@@ -33,13 +33,15 @@ constexpr double kLate = 0.02;  // of a micro-batch, by which sums on the host m
 
 class Chooser {
  public:
-  // cache: nullptr where nothing is solved.
-  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options, plan::SolverCache* cache)
+  // cache: nullptr where nothing is solved. ends_gradients: as of give_homes().
+  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options, plan::SolverCache* cache,
+          bool ends_gradients = true)
       : plan_(plan),
         cache_(cache),
         joint_(*plan.joint),
         costs_(device.info(), options.costs),
         micro_steps_(std::max<uint32_t>(options.micro_steps, 1)),
+        ends_gradients_(ends_gradients),
         chooses_deferred_(options.host_updates == PlanOptions::Defer::kWhereFaster),
         candidates_(state_candidates(joint_, costs_)) {
     if (within_reach()) add_reached(joint_, candidates_);
@@ -156,7 +158,7 @@ class Chooser {
     take_out(leaves);
     change(1);
     const double streaming = streaming_seconds(plan_, costs_);
-    if (!give_homes(plan_, overwrites_gradients)) return {};
+    if (!give_homes(plan_, overwrites_gradients, ends_gradients_)) return {};
     links[0].capacity_bytes -= stays;
     if (!holds_what_may_not_stay()) return {};
     return Alone{plan_.update_seconds + streaming - device_update_seconds(plan_, costs_), streaming};
@@ -300,7 +302,7 @@ class Chooser {
   const graph::JointGraph& joint_;
   const costs::Model costs_;
   const double micro_steps_;
-  const bool chooses_deferred_;
+  const bool ends_gradients_, chooses_deferred_;
   std::vector<StateCandidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
   bool quick_ = false;
@@ -336,6 +338,14 @@ Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanO
     return Chooser(from, device, options, &cache).solve_homes(overwrites_gradients(options), below, quickly);
   };
   Outcome known = solve(plan, limit, quick);
+  // That a form has more room does not mean that a search finds a faster plan in it.
+  if (!quick && plan.gradients_end && known.solved == Solved::kFits) {
+    CompiledPlan other = before;
+    const Outcome now = Chooser(other, device, options, &cache, false)
+                            .solve_homes(overwrites_gradients(options), std::min(limit, seconds(plan, options)), false);
+    known.least_seconds = std::min(known.least_seconds, now.least_seconds);
+    if (now.solved == Solved::kFits && seconds(other, options) < seconds(plan, options)) plan = std::move(other);
+  }
   if (adds.chosen == 0 || options.host_adds == PlanOptions::Defer::kAlways) return known;
   const auto again = [&](double stretch) {
     CompiledPlan other = before;
