@@ -218,6 +218,7 @@ class Pairs {
     std::unordered_set<std::string> names;
     int32_t backward_begin = 0;
     plan_.measured_ops = 0;
+    int64_t idle = 0;  // what stands between two steps: there is nothing to measure
     for (int32_t o = 0; o < count(); ++o) {
       if (o == problem_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
       if (gone_[at(o)]) continue;
@@ -226,12 +227,15 @@ class Pairs {
         for (int32_t& v : *list) v = now[at(v)];
       while (!names.insert(kept.name).second) kept.name += cat('#', o);
       parts.push_back(std::move(plan_.problem_op[at(o)]));
-      plan_.measured_ops += std::all_of(parts.back().begin(), parts.back().end(),
+      const bool measured = std::all_of(parts.back().begin(), parts.back().end(),
                                         [&](int32_t part) { return plan_.op_measured[at(part)]; });
+      plan_.measured_ops += !parts.back().empty() && measured ? 1 : 0;
+      idle += parts.back().empty() ? 1 : 0;
       ops.push_back(std::move(kept));
     }
     problem_.backward_begin =
         problem_.backward_begin >= count() ? static_cast<int32_t>(ops.size()) : backward_begin;
+    if (plan_.measured_ops + idle == static_cast<int64_t>(ops.size())) plan_.measured_ops += idle;
     problem_.ops = std::move(ops);
     plan_.problem_op = std::move(parts);
   }

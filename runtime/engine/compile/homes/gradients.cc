@@ -54,6 +54,8 @@ void end_gradients(CompiledPlan& plan, const PlanOptions& options) {
   between.name = name_between_steps(problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
+  // There is nothing of it to measure.
+  if (plan.measured_ops == static_cast<int64_t>(problem.ops.size())) ++plan.measured_ops;
   problem.ops.push_back(std::move(between));
   plan.problem_op.emplace_back();
   plan.gradients_end = true;
@@ -67,6 +69,7 @@ void let_gradients_persist(CompiledPlan& plan) {
     for (plan::Op& op : problem.ops)
       if (std::erase(op.outputs, v) > 0) op.inputs.push_back(v);
   }
+  if (plan.measured_ops == static_cast<int64_t>(problem.ops.size())) --plan.measured_ops;
   problem.ops.pop_back();
   plan.problem_op.pop_back();
   plan.gradients_end = false;
