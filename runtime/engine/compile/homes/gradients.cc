@@ -15,8 +15,9 @@ using graph::Role;
 bool may_end(const CompiledPlan& plan) {
   const JointGraph& joint = *plan.joint;
   const bool alone = plan.layout == nullptr || plan.layout->plans == 1;
-  return alone && joint.grad_scale < 0 && joint.slices.empty() && !joint.updates_deferred &&
-         !plan.problem.ops.empty();
+  // Where updates are fused, those with several writers are left; the host may update others beside backward.
+  const bool fused_alone = joint.grad_scale < 0 || plan.problem.links.empty();
+  return alone && fused_alone && joint.slices.empty() && !joint.updates_deferred && !plan.problem.ops.empty();
 }
 
 // Problem value -> the ops that write it, of gradients that persist.
@@ -37,7 +38,7 @@ std::vector<std::vector<size_t>> writers_of(const CompiledPlan& plan) {
 }  // namespace
 
 void end_gradients(CompiledPlan& plan, const PlanOptions& options) {
-  if (options.micro_steps != 1 || !may_end(plan)) return;
+  if ((options.micro_steps != 1 && !options.fuse_update) || !may_end(plan)) return;
   plan::Problem& problem = plan.problem;
   const std::vector<std::vector<size_t>> writers = writers_of(plan);
   plan::Op between;
