@@ -115,8 +115,8 @@ void check_ops(const Problem& p) {
         // Ops may change it one after the other, but a run has one place for it.
         require(changer[v] != static_cast<int32_t>(i), kBad, "ops[", i, "].outputs[", k, "]: '",
                 p.ops[i].name, "' names '", p.values[v].name, "' twice");
-        require(!p.values[v].fresh || changer[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: '", p.values[v].name,
-                "' is fresh, and changed twice, by ops[", changer[v], "] too");
+        require(!p.values[v].fresh || changer[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: '",
+                p.values[v].name, "' is fresh, and changed twice, by ops[", changer[v], "] too");
         changer[v] = static_cast<int32_t>(i);
         continue;
       }
@@ -137,8 +137,8 @@ void check_ops(const Problem& p) {
       require(v >= 0 && v < values, kBad, "ops[", i, "].inputs[", k, "]: no value ", v);
       require(maker[v] < static_cast<int32_t>(i), kBad, "ops[", i, "].inputs[", k, "]: '", op.name,
               "' reads '", p.values[v].name, "' before ops[", maker[v], "] makes it");
-      require(!p.values[v].fresh || (changer[v] >= 0 && changer[v] < static_cast<int32_t>(i)), kBad, "ops[", i,
-              "].inputs[", k, "]: '", op.name, "' reads '", p.values[v].name,
+      require(!p.values[v].fresh || (changer[v] >= 0 && changer[v] < static_cast<int32_t>(i)), kBad, "ops[",
+              i, "].inputs[", k, "]: '", op.name, "' reads '", p.values[v].name,
               "', which is fresh, before an op writes it");
     }
   }

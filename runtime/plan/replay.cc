@@ -324,7 +324,8 @@ std::string violation(const Problem& p, const Plan& plan) {
   const bool any = std::any_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.fresh; });
   if (!any || plan.home_offsets.size() != p.values.size()) return Replay(p, plan).run();
   std::vector<bool> away;
-  for (size_t v = 0; v < p.values.size(); ++v) away.push_back(!p.values[v].fresh || plan.home_offsets[v] >= 0);
+  for (size_t v = 0; v < p.values.size(); ++v)
+    away.push_back(!p.values[v].fresh || plan.home_offsets[v] >= 0);
   return Replay(stay_fresh(p, away), plan).run();
 }
 

@@ -47,9 +47,7 @@ class Pairs {
   bool persistent(int32_t v) const {
     return problem_.values[at(v)].persistent || problem_.values[at(v)].home >= 0;
   }
-  graph::Role role(int32_t joint_value) const {
-    return joint_.values[at(joint_.storage(joint_value))].role;
-  }
+  graph::Role role(int32_t joint_value) const { return joint_.values[at(joint_.storage(joint_value))].role; }
   int32_t stored(int32_t joint_value) const { return plan_.problem_value[at(joint_.storage(joint_value))]; }
   const TensorDesc& desc(int32_t joint_value) const { return joint_.values[at(joint_value)].desc; }
 

@@ -39,8 +39,9 @@ struct HomeReads {
   // not use itself. No links: there are none.
   std::vector<std::vector<int64_t>> after;
   int64_t largest_bytes = 0;  // of these values
-  int64_t last_workspace_bytes = 0;  // of the last op, beside which all fresh values that stay are on the device
-  bool back_home = true;      // a plan ends once what ops change is back there; else with its last op
+  int64_t last_workspace_bytes =
+      0;                  // of the last op, beside which all fresh values that stay are on the device
+  bool back_home = true;  // a plan ends once what ops change is back there; else with its last op
   int64_t bytes(size_t op) const {
     int64_t sum = 0;
     for (const auto& link : after) sum += link[op];

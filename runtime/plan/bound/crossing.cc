@@ -62,8 +62,8 @@ Copies copies_of(const HomeReads::Value& value, int32_t at, bool back_home, bool
 
 }  // namespace
 
-Crossing::Crossing(const Problem& p, int32_t at, double before, double after, double room,
-                   double last_room, double largest, const HomeReads& homes, double late)
+Crossing::Crossing(const Problem& p, int32_t at, double before, double after, double room, double last_room,
+                   double largest, const HomeReads& homes, double late)
     : seconds_(std::max(before + after, std::numeric_limits<double>::min())), bytes_(std::max(1.0, largest)) {
   for (const HomeReads::Value& value : homes.values)
     bytes_ = std::max(bytes_, static_cast<double>(value.bytes));

@@ -96,7 +96,8 @@ void settle_gradients(CompiledPlan& plan) {
     if (step.kind == plan::StepKind::kIn) offsets[at(step.index)] = step.offset;
     if (step.kind != plan::StepKind::kRun) continue;
     const std::vector<int32_t>& made = problem.ops[at(step.index)].outputs;
-    for (size_t k = 0; k < made.size() && k < step.offsets.size(); ++k) offsets[at(made[k])] = step.offsets[k];
+    for (size_t k = 0; k < made.size() && k < step.offsets.size(); ++k)
+      offsets[at(made[k])] = step.offsets[k];
   }
   for (const int32_t v : problem.ops.back().inputs) plan.gradient_offsets[v] = offsets[at(v)];
   plan.overwrites_gradients = plan.overwrites_gradients || !plan.gradient_offsets.empty();

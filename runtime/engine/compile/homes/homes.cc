@@ -181,7 +181,8 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients, bool ends_gradien
   between.name = name_between_steps(problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
-  if (overwrites_gradients && ends_gradients && let_gradients_end(plan)) {  // behind backward they are there, too
+  if (overwrites_gradients && ends_gradients &&
+      let_gradients_end(plan)) {  // behind backward they are there, too
     problem.ops.push_back(std::move(between));
     plan.problem_op.emplace_back();
     return true;

@@ -341,10 +341,12 @@ Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanO
   // That a form has more room does not mean that a search finds a faster plan in it.
   if (!quick && plan.gradients_end && known.solved == Solved::kFits) {
     CompiledPlan other = before;
-    const Outcome now = Chooser(other, device, options, &cache, false)
-                            .solve_homes(overwrites_gradients(options), std::min(limit, seconds(plan, options)), false);
+    const Outcome now =
+        Chooser(other, device, options, &cache, false)
+            .solve_homes(overwrites_gradients(options), std::min(limit, seconds(plan, options)), false);
     known.least_seconds = std::min(known.least_seconds, now.least_seconds);
-    if (now.solved == Solved::kFits && seconds(other, options) < seconds(plan, options)) plan = std::move(other);
+    if (now.solved == Solved::kFits && seconds(other, options) < seconds(plan, options))
+      plan = std::move(other);
   }
   if (adds.chosen == 0 || options.host_adds == PlanOptions::Defer::kAlways) return known;
   const auto again = [&](double stretch) {

@@ -25,8 +25,7 @@ struct Room {
   Area masters, ring;
 
   // Where nothing streams, nothing else wants room.
-  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes)
-      : master_bytes(masters_bytes) {
+  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes) : master_bytes(masters_bytes) {
     const CompiledPlan::FreeRange free = plan.free_range();
     workspace = free.offset;
     end = free.offset + free.bytes;

@@ -134,7 +134,8 @@ TEST_P(Fallback, NormAndUpdateFindTheGradientsOfThePlanThatItWentOnWith) {
   const double row[8] = {0.01, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, 1.0};
   const auto train = [&](Session& session, int at) {
     fill(session);
-    for (const graph::HyperBlock& hyper : session.plan().joint->hypers) session.write(hyper.value, row, sizeof row);
+    for (const graph::HyperBlock& hyper : session.plan().joint->hypers)
+      session.write(hyper.value, row, sizeof row);
     disk.arm(at);
     EXPECT_EQ(session.run({3, 0, 0}).fell_back, at == 2);
     const double squares = session.gradient_squares();

@@ -120,9 +120,10 @@ Small small(uint32_t seed, bool fresh = false) {
     m.op("end", 1, {"g0"}, {}, upto(2), false);
     for (Value& v : m.p.values) {
       const auto number = static_cast<int32_t>(&v - m.p.values.data());
-      v.fresh = v.home >= 0 && v.name[0] == 'd' && std::none_of(m.p.ops.begin(), m.p.ops.end(), [&](const Op& op) {
-                  return std::find(op.inputs.begin(), op.inputs.end(), number) != op.inputs.end();
-                });
+      v.fresh =
+          v.home >= 0 && v.name[0] == 'd' && std::none_of(m.p.ops.begin(), m.p.ops.end(), [&](const Op& op) {
+            return std::find(op.inputs.begin(), op.inputs.end(), number) != op.inputs.end();
+          });
     }
   }
   check(m.p);

@@ -231,7 +231,8 @@ Problem random_homes(uint32_t seed) {
     const auto v = static_cast<int32_t>(p.values.size());
     p.values.push_back({"fresh", 64 * (1 + upto(40)), true, 0, 0, true});
     p.ops[o].outputs.push_back(v);
-    if (o + 1 < p.ops.size() && upto(1) > 0) p.ops[o + 1 + random() % (p.ops.size() - o - 1)].inputs.push_back(v);
+    if (o + 1 < p.ops.size() && upto(1) > 0)
+      p.ops[o + 1 + random() % (p.ops.size() - o - 1)].inputs.push_back(v);
     break;
   }
   return p;

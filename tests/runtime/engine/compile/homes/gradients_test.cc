@@ -195,7 +195,8 @@ TEST(Gradients, MayPersistAgain) {
   let_gradients_persist(plan);
   EXPECT_EQ(plan.problem.values, before.values);
   EXPECT_EQ(plan.problem_op.size(), before.ops.size());
-  for (size_t o = 0; o < before.ops.size(); ++o) EXPECT_EQ(plan.problem.ops[o].outputs, before.ops[o].outputs);
+  for (size_t o = 0; o < before.ops.size(); ++o)
+    EXPECT_EQ(plan.problem.ops[o].outputs, before.ops[o].outputs);
 }
 
 }  // namespace
