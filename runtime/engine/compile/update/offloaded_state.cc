@@ -338,15 +338,16 @@ Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanO
     return Chooser(from, device, options, &cache).solve_homes(overwrites_gradients(options), below, quickly);
   };
   Outcome known = solve(plan, limit, quick);
-  // That a form has more room does not mean that a search finds a faster plan in it.
-  if (!quick && plan.gradients_end && known.solved == Solved::kFits) {
+  // That a form has more room does not mean that a search finds a faster plan in it: quickly, and as this one where that wins.
+  for (const bool quickly : {true, false}) {
+    if (quick || !plan.gradients_end || known.solved != Solved::kFits) break;
     CompiledPlan other = before;
-    const Outcome now =
-        Chooser(other, device, options, &cache, false)
-            .solve_homes(overwrites_gradients(options), std::min(limit, seconds(plan, options)), false);
+    const double below = std::min(limit, seconds(plan, options));
+    const Outcome now = Chooser(other, device, options, &cache, false)
+                            .solve_homes(overwrites_gradients(options), below, quickly);
     known.least_seconds = std::min(known.least_seconds, now.least_seconds);
-    if (now.solved == Solved::kFits && seconds(other, options) < seconds(plan, options))
-      plan = std::move(other);
+    if (now.solved != Solved::kFits || seconds(other, options) >= seconds(plan, options)) break;
+    if (!quickly) plan = std::move(other);
   }
   if (adds.chosen == 0 || options.host_adds == PlanOptions::Defer::kAlways) return known;
   const auto again = [&](double stretch) {
