@@ -16,8 +16,8 @@ using flatbuffers::Offset;
 Offset<fb::Problem> encode_problem(FlatBufferBuilder& to, const plan::Problem& p) {
   std::vector<Offset<fb::ProblemValue>> values;
   for (const plan::Value& v : p.values)
-    values.push_back(
-        fb::CreateProblemValue(to, to.CreateString(v.name), v.bytes, v.persistent, v.home, v.home_seconds));
+    values.push_back(fb::CreateProblemValue(to, to.CreateString(v.name), v.bytes, v.persistent, v.home,
+                                            v.home_seconds, v.fresh));
   std::vector<Offset<fb::ProblemOp>> ops;
   for (const plan::Op& op : p.ops)
     ops.push_back(fb::CreateProblemOp(to, to.CreateString(op.name), op.seconds, op.workspace_bytes,
@@ -62,7 +62,8 @@ plan::Problem read_problem(const fb::Problem& from, Budget& budget) {
   const uint64_t values = count_of(from.values(), kMaxValues, "values", budget);
   for (uint32_t i = 0; i < values; ++i) {
     const fb::ProblemValue& v = *from.values()->Get(i);
-    p.values.push_back({text_of(v.name(), budget), v.bytes(), v.persistent(), v.home(), v.home_seconds()});
+    p.values.push_back(
+        {text_of(v.name(), budget), v.bytes(), v.persistent(), v.home(), v.home_seconds(), v.fresh()});
   }
   const uint64_t ops = count_of(from.ops(), kMaxValues, "ops", budget);
   for (uint32_t i = 0; i < ops; ++i) {

@@ -115,6 +115,8 @@ void check_ops(const Problem& p) {
         // Ops may change it one after the other, but a run has one place for it.
         require(changer[v] != static_cast<int32_t>(i), kBad, "ops[", i, "].outputs[", k, "]: '",
                 p.ops[i].name, "' names '", p.values[v].name, "' twice");
+        require(!p.values[v].fresh || changer[v] < 0, kBad, "ops[", i, "].outputs[", k, "]: '",
+                p.values[v].name, "' is fresh, and changed twice, by ops[", changer[v], "] too");
         changer[v] = static_cast<int32_t>(i);
         continue;
       }
@@ -135,6 +137,9 @@ void check_ops(const Problem& p) {
       require(v >= 0 && v < values, kBad, "ops[", i, "].inputs[", k, "]: no value ", v);
       require(maker[v] < static_cast<int32_t>(i), kBad, "ops[", i, "].inputs[", k, "]: '", op.name,
               "' reads '", p.values[v].name, "' before ops[", maker[v], "] makes it");
+      require(!p.values[v].fresh || (changer[v] >= 0 && changer[v] < static_cast<int32_t>(i)), kBad, "ops[",
+              i, "].inputs[", k, "]: '", op.name, "' reads '", p.values[v].name,
+              "', which is fresh, before an op writes it");
     }
   }
   require(std::isfinite(sum), kBad, "the sum of the ops' seconds is not finite");
@@ -153,6 +158,7 @@ void check_homes(const Problem& p) {
     require(v.home_seconds >= 0 && std::isfinite(v.home_seconds) && (v.home >= 0 || v.home_seconds == 0),
             kBad, "values[", i, "] '", v.name, "': home_seconds ", v.home_seconds,
             " is not a number of seconds of a value with a home");
+    require(!v.fresh || v.home >= 0, kBad, "values[", i, "] '", v.name, "' is fresh, and has no home");
     if (!v.at_home()) continue;
     const Link& link = p.links[v.home];
     bytes[v.home] += v.bytes;

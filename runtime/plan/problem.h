@@ -22,6 +22,9 @@ struct Value {
   // What living at home costs beside the plan's copies, such as a slower update of the value between plans. Counts where
   // plans are compared, not in their seconds.
   double home_seconds = 0;
+  // With a home: what it is at the beginning is of no use. One op changes it, and writes over all of it. Where it does not live at
+  // home, it is on the device from that op on to the end of the last one, and takes nothing before.
+  bool fresh = false;
 
   bool at_home() const { return home >= 0 && !persistent; }
   bool operator==(const Value&) const = default;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "runtime/base/error.h"
+#include "runtime/plan/homes/residence.h"
 #include "runtime/plan/plan.h"
 
 namespace cairn::plan {
@@ -319,7 +320,13 @@ class Replay {
 
 std::string violation(const Problem& p, const Plan& plan) {
   check(p);
-  return Replay(p, plan).run();
+  // What is fresh and stays is as a value without a home.
+  const bool any = std::any_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.fresh; });
+  if (!any || plan.home_offsets.size() != p.values.size()) return Replay(p, plan).run();
+  std::vector<bool> away;
+  for (size_t v = 0; v < p.values.size(); ++v)
+    away.push_back(!p.values[v].fresh || plan.home_offsets[v] >= 0);
+  return Replay(stay_fresh(p, away), plan).run();
 }
 
 }  // namespace cairn::plan

@@ -473,7 +473,8 @@ typedef struct cairn_plan_options {
   uint32_t force_costs;          /* 1: take a profile that was measured on another machine */
   uint32_t reserved;             /* 0 */
   uint32_t micro_steps;          /* micro-batches per update the plan is for: they share what an update costs, where
-                                    optimizer state lives in a tier; 0: 1 */
+                                    optimizer state lives in a tier. 1: no more than one (a second is WRONG_STATE), so that
+                                    gradients need memory from backward to the update only; 0: any number, at the cost of 1 */
   uint32_t fuse_update;          /* 1: parameters are updated inside backward, and gradients do not outlive that. For
                                     steppers with micro_steps 1 and clip_norm 0. A gradient that is not finite is then
                                     found after other parameters were updated: NON_FINITE from cairn_stepper_micro */

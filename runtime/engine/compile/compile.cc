@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "runtime/costs/model.h"
+#include "runtime/engine/compile/homes/gradients.h"
 #include "runtime/engine/compile/in_place.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/set.h"
@@ -157,6 +158,7 @@ std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const Pro
       solve();
     }
   });
+  settle_gradients(*first);
   assemble_update(*first, device);  // first: it says where copies begin in the tiers
   assemble(*first);
   return set.beside(std::move(first), budget);

@@ -47,11 +47,13 @@ class Pairs {
   bool persistent(int32_t v) const {
     return problem_.values[at(v)].persistent || problem_.values[at(v)].home >= 0;
   }
+  graph::Role role(int32_t joint_value) const { return joint_.values[at(joint_.storage(joint_value))].role; }
   int32_t stored(int32_t joint_value) const { return plan_.problem_value[at(joint_.storage(joint_value))]; }
   const TensorDesc& desc(int32_t joint_value) const { return joint_.values[at(joint_value)].desc; }
 
   // Joins op b, which is one joint op still, with the maker of an input that it can write over.
   bool joins(int32_t b) {
+    if (plan_.problem_op[at(b)].empty()) return false;  // what stands between two steps
     const JointOp& node = joint_.ops()[at(plan_.problem_op[at(b)].front())];
     const ops::OpRow& row = ops::row(node.code);
     std::vector<int32_t> candidates;  // the latest made first: the fewest ops to pass
@@ -115,11 +117,11 @@ class Pairs {
     return sum;
   }
 
-  // Persistent values that an op writes: gradients, outputs.
+  // Values that an op writes and others may, too, or the host sees: gradients, outputs.
   void each_written(int32_t o, const std::function<void(int32_t)>& take) const {
     for (const int32_t part : plan_.problem_op[at(o)])
       for (const int32_t v : joint_.ops()[at(part)].out)
-        if (v >= 0 && persistent(stored(v))) take(stored(v));
+        if (v >= 0 && (persistent(stored(v)) || role(v) == graph::Role::kGradient)) take(stored(v));
   }
   bool minds(int32_t x, int32_t y) const {  // their order, for what both see of persistent values
     bool minds = false;
@@ -214,6 +216,7 @@ class Pairs {
     std::unordered_set<std::string> names;
     int32_t backward_begin = 0;
     plan_.measured_ops = 0;
+    int64_t idle = 0;  // what stands between two steps: there is nothing to measure
     for (int32_t o = 0; o < count(); ++o) {
       if (o == problem_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
       if (gone_[at(o)]) continue;
@@ -222,12 +225,15 @@ class Pairs {
         for (int32_t& v : *list) v = now[at(v)];
       while (!names.insert(kept.name).second) kept.name += cat('#', o);
       parts.push_back(std::move(plan_.problem_op[at(o)]));
-      plan_.measured_ops += std::all_of(parts.back().begin(), parts.back().end(),
+      const bool measured = std::all_of(parts.back().begin(), parts.back().end(),
                                         [&](int32_t part) { return plan_.op_measured[at(part)]; });
+      plan_.measured_ops += !parts.back().empty() && measured ? 1 : 0;
+      idle += parts.back().empty() ? 1 : 0;
       ops.push_back(std::move(kept));
     }
     problem_.backward_begin =
         problem_.backward_begin >= count() ? static_cast<int32_t>(ops.size()) : backward_begin;
+    if (plan_.measured_ops + idle == static_cast<int64_t>(ops.size())) plan_.measured_ops += idle;
     problem_.ops = std::move(ops);
     plan_.problem_op = std::move(parts);
   }

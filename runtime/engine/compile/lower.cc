@@ -12,6 +12,7 @@
 #include "runtime/costs/disk_rates.h"
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
+#include "runtime/engine/compile/homes/gradients.h"
 #include "runtime/engine/compile/kernel_maker.h"
 #include "runtime/engine/compile/packed_weights_choice.h"
 #include "runtime/engine/compile/regions/region_policies.h"
@@ -342,6 +343,7 @@ void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& option
   plan.host_in_reach = device.info().host_reaches && !options.update_on_device && !elsewhere;
   plan.device = modelled ? "a model of " + options.costs->model->name : device.info().name;
   Lowering(plan, device, options).run();
+  end_gradients(plan, options);
 }
 
 }  // namespace cairn::engine

@@ -43,8 +43,32 @@ int64_t CompiledPlan::home_bytes(Tier tier) const {
   return sum;
 }
 
-int64_t CompiledPlan::free_bytes() const {
-  return std::max<int64_t>(0, std::min(plan.arena_bytes, plan.device_peak_bytes) - persistent_bytes());
+int64_t CompiledPlan::offset_between_steps(int32_t stored) const {
+  if (stored < 0) return -1;
+  if (problem.values[static_cast<size_t>(stored)].persistent)
+    return plan.value_offsets[static_cast<size_t>(stored)];
+  const auto found = gradient_offsets.find(stored);
+  return found == gradient_offsets.end() ? -1 : found->second;
+}
+
+// Beside gradients that live until then, the largest gap.
+CompiledPlan::FreeRange CompiledPlan::free_range() const {
+  std::vector<std::pair<int64_t, int64_t>> taken;  // offset, bytes
+  int64_t alive = persistent_bytes();
+  FreeRange gap{alive, 0};
+  int64_t end = alive;
+  for (const auto& [value, offset] : gradient_offsets) {
+    taken.emplace_back(offset, problem.values[static_cast<size_t>(value)].bytes);
+    alive += taken.back().second;
+  }
+  std::sort(taken.begin(), taken.end());
+  taken.emplace_back(plan.arena_bytes, 0);
+  for (const auto& [offset, bytes] : taken) {
+    if (offset - end > gap.bytes) gap = {end, offset - end};
+    end = offset + bytes;
+  }
+  gap.bytes = std::clamp<int64_t>(plan.device_peak_bytes - alive, 0, gap.bytes);
+  return gap;
 }
 
 CompiledPlan::Memory CompiledPlan::memory_at_peak() const {

@@ -167,8 +167,11 @@ struct CompiledPlan {
   bool streams_on_host() const { return host_ring_bytes > 0; }
   bool updates_beside_backward() const { return !host_updated.empty() && joint->grad_scale >= 0; }
   int64_t squares_block = 0;  // Registry::squares_block
-  // It is for one micro-batch per update: gradients that live in a tier are written over, not added to.
+  // It is for one micro-batch per update: gradients that live in a tier, or end with the step, are written over, not added to.
   bool overwrites_gradients = false;
+  // Gradients are values of the problem that live from backward to its last op, which stands for norm and update (homes/gradients.h).
+  bool gradients_end = false;
+  std::map<int32_t, int64_t> gradient_offsets;  // problem value of one -> where it lies then
   std::array<int64_t, kTierCount>
       offloaded_bytes{};  // per tier: of offloaded state; copies of activations lie above
   std::vector<std::shared_ptr<const kernels::Kernel>> kernels;  // one per distinct signature
@@ -235,8 +238,13 @@ struct CompiledPlan {
   Memory memory_at_peak() const;
   // End of the persistent values, which fill the arena from 0.
   int64_t persistent_bytes() const;
-  // Bytes above them in which nothing lives between micro-batches, and that no measured peak counts twice.
-  int64_t free_bytes() const;
+  // Device offset between micro-batches of what lives there then, by problem value; -1: it does not.
+  int64_t offset_between_steps(int32_t stored) const;
+  // Above what persists, a range in which nothing lives between micro-batches, and that no measured peak counts twice.
+  struct FreeRange {
+    int64_t offset, bytes;
+  };
+  FreeRange free_range() const;
 };
 
 // A policy for the regions whose paths match a pattern (region_pattern.h), in the place of the graph's own.

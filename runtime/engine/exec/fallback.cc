@@ -2,7 +2,37 @@
 
 #include <algorithm>
 
+#include "runtime/engine/compile/homes/gradients.h"
+
 namespace cairn::engine {
+namespace {
+
+// The programs around a micro-batch find gradients where the other plan leaves them, and work beside them.
+void move_gradients(CompiledPlan& rest, const CompiledPlan& from) {
+  settle_gradients(rest);
+  if (rest.gradient_offsets == from.gradient_offsets) return;
+  require(!from.streams(), Code::kUnsupported,
+          "gradients would lie elsewhere, where optimizer state streams through the device");
+  const CompiledPlan::FreeRange free = from.free_range(), now = rest.free_range();
+  const auto move = [&](int64_t& offset) {
+    if (offset == free.offset) return void(offset = now.offset);
+    for (const auto& [value, place] : from.gradient_offsets)
+      if (place == offset) return void(offset = rest.gradient_offsets.at(value));
+  };
+  for (Program& program : rest.programs) {
+    if (&program == &rest.program()) continue;
+    for (Operand& operand : program.operands)
+      if (operand.tier == Tier::kDevice) move(operand.offset);
+    for (Launch& launch : program.launches) {
+      require(launch.workspace_bytes <= now.bytes, Code::kUnsupported, "an update's kernels need ",
+              launch.workspace_bytes, " bytes, and ", now.bytes, " are free beside gradients");
+      if (launch.workspace_bytes > 0) move(launch.workspace_offset);
+    }
+    for (Range& range : program.ranges) move(range.offset);
+  }
+}
+
+}  // namespace
 
 std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier tier) {
   auto rest = std::make_shared<CompiledPlan>(plan);
@@ -30,6 +60,7 @@ std::shared_ptr<const CompiledPlan> without_tier(const CompiledPlan& plan, Tier 
   rest->plan = plan::solve(problem);
   require(rest->plan.value_offsets == plan.plan.value_offsets, Code::kInternal, "a plan without the ",
           kTierNames[static_cast<size_t>(tier)], " tier moves persistent values");
+  move_gradients(*rest, plan);
   assemble(*rest);
   return rest;
 }

@@ -128,7 +128,7 @@ RunReport Session::run(const RunKey& key) {
   raise();
   if (store_->stopped) throw *store_->stopped;
   require(key.micro == 0 || !plan().overwrites_gradients, Code::kWrongState,
-          "the plan is for one micro-batch per update, whose gradients leave for a tier, and this is number ",
+          "the plan is for one micro-batch per update, which writes over gradients, and this is number ",
           key.micro + 1, " of its step; plan with micro_steps for more");
   if (take_cancel()) fail(Code::kCancelled, "cancelled before the run began");
   Store& l = *store_;

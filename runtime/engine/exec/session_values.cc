@@ -25,10 +25,11 @@ Tensor Session::tensor(int32_t value) const {
   require(place == nullptr, Code::kUnsupported, "value '", name, "' lives in the ",
           place == nullptr ? "" : kTierNames[static_cast<size_t>(place->tier)],
           " tier and has no address on the device; read or write it");
-  const int32_t stored = plan().problem_value[static_cast<size_t>(plan().joint->storage(value))];
-  require(stored >= 0 && plan().problem.values[static_cast<size_t>(stored)].persistent,
-          Code::kInvalidArgument, "value '", name, "' does not persist: it lives inside a run only");
-  return {desc, store_->arena() + plan().plan.value_offsets[static_cast<size_t>(stored)]};
+  const int64_t offset =
+      plan().offset_between_steps(plan().problem_value[static_cast<size_t>(plan().joint->storage(value))]);
+  require(offset >= 0, Code::kInvalidArgument, "value '", name,
+          "' does not persist: it lives inside a run only");
+  return {desc, store_->arena() + offset};
 }
 
 bool Session::waits_for_updates(int32_t value, bool writes) const {
@@ -197,7 +198,7 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
     return writes ? tier->write(far, host, bytes) : tier->read(far, host, bytes);
   }
   device::Queue& queue = l.queue(writes ? device::Lane::kCopyOut : device::Lane::kCopyIn);
-  const int64_t here = l.persistent_bytes, room = plan().free_bytes();
+  const auto [here, room] = plan().free_range();
   queue.skip_copies_while(nullptr);  // a cancel is for the next run
   queue.trace(false);
   try {

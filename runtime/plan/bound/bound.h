@@ -32,13 +32,16 @@ struct HomeReads {
     bool may_stay;  // on the device for the whole step
     double home_seconds = 0;
     std::vector<Use> uses;
+    bool fresh = false;  // where it stays, it takes no place before its first use
   };
   std::vector<Value> values;  // that have a home and are used
   // Per link and op: bytes of values with their home there that ops behind it read as they are, and that it does
   // not use itself. No links: there are none.
   std::vector<std::vector<int64_t>> after;
   int64_t largest_bytes = 0;  // of these values
-  bool back_home = true;      // a plan ends once what ops change is back there; else with its last op
+  int64_t last_workspace_bytes =
+      0;                  // of the last op, beside which all fresh values that stay are on the device
+  bool back_home = true;  // a plan ends once what ops change is back there; else with its last op
   int64_t bytes(size_t op) const {
     int64_t sum = 0;
     for (const auto& link : after) sum += link[op];

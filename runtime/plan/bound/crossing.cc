@@ -17,6 +17,7 @@ struct Copies {
   uint8_t always = 0;   // bits of Copy that a place on the device saves nothing of
   uint8_t without = 0;  // those that there are without one
   double seconds = 0;   // per byte, beside the copies
+  bool later = false;   // fresh: it takes no place yet
   bool operator==(const Copies&) const = default;
 };
 
@@ -53,6 +54,7 @@ Copies copies_of(const HomeReads::Value& value, int32_t at, bool back_home, bool
     else if (!busy)
       copies.without |= static_cast<uint8_t>(1 << copy);
   }
+  copies.later = value.fresh && value.may_stay && !value.uses.empty() && value.uses.front().op > at;
   if (value.may_stay && !busy && value.bytes > 0)
     copies.seconds = rounded_down(value.home_seconds / static_cast<double>(value.bytes));
   return copies;
@@ -60,8 +62,8 @@ Copies copies_of(const HomeReads::Value& value, int32_t at, bool back_home, bool
 
 }  // namespace
 
-Crossing::Crossing(const Problem& p, int32_t at, double before, double after, double room, double largest,
-                   const HomeReads& homes, double late)
+Crossing::Crossing(const Problem& p, int32_t at, double before, double after, double room, double last_room,
+                   double largest, const HomeReads& homes, double late)
     : seconds_(std::max(before + after, std::numeric_limits<double>::min())), bytes_(std::max(1.0, largest)) {
   for (const HomeReads::Value& value : homes.values)
     bytes_ = std::max(bytes_, static_cast<double>(value.bytes));
@@ -71,11 +73,13 @@ Crossing::Crossing(const Problem& p, int32_t at, double before, double after, do
   group_.assign(homes.values.size(), {-1, 0});
   program_.add_variable(1);  // z
   program_.add_variable(1);  // e
-  std::vector<std::pair<int32_t, double>> gone;
+  Gone gone;
   for (size_t l = 0; l < p.links.size(); ++l)
     add_link(p.links[l], l, at, before, after, largest, homes, gone);
-  for (const auto& [v, factor] : gone) more_.emplace_back(v, factor);
-  program_.add_row(std::move(gone), -room_);
+  for (const auto& [v, factor] : gone.here) more_.emplace_back(v, factor);
+  program_.add_row(std::move(gone.here), -room_);
+  if (!gone.at_the_end.empty())
+    program_.add_row(std::move(gone.at_the_end), gone.bytes_at_the_end - last_room / bytes_);
   const double behind_home = late - (home_ + uncounted_) * (1 + kHomeRounding);
   if (!(behind_home > 0)) return;
   std::vector<std::pair<int32_t, double>> row = {{0, 1}};
@@ -84,8 +88,7 @@ Crossing::Crossing(const Problem& p, int32_t at, double before, double after, do
 }
 
 void Crossing::add_link(const Link& link, size_t number, int32_t at, double before, double after,
-                        double largest, const HomeReads& homes,
-                        std::vector<std::pair<int32_t, double>>& gone) {
+                        double largest, const HomeReads& homes, Gone& gone) {
   struct Group {
     Copies copies;
     double bytes = 0;
@@ -117,9 +120,12 @@ void Crossing::add_link(const Link& link, size_t number, int32_t at, double befo
   sums[kInBehind].emplace_back(away, 1);
   for (const Group& group : groups) {
     const int32_t v = program_.add_variable(group.copies.seconds * bytes_ / seconds_, group.bytes);
-    gone.emplace_back(v, 1);
+    (group.copies.later ? gone.at_the_end : gone.here).emplace_back(v, 1);
     if (group.copies.seconds > 0) at_home_.emplace_back(v, group.copies.seconds * bytes_ / seconds_);
-    room_ -= group.bytes;
+    if (group.copies.later)
+      gone.bytes_at_the_end += group.bytes;
+    else
+      room_ -= group.bytes;
     for (const size_t i : group.members) group_[i] = {v, group.bytes};
     for (const Copy copy : {kInBefore, kInBehind, kOutBefore, kOutBehind})
       if (bit(group.copies.without, copy)) sums[copy].emplace_back(v, 1);

@@ -22,6 +22,11 @@
 //
 //     z + sum home_seconds (1 - y) >= T.
 //
+// A fresh value whose first use comes behind op m takes no place there: with y = 1 it stays from that use on, and it counts in no sum of
+// y above, but all of these are on the device beside the last op, in L bytes:
+//
+//     sum y <= L
+//
 // All rows are linear: the least of z + e + sum home_seconds (1 - y) under them is a bound on what
 // any plan adds to F + G, and the multipliers of the linear program prove it, whichever way they were found.
 #pragma once
@@ -37,10 +42,10 @@ namespace cairn::plan {
 class Crossing {
  public:
   // before, after: seconds of the ops before op `at`, and of the others. room: bytes for what op `at` does not use.
-  // largest: bytes of the largest value that is copied. late: op `at` begins so many seconds later at least, those that values cost
+  // last_room: bytes beside the last op. largest: bytes of the largest value that is copied. late: op `at` begins so many seconds later at least, those that values cost
   // at home included.
-  Crossing(const Problem&, int32_t at, double before, double after, double room, double largest,
-           const HomeReads&, double late = 0);
+  Crossing(const Problem&, int32_t at, double before, double after, double room, double last_room,
+           double largest, const HomeReads&, double late = 0);
 
   struct Answer {
     double seconds = 0;    // added before and behind the program point, and of what lives at home
@@ -53,9 +58,13 @@ class Crossing {
   Answer least(const std::vector<Cut>& lines) const;
 
  private:
-  // gone: variables for bytes of values with a home that have no place on the device.
+  // Variables for bytes of values with a home that have no place on the device: at op `at`, or beside the last op.
+  struct Gone {
+    std::vector<std::pair<int32_t, double>> here, at_the_end;
+    double bytes_at_the_end = 0;  // of the latter, if all of them stayed
+  };
   void add_link(const Link&, size_t link, int32_t at, double before, double after, double largest,
-                const HomeReads&, std::vector<std::pair<int32_t, double>>& gone);
+                const HomeReads&, Gone& gone);
 
   double seconds_, bytes_;  // units of the program
   double home_ = 0;         // seconds of what has to live at home

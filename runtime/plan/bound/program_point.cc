@@ -100,8 +100,9 @@ ProgramPoint::ProgramPoint(const Problem& p, const Index& index, int32_t at, dou
   }
   if (!homes.values.empty())
     crossing_.emplace(p, at, before, after_,
-                      room_ + static_cast<double>(homes.bytes(static_cast<size_t>(at))), largest, homes,
-                      late_);
+                      room_ + static_cast<double>(homes.bytes(static_cast<size_t>(at))),
+                      static_cast<double>(budget_bytes - index.persistent_bytes - homes.last_workspace_bytes),
+                      largest, homes, late_);
 }
 
 // `growth`: bytes more per second of extra.

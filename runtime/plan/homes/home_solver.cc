@@ -309,8 +309,8 @@ Plan HomeSolver::finish(const Placement& at, Plan plan, int64_t budget_bytes) {
     std::vector<int64_t> offsets;  // of what stays, too
     size_t next = 0;
     for (const int32_t v : p_.ops[step.index].outputs)
-      offsets.push_back(p_.values[v].home >= 0 && at.resolved().values[v].home < 0 ? -1
-                                                                                   : step.offsets[next++]);
+      offsets.push_back(p_.values[v].home >= 0 && at.resolved().values[v].persistent ? -1
+                                                                                     : step.offsets[next++]);
     step.offsets = std::move(offsets);
   }
   std::vector<int> fetched(p_.values.size(), 0), sent(p_.values.size(), 0);

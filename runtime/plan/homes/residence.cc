@@ -4,12 +4,34 @@
 
 namespace cairn::plan {
 
+namespace {
+
+bool holds(const std::vector<int32_t>& list, size_t value) {
+  return std::find(list.begin(), list.end(), static_cast<int32_t>(value)) != list.end();
+}
+
+}  // namespace
+
 bool has_homes(const Problem& p) {
   return std::any_of(p.values.begin(), p.values.end(), [](const Value& v) { return v.home >= 0; });
 }
 
+Problem stay_fresh(const Problem& p, const std::vector<bool>& away) {
+  Problem problem = p;
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    Value& value = problem.values[v];
+    if (!value.fresh || !value.persistent || away[v]) continue;
+    value.persistent = value.fresh = false;
+    value.home = -1;
+    value.home_seconds = 0;
+    Op& last = problem.ops.back();
+    if (!holds(last.inputs, v) && !holds(last.outputs, v)) last.inputs.push_back(static_cast<int32_t>(v));
+  }
+  return problem;
+}
+
 Problem resolve_homes(const Problem& p, const std::vector<bool>& away) {
-  Problem resolved = p;
+  Problem resolved = stay_fresh(p, away);
   for (size_t v = 0; v < p.values.size(); ++v) {
     Value& value = resolved.values[v];
     if (value.home < 0 || !value.persistent) continue;
@@ -23,7 +45,7 @@ Problem resolve_homes(const Problem& p, const std::vector<bool>& away) {
   for (Op& op : resolved.ops)
     for (size_t k = op.outputs.size(); k-- > 0;) {
       const int32_t v = op.outputs[k];
-      if (p.values[v].home < 0 || resolved.values[v].home >= 0) continue;
+      if (p.values[v].home < 0 || !resolved.values[v].persistent) continue;
       if (std::find(op.inputs.begin(), op.inputs.end(), v) == op.inputs.end()) op.inputs.push_back(v);
       op.outputs.erase(op.outputs.begin() + static_cast<std::ptrdiff_t>(k));
     }
@@ -58,6 +80,7 @@ Problem without_homes(const Problem& resolved) {
       std::erase_if(*list, [&](int32_t v) { return resolved.values[v].at_home(); });
   }
   for (Value& value : p.values) {
+    value.fresh = false;
     if (value.at_home()) {
       p.links[value.home].capacity_bytes -= value.bytes;
       value.bytes = 0;
@@ -72,6 +95,7 @@ Problem without_homes(const Problem& resolved) {
 HomeReads home_reads(const Problem& p) {
   HomeReads reads;
   reads.after.assign(p.links.size(), std::vector<int64_t>(p.ops.size(), 0));
+  if (!p.ops.empty()) reads.last_workspace_bytes = p.ops.back().workspace_bytes;
   std::vector<bool> read(p.values.size(), false);
   std::vector<int64_t> bytes(p.links.size(), 0);
   for (const Value& value : p.values)
@@ -90,7 +114,8 @@ HomeReads home_reads(const Problem& p) {
                                 p.values[v].home,
                                 p.values[v].persistent,
                                 p.values[v].home_seconds,
-                                {}});
+                                {},
+                                p.values[v].fresh});
       }
       reads.values[static_cast<size_t>(number[v])].uses.push_back(
           {static_cast<int32_t>(i), use.reads, use.changes});

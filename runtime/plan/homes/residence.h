@@ -11,8 +11,11 @@ namespace cairn::plan {
 
 bool has_homes(const Problem&);
 
-// The problem with every choice made. away: per value, whether it lives at home; where it has no choice, that is
-// not looked at. What stays is an input of the ops that change it, not an output.
+// Fresh values that may stay, and are not `away`, as values without a home that the last op reads. away: per value, whether it lives
+// at home; where it has no choice, that is not looked at.
+Problem stay_fresh(const Problem&, const std::vector<bool>& away);
+
+// The problem with every choice made. What stays is an input of the ops that change it, not an output, but for what is fresh.
 Problem resolve_homes(const Problem&, const std::vector<bool>& away);
 
 // An op's use of a value that lives at home.

@@ -74,6 +74,7 @@ void read_homes(Problem& p, const Numbers& tiers, const JsonNode& root) {
         node.at("home").bad("no link leads to the tier '", node.at("home").name(), "'");
       p.values[i].home = tier->second;
     }
+    if (node.has("fresh")) p.values[i].fresh = node.at("fresh").flag();
     if (node.has("home_seconds")) p.values[i].home_seconds = node.at("home_seconds").number();
     ++i;
   }

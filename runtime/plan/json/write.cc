@@ -89,6 +89,7 @@ std::string to_json(const Problem& p) {
         .raw(", ")
         .flag("persistent", v.persistent);
     if (v.home >= 0) w.raw(", ").named("home", p.links[v.home].tier);
+    if (v.fresh) w.raw(", ").flag("fresh", true);
     if (v.home_seconds > 0) w.raw(", ").field("home_seconds", v.home_seconds);
     w.raw("}");
   });

@@ -42,7 +42,7 @@ local function write_trace(path, events)
 end
 
 local function predict(recipe, o, options)
-  local plan = runs.plan(runs.graph(recipe, o), runs.device(options), options)
+  local plan = runs.plan(runs.graph(recipe, o), runs.device(options), options, 1)
   local problem_text = fail.check("plan", plan:render("problem"))
   local events, seconds = trace.predicted(problem_text, fail.check("plan", plan:render("json")))
   local path = options.trace or "cairn-trace.json"
@@ -60,7 +60,7 @@ end
 -- Everything is kept where that fits, so that every op runs once and nothing is copied beside it.
 local function policy_to_measure(graph, device, options)
   if options.policy then return options.policy end
-  local wanted = runs.plan_options(options)
+  local wanted = runs.plan_options(options, 1)
   wanted.policy = "keep"
   local plan, err = cairn.plan(graph, device, wanted)
   if plan then

@@ -47,7 +47,7 @@ end
 -- The budget in bytes. A share is of what keeping everything takes with the whole global batch in one micro-batch;
 -- without a budget it is the device's memory.
 local function budget_bytes(recipe, o, device, options)
-  local wanted = runs.plan_options(options)
+  local wanted = runs.plan_options(options, 1)
   if wanted.budget_bytes then return wanted.budget_bytes end
   if wanted.budget_share then
     local numbers, _, err = try(recipe, with_batch(o, o.global_batch), device, wanted)

@@ -50,7 +50,7 @@ local function check_fits(plan, summary, options, micro_steps, of)
   local need = summary.peak_bytes.device
   for _, info in ipairs(fail.check("devices", cairn.devices())) do
     if info.name == (options.device or "cpu") and info.memory_bytes > 0 and need > info.memory_bytes then
-      local wanted = run.plan_options(options)
+      local wanted = run.plan_options(options, micro_steps)
       wanted.budget_share, wanted.budget_bytes = nil, info.memory_bytes
       local other, err = cairn.plan(plan.graph, plan.device, wanted)
       local words = ("--budget %.0f would fit"):format(info.memory_bytes)

@@ -36,6 +36,14 @@ TEST(PlanFile, GivesBackTheSamePlan) {
   EXPECT_TRUE(test::text_of(encode_plan(d.problem, d.plan)) == test::text_of(encode_plan(s.problem, s.plan)));
 }
 
+TEST(PlanFile, KnowsWhatIsFresh) {
+  test::SamplePlan s = test::sample_plan();
+  s.problem.values.push_back({"gradient", 64, true, 0, 0.5, true});
+  s.problem.ops.back().outputs.push_back(static_cast<int32_t>(s.problem.values.size()) - 1);
+  s.plan = plan::solve(s.problem);
+  EXPECT_EQ(decode_plan(encode_plan(s.problem, s.plan)).problem.values, s.problem.values);
+}
+
 TEST(PlanFile, APlanThatBreaksTheRulesIsRefused) {
   test::SamplePlan s = test::sample_plan();
   s.plan.arena_bytes -= 64;  // claims less than it uses

@@ -87,6 +87,24 @@ TEST(Check, RefusesWhatIsWrongAndNamesThePlace) {
          p.ops[1].outputs = {2, 0, 0};
        },
        "ops[1].outputs[2]: 'f2' names 'a0' twice"},
+      {"fresh without home", [](Problem& p) { p.values[0].fresh = true; }, "'a0' is fresh, and has no home"},
+      {"fresh and read first",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 1, 1, 1, 64});
+         p.values[0].home = 0;
+         p.values[0].fresh = true;
+       },
+       "ops[0].inputs[0]: 'f1' reads 'a0', which is fresh, before an op writes it"},
+      {"fresh and changed twice",
+       [](Problem& p) {
+         p.links.push_back({"host", 0, 1, 1, 1, 64});
+         p.values.push_back({"d", 64, true, 0, 0, true});
+         for (size_t o : {1, 2}) {
+           p.ops[o].recomputable = false;
+           p.ops[o].outputs.push_back(static_cast<int32_t>(p.values.size()) - 1);
+         }
+       },
+       "'d' is fresh, and changed twice, by ops[1] too"},
   };
   for (const Case& c : cases) {
     Problem p = chain(3);

@@ -101,7 +101,9 @@ class Train(Case):
                 self.assertEqual(fused["parameter_digest"], wanted["parameter_digest"])
                 self.assertEqual(fused["loss"], wanted["loss"])
                 self.assertEqual(fused["peak_bytes"], fused["planned_peak_bytes"])
-                self.assertLess(fused["peak_bytes"]["device"], wanted["peak_bytes"]["device"])
+        few = ["clip=0", "width=64", "seq=4", "batch=1"]  # of activations: gradients are what is most where backward ends
+        self.assertLess(self.train("--steps", 1, *few, "--fuse-update")["peak_bytes"]["device"],
+                        self.train("--steps", 1, *few)["peak_bytes"]["device"])
         self.assertEqual(apart["parameter_digest"], self.train("--steps", 3, "clip=0", "--policy", "keep")["parameter_digest"])
         self.fails(3, "train", "gpt2", *TINY, f"data={self.text}", "--steps", 1, "--fuse-update",
                    says=("--fuse-update", "clip is 1; give clip=0"))

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/checked.h"
+#include "runtime/engine/compile/homes/gradients.h"
 #include "runtime/engine/compile/update/host_updates.h"
 #include "runtime/engine/compile/update/offloaded_state.h"
 #include "runtime/engine/compile/update/streamed.h"
@@ -14,8 +15,6 @@ namespace {
 
 using graph::JointOp;
 using graph::Role;
-
-constexpr char kBetweenSteps[] = "between steps";
 
 int64_t aligned(const CompiledPlan& plan, int32_t value) {
   return align_up(plan.joint->values[at(value)].desc.bytes(), kAlignment);
@@ -162,7 +161,14 @@ std::vector<int64_t> bytes_with_homes(const CompiledPlan& plan) {
   return bytes;
 }
 
-bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
+std::string name_between_steps(const plan::Problem& problem) {
+  std::string name = "between steps";
+  const auto taken = [&](const plan::Op& op) { return op.name == name; };
+  while (std::any_of(problem.ops.begin(), problem.ops.end(), taken)) name += '#';
+  return name;
+}
+
+bool give_homes(CompiledPlan& plan, bool overwrites_gradients, bool ends_gradients) {
   if (!find_homes(plan)) return false;
   const graph::JointGraph& joint = *plan.joint;
   plan::Problem& problem = plan.problem;
@@ -172,12 +178,16 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients) {
       });
   mark_changes(plan);
   plan::Op between;
-  between.name = kBetweenSteps;
-  const auto taken = [&](const plan::Op& op) { return op.name == between.name; };
-  while (std::any_of(problem.ops.begin(), problem.ops.end(), taken)) between.name += '#';
+  between.name = name_between_steps(problem);
   between.recomputable = false;
   between.workspace_bytes = between_steps_bytes(plan);
-  problem.ops.insert(problem.ops.begin(), between);
+  if (overwrites_gradients && ends_gradients &&
+      let_gradients_end(plan)) {  // behind backward they are there, too
+    problem.ops.push_back(std::move(between));
+    plan.problem_op.emplace_back();
+    return true;
+  }
+  problem.ops.insert(problem.ops.begin(), std::move(between));
   plan.problem_op.insert(plan.problem_op.begin(), std::vector<int32_t>());
   ++problem.backward_begin;
   return true;
@@ -198,7 +208,7 @@ void settle_homes(CompiledPlan& plan) {
     if (step.kind != plan::StepKind::kRun) continue;
     const std::vector<int32_t>& outputs = before.ops[at(step.index)].outputs;
     for (size_t k = outputs.size(); k-- > 0;)
-      if (before.values[at(outputs[k])].home >= 0 && !away[at(outputs[k])])
+      if (before.values[at(outputs[k])].home >= 0 && plan.problem.values[at(outputs[k])].persistent)
         step.offsets.erase(step.offsets.begin() + static_cast<std::ptrdiff_t>(k));
   }
   const auto stays = [&](const auto& entry) {

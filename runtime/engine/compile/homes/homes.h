@@ -9,8 +9,9 @@ namespace cairn::engine {
 // Gives every persistent value of a page or more that ops of the micro-batch use a home in the first tier with
 // room, and the problem an op in front that stands for what the update needs on the device. False, and nothing
 // is changed: there is none, or no link.
-// overwrites_gradients: a step has one micro-batch.
-bool give_homes(CompiledPlan& plan, bool overwrites_gradients);
+// overwrites_gradients: a step has one micro-batch. ends_gradients: then those that stay do so from backward on, where they may
+// (gradients.h), and the op stands behind the problem.
+bool give_homes(CompiledPlan& plan, bool overwrites_gradients, bool ends_gradients);
 
 // By link: what would live there.
 std::vector<int64_t> bytes_with_homes(const CompiledPlan& plan);
@@ -39,6 +40,8 @@ int64_t packing_bytes(const CompiledPlan& plan, int32_t weight);
 int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient);
 // What the programs around a micro-batch need above what persists: the largest of them.
 int64_t between_steps_bytes(const CompiledPlan& plan);
+// Of the op that stands for them, which no other op has.
+std::string name_between_steps(const plan::Problem& problem);
 
 // Takes values that no op reads or writes, or that ops reach elsewhere, out of a problem: by problem value.
 void remove_values(CompiledPlan& plan, const std::vector<bool>& gone);

@@ -7,6 +7,7 @@
 #include "runtime/costs/disk_rates.h"
 #include "runtime/costs/model.h"
 #include "runtime/costs/probe/host_memory.h"
+#include "runtime/engine/compile/homes/gradients.h"
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/update/streamed.h"
 
@@ -191,6 +192,7 @@ double host_memory_rate(const device::Device& device, const PlanOptions& options
 
 bool choose_host_updates(CompiledPlan& plan, const device::Device& device, const PlanOptions& options,
                          double share, bool with_disk) {
+  let_gradients_persist(plan);  // they leave for where the host reads them
   plan.host_updated = may_update_on_host(plan, device, share);
   plan.host_memory_bytes_per_second = host_memory_rate(device, options);
   if (with_disk) {

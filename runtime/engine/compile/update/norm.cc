@@ -15,6 +15,7 @@ class GradientNorm : UpdateWriter {
   Program program() {
     const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
     const std::vector<int32_t>& kernels = plan_.op_kernel[graph::kGradientNorm];
+    if (!ops.empty()) begin_gradients();
     if (std::any_of(ops.begin(), ops.end(), [&](const JointOp& op) { return streamed(op.in[0]); }))
       return one_by_one();
     if (kernels.size() < ops.size()) {
@@ -40,7 +41,7 @@ class GradientNorm : UpdateWriter {
     int64_t workspace = 0;
     for (const int32_t kernel : kernels) workspace = std::max(workspace, workspace_of(kernel));
     const int64_t first = room_.workspace + workspace;
-    Slots slots(*this, {first, room_.workspace + plan_.free_bytes() - first});
+    Slots slots(*this, {first, room_.end - first});
     order(Lane::kCompute, Lane::kCopyIn);
     for (size_t i = 0; i < ops.size(); ++i) {
       const int32_t gradient = ops[i].in[0];
@@ -49,7 +50,7 @@ class GradientNorm : UpdateWriter {
         continue;
       }
       if (joint_.slices_of(gradient) != nullptr && plan_.squares_block > 0) {
-        by_blocks(i, slots, room_.workspace + plan_.free_bytes() - first);
+        by_blocks(i, slots, room_.end - first);
         continue;
       }
       const int64_t offset = place(slots, {gradient});

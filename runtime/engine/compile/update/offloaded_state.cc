@@ -9,6 +9,7 @@
 #include "runtime/base/checked.h"
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/cost_query.h"
+#include "runtime/engine/compile/homes/gradients.h"
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/homes/host_adds.h"
 #include "runtime/engine/compile/homes/state_candidates.h"
@@ -32,13 +33,15 @@ constexpr double kLate = 0.02;  // of a micro-batch, by which sums on the host m
 
 class Chooser {
  public:
-  // cache: nullptr where nothing is solved.
-  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options, plan::SolverCache* cache)
+  // cache: nullptr where nothing is solved. ends_gradients: as of give_homes().
+  Chooser(CompiledPlan& plan, device::Device& device, const PlanOptions& options, plan::SolverCache* cache,
+          bool ends_gradients = true)
       : plan_(plan),
         cache_(cache),
         joint_(*plan.joint),
         costs_(device.info(), options.costs),
         micro_steps_(std::max<uint32_t>(options.micro_steps, 1)),
+        ends_gradients_(ends_gradients),
         chooses_deferred_(options.host_updates == PlanOptions::Defer::kWhereFaster),
         candidates_(state_candidates(joint_, costs_)) {
     if (within_reach()) add_reached(joint_, candidates_);
@@ -155,7 +158,7 @@ class Chooser {
     take_out(leaves);
     change(1);
     const double streaming = streaming_seconds(plan_, costs_);
-    if (!give_homes(plan_, overwrites_gradients)) return {};
+    if (!give_homes(plan_, overwrites_gradients, ends_gradients_)) return {};
     links[0].capacity_bytes -= stays;
     if (!holds_what_may_not_stay()) return {};
     return Alone{plan_.update_seconds + streaming - device_update_seconds(plan_, costs_), streaming};
@@ -284,15 +287,14 @@ class Chooser {
     remove_values(plan_, gone);
   }
 
-  // The update needs room above what persists: see assemble_update(). The first op's workspace stands for it.
+  // The update needs room above what persists: see assemble_update().
   void raise_workspace() {
     if (!plan_.streams() || plan_.problem.ops.empty()) return;
     int64_t master = 0;
     for (const auto& [value, place] : plan_.offloaded)
       if (joint_.values[at(value)].role == graph::Role::kParameter && !plan_.reaches(place.tier))
         master = std::max(master, stored_bytes(joint_, value));
-    int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
-    workspace += master + least_ring_bytes(plan_);
+    op_between_steps(plan_).workspace_bytes += master + least_ring_bytes(plan_);
   }
 
   CompiledPlan& plan_;
@@ -300,7 +302,7 @@ class Chooser {
   const graph::JointGraph& joint_;
   const costs::Model costs_;
   const double micro_steps_;
-  const bool chooses_deferred_;
+  const bool ends_gradients_, chooses_deferred_;
   std::vector<StateCandidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
   bool quick_ = false;
@@ -328,6 +330,7 @@ int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const Plan
 
 Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
                          plan::SolverCache& cache, double limit, bool quick) {
+  let_gradients_persist(plan);
   if (!plan.host_updated.empty()) keep_states_off_device(plan);
   const CompiledPlan before = plan;
   const HostAddCount adds = choose_host_adds(plan, device, options, 1);
@@ -335,6 +338,17 @@ Outcome solve_with_homes(CompiledPlan& plan, device::Device& device, const PlanO
     return Chooser(from, device, options, &cache).solve_homes(overwrites_gradients(options), below, quickly);
   };
   Outcome known = solve(plan, limit, quick);
+  // That a form has more room does not mean that a search finds a faster plan in it: quickly, and as this one where that wins.
+  for (const bool quickly : {true, false}) {
+    if (quick || !plan.gradients_end || known.solved != Solved::kFits) break;
+    CompiledPlan other = before;
+    const double below = std::min(limit, seconds(plan, options));
+    const Outcome now = Chooser(other, device, options, &cache, false)
+                            .solve_homes(overwrites_gradients(options), below, quickly);
+    known.least_seconds = std::min(known.least_seconds, now.least_seconds);
+    if (now.solved != Solved::kFits || seconds(other, options) >= seconds(plan, options)) break;
+    if (!quickly) plan = std::move(other);
+  }
   if (adds.chosen == 0 || options.host_adds == PlanOptions::Defer::kAlways) return known;
   const auto again = [&](double stretch) {
     CompiledPlan other = before;
@@ -370,6 +384,7 @@ double staying_share(const CompiledPlan& plan) {
 
 std::optional<HostBound> host_bound(CompiledPlan plan, device::Device& device, const PlanOptions& options,
                                     bool states_stay, plan::SolverCache& cache) {
+  let_gradients_persist(plan);
   keep_states_off_device(plan);
   choose_host_adds(plan, device, options, 1);
   return Chooser(plan, device, options, &cache).bound_with_homes(overwrites_gradients(options), states_stay);

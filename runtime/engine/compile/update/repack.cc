@@ -25,7 +25,7 @@ class Repack : UpdateWriter {
     int64_t most = 0;
     for (const JointOp& op : joint_.ops(graph::kRepack))
       most = std::max(most, packing_bytes(plan_, op.in[0]));
-    const int64_t room = room_.workspace + plan_.free_bytes() - room_.masters.offset;
+    const int64_t room = room_.end - room_.masters.offset;
     Slots slots(*this, {room_.masters.offset, std::min(room, 2 * most) >= 2 * most ? 2 * most : room});
     std::set<int32_t> done;
     for (const JointOp& op : joint_.ops(graph::kRepack)) {

@@ -20,17 +20,20 @@ struct Area {
 // Where things go in the free part of the arena.
 struct Room {
   int64_t workspace = 0, workspace_bytes = 0;
+  int64_t end = 0;           // of the free part
   int64_t master_bytes = 0;  // of the largest that comes and goes
   Area masters, ring;
 
   // Where nothing streams, nothing else wants room.
-  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes)
-      : workspace_bytes(!plan.streams() ? plan.free_bytes() : max_workspace), master_bytes(masters_bytes) {
-    workspace = plan.persistent_bytes();
-    int64_t left = plan.free_bytes() - workspace_bytes;
+  Room(const CompiledPlan& plan, int64_t max_workspace, int64_t masters_bytes) : master_bytes(masters_bytes) {
+    const CompiledPlan::FreeRange free = plan.free_range();
+    workspace = free.offset;
+    end = free.offset + free.bytes;
+    workspace_bytes = !plan.streams() ? free.bytes : max_workspace;
+    int64_t left = free.bytes - workspace_bytes;
     const int64_t least = least_ring_bytes(plan);
     require(left >= master_bytes + least, Code::kInternal, "an update needs ",
-            workspace_bytes + master_bytes + least, " bytes; ", plan.free_bytes(), " are free");
+            workspace_bytes + master_bytes + least, " bytes; ", free.bytes, " are free");
     // A second master weight comes in while the first is packed.
     const int64_t slots = left - 2 * master_bytes >= std::max(kSlots * kPieceBytes, least) ? 2 : 1;
     masters = {workspace + workspace_bytes, slots * master_bytes};

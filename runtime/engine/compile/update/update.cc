@@ -18,6 +18,7 @@ class UpdateProgram : UpdateWriter {
       : UpdateWriter(plan, maker, room), pieces_(std::move(pieces)) {}
 
   Program program() {
+    if (!joint_.ops(graph::kUpdate).empty()) begin_gradients();
     order(Lane::kCompute, Lane::kCopyIn);
     Slots masters(*this, room_.masters), ring(*this, room_.ring);
     int64_t streamed = 0, moved = 0;

@@ -20,6 +20,17 @@ class UpdateWriter : public ProgramWriter {
   using JointOp = graph::JointOp;
   using Lane = device::Lane;
 
+  // Behind a micro-batch its gradients are alive, until the program ends.
+  void begin_gradients() {
+    for (const auto& [value, offset] : plan_.gradient_offsets)
+      gradients_.push_back(begin(Tier::kDevice, offset, plan_.problem.values[at(value)].bytes));
+  }
+  Program take() {
+    for (const int32_t range : gradients_) end(range);
+    gradients_.clear();
+    return ProgramWriter::take();
+  }
+
   bool streamed(int32_t value) const { return plan_.streamed(value) != nullptr; }
   int64_t aligned(int32_t value) const { return align_up(joint_.values[at(value)].desc.bytes(), kAlignment); }
   int64_t workspace_of(int32_t kernel) const {
@@ -32,10 +43,10 @@ class UpdateWriter : public ProgramWriter {
     if (here != here_.end()) return {joint_.values[at(value)].desc, here->second};
     if (const OffloadedPlace* place = plan_.in_place(joint_.storage(value)))
       return {joint_.values[at(value)].desc, place->extents.at(0).tier_offset, place->tier};
-    const int32_t stored = plan_.problem_value[at(joint_.storage(value))];
-    require(stored >= 0 && plan_.plan.value_offsets[at(stored)] >= 0, Code::kInternal, "'",
-            joint_.values[at(value)].name, "' is not on the device between micro-batches");
-    return {joint_.values[at(value)].desc, plan_.plan.value_offsets[at(stored)]};
+    const int64_t offset = plan_.offset_between_steps(plan_.problem_value[at(joint_.storage(value))]);
+    require(offset >= 0, Code::kInternal, "'", joint_.values[at(value)].name,
+            "' is not on the device between micro-batches");
+    return {joint_.values[at(value)].desc, offset};
   }
   void launch(const JointOp& op, int32_t index, int32_t kernel, std::span<const Operand> in,
               std::span<const Operand> out) {
@@ -90,6 +101,7 @@ class UpdateWriter : public ProgramWriter {
   const graph::JointGraph& joint_;
   KernelMaker& maker_;
   const Room& room_;
+  std::vector<int32_t> gradients_;   // ranges
   std::map<int32_t, int64_t> here_;  // a value that lives in a tier -> its device offset now
 };
 

@@ -125,6 +125,32 @@ TEST_P(Fallback, ALaterMicroBatchEndsRightOrIsRefusedAndTheEffectiveBatchCanBeRe
   EXPECT_THROW(session.run({3, 0, 1}), Error);
 }
 
+// Gradients of one micro-batch per update lie where the plan left them: without the disk that may be elsewhere.
+TEST_P(Fallback, NormAndUpdateFindTheGradientsOfThePlanThatItWentOnWith) {
+  PlanOptions options = to_disk();
+  options.micro_steps = 1;
+  const auto short_of_memory = compile(mlp(4), *device, options);
+  ASSERT_FALSE(short_of_memory->gradient_offsets.empty());
+  const double row[8] = {0.01, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, 1.0};
+  const auto train = [&](Session& session, int at) {
+    fill(session);
+    for (const graph::HyperBlock& hyper : session.plan().joint->hypers)
+      session.write(hyper.value, row, sizeof row);
+    disk.arm(at);
+    EXPECT_EQ(session.run({3, 0, 0}).fell_back, at == 2);
+    const double squares = session.gradient_squares();
+    session.update({3, 0, 0});
+    session.run({3, 1, 0});
+    return std::pair(squares, result(session));
+  };
+  Session whole(short_of_memory, device), fails(short_of_memory, device);
+  const auto as = train(whole, 1 << 30);
+  EXPECT_EQ(train(fails, 2), as);
+  EXPECT_FALSE(uses_disk(fails));
+  EXPECT_NE(fails.plan().gradient_offsets, short_of_memory->gradient_offsets) << "else nothing is shown";
+  EXPECT_EQ(fails.count(Tier::kDevice).live_bytes, whole.count(Tier::kDevice).live_bytes);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Fallback, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "checked" : "plain"; });
 

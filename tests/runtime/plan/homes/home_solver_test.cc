@@ -175,6 +175,36 @@ TEST(HomeSolver, WhatIsDearBesideThePlanStays) {
   EXPECT_THROW(solve(p), Error);
 }
 
+// Gradients that are of no use before backward writes them stay behind it, in memory that activations have before.
+TEST(HomeSolver, WhatIsFreshStaysFromWhereItIsMade) {
+  const auto fresh_layers = [](bool fresh) {
+    Problem p = layers(6, 64000, 640, 6400);
+    for (size_t v = 0; v < p.values.size(); ++v) {
+      if (p.values[v].home < 0 || p.values[v].name[0] != 'g') continue;
+      for (Op& op : p.ops) std::erase(op.inputs, static_cast<int32_t>(v));
+      p.values[v].bytes = 48000;
+      p.values[v].fresh = fresh;
+    }
+    p.budget_bytes = 8 * 64000 + 48000 + 6 * 640 + 128;  // as much as activations and weights need
+    return p;
+  };
+  const Problem p = fresh_layers(true);
+  const Plan plan = solve(p), without = solve(fresh_layers(false));
+  EXPECT_EQ(violation(p, plan), "");
+  EXPECT_DOUBLE_EQ(plan.predicted_seconds, plan.keep_all_seconds) << "all of them stay";
+  EXPECT_GT(without.predicted_seconds, plan.predicted_seconds);
+  size_t last_run = plan.steps.size();
+  while (plan.steps[--last_run].kind != StepKind::kRun) {
+  }
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    if (!p.values[v].fresh) continue;
+    EXPECT_EQ(plan.home_offsets[v], -1);
+    EXPECT_EQ(plan.values[v].decision, Decision::kKeep);
+    EXPECT_GT(plan.values[v].first_step, 0);
+    EXPECT_GE(plan.values[v].last_step, static_cast<int32_t>(last_run));
+  }
+}
+
 // A random problem with values that have a home put on top.
 Problem random_homes(uint32_t seed) {
   Problem p = random_problem(seed);
@@ -195,6 +225,16 @@ Problem random_homes(uint32_t seed) {
   }
   for (Value& value : p.values)
     if (value.home >= 0 && upto(1) > 0) value.home_seconds = 0.125 * upto(8);
+  // One that an op writes over, and others may read.
+  for (size_t o = 0; o < p.ops.size() && seed % 2 > 0; ++o) {
+    if (p.ops[o].recomputable) continue;
+    const auto v = static_cast<int32_t>(p.values.size());
+    p.values.push_back({"fresh", 64 * (1 + upto(40)), true, 0, 0, true});
+    p.ops[o].outputs.push_back(v);
+    if (o + 1 < p.ops.size() && upto(1) > 0)
+      p.ops[o + 1 + random() % (p.ops.size() - o - 1)].inputs.push_back(v);
+    break;
+  }
   return p;
 }
 

@@ -91,6 +91,16 @@ TEST(JsonRead, HomesAreLinks) {
   }
 }
 
+TEST(JsonRead, FreshValuesAreSaidToBe) {
+  std::string text = kHomes;
+  const std::string home = "\"home\": \"host\"} ]";
+  text.replace(text.find(home), home.size(), "\"home\": \"host\", \"fresh\": true} ]");
+  const Problem p = problem_from_json(text);
+  EXPECT_FALSE(p.values[0].fresh);
+  EXPECT_TRUE(p.values[1].fresh);
+  EXPECT_EQ(problem_from_json(to_json(p)).values, p.values);
+}
+
 TEST(JsonRead, BadInputNamesThePlace) {
   struct Case {
     const char *from, *to, *message;

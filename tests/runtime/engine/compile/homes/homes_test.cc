@@ -96,7 +96,7 @@ TEST(Homes, GradientsWithinReachNeverTravel) {
   EXPECT_EQ(gradients, 6);
   for (const CopyJob& copy : plan->program().copies)
     EXPECT_EQ(copy.to, Tier::kDevice) << "weights come, nothing goes";
-  Session session(plan, device), resident(compile(wide(), *device, with_budget(0, 1)), device);
+  Session session(plan, device), resident(compile(wide(), *device, with_budget(0, 3)), device);
   for (Session* s : {&session, &resident}) {
     fill(*s);
     for (uint32_t micro = 0; micro < 3; ++micro) s->run({1, 0, micro});
