@@ -102,7 +102,8 @@ local function let_more_be_no_slower(found, micro_steps)
       for key, value in pairs(less) do same[key] = value end
       same.budget_bytes, same.solve_seconds = more.budget_bytes, more.solve_seconds
       -- The higher budget's is of the variants that were searched for there, which the faster one need not be among.
-      same.bound_seconds = math.min(less.bound_seconds, more.bound_seconds + (step(more, 0) - step(same, 0)) / micro_steps)
+      local bound = more.bound_seconds + (step(more, 0) - step(same, 0)) / micro_steps
+      same.bound_seconds = math.min(less.bound_seconds, bound)
       found[i - 1] = same
     end
   end
