@@ -42,12 +42,19 @@ void improve(const Pieces& pieces, int64_t repair, Packing& packing) {
 // tried for the wish alone only counts if it comes true.
 Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
   constexpr int32_t kSmall = 2000;  // pieces: repair is quicker than other ways to stack
+  // So many pieces that live to the end are the gradients of a model. What stacking both ways does not lay out, repair and search
+  // seldom do.
+  constexpr int32_t kGrowing = 16;
+  constexpr int64_t kLess = 8;
   const bool wished = capacity > 0 && capacity < kNoWish;
   const int64_t target = wished ? std::max(pieces.most, capacity) : pieces.most;
   Packing packing = sweep(pieces, target);
   if (packing.height <= target) return packing;
   const LayoutEffort little = cheap(pieces.size()), much = hard(pieces.size());
   int64_t work = little.repair;
+  const bool grows = living_to_the_end(pieces) >= kGrowing;
+  if (grows && stack_both_ways(pieces, target, work, packing)) return packing;
+  work = little.repair;
   if (target > pieces.most && eject(pieces, target, work, packing)) return packing;
   if (effort == kNoEffort && wished) {
     stack(pieces, target, 1, packing);
@@ -63,9 +70,9 @@ Packing pack(const Pieces& pieces, int64_t capacity, int64_t effort) {
   if (!wished || packing.height <= target || capacity < pieces.most) return packing;
   // What the first two find without any further effort stays as it is; the exact search is for what they do not.
   const auto repair_and_search = [&](int64_t times) {
-    work = much.repair * times;
+    work = much.repair * times / (grows ? kLess : 1);
     if (eject(pieces, target, work, packing)) return true;
-    work = much.search * times;
+    work = much.search * times / (grows ? kLess : 1);
     return search(pieces, target, work, packing);
   };
   if (repair_and_search(1) || effort == 0 || pieces.size() > kMostSearched) return packing;

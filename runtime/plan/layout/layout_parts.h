@@ -54,6 +54,14 @@ Packing sweep(const Pieces&, int64_t target);
 // `target`. Replaces `packing` by what is lower. O(n log n) and the neighbours of what is brief.
 void stack(const Pieces&, int64_t target, int max_tries, Packing& packing);
 
+// How many pieces are alive when the last one comes, and were before.
+int32_t living_to_the_end(const Pieces&);
+
+// Stacks those from below, in the order in which they come, and the rest from `target` downwards, longest first: where the former grow
+// while the latter fall, as gradients while activations do, no holes are left. What finds no place is ejected. True (and
+// `packing` replaced) if all fits. Work as of eject().
+bool stack_both_ways(const Pieces&, int64_t target, int64_t& work, Packing& packing);
+
 // Puts what stands out above `target` or has no place yet (a negative offset) below it, throwing out what is in the way, which is put back in
 // turn. Work is in visits of neighbours and is counted down. True (and `packing` replaced) if all fits.
 bool eject(const Pieces&, int64_t target, int64_t& work, Packing& packing);

@@ -2,6 +2,7 @@
 // is then fitted above the stack, best fit in an order of its own. Finds what a sweep misses where many peaks
 // are equally high, as in plans for a small budget.
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/plan/layout/layout_parts.h"
 
@@ -129,7 +130,78 @@ Packing place(const Pieces& p, const Recipe& recipe) {
   return packing;
 }
 
+constexpr int32_t kLengthy = 64;  // sections; what lives longer is stacked
+
+// Lets everything fall as far as what lies below it allows.
+void drop(const Pieces& p, Packing& packing) {
+  std::vector<int32_t> order(p.all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return packing.offsets[a] < packing.offsets[b]; });
+  Skyline skyline(p.sections);
+  packing.height = 0;
+  for (const int32_t i : order) {
+    const Piece& x = p.all[i];
+    packing.offsets[i] = skyline.highest(x.begin, x.end);
+    skyline.raise(x.begin, x.end, packing.offsets[i] + x.bytes);
+    packing.height = std::max(packing.height, packing.offsets[i] + x.bytes);
+  }
+}
+
+// Alive when the last one comes, and before.
+bool lives_to_the_end(const Pieces& p, const Piece& x) {
+  const int32_t last = p.all.back().begin;
+  return x.begin < last && x.end > last;
+}
+
 }  // namespace
+
+int32_t living_to_the_end(const Pieces& p) {
+  return static_cast<int32_t>(
+      std::count_if(p.all.begin(), p.all.end(), [&](const Piece& x) { return lives_to_the_end(p, x); }));
+}
+
+bool stack_both_ways(const Pieces& p, int64_t target, int64_t& work, Packing& packing) {
+  const int64_t top = target / p.alignment * p.alignment;
+  Packing tried{std::vector<int64_t>(p.all.size(), -1), 0};
+  Skyline bottom(p.sections), hanging(p.sections);  // heights from below, and from the top downwards
+  std::vector<int32_t> lengthy, brief;
+  for (int32_t i = 0; i < p.size(); ++i) {
+    const Piece& x = p.all[i];
+    if (!lives_to_the_end(p, x)) {
+      (x.end - x.begin > kLengthy ? lengthy : brief).push_back(i);
+      continue;
+    }
+    tried.offsets[i] = bottom.highest(x.begin, x.end);
+    bottom.raise(x.begin, x.end, tried.offsets[i] + x.bytes);
+  }
+  std::vector<int64_t> depths(p.all.size());  // from the top to the upper end
+  const auto hang = [&](int32_t i, int64_t depth) {
+    const Piece& x = p.all[i];
+    depths[i] = depth;
+    if (top - depth - x.bytes < bottom.highest(x.begin, x.end)) return false;
+    tried.offsets[i] = top - depth - x.bytes;
+    return true;
+  };
+  std::stable_sort(lengthy.begin(), lengthy.end(),
+                   [&](int32_t a, int32_t b) { return by_length(p.all[a], p.all[b]); });
+  for (const int32_t i : lengthy) {
+    const Piece& x = p.all[i];
+    const int64_t depth = hanging.highest(x.begin, x.end);
+    if (hang(i, depth)) hanging.raise(x.begin, x.end, depth + x.bytes);
+  }
+  std::stable_sort(brief.begin(), brief.end(),
+                   [&](int32_t a, int32_t b) { return by_length(p.all[a], p.all[b]); });
+  Shelves shelves(p.all, p.sections, std::min(kLengthy, p.sections));
+  for (const int32_t i : brief)
+    if (hang(i, shelves.best_fit(i, hanging.highest(p.all[i].begin, p.all[i].end), depths))) shelves.add(i);
+  for (int32_t i = 0; i < p.size(); ++i)
+    tried.height = std::max(tried.height, tried.offsets[i] < 0 ? kTop : tried.offsets[i] + p.all[i].bytes);
+  if (tried.height > target && !eject(p, target, work, tried)) return false;
+  drop(p, tried);
+  packing = std::move(tried);
+  return true;
+}
 
 void stack(const Pieces& pieces, int64_t target, int max_tries, Packing& packing) {
   constexpr Recipe kRecipes[] = {{64, by_size},  {64, by_length}, {24, by_size},

@@ -149,5 +149,46 @@ TEST(LayoutParts, EjectionGivesUpOnWhatCannotBe) {
   EXPECT_EQ(packing.height, 192);
 }
 
+// Activations of a chain, which go in backward, and gradients, which come there and stay: whatever their sizes, no hole is left.
+TEST(LayoutParts, WhatGrowsAndWhatFallsAreStackedFromBothEnds) {
+  for (const uint32_t seed : support::seeds(60)) {
+    std::mt19937 random(seed);
+    const int32_t layers = 2 + static_cast<int32_t>(random() % 60), end = 4 * layers;
+    std::vector<Block> blocks;
+    const auto bytes = [&] { return 1 + static_cast<int64_t>(random() % 1000); };
+    for (int32_t i = 0; i < layers; ++i) {
+      blocks.push_back({i, end - 2 * i - 1, bytes()});
+      blocks.push_back({end - 2 * i - 2, end + 2, bytes()});
+    }
+    blocks.push_back({end, end + 1, 1});  // the update's
+    const Pieces pieces(blocks, 1);
+    EXPECT_EQ(living_to_the_end(pieces), layers);
+    Packing packing = tower(pieces);
+    int64_t work = 0;
+    ASSERT_TRUE(stack_both_ways(pieces, pieces.most, work, packing)) << seed;
+    expect_packed(pieces, packing, pieces.most);
+    const std::vector<int64_t> before = packing.offsets;
+    EXPECT_FALSE(stack_both_ways(pieces, pieces.most - 1, work, packing));
+    EXPECT_EQ(packing.offsets, before);
+  }
+}
+
+TEST(LayoutParts, WhatFindsNoPlaceBetweenBothStacksIsEjected) {
+  for (const uint32_t seed : support::seeds(60)) {
+    std::mt19937 random(seed);
+    std::vector<Block> blocks;
+    for (const Block& b : random_blocks(random, 60, 200, 1))
+      if (b.bytes > 0 && b.begin < b.end) blocks.push_back(b);
+    for (int32_t i = 0; i < 20; ++i)
+      blocks.push_back({100 + 5 * i, 202, 1 + static_cast<int64_t>(random() % 50)});
+    blocks.push_back({201, 202, 1});
+    const Pieces pieces(blocks, 1);
+    Packing packing = tower(pieces);
+    int64_t work = 1'000'000;
+    const int64_t target = pieces.most * 5 / 4;
+    if (stack_both_ways(pieces, target, work, packing)) expect_packed(pieces, packing, target);
+  }
+}
+
 }  // namespace
 }  // namespace cairn::plan
