@@ -34,7 +34,7 @@ std::string wanted_rates(const char* option) {
 
 std::shared_ptr<const costs::Table> rates_of(const cairn_device& device) {
   const device::DeviceInfo& info = device.device->info();
-  if (info.name != "cpu" && info.host_reaches) return nullptr;  // the reference is in no hurry
+  if (info.name != "cpu" && info.host_reaches) return nullptr;  // the reference: nothing of it is measured
   costs::RateRequest request;
   request.machine = costs::machine_of(info);
   request.how = device.rates;

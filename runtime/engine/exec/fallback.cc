@@ -15,9 +15,10 @@ void move_gradients(CompiledPlan& rest, const CompiledPlan& from) {
           "gradients would lie elsewhere, where optimizer state streams through the device");
   const CompiledPlan::FreeRange free = from.free_range(), now = rest.free_range();
   const auto move = [&](int64_t& offset) {
-    if (offset == free.offset) return void(offset = now.offset);
+    // First, as nothing but a gradient lies where a free range without bytes begins.
     for (const auto& [value, place] : from.gradient_offsets)
       if (place == offset) return void(offset = rest.gradient_offsets.at(value));
+    if (offset == free.offset) offset = now.offset;
   };
   for (Program& program : rest.programs) {
     if (&program == &rest.program()) continue;
@@ -28,7 +29,8 @@ void move_gradients(CompiledPlan& rest, const CompiledPlan& from) {
               launch.workspace_bytes, " bytes, and ", now.bytes, " are free beside gradients");
       if (launch.workspace_bytes > 0) move(launch.workspace_offset);
     }
-    for (Range& range : program.ranges) move(range.offset);
+    for (Range& range : program.ranges)
+      if (range.tier == Tier::kDevice) move(range.offset);
   }
 }
 

@@ -109,6 +109,20 @@ inline void fill(Session& session, uint32_t seed = 1) {
   }
 }
 
+// The smallest budget that a refusal names.
+inline int64_t smallest_budget(const std::shared_ptr<Graph>& graph, device::Device& device,
+                               PlanOptions options) {
+  options.budget_bytes = 1;
+  try {
+    compile(graph, device, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kOverBudget) << error.what();
+    return static_cast<int64_t>(error.fault()->smallest_budget_bytes);
+  }
+  ADD_FAILURE() << "a budget of one byte was met";
+  return 0;
+}
+
 inline std::vector<char> bytes_of(const Session& session, int32_t value) {
   std::vector<char> bytes(
       static_cast<size_t>(session.plan().joint->values[static_cast<size_t>(value)].desc.bytes()));

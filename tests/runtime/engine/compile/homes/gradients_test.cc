@@ -64,17 +64,6 @@ void expect_same(const Trained& trained, const Trained& as) {
   EXPECT_EQ(trained.values, as.values);
 }
 
-int64_t smallest(const std::shared_ptr<Graph>& graph, device::Device& device, PlanOptions options) {
-  options.budget_bytes = 1;
-  try {
-    compile(graph, device, options);
-  } catch (const Error& error) {
-    return static_cast<int64_t>(error.fault()->smallest_budget_bytes);
-  }
-  ADD_FAILURE() << "a budget of one byte was met";
-  return 0;
-}
-
 TEST(Gradients, TakeNoMemoryBeforeBackward) {
   const auto device = cpu();
   for (const auto& graph : {mlp(6), transformer(3)}) {  // the latter's table has two writers
@@ -83,7 +72,7 @@ TEST(Gradients, TakeNoMemoryBeforeBackward) {
     ASSERT_FALSE(one->gradient_offsets.empty());
     EXPECT_EQ(one->persistent_bytes() + gradient_bytes(*one), any->persistent_bytes());
     EXPECT_LT(one->plan.arena_bytes, any->plan.arena_bytes);
-    EXPECT_LT(smallest(graph, *device, one_micro_batch()), smallest(graph, *device, {}));
+    EXPECT_LT(smallest_budget(graph, *device, one_micro_batch()), smallest_budget(graph, *device, {}));
   }
 }
 
@@ -91,7 +80,7 @@ TEST(Gradients, ChangeNoBitAtAnyBudget) {
   const auto device = cpu();
   for (const auto& graph : {mlp(4), transformer(2)}) {
     const Trained as = expected(graph, device);
-    const int64_t least = smallest(graph, *device, one_micro_batch());
+    const int64_t least = smallest_budget(graph, *device, one_micro_batch());
     PlanOptions options = one_micro_batch();
     const int64_t most = compile(graph, *device, options)->plan.arena_bytes;
     for (const int64_t budget : {least, (least + most) / 2, most}) {
@@ -113,7 +102,7 @@ TEST(Gradients, AreBesideWhatStreams) {
   options.link_bytes_per_second = 1e9;
   const std::shared_ptr<Graph> graph = layers(4);
   const Trained as = expected(graph, device, options);
-  const int64_t least = smallest(graph, *device, options);
+  const int64_t least = smallest_budget(graph, *device, options);
   const int64_t most = compile(graph, *device, options)->plan.arena_bytes;
   int both = 0;
   for (int64_t budget = least; budget <= most; budget += (most - least) / 8) {

@@ -36,17 +36,7 @@ PlanOptions options_for(std::vector<Tier> tiers, int64_t budget, graph::AmpMode 
   return o;
 }
 
-int64_t smallest(PlanOptions o, device::Device& device) {
-  o.budget_bytes = 1;
-  try {
-    compile(heavy(), device, o);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::kOverBudget) << error.what();
-    return static_cast<int64_t>(error.fault()->smallest_budget_bytes);
-  }
-  ADD_FAILURE() << "a budget of one byte was met";
-  return 0;
-}
+int64_t smallest(const PlanOptions& o, device::Device& device) { return smallest_budget(heavy(), device, o); }
 
 bool master_leaves(const CompiledPlan& plan) {
   return std::any_of(plan.offloaded.begin(), plan.offloaded.end(), [&](const auto& place) {

@@ -36,17 +36,6 @@ std::shared_ptr<Graph> random_model(std::mt19937& random) {
   return g;
 }
 
-int64_t smallest(const std::shared_ptr<Graph>& g, PlanOptions o, device::Device& device) {
-  o.budget_bytes = 1;
-  try {
-    compile(g, device, o);
-  } catch (const Error& error) {
-    return static_cast<int64_t>(error.fault()->smallest_budget_bytes);
-  }
-  ADD_FAILURE() << "a budget of one byte was met";
-  return 0;
-}
-
 // Parameters and optimizer state after two steps.
 Result trained_on(const std::shared_ptr<const CompiledPlan>& plan,
                   const std::shared_ptr<device::Device>& device, uint32_t micro_steps) {
@@ -95,7 +84,7 @@ TEST(WithinReach, NoPlanIsSlowerNorLargerAndNoBitIsAnother) {
     o.tiers = {Tier::kHost};
     PlanOptions streams = o;
     streams.update_on_device = true;
-    const int64_t least = smallest(g, o, *device), streamed = smallest(g, streams, *device);
+    const int64_t least = smallest_budget(g, *device, o), streamed = smallest_budget(g, *device, streams);
     EXPECT_LE(least, streamed);
     below += least < streamed;
     for (const double share : {0.0, 0.1, 0.4, 0.9}) {
@@ -132,7 +121,7 @@ TEST(WithinReach, TheHostMayHoldAnyPartOfIt) {
     for (int64_t room = 64 << 10; room < int64_t{2} << 20; room *= 2 * support::stride(2)) {
       SCOPED_TRACE(room);
       o.costs = with_host_bytes(room);
-      o.budget_bytes = smallest(g, o, *device);
+      o.budget_bytes = smallest_budget(g, *device, o);
       // Of a model of this very device.
       const auto plan = std::make_shared<CompiledPlan>(*compile(g, *device, o));
       plan->device = device->info().name;
@@ -160,7 +149,7 @@ TEST(WithinReach, AVocabularyInPartsKeepsItsGradientOnTheHost) {
   const Result expected = trained_on(compile(g, *device, o), device, 3);
   o.tiers = {Tier::kHost};
   o.vocabulary_parts = 2;
-  o.budget_bytes = smallest(g, o, *device);
+  o.budget_bytes = smallest_budget(g, *device, o);
   const auto plan = compile(g, *device, o);
   ASSERT_FALSE(plan->joint->slices.empty());
   for (const graph::Slices& slices : plan->joint->slices) {
