@@ -212,11 +212,16 @@ class Variants {
     };
     // State alone first where that may not be slow; else last, as it takes long to search for and seldom is the fastest. Of few ops
     // first in any case: it is soon found, and what is slower is left out then.
-    bool state_alone = !within_reach_ || from->problem.links.size() > 1;
-    const auto move_state_alone = [&](double below) {
-      if (!state_alone || !offloaded_state_may_pay(*from, model_, micro_steps_, below)) return;
-      attempt_quickly(std::make_shared<CompiledPlan>(*from), State::kOffloaded);
-      state_alone = false;
+    const bool state_may_leave = !within_reach_ || from->problem.links.size() > 1;
+    bool state_alone_tried = false, state_alone_found = false;
+    const auto move_state_alone = [&](double below, bool quick = true) {
+      const bool goes_on = quick ? !state_alone_tried : !state_alone_found;
+      if (!goes_on || !state_may_leave || !offloaded_state_may_pay(*from, model_, micro_steps_, below))
+        return;
+      auto plan = std::make_shared<CompiledPlan>(*from);
+      state_alone_tried = true;
+      state_alone_found = quick ? attempt_quickly(std::move(plan), State::kOffloaded)
+                                : attempt(std::move(plan), State::kOffloaded, Effort::kWhole);
     };
     const bool few = from->problem.ops.size() <= kFewOps;
     move_state_alone(few ? std::numeric_limits<double>::infinity() : slow);
@@ -231,6 +236,7 @@ class Variants {
       attempt_quickly(forms_.deferred(*from), State::kHomes);
     move_state_alone(fastest());
     search_winner();
+    move_state_alone(fastest(), false);  // what only just fits is found by no quick search
   }
 
   void update_on_host(const CompiledPlan& from) {
@@ -310,7 +316,8 @@ class Variants {
     if (state == State::kHomes) {
       outcome = solve_with_homes(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
     } else if (state == State::kOffloaded) {
-      outcome.solved = solve_with_offloaded_state(*plan, device_, options_, cache_, effort == Effort::kQuick);
+      outcome =
+          solve_with_offloaded_state(*plan, device_, options_, cache_, fastest(), effort == Effort::kQuick);
     } else if (leads_nowhere(*plan)) {
       return true;
     } else if (problem.budget_bytes == 0 || problem.budget_bytes >= plan::least_budget(problem)) {
@@ -327,8 +334,8 @@ class Variants {
     const Solved solved = outcome.solved;
     if (solved == Solved::kOver) (quick ? refused_ : over_budget_).push_back(std::move(plan));
     if (solved == Solved::kNothing || solved == Solved::kOver) return false;
-    bound_ = std::min(bound_, state == State::kHomes ? outcome.least_seconds
-                                                     : plan->plan.bound_seconds + once_per_step(*plan));
+    bound_ = std::min(bound_, state != State::kResident ? outcome.least_seconds
+                                                        : plan->plan.bound_seconds + once_per_step(*plan));
     if (solved == Solved::kSlower) return false;
     if (best_ != nullptr && !better(*plan, *best_)) return true;
     best_ = std::move(plan);

@@ -75,9 +75,9 @@ std::optional<Plan> Placement::plan_without(int64_t budget_bytes, Effort effort)
   const auto quickly = [&](const Problem& p) { return cache_.solve_quickly(p, budget_bytes); };
   const auto whole = [&](const Problem& p) { return cache_.solve_within(p, budget_bytes); };
   if (effort == Effort::kQuick) return without_stale_runs(quickly);
-  const bool small = without_.ops.size() <= kSmallProblem;  // as trials ask
-  std::optional<Plan> plan = small ? without_stale_runs(quickly) : without_stale_runs(roughly);
-  if (effort == Effort::kRough || (plan && plan->gap <= (small ? kAtTheBound : kNearTheBound))) return plan;
+  const bool tiny = without_.ops.size() <= kTinyProblem;  // as trials ask
+  std::optional<Plan> plan = tiny ? without_stale_runs(quickly) : without_stale_runs(roughly);
+  if (effort == Effort::kRough || (plan && plan->gap <= (tiny ? kAtTheBound : kNearTheBound))) return plan;
   if ((plan = without_stale_runs(whole))) return plan;
   // Where a policy wants runs again that may not be, plans without those may need less memory, and are not asked for above.
   Plan least = smallest_without();

@@ -14,7 +14,6 @@ constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searche
 constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
 constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
 constexpr double kNearShares = 0.005;  // of seconds, that other shares may gain
-constexpr size_t kAllTriedOps = 450;   // of which all is tried
 constexpr double kHopeless = 0.5;      // of seconds: so much slower than the best is left alone
 // Of seconds: what is slow is searched for longer if so close to the best, or to what is known of other problems.
 constexpr double kSlowNear = 0.01, kSlowNearOther = 0.05;
@@ -35,12 +34,11 @@ void Trials::run_up_to(size_t most, Effort effort) {
   // A plan of so many would be close to its smallest: slow, and long to search for.
   seen_.insert(most);
   run_roughly();
-  const bool tiny = placed_(0).resolved().ops.size() <= kTinyProblem;
-  const int searches = tiny ? kSearches : 1;
+  const int searches = tiny() ? kSearches : 1;
   for (int search = 0; search < searches && best_; ++search) {
     while (is_faster_after([&] { refine(); })) {
     }
-    if (!tiny) fit_closely();
+    if (!tiny()) fit_closely();
     if (effort == Effort::kQuick || !is_faster_after([&] { finish(); })) break;
   }
   // Close to the smallest budget, where quick searches find nothing.
@@ -55,13 +53,9 @@ void Trials::run_up_to(size_t most, Effort effort) {
 
 // Of many ops, what comes nowhere near its bound is searched for longer only if nothing else does, and where that may lead on.
 void Trials::run_roughly() {
-  if (placed_(0).resolved().ops.size() <= kSmallProblem) return run(Effort::kQuick);
+  if (tiny()) return run(Effort::kQuick);
   run(Effort::kRough);
   if (best_ && best_seconds_ <= best_trial_.least * (1 + kFarOff)) return;
-  if (tries_all()) {
-    open_ = std::exchange(slow_, {});
-    return run(Effort::kQuick);
-  }
   while (!slow_.empty()) {
     const auto next = first_of(slow_);
     const Trial trial = *next;
@@ -73,8 +67,8 @@ void Trials::run_roughly() {
   }
 }
 
-// What of many ops seldom leads to anything takes little of few.
-bool Trials::tries_all() const { return placed_(0).resolved().ops.size() <= kAllTriedOps; }
+// All is tried then, as it takes little.
+bool Trials::tiny() const { return placed_(0).resolved().ops.size() <= kTinyProblem; }
 
 // Where no seconds are known to be possible, everything may.
 bool Trials::may_lead_on(const Trial& slow) const {
@@ -95,7 +89,7 @@ void Trials::look_between(size_t low, size_t high) {
 
 void Trials::look_at(size_t stay) {
   if (!seen_.insert(stay).second) return;
-  if (outlooks_[best_ && !tries_all() ? best_trial_.share : 0].least(bytes_[stay]) >=
+  if (outlooks_[best_ && !tiny() ? best_trial_.share : 0].least(bytes_[stay]) >=
       best_seconds_ * (1 - kWorthIt)) {
     met_.insert(stay);
     return;
@@ -166,14 +160,13 @@ void Trials::fit_closely() {
 void Trials::finish() {
   std::stable_sort(tried_.begin(), tried_.end(),
                    [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
-  const size_t ops = placed_(0).resolved().ops.size();
   const auto is_new = [&](const Trial& t, Effort effort) {
     return attempted_.insert({t.stay, t.share, effort}).second;
   };
-  if (ops > kSmallProblem && !tried_.empty() && is_new(tried_[0], Effort::kQuick) &&
+  if (!tiny() && !tried_.empty() && is_new(tried_[0], Effort::kQuick) &&
       !is_faster_after([&] { attempt(Trial(tried_[0]), Effort::kQuick); }))
     return;
-  for (size_t k = 0; k < std::min(ops <= kTinyProblem ? kFinished : 1, tried_.size()); ++k)
+  for (size_t k = 0; k < std::min(tiny() ? kFinished : 1, tried_.size()); ++k)
     if (is_new(tried_[k], Effort::kWhole)) attempt(Trial(tried_[k]), Effort::kWhole);
 }
 
@@ -209,7 +202,7 @@ void Trials::open(size_t stay, size_t share, int step, double before, double wit
 
 // The best shares of different numbers are about the same: what begins, begins there, as long as that may be faster.
 Trials::Trial Trials::at_best_share(const Trial& trial) const {
-  if (tries_all() || !best_ || best_trial_.share == 0) return trial;
+  if (tiny() || !best_ || best_trial_.share == 0) return trial;
   if (trial.share > 0 || trial.before < kUnlimitedSeconds) return trial;
   const Trial there = opened(trial.stay, best_trial_.share, 0, kUnlimitedSeconds, 0);
   return there.least < best_seconds_ * (1 - kWorthIt) ? there : trial;
@@ -243,7 +236,7 @@ void Trials::attempt(const Trial& trial, Effort effort) {
   const bool whole = effort == Effort::kWhole;
   const bool is_slow = effort == Effort::kRough && (!plan || plan->gap > kFarOff);
   // What is that slow gains nothing from copies, and where others are known, a longer search seldom finds enough.
-  if (plan && !tries_all() && plan->predicted_seconds + at.home_seconds() > best_seconds_ * (1 + kHopeless)) {
+  if (plan && !tiny() && plan->predicted_seconds + at.home_seconds() > best_seconds_ * (1 + kHopeless)) {
     met_.insert(trial.stay);
     return;
   }

@@ -62,7 +62,7 @@ class Trials {
   void run(Effort, size_t most = std::numeric_limits<size_t>::max());
   static std::vector<Trial>::iterator first_of(std::vector<Trial>&);
   void run_roughly();
-  bool tries_all() const;
+  bool tiny() const;
   bool may_lead_on(const Trial& slow) const;
   void refine();
   void fit_closely();

@@ -177,6 +177,7 @@ class OneBudget {
   std::optional<Fit> from_scratch(int64_t budget, Effort effort, int rounds_beyond);
   std::optional<Fit> closest(int64_t budget, double bound, int64_t table_work, int64_t& target,
                              int64_t* too_low = nullptr);
+  int64_t descent_work() const;
   void restart();
   const Fit* smallest_sent();  // of all that is in a tier whenever no op uses it; nullptr without links
   const Fit& smallest_made();  // of what is made again
@@ -195,12 +196,13 @@ class OneBudget {
   std::unique_ptr<Segments> fine_segments_;  // of more groups, for little above the smallest budget
   // What closest() found last, as long as nothing else was searched for since.
   struct Closest {
-    int64_t budget, table_work, target;
+    int64_t budget, table_work, descent_work, target;
     std::optional<Fit> fit;
   };
   std::optional<Closest> closest_;
   std::optional<Fit> smallest_sent_, smallest_made_;
   std::optional<std::vector<Candidate>> brought_down_;
+  Effort effort_ = Effort::kWhole;    // of what is asked now
   bool came_down_ = false;            // what solve() has is of from_segments()
   std::vector<Fit> way_down_;         // to smallest_by_limits(), each lower than the one before
   std::optional<Candidate> fastest_;  // met, whose offsets may be searched for

@@ -16,6 +16,7 @@ constexpr std::array<int64_t, 2> kPlacedWork = {150'000'000 / CAIRN_SEARCH_SHARE
 constexpr int64_t kRepackedWork = 60'000'000 / CAIRN_SEARCH_SHARE;  // of a packed plan, once more
 constexpr int64_t kQuickWork = 12'000;                              // per op
 constexpr int64_t kDescentWork = 6'000'000;                         // where nothing fits yet
+constexpr int64_t kQuickDescent = 500;                              // per op, of a search that is not whole
 constexpr size_t kOptions = 48;                                     // per stage
 constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
@@ -44,11 +45,19 @@ bool OneBudget::beyond_cliff(const std::optional<Fit>& fit) const {
   return !fit || beyond_cliff(fit->plan.predicted_seconds);
 }
 
+// From what comes closest to a target down to it.
+int64_t OneBudget::descent_work() const {
+  if (effort_ != Effort::kWhole)
+    return std::min(kDescentWork, static_cast<int64_t>(s_.p.ops.size()) * kQuickDescent);
+  return stages_->chain ? LocalSearch::kUnlimited : kDescentWork;
+}
+
 size_t OneBudget::most_ops() const { return stages_->chain ? kSearched : kSearchedGraphs; }
 
 std::optional<Fit> OneBudget::solve(int64_t budget, Effort effort) {
   fastest_.reset();
   came_down_ = false;
+  effort_ = effort;
   if (effort != Effort::kWhole) return from_scratch(budget, effort, kRounds);
   if (prices_layouts()) return solve_by_limits(budget);
   look_at_stages();
@@ -168,7 +177,9 @@ void OneBudget::remember_fastest(int64_t budget) {
 // that no plan was found for; nothing is looked for below.
 std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t table_work, int64_t& target,
                                       int64_t* too_low) {
-  if (closest_ && closest_->budget == budget && closest_->table_work == table_work) {
+  look_at_stages();
+  if (closest_ && closest_->budget == budget && closest_->table_work == table_work &&
+      closest_->descent_work == descent_work()) {
     target = closest_->target;
     return closest_->fit;
   }
@@ -187,7 +198,7 @@ std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t tabl
     if (over <= 0) break;
     target = peak - over;
   }
-  if (!too_low) closest_ = Closest{budget, table_work, target, best};
+  if (!too_low) closest_ = Closest{budget, table_work, descent_work(), target, best};
   return best;
 }
 
@@ -234,9 +245,7 @@ void OneBudget::aim(int64_t target, double bound, int64_t table_work) {
   if (s_.archive.within(target) || s_.p.ops.size() > most_ops()) return;
   for (const RetentionPoints& t : s_.local_search.minimal()) s_.try_retention(t, {});
   Candidate c = s_.archive.plans().begin()->second;
-  if (s_.local_search.descend(c, target, stages_->chain ? LocalSearch::kUnlimited : kDescentWork) ||
-      stages_->chain)
-    return;
+  if (s_.local_search.descend(c, target, descent_work()) || stages_->chain) return;
   const auto lowest = [&] { return s_.archive.plans().begin()->first; };
   for (int64_t before = INT64_MAX; lowest() > target && before - lowest() > before / 500;) {
     before = lowest();

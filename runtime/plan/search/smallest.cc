@@ -23,6 +23,7 @@ constexpr int64_t kFirstStep = 16;  // the first one is smaller by such a part
 }  // namespace
 
 const Fit& OneBudget::smallest() {
+  effort_ = Effort::kWhole;
   const Fit* const sent = smallest_sent();
   if (sent && sent->plan.arena_bytes <= least_bytes(s_.p, s_.index)) return *sent;
   const Fit& made = smallest_made();

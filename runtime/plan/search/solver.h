@@ -35,7 +35,7 @@ class Solver {
   bool searched_ = false;  // a small problem's plans for all budgets are there
   // A small problem's plans for one budget, quickly: apart from those for all budgets, which they would overwrite.
   struct Quick {
-    explicit Quick(const Problem& p) : search(p, true), one(search) {}
+    explicit Quick(const Problem& p) : search(p, false), one(search) {}
     Search search;
     OneBudget one;
   };

@@ -48,7 +48,9 @@ inline std::shared_ptr<const CompiledPlan> tight_plan(const std::shared_ptr<Grap
     lower(*plan, device, options);
     plan->problem.budget_bytes = budget;
     plan::SolverCache cache;
-    if (solve_with_offloaded_state(*plan, device, options, cache, false) == Solved::kOver)
+    if (solve_with_offloaded_state(*plan, device, options, cache, std::numeric_limits<double>::infinity(),
+                                   false)
+            .solved == Solved::kOver)
       cache.refuse(plan->problem);
     return plan;
   };

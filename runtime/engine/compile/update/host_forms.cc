@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,8 @@ constexpr int kMostShares = 4;  // planned of a form
 constexpr int kMostBounds = 3;  // of a form, to find that
 // The host takes so much more than its bound says than the device does than its own, as a rule.
 constexpr double kHostAbove = 0.02;
+// Times what the host is known to take more for a larger share: so far what was measured of it is believed.
+constexpr double kSteeper = 8;
 constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
 // What is slower than the best step by so much has no other shares tried, and what is so far above its bound is tried from elsewhere.
 constexpr double kFar = 0.1;
@@ -59,7 +62,8 @@ bool HostShare::next(double wait, double per_share, double step_seconds) {
   if (++tried_ == most_ || std::abs(wait) < kBalanced * step_seconds || (share_ == 1 && wait < 0))
     return false;
   if (last_share_ > 0)
-    per_share = std::clamp((wait - last_wait_) / (share_ - last_share_), per_share / 2, per_share * 2);
+    per_share =
+        std::clamp((wait - last_wait_) / (share_ - last_share_), per_share / kSteeper, per_share * kSteeper);
   last_share_ = share_;
   last_wait_ = wait;
   (wait > 0 ? high_ : low_) = share_;
@@ -136,6 +140,7 @@ class HostForms {
     return try_shares(second) || won;
   }
 
+  // Parameters are few and large: several shares may be the same form, which is searched once.
   bool try_shares(const Start& start) {
     if (start.bound && best_ != nullptr &&
         start.bound->seconds() >= (1 + kNearBest) * attempts_.seconds(*best_))
@@ -143,9 +148,13 @@ class HostForms {
     Start now = start;
     HostShare share(now.form.share, kMostShares);
     bool won = false;
+    std::map<int64_t, std::shared_ptr<CompiledPlan>> searched;  // by bytes that the host updates
     for (bool goes_on = true, fitted = false; goes_on;) {
       if (is_little(now)) break;
-      const std::shared_ptr<CompiledPlan> plan = attempt(now);
+      const int64_t bytes = now.plan != nullptr ? host_updated_bytes(*now.plan) : 0;
+      const auto known = searched.find(bytes);
+      const std::shared_ptr<CompiledPlan> plan = known != searched.end() ? known->second : attempt(now);
+      searched.emplace(bytes, plan);
       won = won || (plan != nullptr && best_ == plan);
       fitted = fitted || plan != nullptr;
       if (plan != nullptr) {

@@ -59,29 +59,29 @@ class Chooser {
     return before - plan_.problem.persistent_bytes();
   }
 
-  // quick: by a quick search where that finds anything.
-  Solved solve(bool quick) {
+  Outcome solve(double limit, bool quick) {
     quick_ = quick;
-    if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty())
-      return find() ? Solved::kFits : Solved::kOver;
+    limit_ = limit;
+    if (plan_.problem.links.empty() || plan_.problem.budget_bytes <= 0 || candidates_.empty()) return find();
     const plan::Problem resident = plan_.problem;
     const std::vector<int32_t> resident_value = plan_.problem_value, resident_layout = plan_.layout_value;
     const std::map<int32_t, OffloadedPlace> before = plan_.offloaded;
-    const std::vector<bool> taken = choose(resident, choices(), *cache_);
-    move_out(taken);
     const double update_seconds = plan_.update_seconds;
-    if (!find()) {
-      // What the update needs on the device may be what does not fit: the smallest budget is with all gone.
-      if (std::find(taken.begin(), taken.end(), false) == taken.end()) return Solved::kOver;
-      plan_.problem = resident;
-      plan_.problem_value = resident_value;
-      plan_.layout_value = resident_layout;
-      plan_.offloaded = before;
-      move_out(std::vector<bool>(candidates_.size(), true));
-      if (!find()) return Solved::kOver;
-    }
-    plan_.update_seconds = update_seconds + streaming_seconds(plan_, costs_);
-    return Solved::kFits;
+    const auto find_without = [&](const std::vector<bool>& taken) {
+      move_out(taken);
+      plan_.update_seconds = update_seconds + streaming_seconds(plan_, costs_);
+      return find();
+    };
+    const std::vector<bool> taken = choose(resident, choices(), *cache_);
+    const Outcome found = find_without(taken);
+    // What the update needs on the device may be what does not fit: the smallest budget is with all gone.
+    if (found.solved != Solved::kOver || std::find(taken.begin(), taken.end(), false) == taken.end())
+      return found;
+    plan_.problem = resident;
+    plan_.problem_value = resident_value;
+    plan_.layout_value = resident_layout;
+    plan_.offloaded = before;
+    return find_without(std::vector<bool>(candidates_.size(), true));
   }
 
   // Only below `limit` seconds, as far as that is seen before a search.
@@ -226,13 +226,17 @@ class Chooser {
     return {Solved::kFits, least};
   }
 
-  bool find() {
+  Outcome find() {
     const int64_t budget = plan_.problem.budget_bytes;
-    std::optional<plan::Plan> found;
-    if (quick_) found = cache_->solve_quickly(plan_.problem, budget);
-    if (!found) found = cache_->solve_within(plan_.problem, budget);
-    if (found) plan_.plan = std::move(*found);
-    return found.has_value();
+    const double update = plan_.update_seconds / micro_steps_;
+    if (!quick_ && !std::isinf(limit_))
+      if (const double least = cache_->least_seconds(plan_.problem, budget) + update; least >= limit_)
+        return {Solved::kSlower, least};
+    std::optional<plan::Plan> found =
+        quick_ ? cache_->solve_quickly(plan_.problem, budget) : cache_->solve_within(plan_.problem, budget);
+    if (!found) return {quick_ ? Solved::kNothing : Solved::kOver};
+    plan_.plan = std::move(*found);
+    return {Solved::kFits, plan_.plan.bound_seconds + update};
   }
 
   bool holds_what_may_not_stay() const {
@@ -318,9 +322,9 @@ double seconds(const CompiledPlan& plan, const PlanOptions& options) {
 
 }  // namespace
 
-Solved solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                                  plan::SolverCache& cache, bool quick) {
-  return Chooser(plan, device, options, &cache).solve(quick);
+Outcome solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                                   plan::SolverCache& cache, double limit, bool quick) {
+  return Chooser(plan, device, options, &cache).solve(limit, quick);
 }
 
 int64_t move_within_reach(CompiledPlan& plan, device::Device& device, const PlanOptions& options,

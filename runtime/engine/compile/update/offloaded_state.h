@@ -23,9 +23,10 @@ struct Outcome {
 };
 
 // problem -> plan; which state leaves is chosen by plan::choose() and no longer part of the problem. Nothing
-// leaves without a budget, a link, or an optimizer. quick: by a quick search where that finds anything.
-Solved solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
-                                  plan::SolverCache& cache, bool quick);
+// leaves without a budget, a link, or an optimizer. limit: as below. quick: by a quick search, which finds nothing (kNothing) little
+// above the smallest budget.
+Outcome solve_with_offloaded_state(CompiledPlan& plan, device::Device& device, const PlanOptions& options,
+                                   plan::SolverCache& cache, double limit, bool quick);
 
 // Takes state, master weights and gradients out of the problem that kernels use where they then live, in the first tier: until
 // so many bytes have left the device, as far as there are any. Returns how many have. The best plan is no slower for it.
