@@ -132,8 +132,9 @@ std::optional<Candidate> OneBudget::held_within(int64_t target) {
   if (!s_.p.links.empty()) {
     for (auto c = end; c != all.end() && c - end < kHeld; ++c)
       aim_with_longest_idle(c->retention_points, target);
-    const Candidate* const fits = s_.archive.within(target);
-    if (end != all.end() && (!fits || beyond_cliff(fits->cost.seconds))) s_.send_around_full(*end, target);
+    // The lowest of them makes most again, the highest sends most.
+    for (std::ptrdiff_t above = 0; above < all.end() - end; above = 2 * above + 1)
+      s_.send_around_full(end[above], target);
   }
   const auto hold = [&](Candidate c, int64_t work) { s_.local_search.hold_longer(c, target, work); };
   for (auto c = all.begin(); c != end; ++c) s_.archive.add(c->retention_points, c->pace, c->cost);

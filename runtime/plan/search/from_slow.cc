@@ -16,6 +16,7 @@ constexpr int64_t kMoreRoom[] = {0, 1, 2, 4};
 // Not where the bound is far away; that of a chain is near, and so is what more rounds would find.
 constexpr int64_t kShortRound = 25'000'000 / CAIRN_SEARCH_SHARE, kLongestRound = 4 * kShortRound;
 constexpr int kInVain = 2;
+constexpr int kLines = 2;  // of rounds
 constexpr double kFarFromBound = .1, kFarInChains = .05;
 constexpr double kLeastGap = 1.5e-2, kWholeGap = .03;  // gaps that are worth a round, and all of its work
 constexpr int64_t kHoleParts = 50;               // what is left free for holes of the layout: such a part
@@ -37,10 +38,13 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
   if (!backward() || s_.p.ops.size() > kSearched) return;
   const int64_t until = s_.evaluate.work() + work;
   const int64_t holes = (budget - s_.index.persistent_bytes) / kHoleParts;
+  std::optional<Fit> line;  // what the rounds that follow each other have come to
   const auto anneal = [&](const Candidate& from, int64_t target, int64_t of_that,
                           LocalSearch::Prices prices = LocalSearch::kAdaptive) {
     s_.local_search.anneal_excess(from, target, of_that, prices);
-    keep_faster(fit, s_.fastest_within(budget, budget, kAttempts));
+    std::optional<Fit> found = s_.fastest_within(budget, budget, kAttempts);
+    keep_faster(fit, found);
+    keep_faster(line, std::move(found));
   };
   const auto least_energy = [&] {
     const auto energy = [&](const auto& plan) {
@@ -77,26 +81,36 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
     anneal(least_energy(), budget - holes, std::min(work, 2 * kRoundWork));
   }
   const double far = stages_ && stages_->chain ? kFarInChains : kFarFromBound;
-  int64_t length = kShortRound;
-  int in_vain = 0;
-  for (uint64_t round = 0; fit && length <= kLongestRound; ++round) {
-    const double before = fit->plan.predicted_seconds;
-    const double gap = before / s_.bound_seconds_below(before, budget) - 1;
-    const auto wanted = static_cast<int64_t>(static_cast<double>(length) * std::min(1.0, gap / kWholeGap));
-    const int64_t left = std::min(wanted, until - s_.evaluate.work());
-    if (gap <= kLeastGap || left < wanted / 2) return;
-    const Candidate from = fit->from;
-    restart();
-    s_.local_search.use_numbers(round);
-    anneal(from, round % 2 == 0 && from.cost.peak_bytes <= budget - holes ? budget - holes : budget, left);
-    const double worth = beyond_cliff(before) ? kWorthMoreBeyond : kWorthMore;
-    if (fit->plan.predicted_seconds <= before * (1 - worth)) {
-      in_vain = 0;
-    } else if (++in_vain == kInVain) {
-      if (gap > far) return;
-      in_vain = 0;
-      length *= 2;
+  const std::optional<Fit> start = fit;
+  uint64_t round = 0;
+  // Whether the rounds ended far from the bound, where longer ones seldom lead on.
+  const auto ends_far = [&] {
+    int64_t length = kShortRound;
+    for (int in_vain = 0; length <= kLongestRound; ++round) {
+      const double before = line->plan.predicted_seconds;
+      const double gap = before / s_.bound_seconds_below(before, budget) - 1;
+      const auto wanted = static_cast<int64_t>(static_cast<double>(length) * std::min(1.0, gap / kWholeGap));
+      const int64_t left = std::min(wanted, until - s_.evaluate.work());
+      if (gap <= kLeastGap || left < wanted / 2) return false;
+      const Candidate from = line->from;
+      restart();
+      s_.local_search.use_numbers(round);
+      anneal(from, round % 2 == 0 && from.cost.peak_bytes <= budget - holes ? budget - holes : budget, left);
+      const double worth = beyond_cliff(before) ? kWorthMoreBeyond : kWorthMore;
+      if (line->plan.predicted_seconds <= before * (1 - worth)) {
+        in_vain = 0;
+      } else if (++in_vain == kInVain) {
+        if (gap > far) return true;
+        in_vain = 0;
+        length *= 2;
+      }
     }
+    return false;
+  };
+  // Rounds end where no change leads on; from where they began, others lead elsewhere.
+  for (int lines = 0; fit && lines < kLines; ++lines) {
+    line = start;
+    if (!ends_far()) break;
   }
 }
 

@@ -196,7 +196,8 @@ class OneBudget {
   std::unique_ptr<Segments> fine_segments_;  // of more groups, for little above the smallest budget
   // What closest() found last, as long as nothing else was searched for since.
   struct Closest {
-    int64_t budget, table_work, descent_work, target;
+    int64_t budget, table_work, target;
+    bool whole;
     std::optional<Fit> fit;
   };
   std::optional<Closest> closest_;

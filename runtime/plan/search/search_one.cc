@@ -177,9 +177,9 @@ void OneBudget::remember_fastest(int64_t budget) {
 // that no plan was found for; nothing is looked for below.
 std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t table_work, int64_t& target,
                                       int64_t* too_low) {
-  look_at_stages();
+  const bool whole = effort_ == Effort::kWhole;
   if (closest_ && closest_->budget == budget && closest_->table_work == table_work &&
-      closest_->descent_work == descent_work()) {
+      closest_->whole == whole) {
     target = closest_->target;
     return closest_->fit;
   }
@@ -198,7 +198,7 @@ std::optional<Fit> OneBudget::closest(int64_t budget, double bound, int64_t tabl
     if (over <= 0) break;
     target = peak - over;
   }
-  if (!too_low) closest_ = Closest{budget, table_work, descent_work(), target, best};
+  if (!too_low) closest_ = Closest{budget, table_work, target, whole, best};
   return best;
 }
 
@@ -238,6 +238,9 @@ void OneBudget::aim(int64_t target, double bound, int64_t table_work) {
   if (linked_first && is_above(kFarOfChain)) aim_with(sets_[0], -1, {}, target, table_work);
   if (!s_.p.links.empty() && !stages_->chain && is_above(kFarOfChain))
     aim_with_longest_idle(s_.rules.base, target);
+  // Where the link keeps up, nothing need be made again.
+  if (!s_.p.links.empty() && effort_ == Effort::kWhole && is_above(kFarOfChain))
+    s_.send_around_full({s_.rules.base, {}, {}}, target);
   if (is_above(kGoodEnoughLater)) {
     if (backward()) deepen(target);
     for (Segments& segments : segments_) aim_with_segments(target, segments);

@@ -47,6 +47,22 @@ TEST(Smallest, LiesBetweenWhatFitsAndWhatFailed) {
   EXPECT_LE(Solver(p).smallest().arena_bytes, 284'140'000);
 }
 
+// A link that could carry all values while everything is kept: copies hide all that does not fit, whatever the budget.
+TEST(SendAroundFull, WithALinkThatKeepsUpNoBudgetIsSlow) {
+  Problem p = bench::irregular_problem("dense", 6, 42);
+  double bytes = 0, seconds = 0;
+  for (const Value& value : p.values) bytes += value.persistent ? 0 : static_cast<double>(value.bytes);
+  for (const Op& op : p.ops) seconds += op.seconds;
+  p.links.push_back({"host", 1e-7, bytes / seconds, bytes / seconds, .8, int64_t{1} << 60});
+  Solver solver(p);
+  const int64_t fixed = p.persistent_bytes(), least = solver.smallest().arena_bytes - fixed;
+  for (const int64_t percent : {110, 115}) {
+    const auto plan = solver.solve(fixed + least / 100 * percent);
+    ASSERT_TRUE(plan.has_value()) << percent;
+    EXPECT_LE(plan->predicted_seconds, 1.12 * plan->keep_all_seconds) << percent;
+  }
+}
+
 // Between what sending everything takes, which is 26 times and more as slow as keeping everything, and what making again takes.
 TEST(SendAroundFull, CopiesTakeThePlaceOfMakingAgainWhereMemoryIsFull) {
   for (const auto& [kind, size, seed, percent, times] :
