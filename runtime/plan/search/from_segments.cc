@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kSegmentRooms = 50;  // rooms of segments differ by such a part
 constexpr int64_t kTimesLowest = 2;    // the most room, against that of the lowest segments
+constexpr int kAims = 8;               // rooms until a peak is the target
 constexpr int kMostRooms = 400;        // looked at
 constexpr double kFaster = .97;        // seconds, against the start before, that make another start
 constexpr size_t kStarts = 10;
@@ -88,6 +89,28 @@ std::vector<Candidate> OneBudget::fast_segments() {
         (starts.empty() || candidate.cost.seconds < starts.back().cost.seconds * kFaster))
       starts.push_back(candidate);
   return starts;
+}
+
+// Groups of ops, wherever forward is cut.
+void OneBudget::aim_with_segments(int64_t target, Segments& segments) {
+  const int64_t wanted = target - s_.index.persistent_bytes;
+  int64_t room = wanted, fits = 0, too_much = 0;
+  for (int round = 0; round < kAims && room > 0; ++round) {
+    const std::optional<RetentionPoints> t = segments.plan(room);
+    Cost cost;
+    if (t) cost = s_.evaluate(*t, {}, s_.sequence);
+    if (cost.valid) s_.archive.add(*t, {}, cost);
+    const int64_t spare = cost.valid ? target - cost.peak_bytes : -1;
+    (!t || spare >= 0 ? fits : too_much) = room;
+    if (!t) {
+      room = too_much > 0 ? (room + too_much) / 2 : room * 5 / 4;
+      continue;
+    }
+    if (!cost.valid) break;
+    if (spare >= 0 && spare <= wanted / 1000) break;
+    if (fits > 0 && too_much > 0 && std::abs(too_much - fits) <= wanted / 2000) break;
+    room = fits > 0 && too_much > 0 ? (fits + too_much) / 2 : room + spare;
+  }
 }
 
 // What is not used for longest around the beginning of backward is sent away, as many values as it takes: their copies have most time.

@@ -290,28 +290,6 @@ void OneBudget::deepen(int64_t target) {
   }
 }
 
-// Groups of ops, wherever forward is cut.
-void OneBudget::aim_with_segments(int64_t target, Segments& segments) {
-  const int64_t wanted = target - s_.index.persistent_bytes;
-  int64_t room = wanted, fits = 0, too_much = 0;
-  for (int round = 0; round < 2 * kRounds && room > 0; ++round) {
-    const std::optional<RetentionPoints> t = segments.plan(room);
-    Cost cost;
-    if (t) cost = s_.evaluate(*t, {}, s_.sequence);
-    if (cost.valid) s_.archive.add(*t, {}, cost);
-    const int64_t spare = cost.valid ? target - cost.peak_bytes : -1;
-    (!t || spare >= 0 ? fits : too_much) = room;
-    if (!t) {
-      room = too_much > 0 ? (room + too_much) / 2 : room * 5 / 4;
-      continue;
-    }
-    if (!cost.valid) break;
-    if (spare >= 0 && spare <= wanted / 1000) break;
-    if (fits > 0 && too_much > 0 && std::abs(too_much - fits) <= wanted / 2000) break;
-    room = fits > 0 && too_much > 0 ? (fits + too_much) / 2 : room + spare;
-  }
-}
-
 // Between the smallest budget and those that from_scratch() masters: the smallest plan with whatever there is room to
 // hold besides, and what is near that, or near the best one so far. Quick: with few layouts, which take most of the time where
 // none fits, and no longer than it takes to see that it stays beyond the cliff.
