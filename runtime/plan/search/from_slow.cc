@@ -83,15 +83,18 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
   const double far = stages_ && stages_->chain ? kFarInChains : kFarFromBound;
   const std::optional<Fit> start = fit;
   uint64_t round = 0;
-  // Whether the rounds ended far from the bound, where longer ones seldom lead on.
-  const auto ends_far = [&] {
+  const auto gap_of_line = [&] {
+    const double seconds = line->plan.predicted_seconds;
+    return seconds / s_.bound_seconds_below(seconds, budget) - 1;
+  };
+  // Far from the bound longer rounds seldom lead on.
+  const auto run_rounds = [&] {
     int64_t length = kShortRound;
     for (int in_vain = 0; length <= kLongestRound; ++round) {
-      const double before = line->plan.predicted_seconds;
-      const double gap = before / s_.bound_seconds_below(before, budget) - 1;
+      const double before = line->plan.predicted_seconds, gap = gap_of_line();
       const auto wanted = static_cast<int64_t>(static_cast<double>(length) * std::min(1.0, gap / kWholeGap));
       const int64_t left = std::min(wanted, until - s_.evaluate.work());
-      if (gap <= kLeastGap || left < wanted / 2) return false;
+      if (gap <= kLeastGap || left < wanted / 2) return;
       const Candidate from = line->from;
       restart();
       s_.local_search.use_numbers(round);
@@ -100,17 +103,17 @@ void OneBudget::from_slow(std::optional<Fit>& fit, int64_t budget, int64_t work)
       if (line->plan.predicted_seconds <= before * (1 - worth)) {
         in_vain = 0;
       } else if (++in_vain == kInVain) {
-        if (gap > far) return true;
+        if (gap > far) return;
         in_vain = 0;
         length *= 2;
       }
     }
-    return false;
   };
   // Rounds end where no change leads on; from where they began, others lead elsewhere.
   for (int lines = 0; fit && lines < kLines; ++lines) {
     line = start;
-    if (!ends_far()) break;
+    run_rounds();
+    if (gap_of_line() <= kWholeGap) break;
   }
 }
 
