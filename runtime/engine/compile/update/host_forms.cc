@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "runtime/engine/compile/update/host_seconds.h"
@@ -22,6 +22,7 @@ constexpr int kMostBounds = 3;  // of a form, to find that
 constexpr double kHostAbove = 0.02;
 // Times what the host is known to take more for a larger share: so far what was measured of it is believed.
 constexpr double kSteeper = 8;
+constexpr double kJustBelow = 1e-3;
 constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
 // What is slower than the best step by so much has no other shares tried, and what is so far above its bound is tried from elsewhere.
 constexpr double kFar = 0.1;
@@ -48,6 +49,8 @@ class HostShare {
   }
   // Without a plan: so little is not worth one, or takes too much memory.
   bool more();
+  bool rises() const { return share_ > last_share_; }  // against the one before
+  void move(double share) { share_ = share; }
 
  private:
   bool go_to(double next);
@@ -148,13 +151,11 @@ class HostForms {
     Start now = start;
     HostShare share(now.form.share, kMostShares);
     bool won = false;
-    std::map<int64_t, std::shared_ptr<CompiledPlan>> searched;  // by bytes that the host updates
+    std::set<int64_t> searched;  // bytes that the host updates
     for (bool goes_on = true, fitted = false; goes_on;) {
       if (is_little(now)) break;
-      const int64_t bytes = now.plan != nullptr ? host_updated_bytes(*now.plan) : 0;
-      const auto known = searched.find(bytes);
-      const std::shared_ptr<CompiledPlan> plan = known != searched.end() ? known->second : attempt(now);
-      searched.emplace(bytes, plan);
+      const std::shared_ptr<CompiledPlan> plan = attempt(now);
+      if (now.plan != nullptr) searched.insert(host_updated_bytes(*now.plan));
       won = won || (plan != nullptr && best_ == plan);
       fitted = fitted || plan != nullptr;
       if (plan != nullptr) {
@@ -168,8 +169,21 @@ class HostForms {
       }
       now.form.share = share.now();
       if (goes_on) now.plan = attempts_.make(now.form);
+      if (goes_on && is_one_of(now, searched)) {
+        // All that the host may update, or the least of its parameters fewer.
+        const double bytes = static_cast<double>(host_updated_bytes(*now.plan)),
+                     all = static_cast<double>(host_updated_bytes(*all_[now.form.disk]));
+        share.move(share.rises() ? 1 : (1 - kJustBelow) * bytes / all);
+        now.form.share = share.now();
+        now.plan = attempts_.make(now.form);
+        goes_on = !is_one_of(now, searched);
+      }
     }
     return won;
+  }
+
+  static bool is_one_of(const Start& at, const std::set<int64_t>& searched) {
+    return at.plan != nullptr && searched.contains(host_updated_bytes(*at.plan));
   }
 
   // Beside a form that has the disk as well, which won.
