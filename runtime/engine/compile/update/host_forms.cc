@@ -22,8 +22,8 @@ constexpr int kMostBounds = 3;  // of a form, to find that
 constexpr double kHostAbove = 0.02;
 // Times what the host is known to take more for a larger share: so far what was measured of it is believed.
 constexpr double kSteeper = 8;
-constexpr double kJustBelow = 1e-3;
-constexpr double kFromEdge = 0.1;  // of what a share is between, that the next one keeps off
+constexpr double kJustBelow = 1e-3;  // of a share, with which a parameter fewer is updated
+constexpr double kFromEdge = 0.1;    // of what a share is between, that the next one keeps off
 // What is slower than the best step by so much has no other shares tried, and what is so far above its bound is tried from elsewhere.
 constexpr double kFar = 0.1;
 constexpr double kNearBest = 0.05;  // above the best step: other shares than the first may have lower bounds
@@ -169,19 +169,22 @@ class HostForms {
       }
       now.form.share = share.now();
       if (goes_on) now.plan = attempts_.make(now.form);
-      if (goes_on && is_one_of(now, searched)) {
-        // All that the host may update, or the least of its parameters fewer.
-        const double bytes = static_cast<double>(host_updated_bytes(*now.plan)),
-                     all = static_cast<double>(host_updated_bytes(*all_[now.form.disk]));
-        share.move(share.rises() ? 1 : (1 - kJustBelow) * bytes / all);
-        now.form.share = share.now();
-        now.plan = attempts_.make(now.form);
-        goes_on = !is_one_of(now, searched);
-      }
+      if (goes_on && is_one_of(now, searched)) goes_on = step_over(now, share, searched);
     }
     return won;
   }
 
+  // To all that the host may update, or to fewer parameters. False: that was searched, too.
+  bool step_over(Start& now, HostShare& share, const std::set<int64_t>& searched) const {
+    const std::shared_ptr<CompiledPlan>& all = all_[now.form.disk];
+    if (all == nullptr) return false;
+    const double part =
+        static_cast<double>(host_updated_bytes(*now.plan)) / static_cast<double>(host_updated_bytes(*all));
+    share.move(share.rises() ? 1 : (1 - kJustBelow) * part);
+    now.form.share = share.now();
+    now.plan = attempts_.make(now.form);
+    return !is_one_of(now, searched);
+  }
   static bool is_one_of(const Start& at, const std::set<int64_t>& searched) {
     return at.plan != nullptr && searched.contains(host_updated_bytes(*at.plan));
   }
