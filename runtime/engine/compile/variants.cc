@@ -210,8 +210,9 @@ class Variants {
     const auto search_winner = [&] {
       if (winner.found != nullptr && winner.found == best_) attempt(winner.before, winner.state);
     };
-    // State alone first where that may not be slow; else last, as it takes long to search for and seldom is the fastest. Of few ops
-    // first in any case: it is soon found, and what is slower is left out then.
+    // State alone first where that may not be slow, or of few ops, where it is soon found: what is slower is left out then. Else last, as
+    // it seldom is the fastest. Each time quickly; what that finds nothing for is searched for as a whole behind all else, as that
+    // takes long.
     const bool state_may_leave = !within_reach_ || from->problem.links.size() > 1;
     bool state_alone_tried = false, state_alone_found = false;
     const auto move_state_alone = [&](double below, bool quick = true) {

@@ -197,7 +197,7 @@ class OneBudget {
   // What closest() found last, as long as nothing else was searched for since.
   struct Closest {
     int64_t budget, table_work, target;
-    bool whole;
+    bool whole;  // no quick search
     std::optional<Fit> fit;
   };
   std::optional<Closest> closest_;
