@@ -62,7 +62,7 @@ const Registry& any_machine_registry() {
                                       .packed_bytes = copied_bytes,
                                       .one_packed_form = true,
                                       .packed_is_copy = true,
-                                      .squares_block = kSquaresBlock};
+                                      .squares_chunk = squares_block};
   return kRegistry;
 }
 

@@ -31,7 +31,7 @@ const Registry& cpu_registry() {
                                   .rows = kRows,
                                   .packed_bytes = cpu::packed_bytes,
                                   .part_rows = cpu::head_unit,
-                                  .squares_block = cpu::kSquaresBlock,
+                                  .squares_chunk = cpu::squares_block,
                                   .facts = facts,
                                   .any_machine = &cpu::any_machine_registry()};
   return kRegistry;

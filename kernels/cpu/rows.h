@@ -8,7 +8,9 @@ namespace cairn::kernels::cpu {
 #include "kernels/cpu/kernels.def"
 #undef KERNEL
 
-inline constexpr int64_t kSquaresBlock = 64 << 10;  // Registry::squares_block of this backend
+inline constexpr int64_t kSquaresBlock = 64 << 10;
+// Registry::squares_chunk of this backend: the same for every tensor.
+constexpr int64_t squares_block(int64_t /*count*/) { return kSquaresBlock; }
 // Registry::packed_bytes of this backend.
 int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
 

@@ -24,10 +24,13 @@ struct LossRows {
   DType x_dtype, d_dtype;
   int64_t ld_x, ld_d;  // elements from row to row
   bool vectors;
-  int threads, kept;  // of a block; most vectors of a row that stay in its shared memory
-  int64_t blocks;     // that run at a time
+  int threads, kept;      // of a block; most vectors of a row that stay in its shared memory
+  int units, unit_pairs;  // of a row (vocabulary/exponentials.h); pairs of vectors that a thread has of one
+  int64_t blocks;         // that run at a time
 };
-LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d, int64_t classes);
+// in_units: rows begin at multiples of 16 bytes, and are summed as their parts would be.
+LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d, int64_t classes,
+                        bool in_units);
 
 // losses[first + r] = weight * cross entropy of row r of x; with `d`, also its gradient, which may lie where x lies.
 void cross_entropy_rows(cudaStream_t stream, const LossRows& how, const void* x, void* d,

@@ -137,6 +137,28 @@ std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
   });
 }
 
+std::unique_ptr<Kernel> make_squares_of_chunks(const Signature& s) {
+  if (!fast_float(s.in[0]) || s.out[0].dtype != DType::kF64) return nullptr;
+  const int64_t count = s.in[0].shape.elements(), chunk = s.attrs->integer("chunk"),
+                parts = s.out[0].shape.elements();
+  return with_float(s.in[0].dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return make_kernel([=](const Call& call) {
+      launch(stream_of(call), square_parts<const T*>, {.blocks = parts, .threads = kThreads},
+             input<const T>(call, 0), count, chunk, output<double>(call, 0));
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_sum_of_chunks(const Signature& s) {
+  if (s.in[0].dtype != DType::kF64 || s.out[0].dtype != DType::kF64) return nullptr;
+  const auto parts = static_cast<int>(s.in[0].shape.elements());
+  return make_kernel([=](const Call& call) {
+    launch(stream_of(call), square_total, {.threads = kThreads}, input<const double>(call, 0), parts,
+           accumulates(call, 0), output<double>(call, 0));
+  });
+}
+
 std::unique_ptr<Kernel> make_update(const Signature& s) {
   if (s.has_out(update_op::kPacked)) return make_batch({&s, 1});
   if (!takes_update(s, DType::kF32)) return nullptr;

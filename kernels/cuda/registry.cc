@@ -20,6 +20,8 @@ const Registry& cuda_registry() {
                                       .gaps_filled = false,
                                       .choices = true,
                                       .batch = cuda::make_batch,
+                                      .part_rows = cuda::head_unit,
+                                      .squares_chunk = squares_chunk,
                                       .squares_threads = kSquaresThreads,
                                       .facts = [] { return BackendFacts{.note = cuda::attention_row()}; }};
   return kRegistry;

@@ -11,6 +11,9 @@ namespace cairn::kernels::cuda {
 // Registry::packed_bytes of this backend.
 int64_t packed_bytes(const TensorDesc& weight, std::string_view use, int64_t m, DType compute, int threads);
 
+// Registry::part_rows of this backend.
+int64_t head_unit(const Signature& whole);
+
 // Registry::batch of this backend.
 std::unique_ptr<Kernel> make_batch(std::span<const Signature> ops);
 

@@ -1,4 +1,4 @@
-// reduce_sum, reduce_mean, expand, reduce_leading, accumulate, sum_squares.
+// reduce_sum, reduce_mean, expand, reduce_leading, accumulate, sum_squares and what it is made of in chunks.
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
 
@@ -121,6 +121,34 @@ class SumSquares : public Kernel {
   }
 };
 
+template <class T>
+class SquaresOfChunks : public Kernel {
+ public:
+  explicit SquaresOfChunks(const Signature& s) : chunk_(s.attrs->integer("chunk")) {}
+  void run(const Call& c) const override {
+    const int64_t n = c.in[0].desc.shape.elements();
+    for (int64_t begin = 0; begin < n; begin += chunk_) {
+      double sum = 0;
+      for (int64_t i = begin; i < std::min(begin + chunk_, n); ++i)
+        sum += load(c.in[0].as<T>()[i]) * load(c.in[0].as<T>()[i]);
+      put<double>(c, 0, begin / chunk_, sum);
+    }
+  }
+
+ private:
+  int64_t chunk_;
+};
+
+class SumOfChunks : public Kernel {
+ public:
+  explicit SumOfChunks(const Signature&) {}
+  void run(const Call& c) const override {
+    double sum = 0;
+    for (int64_t i = 0; i < c.in[0].desc.shape.elements(); ++i) sum += c.in[0].as<double>()[i];
+    put<double>(c, 0, 0, sum);
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_reduce_sum(const Signature& s) { return make<Reduce>(s, "T", "T"); }
@@ -129,5 +157,9 @@ std::unique_ptr<Kernel> make_expand(const Signature& s) { return make<Expand>(s,
 std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) { return make<ReduceLeading>(s, "T", "P"); }
 std::unique_ptr<Kernel> make_accumulate(const Signature& s) { return make<Accumulate>(s, "T", "P"); }
 std::unique_ptr<Kernel> make_sum_squares(const Signature& s) { return make<SumSquares>(s, "T", "D"); }
+std::unique_ptr<Kernel> make_squares_of_chunks(const Signature& s) {
+  return make<SquaresOfChunks>(s, "T", "D");
+}
+std::unique_ptr<Kernel> make_sum_of_chunks(const Signature& s) { return make_any<SumOfChunks>(s, "D", "D"); }
 
 }  // namespace cairn::kernels::reference

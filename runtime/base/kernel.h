@@ -103,9 +103,9 @@ struct Registry {
   // A fused loss whose weight comes in parts (ops.def) makes the whole op's bits where parts have a multiple of so many rows,
   // but for the last, which has at least as many. whole: that op. nullptr or 0: it cannot.
   int64_t (*part_rows)(const Signature& whole) = nullptr;
-  // sum_squares adds up blocks of so many elements, one after the other: what comes block by block gives the same
-  // bits. 0: it does something else.
-  int64_t squares_block = 0;
+  // sum_squares of `count` elements adds up chunks of so many, a multiple of 8: what comes in whole chunks gives the same bits by
+  // squares_of_chunks and sum_of_chunks. nullptr: it does something else.
+  int64_t (*squares_chunk)(int64_t count) = nullptr;
   // sum_squares adds up as blocks of so many threads do, so that the processor's has the same bits (`threads` in ops.def). 0: it does
   // something else.
   int squares_threads = 0;

@@ -134,7 +134,6 @@ struct UnpackedWeight {
 struct Slices {
   int32_t whole;
   std::vector<int32_t> parts;
-  int32_t squares;  // of a gradient: scratch, float64; where the norm adds up its squares before it adds them
 };
 
 struct PlainUse {  // op `op` would read left_out[pack] as its input `operand`

@@ -49,14 +49,8 @@ class Slicer {
   }
 
   void run() {
-    joint_.slices.push_back({weight_, weights_, -1});
-    if (gradient_ >= 0) {
-      const int32_t squares =
-          joint_.norm < 0 ? -1
-                          : b_.add_value(cat(joint_.values[static_cast<size_t>(gradient_)].name, "/squares"),
-                                         {DType::kF64, Shape{}}, Role::kScratch, kNone, -1);
-      joint_.slices.push_back({gradient_, gradients_, squares});
-    }
+    joint_.slices.push_back({weight_, weights_});
+    if (gradient_ >= 0) joint_.slices.push_back({gradient_, gradients_});
     std::vector<JointOp> before = std::move(joint_.ops());
     joint_.ops().clear();
     int32_t backward = -1;

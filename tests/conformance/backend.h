@@ -231,10 +231,16 @@ inline std::vector<Direct> direct_cases() {
     const TensorDesc f32{DType::kF32, Shape{n}, 0};
     for (const UpdateKind& kind : update_kinds())
       for (const bool scaled : {false, true}) list.push_back(update_call(kind, kind.parameter(n), scaled));
+    list.push_back({"sum_of_chunks", {{DType::kF64, Shape{n}, 0}}, {one}, {}});
     for (const DType type : kKernelTypes) {
       const TensorDesc x{type, Shape{n}, 0};
       list.push_back({"sum_squares", {x}, {one}, {}});
       if (type == DType::kF32) list.push_back({"sum_squares", {x}, {one}, {{"threads", int64_t{256}}}});
+      for (const int64_t chunk : {8, 64, 8192})
+        list.push_back({"squares_of_chunks",
+                        {x},
+                        {{DType::kF64, Shape{(n + chunk - 1) / chunk}, 0}},
+                        {{"chunk", chunk}}});
       list.push_back({"accumulate", {x}, {f32}, {}});
       list.push_back({"fill",
                       {},
@@ -270,7 +276,7 @@ inline void check_parts(Harness& harness, const RandomKey& key) {
       // What a part reads is of exact logits, while its own are rounded: small ones, by little.
       for (Operand& o : c.in)
         if (o.kind == 'T' && !o.whole) o.lo = -0.25, o.hi = 0.25;
-      const Built built = build(c, dtype, trainable(c), 3);
+      const Built built = build(c, dtype, trainable(c), 3, true);
       if (built.joint->slices.empty()) continue;
       Interpreter interpreter(built.joint);
       fill_leaves(interpreter, built);

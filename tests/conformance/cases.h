@@ -2,6 +2,7 @@
 // comparison of every backend's kernels in f32 and bf16.
 #pragma once
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -111,8 +112,9 @@ struct Built {
   std::vector<std::string> names;
 };
 
-// parts: of weights that may be in parts and have as many rows.
-inline Built build(const Case& c, DType dtype, uint32_t trained, int64_t parts = 1) {
+// parts: of weights that may be in parts and have enough rows; aligned: each begins at a multiple of 64 bytes of float32,
+// as operands of a plan do.
+inline Built build(const Case& c, DType dtype, uint32_t trained, int64_t parts = 1, bool aligned = false) {
   using graph::ValueId;
   auto g = std::make_shared<graph::Graph>();
   Built built;
@@ -151,10 +153,16 @@ inline Built build(const Case& c, DType dtype, uint32_t trained, int64_t parts =
   g->freeze(loss, graph::kNone, {});
   graph::JointOptions options;
   options.optimizer.name = "";
-  for (size_t i = 0; parts > 1 && i < built.names.size(); ++i)
-    if (built.operands[i].shape.size() == 2 && built.operands[i].shape[0] >= parts)
-      for (int64_t k = 0; k < parts; ++k)
-        options.parts[built.names[i]].push_back(k * built.operands[i].shape[0] / parts);
+  for (size_t i = 0; parts > 1 && i < built.names.size(); ++i) {
+    if (built.operands[i].shape.size() != 2) continue;
+    const int64_t rows = built.operands[i].shape[0],
+                  unit = aligned ? 16 / std::gcd<int64_t>(16, built.operands[i].shape[1]) : 1;
+    if (rows < parts) continue;
+    std::vector<int64_t> firsts = {0};
+    for (int64_t k = 1; k < parts; ++k)
+      if (const int64_t at = k * rows / parts / unit * unit; at > firsts.back()) firsts.push_back(at);
+    if (firsts.size() > 1) options.parts[built.names[i]] = firsts;
+  }
   built.joint = graph::derive(g, options);
   return built;
 }

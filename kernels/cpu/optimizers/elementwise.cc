@@ -162,6 +162,22 @@ void run_update(const Call& call, int64_t count, const ParameterForm& form) {
   });
 }
 
+// sums[i]: of chunk i.
+void square_chunks(DType type, const char* x, int64_t count, int64_t chunk, double* sums) {
+  const int64_t bytes = dtype_bytes(type);
+  parallel_for((count + chunk - 1) / chunk, 1, [=](int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i)
+      sums[i] = CAIRN_DISPATCH(squares)(type, x + i * chunk * bytes, std::min(chunk, count - i * chunk));
+  });
+}
+// One after the other, and then to the total.
+void put_total(const Call& call, const double* sums, int64_t chunks) {
+  double total = 0;
+  for (int64_t i = 0; i < chunks; ++i) total += sums[i];
+  double* const out = output<double>(call, 0);
+  *out = accumulates(call, 0) ? *out + total : total;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_update(const Signature& s) {
@@ -176,25 +192,30 @@ std::unique_ptr<Kernel> make_update(const Signature& s) {
 std::unique_ptr<Kernel> make_sum_squares(const Signature& s) {
   if (!fast_float(s.in[0]) || s.out[0].dtype != DType::kF64) return nullptr;
   if (s.attrs != nullptr && s.attrs->has("threads")) return nullptr;
-  constexpr int64_t kBlock = kSquaresBlock;
-  const int64_t count = s.in[0].shape.elements(), bytes = dtype_bytes(s.in[0].dtype);
-  const int64_t blocks = (count + kBlock - 1) / kBlock;
+  const int64_t count = s.in[0].shape.elements(), blocks = (count + kSquaresBlock - 1) / kSquaresBlock;
   const DType type = s.in[0].dtype;
   return make_kernel(
       [=](const Call& call) {
-        const char* x = input<const char>(call, 0);
-        double* partial = static_cast<double*>(call.workspace);
-        parallel_for(blocks, 1, [&](int64_t b, int64_t e, int) {
-          for (int64_t i = b; i < e; ++i)
-            partial[i] =
-                CAIRN_DISPATCH(squares)(type, x + i * kBlock * bytes, std::min(kBlock, count - i * kBlock));
-        });
-        double total = 0;
-        for (int64_t i = 0; i < blocks; ++i) total += partial[i];
-        double* out = output<double>(call, 0);
-        *out = accumulates(call, 0) ? *out + total : total;
+        double* const partial = static_cast<double*>(call.workspace);
+        square_chunks(type, input<const char>(call, 0), count, kSquaresBlock, partial);
+        put_total(call, partial, blocks);
       },
       blocks * 8);
+}
+
+std::unique_ptr<Kernel> make_squares_of_chunks(const Signature& s) {
+  if (!fast_float(s.in[0]) || s.out[0].dtype != DType::kF64) return nullptr;
+  const int64_t count = s.in[0].shape.elements(), chunk = s.attrs->integer("chunk");
+  const DType type = s.in[0].dtype;
+  return make_kernel([=](const Call& call) {
+    square_chunks(type, input<const char>(call, 0), count, chunk, output<double>(call, 0));
+  });
+}
+
+std::unique_ptr<Kernel> make_sum_of_chunks(const Signature& s) {
+  if (s.in[0].dtype != DType::kF64 || s.out[0].dtype != DType::kF64) return nullptr;
+  const int64_t chunks = s.in[0].shape.elements();
+  return make_kernel([=](const Call& call) { put_total(call, input<const double>(call, 0), chunks); });
 }
 
 }  // namespace cairn::kernels::cpu

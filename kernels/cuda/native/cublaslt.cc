@@ -30,6 +30,7 @@ CublasLt load() {
   find(lt.status_string, "cublasLtGetStatusString");
   find(lt.matmul, "cublasLtMatmul");
   find(lt.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  find(lt.algorithm_check, "cublasLtMatmulAlgoCheck");
   find(lt.desc_create, "cublasLtMatmulDescCreate");
   find(lt.desc_destroy, "cublasLtMatmulDescDestroy");
   find(lt.desc_set, "cublasLtMatmulDescSetAttribute");

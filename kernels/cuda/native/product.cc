@@ -116,8 +116,9 @@ cublasLtEpilogue_t epilogue_of(const ProductShape& s) {
 
 class LtProduct final : public Product {
  public:
-  // `found`: is there an algorithm?
-  LtProduct(const ProductShape& s, std::string_view word, std::vector<std::string>* options, bool* found)
+  // `found`: is there an algorithm? like: whose algorithm is taken, if it can be.
+  LtProduct(const ProductShape& s, std::string_view word, std::vector<std::string>* options,
+            const LtProduct* like, bool* found)
       : lt_(CublasLt::open()), shape_(s), handle_(lt_.handle()) {
     a_ = layout(lt_, s.in, s.transpose_a ? s.k : s.m, s.transpose_a ? s.m : s.k, s.row_of_a(), s.batch,
                 s.stride_a);
@@ -137,7 +138,7 @@ class LtProduct final : public Product {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.row_of_c());
       if (s.batch > 1) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, s.stride_c);
     }
-    *found = choose(word, options);
+    *found = (like != nullptr && take_from(*like)) || choose(word, options);
   }
 
   int64_t workspace_bytes() const override { return workspace_ > 0 ? workspace_ + kAligned : 0; }
@@ -202,6 +203,17 @@ class LtProduct final : public Product {
     }
     return true;
   }
+  bool take_from(const LtProduct& like) {
+    cublasLtMatmulHeuristicResult_t answer = {};
+    const cublasStatus_t status = lt_.algorithm_check(handle_, desc_.get(), b_.get(), a_.get(), c_.get(),
+                                                      c_.get(), &like.algorithm_, &answer);
+    if (status != CUBLAS_STATUS_SUCCESS || answer.state != CUBLAS_STATUS_SUCCESS ||
+        answer.workspaceSize > kMaxWorkspace)
+      return false;
+    answer.algo = like.algorithm_;
+    take(answer);
+    return true;
+  }
   void take(const cublasLtMatmulHeuristicResult_t& answer) {
     algorithm_ = answer.algo;
     workspace_ = static_cast<int64_t>(answer.workspaceSize);
@@ -216,15 +228,25 @@ class LtProduct final : public Product {
   int64_t workspace_ = 0;
 };
 
+std::unique_ptr<LtProduct> made(const ProductShape& shape, std::string_view word,
+                                std::vector<std::string>* options, const LtProduct* like) {
+  // The library's rule for the argument of a gelu.
+  if (shape.has_pre() && shape.row_of_c() % 8 != 0) return nullptr;
+  bool found = false;
+  auto product = std::make_unique<LtProduct>(shape, word, options, like, &found);
+  return found ? std::move(product) : nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<Product> try_product(const ProductShape& shape, std::string_view word,
                                      std::vector<std::string>* options) {
-  // The library's rule for the argument of a gelu.
-  if (shape.has_pre() && shape.row_of_c() % 8 != 0) return nullptr;
-  bool found = false;
-  auto product = std::make_unique<LtProduct>(shape, word, options, &found);
-  return found ? std::move(product) : nullptr;
+  return made(shape, word, options, nullptr);
+}
+
+std::unique_ptr<Product> try_product_like(const ProductShape& like, const ProductShape& shape,
+                                          std::string_view word) {
+  return made(shape, {}, nullptr, made(like, word, nullptr, nullptr).get());
 }
 
 }  // namespace cairn::kernels::cuda

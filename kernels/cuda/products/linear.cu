@@ -54,8 +54,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) round_elements(const float* from, T* to, int64_t count) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x, eights = count / 8;
+__global__ void __launch_bounds__(kThreads)
+    round_elements(const float* from, T* to, int64_t eights, int64_t count) {
+  const int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i < eights) {
     const Vector<float> low = load_vector(from + 8 * i), high = load_vector(from + 8 * i + 4);
     Vector<T> v;
@@ -162,11 +163,12 @@ bool parse(std::string_view word, Activation* to) {
 }
 
 void round_copy(cudaStream_t stream, const float* from, DType type, void* to, int64_t count) {
-  const int64_t threads = count / 8 + count % 8;
+  const bool aligned = (reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to)) % 16 == 0;
+  const int64_t eights = aligned ? count / 8 : 0, threads = eights + (count - 8 * eights);
   with_half(type, [&](auto zero) {
     using T = decltype(zero);
     launch(stream, round_elements<T>, {.blocks = (threads + kThreads - 1) / kThreads, .threads = kThreads},
-           from, static_cast<T*>(to), count);
+           from, static_cast<T*>(to), eights, count);
   });
 }
 

@@ -28,4 +28,11 @@ std::unique_ptr<Product> make_product(const ProductShape& shape, Chooser& choose
   return make_plain_product(shape);
 }
 
+std::unique_ptr<Product> make_product_like(const ProductShape& like, const ProductShape& shape,
+                                           Chooser& chooser) {
+  auto product = try_product_like(like, shape, chooser.pick());
+  chooser.made({});
+  return product != nullptr ? std::move(product) : make_plain_product(shape);
+}
+
 }  // namespace cairn::kernels::cuda

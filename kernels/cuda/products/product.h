@@ -63,8 +63,15 @@ class Product {
 // thinks best.
 std::unique_ptr<Product> try_product(const ProductShape& shape, std::string_view word = {},
                                      std::vector<std::string>* options = nullptr);
+// By the algorithm that try_product(like, word) takes, if the library can compute this shape by it: rows and columns that
+// both have then get the same bits, where k is the same. Else by its own.
+std::unique_ptr<Product> try_product_like(const ProductShape& like, const ProductShape& shape,
+                                          std::string_view word);
 // As a part of a kernel, if it can be made.
 std::unique_ptr<Product> try_product(const ProductShape& shape, Chooser& chooser);
+// The chooser's part is `like`.
+std::unique_ptr<Product> make_product_like(const ProductShape& like, const ProductShape& shape,
+                                           Chooser& chooser);
 // Takes a plain kernel of cairn's where the library has no algorithm; kUnsupported if that leaves an epilogue
 // over.
 std::unique_ptr<Product> make_product(const ProductShape& shape, Chooser& chooser);

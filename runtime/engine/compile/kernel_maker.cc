@@ -41,6 +41,30 @@ std::string signature_key(const graph::JointOp& op, const Operands& operands) {
   return key;
 }
 
+bool is_part_of_loss(ops::OpCode code) {
+  return code == ops::OpCode::k_linear_cross_entropy_max || code == ops::OpCode::k_linear_cross_entropy_sum ||
+         code == ops::OpCode::k_linear_cross_entropy_part;
+}
+
+// Parts of a vocabulary are multiplied as was chosen for the whole, whose bits they make.
+using Choices = std::map<std::string, costs::KernelChoice>;
+Choices::const_iterator choice_of_whole_loss(const graph::JointGraph& joint, const graph::JointOp& part,
+                                             const Operands& operands, const Choices& choices) {
+  bool trains = false;
+  for (const graph::JointOp& op : joint.ops())
+    trains = trains || op.code == ops::OpCode::k_linear_cross_entropy_part;
+  const ops::OpCode whole =
+      trains ? ops::OpCode::k_linear_cross_entropy_grad : ops::OpCode::k_linear_cross_entropy;
+  const std::string before = cat(ops::name(whole), '(', to_string(operands.in[0]), ", ");
+  const std::string weight = to_string(Shape{part.attrs.integer("vocab"), operands.in[1].shape[1]});
+  for (auto at = choices.lower_bound(before); at != choices.end() && at->first.starts_with(before); ++at) {
+    const std::string_view rest = std::string_view(at->first).substr(before.size());
+    if (const size_t shape = rest.find('['); shape != rest.npos && rest.substr(shape).starts_with(weight))
+      return at;
+  }
+  return choices.end();
+}
+
 }  // namespace
 
 Operands::Operands(const graph::JointGraph& joint, const graph::JointOp& op) {
@@ -114,7 +138,8 @@ kernels::Signature KernelMaker::signature(const graph::JointOp& op, const Operan
   if (!plan_.registry->choices || plan_.costs == nullptr || !plan_.costs->profile) return s;
   const auto& choices = plan_.costs->profile->choices;
   if (choices.empty()) return s;
-  const auto found = choices.find(query_of(*plan_.joint, op, operands).signature);
+  const auto found = is_part_of_loss(op.code) ? choice_of_whole_loss(*plan_.joint, op, operands, choices)
+                                              : choices.find(query_of(*plan_.joint, op, operands).signature);
   if (found != choices.end()) s.choice = found->second.choice;
   return s;
 }

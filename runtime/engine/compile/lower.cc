@@ -44,7 +44,6 @@ class Lowering {
         region_rules_(region_rules(*joint_.forward, options)) {}
 
   void run() {
-    plan_.squares_block = plan_.registry->squares_block;
     values();
     regions();
     plan_.op_kernel[graph::kMicroBatch].assign(joint_.ops().size(), -1);

@@ -52,6 +52,7 @@ struct Operand {  // a tensor at an offset of the arena, or of a tier that kerne
   TensorDesc desc;
   int64_t offset = -1;
   Tier tier = Tier::kDevice;
+  bool within = false;  // consecutive elements of a tensor: only that begins at a multiple of kAlignment
 };
 
 struct CopyJob {
@@ -166,7 +167,6 @@ struct CompiledPlan {
   }
   bool streams_on_host() const { return host_ring_bytes > 0; }
   bool updates_beside_backward() const { return !host_updated.empty() && joint->grad_scale >= 0; }
-  int64_t squares_block = 0;  // Registry::squares_block
   // It is for one micro-batch per update: gradients that live in a tier, or end with the step, are written over, not added to.
   bool overwrites_gradients = false;
   // Gradients are values of the problem that live from backward to its last op, which stands for norm and update (homes/gradients.h).

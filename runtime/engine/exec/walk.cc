@@ -156,7 +156,8 @@ void Store::resolve(const LoadedPlan& of, const Program& program,
     Tensor tensor{operand.desc, nullptr};
     if (operand.offset >= 0) {
       const auto& block = blocks[static_cast<size_t>(operand.tier)];
-      require(block != nullptr && block->address() != nullptr && operand.offset % kAlignment == 0 &&
+      const int64_t alignment = operand.within ? dtype_bytes(operand.desc.dtype) : kAlignment;
+      require(block != nullptr && block->address() != nullptr && operand.offset % alignment == 0 &&
                   operand.offset + operand.desc.bytes() <= block->bytes(),
               Code::kInternal, "an operand of ", operand.desc.bytes(), " bytes at ", operand.offset,
               " does not fit the ", kTierNames[static_cast<size_t>(operand.tier)], " tier's arena");

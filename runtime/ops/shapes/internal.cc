@@ -38,6 +38,22 @@ void shape_sum_squares(const ShapeQuery& q) {
   o.put(desc(DType::kF64, {}));
 }
 
+void shape_squares_of_chunks(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  const int64_t chunk = o.attrs().integer("chunk");
+  o.check_attr(chunk > 0 && chunk % 8 == 0, "chunk", chunk, "it must be a positive multiple of 8");
+  const int64_t count = o.shape(0).elements();
+  o.put(desc(DType::kF64, {count / chunk + (count % chunk > 0 ? 1 : 0)}));
+}
+
+void shape_sum_of_chunks(const ShapeQuery& q) {
+  const Operands o(q);
+  o.check(o.dtype(0) == DType::kF64, 0, "it must be f64");
+  o.rank(0, 1);
+  o.put(desc(DType::kF64, {}));
+}
+
 // Names all states that the optimizer may have; a call has those that its hyper-parameters ask for.
 void shape_update(const ShapeQuery& q) {
   const Operands o(q);

@@ -109,23 +109,43 @@ class LoopProduct final : public Product {
   int algorithm_;
 };
 
-}  // namespace
+// Epilogues over rows that cuBLASLt may refuse are refused, and sums of one product, so that what is done instead is
+// run as well.
+bool refused(const ProductShape& shape) {
+  if (shape.k == 1) return true;
+  if ((shape.has_gelu() || shape.has_derivative()) && shape.row_of_c() % 8 != 0) return true;
+  if (shape.has_bias() && shape.n % 2 != 0) return true;
+  return shape.has_sums() && (shape.m % 2 != 0 || shape.batch > 1);
+}
 
-// Refuses epilogues over rows that cuBLASLt may refuse, and sums of one product, so that what is done instead
-// is run as well.
-std::unique_ptr<Product> try_product(const ProductShape& shape, std::string_view word,
-                                     std::vector<std::string>* options) {
-  if (shape.k == 1) return nullptr;
-  if ((shape.has_gelu() || shape.has_derivative()) && shape.row_of_c() % 8 != 0) return nullptr;
-  if (shape.has_bias() && shape.n % 2 != 0) return nullptr;
-  if (shape.has_sums() && (shape.m % 2 != 0 || shape.batch > 1)) return nullptr;
-  int algorithm = 0;
+// As the library's, what is thought the fastest depends on the size.
+int suggested(const ProductShape& shape) {
+  constexpr int64_t kLarge = 16384;
+  return std::max(shape.m, shape.n) >= kLarge ? 1 : 0;
+}
+
+std::unique_ptr<Product> made(const ProductShape& like, const ProductShape& shape, std::string_view word,
+                              std::vector<std::string>* options) {
+  if (refused(shape)) return nullptr;
+  int algorithm = suggested(like);
   for (int i = 0; i < kAlgorithms; ++i) {
     const std::string own = cat("loops", i);
     if (own == word) algorithm = i;
     if (options != nullptr) options->push_back(own);
   }
   return std::make_unique<LoopProduct>(shape, algorithm);
+}
+
+}  // namespace
+
+std::unique_ptr<Product> try_product(const ProductShape& shape, std::string_view word,
+                                     std::vector<std::string>* options) {
+  return made(shape, shape, word, options);
+}
+
+std::unique_ptr<Product> try_product_like(const ProductShape& like, const ProductShape& shape,
+                                          std::string_view word) {
+  return refused(like) ? try_product(shape) : made(like, shape, word, nullptr);
 }
 
 }  // namespace cairn::kernels::cuda

@@ -103,6 +103,7 @@ const kernels::Registry& hosted_cuda_registry() {
                                                .one_packed_form = true,
                                                .gaps_filled = false,
                                                .batch = kBatch,
+                                               .squares_chunk = kernels::squares_chunk,
                                                .squares_threads = kernels::kSquaresThreads};
   return kRegistry;
 }

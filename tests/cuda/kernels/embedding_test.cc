@@ -38,6 +38,51 @@ TEST(CudaEmbedding, Gradient) {
         true);  // several rows per range, and more tokens than are looked at at once
 }
 
+// What a kernel leaves: a table's gradient, or looked-up rows.
+std::vector<float> left(const char* op, const std::vector<Tensor>& in, const TensorDesc& out,
+                        const Attrs& attrs) {
+  std::vector<TensorDesc> descs;
+  for (const Tensor& t : in) descs.push_back(t.desc);
+  const auto kernel =
+      kernels::cuda_registry().find({op, descs, {&out, 1}, (1u << in.size()) - 1, 1, &attrs, 1});
+  Buffer buffer(out.bytes()), workspace(kernel->workspace_bytes());
+  const Tensor y{out, buffer.data()};
+  kernel->run({in, {&y, 1}, workspace.data(), 0, {}});
+  return {y.as<float>(), y.as<float>() + out.shape.elements()};
+}
+
+// Tokens of one id over many windows, which parts cut as the whole table does.
+TEST(CudaEmbedding, PartsHaveTheBitsOfTheWhole) {
+  constexpr int64_t kVocab = 300, kTokens = 4200, kFirsts[] = {0, 104, 150, kVocab};
+  for (const int64_t columns : {5, 8}) {
+    Buffer id_bytes(kTokens * 4), dy_bytes(kTokens * columns * 4), table_bytes(kVocab * columns * 4);
+    const Tensor ids{{DType::kI32, Shape{kTokens}, 0}, id_bytes.data()},
+        dy{f32({kTokens, columns}), dy_bytes.data()}, table{f32({kVocab, columns}), table_bytes.data()};
+    fill(ids, 1, {'I', {}, 0, kVocab});
+    fill(dy, 2, T({}));
+    fill(table, 3, T({}));
+    const std::vector<Tensor> one = {ids};
+    skew(one, kVocab);
+    const auto whole = left("embedding_grad", {ids, dy}, table.desc, {{"vocab", kVocab}});
+    const auto rows = left("embedding", {table, ids}, dy.desc, {});
+    std::vector<float> parts, looked_up;
+    for (size_t k = 0; k + 1 < std::size(kFirsts); ++k) {
+      const int64_t first = kFirsts[k], count = kFirsts[k + 1] - first;
+      const auto part =
+          left("embedding_part_grad", {ids, dy}, f32({count, columns}), {{"first", first}, {"rows", count}});
+      parts.insert(parts.end(), part.begin(), part.end());
+      std::vector<float> own(table.as<float>() + first * columns,
+                             table.as<float>() + (first + count) * columns);
+      std::vector<Tensor> in = {{f32({count, columns}), own.data()}, ids};
+      std::vector<float> before = looked_up;
+      if (k > 0) in.push_back({dy.desc, before.data()});
+      looked_up = left("embedding_part", in, dy.desc, {{"first", first}, {"vocab", kVocab}});
+    }
+    EXPECT_EQ(parts, whole) << columns;
+    EXPECT_EQ(looked_up, rows) << columns;
+  }
+}
+
 TEST(CudaEmbedding, NoTokenIsOfTheTable) {
   RowCase c{"embedding_grad",
             {integers({200}, 0, 5), floats(DType::kF32, {200, 8})},

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "kernels/registry.h"
+#include "tests/conformance/squares.h"
 #include "tests/cuda/kernels/direct.h"
 #include "tests/cuda/kernels/processor_check.h"
 
@@ -14,6 +15,10 @@ const TensorDesc kScalar = desc(DType::kF64, {});
 TEST(CudaOptimizer, SumsOfSquaresInChunks) {
   for (const DType t : {DType::kF32, DType::kBF16})
     for (const int64_t n : {8191, 8192, 8197, 100003}) agree({"sum_squares", {desc(t, {n})}, {kScalar}, {}});
+}
+
+TEST(CudaOptimizer, SumsOfSquaresInPiecesHaveTheBitsOfTheWhole) {
+  check_squares_in_chunks(kernels::cuda_registry());
 }
 
 TEST(CudaOptimizer, SumOfSquaresIsFiniteExactlyIfAllElementsAre) {

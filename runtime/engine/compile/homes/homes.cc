@@ -193,10 +193,24 @@ bool give_homes(CompiledPlan& plan, bool overwrites_gradients, bool ends_gradien
   return true;
 }
 
+std::optional<SquaresChunks> squares_chunks(const CompiledPlan& plan, int32_t gradient) {
+  const TensorDesc& desc = plan.joint->values[at(gradient)].desc;
+  if (plan.joint->slices_of(gradient) == nullptr || desc.dtype != DType::kF32 ||
+      plan.registry->squares_chunk == nullptr)
+    return std::nullopt;
+  const int64_t all = desc.shape.elements();
+  SquaresChunks chunks;
+  chunks.elements = plan.registry->squares_chunk(all);
+  chunks.count = (all + chunks.elements - 1) / chunks.elements;
+  chunks.chunk_bytes = align_up(chunks.elements * dtype_bytes(desc.dtype), kAlignment);
+  chunks.sums_bytes = align_up(chunks.count * dtype_bytes(DType::kF64), kAlignment);
+  if (chunks.bytes() >= aligned(plan, gradient)) return std::nullopt;
+  return chunks;
+}
+
 int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient) {
-  const int64_t whole = aligned(plan, gradient);
-  if (plan.squares_block == 0 || plan.joint->slices_of(gradient) == nullptr) return whole;
-  return std::min(whole, plan.squares_block * dtype_bytes(plan.joint->values[at(gradient)].desc.dtype));
+  const std::optional<SquaresChunks> chunks = squares_chunks(plan, gradient);
+  return chunks ? chunks->bytes() : aligned(plan, gradient);
 }
 
 void settle_homes(CompiledPlan& plan) {

@@ -2,6 +2,8 @@
 // problem with a home. plan::solve() chooses which of them stay; micro-batches fetch the others for their uses,
 // and the update streams them (update.cc).
 #pragma once
+#include <optional>
+
 #include "runtime/engine/compile/program.h"
 
 namespace cairn::engine {
@@ -35,8 +37,17 @@ bool streams_in_parts(const CompiledPlan& plan, const graph::JointOp& update);
 
 // Of a weight and its packed forms, as far as they live in tiers.
 int64_t packing_bytes(const CompiledPlan& plan, int32_t weight);
-// The least that is on the device while the norm goes through a gradient that lives in a tier: all of it, or a block of one
-// that is sliced.
+// How the norm takes a gradient that is sliced: chunk by chunk, of which the sums of squares stay on the device until all are there.
+struct SquaresChunks {
+  int64_t elements = 0;  // of a chunk; the last one may have fewer
+  int64_t count = 0;
+  int64_t chunk_bytes = 0, sums_bytes = 0;  // on the device, aligned
+  int64_t bytes() const { return chunk_bytes + sums_bytes; }
+};
+// nullopt: it comes whole, as it is not sliced, the backend has no chunks, or they would take no less room.
+std::optional<SquaresChunks> squares_chunks(const CompiledPlan& plan, int32_t gradient);
+// The least that is on the device while the norm goes through a gradient that lives in a tier: all of it, or a chunk and the
+// chunks' sums.
 int64_t norm_bytes(const CompiledPlan& plan, int32_t gradient);
 // What the programs around a micro-batch need above what persists: the largest of them.
 int64_t between_steps_bytes(const CompiledPlan& plan);

@@ -35,7 +35,7 @@ Operands operands_of(const TensorDesc& in, const TensorDesc& out) {
 // What a sum of squares on the host asks for to have the device's bits; nothing: it cannot.
 std::optional<Attrs> squares_order(const kernels::Registry& registry) {
   if (registry.squares_threads > 0) return Attrs{{"threads", int64_t{registry.squares_threads}}};
-  if (registry.squares_block == kernels::cpu_registry().squares_block) return Attrs{};
+  if (registry.squares_chunk == kernels::cpu_registry().squares_chunk) return Attrs{};
   return std::nullopt;
 }
 // Of what the host added up; -1 where backward has none.

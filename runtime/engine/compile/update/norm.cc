@@ -1,5 +1,6 @@
 // The sum of squares of all gradients, which the update reads: in one launch where the backend has that.
 #include <algorithm>
+#include <optional>
 
 #include "runtime/engine/compile/homes/homes.h"
 #include "runtime/engine/compile/update/programs.h"
@@ -33,15 +34,36 @@ class GradientNorm : UpdateWriter {
   }
 
  private:
+  // Of a sliced gradient, for kernels on all of it or on a part.
+  struct ChunkOps {
+    SquaresChunks chunks;
+    JointOp squares, sum;
+
+    ChunkOps(const SquaresChunks& of, const JointOp& whole) : chunks(of), squares(whole), sum(whole) {
+      squares.code = ops::OpCode::k_squares_of_chunks;
+      squares.attrs = {{"chunk", chunks.elements}};
+      squares.accumulates = squares.first_writer = 0;
+      sum.code = ops::OpCode::k_sum_of_chunks;
+      sum.attrs = {};
+    }
+    Operand sums(int64_t count, int64_t offset) const {
+      return {{DType::kF64, Shape{count}, 0}, offset, Tier::kDevice, true};
+    }
+  };
+
   // Gradients that live in a tier come in one after the other.
   Program one_by_one() {
     const std::vector<JointOp>& ops = joint_.ops(graph::kGradientNorm);
     std::vector<int32_t> kernels;  // one each: what a batch adds up is not all on the device at once
-    for (const JointOp& op : ops) kernels.push_back(maker_.make(op));  // of a whole one: no less workspace
     int64_t workspace = 0;
-    for (const int32_t kernel : kernels) workspace = std::max(workspace, workspace_of(kernel));
+    for (const JointOp& op : ops) {
+      const bool chunked = in_chunks(op.in[0]).has_value();
+      kernels.push_back(chunked ? -1 : maker_.make(op));
+      workspace = std::max(workspace, chunked ? workspace_of_chunks(op) : workspace_of(kernels.back()));
+    }
     const int64_t first = room_.workspace + workspace;
-    Slots slots(*this, {first, room_.end - first});
+    const Area area{first, room_.end - first};
+    Slots slots(*this, area);
     order(Lane::kCompute, Lane::kCopyIn);
     for (size_t i = 0; i < ops.size(); ++i) {
       const int32_t gradient = ops[i].in[0];
@@ -49,8 +71,9 @@ class GradientNorm : UpdateWriter {
         whole(ops[i], i, kernels[i]);
         continue;
       }
-      if (joint_.slices_of(gradient) != nullptr && plan_.squares_block > 0) {
-        by_blocks(i, slots, room_.end - first);
+      if (const auto chunks = in_chunks(gradient)) {
+        slots.end();
+        by_chunks(i, {*chunks, ops[i]}, area);
         continue;
       }
       const int64_t offset = place(slots, {gradient});
@@ -64,49 +87,52 @@ class GradientNorm : UpdateWriter {
     return take();
   }
 
-  // The blocks of a sliced gradient are added up as sum_squares adds up those of a whole one, and then to the norm.
-  // area: bytes of the slots.
-  void by_blocks(size_t i, Slots& slots, int64_t area) {
-    const JointOp& op = joint_.ops(graph::kGradientNorm)[i];
-    const int32_t gradient = op.in[0];
-    const bool first = op.first_writer != 0;
+  std::optional<SquaresChunks> in_chunks(int32_t gradient) const {
+    return streamed(gradient) ? squares_chunks(plan_, gradient) : std::nullopt;
+  }
+  // Of the kernels on all chunks at once: those on some of them need no more.
+  int64_t workspace_of_chunks(const JointOp& op) {
+    const ChunkOps by(*squares_chunks(plan_, op.in[0]), op);
+    const Operand sums = by.sums(by.chunks.count, 0);
+    return std::max(workspace_of(kernel_of(by.squares, {joint_.values[at(op.in[0])].desc, 0}, sums)),
+                    workspace_of(kernel_of(by.sum, sums, operand(joint_.norm))));
+  }
+
+  // The sums of the chunks lie in front of the slots, through which the gradient comes in pieces of whole chunks. area: of both,
+  // where nothing else lies.
+  void by_chunks(size_t i, const ChunkOps& by, const Area& area) {
+    const auto index = static_cast<int32_t>(i);
+    const int32_t gradient = joint_.ops(graph::kGradientNorm)[i].in[0];
     const TensorDesc& whole = joint_.values[at(gradient)].desc;
     const OffloadedPlace& home = *plan_.away(gradient);
-    const int64_t size = dtype_bytes(whole.dtype), all = whole.shape.elements(), block = plan_.squares_block,
-                  most = std::clamp(area / 2, block * size, kPieceBytes) / (block * size) * block;
-    JointOp begin = op, more = op;
-    begin.first_writer = 1;
-    more.first_writer = 0;
-    const Operand sum = operand(first ? joint_.norm : joint_.slices_of(gradient)->squares);
-    for (int64_t done = 0; done < all;) {
-      const int64_t count = std::min(all - done, most);
+    const SquaresChunks& chunks = by.chunks;
+    const int64_t size = dtype_bytes(whole.dtype), all = whole.shape.elements(),
+                  rest = area.bytes - chunks.sums_bytes,
+                  most = std::max<int64_t>(1, std::min(rest / 2, kPieceBytes) / chunks.chunk_bytes) *
+                         chunks.elements;
+    const int32_t range = begin(Tier::kDevice, area.offset, chunks.sums_bytes);
+    order(Lane::kCompute, Lane::kCopyIn);
+    Slots slots(*this, {area.offset + chunks.sums_bytes, rest});
+    for (int64_t done = 0; done < all; done += most) {
+      const int64_t count = std::min(all - done, most), first = done / chunks.elements;
       const int64_t offset = slots.take(align_up(count * size, kAlignment));
       copy(Lane::kCopyIn, {Tier::kDevice, home.tier, offset, home.extents.at(0).tier_offset + done * size,
                            count * size, -1});
       order(Lane::kCopyIn, Lane::kCompute);
-      for (int64_t b = 0; b < count; b += block) {
-        const Operand part{{whole.dtype, Shape{std::min(block, count - b)}, 0}, offset + b * size};
-        const JointOp& squares = done + b == 0 ? begin : more;
-        launch(squares, static_cast<int32_t>(i), kernel_of(squares, {part}, sum), {&part, 1}, {&sum, 1});
-      }
+      const Operand piece{{whole.dtype, Shape{count}, 0}, offset};
+      const Operand sums = by.sums((count + chunks.elements - 1) / chunks.elements,
+                                   area.offset + first * dtype_bytes(DType::kF64));
+      launch(by.squares, index, kernel_of(by.squares, piece, sums), {&piece, 1}, {&sums, 1});
       slots.done(offset, record(Lane::kCompute));
-      done += count;
     }
-    if (first) return;
-    JointOp add;
-    add.code = ops::OpCode::k_add;
-    add.name = op.name;
-    const Operand norm = operand(joint_.norm);
-    const Operand terms[] = {norm, sum};
-    launch(add, static_cast<int32_t>(i), kernel_of(add, {norm, sum}, norm), terms, {&norm, 1});
+    const Operand sums = by.sums(chunks.count, area.offset), norm = operand(joint_.norm);
+    launch(by.sum, index, kernel_of(by.sum, sums, norm), {&sums, 1}, {&norm, 1});
+    slots.end();
+    end(range);
+    order(Lane::kCompute, Lane::kCopyIn);
   }
-  int32_t kernel_of(const JointOp& op, const std::vector<Operand>& in, const Operand& out) {
-    Operands operands;
-    for (const Operand& operand : in) operands.in.push_back(operand.desc);
-    operands.out = {out.desc};
-    operands.in_present = (1u << in.size()) - 1;
-    operands.out_present = 1;
-    return maker_.make(op, operands);
+  int32_t kernel_of(const JointOp& op, const Operand& in, const Operand& out) {
+    return maker_.make(op, Operands(std::vector{in}, std::vector{out}));
   }
 };
 

@@ -1,136 +1,15 @@
 // A vocabulary in parts: the bits of one in one piece, in less memory.
 #include "runtime/engine/compile/homes/vocabulary_parts.h"
 
-#include <cmath>
-#include <limits>
+#include <numeric>
 
-#include "tests/runtime/engine/support.h"
+#include "runtime/engine/compile/update/streamed.h"
+#include "tests/runtime/engine/parts_check.h"
 
 namespace cairn::engine {
 namespace {
 
-struct Model {
-  int64_t vocab = 1536, width = 32, rows = 40;
-  bool tied = true, weights = false, accuracy = false, frozen = false;
-  int64_t chunk = 0;
-  bool trains = true;
-};
-
-std::shared_ptr<Graph> graph_of(const Model& m) {
-  auto g = std::make_shared<Graph>();
-  const ValueId ids = g->input("ids", {DType::kI32, {m.rows}});
-  const ValueId targets = g->input("targets", {DType::kI32, {m.rows}});
-  const auto table_of = [&](const std::string& name) {
-    return g->parameter(name, {DType::kF32, {m.vocab, m.width}}, {.frozen = m.frozen});
-  };
-  const ValueId bias = parameter(*g, "bias", {m.width}), table = table_of("table");
-  const ValueId head = m.tied ? table : table_of("head");
-  const ValueId x = g->op("embedding", {table, ids})[0];
-  const ValueId h = g->op("linear", {x, parameter(*g, "w", {m.width, m.width}), bias})[0];
-  std::vector<ValueId> in = {g->op("add", {g->op("gelu", {h})[0], x})[0], head, targets};
-  if (m.weights) in.push_back(g->input("weights", {DType::kF32, {m.rows}}));
-  Attrs attrs = {{"ignore_index", int64_t{3}}, {"chunk", m.chunk}};
-  if (m.accuracy) attrs.set("accuracy", int64_t{1});
-  const auto out = g->op("linear_cross_entropy", in, attrs);
-  std::vector<ValueId> read;
-  if (m.accuracy) read = {out[2], out[3]};
-  if (m.trains)
-    g->freeze(out[0], out[1], read);
-  else
-    read.insert(read.end(), {out[0], out[1]}), g->freeze(graph::kNone, graph::kNone, read);
-  return g;
-}
-
-PlanOptions in_parts(int64_t parts, uint32_t micro_steps = 1) {
-  PlanOptions o;
-  o.micro_steps = micro_steps;
-  if (parts == 1) return o;
-  o.tiers = {Tier::kHost};
-  o.vocabulary_parts = parts;
-  return o;
-}
-
-// What the host gives, by name: ids over all of the vocabulary and beyond.
-void give(Session& s, const Model& m, uint32_t seed) {
-  const graph::JointGraph& joint = *s.plan().joint;
-  const auto draw = [&](const std::string& name, auto make) {
-    const int32_t v = joint.find(name);
-    if (v < 0) return;
-    std::mt19937 random(seed + static_cast<uint32_t>(std::hash<std::string>()(name)));
-    std::vector<decltype(make(random))> numbers(
-        static_cast<size_t>(joint.values[static_cast<size_t>(v)].desc.shape.elements()));
-    for (auto& n : numbers) n = make(random);
-    if constexpr (std::is_same_v<decltype(make(random)), int32_t>)
-      s.write(v, numbers.data(), static_cast<int64_t>(numbers.size()) * 4);
-    else if (joint.values[static_cast<size_t>(v)].role == graph::Role::kParameter)
-      s.write_declared(v, numbers.data());
-    else
-      s.write(v, numbers.data(), static_cast<int64_t>(numbers.size()) * 4);
-  };
-  const auto number = [](std::mt19937& r) { return static_cast<float>(r() % 2001) / 2500.0f - 0.4f; };
-  const auto id = [&](std::mt19937& r) { return static_cast<int32_t>(r() % static_cast<uint32_t>(m.vocab)); };
-  const auto target = [&](std::mt19937& r) { return r() % 7 == 0 ? 3 : id(r); };
-  draw("ids", id);
-  draw("targets", target);
-  draw("weights", [](std::mt19937& r) { return static_cast<float>(r() % 4) / 2; });
-  for (const char* name : {"table", "head", "w", "bias"}) draw(name, number);
-}
-
-// Everything that the host sees: states, outputs, the norm's square.
-Result seen(const Session& s) {
-  Result found;
-  const graph::JointGraph& joint = *s.plan().joint;
-  for (const graph::State& state : joint.states) found[state.name] = bytes_of(s, state.value);
-  for (size_t v = 0; v < joint.values.size(); ++v)
-    if (joint.values[v].role == graph::Role::kOutput)
-      found[joint.values[v].name] = bytes_of(s, static_cast<int32_t>(v));
-  return found;
-}
-
-void set_hypers(Session& s) {
-  const double row[8] = {0.01, 0.9, 0.95, 1e-8, 0.1, 0.1, 0.05, 1.0};
-  for (const graph::HyperBlock& hyper : s.plan().joint->hypers) s.write(hyper.value, row, sizeof row);
-}
-
-// Steps of both, which must not differ in a bit.
-void expect_same_steps(const Model& m, PlanOptions whole, PlanOptions parts,
-                       const std::shared_ptr<device::Device>& device) {
-  const auto g = graph_of(m);
-  const auto plan = compile(g, *device, parts);
-  EXPECT_GE(plan->joint->slices.size(), m.frozen ? 1u : 2u);
-  EXPECT_EQ(plan::violation(plan->problem, plan->plan), "");
-  Session split(plan, device), one(compile(g, *device, whole), device);
-  EXPECT_TRUE(one.plan().joint->slices.empty());
-  for (Session* s : {&split, &one}) {
-    give(*s, m, 5);
-    set_hypers(*s);
-  }
-  for (uint32_t step = 0; step < 2; ++step) {
-    for (uint32_t micro = 0; micro < whole.micro_steps; ++micro)
-      for (Session* s : {&split, &one}) s->run({1, step, micro});
-    EXPECT_EQ(split.gradient_squares(), one.gradient_squares());
-    EXPECT_TRUE(std::isfinite(loss_of(one)));
-    for (Session* s : {&split, &one}) s->update({1, step, 0});
-    const Result a = seen(split), b = seen(one);
-    EXPECT_EQ(a.size(), b.size());
-    for (const auto& [name, bytes] : b) EXPECT_TRUE(a.at(name) == bytes) << name << ", step " << step;
-  }
-  expect_exact_memory(split);
-}
-
-// False: the processor's kernels cannot make the bits of the whole from so many parts.
-bool possible(const Model& m, const PlanOptions& parts, const std::shared_ptr<device::Device>& device) {
-  try {
-    compile(graph_of(m), *device, parts);
-    return true;
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    if (what.find(" parts, not ") == std::string::npos &&
-        what.find("no weight goes in parts") == std::string::npos)
-      throw;
-    return false;
-  }
-}
+using Model = PartsModel;
 
 TEST(VocabularyParts, HaveTheBitsOfOnePiece) {
   const auto device = cpu();
@@ -199,6 +78,29 @@ TEST(VocabularyParts, AreWhatMeetsABudgetBelowTheHead) {
   expect_same_steps(m, in_parts(1), options, device);
   options.budget_bytes = 4 * kWeight;
   EXPECT_TRUE(compile(graph_of(m), *device, options)->joint->slices.empty());
+}
+
+// Where kernels do not reach the tier. The first gradient writes the norm, the other one adds to it.
+TEST(VocabularyParts, ComeToTheNormInPiecesOfWholeChunks) {
+  const auto device = device::checked(cpu());
+  const Model m{.vocab = 20480 + 512, .width = 64, .tied = false};
+  for (const uint32_t micro_steps : {1u, 2u})
+    for (const bool tight : {false, true}) {
+      PlanOptions options = in_parts(16, micro_steps);
+      options.update_on_device = true;
+      if (tight) {
+        options.budget_bytes = 1;
+        options.budget_bytes = smallest_budget(graph_of(m), *device, options);
+      }
+      const auto plan = compile(graph_of(m), *device, options);
+      std::vector<int64_t> pieces;
+      for (const CopyJob& job : plan->program(graph::kGradientNorm).copies)
+        if (job.bytes > kPageBytes) pieces.push_back(job.bytes);
+      EXPECT_GE(pieces.size(), 4u);
+      EXPECT_GE(std::accumulate(pieces.begin(), pieces.end(), int64_t{0}), 2 * m.vocab * m.width * 4);
+      EXPECT_LE(*std::max_element(pieces.begin(), pieces.end()), kPieceBytes);
+      expect_same_steps(m, in_parts(1, micro_steps), options, device);
+    }
 }
 
 // Whatever the number of words, a part is small: sums in blocks end where parts do, and the steps of a block are no odd number.

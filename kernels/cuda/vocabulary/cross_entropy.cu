@@ -3,56 +3,18 @@
 // this one's. So memory is busy all the time, and nobody waits for a barrier but for the row's sum.
 #include <algorithm>
 
-#include "kernels/cuda/common/activations.h"
-#include "kernels/cuda/common/group.h"
-#include "kernels/cuda/common/mma.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/losses.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/cuda/vocabulary/exponentials.h"
 
 namespace cairn::kernels::cuda {
 namespace {
 
-constexpr int kRowThreads = 512, kRowBlocks = 2;  // at most, of a multiprocessor
-constexpr int kBatches = 4, kSlots = 4;           // a thread's vectors, and how many it asks for in one go
+constexpr int kRowBlocks = 2;            // at most, of a multiprocessor
+constexpr int kBatches = 4, kSlots = 4;  // a thread's vectors, and how many it asks for in one go
 constexpr int kMostKept = kBatches * kSlots * kRowThreads;
-constexpr int64_t kScratchBytes = 2 * kWarp * 8;
-
-// The largest of numbers seen so far, in powers of two, and the sum of exponentials against it. It starts above
-// -infinity: against that, differences would be NaN. Numbers beyond 1e38 count as infinite.
-struct Exponentials {
-  float base = -1e38f, sum = 0;
-
-  __device__ __forceinline__ float of(float x) const { return fast_exp2(fmaf(x, kLog2E, -base)); }
-
-  template <int kCount>
-  __device__ __forceinline__ void take(const float (&v)[kCount]) {
-    float most = v[0];
-    for (int i = 1; i < kCount; ++i) most = fmaxf(most, v[i]);
-    const float before = base;
-    base = fmaxf(base, most * kLog2E);
-    float sums[2] = {sum * fast_exp2(before - base), 0};  // two chains of additions
-    for (int i = 0; i < kCount; ++i) sums[i % 2] += of(v[i]);
-    sum = sums[0] + sums[1];
-  }
-  __device__ __forceinline__ void join_lanes() {
-    const float before = base;
-    base = warp_max(base);
-    sum = warp_sum(sum * fast_exp2(before - base));
-  }
-  // Of all threads of the block. `scratch` is free again after the next barrier but one.
-  __device__ __forceinline__ void join(float2* scratch) {
-    const int warps = static_cast<int>(blockDim.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
-    join_lanes();
-    if (warps == 1) return;
-    if (lane == 0) scratch[threadIdx.x / kWarp] = make_float2(base, sum);
-    __syncthreads();
-    const float2 of_warp = scratch[lane < warps ? lane : 0];
-    base = of_warp.x;
-    sum = lane < warps ? of_warp.y : 0.0f;
-    join_lanes();
-  }
-};
+constexpr int64_t kScratchBytes = 2 * kWarp * 8 + static_cast<int64_t>(sizeof(UnitSums));
 
 // A row of logits: `head` numbers one by one, `whole` vectors, the rest one by one.
 template <class T>
@@ -78,6 +40,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   constexpr int kCount = kGroupOf<T>;
   CAIRN_DYNAMIC_SHARED(T, kept);
   CAIRN_SHARED float2 scratch[2][kWarp];
+  CAIRN_SHARED UnitSums units[1];
   const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
   const int classes = static_cast<int>(t.classes);
   const Shared own = shared_address(kept + thread * kCount);
@@ -139,16 +102,14 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
         load(row_x + r.target);  // before d, which may be x, is written: a barrier lies between
     const int end = kept_of(r);
     Exponentials e;
+    UnitCursor cursor(how.unit_pairs);
     // Two vectors at a time, the second `threads` behind the first.
     const auto take = [&](const T* from, int at, int limit) {
-      float v[2 * kCount];
-      for (int s = 0; s < 2; ++s) {
-        Group<kCount> group;
-        for (int i = 0; i < kCount; ++i) group.at[i] = -INFINITY;
-        if (at + s * threads < limit) group = read<kCount>(from + (at + s * threads) * kCount);
-        for (int i = 0; i < kCount; ++i) v[s * kCount + i] = group.at[i];
+      e.take_two(from, at, limit, threads);
+      if (how.units > 1 && cursor.ends(how.units, how.unit_pairs)) {
+        e.leave(units->of_warps[cursor.unit - 1]);
+        e = {};
       }
-      e.take(v);
     };
     CAIRN_UNROLL_BY(1) for (int b = 0; b < kBatches; ++b) {
       // What was asked for last are the batches behind this one, of this row or the next.
@@ -161,24 +122,25 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
         cp_async_commit();
     }
     CAIRN_UNROLL_BY(1) for (int at = end + thread; at < r.whole; at += 2 * threads) take(x, at, r.whole);
-    one_by_one(r, [&](int v) {
-      const float one[1] = {load(row_x + v)};
-      e.take(one);
-    });
-    e.join(scratch[turn]);
-    turn ^= 1;
-    const float error = fmaf(-of_class, kLog2E, e.base) + log2f(e.sum);
-    if (thread == 0)
-      losses[first + row] =
-          static_cast<double>(r.weight) * (0.69314718055994531 * static_cast<double>(error));
+    one_by_one(r, [&](int v) { e.take_one(load(row_x + v)); });
+    if (how.units > 1) {
+      join_units(e, how.units, units);
+      e = {};
+      for (int u = 0; u < how.units; ++u) e.base = fmaxf(e.base, units->of_units[u].x);
+      for (int u = 0; u < how.units; ++u) e.sum = e.with_unit(e.sum, units->of_units[u]);
+    } else {
+      e.join(scratch[turn]);
+      turn ^= 1;
+    }
+    const RowLoss loss(e, of_class, r.weight, dloss);
+    if (thread == 0) losses[first + row] = loss.loss(r.weight);
     if (d != nullptr) {
-      const float of_target = r.weight * dloss, scale = error != error ? NAN : of_target / e.sum;
       const auto gradient = [&](const T* from, D* to) {
         Group<kCount> group = read<kCount>(from);
-        for (int i = 0; i < kCount; ++i) group.at[i] = scale * e.of(group.at[i]);
+        for (int i = 0; i < kCount; ++i) group.at[i] = loss.gradient(e, group.at[i]);
         write_as(to, group);
       };
-      one_by_one(r, [&](int v) { store(d + v, scale * e.of(load(row_x + v))); });
+      one_by_one(r, [&](int v) { store(d + v, loss.gradient(e, load(row_x + v))); });
       CAIRN_UNROLL_BY(1)
       for (int at = end + thread; at < r.whole; at += threads)
         gradient(x + at * kCount, d + r.head + at * kCount);
@@ -194,7 +156,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
                         : in >= vectors     ? target - vectors
                         : in / kCount < end ? in / kCount
                                             : in / kCount - end;
-      if (owner % threads == thread) store(d + target, scale * e.of(of_class) - of_target);
+      if (owner % threads == thread) store(d + target, loss.gradient_at_target(e, of_class));
     }
     r = next;
   }
@@ -223,7 +185,7 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
   const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
   const DType x_dtype = s.in[0].dtype, d_dtype = gradient && s.has_out(2) ? s.out[2].dtype : x_dtype;
   return make_kernel(
-      [=, how = make_loss_rows(x_dtype, classes, d_dtype, classes, classes)](const Call& call) {
+      [=, how = make_loss_rows(x_dtype, classes, d_dtype, classes, classes, false)](const Call& call) {
         const Targets t = targets_of(call, 1, classes, ignore, 3);
         auto* losses = static_cast<double*>(call.workspace);
         cross_entropy_rows(stream_of(call), how, data_of(call.in, 0),
@@ -247,7 +209,8 @@ void with_cross_entropy(const LossRows& how, const Body& body) {
 
 }  // namespace
 
-LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d, int64_t classes) {
+LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d, int64_t classes,
+                        bool in_units) {
   constexpr int64_t kVector = 16, kEach = 8;  // vectors of a thread, about
   constexpr int64_t kMaxInt = (int64_t{1} << 31) - 1 - kMostKept * kVector;
   require(classes <= kMaxInt, Code::kUnsupported, "a loss over ", classes, " classes");
@@ -259,18 +222,24 @@ LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d
                .vectors = {},
                .threads = {},
                .kept = {},
+               .units = in_units ? static_cast<int>(units_of(classes)) : 1,
+               .unit_pairs = unit_pairs(classes, x_dtype),
                .blocks = {}};
   // Vectors of x and d begin at the same columns.
   how.vectors = x_bytes == d_bytes ? (ld_x - ld_d) * x_bytes % kVector == 0
                                    : ld_x * x_bytes % kVector == 0 && ld_d * d_bytes % kVector == 0;
   const int64_t vectors = classes * x_bytes / kVector, wanted = (vectors + kEach - 1) / kEach;
   how.threads =
-      static_cast<int>(std::clamp<int64_t>((wanted + kWarp - 1) / kWarp * kWarp, kWarp, kRowThreads));
+      how.units > 1
+          ? kRowThreads
+          : static_cast<int>(std::clamp<int64_t>((wanted + kWarp - 1) / kWarp * kWarp, kWarp, kRowThreads));
   const Multiprocessors m = multiprocessors();
   // The same most bytes for all rows: what a kernel may use is set once.
   const int64_t most =
       std::min<int64_t>((m.shared_bytes / kRowBlocks - kSharedOfSystem - kScratchBytes) / kVector, kMostKept);
   how.kept = static_cast<int>(how.vectors ? std::min(vectors, most) : 0);
+  // Vectors behind those kept belong to the same threads as if they were, too.
+  if (how.units > 1 && how.kept < vectors) how.kept -= how.kept % (2 * kRowThreads);
   how.blocks = m.count * std::max<int64_t>(kRowBlocks, kRowBlocks * kRowThreads / how.threads);
   with_cross_entropy(how, [&](auto kernel, auto, auto) {
     allow_shared(kernel, most * kVector);

@@ -20,7 +20,6 @@ constexpr int kWindow = 64;  // sorted tokens
 constexpr int kEach = 8;     // tokens that a thread looks at in one go
 constexpr int kFlight = 8;   // rows of dy on their way at a time
 constexpr int kRows = 8;     // of the table, of one block
-constexpr int kLookups = 4;  // of a thread
 
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Part {
@@ -31,11 +30,17 @@ __device__ __forceinline__ Part<T, kCount> load_part(const T* p) {
   return *reinterpret_cast<const Part<T, kCount>*>(p);
 }
 
-// A thread copies kLookups times kCount neighbours, a block's width apart.
-template <class From, class To, int kCount>
+// Rows of a table that has those from `first` on of a larger one.
+struct TableRows {
+  int64_t first, count;
+};
+
+// A thread copies kLookups times kCount neighbours, a block's width apart. Tokens of other rows get zeros, or (kPart) what
+// `before` has, if that is there.
+template <class From, class To, int kCount, int kLookups, bool kPart>
 __global__ void __launch_bounds__(kThreads)
-    embedding(const From* __restrict__ table, const int32_t* __restrict__ ids, To* __restrict__ y,
-              int64_t parts, int64_t parts_per_row, int64_t vocab) {
+    embedding(const From* __restrict__ table, const int32_t* __restrict__ ids, const To* __restrict__ before,
+              To* __restrict__ y, int64_t parts, int64_t parts_per_row, TableRows rows) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * (kLookups * kThreads) + threadIdx.x;
   constexpr int64_t kUnsigned = int64_t{1} << 32;  // a division of 32 bits is much faster
   int64_t columns[kLookups], id[kLookups];
@@ -44,12 +49,12 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t row = parts < kUnsigned ? static_cast<uint32_t>(i) / static_cast<uint32_t>(parts_per_row)
                                           : i / parts_per_row;
     columns[u] = (i - row * parts_per_row) * kCount;
-    id[u] = i < parts ? ids[row] : -1;
+    id[u] = i < parts ? ids[row] - (kPart ? rows.first : 0) : -1;
   }
   Part<From, kCount> from[kLookups];
   for (int u = 0; u < kLookups; ++u) {
     for (int j = 0; j < kCount; ++j) store(&from[u].at[j], 0.0f);
-    if (id[u] >= 0 && id[u] < vocab)
+    if (id[u] >= 0 && id[u] < rows.count)
       from[u] = load_part<kCount>(table + id[u] * parts_per_row * kCount + columns[u]);
   }
   for (int u = 0; u < kLookups; ++u) {
@@ -57,15 +62,20 @@ __global__ void __launch_bounds__(kThreads)
     if (i >= parts) return;
     Part<To, kCount> to;
     for (int j = 0; j < kCount; ++j) store(&to.at[j], load(&from[u].at[j]));
+    if (kPart && before != nullptr && (id[u] < 0 || id[u] >= rows.count))
+      to = load_part<kCount>(before + i * kCount);
     *reinterpret_cast<Part<To, kCount>*>(y + i * kCount) = to;
   }
 }
 
 // ---- the gradient
 
+// Sorted tokens are numbered as those of all rows would be, whichever rows of the table these are: so are windows cut.
 struct Ids {
   const int32_t* ids;
-  int tokens, vocab, rows_per_range;
+  int tokens;
+  int first, end;  // ids of the table's rows
+  int rows_per_range;
 
   // Of tokens begin .. begin + 4; -1 behind the last one.
   __device__ __forceinline__ Part<int32_t, 4> four(int begin) const {
@@ -81,8 +91,8 @@ struct Ids {
       for (int j = 0; j < 4; ++j) to[i + j] = part.at[j];
     }
   }
-  // How many of the block's tokens that this thread looks at are of rows before `first`.
-  __device__ __forceinline__ int before(int first) const {
+  // How many of the block's tokens that this thread looks at have ids before `row`.
+  __device__ __forceinline__ int before(int row) const {
     constexpr int kLots = 4, kStep = kSortThreads * 4;
     int count = 0;
     for (int from = static_cast<int>(threadIdx.x) * 4; from < tokens; from += kLots * kStep) {
@@ -90,7 +100,7 @@ struct Ids {
       for (int l = 0; l < kLots; ++l) parts[l] = four(from + l * kStep);
       for (int l = 0; l < kLots; ++l)
         for (int j = 0; j < 4; ++j)
-          count += static_cast<unsigned>(parts[l].at[j]) < static_cast<unsigned>(first);
+          count += static_cast<unsigned>(parts[l].at[j]) < static_cast<unsigned>(row);
     }
     return count;
   }
@@ -146,7 +156,8 @@ __global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* foun
   CAIRN_SHARED Part<int32_t, 4> rows_of_tile[kTile / 4];
   CAIRN_SHARED int tile_tokens[kTile];
   int* const tile_rows = rows_of_tile[0].at;
-  const int first = static_cast<int>(blockIdx.x) * t.rows_per_range, thread = static_cast<int>(threadIdx.x);
+  const int at_row = static_cast<int>(blockIdx.x) * t.rows_per_range, rows = t.end - t.first;
+  const int first = t.first + at_row, thread = static_cast<int>(threadIdx.x);
   const int begin = block_sum(t.before(first), scratch);
   // The range's tokens with their rows, in token order; the next ids are on their way meanwhile.
   int at = begin, total, ids[kEach];
@@ -156,7 +167,7 @@ __global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* foun
     int next[kEach], own = 0;
     t.look(mine + kSortThreads * kEach, next);
     for (int j = 0; j < kEach; ++j) {
-      const bool inside = ids[j] >= first && ids[j] < t.vocab && ids[j] - first < t.rows_per_range;
+      const bool inside = ids[j] >= first && ids[j] < t.end && ids[j] - first < t.rows_per_range;
       ids[j] = inside ? ids[j] - first : -1;
       own += inside;
     }
@@ -172,8 +183,8 @@ __global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* foun
   if (t.rows_per_range == 1) {
     for (int i = thread; i < count; i += kSortThreads) sorted[begin + i] = found[begin + i].y;
     if (thread != 0) return;
-    starts[first] = begin;
-    if (first == t.vocab - 1) starts[t.vocab] = begin + count;
+    starts[at_row] = begin;
+    if (at_row == rows - 1) starts[rows] = begin + count;
     return;
   }
   // A thread per row counts its tokens, then places them.
@@ -181,8 +192,8 @@ __global__ void __launch_bounds__(kSortThreads, 2) sort_tokens(Ids t, int2* foun
   each_found(found + begin, count, t.rows_per_range, tile_rows, tile_tokens,
              [&](int row, int) { own += row == thread; });
   int to = begin + sum_before(own, scratch, &total);
-  if (thread < t.rows_per_range && first + thread < t.vocab) starts[first + thread] = to;
-  if (first + thread == t.vocab - 1 && thread < t.rows_per_range) starts[t.vocab] = begin + count;
+  if (thread < t.rows_per_range && at_row + thread < rows) starts[at_row + thread] = to;
+  if (at_row + thread == rows - 1 && thread < t.rows_per_range) starts[rows] = begin + count;
   each_found(found + begin, count, t.rows_per_range, tile_rows, tile_tokens, [&](int row, int i) {
     if (row == thread) sorted[to++] = tile_tokens[i];
   });
@@ -208,11 +219,12 @@ __device__ __forceinline__ void add_tokens(const T* dy, int64_t columns, int64_t
 // A block per window and slice of columns: the sum of a window whose tokens all have the same id.
 template <class T, int kCount>
 __global__ void __launch_bounds__(kThreads)
-    sum_windows(const T* dy, const int32_t* ids, const int* sorted, const int* starts, int vocab,
+    sum_windows(const T* dy, const int32_t* ids, const int* sorted, const int* starts, int rows,
                 int64_t columns, float* windows) {
   const int begin = static_cast<int>(blockIdx.x) * kWindow;
   const int64_t column = (static_cast<int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * kCount;
-  if (begin + kWindow > starts[vocab] || column >= columns) return;  // the last tokens are no whole window
+  // The tokens before the first window and behind the last one are no whole windows of this table.
+  if (begin < starts[0] || begin + kWindow > starts[rows] || column >= columns) return;
   if (ids[sorted[begin]] != ids[sorted[begin + kWindow - 1]]) return;
   float sums[kCount];
   for (int c = 0; c < kCount; ++c) sums[c] = 0;
@@ -296,11 +308,13 @@ __global__ void __launch_bounds__(kThreads)
 
 bool is_ids(const TensorDesc& d) { return d.dtype == DType::kI32 && d.packed_bytes == 0; }
 
-}  // namespace
-
-std::unique_ptr<Kernel> make_embedding(const Signature& s) {
+template <bool kPart>
+std::unique_ptr<Kernel> make_lookup(const Signature& s) {
+  constexpr int kLookups = kPart ? 1 : 4;  // of a thread
   if (!fast_float(s.in[0]) || !is_ids(s.in[1]) || !fast_float(s.out[0])) return nullptr;
-  const int64_t vocab = s.in[0].shape[0], columns = s.in[0].shape.last(), rows = s.in[1].shape.elements();
+  if (s.has_in(2) && s.in[2].dtype != s.out[0].dtype) return nullptr;
+  const TableRows table{kPart ? s.attrs->integer("first") : 0, s.in[0].shape[0]};
+  const int64_t columns = s.in[0].shape.last(), rows = s.in[1].shape.elements();
   return with_float(s.in[0].dtype, [&](auto from) {
     return with_float(s.out[0].dtype, [&](auto to) {
       using From = decltype(from);
@@ -308,20 +322,21 @@ std::unique_ptr<Kernel> make_embedding(const Signature& s) {
       const bool fours = columns % 4 == 0;
       const int64_t per_row = fours ? columns / 4 : columns, parts = rows * per_row;
       return make_kernel([=](const Call& call) {
-        launch(stream_of(call), fours ? embedding<From, To, 4> : embedding<From, To, 1>,
+        launch(stream_of(call),
+               fours ? embedding<From, To, 4, kLookups, kPart> : embedding<From, To, 1, kLookups, kPart>,
                {.blocks = (parts + kLookups * kThreads - 1) / (kLookups * kThreads), .threads = kThreads},
-               input<const From>(call, 0), input<const int32_t>(call, 1), output<To>(call, 0), parts, per_row,
-               vocab);
+               input<const From>(call, 0), input<const int32_t>(call, 1), input<const To>(call, 2),
+               output<To>(call, 0), parts, per_row, table);
       });
     });
   });
 }
 
-std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
+std::unique_ptr<Kernel> make_gradient(const Signature& s, int64_t first) {
   if (!is_ids(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
   constexpr int64_t kMaxInt = (int64_t{1} << 31) - 1 - (1 << 16);  // what loops look at beyond the last
   const int64_t vocab = s.out[0].shape[0], columns = s.out[0].shape.last(), tokens = s.in[0].shape.elements();
-  if (tokens > kMaxInt || vocab > kMaxInt) return nullptr;
+  if (tokens > kMaxInt || first + vocab > kMaxInt) return nullptr;
   // Few rows per range for small tables, so that many blocks sort; at most a thread per row.
   const int64_t per_range = std::min<int64_t>(kSortThreads, (vocab + 263) / 264);
   const int64_t ranges = (vocab + per_range - 1) / per_range;
@@ -338,8 +353,11 @@ std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
     return make_kernel(
         [=](const Call& call) {
           const cudaStream_t stream = stream_of(call);
-          const Ids ids{input<const int32_t>(call, 0), static_cast<int>(tokens), static_cast<int>(vocab),
-                        static_cast<int>(per_range)};
+          const Ids ids{.ids = input<const int32_t>(call, 0),
+                        .tokens = static_cast<int>(tokens),
+                        .first = static_cast<int>(first),
+                        .end = static_cast<int>(first + vocab),
+                        .rows_per_range = static_cast<int>(per_range)};
           const T* dy = input<const T>(call, 1);
           auto *sorted = Workspace::at<int>(call, sorted_at), *starts = Workspace::at<int>(call, starts_at);
           auto* sums = Workspace::at<float>(call, windows_at);
@@ -347,15 +365,25 @@ std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) {
                  Workspace::at<int2>(call, found_at), sorted, starts);
           launch(stream, fours ? sum_windows<T, 4> : sum_windows<T, 1>,
                  {.blocks = windows, .threads = static_cast<int>(threads), .blocks_y = slices}, dy, ids.ids,
-                 sorted, starts, ids.vocab, columns, sums);
+                 sorted, starts, static_cast<int>(vocab), columns, sums);
           launch(stream, fours ? sum_rows<T, 4> : sum_rows<T, 1>,
                  {.blocks = (vocab + kRows - 1) / kRows,
                   .threads = static_cast<int>(threads),
                   .blocks_y = slices},
-                 dy, sorted, starts, ids.vocab, columns, sums, output<float>(call, 0), accumulates(call, 0));
+                 dy, sorted, starts, static_cast<int>(vocab), columns, sums, output<float>(call, 0),
+                 accumulates(call, 0));
         },
         space.bytes());
   });
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_embedding(const Signature& s) { return make_lookup<false>(s); }
+std::unique_ptr<Kernel> make_embedding_part(const Signature& s) { return make_lookup<true>(s); }
+std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) { return make_gradient(s, 0); }
+std::unique_ptr<Kernel> make_embedding_part_grad(const Signature& s) {
+  return make_gradient(s, s.attrs->integer("first"));
 }
 
 }  // namespace cairn::kernels::cuda
