@@ -17,8 +17,10 @@ constexpr int64_t kRepackedWork = 60'000'000 / CAIRN_SEARCH_SHARE;  // of a pack
 constexpr int64_t kQuickWork = 12'000;                              // per op
 constexpr int64_t kDescentWork = 6'000'000;                         // where nothing fits yet
 constexpr int64_t kQuickDescent = 500;                              // per op, of a search that is not whole
-constexpr size_t kOptions = 48;                                     // per stage
-constexpr std::array<Lag, 2> kLags = {Lag{8, .05}, Lag{3, .1}};
+constexpr size_t kOptions = 48, kManyOptions = 96;  // per stage; with a link there are more worth having
+// What a byte that lags costs depends on how scarce the link is, which only the plans tell.
+constexpr std::array<Lag, 4> kLags = {Lag{8, .05}, Lag{3, .1}, Lag{8, .25}, Lag{8, .6}};
+constexpr double kQuickEnough = 1e-2;  // above the bound: where a quick search tries no other one
 constexpr double kGoodEnough = 1e-3, kGoodEnoughLater = 5e-3;  // gaps to the bound that end the search
 constexpr double kSlow = 0.1;                                  // above the bound: a quick search goes on
 constexpr double kWithinReach = 0.3;                           // above the bound: long annealing leads on
@@ -220,7 +222,7 @@ void OneBudget::look_at_stages() {
   sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, -1, kOptions});
   if (s_.p.links.empty()) return;
   const int32_t link = widest_link(s_.p, s_.index);
-  sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, link, kOptions});
+  sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, link, kManyOptions});
 }
 
 // Fills the archive with plans whose peak is close to the target.
@@ -233,8 +235,17 @@ void OneBudget::aim(int64_t target, double bound, int64_t table_work) {
   // Quickly, not without links where those serve well: that is slower.
   const bool linked_first = !s_.p.links.empty() && table_work < kTableWork;
   if (!linked_first) aim_with(sets_[0], -1, {}, target, table_work);
-  if (!s_.p.links.empty())
-    for (const Lag& lag : kLags) aim_with(sets_[1], widest_link(s_.p, s_.index), lag, target, table_work);
+  if (!s_.p.links.empty()) {
+    const int32_t link = widest_link(s_.p, s_.index);
+    // The table is coarse: fewer options may lead to a faster plan.
+    if (effort_ == Effort::kWhole && sets_.size() < 3)
+      sets_.push_back({s_.p, s_.index, s_.intervals, s_.rules, *stages_, link, kOptions});
+    for (const Lag& lag : kLags) {
+      aim_with(sets_[1], link, lag, target, table_work);
+      if (!is_above(effort_ == Effort::kWhole ? kGoodEnough : kQuickEnough)) break;
+      if (effort_ == Effort::kWhole) aim_with(sets_[2], link, lag, target, table_work);
+    }
+  }
   if (linked_first && is_above(kFarOfChain)) aim_with(sets_[0], -1, {}, target, table_work);
   if (!s_.p.links.empty() && !stages_->chain && is_above(kFarOfChain))
     aim_with_longest_idle(s_.rules.base, target);
