@@ -4,19 +4,10 @@
 #pragma once
 #include <cmath>
 
-#include "kernels/cuda/common/platform.h"
+#include "kernels/cuda/common/support.h"
 #include "runtime/base/optimizers/update.h"
 
 namespace cairn::kernels::cuda {
-
-// A product that is rounded before anything is added to it.
-__device__ __forceinline__ float times(float a, float b) {
-#ifdef __CUDACC__
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
 
 struct AdamW {
   static constexpr std::string_view kName = "adamw";

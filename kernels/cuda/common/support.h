@@ -55,6 +55,15 @@ __device__ __forceinline__ void store(bf16* p, float v) {  // to nearest even
 #endif
 }
 
+// A product that is rounded before anything is added to it.
+__device__ __forceinline__ float times(float a, float b) {
+#ifdef __CUDACC__
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+
 // 16 bytes of T: one memory access per thread.
 template <class T>
 struct alignas(16) Vector {

@@ -12,15 +12,6 @@
 
 namespace cairn::kernels::cuda {
 
-// A product that is rounded before anything is added to it.
-__device__ __forceinline__ float rounded_product(float a, float b) {
-#ifdef __CUDACC__
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-
 // The largest of numbers seen so far, in powers of two, and the sum of exponentials against it. It starts above
 // -infinity: against that, differences would be NaN. Numbers beyond 1e38 count as infinite.
 struct Exponentials {
@@ -63,7 +54,7 @@ struct Exponentials {
   __device__ __forceinline__ void join_lanes() {
     const float before = base;
     base = warp_max(base);
-    sum = warp_sum(rounded_product(sum, fast_exp2(before - base)));
+    sum = warp_sum(times(sum, fast_exp2(before - base)));
   }
   // Each warp's, for the block.
   __device__ __forceinline__ void leave(float2* of_warps) {
@@ -129,13 +120,13 @@ struct RowLoss {
 
   __device__ __forceinline__ RowLoss(const Exponentials& e, float at_target, float weight, float dloss)
       : error(fmaf(-at_target, kLog2E, e.base) + log2f(e.sum)),
-        of_target(rounded_product(weight, dloss)),
+        of_target(times(weight, dloss)),
         scale(error != error ? NAN : of_target / e.sum) {}
   __device__ __forceinline__ double loss(float weight) const {
     return static_cast<double>(weight) * (0.69314718055994531 * static_cast<double>(error));
   }
   __device__ __forceinline__ float gradient(const Exponentials& e, float x) const {
-    return rounded_product(scale, e.of(x));
+    return times(scale, e.of(x));
   }
   __device__ __forceinline__ float gradient_at_target(const Exponentials& e, float x) const {
     return fmaf(scale, e.of(x), -of_target);
