@@ -70,7 +70,7 @@ HWY_INLINE void update(const Tempered& f, V grad, V& p, VectorSlot* state) {
   p = hn::NegMulAdd(set(f.rate), step, hn::Mul(p, set(f.decay)));
 }
 '''),
-    edits.Edit("kernels/cuda/updates.h", "  return a * b;\n#endif\n}\n", '''
+    edits.Edit("kernels/cuda/updates.h", "namespace cairn::kernels::cuda {\n", '''
 struct Tempered {
   static constexpr std::string_view kName = "tempered";
   static constexpr int kStates = 1;
