@@ -2,7 +2,6 @@
 // cut into units: each is summed by itself, then the units one after the other. So a vocabulary whose parts end where
 // units do gets the bits of one in one piece.
 #pragma once
-#include <algorithm>
 #include <cmath>
 
 #include "kernels/cuda/common/activations.h"

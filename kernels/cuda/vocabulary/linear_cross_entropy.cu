@@ -22,7 +22,7 @@ struct FusedLoss {
         own_grad_weight(s.has_in(4) && s.in[4].packed_bytes > 0),
         has_dx(gradient && s.has_out(2)),
         has_dw(gradient && s.has_out(3)),
-        products(HeadSizes(s), s, has_dx, true, has_dw, &space),
+        products(s, has_dx, true, has_dw, &space),
         loss_rows(make_loss_rows(z().type, z().ld, z().type, z().ld, z().vocab, true)),
         hits(gradient ? 4 : 2),
         losses_at(space.add(z().rows * 8)) {

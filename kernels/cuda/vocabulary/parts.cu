@@ -143,7 +143,7 @@ struct Part {
   HeadProducts products;
 
   Part(const Signature& s, bool has_dx, bool has_dw)
-      : weight(s.in[1], s.in[0].dtype, &space), products(HeadSizes(s), s, has_dx, false, has_dw, &space) {}
+      : weight(s.in[1], s.in[0].dtype, &space), products(s, has_dx, false, has_dw, &space) {}
   const HeadSizes& z() const { return products.z; }
 
   // body(logits, how, first row) behind the logits of each chunk.

@@ -75,9 +75,8 @@ int64_t HeadProducts::OfChunk::workspace_bytes() const {
   return most;
 }
 
-HeadProducts::HeadProducts(const HeadSizes& sizes, const Signature& s, bool has_dx, bool narrow_dx,
-                           bool has_dw, Workspace* space)
-    : z(sizes), units_(z.units()), dx_type_(narrow_dx ? z.type : DType::kF32) {
+HeadProducts::HeadProducts(const Signature& s, bool has_dx, bool narrow_dx, bool has_dw, Workspace* space)
+    : z(s), units_(z.units()), dx_type_(narrow_dx ? z.type : DType::kF32) {
   sums_apart_ = dx_type_ != DType::kF32 && units_.size() > 1;
   Chooser chooser(s);
   whole_ = rest_ = make(z.chunk, has_dx, has_dw, chooser);

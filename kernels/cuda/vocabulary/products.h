@@ -32,8 +32,7 @@ struct HeadSizes {
 class HeadProducts {
  public:
   // With gradients of x and w where has_dx and has_dw say so. narrow_dx: that of x is of the products' type, not float32.
-  HeadProducts(const HeadSizes& sizes, const Signature& s, bool has_dx, bool narrow_dx, bool has_dw,
-               Workspace* space);
+  HeadProducts(const Signature& s, bool has_dx, bool narrow_dx, bool has_dw, Workspace* space);
 
   const HeadSizes z;
   char* logits(const Call& call) const { return Workspace::at<char>(call, logits_at_); }

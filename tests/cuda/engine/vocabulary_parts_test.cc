@@ -58,24 +58,7 @@ TEST(CudaVocabularyParts, FollowAProfilesChoice) {
 }
 
 TEST(CudaVocabularyParts, AreWhatMeetsABudgetBelowTheHead) {
-  const auto device = gpu();
-  const PartsModel m{.vocab = 60000, .width = 16, .rows = 8};
-  constexpr int64_t kWeight = int64_t{60000} * 16 * 4;
-  PlanOptions options = in_parts(1);
-  options.tiers = {Tier::kHost};
-  options.budget_bytes = 1;
-  int64_t smallest = 0;
-  try {
-    compile(graph_of(m), *device, options);
-    FAIL() << "a budget of one byte was met";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::kOverBudget);
-    smallest = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
-    EXPECT_LT(smallest, kWeight);
-    EXPECT_NE(std::string(error.what()).find("'table' is in "), std::string::npos) << error.what();
-  }
-  options.budget_bytes = smallest;
-  expect_same_steps(m, in_parts(1), options, device);
+  expect_parts_below_the_head({.vocab = 60000, .width = 16, .rows = 8}, gpu());
 }
 
 // Weights with fewer rows than two units stay whole.

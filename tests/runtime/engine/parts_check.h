@@ -131,4 +131,28 @@ inline bool possible(const PartsModel& m, const PlanOptions& parts,
   }
 }
 
+inline int64_t weight_bytes(const PartsModel& m) { return m.vocab * m.width * 4; }
+
+// The smallest budget with a host tier is below the weight alone, names the parts, and gives the bits of a run without one. Returns it.
+inline int64_t expect_parts_below_the_head(const PartsModel& m,
+                                           const std::shared_ptr<device::Device>& device) {
+  PlanOptions options = in_parts(1);
+  options.tiers = {Tier::kHost};
+  options.budget_bytes = 1;
+  int64_t smallest = 0;
+  try {
+    compile(graph_of(m), *device, options);
+    ADD_FAILURE() << "a budget of one byte was met";
+    return 0;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kOverBudget);
+    smallest = static_cast<int64_t>(error.fault()->smallest_budget_bytes);
+    EXPECT_LT(smallest, weight_bytes(m));
+    EXPECT_NE(std::string(error.what()).find("'table' is in "), std::string::npos) << error.what();
+  }
+  options.budget_bytes = smallest;
+  expect_same_steps(m, in_parts(1), options, device);
+  return smallest;
+}
+
 }  // namespace cairn::engine
