@@ -38,7 +38,7 @@ void Trials::run_up_to(size_t most, Effort effort) {
   for (int search = 0; search < searches && best_; ++search) {
     while (is_faster_after([&] { refine(); })) {
     }
-    if (!tiny()) fit_closely();
+    if (!tiny() && effort != Effort::kQuick) fit_closely();
     if (effort == Effort::kQuick || !is_faster_after([&] { finish(); })) break;
   }
   // Close to the smallest budget, where quick searches find nothing.
