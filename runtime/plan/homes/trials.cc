@@ -9,7 +9,9 @@ namespace {
 
 constexpr size_t kHomeProbes = 3;     // numbers of values that stay, looked at between two others, per round
 constexpr int kSearches = 2;          // of very few ops, as a whole, each behind quick ones; of others one
-constexpr size_t kFittedClosely = 4;  // trials whose copies would be the fastest, if they only fitted
+// Trials whose copies would be the fastest, if they only fitted. A quick search asks which form is the best: less of it says that as well.
+constexpr size_t kFittedClosely = 4, kFittedQuickly = 1;
+constexpr double kWorthFittingQuickly = 0.02;  // of seconds
 constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
 constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
 constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
@@ -38,7 +40,7 @@ void Trials::run_up_to(size_t most, Effort effort) {
   for (int search = 0; search < searches && best_; ++search) {
     while (is_faster_after([&] { refine(); })) {
     }
-    if (!tiny() && effort != Effort::kQuick) fit_closely();
+    if (!tiny()) fit_closely(effort);
     if (effort == Effort::kQuick || !is_faster_after([&] { finish(); })) break;
   }
   // Close to the smallest budget, where quick searches find nothing.
@@ -135,13 +137,15 @@ void Trials::refine() {
 
 // Large values leave holes in a layout, and room that all copies give up for one of them costs more than room where it is
 // missing. Of very few ops this would find for one budget what is not found for larger ones.
-void Trials::fit_closely() {
+void Trials::fit_closely(Effort effort) {
+  const bool quick = effort == Effort::kQuick;
+  const double worth = quick ? kWorthFittingQuickly : kWorthIt;
   std::vector<Trial> promising = tried_;
   std::stable_sort(promising.begin(), promising.end(),
                    [](const Trial& a, const Trial& b) { return a.streamed < b.streamed; });
-  promising.resize(std::min(promising.size(), kFittedClosely));
+  promising.resize(std::min(promising.size(), quick ? kFittedQuickly : kFittedClosely));
   for (const Trial& trial : promising) {
-    if (trial.streamed >= best_seconds_ * (1 - kWorthIt)) break;
+    if (trial.streamed >= best_seconds_ * (1 - worth)) break;
     Placement& at = placed_(trial.stay);
     const std::optional<Plan> plan =
         at.plan_without(limited_ ? for_the_rest(at, trial.share) : 0, trial.effort);

@@ -65,7 +65,7 @@ class Trials {
   bool tiny() const;
   bool may_lead_on(const Trial& slow) const;
   void refine();
-  void fit_closely();
+  void fit_closely(Effort);
   void finish();
   template <class Work>
   bool is_faster_after(Work);
