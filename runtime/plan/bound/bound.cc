@@ -5,6 +5,7 @@
 
 #include "runtime/plan/bound/program_point.h"
 #include "runtime/plan/bound/several_points.h"
+#include "runtime/plan/in_parallel.h"
 
 namespace cairn::plan {
 namespace {
@@ -16,6 +17,7 @@ constexpr int64_t kSeveralWork = 250'000'000;  // of several points at once
 constexpr int64_t kLookWork = 10;              // per op before a program point, to set it up
 constexpr size_t kRoughPoints = 12;            // looked at by the rough bound
 constexpr size_t kPointsBehind = 2;            // where ops have a time before which they do not begin
+constexpr size_t kAtOnce = 8;  // program points
 constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
@@ -68,6 +70,11 @@ std::vector<double> seconds_before(const Problem& p) {
   return before;
 }
 
+struct Looked {
+  double seconds = 0;
+  int64_t work = 0;
+};
+
 // Of single program points, as many as the work suffices for: the seconds that each adds, where that is more than `home`. Ends at one
 // that adds `enough`.
 std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budget_bytes,
@@ -77,13 +84,23 @@ std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budge
   int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
   const std::vector<int32_t> order =
       points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
+  std::vector<Looked> looked;
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
     const int32_t at = order[k];
-    ProgramPoint point(p, index, at, before[at], budget_bytes, homes);
-    const double seconds = point.solve().seconds;
+    if (k == looked.size()) {
+      const size_t more = std::min(order.size() - k, k == 0 ? 2 : kAtOnce);
+      looked.resize(k + more);
+      in_parallel(p.ops.size(), more, [&](size_t i) {
+        const int32_t point_at = order[k + i];
+        ProgramPoint point(p, index, point_at, before[point_at], budget_bytes, homes);
+        looked[k + i].seconds = point.solve().seconds;
+        looked[k + i].work = point.work();
+      });
+    }
+    const double seconds = looked[k].seconds;
     if (seconds > home) found.push_back({seconds, at});
     if (seconds >= enough) break;
-    work -= point.work() + kLookWork * at;
+    work -= looked[k].work + kLookWork * at;
   }
   return found;
 }
@@ -154,9 +171,12 @@ double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t 
   if (budget_bytes > 0) {
     std::vector<int32_t> order = points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
     order.resize(std::min(order.size(), kPointsBehind));
-    for (const int32_t at : order)
-      most = std::max(most,
-                      ProgramPoint(p, index, at, before[at], budget_bytes, homes, late(at)).solve().seconds);
+    std::vector<double> seconds(order.size());
+    in_parallel(p.ops.size(), order.size(), [&](size_t k) {
+      const int32_t at = order[k];
+      seconds[k] = ProgramPoint(p, index, at, before[at], budget_bytes, homes, late(at)).solve().seconds;
+    });
+    for (const double point : seconds) most = std::max(most, point);
   }
   return index.total_seconds + most * (1 - kSumRounding);
 }
