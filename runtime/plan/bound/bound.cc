@@ -17,7 +17,7 @@ constexpr int64_t kSeveralWork = 250'000'000;  // of several points at once
 constexpr int64_t kLookWork = 10;              // per op before a program point, to set it up
 constexpr size_t kRoughPoints = 12;            // looked at by the rough bound
 constexpr size_t kPointsBehind = 2;            // where ops have a time before which they do not begin
-constexpr size_t kAtOnce = 8;  // program points
+constexpr size_t kAtOnce = 8;                  // program points
 constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 

@@ -7,8 +7,8 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kHomeProbes = 3;     // numbers of values that stay, looked at between two others, per round
-constexpr int kSearches = 2;          // of very few ops, as a whole, each behind quick ones; of others one
+constexpr size_t kHomeProbes = 3;  // numbers of values that stay, looked at between two others, per round
+constexpr int kSearches = 2;       // of very few ops, as a whole, each behind quick ones; of others one
 // Trials whose copies would be the fastest, if they only fitted. A quick search asks which form is the best: less of it says that as well.
 constexpr size_t kFittedClosely = 4, kFittedQuickly = 1;
 constexpr double kWorthFittingQuickly = 0.02;  // of seconds
