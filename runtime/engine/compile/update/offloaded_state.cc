@@ -87,8 +87,8 @@ class Chooser {
   // Only below `limit` seconds, as far as that is seen before a search.
   Outcome solve_homes(bool overwrites_gradients, double limit, bool quick) {
     quick_ = quick;
-    // Where there are several links, what follows may find better.
-    limit_ = plan_.problem.links.size() == 1 ? limit : std::numeric_limits<double>::infinity();
+    limit_ = limit;
+    is_first_ = true;
     const CompiledPlan before = plan_;
     std::vector<bool> leaves(candidates_.size(), true);
     int64_t stays = 0;
@@ -98,6 +98,7 @@ class Chooser {
     const bool fits = known.solved == Solved::kFits;
     const auto again = [&](int64_t staying) {
       plan_ = before;
+      is_first_ = false;
       limit_ = known.solved == Solved::kFits ? std::min(limit, seconds(best)) : limit;
       const Outcome now = solve_homes(overwrites_gradients, leaves, staying);
       known.least_seconds = std::min(known.least_seconds, now.least_seconds);
@@ -129,10 +130,10 @@ class Chooser {
   }
 
   std::optional<HostBound> bound_with_homes(bool overwrites_gradients, bool states_stay) {
-    if (plan_.problem.links.size() != 1 || (states_stay && !is_little(all_bytes()))) return {};
+    if (states_stay && !is_little(all_bytes())) return {};
     const std::optional<Alone> alone =
         move_home(overwrites_gradients, std::vector<bool>(candidates_.size(), !states_stay), 0);
-    if (!alone) return {};
+    if (!alone || beyond_first_link()) return {};
     share_out(*alone);
     return bound_under_budget(*alone);
   }
@@ -203,9 +204,11 @@ class Chooser {
   Outcome solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays) {
     const std::optional<Alone> alone = move_home(overwrites_gradients, leaves, stays);
     if (!alone) return {Solved::kNothing};
-    const double limit = limit_ - alone->update / micro_steps_;
+    // Of what a slower tier has to hold less may do, which is tried next.
+    const double below = is_first_ && beyond_first_link() ? std::numeric_limits<double>::infinity() : limit_;
+    const double limit = below - alone->update / micro_steps_;
     if (plan_.problem.op_seconds() >= limit) return {Solved::kNothing};
-    if (const double least = bound(*alone).seconds(); least >= limit_) return {Solved::kSlower, least};
+    if (const double least = bound(*alone).seconds(); least >= below) return {Solved::kSlower, least};
     share_out(*alone);
     std::optional<plan::Plan> found =
         cache_->solve_below(plan_.problem, plan_.problem.budget_bytes, limit, quick_);
@@ -310,6 +313,7 @@ class Chooser {
   std::vector<StateCandidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
   bool quick_ = false;
+  bool is_first_ = false;  // of the ways in which solve_homes() shares out the tiers
 };
 
 bool overwrites_gradients(const PlanOptions& options) {
