@@ -15,6 +15,7 @@ constexpr double kWorthFittingQuickly = 0.02;  // of seconds
 constexpr size_t kFinished = 3;  // of few ops: the best trials of quick searches that are searched as a whole
 constexpr double kSlowHomes = 0.1;     // of seconds: so much above what may be is slow
 constexpr double kFarOff = 0.1;        // above the bound, of which rough searches say little
+constexpr double kVeryFar = 1;         // above the bound: a longer search finds more
 constexpr double kNearShares = 0.005;  // of seconds, that other shares may gain
 constexpr double kHopeless = 0.5;      // of seconds: so much slower than the best is left alone
 // Of seconds: what is slow is searched for longer if so close to the best, or to what is known of other problems.
@@ -48,9 +49,17 @@ void Trials::run_up_to(size_t most, Effort effort) {
   open_.clear();
   if (best_ ? slow() : met_.empty()) {
     look_again(0);
-    for (const Trial& trial : std::exchange(open_, {})) attempt(trial, Effort::kWhole);
+    for (const Trial& trial : std::exchange(open_, {})) attempt_once(trial, Effort::kWhole);
     run_roughly();
   }
+  if (!tiny() && limited_ && placed_(0).least_bytes() <= budget_) search_where_all_leave();
+}
+
+// Little above the smallest budget quick searches find something, but it may take many times what there is room for.
+void Trials::search_where_all_leave() {
+  const Trial all_leave = opened(0, 0, 1, kUnlimitedSeconds, 0);
+  if (best_seconds_ > all_leave.least * (1 + kVeryFar) && attempt_once(all_leave, Effort::kWhole))
+    run_roughly();
 }
 
 // Of many ops, what comes nowhere near its bound is searched for longer only if nothing else does, and where that may lead on.
@@ -117,10 +126,10 @@ void Trials::run(Effort effort, size_t most) {
     const auto next = first_of(open_);
     const Trial trial = at_best_share(*next);
     open_.erase(next);
-    if (!attempted_.insert({trial.stay, trial.share, effort}).second) continue;
+    if (attempted_.contains({trial.stay, trial.share, effort})) continue;
     const double least = std::max(trial.least, outlooks_[trial.share].least(bytes_[trial.stay]));
     if (least < best_seconds_ * (1 - kWorthIt))
-      attempt(trial, effort);
+      attempt_once(trial, effort);
     else if (trial.share == 0)
       met_.insert(trial.stay);
   }
@@ -164,14 +173,11 @@ void Trials::fit_closely(Effort effort) {
 void Trials::finish() {
   std::stable_sort(tried_.begin(), tried_.end(),
                    [](const Trial& a, const Trial& b) { return a.seconds < b.seconds; });
-  const auto is_new = [&](const Trial& t, Effort effort) {
-    return attempted_.insert({t.stay, t.share, effort}).second;
-  };
-  if (!tiny() && !tried_.empty() && is_new(tried_[0], Effort::kQuick) &&
-      !is_faster_after([&] { attempt(Trial(tried_[0]), Effort::kQuick); }))
-    return;
+  bool attempted = false;
+  const auto try_quickly = [&] { attempted = attempt_once(tried_[0], Effort::kQuick); };
+  if (!tiny() && !tried_.empty() && !is_faster_after(try_quickly) && attempted) return;
   for (size_t k = 0; k < std::min(tiny() ? kFinished : 1, tried_.size()); ++k)
-    if (is_new(tried_[k], Effort::kWhole)) attempt(Trial(tried_[k]), Effort::kWhole);
+    attempt_once(tried_[k], Effort::kWhole);
 }
 
 // Whether what is done makes the best plan faster by more than nothing.
@@ -231,6 +237,13 @@ void Trials::consider(const Trial& trial, std::optional<Plan> with) {
   best_ = std::move(with);
   best_seconds_ = own;
   best_trial_ = trial;
+}
+
+// False: that was tried before.
+bool Trials::attempt_once(Trial trial, Effort effort) {
+  if (!attempted_.insert({trial.stay, trial.share, effort}).second) return false;
+  attempt(trial, effort);
+  return true;
 }
 
 void Trials::attempt(const Trial& trial, Effort effort) {

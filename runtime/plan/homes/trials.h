@@ -67,6 +67,7 @@ class Trials {
   void refine();
   void fit_closely(Effort);
   void finish();
+  void search_where_all_leave();
   template <class Work>
   bool is_faster_after(Work);
   bool slow() const;
@@ -81,6 +82,7 @@ class Trials {
   };
   std::vector<Way> ways(const Placement& at, const Plan& plan) const;
   void consider(const Trial& trial, std::optional<Plan> with);
+  bool attempt_once(Trial trial, Effort);
   void attempt(const Trial& trial, Effort);
 
   const Placed placed_;

@@ -312,8 +312,7 @@ class Chooser {
   const bool ends_gradients_, chooses_deferred_;
   std::vector<StateCandidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
-  bool quick_ = false;
-  bool is_first_ = false;  // of the ways in which solve_homes() shares out the tiers
+  bool quick_ = false, is_first_ = false;  // is_first_: of the ways in which solve_homes() shares out tiers
 };
 
 bool overwrites_gradients(const PlanOptions& options) {
