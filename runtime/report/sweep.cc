@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <functional>
-#include <mutex>
 #include <optional>
 
 #include "runtime/base/checked.h"
 #include "runtime/base/error.h"
-#include "runtime/base/os/thread.h"
 #include "runtime/plan/homes/residence.h"
+#include "runtime/plan/in_parallel.h"
 #include "runtime/plan/text.h"
 
 namespace cairn::plan {
@@ -28,22 +25,6 @@ std::optional<Plan> plan_within(Problem& p, int64_t budget, int64_t* smallest = 
 }
 
 constexpr int kMaxThreads = 8;
-
-// Calls work(i) for i < count on as many threads as there are cores; the first exception is thrown again.
-void in_parallel(size_t count, const std::function<void(size_t)>& work) {
-  std::mutex lock;
-  std::exception_ptr failure;
-  const int threads = std::min(kMaxThreads, usable_processors());
-  spread("cairn/plan", static_cast<int64_t>(count), threads, [&](int64_t i) {
-    try {
-      work(static_cast<size_t>(i));
-    } catch (...) {
-      const std::lock_guard<std::mutex> hold(lock);
-      if (!failure) failure = std::current_exception();
-    }
-  });
-  if (failure) std::rethrow_exception(failure);
-}
 
 }  // namespace
 
@@ -104,7 +85,7 @@ Sweep sweep(const Problem& problem, int points, const Problem* other) {
   if (problem.ops.size() <= kSmallProblem) {
     plans = solve_all(problem, budgets);  // one search for all
   } else {
-    in_parallel(budgets.size(), [&](size_t k) {
+    in_parallel(parallel_calls(kMaxThreads), budgets.size(), [&](size_t k) {
       Problem p = problem;
       const size_t at = budgets.size() - 1 - k;  // the smallest budgets take longest
       plans[at] = plan_within(p, budgets[at]);

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,11 @@ class Case(unittest.TestCase):
         for text in [says] if isinstance(says, str) else says:
             self.assertIn(text, done.stderr)
         return done
+
+    def smallest_budget(self, *arguments):
+        """The bytes that a refused `cairn plan` names."""
+        refused = self.fails(4, "plan", *arguments, "--budget", 1)
+        return int(re.search(r"smallest budget that does is (\d+) bytes", refused.stderr)[1])
 
     def train(self, *arguments, recipe="gpt2", data=None, code=0, model=None):
         """Trains a tiny model with --json; returns the object."""

@@ -6,6 +6,7 @@
 #include "runtime/plan/bound/program_point.h"
 #include "runtime/plan/bound/several_points.h"
 #include "runtime/plan/in_parallel.h"
+#include "runtime/plan/plan.h"
 
 namespace cairn::plan {
 namespace {
@@ -17,7 +18,7 @@ constexpr int64_t kSeveralWork = 250'000'000;  // of several points at once
 constexpr int64_t kLookWork = 10;              // per op before a program point, to set it up
 constexpr size_t kRoughPoints = 12;            // looked at by the rough bound
 constexpr size_t kPointsBehind = 2;            // where ops have a time before which they do not begin
-constexpr size_t kAtOnce = 8;                  // program points
+constexpr int kMostThreads = 4;
 constexpr size_t kWholeMoments = 4;
 constexpr int64_t kMinWork = 25;  // per op, for a search over whole ops
 
@@ -70,6 +71,9 @@ std::vector<double> seconds_before(const Problem& p) {
   return before;
 }
 
+// Of few ops one, as another thread takes as long to begin.
+int threads_for(const Problem& p) { return p.ops.size() > kSmallProblem ? parallel_calls(kMostThreads) : 1; }
+
 struct Looked {
   double seconds = 0;
   int64_t work = 0;
@@ -84,13 +88,15 @@ std::vector<Bound> of_points(const Problem& p, const Index& index, int64_t budge
   int64_t work = kWork + kWorkPerOp * static_cast<int64_t>(p.ops.size());
   const std::vector<int32_t> order =
       points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
+  const int threads = threads_for(p);
+  const size_t at_once = threads > 1 ? 2 * static_cast<size_t>(threads) : 1;  // none in vain on one thread
   std::vector<Looked> looked;
   for (size_t k = 0; k < order.size() && (k < 2 || work > 0); ++k) {
     const int32_t at = order[k];
     if (k == looked.size()) {
-      const size_t more = std::min(order.size() - k, k == 0 ? 2 : kAtOnce);
+      const size_t more = std::min(order.size() - k, k == 0 ? std::min<size_t>(2, at_once) : at_once);
       looked.resize(k + more);
-      in_parallel(p.ops.size(), more, [&](size_t i) {
+      in_parallel(threads, more, [&](size_t i) {
         const int32_t point_at = order[k + i];
         ProgramPoint point(p, index, point_at, before[point_at], budget_bytes, homes);
         looked[k + i].seconds = point.solve().seconds;
@@ -172,7 +178,7 @@ double lower_bound_seconds_behind(const Problem& p, const Index& index, int64_t 
     std::vector<int32_t> order = points(p, pressures(p, index, homes), budget_bytes, !homes.after.empty());
     order.resize(std::min(order.size(), kPointsBehind));
     std::vector<double> seconds(order.size());
-    in_parallel(p.ops.size(), order.size(), [&](size_t k) {
+    in_parallel(threads_for(p), order.size(), [&](size_t k) {
       const int32_t at = order[k];
       seconds[k] = ProgramPoint(p, index, at, before[at], budget_bytes, homes, late(at)).solve().seconds;
     });

@@ -2,7 +2,6 @@
 """--on-oom shrink: smaller micro-batches where memory does not suffice, with the parameters of a run begun that way."""
 import json
 import pathlib
-import re
 import resource
 import sys
 
@@ -32,8 +31,7 @@ class Shrink(harness.Case):
                                      *words, **options).stdout)
 
     def smallest(self, batch):
-        done = self.fails(4, "plan", "gpt2", *MODEL, "data=random", f"batch={batch}", "--budget", 1, "--threads", 1)
-        return int(re.search(r"smallest budget that does is (\d+)", done.stderr)[1])
+        return self.smallest_budget("gpt2", *MODEL, "data=random", f"batch={batch}", "--threads", 1)
 
     def test_a_budget(self):
         budget = (self.smallest(8) + self.smallest(4)) // 2

@@ -88,19 +88,17 @@ class Chooser {
   Outcome solve_homes(bool overwrites_gradients, double limit, bool quick) {
     quick_ = quick;
     limit_ = limit;
-    is_first_ = true;
     const CompiledPlan before = plan_;
     std::vector<bool> leaves(candidates_.size(), true);
     int64_t stays = 0;
-    Outcome known = solve_homes(overwrites_gradients, leaves, stays);
+    Outcome known = solve_homes(overwrites_gradients, leaves, stays, true);
     if (known.solved == Solved::kOver || candidates_.empty()) return known;
     CompiledPlan best = plan_;
     const bool fits = known.solved == Solved::kFits;
     const auto again = [&](int64_t staying) {
       plan_ = before;
-      is_first_ = false;
       limit_ = known.solved == Solved::kFits ? std::min(limit, seconds(best)) : limit;
-      const Outcome now = solve_homes(overwrites_gradients, leaves, staying);
+      const Outcome now = solve_homes(overwrites_gradients, leaves, staying, false);
       known.least_seconds = std::min(known.least_seconds, now.least_seconds);
       if (now.solved != Solved::kFits || (known.solved == Solved::kFits && seconds(plan_) >= seconds(best)))
         return;
@@ -200,12 +198,13 @@ class Chooser {
     return bound(alone, micro_batch, first, both);
   }
 
-  // stays: as of move_home(); of a plan, it is then how much does.
-  Outcome solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays) {
+  // stays: as of move_home(); of a plan, it is then how much does. is_first: of the ways to share out the tiers.
+  Outcome solve_homes(bool overwrites_gradients, const std::vector<bool>& leaves, int64_t& stays,
+                      bool is_first) {
     const std::optional<Alone> alone = move_home(overwrites_gradients, leaves, stays);
     if (!alone) return {Solved::kNothing};
-    // Of what a slower tier has to hold less may do, which is tried next.
-    const double below = is_first_ && beyond_first_link() ? std::numeric_limits<double>::infinity() : limit_;
+    // Less of what a slower tier has to hold may do, which is tried next.
+    const double below = is_first && beyond_first_link() ? std::numeric_limits<double>::infinity() : limit_;
     const double limit = below - alone->update / micro_steps_;
     if (plan_.problem.op_seconds() >= limit) return {Solved::kNothing};
     if (const double least = bound(*alone).seconds(); least >= below) return {Solved::kSlower, least};
@@ -312,7 +311,7 @@ class Chooser {
   const bool ends_gradients_, chooses_deferred_;
   std::vector<StateCandidate> candidates_;
   double limit_ = std::numeric_limits<double>::infinity();
-  bool quick_ = false, is_first_ = false;  // is_first_: of the ways in which solve_homes() shares out tiers
+  bool quick_ = false;
 };
 
 bool overwrites_gradients(const PlanOptions& options) {
