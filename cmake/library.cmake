@@ -85,7 +85,7 @@ set(lua_folder ${CMAKE_INSTALL_DATADIR}/cairn)  # the layout of the source tree,
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share)
 file(CREATE_LINK ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/share/cairn SYMBOLIC)
 if(CAIRN_BUILD_COMMAND)
-  add_executable(cairn_cli scripts/cli/main.c)
+  add_executable(cairn_cli scripts/cli/main.c scripts/cli/prefetch.c)
   set_target_properties(cairn_cli PROPERTIES OUTPUT_NAME cairn INSTALL_RPATH "$ORIGIN/${bin_to_lib}")
   target_link_libraries(cairn_cli PRIVATE cairn PkgConfig::luajit)
   target_link_options(cairn_cli PRIVATE -Wl,-E)

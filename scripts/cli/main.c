@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "cairn/cairn.h"
+#include "prefetch.h"
 
 static atomic_int interrupts;
 static _Atomic(cairn_session_t*) watched;
@@ -133,6 +134,9 @@ static int open_native(lua_State* lua) {
                                        {"watch", watch},
                                        {"enter", enter},
                                        {"leave", leave},
+                                       {"prefetch_open", prefetch_open},
+                                       {"prefetch_take", prefetch_take},
+                                       {"prefetch_close", prefetch_close},
                                        {NULL, NULL}};
   lua_newtable(lua);
   luaL_register(lua, NULL, functions);
@@ -216,6 +220,17 @@ static void set_paths(lua_State* lua, const char* root, int usual) {
   lua_settop(lua, 0);
 }
 
+static const char* found_root;
+
+// What another interpreter of this process needs to run the command's modules.
+static void prepare(lua_State* lua, lua_CFunction native) {
+  preload(lua, "cairn.library", open_library);
+  preload(lua, "cli.native", native);
+  set_paths(lua, found_root, 0);
+}
+
+static int interrupts_so_far(void) { return atomic_load(&interrupts); }
+
 // Whether the library that was loaded is one this command can work with: of the same major version, and no older.
 static int check_library(void) {
   enum { kNumber = CAIRN_VERSION_MAJOR * 10000 + CAIRN_VERSION_MINOR * 100 + CAIRN_VERSION_PATCH };
@@ -262,6 +277,8 @@ int main(int argc, char** argv) {
     return 4;
   }
   interpreter = lua;
+  found_root = root;
+  prefetch_ready(prepare, interrupts_so_far);
   luaL_openlibs(lua);
   preload(lua, "cairn.library", open_library);
   preload(lua, "cli.native", open_native);
@@ -282,6 +299,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "cairn: %s\n", lua_tostring(lua, -1));
   }
   atomic_store(&watched, (cairn_session_t*)NULL);
+  prefetch_close(lua);
   lua_close(lua);
   return code;
 }

@@ -47,6 +47,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
   ["log-every"] = { args.whole(1), "steps between records in metrics.jsonl and for TensorBoard (default 1)", "N" },
   ["progress-every"] = { args.whole(1), "seconds between lines of progress where stderr is no terminal (default 10)",
     "N" },
+  prefetch = { args.whole(1), "micro-batches that a thread makes ahead of the model (default 0, at most 64)", "N" },
   force = { args.FLAG, "start anew in an --out that has checkpoints already" },
   recipe = { args.text, "with --resume: the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = { args.FLAG, "with --resume: take a recipe whose text is not the one the run was trained with" },

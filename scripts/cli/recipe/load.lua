@@ -182,7 +182,7 @@ function recipe.load(name, root, approve)
   if not chunk then fail.input(problem) end
   local self = guarded(path, chunk)
   check.parts(path, self)
-  self.path, self.text = path, text
+  self.path, self.text, self.root = path, text, root
   self.name = path:match("([^/]+)%.lua$") or path
   self.built_in = built_in
   self.training = self.training or {}

@@ -11,6 +11,7 @@ local metrics = require "cli.train.metrics"
 local parts = require "cli.data.parts"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
+local prefetch = require "cli.data.prefetch"
 local programs = require "cli.train.programs"
 local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
@@ -157,9 +158,10 @@ function run.open(spec)
   -- Data are opened once it is known that the run fits, but where the sizes of programs depend on them.
   local function dataset()
     local count = spec.parts or 1
-    if count == 1 then return spec.recipe.call("dataset", spec.o, about) end
-    local o = changed(spec.o, { batch = spec.o.batch * count })
-    return parts.dataset(spec.recipe.call("dataset", o, about), count)
+    local o = count == 1 and spec.o or changed(spec.o, { batch = spec.o.batch * count })
+    local data = spec.recipe.call("dataset", o, about)
+    if spec.options.prefetch then data = prefetch.dataset(data, self, o, about, spec.options.prefetch) end
+    return count == 1 and data or parts.dataset(data, count)
   end
   if spec.o.remainder == "own" then self.data = dataset() end
   local forward = {}
@@ -235,7 +237,7 @@ function Run:fill(data, index, program)
     if fail.is(arrays) and arrays.interrupted then return false end
     error(arrays, 0)
   end
-  local place = recipes.place_of(recipe.path, batch)
+  local place = recipes.place_of(recipe.path, data.plain or batch)
   if not program and self.programs then
     program = self.programs[which == nil and self.programs.plain and 1 or which]
     if not program or program.kind ~= "train" or type(which) == "string" and not program.remainder then
@@ -331,6 +333,7 @@ end
 function Run:digest() return fail.check("digest", self.session:digest()) end
 
 function Run:close()
+  prefetch.close()
   for _, part in ipairs { "stepper", "session" } do self[part]:free() end
   for _, program in ipairs(self.programs or {}) do
     if program.session ~= self.session then program.session:free() end
