@@ -75,15 +75,17 @@ io::Extras read_extras(const cairn_metadata_t* metadata, size_t metadata_count, 
   return extras;
 }
 
-std::vector<io::NameRow> read_names(const cairn_name_t* names, size_t count) {
+// optional: rows without `theirs` are of parameters that the file is not asked for.
+std::vector<io::NameRow> read_names(const cairn_name_t* names, size_t count, bool optional) {
   array_not_null(names, count, "names");
   std::vector<io::NameRow> rows;
   for (size_t i = 0; i < count; ++i) {
-    require(names[i].ours != nullptr && names[i].theirs != nullptr, Code::kInvalidArgument, "names[", i,
-            "]: ours or theirs is NULL");
+    require(names[i].ours != nullptr && (optional || names[i].theirs != nullptr), Code::kInvalidArgument,
+            "names[", i, "]: ours or theirs is NULL");
     flag(names[i].transposed, cairn::cat("names[", i, "].transposed"));
     reserved_zero(names[i].reserved, cairn::cat("names[", i, "]"));
-    rows.push_back({names[i].ours, names[i].theirs, names[i].transposed != 0});
+    rows.push_back({names[i].ours, names[i].theirs != nullptr ? names[i].theirs : "",
+                    names[i].transposed != 0, names[i].theirs == nullptr});
   }
   return rows;
 }
@@ -181,7 +183,7 @@ cairn_status_t cairn_session_export(cairn_session_t* session, const char* path, 
   return guard(error, [&] {
     not_null(session, "session");
     const std::filesystem::path to = target_of(path, "path");
-    io::export_safetensors(*session->session, read_names(names, name_count), to);
+    io::export_safetensors(*session->session, read_names(names, name_count, false), to);
   });
 }
 
@@ -190,7 +192,7 @@ cairn_status_t cairn_session_import(cairn_session_t* session, const char* path, 
   return guard(error, [&] {
     not_null(session, "session");
     const std::filesystem::path from = path_of(path, "path");
-    io::import_safetensors(*session->session, read_names(names, name_count), from);
+    io::import_safetensors(*session->session, read_names(names, name_count, true), from);
   });
 }
 

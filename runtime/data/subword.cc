@@ -22,7 +22,8 @@ class SubwordTokenizer final : public Tokenizer {
     std::vector<int32_t> tokens;
     tokens.reserve(text.size() / 3);
     split_text(
-        text, [&](std::string_view plain) { segmenter_->append(plain, tokens); },
+        text, vocabulary_.reserved_in_pieces(),
+        [&](std::string_view plain) { segmenter_->append(plain, tokens); },
         [&](std::string_view bytes) {
           for (char byte : bytes) tokens.push_back(vocabulary_.byte_token(byte));
         });

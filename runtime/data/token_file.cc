@@ -20,12 +20,12 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{4} << 20;
 
-// Where the chunk at the head of `text` ends: at a newline, because no token crosses one; without a newline
-// at kChunkBytes, but not inside a UTF-8 character.
+// Where the chunk at the head of `text` ends: behind the last of several newlines, because text is cut there anyhow;
+// without one at kChunkBytes, but not inside a UTF-8 character.
 size_t chunk_end(std::string_view text) {
   if (text.size() <= kChunkBytes) return text.size();
-  const size_t newline = text.rfind('\n', kChunkBytes - 1);
-  if (newline != std::string_view::npos) return newline + 1;
+  for (size_t at = kChunkBytes; at > 0; --at)
+    if (text[at - 1] == '\n' && text[at] != '\n') return at;
   size_t end = kChunkBytes;
   while (end > kChunkBytes - 4 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
   return end;

@@ -83,7 +83,7 @@ std::unique_ptr<Tokenizer> train_bpe(const std::filesystem::path& text, int32_t 
 
   Census census;
   split_text(
-      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()},
+      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, 0,
       [&](std::string_view plain) { census.add(plain); }, [](std::string_view) {});
   require(census.characters() > 0, Code::kInvalidArgument, "text ", where,
           " has no printable characters to learn from");

@@ -43,21 +43,28 @@ inline char32_t code_point(std::string_view character, size_t length) {
   return code;
 }
 
-// Characters that never are part of a piece, since sentencepiece keeps them for itself: control characters
-// (NUL ends its strings, newlines end its sentences, the tab marks boundaries), U+2581 (its mark for a
-// space), U+2047, U+2585 and U+FFFD.
-inline bool reserved(std::string_view character) {
-  return static_cast<uint8_t>(character[0]) < 0x20 || character == "\x7F" || character == "\xE2\x96\x81" ||
-         character == "\xE2\x81\x87" || character == "\xE2\x96\x85" || character == "\xEF\xBF\xBD";
+// Characters that sentencepiece's trainer keeps for itself, so that pieces have them only where a user wants it: control
+// characters (NUL ends its strings, newlines end its sentences, the tab marks boundaries), U+2581 (its mark for a space),
+// U+2047, U+2585 and U+FFFD. Their numbers, in a mask of 64 bits; -1: none of them.
+inline int reserved(std::string_view character) {
+  const auto first = static_cast<uint8_t>(character[0]);
+  if (first < 0x20) return first;
+  if (first < 0xE2) return character == "\x7F" ? 32 : -1;
+  return character == "\xE2\x96\x81"   ? 33
+         : character == "\xE2\x81\x87" ? 34
+         : character == "\xE2\x96\x85" ? 35
+         : character == "\xEF\xBF\xBD" ? 36
+                                       : -1;
 }
+inline constexpr uint64_t kSpaceMarkBit = uint64_t{1} << 33, kNewlineBit = uint64_t{1} << '\n';
 
 // Longest text cut into pieces at once. A cut is part of the encoding: same text, same cuts.
 inline constexpr size_t kPieceBytes = 4096;
 
-// Calls plain(text) and raw(bytes) in order; together they are the text. What is plain is well-formed, has no
-// reserved character and at most kPieceBytes bytes.
+// Calls plain(text) and raw(bytes) in order; together they are the text. What is plain is well-formed, has of the
+// reserved characters those in the mask `kept` alone, and at most kPieceBytes bytes. It is cut behind newlines, too.
 template <class Plain, class Raw>
-void split_text(std::string_view text, const Plain& plain, const Raw& raw) {
+void split_text(std::string_view text, uint64_t kept, const Plain& plain, const Raw& raw) {
   size_t begin = 0, at = 0;
   const auto flush = [&] {
     if (begin < at) plain(text.substr(begin, at - begin));
@@ -65,14 +72,17 @@ void split_text(std::string_view text, const Plain& plain, const Raw& raw) {
   };
   while (at < text.size()) {
     const size_t length = utf8_length(text.substr(at, 4));
-    if (length == 0 || reserved(text.substr(at, length))) {
+    const int number = length == 0 ? -1 : reserved(text.substr(at, length));
+    if (length == 0 || (number >= 0 && (kept >> number & 1) == 0)) {
       flush();
-      at = begin = begin + (length == 0 ? 1 : length);
-      raw(text.substr(at - (length == 0 ? 1 : length), length == 0 ? 1 : length));
+      const size_t bytes = length == 0 ? 1 : length;
+      raw(text.substr(at, bytes));
+      at = begin = at + bytes;
       continue;
     }
     if (at + length - begin > kPieceBytes) flush();
     at += length;
+    if (number == '\n' && at < text.size() && text[at] != '\n') flush();
   }
   flush();
 }

@@ -28,6 +28,16 @@ void append_with_spaces(std::string& texts, std::string_view piece) {
   }
 }
 
+// The reserved characters in a piece; U+2581 never is text.
+uint64_t reserved_in(std::string_view text) {
+  uint64_t mask = 0;
+  for (size_t length; !text.empty(); text.remove_prefix(length)) {
+    length = utf8_length(text);
+    if (const int number = reserved(text.substr(0, length)); number >= 0) mask |= uint64_t{1} << number;
+  }
+  return mask & ~kSpaceMarkBit;
+}
+
 uint64_t key_of(std::string_view text) {
   uint64_t key = 0;
   for (size_t i = 0; i < 8; ++i) key = key << 8 | (i < text.size() ? static_cast<uint8_t>(text[i]) : 0u);
@@ -47,8 +57,10 @@ Vocabulary::Vocabulary(const Model& model) {
       texts_ += static_cast<char>(byte);
     } else if (piece.type != PieceType::kControl && piece.type != PieceType::kUnknown) {
       append_with_spaces(texts_, piece.text);
-      if (can_occur(piece.text, model.escape_whitespaces) && texts_.size() - begin <= kPieceBytes)
+      if (can_occur(piece.text, model.escape_whitespaces) && texts_.size() - begin <= kPieceBytes) {
         matchable_.push_back(id);
+        reserved_in_pieces_ |= reserved_in(std::string_view(texts_).substr(begin));
+      }
     }
     pieces_.push_back({begin, static_cast<uint32_t>(texts_.size()) - begin,
                        static_cast<uint32_t>(piece.text.size()), piece.score, piece.type});

@@ -28,6 +28,8 @@ class Vocabulary {
   const std::vector<int32_t>& matchable() const { return matchable_; }
   std::vector<int32_t> matchable(PieceType type) const;
   uint64_t digest() const;  // of all texts
+  // The reserved characters (see split_text) that pieces have, as a mask: those are cut like any other character.
+  uint64_t reserved_in_pieces() const { return reserved_in_pieces_; }
 
  private:
   struct Entry {
@@ -39,6 +41,7 @@ class Vocabulary {
   std::vector<Entry> pieces_;
   std::vector<int32_t> matchable_;
   std::array<int32_t, 256> byte_token_{};
+  uint64_t reserved_in_pieces_ = 0;
 };
 
 // Finds the piece that is exactly some text.

@@ -10,6 +10,7 @@
 #include "runtime/io/manifest.h"
 #include "runtime/io/plan_file.h"
 #include "runtime/io/safetensors/dtypes.h"
+#include "runtime/io/safetensors/foreign.h"
 #include "runtime/io/safetensors/safetensors.h"
 
 namespace cairn::io {
@@ -163,10 +164,23 @@ std::string inspect_tokens(const fs::path& path, std::span<const std::byte> head
       .text();
 }
 
+// A tensor that cairn has no type for: what the file says, and why.
+std::string unusable(const SafeTensor& tensor) {
+  Json shape('[');
+  for (uint64_t d : tensor.shape) shape.add(n(d));
+  return Json('{')
+      .add("dtype", json_text(tensor.dtype))
+      .add("shape", shape.text())
+      .add("bytes", n(tensor.bytes))
+      .add("unusable", json_text(tensor.unusable))
+      .text();
+}
+
 std::string inspect_safetensors(const fs::path& path, std::span<const std::byte>) {
   const SafeTensors file(path);
   Json tensors('{');
-  for (const SafeTensor& tensor : file.tensors()) tensors.add(tensor.name, json(tensor.desc));
+  for (const SafeTensor& tensor : file.tensors())
+    tensors.add(tensor.name, tensor.usable() ? json(tensor.desc) : unusable(tensor));
   return Json('{')
       .add("kind", json_text("safetensors"))
       .add("metadata", json(file.metadata()))
@@ -224,6 +238,8 @@ std::string inspect(const fs::path& path) {
   opened.read(0, head, bytes.size());
   for (const Kind& kind : kKinds)
     if (kind.is(bytes, opened.size())) return kind.inspect(file, bytes);
+  const std::string foreign = foreign_file(bytes);
+  require(foreign.empty(), Code::kCorruptFile, "'", path.string(), "' is ", foreign);
   fail(Code::kCorruptFile, "'", path.string(),
        "' is none of checkpoint, model, plan, token file, safetensors file or tokenizer");
 }

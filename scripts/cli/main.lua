@@ -4,6 +4,7 @@ local ffi = require "ffi"
 local commands = require "cli.commands"
 local fail = require "cli.base.fail"
 local nearest = require "cli.base.nearest"
+local screen = require "cli.base.screen"
 
 local COMMANDS = {}
 for i, row in ipairs(commands) do COMMANDS[i] = row[1] end
@@ -55,10 +56,11 @@ ffi.cdef "int ferror(void* file);"
 -- Whether all that went to stdout arrived there; what was lost before the last flush shows in the stream's mark.
 local function stdout_is_whole()
   local flushed, reason = io.stdout:flush()
-  if flushed and ffi.C.ferror(io.stdout) == 0 then return true end
+  if flushed and ffi.C.ferror(screen.stdout) == 0 then return true end
   return false, reason or "a write failed"
 end
 
+if select(2, ...) ~= "lua" then screen.install() end  -- that one is a user's program as a whole
 local ok, result = xpcall(function(...) return run { ... } end, function(problem)
   if fail.is(problem) then return problem end
   if problem == "not enough memory" then return problem end  -- the interpreter's own words: a file without an end, say

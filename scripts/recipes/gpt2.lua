@@ -151,8 +151,14 @@ return {
 
   -- What config.json must say.
   config = function(o)
-    return { { "n_head", o.heads, "heads" }, { "layer_norm_epsilon", o.eps, "eps" },
-             { "activation_function", "gelu_new" }, { "scale_attn_weights", true },
-             { "scale_attn_by_inverse_layer_idx", false } }
+    local function is_tanh_gelu(name) return name == "gelu_new" or name == "gelu_pytorch_tanh" end
+    return {
+      { "model_type", "gpt2" }, { "n_head", o.heads, "heads" },
+      { "layer_norm_epsilon", o.eps, "eps", default = 1e-5 }, { "n_inner", 4 * o.width },
+      { "activation_function", is_tanh_gelu, nil, "gelu_new" }, { "scale_attn_weights", true },
+      { "scale_attn_by_inverse_layer_idx", false }, { "tie_word_embeddings", true },
+      -- Of the order of sums alone; and what shapes show.
+      { "reorder_and_upcast_attn" }, { "vocab_size" }, { "n_layer" }, { "n_embd" }, { "n_positions" }, { "n_ctx" },
+    }
   end,
 }

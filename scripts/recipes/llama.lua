@@ -151,11 +151,25 @@ return {
 
   -- What config.json must say.
   config = function(o)
-    return { { "num_attention_heads", o.heads, "heads" }, { "num_key_value_heads", o.kv_heads, "kv_heads" },
-             { "rms_norm_eps", o.eps, "eps" }, { "rope_theta", o.rope_base, "rope_base" },
-             { "rope_parameters.rope_theta", o.rope_base, "rope_base" }, { "rope_parameters.rope_type", "default" },
-             { "rope_scaling.rope_type", "default" }, { "rope_scaling.type", "default" }, { "hidden_act", "silu" },
-             { "tie_word_embeddings", o.tied, "tied" }, { "attention_bias", false }, { "mlp_bias", false },
-             { "head_dim", o.width / o.heads } }
+    local head = o.width / o.heads
+    local function family(name) return name == "llama" or name == "mistral" end
+    local function whole(window) return type(window) == "number" and window >= o.seq end
+    local function is_silu(name) return name == "silu" or name == "swish" end
+    return {
+      { "model_type", family, nil, "llama, or mistral, which is the same" },
+      { "num_attention_heads", o.heads, "heads" }, { "num_key_value_heads", o.kv_heads, "kv_heads", default = o.heads },
+      { "head_dim", head }, { "rms_norm_eps", o.eps, "eps", default = 1e-6 },
+      { "rope_theta", o.rope_base, "rope_base", default = 10000, unless = "rope_parameters.rope_theta" },
+      { "rope_parameters.rope_theta", o.rope_base, "rope_base" }, { "rope_parameters.rope_type", "default" },
+      { "rope_parameters.type", "default" }, { "rope_parameters.partial_rotary_factor", 1 },
+      { "rope_parameters.original_max_position_embeddings" },  -- which other types scale by
+      { "rope_scaling.rope_type", "default" }, { "rope_scaling.type", "default" }, { "partial_rotary_factor", 1 },
+      { "hidden_act", is_silu, nil, "silu" }, { "tie_word_embeddings", o.tied, "tied", default = false },
+      { "attention_bias", false }, { "mlp_bias", false },
+      { "sliding_window", whole, nil, ("at least seq=%d: attention sees whole windows here"):format(o.seq) },
+      -- Shapes show these.
+      { "vocab_size" }, { "hidden_size" }, { "intermediate_size" }, { "num_hidden_layers" },
+      { "max_position_embeddings" },
+    }
   end,
 }

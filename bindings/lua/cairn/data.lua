@@ -23,16 +23,25 @@ end
 
 function Tokenizer:vocabulary() return tonumber(C.cairn_tokenizer_vocabulary(self:raw())) end
 
--- An array of token numbers, or nil, err.
-function Tokenizer:encode(text)
+-- Token numbers as an FFI array int32_t[?], and how many they are; or nil, err.
+function Tokenizer:encode_array(text)
   core.expect_type(text, "string", "text")
   local out = ffi.new("cairn_text_t*[1]")
   local status = C.cairn_tokenizer_encode(self:raw(), text, #text, out, core.raw_error)
   if status ~= 0 then return core.failed(status) end
-  local bytes = core.take_text(out)
-  local tokens, list = ffi.new("int32_t[?]", math.max(#bytes / 4, 1)), {}
-  ffi.copy(tokens, bytes, #bytes)
-  for i = 1, #bytes / 4 do list[i] = tokens[i - 1] end
+  local bytes = tonumber(C.cairn_text_size(out[0]))
+  local tokens = ffi.new("int32_t[?]", math.max(bytes / 4, 1))
+  ffi.copy(tokens, C.cairn_text_data(out[0]), bytes)
+  C.cairn_text_release(out[0])
+  return tokens, bytes / 4
+end
+
+-- An array of token numbers, or nil, err.
+function Tokenizer:encode(text)
+  local tokens, count = self:encode_array(text)
+  if not tokens then return nil, count end
+  local list = {}
+  for i = 1, count do list[i] = tokens[i - 1] end
   return list
 end
 

@@ -148,6 +148,7 @@ function Session:export(path, rows)
   local array, count = name_rows(rows)
   return core.done(C.cairn_session_export(self:raw(), path, array, count, core.raw_error))
 end
+-- A row without theirs: the file is not asked for this parameter, which keeps its value.
 function Session:import(path, rows)
   local array, count = name_rows(rows)
   return core.done(C.cairn_session_import(self:raw(), path, array, count, core.raw_error))

@@ -944,7 +944,9 @@ typedef struct cairn_name {
 /* All parameters to and from a safetensors file; parameters without a row keep their names. Import converts F16, BF16
  * and F64. errors: IO (also: the directory to write to is not there; it is not made), CORRUPT_FILE, NOT_FOUND (no such
  * file); INVALID_ARGUMENT names a tensor that is missing or has another shape, or a row whose `ours` is no parameter,
- * and nothing is written then. since: 1.0 */
+ * and nothing is written then; UNSUPPORTED names a tensor of a type that cairn has not (BOOL, FP8 ...), where a parameter
+ * needs it. Of an import, a row whose `theirs` is NULL says that the file is not asked for this parameter, which keeps its
+ * value. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_export(cairn_session_t* session, const char* path,
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);

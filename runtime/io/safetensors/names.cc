@@ -42,6 +42,7 @@ std::vector<Mapped> map_parameters(const engine::Session& session, const std::ve
     if (const auto row = rows.find(m.ours); row != rows.end()) {
       m.theirs = row->second->theirs;
       m.transposed = row->second->transposed;
+      if (row->second->kept) continue;
     }
     require(!m.transposed || m.desc.shape.rank == 2, Code::kInvalidArgument, "parameter '", m.ours, "' is ",
             to_string(m.desc), "; only matrices can be transposed");
@@ -139,6 +140,8 @@ void import_safetensors(engine::Session& session, const std::vector<NameRow>& na
             "' for parameter '", m.ours, "'");
     const SafeTensor& tensor = *it->second;
     const Shape wanted = m.transposed ? turned(m.desc.shape) : m.desc.shape;
+    require(tensor.usable(), Code::kUnsupported, where, ": '", m.theirs, "' is ", tensor.unusable,
+            "; parameter '", m.ours, "' needs ", to_string(wanted), " of a float type");
     require(tensor.desc.shape == wanted, Code::kInvalidArgument, where, ": '", m.theirs, "' is ",
             to_string(tensor.desc.shape), "; parameter '", m.ours, "' needs ", to_string(wanted));
     require(is_float(tensor.desc.dtype), Code::kInvalidArgument, where, ": '", m.theirs, "' is ",

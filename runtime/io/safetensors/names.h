@@ -13,6 +13,7 @@ namespace cairn::io {
 struct NameRow {
   std::string ours, theirs;
   bool transposed = false;
+  bool kept = false;  // by an import: the file is not asked for it
 };
 void export_safetensors(const engine::Session& session, const std::vector<NameRow>& names,
                         const std::filesystem::path& path);

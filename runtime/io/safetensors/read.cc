@@ -5,6 +5,7 @@
 
 #include "runtime/io/limits.h"
 #include "runtime/io/safetensors/dtypes.h"
+#include "runtime/io/safetensors/foreign.h"
 #include "runtime/io/safetensors/safetensors.h"
 #include "runtime/plan/json/parse.h"
 
@@ -93,39 +94,53 @@ class Header {
             : !(seen & 2) ? "shape"
                           : "data_offsets");
     Placed placed;
-    placed.tensor.desc = describe(name, dtype, shape);
     require(range.size() == 2 && range[0] <= range[1], Code::kCorruptFile, where_, ": 'data_offsets' of '",
             name, "' is not a range");
     placed.begin = range[0];
     placed.end = range[1];
-    require(placed.end - placed.begin == static_cast<uint64_t>(placed.tensor.desc.bytes()),
-            Code::kCorruptFile, where_, ": '", name, "' is ", to_string(placed.tensor.desc), ", ",
-            placed.tensor.desc.bytes(), " bytes, but has ", placed.end - placed.begin);
+    placed.tensor.bytes = placed.end - placed.begin;
     placed.tensor.name = std::move(name);
+    placed.tensor.dtype = dtype;
+    placed.tensor.shape = std::move(shape);
+    describe(placed.tensor);
     placed_.push_back(std::move(placed));
   }
 
-  TensorDesc describe(const std::string& name, std::string_view dtype,
-                      const std::vector<uint64_t>& shape) const {
-    TensorDesc desc;
-    const std::optional<DType> known = safetensors_dtype(dtype);
-    require(known.has_value(), Code::kUnsupported, where_, ": '", name, "' has dtype '", dtype,
-            "'; known are ", safetensors_dtypes());
-    desc.dtype = *known;
-    require(shape.size() <= kMaxRank, Code::kUnsupported, where_, ": '", name, "' has rank ", shape.size(),
-            "; at most ", kMaxRank, " is supported");
-    std::vector<int64_t> dims;
-    for (uint64_t d : shape) {
-      require(d > 0, Code::kUnsupported, where_, ": '", name, "' is empty (a dimension is 0)");
-      dims.push_back(static_cast<int64_t>(d));
-    }
+  // What cairn makes of the tensor, if anything: a type of the format that it has not, no elements, or more
+  // dimensions than it takes are no error of the file. The bytes must be as many as type and shape say.
+  void describe(SafeTensor& tensor) const {
+    const int bits = safetensors_bits(tensor.dtype);
+    require(bits > 0, Code::kUnsupported, where_, ": '", tensor.name, "' has dtype '", tensor.dtype,
+            "', none of the format's; cairn knows ", safetensors_dtypes());
+    int64_t elements = 1, all = 0;
     try {
-      desc.shape = Shape(std::span<const int64_t>(dims));
-      desc.bytes();
+      for (uint64_t d : tensor.shape) elements = checked_mul(elements, static_cast<int64_t>(d));
+      all = checked_mul(elements, bits);
     } catch (const Error& error) {
-      fail_as(Code::kCorruptFile, error, where_, ": '", name, "': ");
+      fail_as(Code::kCorruptFile, error, where_, ": '", tensor.name, "': ");
     }
-    return desc;
+    const std::string what = cat(tensor.dtype, to_string(tensor.shape));
+    require(all % 8 == 0, Code::kCorruptFile, where_, ": '", tensor.name, "' is ", what, ", ", all,
+            " bits, no whole number of bytes");
+    require(tensor.bytes == static_cast<uint64_t>(all / 8), Code::kCorruptFile, where_, ": '", tensor.name,
+            "' is ", what, ", ", all / 8, " bytes, but has ", tensor.bytes);
+    const std::optional<DType> known = safetensors_dtype(tensor.dtype);
+    if (!known) {
+      tensor.unusable = tensor.dtype;
+    } else if (elements == 0) {
+      tensor.unusable = "empty";
+    } else if (tensor.shape.size() > kMaxRank) {
+      tensor.unusable = cat("of rank ", tensor.shape.size());
+    } else {
+      const std::vector<int64_t> dims(tensor.shape.begin(), tensor.shape.end());
+      tensor.desc = {*known, Shape(std::span<const int64_t>(dims))};
+    }
+  }
+
+  static std::string to_string(const std::vector<uint64_t>& shape) {
+    std::string text = "[";
+    for (uint64_t d : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(d);
+    return text + "]";
   }
 
   std::string where_;
@@ -138,8 +153,9 @@ std::string not_a_length(uint64_t length) {
   char first[8];
   std::memcpy(first, &length, sizeof(first));
   if (first[0] == '{')
-    return " is no safetensors file but a JSON text; an index names the files that hold the tensors, and one "
-           "of these is wanted";
+    return " is no safetensors file but a JSON text; an index names the files that hold the tensors: save "
+           "the "
+           "model as one file (Transformers: save_pretrained(DIR, max_shard_size=\"1TB\"))";
   const bool text =
       std::all_of(first, first + 8, [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\t'; });
   if (text) return " is no safetensors file but a text";
@@ -161,6 +177,10 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
           " bytes; it is no safetensors file");
   uint64_t length = 0;
   file_.read(0, &length, 8);
+  std::byte head[9];
+  file_.read(0, head, sizeof head);
+  const std::string foreign = looks_like_safetensors(head, file_.size()) ? "" : foreign_file(head);
+  require(foreign.empty(), Code::kCorruptFile, where, " is no safetensors file but ", foreign);
   require(length <= kMaxSafetensorsHeader, Code::kCorruptFile, where,
           length <= kMaxSafetensorsHeader ? "" : not_a_length(length));
   require(length >= 2 && length <= file_.size() - 8, Code::kCorruptFile, where, ": a header of ", length,
@@ -176,7 +196,9 @@ SafeTensors::SafeTensors(const std::filesystem::path& path) : file_(path) {
   Header header(where, text.first(last));
   metadata_ = std::move(header.metadata());
   std::vector<Placed>& placed = header.placed();
-  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);  // an empty one before what follows it
+  });
   const uint64_t data = file_.size() - 8 - length;
   uint64_t at = 0;
   for (Placed& p : placed) {

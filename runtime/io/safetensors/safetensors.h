@@ -14,8 +14,15 @@ namespace cairn::io {
 
 struct SafeTensor {
   std::string name;
-  TensorDesc desc;
+  TensorDesc desc;      // meaningless unless usable
   uint64_t offset = 0;  // in the file
+  // Why cairn computes with no such tensor: its type, as "BOOL", or "empty"; nothing: it does.
+  std::string unusable;
+  std::string dtype;            // as the file spells it
+  std::vector<uint64_t> shape;  // as in the file
+  uint64_t bytes = 0;
+
+  bool usable() const { return unusable.empty(); }
 };
 class SafeTensors {
  public:

@@ -25,6 +25,23 @@ std::optional<DType> safetensors_dtype(std::string_view name) {
   return std::nullopt;
 }
 
+// Types of the format (safetensors 0.8) that cairn has none for.
+int safetensors_bits(std::string_view name) {
+  struct Row {
+    std::string_view name;
+    int bits;
+  };
+  constexpr Row kOthers[] = {
+      {"BOOL", 8}, {"I8", 8},      {"I16", 16},    {"U16", 16},        {"U32", 32},
+      {"U64", 64}, {"C64", 64},    {"F8_E4M3", 8}, {"F8_E5M2", 8},     {"F8_E8M0", 8},
+      {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
+  };
+  if (const std::optional<DType> known = safetensors_dtype(name)) return format(*known).bits;
+  for (const Row& row : kOthers)
+    if (row.name == name) return row.bits;
+  return 0;
+}
+
 std::string_view safetensors_name(DType dtype) {
   for (const NamedDType& row : kNamedDTypes)
     if (row.dtype == dtype) return row.name;

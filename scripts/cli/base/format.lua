@@ -1,5 +1,6 @@
 -- Numbers for people.
 local posix = require "cli.base.posix"
+local screen = require "cli.base.screen"
 
 local format = {}
 
@@ -40,7 +41,7 @@ function format.colour(name, text, fd)
   if format.no_color or (none and none ~= "") or os.getenv("TERM") == "dumb" or not posix.is_terminal(fd or 1) then
     return text
   end
-  return "\27[" .. COLOURS[name] .. "m" .. text .. "\27[0m"
+  return screen.control("\27[" .. COLOURS[name] .. "m") .. text .. screen.control("\27[0m")
 end
 
 -- Rows of texts as aligned columns; numbers-like columns (all but the first) to the right.

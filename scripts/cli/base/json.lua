@@ -22,6 +22,20 @@ local function quote(text)
   return '"' .. escaped .. '"'
 end
 
+-- The JSON of a text of any bytes: those that are no UTF-8 are surrogates, as Python's surrogateescape writes and reads
+-- them (byte 0xff is \\udcff).
+function json.bytes(text)
+  local parts, at = {}, 1
+  while at <= #text do
+    local rest = text:sub(at)
+    local valid = unicode.valid(rest)
+    parts[#parts + 1] = quote(rest:sub(1, valid)):sub(2, -2)
+    if valid < #rest then parts[#parts + 1] = ("\\udc%02x"):format(rest:byte(valid + 1)) end
+    at = at + valid + 1
+  end
+  return json.raw('"' .. table.concat(parts) .. '"')
+end
+
 local function number(value)
   if value ~= value or value == math.huge or value == -math.huge then return "null" end
   if value == math.floor(value) and math.abs(value) < 2 ^ 53 then return ("%d"):format(value) end

@@ -5,7 +5,22 @@ local ESCAPES = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
 local function utf8(code)
   if code < 0x80 then return string.char(code) end
   if code < 0x800 then return string.char(0xC0 + math.floor(code / 64), 0x80 + code % 64) end
-  return string.char(0xE0 + math.floor(code / 4096), 0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
+  if code < 0x10000 then
+    return string.char(0xE0 + math.floor(code / 4096), 0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
+  end
+  return string.char(0xF0 + math.floor(code / 262144), 0x80 + math.floor(code / 4096) % 64,
+    0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
+end
+
+-- What \u and its four digits stand for, of which `low` may be the next four: a character; or, of a surrogate alone,
+-- the byte that it was made of (see json.bytes), or U+FFFD. The second result says that `low` belongs to it.
+local function escaped(code, low)
+  if code < 0xD800 or code > 0xDFFF then return utf8(code), false end
+  if code < 0xDC00 and low and low >= 0xDC00 and low <= 0xDFFF then
+    return utf8(0x10000 + (code - 0xD800) * 1024 + low - 0xDC00), true
+  end
+  if code >= 0xDC80 and code <= 0xDCFF then return string.char(code - 0xDC00), false end
+  return "\239\191\189", false
 end
 
 return function(text)
@@ -36,8 +51,11 @@ return function(text)
       if text:sub(stop, stop) == '"' then return table.concat(parts) end
       local escape = text:sub(at, at)
       if escape == "u" then
-        parts[#parts + 1] = utf8(tonumber(text:match("^%x%x%x%x", at + 1) or problem("a wrong escape"), 16))
-        at = at + 5
+        local code = tonumber(text:match("^%x%x%x%x", at + 1) or problem("a wrong escape"), 16)
+        local low = text:match("^\\u(%x%x%x%x)", at + 5)
+        local made, both = escaped(code, low and tonumber(low, 16))
+        parts[#parts + 1] = made
+        at = at + (both and 11 or 5)
       else
         parts[#parts + 1] = ESCAPES[escape] or escape
         at = at + 1

@@ -27,11 +27,17 @@ int unlink(const char* path);
 int rmdir(const char* path);
 long readlink(const char* path, char* to, size_t size);
 typedef struct { uint64_t inode; int64_t offset; uint16_t length; uint8_t type; char name[256]; } cli_dirent;
-typedef struct { uint32_t mask, words1[6]; uint16_t mode, half; uint32_t words2[56]; } cli_statx;
+typedef struct { int64_t seconds; uint32_t nanoseconds; int32_t half; } cli_statx_time;
+typedef struct { uint32_t mask, block; uint64_t attributes; uint32_t links, uid, gid; uint16_t mode, half;
+                 uint64_t inode, size, blocks, known; cli_statx_time accessed, born, changed, modified;
+                 uint32_t words[32]; } cli_statx;
 int statx(int directory, const char* path, int flags, unsigned mask, cli_statx* found);
 void* opendir(const char* path);
 cli_dirent* readdir(void* directory);
 int closedir(void* directory);
+unsigned umask(unsigned mask);
+int chmod(const char* path, unsigned mode);
+char* mkdtemp(char* form);
 ]]
 
 local C = ffi.C
@@ -86,14 +92,39 @@ function posix.uid() return tonumber(C.getuid()) end
 function posix.readable(path) return C.access(path, 4) == 0 end
 function posix.writable(path) return C.access(path, 2) == 0 end
 
--- What a path names, links followed: nil of a regular file, and of what cannot be looked at.
 local KINDS = { [0x1000] = "a pipe", [0x2000] = "a device", [0x4000] = "a directory", [0x6000] = "a device",
-                [0xC000] = "a socket" }
-function posix.no_file(path)
+                [0xA000] = "a symbolic link", [0xC000] = "a socket" }
+local NO_LINK = 0x100  -- AT_SYMLINK_NOFOLLOW
+
+-- What the system knows of a path: {kind (nil: a regular file), mode (its twelve bits), uid, size, state (a text that
+-- is another one once the file was written to or replaced)}; nil and why not. link: of a link itself.
+function posix.look(path, link)
   local found = ffi.new("cli_statx")
-  if C.statx(-100, path, 0, 1, found) ~= 0 then return nil end  -- from the current directory; the kind alone
-  return KINDS[found.mode - found.mode % 0x1000]
+  if C.statx(-100, path, link and NO_LINK or 0, 0x7ff, found) ~= 0 then  -- from the current directory; the basic facts
+    return nil, ("%s: %s"):format(path, ffi.string(C.strerror(ffi.errno())))
+  end
+  return { kind = KINDS[found.mode - found.mode % 0x1000], mode = found.mode % 0x1000, uid = found.uid,
+           size = tonumber(found.size),
+           state = ("%s %s %s.%d"):format(tostring(found.inode), tostring(found.size), tostring(found.modified.seconds),
+             found.modified.nanoseconds) }
 end
+
+-- What a path names, links followed: nil of a regular file, and of what cannot be looked at.
+function posix.no_file(path)
+  local found = posix.look(path)
+  return found and found.kind
+end
+
+-- Runs body() while new files are this user's alone, whatever the process would give them.
+function posix.privately(body, ...)
+  local before = C.umask(63)  -- 0077
+  local results = { pcall(body, ...) }
+  C.umask(before)
+  if not results[1] then error(results[2], 0) end
+  return unpack(results, 2, table.maxn(results))
+end
+
+function posix.make_private(path) return C.chmod(path, 448) == 0 end  -- 0700
 
 -- Absolute path without links; nil if there is no such file.
 function posix.real_path(path)
@@ -153,8 +184,10 @@ local function open_to_write(path, flags)
   return nil, ("%s: %s"):format(path, reason)
 end
 
--- A file's text; nil and why not, also if it has more than `most` bytes. A pipe is empty here, and not waited for.
+-- A file's text; nil and why not, also if it is no regular file, or has more than `most` bytes. Nothing is waited for.
 function posix.read_file(path, most)
+  local kind = posix.no_file(path)
+  if kind then return nil, ("%s is %s; a file is needed"):format(path, kind) end
   local fd = C.open(path, NONBLOCK + CLOSE_ON_EXEC)
   if fd < 0 then return nil, ("%s: %s"):format(path, ffi.string(C.strerror(ffi.errno()))) end
   local block, parts, size, problem = ffi.new("char[65536]"), {}, 0, nil
@@ -215,6 +248,15 @@ function posix.is_link(path) return C.readlink(path, ffi.new("char[1]"), 1) >= 0
 
 -- Removes a file, or the link of that name; true if it is gone.
 function posix.remove_file(path) return C.unlink(path) == 0 or ffi.errno() == 2 end  -- ENOENT
+
+-- A new directory for this user alone, of a name that nobody knows before, in `folder`. Returns its path, or nil and
+-- why not.
+function posix.temporary_directory(folder)
+  local form = folder .. "/cairn-XXXXXX"
+  local path = ffi.new("char[?]", #form + 1, form)
+  if C.mkdtemp(path) == nil then return nil, ("%s: %s"):format(folder, ffi.string(C.strerror(ffi.errno()))) end
+  return ffi.string(path)
+end
 
 -- A new directory for this user alone. Returns true, or nil and why not.
 function posix.new_directory(path)

@@ -39,6 +39,18 @@ local function characters(bytes)
   end
 end
 
+-- How many bytes at the head of `bytes` are whole characters.
+function unicode.valid(bytes)
+  local at = 1
+  while true do
+    local found = bytes:find("[\128-\255]", at)
+    if not found then return #bytes end
+    local count, whole = piece(bytes, found)
+    if not whole then return found - 1 end
+    at = found + count
+  end
+end
+
 -- `bytes` as valid UTF-8.
 function unicode.text(bytes)
   if not bytes:find("[\128-\255]") then return bytes end
@@ -65,7 +77,7 @@ end
 
 -- A text of a stranger's inside a message: one line, no control characters, not too long.
 function unicode.shown(bytes)
-  local text = unicode.text(bytes:sub(1, 200)):gsub("%c", "?")
+  local text = unicode.text(bytes:sub(1, 200)):gsub("%c", "?"):gsub("\194[\128-\159]", "?")
   return #bytes > 200 and text .. "..." or text
 end
 

@@ -120,7 +120,8 @@ function bundle.make(recipe, o, trained)
 end
 
 -- Calls save(files, metadata), the files being those of `parts`, which lie in `folder` for as long as that takes.
-function bundle.with_files(parts, folder, save)
+-- tokenizer: its vocabulary's file, as {file (its name), text}; nil: there is none.
+function bundle.with_files(parts, folder, save, tokenizer)
   local function clear()
     if posix.is_link(folder) then return posix.remove_file(folder) end
     -- All of it: a save that was killed may have left a file under a name of its own.
@@ -138,6 +139,11 @@ function bundle.with_files(parts, folder, save)
     if parts.generator then
       files[2] = ("%s/%s"):format(folder, GENERATOR)
       fail.check("save", parts.generator:save(files[2]))
+    end
+    if tokenizer and tokenizer.file then
+      files[#files + 1] = ("%s/%s"):format(folder, tokenizer.file)
+      written, reason = posix.write_file(files[#files], tokenizer.text)
+      if not written then fail.with(5, "save: " .. reason) end
     end
     return save(files, { ["names"] = NAMES, ["generator"] = parts.generator and GENERATOR or "" })
   end)

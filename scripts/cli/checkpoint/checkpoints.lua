@@ -4,6 +4,7 @@ local args = require "cli.base.args"
 local cairn = require "cairn"
 local bundle = require "cli.checkpoint.bundle"
 local fail = require "cli.base.fail"
+local json = require "cli.base.json"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
@@ -94,6 +95,9 @@ function checkpoints.save(run, out)
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
     metadata["option." .. name] = recipes.value_text(value)
   end
+  local read = {}
+  for path, content in pairs(run.files) do read[#read + 1] = json.array { json.bytes(path), content } end
+  if #read > 0 then metadata["files"] = json.encode(json.array(read)) end
   local sums = run.sums:text()
   if sums ~= "" then metadata["metrics"] = sums end
   local directory = checkpoints.path(out, report.step)
@@ -101,13 +105,10 @@ function checkpoints.save(run, out)
     for key, value in pairs(about) do metadata[key] = value end
     if tokenizer then
       metadata["tokenizer"] = tokenizer.kind
-      if tokenizer.file then
-        files[#files + 1] = tokenizer.file
-        metadata["tokenizer.file"] = tokenizer.file:match("([^/]+)$")
-      end
+      metadata["tokenizer.file"] = tokenizer.file
     end
     return fail.check("save", run.stepper:save(directory, metadata, files))
-  end)
+  end, tokenizer)
   prune(out, directory, spec.options.keep or KEPT, run.best, spec.note)
   return directory
 end
@@ -198,19 +199,23 @@ function checkpoints.options(opened, recipe)
     unicode.shown(result.message)))
 end
 
--- The tokenizer a model was trained with.
-function checkpoints.tokenizer(opened)
+-- The file of the vocabulary that a model was trained with; nil: its tokens are bytes, or it has none.
+function checkpoints.vocabulary(opened)
   local kind, file = opened.text("tokenizer"), opened.text("tokenizer.file")
-  if not kind then fail.input(opened.directory .. " was not trained on text: it has no tokenizer") end
-  local path
-  if kind == "bpe" then
-    if not file or file:find("/", 1, true) then fail.input(opened.directory .. ": its tokenizer has no file") end
-    path = opened.directory .. "/" .. file
-  elseif kind ~= "bytes" then
+  if kind == nil or kind == "bytes" then return nil end
+  if kind ~= "bpe" then
     fail.input(("%s is damaged: its tokenizer is '%s', none of bytes, bpe"):format(opened.directory,
       unicode.shown(kind)))
   end
-  return fail.check("tokenizer", cairn.tokenizer(kind, path))
+  if not file or file:find("/", 1, true) then fail.input(opened.directory .. ": its tokenizer has no file") end
+  return opened.directory .. "/" .. file
+end
+
+-- The tokenizer a model was trained with.
+function checkpoints.tokenizer(opened)
+  local kind = opened.text("tokenizer")
+  if not kind then fail.input(opened.directory .. " was not trained on text: it has no tokenizer") end
+  return fail.check("tokenizer", cairn.tokenizer(kind, checkpoints.vocabulary(opened)))
 end
 
 return checkpoints

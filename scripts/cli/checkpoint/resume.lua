@@ -1,5 +1,6 @@
 -- Going on from a checkpoint: what is otherwise than in the run so far is said, never taken silently.
 local checkpoints = require "cli.checkpoint.checkpoints"
+local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 local posix = require "cli.base.posix"
@@ -78,15 +79,50 @@ local function differences(run, opened)
   return rows
 end
 
+local function refuse_data(opened, path, was, now)
+  fail.input(("--resume: %s was trained on data=%s, whose content (digest and size) was %s and is %s; data=FILE on the "
+    .. "command line goes on with other data"):format(opened.directory, unicode.shown(path), unicode.shown(was), now))
+end
+
+-- What a checkpoint says of the files that its recipe named by run.file, and of eval_data: contents by path.
+local function recorded_files(opened)
+  local ok, rows = pcall(decode, opened.text("files") or "[]")
+  local found = {}
+  for _, row in ipairs(ok and type(rows) == "table" and rows or {}) do
+    if type(row) == "table" and type(row[1]) == "string" then found[row[1]] = row[2] end
+  end
+  return found
+end
+
 -- The data that the run was trained on, which its place in them is counted in, still have their content; other data are
--- taken where the command names them.
+-- taken where the command names them. As a check of a file before anything is made of it: a checkpoint names any file.
+-- settings: {key, text} pairs of the command line.
+function resume.content_check(opened, o, settings, data_given, recipe_changed)
+  local was, recorded = opened.text("data.content"), recorded_files(opened)
+  return function(what, file)
+    if what == "data" then
+      local now = content_like(was, file)
+      if not data_given and was ~= nil and was ~= now then refuse_data(opened, o.data, was, now) end
+      return
+    end
+    local before = recorded[posix.real_path(file.path) or file.path]
+    if recipe_changed or before == nil or before == file.content then return end
+    for _, setting in ipairs(settings) do
+      if setting[2] == file.path then return end
+    end
+    fail.input(("--resume: %s was trained with %s, whose content (digest and size) was %s and is %s; %s"):format(
+      opened.directory, unicode.shown(file.path), unicode.shown(tostring(before)), file.content,
+      what == "eval_data" and "eval_data=FILE on the command line goes on with another"
+      or "the option that names it, on the command line, or --recipe-changed goes on with another"))
+  end
+end
+
+-- The same of whatever data a recipe opened.
 function resume.check_data(run, opened)
   local was = opened.text("data.content")
   local now = content_like(was, run.data)
   if run.spec.data_given or was == nil or now == nil or was == now then return end
-  fail.input(("--resume: %s was trained on data=%s, whose content (digest and size) was %s and is %s; data=FILE on the "
-    .. "command line goes on with other data"):format(opened.directory, unicode.shown(run.o.data), unicode.shown(was),
-    now))
+  refuse_data(opened, run.o.data, was, now)
 end
 
 -- Says what is otherwise, and takes later checkpoints out of the way of `out`, the run's own directory (false: it saves

@@ -4,6 +4,8 @@ local checkpoints = require "cli.checkpoint.checkpoints"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 local models = require "cli.checkpoint.model"
+local posix = require "cli.base.posix"
+local screen = require "cli.base.screen"
 local sampling = require "cli.train.sampling"
 local unicode = require "cli.base.unicode"
 local uniform = require "cairn.random"
@@ -21,10 +23,11 @@ local KNOWN = args.known("device threads seed json quiet", {
 -- Writes text as its tokens come: whole characters, each at once.
 local function typewriter(tokenizer)
   local characters = unicode.stream()
+  local out = posix.is_terminal(1) and io.stdout or screen.stdout  -- elsewhere the text is exact
   local function put(text)
     if text == "" then return end
-    local ok, problem = io.stdout:write(text)
-    if ok then ok, problem = io.stdout:flush() end
+    local ok, problem = out:write(text)
+    if ok then ok, problem = out:flush() end
     if not ok then fail.with(5, "stdout: " .. tostring(problem)) end
   end
   local self = {}

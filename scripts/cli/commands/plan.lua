@@ -9,6 +9,7 @@ local fit = require "cli.plan.fit"
 local format = require "cli.base.format"
 local joint = require "cli.plan.joint"
 local json = require "cli.base.json"
+local lengths = require "cli.recipe.lengths"
 local precision = require "cli.recipe.precision"
 local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
@@ -109,6 +110,9 @@ return function(arguments, root)
   costs.load(options, root)
   local recipe = recipes.load(words[1], root)
   local given = recipes.resolve(recipe, settings, nil, true)
+  lengths.tell(settings, given, function(message)
+    if not options.quiet then io.stderr:write(message, "\n") end
+  end)
   for _, name in ipairs { "sweep", "fit" } do
     if given.batch == "auto" and options[name] then fail.usage(("--%s does not go with batch=auto"):format(name)) end
   end

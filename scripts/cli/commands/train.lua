@@ -9,6 +9,7 @@ local facts = require "cli.plan.facts"
 local fail = require "cli.base.fail"
 local joint = require "cli.plan.joint"
 local journal = require "cli.report.journal"
+local lengths = require "cli.recipe.lengths"
 local loop = require "cli.train.loop"
 local metrics = require "cli.train.metrics"
 local native = require "cli.native"
@@ -30,6 +31,8 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
     fail.usage("--device-model: nothing runs on a model; it goes with `cairn plan`")
   end, "not here: it goes with `cairn plan`", elsewhere = true },
   init = { args.text, "initial weights, by the names that `cairn export` writes", "FILE" },
+  ["init-missing"] = { args.text, "with --init: parameters that the file may lack, and that begin fresh, as " ..
+    "'head.*,*.bias'", "PATTERNS" },
   out = { args.text, "where checkpoints, run.json, metrics.jsonl, report.html and other records go", "DIR" },
   resume = { args.text, "continue a run from its newest checkpoint", "DIR" },
   config = { args.text, "do what a run did, by the run.json in its --out; what is given beside it counts", "FILE" },
@@ -58,6 +61,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
 local function specify(options, words, settings, root, file, note)
   local opened, recipe
   if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
+  if options.init_missing and not options.init then fail.usage("--init-missing goes with --init FILE") end
   if options.recipe and (words[1] or not options.resume) then
     fail.usage("--recipe FILE goes with --resume, instead of a recipe before it; usage: " .. USAGE)
   end
@@ -82,6 +86,7 @@ local function specify(options, words, settings, root, file, note)
     settings = all
   end
   local o = recipes.resolve(recipe, settings, opened and opened.option, true)
+  lengths.tell(settings, o, note)
   local data_given = false
   for _, setting in ipairs(settings) do data_given = data_given or setting[1] == "data" end
   options.optimizer = recipes.optimizer(recipe, o)
@@ -96,6 +101,8 @@ local function specify(options, words, settings, root, file, note)
   if options.epochs and options.steps then fail.usage("--epochs and --steps exclude each other") end
   return {
     recipe = recipe, o = o, options = options, note = note, data_given = data_given,
+    tokenizer = opened and checkpoints.vocabulary(opened), check_content = opened and resume.content_check(opened, o,
+      settings, data_given, options.recipe_changed),
     seed = options.seed or number("seed", runs.DEFAULT_SEED), epochs = options.epochs,
     evaluates = true, generates = options.sample_every ~= nil,
     accumulate = options.accumulate or number("accumulate", 1), parts = number("parts", 1),
@@ -166,7 +173,7 @@ local function start(run, opened, options)
     return report.step
   end
   run:initialise()
-  if options.init then run:import(options.init) end
+  if options.init then run:import(options.init, options.init_missing) end
   return 0
 end
 

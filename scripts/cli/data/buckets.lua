@@ -1,43 +1,54 @@
 -- Texts sorted by length: each goes into the shortest window that holds it, and a micro-batch is of one length.
 local ffi = require "ffi"
 local fail = require "cli.base.fail"
+local files = require "cli.base.files"
+local flat = require "cli.data.flat"
 local lengths = require "cli.recipe.lengths"
 local random = require "cairn.random"
 
 local buckets = {}
 
 local IGNORED = -100  -- a target that counts for nothing
+local BLOCK = 2 ^ 20
 
--- Texts of a file: what stands between empty lines, or between lines of "%" alone.
-local function texts(path, what)
-  local file, problem = io.open(path, "rb")
-  if not file then fail.with(5, what .. ": " .. problem) end
-  local list, lines = {}, {}
-  local function close()
-    if #lines > 0 then list[#list + 1] = table.concat(lines, "\n") end
-    lines = {}
-  end
-  for line in file:lines() do
-    if line:find("^%%?%s*$") then close() else lines[#lines + 1] = line end
+-- Calls take(line) for each line of a file, whatever bytes are in it.
+local function each_line(path, what, take)
+  local file, parts = files.open(path, what), {}
+  for block in function() return files.next(file, BLOCK, path, what) end do
+    local at = 1
+    while true do
+      local stop = block:find("\n", at, true)
+      if not stop then break end
+      parts[#parts + 1] = block:sub(at, stop - 1)
+      take(#parts == 1 and parts[1] or table.concat(parts))
+      parts, at = {}, stop + 1
+    end
+    if at <= #block then parts[#parts + 1] = block:sub(at) end
   end
   file:close()
-  close()
-  return list
+  if #parts > 0 then take(table.concat(parts)) end
 end
 
--- Cuts tokens into pieces of at most `longest` predictions; the last token of one is the first of the next, so that
--- every token but the first is predicted once.
-local function pieces(tokens, longest)
-  local list, first = {}, 1
-  while first < #tokens do
-    local last = math.min(first + longest, #tokens)
-    local piece = ffi.new("int32_t[?]", last - first + 1)
-    for i = first, last do piece[i - first] = tokens[i] end
-    list[#list + 1] = { tokens = piece, count = last - first }
-    first = last
+-- Calls take(text) for the texts of a file: what stands between empty lines, or between lines of "%" alone. Returns how
+-- many there are.
+local function each_text(path, what, take)
+  local lines, count = {}, 0
+  local function close()
+    if #lines > 0 then
+      count = count + 1
+      take(lines, count)
+      lines = {}
+    end
   end
-  return list
+  each_line(path, what, function(line)
+    if line:find("^%%?%s*$") then close() else lines[#lines + 1] = line end
+  end)
+  close()
+  return count
 end
+
+-- Pieces of one length: where each begins among all tokens, and how many predictions it has.
+local function new_bucket(longest) return { first = flat.new(2 ^ 52), count = flat.new(longest) } end
 
 local function shuffled(list, seed)
   local draw = random(seed)
@@ -52,40 +63,52 @@ end
 local function epoch_of(sorted, batch, seed)
   local plan, orders = {}, {}
   for program, bucket in ipairs(sorted) do
-    local order = {}
-    for i = 1, #bucket do order[i] = i end
+    local order, size = {}, bucket.count.count
+    for i = 1, size do order[i] = i end
     orders[program] = shuffled(order, seed + program)
-    for first = 1, #bucket, batch do plan[#plan + 1] = { program, first, math.min(batch, #bucket - first + 1) } end
+    for first = 1, size, batch do plan[#plan + 1] = { program, first, math.min(batch, size - first + 1) } end
   end
   return shuffled(plan, seed), orders
 end
 
--- A dataset as text.dataset makes them, whose batch(index) also returns its program. encode(text): an array of tokens,
--- or nil where tokens are drawn from the seed. part: {path, what (the option that names it), from, to (shares of the
--- texts)}.
-function buckets.dataset(o, run, encode, part)
+-- A dataset as text.dataset makes them, whose batch(index) also returns its program. tokenizer: nil where tokens are
+-- drawn from the seed. part: {path, what (the option that names it), from, to (shares of the texts)}.
+function buckets.dataset(o, run, tokenizer, part)
   local list, what = lengths.parse(o.lengths), part.what or "data"
+  local tokens = flat.new(tokenizer and tokenizer.opened:vocabulary() - 1 or o.vocab - 1)
   local sorted, count, predictions = {}, 0, 0
-  for i = 1, #list do sorted[i] = {} end
-  local function add(tokens)
-    for _, piece in ipairs(pieces(tokens, list[1])) do
+  for i = 1, #list do sorted[i] = new_bucket(list[1]) end
+  -- Cuts a text's tokens into pieces of at most the longest length; the last token of one is the first of the next, so
+  -- that every token but the first is predicted once.
+  local function add(array, size)
+    local first = tokens.count
+    tokens:append(array, size)
+    while size > 1 do
+      local made = math.min(list[1], size - 1)
       local program = #list
-      while list[program] < piece.count do program = program - 1 end
-      local bucket = sorted[program]
-      bucket[#bucket + 1] = piece
-      count, predictions = count + 1, predictions + piece.count
+      while list[program] < made do program = program - 1 end
+      sorted[program].first:add(first)
+      sorted[program].count:add(made)
+      count, predictions = count + 1, predictions + made
+      first, size = first + made, size - made
     end
   end
-  if encode then
-    local found = texts(part.path, what)
-    local first, last = math.floor(#found * (part.from or 0) + 0.5) + 1, math.floor(#found * (part.to or 1) + 0.5)
-    for i = first, last do add(encode(found[i])) end
+  if tokenizer then
+    local all = (part.from or part.to) and each_text(part.path, what, function() end) or nil
+    local first = all and math.floor(all * (part.from or 0) + 0.5) + 1 or 1
+    local last = all and math.floor(all * (part.to or 1) + 0.5) or math.huge
+    each_text(part.path, what, function(lines, index)
+      if index >= first and index <= last then
+        add(fail.check(what, tokenizer.opened:encode_array(table.concat(lines, "\n"))))
+      end
+    end)
   else
     local draw = random(run.seed)
+    local drawn = ffi.new("int32_t[?]", list[1] + 2)
     for _ = 1, 64 * o.batch do
-      local tokens = {}
-      for i = 1, 2 + math.floor(draw() * list[1]) do tokens[i] = math.floor(draw() * o.vocab) end
-      add(tokens)
+      local size = 2 + math.floor(draw() * list[1])
+      for i = 0, size - 1 do drawn[i] = math.floor(draw() * o.vocab) end
+      add(drawn, size)
     end
   end
   if count == 0 then fail.input(("%s: %s holds no text of two tokens"):format(what, part.path)) end
@@ -96,12 +119,12 @@ function buckets.dataset(o, run, encode, part)
   end
   local batches, remainders = 0, {}
   for program, bucket in ipairs(sorted) do
-    local rest = #bucket % o.batch
+    local size = bucket.count.count
+    local rest = size % o.batch
     if o.remainder == "drop" then
-      for _ = 1, rest do
-        predictions = predictions - bucket[#bucket].count
-        bucket[#bucket] = nil
-      end
+      for i = size - rest, size - 1 do predictions = predictions - bucket.count.data[i] end
+      bucket.first:cut(size - rest)
+      bucket.count:cut(size - rest)
     elseif o.remainder == "own" and rest > 0 then
       local length, n = list[program], rest * list[program]
       local name = ("length-%d-remainder"):format(length)
@@ -109,7 +132,7 @@ function buckets.dataset(o, run, encode, part)
                                       changes = { batch = rest, seq = length, lengths = "" } }
       arrays[name] = { tokens = ffi.new("int32_t[?]", n), targets = ffi.new("int32_t[?]", n) }
     end
-    batches = batches + math.ceil(#bucket / o.batch)
+    batches = batches + math.ceil(bucket.count.count / o.batch)
   end
   if batches == 0 then
     fail.input(("%s: no length of %s has batch=%d windows, and remainder=drop leaves smaller micro-batches out"):format(
@@ -121,18 +144,21 @@ function buckets.dataset(o, run, encode, part)
       epoch, plan, orders = wanted, epoch_of(sorted, o.batch, run.seed + 7919 * wanted)
     end
     local program, first, rows = unpack(plan[index % batches + 1])
-    local length, tokens = list[program], 0
+    local length, made = list[program], 0
     local own = o.remainder == "own" and rows < o.batch and ("length-%d-remainder"):format(length)
     local into = arrays[own or program]
     ffi.fill(into.tokens, ffi.sizeof(into.tokens))
     for i = 0, (own and rows or o.batch) * length - 1 do into.targets[i] = IGNORED end
+    local bucket, all = sorted[program], tokens.data
     for row = 0, rows - 1 do
-      local piece = sorted[program][orders[program][first + row]]
-      ffi.copy(into.tokens + row * length, piece.tokens, 4 * piece.count)
-      ffi.copy(into.targets + row * length, piece.tokens + 1, 4 * piece.count)
-      tokens = tokens + piece.count
+      local piece = orders[program][first + row] - 1
+      local from, size, at = tonumber(bucket.first.data[piece]), tonumber(bucket.count.data[piece]), row * length
+      for i = 0, size - 1 do
+        into.tokens[at + i], into.targets[at + i] = all[from + i], all[from + i + 1]
+      end
+      made = made + size
     end
-    return into, tokens, own or program, rows
+    return into, made, own or program, rows
   end
   return { batches = batches, batch = batch, predictions = predictions, remainders = remainders }
 end

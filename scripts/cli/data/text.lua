@@ -3,41 +3,88 @@ local ffi = require "ffi"
 local buckets = require "cli.data.buckets"
 local cache = require "cli.data.token_cache"
 local cairn = require "cairn"
+local content = require "cli.data.content"
 local fail = require "cli.base.fail"
+local files = require "cli.base.files"
+local share = require "cli.data.share"
 
 local text = {}
 
 local MOST_TOKENS = 2 ^ 28  -- of a micro-batch: what one array of the interpreter holds
 local IGNORED = -100  -- a target that counts for nothing
 local RANDOM_EVALUATIONS = 8  -- micro-batches to evaluate with where tokens are drawn from the seed
+local WORTH_A_NOTE = 0.01  -- of a text's tokens
 
--- The tokenizer of a file's content, and what names of cached files begin with.
-local function tokenizer_of(o, run, base)
+local function fraction_of(o) return o.eval_fraction or 0 end
+
+-- The tokenizer of a vocabulary's file: {kind, file (its name in a checkpoint), text (its content), id, opened}; nil,
+-- err as the binding.
+local function vocabulary(path, name)
+  local opened, err = cairn.tokenizer("bpe", path)
+  if not opened then return nil, err end
+  return { kind = "bpe", file = name, text = files.read(path, "tokenizer"), opened = opened,
+           id = ("bpe%d-%s"):format(opened:vocabulary(), content.digest(path, "tokenizer"):sub(1, 16)) }
+end
+
+-- The tokenizer of a text. A run that goes on keeps the one that it began with, whatever the text is now; otherwise a
+-- vocabulary is learned from what is trained on, and not from what is held out.
+local function tokenizer_of(o, run, source)
   if o.tokens ~= "bpe" then
-    return { kind = "bytes", opened = fail.check("tokenizer", cairn.tokenizer("bytes")) }, base .. "-bytes"
+    return { kind = "bytes", opened = fail.check("tokenizer", cairn.tokenizer("bytes")), id = "bytes" }
   end
-  local model = ("%s-bpe%d.model"):format(base, o.vocab)
-  local opened = cache.made(model, function(path) return cairn.tokenizer("bpe", path) end, function(path)
-    run.note("training a vocabulary of " .. o.vocab .. " on " .. o.data)
-    return cairn.train_tokenizer(o.data, o.vocab, path)
-  end)
-  return { kind = "bpe", file = model, opened = opened }, ("%s-bpe%d"):format(base, o.vocab)
+  if run.tokenizer then
+    return fail.check("tokenizer", vocabulary(run.tokenizer, run.tokenizer:match("([^/]+)$")))
+  end
+  local part = fraction_of(o)
+  local name = ("%s-bpe%d"):format(source.content, o.vocab)
+  return source.cache:made((part > 0 and "%s-but-%.15g.model" or "%s.model"):format(name, part),
+    { source.content, "vocabulary", ("%d"):format(o.vocab), ("%.15g"):format(part) },
+    function(path) return vocabulary(path, name .. ".model") end,
+    function(path)
+      run.note("training a vocabulary of " .. o.vocab .. " on " .. o.data)
+      return share.with(o.data, part > 0 and share.range(o.data, part, false) or nil, path,
+        function(text_path) return cairn.train_tokenizer(text_path, o.vocab, path) end)
+    end, source.unchanged)
 end
 
--- The windows of a token file; write(path) makes the file if it is not in the cache. what: of which option, and of
--- which file, for messages.
-local function windows(path, seq, what, write)
-  local last
-  return cache.made(path, function(found_path)
-    local found, err = cairn.dataset(found_path, seq)
-    -- Too short for one window: writing the file again would not help.
-    if not found and err.status == "INVALID_ARGUMENT" then fail.check(what, nil, err) end
-    last = err
-    return found, last
-  end, write)
+-- The windows of the tokens of a text, or of a range of it. about: {path, content (of the text), unchanged, range,
+-- words (which part of it, for names of files), what (of which option, for messages)}.
+local function windows(source, seq, about)
+  local tokenizer, range = source.tokenizer, about.range
+  local bytes = range and range.to - range.from or tonumber(about.content:match("%d+$"))
+  return source.cache:made(("%s-%s%s.tokens"):format(about.content, tokenizer.id, about.words or ""),
+    { about.content, tokenizer.id, range and ("%d to %d"):format(range.from, range.to) or "all" },
+    function(path)
+      local found, err = cairn.dataset(path, seq)
+      -- Too short for one window: writing the file again would not help.
+      if not found and err.status == "INVALID_ARGUMENT" then fail.check(about.what, nil, err) end
+      if found and tokenizer.kind == "bytes" and fail.check(about.what, found:info()).tokens ~= bytes then
+        return nil, { status = "CORRUPT_FILE", message = about.what .. ": was changed while it was read" }
+      end
+      return found, err
+    end,
+    function(path)
+      return share.with(about.path, range, path, function(part) return tokenizer.opened:write(part, path) end)
+    end, about.unchanged)
 end
 
--- What the options say about data, opened: {content, former_content, tokenizer, base, encode}; all nil for random
+-- Says which tokens at the end of a text no window holds, where they are more than a little of it.
+local function tell_rest(info, what, note)
+  local rest = info.tokens - 1 - info.windows * info.length
+  if rest <= info.tokens * WORTH_A_NOTE then return end
+  note(("note: %s: the last %d of %d tokens fill no window of seq=%d and are left out; a smaller seq leaves fewer, " ..
+    "lengths= none"):format(what, rest, info.tokens, info.length))
+end
+
+-- A text that an option names (see content.open); what it is besides a text is said once.
+local function opened_text(run, path, what)
+  local self = content.open(run, path, what)
+  if not run.told[path] then content.tell(path, what, run.note) end
+  run.told[path] = true
+  return self
+end
+
+-- What the options say about data, opened once a run: {cache, content, former_content, tokenizer}; all nil for random
 -- tokens.
 local function source_of(o, run)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
@@ -47,38 +94,41 @@ local function source_of(o, run)
       "--accumulate"):format(o.batch, o.seq, count, MOST_TOKENS))
   end
   if o.data == "random" then return {} end
-  local self = { content = cache.fingerprint(o.data, "data") }
-  function self.former_content() return cache.former_fingerprint(o.data, "data") end
-  self.tokenizer, self.base = tokenizer_of(o, run, cache.directory() .. "/" .. self.content)
-  function self.encode(words) return fail.check("data", self.tokenizer.opened:encode(words)) end
+  local key = ("%s %s %d %.15g"):format(o.data, o.tokens, o.vocab, fraction_of(o))
+  run.text_sources = run.text_sources or {}
+  if run.text_sources[key] then return run.text_sources[key] end
+  run.told = run.told or {}
+  local self = opened_text(run, o.data, "data")
+  self.cache = cache.open(run.note)
+  self.tokenizer = tokenizer_of(o, run, self)
+  run.text_sources[key] = self
   return self
 end
 
 local function has_lengths(o) return o.lengths ~= nil and o.lengths ~= "" end
-local function fraction_of(o) return o.eval_fraction or 0 end
 
 -- Batches of text for a language model with inputs "tokens" and "targets", both [batch, seq].
 -- o: data (file, or "random"), tokens ("bytes", "bpe"), vocab, seq, batch, lengths (texts by length: cli.data.buckets),
 -- eval_fraction (share at the end that is left out), remainder ("pad", "own", "drop": the windows that fill no
 -- micro-batch at the end of an epoch). run: seed, note(message).
 function text.dataset(o, run)
-  local source, share = source_of(o, run), fraction_of(o)
+  local source, part = source_of(o, run), fraction_of(o)
   if has_lengths(o) then
-    local made = buckets.dataset(o, run, source.encode, { path = o.data, to = 1 - share })
+    local made = buckets.dataset(o, run, source.tokenizer, { path = o.data, to = 1 - part })
     made.tokenizer, made.content, made.former_content = source.tokenizer, source.content, source.former_content
     return made
   end
-  local opened = source.tokenizer and source.tokenizer.opened
   local dataset
   if not source.tokenizer then
     dataset = fail.check("data", cairn.random_dataset(run.seed, o.vocab, o.seq))
-  elseif share > 0 then
-    dataset = windows(("%s-but-%.15g.tokens"):format(source.base, share), o.seq,
-      ("data: %s, without eval_fraction=%.15g of it"):format(o.data, share),
-      function(path) return cache.write_part(opened, o.data, share, false, path) end)
   else
-    dataset = windows(source.base .. ".tokens", o.seq, "data: " .. o.data,
-      function(path) return opened:write(o.data, path) end)
+    local about = { path = o.data, content = source.content, unchanged = source.unchanged, what = "data: " .. o.data }
+    if part > 0 then
+      about.range, about.words = share.range(o.data, part, false), ("-but-%.15g"):format(part)
+      about.what = ("data: %s, without eval_fraction=%.15g of it"):format(o.data, part)
+    end
+    dataset = windows(source, o.seq, about)
+    tell_rest(fail.check("data", dataset:info()), about.what, run.note)
   end
   local info, count = fail.check("data", dataset:info()), o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
@@ -118,7 +168,7 @@ end
 
 -- Data to evaluate with, all windows once: of eval_data, or the share eval_fraction at the end of data.
 local function held_out(o, run)
-  local source, share = source_of(o, run), fraction_of(o)
+  local source, part = source_of(o, run), fraction_of(o)
   local count = o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
   local dataset, batches
@@ -126,23 +176,19 @@ local function held_out(o, run)
     dataset, batches = fail.check("data", cairn.random_dataset(run.seed + 1, o.vocab, o.seq)), RANDOM_EVALUATIONS
   else
     local own = o.eval_data ~= ""
-    local content = own and cache.fingerprint(o.eval_data, "eval_data")
+    local about = own and opened_text(run, o.eval_data, "eval_data")
+      or { path = o.data, content = source.content, unchanged = source.unchanged }
     if has_lengths(o) then
       local one = {}
       for key, value in pairs(o) do one[key] = value end
       one.lengths, one.remainder = ("%d"):format(o.seq), "pad"
-      return buckets.dataset(one, run, source.encode, own and { path = o.eval_data, what = "eval_data" }
-        or { path = o.data, from = 1 - share, what = "eval_fraction" })
+      return buckets.dataset(one, run, source.tokenizer, own and { path = o.eval_data, what = "eval_data" }
+        or { path = o.data, from = 1 - part, what = "eval_fraction" })
     end
-    local opened = source.tokenizer.opened
-    if own then
-      dataset = windows(("%s-for-%s.tokens"):format(source.base, content), o.seq, "eval_data: " .. o.eval_data,
-        function(path) return opened:write(o.eval_data, path) end)
-    else
-      dataset = windows(("%s-held-%.15g.tokens"):format(source.base, share), o.seq,
-        ("eval_fraction=%.15g of %s"):format(share, o.data),
-        function(path) return cache.write_part(opened, o.data, share, true, path) end)
-    end
+    about.what = own and "eval_data: " .. o.eval_data or ("eval_fraction=%.15g of %s"):format(part, o.data)
+    if not own then about.range, about.words = share.range(o.data, part, true), ("-held-%.15g"):format(part) end
+    dataset = windows(source, o.seq, about)
+    tell_rest(fail.check("eval_data", dataset:info()), about.what, run.note)
     batches = math.ceil(fail.check("eval_data", dataset:info()).windows / o.batch)
   end
   return {
@@ -157,9 +203,9 @@ end
 
 -- What a recipe of text evaluates with: nothing without eval_data and eval_fraction. Nothing is dropped out.
 function text.evaluation(o, run)
-  local file, share = o.eval_data ~= "", fraction_of(o)
-  if not file and share == 0 then return nil end
-  if file and share > 0 then fail.usage("eval_data and eval_fraction exclude each other") end
+  local file, part = o.eval_data ~= "", fraction_of(o)
+  if not file and part == 0 then return nil end
+  if file and part > 0 then fail.usage("eval_data and eval_fraction exclude each other") end
   if file and o.data == "random" then fail.usage("eval_data=FILE goes with data=FILE, whose tokens it is cut into") end
   local own = {}
   for key, value in pairs(o) do own[key] = value end

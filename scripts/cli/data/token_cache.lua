@@ -1,143 +1,180 @@
--- Token files of texts, made once and kept in a cache by the content of the text.
+-- Token files and vocabularies of texts, made once and kept. What is kept is used only in a directory that is this
+-- user's alone, and only where a record beside it says that it was made of this very text, and is as it was made.
 local bit = require "bit"
-local ffi = require "ffi"
+local content = require "cli.data.content"
 local fail = require "cli.base.fail"
-local files = require "cli.base.files"
 local posix = require "cli.base.posix"
 
 local cache = {}
 
--- Calls take(words, how many) for each block of a file, as 8-byte words, the last one filled up with zeros. Returns the
--- file's bytes. what: the option that names the file, for messages.
-local function words_of(path, what, take)
-  local kind = posix.no_file(path)
-  if kind then fail.input(("%s: %s is %s; a file is needed, which is read more than once"):format(what, path, kind)) end
-  local file, size = files.open(path, what), 0
-  for block in function() return files.next(file, 2 ^ 20, path, what) end do
-    local words = math.floor((#block + 7) / 8)
-    local buffer = ffi.new("uint64_t[?]", words)
-    ffi.copy(buffer, block, #block)
-    take(buffer, words)
-    size = size + #block
+local FORM = "cairn.cache/1"
+local MOST_RECORD = 4096
+local HEADER = 64  -- bytes of a token file that hold the digest of all others
+local LAST_RESORT = "/dev/shm"
+
+-- Whether names in a directory can be given to other files by any user.
+local function is_open_to_all(found)
+  return bit.band(found.mode, 2) ~= 0 and bit.band(found.mode, 512) == 0  -- o+w, and not sticky
+end
+
+-- What keeps a directory from being this user's alone; nil: nothing does. It is made if it is not there.
+local function not_ours(path)
+  if not posix.look(path, true) then
+    local ok, problem = posix.privately(posix.make_directory, path)
+    if not ok then return problem end
   end
-  file:close()
-  if size == 0 then fail.input(("%s: %s is empty"):format(what, path)) end
-  return size
+  local found, problem = posix.look(path, true)
+  if not found then return problem end
+  if found.kind ~= "a directory" then return ("%s is %s, not a directory"):format(path, found.kind or "a file") end
+  if found.uid ~= posix.uid() then return ("%s is user %d's, not yours"):format(path, found.uid) end
+  if bit.band(found.mode, 18) ~= 0 then  -- g+w, o+w: what is in it may be anyone's
+    return ("others may write in %s; empty it, and chmod 700 it"):format(path)
+  end
+  if found.mode ~= 448 and not posix.make_private(path) then return path .. " cannot be made mode 0700" end
+  if not posix.writable(path) then return path .. " cannot be written to" end
 end
 
--- The content of a file: 128 bits that tell versions of it apart, and its size. Products carry differences upwards
--- alone, so that the shifts must bring them down again: else those in the last byte of two words cancel out.
-function cache.fingerprint(path, what)
-  local a, b = 0x9e3779b97f4a7c15ULL, 0xd1b54a32d192ed03ULL
-  local size = words_of(path, what, function(words, count)
-    for i = 0, count - 1 do
-      a = bit.bxor(a, words[i]) * 0xbf58476d1ce4e5b9ULL
-      a = bit.bxor(a, bit.rshift(a, 32))
-      b = (b + words[i]) * 0x94d049bb133111ebULL
-      b = bit.bxor(b, bit.rshift(b, 29))
-    end
-  end)
-  return bit.tohex(a, 16) .. bit.tohex(b, 16) .. ("-%d"):format(size)
-end
-
--- The same as checkpoints of before told it: 64 bits of FNV-1a over the words, which do not see every difference.
-function cache.former_fingerprint(path, what)
-  local hash = 0xcbf29ce484222325ULL
-  local size = words_of(path, what, function(words, count)
-    for i = 0, count - 1 do hash = bit.bxor(hash, words[i]) * 0x100000001b3ULL end
-  end)
-  return bit.tohex(hash, 16) .. ("-%d"):format(size)
-end
-
-function cache.directory()
+-- The directory to keep files in, or nil and why there is none.
+local function directory()
   local own, home = os.getenv("XDG_CACHE_HOME") or "", os.getenv("HOME") or ""
   local candidates, problem = {}, nil
-  if own:find("^/") then candidates[1] = own .. "/cairn" end
+  if own:find("^/") then candidates[1] = { own, own .. "/cairn" } end
   -- A home or a TMPDIR that is missing is not ours to make.
   for _, root in ipairs { home:find("^/") and home or "", posix.temporary() } do
     local place = root == home and "/.cache/cairn" or ("/cairn-%d"):format(posix.uid())
     if root ~= "" and posix.list(root) then
-      candidates[#candidates + 1] = root .. place
+      candidates[#candidates + 1] = { root, root .. place }
     elseif root ~= "" then
       problem = ("there is no directory '%s'"):format(root)
     end
   end
-  for _, path in ipairs(candidates) do
-    local ok
-    ok, problem = posix.make_directory(path)
-    if ok and posix.writable(path) then return path end
+  for _, row in ipairs(candidates) do
+    local root = posix.look(row[1])
+    if root and is_open_to_all(root) then
+      problem = ("in %s any user may put a directory in another's place"):format(row[1])
+    else
+      problem = not_ours(row[2])
+      if not problem then return row[2] end
+    end
   end
+  return nil, problem
+end
+
+-- A cache: {directory (nil: there is none)}. note(message) is told why nothing is kept, once.
+function cache.open(note)
+  local self = { note = note, told = false }
+  self.directory, self.problem = directory()
+  return setmetatable(self, { __index = cache })
+end
+
+function cache:tell(problem)
+  if self.told then return end
+  self.told = true
+  self.note(("note: nothing is kept in a cache of tokens, and what it has is made for this run alone: %s"):format(
+    tostring(problem)))
+end
+
+-- What tells a kept file from another: the header of a token file, or the digest of a vocabulary.
+local function seal(path)
+  if path:find("%.tokens$") then
+    local file = io.open(path, "rb")
+    local head = file and file:read(HEADER) or ""
+    if file then file:close() end
+    return (head:gsub(".", function(c) return ("%02x"):format(c:byte()) end))
+  end
+  return content.digest(path, "tokenizer")
+end
+
+local function record_of(path, about)
+  return ("%s\n%s\n%s\n"):format(FORM, table.concat(about, "\n"), seal(path))
+end
+
+-- What usable(path) opens of a kept file, where its record says what it must.
+local function kept(path, about, usable)
+  local found = posix.look(path, true)
+  if not found or found.kind or found.uid ~= posix.uid() or found.size == 0 then return nil end
+  if posix.no_file(path .. ".of") then return nil end
+  if posix.read_file(path .. ".of", MOST_RECORD) ~= record_of(path, about) then return nil end
+  return (usable(path))
+end
+
+-- Makes a file under a name that nobody else has, opens it and takes it away: it lasts as long as it is open.
+local function made_aside(name, usable, make)
+  local problem
+  for _, folder in ipairs { posix.temporary(), LAST_RESORT } do
+    if not posix.list(folder) then
+      fail.with(5, ("no place for token files: there is no directory '%s'"):format(folder))
+    end
+    local place, reason = posix.temporary_directory(folder)
+    problem = reason
+    if place then
+      local called, found, err = pcall(function()
+        local path = place .. "/" .. name
+        local ok, err = posix.privately(make, path)
+        if not ok then return nil, err end
+        return usable(path)
+      end)
+      for _, left in ipairs(posix.list(place) or {}) do posix.remove_file(place .. "/" .. left) end
+      posix.remove_empty_directory(place)
+      if not called then error(found, 0) end
+      if found then return found end
+      problem = err
+      if err.status ~= "IO" then break end
+    end
+  end
+  if type(problem) == "table" then fail.check("data", nil, problem) end
   fail.with(5, "no place for token files: " .. tostring(problem))
 end
 
--- Makes `path` by make(temporary path) unless usable(path) says it is there; a half-written file is never seen.
-function cache.made(path, usable, make)
-  local found = usable(path)
+-- Puts a file that was made beside its name there, with its record. Returns nothing, or why it is not kept.
+local function put(temporary, path, about)
+  local record = path .. ".of"
+  local text = record_of(temporary, about)
+  posix.remove_file(record)  -- never one of another file
+  local ok, problem = os.rename(temporary, path)
+  if not ok then return problem end
+  ok, problem = posix.privately(posix.write_file, record .. ".tmp", text)
+  if ok then ok, problem = os.rename(record .. ".tmp", record) end
+  if not ok then posix.remove_file(record .. ".tmp") end
+  return not ok and problem or nil
+end
+
+-- What usable(path) opens of the file `name`: the kept one, or one made by make(path). about: what it was made of, as
+-- texts of one line. Either returns nil, err where it fails; nothing is kept of what usable refuses, and where nothing
+-- can be kept the file is made for this run. unchanged(): ends the command if what it was made of is no longer that.
+function cache:made(name, about, usable, make, unchanged)
+  if not self.directory then
+    self:tell(self.problem)
+    return made_aside(name, usable, make)
+  end
+  local path = ("%s/%s"):format(self.directory, name)
+  local found = kept(path, about, usable)
   if found then return found end
-  local temporary = ("%s.%d.tmp"):format(path, posix.pid())
-  local ok, err = make(temporary)
-  if not ok then
-    os.remove(temporary)
-    fail.check("data", nil, err)
+  local temporary = ("%s/.%d-%s"):format(self.directory, posix.pid(), name)
+  posix.remove_file(temporary)
+  local called, ok, err = pcall(function()
+    local ok, err = posix.privately(make, temporary)
+    if ok then found, err = usable(temporary) end
+    if found then unchanged() end
+    return found ~= nil, err
+  end)
+  if not called then
+    posix.remove_file(temporary)
+    error(ok, 0)
   end
-  os.rename(temporary, path)
-  return fail.check("data", usable(path))
-end
-
-local BLOCK = 2 ^ 20
-
--- Copies bytes [from, to) of a file. Returns true, or nil and why not.
-local function copy(path, from, to, out)
-  local source, problem = io.open(path, "rb")
-  if not source then return nil, problem end
-  local target
-  target, problem = io.open(out, "wb")
-  local ok = target ~= nil
-  if ok then ok, problem = source:seek("set", from) end
-  while ok and from < to do
-    local block = source:read(math.min(BLOCK, to - from))
-    if not block then break end
-    from = from + #block
-    ok, problem = target:write(block)
+  local problem = err
+  if ok then problem = put(temporary, path, about) end
+  posix.remove_file(temporary)
+  if not problem then return found end
+  if found then
+    self:tell(problem)
+    return found
   end
-  source:close()
-  if target then
-    local closed, reason = target:close()
-    if not closed then ok, problem = nil, reason end
-  end
-  return ok and true, problem
-end
-
--- Where a text of `size` bytes is cut so that the rest is about `share` of it: after a line, or, where lines are longer
--- than a block, between two characters of UTF-8.
-local function cut(path, size, share)
-  local from = math.floor(size * (1 - share))
-  local file = io.open(path, "rb")
-  file:seek("set", from)
-  local text = file:read(BLOCK) or ""
-  file:close()
-  local line = text:find("\n", 1, true)
-  if line and from + line < size then return from + line end
-  return from + (text:find("[^\128-\191]") or 1) - 1
-end
-
--- Writes the tokens of the training part of a text, or of the share at its end, to a token file.
-function cache.write_part(tokenizer, path, share, held_out, token_path)
-  local file = io.open(path, "rb")
-  local size = file:seek("end")
-  file:close()
-  local at, part = cut(path, size, share), token_path .. ".txt"
-  if at == 0 or at >= size then
-    fail.input(("eval_fraction=%.15g: %s is too short to be parted so"):format(share, path))
-  end
-  local ok, problem = copy(path, held_out and at or 0, held_out and size or at, part)
-  if not ok then
-    os.remove(part)
-    fail.with(5, tostring(problem))
-  end
-  local wrote, err = tokenizer:write(part, token_path)
-  os.remove(part)
-  return wrote, err
+  if err.status ~= "IO" then fail.check("data", nil, err) end
+  self:tell(err)
+  found = made_aside(name, usable, make)
+  unchanged()
+  return found
 end
 
 return cache

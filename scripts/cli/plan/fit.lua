@@ -8,6 +8,7 @@ local format = require "cli.base.format"
 local json = require "cli.base.json"
 local levers = require "cli.plan.levers"
 local posix = require "cli.base.posix"
+local screen = require "cli.base.screen"
 local runs = require "cli.train.run"
 local summary = require "cli.plan.summary"
 
@@ -235,7 +236,7 @@ function fit.run(recipe, o, device, options, micro_steps)
   local found, rows = {}, {}
   for i, set in ipairs(sets) do
     if not options.quiet and posix.is_terminal(2) then
-      io.stderr:write(("planning %s\27[K\r"):format(table.concat(set.words, " ")))
+      io.stderr:write("planning ", table.concat(set.words, " "), screen.control("\27[K\r"))
     end
     local row, why
     if not set.crowded or levers.crowded(self.keep_bytes, set.crowded, self.memory, self.model) then
@@ -257,7 +258,7 @@ function fit.run(recipe, o, device, options, micro_steps)
       notes[#notes + 1] = ("%s: %s"):format(table.concat(set.words, " "), why)
     end
   end
-  if not options.quiet and posix.is_terminal(2) then io.stderr:write("\27[K") end
+  if not options.quiet and posix.is_terminal(2) then io.stderr:write(screen.control("\27[K")) end
   if not options.json then return print_table(self, rows, notes) end
   local list = {}
   for i, row in ipairs(rows) do list[i] = row_json(self, row) end

@@ -307,7 +307,8 @@ check.returns = {
   config = function(place, rows)
     if type(rows) ~= "table" then refuse(place, "what config returns", rows, "rows { key, value, option }") end
     for i, row in ipairs(rows) do
-      if type(row) ~= "table" or type(row[1]) ~= "string" or not KINDS[type(row[2])] then
+      local kind = type(row) == "table" and type(row[1]) == "string" and type(row[2])
+      if not kind or not (KINDS[kind] or kind == "nil" or kind == "function" and type(row[4]) == "string") then
         refuse(place, ("config: row %d"):format(i), row, "{ key of config.json, value, option }")
       end
     end

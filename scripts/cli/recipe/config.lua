@@ -6,6 +6,7 @@ local cairn = require "cairn"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
+local lengths = require "cli.recipe.lengths"
 local nearest = require "cli.base.nearest"
 local posix = require "cli.base.posix"
 local recipes = require "cli.recipe.load"
@@ -32,6 +33,9 @@ end
 local function absolute(name, value)
   return PATHS[name] and value ~= "random" and value ~= "" and posix.real_path(value) or value
 end
+
+-- A value whose bytes are kept, whatever they are: names of files need not be UTF-8.
+local function exact(value) return type(value) == "string" and json.bytes(value) or value end
 
 -- Runs read(), whose refusal of what is in the file at `path` is bad input of that file.
 local function inside(path, read)
@@ -99,7 +103,9 @@ function config.parse(path, text, known, usage)
   local options, _, _, texts = inside(path, function() return args.parse(list, allowed, usage) end)
   local settings = {}
   for _, name in ipairs(sorted_keys(read.options)) do
-    settings[#settings + 1] = { name, recipes.value_text(read.options[name]) }
+    if not lengths.follows(name, read.options[name], read.options.lengths) then
+      settings[#settings + 1] = { name, recipes.value_text(read.options[name]) }
+    end
   end
   return { path = path, recipe = read.recipe, options = options, texts = texts, settings = settings }
 end
@@ -142,28 +148,34 @@ function config.check(file, recipe)
   inside(file.path, function() return recipes.resolve(recipe, file.settings, nil, true) end)
 end
 
+local function texts_of(list)
+  local all = {}
+  for i, text in ipairs(list) do all[i] = exact(text) end
+  return all
+end
+
 -- The text of a run's file. texts: what was given on the command line, by name.
 function config.text(spec, texts)
   local options, arguments = {}, {}
   for _, row in ipairs(spec.recipe.rows) do
-    options[#options + 1] = { row[1], absolute(row[1], spec.o[row[1]]) }
+    options[#options + 1] = { row[1], exact(absolute(row[1], spec.o[row[1]])) }
   end
   local given = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate }
   for name, text in pairs(texts) do
     if given[name] == nil and not OF_THE_CALL[name] then
-      given[name] = type(text) == "table" and json.array(text) or absolute(name, text)
+      given[name] = type(text) == "table" and json.array(texts_of(text)) or absolute(name, text)
     end
   end
   for _, name in ipairs(sorted_keys(given)) do
     local value = given[name]
     local number = type(value) == "string" and tonumber(value)
     if number and recipes.value_text(number) == value then value = number end
-    arguments[#arguments + 1] = { name, value }
+    arguments[#arguments + 1] = { name, exact(value) }
   end
   local recipe = spec.recipe
   return json.pretty(json.encode(json.object {
     { "form", FORM }, { "cairn", cairn.version() },
-    { "recipe", recipe.built_in and recipe.name or posix.real_path(recipe.path) or recipe.path },
+    { "recipe", exact(recipe.built_in and recipe.name or posix.real_path(recipe.path) or recipe.path) },
     { "options", json.object(options) }, { "arguments", json.object(arguments) },
   })) .. "\n"
 end

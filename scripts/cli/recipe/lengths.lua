@@ -27,6 +27,23 @@ function lengths.settle(o)
   if o.positions then o.positions = math.max(o.positions, list[1]) end
 end
 
+-- Says that a seq which was given counts for nothing beside lengths. settings: {key, text} pairs; o: what came of them.
+function lengths.tell(settings, o, note)
+  if not lengths.parse(o.lengths) then return end
+  local seq
+  for _, setting in ipairs(settings) do seq = setting[1] == "seq" and setting[2] or seq end
+  if seq and tonumber(seq) ~= o.seq then
+    note(("note: seq=%s counts for nothing beside lengths=%s: windows are of these lengths"):format(seq, o.lengths))
+  end
+end
+
+-- Whether an option of a file that has `lengths` only says what follows from these: others may take their place.
+function lengths.follows(name, value, text)
+  if name ~= "seq" or type(text) ~= "string" then return false end
+  local ok, list = pcall(lengths.parse, text)
+  return ok and list ~= nil and tonumber(value) == list[1]
+end
+
 -- Programs of a recipe: {name, length, o}, the longest first, which has all parameters; nil without lengths.
 function lengths.programs(o)
   local list = lengths.parse(o.lengths)

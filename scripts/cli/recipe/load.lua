@@ -34,12 +34,14 @@ local args = require "cli.base.args"
 local check = require "cli.recipe.check"
 local core = require "cairn.core"
 local fail = require "cli.base.fail"
+local files = require "cli.base.files"
 local lengths = require "cli.recipe.lengths"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local schedule = require "cli.recipe.schedule"
+local screen = require "cli.base.screen"
 
 local recipe = {}
 
@@ -117,7 +119,7 @@ local function guarded(path, fn, ...)
   end
   local before = core.on_error
   core.on_error = explain
-  local results = { xpcall(fn, explain, ...) }
+  local results = { screen.plainly(xpcall, fn, explain, ...) }
   core.on_error = before
   if native.leave() then fail.interrupted(path) end
   if results[1] then return unpack(results, 2, table.maxn(results)) end
@@ -126,10 +128,8 @@ local function guarded(path, fn, ...)
 end
 
 local function readable(path)
-  local file = io.open(path, "r")
-  local found = file and file:read("*a") ~= nil  -- a directory opens, but does not read
-  if file then file:close() end
-  return found
+  local found = posix.look(path)
+  return found ~= nil and not found.kind and posix.readable(path)
 end
 
 -- Path of the recipe of that name in the installation; nil if none of that name comes with cairn.
@@ -158,6 +158,7 @@ function recipe.find(name, root)
   for _, path in ipairs { built_in or name, name, name .. ".lua", folder .. name } do
     if readable(path) then return path end
   end
+  files.check(name, "recipe")
   fail.input(("there is no recipe '%s' (a Lua file, or one of: %s)"):format(name, recipe.known(root)))
 end
 
@@ -172,9 +173,7 @@ end
 -- not.
 function recipe.load(name, root, approve)
   local path = recipe.find(name, root)
-  local file = io.open(path, "r")
-  local text = file:read("*a")
-  file:close()
+  local text = files.read(path, "recipe")
   local built_in = path == recipe.built_in(path:match("([^/]*)%.lua$") or "", root)
   if approve then approve(path, text, built_in) end
   if not built_in then search_beside(path) end

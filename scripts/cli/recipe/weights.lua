@@ -4,7 +4,11 @@
 local cairn = require "cairn"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
+local files = require "cli.base.files"
+local model_config = require "cli.recipe.model_config"
+local posix = require "cli.base.posix"
 local recipes = require "cli.recipe.load"
+local unicode = require "cli.base.unicode"
 
 local weights = {}
 
@@ -46,8 +50,7 @@ end
 
 -- The bytes of a tensor in the file, whose form the library has checked.
 local function tensor_bytes(path, name)
-  local file, problem = io.open(path, "rb")
-  if not file then fail.with(5, "--init: " .. problem) end
+  local file = files.open(path, "--init")
   local size = 0
   for i, byte in ipairs { (file:read(8) or ""):byte(1, 8) } do size = size + byte * 256 ^ (i - 1) end
   local header = size <= HEADER_LIMIT and decode(file:read(size)) or {}
@@ -75,7 +78,7 @@ local function left_over(run, path, rows, rename, tensors)
         end
       end
     end
-    if not known then left[#left + 1] = name end
+    if not known and not tensors[name].unusable then left[#left + 1] = name end
   end
   table.sort(left)
   return left, problems
@@ -105,12 +108,42 @@ local function matching_options(run, rename, rows, tensors)
   return #words > 0 and ("\n  options that match the file: " .. table.concat(words, " ")) or ""
 end
 
+-- Patterns of --init-missing: in each `*` stands for any text, `?` for one character.
+local function patterns_of(text)
+  local list = {}
+  for glob in (text or ""):gmatch("[^,]+") do
+    local pattern = glob:gsub("[^%w_]", "%%%0"):gsub("%%%*", ".*"):gsub("%%%?", ".")
+    list[#list + 1] = { glob = glob, pattern = "^" .. pattern .. "$", found = false }
+  end
+  return list
+end
+
+-- Marks the parameters that the file need not have. Each pattern must match one, by either side's name.
+local function allow_missing(rows, rename, text)
+  local patterns = patterns_of(text)
+  for _, row in ipairs(rows) do
+    for _, each in ipairs(patterns) do
+      for _, name in ipairs { row.ours, row.theirs, rename(row.theirs) } do
+        if name:find(each.pattern) then row.optional, each.found = true, true end
+      end
+    end
+  end
+  for _, each in ipairs(patterns) do
+    if not each.found then fail.usage(("--init-missing %s: no parameter has such a name"):format(each.glob)) end
+  end
+end
+
 local function check_names(run, path, rows, rename, tensors)
   local missing, wrong = {}, {}
   for _, row in ipairs(rows) do
     local theirs = rename(row.theirs)
     local tensor = tensors[theirs]
-    if not tensor then
+    if not tensor and row.optional then
+      row.missing = true
+    elseif tensor and tensor.unusable then
+      wrong[#wrong + 1] = ("%s is %s %s, a tensor that cairn has no use for; the model needs %s of a float type")
+        :format(theirs, tensor.dtype, shape_text(tensor.shape), shape_text(row.shape))
+    elseif not tensor then
       missing[#missing + 1] = theirs .. " " .. shape_text(row.shape)
     elseif shape_text(tensor.shape) ~= shape_text(row.shape) then
       wrong[#wrong + 1] = ("%s is %s, the model needs %s"):format(theirs, shape_text(tensor.shape),
@@ -119,8 +152,13 @@ local function check_names(run, path, rows, rename, tensors)
   end
   local left, problems = left_over(run, path, rows, rename, tensors)
   for i, name in ipairs(left) do left[i] = name .. " " .. shape_text(tensors[name].shape) end
-  if #wrong > 0 then table.insert(problems, 1, ("%d of another shape: %s"):format(#wrong, listed(wrong))) end
-  if #missing > 0 then problems[#problems + 1] = ("%d missing in the file: %s"):format(#missing, listed(missing)) end
+  if #wrong > 0 then
+    table.insert(problems, 1, ("%d of another shape or type: %s"):format(#wrong, listed(wrong)))
+  end
+  if #missing > 0 then
+    problems[#problems + 1] = ("%d missing in the file: %s (--init-missing PATTERN lets those of a name begin fresh)")
+      :format(#missing, listed(missing))
+  end
   if #left > 0 then problems[#problems + 1] = ("%d that the model has not: %s"):format(#left, listed(left)) end
   if #problems > 0 then
     fail.input(("--init: '%s' does not fit the model:\n  %s%s"):format(path, table.concat(problems, "\n  "),
@@ -128,46 +166,40 @@ local function check_names(run, path, rows, rename, tensors)
   end
 end
 
-local function at_path(config, key)
-  for part in key:gmatch("[^.]+") do
-    if type(config) ~= "table" then return nil end
-    config = config[part]
+-- Ends the command where `path` is a directory, with the file in it that is wanted.
+local function refuse_directory(path)
+  local found, parts = {}, nil
+  for _, name in ipairs(posix.list(path) or {}) do
+    if name:find("%.safetensors$") then found[#found + 1] = unicode.shown(path .. "/" .. name) end
+    parts = parts or name:find("%.safetensors%.index%.json$")
   end
-  return config
+  fail.input(("--init: %s is a directory; wanted: a safetensors file%s"):format(path,
+    parts and ", one that holds all of the model (Transformers: save_pretrained(DIR, max_shard_size=\"1TB\"))"
+    or #found > 0 and ", as " .. listed(found) or ", and there is none in it"))
 end
 
-local function same(a, b)
-  if type(a) == "number" and type(b) == "number" then return math.abs(a - b) <= 1e-12 * math.abs(b) end
-  return a == b
+-- Tensors of the file that are listed and no more, and parameters that it lacks: told, not taken silently.
+local function tell(run, path, rows, tensors)
+  local note, passed, fresh = run.spec.note or function() end, {}, {}
+  for name, tensor in pairs(tensors) do
+    if tensor.unusable then passed[#passed + 1] = ("%s (%s)"):format(unicode.shown(name), tensor.unusable) end
+  end
+  table.sort(passed)
+  for _, row in ipairs(rows) do fresh[#fresh + 1] = row.missing and row.ours or nil end
+  if #passed > 0 then
+    note(("note: %s: tensors that nothing needs are passed over: %s"):format(path, listed(passed)))
+  end
+  if #fresh > 0 then note(("note: %s lacks, and begins fresh: %s"):format(path, listed(fresh))) end
 end
 
--- What shapes do not show (heads, eps, the base of positions) is in the config.json that lies beside such files.
-local function check_config(run, path)
-  if not run.recipe.config then return end
-  local beside = (path:match("^(.*/)[^/]*$") or "") .. "config.json"
-  local file = io.open(beside, "rb")
-  if not file then return end
-  local text = file:read("*a")
-  file:close()
-  local ok, config = pcall(decode, text or "")
-  if not ok or type(config) ~= "table" then return end  -- another program's file of that name
-  local problems, words = {}, {}
-  for _, row in ipairs(run.recipe.call("config", run.o)) do
-    local key, value, option = row[1], row[2], row[3]
-    local theirs = at_path(config, key)
-    if theirs ~= nil and type(theirs) ~= "table" and not same(theirs, value) then
-      problems[#problems + 1] = ("%s is %s there and %s here"):format(key, recipes.value_text(theirs),
-        recipes.value_text(value))
-      words[#words + 1] = option and option .. "=" .. recipes.value_text(theirs)
-    end
+-- missing: patterns of parameters that the file may lack, with commas between; nil: it must have all.
+function weights.import(run, path, missing)
+  if posix.no_file(path) == "a directory" then
+    local checkpoint = cairn.inspect(path)
+    if not checkpoint then refuse_directory(path) end
+  else
+    files.check(path, "--init")
   end
-  if #problems > 0 then
-    fail.input(("--init: %s says that this is another model:\n  %s%s"):format(beside, listed(problems),
-      #words > 0 and "\n  options that match it: " .. table.concat(words, " ") or ""))
-  end
-end
-
-function weights.import(run, path)
   local text, problem = cairn.inspect(path)
   if not text then  -- the reader of weights says best what is wrong with a file of no known kind
     local _, err = run.session:import(path, {})
@@ -179,11 +211,16 @@ function weights.import(run, path)
   end
   local rows = needs(run)
   local rename = pick_rename(rows, file.tensors)
+  allow_missing(rows, rename, missing)
+  model_config.check(run, path, true)  -- of another family, nothing else is worth a word
   check_names(run, path, rows, rename, file.tensors)
-  check_config(run, path)
+  model_config.check(run, path)
   local names = {}
-  for i, row in ipairs(rows) do names[i] = { row.ours, rename(row.theirs), row.transposed } end
+  for i, row in ipairs(rows) do
+    names[i] = { ours = row.ours, theirs = not row.missing and rename(row.theirs) or nil, transposed = row.transposed }
+  end
   fail.check("--init", run.session:import(path, names))
+  tell(run, path, rows, file.tensors)
 end
 
 return weights

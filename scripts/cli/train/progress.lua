@@ -2,6 +2,7 @@
 -- elsewhere a line of the same every ten seconds, or as --progress-every says.
 local format = require "cli.base.format"
 local posix = require "cli.base.posix"
+local screen = require "cli.base.screen"
 
 local progress = {}
 local Progress = {}
@@ -9,6 +10,7 @@ Progress.__index = Progress
 
 local SECONDS_BETWEEN = { [true] = 0.1, [false] = 10 }  -- by whether it is a terminal
 local BAR, SHORTEST_BAR = 24, 8
+local function ERASE() return screen.control("\r\27[K") end  -- the line
 local COLUMNS = 80  -- where neither the terminal nor $COLUMNS says
 
 -- settings: total and done (steps), memory (bytes), quiet, seconds (between lines where there is no terminal), batches
@@ -72,7 +74,7 @@ function Progress:show(now)
     local full = math.floor(room * self.step / self.total)
     bar = format.colour("green", ("━"):rep(full), 2) .. format.colour("dim", ("─"):rep(room - full), 2) .. " "
   end
-  io.stderr:write("\r\27[K", bar, facts)
+  io.stderr:write(ERASE(), bar, facts)
 end
 
 function Progress:due(now) return not self.quiet and now - self.shown >= self.between end
@@ -105,7 +107,7 @@ end
 
 -- Takes the line off a terminal, for a text that follows.
 function Progress:clear()
-  if self.terminal and not self.quiet and self.lines > 0 then io.stderr:write("\r\27[K") end
+  if self.terminal and not self.quiet and self.lines > 0 then io.stderr:write(ERASE()) end
 end
 
 function Progress:finish()

@@ -108,10 +108,15 @@ end
 
 -- What recipes are given to make data and programs of their options with.
 function run.helpers(about)
-  local text = require "cli.data.text"
+  local content, text = require "cli.data.content", require "cli.data.text"
+  about.files = {}
   function about.text(o) return text.dataset(o, about) end
   function about.lengths(o) return lengths.programs(o) end
   function about.evaluation(o) return text.evaluation(o, about) end
+  function about.file(path)
+    if type(path) ~= "string" then error("run.file: " .. type(path) .. " given; wanted: the name of a file", 2) end
+    return content.open(about, path, "file").path
+  end
   return about
 end
 
@@ -137,14 +142,17 @@ end
 
 -- Sets a run up. spec: recipe, o (its option values), options (of the command line), seed, accumulate, steps, note
 -- (function for messages), schedule_end (where a schedule ends by default; optional: steps), epochs (instead of steps),
--- evaluates and generates (text): between steps, parts (in which each micro-batch of the data is trained on; optional),
--- and what stays the caller's: device (an open one, optional), plan (a
+-- evaluates and generates (text): between steps, tokenizer and check_content (of a run that goes on: the file of its
+-- vocabulary, and what refuses texts that are no longer those it was trained on), parts (in which each micro-batch of
+-- the data is trained on; optional), and what stays the caller's: device (an open one, optional), plan (a
 -- ready one for all of these, optional). Parameters are filled by initialise, import or restore.
 function run.open(spec)
   local self = setmetatable({ spec = spec, recipe = spec.recipe, o = spec.o, next_batch = 0 }, Run)
   local note = spec.note or function() end
-  local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note }
+  local about = { seed = spec.seed, steps = spec.steps, accumulate = spec.accumulate, note = note,
+                  tokenizer = spec.tokenizer, check_content = spec.check_content }
   run.helpers(about)
+  self.files = about.files
   local function training()
     return recipes.stepper_options(spec.recipe, spec.o, {
       seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
@@ -225,7 +233,7 @@ end
 function Run:initialise() fail.check("initial weights", self.session:initialise(self.spec.seed)) end
 
 -- Weights of a safetensors file, by the names of the recipe or of Hugging Face.
-function Run:import(path) weights.import(self, path) end
+function Run:import(path, missing) weights.import(self, path, missing) end
 
 -- Writes micro-batch number `index` of data ({batch, batches}) into the session of its program; `program`: the one it
 -- must be of, or nil: batch says it. Returns the program, the arrays, their tokens and samples; false if a signal ended

@@ -44,7 +44,10 @@ function samples.maker(run, state, options)
     if stopped then return end
     local text = fail.check("sample", tokenizer:decode(tokens))
     state.journal:sample(step, text)
-    if not options.quiet then io.stderr:write(("sample after step %d: %s\n"):format(step, unicode.shown(text))) end
+    if not options.quiet then
+      -- On one line; samples.jsonl has the text itself.
+      io.stderr:write(("sample after step %d: %s\n"):format(step, unicode.shown((text:gsub("\r?\n", "⏎")))))
+    end
   end
 end
 

@@ -42,6 +42,17 @@ TEST(Names, ExportThenImportGivesTheSameParameters) {
   EXPECT_EQ(a.train(0, 3), b.train(0, 3));
 }
 
+TEST(Names, WhatTheFileIsNotAskedForStays) {
+  const test::Scratch scratch;
+  test::Rig a, b(test::sample_graph(), 99);
+  export_safetensors(*a.session, {}, scratch / "file");
+  const std::vector<float> before = values(b, "h0.qkv"), wte = values(a, "wte");
+  import_safetensors(*b.session, {{.ours = "h0.qkv", .theirs = "", .kept = true}}, scratch / "file");
+  EXPECT_EQ(values(b, "h0.qkv"), before);
+  EXPECT_EQ(values(b, "wte"), wte);
+  EXPECT_NE(values(b, "h0.qkv"), values(a, "h0.qkv"));
+}
+
 // Rewrites the exported file with one tensor as `type`.
 void retype(const std::filesystem::path& from, const std::filesystem::path& to, const std::string& name,
             DType type) {

@@ -88,11 +88,11 @@ const Broken kMustFail[] = {
     {"is not JSON", R"({"a"})", 0},
     {"is not JSON", "{}{}", 0},
     {"is not JSON", "{\"\xFF\":1}", 0},
-    {"dtype 'F8_E4M3'", ONE(R"("dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4])"), 4, Code::kUnsupported},
-    {"dtype 'BOOL'", ONE(R"("dtype":"BOOL","shape":[4],"data_offsets":[0,4])"), 4, Code::kUnsupported},
-    {"is empty", ONE(R"("dtype":"U8","shape":[0],"data_offsets":[0,0])"), 0, Code::kUnsupported},
-    {"rank 9", ONE(R"("dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1])"), 1,
-     Code::kUnsupported},
+    {"dtype 'F8_E9M9'", ONE(R"("dtype":"F8_E9M9","shape":[4],"data_offsets":[0,4])"), 4, Code::kUnsupported},
+    {"4 bytes, but has 5", ONE(R"("dtype":"BOOL","shape":[4],"data_offsets":[0,5])"), 5},
+    {"3 bytes, but has 4", ONE(R"("dtype":"F6_E2M3","shape":[4],"data_offsets":[0,4])"), 4},
+    {"no whole number of bytes", ONE(R"("dtype":"F4","shape":[3],"data_offsets":[0,2])"), 2},
+    {"0 bytes, but has 1", ONE(R"("dtype":"U8","shape":[0],"data_offsets":[0,1])"), 1},
 };
 
 TEST(SafeTensors, MustFail) {
@@ -102,6 +102,43 @@ TEST(SafeTensors, MustFail) {
     EXPECT_EQ(result.code, broken.code) << broken.header << ": " << result.message;
     EXPECT_NE(result.message.find(broken.reason), std::string::npos)
         << broken.reason << " / " << result.message;
+  }
+}
+
+TEST(SafeTensors, TensorsOfOtherTypesAreListed) {
+  const test::Scratch scratch;
+  scratch.put("file", test::safetensors(
+                          R"({"mask":{"dtype":"BOOL","shape":[4],"data_offsets":[0,4]},)"
+                          R"("x":{"dtype":"F32","shape":[2],"data_offsets":[4,12]},)"
+                          R"("none":{"dtype":"F32","shape":[0,7],"data_offsets":[4,4]},)"
+                          R"("four":{"dtype":"F4","shape":[3,2],"data_offsets":[12,15]},)"
+                          R"("deep":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[15,16]}})",
+                          16));
+  const SafeTensors file(scratch / "file");
+  ASSERT_EQ(file.tensors().size(), 5u);
+  EXPECT_EQ(file.find("mask")->unusable, "BOOL");
+  EXPECT_EQ(file.find("none")->unusable, "empty");
+  EXPECT_EQ(file.find("four")->unusable, "F4");
+  EXPECT_EQ(file.find("deep")->unusable, "of rank 9");
+  EXPECT_TRUE(file.find("x")->usable());
+  std::byte first{};
+  file.read(*file.find("x"), 0, &first, 1);
+  EXPECT_EQ(static_cast<int>(first), 4);
+}
+
+TEST(SafeTensors, OtherFilesAreNamedForWhatTheyAre) {
+  const test::Scratch scratch;
+  const std::pair<std::string, const char*> files[] = {
+      {std::string("GGUF\3\0\0\0", 8), "a GGUF file"},
+      {std::string("PK\3\4\0\0\0\0", 8), "a zip archive"},  // below the longest header, taken as a length
+      {std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46", 8), "a pickle"},
+      {std::string("\x93NUMPY\1\0", 8), "a NumPy array"},
+      {std::string("\x89HDF\r\n\x1a\n", 8), "an HDF5 file"},
+  };
+  for (const auto& [head, what] : files) {
+    const auto result = load(scratch, head + std::string(64, 'x'));
+    EXPECT_EQ(result.code, Code::kCorruptFile);
+    EXPECT_NE(result.message.find(what), std::string::npos) << result.message;
   }
 }
 
@@ -138,7 +175,7 @@ TEST(SafeTensors, EveryTruncationIsAnErrorAndNoFlippedBitCrashes) {
     const auto result = test::failure([&] {
       const SafeTensors file(scratch / "file");
       int64_t bytes = 0;
-      for (const SafeTensor& tensor : file.tensors()) bytes += tensor.desc.bytes();
+      for (const SafeTensor& tensor : file.tensors()) bytes += static_cast<int64_t>(tensor.bytes);
       ASSERT_EQ(bytes, 40);
     });
     ASSERT_TRUE(result.code == Code::kOk || result.code == Code::kCorruptFile ||

@@ -110,7 +110,7 @@ class Profile(Case):
             self.fails(3, "plan", "gpt2", *TINY, "--profile", "bad.json", says=says)
             self.fails(3, "plan", "gpt2", *TINY, "--device-model", "./bad.json", says=says)
         self.fails(3, "plan", "gpt2", *TINY, "--profile", "nowhere.json", says="nowhere.json")
-        self.fails(3, "plan", "gpt2", *TINY, "--profile", "/dev/zero", says="longer than")
+        self.fails(3, "plan", "gpt2", *TINY, "--profile", "/dev/zero", says="/dev/zero is a device; a file is needed")
         self.fails(3, "plan", "gpt2", *TINY, "--profile", self.folder, says=str(self.folder))
 
     def test_device_models(self):

@@ -140,16 +140,101 @@ class Weights(Case):
 
         self.init("llama_tied", 3, says=("model.norm.weight", "float"), folder=self.rewrite(source, integers))
 
+        def masks(tensors):
+            tensors["mask"] = ("BOOL", [4], bytes(4))
+            tensors["nothing"] = ("F32", [0, 3], b"")
+            tensors["scale"] = ("F8_E4M3", [2], bytes(2))
+
+        found, wanted = self.init("llama_tied", folder=self.rewrite(source, masks))
+        self.assertLess(abs(found[0] - wanted[0]), 1e-5)
+
+        def halves(tensors):
+            tensors["model.norm.weight"] = ("F8_E4M3", [16], bytes(16))
+
+        self.init("llama_tied", 3, says=("model.norm.weight is F8_E4M3 [16]", "a float type"),
+                  folder=self.rewrite(source, halves))
+
+    def test_parameters_that_the_file_may_lack(self):
+        def without(tensors):
+            del tensors["model.norm.weight"]
+            del tensors["model.layers.1.mlp.up_proj.weight"]
+
+        folder = self.rewrite(MODELS / "llama_tied/model.safetensors", without)
+        self.init("llama_tied", 3, says=("2 missing in the file", "--init-missing"), folder=folder)
+        expected, path = self.model("llama_tied")
+        command = ("train", path, *self.settings(expected), "--steps", 1, "--init", folder / "model.safetensors")
+        self.fails(3, *command, "--init-missing", "*.norm.weight",
+                   says="1 missing in the file: model.layers.1.mlp.up_proj")
+        self.fails(2, *command, "--init-missing", "head.*", says="--init-missing head.*: no parameter")
+        self.fails(2, *command[:-2], "--init-missing", "head.*", says="goes with --init")
+        done = self.cairn(*command, "--init-missing", "model.norm.*,*.up_proj.weight", "--json")
+        self.assertIn("begins fresh: ", done.stderr)
+        self.assertIn("model.layers.1.mlp.up_proj.weight", done.stderr)
+        self.assertNotIn("model.layers.0.mlp", done.stderr)
+
+    CONFIGS = [  # changes of a config.json, and what is said; nothing: it is taken
+        (dict(model_type="granite", embedding_multiplier=12.0), ("model_type is granite", "llama, or mistral")),
+        (dict(model_type="qwen2"), "model_type is qwen2"), (dict(model_type="helium"), "model_type is helium"),
+        (dict(residual_multiplier=0.22), "residual_multiplier (0.22)"), (dict(no_rope_layers=[1, 0]), "no_rope_layers"),
+        (dict(model_type="mistral", sliding_window=8), None), (dict(model_type="mistral", sliding_window=None), None),
+        (dict(model_type="mistral", sliding_window=4), "sliding_window is 4"),
+        (dict(rope_scaling={"rope_type": "llama3", "factor": 8.0}), ("rope_scaling.rope_type is llama3", "factor")),
+        (dict(rope_scaling={"type": "linear", "factor": 2.0}), "rope_scaling.type is linear"),
+        (dict(rope_scaling=None), None), (dict(attention_bias=True), "attention_bias is true"),
+        (dict(mlp_bias=True), "mlp_bias"), (dict(hidden_act="gelu"), "hidden_act is gelu"),
+        (dict(head_dim=8), "head_dim"),
+        (dict(rope_parameters={"rope_theta": 1e4, "rope_type": "yarn"}), "rope_parameters.rope_type is yarn"),
+        (dict(rope_parameters={"rope_theta": 1e4, "partial_rotary_factor": 0.5}), "partial_rotary_factor"),
+        (dict(rope_parameters={"rope_theta": 1e4, "llama_4_scaling_beta": 0.1}), "llama_4_scaling_beta"),
+        (dict(rope_parameters=None, rope_theta=1e4), None), (dict(rope_parameters=None, rope_theta=5e5), "rope_base="),
+        (dict(rope_parameters=None), None), (dict(rms_norm_eps=None), ("rms_norm_eps is 1e-06", "by default", "eps=")),
+        (dict(quantization_config={"quant_method": "fp8"}), "quantization_config.quant_method (fp8)"),
+        (dict(torch_dtype="bfloat16", use_cache=False, id2label={"0": "A"}, _name_or_path="x", unk_token_id=0), None),
+        (dict(query_pre_attn_scalar=3), "may be taken out"), (dict(is_encoder_decoder=True), "is_encoder_decoder"),
+    ]
+
+    def test_a_config_of_another_model_is_refused(self):
+        source = MODELS / "llama_tied"
+        folder = self.folder / "configured"
+        folder.mkdir()
+        shutil.copy(source / "model.safetensors", folder)
+        plain = json.loads((source / "config.json").read_text())
+        for change, says in self.CONFIGS:
+            with self.subTest(change):
+                merged = {key: value for key, value in {**plain, **change}.items() if value is not None}
+                (folder / "config.json").write_text(json.dumps(merged))
+                self.init("llama_tied", 3 if says else 0, says=says or (), folder=folder)
+        (folder / "config.json").write_text("[1")
+        self.init("llama_tied", 3, says="is no JSON object", folder=folder)
+
     def test_files_of_other_kinds(self):
         command = ("train", "gpt2", *TINY, "data=random", "--steps", 1, "--init")
         (self.folder / "notes.txt").write_text("weights are elsewhere")
         self.fails(3, *command, "notes.txt", says=("notes.txt", "no safetensors file but a text"))
         (self.folder / "model.safetensors.index.json").write_text('{"metadata": {}, "weight_map": {}}')
-        self.fails(3, *command, "model.safetensors.index.json", says=("JSON", "index", "tensors"))
+        self.fails(3, *command, "model.safetensors.index.json", says=("JSON", "index", "tensors", "max_shard_size"))
+        for name, head, says in (("model.gguf", b"GGUF\3\0\0\0", "a GGUF file"),
+                                 ("pytorch_model.bin", b"PK\3\4\0\0\0\0", "a zip archive"),
+                                 ("old.pt", b"\x80\x02\x8a\nl\xfc\x9cF", "a pickle"),
+                                 ("one.npy", b"\x93NUMPY\1\0", "a NumPy array"),
+                                 ("two.npz", b"PK\3\4\x14\0\0\0", "a zip archive"),
+                                 ("model.h5", b"\x89HDF\r\n\x1a\n", "an HDF5 file")):
+            (self.folder / name).write_bytes(head + bytes(100))
+            self.fails(3, *command, name, says=(name, says, "safetensors"))
+            self.fails(3, "inspect", name, says=(name, says))
+        (self.folder / "parts").mkdir()
+        self.fails(3, *command, "parts", says=("parts is a directory", "there is none in it"))
+        (self.folder / "parts/a.safetensors").write_bytes(b"")
+        self.fails(3, *command, "parts", says="as parts/a.safetensors")
+        (self.folder / "parts/model.safetensors.index.json").write_text("{}")
+        self.fails(3, *command, "parts", says="max_shard_size")
         (self.folder / "cut.safetensors").write_bytes((MODELS / "llama/model.safetensors").read_bytes()[:3000])
         self.fails(3, *command, "cut.safetensors", says="cut.safetensors")
         self.train("--steps", 1, "--out", "run")
         self.fails(3, *command, "run", says=("is a checkpoint", "cairn export"))
+        for name in ("model.gguf", "pytorch_model.bin", "a.PT", "weights.npz"):
+            self.fails(2, "export", "run", name, says=(name, ".safetensors"))
+            self.assertFalse((self.folder / name).exists() and name in ("a.PT", "weights.npz"))
         self.cairn("export", "run", "model.safetensors", "--quiet")
         self.cairn(*command, "model.safetensors", "--quiet")
 

@@ -1,0 +1,129 @@
+-- The config.json beside a weight file: what shapes do not show (heads, eps, the base of positions, another family of
+-- models altogether). Every key is known to the recipe or refused by its name, so that no model is taken for another.
+local decode = require "cli.base.json_decode"
+local fail = require "cli.base.fail"
+local files = require "cli.base.files"
+local posix = require "cli.base.posix"
+local recipes = require "cli.recipe.load"
+local unicode = require "cli.base.unicode"
+
+local model_config = {}
+
+local MOST_LISTED = 8
+local MOST_BYTES = 2 ^ 24
+
+-- Keys of any family that change nothing in what a model computes from tokens: what wrote the file and in which type,
+-- numbers of special tokens, what generation and other tasks use, how parameters begin.
+local HARMLESS = {}
+for key in ([[
+  _name_or_path _num_labels architectures torch_dtype dtype transformers_version use_cache initializer_range
+  bos_token_id eos_token_id pad_token_id unk_token_id sep_token_id cls_token_id mask_token_id decoder_start_token_id
+  tokenizer_class tokenizer_version prefix problem_type finetuning_task task_specific_params id2label label2id
+  output_attentions output_hidden_states output_scores return_dict return_dict_in_generate use_return_dict torchscript
+  attn_implementation _attn_implementation _attn_implementation_autoset _attn_implementation_internal
+  gradient_checkpointing chunk_size_feed_forward pretraining_tp attention_dropout hidden_dropout dropout resid_pdrop
+  embd_pdrop attn_pdrop classifier_dropout summary_activation summary_first_dropout summary_proj_to_labels summary_type
+  summary_use_proj max_length min_length max_new_tokens do_sample early_stopping num_beams num_beam_groups
+  diversity_penalty temperature top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size
+  encoder_no_repeat_ngram_size bad_words_ids num_return_sequences forced_bos_token_id forced_eos_token_id
+  remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens tf_legacy_loss
+  use_bfloat16 unsloth_version unsloth_fixed model_max_length max_sequence_length tie_encoder_decoder
+]]):gmatch("%S+") do HARMLESS[key] = true end
+-- Keys of any family that have one value here.
+local FIXED = { is_encoder_decoder = false, add_cross_attention = false, is_decoder = "any" }
+
+local function same(a, b)
+  if type(a) == "number" and type(b) == "number" then return math.abs(a - b) <= 1e-12 * math.abs(b) end
+  return a == b
+end
+
+-- What a file's value is shown as.
+local function shown(value)
+  if type(value) == "table" then return next(value) == nil and "empty" or "a list or an object" end
+  return unicode.shown(recipes.value_text(value))
+end
+
+-- Calls see(path, value) for the leaves of an object: keys joined by dots. A list is a leaf, and so is an object under
+-- a key that is known as a whole.
+local function leaves(object, prefix, known, see)
+  local keys = {}
+  for key in pairs(object) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+  for _, key in ipairs(keys) do
+    local path, value = prefix .. tostring(key), object[key]
+    local nested = type(value) == "table" and value[1] == nil and next(value) ~= nil
+    if nested and not known(path) then leaves(value, path .. ".", known, see) else see(path, value) end
+  end
+end
+
+-- The problem with a key's value, in words, and the option that would match; nil: none. row: {key, value, option,
+-- words}. value: what it must be; a function(theirs) that says whether it will do; nil: any will.
+local function problem_of(row, theirs)
+  local wanted = row[2]
+  if wanted == nil then return nil end
+  if type(wanted) == "function" then
+    if wanted(theirs) then return nil end
+    return ("%s is %s there; wanted: %s"):format(row[1], shown(theirs), row[4])
+  end
+  if same(theirs, wanted) then return nil end
+  local option = row[3] and type(theirs) ~= "table" and row[3] .. "=" .. recipes.value_text(theirs)
+  return ("%s is %s there and %s here"):format(row[1], shown(theirs), recipes.value_text(wanted)), option
+end
+
+local function listed(words)
+  if #words <= MOST_LISTED then return table.concat(words, "\n  ") end
+  return table.concat({ unpack(words, 1, MOST_LISTED) }, "\n  ") .. ("\n  and %d more"):format(#words - MOST_LISTED)
+end
+
+-- Ends the command where the config.json beside the weight file `path` says that it is of another model than the
+-- recipe's, or says what the recipe has no word for. family: only whether model_type is one of the recipe's.
+function model_config.check(run, path, family)
+  if not run.recipe.config then return end
+  local beside = (path:match("^(.*/)[^/]*$") or "") .. "config.json"
+  if not posix.is_there(beside) then return end
+  local ok, config = pcall(decode, files.read(beside, "--init", MOST_BYTES))
+  if not ok or type(config) ~= "table" then
+    fail.input(("--init: %s, which lies beside the weights, is no JSON object%s; put it right or elsewhere"):format(
+      beside, ok and "" or ": " .. unicode.shown(tostring(config))))
+  end
+  local rows, by_key, strict = run.recipe.call("config", run.o), {}, false
+  for _, row in ipairs(rows) do
+    by_key[row[1]] = row
+    strict = strict or row[1] == "model_type"
+  end
+  local of_family = by_key.model_type and config.model_type ~= nil and
+    problem_of(by_key.model_type, config.model_type)
+  if of_family then fail.input(("--init: %s says that this is another model:\n  %s"):format(beside, of_family)) end
+  if family then return end
+  local problems, options, unknown, seen = {}, {}, {}, {}
+  local function known(key) return by_key[key] or HARMLESS[key] or FIXED[key] ~= nil end
+  local function see(key, value)
+    seen[key] = true
+    local row = by_key[key] or FIXED[key] ~= nil and FIXED[key] ~= "any" and { key, FIXED[key] }
+    if row then
+      local problem, option = problem_of(row, value)
+      problems[#problems + 1], options[#options + 1] = problem, option
+    elseif strict and not known(key) and not (type(value) == "table" and next(value) == nil) then
+      unknown[#unknown + 1] = ("%s (%s)"):format(unicode.shown(key), shown(value))
+    end
+  end
+  leaves(config, "", known, see)
+  for _, row in ipairs(rows) do  -- what a file does not say has the default of the program that wrote it
+    local default = row.default
+    if default ~= nil and not seen[row[1]] and not (row.unless and seen[row.unless]) then
+      local problem, option = problem_of(row, default)
+      problems[#problems + 1] = problem and problem:gsub(" there and ", " there, by default, and ")
+      options[#options + 1] = option
+    end
+  end
+  if #unknown > 0 then
+    problems[#problems + 1] = ("the recipe knows nothing of: %s; a key that changes nothing in this model may be " ..
+      "taken out of the file"):format(table.concat(unknown, ", "))
+  end
+  if #problems > 0 then
+    fail.input(("--init: %s says that this is another model:\n  %s%s"):format(beside, listed(problems),
+      #options > 0 and "\n  options that match it: " .. table.concat(options, " ") or ""))
+  end
+end
+
+return model_config
