@@ -99,7 +99,7 @@ function config.parse(path, text, known, usage)
   local options, _, _, texts = inside(path, function() return args.parse(list, allowed, usage) end)
   local settings = {}
   for _, name in ipairs(sorted_keys(read.options)) do
-    settings[#settings + 1] = { name, recipes.value_text(read.options[name]) }
+    settings[#settings + 1] = { name, recipes.value_text(read.options[name]), file = true }
   end
   return { path = path, recipe = read.recipe, options = options, texts = texts, settings = settings }
 end
