@@ -95,6 +95,8 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_dev
   require(o.budget_bytes <= INT64_MAX, Code::kInvalidArgument, "options.budget_bytes is ", o.budget_bytes,
           "; at most 2^63 - 1 is allowed");
   not_negative(o.budget_share, "options.budget_share");
+  require(o.budget_share <= 1, Code::kInvalidArgument, "options.budget_share is ", o.budget_share,
+          "; at most 1, all that keeping everything takes, is allowed");
   not_negative(o.link_bytes_per_second, "options.link_bytes_per_second");
   in_enum(o.amp, CAIRN_AMP_FP16, "options.amp");
   flag(o.no_optimizer, "options.no_optimizer");

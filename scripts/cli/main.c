@@ -256,7 +256,64 @@ static void hold_standard_descriptors(void) {
   }
 }
 
+// What the library's own tables need is asked for before main(), where nobody could catch that there is no memory: the
+// language then aborts. Nothing else is done there that could.
+static void on_early_abort(int number) {
+  (void)number;
+  static const char text[] = "cairn: not enough memory to start\n";
+  const ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+  (void)ignored;
+  _exit(4);
+}
+
+static void expect_early_abort(int argc, char** argv, char** environment) {
+  (void)argc;
+  (void)argv;
+  (void)environment;
+  signal(SIGABRT, on_early_abort);
+}
+__attribute__((section(".preinit_array"),
+               used)) static void (*const before_libraries)(int, char**, char**) = expect_early_abort;
+
+// Where Lua could not even say what is wrong: the code and the message of what lua_pcall and luaL_loadfile return.
+static int report(lua_State* lua, int status) {
+  const char* message = lua_tostring(lua, -1);
+  const int memory = status == LUA_ERRMEM || status == LUA_ERRERR || message == NULL ||
+                     strstr(message, "not enough memory") != NULL ||
+                     strstr(message, "Cannot allocate memory") != NULL ||
+                     strstr(message, "gave no memory") != NULL;
+  fprintf(stderr, "cairn: %s\n", message != NULL ? message : "not enough memory");
+  return memory ? 4 : 1;
+}
+
+typedef struct start {
+  const char* root;
+  int argc;
+  char** argv;
+  int code;
+} start_t;
+
+// All that needs memory of the interpreter's, protected, so that where there is none the command ends with its own code.
+static int run(lua_State* lua) {
+  start_t* start = lua_touserdata(lua, 1);
+  lua_settop(lua, 0);
+  luaL_openlibs(lua);
+  preload(lua, "cairn.library", open_library);
+  preload(lua, "cli.native", open_native);
+  set_paths(lua, start->root, start->argc > 1 && strcmp(start->argv[1], "lua") == 0);
+  char entry[PATH_MAX + 64];
+  snprintf(entry, sizeof(entry), "%s/scripts/cli/main.lua", start->root);
+  if (luaL_loadfile(lua, entry) != 0) return lua_error(lua);
+  luaL_checkstack(lua, start->argc + 8, "arguments");
+  lua_pushstring(lua, start->root);
+  for (int i = 1; i < start->argc; ++i) lua_pushstring(lua, start->argv[i]);
+  lua_call(lua, start->argc, 1);
+  start->code = (int)lua_tointeger(lua, -1);
+  return 0;
+}
+
 int main(int argc, char** argv) {
+  signal(SIGABRT, SIG_DFL);
   hold_standard_descriptors();
   if (!check_library()) return 1;
   // A write beyond the limit on file sizes fails, and the command says of which file.
@@ -279,25 +336,9 @@ int main(int argc, char** argv) {
   interpreter = lua;
   found_root = root;
   prefetch_ready(prepare, interrupts_so_far);
-  luaL_openlibs(lua);
-  preload(lua, "cairn.library", open_library);
-  preload(lua, "cli.native", open_native);
-  set_paths(lua, root, argc > 1 && strcmp(argv[1], "lua") == 0);
-  int code = 1;
-  char entry[PATH_MAX + 64];
-  snprintf(entry, sizeof(entry), "%s/scripts/cli/main.lua", root);
-  if (luaL_loadfile(lua, entry) == 0) {
-    lua_pushstring(lua, root);
-    for (int i = 1; i < argc; ++i) lua_pushstring(lua, argv[i]);
-    luaL_checkstack(lua, argc + 8, "arguments");
-    if (lua_pcall(lua, argc, 1, 0) == 0) {
-      code = (int)lua_tointeger(lua, -1);
-    } else {
-      fprintf(stderr, "cairn: %s\n", lua_tostring(lua, -1));
-    }
-  } else {
-    fprintf(stderr, "cairn: %s\n", lua_tostring(lua, -1));
-  }
+  start_t start = {root, argc, argv, 1};
+  const int status = lua_cpcall(lua, run, &start);
+  const int code = status == 0 ? start.code : report(lua, status);
   atomic_store(&watched, (cairn_session_t*)NULL);
   prefetch_close(lua);
   lua_close(lua);

@@ -3,6 +3,8 @@ local root = ...
 local ffi = require "ffi"
 local commands = require "cli.commands"
 local fail = require "cli.base.fail"
+local format = require "cli.base.format"
+local json = require "cli.base.json"
 local nearest = require "cli.base.nearest"
 local screen = require "cli.base.screen"
 
@@ -11,13 +13,17 @@ for i, row in ipairs(commands) do COMMANDS[i] = row[1] end
 
 local function usage()
   local lines = { "cairn trains neural networks inside a memory budget.", "" }
-  for _, row in ipairs(commands) do lines[#lines + 1] = ("  cairn %-8s %-22s   %s"):format(unpack(row)) end
-  return table.concat(lines, "\n") .. [[
-
-
-cairn COMMAND --help, or cairn help COMMAND, tells more. Exit codes: 0 ok, 1 failure, 2 usage, 3 bad input,
-4 out of memory or over budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving.
-]]
+  local columns = format.columns(1)
+  for _, row in ipairs(commands) do
+    local name = ("  cairn %-8s %-22s   "):format(row[1], row[2])
+    local own = #name + #row[3] <= columns and #name or math.min(#name, 17)
+    local break_ = own < #name and "\n" .. (" "):rep(own) or ""
+    lines[#lines + 1] = (break_ == "" and name or name:gsub("%s+$", "")) .. break_
+      .. format.wrapped(row[3], columns, own, own)
+  end
+  local text = "cairn COMMAND --help, or cairn help COMMAND, tells more. Exit codes: 0 ok, 1 failure, 2 usage, " ..
+    "3 bad input, 4 out of memory or over budget, 5 I/O, 6 device lost, 7 non-finite, 130 interrupted after saving."
+  return table.concat(lines, "\n") .. "\n\n" .. format.wrapped(text, columns, 0) .. "\n"
 end
 
 -- Ends the command where the binding takes no library: that is how the machine is set up, not an error in here.
@@ -61,24 +67,40 @@ local function stdout_is_whole()
 end
 
 if select(2, ...) ~= "lua" then screen.install() end  -- that one is a user's program as a whole
+
+-- Whether the command line asks for JSON, also where it was not understood.
+local function wants_json(arguments)
+  if arguments[1] == "lua" then return false end
+  for _, word in ipairs(arguments) do
+    if word == "--" then return false end
+    if word == "--json" then return true end
+  end
+  return false
+end
+
+local given = { select(2, ...) }
 local ok, result = xpcall(function(...) return run { ... } end, function(problem)
-  if fail.is(problem) then return problem end
-  if problem == "not enough memory" then return problem end  -- the interpreter's own words: a file without an end, say
+  if fail.is(problem) or fail.is_no_memory(problem) then return problem end
   return debug.traceback(tostring(problem), 2)
-end, select(2, ...))
+end, unpack(given))
 local whole, reason = stdout_is_whole()
 if ok and not whole then
   io.stderr:write("cairn: stdout: ", reason, "; what was to be printed is incomplete\n")
   return 5
 end
 if ok then return result end
-if fail.is(result) then
-  io.stderr:write("cairn: ", result.message, "\n")
-  return result.code
+local failure = fail.is(result) and result
+if not failure and fail.is_no_memory(result) then
+  failure = { code = 4, message = "not enough memory for what was read or made by the command" }
+elseif not failure then
+  failure = { code = 1, message = "internal error, please report: " .. result, about = { status = "INTERNAL" } }
+elseif failure.code ~= 4 and fail.is_no_memory(failure.message) then
+  failure = { code = 4, message = failure.message }
 end
-if result == "not enough memory" then
-  io.stderr:write("cairn: not enough memory for what was read or made by the command\n")
-  return 4
+io.stderr:write("cairn: ", failure.message, "\n")
+if wants_json(given) and not fail.told then
+  local object = json.object { { "error", fail.object(failure.code, failure.message, failure.about) } }
+  io.stdout:write(json.encode(object), "\n")
+  io.stdout:flush()
 end
-io.stderr:write("cairn: internal error, please report: ", result, "\n")
-return 1
+return failure.code

@@ -98,6 +98,7 @@ return {
       { "submit_seconds_median", "that the host takes to hand a micro-batch to the device" },
       { "driver_bytes.{before, now}", "of a GPU, taken by all programs, as its driver counts; 0 on processors" },
       { "parameter_digest", "XXH3-128 over all parameters in the order of the graph" },
+      { "parameter_count", "numbers in all parameters" },
       { "skipped_steps", "whose gradients were not finite" },
       { "loss_scale", "of the last step; 1 but with `--amp fp16`" },
     }, PLAN, {
@@ -127,6 +128,7 @@ return {
     about = "With `--sweep` an array over budgets, from keeping everything down to the smallest: below.",
     keys = joined("", OF_PLAN, CHOICE, {
       { "samples_per_second", "predicted; null where the recipe has no `batch`" },
+      { "parameter_count", "numbers in all parameters" },
     }, CANDIDATES, {
       { "amp.mode", "where rules change the precision of ops: `--amp`" },
       { "amp.rules[].{op, region, class, ops}",
@@ -230,9 +232,10 @@ return {
   {
     command = "inspect",
     about = "`kind` says what the file is; the other keys are those of that kind, here of a checkpoint. They follow " ..
-      "what is in the file, and are made for people.",
+      "what is in the file.",
     keys = {
       { "kind", "checkpoint, model, plan, tokens, tokenizer, safetensors ..." },
+      { "parameter_count", "numbers in all parameters, of a checkpoint, a model or safetensors" },
       { "metadata.NAME", "the host's own words; of `cairn train`: the recipe and its options" },
       { "files.NAME.{bytes, xxh3_128}", "that lie in the checkpoint" },
       { "model.{digest, ops, values, parameter_count}", "of the graph" },

@@ -201,7 +201,10 @@ function markdown.json()
   local page = open("JSON keys", "scripts/pages/json_keys.lua")
   page:paragraph("What commands print on standard output with `--json`. Sizes are bytes, times are seconds. `[]` " ..
     "stands for each element of an array, `NAME` for a name that the recipe or the table gives. Keys are added in " ..
-    "later versions; none is taken away.")
+    "later versions; none is taken away. A command that fails prints an object with `error`: its exit code as " ..
+    "`code`, `status` (`USAGE`, `BAD_INPUT`, `OVER_BUDGET` ...), the `message` of standard error, and of memory " ..
+    "`requested_bytes`, `in_use_bytes`, `budget_bytes` and `smallest_budget_bytes`, as far as they are known; a run " ..
+    "that was interrupted or stopped by numbers that are not finite has `error` among its other keys.")
   for _, section in ipairs(json_keys) do
     page:heading(section.command)
     if section.about then page:paragraph(section.about) end

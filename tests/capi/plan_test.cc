@@ -36,6 +36,8 @@ TEST_F(PlanTest, WrongOptions) {
                  {"budget_share"});
   expect_failure(with([](auto& o) { o.budget_share = INFINITY; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"budget_share", "inf"});
+  expect_failure(with([](auto& o) { o.budget_share = 1.0625; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"budget_share", "1.0625", "at most 1"});
   expect_failure(with([](auto& o) { o.budget_share = -0.5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"budget_share", "-0.5"});
   for (const double none : {1e300, 1e18})  // as bytes they fit no number

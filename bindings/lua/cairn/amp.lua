@@ -13,7 +13,7 @@ function amp.classes()
   local list = {}
   while true do
     local info = ffi.new("cairn_amp_class_info_t", { ffi.sizeof("cairn_amp_class_info_t") })
-    if C.cairn_amp_class_describe(#list, info, core.raw_error) ~= 0 then return list end
+    if not core.more(C.cairn_amp_class_describe(#list, info, core.raw_error)) then return list end
     list[#list + 1] = { name = ffi.string(info.name), description = ffi.string(info.description),
                         by_rule = info.by_rule ~= 0 }
   end

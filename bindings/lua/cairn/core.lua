@@ -96,6 +96,13 @@ function core.done(status)
   return core.failed(status)
 end
 
+-- Whether a table of the library's has one more row, by the status of the call that asked for it: a call that fails for
+-- another reason, such as memory, is no end of the table.
+function core.more(status)
+  if status ~= 0 and status ~= C.CAIRN_STATUS_NOT_FOUND then error(tostring(select(2, core.failed(status))), 0) end
+  return status == 0
+end
+
 -- A class of objects that hold one reference to a handle. The finalizer is a safety net: the collector does not see the
 -- library's bytes, so call :free() when memory matters. Freeing twice is nothing.
 function core.class(name)

@@ -12,7 +12,7 @@ function hypers.optimizers()
   local list = {}
   while true do
     local info = ffi.new("cairn_optimizer_info_t", { ffi.sizeof("cairn_optimizer_info_t") })
-    if C.cairn_optimizer_describe(#list, info, core.raw_error) ~= 0 then return list end
+    if not core.more(C.cairn_optimizer_describe(#list, info, core.raw_error)) then return list end
     local row = { name = ffi.string(info.name), description = ffi.string(info.description),
                   otherwise = info.otherwise[0] ~= 0 and ffi.string(info.otherwise) or nil, states = {}, hypers = {} }
     for word in ffi.string(info.states):gmatch("%S+") do

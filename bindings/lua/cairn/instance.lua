@@ -1,4 +1,5 @@
--- The instance and its devices. One instance per Lua state, made when it is first needed.
+-- The instance and its devices. One instance per Lua state and process, made when it is first needed: what was made
+-- before a fork stays with the process that made it.
 local ffi = require "ffi"
 local core = require "cairn.core"
 local C = core.C
@@ -7,13 +8,15 @@ local instance = {}
 local Device = core.class "device"
 instance.Device = Device
 
-local shared
+ffi.cdef "int getpid(void);"
+local shared, owner
 function instance.get()
-  if not shared then
+  if not shared or owner ~= ffi.C.getpid() then
+    if shared then ffi.gc(shared, nil) end
     local out = ffi.new("cairn_instance_t*[1]")
     local status = C.cairn_instance_create(nil, out, core.raw_error)
     if status ~= 0 then error(tostring(select(2, core.failed(status))), 0) end
-    shared = ffi.gc(out[0], C.cairn_instance_release)
+    shared, owner = ffi.gc(out[0], C.cairn_instance_release), ffi.C.getpid()
   end
   return shared
 end

@@ -11,7 +11,7 @@ function schedules.list()
   local list = {}
   while true do
     local info = ffi.new("cairn_schedule_info_t", { ffi.sizeof("cairn_schedule_info_t") })
-    if C.cairn_schedule_describe(#list, info, core.raw_error) ~= 0 then return list end
+    if not core.more(C.cairn_schedule_describe(#list, info, core.raw_error)) then return list end
     local row = { name = ffi.string(info.name), description = ffi.string(info.description), ends = info.ends ~= 0,
                   parameters = {} }
     for name, default in ffi.string(info.parameters):gmatch("(%S+)=(%S*)") do

@@ -458,7 +458,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_optimizer_describe(size_t index, 
 typedef struct cairn_plan_options {
   size_t struct_size;
   uint64_t budget_bytes;         /* device tier: parameters, gradients, moments, activations, workspace; 0: no limit */
-  double budget_share;           /* > 0: instead, this share of what keeping everything takes */
+  double budget_share;           /* > 0, at most 1: instead, this share of what keeping everything takes */
   double link_bytes_per_second;  /* cost model of the host link; 0: the device's own */
   uint32_t amp;                  /* CAIRN_AMP_* */
   uint32_t no_optimizer;         /* 1: gradients only, no optimizer state */

@@ -1,5 +1,6 @@
 -- Strict command lines: --name VALUE or --name=VALUE, flags, key=value, positional words; -- ends the options. Of what
 -- is given twice, the last counts.
+local aliases = require "cli.base.aliases"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local nearest = require "cli.base.nearest"
@@ -7,7 +8,7 @@ local unicode = require "cli.base.unicode"
 
 local args = {}
 
-local UNITS = { [""] = 1, B = 1, KiB = 2 ^ 10, MiB = 2 ^ 20, GiB = 2 ^ 30, TiB = 2 ^ 40 }
+local UNITS = format.UNITS
 local SIZES = "bytes, or with KiB, MiB, GiB, TiB, as 512MiB"
 
 -- 1048576, 512MiB, 1.5GiB, 4e9.
@@ -20,33 +21,53 @@ local function read_bytes(text, what, wanted)
     fail.usage(("%s: '%s' is no size; wanted: %s%s"):format(what, text, wanted, hint))
   end
   if value * scale < 1 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
-  return math.floor(value * scale)  -- never more than what was asked for
+  return math.floor(value * scale), unit  -- never more than what was asked for
 end
-function args.bytes(text, what) return read_bytes(text, what, SIZES) end
+function args.bytes(text, what) return (read_bytes(text, what, SIZES)) end
 
--- {bytes} or {share}.
+-- {bytes, unit} or {share}, and the text as it was typed.
 function args.budget(text, what)
   local percent = text:match("^([%d%.]+)%%$")
   if not percent then
-    return { bytes = read_bytes(text, what, SIZES .. ", or N% of what keeping everything takes") }
+    local bytes, unit = read_bytes(text, what, SIZES .. ", or N% of what keeping everything takes")
+    return { bytes = bytes, unit = unit, typed = text }
   end
   local share = tonumber(percent)
   if not share then fail.usage(("%s: '%s' is no share"):format(what, text)) end
   if share <= 0 then fail.usage(("%s: '%s' is nothing; leave it out for no limit"):format(what, text)) end
-  return { share = share / 100 }
+  if share > 100 then
+    fail.usage(("%s: '%s' is more than keeping everything takes, 100%%; leave it out for no limit"):format(what, text))
+  end
+  return { share = share / 100, typed = text }
 end
 
 args.MOST_WHOLE = 2 ^ 53 - 1  -- above it not every whole number is a number of Lua
 
-function args.whole(least)
+-- The least and most of whole numbers by what they count, wherever they come from: a command line, a run.json, a
+-- checkpoint. The library holds counts in 32 bits; what only grows with time has all that Lua can tell apart.
+args.BOUNDS = {
+  threads = { 1, 4096 }, accumulate = { 1, 2 ^ 31 - 1 }, parts = { 1, 2 ^ 31 - 1 }, epochs = { 1, 2 ^ 31 - 1 },
+  tokens = { 1, 2 ^ 31 - 1 }, ["top-k"] = { 0, 2 ^ 31 - 1 }, budgets = { 1, 1000 },
+  seed = { 0, args.MOST_WHOLE }, steps = { 1, args.MOST_WHOLE }, next_batch = { 0, args.MOST_WHOLE },
+}
+
+-- The whole number that a text is; nil, and what is wrong with it.
+function args.whole_of(text, bounds)
+  local least, most = bounds[1], bounds[2] or args.MOST_WHOLE
+  local value = text:match("^%d") and tonumber(text)
+  if value and value > most then return nil, ("is too large; at most %.0f"):format(most) end
+  if not value or not text:match("^%d+$") or value < least then
+    return nil, ("is no whole number of at least %d"):format(least)
+  end
+  return value
+end
+
+-- Reads whole numbers from `least` to `most` (default: all that Lua can tell apart), or those of a row of BOUNDS.
+function args.whole(least, most)
+  local bounds = args.BOUNDS[least] or { least, most }
   return function(text, what)
-    local value = text:match("^%d+$") and tonumber(text)
-    if value and value > args.MOST_WHOLE then
-      fail.usage(("%s: '%s' is too large; at most %.0f"):format(what, text, args.MOST_WHOLE))
-    end
-    if not value or value < least then
-      fail.usage(("%s: '%s' is no whole number of at least %d"):format(what, text, least))
-    end
+    local value, problem = args.whole_of(text, bounds)
+    if not value then fail.usage(("%s: '%s' %s"):format(what, text, problem)) end
     return value
   end
 end
@@ -121,7 +142,7 @@ args.FLAG = {}
 -- none of this command's, and there to say so to who gives it all the same.
 args.COMMON = {
   device = { args.text, "cpu (default), reference, cuda:N", words = { "cpu", "reference", "cuda:0" } },
-  threads = { args.whole(1), "threads of the device (default: all processors); the bits of a run depend on it" },
+  threads = { args.whole "threads", "threads of the device (default: all processors); the bits of a run depend on it" },
   budget = { args.budget, "bytes (KiB, MiB, GiB, TiB), or N% of what keeping everything takes" },
   amp = { args.choice("off", "bf16", "fp16"), "off (default), bf16, fp16 (under a loss scale)" },
   policy = { args.choice("auto", "keep", "recompute", "offload"), "auto (default), keep, recompute, offload" },
@@ -136,9 +157,9 @@ args.COMMON = {
   rates = { args.text, "where the device's rates come from without a profile: cache (default: measured once, in " ..
     "less than a second), measure (anew), model (nothing is measured), or a FILE that was kept", "WORD|FILE",
     words = { "cache", "measure", "model" } },
-  seed = { args.whole(0), "of initial weights, dropout and the data's order (default 1337)" },
-  steps = { args.whole(1), "optimizer steps in all, those of a resumed run included" },
-  accumulate = { args.whole(1), "micro-batches of a step (default 1)" },
+  seed = { args.whole "seed", "of initial weights, dropout and the data's order (default 1337)" },
+  steps = { args.whole "steps", "optimizer steps in all, those of a resumed run included" },
+  accumulate = { args.whole "accumulate", "micro-batches of a step (default 1)" },
   ["on-oom"] = { args.choice("fail", "shrink"), "where memory does not suffice: fail (default), or shrink: go on " ..
     "with micro-batches of half the size and twice as many a step" },
   ["fuse-update"] = { args.FLAG, "update parameters inside backward, so that gradients need less memory: goes with " ..
@@ -162,16 +183,29 @@ local function help(usage, known)
     if not row.elsewhere then names[#names + 1] = name end
   end
   table.sort(names)
-  local lines = { "usage: " .. usage, "" }
+  local lines = { "usage: " .. format.wrapped(usage, format.columns(1), 9, 7), "" }
   for _, name in ipairs(names) do
     local row = known[name]
     local value = row[1] == args.FLAG and "" or " " .. (row[3] or "VALUE")
-    lines[#lines + 1] = ("  --%-22s %s"):format(name .. value, row[2])
+    lines[#lines + 1] = format.option("--" .. name .. value, row[2])
   end
   return table.concat(lines, "\n") .. "\n"
 end
 
-local function option_hint(name, known)
+local given  -- the options of the command whose line was parsed last
+
+local function row_of(known)
+  return function(name)
+    local row = known[name]
+    return row and not row.elsewhere and { flag = row[1] == args.FLAG } or nil
+  end
+end
+
+local function option_hint(name, known, text, usage)
+  local settings = usage:find("key=value", 1, true)
+  local typed = aliases.typed("--" .. name, text, function(of) return settings and aliases.SETTINGS[of] end,
+    row_of(known))
+  if typed then return ("; did you mean %s?"):format(typed) end
   local names = {}
   for each in pairs(known) do names[#names + 1] = each end
   table.sort(names)
@@ -179,11 +213,11 @@ local function option_hint(name, known)
   return found and ("; did you mean '--%s'?"):format(found) or ""
 end
 
--- The option of commands that somebody means who gives a recipe name=text; nil if there is none of this name.
-function args.common_hint(name, text)
-  local option = name:gsub("_", "-")
-  local row = args.COMMON[option]
-  return row and ("; did you mean --%s%s?"):format(option, row[1] == args.FLAG and "" or " " .. text)
+-- What somebody means who gives a recipe name=text that it does not have; nil if nothing is known of this name. has:
+-- the recipe's options by name.
+function args.setting_hint(name, text, has)
+  local typed = aliases.typed(name, text, function(of) return has[of] ~= nil end, row_of(given or args.COMMON))
+  return typed and ("; did you mean %s?"):format(typed)
 end
 
 -- Says which of settings given twice with different texts counts.
@@ -210,6 +244,7 @@ end
 function args.parse(arguments, known, usage, more_help)
   local options, words, settings, texts = {}, {}, {}, {}
   local at, open = 1, true
+  given = known
   while at <= #arguments do
     local word = arguments[at]
     local name, inline = word:match("^%-%-([^=]+)=?(.*)$")
@@ -221,7 +256,10 @@ function args.parse(arguments, known, usage, more_help)
     elseif open and word:match("^%-") and word ~= "-" then
       local row = name and known[name]
       if not row then
-        fail.usage(("unknown option '%s'%s; usage: %s"):format(word, name and option_hint(name, known) or "", usage))
+        local text = inline ~= "" and inline or arguments[at + 1]
+        if text and text:sub(1, 2) == "--" then text = nil end
+        fail.usage(("unknown option '%s'%s; usage: %s"):format(word,
+          name and option_hint(name, known, text, usage) or "", usage))
       end
       local value
       if row[1] == args.FLAG then

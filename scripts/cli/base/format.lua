@@ -4,6 +4,9 @@ local screen = require "cli.base.screen"
 
 local format = {}
 
+-- Bytes of the units that sizes are given in.
+format.UNITS = { [""] = 1, B = 1, KiB = 2 ^ 10, MiB = 2 ^ 20, GiB = 2 ^ 30, TiB = 2 ^ 40 }
+
 function format.bytes(bytes)
   local units = { "B", "KiB", "MiB", "GiB", "TiB" }
   local at = 1
@@ -27,6 +30,14 @@ function format.count(number)
   return grouped
 end
 
+-- 124.4 M (124,439,808); few as they are.
+function format.parameters(count)
+  local units, at, value = { "", " K", " M", " B", " T" }, 1, count
+  while value >= 1000 and at < #units do value, at = value / 1000, at + 1 end
+  if at == 1 then return format.count(count) end
+  return ("%.1f%s (%s)"):format(value, units[at], format.count(count))
+end
+
 -- A rate of something, "12.4" or "12,345".
 function format.rate(number) return number < 1000 and ("%.4g"):format(number) or format.count(number) end
 
@@ -44,7 +55,57 @@ function format.colour(name, text, fd)
   return screen.control("\27[" .. COLOURS[name] .. "m") .. text .. screen.control("\27[0m")
 end
 
--- Rows of texts as aligned columns; numbers-like columns (all but the first) to the right.
+local COLUMNS, LEAST_COLUMNS = 80, 20
+
+-- Columns to write in, where nothing else is said 80; and whether a terminal or $COLUMNS says so.
+function format.columns(fd)
+  local told = posix.is_terminal(fd) and posix.columns(fd) or tonumber(os.getenv("COLUMNS") or "")
+  if not told or told < 1 then return COLUMNS, false end
+  return math.max(told, LEAST_COLUMNS), true
+end
+
+-- A text in lines of at most so many columns, all but the first behind `indent` blanks; first: columns taken already.
+function format.wrapped(text, columns, indent, first)
+  local lines, line, used = {}, "", first or 0
+  for word in text:gmatch("%S+") do
+    local apart = line ~= "" and 1 or 0
+    if line ~= "" and used + apart + #word > columns then
+      lines[#lines + 1] = line
+      line, used, apart = "", indent, 0
+    end
+    line, used = line .. (apart == 1 and " " or "") .. word, used + apart + #word
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n" .. (" "):rep(indent))
+end
+
+-- A line of --help: an option and its words, which go on below themselves.
+function format.option(name, words)
+  local columns = format.columns(1)
+  local indent = columns >= 70 and 27 or 6
+  local left = "  " .. name
+  if #left >= indent then
+    return left .. "\n" .. (" "):rep(indent) .. format.wrapped(words, columns, indent, indent)
+  end
+  return left .. (" "):rep(indent - #left) .. format.wrapped(words, columns, indent, indent)
+end
+
+-- Columns of a table in groups that fit, each beginning with the first column.
+local function groups_of(widths, columns)
+  local groups, used = { { 1 } }, widths[1] or 0
+  for i = 2, #widths do
+    local group = groups[#groups]
+    if #group > 1 and used + 2 + widths[i] > columns then
+      group, used = { 1 }, widths[1]
+      groups[#groups + 1] = group
+    end
+    group[#group + 1], used = i, used + 2 + widths[i]
+  end
+  return groups
+end
+
+-- Rows of texts as aligned columns; numbers-like columns (all but the first) to the right. Where a terminal is too
+-- narrow for all of them, the rest stand below, behind the first column again.
 function format.table(rows, header)
   local widths, lines = {}, {}
   local all = { header }
@@ -52,13 +113,18 @@ function format.table(rows, header)
   for _, row in ipairs(all) do
     for i, cell in ipairs(row) do widths[i] = math.max(widths[i] or 0, #cell) end
   end
-  for n, row in ipairs(all) do
-    local cells = {}
-    for i, cell in ipairs(row) do
-      cells[i] = i == 1 and cell .. (" "):rep(widths[i] - #cell) or (" "):rep(widths[i] - #cell) .. cell
+  local columns, told = format.columns(1)
+  for k, group in ipairs(groups_of(widths, told and columns or math.huge)) do
+    if k > 1 then lines[#lines + 1] = "" end
+    for n, row in ipairs(all) do
+      local cells = {}
+      for at, i in ipairs(group) do
+        local cell = row[i] or ""
+        cells[at] = i == 1 and cell .. (" "):rep(widths[i] - #cell) or (" "):rep(widths[i] - #cell) .. cell
+      end
+      local line = (table.concat(cells, "  "):gsub("%s+$", ""))
+      lines[#lines + 1] = n == 1 and format.colour("dim", line) or line
     end
-    local line = (table.concat(cells, "  "):gsub("%s+$", ""))
-    lines[n] = n == 1 and format.colour("dim", line) or line
   end
   return table.concat(lines, "\n") .. "\n"
 end

@@ -142,9 +142,9 @@ function checkpoints.open(path)
   function self.number(key, otherwise)
     local text = self.text(key)
     if not text then return otherwise end
-    local value = text:match("^%d+$") and tonumber(text)
-    if not value or value > args.MOST_WHOLE then
-      fail.input(("%s is damaged: its %s is '%s', no whole number"):format(self.directory, key, unicode.shown(text)))
+    local value, problem = args.whole_of(text, args.BOUNDS[key])
+    if not value then
+      fail.input(("%s is damaged: its %s '%s' %s"):format(self.directory, key, unicode.shown(text), problem))
     end
     return value
   end
@@ -185,8 +185,9 @@ function checkpoints.recipe(opened, root, named, changed, note)
       return note(("note: %s is not the text that %s was trained with: line %d differs"):format(path, opened.directory,
         line))
     end
-    fail.input(("%s is not the text that %s was trained with: line %d differs, and nothing of it was run; give the " ..
-      "recipe as it was, or --recipe-changed if the change is meant"):format(path, opened.directory, line))
+    fail.input(("%s is not the text that %s was trained with%s: line %d differs, and nothing of it was run; give " ..
+      "the recipe as it was, or --recipe-changed if the change is meant"):format(path, opened.directory,
+      recorded and recorded ~= named and (", the recipe '%s'"):format(unicode.shown(recorded)) or "", line))
   end)
 end
 

@@ -23,16 +23,6 @@ function resume.amp(opened)
   return amp
 end
 
--- Puts the run where the checkpoint was.
-function resume.restore(run, opened)
-  local ok, err = run.stepper:restore(opened.checkpoint)
-  if ok then return end
-  if err.status == "CORRUPT_FILE" then
-    err.message = err.message .. "; --resume DIR/step-N goes on from an older checkpoint, if there is one"
-  end
-  fail.check("--resume", nil, err)
-end
-
 -- A checkpoint keeps the options it was saved under; those of the run count from the next step on.
 function resume.configure(run)
   local about = { seed = run.spec.seed, steps = run.spec.steps, accumulate = run.spec.accumulate }
@@ -92,6 +82,22 @@ local function recorded_files(opened)
     if type(row) == "table" and type(row[1]) == "string" then found[row[1]] = row[2] end
   end
   return found
+end
+
+-- Puts the run where the checkpoint was.
+function resume.restore(run, opened)
+  local ok, err = run.stepper:restore(opened.checkpoint)
+  if ok then return end
+  if err.status == "CORRUPT_FILE" then
+    err.message = err.message .. "; --resume DIR/step-N goes on from an older checkpoint, if there is one"
+  else  -- another model, or another optimizer: by the options that make it so
+    local words = {}
+    for _, row in ipairs(differences(run, opened)) do
+      words[#words + 1] = ("%s was %s and is %s"):format(row[1], unicode.shown(row[2]), unicode.shown(row[3]))
+    end
+    if #words > 0 then err.message = ("%s; %s"):format(err.message, table.concat(words, ", ")) end
+  end
+  fail.check("--resume", nil, err)
 end
 
 -- The data that the run was trained on, which its place in them is counted in, still have their content; other data are

@@ -13,9 +13,9 @@ local uniform = require "cairn.random"
 local USAGE = "cairn generate DIR --prompt TEXT [--tokens N] [--temperature T] [--top-k K] [--seed N]"
 local KNOWN = args.known("device threads seed json quiet", {
   prompt = { args.text, "what the text begins with", "TEXT" },
-  tokens = { args.whole(1), "tokens to generate (default 200)" },
+  tokens = { args.whole "tokens", "tokens to generate (default 200)" },
   temperature = { args.real, "0: always the likeliest; default 0.8" },
-  ["top-k"] = { args.whole(0), "draw among the K likeliest; 0: all (default 40)" },
+  ["top-k"] = { args.whole "top-k", "draw among the K likeliest; 0: all (default 40)" },
   json = { args.FLAG, "one JSON object on stdout: text (what is no UTF-8 in it becomes U+FFFD), tokens (exact)" },
   recipe = models.OPTIONS.recipe, ["recipe-changed"] = models.OPTIONS["recipe-changed"],
 })

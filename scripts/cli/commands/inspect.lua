@@ -2,7 +2,7 @@
 local args = require "cli.base.args"
 local cairn = require "cairn"
 local fail = require "cli.base.fail"
-local json = require "cli.base.json"
+local inspection = require "cli.report.inspection"
 
 local USAGE = "cairn inspect FILE [--json]"
 local KNOWN = args.known("json quiet")
@@ -14,6 +14,6 @@ return function(arguments)
   for _, setting in ipairs(settings) do words[#words + 1] = setting[1] .. "=" .. setting[2] end
   if #words ~= 1 then fail.usage("one file is needed; usage: " .. USAGE) end
   local text = fail.check(words[1], cairn.inspect(words[1]))
-  io.stdout:write(options.json and text or json.pretty(text), "\n")
+  io.stdout:write(options.json and inspection.json(text) .. "\n" or inspection.text(words[1], text))
   return 0
 end

@@ -1,6 +1,7 @@
 -- cairn plan RECIPE [key=value ...]: what a run would take. Or --problem FILE: solves a planning problem.
 local args = require "cli.base.args"
 local cairn = require "cairn"
+local changed = require "cli.base.changed"
 local costs = require "cli.plan.costs"
 local facts = require "cli.plan.facts"
 local fail = require "cli.base.fail"
@@ -12,11 +13,13 @@ local json = require "cli.base.json"
 local lengths = require "cli.recipe.lengths"
 local precision = require "cli.recipe.precision"
 local rates = require "cli.plan.rates"
+local refusal = require "cli.plan.refusal"
 local recipes = require "cli.recipe.load"
 local runs = require "cli.train.run"
 local store = require "cli.plan.store"
 local summary = require "cli.plan.summary"
 local sweep = require "cli.plan.sweep"
+local together = require "cli.plan.together"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
@@ -123,6 +126,7 @@ return function(arguments, root)
   local o, micro_steps, candidates
   o, micro_steps, options, candidates = joint.resolve(recipe, given, device, options)
   micro_steps = micro_steps or 1
+  together(changed(options, { plans_alone = true }), o, micro_steps)
   if options.fuse_update and (o.clip or 0) ~= 0 and not options.quiet then
     io.stderr:write(("note: to train with --fuse-update needs clip=0; here clip is %g\n"):format(o.clip))
   end
@@ -145,15 +149,18 @@ return function(arguments, root)
   if rows then
     plan, numbers, list = store.plan(recipe, rows, device, options, micro_steps, o)
   else
-    plan = runs.plan(runs.graph(recipe, o), device, options, micro_steps, { recipe = recipe, o = o })
+    plan = runs.plan(runs.graph(recipe, o, refusal.weights_limit(options)), device, options, micro_steps,
+      { recipe = recipe, o = o })
     numbers = fail.check("plan", plan:summary())
   end
+  local parameters = runs.parameter_count(plan.graph)
   local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)
   for option, kind in pairs { html = "report", problem_out = "problem", plan_out = "file" } do
     if options[option] then write_file(options[option], fail.check("plan", plan:render(kind, title))) end
   end
   if options.json then
     local out = rows_of(numbers, micro_steps)
+    out[#out + 1] = { "parameter_count", parameters }
     for _, row in ipairs(joint.rows(o, micro_steps, numbers, candidates)) do out[#out + 1] = row end
     if options.amp_rules then out[#out + 1] = { "amp", precision.json(plan, options) } end
     if list then out[#out + 1] = { "programs", store.json(list, micro_steps) } end
@@ -189,7 +196,7 @@ return function(arguments, root)
   io.stdout:write(("bound             %s: no step of the forms tried can be faster; gap %s\n"):format(
     format.seconds(bound), format.percent(bound > 0 and step / bound - 1 or numbers.gap)))
   io.stdout:write(precision.lines(plan, options))
-  io.stdout:write(summary.lines(numbers))
+  io.stdout:write(("parameters        %s\n"):format(format.parameters(parameters)), summary.lines(numbers))
   if list then io.stdout:write(store.text(list)) end
   if options.html then io.stdout:write("picture           " .. options.html .. "\n") end
   return 0

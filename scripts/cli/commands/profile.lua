@@ -11,6 +11,7 @@ local json = require "cli.base.json"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
+local refusal = require "cli.plan.refusal"
 local runs = require "cli.train.run"
 local stats = require "cli.base.stats"
 local summary = require "cli.plan.summary"
@@ -175,6 +176,7 @@ return function(arguments, root)
   if o.data == "" then o.data = "random" end  -- what the numbers are does not matter here
   options.rates = "model"  -- what is planned is what will be measured
   local device = runs.device(options)
+  local graph = runs.graph(recipe, o, refusal.weights_limit(options, true))
   local result = { profile_path = options.profile_out or "cairn-profile.json",
                    trace_path = options.trace or "cairn-trace.json" }
   local profile = posix.readable(result.profile_path) and costs.read(result.profile_path, "--profile-out")
@@ -188,7 +190,6 @@ return function(arguments, root)
       fail.check(result.profile_path, ok, err)
     end
   end
-  local graph = runs.graph(recipe, o)
   options.policy = policy_to_measure(graph, device, options)
   local chosen = choose_kernels(profile, graph, device, options)
   if chosen > 0 then note(("timed what the kernels of %d ops have to choose from"):format(chosen)) end

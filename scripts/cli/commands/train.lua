@@ -37,7 +37,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
   resume = { args.text, "continue a run from its newest checkpoint", "DIR" },
   config = { args.text, "do what a run did, by the run.json in its --out; what is given beside it counts", "FILE" },
   ["dry-run"] = { args.FLAG, "plan, try one step and write nothing" },
-  epochs = { args.whole(1), "passes over the data, instead of --steps", "N" },
+  epochs = { args.whole "epochs", "passes over the data, instead of --steps", "N" },
   ["save-every"] = { args.whole(1), "steps between checkpoints (default: only at the end)", "N" },
   keep = { args.whole(1), "newest checkpoints to keep (default 2)", "N" },
   ["eval-every"] = { args.whole(1), "steps between evaluations (default: only at the end)", "N" },
@@ -95,7 +95,7 @@ local function specify(options, words, settings, root, file, note)
   local number = opened and opened.number or function(_, otherwise) return otherwise end
   local trained = opened and opened.option("batch")
   if trained and o.batch and recipes.value_text(o.batch) ~= trained then
-    fail.input(("batch=%s: the run was trained with batch=%s, by which its place in the data is counted"):format(
+    fail.usage(("batch=%s: the run was trained with batch=%s, by which its place in the data is counted"):format(
       recipes.value_text(o.batch), trained))
   end
   if options.epochs and options.steps then fail.usage("--epochs and --steps exclude each other") end
@@ -262,6 +262,7 @@ local function train(run, state, opened, continues, texts, note)
   results.digest_times(result)
   result.peak, result.driver = run:usage()
   result.digest, result.programs = run:digest(), run.programs
+  result.parameter_count = runs.parameter_count(run.graph)
   result.epochs = run.data.batches and run.next_batch / run.data.batches or nil
   if out then
     result.saved = ended ~= "stopped" and result.saved or nil  -- a step that was begun is saved, too
@@ -276,6 +277,21 @@ local function train(run, state, opened, continues, texts, note)
   end
   result.report = state.journal:page(results.page_rows(result))
   return ended, why
+end
+
+-- The exit code and message of a run that did not end well; nil: it did.
+local function failure_of(result, ended, why)
+  local saved = result.checkpoint and ", saved in " .. result.checkpoint or ""
+  if ended == "nonfinite" then
+    return 7, ("step %d: loss or gradients are not finite (loss %s), as in the %d steps before; the parameters " ..
+      "are those of the last step that was%s"):format(result.steps, tostring(result.loss[#result.loss]),
+      result.skipped_in_a_row - 1, saved)
+  end
+  if ended == "metric" then return 7, why .. saved end
+  if ended == "stopped" then
+    return 130, result.checkpoint and "interrupted; saved " .. result.checkpoint
+      or "interrupted; nothing is saved without --out"
+  end
 end
 
 return function(arguments, root)
@@ -314,21 +330,13 @@ return function(arguments, root)
                   options = options, result = result, judge = judge, dry = options.dry_run }
   state.sample = spec.generates and samples.maker(run, state, options)
   local ended, why = train(run, state, opened, continues, texts, note)
+  local code, message = failure_of(result, ended, why)
+  result.error = code and fail.object(code, message)
   io.stdout:write(options.json and results.to_json(result) or results.to_text(result))
+  fail.told = true  -- --json says it in its object
   results.hint(result, options)
   native.watch()
-  local last_loss = result.loss[#result.loss]
   run:close()
-  local saved = result.checkpoint and ", saved in " .. result.checkpoint or ""
-  if ended == "nonfinite" then
-    fail.with(7, ("step %d: loss or gradients are not finite (loss %s), as in the %d steps before; the parameters " ..
-      "are those of the last step that was%s"):format(result.steps, tostring(last_loss), result.skipped_in_a_row - 1,
-      saved))
-  end
-  if ended == "metric" then fail.with(7, why .. saved) end
-  if ended == "stopped" then
-    fail.with(130, result.checkpoint and "interrupted; saved " .. result.checkpoint
-      or "interrupted; nothing is saved without --out")
-  end
+  if code then fail.with(code, message) end
   return 0
 end

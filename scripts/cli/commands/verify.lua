@@ -9,13 +9,15 @@ local json = require "cli.base.json"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
+local refusal = require "cli.plan.refusal"
 local runs = require "cli.train.run"
 local upsets = require "cli.verify.upsets"
 local verdict = require "cli.verify.verdict"
 
 local USAGE = "cairn verify RECIPE [key=value ...] [--steps N] [--budgets N] [--device D] [--amp A] [--seed N]"
 local KNOWN = args.known("device threads amp budget region seed steps json quiet link profile force-profile rates", {
-  budgets = { args.whole(1), "budgets from the smallest that fits to keeping everything, per tiers (default 5)" },
+  budgets = { args.whole "budgets",
+    "budgets from the smallest that fits to keeping everything, per tiers (default 5)" },
   steps = { args.whole(2), "optimizer steps of each run, at least 2, as some are resumed between them (default 3)" },
 })
 local STEPS, BUDGETS = 3, 5
@@ -302,7 +304,8 @@ return function(arguments, root)
   local verifier = setmetatable({
     recipe = recipe, o = o, options = options, seed = options.seed or 1337,
     steps = options.steps or STEPS, device = runs.device(options), groups = {},
-    graph = runs.graph(recipe, o), plans = {}, notes = {},
+    graph = runs.graph(recipe, o, refusal.weights_limit({ device = options.device, no_tiers = true }, true)),
+    plans = {}, notes = {},
   }, Verifier)
   verifier.micro_batches = dataset_of(verifier, o).batches or math.huge  -- an epoch ends its last step early
   if #verifier.graph:parameters() > 1 then
@@ -336,13 +339,16 @@ return function(arguments, root)
   end
   local about = { steps = verifier.steps, seconds = posix.now() - began, notes = verifier.notes,
                   link = verifier.throttles and slow.link or nil }
+  local broken = #problems > 0 and ("verify: %d broken promises in %d runs; the first: %s"):format(#problems, #results,
+    problems[1])
   if options.json then
-    io.stdout:write(json.encode(verdict.json(results, problems, about)), "\n")
+    local object = verdict.json(results, problems, about)
+    if broken then object.rows[#object.rows + 1] = { "error", fail.object(1, broken) } end
+    io.stdout:write(json.encode(object), "\n")
   else
     io.stdout:write(verdict.text(results, problems, about))
   end
-  if #problems > 0 then
-    fail.with(1, ("verify: %d broken promises in %d runs; the first: %s"):format(#problems, #results, problems[1]))
-  end
+  fail.told = true
+  if broken then fail.with(1, broken) end
   return 0
 end

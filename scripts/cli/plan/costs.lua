@@ -1,9 +1,11 @@
 -- Where a plan's seconds come from: --profile FILE, measured by `cairn profile`, or --device-model NAME|FILE.
 local cairn = require "cairn"
+local changed = require "cli.base.changed"
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
 local json = require "cli.base.json"
+local nearest = require "cli.base.nearest"
 local posix = require "cli.base.posix"
 
 local costs = {}
@@ -30,7 +32,8 @@ local function find_model(name, root)
     if model == name:lower() then return folder(root) .. model .. ".json" end
   end
   if posix.readable(name) then return name end
-  fail.input(("--device-model: there is no '%s' (a file, or one of: %s)"):format(name, table.concat(known, " ")))
+  fail.with(name:find("[/.]") and 3 or 2, ("--device-model: there is no '%s'%s (a file, or one of: %s)"):format(name,
+    nearest.hint(name, known), table.concat(known, " ")))
 end
 
 function costs.read(path, what)
@@ -95,6 +98,19 @@ function costs.variants(options)
     return fail.check("--device-model", cairn.read_costs(json.encode(json.object(rows))))
   end
   return model, function(memory) return with(nil, memory) end, function(memory) return with(1, memory) end
+end
+
+-- The options with costs that are read anew: for a copy of the process, in which handles of this one do not count.
+function costs.again(options)
+  local path = options.model_path or options.profile
+  if not options.costs or not path then return options end
+  local again, whole = changed(options, {}), costs.read(path, options.model_path and "--device-model" or "--profile")
+  again.costs = whole
+  if options.closed then
+    local model, _, closed = costs.variants(options)
+    again.closed, again.costs = { open = whole }, closed(model.memory_bytes)
+  end
+  return again
 end
 
 return costs

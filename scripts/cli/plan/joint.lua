@@ -4,6 +4,7 @@ local cairn = require "cairn"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local json = require "cli.base.json"
+local refusal = require "cli.plan.refusal"
 local runs = require "cli.train.run"
 local summary = require "cli.plan.summary"
 
@@ -30,8 +31,8 @@ local function with_batch(o, batch)
 end
 
 -- One plan's numbers; nil, smallest budget, error where the budget is too small.
-local function try(recipe, o, device, wanted)
-  local graph = runs.graph(recipe, o)
+local function try(recipe, o, device, wanted, limit)
+  local graph = runs.graph(recipe, o, limit)
   local plan, err = cairn.plan(graph, device, wanted)
   if not plan then
     graph:free()
@@ -73,7 +74,8 @@ function joint.candidates(recipe, o, device, options)
   for _, batch in ipairs(options.fuse_update and { o.global_batch } or joint.divisors(o.global_batch)) do
     local wanted = runs.plan_options(options, o.global_batch / batch)
     wanted.budget_share, wanted.budget_bytes = nil, bytes > 0 and bytes or nil
-    local numbers, smallest = try(recipe, with_batch(o, batch), device, wanted)
+    local numbers, smallest = try(recipe, with_batch(o, batch), device, wanted,
+      not options.device_model and refusal.weights_limit(options, true) or nil)
     local row = { batch = batch, accumulate = o.global_batch / batch }
     if numbers then
       row.plan, row.peak_bytes = numbers, numbers.peak_bytes.device
@@ -95,9 +97,11 @@ local function nothing_fits(candidates, bytes, global_batch)
   for _, row in ipairs(candidates) do
     if row.smallest_budget_bytes < best.smallest_budget_bytes then best = row end
   end
-  fail.with(4, ("global_batch=%d: no micro-batch fits the budget of %.0f bytes (%s); the smallest budget that fits " ..
-    "is %.0f bytes (%s), with batch=%d and %d micro-batches"):format(global_batch, bytes, format.bytes(bytes),
-    best.smallest_budget_bytes, format.bytes(best.smallest_budget_bytes), best.batch, best.accumulate))
+  local least = best.smallest_budget_bytes
+  fail.with(4, ("global_batch=%d: no micro-batch fits the budget of %.0f bytes (%s)\nthe smallest budget that fits " ..
+    "is %.0f bytes (%s), with batch=%d and %d micro-batches\ntry batch=%d --accumulate %d --budget %.0f"):format(
+    global_batch, bytes, format.bytes(bytes), least, format.bytes(least), best.batch, best.accumulate, best.batch,
+    best.accumulate, least), { status = "OVER_BUDGET", budget_bytes = bytes, smallest_budget_bytes = least })
 end
 
 -- What batch and global_batch ask for. Returns option values to build the graph with, the micro-batches of a step

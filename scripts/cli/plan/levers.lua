@@ -5,10 +5,11 @@ local cairn = require "cairn"
 local changed = require "cli.base.changed"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
+local posix = require "cli.base.posix"
 
 local levers = {}
 
-local PATIENCE = 5  -- seconds of the processor after which no further lever is tried
+local PATIENCE = 3  -- seconds after which no further lever is tried
 
 -- Tiers that the plans of these options may use, as {host =, disk =}.
 function levers.open_tiers(options, model)
@@ -80,8 +81,9 @@ local function ladder(about)
   local rows, model = {}, about.model
   local function add(row) rows[#rows + 1] = row end
   local open = levers.open_tiers(options, model)
-  if not open.host and not open.disk then add(levers.tiers "host") end
-  local crowded = levers.crowded(about.smallest, "host", levers.device_memory(options.device or "cpu"), model)
+  if not open.host and not open.disk then add(levers.tiers(about.shared and "disk" or "host")) end
+  local memory = levers.device_memory(options.device or "cpu")
+  local crowded = not about.shared and levers.crowded(about.smallest, "host", memory, model)
   if open.host ~= open.disk or crowded and not open.host then add(levers.tiers "host,disk") end
   if not options.fuse_update then add((levers.fused(o, micro_steps))) end
   if whole then
@@ -91,29 +93,34 @@ local function ladder(about)
   return rows
 end
 
--- The end of a refusal's message: the first lever that fits the budget, as found by planning it, or the one that comes
--- closest. about: {options, o, micro_steps, budget (bytes), smallest (of the refused plan), model (of --device-model,
--- or nil), whole (not only options, the graph may be another, too), smallest_of = function(row) -> bytes, or nil where
--- it cannot be planned}.
+-- What is left to do under a budget that was refused: the first lever that fits it, as found by planning, or the one
+-- that comes closest, as a text that begins with what is typed. about: {options, o, micro_steps, budget (bytes),
+-- smallest (of the refused plan, or less), model (of --device-model, or nil), whole (not only options, the graph may be
+-- another, too), shared (the host has no other memory than the device), smallest_of = function(row, seconds) -> whether
+-- it fits (nil: not known), and the bytes it needs (nil: not known)}.
 function levers.advice(about)
-  local best, all
-  local began = os.clock()
+  local best, all = nil, true
+  local ends = posix.now() + PATIENCE
   for _, row in ipairs(ladder(about)) do
-    all = os.clock() - began < PATIENCE
-    if not all then break end
-    local bytes = about.smallest_of(row)
-    if bytes then
-      local words = table.concat(row.words, " ")
-      if bytes <= about.budget then
-        return ("; with %s it fits: the smallest budget is then %d bytes (%s)"):format(words, bytes,
-          format.bytes(bytes))
-      end
-      if bytes < about.smallest and (not best or bytes < best.bytes) then best = { words = words, bytes = bytes } end
+    local left = ends - posix.now()
+    if left <= 0 then
+      all = false
+      break
+    end
+    local fits, bytes = about.smallest_of(row, left)
+    if posix.now() >= ends and not bytes then all = false end
+    local words = table.concat(row.words, " ")
+    if fits then
+      if not bytes then return ("with %s it fits"):format(words) end
+      return ("with %s it fits: the smallest budget is then %d bytes (%s)"):format(words, bytes, format.bytes(bytes))
+    end
+    if bytes and bytes < about.smallest and (not best or bytes < best.bytes) then
+      best = { words = words, bytes = bytes }
     end
   end
   local none = all and "no lever alone makes it fit" or "no lever that was tried makes it fit (`cairn plan --fit`)"
-  if not best then return "; " .. none end
-  return ("; %s; closest comes %s: %d bytes (%s)"):format(none, best.words, best.bytes, format.bytes(best.bytes))
+  if not best then return none end
+  return ("%s; closest comes %s: %d bytes (%s)"):format(none, best.words, best.bytes, format.bytes(best.bytes))
 end
 
 return levers

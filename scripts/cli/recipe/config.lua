@@ -104,7 +104,7 @@ function config.parse(path, text, known, usage)
   local settings = {}
   for _, name in ipairs(sorted_keys(read.options)) do
     if not lengths.follows(name, read.options[name], read.options.lengths) then
-      settings[#settings + 1] = { name, recipes.value_text(read.options[name]) }
+      settings[#settings + 1] = { name, recipes.value_text(read.options[name]), file = true }
     end
   end
   return { path = path, recipe = read.recipe, options = options, texts = texts, settings = settings }

@@ -30,11 +30,13 @@
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
 -- may have `metrics` (cli.train.metrics).
 local cairn = require "cairn"
+local aliases = require "cli.base.aliases"
 local args = require "cli.base.args"
 local check = require "cli.recipe.check"
 local core = require "cairn.core"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
+local format = require "cli.base.format"
 local lengths = require "cli.recipe.lengths"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
@@ -42,6 +44,7 @@ local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local schedule = require "cli.recipe.schedule"
 local screen = require "cli.base.screen"
+local unicode = require "cli.base.unicode"
 
 local recipe = {}
 
@@ -88,8 +91,9 @@ local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nes
                  "clip_threshold", "ns_steps", "match_rms_adamw", "otherwise_rate" }
 -- Of every recipe that has a batch.
 local GLOBAL_BATCH = { "global_batch", 0, "samples of a step: batch times --accumulate; 0: not stated. batch=auto " ..
-  "chooses among its divisors", whole = true, least = 0 }
+  "chooses among its divisors", whole = true, least = 0, most = 2 ^ 31 - 1 }
 recipe.DEFAULT_STEPS = 100
+for _, row in ipairs(TRAINING) do aliases.SETTINGS[row[1]] = true end
 
 -- Where a function of a recipe begins, as "file:line". A call in tail position leaves no line of its own.
 local function place_of(path, fn)
@@ -124,7 +128,7 @@ local function guarded(path, fn, ...)
   if native.leave() then fail.interrupted(path) end
   if results[1] then return unpack(results, 2, table.maxn(results)) end
   if fail.is(results[2]) then error(results[2], 0) end
-  fail.input(results[2])
+  fail.with(fail.is_no_memory(results[2]) and 4 or 3, results[2])
 end
 
 local function readable(path)
@@ -159,7 +163,12 @@ function recipe.find(name, root)
     if readable(path) then return path end
   end
   files.check(name, "recipe")
-  fail.input(("there is no recipe '%s' (a Lua file, or one of: %s)"):format(name, recipe.known(root)))
+  local known = recipe.known(root)
+  local names = {}
+  for each in known:gmatch("%S+") do names[#names + 1] = each end
+  -- A path is a file that is not there; a name is a word that was mistyped.
+  fail.with(name:find("[/.]") and 3 or 2, ("there is no recipe '%s'%s (a Lua file, or one of: %s)"):format(
+    unicode.shown(name), nearest.hint(name, names), known))
 end
 
 -- Modules that a recipe requires are the installation's, or lie beside the recipe.
@@ -274,7 +283,7 @@ function recipe.resolve(self, settings, saved, joint)
     local name, text = setting[1], setting[2]
     if not by_name[name] then
       fail.usage(("%s: unknown option '%s'%s (known: %s)"):format(self.name, name,
-        args.common_hint(name, text) or nearest.hint(name, names), table.concat(names, " ")))
+        args.setting_hint(name, text, by_name) or nearest.hint(name, names), table.concat(names, " ")))
     end
     values[name], stated[name] = read_value(by_name[name], text), true
     if not joint and (values[name] == "auto" and name == "batch" or by_name[name] == GLOBAL_BATCH) then
@@ -294,7 +303,8 @@ function recipe.resolve(self, settings, saved, joint)
   local known, defaults = hypers_of(values.optimizer)
   for _, setting in ipairs(settings) do
     for _, name in ipairs(HYPERS) do
-      if setting[1] == name and not defaults[name] and values[name] ~= by_name[name][2] then
+      local meant = not setting.file or values[name] ~= by_name[name][2]  -- as run.json states all options
+      if setting[1] == name and not defaults[name] and meant then
         fail.usage(("%s=%s: '%s' has no %s; it has: rate %s"):format(name, setting[2], values.optimizer, name,
           table.concat(known, " ")))
       end
@@ -315,20 +325,23 @@ end
 -- What there is to choose from, also where other texts are taken; nil: nothing.
 function recipe.choices(row) return row.choices or row.known end
 
--- What --help says of an option: the default, or what there is to choose from; and words.
-function recipe.shown_default(row)
+-- What --help says of an option: the default; words, and what there is to choose from.
+function recipe.shown_default(row) return recipe.value_text(row[2]) end
+function recipe.words(row)
   local choices = recipe.choices(row)
-  return choices and table.concat(choices, "|") or tostring(row[2])
+  local words = (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or "")
+  return choices and ("%s (%s)"):format(words, table.concat(choices, ", ")) or words
 end
-function recipe.words(row) return (row[3] or "") .. (row[1] == "batch" and ", or auto (plan and train)" or "") end
 
 -- What --help says about the options of the recipe named first in `words`.
 function recipe.help(words, root)
   if not words[1] then return "\nNaming a recipe before --help lists its own options.\n" end
   local self = recipe.load(words[1], root)
-  local lines = { "", "options of " .. self.name .. ", as key=value:", "" }
+  local about = ("options of %s and their defaults, as key=value; it runs %d steps, unless --steps says otherwise:")
+    :format(self.name, self.training.steps or recipe.DEFAULT_STEPS)
+  local lines = { "", format.wrapped(about, format.columns(1), 0), "" }
   for _, row in ipairs(self.rows) do
-    lines[#lines + 1] = ("  %-24s %s"):format(row[1] .. "=" .. recipe.shown_default(row), recipe.words(row))
+    lines[#lines + 1] = format.option(row[1] .. "=" .. recipe.shown_default(row), recipe.words(row))
   end
   return table.concat(lines, "\n") .. "\n"
 end

@@ -14,6 +14,13 @@ for i, row in ipairs(LISTED) do
 end
 local WARMUPS = { "warmup", "warmup_samples", "warmup_tokens" }
 
+-- The stages of a schedule; nil, what is wrong with the text.
+local function parse(text)
+  local stages, err = cairn.parse_schedule(text)
+  if not stages and type(err) == "table" and err.status == "OUT_OF_MEMORY" then fail.check("schedule", nil, err) end
+  return stages, err
+end
+
 local function names_of(parameters)
   local names = {}
   for i, parameter in ipairs(parameters) do names[i] = parameter.name end
@@ -30,7 +37,7 @@ end
 -- What is wanted in the place of a text that names no schedule; nil if it names some, and parameters that they have.
 -- Whether their values are in range the library says.
 local function wanted(text)
-  local stages, problem = cairn.parse_schedule(text)
+  local stages, problem = parse(text)
   if not stages then
     return ("one of %s, or several as linear:100:start_factor=0.1,cosine; %s"):format(table.concat(NAMES, ", "),
       problem)
@@ -100,7 +107,8 @@ function schedule.rows()
     { "rate", 3e-4, "learning rate", above = 0, most = 1e38 },
     { "rate_scaling", "none", "rate times the effective batch over base_batch, or the square root of that",
       choices = { "none", "linear", "sqrt" } },
-    { "base_batch", 0, "samples of a step for which rate was found; of rate_scaling", whole = true, least = 0 },
+    { "base_batch", 0, "samples of a step for which rate was found; of rate_scaling", whole = true, least = 0,
+      most = 2 ^ 31 - 1 },
     { "warmup", 0, "steps of linear warm-up", whole = true, least = 0 },
     { "warmup_samples", 0, "samples of linear warm-up, in whole steps", whole = true, least = 0 },
     { "warmup_tokens", 0, "tokens of linear warm-up, in whole steps", whole = true, least = 0 },
@@ -115,7 +123,7 @@ end
 
 -- Whether a schedule has an end, by the option's text.
 function schedule.ends(text)
-  local stages = text and cairn.parse_schedule(text)
+  local stages = text and parse(text)
   local last = stages and stages[#stages]
   local row = last and BY_NAME[last[1]]
   return row and row.ends and not last.steps
@@ -125,7 +133,7 @@ end
 -- an option is one of these rows.
 function schedule.settle(values, settings, own)
   local warmups, known = {}, {}
-  for _, stage in ipairs(own.schedule and cairn.parse_schedule(values.schedule) or {}) do
+  for _, stage in ipairs(own.schedule and parse(values.schedule) or {}) do
     for _, parameter in ipairs(BY_NAME[stage[1]].parameters) do known[#known + 1] = parameter.name end
   end
   for _, setting in ipairs(settings) do
@@ -136,7 +144,13 @@ function schedule.settle(values, settings, own)
     if name == "base_batch" and own[name] and values.base_batch > 0 and values.rate_scaling == "none" then
       fail.usage(("base_batch=%s counts with rate_scaling=linear or rate_scaling=sqrt; name one"):format(setting[2]))
     end
-    local taken = DEFAULTS[name] == nil or values[name] == DEFAULTS[name]  -- as run.json states all options
+    local stated = not setting.file or values[name] ~= DEFAULTS[name]  -- as run.json states all options
+    local taken = DEFAULTS[name] == nil or not stated
+    if (name == "rate" or name == "minimum_rate") and own.rate and own.minimum_rate
+        and values.minimum_rate > values.rate then
+      fail.usage(("%s=%s: minimum_rate=%.15g is above rate=%.15g: the schedule would climb; wanted: at most that")
+        :format(name, setting[2], values.minimum_rate, values.rate))
+    end
     for _, each in ipairs(known) do taken = taken or each == name end
     if own[name] and not taken then
       fail.usage(("%s=%s: schedule=%s has no %s; it has: %s"):format(name, setting[2], values.schedule, name,
@@ -195,7 +209,7 @@ end
 local function stages_of(o, own)
   local wrong = wanted(tostring(o.schedule))  -- which may be an option of the recipe's own
   if wrong then fail.usage(("schedule=%s; wanted: %s"):format(tostring(o.schedule), wrong)) end
-  local stages = cairn.parse_schedule(o.schedule)
+  local stages = parse(o.schedule)
   for _, stage in ipairs(stages) do
     for _, parameter in ipairs(BY_NAME[stage[1]].parameters) do
       local name = parameter.name

@@ -56,6 +56,7 @@ function loop.run(run, state)
   local done, options, journal = state.first, state.options, state.journal
   local bar = progress.new { total = run.spec.steps, done = done, memory = run.summary.peak_bytes.device,
     quiet = options.quiet, seconds = options.progress_every, batches = run.data.batches, unit = run.unit }
+  if done < state.last then bar:start() end
   local function stop()
     bar:tick()
     if journal:due() then journal:flush() end

@@ -29,14 +29,14 @@ local TIERS = { "device", "host", "disk" }
 
 -- Plans rows, each by the graph that build(row, first graph) returns. Returns them as {name, length, kind, number, o,
 -- plan, summary, micro_batches, tokens}, the row whose plan stands for the run (of those that train the largest), and
--- the peaks of the whole store by tier. explained(err, graphs): the error of a refusal, in more words.
+-- the peaks of the whole store by tier. explained(err): the error of a refusal, in more words.
 function programs.plan(rows, device, wanted, build, explained)
   local graphs = {}
   for i, row in ipairs(rows) do
     graphs[i] = { name = row.name, graph = build(row, graphs[1] and graphs[1].graph) }
   end
   local plans, err = cairn.plan_set(graphs, device, wanted)
-  plans = fail.plan("plan", plans, plans == nil and explained(err, graphs) or nil)
+  plans = fail.plan("plan", plans, plans == nil and explained(err) or nil)
   local list, peaks, largest = { plain = rows.plain }, { device = 0, host = 0, disk = 0 }, nil
   for i, row in ipairs(rows) do
     local numbers = fail.check("plan", plans[i]:summary())

@@ -26,6 +26,16 @@ function progress.new(settings)
     Progress)
 end
 
+-- Calls work(...), of which a terminal says meanwhile what it does. options: of the command.
+function progress.meanwhile(options, what, work, ...)
+  local shown = not options.quiet and posix.is_terminal(2) and os.getenv("TERM") ~= "dumb"
+  if shown then io.stderr:write(what, " ...") end
+  local results = { pcall(work, ...) }
+  if shown then io.stderr:write("\r\27[K") end
+  if not results[1] then error(results[2], 0) end
+  return unpack(results, 2, table.maxn(results))
+end
+
 -- The facts that fit `columns`, in the order in which they are shown; the least important go first.
 local function fitting(facts, columns)
   while true do
@@ -75,6 +85,14 @@ function Progress:show(now)
     bar = format.colour("green", ("━"):rep(full), 2) .. format.colour("dim", ("─"):rep(room - full), 2) .. " "
   end
   io.stderr:write(ERASE(), bar, facts)
+end
+
+-- The first step is under way, which nothing else tells of until it is done.
+function Progress:start()
+  if not self.terminal or self.quiet or self.step >= self.total then return end
+  self.doing = ("step %d ..."):format(self.step + 1)
+  self:show(posix.now())
+  self.doing, self.shown = nil, -math.huge  -- the first step that is done is shown at once
 end
 
 function Progress:due(now) return not self.quiet and now - self.shown >= self.between end

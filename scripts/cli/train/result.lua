@@ -87,7 +87,8 @@ function result.to_json(self)
     { "copies", json.object(self.copies_per_step) },
     { "submit_seconds_median", self.submit_seconds_median },
     { "driver_bytes", json.object { { "before", self.driver.before }, { "now", self.driver.now } } },
-    { "parameter_digest", self.digest }, { "skipped_steps", self.skipped_steps }, { "loss_scale", self.loss_scale },
+    { "parameter_digest", self.digest }, { "parameter_count", self.parameter_count },
+    { "skipped_steps", self.skipped_steps }, { "loss_scale", self.loss_scale },
     { "plan", summary.plan(plan, self.accumulate) }, { "first_step", self.first_step },
     { "step_seconds", json.array(self.seconds) }, { "checkpoint", self.checkpoint },
     { "batch", self.batch }, { "accumulate", self.accumulate }, { "optimizer", self.optimizer },
@@ -112,6 +113,7 @@ function result.to_json(self)
     rows[#rows + 1] = { "shrunk", json.array(list) }
   end
   if self.dry then rows[#rows + 1] = { "dry_run", true } end
+  if self.error then rows[#rows + 1] = { "error", self.error } end
   if self.programs then
     local list = {}
     for i, program in ipairs(programs.in_order(self.programs)) do
@@ -211,6 +213,7 @@ function result.to_text(self)
     lines[#lines + 1] = ("%-17s %s micro-batches, %s %s\n"):format(program.name,
       format.count(program.micro_batches), format.count(program.tokens), self.unit)
   end
+  lines[#lines + 1] = ("model             %s parameters\n"):format(format.parameters(self.parameter_count))
   lines[#lines + 1] = "parameters        " .. self.digest .. "\n"
   if self.dry then lines[#lines + 1] = "dry run           one step of this was tried, and nothing is kept of it\n" end
   if self.checkpoint then lines[#lines + 1] = "checkpoint        " .. self.checkpoint .. "\n" end

@@ -8,35 +8,58 @@ local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local lengths = require "cli.recipe.lengths"
 local metrics = require "cli.train.metrics"
+local numbers = require "cairn.numbers"
 local parts = require "cli.data.parts"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local prefetch = require "cli.data.prefetch"
 local programs = require "cli.train.programs"
+local progress = require "cli.train.progress"
 local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
 local refusal = require "cli.plan.refusal"
+local together = require "cli.plan.together"
 local weights = require "cli.recipe.weights"
 
 local run = { DEFAULT_SEED = 1337 }
+local LOOKING = "looking for what would fit"
+local CROWDED = 4  -- times the weights: a budget above that has room for states and gradients of most optimizers
 local Run = {}
 Run.__index = Run
 
--- The frozen training graph of a recipe; graph.metrics: what it measures beside the loss (cli.train.metrics).
-function run.graph(recipe, o)
+-- The frozen training graph of a recipe; graph.metrics: what it measures beside the loss (cli.train.metrics). limit: is
+-- told of every parameter while the graph is made, and may end the command (refusal.weights_limit; optional).
+function run.graph(recipe, o, limit)
   local graph = fail.check("graph", cairn.graph())
+  local add = graph.parameter
+  if limit then
+    function graph.parameter(self, name, dims, given)
+      local value = add(self, name, dims, given)
+      limit(name, numbers.count(dims))
+      return value
+    end
+  end
   local ends = recipe.call("model", o, graph, "training")
+  graph.parameter = nil  -- the graph's own again
+  if limit then limit(nil, 0) end
   local rows, values = metrics.of(ends, false)
   for _, value in ipairs(ends.outputs or {}) do values[#values + 1] = value end
   graph.metrics = rows
   return fail.check("graph", graph:freeze { loss = ends.loss, weight = ends.weight, outputs = values })
 end
 
+-- Elements of all parameters of a graph.
+function run.parameter_count(graph)
+  local count = 0
+  for _, parameter in ipairs(graph:parameters()) do count = count + numbers.count(parameter.shape) end
+  return count
+end
+
 -- The graph of a program. first: that of the first program, which has all parameters.
-function run.graph_of(recipe, row, first)
+function run.graph_of(recipe, row, first, limit)
   if row.kind == "generation" then return bundle.build_generator(recipe, row.o, first) end
   if row.kind == "evaluation" then return evaluation.graph(recipe, row.o) end
-  return run.graph(recipe, row.o)
+  return run.graph(recipe, row.o, limit)
 end
 
 function run.device(options)
@@ -51,20 +74,10 @@ local function check_fits(plan, summary, options, micro_steps, of)
   local need = summary.peak_bytes.device
   for _, info in ipairs(fail.check("devices", cairn.devices())) do
     if info.name == (options.device or "cpu") and info.memory_bytes > 0 and need > info.memory_bytes then
-      local wanted = run.plan_options(options, micro_steps)
-      wanted.budget_share, wanted.budget_bytes = nil, info.memory_bytes
-      local other, err = cairn.plan(plan.graph, plan.device, wanted)
-      local words = ("--budget %.0f would fit"):format(info.memory_bytes)
-      if other then
-        other:free()
-      else
-        local smallest = err.fault and err.fault.smallest_budget_bytes or 0
-        words = ("the smallest budget that fits is %.0f bytes"):format(smallest) ..
-          (smallest > 0
-            and refusal.advice(run, plan.device, options, micro_steps, info.memory_bytes, smallest, of) or "")
-      end
-      fail.with(4, ("the run takes %s (%.0f bytes) of device '%s', which has %s; %s"):format(format.bytes(need), need,
-        info.name, format.bytes(info.memory_bytes), words))
+      local asked = ("the run takes %s (%.0f bytes) of device '%s', which has %s (%.0f bytes)"):format(
+        format.bytes(need), need, info.name, format.bytes(info.memory_bytes), info.memory_bytes)
+      progress.meanwhile(options, LOOKING, refusal.fail, asked, run, plan, options, micro_steps, of,
+        info.memory_bytes, refusal.at_least(summary, options), need)
     end
   end
 end
@@ -80,6 +93,23 @@ function run.plan_options(options, micro_steps)
            force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
 
+-- Ends the command if a budget is less than what weights, states and gradients take: finding the best plan for what no
+-- plan does may take minutes.
+local function check_budget(graph, device, options, wanted, of)
+  local bytes, stored = wanted.budget_bytes, 0
+  if not bytes then return end
+  for _, parameter in ipairs(graph:parameters()) do stored = stored + parameter.bytes end
+  if stored * CROWDED < bytes then return end
+  local plan = cairn.plan(graph, device, changed(wanted, { budget_bytes = 0 }))
+  if not plan then return end  -- whatever keeps it from being planned is told of the plan that was asked for
+  local at_least = refusal.at_least(fail.check("plan", plan:summary()), options)
+  if at_least and at_least > bytes then
+    progress.meanwhile(options, LOOKING, refusal.fail, "plan: " .. refusal.asked(options.budget, bytes), run, plan,
+      options, wanted.micro_steps, of, bytes, at_least)
+  end
+  plan:free()
+end
+
 local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
 
 -- The plan of a graph; ends the command where there is none. of: {recipe, o} that the graph is of, so that a refusal
@@ -89,19 +119,27 @@ function run.plan(graph, device, options, micro_steps, of)
     said = true
     io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
   end
-  local plan, err = cairn.plan(graph, device, run.plan_options(options, micro_steps))
-  fail.plan("plan", plan, plan == nil and refusal.explained(run, err, device, options, micro_steps, of) or nil)
+  local wanted = run.plan_options(options, micro_steps)
+  check_budget(graph, device, options, wanted, of)
+  local plan, err = progress.meanwhile(options, "planning", cairn.plan, graph, device, wanted)
+  fail.plan("plan", plan, plan == nil
+    and progress.meanwhile(options, LOOKING, refusal.explained, run, err, device, options,
+      micro_steps, of) or nil)
   rates.tell(fail.check("plan", plan:rates()), options)
   return plan
 end
 
--- The plans of several programs on one store, as programs.plan returns them.
-function run.plan_set(recipe, rows, device, options, micro_steps, o)
+-- The plans of several programs on one store, as programs.plan returns them. limit: as run.graph takes it.
+function run.plan_set(recipe, rows, device, options, micro_steps, o, limit)
   return programs.plan(rows, device, run.plan_options(options, micro_steps),
-    function(row, first) return run.graph_of(recipe, row, first) end,
-    function(err, graphs)
-      return refusal.explained(run, err, device, options, micro_steps, { o = o, plan = function(wanted)
-        return cairn.plan_set(graphs, device, wanted)
+    function(row, first) return run.graph_of(recipe, row, first, not first and limit or nil) end,
+    function(err)
+      return refusal.explained(run, err, device, options, micro_steps, { o = o, plan = function(wanted, on)
+        local graphs = {}
+        for i, row in ipairs(rows) do
+          graphs[i] = { name = row.name, graph = run.graph_of(recipe, row, graphs[1] and graphs[1].graph) }
+        end
+        return cairn.plan_set(graphs, on, wanted)
       end })
     end)
 end
@@ -158,10 +196,7 @@ function run.open(spec)
       seed = spec.seed, steps = spec.schedule_end or spec.steps, accumulate = spec.accumulate })
   end
   local options = not spec.epochs and training()  -- a mistake in them is found before anything is planned
-  if spec.options.fuse_update and (spec.o.clip or 0) ~= 0 then
-    fail.input(("--fuse-update updates parameters before the norm of all gradients is known, so that they cannot be " ..
-      "clipped by it: clip is %g; give clip=0"):format(spec.o.clip))
-  end
+  together(spec.options, spec.o, spec.accumulate)
   self.device = spec.device or run.device(spec.options)
   -- Data are opened once it is known that the run fits, but where the sizes of programs depend on them.
   local function dataset()
@@ -180,7 +215,8 @@ function run.open(spec)
   if rows then
     self:plan_programs(rows)
   else
-    self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o), self.device, spec.options, spec.accumulate, spec)
+    self.plan = spec.plan or run.plan(run.graph(spec.recipe, spec.o, refusal.weights_limit(spec.options, true)),
+      self.device, spec.options, spec.accumulate, spec)
     self.summary = fail.check("plan", self.plan:summary())
   end
   self.graph = self.plan.graph
@@ -210,7 +246,9 @@ end
 -- Plans several programs on one store. The run's plan and summary are those of the largest that trains.
 function Run:plan_programs(rows)
   local spec = self.spec
-  local list, largest, peaks = run.plan_set(spec.recipe, rows, self.device, spec.options, spec.accumulate, spec.o)
+  local list, largest, peaks = progress.meanwhile(spec.options, "planning", run.plan_set,
+    spec.recipe, rows, self.device, spec.options, spec.accumulate, spec.o,
+    refusal.weights_limit(spec.options, true))
   self.programs = list
   self.plan, self.summary = largest.plan, largest.summary
   self.summary.peak_bytes = peaks

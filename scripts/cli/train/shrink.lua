@@ -37,6 +37,7 @@ function shrink.smaller(spec)
 end
 
 local function say(spec, next_spec, step, why)
+  why = why:gsub("\n", "; ")
   spec.note(("note: %s: going on%s with batch=%d and %d micro-batches a step instead of batch=%d and %d"):format(why,
     step > 0 and (" after step %d"):format(step) or "", next_spec.o.batch, next_spec.accumulate, spec.o.batch,
     spec.accumulate))

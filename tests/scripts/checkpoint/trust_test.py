@@ -121,7 +121,8 @@ class Trust(Forging):
 
     def test_values_that_no_run_writes(self):
         wrong = {"amp": "evil", "accumulate": "-1", "seed": "1e999", "next_batch": "0x10", "threads": "two",
-                 "option.layers": "evil", "option.rate": "nan", "option.width": "1e99", "steps": "\x1b[31m"}
+                 "option.layers": "evil", "option.rate": "nan", "option.width": "1e99", "steps": "\x1b[31m",
+                 "parts": "4294967296"}
         for key, value in wrong.items():
             with self.subTest(key=key):
                 self.forge(f"bad/{STEP}", **{key: value})

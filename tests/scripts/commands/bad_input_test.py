@@ -95,7 +95,7 @@ class BadInput(Case):
         self.cairn(*words, "--accumulate", 4)  # of each step something counts
 
     def test_recipes(self):
-        self.fails(3, "train", "nosuch", says=("nosuch", "gpt2", "mlp"))
+        self.fails(2, "train", "nosuch", says=("nosuch", "gpt2", "mlp"))
         self.fails(3, "train", self.folder, says="recipe")
         self.fails(3, "train", self.recipe("return {"), says="mine.lua:1")
         self.fails(3, "train", self.recipe("\n\nlocal x = nil + 1\nreturn {}"), says=("mine.lua:3", "arithmetic"))

@@ -1,4 +1,5 @@
 """Command lines: help, unknown words, missing values, types of options; every mistake is exit code 2 and says what."""
+import json
 import pathlib
 import sys
 
@@ -67,6 +68,62 @@ class Usage(Case):
         self.fails(2, *train, "schedule=sometimes", says="cosine")
         self.fails(2, *train, "--resume", "a", "--init", "b")
         self.fails(2, *train, "--save-every", "1", says="--out")
+
+    def test_whole_numbers_have_bounds(self):
+        """Of the command line, of a run.json, of a checkpoint (checkpoint/trust_test.py): no number is too large to be told."""
+        for number in ("4294967296", "18446744073709551616", "9" * 40):
+            for command in ("train", "plan", "verify", "profile"):
+                self.fails(2, command, "mlp", "--threads", number, says=("--threads", "at most 4096"))
+            for command in ("train", "plan"):
+                self.fails(2, command, "mlp", "--accumulate", number, says=("--accumulate", "at most 2147483647"))
+            self.fails(2, "train", "mlp", "--epochs", number, says="at most 2147483647")
+            for name in ("threads", "accumulate"):
+                (self.folder / "run.json").write_text(f'{{"recipe": "mlp", "arguments": {{"{name}": {number}}}}}')
+                self.fails(3, "train", "--config", "run.json", says=("run.json", f"--{name}", "at most"))
+
+    def test_what_is_meant(self):
+        """What belongs before an option, behind it, or has another name elsewhere is named as it is typed here."""
+        train = ("train", "mlp")
+        for given, meant in ((["--batch", "8"], "batch=8"), (["steps=10"], "--steps 10"), (["budget=60%"], "--budget 60%"),
+                             (["lr=0.1"], "rate=0.1"), (["--learning-rate", "0.1"], "rate=0.1"), (["batch_size=8"], "batch=8"),
+                             (["--batch_size=8"], "batch=8"), (["epochs=3"], "--epochs 3"), (["out=run"], "--out run"),
+                             (["num_layers=3"], "layers=3"), (["n_layer=3"], "layers=3"), (["hidden_size=8"], "width=8"),
+                             (["n_embd=8"], "width=8"), (["max_steps=3"], "--steps 3"), (["--output-dir", "x"], "--out x")):
+            self.fails(2, *train, *given, says=f"did you mean {meant}?")
+        self.fails(2, "train", "gpt2", "block_size=8", says="did you mean seq=8?")
+        self.fails(2, "train", "gpt2", "n_head=8", says="did you mean heads=8?")
+        self.fails(2, "generate", "run", "--max-new-tokens", "8", says="did you mean --tokens 8?")
+
+    def test_options_that_do_not_go_together(self):
+        self.fails(2, "train", "mlp", "--budget", "7000%", says="7000%")
+        for value in ("0.9", "0.8"):  # also where it is the default
+            self.fails(2, "train", "mlp", "optimizer=sgd", f"beta1={value}", says="'sgd' has no beta1")
+        self.fails(2, "train", "mlp", "rate=0.001", "minimum_rate=0.002", says="minimum_rate=0.002 is above rate=0.001")
+        self.fails(2, "plan", "mlp", "--fuse-update", "--accumulate", 2, says="accumulate")
+        self.fails(2, "plan", "mlp", "--amp", "fp16", "parameters=bf16", says="parameters=bf16")
+        self.fails(2, "plan", "mlp", "--tiers", "disk", "--region", "layer*=offload:host", says="--tiers disk")
+
+    def test_json_of_failures(self):
+        """Every command that prints JSON prints an object with the error, whatever it is."""
+        for code, status, words in ((2, "USAGE", ["train", "mlp", "--bogus"]), (2, "USAGE", ["plan", "nosuch"]),
+                                    (2, "USAGE", ["devices", "all"]), (3, "NOT_FOUND", ["inspect", "nofile"]),
+                                    (3, "BAD_INPUT", ["train", "./nosuch.lua"]), (2, "USAGE", ["generate", "x"]),
+                                    (4, "OVER_BUDGET", ["plan", "mlp", "--budget", "1000"])):
+            done = self.cairn(*words, "--json", code=code)
+            error = json.loads(done.stdout)["error"]
+            self.assertEqual((error["code"], error["status"]), (code, status), words)
+            self.assertEqual(done.stderr, f"cairn: {error['message']}\n")
+
+    def test_help_fits_and_tells_the_defaults(self):
+        for columns in (60, 80, 120):
+            self.environment["COLUMNS"] = str(columns)
+            for command in (["--help"], ["train", "gpt2", "--help"], ["plan", "mlp", "--help"], ["devices"]):
+                for line in self.cairn(*command).stdout.splitlines():
+                    self.assertLessEqual(len(line), columns, line)
+        text = self.cairn("train", "mlp", "--help").stdout
+        self.assertRegex(text, r"\n  rate=0\.01\s")
+        self.assertRegex(text, r"\n  schedule=constant\s")
+        self.assertIn("300 steps", " ".join(text.split()))
 
     def test_without_data(self):
         self.fails(2, "train", "gpt2", *TINY, says="data=FILE")

@@ -3,12 +3,13 @@ import json
 import pathlib
 import re
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from harness import ROOT, Case, main  # noqa: E402
 
 MLP = ["layers=3", "width=32", "batch=256"]
-HEAD = re.compile(r"no plan fits a budget of (\d+) bytes; the smallest budget that does is (\d+) bytes\. Its peak is ")
+HEAD = re.compile(r"no plan fits a budget of (\d+) bytes.*\nthe smallest budget that does is (\d+) bytes \(.*\); its peak is ")
 FITS = re.compile(r"; with (.*) it fits: the smallest budget is then (\d+) bytes \(")
 CLOSEST = re.compile(r"; no lever alone makes it fit; closest comes (.*): (\d+) bytes \(")
 
@@ -16,7 +17,8 @@ CLOSEST = re.compile(r"; no lever alone makes it fit; closest comes (.*): (\d+) 
 class Refusal(Case):
     def refused(self, *arguments, command="plan", model=MLP):
         done = self.cairn(command, "mlp", *model, "--threads", 2, *arguments, code=4)
-        self.assertRegex(done.stderr, HEAD)  # as ever
+        self.assertRegex(done.stderr, HEAD)
+        self.assertEqual(len([line for line in done.stderr.splitlines() if not line.startswith("note: ")]), 3)
         return done.stderr
 
     def smallest(self, *arguments):
@@ -111,6 +113,33 @@ return whole
     def test_shrinking_runs_do_not_look_for_it(self):
         done = self.cairn("train", "mlp", *MLP, "--steps", 1, "--on-oom", "shrink", "--budget", 1000, code=4)
         self.assertNotIn("lever", done.stderr)
+
+    def test_the_unit_that_was_typed(self):
+        """What was typed stands in the first line, and what is to be typed instead, in its unit, in the third."""
+        for typed, unit in (("100KiB", "KiB"), ("0.1MiB", "MiB"), ("10%", "%"), ("10000", "")):
+            text = self.refused("--budget", typed)
+            self.assertIn(typed if unit else "a budget of 10000 bytes", text.splitlines()[0])
+            instead = re.search(rf"^try --budget ([\d.]+{unit})(?:;|$)", text, re.MULTILINE)[1]
+            self.cairn("plan", "mlp", *MLP, "--threads", 2, "--budget", instead)
+
+    def test_json(self):
+        done = self.cairn("plan", "mlp", *MLP, "--threads", 2, "--budget", "100KiB", "--json", code=4)
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual((error["code"], error["status"], error["budget_bytes"]), (4, "OVER_BUDGET", 102400))
+        self.assertEqual(f"cairn: {error['message']}\n", done.stderr)
+        self.assertIn(f"the smallest budget that does is {error['smallest_budget_bytes']} bytes", error["message"])
+
+    def test_what_no_machine_holds_is_refused_at_once(self):
+        """Weights alone are more than the machine has, or more than it can plan in the time that somebody waits."""
+        vast = ["gpt2", "data=random", "layers=2000", "width=8192", "heads=64", "seq=16", "batch=1"]
+        wide = ["gpt2", "data=random", "layers=1", "width=32", "heads=2", "seq=16", "batch=1", "vocab=2000000000"]
+        for command in (["train", *vast], ["train", *wide], ["plan", *vast, "--budget", "1GiB"], ["verify", *vast],
+                        ["profile", *vast]):
+            began = time.monotonic()
+            done = self.cairn(*command, "--threads", 1, "--quiet", code=4)
+            self.assertLess(time.monotonic() - began, 10)
+            self.assertEqual(len(done.stderr.splitlines()), 3, done.stderr)
+            self.assertRegex(done.stderr, r"the weights up to '[\w.]+' alone take \d+ bytes")
 
 
 if __name__ == "__main__":

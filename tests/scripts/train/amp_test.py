@@ -173,7 +173,7 @@ class Amp(harness.Case):
         self.assertEqual(len(digests), 2)
 
     def test_bad_input(self):
-        self.fails(1, "train", *GPT2, "--amp", "fp16", "--fuse-update", "clip=0", says=("fp16", "bf16"))
+        self.fails(2, "train", *GPT2, "--amp", "fp16", "--fuse-update", "clip=0", says=("fp16", "bf16"))
         self.fails(2, "train", *GPT2, "--amp", "fp16", "loss_scale=-1", says="loss_scale")
         self.fails(2, "train", *GPT2, "--amp", "fp16", "loss_scale_interval=0", says="loss_scale_interval")
         self.fails(2, "train", *GPT2, "--amp", "fp8", says=("fp8", "fp16"))

@@ -45,9 +45,13 @@ std::vector<int64_t> firsts(int64_t vocab, int64_t unit, int64_t parts) {
   return list;
 }
 
+// More parts than that of one weight are ops and values without end: planning them takes minutes, and running them
+// longer.
+constexpr int64_t kMostParts = 4096;
+
 // The fewest parts of at most so many rows; where a unit is more, as many as there can be.
 int64_t parts_for(int64_t vocab, int64_t unit, int64_t most) {
-  const int64_t all = vocab / unit;
+  const int64_t all = std::min(vocab / unit, kMostParts);
   int64_t parts = std::clamp<int64_t>(vocab / std::max<int64_t>(1, most), 1, all);
   const auto largest = [&] {
     const std::vector<int64_t> list = firsts(vocab, unit, parts);
