@@ -59,24 +59,13 @@ local function stdout_is_whole()
   return false, reason or "a write failed"
 end
 
-local ok, result = xpcall(function(...) return run { ... } end, function(problem)
-  if fail.is(problem) then return problem end
-  if problem == "not enough memory" then return problem end  -- the interpreter's own words: a file without an end, say
-  return debug.traceback(tostring(problem), 2)
-end, select(2, ...))
+local ok, result = xpcall(function(...) return run { ... } end, fail.caught, select(2, ...))
 local whole, reason = stdout_is_whole()
 if ok and not whole then
   io.stderr:write("cairn: stdout: ", reason, "; what was to be printed is incomplete\n")
   return 5
 end
 if ok then return result end
-if fail.is(result) then
-  io.stderr:write("cairn: ", result.message, "\n")
-  return result.code
-end
-if result == "not enough memory" then
-  io.stderr:write("cairn: not enough memory for what was read or made by the command\n")
-  return 4
-end
-io.stderr:write("cairn: internal error, please report: ", result, "\n")
-return 1
+local failure = fail.of(result)
+io.stderr:write("cairn: ", failure.message, "\n")
+return failure.code

@@ -20,6 +20,23 @@ function fail.interrupted(path)
 end
 function fail.is(problem) return type(problem) == "table" and getmetatable(problem) == Failure end
 
+local NO_MEMORY = setmetatable({ code = 4, message = "not enough memory for what was read or made by the command" },
+  Failure)  -- made while there is some
+fail.OUT_OF_MEMORY = "not enough memory"  -- the interpreter's own words: a file without an end, say
+
+-- What was raised, as a failure.
+function fail.of(problem)
+  if fail.is(problem) then return problem end
+  if problem == fail.OUT_OF_MEMORY then return NO_MEMORY end
+  return setmetatable({ code = 1, message = "internal error, please report: " .. tostring(problem) }, Failure)
+end
+
+-- The same for xpcall to call where it is raised; an error of ours says where that was.
+function fail.caught(problem)
+  if fail.is(problem) or problem == fail.OUT_OF_MEMORY then return fail.of(problem) end
+  return fail.of(debug.traceback(tostring(problem), 2))
+end
+
 -- Passes a call's results on; ends the command if the first is nil and the second an error of the binding, with `what`
 -- before it where it does not name that itself.
 function fail.check(what, result, err, ...)

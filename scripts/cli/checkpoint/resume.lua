@@ -7,6 +7,7 @@ local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
 local run_directory = require "cli.checkpoint.run_directory"
 local schedules = require "cli.recipe.schedule"
+local settings = require "cli.checkpoint.settings"
 local unicode = require "cli.base.unicode"
 
 local resume = {}
@@ -74,7 +75,8 @@ local function differences(run, opened)
   compare("the recipe's AMP rules", opened.text("amp.rules") or "none", precision.text(spec.options.amp_rules))
   compare("--device", opened.text("device"), spec.options.device or "cpu")
   compare("the instruction set (CAIRN_ISA)", opened.text("isa"), checkpoints.isa(spec))
-  compare("--threads", opened.text("threads"), spec.options.threads and ("%d"):format(spec.options.threads))
+  compare("--threads", opened.text("threads.effective") or opened.text("threads"), checkpoints.threads(spec))
+  settings.compare(spec.settings or {}, opened, compare)
   return rows
 end
 
@@ -90,7 +92,7 @@ function resume.check_data(run, opened)
 end
 
 -- Says what is otherwise, and takes later checkpoints out of the way of `out`, the run's own directory (false: it saves
--- elsewhere). Returns it for --json.
+-- elsewhere, or has nothing to do). Returns it for --json.
 function resume.remark(run, opened, step, out, note)
   local changed, damaged, moved = {}, {}, {}
   for _, row in ipairs(differences(run, opened)) do

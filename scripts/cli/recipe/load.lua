@@ -26,6 +26,7 @@
 --                                                                            optional: ops with a precision of their
 --                                                                            own under --amp; the last that matches
 --                                                                            counts
+--   on_step   = function(row) ... end                                        optional: called after each whole step
 --   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
 -- may have `metrics` (cli.train.metrics).
@@ -122,6 +123,7 @@ local function guarded(path, fn, ...)
   if native.leave() then fail.interrupted(path) end
   if results[1] then return unpack(results, 2, table.maxn(results)) end
   if fail.is(results[2]) then error(results[2], 0) end
+  if results[2] == fail.OUT_OF_MEMORY then fail.with(4, ("%s: %s"):format(place_of(path, fn), results[2])) end
   fail.input(results[2])
 end
 
