@@ -104,6 +104,11 @@ func (c *Checkpoint) Directory() string {
 	return directory
 }
 
+// Verify compares all tensors with their digests. Errors: CorruptFile, IO.
+func (c *Checkpoint) Verify() error {
+	return do(func(e *C.cairn_error_t) C.cairn_status_t { return C.cairn_checkpoint_verify(c.c(), e) }, c.it())
+}
+
 // Metadata is the value of a key, and whether there is one.
 func (c *Checkpoint) Metadata(key string) (value string, there bool) {
 	if checkTexts("key", key) != nil {

@@ -11,11 +11,12 @@ const (
 	Accumulated      Outcome = C.CAIRN_STEP_ACCUMULATED       // more micro-batches belong to the effective batch
 	Applied          Outcome = C.CAIRN_STEP_APPLIED           // parameters were updated
 	SkippedNonFinite Outcome = C.CAIRN_STEP_SKIPPED_NONFINITE // loss or gradients were not finite; parameters stay
+	SkippedEmpty     Outcome = C.CAIRN_STEP_SKIPPED_EMPTY     // the weights add up to 0, so that nothing counts; parameters stay
 )
 
-// String is the word for an outcome: accumulated, applied or skipped_nonfinite.
+// String is the word for an outcome: accumulated, applied, skipped_nonfinite or skipped_empty.
 func (o Outcome) String() string {
-	return word(uint32(o), "accumulated", "applied", "skipped_nonfinite")
+	return word(uint32(o), "accumulated", "applied", "skipped_nonfinite", "skipped_empty")
 }
 
 // StepReport is what a micro-batch did. Arrays are by tier.

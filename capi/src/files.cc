@@ -147,6 +147,13 @@ const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, cons
   return nullptr;
 }
 
+cairn_status_t cairn_checkpoint_verify(const cairn_checkpoint_t* checkpoint, cairn_error_t* error) {
+  return guard(error, [&] {
+    not_null(checkpoint, "checkpoint");
+    naming(checkpoint->directory, [&] { checkpoint->checkpoint->verify(); });
+  });
+}
+
 cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint, cairn_graph_t** out_graph,
                                       cairn_error_t* error) {
   return guard(error, [&] {

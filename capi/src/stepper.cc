@@ -12,6 +12,7 @@ using cairn::require;
 namespace step = cairn::step;
 
 static_assert(CAIRN_STEP_SKIPPED_NONFINITE == static_cast<int>(step::Outcome::kSkippedNonFinite));
+static_assert(CAIRN_STEP_SKIPPED_EMPTY == static_cast<int>(step::Outcome::kSkippedEmpty));
 
 namespace {
 

@@ -128,23 +128,21 @@ Report Stepper::apply() {
   return report;
 }
 
-// Divide, clip, update: one factor for the fused kernel. A non-finite sum skips the update and leaves
-// everything.
+// Divide, clip, update: one factor for the fused kernel. A non-finite sum, and weights that add up to 0, skip the
+// update and leave everything.
 Report Stepper::finish(Report report) {
   const double start = now();
   const Options& o = state_.options;
   const graph::JointGraph& joint = *session_->plan().joint;
-  if (state_.weight_sum == 0) {
-    const uint64_t count = state_.micro;
-    discard();
-    fail(Code::kInvalidArgument, "the weights of the step's ", count,
-         " micro-batch(es) add up to 0, so that its loss has no mean; the effective batch is discarded, and "
-         "nothing is updated: give it data of which something counts");
+  const SchedulePoint point = schedule_at(o.schedule, state_.step - state_.skipped);
+  report.rate = point.rate;
+  // Of these data nothing counts: there is no mean, and no gradient to judge the loss scale by.
+  if (state_.weight_sum == 0 && std::isfinite(state_.loss_sum)) {
+    report.outcome = Outcome::kSkippedEmpty;
+    return close(report, start);
   }
   report.step_weight = state_.weight_sum;
   report.step_loss = state_.loss_sum / state_.weight_sum;
-  const SchedulePoint point = schedule_at(o.schedule, state_.step - state_.skipped);
-  report.rate = point.rate;
   const double norm_of_sum = std::sqrt(session_->gradient_squares());
   const double divisor = state_.weight_sum;
   const double norm = norm_of_sum / std::abs(divisor) / loss_scale();
@@ -158,7 +156,6 @@ Report Stepper::finish(Report report) {
   }
   if (!std::isfinite(norm) || !std::isfinite(state_.loss_sum) || !std::isfinite(divisor)) {
     report.outcome = Outcome::kSkippedNonFinite;
-    state_.skipped += 1;
   } else {
     // As torch.nn.utils.clip_grad_norm_: factor min(1, clip / (norm + 1e-6)).
     const double clip = o.clip_norm > 0 ? std::min(1.0, o.clip_norm / (norm + 1e-6)) : 1.0;
@@ -174,9 +171,16 @@ Report Stepper::finish(Report report) {
     report.outcome = Outcome::kApplied;
     state_.updates += 1;
   }
+  return close(report, start);
+}
+
+// The effective batch is done: counts it, and leaves nothing of it.
+Report Stepper::close(Report report, double start) {
   state_.step += 1;
+  if (report.outcome != Outcome::kApplied) state_.skipped += 1;
   report.loss_scale = loss_scale();
-  if (state_.loss_scale) state_.loss_scale->update(o.loss_scale, report.outcome == Outcome::kApplied);
+  if (state_.loss_scale && report.outcome != Outcome::kSkippedEmpty)
+    state_.loss_scale->update(state_.options.loss_scale, report.outcome == Outcome::kApplied);
   discard();
   report.step = state_.step;
   report.micro = 0;

@@ -14,7 +14,7 @@
 namespace cairn::step {
 
 // What a micro-step did. Values are part of the ABI.
-enum class Outcome : uint32_t { kAccumulated = 0, kApplied = 1, kSkippedNonFinite = 2 };
+enum class Outcome : uint32_t { kAccumulated = 0, kApplied = 1, kSkippedNonFinite = 2, kSkippedEmpty = 3 };
 
 struct Options {
   uint32_t micro_steps = 1;  // K
@@ -96,6 +96,7 @@ class Stepper {
   double loss_scale() const { return state_.loss_scale ? state_.loss_scale->scale : 1.0; }
   Report accumulate(engine::Session& program);
   Report finish(Report report);
+  Report close(Report report, double start);
   std::vector<graph::ParameterGroup> groups_with(const Options& options) const;
   std::shared_ptr<engine::Session> session_;
   State state_;

@@ -3,9 +3,10 @@
 // Where the Lua files are: $CAIRN_LUA_ROOT, or PREFIX/share/cairn beside PREFIX/bin/cairn, which in a build
 // tree is a link to the sources. A root holds bindings/lua and scripts.
 //
-// Signals, once a command asks for them: the first SIGINT or SIGTERM sets a flag that the command reads
-// between micro-batches, and raises an error in a recipe's code that is running; the second also cancels the
-// run under way; the third ends the process. Compiled loops of a recipe that neither call nor allocate look
+// Signals, once a command asks for them: the first one sets a flag that the command reads between micro-batches, and
+// raises an error in a recipe's code that is running; a second SIGINT or SIGTERM also cancels the run under way; the
+// third ends the process. SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU, by which terminals and batch systems announce the end,
+// often several times, ask for no more than the first. Compiled loops of a recipe that neither call nor allocate look
 // at no hook: those end the process after some seconds.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -55,6 +56,7 @@ static void on_signal(int number) {
     pthread_kill(main_thread, number);
     return;
   }
+  if (number != SIGINT && number != SIGTERM && atomic_load(&interrupts) > 0) return;
   const int count = atomic_fetch_add(&interrupts, 1) + 1;
   if (recipe_depth > 0 && count == 1) {
     recipe_hooked = 1;
@@ -109,8 +111,16 @@ static int catch_signals(lua_State* lua) {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
+  for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); ++i) {
+    struct sigaction before;
+    // nohup's SIGHUP stays ignored.
+    if (numbers[i] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN)
+      continue;
+    sigaction(numbers[i], &action, NULL);
+  }
+  // Who reads what is shown of the run may go; the run does not for that.
+  signal(SIGPIPE, SIG_IGN);
   action.sa_handler = on_alarm;
   sigaction(SIGALRM, &action, NULL);
   return 0;

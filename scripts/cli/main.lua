@@ -79,28 +79,19 @@ local function wants_json(arguments)
 end
 
 local given = { select(2, ...) }
-local ok, result = xpcall(function(...) return run { ... } end, function(problem)
-  if fail.is(problem) or fail.is_no_memory(problem) then return problem end
-  return debug.traceback(tostring(problem), 2)
-end, unpack(given))
+local ok, result = xpcall(function(...) return run { ... } end, fail.caught, unpack(given))
 local whole, reason = stdout_is_whole()
 if ok and not whole then
   io.stderr:write("cairn: stdout: ", reason, "; what was to be printed is incomplete\n")
   return 5
 end
 if ok then return result end
-local failure = fail.is(result) and result
-if not failure and fail.is_no_memory(result) then
-  failure = { code = 4, message = "not enough memory for what was read or made by the command" }
-elseif not failure then
-  failure = { code = 1, message = "internal error, please report: " .. result, about = { status = "INTERNAL" } }
-elseif failure.code ~= 4 and fail.is_no_memory(failure.message) then
-  failure = { code = 4, message = failure.message }
-end
+local failure = fail.of(result)
+local code = fail.is_no_memory(failure.message) and 4 or failure.code
 io.stderr:write("cairn: ", failure.message, "\n")
 if wants_json(given) and not fail.told then
-  local object = json.object { { "error", fail.object(failure.code, failure.message, failure.about) } }
+  local object = json.object { { "error", fail.object(code, failure.message, failure.about) } }
   io.stdout:write(json.encode(object), "\n")
   io.stdout:flush()
 end
-return failure.code
+return code

@@ -99,9 +99,11 @@ return {
       { "driver_bytes.{before, now}", "of a GPU, taken by all programs, as its driver counts; 0 on processors" },
       { "parameter_digest", "XXH3-128 over all parameters in the order of the graph" },
       { "parameter_count", "numbers in all parameters" },
-      { "skipped_steps", "whose gradients were not finite" },
+      { "skipped_steps", "whose gradients were not finite, or of whose targets none counted" },
       { "loss_scale", "of the last step; 1 but with `--amp fp16`" },
     }, PLAN, {
+      { "ended", "`done`; `early` by `--early-stop`, `time` by `--max-time`, `recipe` by its `on_step`, " ..
+        "`stopped` by a signal; `nonfinite`, `metric`, `empty`" },
       { "first_step", "the steps that were done before" },
       { "step_seconds", "of each step of this run" },
       { "checkpoint", "the newest; null without `--out`" },

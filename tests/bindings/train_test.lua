@@ -175,6 +175,7 @@ test("a checkpoint in the middle of an accumulation continues to the same bits",
   local checkpoint = assert(cairn.checkpoint(directory))
   equal(checkpoint:metadata("colour"), "blue")
   equal(checkpoint:metadata("taste"), nil)
+  equal(checkpoint:verify(), true)
   equal(#checkpoint:graph():parameters(), 2)
   local again, other = stepper_of(options)
   assert(again:restore(checkpoint))

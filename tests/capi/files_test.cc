@@ -98,6 +98,12 @@ TEST(Files, AFlippedTensorLeavesTheSessionAsItWas) {
   expect_failure(cairn_session_load(trainer.session.get(), checkpoint.get(), failure),
                  CAIRN_STATUS_CORRUPT_FILE, failure, {"layer0.weight"});
   EXPECT_EQ(trainer.session.digest(), before);
+  expect_failure(cairn_checkpoint_verify(checkpoint.get(), failure), CAIRN_STATUS_CORRUPT_FILE, failure,
+                 {"layer0.weight", folder / "c"});
+  trainer.stepper.save(folder / "whole");
+  EXPECT_EQ(
+      cairn_checkpoint_verify(cairn::Checkpoint::open(devices.instance, folder / "whole").get(), failure),
+      CAIRN_STATUS_OK);
   expect_failure(cairn_stepper_restore(trainer.stepper.get(), checkpoint.get(), failure),
                  CAIRN_STATUS_CORRUPT_FILE, failure);
   EXPECT_EQ(trainer.session.digest(), before);

@@ -469,7 +469,7 @@ typedef struct cairn_stepper_options {
  cairn_status_t cairn_schedule_rates(const cairn_stepper_options_t* options, uint64_t first,
  size_t count, double* out_rates, double* out_momenta,
  cairn_error_t* error);
-enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
+enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2, CAIRN_STEP_SKIPPED_EMPTY = 3 };
 typedef struct cairn_step_report {
  size_t struct_size;
  uint64_t step;
@@ -527,6 +527,7 @@ typedef struct cairn_checkpoint cairn_checkpoint_t;
  cairn_error_t* error);
  const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint);
  const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, const char* key);
+ cairn_status_t cairn_checkpoint_verify(const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
  cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint,
  cairn_graph_t** out_graph, cairn_error_t* error);
  cairn_status_t cairn_stepper_restore(cairn_stepper_t* stepper,

@@ -63,7 +63,7 @@ local function schedule_rates(options, first, count)
   return rates, momenta
 end
 
-local OUTCOMES = { [0] = "accumulated", "applied", "skipped_nonfinite" }
+local OUTCOMES = { [0] = "accumulated", "applied", "skipped_nonfinite", "skipped_empty" }
 local REALS = { "step", "skipped_steps", "loss", "weight", "step_loss", "step_weight", "gradient_norm", "rate",
                 "loss_scale", "seconds", "stall_seconds", "optimizer_seconds", "submit_seconds",
                 "micro" }
@@ -85,7 +85,7 @@ local function reported(self, call)
 end
 
 -- One micro-batch on the inputs written to the session. Returns a report (all fields of cairn_step_report, outcome as
--- "accumulated", "applied" or "skipped_nonfinite", fell_back as a boolean, what was copied as
+-- "accumulated", "applied", "skipped_nonfinite" or "skipped_empty", fell_back as a boolean, what was copied as
 -- copies.host.out_bytes, in_bytes, out_seconds, in_seconds, and copies.disk), or nil, err.
 -- session: another one on the same store (cairn.sessions), whose inputs are taken instead.
 function Stepper:micro(session)
@@ -160,6 +160,9 @@ function Checkpoint:metadata(key)
   local value = C.cairn_checkpoint_metadata(self:raw(), key)
   return value ~= nil and ffi.string(value) or nil
 end
+
+-- Compares all tensors with their digests. Returns true, or nil, err.
+function Checkpoint:verify() return core.done(C.cairn_checkpoint_verify(self:raw(), core.raw_error)) end
 
 -- The graph it was trained with, frozen.
 function Checkpoint:graph()

@@ -818,13 +818,13 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_schedule_rates(const cairn_steppe
                                                               size_t count, double* out_rates, double* out_momenta,
                                                               cairn_error_t* error);
 
-enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2 };
+enum { CAIRN_STEP_ACCUMULATED = 0, CAIRN_STEP_APPLIED = 1, CAIRN_STEP_SKIPPED_NONFINITE = 2, CAIRN_STEP_SKIPPED_EMPTY = 3 };
 typedef struct cairn_step_report {
   size_t struct_size;
   uint64_t step;            /* effective batches completed (applied or skipped) after this call */
   uint64_t skipped_steps;
   double loss, weight;            /* of this micro-batch: sum / weight, and weight */
-  double step_loss, step_weight;  /* of the effective batch so far */
+  double step_loss, step_weight;  /* of the effective batch so far; the loss is 0 where the weight is */
   double gradient_norm;           /* before clipping; with APPLIED and SKIPPED_NONFINITE */
   double rate, loss_scale;        /* used by this micro-batch; loss_scale is 1 but with CAIRN_AMP_FP16 */
   double seconds, stall_seconds, optimizer_seconds;
@@ -849,9 +849,9 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_create(cairn_session_t* s
 CAIRN_API void cairn_stepper_retain(cairn_stepper_t* stepper);
 CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
 /* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. A batch
- * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. out_report may be NULL.
- * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), INVALID_ARGUMENT (the weights of the
- * effective batch add up to 0: it is discarded), DEVICE_LOST, IO (the disk tier failed
+ * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. So is one whose weights add up
+ * to 0, for none of its targets counts (SKIPPED_EMPTY). out_report may be NULL.
+ * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), DEVICE_LOST, IO (the disk tier failed
  * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
  * a plan without it fits its memory; or it held optimizer state, which is lost), OUT_OF_MEMORY (the message says whether
  * the effective batch is discarded or the session is lost), NON_FINITE (plans with fuse_update: a
@@ -921,6 +921,9 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_remove(cairn_instance_
 /* Directory it was opened from; value of a metadata key (NULL: there is none). borrows. threads: const. since: 1.0 */
 CAIRN_API const char* cairn_checkpoint_directory(const cairn_checkpoint_t* checkpoint);
 CAIRN_API const char* cairn_checkpoint_metadata(const cairn_checkpoint_t* checkpoint, const char* key);
+/* Reads all tensors and compares their digests, as restoring does before it writes anything. errors: CORRUPT_FILE (names the
+ * tensor), IO. threads: const. blocks: for the time of reading. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_verify(const cairn_checkpoint_t* checkpoint, cairn_error_t* error);
 /* The graph it was trained with, frozen. owns: caller. threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint,
                                                                 cairn_graph_t** out_graph, cairn_error_t* error);

@@ -72,6 +72,30 @@ function args.whole(least, most)
   end
 end
 
+local SECONDS = { s = 1, m = 60, h = 3600 }
+
+-- 90s, 15m, 2h: in seconds; nil: the text is none.
+local function duration(text)
+  local number, unit = text:match("^(%d+%.?%d*)([smh])$")
+  local seconds = number and tonumber(number) * SECONDS[unit]
+  return seconds and seconds > 0 and seconds < math.huge and seconds or nil
+end
+
+function args.duration(text, what)
+  return duration(text) or fail.usage(("%s: '%s' is no duration above 0; wanted: 90s, 30m or 2h"):format(what, text))
+end
+
+-- {steps} or {seconds}.
+function args.every(text, what)
+  local seconds = duration(text)
+  if seconds then return { seconds = seconds } end
+  if text:match("[smh]$") or text:find(".", 1, true) then
+    fail.usage(("%s: '%s' is neither a number of steps nor a duration; wanted: 500, or 90s, 15m, 2h"):format(what,
+      text))
+  end
+  return { steps = args.whole(1)(text, what) }
+end
+
 function args.real(text, what)
   local value = tonumber(text)
   if not value or value ~= value or value < 0 or value == math.huge then

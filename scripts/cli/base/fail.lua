@@ -68,6 +68,24 @@ function fail.about(err)
   return about
 end
 
+-- Made while there is some.
+local NO_MEMORY_FAILURE = setmetatable(
+  { code = 4, message = "not enough memory for what was read or made by the command" }, Failure)
+
+-- What was raised, as a failure.
+function fail.of(problem)
+  if fail.is(problem) then return problem end
+  if fail.is_no_memory(problem) then return NO_MEMORY_FAILURE end
+  return setmetatable({ code = 1, message = "internal error, please report: " .. tostring(problem),
+                        about = { status = "INTERNAL" } }, Failure)
+end
+
+-- The same for xpcall to call where it is raised; an error of ours says where that was.
+function fail.caught(problem)
+  if fail.is(problem) or fail.is_no_memory(problem) then return fail.of(problem) end
+  return fail.of(debug.traceback(tostring(problem), 2))
+end
+
 -- Passes a call's results on; ends the command if the first is nil and the second an error of the binding, with `what`
 -- before it where it does not name that itself.
 function fail.check(what, result, err, ...)

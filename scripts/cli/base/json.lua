@@ -14,6 +14,10 @@ function json.array(list) return setmetatable(list, Array) end
 local Raw = {}
 function json.raw(text) return setmetatable({ text = text }, Raw) end
 
+-- A value that writes its own JSON: write_to(write) calls write(text) piece by piece.
+local Stream = {}
+function json.stream(write_to) return setmetatable({ write_to = write_to }, Stream) end
+
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 local function quote(text)
   local escaped = unicode.text(text):gsub('[%c"\\\127]', function(c)
@@ -52,6 +56,10 @@ function json.encode(value)
   if kind ~= "table" then error("a " .. kind .. " has no JSON form", 2) end
   local meta, parts = getmetatable(value), {}
   if meta == Raw then return value.text end
+  if meta == Stream then
+    value.write_to(function(text) parts[#parts + 1] = text end)
+    return table.concat(parts)
+  end
   if meta == Object then
     for i, row in ipairs(value.rows) do parts[i] = quote(row[1]) .. ":" .. json.encode(row[2]) end
     return "{" .. table.concat(parts, ",") .. "}"
@@ -65,6 +73,16 @@ function json.encode(value)
   table.sort(keys)
   for i, key in ipairs(keys) do parts[i] = quote(key) .. ":" .. json.encode(value[key]) end
   return "{" .. table.concat(parts, ",") .. "}"
+end
+
+-- Writes an object's JSON by write(text), its fields one after the other: streams in it are never there as a whole.
+function json.write(object, write)
+  write("{")
+  for i, row in ipairs(object.rows) do
+    write((i > 1 and "," or "") .. quote(row[1]) .. ":")
+    if getmetatable(row[2]) == Stream then row[2].write_to(write) else write(json.encode(row[2])) end
+  end
+  write("}")
 end
 
 -- The same JSON with line breaks and indents; arrays of plain numbers stay on one line.

@@ -228,19 +228,23 @@ function posix.write_file(path, text, append)
   return ok, problem
 end
 
--- A file that this process alone holds until it ends, with `text` in it. Returns true; false if another process holds
--- it; nil and why not.
+-- A file that this process alone holds until it ends, with `text` in it; nil: as it is. Returns true; false if another
+-- process holds it; nil and why not.
+local held = {}  -- descriptors by path, which stay open, and with them the locks
 function posix.hold_file(path, text)
-  local fd, problem = open_to_write(path, 0)
+  local fd, problem = held[path], nil
+  if not fd then fd, problem = open_to_write(path, 0) end
   if not fd then return nil, problem end
-  if C.flock(fd, LOCK_ALONE + LOCK_NOW) ~= 0 then
+  if not held[path] and C.flock(fd, LOCK_ALONE + LOCK_NOW) ~= 0 then
     local number = ffi.errno()
     C.close(fd)
     if number == WOULD_BLOCK then return false end
     return nil, ("%s: %s"):format(path, ffi.string(C.strerror(number)))
   end
+  held[path] = fd
+  if not text then return true end
   C.ftruncate(fd, 0)
-  return write_all(fd, path, text)  -- the descriptor stays open, and with it the lock
+  return write_all(fd, path, text)
 end
 
 function posix.is_there(path) return C.access(path, 0) == 0 or posix.is_link(path) end

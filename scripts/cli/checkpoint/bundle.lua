@@ -12,6 +12,7 @@ local bundle = {}
 local GENERATOR, NAMES = "generator.cairn", "names.json"
 local FORM = "cairn.names/1"
 local MOST_NAMES_BYTES = 2 ^ 24
+local MOST_FOLDERS = 100
 local LONGEST_WINDOW, LARGEST_VOCABULARY = 2 ^ 20, 2 ^ 22
 local MOST_VALUES = 2 ^ 17  -- of a generation graph that is read: thousands of layers, and planned in a minute or two
 
@@ -119,17 +120,32 @@ function bundle.make(recipe, o, trained)
   return { generator = bundle.build_generator(recipe, o, trained), names = bundle.build_names(recipe, o, trained) }
 end
 
--- Calls save(files, metadata), the files being those of `parts`, which lie in `folder` for as long as that takes.
--- tokenizer: its vocabulary's file, as {file (its name), text}; nil: there is none.
-function bundle.with_files(parts, folder, save, tokenizer)
-  local function clear()
-    if posix.is_link(folder) then return posix.remove_file(folder) end
-    -- All of it: a save that was killed may have left a file under a name of its own.
-    for _, name in ipairs(posix.list(folder) or {}) do posix.remove_file(folder .. "/" .. name) end
-    posix.remove_empty_directory(folder)
+-- Whether a file is one that a save puts there, or one that was killed has left under a name of its own.
+local function is_ours(name, tokenizer)
+  return name == NAMES or name == GENERATOR or tokenizer and name == tokenizer.file or
+    name:sub(1, #GENERATOR + 2) == "." .. GENERATOR .. "."
+end
+
+-- Takes what is ours out of a folder, and the folder if it is empty then. Nothing is done through a link.
+local function clear(folder, tokenizer)
+  if posix.is_link(folder) then return end
+  for _, name in ipairs(posix.list(folder) or {}) do
+    if is_ours(name, tokenizer) then posix.remove_file(folder .. "/" .. name) end
   end
-  clear()
-  local made, problem = posix.new_directory(folder)
+  posix.remove_empty_directory(folder)
+end
+
+-- Calls save(files, metadata), the files being those of `parts`, which lie in `folder` for as long as that takes; where
+-- others have put something of that name, in one with a number behind it. tokenizer: its vocabulary's file, as {file
+-- (its name), text}; nil: there is none.
+function bundle.with_files(parts, folder, save, tokenizer)
+  local named, made, problem = folder, nil, nil
+  for number = 1, MOST_FOLDERS do
+    folder = number == 1 and named or ("%s-%d"):format(named, number)
+    clear(folder, tokenizer)
+    made, problem = posix.new_directory(folder)
+    if made or not posix.is_there(folder) then break end
+  end
   if not made then fail.with(5, "save: " .. problem) end
   local ok, result = pcall(function()
     local files = { ("%s/%s"):format(folder, NAMES) }
@@ -147,7 +163,7 @@ function bundle.with_files(parts, folder, save, tokenizer)
     end
     return save(files, { ["names"] = NAMES, ["generator"] = parts.generator and GENERATOR or "" })
   end)
-  clear()
+  clear(folder, tokenizer)
   if not ok then error(result, 0) end
   return result
 end

@@ -8,10 +8,13 @@ local json = require "cli.base.json"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
+local settings = require "cli.checkpoint.settings"
 local unicode = require "cli.base.unicode"
 
 local checkpoints = {}
 
+-- Statuses of a checkpoint in whose place an older one is taken.
+local FALL_BACK = { CORRUPT_FILE = true, IO = true, NOT_FOUND = true }
 local KEPT = 2  -- newest checkpoints, unless --keep says otherwise
 local MOST_RECIPE_BYTES = 2 ^ 20  -- of one value in a checkpoint
 
@@ -20,6 +23,7 @@ function checkpoints.steps(directory)
   for _, name in ipairs(posix.list(directory) or {}) do
     if name:match("^step%-%d+$") then found[#found + 1] = name end
   end
+  table.sort(found, function(a, b) return tonumber(a:match("%d+$")) < tonumber(b:match("%d+$")) end)
   return found
 end
 
@@ -41,10 +45,10 @@ function checkpoints.rehearse(run, out)
   bundle.with_files(run.bundle, staging(out), function() return true end)
 end
 
--- Removes older checkpoints than the newest `keep`, but for the best. What cannot be removed (a link, say) stays, and
--- is told of once.
+-- Removes older checkpoints than the newest `keep`, but for the best and those in `kept` (by path; optional). What
+-- cannot be removed (a link, say) stays, and is told of once.
 local told = {}
-local function prune(out, newest, keep, best, note)
+local function prune(out, newest, keep, best, note, kept)
   local paths = {}
   for _, name in ipairs(checkpoints.steps(out)) do
     local path = out .. "/" .. name
@@ -52,7 +56,8 @@ local function prune(out, newest, keep, best, note)
   end
   for i = 1, #paths - keep do
     local ok, err = true
-    if paths[i] ~= newest and paths[i] ~= best then ok, err = cairn.remove_checkpoint(paths[i]) end
+    local stays = paths[i] == newest or paths[i] == best or kept and kept[paths[i]]
+    if not stays then ok, err = cairn.remove_checkpoint(paths[i]) end
     if not ok and note and not told[paths[i]] then
       told[paths[i]] = true
       note("note: an older checkpoint stays: " .. tostring(err))
@@ -63,16 +68,26 @@ end
 -- Where a run saves after a step.
 function checkpoints.path(out, step) return ("%s/step-%08d"):format(out, step) end
 
-local processor_isa  -- once known: devices are not looked for at every checkpoint
+local known_devices  -- devices are not looked for at every checkpoint
+local function info_of(spec)
+  if not known_devices then
+    known_devices = {}
+    for _, info in ipairs(fail.check("devices", cairn.devices())) do known_devices[info.name] = info end
+  end
+  return known_devices[spec.options.device or "cpu"]
+end
 
 -- Of a CPU the instruction set that its bits depend on, by the name that CAIRN_ISA takes; nil elsewhere.
 function checkpoints.isa(spec)
-  if (spec.options.device or "cpu") ~= "cpu" then return nil end
-  if processor_isa then return processor_isa end
-  for _, info in ipairs(fail.check("devices", cairn.devices())) do
-    if info.name == "cpu" then processor_isa = info.isa end
-  end
-  return processor_isa
+  local info = (spec.options.device or "cpu") == "cpu" and info_of(spec)
+  return info and info.isa or nil
+end
+
+-- How many threads a run computes with, as a text: those it was given, or all processors; nil: not known.
+function checkpoints.threads(spec)
+  local info = not spec.options.threads and info_of(spec)
+  local count = spec.options.threads or info and info.threads or 0
+  return count > 0 and ("%d"):format(count) or nil
 end
 
 -- Saves a run; removes checkpoints that are neither among the newest (--keep) nor the best. Returns the new directory.
@@ -91,6 +106,8 @@ function checkpoints.save(run, out)
   if (spec.parts or 1) > 1 then metadata["parts"] = ("%d"):format(spec.parts) end
   if spec.options.amp_rules then metadata["amp.rules"] = precision.text(spec.options.amp_rules) end
   if spec.options.threads then metadata["threads"] = ("%d"):format(spec.options.threads) end
+  metadata["threads.effective"] = checkpoints.threads(spec)
+  settings.write(spec.settings or {}, metadata)
   for name, value in pairs(run.o) do
     if name == "data" and value ~= "random" then value = posix.real_path(value) or value end
     metadata["option." .. name] = recipes.value_text(value)
@@ -109,30 +126,45 @@ function checkpoints.save(run, out)
     end
     return fail.check("save", run.stepper:save(directory, metadata, files))
   end, tokenizer)
-  prune(out, directory, spec.options.keep or KEPT, run.best, spec.note)
+  prune(out, directory, spec.options.keep or KEPT, run.best, spec.note, run.kept)
   return directory
 end
 
--- Newer checkpoints below `path` than the one that was opened: rows {directory, why} of those that cannot be read.
-local function passed_over(path, opened)
-  local rows, chosen = {}, tonumber(opened:match("step%-(%d+)/*$"))
-  if not chosen then return rows end
-  for _, name in ipairs(checkpoints.steps(path)) do
-    if tonumber(name:match("%d+$")) > chosen then
-      local directory = path:gsub("/+$", "") .. "/" .. name
-      local newer, err = cairn.checkpoint(directory)
-      if newer then newer:free() else rows[#rows + 1] = { directory = directory, why = tostring(err) } end
-    end
+-- Opens a checkpoint whose tensors have their digests, too; nil, err.
+local function whole(path)
+  local checkpoint, err = cairn.checkpoint(path)
+  if not checkpoint then return nil, err end
+  local verified, problem = checkpoint:verify()
+  if verified then return checkpoint end
+  checkpoint:free()
+  return nil, problem
+end
+
+-- The newest whole checkpoint below a directory of them, and rows {directory, why} of newer ones, which are not.
+local function newest(path)
+  local names, damaged = checkpoints.steps(path), {}
+  for i = #names, 1, -1 do
+    local directory = path:gsub("/+$", "") .. "/" .. names[i]
+    local checkpoint, err = whole(directory)
+    if checkpoint then return checkpoint, damaged end
+    if not FALL_BACK[err.status] then fail.check(path, nil, err) end
+    damaged[#damaged + 1] = { directory = directory, why = tostring(err) }
   end
-  return rows
+  return nil, damaged
 end
 
 -- Opens the newest whole checkpoint below a directory: {checkpoint, directory, text(key), option(name),
--- number(key, otherwise), damaged (rows of passed_over)}. Newer ones that cannot be read are named on stderr.
+-- number(key, otherwise), damaged (rows of newest)}. Newer ones that cannot be read are named on stderr.
 function checkpoints.open(path)
-  local checkpoint = fail.check(path, cairn.checkpoint(path))
-  local self = { checkpoint = checkpoint, directory = checkpoint:directory() }
-  self.damaged = self.directory == path and {} or passed_over(path, self.directory)
+  local checkpoint, damaged
+  if posix.is_there(path .. "/manifest.cairn") then damaged = {} else checkpoint, damaged = newest(path) end
+  if not checkpoint then
+    local err
+    checkpoint, err = cairn.checkpoint(path)
+    if checkpoint and #damaged > 0 then fail.input(damaged[1].why .. "; there is no older checkpoint that is whole") end
+    fail.check(path, checkpoint, err)
+  end
+  local self = { checkpoint = checkpoint, directory = checkpoint:directory(), damaged = damaged }
   for _, row in ipairs(self.damaged) do
     io.stderr:write(("cairn: warning: %s is damaged and passed over for the older %s: %s\n"):format(row.directory,
       self.directory, row.why))

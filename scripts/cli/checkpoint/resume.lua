@@ -8,6 +8,7 @@ local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
 local run_directory = require "cli.checkpoint.run_directory"
 local schedules = require "cli.recipe.schedule"
+local settings = require "cli.checkpoint.settings"
 local unicode = require "cli.base.unicode"
 
 local resume = {}
@@ -65,7 +66,8 @@ local function differences(run, opened)
   compare("the recipe's AMP rules", opened.text("amp.rules") or "none", precision.text(spec.options.amp_rules))
   compare("--device", opened.text("device"), spec.options.device or "cpu")
   compare("the instruction set (CAIRN_ISA)", opened.text("isa"), checkpoints.isa(spec))
-  compare("--threads", opened.text("threads"), spec.options.threads and ("%d"):format(spec.options.threads))
+  compare("--threads", opened.text("threads.effective") or opened.text("threads"), checkpoints.threads(spec))
+  settings.compare(spec.settings or {}, opened, compare)
   return rows
 end
 
@@ -102,8 +104,8 @@ end
 
 -- The data that the run was trained on, which its place in them is counted in, still have their content; other data are
 -- taken where the command names them. As a check of a file before anything is made of it: a checkpoint names any file.
--- settings: {key, text} pairs of the command line.
-function resume.content_check(opened, o, settings, data_given, recipe_changed)
+-- given: {key, text} pairs of the command line.
+function resume.content_check(opened, o, given, data_given, recipe_changed)
   local was, recorded = opened.text("data.content"), recorded_files(opened)
   return function(what, file)
     if what == "data" then
@@ -113,7 +115,7 @@ function resume.content_check(opened, o, settings, data_given, recipe_changed)
     end
     local before = recorded[posix.real_path(file.path) or file.path]
     if recipe_changed or before == nil or before == file.content then return end
-    for _, setting in ipairs(settings) do
+    for _, setting in ipairs(given) do
       if setting[2] == file.path then return end
     end
     fail.input(("--resume: %s was trained with %s, whose content (digest and size) was %s and is %s; %s"):format(
@@ -132,7 +134,7 @@ function resume.check_data(run, opened)
 end
 
 -- Says what is otherwise, and takes later checkpoints out of the way of `out`, the run's own directory (false: it saves
--- elsewhere). Returns it for --json.
+-- elsewhere, or has nothing to do). Returns it for --json.
 function resume.remark(run, opened, step, out, note)
   local changed, damaged, moved = {}, {}, {}
   for _, row in ipairs(differences(run, opened)) do

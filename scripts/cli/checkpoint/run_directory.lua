@@ -9,9 +9,11 @@ local run_directory = {}
 local LOCK = "/.lock"
 
 -- Keeps other runs out of a directory for as long as this process lives: they would prune each other's checkpoints.
-function run_directory.hold(out)
-  local held, problem = posix.hold_file(out .. LOCK, ("process %d on %s\n"):format(posix.pid(),
-    posix.host() or "this machine"))
+-- looks: nothing is written there yet; a directory that no run has held before is not held then.
+function run_directory.hold(out, looks)
+  if looks and not posix.is_there(out .. LOCK) then return end
+  local held, problem = posix.hold_file(out .. LOCK, not looks and ("process %d on %s\n"):format(posix.pid(),
+    posix.host() or "this machine") or nil)
   if held then return end
   if held == nil then fail.with(5, "--out: " .. problem) end
   local holder = posix.read_file(out .. LOCK, 1000) or ""
@@ -47,6 +49,13 @@ function run_directory.set_aside(out, step)
     end
   end
   return rows
+end
+
+-- Whether a file of lines by step has one of this step.
+function run_directory.has_line(out, file, step)
+  local text = posix.read_file(out .. "/" .. file, math.huge)
+  return text ~= nil and (text:sub(1, 40):find(('{"step":%d,'):format(step), 1, true) == 1
+    or text:find(('\n{"step":%d,'):format(step), 1, true) ~= nil)
 end
 
 -- Leaves in a file of lines by step (metrics.jsonl, evaluations.jsonl, samples.jsonl) those of steps 1 to `step`, each

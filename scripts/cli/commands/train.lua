@@ -1,27 +1,27 @@
 -- cairn train RECIPE [key=value ...]
 local args = require "cli.base.args"
-local cairn = require "cairn"
 local checkpoints = require "cli.checkpoint.checkpoints"
+local conduct = require "cli.train.conduct"
 local config = require "cli.recipe.config"
 local costs = require "cli.plan.costs"
 local evaluation = require "cli.train.evaluation"
 local facts = require "cli.plan.facts"
 local fail = require "cli.base.fail"
 local joint = require "cli.plan.joint"
-local journal = require "cli.report.journal"
 local lengths = require "cli.recipe.lengths"
-local loop = require "cli.train.loop"
 local metrics = require "cli.train.metrics"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
+local out_directory = require "cli.checkpoint.out_directory"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
+local records = require "cli.train.records"
 local results = require "cli.train.result"
 local resume = require "cli.checkpoint.resume"
-local run_directory = require "cli.checkpoint.run_directory"
 local runs = require "cli.train.run"
 local samples = require "cli.train.samples"
+local settings_of_run = require "cli.checkpoint.settings"
 local shrink = require "cli.train.shrink"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
@@ -38,14 +38,17 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
   config = { args.text, "do what a run did, by the run.json in its --out; what is given beside it counts", "FILE" },
   ["dry-run"] = { args.FLAG, "plan, try one step and write nothing" },
   epochs = { args.whole "epochs", "passes over the data, instead of --steps", "N" },
-  ["save-every"] = { args.whole(1), "steps between checkpoints (default: only at the end)", "N" },
+  ["save-every"] = { args.every, "steps between checkpoints, or time: 500, 90s, 15m, 2h (default, with --out: 15m)",
+    "N" },
+  ["max-time"] = { args.duration, "end after this long, saved: 90s, 30m, 2h", "DURATION" },
   keep = { args.whole(1), "newest checkpoints to keep (default 2)", "N" },
   ["eval-every"] = { args.whole(1), "steps between evaluations (default: only at the end)", "N" },
   best = { args.text, "keep the checkpoint with the best evaluation by this metric, too: loss, perplexity, ...",
     "METRIC" },
-  ["max-skips"] = { args.whole(1), "steps in a row with gradients not finite that end training (default 50)", "N" },
-  ["early-stop"] = { args.whole(1), "end after N evaluations without a better value of --best (default: loss)", "N" },
-  ["sample-every"] = { args.whole(1), "steps between samples of generated text", "N" },
+  ["max-skips"] = { args.whole(1), "skipped steps in a row that end training (default 50)", "N" },
+  ["early-stop"] = { args.whole(0), "end after N evaluations without a better value of --best (default: loss); 0: " ..
+    "never", "N" },
+  ["sample-every"] = { args.whole(0), "steps between samples of generated text; 0: none", "N" },
   ["sample-prompt"] = { args.text, "what samples begin with (default: a line's end)", "TEXT" },
   ["log-every"] = { args.whole(1), "steps between records in metrics.jsonl and for TensorBoard (default 1)", "N" },
   ["progress-every"] = { args.whole(1), "seconds between lines of progress where stderr is no terminal (default 10)",
@@ -58,7 +61,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
 
 -- What is to be trained: from the command line alone, or from a checkpoint and the command line.
 -- file: what --config reads, or nil.
-local function specify(options, words, settings, root, file, note)
+local function specify(options, words, settings, texts, root, file, note)
   local opened, recipe
   if options.resume and options.init then fail.usage("--init and --resume exclude each other") end
   if options.init_missing and not options.init then fail.usage("--init-missing goes with --init FILE") end
@@ -72,9 +75,13 @@ local function specify(options, words, settings, root, file, note)
     options.amp = options.amp or resume.amp(opened)
     options.threads = options.threads or opened.number("threads")
     checkpoints.options(opened, recipe)
+    settings_of_run.go_on(options, texts, KNOWN, opened)
   else
     if not words[1] and not file then fail.usage("a recipe is needed; usage: " .. USAGE) end
     recipe = recipes.load(file and config.recipe(file, words[1], root) or words[1], root)
+  end
+  for _, name in ipairs { "early_stop", "sample_every" } do
+    if options[name] == 0 then options[name] = nil end
   end
   precision.check(recipe, settings, options.amp)
   if file then
@@ -100,7 +107,7 @@ local function specify(options, words, settings, root, file, note)
   end
   if options.epochs and options.steps then fail.usage("--epochs and --steps exclude each other") end
   return {
-    recipe = recipe, o = o, options = options, note = note, data_given = data_given,
+    recipe = recipe, o = o, options = options, settings = texts, note = note, data_given = data_given,
     tokenizer = opened and checkpoints.vocabulary(opened), check_content = opened and resume.content_check(opened, o,
       settings, data_given, options.recipe_changed),
     seed = options.seed or number("seed", runs.DEFAULT_SEED), epochs = options.epochs,
@@ -120,40 +127,6 @@ local function choose(spec, note)
   spec.accumulate = micro_steps or spec.accumulate
   if candidates then note(joint.text(candidates)) end
   return candidates
-end
-
--- Where to save: --out, or with --resume the run's own directory; nil in a dry run.
-local function out_directory(options, opened, note)
-  local out = options.out
-  local origin = opened and run_directory.of(opened.directory)
-  if not out and opened then
-    out = origin or fail.usage(opened.directory .. " is in no run's directory (it is not called step-N): --out DIR " ..
-      "says where to save")
-  end
-  if not out then return nil end
-  if not options.dry_run then
-    local ok, problem = posix.make_directory(out)
-    if not ok then fail.with(5, "--out: " .. problem) end
-    run_directory.hold(out)
-  end
-  local there = checkpoints.steps(out)
-  local continues = origin and posix.real_path(out) == posix.real_path(origin)
-  if #there > 0 and not continues then
-    if not options.force then
-      fail.usage(("%s has checkpoints already; --resume %s continues them, --force starts anew"):format(out, out))
-    end
-    if options.dry_run then return nil end
-    for _, name in ipairs(there) do
-      local removed, err = cairn.remove_checkpoint(out .. "/" .. name)
-      if not removed then
-        -- What stays must not be taken for a checkpoint of the new run.
-        if cairn.checkpoint(out .. "/" .. name) then fail.check("--force", nil, err) end
-        note("note: " .. tostring(err))
-      end
-    end
-  end
-  if options.dry_run then return nil end
-  return out, continues
 end
 
 local function write_file(path, mode, text)
@@ -179,7 +152,10 @@ end
 
 -- Ends the command if the options ask for evaluations or samples that the run cannot make. Returns what follows the
 -- best evaluation; nil: there is none.
-local function judge_of(run, options)
+local function judge_of(run, options, note)
+  if not run.evaluation then
+    settings_of_run.leave(options, settings_of_run.OF_EVALUATION, note, "there is nothing to evaluate with")
+  end
   for _, name in ipairs { "eval_every", "best", "early_stop" } do
     if options[name] and not run.evaluation then
       fail.usage(("--%s: there is nothing to evaluate with; %s"):format((name:gsub("_", "-")), run.recipe.evaluation
@@ -223,78 +199,44 @@ local function write_plan(run, out, options, texts, note)
   return picture
 end
 
--- Signals cancel what the run's session does.
-local function watch(run) native.watch(tonumber(require("ffi").cast("uintptr_t", run.session:raw()))) end
-
--- Trains, and fills `result`. Returns why it ended, and in words.
-local function train(run, state, opened, continues, texts, note)
-  local result, options, out, first = state.result, state.options, state.out, state.first
-  if opened then resume.check_data(run, opened) end
-  if opened and not options.dry_run then
-    result.resumed = resume.remark(run, opened, first, continues and out, note)
-  end
-  if out then result.picture = write_plan(run, out, options, texts, note) end
-  state.journal = journal.open(out, continues and first or 0, options.log_every, about_page(run, options), run.unit)
-  for _, row in ipairs(state.judge and state.journal.history.evaluations or {}) do
-    state.judge:take { step = row.step, values = row }
-  end
-  local best = state.judge and state.judge.best
-  if best and out and options.best then run.best = checkpoints.path(out, best.step) end
-  function state.save(step)
-    if result.saved ~= step then result.checkpoint, result.saved = checkpoints.save(run, out), step end
-  end
-  local began = posix.now()
-  local ended, why = loop.run(run, state)
-  while ended == "memory" do
-    native.watch()
-    shrink.go_on(run, out and function(step)
-      state.save(step)
-      return result.checkpoint
-    end, why)
-    watch(run)
-    if out then checkpoints.prepare(run) end
-    state.first = result.steps
-    ended, why = loop.run(run, state)
-  end
-  result.batch, result.accumulate, result.shrunk = run.spec.o.batch, run.spec.accumulate, run.spec.shrunk
-  result.plan = run.summary
-  result.total_seconds, result.ended = posix.now() - began, ended
-  results.digest_times(result)
-  result.peak, result.driver = run:usage()
-  result.digest, result.programs = run:digest(), run.programs
-  result.parameter_count = runs.parameter_count(run.graph)
-  result.epochs = run.data.batches and run.next_batch / run.data.batches or nil
-  if out then
-    result.saved = ended ~= "stopped" and result.saved or nil  -- a step that was begun is saved, too
-    state.save(result.steps)
-  end
-  if state.judge then
-    result.best, result.stale = state.judge.best, state.judge.stale
-    if result.best then
-      result.best.metric = state.judge.metric
-      result.best.checkpoint = run.best and posix.readable(run.best .. "/manifest.cairn") and run.best or nil
-    end
-  end
-  result.report = state.journal:page(results.page_rows(result))
-  return ended, why
+-- Whether a run's last step was not finite. Under a loss scale, gradients alone that were not tell of the scale, which
+-- has gone down by that.
+local function ends_not_finite(result, options)
+  if result.last_outcome ~= "skipped_nonfinite" then return false end
+  local loss = result.last_loss
+  return options.amp ~= "fp16" or loss ~= loss or math.abs(loss) == math.huge
 end
 
+-- Why a run ends with another code than 0: by what ended it, the code and the words.
+local ENDS = {
+  nonfinite = function(result)
+    local before = (result.skipped_in_a_row or 1) - 1
+    local more = before > 0 and (", as in the %d steps before"):format(before) or ""
+    return 7, ("step %d: loss or gradients are not finite (loss %s)%s; the parameters are those of the last step " ..
+      "that was"):format(result.steps, tostring(result.last_loss), more)
+  end,
+  empty = function(result)
+    return 3, ("step %d: the weights of the step's micro-batches add up to 0, as in the %d steps before: nothing " ..
+      "of the data counts; give it data of which something counts"):format(result.steps, result.skipped_in_a_row - 1)
+  end,
+  metric = function(_, why) return 7, why end,
+}
+
 -- The exit code and message of a run that did not end well; nil: it did.
-local function failure_of(result, ended, why)
+local function failure_of(result, why)
   local saved = result.checkpoint and ", saved in " .. result.checkpoint or ""
-  if ended == "nonfinite" then
-    return 7, ("step %d: loss or gradients are not finite (loss %s), as in the %d steps before; the parameters " ..
-      "are those of the last step that was%s"):format(result.steps, tostring(result.loss[#result.loss]),
-      result.skipped_in_a_row - 1, saved)
+  if ENDS[result.ended] then
+    local code, reason = ENDS[result.ended](result, why)
+    return code, reason .. saved
   end
-  if ended == "metric" then return 7, why .. saved end
-  if ended == "stopped" then
+  if result.ended == "stopped" then
     return 130, result.checkpoint and "interrupted; saved " .. result.checkpoint
       or "interrupted; nothing is saved without --out"
   end
 end
 
 return function(arguments, root)
+  local began = posix.now()
   local options, words, settings, texts = args.parse(arguments, KNOWN, USAGE, function(given)
     return recipes.help(given, root)
   end)
@@ -305,34 +247,45 @@ return function(arguments, root)
   end
   local file = options.config and config.read(options.config, KNOWN, USAGE)
   if file then config.merge(file, options, texts) end
-  local spec, opened = specify(options, words, settings, root, file, note)
+  local saves_nothing = options.save_every and not (options.out or options.resume)
+  local spec, opened = specify(options, words, settings, texts, root, file, note)
   costs.load(options, root)
   local candidates = choose(spec, note)
   options = spec.options
-  if options.save_every and not (options.out or opened) then fail.usage("--save-every needs --out") end
+  if saves_nothing then fail.usage("--save-every needs --out") end
+  settings_of_run.complete(options, KNOWN)
   samples.check(spec)
   local run = shrink.open(spec, 0)
   spec = run.spec
-  local judge = judge_of(run, options)
+  local judge = judge_of(run, options, note)
   if options.out or opened then checkpoints.prepare(run) end
-  local out, continues = out_directory(options, opened, note)
-  if out then checkpoints.rehearse(run, out) end
+  local out, continues, take = out_directory.of(run, options, opened, note)
   native.catch_signals()
-  watch(run)
+  conduct.watch(run)
   local first = start(run, opened, options)
-  local result = { first_step = first, steps = first, loss = {}, seconds = {}, tokens = {}, samples = {}, stall = {},
-                   copies = {}, submit = {}, metrics = {}, evaluation = {}, evaluation_seconds = 0,
-                   evaluates = run.evaluation ~= nil, dry = options.dry_run,
-                   skipped_steps = fail.check("step", run.stepper:report()).skipped_steps, plan = run.summary,
-                   accumulate = spec.accumulate, batch = spec.o.batch, optimizer = spec.o.optimizer,
-                   candidates = candidates, unit = run.unit }
+  if opened then resume.check_data(run, opened) end
+  local skipped = fail.check("step", run.stepper:report()).skipped_steps
+  local result = { first_step = first, steps = first, records = records.new(options.json),
+                   evaluations = records.array(options.json), evaluation_seconds = 0, empty_steps = 0,
+                   evaluates = run.evaluation ~= nil, dry = options.dry_run, skipped_steps = skipped,
+                   plan = run.summary, accumulate = spec.accumulate, batch = spec.o.batch,
+                   optimizer = spec.o.optimizer, candidates = candidates, unit = run.unit }
   local state = { first = first, last = options.dry_run and math.min(first + 1, spec.steps) or spec.steps, out = out,
-                  options = options, result = result, judge = judge, dry = options.dry_run }
+                  options = options, result = result, judge = judge, dry = options.dry_run, take = take,
+                  deadline = options.max_time and began + options.max_time }
   state.sample = spec.generates and samples.maker(run, state, options)
-  local ended, why = train(run, state, opened, continues, texts, note)
-  local code, message = failure_of(result, ended, why)
+  state.about = about_page(run, options)
+  function state.write_plan() return write_plan(run, out, options, texts, note) end
+  local ended, why = conduct.train(run, state, opened, continues, note)
+  if ended == "done" and ends_not_finite(result, options) then ended = "nonfinite" end
+  result.ended = ended
+  local code, message = failure_of(result, why)
   result.error = code and fail.object(code, message)
-  io.stdout:write(options.json and results.to_json(result) or results.to_text(result))
+  if options.json then
+    results.to_json(result, function(text) io.stdout:write(text) end)
+  else
+    io.stdout:write(results.to_text(result))
+  end
   fail.told = true  -- --json says it in its object
   results.hint(result, options)
   native.watch()

@@ -95,6 +95,10 @@ local function apply(run, result)
   while true do
     local made = run:step()
     if made.outcome == "applied" then return made end
+    if made.outcome == "skipped_empty" then
+      fail.input(("%s: step %d: the weights of its micro-batches add up to 0, so that nothing of them counts; give " ..
+        "it data of which something counts"):format(result.name, #result.loss + 1))
+    end
     if made.outcome ~= "skipped_nonfinite" or result.skipped - first == MOST_SKIPS then
       fail.with(7, ("%s: step %d was not applied (%s)"):format(result.name, #result.loss + 1, made.outcome))
     end

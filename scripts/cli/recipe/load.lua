@@ -26,6 +26,7 @@
 --                                                                            optional: ops with a precision of their
 --                                                                            own under --amp; the last that matches
 --                                                                            counts
+--   on_step   = function(row) ... end                                        optional: called after each whole step
 --   fit       = function(shapes, o) return { { option, value }, ... } end    optional: what a weight file asks for
 -- batch(index) returns a table of arrays by input name, and how many tokens (or samples) they hold. What model returns
 -- may have `metrics` (cli.train.metrics).
@@ -128,7 +129,9 @@ local function guarded(path, fn, ...)
   if native.leave() then fail.interrupted(path) end
   if results[1] then return unpack(results, 2, table.maxn(results)) end
   if fail.is(results[2]) then error(results[2], 0) end
-  fail.with(fail.is_no_memory(results[2]) and 4 or 3, results[2])
+  local memory = fail.is_no_memory(results[2])
+  fail.with(memory and 4 or 3, results[2] == "not enough memory" and ("%s: %s"):format(place_of(path, fn), results[2])
+    or results[2])
 end
 
 local function readable(path)

@@ -3,7 +3,7 @@ local history = {}
 local History = {}
 History.__index = History
 
-local MOST_POINTS, MOST_SAMPLES = 4096, 20
+local MOST_POINTS, MOST_SAMPLES = 2048, 20
 
 -- unit: "tokens" or "samples", which the rows count.
 function history.new(unit)
@@ -31,7 +31,10 @@ local ADD = {
     self.seen, self.last = self.seen + 1, row
     if #self.steps > MOST_POINTS then self.steps, self.stride = thin(self.steps), 2 * self.stride end
   end,
-  ["evaluations.jsonl"] = function(self, row) self.evaluations[#self.evaluations + 1] = row end,
+  ["evaluations.jsonl"] = function(self, row)
+    self.evaluations[#self.evaluations + 1] = row
+    if #self.evaluations > MOST_POINTS then self.evaluations = thin(self.evaluations) end
+  end,
   ["samples.jsonl"] = function(self, row)
     if not row.text then return end
     self.samples[#self.samples + 1] = row

@@ -18,6 +18,7 @@ Journal.__index = Journal
 local FLUSH_SECONDS, SHORT_STEP = 1, 0.002  -- written after each step that is not short, and each second
 local REPORT_SECONDS = 30  -- between two pages while the run is under way
 local FILES = { "metrics.jsonl", "evaluations.jsonl", "samples.jsonl" }
+local MOST_WAITING = 2 ^ 10  -- lines that are not written yet
 local MOST_LINES = 2 ^ 14  -- of steps that are read again for the page of a resumed run
 
 local function append(path, text)
@@ -26,8 +27,9 @@ local function append(path, text)
 end
 
 -- out: the directory, or nil: nothing is written. first: the step that the run goes on from; every: steps between
--- records; about: rows {what, text} that the page begins with; unit: what the run's speed is counted in.
-function journal.open(out, first, every, about, unit)
+-- records; about: rows {what, text} that the page begins with; unit: what the run's speed is counted in;
+-- each(file, row): called for the rows that are there already of evaluations and samples (optional).
+function journal.open(out, first, every, about, unit, each)
   local self = setmetatable({ out = out, every = every or 1, lines = {}, events = {}, flushed = posix.now(),
                               reported = posix.now(), about = about, history = history.new(unit) }, Journal)
   for _, file in ipairs(FILES) do
@@ -38,6 +40,7 @@ function journal.open(out, first, every, about, unit)
       if i % stride == 0 or i == #kept or not line:find('"outcome":"applied"', 1, true) then
         local ok, row = pcall(decode, line)
         if ok then self.history:add(file, row) end
+        if ok and each and type(row) == "table" and row.step and file ~= "metrics.jsonl" then each(file, row) end
       end
     end
   end
@@ -55,10 +58,12 @@ function Journal:line(file, rows)
   local row = {}
   for _, field in ipairs(rows) do row[field[1]] = field[2] end
   self.history:add(file, row)
-  table.insert(self.lines[file], json.encode(json.object(rows)) .. "\n")
+  local lines = self.lines[file]
+  lines[#lines + 1] = json.encode(json.object(rows)) .. "\n"
+  if #lines >= MOST_WAITING then self:flush() end
 end
 
--- Records a step (what Run:step returns). last: it is the run's last one.
+-- Records a step (what Run:step returns). last: whether it is recorded in any case, as the run's last one is.
 function Journal:step(step, last)
   if not self.out then return end
   local report, applied = step.report, step.outcome == "applied"
@@ -89,7 +94,8 @@ function Journal:evaluation(row)
   if not self.out then return end
   local rows, scalars = { { "step", row.step } }, {}
   for _, each in ipairs(metrics.rows(row.values)) do
-    rows[#rows + 1], scalars[#scalars + 1] = each, { "eval/" .. each[1], each[2] }
+    rows[#rows + 1] = each
+    if each[2] then scalars[#scalars + 1] = { "eval/" .. each[1], each[2] } end
   end
   rows[#rows + 1] = { "seconds", row.seconds }
   self:line("evaluations.jsonl", rows)
@@ -133,6 +139,7 @@ function Journal:page(more)
   local ok, problem = posix.write_file(temporary, page.page(self.history, rows))
   if ok then ok, problem = os.rename(temporary, path) end
   if not ok then fail.with(5, tostring(problem)) end
+  collectgarbage()  -- a page is a megabyte of texts
   return path
 end
 

@@ -41,7 +41,7 @@ end
 local function scalar(session, name) return fail.check("evaluation", session:read(name))[1] end
 
 -- Runs all evaluation data, or the first `most` micro-batches of it. stop() is asked between micro-batches. Returns
--- {values (means by name), seconds, tokens}; nil if it was stopped.
+-- {values (means by name), seconds, tokens, empty: nothing of the data counts}; nil if it was stopped.
 function evaluation.run(run, stop, most)
   local program, data, began = run.programs.evaluation, run.evaluation, posix.now()
   local names = program.plan.graph.evaluates
@@ -58,11 +58,8 @@ function evaluation.run(run, stop, most)
     sums:add(program.session, arrays, run.recipe.guard)
     program.micro_batches, program.tokens, tokens = program.micro_batches + 1, program.tokens + count, tokens + count
   end
-  if weight == 0 then
-    fail.input("evaluation: the weights of all its data are 0, so that nothing of it counts; give other data to " ..
-      "evaluate with")
-  end
-  return { values = sums:means(loss / weight), seconds = posix.now() - began, tokens = tokens }
+  return { values = sums:means(weight ~= 0 and loss / weight or nil), seconds = posix.now() - began, tokens = tokens,
+           empty = weight == 0 }
 end
 
 -- Follows the best value of a metric over evaluations.

@@ -13,8 +13,8 @@ local BAR, SHORTEST_BAR = 24, 8
 local function ERASE() return screen.control("\r\27[K") end  -- the line
 local COLUMNS = 80  -- where neither the terminal nor $COLUMNS says
 
--- settings: total and done (steps), memory (bytes), quiet, seconds (between lines where there is no terminal), batches
--- (micro-batches of an epoch, or nil), unit ("tokens" or "samples", of which update says how many a step had).
+-- settings: total, done and skipped (steps), memory (bytes), quiet, seconds (between lines where there is no terminal),
+-- batches (micro-batches of an epoch, or nil), unit ("tokens" or "samples", of which update says how many a step had).
 function progress.new(settings)
   local terminal = posix.is_terminal(2) and os.getenv("TERM") ~= "dumb"
   local now = posix.now()
@@ -22,8 +22,8 @@ function progress.new(settings)
   return setmetatable({ total = settings.total, from = settings.done, step = settings.done, memory = settings.memory,
                         quiet = settings.quiet, batches = settings.batches, unit = settings.unit,
                         terminal = terminal, between = between,
-                        count = 0, began = now, paused = 0, shown = terminal and -math.huge or now, lines = 0 },
-    Progress)
+                        skipped = settings.skipped or 0, count = 0, began = now, paused = 0,
+                        shown = terminal and -math.huge or now, lines = 0 }, Progress)
 end
 
 -- Calls work(...), of which a terminal says meanwhile what it does. options: of the command.
@@ -57,6 +57,7 @@ function Progress:facts(now)
     facts[#facts + 1] = { text = ("%s %s/s"):format(format.count(self.count / seconds), self.unit), rank = 4 }
   end
   if self.evaluated then facts[#facts + 1] = { text = ("evaluated %.4f"):format(self.evaluated), rank = 5 } end
+  if self.skipped > 0 then facts[#facts + 1] = { text = ("%d skipped"):format(self.skipped), rank = 3 } end
   if self.batches and self.done_batches then
     facts[#facts + 1] = { text = ("epoch %.2f"):format(self.done_batches / self.batches), rank = 6 }
   end
@@ -97,9 +98,11 @@ end
 
 function Progress:due(now) return not self.quiet and now - self.shown >= self.between end
 
--- A step of `count` tokens or samples is done, and `batches` micro-batches in all.
-function Progress:update(step, loss, count, batches)
+-- A step of `count` tokens or samples is done, and `batches` micro-batches in all, `skipped` of the steps without an
+-- update (optional).
+function Progress:update(step, loss, count, batches, skipped)
   self.step, self.loss, self.count, self.done_batches = step, loss, self.count + count, batches
+  self.skipped = skipped or self.skipped
   local now = posix.now()
   if self:due(now) or (self.terminal and not self.quiet and step >= self.total) then self:show(now) end
 end
@@ -116,10 +119,9 @@ function Progress:say(what)
   if self.terminal and not self.quiet and self.lines > 0 then self:show(posix.now()) end
 end
 
--- What took `seconds` was no training. evaluations: rows {values}, the last of which is shown from now on.
-function Progress:pause(seconds, evaluations)
+-- What took `seconds` was no training. last: an evaluation {values}, which is shown from now on (optional).
+function Progress:pause(seconds, last)
   self.doing, self.paused = nil, self.paused + seconds
-  local last = evaluations and evaluations[#evaluations]
   if last then self.evaluated = last.values.loss end
 end
 

@@ -5,42 +5,13 @@ local json = require "cli.base.json"
 local metrics = require "cli.train.metrics"
 local posix = require "cli.base.posix"
 local programs = require "cli.train.programs"
-local stats = require "cli.base.stats"
 local summary = require "cli.plan.summary"
 
 local result = {}
 
+local NO_STEP = { stopped = "interrupted", time = "--max-time was over" }
+local ENDED = { time = "--max-time was over", recipe = "the recipe's on_step asked for it" }
 local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge by
-
--- Means and medians leave out the first step, which also touches memory and packs weights for the first time.
-function result.digest_times(self)
-  local from = #self.seconds > 1 and 2 or 1
-  local seconds, tokens, samples, stall, timed = 0, 0, 0, 0, {}
-  for i = from, #self.seconds do
-    seconds, tokens, stall = seconds + self.seconds[i], tokens + self.tokens[i], stall + self.stall[i]
-    samples = samples + (self.samples and self.samples[i] or 0)
-    timed[#timed + 1] = self.seconds[i]
-  end
-  self.step_seconds_median, self.timed_steps = stats.median(timed), #timed
-  self.tokens_per_second = seconds > 0 and tokens / seconds or 0
-  self.samples_per_second = self.samples and (seconds > 0 and samples / seconds or 0) or nil
-  self.stall_seconds = #timed > 0 and stall / #timed or 0
-  local submits = {}
-  for i = from, #self.submit do
-    for _, s in ipairs(self.submit[i]) do submits[#submits + 1] = s end
-  end
-  self.submit_seconds_median = #submits > 0 and stats.median(submits) or 0
-  self.copies_per_step = {}
-  for tier, name in ipairs { "host", "disk" } do
-    local mean = {}
-    for _, key in ipairs { "out_bytes", "in_bytes", "out_seconds", "in_seconds" } do
-      local sum = 0
-      for i = from, #self.copies do sum = sum + self.copies[i][name][key] end
-      mean[#mean + 1] = { key, #timed > 0 and sum / #timed or 0 }
-    end
-    self.copies_per_step[tier] = { name, json.object(mean) }
-  end
-end
 
 -- Says so when steps take another time than the profile promised: it was measured under other conditions.
 function result.hint(self, options)
@@ -53,30 +24,19 @@ function result.hint(self, options)
     options.profile, format.seconds(predicted)))
 end
 
-local function metric_arrays(list)
-  local rows, names = {}, {}
-  for name in pairs(list) do names[#names + 1] = name end
-  table.sort(names)
-  for i, name in ipairs(names) do rows[i] = { name, json.array(list[name]) } end
-  return json.object(rows)
+-- An evaluation {step, values, seconds} in JSON: the step, and every metric of it.
+function result.evaluation(row)
+  local fields = { { "step", row.step } }
+  for _, field in ipairs(metrics.rows(row.values)) do fields[#fields + 1] = field end
+  fields[#fields + 1] = { "seconds", row.seconds }
+  return json.object(fields)
 end
 
--- Rows of `evaluation`: the step, and every metric of it.
-local function evaluations(list)
-  local rows = {}
-  for i, each in ipairs(list) do
-    local fields = { { "step", each.step } }
-    for _, field in ipairs(metrics.rows(each.values)) do fields[#fields + 1] = field end
-    fields[#fields + 1] = { "seconds", each.seconds }
-    rows[i] = json.object(fields)
-  end
-  return json.array(rows)
-end
-
-function result.to_json(self)
+-- Writes the result as JSON by write(text), piece by piece.
+function result.to_json(self, write)
   local plan = self.plan
   local rows = {
-    { "steps", self.steps }, { "loss", json.array(self.loss) },
+    { "steps", self.steps }, { "loss", self.records.loss:json() },
     { "step_seconds_median", self.step_seconds_median }, { "tokens_per_second", self.tokens_per_second },
     { "samples_per_second", self.samples_per_second }, { "total_seconds", self.total_seconds },
     { "epochs", self.epochs },
@@ -90,12 +50,12 @@ function result.to_json(self)
     { "parameter_digest", self.digest }, { "parameter_count", self.parameter_count },
     { "skipped_steps", self.skipped_steps }, { "loss_scale", self.loss_scale },
     { "plan", summary.plan(plan, self.accumulate) }, { "first_step", self.first_step },
-    { "step_seconds", json.array(self.seconds) }, { "checkpoint", self.checkpoint },
+    { "step_seconds", self.records.seconds:json() }, { "checkpoint", self.checkpoint },
     { "batch", self.batch }, { "accumulate", self.accumulate }, { "optimizer", self.optimizer },
-    { "metrics", metric_arrays(self.metrics) },
+    { "metrics", self.records:metrics_json() }, { "ended", self.ended },
   }
   if self.evaluates then
-    rows[#rows + 1] = { "evaluation", evaluations(self.evaluation) }
+    rows[#rows + 1] = { "evaluation", self.evaluations:json() }
     rows[#rows + 1] = { "evaluation_seconds", self.evaluation_seconds }
     rows[#rows + 1] = { "early_stopped", self.ended == "early" }
     local best = self.best
@@ -124,8 +84,11 @@ function result.to_json(self)
   end
   if self.resumed then rows[#rows + 1] = { "resumed", self.resumed } end
   if self.candidates then rows[#rows + 1] = { "candidates", joint.json(self.candidates) } end
-  return json.encode(json.object(rows)) .. "\n"
+  json.write(json.object(rows), write)
+  write("\n")
 end
+
+local function counted(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
 
 -- A metric and its value, for people.
 local function shown(name, value) return ("%s %s"):format(name, value and ("%.4g"):format(value) or "-") end
@@ -139,12 +102,12 @@ end
 -- What the recipe measured in training, in the last step.
 local function metric_lines(self, lines)
   local last = {}
-  for name, values in pairs(self.metrics) do last[name] = values[#values] end
+  for name in pairs(self.records.metrics) do last[name] = self.records.last_metrics[name] end
   if next(last) then lines[#lines + 1] = ("metrics           %s\n"):format(shown_all(metrics.rows(last, true))) end
 end
 
 local function evaluation_lines(self, lines)
-  local last = self.evaluation[#self.evaluation]
+  local last = self.last_evaluation
   if not last then return end
   lines[#lines + 1] = ("evaluation        %s after step %d\n"):format(shown_all(metrics.rows(last.values)), last.step)
   if self.best then
@@ -172,7 +135,7 @@ end
 -- What the run's page says of its end: rows {what, text}.
 function result.page_rows(self)
   local rows = { { "parameters", self.digest } }
-  if #self.loss > 0 then
+  if self.records.steps > 0 then
     rows[#rows + 1] = { "speed", speed(self) }
     rows[#rows + 1] = { "time", format.seconds(self.total_seconds) }
   end
@@ -182,6 +145,7 @@ function result.page_rows(self)
         format.count(self.plan.peak_bytes[tier]), format.count(self.peak[tier])) }
     end
   end
+  if self.skipped_steps > 0 then rows[#rows + 1] = { "skipped", ("%d steps"):format(self.skipped_steps) } end
   if self.best then
     rows[#rows + 1] = { "best", ("%s after step %d"):format(shown(self.best.metric, self.best.value), self.best.step) }
   end
@@ -189,26 +153,33 @@ function result.page_rows(self)
 end
 
 function result.to_text(self)
-  local loss = self.loss
+  local made = self.records
   local lines = {}
-  if #loss > 0 then
-    lines[1] = ("%s  %.4f -> %.4f over steps %d to %d\n"):format(format.colour("bold", "loss"), loss[1], loss[#loss],
-      self.first_step + 1, self.steps)
+  if made.steps > 0 then
+    lines[1] = ("%s  %.4f -> %.4f over steps %d to %d\n"):format(format.colour("bold", "loss"), made.first_loss,
+      made.last_loss, self.first_step + 1, self.steps)
     lines[2] = ("%s  %s"):format(format.colour("bold", "rate"), speed(self))
     lines[3] = self.stall_seconds > 0 and (", of it %s waiting for copies\n"):format(
       format.seconds(self.stall_seconds)) or "\n"
     lines[4] = ("%s  %s in all%s%s\n"):format(format.colour("bold", "time"), format.seconds(self.total_seconds),
       self.evaluation_seconds > 0 and (", of it %s evaluating"):format(format.seconds(self.evaluation_seconds)) or "",
       self.epochs and ("; %.4g epochs"):format(self.epochs) or "")
-  elseif self.ended == "stopped" then
-    lines[1] = ("no whole step: interrupted in step %d\n"):format(self.steps + 1)
+  elseif NO_STEP[self.ended] then
+    lines[1] = ("no whole step: %s in step %d\n"):format(NO_STEP[self.ended], self.steps + 1)
+  elseif self.ended == "early" then
+    lines[1] = ("nothing to do: --early-stop ended the run at step %d; a greater N, or 0, goes on\n"):format(self.steps)
   else
     lines[1] = ("nothing to do: step %d is done already; a greater --steps goes on from it\n"):format(self.steps)
   end
+  if self.skipped_steps > 0 then
+    lines[#lines + 1] = ("skipped           %s in all%s\n"):format(counted(self.skipped_steps, "step"),
+      self.empty_steps > 0 and (", %d of them here for want of a target that counts"):format(self.empty_steps) or "")
+  end
+  if ENDED[self.ended] then lines[#lines + 1] = "ended             " .. ENDED[self.ended] .. "\n" end
   metric_lines(self, lines)
   evaluation_lines(self, lines)
-  lines[#lines + 1] = summary.lines(self.plan, #loss > 0 and self.peak or nil)  -- no step: nothing was measured
-  local ran = #loss > 0 or self.ended == "stopped"
+  lines[#lines + 1] = summary.lines(self.plan, made.steps > 0 and self.peak or nil)  -- no step: nothing was measured
+  local ran = made.steps > 0 or NO_STEP[self.ended]
   for _, program in ipairs(ran and programs.in_order(self.programs or {}) or {}) do
     lines[#lines + 1] = ("%-17s %s micro-batches, %s %s\n"):format(program.name,
       format.count(program.micro_batches), format.count(program.tokens), self.unit)

@@ -309,38 +309,58 @@ function Run:fill(data, index, program)
   return program, arrays, tokens or 0, samples or tonumber(program.o.batch)
 end
 
--- Runs micro-batch number `index`. Returns the report, its tokens and its samples (nil: not known); nil, err if it was
--- cancelled, or refused memory under --on-oom shrink; false if a signal ended the recipe's code.
-function Run:micro(index)
+-- Runs micro-batch number `index`. Returns the report, its tokens, its samples (nil: not known), and what the recipe's
+-- measuring raised, for the micro-batch is done by then; nil, err if it was cancelled, or refused memory under --on-oom
+-- shrink; false if a signal ended the recipe's code.
+function Run:try_micro(index)
   local program, arrays, tokens, samples = self:fill(self.data, index)
   if not program then return false end
   local report, err = self.stepper:micro(self.programs and program.session)
   local shrinks = self.spec.options.on_oom == "shrink"
   if not report and (err.status == "CANCELLED" or err.status == "OUT_OF_MEMORY" and shrinks) then return nil, err end
+  -- What was updated before a gradient was found that is not finite is no state to keep.
+  if not report and err.status == "NON_FINITE" then self.unsound = true end
   fail.check("step", report, err)
   if self.programs then
     program.micro_batches, program.tokens = program.micro_batches + 1, program.tokens + tokens
   end
-  self.sums:add(program.session, arrays, self.recipe.guard, program.session.graph.metrics)
+  local measured, problem = pcall(self.sums.add, self.sums, program.session, arrays, self.recipe.guard,
+    program.session.graph.metrics)
+  return report, tokens, samples, not measured and problem or nil
+end
+
+-- The same for who has nothing to finish before what was raised ends the command.
+function Run:micro(index)
+  local report, tokens, samples, problem = self:try_micro(index)
+  if problem then error(problem, 0) end
   return report, tokens, samples
+end
+
+-- Throws away what was run of the effective batch that is under way: the next step begins with its first micro-batch.
+function Run:forget()
+  if fail.check("step", self.stepper:report()).micro > 0 then fail.check("step", self.stepper:discard()) end
+  if self.step_from then self.next_batch = self.step_from end
+  self.micro_before = 0
+  self.sums:clear()
 end
 
 -- One optimizer step: micro-batches until the update, which the end of an epoch brings early. stop() is asked between
 -- micro-batches. Returns {loss, metrics (means by name), tokens, samples (nil: not known), seconds, stall_seconds,
--- submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome}; outcome "stopped" in the middle,
--- "cancelled" and "memory" (with why) where the effective batch was thrown away.
+-- submit_seconds (an array, by micro-batch), copies, fell_back, report, outcome, problem (what the recipe's measuring
+-- of its last micro-batch raised)}; outcome "stopped" in the middle, "cancelled" and "memory" (with why) where the
+-- effective batch was thrown away.
 function Run:step(stop)
   local began = posix.now()
   local first, tokens, stall, submit, samples, report = self.next_batch, 0, 0, {}, 0, nil
-  local copies, fell_back = { host = {}, disk = {} }, false
+  local copies, fell_back, problem = { host = {}, disk = {} }, false
+  self.step_from = first - self.micro_before  -- its first micro-batch
   repeat
     if report and stop and stop() then return { outcome = "stopped", report = report } end
-    local made, count, rows = self:micro(self.next_batch)  -- count: nil, err where nothing was made
+    local made, count, rows  -- count: nil, err where nothing was made
+    made, count, rows, problem = self:try_micro(self.next_batch)
     if made == false then return { outcome = "stopped", report = report } end
     if not made then
-      self.next_batch = first - self.micro_before  -- the library threw the effective batch away
-      self.micro_before = 0
-      self.sums:clear()
+      self:forget()  -- as the library did
       return { outcome = count.status == "CANCELLED" and "cancelled" or "memory", why = tostring(count) }
     end
     report, tokens, stall = made, tokens + count, stall + made.stall_seconds
@@ -351,18 +371,19 @@ function Run:step(stop)
       for name, n in pairs(made.copies[tier]) do sums[name] = (sums[name] or 0) + n end
     end
     self.next_batch = self.next_batch + 1
+    if problem and report.outcome == "accumulated" then error(problem, 0) end
     local epoch_ends = self.data.batches and self.next_batch % self.data.batches == 0
     if report.outcome == "accumulated" and epoch_ends then
       report = fail.check("step", self.stepper:apply())
     end
   until report.outcome ~= "accumulated"
-  self.micro_before = 0
-  local means = self.sums:means(report.step_loss)
+  self.micro_before, self.step_from = 0, self.next_batch
+  local loss = report.outcome ~= "skipped_empty" and report.step_loss or 0 / 0  -- without a weight there is no mean
+  local means = self.sums:means(loss)
   self.sums:clear()
-  return { outcome = report.outcome, report = report, loss = report.step_loss, tokens = tokens, samples = samples,
-           metrics = means,
-           seconds = posix.now() - began, stall_seconds = stall, submit_seconds = submit, copies = copies,
-           fell_back = fell_back }
+  return { outcome = report.outcome, report = report, problem = problem, loss = loss, tokens = tokens,
+           samples = samples, metrics = means, seconds = posix.now() - began, stall_seconds = stall,
+           submit_seconds = submit, copies = copies, fell_back = fell_back }
 end
 Run.micro_before = 0  -- micro-batches of the step under way that were run before a resume
 

@@ -21,8 +21,8 @@ function samples.check(spec)
   if spec.o.data == "random" then fail.usage("--sample-every goes with data=FILE: random tokens are no text") end
 end
 
--- A function(step, stop) that makes one, records it, and shows it on stderr unless the run is quiet. The same step of
--- the same run makes the same text.
+-- A function(step, stop) that makes one, records it, and shows it on stderr unless the run is quiet; false: it was
+-- stopped, and nothing is recorded. The same step of the same run makes the same text.
 function samples.maker(run, state, options)
   local tokenizer = run.data.tokenizer and run.data.tokenizer.opened
   if not tokenizer then fail.usage("--sample-every: the recipe's dataset has no tokenizer") end
@@ -41,13 +41,14 @@ function samples.maker(run, state, options)
       not_finite = function() end })  -- a model gone wrong says so by its loss
     local made = #tokens - #prompt
     program.micro_batches, program.tokens = program.micro_batches + made, program.tokens + made
-    if stopped then return end
-    local text = fail.check("sample", tokenizer:decode(tokens))
+    if stopped then return false end
+    local text = fail.check("sample", run.recipe.guard(tokenizer.decode, tokenizer, tokens))  -- it may be the recipe's
     state.journal:sample(step, text)
     if not options.quiet then
       -- On one line; samples.jsonl has the text itself.
       io.stderr:write(("sample after step %d: %s\n"):format(step, unicode.shown((text:gsub("\r?\n", "⏎")))))
     end
+    return true
   end
 end
 

@@ -85,16 +85,21 @@ function shrink.go_on(run, save, why)
   say(run.spec, smaller, step, why)
   local function remove() end
   if not directory then directory, remove = save_aside(run) end
-  local first, parts, best = run.next_batch, run.spec.parts or 1, run.best
+  local first, parts, best, kept = run.next_batch, run.spec.parts or 1, run.best, run.kept
   run:close()
   for key in pairs(run) do run[key] = nil end
   for _ = 1, 2 do collectgarbage("collect") end
-  for key, value in pairs(shrink.open(smaller, step)) do run[key] = value end
+  local opened, made = pcall(shrink.open, smaller, step)
+  if not opened then
+    remove()
+    error(made, 0)
+  end
+  for key, value in pairs(made) do run[key] = value end
   local checkpoint = fail.check("--on-oom", cairn.checkpoint(directory))
   fail.check("--on-oom", run.stepper:restore(checkpoint))
   checkpoint:free()
   resume.configure(run)
-  run.next_batch, run.best = first * run.spec.parts / parts, best
+  run.next_batch, run.best, run.kept = first * run.spec.parts / parts, best, kept
   remove()
 end
 

@@ -173,14 +173,29 @@ class Continue(Case):
         self.assertTrue((self.folder / "run/set-aside-step-00000006").is_dir())
         self.assertEqual(self.cairn("generate", "run", "--prompt", "x", "--tokens", 1).stderr, "")
 
-    def test_damaged_tensors_say_what_can_be_done(self):
+    def test_damaged_tensors_are_passed_over(self):
+        whole = self.train("--steps", 7)
         self.train("--steps", 6, "--save-every", 4, "--out", "run")
-        tensors = self.folder / "run/step-00000006/tensors.bin"
-        blob = tensors.read_bytes()
-        tensors.write_bytes(blob[:1000] + bytes([blob[1000] ^ 1]) + blob[1001:])
-        self.fails(3, "train", "--resume", "run", "--steps", 7, says=("step-00000006", "is damaged", "--resume DIR/step-N"))
-        self.cairn("train", "--resume", "run/step-00000004", "--steps", 7, "--quiet")
+
+        def damage(step):
+            tensors = self.folder / f"run/step-{step:08}/tensors.bin"
+            blob = tensors.read_bytes()
+            tensors.write_bytes(blob[:1000] + bytes([blob[1000] ^ 1]) + blob[1001:])
+
+        damage(6)
+        for command in (["generate", "run", "--prompt", "x", "--tokens", 1], ["export", "run", "o.safetensors", "--quiet"]):
+            self.assertIn("older run/step-00000004", self.cairn(*command).stderr, command)
+        self.fails(3, "train", "--resume", "run/step-00000006", "--steps", 7,
+                   says=("step-00000006", "is damaged", "--resume DIR/step-N"))
+        done = self.resume("--steps", 7)
+        self.assertIn("warning: run/step-00000006 is damaged and passed over for the older run/step-00000004", done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual([row["checkpoint"] for row in found["resumed"]["damaged"]], ["run/step-00000006"])
+        self.assertEqual(found["parameter_digest"], whole["parameter_digest"])
         self.assertEqual(self.metrics(), list(range(1, 8)))
+        damage(4)
+        damage(7)
+        self.fails(3, "train", "--resume", "run", "--steps", 8, says=("step-00000007", "is damaged", "no older checkpoint"))
 
     def test_one_run_at_a_time(self):
         command = [CAIRN, "train", "gpt2", *TINY, f"data={self.text}", "--steps", "1000000", "--save-every", "50", "--out", "run"]
@@ -202,7 +217,8 @@ class Continue(Case):
         (self.folder / "run/.saving").mkdir(exist_ok=True)  # as if it had been killed inside a save
         for name in ("names.json", ".generator.cairn.12345.partial"):
             (self.folder / "run/.saving" / name).touch()
-        self.cairn("train", "--resume", "run", "--steps", 1, "--quiet")  # a dead process holds nothing
+        more = int(max(path.name for path in (self.folder / "run").glob("step-*"))[5:]) + 1
+        self.cairn("train", "--resume", "run", "--steps", more, "--quiet")  # a dead process holds nothing
         self.assertFalse((self.folder / "run/.saving").exists())
 
     def test_a_recipe_that_could_not_be_saved_fails_before_it_trains(self):

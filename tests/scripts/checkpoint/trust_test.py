@@ -146,7 +146,7 @@ class Trust(Forging):
                 target = self.folder / "run" / name
                 target.unlink(missing_ok=True)
                 target.symlink_to(victim)
-                if name == ".saving":  # cairn's own: the link goes, what it shows stays
+                if name == ".saving":  # a name of cairn's own is taken: it takes another
                     self.cairn("train", "--resume", "run", "--steps", 3, "--quiet")
                 else:
                     self.fails(5, "train", "--resume", "run", "--steps", 3, says=(name, "link"))

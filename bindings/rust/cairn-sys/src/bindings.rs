@@ -764,6 +764,7 @@ extern "C" {
 pub const CAIRN_STEP_ACCUMULATED: _bindgen_ty_13 = 0;
 pub const CAIRN_STEP_APPLIED: _bindgen_ty_13 = 1;
 pub const CAIRN_STEP_SKIPPED_NONFINITE: _bindgen_ty_13 = 2;
+pub const CAIRN_STEP_SKIPPED_EMPTY: _bindgen_ty_13 = 3;
 pub type _bindgen_ty_13 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -864,6 +865,9 @@ extern "C" {
 }
 extern "C" {
     pub fn cairn_checkpoint_metadata(checkpoint: *const cairn_checkpoint_t, key: *const ::std::os::raw::c_char) -> *const ::std::os::raw::c_char;
+}
+extern "C" {
+    pub fn cairn_checkpoint_verify(checkpoint: *const cairn_checkpoint_t, error: *mut cairn_error_t) -> cairn_status_t;
 }
 extern "C" {
     pub fn cairn_checkpoint_graph(checkpoint: *const cairn_checkpoint_t, out_graph: *mut *mut cairn_graph_t, error: *mut cairn_error_t) -> cairn_status_t;

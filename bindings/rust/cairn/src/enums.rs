@@ -162,6 +162,8 @@ enumeration! {
         Applied = CAIRN_STEP_APPLIED,
         /// A loss or gradient was not finite: parameters, moments and schedule stayed as they were.
         SkippedNonFinite = CAIRN_STEP_SKIPPED_NONFINITE,
+        /// The weights add up to 0, so that nothing of it counts: parameters, moments and schedule stayed as they were.
+        SkippedEmpty = CAIRN_STEP_SKIPPED_EMPTY,
     }
 }
 

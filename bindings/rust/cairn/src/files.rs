@@ -57,6 +57,11 @@ impl Checkpoint {
         (!value.is_null()).then(|| unsafe { lent(value) })
     }
 
+    /// Compares all tensors with their digests. Errors: `CorruptFile`, `Io`.
+    pub fn verify(&self) -> Result<()> {
+        check(|error| unsafe { sys::cairn_checkpoint_verify(self.raw.get(), error) })
+    }
+
     /// The graph that it was trained with.
     pub fn graph(&self) -> Result<Graph> {
         let raw = make(|out, error| unsafe { sys::cairn_checkpoint_graph(self.raw.get(), out, error) })?;

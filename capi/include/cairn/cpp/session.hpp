@@ -37,6 +37,10 @@ class Checkpoint
     const char* value = key.has_nul() ? nullptr : cairn_checkpoint_metadata(handle_, key.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   }
+  // Compares all tensors with their digests. errors: CORRUPT_FILE, IO.
+  Outcome<void> verify() const {
+    return detail::call({}, [&](auto* error) { return cairn_checkpoint_verify(handle_, error); });
+  }
   // The graph it was trained with, frozen.
   Outcome<Graph> graph() const {
     return detail::make<Graph>(
