@@ -5,7 +5,20 @@ local ESCAPES = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
 local function utf8(code)
   if code < 0x80 then return string.char(code) end
   if code < 0x800 then return string.char(0xC0 + math.floor(code / 64), 0x80 + code % 64) end
-  return string.char(0xE0 + math.floor(code / 4096), 0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
+  if code < 0x10000 then
+    return string.char(0xE0 + math.floor(code / 4096), 0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
+  end
+  return string.char(0xF0 + math.floor(code / 262144), 0x80 + math.floor(code / 4096) % 64,
+    0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
+end
+
+-- The character of \uXXXX, whose digits end before byte `after` of the text, and where reading goes on: of two halves
+-- of one character behind each other that character, of a half alone U+FFFD.
+local function character(text, code, after)
+  if code < 0xD800 or code > 0xDFFF then return utf8(code), after end
+  local low = code < 0xDC00 and tonumber(text:match("^\\u([dD][c-fC-F]%x%x)", after) or "", 16)
+  if not low then return utf8(0xFFFD), after end
+  return utf8(0x10000 + (code - 0xD800) * 1024 + low - 0xDC00), after + 6
 end
 
 return function(text)
@@ -36,8 +49,8 @@ return function(text)
       if text:sub(stop, stop) == '"' then return table.concat(parts) end
       local escape = text:sub(at, at)
       if escape == "u" then
-        parts[#parts + 1] = utf8(tonumber(text:match("^%x%x%x%x", at + 1) or problem("a wrong escape"), 16))
-        at = at + 5
+        local code = tonumber(text:match("^%x%x%x%x", at + 1) or problem("a wrong escape"), 16)
+        parts[#parts + 1], at = character(text, code, at + 5)
       else
         parts[#parts + 1] = ESCAPES[escape] or escape
         at = at + 1

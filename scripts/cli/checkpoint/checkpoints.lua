@@ -7,6 +7,7 @@ local fail = require "cli.base.fail"
 local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local recipes = require "cli.recipe.load"
+local token_cache = require "cli.data.token_cache"
 local unicode = require "cli.base.unicode"
 
 local checkpoints = {}
@@ -199,7 +200,7 @@ function checkpoints.options(opened, recipe)
 end
 
 -- The tokenizer a model was trained with.
-function checkpoints.tokenizer(opened)
+local function tokenizer_of(opened)
   local kind, file = opened.text("tokenizer"), opened.text("tokenizer.file")
   if not kind then fail.input(opened.directory .. " was not trained on text: it has no tokenizer") end
   local path
@@ -210,7 +211,15 @@ function checkpoints.tokenizer(opened)
     fail.input(("%s is damaged: its tokenizer is '%s', none of bytes, bpe"):format(opened.directory,
       unicode.shown(kind)))
   end
-  return fail.check("tokenizer", cairn.tokenizer(kind, path))
+  return fail.check("tokenizer", cairn.tokenizer(kind, path)), kind, path
+end
+function checkpoints.tokenizer(opened) return (tokenizer_of(opened)) end
+
+-- The same as datasets have it: {opened, kind, file, content (which tells it from others)}.
+function checkpoints.opened_tokenizer(opened)
+  local tokenizer, kind, path = tokenizer_of(opened)
+  return { opened = tokenizer, kind = kind, file = path,
+           content = path and token_cache.fingerprint(path, "tokenizer") or kind }
 end
 
 return checkpoints

@@ -13,6 +13,7 @@ local RANDOM_EVALUATIONS = 8  -- micro-batches to evaluate with where tokens are
 
 -- The tokenizer of a file's content, and what names of cached files begin with.
 local function tokenizer_of(o, run, base)
+  if run.tokenizer then return run.tokenizer, ("%s-%s"):format(base, run.tokenizer.content) end
   if o.tokens ~= "bpe" then
     return { kind = "bytes", opened = fail.check("tokenizer", cairn.tokenizer("bytes")) }, base .. "-bytes"
   end
@@ -38,8 +39,8 @@ local function windows(path, seq, what, write)
 end
 
 -- What the options say about data, opened: {content, former_content, tokenizer, base, encode}; all nil for random
--- tokens.
-local function source_of(o, run)
+-- tokens. needs_tokenizer_alone: `data` is not read, for it says no more than the tokenizer.
+local function source_of(o, run, needs_tokenizer_alone)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
   local count = o.batch * o.seq
   if count > MOST_TOKENS then
@@ -47,8 +48,13 @@ local function source_of(o, run)
       "--accumulate"):format(o.batch, o.seq, count, MOST_TOKENS))
   end
   if o.data == "random" then return {} end
-  local self = { content = cache.fingerprint(o.data, "data") }
-  function self.former_content() return cache.former_fingerprint(o.data, "data") end
+  local self = {}
+  if needs_tokenizer_alone then
+    self.content = "model"
+  else
+    self.content = cache.fingerprint(o.data, "data")
+    function self.former_content() return cache.former_fingerprint(o.data, "data") end
+  end
   self.tokenizer, self.base = tokenizer_of(o, run, cache.directory() .. "/" .. self.content)
   function self.encode(words) return fail.check("data", self.tokenizer.opened:encode(words)) end
   return self
@@ -118,21 +124,23 @@ end
 
 -- Data to evaluate with, all windows once: of eval_data, or the share eval_fraction at the end of data.
 local function held_out(o, run)
-  local source, share = source_of(o, run), fraction_of(o)
-  local count = o.batch * o.seq
+  local source = source_of(o, run, run.tokenizer and o.eval_data ~= "")
+  local share, count = fraction_of(o), o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
-  local dataset, batches
+  local dataset, batches, own
   if not source.tokenizer then
     dataset, batches = fail.check("data", cairn.random_dataset(run.seed + 1, o.vocab, o.seq)), RANDOM_EVALUATIONS
   else
-    local own = o.eval_data ~= ""
+    own = o.eval_data ~= ""
     local content = own and cache.fingerprint(o.eval_data, "eval_data")
     if has_lengths(o) then
       local one = {}
       for key, value in pairs(o) do one[key] = value end
       one.lengths, one.remainder = ("%d"):format(o.seq), "pad"
-      return buckets.dataset(one, run, source.encode, own and { path = o.eval_data, what = "eval_data" }
+      local made = buckets.dataset(one, run, source.encode, own and { path = o.eval_data, what = "eval_data" }
         or { path = o.data, from = 1 - share, what = "eval_fraction" })
+      if not own then made.content, made.former_content = source.content, source.former_content end
+      return made
     end
     local opened = source.tokenizer.opened
     if own then
@@ -150,8 +158,9 @@ local function held_out(o, run)
     batch = function(index)
       local rows = fail.check("eval_data", dataset:batch(0, index, o.batch, tokens, targets))
       for i = rows * o.seq, count - 1 do targets[i] = IGNORED end
-      return { tokens = tokens, targets = targets }, rows * o.seq
+      return { tokens = tokens, targets = targets }, rows * o.seq, nil, rows
     end,
+    content = not own and source.content or nil, former_content = not own and source.former_content or nil,
   }
 end
 
