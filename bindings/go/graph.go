@@ -176,6 +176,12 @@ func Normal(deviation float64) Init { return Init{C.CAIRN_INIT_NORMAL, deviation
 // Uniform starts a parameter with numbers of [-bound, bound).
 func Uniform(bound float64) Init { return Init{C.CAIRN_INIT_UNIFORM, bound} }
 
+// TruncatedNormal starts a parameter with normally distributed numbers, cut off at two deviations.
+func TruncatedNormal(deviation float64) Init { return Init{C.CAIRN_INIT_TRUNCATED_NORMAL, deviation} }
+
+// Orthogonal starts a parameter with orthonormal rows, or columns where these are fewer, times a factor.
+func Orthogonal(factor float64) Init { return Init{C.CAIRN_INIT_ORTHOGONAL, factor} }
+
 // ParameterOptions are what a parameter is beside its shape.
 type ParameterOptions struct {
 	Init    Init

@@ -16,6 +16,8 @@ static_assert(CAIRN_DYNAMIC8 == static_cast<int>(cairn::DType::kDynamic8));
 static_assert(CAIRN_UDYNAMIC8 == static_cast<int>(cairn::DType::kUDynamic8));
 static_assert(CAIRN_SPLIT == static_cast<int>(cairn::DType::kSplit));
 static_assert(CAIRN_INIT_UNIFORM == static_cast<int>(graph::Init::kUniform));
+static_assert(CAIRN_INIT_TRUNCATED_NORMAL == static_cast<int>(graph::Init::kTruncatedNormal));
+static_assert(CAIRN_INIT_ORTHOGONAL == static_cast<int>(graph::kLastInit));
 static_assert(CAIRN_REGION_OFFLOAD == static_cast<int>(cairn::plan::Policy::kOffload));
 
 namespace cairn::capi {
@@ -89,7 +91,7 @@ cairn::Attrs read_attrs(std::string_view op, const cairn_attr_t* attrs, size_t c
 
 graph::ParameterOptions read_parameter(const cairn_parameter_options_t* given) {
   const cairn_parameter_options_t o = read_struct(given, CAIRN_PARAMETER_OPTIONS_INIT, "options");
-  in_enum(o.init, CAIRN_INIT_UNIFORM, "options.init");
+  in_enum(o.init, CAIRN_INIT_ORTHOGONAL, "options.init");
   flag(o.frozen, "options.frozen");
   flag(o.no_decay, "options.no_decay");
   reserved_zero(o.reserved, "options");

@@ -104,7 +104,9 @@ ValueId Graph::parameter(std::string name, TensorDesc desc, ParameterOptions opt
   check_given(*this, name, ValueKind::kParameter, "parameter");
   require(desc.dtype == DType::kF32 || desc.dtype == DType::kF64, Code::kInvalidArgument, "parameter '", name,
           "' is ", dtype_name(desc.dtype), "; parameters are f32 (or f64)");
-  require(options.init <= Init::kUniform, Code::kInvalidArgument, "parameter '", name, "': unknown init");
+  require(options.init <= kLastInit, Code::kInvalidArgument, "parameter '", name, "': unknown init");
+  require(options.init != Init::kOrthogonal || desc.shape.rank >= 2, Code::kInvalidArgument, "parameter '",
+          name, "' is ", to_string(desc.shape), "; an orthogonal start needs two dimensions or more");
   desc.bytes();
   room_for_values(name);
   Value value;

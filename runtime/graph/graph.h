@@ -24,8 +24,10 @@ inline constexpr size_t kMaxRegions = 20000;
 
 enum class ValueKind : uint8_t { kInput = 0, kParameter = 1, kActivation = 2 };
 
-// How a parameter starts: constant `a`, normal(0, a), or uniform(-a, a), drawn from (seed, parameter index).
-enum class Init : uint8_t { kConstant = 0, kNormal = 1, kUniform = 2 };
+// How a parameter starts: constant `a`, normal(0, a), uniform(-a, a), normal(0, a) within two deviations, or a times a
+// matrix [first dimension, the others] of orthonormal rows or columns, whichever are fewer; drawn from (seed, parameter index).
+enum class Init : uint8_t { kConstant = 0, kNormal = 1, kUniform = 2, kTruncatedNormal = 3, kOrthogonal = 4 };
+inline constexpr Init kLastInit = Init::kOrthogonal;
 
 struct ParameterOptions {
   bool frozen = false;  // no gradient, no optimizer state

@@ -71,7 +71,7 @@ Parts read_parts(const fb::GraphFile& file, Budget& budget) {
     value.name = text_of(from.name(), budget);
     value.desc = desc_of(from.dtype(), from.shape(), budget);
     require(from.kind() <= static_cast<uint8_t>(ValueKind::kActivation) &&
-                from.init() <= static_cast<uint8_t>(graph::Init::kUniform),
+                from.init() <= static_cast<uint8_t>(graph::kLastInit),
             Code::kCorruptFile, budget.what(), ": value '", value.name, "' is of an unknown kind");
     value.kind = static_cast<ValueKind>(from.kind());
     value.parameter = {from.frozen(), from.decay(), static_cast<graph::Init>(from.init()), from.init_scale()};

@@ -1,12 +1,16 @@
 -- What the command knows to do: rows { name, operands, words for help, operand = }, where `operand` says what the first
 -- operand is: a recipe, a file, a directory, or an op.
 return {
-  { "train", "RECIPE [key=value ...]", "train; RECIPE is a Lua file or a name: gpt2, llama, mlp", operand = "recipe" },
+  { "train", "RECIPE [key=value ...]", "train; RECIPE is a Lua file or a name: gpt2, llama, classify ...",
+    operand = "recipe" },
   { "plan", "RECIPE [key=value ...]", "what the run would take; --sweep, --html FILE, --problem FILE",
     operand = "recipe" },
   { "verify", "RECIPE [key=value ...]", "the same steps kept, recomputed, offloaded ...: compares bits",
     operand = "recipe" },
   { "profile", "RECIPE [key=value ...]", "measures costs to plan with, and a trace for Perfetto", operand = "recipe" },
+  { "evaluate", "RUN [key=value ...]", "loss and metrics of a trained model; the run is not touched",
+    operand = "directory" },
+  { "predict", "RUN", "rows in, answers out: JSON lines by names", operand = "directory" },
   { "inspect", "FILE", "any cairn or safetensors file", operand = "file" },
   { "generate", "DIR --prompt TEXT", "text from a trained model", operand = "directory" },
   { "export", "DIR FILE.safetensors", "weights by their Hugging Face names", operand = "directory" },

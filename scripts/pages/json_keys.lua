@@ -224,6 +224,22 @@ return {
     },
   },
   {
+    command = "evaluate",
+    about = "Beside these, a key for each metric of the recipe. `cairn predict` prints JSON lines whose keys are " ..
+      "those of the model's answers.",
+    keys = {
+      { "checkpoint", "what was evaluated: its directory, or the safetensors file" },
+      { "step", "of the checkpoint; not there for a safetensors file" },
+      { "loss", "the sum over all data, divided once by the sum of weights" },
+      { "{accuracy, perplexity}", "of `gpt2`" },
+      { "tokens", "of the data, where a model has rows of them" },
+      { "samples", "of the data, where these say how many they are" },
+      { "seconds", "that it took" },
+      { "labels.NAME", "of `classify`: how many texts have that label" },
+      { "{peak_bytes, planned_peak_bytes}." .. TIERS, "measured, and as planned: the same" },
+    },
+  },
+  {
     command = "export",
     keys = {
       { "file", "what was written" },

@@ -25,3 +25,4 @@ write("functions.md", markdown.functions(read(root .. "/capi/include/cairn/cairn
 write("commands.md", markdown.commands(tables.commands(root)))
 write("options.md", markdown.options(tables.recipes(root)))
 write("json.md", markdown.json())
+write("nn.md", markdown.nn())

@@ -197,6 +197,41 @@ function markdown.options(recipes)
   return page:text()
 end
 
+-- What cairn.nn has beside modules.
+local NO_MODULES = { Trainer = true, Module = true }
+
+-- Modules of cairn.nn, by the table in its sources. One without a row there is an error.
+function markdown.nn()
+  local nn, sections = require("cairn").nn, require "cairn.nn.reference"
+  local page, said = open("nn modules", "bindings/lua/cairn/nn/reference.lua"), {}
+  page:paragraph("What `cairn.nn` builds networks of: each is a function that returns a module, `nn.Linear(2, 32)`. " ..
+    "Settings in braces are a table: `{ bias = false }`. x is what comes in, y what goes out; `[..]` stands for any " ..
+    "dimensions. Everything else of the layer is in its [README](../../../bindings/lua/README.md).")
+  for _, section in ipairs(sections) do
+    local rows = {}
+    for _, row in ipairs(section[2]) do
+      said[row[1]] = true
+      if rawget(nn, row[1]) then
+        rows[#rows + 1] = { ("`nn.%s(%s)`"):format(row[1], row[2]), "`" .. row[3] .. "`", (escaped(row[4])) }
+      end
+    end
+    page:heading(section[1])
+    page:rows({ "module", "shapes", "what it does" }, rows)
+  end
+  for name, value in pairs(nn) do
+    if name:find("^%u") and type(value) == "function" and not NO_MODULES[name] and not said[name] then
+      error(("bindings/lua/cairn/nn/reference.lua has no row for nn.%s"):format(name), 0)
+    end
+  end
+  page:heading "How weights start"
+  page:paragraph("`nn.init.NAME(...)` is what a module takes as `init`: `nn.Linear(64, 64, { init = " ..
+    "nn.init.kaimingNormal() })`. Of a weight [outputs, inputs, ...], fan_in is inputs times what follows, fan_out " ..
+    "outputs times that. A gain is a number or the name of the function behind the weight: " ..
+    "linear 1, sigmoid 1, tanh 5/3, relu sqrt(2), selu 3/4.")
+  page:rows({ "initialiser", "numbers" }, sections.init)
+  return page:text()
+end
+
 function markdown.json()
   local page = open("JSON keys", "scripts/pages/json_keys.lua")
   page:paragraph("What commands print on standard output with `--json`. Sizes are bytes, times are seconds. `[]` " ..

@@ -74,6 +74,35 @@ prose.generate = {
   about = { "Prints text that a trained model continues a prompt with, as its tokens come." },
   examples = { { "cairn generate run --prompt Once --tokens 100 --temperature 0.7", "" } },
 }
+prose.evaluate = {
+  about = {
+    "Runs a trained model over data and prints its loss and metrics, as its run did in training: of the newest " ..
+      "whole checkpoint of a run's directory (with --best of the best one), or of the checkpoint that is named. " ..
+      "Without other data these are what the run held out (eval_data, eval_fraction). data=FILE evaluates with all " ..
+      "of a file where the recipe has an option eval_data; other options of the recipe are taken, too. The run is " ..
+      "only read: nothing of it is changed or held, and it may be under way.",
+    "A safetensors file is evaluated by the recipe that is named behind it.",
+  },
+  examples = {
+    { "cairn evaluate run", "what the run held out" },
+    { "cairn evaluate run data=other.txt --json", "all of another file" },
+    { "cairn evaluate model.safetensors gpt2 layers=6 width=384 data=other.txt", "weights alone" },
+  },
+}
+prose.predict = {
+  about = {
+    "Reads rows and prints an answer for each, as JSON lines. Rows are JSON lines, or a table (CSV, TSV) whose " ..
+      "first line names its columns; they come from standard input or from --input. What a row must have is what " ..
+      "the model was trained with: a text for classify, the columns for regress, arrays by the names of its inputs " ..
+      "for a recipe of one's own that has a predictor. Columns that are not needed may be there. A row that is " ..
+      "none ends the command with exit code 3 and its line. The recipe is not needed, and nothing of the run is " ..
+      "changed.",
+  },
+  examples = {
+    { "cairn predict run --input new.csv", "" },
+    { "echo '{\"text\": \"what a day\"}' | cairn predict run", "one row" },
+  },
+}
 prose.export = {
   about = { "Writes the weights of a checkpoint as a safetensors file, by the names that Hugging Face's models " ..
     "have. `cairn train --init` reads the same." },

@@ -60,7 +60,7 @@ TEST_F(GraphTest, WrongParameters) {
     change(options);
     return cairn_graph_parameter(graph.get(), &desc, &options, &out, failure);
   };
-  expect_failure(with([](auto& o) { o.init = 3; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"init", "3"});
+  expect_failure(with([](auto& o) { o.init = 5; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"init", "5"});
   expect_failure(with([](auto& o) { o.frozen = 2; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"frozen"});
   expect_failure(with([](auto& o) { o.no_decay = 9; }), CAIRN_STATUS_INVALID_ARGUMENT, failure, {"no_decay"});
   expect_failure(with([](auto& o) { o.init_scale = NAN; }), CAIRN_STATUS_INVALID_ARGUMENT, failure,

@@ -36,7 +36,7 @@ def needs(program):
 
 class Pages(unittest.TestCase):
     def test_every_option_is_everywhere(self):
-        self.assertEqual(len(COMMANDS), 10)
+        self.assertEqual(len(COMMANDS), 12)
         texts = {shell: path.read_text() for shell, path in
                  {"bash": PAGES / "bash/cairn", "zsh": PAGES / "zsh/_cairn", "fish": PAGES / "fish/cairn.fish"}.items()}
         for command in COMMANDS:
@@ -57,7 +57,7 @@ class Pages(unittest.TestCase):
     def test_every_option_of_a_recipe(self):
         page = (PAGES / "man7/cairn-recipes.7").read_text()
         bash = (PAGES / "bash/cairn").read_text()
-        for recipe in ("gpt2", "llama", "mlp"):
+        for recipe in ("classify", "gpt2", "llama", "mlp", "regress"):
             _, names = help_of("train", recipe)
             self.assertGreater(len(names), 20)
             section = re.search(rf'^\.SH "{recipe.upper()}"\n(.*?)^\.SH', page, flags=re.M | re.S)[1]

@@ -27,7 +27,7 @@ class Made(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             output("lua", str(ROOT / "scripts/pages/make_reference.lua"), folder)
             made = sorted(path.name for path in pathlib.Path(folder).iterdir())
-            self.assertEqual(made, ["commands.md", "functions.md", "json.md", "options.md"])
+            self.assertEqual(made, ["commands.md", "functions.md", "json.md", "nn.md", "options.md"])
             for name in made:
                 self.assertEqual((MADE / name).read_text(encoding="utf-8"),
                                  (pathlib.Path(folder) / name).read_text(encoding="utf-8"),
@@ -93,6 +93,7 @@ RUNS = {
         "train gpt2 --resume run --steps 5 --accumulate 2",
         f"train gpt2 {SMALL} batch=auto global_batch=4 --dry-run --budget 180KiB",
         f"train gpt2 {SMALL} --steps 1 --budget 180KiB --on-oom shrink",
+        "train classify data=texts.csv layers=1 width=8 heads=2 seq=8 batch=2 --steps 1 --out texts",
     ],
     "plan": [f"plan gpt2 {SMALL} batch=auto global_batch=4 --budget 180KiB", f"plan ruled.lua {SMALL} --amp bf16 eval_fraction=0.1"],
     "plan --sweep": ["plan mlp --sweep"],
@@ -100,6 +101,7 @@ RUNS = {
     "verify": ["verify mlp --steps 2 --budgets 1"],
     "profile": ["profile mlp --steps 2", "profile mlp --predicted"],
     "generate": ["generate run --prompt Once --tokens 2"],
+    "evaluate": ["evaluate run", "evaluate texts data=texts.csv"],
     "export": ["export run run.safetensors"],
     "inspect": ["inspect run"],
     "devices": ["devices"],
@@ -121,6 +123,7 @@ class JsonKeys(unittest.TestCase):
             folder = pathlib.Path(folder)
             (folder / "book.txt").write_text("Once upon a time a pile of stones marked the way back. " * 40)
             (folder / "ruled.lua").write_text(RULED)
+            (folder / "texts.csv").write_text("text,label\na good one,pos\na bad one,neg\n")
             for command, lines in RUNS.items():
                 found = set()
                 for line in lines:

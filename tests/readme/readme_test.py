@@ -28,7 +28,7 @@ FEWER = 50  # of so many printed steps, one is taken
 
 
 def pages(source):
-    made = {"functions.md", "commands.md", "options.md", "json.md", "ops.md"}  # by generators, and compared by tests of their own
+    made = {"functions.md", "commands.md", "options.md", "json.md", "nn.md", "ops.md"}  # by generators, and compared by tests of their own
     docs = sorted(path for path in (source / "capi/docs").rglob("*.md") if path.name not in made)
     return [source / readme for readme in READMES] + docs
 

@@ -38,9 +38,9 @@ class Case(unittest.TestCase):
             self.assertNotIn("stack traceback", done.stderr)
         return done
 
-    def fails(self, code, *arguments, says=()):
+    def fails(self, code, *arguments, says=(), **options):
         """A command that must fail with this code, and whose message must contain the texts; nothing on stdout."""
-        done = self.cairn(*arguments, code=code)
+        done = self.cairn(*arguments, code=code, **options)
         for text in [says] if isinstance(says, str) else says:
             self.assertIn(text, done.stderr)
         return done

@@ -113,7 +113,13 @@ typedef struct cairn_graph cairn_graph_t;
  void cairn_graph_release(cairn_graph_t* graph);
  cairn_status_t cairn_graph_input(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
  cairn_value_t* out_value, cairn_error_t* error);
-enum { CAIRN_INIT_CONSTANT = 0, CAIRN_INIT_NORMAL = 1, CAIRN_INIT_UNIFORM = 2 };
+enum {
+ CAIRN_INIT_CONSTANT = 0,
+ CAIRN_INIT_NORMAL = 1,
+ CAIRN_INIT_UNIFORM = 2,
+ CAIRN_INIT_TRUNCATED_NORMAL = 3,
+ CAIRN_INIT_ORTHOGONAL = 4
+};
 typedef struct cairn_parameter_options {
  size_t struct_size;
  double init_scale;

@@ -89,11 +89,11 @@ function Graph:input(name, dims, dtype)
 end
 
 local PARAMETER = {
-  init = core.word("init", { constant = 0, normal = 1, uniform = 2 }), scale = "init_scale", frozen = "frozen",
-  no_decay = "no_decay",
+  init = core.word("init", { constant = 0, normal = 1, uniform = 2, truncated_normal = 3, orthogonal = 4 }),
+  scale = "init_scale", frozen = "frozen", no_decay = "no_decay",
 }
--- A trainable tensor. options: init ("constant", "normal", "uniform"), scale (the constant, the standard deviation or
--- the bound), frozen, no_decay, dtype.
+-- A trainable tensor. options: init ("constant", "normal", "uniform", "truncated_normal", "orthogonal"), scale (the
+-- constant, the standard deviation, the bound or the factor), frozen, no_decay, dtype.
 function Graph:parameter(name, dims, options)
   local rest, dtype = {}, nil
   for key, value in pairs(options or {}) do

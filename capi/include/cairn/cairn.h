@@ -235,10 +235,19 @@ CAIRN_API void cairn_graph_release(cairn_graph_t* graph);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_input(cairn_graph_t* graph, const cairn_tensor_desc_t* desc,
                                                            cairn_value_t* out_value, cairn_error_t* error);
 
-enum { CAIRN_INIT_CONSTANT = 0, CAIRN_INIT_NORMAL = 1, CAIRN_INIT_UNIFORM = 2 };
+/* TRUNCATED_NORMAL: a normal distribution cut off at two deviations; init_scale is the one before that. ORTHOGONAL: the
+ * tensor as a matrix [first dimension, all others], whose rows, or columns where these are fewer, are orthonormal times
+ * init_scale; it has two dimensions or more. */
+enum {
+  CAIRN_INIT_CONSTANT = 0,
+  CAIRN_INIT_NORMAL = 1,
+  CAIRN_INIT_UNIFORM = 2,
+  CAIRN_INIT_TRUNCATED_NORMAL = 3,
+  CAIRN_INIT_ORTHOGONAL = 4
+};
 typedef struct cairn_parameter_options {
   size_t struct_size;
-  double init_scale;  /* the constant, the standard deviation, or the bound */
+  double init_scale;  /* the constant, the standard deviation, the bound, or the factor */
   uint32_t init;      /* CAIRN_INIT_* */
   uint32_t frozen;    /* 1: no gradient, no optimizer state */
   uint32_t no_decay;  /* 1: weight decay does not apply (biases, norms) */

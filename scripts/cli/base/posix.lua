@@ -206,6 +206,16 @@ function posix.read_file(path, most)
   return table.concat(parts)
 end
 
+local some = ffi.new("char[65536]")
+-- What there is to read from a descriptor, at once: "" at the end; nil and why not.
+function posix.read_some(fd)
+  repeat
+    local count = tonumber(C.read(fd, some, 65536))
+    if count >= 0 then return ffi.string(some, count) end
+  until ffi.errno() ~= 4  -- EINTR
+  return nil, ffi.string(C.strerror(ffi.errno()))
+end
+
 local function write_all(fd, path, text)
   local data, at = ffi.cast("const char*", text), 0
   while at < #text do

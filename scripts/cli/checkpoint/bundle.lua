@@ -1,15 +1,19 @@
--- What a checkpoint holds beside the library's own files, so that generating and exporting are reading data and run no
--- recipe: generator.cairn, the graph that generates, and names.json, the names of its parameters in safetensors files.
+-- What a checkpoint holds beside the library's own files, so that generating, predicting and exporting are reading data
+-- and run no recipe: generator.cairn, the graph that generates, names.json, the names of its parameters in safetensors
+-- files, and predictor.cairn and predictor.json, the graph that predicts and the fields of its rows.
 local cairn = require "cairn"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 local decode = require "cli.base.json_decode"
 local posix = require "cli.base.posix"
+local predictors = require "cli.checkpoint.predictor"
 local unicode = require "cli.base.unicode"
 
 local bundle = {}
 
 local GENERATOR, NAMES = "generator.cairn", "names.json"
+local PREDICTOR, FIELDS = "predictor.cairn", "predictor.json"
+local OURS = { [GENERATOR] = true, [NAMES] = true, [PREDICTOR] = true, [FIELDS] = true }
 local FORM = "cairn.names/1"
 local MOST_NAMES_BYTES = 2 ^ 24
 local MOST_FOLDERS = 100
@@ -67,6 +71,8 @@ local function generator_mismatch(graph, trained)
   return mismatch(graph, trained)
 end
 
+bundle.mismatch = mismatch
+
 -- Whether `graph` holds every parameter of the trained model.
 function bundle.is_whole(graph, trained) return not mismatch(graph, trained, true) end
 
@@ -117,13 +123,13 @@ end
 
 -- The parts of a run's checkpoints. Fails before anything is trained if they could not be saved.
 function bundle.make(recipe, o, trained)
-  return { generator = bundle.build_generator(recipe, o, trained), names = bundle.build_names(recipe, o, trained) }
+  return { generator = bundle.build_generator(recipe, o, trained), names = bundle.build_names(recipe, o, trained),
+           predictor = predictors.build(recipe, o, function(graph) return mismatch(graph, trained) end) }
 end
 
 -- Whether a file is one that a save puts there, or one that was killed has left under a name of its own.
 local function is_ours(name, tokenizer)
-  return name == NAMES or name == GENERATOR or tokenizer and name == tokenizer.file or
-    name:sub(1, #GENERATOR + 2) == "." .. GENERATOR .. "."
+  return OURS[name:match("^%.(.-%.cairn)%.") or name] or tokenizer and name == tokenizer.file
 end
 
 -- Takes what is ours out of a folder, and the folder if it is empty then. Nothing is done through a link.
@@ -161,7 +167,16 @@ function bundle.with_files(parts, folder, save, tokenizer)
       written, reason = posix.write_file(files[#files], tokenizer.text)
       if not written then fail.with(5, "save: " .. reason) end
     end
-    return save(files, { ["names"] = NAMES, ["generator"] = parts.generator and GENERATOR or "" })
+    local about = { ["names"] = NAMES, ["generator"] = parts.generator and GENERATOR or "" }
+    if parts.predictor then
+      local graph, rows = ("%s/%s"):format(folder, PREDICTOR), ("%s/%s"):format(folder, FIELDS)
+      fail.check("save", parts.predictor.graph:save(graph))
+      written, reason = posix.write_file(rows, parts.predictor.text)
+      if not written then fail.with(5, "save: " .. reason) end
+      files[#files + 1], files[#files + 2] = graph, rows
+      about["predictor"], about["predictor.fields"] = PREDICTOR, FIELDS
+    end
+    return save(files, about)
   end)
   clear(folder, tokenizer)
   if not ok then error(result, 0) end
@@ -179,18 +194,35 @@ local function file_of(opened, key, name)
   return opened.directory .. "/" .. name
 end
 
--- The generation graph in a checkpoint; nil if the recipe had none.
-function bundle.generator(opened, trained)
-  if opened.text("generator") == "" then return nil end
-  local path = file_of(opened, "generator", GENERATOR)
+local function graph_of(opened, key, name)
+  local path = file_of(opened, key, name)
   local graph = fail.check(path, cairn.load_graph(path))
   local count = tonumber(cairn.C.cairn_graph_value_count(graph:raw()))
   if count > MOST_VALUES then
     fail.input(("%s: its graph has %d values, more than %d"):format(path, count, MOST_VALUES))
   end
+  return graph, path
+end
+
+-- The generation graph in a checkpoint; nil if the recipe had none.
+function bundle.generator(opened, trained)
+  if opened.text("generator") == "" then return nil end
+  local graph, path = graph_of(opened, "generator", GENERATOR)
   local problem = generator_mismatch(graph, trained)
   if problem then fail.input(("%s does not go with the checkpoint: %s"):format(path, problem)) end
   return graph
+end
+
+-- What predicts, as predictors.build makes it; nil if the recipe had none.
+function bundle.predictor(opened, trained)
+  if not opened.text("predictor") then return nil end
+  local graph, path = graph_of(opened, "predictor", PREDICTOR)
+  local problem = mismatch(graph, trained)
+  if problem then fail.input(("%s does not go with the checkpoint: %s"):format(path, problem)) end
+  local fields_path = file_of(opened, "predictor.fields", FIELDS)
+  local text, reason = posix.read_file(fields_path, MOST_NAMES_BYTES)
+  if not text then fail.input(reason) end
+  return predictors.read(fields_path, text, graph)
 end
 
 -- The names in a checkpoint.

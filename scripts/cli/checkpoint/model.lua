@@ -6,6 +6,7 @@ local args = require "cli.base.args"
 local bundle = require "cli.checkpoint.bundle"
 local checkpoints = require "cli.checkpoint.checkpoints"
 local fail = require "cli.base.fail"
+local predictors = require "cli.checkpoint.predictor"
 local runs = require "cli.train.run"
 
 local model = {}
@@ -29,6 +30,42 @@ local function parts_of(opened, trained, root, options, generates)
   return bundle.build_generator(recipe, o, trained), bundle.build_names(recipe, o, trained)
 end
 
+-- What a checkpoint's graph was asked for runs forward: the session with its parameters.
+local function session_of(opened, graph, options, wanted)
+  if not options.rates then options.rates = "model" end  -- nobody asks how long this plan takes
+  local plan = fail.plan("plan", cairn.plan(graph, runs.device(options), wanted))
+  local session = fail.check("session", cairn.session(plan))
+  fail.check(opened.directory, session:load(opened.checkpoint))
+  return session
+end
+
+-- What predicts, with session and opened: see cli.checkpoint.predictor.
+function model.predictor(path, root, options)
+  if options.recipe_changed and not options.recipe then fail.usage("--recipe-changed goes with --recipe FILE") end
+  local opened = checkpoints.open(path)
+  local trained = fail.check(opened.directory, opened.checkpoint:graph())
+  local made
+  if options.recipe then
+    local recipe = checkpoints.recipe(opened, root, options.recipe, options.recipe_changed, function(message)
+      if not options.quiet then io.stderr:write(message, "\n") end
+    end)
+    made = predictors.build(recipe, checkpoints.options(opened, recipe), function(graph)
+      return bundle.mismatch(graph, trained)
+    end)
+  else
+    made = bundle.predictor(opened, trained)
+  end
+  if not made then
+    fail.input(("%s predicts nothing: %s"):format(opened.directory, opened.text("generator") ~= "" and
+      opened.text("generator") and "it writes text; cairn generate does that"
+      or "its recipe had no `predictor` when it was saved; --recipe FILE names one that has"))
+  end
+  local wanted = runs.plan_options(options)
+  wanted.no_optimizer = true
+  made.session, made.opened = session_of(opened, made.graph, options, wanted), opened
+  return made
+end
+
 -- {session, graph, names, opened (see checkpoints.open)}. generates: with the generation graph, which there must be;
 -- otherwise with a graph that has all of the model's parameters.
 function model.open(path, root, options, generates)
@@ -40,15 +77,10 @@ function model.open(path, root, options, generates)
     fail.input(opened.directory .. " has no generation graph, for its recipe had none: it generates nothing")
   end
   if not generates and not (graph and bundle.is_whole(graph, trained)) then graph = trained end
-  if not options.rates then options.rates = "model" end  -- nobody asks how long this plan takes
-  local device = runs.device(options)
   local wanted = { no_optimizer = true }
   -- Weights are exported as they are stored.
   if not generates and opened.option("parameters") == "bf16" then wanted.amp, wanted.parameters = "bf16", "bf16" end
-  local plan = fail.check("plan", cairn.plan(graph, device, wanted))
-  local session = fail.check("session", cairn.session(plan))
-  fail.check(opened.directory, session:load(opened.checkpoint))
-  return { session = session, graph = graph, names = names, opened = opened }
+  return { session = session_of(opened, graph, options, wanted), graph = graph, names = names, opened = opened }
 end
 
 return model

@@ -1,5 +1,6 @@
 -- The directory that a run writes to: who holds it, what a resumed run finds in it.
 local checkpoints = require "cli.checkpoint.checkpoints"
+local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local posix = require "cli.base.posix"
 local unicode = require "cli.base.unicode"
@@ -90,6 +91,41 @@ function run_directory.keep_lines(out, file, step)
   if ok then ok, problem = os.rename(temporary, path) end
   if not ok then fail.with(5, tostring(problem)) end
   return lines
+end
+
+local MOST_RECORD_BYTES = 2 ^ 28
+
+-- The best checkpoint of the run in `out`, by the metric that the run kept it by, or the loss; its evaluations say
+-- which it is. better(metric): "lower" or "higher".
+function run_directory.best(out, better)
+  local text = posix.read_file(out .. "/run.json", MOST_RECORD_BYTES)
+  local ok, config = pcall(decode, text or "")
+  local metric = text and ok and type(config) == "table" and type(config.arguments) == "table"
+    and config.arguments.best or "loss"
+  local way = type(metric) == "string" and better(metric)
+  if not way then fail.input(("%s/run.json names no metric that the recipe has: --best %s"):format(out,
+    unicode.shown(tostring(metric)))) end
+  local problem
+  text, problem = posix.read_file(out .. "/evaluations.jsonl", MOST_RECORD_BYTES)
+  if not text then
+    fail.input(("--best: %s: the run's evaluations say which checkpoint is the best; it has none"):format(problem))
+  end
+  local best
+  for line in text:gmatch("[^\n]+") do
+    local whole, row = pcall(decode, line)
+    local value = whole and type(row) == "table" and row[metric]
+    if type(value) == "number" and type(row.step) == "number" then
+      local improves = not best or (way == "lower" and value < best.value) or (way == "higher" and value > best.value)
+      if improves then best = { value = value, step = row.step } end
+    end
+  end
+  if not best then fail.input(("--best: %s/evaluations.jsonl has no %s"):format(out, metric)) end
+  local directory = checkpoints.path(out, best.step)
+  if not posix.readable(directory .. "/manifest.cairn") then
+    fail.input(("--best: %s was the best evaluation (%s %.6g) of %s, and there is no such checkpoint any more; " ..
+      "`cairn train --best %s` keeps it"):format(directory, metric, best.value, out, metric))
+  end
+  return directory
 end
 
 return run_directory

@@ -37,8 +37,7 @@ local Verifier = {}
 Verifier.__index = Verifier
 
 local function dataset_of(self, o)
-  local about = { seed = self.seed, steps = self.steps, accumulate = 1, note = function() end }
-  function about.text(values) return require("cli.data.text").dataset(values, about) end
+  local about = runs.helpers { seed = self.seed, steps = self.steps, accumulate = 1, note = function() end }
   return self.recipe.call("dataset", o, about)
 end
 

@@ -40,7 +40,8 @@ local function settings_of(run, o, about)
   for _, row in ipairs(run.graph.metrics or {}) do measured = measured or row.outputs ~= nil end
   return "return " .. literal {
     path = run.recipe.path, root = run.recipe.root, o = o, inputs = inputs, measured = measured,
-    about = { seed = about.seed, steps = about.steps, accumulate = about.accumulate } }
+    about = { seed = about.seed, steps = about.steps, accumulate = about.accumulate,
+              tokenizer = about.tokenizer } }
 end
 
 -- The arrays that a block holds, as batch would have returned them. They are valid until the next call.

@@ -5,8 +5,8 @@ local cache = require "cli.data.token_cache"
 local cairn = require "cairn"
 local content = require "cli.data.content"
 local fail = require "cli.base.fail"
-local files = require "cli.base.files"
 local share = require "cli.data.share"
+local tokenizers = require "cli.data.tokenizers"
 
 local text = {}
 
@@ -17,34 +17,20 @@ local WORTH_A_NOTE = 0.01  -- of a text's tokens
 
 local function fraction_of(o) return o.eval_fraction or 0 end
 
--- The tokenizer of a vocabulary's file: {kind, file (its name in a checkpoint), text (its content), id, opened}; nil,
--- err as the binding.
-local function vocabulary(path, name)
-  local opened, err = cairn.tokenizer("bpe", path)
-  if not opened then return nil, err end
-  return { kind = "bpe", file = name, text = files.read(path, "tokenizer"), opened = opened,
-           id = ("bpe%d-%s"):format(opened:vocabulary(), content.digest(path, "tokenizer"):sub(1, 16)) }
-end
-
--- The tokenizer of a text. A run that goes on keeps the one that it began with, whatever the text is now; otherwise a
--- vocabulary is learned from what is trained on, and not from what is held out.
+-- The tokenizer of a text: a vocabulary is learned from what is trained on, and not from what is held out.
 local function tokenizer_of(o, run, source)
-  if o.tokens ~= "bpe" then
-    return { kind = "bytes", opened = fail.check("tokenizer", cairn.tokenizer("bytes")), id = "bytes" }
-  end
-  if run.tokenizer then
-    return fail.check("tokenizer", vocabulary(run.tokenizer, run.tokenizer:match("([^/]+)$")))
-  end
-  local part = fraction_of(o)
-  local name = ("%s-bpe%d"):format(source.content, o.vocab)
-  return source.cache:made((part > 0 and "%s-but-%.15g.model" or "%s.model"):format(name, part),
-    { source.content, "vocabulary", ("%d"):format(o.vocab), ("%.15g"):format(part) },
-    function(path) return vocabulary(path, name .. ".model") end,
-    function(path)
-      run.note("training a vocabulary of " .. o.vocab .. " on " .. o.data)
-      return share.with(o.data, part > 0 and share.range(o.data, part, false) or nil, path,
-        function(text_path) return cairn.train_tokenizer(text_path, o.vocab, path) end)
-    end, source.unchanged)
+  return tokenizers.of(o, run, function()
+    local part = fraction_of(o)
+    local name = ("%s-bpe%d"):format(source.content, o.vocab)
+    return source.cache:made((part > 0 and "%s-but-%.15g.model" or "%s.model"):format(name, part),
+      { source.content, "vocabulary", ("%d"):format(o.vocab), ("%.15g"):format(part) },
+      function(path) return tokenizers.of_file(path, name .. ".model") end,
+      function(path)
+        run.note("training a vocabulary of " .. o.vocab .. " on " .. o.data)
+        return share.with(o.data, part > 0 and share.range(o.data, part, false) or nil, path,
+          function(text_path) return cairn.train_tokenizer(text_path, o.vocab, path) end)
+      end, source.unchanged)
+  end)
 end
 
 -- The windows of the tokens of a text, or of a range of it. about: {path, content (of the text), unchanged, range,
@@ -85,8 +71,8 @@ local function opened_text(run, path, what)
 end
 
 -- What the options say about data, opened once a run: {cache, content, former_content, tokenizer}; all nil for random
--- tokens.
-local function source_of(o, run)
+-- tokens. needs_tokenizer_alone: `data` is not read, for it says no more than the tokenizer.
+local function source_of(o, run, needs_tokenizer_alone)
   if o.data == "" then fail.usage("data=FILE is needed (or data=random)") end
   local count = o.batch * o.seq
   if count > MOST_TOKENS then
@@ -98,7 +84,7 @@ local function source_of(o, run)
   run.text_sources = run.text_sources or {}
   if run.text_sources[key] then return run.text_sources[key] end
   run.told = run.told or {}
-  local self = opened_text(run, o.data, "data")
+  local self = needs_tokenizer_alone and {} or opened_text(run, o.data, "data")
   self.cache = cache.open(run.note)
   self.tokenizer = tokenizer_of(o, run, self)
   run.text_sources[key] = self
@@ -168,22 +154,24 @@ end
 
 -- Data to evaluate with, all windows once: of eval_data, or the share eval_fraction at the end of data.
 local function held_out(o, run)
-  local source, part = source_of(o, run), fraction_of(o)
+  local source, part = source_of(o, run, run.trained and o.eval_data ~= ""), fraction_of(o)
   local count = o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
-  local dataset, batches
+  local dataset, batches, own
   if not source.tokenizer then
     dataset, batches = fail.check("data", cairn.random_dataset(run.seed + 1, o.vocab, o.seq)), RANDOM_EVALUATIONS
   else
-    local own = o.eval_data ~= ""
+    own = o.eval_data ~= ""
     local about = own and opened_text(run, o.eval_data, "eval_data")
       or { path = o.data, content = source.content, unchanged = source.unchanged }
     if has_lengths(o) then
       local one = {}
       for key, value in pairs(o) do one[key] = value end
       one.lengths, one.remainder = ("%d"):format(o.seq), "pad"
-      return buckets.dataset(one, run, source.tokenizer, own and { path = o.eval_data, what = "eval_data" }
+      local made = buckets.dataset(one, run, source.tokenizer, own and { path = o.eval_data, what = "eval_data" }
         or { path = o.data, from = 1 - part, what = "eval_fraction" })
+      if not own then made.content, made.former_content = source.content, source.former_content end
+      return made
     end
     about.what = own and "eval_data: " .. o.eval_data or ("eval_fraction=%.15g of %s"):format(part, o.data)
     if not own then about.range, about.words = share.range(o.data, part, true), ("-held-%.15g"):format(part) end
@@ -196,8 +184,9 @@ local function held_out(o, run)
     batch = function(index)
       local rows = fail.check("eval_data", dataset:batch(0, index, o.batch, tokens, targets))
       for i = rows * o.seq, count - 1 do targets[i] = IGNORED end
-      return { tokens = tokens, targets = targets }, rows * o.seq
+      return { tokens = tokens, targets = targets }, rows * o.seq, nil, rows
     end,
+    content = not own and source.content or nil, former_content = not own and source.former_content or nil,
   }
 end
 

@@ -37,6 +37,8 @@ local PARTS = {
   { "options", "table", 'a list of rows { name, default, words }, as { { "width", 32, "of the hidden layer" } }' },
   { "training", "table", "a table of defaults, as { steps = 100, rate = 3e-4 }" },
   { "generator", "function", "function(o, graph) that returns { outputs = { logits } }" },
+  { "predictor", "function", "function(o, graph) that returns { outputs = { name = value } }" },
+  { "settle", "function", "function(o, run) that returns { option = value } for what data say, or nothing" },
   { "names", "function", "function(o) that returns rows { ours, theirs, transposed }" },
   { "check", "function", "function(o) that returns nothing, or what is wrong with the options" },
   { "config", "function", "function(o) that returns rows { key of config.json, value, option }" },
@@ -234,6 +236,23 @@ check.returns = {
   generator = function(place, made, _, graph)
     if type(made) ~= "table" then refuse(place, "what generator returns", made, "{ outputs = { logits } }") end
     outputs(place, made.outputs, graph)
+  end,
+  predictor = function(place, made, _, graph)
+    local wanted = "{ outputs = { name = value } }, and inputs and answers in lists where rows are no arrays"
+    if type(made) ~= "table" or type(made.outputs) ~= "table" or next(made.outputs) == nil then
+      refuse(place, "what predictor returns", made, wanted)
+    end
+    for name, value in pairs(made.outputs) do end_of(place, "outputs." .. tostring(name), value, graph) end
+    for _, part in ipairs { "inputs", "answers" } do
+      if made[part] ~= nil and type(made[part]) ~= "table" then
+        refuse(place, "predictor: " .. part, made[part], wanted)
+      end
+    end
+  end,
+  settle = function(place, made)
+    if made ~= nil and type(made) ~= "table" then
+      refuse(place, "what settle returns", made, "{ option = value }, or nothing")
+    end
   end,
   dataset = function(place, made)
     if type(made) ~= "table" then

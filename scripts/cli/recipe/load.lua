@@ -8,6 +8,8 @@
 --   dataset   = function(o, run) ... return { batch = function(index) ... end, batches = of an epoch } end
 --   training  = { steps = 100, rate = 3e-4, ... }                            defaults of the training options below
 --   generator = function(o, graph) ... return { outputs = { logits } } end   optional: one token at a time
+--   predictor = function(o, graph) return { outputs = { name = value } } end  optional: rows in, answers out
+--   settle    = function(o, run) return { option = value } end               optional: option values that data say
 --   names     = function(o) return { { ours, theirs, transposed }, ... } end optional: Hugging Face names
 --   check     = function(o) ... return "what is wrong" or nothing end         optional: options that do not go together
 --   config    = function(o) return { { key, value, option }, ... } end       optional: what config.json must say
@@ -45,6 +47,7 @@ local posix = require "cli.base.posix"
 local precision = require "cli.recipe.precision"
 local schedule = require "cli.recipe.schedule"
 local screen = require "cli.base.screen"
+local settle = require "cli.recipe.settle"
 local unicode = require "cli.base.unicode"
 
 local recipe = {}
@@ -313,6 +316,7 @@ function recipe.resolve(self, settings, saved, joint)
       end
     end
   end
+  settle(self, values)
   local wrong = self.check and self.call("check", values)
   if wrong then fail.usage(("%s: %s"):format(self.name, tostring(wrong))) end
   return values

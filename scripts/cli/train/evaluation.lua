@@ -21,7 +21,8 @@ function Evaluation:open(recipe)
   if not data.batches then
     fail.input(recipe.path .. ": evaluation: its data have no end; wanted: batches = N, the micro-batches of all")
   end
-  self.batch, self.batches = data.batch, data.batches
+  self.batch, self.batches, self.counts = data.batch, data.batches, data.counts
+  self.content, self.former_content = data.content, data.former_content
 end
 
 -- The graph that evaluates: the model's, with its loss, weight and metrics as outputs. graph.evaluates: their names.
@@ -41,15 +42,17 @@ end
 local function scalar(session, name) return fail.check("evaluation", session:read(name))[1] end
 
 -- Runs all evaluation data, or the first `most` micro-batches of it. stop() is asked between micro-batches. Returns
--- {values (means by name), seconds, tokens, empty: nothing of the data counts}; nil if it was stopped.
+-- {values (means by name), seconds, tokens, samples (nil: the data do not say), empty: nothing of the data counts}; nil
+-- if it was stopped.
 function evaluation.run(run, stop, most)
   local program, data, began = run.programs.evaluation, run.evaluation, posix.now()
   local names = program.plan.graph.evaluates
-  local sums, loss, weight, tokens = metrics.sums(names.metrics), 0, 0, 0
+  local sums, loss, weight, tokens, samples = metrics.sums(names.metrics), 0, 0, 0, 0
   for index = 0, math.min(data.batches, most or math.huge) - 1 do
     if stop and stop() then return nil end
-    local filled, arrays, count = run:fill(data, index, program)
+    local filled, arrays, count, rows, said = run:fill(data, index, program)
     if not filled then return nil end
+    samples = said and samples and samples + rows
     local ran, err = program.session:run()
     if not ran and err.status == "CANCELLED" then return nil end
     fail.check("evaluation", ran, err)
@@ -59,7 +62,7 @@ function evaluation.run(run, stop, most)
     program.micro_batches, program.tokens, tokens = program.micro_batches + 1, program.tokens + count, tokens + count
   end
   return { values = sums:means(weight ~= 0 and loss / weight or nil), seconds = posix.now() - began, tokens = tokens,
-           empty = weight == 0 }
+           samples = samples or nil, empty = weight == 0 }
 end
 
 -- Follows the best value of a metric over evaluations.

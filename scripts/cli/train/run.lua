@@ -18,6 +18,7 @@ local progress = require "cli.train.progress"
 local rates = require "cli.plan.rates"
 local recipes = require "cli.recipe.load"
 local refusal = require "cli.plan.refusal"
+local sources = require "cli.data.sources"
 local together = require "cli.plan.together"
 local weights = require "cli.recipe.weights"
 
@@ -144,10 +145,12 @@ function run.plan_set(recipe, rows, device, options, micro_steps, o, limit)
     end)
 end
 
--- What recipes are given to make data and programs of their options with.
+-- What recipes are given to make data and programs of their options with. about, all optional: tokenizer (the file of a
+-- vocabulary, in the place of one made for the data), trained (the model is: data may be gone), check_content.
 function run.helpers(about)
   local content, text = require "cli.data.content", require "cli.data.text"
   about.files = {}
+  sources.add(about)
   function about.text(o) return text.dataset(o, about) end
   function about.lengths(o) return lengths.programs(o) end
   function about.evaluation(o) return text.evaluation(o, about) end
@@ -171,7 +174,7 @@ function run.check_one_program(recipe, o, options)
 end
 
 -- What a run's speed is counted in: tokens, where its micro-batches have rows of whole numbers; else samples.
-local function unit_of(inputs)
+function run.unit_of(inputs)
   for _, input in ipairs(inputs) do
     if (input.dtype == "i32" or input.dtype == "i64") and #input.shape > 1 then return "tokens" end
   end
@@ -223,7 +226,7 @@ function run.open(spec)
   self.sums = metrics.sums(self.graph.metrics or {})
   check_fits(self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
   self.inputs = self.graph:inputs()
-  self.unit = unit_of(self.inputs)
+  self.unit = run.unit_of(self.inputs)
   self.data = self.data or dataset()
   if self.evaluation then self.evaluation:open(spec.recipe) end
   if spec.epochs then
@@ -242,6 +245,9 @@ function run.open(spec)
   self.stepper = fail.check("stepper", cairn.stepper(self.session, options or training()))
   return self
 end
+
+-- What evaluates a trained model and trains nothing: self has recipe, o, evaluation (opened) and programs.evaluation.
+function run.forward(self) return setmetatable(self, Run) end
 
 -- Plans several programs on one store. The run's plan and summary are those of the largest that trains.
 function Run:plan_programs(rows)
@@ -274,8 +280,8 @@ function Run:initialise() fail.check("initial weights", self.session:initialise(
 function Run:import(path, missing) weights.import(self, path, missing) end
 
 -- Writes micro-batch number `index` of data ({batch, batches}) into the session of its program; `program`: the one it
--- must be of, or nil: batch says it. Returns the program, the arrays, their tokens and samples; false if a signal ended
--- the recipe's code.
+-- must be of, or nil: batch says it. Returns the program, the arrays, their tokens and samples, and whether the data
+-- say these; false if a signal ended the recipe's code.
 function Run:fill(data, index, program)
   local recipe, batch = self.recipe, data.batch
   local called, arrays, tokens, which, samples = pcall(recipe.guard, batch, index)
@@ -306,7 +312,7 @@ function Run:fill(data, index, program)
     fail.check(("micro-batch %d"):format(index), ok, err)  -- which names the input
   end
   check.complete(place, index, arrays, program.inputs)
-  return program, arrays, tokens or 0, samples or tonumber(program.o.batch)
+  return program, arrays, tokens or 0, samples or tonumber(program.o.batch), samples ~= nil
 end
 
 -- Runs micro-batch number `index`. Returns the report, its tokens, its samples (nil: not known), and what the recipe's

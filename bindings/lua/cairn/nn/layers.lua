@@ -1,4 +1,5 @@
 -- Modules. Shapes: x[.., C]; sequences are [batch, time, width].
+local init = require "cairn.nn.init"
 local module = require "cairn.nn.module"
 local define, positive = module.define, module.positive
 
@@ -7,27 +8,29 @@ local nn = {}
 local function no_decay(scale) return { init = "constant", scale = scale, no_decay = true } end
 
 -- y = x w^T + b; weights start uniform in +-1/sqrt(inputs), as in Torch7. settings: bias (true), scale (standard
--- deviation of a normal start instead).
+-- deviation of a normal start instead), init (what nn.init.NAME(...) returns, instead).
 nn.Linear = define("Linear", function(self, inputs, outputs, settings)
   if type(settings) == "boolean" then settings = { bias = settings } end
   settings = settings or {}
   self.inputs, self.outputs = positive(inputs, "inputs"), positive(outputs, "outputs")
-  self.bias, self.scale = settings.bias ~= false, settings.scale
+  self.bias, self.scale, self.init = settings.bias ~= false, settings.scale, settings.init
 end, function(self, context, x)
-  local init = self.scale and { init = "normal", scale = self.scale }
+  local dims, start = { self.outputs, self.inputs }, self.scale and { init = "normal", scale = self.scale }
     or { init = "uniform", scale = 1 / math.sqrt(self.inputs) }
-  local w = context:parameter(self, "weight", { self.outputs, self.inputs }, init)
+  local w = context:parameter(self, "weight", dims, init.options(self.init, dims, start))
   local b = self.bias and context:parameter(self, "bias", { self.outputs }, no_decay(0))
   return (context:op("linear", x, w, b))
 end)
 
--- Rows of a table by i32 ids[..] -> [.., width].
-nn.Embedding = define("Embedding", function(self, vocabulary, width, scale)
+-- Rows of a table by i32 ids[..] -> [.., width]. start: the deviation of a normal start (0.02), or what
+-- nn.init.NAME(...) returns.
+nn.Embedding = define("Embedding", function(self, vocabulary, width, start)
   self.vocabulary, self.width = positive(vocabulary, "vocabulary"), positive(width, "width")
-  self.scale = scale or 0.02
+  if type(start) == "function" then self.init = start else self.scale = start or 0.02 end
 end, function(self, context, x)
   local dims = { self.vocabulary, self.width }
-  return (context:op("embedding", context:parameter(self, "weight", dims, { init = "normal", scale = self.scale }), x))
+  local start = init.options(self.init, dims, { init = "normal", scale = self.scale })
+  return (context:op("embedding", context:parameter(self, "weight", dims, start), x))
 end)
 
 -- Adds a learned row per position to x[batch, time, width].
@@ -76,7 +79,12 @@ end, function(self, context, x)
 end)
 
 -- Only there while training.
-nn.Dropout = define("Dropout", function(self, rate) self.rate = rate or 0.5 end, function(self, context, x)
+nn.Dropout = define("Dropout", function(self, rate)
+  self.rate = rate or 0.5
+  if type(self.rate) ~= "number" or not (self.rate >= 0 and self.rate < 1) then
+    error(("Dropout: a share of at least 0 and below 1 expected, got %s"):format(tostring(rate)), 3)
+  end
+end, function(self, context, x)
   if not (context.training and self.train) or self.rate == 0 then return x end
   return (context:op("dropout", x, { rate = self.rate }))
 end)

@@ -17,6 +17,11 @@ local DETAILS = {
   Dropout = function(self) return ("(%g)"):format(self.rate) end,
   View = function(self) return "(" .. table.concat(self.shape, ", ") .. ")" end,
   CausalSelfAttention = function(self) return (" of %d heads"):format(self.heads) end,
+  MultiHeadAttention = function(self)
+    return (" of %d heads%s"):format(self.heads, self.causal and ", causal" or "")
+  end,
+  LSTM = function(self) return ("(%d -> %d)"):format(self.inputs, self.hidden) end,
+  GRU = function(self) return ("(%d -> %d)"):format(self.inputs, self.hidden) end,
   Region = function(self) return (" '%s', %s"):format(self.name, self.policy or "planner") end,
 }
 

@@ -51,7 +51,7 @@ for name, remedy in pairs {
   Flatten = "nn.View(dims...)",
   MSELoss = "nn.MSECriterion()",
   CrossEntropyLoss = "nn.CrossEntropyCriterion()",
-  MultiheadAttention = "nn.CausalSelfAttention(width, heads), or the op attention with { heads =, causal = 0 }" .. OWN,
+  MultiheadAttention = "nn.MultiHeadAttention(width, heads), of x[batch, time, width] with itself",
   TransformerEncoderLayer = "nn.Block(width, heads)" .. OWN,
   Concat = "context:op(\"concat\", ...) in a module of nn.define",
   JoinTable = "context:op(\"concat\", ...) in a module of nn.define",

@@ -223,6 +223,8 @@ extern "C" {
 pub const CAIRN_INIT_CONSTANT: _bindgen_ty_6 = 0;
 pub const CAIRN_INIT_NORMAL: _bindgen_ty_6 = 1;
 pub const CAIRN_INIT_UNIFORM: _bindgen_ty_6 = 2;
+pub const CAIRN_INIT_TRUNCATED_NORMAL: _bindgen_ty_6 = 3;
+pub const CAIRN_INIT_ORTHOGONAL: _bindgen_ty_6 = 4;
 pub type _bindgen_ty_6 = ::std::os::raw::c_uint;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]

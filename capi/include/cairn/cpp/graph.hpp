@@ -54,6 +54,10 @@ class ParameterOptions {
   static ParameterOptions constant(double value) { return {CAIRN_INIT_CONSTANT, value}; }
   static ParameterOptions normal(double deviation) { return {CAIRN_INIT_NORMAL, deviation}; }
   static ParameterOptions uniform(double bound) { return {CAIRN_INIT_UNIFORM, bound}; }
+  static ParameterOptions truncated_normal(double deviation) {
+    return {CAIRN_INIT_TRUNCATED_NORMAL, deviation};
+  }
+  static ParameterOptions orthogonal(double factor) { return {CAIRN_INIT_ORTHOGONAL, factor}; }
   ParameterOptions& frozen(bool yes = true) {  // no gradient, no optimizer state
     raw_.frozen = yes ? 1 : 0;
     return *this;

@@ -45,6 +45,16 @@ impl Parameter {
         Parameter { init: sys::CAIRN_INIT_UNIFORM, ..Parameter::constant(bound) }
     }
 
+    /// Drawn from a normal distribution around 0 that is cut off at two deviations.
+    pub fn truncated_normal(deviation: f64) -> Parameter {
+        Parameter { init: sys::CAIRN_INIT_TRUNCATED_NORMAL, ..Parameter::constant(deviation) }
+    }
+
+    /// Orthonormal rows (or columns, where these are fewer) times a factor.
+    pub fn orthogonal(factor: f64) -> Parameter {
+        Parameter { init: sys::CAIRN_INIT_ORTHOGONAL, ..Parameter::constant(factor) }
+    }
+
     /// No gradient and no optimizer state.
     pub fn frozen(self) -> Parameter {
         Parameter { frozen: true, ..self }

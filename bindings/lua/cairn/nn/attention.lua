@@ -1,0 +1,44 @@
+-- Attention in both directions, or in one.
+local layers = require "cairn.nn.layers"
+local module = require "cairn.nn.module"
+
+local nn = {}
+
+local KNOWN = { causal = true, kvHeads = true, rope = true, bias = true, scale = true, init = true }
+
+-- Self-attention over x[batch, time, width] in `heads` heads of width / heads columns: softmax(q k^T / sqrt(columns)) v
+-- by head, and a layer behind. settings: causal (false: every position sees all), kvHeads (grouped queries), rope
+-- (true: rotary positions), bias (true), init (of its weights).
+nn.MultiHeadAttention = module.define("MultiHeadAttention", function(self, width, heads, settings)
+  settings = settings or {}
+  for key in pairs(settings) do
+    if not KNOWN[key] then
+      error(("MultiHeadAttention: unknown setting '%s' (known: bias, causal, init, kvHeads, rope, scale)"):format(
+        tostring(key)), 3)
+    end
+  end
+  self.width, self.heads = module.positive(width, "width"), module.positive(heads, "heads")
+  self.kv_heads = settings.kvHeads and module.positive(settings.kvHeads, "kvHeads") or heads
+  if width % heads ~= 0 or heads % self.kv_heads ~= 0 then
+    error(("MultiHeadAttention: %d heads (kvHeads %d) do not divide the width %d"):format(heads, self.kv_heads, width),
+      3)
+  end
+  self.causal, self.rope = settings.causal == true, settings.rope
+  local inner = { bias = settings.bias, scale = settings.scale, init = settings.init }
+  local narrow = width / heads * self.kv_heads
+  self.modules = { layers.Linear(width, width, inner), layers.Linear(width, narrow, inner),
+                   layers.Linear(width, narrow, inner), layers.Linear(width, width, inner) }
+end, function(self, context, x)
+  local q = context:child("query", self.modules[1], x)
+  local k = context:child("key", self.modules[2], x)
+  local v = context:child("value", self.modules[3], x)
+  if self.rope then
+    q = context:op("rope", q, { heads = self.heads })
+    k = context:op("rope", k, { heads = self.kv_heads })
+  end
+  local y = context:op("attention", q, k, v,
+    { heads = self.heads, kv_heads = self.kv_heads, causal = self.causal and 1 or 0 })
+  return context:child("out", self.modules[4], y)
+end)
+
+return nn

@@ -1,0 +1,18 @@
+-- The kinds of data that recipes are given to make datasets of, beside running text.
+local sources = {}
+
+local KINDS = { labelled = "cli.data.labelled", columns = "cli.data.columns" }
+
+-- Adds to `about`, what a recipe is given of a run, a table for each kind: labelled (texts with labels) and columns (a
+-- table with a column to predict), each with settle(o), dataset(o) and evaluation(o).
+function sources.add(about)
+  for name, module in pairs(KINDS) do
+    about[name] = {}
+    for _, part in ipairs { "settle", "dataset", "evaluation" } do
+      about[name][part] = function(o) return require(module)[part](o, about) end
+    end
+  end
+  return about
+end
+
+return sources
