@@ -22,6 +22,7 @@ local run_directory = require "cli.checkpoint.run_directory"
 local runs = require "cli.train.run"
 local samples = require "cli.train.samples"
 local shrink = require "cli.train.shrink"
+local tmpfs = require "cli.plan.tmpfs"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps " ..
@@ -254,6 +255,7 @@ local function train(run, state, opened, continues, texts, note)
   results.digest_times(result)
   result.peak, result.driver = run:usage()
   result.digest, result.programs = run:digest(), run.programs
+  results.leave_out_idle(result)
   result.epochs = run.data.batches and run.next_batch / run.data.batches or nil
   if out then
     result.saved = ended ~= "stopped" and result.saved or nil  -- a step that was begun is saved, too
@@ -289,6 +291,8 @@ return function(arguments, root)
   samples.check(spec)
   local run = shrink.open(spec, 0)
   spec = run.spec
+  local in_memory = tmpfs(run.summary)
+  if in_memory then note(in_memory) end
   local judge = judge_of(run, options)
   if options.out or opened then checkpoints.prepare(run) end
   local out, continues = out_directory(options, opened, note)
