@@ -12,7 +12,7 @@ type DeviceInfo struct {
 	MemoryBytes uint64
 	Threads     int
 	FastBF16    bool   // bf16 products are faster than float32
-	DiskAccess  string // how the disk tier reaches its directory: direct, buffered, none
+	DiskAccess  string // how the disk tier reaches its directory: direct, buffered, memory (tmpfs), none
 	ISA         string // instruction set in use: amx, avx512_bf16, ...; of a GPU its architecture
 }
 

@@ -33,6 +33,14 @@ func line(instance *cairn.Instance) *cairn.Graph {
 	return g
 }
 
+// points writes four pairs of 2 x + 1.
+func points(session *cairn.Session) error {
+	if err := session.Write("x", []float32{-1, 0, 1, 2}); err != nil {
+		return err
+	}
+	return session.Write("y", []float32{-1, 1, 3, 5})
+}
+
 // A line through four points.
 func Example() {
 	instance := check(cairn.NewInstance(cairn.InstanceOptions{}))
@@ -52,10 +60,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for step := 0; step < 200; step++ {
-		if err := session.Write("x", []float32{-1, 0, 1, 2}); err != nil {
-			log.Fatal(err)
-		}
-		if err := session.Write("y", []float32{-1, 1, 3, 5}); err != nil { // 2 x + 1
+		if err := points(session); err != nil {
 			log.Fatal(err)
 		}
 		if _, err := stepper.Micro(context.Background()); err != nil {
@@ -100,6 +105,12 @@ func ExampleStepper_Micro_cancel() {
 	defer session.Close()
 	stepper := check(cairn.NewStepper(session, cairn.StepperOptions{}))
 	defer stepper.Close()
+	if err := session.Initialise(1); err != nil {
+		log.Fatal(err)
+	}
+	if err := points(session); err != nil {
+		log.Fatal(err)
+	}
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -161,7 +172,7 @@ func ExampleStepper_Restore() {
 			err = stepper.Restore(checkpoint)
 		}
 		for step := 0; step < steps && err == nil; step++ {
-			if err = session.Write("x", []float32{-1, 0, 1, 2}); err == nil {
+			if err = points(session); err == nil {
 				_, err = stepper.Micro(context.Background())
 			}
 			if err == nil && step == 4 && checkpoint == nil {

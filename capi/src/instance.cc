@@ -77,7 +77,7 @@ cairn_status_t cairn_instance_device(const cairn_instance_t* instance, size_t in
     info.fast_bf16 = device.bf16 ? 1 : 0;
     copy_text(info.isa, device.isa_word);
     namespace host = cairn::device::host;
-    static constexpr const char* kAccess[] = {"none", "buffered", "direct"};
+    static constexpr const char* kAccess[] = {"none", "buffered", "direct", "memory"};
     const auto access = host::disk_access(host::default_disk_directory());
     copy_text(info.disk_access, kAccess[static_cast<size_t>(access)]);
     out.write(info);

@@ -97,6 +97,9 @@ class Event {  // made by one device, used with its queues only
 class Queue {
  public:
   virtual ~Queue() = default;
+  // From here on submitting and doing so much takes no memory: `works` pieces of work under way, copies of up to `parts`
+  // parts. kOutOfMemory, or std::bad_alloc: as before.
+  virtual void reserve(size_t /*works*/, size_t /*parts*/) {}
   // `call`'s spans must stay valid until the work is done (the program owns them). On Lane::kHost: a kernel of the
   // processor's registry for DeviceInfo::host_threads, which brings its threads, and whose operands lie on the host tier.
   virtual void launch(const kernels::Kernel& kernel, const kernels::Call& call) = 0;
@@ -115,7 +118,8 @@ class Queue {
   virtual std::array<Traffic, kTierCount> take_traffic() = 0;
 
   // For traces: begin and end of every launch and copy submitted from here on, in order of submission, in
-  // seconds of the steady clock. Take them after synchronize(). A queue that cannot measure gives none.
+  // seconds of the steady clock. Take them after synchronize(). A queue that cannot measure gives none. It is here that
+  // memory is taken for as much work as was reserved.
   struct Busy {
     double begin, end;
   };
@@ -132,7 +136,8 @@ struct DeviceInfo {
   std::string processor, isa;  // its parts: identity of a profile
   std::string isa_word;        // the instruction set in use, as CAIRN_ISA names it; a GPU's architecture
   int64_t memory_bytes = 0;
-  int64_t host_memory_bytes = 0;  // of the machine; 0: they are the same
+  int64_t host_memory_bytes = 0;  // that this process may use; 0: they are the same
+  std::string memory_limit;       // what bounds the host's memory below the machine's (MemoryLimit::by)
   int threads = 0;
   int host_threads = 0;      // of kernels on the host lane
   bool bf16 = false;         // fast bf16 products

@@ -42,8 +42,10 @@ struct Checkpoint::Impl {
       digest.add(bytes);
       each(static_cast<int64_t>(at), bytes);
     }
-    require(digest.is(tensor.digest_low, tensor.digest_high), Code::kCorruptFile, "tensor '", tensor.name,
-            "' in '", tensors.path().string(), "' is damaged: its digest differs");
+    if (!digest.is(tensor.digest_low,
+                   tensor.digest_high))  // no words, and no memory for them, where it holds
+      fail(Code::kCorruptFile, "tensor '", tensor.name, "' in '", tensors.path().string(),
+           "' is damaged: its digest differs");
   }
   void verify(const TensorInfo& tensor, Digest& digest, std::byte* piece) const {
     for_pieces(tensor, digest, piece, [](int64_t, std::span<const std::byte>) {});
@@ -185,11 +187,11 @@ bool converts(const TensorDesc& stored, const TensorDesc& wanted) {
   return stored.shape == wanted.shape && known(stored.dtype) && known(wanted.dtype);
 }
 
-// at: of the piece's first byte in a tensor of `type`.
+// at: of the piece's first byte in a tensor of `type`. wide: room for its elements.
 void write_converted(engine::Session& session, int32_t value, DType type, int64_t at,
-                     std::span<const std::byte> bytes) {
+                     std::span<const std::byte> bytes, std::vector<float>& wide) {
   const int64_t width = dtype_bytes(type);
-  std::vector<float> wide(bytes.size() / static_cast<size_t>(width));
+  wide.resize(bytes.size() / static_cast<size_t>(width));
   for (size_t i = 0; i < wide.size(); ++i)
     wide[i] = static_cast<float>(load_float(bytes.data(), type, static_cast<int64_t>(i)));
   session.write_floats(value, at / width, wide);
@@ -238,6 +240,7 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
   const graph::JointGraph& joint = *session.plan().joint;
   std::vector<std::string> missing;
   std::vector<std::pair<int32_t, const TensorInfo*>> found;
+  std::vector<float> wide;
   Digest digest;
   const Piece piece = make_piece();
   for (const graph::ParameterSlot& slot : joint.parameters) {
@@ -252,6 +255,9 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
             "' is ", to_string(desc), " in the session and ", to_string(tensor->desc), " in the checkpoint");
     impl_->verify(*tensor, digest, piece.get());
     found.emplace_back(slot.value, tensor);
+    if (tensor->desc != desc)  // all memory is there before anything is written
+      wide.reserve(static_cast<size_t>(
+          std::min(kPieceBytes / dtype_bytes(tensor->desc.dtype), tensor->desc.shape.elements())));
   }
   overwrite(session, [&] {
     for (const auto& [value, tensor] : found)
@@ -260,7 +266,7 @@ std::vector<std::string> Checkpoint::load_parameters(engine::Session& session) c
                           if (from->desc == session.saved(to))
                             session.write_saved(to, at, bytes.data(), static_cast<int64_t>(bytes.size()));
                           else
-                            write_converted(session, to, from->desc.dtype, at, bytes);
+                            write_converted(session, to, from->desc.dtype, at, bytes, wide);
                         });
   });
   return missing;

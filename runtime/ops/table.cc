@@ -86,26 +86,32 @@ constexpr AmpRow kAmpClasses[] = {
 #undef AMP
 };
 
-// With what {activations} stands for; such texts live as long as the table.
-std::string_view description(std::string_view text) {
+struct OpTable {
+  std::deque<std::string> texts;  // that rows show; they stay where they are
+  std::vector<OpRow> rows;
+};
+
+// With what {activations} stands for.
+std::string_view description(std::string_view text, std::deque<std::string>& texts) {
   constexpr std::string_view kMark = "{activations}";
-  static std::deque<std::string> made;
   const size_t at = text.find(kMark);
   if (at == text.npos) return text;
-  return made.emplace_back(cat(text.substr(0, at), activation_words(), text.substr(at + kMark.size())));
+  return texts.emplace_back(cat(text.substr(0, at), activation_words(), text.substr(at + kMark.size())));
 }
 
-std::vector<OpRow> op_rows() {
-  std::vector<OpRow> rows;
+OpTable make_op_table() {
+  OpTable table;
   for (const OpSource& s : kOpSources)
-    rows.push_back({s.code, s.name, operands(s.inputs), operands(s.outputs), schemas(s.attrs), s.shape,
-                    s.gradient, s.saves, s.traits, s.amp, s.tolerance, description(s.description), s.work});
-  return rows;
+    table.rows.push_back({s.code, s.name, operands(s.inputs), operands(s.outputs), schemas(s.attrs), s.shape,
+                          s.gradient, s.saves, s.traits, s.amp, s.tolerance,
+                          description(s.description, table.texts), s.work});
+  return table;
 }
 
+// Made once, by whichever thread comes first; where memory is refused nothing of it stays.
 const std::vector<OpRow>& op_table() {
-  static const std::vector<OpRow> rows = op_rows();  // initialised once, by whichever thread comes first
-  return rows;
+  static const OpTable table = make_op_table();
+  return table.rows;
 }
 
 }  // namespace

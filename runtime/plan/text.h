@@ -4,15 +4,21 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace cairn::plan {
 
-// The shortest text that reads back as the same number.
+// The shortest text that reads back as the same number. What is not whole by its type is never a whole number beyond 64
+// bits, which readers of JSON refuse.
 template <class Number>
 void append_number(std::string& out, Number x) {
   char text[40];
   const auto end = std::to_chars(text, text + sizeof text, x + Number{0});  // no -0
   out.append(text, end.ptr);
+  if constexpr (std::is_floating_point_v<Number>) {
+    const bool whole = std::string_view(text, end.ptr).find_first_of(".en") == std::string_view::npos;
+    if (whole && (x >= 0x1p64 || x < -0x1p63)) out += ".0";
+  }
 }
 
 void append_string(std::string& out, std::string_view text);  // quoted and escaped

@@ -175,7 +175,13 @@ int threads_for(const device::DeviceInfo& info) {
 void initialise(engine::Session& session, uint64_t seed) {
   const graph::JointGraph& joint = *session.plan().joint;
   const int threads = threads_for(session.device().info());
-  std::vector<double> storage;  // aligned for all types
+  int64_t most = 0;  // bytes: all memory is there before anything is written
+  for (const graph::ParameterSlot& slot : joint.parameters) {
+    const TensorDesc desc = session.saved(slot.value);
+    most = std::max(most, std::min(kPiece * threads, desc.shape.elements()) * dtype_bytes(desc.dtype));
+  }
+  std::vector<double> storage(static_cast<size_t>((most + 7) / 8));  // aligned for all types
+  char* const out = reinterpret_cast<char*>(storage.data());
   uint32_t index = 0;
   for (const graph::ParameterSlot& slot : joint.parameters) {
     const graph::Value& source = joint.forward->values()[slot.source];
@@ -189,8 +195,6 @@ void initialise(engine::Session& session, uint64_t seed) {
     const int64_t elements = desc.shape.elements(), width = dtype_bytes(desc.dtype);
     for (int64_t begin = 0, count = 0; begin < elements; begin += count) {
       count = std::min(kPiece * threads, elements - begin);
-      storage.resize(std::max(storage.size(), static_cast<size_t>((count * width + 7) / 8)));
-      char* const out = reinterpret_cast<char*>(storage.data());
       spread("cairn/init", (count + kPiece - 1) / kPiece, threads, [&](int64_t i) {
         const int64_t at = i * kPiece;
         fill(source.parameter, desc.dtype, key, begin + at, std::min(kPiece, count - at), out + at * width);

@@ -72,15 +72,17 @@ Report Stepper::micro(engine::Session& program) {
     write_hypers(*session_, state_.groups, schedule_at(state_.options.schedule, state_.step - state_.skipped),
                  state_.updates + 1, 1.0);
   if (state_.loss_scale) program.write(joint.loss_scale, &state_.loss_scale->scale, sizeof(double));
+  const uint32_t before = state_.micro;
   // From here on gradients change. After an error nothing of the effective batch is left, where the session
   // goes on.
   try {
     return accumulate(program);
   } catch (const Error& error) {
     const Code code = error.code();
-    if (code == Code::kCancelled ||
-        ((code == Code::kIo || code == Code::kOutOfMemory) && !session_->poisoned()))
-      discard();
+    const bool goes_on = !session_->poisoned();
+    const bool accumulated = state_.micro > before;  // the run itself has told that its gradients are lost
+    if (code == Code::kCancelled || ((code == Code::kIo || code == Code::kOutOfMemory) && goes_on)) discard();
+    if (code == Code::kOutOfMemory && goes_on && accumulated) throw engine::refused_batch(&error);
     throw;
   } catch (const std::bad_alloc&) {
     discard();
@@ -200,10 +202,11 @@ void Stepper::configure(const Options& options) {
           " micro-batches); options change only in state EMPTY, between steps");
   check_options(options, *session_->plan().joint);
   check_schedule(options.schedule);
-  const uint64_t seed = state_.options.seed;
-  state_.groups = groups_with(options);
-  state_.options = options;
-  state_.options.seed = seed;
+  std::vector<graph::ParameterGroup> groups = groups_with(options);
+  Options taken = options;  // all memory is there before anything changes
+  taken.seed = state_.options.seed;
+  state_.groups = std::move(groups);
+  state_.options = std::move(taken);
 }
 
 void Stepper::check(const State& state) const {
@@ -222,10 +225,9 @@ void Stepper::check(const State& state) const {
 
 void Stepper::restore(const State& state) {
   check(state);
-  std::vector<graph::ParameterGroup> groups =
-      state.groups.empty() ? groups_with(state.options) : state.groups;
-  state_ = state;
-  state_.groups = std::move(groups);
+  State taken = state;  // all memory is there before anything changes
+  if (taken.groups.empty()) taken.groups = groups_with(state.options);
+  state_ = std::move(taken);
   settle_loss_scale();
 }
 

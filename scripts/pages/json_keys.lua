@@ -93,6 +93,9 @@ return {
     }, MEMORY, {
       { "stall_seconds", "compute waited for copies, mean of a step" },
       { "process_peak_rss_bytes", "of the whole process, as the system counts: code and libraries included" },
+      { "process_memory.{peak_rss_bytes, plan_bytes, library_bytes, interpreter_bytes, code_bytes, data_bytes, " ..
+        "other_bytes}", "what that is made of: the plan, the library's heap, LuaJIT's, code, mapped files of data; " ..
+        "the rest was given back since, or is stacks and room that the heap keeps" },
       { "copies.{host, disk}.{out_bytes, in_bytes, out_seconds, in_seconds}",
         "from the device and back, mean of a step" },
       { "submit_seconds_median", "that the host takes to hand a micro-batch to the device" },
@@ -117,6 +120,7 @@ return {
       { "best.{step, metric, value, checkpoint}", "the best evaluation; `checkpoint` null unless it is kept" },
       { "shrunk[].{step, batch, accumulate, why}", "with `--on-oom shrink`: what the run came to, and when" },
       { "dry_run", "true, with `--dry-run`" },
+      { "programs_not_run[]", "names; `planned_peak_bytes` leaves them out, which raised no peak" },
       { "programs[].{name, length, micro_batches, tokens}",
         "of a run with several: what each has done; `length` may be null" },
       { "resumed.{checkpoint, step}", "of a resumed run: what it goes on from" },
@@ -272,7 +276,8 @@ return {
       { "[].{description, isa}", "processor or GPU; the instruction set in use" },
       { "[].{memory_bytes, threads}", "what there is" },
       { "[].fast_bf16", "whether products of bfloat16 are faster than float32's" },
-      { "[].disk_access", "of a disk tier in $TMPDIR or /tmp: `direct`, past the page cache; `buffered`; `none`" },
+      { "[].disk_access", "of a disk tier in $TMPDIR or /tmp: `direct`, past the page cache; `buffered`; `memory`, " ..
+        "on tmpfs; `none`" },
     },
   },
   {

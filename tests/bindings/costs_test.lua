@@ -20,6 +20,10 @@ local function trainer(options)
   local plan = assert(cairn.plan(graph, device, options))
   local session = assert(cairn.session(plan))
   assert(session:initialise(1))
+  local x = {}
+  for i = 1, 8 * 512 do x[i] = i % 7 * 0.1 end
+  assert(session:write("x", x))
+  assert(session:write("target", { 0, 1, 2, 3, 4, 5, 6, 7 }))
   return assert(cairn.stepper(session, { rate = 0.01 })), session, plan, graph, device
 end
 

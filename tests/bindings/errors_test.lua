@@ -27,6 +27,9 @@ local CASES = {
   IO = function() return line(2):save("/nowhere/at/all/graph") end,
   CANCELLED = function()
     local session = assert(cairn.session(plan_of()))
+    assert(session:initialise(1))
+    assert(session:write("x", { 1, 1, 1, 1, 1, 1, 1, 1 }))
+    assert(session:write("target", { 0, 0, 0, 0 }))
     session:cancel()
     return assert(cairn.stepper(session)):micro()
   end,

@@ -124,9 +124,9 @@ TEST(Cpp, RegionsEndWhereWhatIsInThemThrows) {
 
 TEST(Cpp, SpansOfManyThings) {
   const Devices devices;
-  auto session = cairn::Session::create(
-      cairn::Plan::create(perceptron(devices.instance, CAIRN_REGION_KEEP, false), devices.device),
-      devices.device);
+  const auto graph = perceptron(devices.instance, CAIRN_REGION_KEEP, false);
+  auto session = cairn::Session::create(cairn::Plan::create(graph, devices.device), devices.device);
+  session.initialise(1);
   std::vector<float> x(kBatch * kWidth, 0.5f), y(x.size()), again(x.size());
   session.write("x", std::span<const float>(x));
   session.run();

@@ -220,6 +220,42 @@ TEST(Session, CancelBeforeARunAndFromAnotherThread) {
   EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
 }
 
+// Zeros that nobody wrote would train like anything else.
+TEST(Session, WhatWasNeverWrittenIsNamed) {
+  const Devices devices;
+  const auto graph = perceptron(devices.instance);
+  const auto plan = cairn::Plan::create(graph, devices.device);
+  auto session = cairn::Session::create(plan, devices.device);
+  const auto stepper = cairn::Stepper::create(session);
+  Failure failure;
+  const auto micro = [&] { return cairn_stepper_micro(stepper.get(), nullptr, failure); };
+  expect_failure(micro(), CAIRN_STATUS_WRONG_STATE, failure,
+                 {std::to_string(kLayers) + " parameters have no values", "'layer0.weight'", "...",
+                  "initialise", "2 inputs were never written: 'x', 'target'"});
+  session.initialise(1);
+  session.write("x", std::vector<float>(kBatch * kWidth, 0.5f));
+  expect_failure(micro(), CAIRN_STATUS_WRONG_STATE, failure, {"this input was never written: 'target'"});
+  session.write("target", std::vector<float>(kBatch * kWidth, 0.1f));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(micro(), 0);  // written once is enough
+}
+
+// Parameters that are written one by one, and a graph that only predicts.
+TEST(Session, WrittenOneByOneIsWritten) {
+  const Devices devices;
+  auto session = cairn::Session::create(
+      cairn::Plan::create(perceptron(devices.instance, CAIRN_REGION_KEEP, false), devices.device),
+      devices.device);
+  session.write("x", std::vector<float>(kBatch * kWidth, 0.5f));
+  Failure failure;
+  const std::vector<float> weights(kWidth * kWidth, 0.1f);
+  for (int i = 0; i + 1 < kLayers; ++i) session.write("layer" + std::to_string(i) + ".weight", weights);
+  const std::string last = "layer" + std::to_string(kLayers - 1) + ".weight";
+  expect_failure(cairn_session_run(session.get(), failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"this parameter has no values: '" + last + "'"});
+  session.write(last, weights);
+  session.run();
+}
+
 TEST(Session, UsageOfEveryTier) {
   const Devices devices;
   Trainer trainer(devices, perceptron(devices.instance, CAIRN_REGION_OFFLOAD));

@@ -150,14 +150,15 @@ typedef struct cairn_device_info {
   size_t struct_size;
   char name[64];         /* as for cairn_device_open */
   char description[192]; /* processor, instruction sets */
-  uint64_t memory_bytes;
+  uint64_t memory_bytes; /* that this process may use: where control groups (containers) or limits of the process
+                            (RLIMIT_AS, RLIMIT_DATA) allow the host less than the machine has, the least of them */
   uint32_t threads;
   uint32_t fast_bf16;    /* 1: bf16 products are faster than float32 */
   char isa[32];          /* instruction set in use: "amx", "avx512_bf16", "avx512", "avx2", "portable"; on AArch64
                             "sve_bf16", "sve", "neon_bf16", "neon", "portable"; of a GPU its architecture, "sm_90" */
   char disk_access[16];  /* how a disk tier in $TMPDIR or /tmp would move its bytes, found out by trying: "direct", past the
-                            system's page cache; "buffered", through it, where the file system cannot; "none": no file can
-                            be made there */
+                            system's page cache; "buffered", through it, where the file system cannot; "memory": it lies
+                            on tmpfs or ramfs, whose bytes are memory themselves; "none": no file can be made there */
 } cairn_device_info_t;
 #define CAIRN_DEVICE_INFO_INIT {sizeof(cairn_device_info_t), {0}, {0}, 0, 0, 0, {0}, {0}}
 /* Device number index of this machine, from 0. The environment variable CAIRN_ISA, read once, makes the CPU's kernels use
@@ -697,8 +698,9 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_read(cairn_session_t* ses
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_value_info(const cairn_session_t* session, const char* name,
                                                                   cairn_value_info_t* out_info, cairn_error_t* error);
 /* One run on the inputs written: forward of a graph without a loss; forward and backward of a plan with no_optimizer, which
- * overwrites the gradients. blocks: until it is done. errors: CANCELLED, WRONG_STATE (plan has an optimizer: use a
- * stepper), DEVICE_LOST. since: 1.0 */
+ * overwrites the gradients. Inputs stay: written once is enough. blocks: until it is done. errors: CANCELLED, WRONG_STATE
+ * (plan has an optimizer: use a stepper; parameters have no values, as they were never initialised, loaded, imported or
+ * written, or inputs were never written: the message names them), OUT_OF_MEMORY, DEVICE_LOST. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_run(cairn_session_t* session, cairn_error_t* error);
 /* Makes the run under way, or else the next one, end with CANCELLED at the next op. threads: any, also during calls. since: 1.0 */
 CAIRN_API void cairn_session_cancel(cairn_session_t* session);
@@ -860,10 +862,11 @@ CAIRN_API void cairn_stepper_release(cairn_stepper_t* stepper);
 /* One micro-batch on the inputs written to the session; the last of an effective batch updates the parameters. A batch
  * whose loss or gradients are not finite is skipped: parameters, moments and schedule stay. So is one whose weights add up
  * to 0, for none of its targets counts (SKIPPED_EMPTY). out_report may be NULL.
- * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), DEVICE_LOST, IO (the disk tier failed
+ * blocks: until it is done. errors: CANCELLED (the effective batch is discarded), WRONG_STATE (parameters or inputs have no
+ * values, as in cairn_session_run; a session that is lost), DEVICE_LOST, IO (the disk tier failed
  * where a micro-batch cannot run again: the effective batch is discarded, and the session goes on without that tier, if
  * a plan without it fits its memory; or it held optimizer state, which is lost), OUT_OF_MEMORY (the message says whether
- * the effective batch is discarded or the session is lost), NON_FINITE (plans with fuse_update: a
+ * the effective batch is discarded or the session is lost; it goes on as soon as there is memory), NON_FINITE (plans with fuse_update: a
  * gradient is not finite, and parameters were partly updated: restore a checkpoint). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_micro(cairn_stepper_t* stepper, cairn_step_report_t* out_report,
                                                              cairn_error_t* error);

@@ -132,7 +132,7 @@ void DurableDirectory::commit() {
   put(old.open() ? RENAME_EXCHANGE : 0);
   try {
     sync_directory(parent, folder);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The old directory goes back. Until a flush succeeds nobody knows which of them a power failure leaves
     // in place, so both stay whole.
     keep_ = true;
@@ -143,7 +143,7 @@ void DurableDirectory::commit() {
     try {
       sync_directory(parent, folder);
       keep_ = false;
-    } catch (const Error&) {
+    } catch (const std::exception&) {
     }
     throw;
   }
@@ -188,12 +188,13 @@ void DurableFile::commit() {
   require(!committed_ && !renamed_, Code::kWrongState, "'", place_.path.string(), "' is committed already");
   sync_fd(temporary_.fd.get(), temporary_.path.string());
   const int parent = place_.parent.get();
-  require(::renameat(parent, temporary_.name.c_str(), parent, place_.name.c_str()) == 0, Code::kIo,
-          "cannot put '", temporary_.path.string(), "' in place of '", place_.path.string(),
-          "': ", last_error());
+  const fs::path folder = place_.path.parent_path();  // nothing after the rename takes memory
+  if (::renameat(parent, temporary_.name.c_str(), parent, place_.name.c_str()) != 0)
+    fail(Code::kIo, "cannot put '", temporary_.path.string(), "' in place of '", place_.path.string(),
+         "': ", last_error());
   renamed_ = true;
   temporary_.fd.close();
-  sync_directory(parent, place_.path.parent_path());
+  sync_directory(parent, folder);
   committed_ = true;
 }
 

@@ -33,7 +33,7 @@ void InputFile::check() {
 }
 
 void InputFile::read(uint64_t offset, void* to, uint64_t bytes) const {
-  read_all(fd_.get(), path_.string(), offset, to, bytes);
+  read_all(fd_.get(), path_.native(), offset, to, bytes);
 }
 
 FileContent::FileContent(const fs::path& path, uint64_t limit) : FileContent(InputFile(path), limit) {}

@@ -121,6 +121,7 @@ std::vector<std::string> entries_of(int directory, const fs::path& path) {
   return names;
 }
 
+// Words, and memory for them, are for failures alone: these are called where nothing may be refused any more.
 void write_all(int fd, const std::string& path, uint64_t offset, const void* data, uint64_t bytes) {
   const FileSizeSignal blocked;
   const auto* from = static_cast<const char*>(data);
@@ -129,8 +130,9 @@ void write_all(int fd, const std::string& path, uint64_t offset, const void* dat
     const ssize_t n =
         retried([&] { return ::pwrite(fd, from + done, piece, static_cast<off_t>(offset + done)); });
     if (n == 0) errno = ENOSPC;
-    require(n > 0, Code::kIo, "cannot write ", bytes - done, " bytes at ", offset + done, " of '", path,
-            "': ", last_error());
+    if (n <= 0)
+      fail(Code::kIo, "cannot write ", bytes - done, " bytes at ", offset + done, " of '", path,
+           "': ", last_error());
     done += static_cast<uint64_t>(n);
   }
 }
@@ -141,8 +143,9 @@ void read_all(int fd, const std::string& path, uint64_t offset, void* to, uint64
     const size_t piece = std::min<uint64_t>(bytes - done, uint64_t{1} << 30);
     const ssize_t n =
         retried([&] { return ::pread(fd, out + done, piece, static_cast<off_t>(offset + done)); });
-    require(n >= 0, Code::kIo, "cannot read ", bytes - done, " bytes at ", offset + done, " of '", path,
-            "': ", last_error());
+    if (n < 0)
+      fail(Code::kIo, "cannot read ", bytes - done, " bytes at ", offset + done, " of '", path,
+           "': ", last_error());
     require(n > 0, Code::kIo, "'", path, "' was cut short while it was in use: it ends at ", offset + done,
             ", ", bytes - done, " bytes before what is read; restore the file and open it again");
     done += static_cast<uint64_t>(n);
@@ -150,14 +153,14 @@ void read_all(int fd, const std::string& path, uint64_t offset, void* to, uint64
 }
 
 void sync_fd(int fd, const std::string& path) {
-  require(retried([&] { return ::fsync(fd); }) == 0, Code::kIo, "cannot flush '", path,
-          "' to the disk: ", last_error());
+  if (retried([&] { return ::fsync(fd); }) != 0)
+    fail(Code::kIo, "cannot flush '", path, "' to the disk: ", last_error());
 }
 
 void sync_directory(int fd, const fs::path& path) {
   // EINVAL: a file system without directory sync, which orders renames itself.
-  require(retried([&] { return ::fsync(fd); }) == 0 || errno == EINVAL, Code::kIo, "cannot flush directory '",
-          path.string(), "' to the disk: ", last_error());
+  if (retried([&] { return ::fsync(fd); }) != 0 && errno != EINVAL)
+    fail(Code::kIo, "cannot flush directory '", path.string(), "' to the disk: ", last_error());
 }
 
 }  // namespace cairn

@@ -186,15 +186,18 @@ void retire(const Place& place, const std::string& from, int opened, int to, con
 
 void remove_whole(const Place& place, int opened, const std::vector<std::string>& files) {
   const int parent = place.parent.get();
+  const fs::path folder = place.path.parent_path();
   std::string hidden;
-  for (int attempt = 0; attempt < 1000 && hidden.empty(); ++attempt) {
-    const std::string name = candidate(kRemovedStem, attempt);
-    if (::renameat2(parent, place.name.c_str(), parent, name.c_str(), RENAME_NOREPLACE) == 0) hidden = name;
-    require(!hidden.empty() || errno == EEXIST, Code::kIo, "cannot remove '", place.path.string(),
-            "': ", last_error());
+  bool out_of_sight = false;
+  for (int attempt = 0; attempt < 1000 && !out_of_sight; ++attempt) {
+    hidden = candidate(kRemovedStem, attempt);
+    out_of_sight = ::renameat2(parent, place.name.c_str(), parent, hidden.c_str(), RENAME_NOREPLACE) == 0;
+    if (!out_of_sight && errno != EEXIST)
+      fail(Code::kIo, "cannot remove '", place.path.string(), "': ", last_error());
   }
-  require(!hidden.empty(), Code::kIo, "cannot remove '", place.path.string(),
-          "': every name beside it is taken");
+  if (!out_of_sight)
+    fail(Code::kIo, "cannot remove '", place.path.string(), "': every name beside it is taken");
+  // From here on words, and memory for them, are for failures alone: what is gone is not told to be refused.
   const auto put_back = [&] {
     ::renameat2(parent, hidden.c_str(), parent, place.name.c_str(), RENAME_NOREPLACE);
   };
@@ -203,13 +206,14 @@ void remove_whole(const Place& place, int opened, const std::vector<std::string>
     fail(Code::kIo, "cannot remove '", place.path.string(), "': somebody else changes it");
   }
   try {
-    sync_directory(parent, place.path.parent_path());
-  } catch (const Error&) {
+    sync_directory(parent, folder);
+  } catch (const std::exception&) {
     put_back();
     throw;
   }
-  require(remove_own(place, hidden, opened, files), Code::kIo, "cannot remove all of '", place.path.string(),
-          "': ", last_error(), "; the rest is in '", hidden, "' beside it");
+  if (!remove_own(place, hidden, opened, files))
+    fail(Code::kIo, "cannot remove all of '", place.path.string(), "': ", last_error(), "; the rest is in '",
+         hidden, "' beside it");
 }
 
 }  // namespace cairn

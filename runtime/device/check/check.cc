@@ -61,6 +61,7 @@ class CheckedQueue : public Queue {
     std::lock_guard lock(checker_->mutex);
     checker_->synchronised(checker_->clock(id_));
   }
+  void reserve(size_t works, size_t parts) override { inner_->reserve(works, parts); }
   void launch(const kernels::Kernel& kernel, const kernels::Call& call) override {
     std::lock_guard lock(checker_->mutex);
     if (!checker_->poisoned() && launch_holds(kernel, call)) inner_->launch(kernel, call);

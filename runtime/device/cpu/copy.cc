@@ -1,7 +1,6 @@
 #include "runtime/device/cpu/copy.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "runtime/base/checked.h"
 
@@ -12,10 +11,11 @@ constexpr int64_t kChunk = int64_t{1} << 20;
 
 char* at(const CpuBlock& block, int64_t offset) { return static_cast<char*>(block.address()) + offset; }
 
-void disk(host::Splitter& splitter, const CpuBlock& to, const CpuBlock& from, std::span<const Part> parts) {
+void disk(host::Splitter& splitter, const CpuBlock& to, const CpuBlock& from, std::span<const Part> parts,
+          std::vector<host::Piece>& pieces) {
   const bool writes = to.tier() == Tier::kDisk;
   require(!writes || from.tier() != Tier::kDisk, Code::kUnsupported, "copies from disk to disk");
-  std::vector<host::Piece> pieces;
+  pieces.clear();
   for (const Part& part : parts)
     pieces.push_back({writes ? at(from, part.from_offset) : at(to, part.to_offset),
                       writes ? part.to_offset : part.from_offset, part.bytes});
@@ -42,8 +42,8 @@ void paced(host::Splitter& splitter, host::Throttle& link, const CpuBlock& to, c
 }  // namespace
 
 void copy(host::State& state, host::Splitter& splitter, const CpuBlock& to, const CpuBlock& from,
-          std::span<const Part> parts, bool follows) {
-  if (to.tier() == Tier::kDisk || from.tier() == Tier::kDisk) return disk(splitter, to, from, parts);
+          std::span<const Part> parts, std::vector<host::Piece>& pieces, bool follows) {
+  if (to.tier() == Tier::kDisk || from.tier() == Tier::kDisk) return disk(splitter, to, from, parts, pieces);
   host::Throttle& link = to.tier() == Tier::kHost ? state.out_link : state.in_link;
   if (to.tier() != from.tier() && link.on()) return paced(splitter, link, to, from, parts, follows);
   for (const Part& part : parts)

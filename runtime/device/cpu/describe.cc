@@ -1,8 +1,7 @@
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "kernels/registry.h"
+#include "runtime/base/os/cgroup.h"
 #include "runtime/base/os/proc.h"
 #include "runtime/base/os/thread.h"
 #include "runtime/device/cpu/device.h"
@@ -26,7 +25,9 @@ DeviceInfo describe(std::string_view name, int threads) {
   info.isa_word = facts.instruction_set_word;
   info.description =
       cat(info.processor, ", ", info.isa, ", ", info.threads, info.threads == 1 ? " thread" : " threads");
-  info.memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  MemoryLimit memory = memory_limit();
+  info.memory_bytes = memory.bytes;
+  info.memory_limit = std::move(memory.by);
   info.bf16 = facts.bf16_flops_per_second > facts.f32_flops_per_second;
   info.f32_flops_per_second = facts.f32_flops_per_second * info.threads;
   info.bf16_flops_per_second = facts.bf16_flops_per_second * info.threads;

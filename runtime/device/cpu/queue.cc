@@ -28,7 +28,7 @@ CpuQueue::CpuQueue(std::shared_ptr<host::State> state, std::shared_ptr<host::Hos
       lane_(lane),
       splitter_(!row(lane).computes && state_->info.threads > 1) {
   inbox_.reserve(kReserved);
-  batch_.reserve(kReserved);
+  hands_ = hands_for(kReserved, 1);
   thread_.start<&CpuQueue::loop>(row(lane).thread_name, this);
 }
 
@@ -39,6 +39,22 @@ CpuQueue::~CpuQueue() {
   }
   filled_.notify_one();
   thread_.join();
+}
+
+CpuQueue::Hands CpuQueue::hands_for(size_t works, size_t parts) {
+  Hands made;
+  made.batch.reserve(works);
+  made.parts.reserve(parts);
+  made.pieces.reserve(parts);
+  return made;
+}
+
+void CpuQueue::reserve(size_t works, size_t parts) {
+  Hands made = hands_for(std::max(works, kReserved), std::max<size_t>(parts, 1));
+  std::lock_guard lock(mutex_);
+  inbox_.reserve(works);
+  std::swap(larger_, made);
+  laid_out_ = true;
 }
 
 void CpuQueue::submit(Work work) {
@@ -101,6 +117,7 @@ void CpuQueue::trace(bool on) {
   tracing_.store(on);
   std::lock_guard lock(mutex_);
   trace_.clear();
+  if (on) trace_.reserve(inbox_.capacity());
 }
 
 std::vector<Queue::Busy> CpuQueue::take_trace() {
@@ -116,7 +133,7 @@ std::array<Traffic, kTierCount> CpuQueue::take_traffic() {
 }
 
 bool CpuQueue::take_batch() {
-  batch_.clear();
+  hands_.batch.clear();
   for (int look = 0; row(lane_).computes && look < kComputeLooks; ++look) {
     if (inbox_filled_.load(std::memory_order_relaxed)) break;
     relax();
@@ -129,8 +146,9 @@ bool CpuQueue::take_batch() {
   }
   sleeping_ = false;
   inbox_filled_.store(false, std::memory_order_relaxed);
-  inbox_.swap(batch_);
-  return !batch_.empty();
+  if (std::exchange(laid_out_, false)) std::swap(hands_, larger_);
+  inbox_.swap(hands_.batch);
+  return !hands_.batch.empty();
 }
 
 void CpuQueue::loop() {
@@ -143,7 +161,7 @@ void CpuQueue::loop() {
   if (!row(lane_).computes) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   uint64_t done = 0;
   while (take_batch())
-    for (const Work& work : batch_) {
+    for (const Work& work : hands_.batch) {
       perform(work);
       timeline_->advance(++done);
     }
@@ -166,13 +184,14 @@ void CpuQueue::perform(const Work& work) {
 void CpuQueue::perform(const CopyWork& job) {
   const std::atomic<bool>* const skip = skip_copies_.load();
   if (skip != nullptr && skip->load(std::memory_order_relaxed)) return;
-  parts_.clear();
-  for (const Copy& part : job.many) parts_.push_back({part.to.offset, part.from.offset, part.bytes});
-  if (job.many.empty()) parts_.push_back(job.one);
+  std::vector<Part>& parts = hands_.parts;
+  parts.clear();
+  for (const Copy& part : job.many) parts.push_back({part.to.offset, part.from.offset, part.bytes});
+  if (job.many.empty()) parts.push_back(job.one);
   const host::Clock::time_point begin = host::Clock::now();
-  cpu::copy(*state_, splitter_, *job.to, *job.from, parts_, !std::exchange(idle_, false));
+  cpu::copy(*state_, splitter_, *job.to, *job.from, parts, hands_.pieces, !std::exchange(idle_, false));
   Moved& moved = moved_[static_cast<size_t>(std::max(job.to->tier(), job.from->tier()))];
-  for (const Part& part : parts_) moved.bytes.fetch_add(part.bytes, std::memory_order_relaxed);
+  for (const Part& part : parts) moved.bytes.fetch_add(part.bytes, std::memory_order_relaxed);
   add(moved.busy, begin, host::Clock::now());
 }
 

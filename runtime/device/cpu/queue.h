@@ -19,6 +19,7 @@ class CpuQueue : public Queue {
  public:
   CpuQueue(std::shared_ptr<host::State> state, std::shared_ptr<host::HostGroup> group, Lane lane);
   ~CpuQueue() override;  // finishes what was submitted
+  void reserve(size_t works, size_t parts) override;
   void launch(const kernels::Kernel& kernel, const kernels::Call& call) override;
   void copy(Location to, Location from, int64_t bytes) override;
   void copy(std::span<const Copy> parts) override;
@@ -66,16 +67,25 @@ class CpuQueue : public Queue {
   std::atomic<bool> tracing_{false};
   std::atomic<const std::atomic<bool>*> skip_copies_{nullptr};
 
-  std::mutex mutex_;  // guards the next five
+  // What the thread works with. reserve() lays a larger one out for it: the thread itself must not ask for memory.
+  struct Hands {
+    std::vector<Work> batch;
+    std::vector<Part> parts;
+    std::vector<host::Piece> pieces;
+  };
+  static Hands hands_for(size_t works, size_t parts);
+
+  std::mutex mutex_;  // guards the next seven
   std::condition_variable filled_;
   std::vector<Work> inbox_;
+  Hands larger_;
+  bool laid_out_ = false;  // larger_ is there to be taken
   std::vector<Busy> trace_;
   uint64_t submitted_ = 0;
   bool sleeping_ = false, ending_ = false;
   std::atomic<bool> inbox_filled_{false};  // lets an idle compute lane look without the lock
 
-  std::vector<Work> batch_;  // the thread's own, as the next two
-  std::vector<Part> parts_;
+  Hands hands_;       // the thread's own, as the next one
   bool idle_ = true;  // nothing to do since the last copy
   host::Splitter splitter_;
   Thread thread_;

@@ -1,8 +1,7 @@
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "kernels/registry.h"
+#include "runtime/base/os/cgroup.h"
 #include "runtime/base/os/thread.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/status.h"
@@ -67,7 +66,9 @@ DeviceInfo describe(std::string_view name, int ordinal) {
   info.processor = p.name;
   info.isa = info.isa_word = a.name;
   info.memory_bytes = static_cast<int64_t>(p.totalGlobalMem);
-  info.host_memory_bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  MemoryLimit memory = memory_limit();
+  info.host_memory_bytes = memory.bytes;
+  info.memory_limit = std::move(memory.by);
   info.threads = 1;
   info.host_threads = host_threads();
   info.bf16 = true;

@@ -33,6 +33,7 @@ DeviceInfo State::host_info(const DeviceInfo& info) {
   DeviceInfo host;
   host.name = info.name;
   host.memory_bytes = info.host_memory_bytes;
+  host.memory_limit = info.memory_limit;
   host.threads = info.host_threads;
   host.disk_directory = info.disk_directory;
   return host;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,6 +51,15 @@ int64_t free_bytes(const std::string& directory) {
   return static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
 }
 
+// Whether the file lies on a file system that keeps its bytes in memory.
+bool in_memory(int file) {
+  constexpr unsigned kTmpfs = 0x01021994, kRamfs = 0x858458f6;
+  struct statfs about = {};
+  if (fstatfs(file, &about) != 0) return false;
+  const auto kind = static_cast<unsigned>(about.f_type);
+  return kind == kTmpfs || kind == kRamfs;
+}
+
 // What the addresses of direct transfers must be multiples of, as the kernel says (Linux 6.1), else a page. The
 // structure is the kernel's own: the C library's lacks the fields for long.
 int64_t direct_unit(int file) {
@@ -83,9 +93,11 @@ DiskAccess disk_access(const std::string& directory) {
   const auto takes = [&](int file) {
     return file >= 0 && pwrite(file, kPage.data(), kPageBytes, 0) == kPageBytes;
   };
-  const DiskAccess access = takes(direct)     ? DiskAccess::kDirect
-                            : takes(buffered) ? DiskAccess::kBuffered
-                                              : DiskAccess::kNone;
+  const bool direct_works = takes(direct), works = direct_works || takes(buffered);
+  const DiskAccess access = !works                ? DiskAccess::kNone
+                            : in_memory(buffered) ? DiskAccess::kMemory
+                            : direct_works        ? DiskAccess::kDirect
+                                                  : DiskAccess::kBuffered;
   close(buffered);
   if (direct >= 0) close(direct);
   return access;

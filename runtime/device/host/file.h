@@ -42,8 +42,8 @@ class DiskFile {
 std::string default_disk_directory();  // $TMPDIR, or /tmp
 
 // How a disk tier in this directory would move its bytes, found out by trying: past the page cache, through it, or
-// not at all.
-enum class DiskAccess { kNone, kBuffered, kDirect };
+// not at all. kMemory: the file system lies in memory (tmpfs, ramfs), and what is sent there frees none.
+enum class DiskAccess { kNone, kBuffered, kDirect, kMemory };
 DiskAccess disk_access(const std::string& directory);
 
 }  // namespace cairn::device::host

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
-#include <limits>
 #include <string_view>
 #include <system_error>
 
 #include "runtime/base/checked.h"
-#include "runtime/base/os/proc.h"
+#include "runtime/base/os/cgroup.h"
 #include "runtime/base/os/thread.h"
 
 namespace cairn::device::host {
@@ -19,43 +17,6 @@ namespace {
 
 constexpr int64_t kShare = int64_t{32} << 20;  // a thread for less is not worth starting
 constexpr int kPopulateWrite = 23;             // MADV_POPULATE_WRITE, Linux 5.14
-
-constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-
-// The number a file consists of; -1: there is none.
-int64_t number_in(const char* path) {
-  const std::string whole = read_system_file(path);
-  std::string_view text = whole;
-  return number_of(take_word(text)).value_or(-1);
-}
-
-// Sum of the numbers behind these names, one name and number a line; -1: none is there.
-int64_t numbers_in(const char* path, std::initializer_list<std::string_view> names) {
-  const std::string whole = read_system_file(path);
-  int64_t sum = -1;
-  for (std::string_view text = whole; !text.empty();) {
-    std::string_view line = take_line(text);
-    const std::string_view name = take_word(line);
-    const std::optional<int64_t> number = number_of(take_word(line));
-    if (number && std::find(names.begin(), names.end(), name) != names.end())
-      sum = std::max<int64_t>(sum, 0) + *number;
-  }
-  return sum;
-}
-
-int64_t machine_available() {
-  const int64_t kilobytes = numbers_in("/proc/meminfo", {"MemAvailable:"});
-  return kilobytes >= 0 ? kilobytes * 1024 : kNoLimit;
-}
-
-// What the group's page cache holds would be given back.
-int64_t group_available() {
-  const int64_t most = number_in("/sys/fs/cgroup/memory.max");
-  const int64_t used = number_in("/sys/fs/cgroup/memory.current");
-  const int64_t cached = numbers_in("/sys/fs/cgroup/memory.stat", {"active_file", "inactive_file"});
-  if (most < 0 || used < 0) return kNoLimit;
-  return std::max<int64_t>(0, most - used + std::max<int64_t>(cached, 0));
-}
 
 bool populate_share(char* address, int64_t bytes) {
   if (madvise(address, static_cast<size_t>(bytes), kPopulateWrite) == 0) return true;
@@ -72,14 +33,13 @@ bool populate_share(char* address, int64_t bytes) {
   fault.tier = tier;
   throw Error(Code::kOutOfMemory,
               cat("the ", kTierNames[static_cast<size_t>(tier)], " tier of '", state.info.name,
-                  "' cannot give ", bytes, " bytes: ", why, " (", fault.in_use_bytes,
-                  " bytes in use, the machine has ", fault.budget_bytes, ")"),
+                  "' cannot give ", bytes, " bytes: ", why, " (", fault.in_use_bytes, " bytes in use, ",
+                  state.info.memory_limit.empty() ? "the machine has" : state.info.memory_limit,
+                  state.info.memory_limit.empty() ? " " : " allows ", fault.budget_bytes, ")"),
               fault);
 }
 
 }  // namespace
-
-int64_t available_bytes() { return std::min(machine_available(), group_available()); }
 
 bool populate(void* address, int64_t bytes, int threads) {
   auto* const base = static_cast<char*>(address);
@@ -102,9 +62,10 @@ std::string lock_pages(void* address, int64_t bytes) {
 void unlock_pages(void* address, int64_t bytes) { munlock(address, static_cast<size_t>(bytes)); }
 
 Memory::Memory(State& state, Tier tier, int64_t bytes, bool pin) : state_(state), tier_(tier), bytes_(bytes) {
-  if (bytes > state.info.memory_bytes) out_of_memory(state, tier, bytes, "more than the machine's memory");
+  if (bytes > state.info.memory_bytes)
+    out_of_memory(state, tier, bytes, "more than the memory that this process may use");
   // The system promises more than it has, and ends somebody when it is called upon: ask before.
-  if (const int64_t available = state.system_memory ? available_bytes() : bytes; bytes > available)
+  if (const int64_t available = state.system_memory ? available_memory() : bytes; bytes > available)
     out_of_memory(state, tier, bytes, cat("only ", available, " are available"));
   const HostAllocator& a = state.allocator;
   address_ =

@@ -8,10 +8,6 @@
 
 namespace cairn::device::host {
 
-// Bytes that the system can still give without taking them from others: of the machine, and of the control
-// group this process is in. INT64_MAX where neither says.
-int64_t available_bytes();
-
 // Makes every page present, on up to `threads` threads. False: the system has too few.
 bool populate(void* address, int64_t bytes, int threads);
 

@@ -120,8 +120,9 @@ struct LoadedPlan {
   std::vector<bool> commits;            // per kernel: it updates a parameter in the midst of a run
   std::vector<LoadedProgram> programs;  // by phase
   LoadedProgram fetched_repack;
-  bool packed_stale = true;  // those that this plan's repacking makes
-  std::vector<Span> spans;   // of its last traced run
+  std::vector<int32_t> unwritten;  // inputs that its runs read
+  bool packed_stale = true;        // those that this plan's repacking makes
+  std::vector<Span> spans;         // of its last traced run
 
   template <class Visit>
   void each_program(const Visit& visit) {
@@ -159,6 +160,18 @@ struct Store {
   std::unique_ptr<ThreadTeam> host_team;  // of kernels on the host lane, if a plan has any
   double submit_seconds = 0;              // of the last run
 
+  // Parameters that were never initialised, loaded or written, by name: zeros, from which nothing is to be trained.
+  std::vector<std::string> unwritten;
+  // Room to split parameters' elements into halves, or to round them; nullptr: none is stored in two bytes.
+  static constexpr int64_t kConverted = 1 << 16;  // elements at once
+  struct Halves {
+    std::array<bf16, kConverted> upper;
+    std::array<uint16_t, kConverted> lower;
+  };
+  std::unique_ptr<Halves> halves;
+
+  // Memory was refused and the queues keep that: start() comes before anything else.
+  bool must_start = false;
   std::optional<Error> poison;
   std::optional<Error> stopped;  // nothing runs any more, but what persists can be read
 
@@ -189,8 +202,11 @@ struct Store {
   Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared_ptr<device::Device> on);
   ~Store();
 
-  // New queues, without the poison of those that there were, whose work is drained.
+  // New queues, without the poison of those that there were, whose work is drained. Of the processor's, runs ask for no
+  // memory.
   void start();
+  // Parameters were changed by the run that failed, those that it was to update first or its own.
+  bool updated() const { return committed.load() || (update_pending && finished.load()); }
   // Ends what is under way, whatever comes of it.
   void drain();
   // After drain(): runs these plans from here on, which use no `lost` tier and fit the arena.
@@ -211,7 +227,25 @@ struct Store {
               const RunKey& key, const std::atomic<bool>& cancelled);
   bool walk(LoadedPlan& of, LoadedProgram& loaded, const RunKey& key, const std::atomic<bool>& cancelled);
   void end_ranges(LoadedProgram& loaded);
+  size_t works(device::Lane lane) const;  // pieces of work of all programs
+  void make_room_for_spans(LoadedPlan& of);
   void collect_spans(LoadedPlan& of, double run_began);
 };
+
+// What a refusal of memory costs.
+inline constexpr char kBatchIsLost[] =
+    "there is no memory for this micro-batch: gradients of its effective batch are lost, parameters and "
+    "optimizer state are as before; free something and repeat the effective batch, or make a plan for "
+    "smaller "
+    "micro-batches";
+inline constexpr char kAllIsAsBefore[] =
+    "there is no memory for this call: the session is as before; free something and call again";
+
+// unwritten.cc: what a store's runs would read and nobody wrote.
+void note_unwritten(Store& store);
+// The value was written, up to its last byte; or the host has its address.
+void note_written(Store& store, LoadedPlan& of, int32_t value);
+// kWrongState: names the parameters and inputs that have no values.
+void require_written(const Store& store, const LoadedPlan& of);
 
 }  // namespace cairn::engine

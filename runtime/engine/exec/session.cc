@@ -7,12 +7,6 @@
 namespace cairn::engine {
 namespace {
 
-constexpr char kBatchIsLost[] =
-    "there is no memory for this micro-batch: gradients of its effective batch are lost, parameters and "
-    "optimizer state are as before; free something and repeat the effective batch, or make a plan for "
-    "smaller "
-    "micro-batches";
-
 const std::atomic<bool> kNever{false};
 
 std::shared_ptr<Store> make_store(std::vector<std::shared_ptr<const CompiledPlan>> plans,
@@ -40,8 +34,6 @@ Session::Session(std::shared_ptr<const CompiledPlan> plan, std::shared_ptr<devic
 
 Session::Session(std::shared_ptr<Store> store, size_t index) : store_(std::move(store)), index_(index) {}
 
-Error refused_batch() noexcept { return Error::of_literal(Code::kOutOfMemory, kBatchIsLost); }
-
 Session::~Session() = default;
 
 std::vector<std::shared_ptr<Session>> Session::open(std::vector<std::shared_ptr<const CompiledPlan>> plans,
@@ -66,66 +58,9 @@ void Session::parameters_changed() {
   store_->fetched_packed_stale = true;
 }
 
-void Session::raise() const {
-  if (store_->poison) throw *store_->poison;
-}
-
-bool Session::poisoned() const { return store_->poison.has_value() || store_->device->poisoned(); }
-
-void Session::keep_poison() const {
-  try {
-    throw;
-  } catch (const Error& error) {
-    store_->poison = error;
-  } catch (const std::bad_alloc&) {
-    store_->poison =
-        Error::of_literal(Code::kOutOfMemory,
-                          "the run was ended: the system gave no memory to submit its work; make the "
-                          "session anew and restore a checkpoint");
-  } catch (const std::exception& error) {
-    store_->poison.emplace(Code::kInternal, cat("the run failed: ", error.what()));
-  }
-  raise();
-}
-
-void Session::poison(std::string_view consequence) {
-  try {
-    throw;
-  } catch (const Error& error) {
-    store_->poison = error;  // which needs no memory
-    store_->poison.emplace(error.code(), cat(error.what(), "; ", consequence));
-  } catch (const std::exception&) {
-    keep_poison();
-  }
-  throw *store_->poison;
-}
-
-void Session::survive_refusal(bool changed) const {
-  std::optional<Error> told;
-  try {
-    throw;
-  } catch (const Error& error) {
-    if (error.code() != Code::kOutOfMemory) return;
-    told = error;  // which needs no memory
-  } catch (const std::bad_alloc&) {
-    told = refused_batch();
-  } catch (const std::exception&) {
-    return;
-  }
-  if (changed || store_->device->poisoned()) return;
-  try {
-    store_->start();
-    told.emplace(Code::kOutOfMemory, cat(told->what(), "; ", kBatchIsLost));
-  } catch (const std::bad_alloc&) {
-    told = refused_batch();
-  } catch (const std::exception&) {
-    return;
-  }
-  throw *told;
-}
-
 RunReport Session::run(const RunKey& key) {
-  raise();
+  ready();
+  require_written(*store_, mine());
   if (store_->stopped) throw *store_->stopped;
   require(key.micro == 0 || !plan().overwrites_gradients, Code::kWrongState,
           "the plan is for one micro-batch per update, which writes over gradients, and this is number ",
@@ -142,7 +77,7 @@ RunReport Session::run(const RunKey& key) {
     complete = attempt(key);
   } catch (...) {
     l.drain();
-    survive_refusal(l.committed.load());
+    survive_refusal(l.updated(), kBatchIsLost);
     const std::optional<Error> lost = disk_failure(plan());
     if (!lost) keep_poison();
     leave_disk(*lost, key);
@@ -152,7 +87,7 @@ RunReport Session::run(const RunKey& key) {
       complete = attempt(key);
     } catch (...) {
       l.drain();
-      survive_refusal(l.committed.load());
+      survive_refusal(l.updated(), kBatchIsLost);
       keep_poison();
     }
   if (l.tracing) l.collect_spans(mine(), began);
@@ -181,6 +116,7 @@ bool Session::attempt(const RunKey& key) {
   l.skipped.store(false);
   l.added.store(false);
   l.committed.store(false);
+  l.finished.store(false);
   LoadedPlan &primary = l.plans[l.primary], &own = mine();
   l.pass = Pass::kWithoutUpdates;
   if (l.fetched_packed_stale && !primary.plan->fetched_repack.copies.empty()) {
@@ -194,7 +130,7 @@ bool Session::attempt(const RunKey& key) {
     l.each_queue([](device::Queue& queue) { queue.synchronize(); });
     primary.packed_stale = false;
   }
-  for (auto& traced : l.traced) traced.clear();
+  l.make_room_for_spans(own);
   l.each_queue([&](device::Queue& queue) {
     queue.take_stall_seconds();
     queue.take_traffic();
@@ -219,7 +155,7 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
   const auto io_error = [&](const auto&... more) {
     return Error(Code::kIo, cat(why.what(), "; ", more...), *why.fault());
   };
-  const bool offloaded = plan().resident_bytes(Tier::kDisk) > 0, committed = l.committed.load();
+  const bool offloaded = plan().resident_bytes(Tier::kDisk) > 0, committed = l.updated();
   if (offloaded || committed) {
     l.stopped = io_error(
         offloaded
@@ -236,6 +172,13 @@ void Session::leave_disk(const Error& why, const RunKey& key) {
     std::vector<std::shared_ptr<const CompiledPlan>> rest;
     for (const LoadedPlan& loaded : l.plans) rest.push_back(without_tier(*loaded.plan, Tier::kDisk));
     l.change(std::move(rest), Tier::kDisk);
+  } catch (const std::bad_alloc&) {  // in the midst of the change
+    l.stopped =
+        Error::of_literal(Code::kIo,
+                          "the disk tier failed, and there is no memory to go on without it. Parameters "
+                          "and optimizer state are as before: save them and make the session anew");
+    l.must_start = true;
+    throw *l.stopped;
   } catch (const Error& error) {
     l.stopped = io_error("the session cannot go on without the disk tier: ", error.what(),
                          ". Parameters and optimizer state are as before");
@@ -292,29 +235,9 @@ RunReport Session::update(const RunKey& key) {
   return report_since(began);
 }
 
-void Session::finish(graph::When when, const RunKey& key) {
-  store_->pass = Pass::kWithoutUpdates;
-  submit_whole([&] { submit(store_->plans[store_->primary], when, key, kNever); });
-}
-
-void Session::leave_updates() const {
-  store_->update_pending = store_->plans[store_->primary].plan->defers_updates();
-  if (store_->update_pending && store_->shows_addresses) make_deferred_updates();
-}
-
-void Session::make_deferred_updates() const {
-  Store& l = *store_;
-  LoadedPlan& primary = l.plans[l.primary];
-  l.update_pending = false;
-  l.pass = Pass::kUpdatesAlone;
-  submit_whole([&] { l.submit(primary, primary.programs[graph::kMicroBatch], {}, kNever); });
-  l.pass = Pass::kWithoutUpdates;
-  l.packed_weights_changed();
-  l.fetched_packed_stale = true;
-}
-
-void Session::submit_whole(const std::function<void()>& submit_all) const {
-  raise();
+template <class SubmitAll>
+void Session::submit_whole(const SubmitAll& submit_all) const {
+  ready();
   Store& l = *store_;
   if (l.stopped) throw *l.stopped;
   l.finished.store(false);
@@ -331,26 +254,32 @@ void Session::submit_whole(const std::function<void()>& submit_all) const {
   } catch (...) {
     l.drain();
     const bool updated = l.finished.load() || l.committed.load();
-    survive_refusal(updated);
+    survive_refusal(updated, kAllIsAsBefore);
     lose_disk(updated ? "parameters were updated, some or all: restore a checkpoint"
                       : "parameters are as before");
   }
   l.each_queue([&](device::Queue& queue) { queue.skip_copies_while(&l.skipped); });
 }
 
-void Session::lose_disk(std::string_view what) const {
+void Session::finish(graph::When when, const RunKey& key) {
+  store_->pass = Pass::kWithoutUpdates;
+  submit_whole([&] { submit(store_->plans[store_->primary], when, key, kNever); });
+}
+
+void Session::leave_updates() const {
+  store_->update_pending = store_->plans[store_->primary].plan->defers_updates();
+  if (store_->update_pending && store_->shows_addresses) make_deferred_updates();
+}
+
+void Session::make_deferred_updates() const {
   Store& l = *store_;
-  const std::optional<Error> lost = disk_failure(plan());
-  if (!lost) keep_poison();
-  l.stopped.emplace(
-      Code::kIo,
-      cat(lost->what(),
-          "; what lived on the disk tier (weights, gradients, optimizer state) is lost since the "
-          "last checkpoint, and ",
-          what),
-      *lost->fault());
-  l.start();
-  throw *l.stopped;
+  LoadedPlan& primary = l.plans[l.primary];
+  l.pass = Pass::kUpdatesAlone;
+  submit_whole([&] { l.submit(primary, primary.programs[graph::kMicroBatch], {}, kNever); });
+  l.pass = Pass::kWithoutUpdates;
+  l.update_pending = false;
+  l.packed_weights_changed();
+  l.fetched_packed_stale = true;
 }
 
 RunReport Session::report_since(double began) {

@@ -44,8 +44,9 @@ struct Span {
 struct LoadedPlan;
 struct Store;
 
-// kOutOfMemory where all is as before but gradients: says to repeat the effective batch. Needs no memory.
-Error refused_batch() noexcept;
+// kOutOfMemory where all is as before but gradients: what is told already, and that the effective batch is to be
+// repeated. Needs no memory, but tells the latter alone where there is none.
+Error refused_batch(const Error* told = nullptr) noexcept;
 
 class Session {
  public:
@@ -95,8 +96,10 @@ class Session {
   // micro-batch runs again and is reported as fell_back, where nothing of it was added to gradients of
   // earlier ones; else kIo: the effective batch must be repeated, parameters and optimizer state are as
   // before. Where no such plan fits the arena, this and later runs throw kIo, but values can be read.
-  // kOutOfMemory with no parameter updated: gradients are lost, all else is as before. Any other error poisons
-  // the session: later calls throw the same error.
+  // kOutOfMemory with no parameter updated: gradients are lost, all else is as before; the session goes on as
+  // soon as there is memory. kWrongState: values that it reads were never written; names them. Any other error
+  // poisons the session: later calls throw the same error, or kWrongState with the remedy where memory was refused once
+  // parameters were updated.
   RunReport run(const RunKey& key);
   // Sum of squares of all gradients; not finite if one of them is not. kWrongState: the plan has no
   // optimizer.
@@ -116,7 +119,8 @@ class Session {
   bool poisoned() const;
   // From inside a catch block, after a load failed half way: this and every later call throw that error, with
   // the consequence told.
-  [[noreturn]] void poison(std::string_view consequence);
+  // Where memory was refused, later calls throw kWrongState with the consequence, a literal.
+  [[noreturn]] void poison(const char* consequence);
 
   // Bytes of the store, as measured: its blocks, and the ranges in use inside them. Peaks are over
   // all runs since construction or reset_peaks().
@@ -146,14 +150,16 @@ class Session {
   void leave_updates() const;
   // Those that wait for the next run, without it.
   void make_deferred_updates() const;
-  // Submits and waits for what no cancelling stops.
-  void submit_whole(const std::function<void()>& submit_all) const;
+  // Submits and waits for what no cancelling stops. kOutOfMemory with nothing updated: all is as before.
+  template <class SubmitAll>
+  void submit_whole(const SubmitAll& submit_all) const;
   RunReport report_since(double began);
-  void raise() const;        // throws the session's poison, if there is one
+  void raise() const;  // throws the session's poison, if there is one
+  void ready() const;  // the same, and gives queues anew to a store that was refused memory; kOutOfMemory
   void keep_poison() const;  // from inside a catch block: keeps the error and throws it
-  // From inside a catch block, after Store::drain(). Where memory was refused and nothing that persists but
-  // gradients was changed, the session goes on: throws kOutOfMemory. Else it returns.
-  void survive_refusal(bool changed) const;
+  // From inside a catch block, after Store::drain(). Where memory was refused and nothing was updated, the session goes
+  // on: throws kOutOfMemory with the consequence, a literal. Else it returns.
+  void survive_refusal(bool updated, const char* consequence) const;
   // From inside a catch block, after copies between runs failed: throws.
   void lose_disk(std::string_view what) const;
 

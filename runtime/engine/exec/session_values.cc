@@ -6,6 +6,16 @@
 #include "runtime/engine/exec/loaded.h"
 
 namespace cairn::engine {
+namespace {
+
+constexpr char kReadInVain[] =
+    "there is no memory to bring the value to the host: the session is as before; free something and read it "
+    "again";
+constexpr char kWrittenInPart[] =
+    "there is no memory to take the value to its tier, and a part of it may be there: free something and "
+    "write it again";
+
+}  // namespace
 
 const TensorDesc& Session::described(int32_t value) const {
   const graph::JointGraph& joint = *plan().joint;
@@ -50,7 +60,7 @@ bool Session::waits_for_updates(int32_t value, bool writes) const {
 }
 
 void* Session::address(int32_t value) const {
-  raise();
+  ready();
   described(value);
   require(store_->device->info().host_reaches, Code::kUnsupported, "values on '", store_->device->info().name,
           "' have no address on the host; read or write them");
@@ -58,7 +68,9 @@ void* Session::address(int32_t value) const {
     if (store_->update_pending) make_deferred_updates();
     store_->shows_addresses = true;
   }
-  return tensor(value).data;
+  void* const data = tensor(value).data;
+  note_written(*store_, mine(), value);  // the host may write at any time
+  return data;
 }
 
 void Session::write(int32_t value, const void* from, int64_t bytes) {
@@ -88,12 +100,6 @@ void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) co
   transfer(value, offset, to, bytes, false);
 }
 
-namespace {
-
-constexpr int64_t kConverted = 1 << 16;  // elements at once
-
-}  // namespace
-
 // The host's types are the graph's: a parameter's is what it was declared as, whatever it is stored as.
 TensorDesc Session::declared(int32_t value) const {
   const TensorDesc& stored = described(value);
@@ -110,13 +116,10 @@ void Session::write_saved(int32_t value, int64_t offset, const void* from, int64
   const int32_t low = plan().joint->low_of(value);
   if (low < 0) return write_at(value, offset, from, bytes);
   const auto* const wide = static_cast<const float*>(from);
-  std::vector<bf16> upper;
-  std::vector<uint16_t> lower;
-  for (int64_t at = 0; at < bytes / 4; at += kConverted) {
-    const int64_t count = std::min(kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
-    upper.resize(static_cast<size_t>(count));
-    lower.resize(static_cast<size_t>(count));
-    for (size_t i = 0; i < upper.size(); ++i) {
+  auto& [upper, lower] = *store_->halves;
+  for (int64_t at = 0; at < bytes / 4; at += Store::kConverted) {
+    const int64_t count = std::min(Store::kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
       upper[i] = high_half(wide[static_cast<size_t>(at) + i]);
       lower[i] = low_half(wide[static_cast<size_t>(at) + i]);
     }
@@ -129,15 +132,12 @@ void Session::read_saved(int32_t value, int64_t offset, void* to, int64_t bytes)
   const int32_t low = plan().joint->low_of(value);
   if (low < 0) return read_at(value, offset, to, bytes);
   auto* const wide = static_cast<float*>(to);
-  std::vector<bf16> upper;
-  std::vector<uint16_t> lower;
-  for (int64_t at = 0; at < bytes / 4; at += kConverted) {
-    const int64_t count = std::min(kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
-    upper.resize(static_cast<size_t>(count));
-    lower.resize(static_cast<size_t>(count));
+  auto& [upper, lower] = *store_->halves;
+  for (int64_t at = 0; at < bytes / 4; at += Store::kConverted) {
+    const int64_t count = std::min(Store::kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
     read_at(value, place, upper.data(), count * 2);
     read_at(low, place, lower.data(), count * 2);
-    for (size_t i = 0; i < upper.size(); ++i)
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
       wide[static_cast<size_t>(at) + i] = join_halves(upper[i], lower[i]);
   }
 }
@@ -151,12 +151,12 @@ void Session::write_declared(int32_t value, const void* from) {
 void Session::read_declared(int32_t value, void* to) const {
   const TensorDesc as = declared(value);
   if (as == saved(value)) return read_saved(value, 0, to, as.bytes());
-  std::vector<bf16> stored;
+  auto& stored = store_->halves->upper;
   const int64_t count = as.shape.elements();
-  for (int64_t at = 0; at < count; at += kConverted) {
-    stored.resize(static_cast<size_t>(std::min(kConverted, count - at)));
-    read_at(value, at * 2, stored.data(), static_cast<int64_t>(stored.size()) * 2);
-    for (size_t i = 0; i < stored.size(); ++i)
+  for (int64_t at = 0; at < count; at += Store::kConverted) {
+    const int64_t here = std::min(Store::kConverted, count - at);
+    read_at(value, at * 2, stored.data(), here * 2);
+    for (size_t i = 0; i < static_cast<size_t>(here); ++i)
       static_cast<float*>(to)[static_cast<size_t>(at) + i] = to_float(stored[i]);
   }
 }
@@ -166,22 +166,22 @@ void Session::write_floats(int32_t value, int64_t first, std::span<const float> 
   if (type == DType::kF32)
     return write_saved(value, first * 4, from.data(), static_cast<int64_t>(from.size_bytes()));
   require(type == DType::kBF16, Code::kInternal, "no float32 is written to ", dtype_name(type));
-  std::vector<bf16> rounded;
+  auto& rounded = store_->halves->upper;
   for (size_t at = 0; at < from.size(); at += rounded.size()) {
-    rounded.resize(std::min(static_cast<size_t>(kConverted), from.size() - at));
-    for (size_t i = 0; i < rounded.size(); ++i) rounded[i] = to_bf16(from[at + i]);
-    write_at(value, (first + static_cast<int64_t>(at)) * 2, rounded.data(),
-             static_cast<int64_t>(rounded.size()) * 2);
+    const size_t count = std::min(rounded.size(), from.size() - at);
+    for (size_t i = 0; i < count; ++i) rounded[i] = to_bf16(from[at + i]);
+    write_at(value, (first + static_cast<int64_t>(at)) * 2, rounded.data(), static_cast<int64_t>(count) * 2);
   }
 }
 
 void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const {
-  raise();
+  ready();
   const int64_t whole = described(value).bytes();
   require(offset >= 0 && bytes >= 0 && offset <= whole - bytes, Code::kInvalidArgument, "value '",
           plan().joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
           offset + bytes, ") lies outside");
   if (store_->update_pending && waits_for_updates(value, writes)) make_deferred_updates();
+  if (writes && offset + bytes == whole) note_written(*store_, mine(), value);
   const OffloadedPlace* place = offloaded_place(value);
   if (place == nullptr) {
     const int64_t here = tensor(value).as<char>() - store_->arena() + offset;
@@ -220,6 +220,7 @@ void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes,
     }
   } catch (...) {
     l.drain();
+    survive_refusal(false, writes ? kWrittenInPart : kReadInVain);
     lose_disk("parameters on the device are as before");
   }
   queue.skip_copies_while(&l.skipped);

@@ -18,6 +18,13 @@ Store::Store(std::vector<std::shared_ptr<const CompiledPlan>> given, std::shared
   taken_before = device->taken_bytes();
   take_memory();
   for (LoadedPlan& loaded : plans) load(loaded);
+  note_unwritten(*this);
+  for (const LoadedPlan& loaded : plans) {
+    const graph::JointGraph& joint = *loaded.plan->joint;
+    for (const graph::ParameterSlot& slot : joint.parameters)
+      if (joint.values[static_cast<size_t>(slot.value)].desc.dtype == DType::kBF16 && halves == nullptr)
+        halves = std::make_unique<Halves>();
+  }
   resolve();
   start();
 }
@@ -67,15 +74,51 @@ void Store::load(LoadedPlan& loaded) {
 void Store::start() {
   const std::shared_ptr<device::Group> made = device->create_group();
   decltype(queues) lanes;  // all of them are made before one is taken
+  size_t parts = 1;
+  for (LoadedPlan& of : plans)
+    of.each_program([&](const LoadedProgram& loaded) {
+      if (loaded.program == nullptr) return;
+      for (const CopyJob& job : loaded.program->copies)
+        parts = std::max(parts, static_cast<size_t>(job.count));
+    });
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     if (!has(static_cast<device::Lane>(lane))) continue;
     lanes[lane] = device->create_queue(static_cast<device::Lane>(lane), made);
     lanes[lane]->skip_copies_while(&skipped);
+    lanes[lane]->reserve(works(static_cast<device::Lane>(lane)), parts);
   }
   for (LoadedPlan& of : plans) of.each_program([](LoadedProgram& loaded) { loaded.variants = {}; });
   queues = std::move(lanes);
   group = made;
   records_on = device.get();
+  must_start = false;
+}
+
+size_t Store::works(device::Lane lane) const {
+  size_t count = 1;  // what brings values to the host and takes them
+  for (const LoadedPlan& of : plans) {
+    const auto add = [&](const LoadedProgram& loaded) {
+      if (loaded.program == nullptr) return;
+      count += static_cast<size_t>(std::count_if(loaded.program->code.begin(), loaded.program->code.end(),
+                                                 [&](const Instruction& i) { return i.lane == lane; }));
+    };
+    std::for_each(of.programs.begin(), of.programs.end(), add);
+    add(of.fetched_repack);
+  }
+  return count;
+}
+
+// Of the run that comes: what is noted while it runs, and told after it, needs no memory then.
+void Store::make_room_for_spans(LoadedPlan& of) {
+  size_t all = 0;
+  for (size_t lane = 0; lane < kLaneCount; ++lane) {
+    traced[lane].clear();
+    if (!tracing || !has(static_cast<device::Lane>(lane))) continue;
+    const size_t count = works(static_cast<device::Lane>(lane));
+    traced[lane].reserve(count);
+    all += count;
+  }
+  of.spans.reserve(all);
 }
 
 void Store::drain() {
@@ -83,7 +126,7 @@ void Store::drain() {
   each_queue([](device::Queue& queue) {
     try {
       queue.synchronize();
-    } catch (const Error&) {  // the same poison
+    } catch (const std::exception&) {  // the same poison
     }
   });
 }

@@ -76,26 +76,40 @@ void read_transposed(const engine::Session& session, const Mapped& m, void* to) 
 
 // Writes elements first..first+n-1 of ours, where from(element) gives theirs.
 template <class T, class From>
-void convert(engine::Session& session, const Mapped& m, int64_t first, int64_t n, std::vector<T>& buffer,
+void convert(engine::Session& session, const Mapped& m, int64_t first, int64_t n, T* buffer,
              const From& from) {
   for (int64_t i = 0; i < n; ++i)
     if constexpr (std::is_same_v<T, bf16>)
       buffer[i] = to_bf16(static_cast<float>(from(first + i)));
     else
       buffer[i] = static_cast<T>(from(first + i));
-  session.write_saved(m.value, first * static_cast<int64_t>(sizeof(T)), buffer.data(),
+  session.write_saved(m.value, first * static_cast<int64_t>(sizeof(T)), buffer,
                       n * static_cast<int64_t>(sizeof(T)));
 }
 
+// Elements that are converted at once, and the bytes of theirs that are read for them. Transposed ones are read whole: one of
+// our rows takes an element out of each of theirs.
+int64_t piece_of(const Mapped& m) {
+  return std::min(kPieceBytes / dtype_bytes(m.desc.dtype), m.desc.shape.elements());
+}
+int64_t bytes_for(const Mapped& m, const SafeTensor& from) {
+  return (m.transposed ? m.desc.shape.elements() : piece_of(m)) * dtype_bytes(from.desc.dtype);
+}
+
+// Room for all imports, taken before anything is written.
+struct Room {
+  std::vector<std::byte> theirs;
+  Piece ours = make_piece();
+};
+
 template <class T>
-void import_one(engine::Session& session, const Mapped& m, const SafeTensors& file, const SafeTensor& from) {
+void import_one(engine::Session& session, const Mapped& m, const SafeTensors& file, const SafeTensor& from,
+                Room& room) {
   const int64_t elements = m.desc.shape.elements(), columns = m.desc.shape.last();
-  const int64_t rows = elements / columns, width = dtype_bytes(from.desc.dtype);
-  const int64_t piece = std::min(kPieceBytes / static_cast<int64_t>(sizeof(T)), elements);
-  // Transposed ones are read whole: one of our rows takes an element out of each of theirs.
-  std::vector<std::byte> theirs(static_cast<size_t>((m.transposed ? elements : piece) * width));
-  if (m.transposed) file.read(from, 0, theirs.data(), theirs.size());
-  std::vector<T> buffer(static_cast<size_t>(piece));
+  const int64_t rows = elements / columns, width = dtype_bytes(from.desc.dtype), piece = piece_of(m);
+  std::vector<std::byte>& theirs = room.theirs;
+  if (m.transposed) file.read(from, 0, theirs.data(), static_cast<uint64_t>(bytes_for(m, from)));
+  T* const buffer = reinterpret_cast<T*>(room.ours.get());
   for (int64_t at = 0; at < elements; at += piece) {
     const int64_t n = std::min(piece, elements - at);
     if (!m.transposed)
@@ -148,10 +162,14 @@ void import_safetensors(engine::Session& session, const std::vector<NameRow>& na
             dtype_name(tensor.desc.dtype), "; parameter '", m.ours, "' needs a float type");
     found.push_back(&tensor);
   }
+  Room room;
+  int64_t most = 0;
+  for (size_t i = 0; i < mapped.size(); ++i) most = std::max(most, bytes_for(mapped[i], *found[i]));
+  room.theirs.resize(static_cast<size_t>(most));
   overwrite(session, [&] {
     for (size_t i = 0; i < mapped.size(); ++i)
       with_type(mapped[i].desc.dtype,
-                [&](auto zero) { import_one<decltype(zero)>(session, mapped[i], file, *found[i]); });
+                [&](auto zero) { import_one<decltype(zero)>(session, mapped[i], file, *found[i], room); });
   });
 }
 

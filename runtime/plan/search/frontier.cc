@@ -4,7 +4,11 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
 #include <span>
+#include <utility>
 
 namespace cairn::plan {
 namespace {
@@ -38,12 +42,13 @@ constexpr std::array<double, 3> kPrices = {.5, 1, 2};
 constexpr double kEmpty = std::numeric_limits<double>::infinity();  // the score of a slot without a plan
 constexpr int kSlots = kClasses * static_cast<int>(kPrices.size());
 
-// The table by cell, class and price, kept from one program of a thread to its next: most programs fill few of its cells, and
-// clearing all of them would take longer than the program.
+// The table by cell, class and price, kept from one program to the next: most programs fill few of its cells, and clearing
+// all of them would take longer than the program.
 struct Table {
   std::vector<Label> plans;
   std::vector<double> score;     // kEmpty where no plan is
   std::vector<uint64_t> filled;  // a bit per slot
+  size_t held = 0;               // slots that all three have
   bool clean = true;             // without a plan: false where a program ended early
 
   void hold(size_t slots) {
@@ -52,17 +57,50 @@ struct Table {
       std::fill(filled.begin(), filled.end(), 0);
     }
     clean = false;
-    if (plans.size() >= slots) return;
+    if (held >= slots) return;
     plans.resize(slots);
     score.resize(slots, kEmpty);
     filled.resize(slots / 64 + 1, 0);
+    held = slots;
   }
 };
 
-Table& table_of_thread() {
-  thread_local Table table;
-  return table;
+// Tables that wait for their next program. Not one by thread: what a thread is to destroy at its end takes memory to note, and
+// where there is none that ends the process. Whoever finds the list in use does without.
+struct Waiting {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Table>> tables;
+};
+Waiting& waiting() {
+  static Waiting list;
+  return list;
 }
+
+class TableInUse {
+ public:
+  TableInUse() {
+    Waiting& list = waiting();
+    if (const std::unique_lock lock(list.mutex, std::try_to_lock); lock && !list.tables.empty()) {
+      table_ = std::move(list.tables.back());
+      list.tables.pop_back();
+    }
+    if (table_ == nullptr) table_ = std::make_unique<Table>();
+  }
+  ~TableInUse() {
+    Waiting& list = waiting();
+    const std::unique_lock lock(list.mutex, std::try_to_lock);
+    if (lock) try {
+        list.tables.push_back(std::move(table_));
+      } catch (const std::bad_alloc&) {  // then it goes
+      }
+  }
+  TableInUse(const TableInUse&) = delete;
+  TableInUse& operator=(const TableInUse&) = delete;
+  Table& operator*() const { return *table_; }
+
+ private:
+  std::unique_ptr<Table> table_;
+};
 
 class Frontier {
  public:
@@ -309,7 +347,8 @@ class Frontier {
   Lag lag_;
   int64_t max_work_;
   double price_ = 0, scale_ = 0;
-  Table& table_ = table_of_thread();
+  TableInUse in_use_;
+  Table& table_ = *in_use_;
   std::array<double, kPrices.size()> prices_{};
   std::vector<Choice> choices_;              // of the present stage
   std::vector<std::vector<int32_t>> worth_;  // options looked at, per set: far from the end of forward, near

@@ -20,6 +20,7 @@ local store = require "cli.plan.store"
 local summary = require "cli.plan.summary"
 local sweep = require "cli.plan.sweep"
 local together = require "cli.plan.together"
+local tmpfs = require "cli.plan.tmpfs"
 
 local USAGE = "cairn plan RECIPE [key=value ...] [options], or cairn plan --problem FILE [--budget BYTES|N%]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps json " ..
@@ -154,6 +155,8 @@ return function(arguments, root)
     numbers = fail.check("plan", plan:summary())
   end
   local parameters = runs.parameter_count(plan.graph)
+  local in_memory = not options.device_model and not options.quiet and tmpfs(numbers)
+  if in_memory then io.stderr:write(in_memory, "\n") end
   local title = facts("cairn plan " .. recipe.name, recipe, o, options, numbers, micro_steps)
   for option, kind in pairs { html = "report", problem_out = "problem", plan_out = "file" } do
     if options[option] then write_file(options[option], fail.check("plan", plan:render(kind, title))) end

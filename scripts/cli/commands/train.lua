@@ -23,6 +23,7 @@ local runs = require "cli.train.run"
 local samples = require "cli.train.samples"
 local settings_of_run = require "cli.checkpoint.settings"
 local shrink = require "cli.train.shrink"
+local tmpfs = require "cli.plan.tmpfs"
 
 local USAGE = "cairn train RECIPE [key=value ...] [options]"
 local KNOWN = args.known("device threads budget amp policy region tiers link profile force-profile seed steps " ..
@@ -257,6 +258,8 @@ return function(arguments, root)
   samples.check(spec)
   local run = shrink.open(spec, 0)
   spec = run.spec
+  local in_memory = tmpfs(run.summary)
+  if in_memory then note(in_memory) end
   local judge = judge_of(run, options, note)
   if options.out or opened then checkpoints.prepare(run) end
   local out, continues, take = out_directory.of(run, options, opened, note)

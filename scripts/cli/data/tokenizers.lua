@@ -19,8 +19,8 @@ function tokenizers.of_file(path, name)
            id = ("bpe%d-%s"):format(opened:vocabulary(), content.digest(path, "tokenizer"):sub(1, 16)) }
 end
 
--- That of the options; make() learns one of a text. A run that goes on, or a trained model, keeps the vocabulary that it
--- has, whatever the text is now.
+-- That of the options; make() learns one of a text. A run that goes on, or a trained model, keeps the vocabulary that
+-- it has, whatever the text is now.
 function tokenizers.of(o, run, make)
   if o.tokens ~= "bpe" then return tokenizers.bytes() end
   if run.tokenizer then return fail.check("tokenizer", tokenizers.of_file(run.tokenizer)) end

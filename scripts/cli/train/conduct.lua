@@ -93,6 +93,7 @@ local function tell(run, state, began)
   result.peak, result.driver = run:usage()
   result.digest, result.programs = run:digest(), run.programs
   result.parameter_count = runs.parameter_count(run.graph)
+  results.leave_out_idle(result)
   result.epochs = run.data.batches and run.next_batch / run.data.batches or nil
   if state.judge then
     result.best, result.stale = state.judge.best, state.judge.stale

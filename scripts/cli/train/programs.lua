@@ -41,7 +41,8 @@ function programs.plan(rows, device, wanted, build, explained)
   for i, row in ipairs(rows) do
     local numbers = fail.check("plan", plans[i]:summary())
     local program = { name = row.name, length = row.length, kind = row.kind, remainder = row.remainder, number = i,
-                      o = row.o, plan = plans[i], summary = numbers, micro_batches = 0, tokens = 0 }
+                      o = row.o, plan = plans[i], summary = numbers, micro_batches = 0, tokens = 0,
+                      planned_bytes = numbers.peak_bytes }
     for _, tier in ipairs(TIERS) do peaks[tier] = math.max(peaks[tier], numbers.peak_bytes[tier]) end
     if row.kind == "train" and (not largest or numbers.peak_bytes.device > largest.summary.peak_bytes.device) then
       largest = program
@@ -49,6 +50,20 @@ function programs.plan(rows, device, wanted, build, explained)
     list[i], list[row.name] = program, program
   end
   return list, largest, peaks
+end
+
+-- Peaks by tier of the programs that ran, and the names of those that did not, which raised none; nil: none ran.
+function programs.that_ran(list)
+  local peaks, idle, ran = { device = 0, host = 0, disk = 0 }, {}, false
+  for _, program in ipairs(programs.in_order(list)) do
+    if program.micro_batches > 0 then
+      ran = true
+      for _, tier in ipairs(TIERS) do peaks[tier] = math.max(peaks[tier], program.planned_bytes[tier]) end
+    else
+      idle[#idle + 1] = program.name
+    end
+  end
+  if ran then return peaks, idle end
 end
 
 -- Programs as they are listed: those that train by length, or in the recipe's order; then the others.

@@ -4,6 +4,7 @@ local joint = require "cli.plan.joint"
 local json = require "cli.base.json"
 local metrics = require "cli.train.metrics"
 local posix = require "cli.base.posix"
+local process_memory = require "cli.train.process_memory"
 local programs = require "cli.train.programs"
 local summary = require "cli.plan.summary"
 
@@ -12,6 +13,14 @@ local result = {}
 local NO_STEP = { stopped = "interrupted", time = "--max-time was over" }
 local ENDED = { time = "--max-time was over", recipe = "the recipe's on_step asked for it" }
 local DRIFT, DRIFT_STEPS = 0.1, 5  -- of predicted seconds, and steps to judge by
+
+-- A program of the store that never ran raised no peak: what was planned for it is not held against what was measured.
+function result.leave_out_idle(self)
+  local peaks, idle = nil, {}
+  if self.programs then peaks, idle = programs.that_ran(self.programs) end
+  if not peaks or #idle == 0 then return end
+  self.plan, self.idle = setmetatable({ peak_bytes = peaks }, { __index = self.plan }), idle
+end
 
 -- Says so when steps take another time than the profile promised: it was measured under other conditions.
 function result.hint(self, options)
@@ -44,6 +53,7 @@ function result.to_json(self, write)
     { "activation_peak_bytes", plan.activation_peak_bytes }, { "memory_bytes", summary.memory(plan) },
     { "tier_bytes", summary.tier_bytes(plan) },
     { "stall_seconds", self.stall_seconds }, { "process_peak_rss_bytes", posix.peak_rss_bytes() },
+    { "process_memory", process_memory.json(self) },
     { "copies", json.object(self.copies_per_step) },
     { "submit_seconds_median", self.submit_seconds_median },
     { "driver_bytes", json.object { { "before", self.driver.before }, { "now", self.driver.now } } },
@@ -81,6 +91,7 @@ function result.to_json(self, write)
         { "micro_batches", program.micro_batches }, { "tokens", program.tokens } }
     end
     rows[#rows + 1] = { "programs", json.array(list) }
+    rows[#rows + 1] = { "programs_not_run", json.array(self.idle or {}) }
   end
   if self.resumed then rows[#rows + 1] = { "resumed", self.resumed } end
   if self.candidates then rows[#rows + 1] = { "candidates", joint.json(self.candidates) } end
@@ -179,6 +190,7 @@ function result.to_text(self)
   metric_lines(self, lines)
   evaluation_lines(self, lines)
   lines[#lines + 1] = summary.lines(self.plan, made.steps > 0 and self.peak or nil)  -- no step: nothing was measured
+  if made.steps > 0 then lines[#lines + 1] = process_memory.line(self) end
   local ran = made.steps > 0 or NO_STEP[self.ended]
   for _, program in ipairs(ran and programs.in_order(self.programs or {}) or {}) do
     lines[#lines + 1] = ("%-17s %s micro-batches, %s %s\n"):format(program.name,

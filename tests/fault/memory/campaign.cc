@@ -122,8 +122,7 @@ class Child {
       heap::arm(next, failing_);
       status = call.work(error);
       const heap::Outcome outcome = heap::disarm();
-      if (outcome.failed_at < 0 && status == CAIRN_STATUS_OUT_OF_MEMORY &&
-          call.mend) {  // lost by the last one
+      if (outcome.failed_at < 0 && is_lost(status) && call.mend) {  // by the last one
         if (call.mend(error) == CAIRN_STATUS_OK) continue;
         progress_.found("%s: cannot be mended: %s", call.name.c_str(), cairn_error_message(error));
         return false;
@@ -152,8 +151,7 @@ class Child {
       }
     }
     if (status != CAIRN_STATUS_OK) status = call.work(error);
-    if (status == CAIRN_STATUS_OUT_OF_MEMORY && call.mend && call.mend(error) == CAIRN_STATUS_OK)
-      status = call.work(error);
+    if (is_lost(status) && call.mend && call.mend(error) == CAIRN_STATUS_OK) status = call.work(error);
     if (status != CAIRN_STATUS_OK) {
       progress_.found("%s: after failures in other calls it ends in %s: %s", call.name.c_str(),
                       cairn_status_name(status), cairn_error_message(error));
@@ -162,6 +160,11 @@ class Child {
     if (call.after) call.after();
     progress_.call = -1;
     return true;
+  }
+
+  // What a call says of an object that was lost where memory was refused before.
+  static bool is_lost(cairn_status_t status) {
+    return status == CAIRN_STATUS_OUT_OF_MEMORY || status == CAIRN_STATUS_WRONG_STATE;
   }
 
   bool is_taken(int number, int64_t allocation) const {

@@ -34,6 +34,16 @@ TEST(CostsJson, AProfileReadsBackAsWritten) {
   EXPECT_EQ(table.profile->find_link("host", 0)->link.in_bytes_per_second, 4e9);
 }
 
+TEST(CostsJson, RatesBeyondWholeNumbersReadBack) {
+  Profile p = sample_profile();
+  p.set_link({{"disk", 2e-5, 0x1p64, 3.7e19, 0.5, 0}, 0x1p70});
+  const Table table = from_json(to_json(p));
+  const LinkCost* const link = table.profile->find_link("disk", 0x1p70);
+  ASSERT_NE(link, nullptr);
+  EXPECT_EQ(link->link.out_bytes_per_second, 0x1p64);
+  EXPECT_EQ(link->link.in_bytes_per_second, 3.7e19);
+}
+
 TEST(CostsJson, AnEmptyProfileIsOne) {
   const Table table = from_json(to_json(Profile{}));
   EXPECT_TRUE(table.profile->ops.empty());

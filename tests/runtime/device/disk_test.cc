@@ -1,4 +1,5 @@
 // The disk tier: every byte at any place, past the page cache or through it, and each way a disk can fail.
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,9 @@ TEST(Disk, RoundTripKeepsEveryByteAndLeavesNothingBehind) {
 TEST(Disk, HowADirectoryIsReachedIsFoundOut) {
   EXPECT_NE(host::disk_access(::testing::TempDir()), host::DiskAccess::kNone);
   EXPECT_EQ(host::disk_access("/nonexistent-directory"), host::DiskAccess::kNone);
+  struct statfs shared = {};
+  if (statfs("/dev/shm", &shared) == 0 && shared.f_type == 0x01021994)  // tmpfs
+    EXPECT_EQ(host::disk_access("/dev/shm"), host::DiskAccess::kMemory);
 }
 
 TEST(Disk, NoSpaceAndNoDirectoryAreIoErrorsThatNameThePlace) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
 namespace cairn::plan {
 namespace {
 
@@ -21,6 +25,25 @@ TEST(Text, ForMachines) {
   append_number(out, int64_t{-5});
   append_string(out, "\"\\\n\xc3\xa9");
   EXPECT_EQ(out, "0.1-5\"\\\"\\\\\\u000a\xc3\xa9\"");
+}
+
+// Readers of JSON refuse whole numbers beyond 64 bits.
+TEST(Text, NumbersBeyondIntegersAreNone) {
+  const auto text = [](double x) {
+    std::string out;
+    append_number(out, x);
+    return out;
+  };
+  EXPECT_EQ(text(0x1p63), "9223372036854775808");
+  EXPECT_EQ(text(0x1p64), "18446744073709551616.0");
+  EXPECT_EQ(text(-0x1p64), "-18446744073709551616.0");
+  EXPECT_EQ(text(1e20), "1e+20");
+  EXPECT_EQ(text(std::numeric_limits<double>::infinity()), "inf");
+  for (int bits = 60; bits < 80; ++bits)
+    for (const double x : {std::ldexp(1.0, bits), std::ldexp(1.9999, bits)}) {
+      EXPECT_EQ(std::strtod(text(x).c_str(), nullptr), x);
+      EXPECT_TRUE(x < 0x1p64 || text(x).find_first_of(".e") != std::string::npos) << text(x);
+    }
 }
 
 TEST(Text, EscapedIsAlwaysUtf8WithoutControls) {

@@ -212,7 +212,8 @@ void expect_error_of_gradient(bool on_host) {
   Stepper stepper(session, step_options());
   const graph::JointGraph& joint = *session->plan().joint;
   std::vector<float> ones(8 * kWide, 1.0f);
-  session->write(joint.find("x"), ones.data(), static_cast<int64_t>(ones.size() * 4));
+  for (const char* name : {"x", "t"})
+    session->write(joint.find(name), ones.data(), joint.values[joint.find(name)].desc.bytes());
   const auto read = [&](const char* name) {
     std::vector<float> found(kWide * kWide);
     session->read(joint.find(name), found.data(), static_cast<int64_t>(found.size() * 4));

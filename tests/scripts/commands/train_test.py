@@ -58,6 +58,29 @@ class Train(Case):
         self.assertLess(result["submit_seconds_median"], result["step_seconds_median"])
         for key in ("step_seconds_median", "tokens_per_second", "process_peak_rss_bytes", "submit_seconds_median"):
             self.assertGreater(result[key], 0, key)
+        process = result["process_memory"]
+        self.assertEqual(process["peak_rss_bytes"], result["process_peak_rss_bytes"])
+        self.assertEqual(process["plan_bytes"], sum(result["peak_bytes"][tier] for tier in ("device", "host")))
+        for key in ("library_bytes", "interpreter_bytes", "code_bytes"):
+            self.assertGreater(process[key], 0, key)
+        parts = {"plan_bytes", "library_bytes", "interpreter_bytes", "code_bytes", "data_bytes", "other_bytes"}
+        self.assertEqual(process.keys(), parts | {"peak_rss_bytes"})
+        self.assertGreaterEqual(sum(process[key] for key in parts), process["peak_rss_bytes"])
+
+    def test_what_the_process_takes_beyond_the_plan_is_one_line(self):
+        text = self.cairn("train", "gpt2", *TINY, f"data={self.text}", "--steps", 1, "--quiet").stdout
+        self.assertRegex(text, r"(?m)^process +\S+ \w+ at its peak: .* planned, .* the library's heap, .* code")
+
+    def test_a_disk_tier_in_memory_is_told(self):
+        if "tmpfs" not in subprocess.run(["stat", "-f", "-c", "%T", "/dev/shm"], capture_output=True, text=True).stdout:
+            self.skipTest("no tmpfs here")
+        self.environment["TMPDIR"] = "/dev/shm"
+        run = ["gpt2", *TINY, f"data={self.text}", "--policy", "offload"]
+        for command in (["train", *run, "--steps", 1], ["plan", *run]):
+            self.assertIn("tmpfs", self.cairn(*command, "--tiers", "disk").stderr)
+            self.assertNotIn("tmpfs", self.cairn(*command, "--tiers", "host").stderr)
+        self.assertEqual(json.loads(self.cairn("devices", "--json").stdout)[0]["disk_access"], "memory")
+        self.assertIn("memory", self.cairn("devices").stdout)
 
     def test_every_plan_gives_the_same_bits_and_its_promised_peak(self):
         keep = self.train("--steps", 3, "--policy", "keep")

@@ -151,6 +151,20 @@ class Lengths(Case):
         rest = json.loads(self.cairn("train", "mine.lua", "--resume", "run", "--steps", 2, "--json", "--quiet").stdout)
         self.assertEqual(rest["parameter_digest"], found["parameter_digest"])
 
+    def test_a_program_that_never_runs_is_named_and_not_planned_for(self):
+        # The smaller one alone: both start at the larger one's arguments, and the last micro-batch is that of `rest`.
+        text = PROGRAMS.replace("local tokens, targets, program = {}, {}, 1", "local tokens, targets, program = {}, {}, 2")
+        (self.folder / "mine.lua").write_text(text % (HALF, "2"))
+        run = ["train", "mine.lua", *TINY, "--steps", 2, "--threads", 2, "--quiet"]
+        found = json.loads(self.cairn(*run, "--json").stdout)
+        self.assertEqual(found["programs_not_run"], ["whole"])
+        self.assertEqual(found["peak_bytes"], found["planned_peak_bytes"])
+        whole = json.loads(self.own(HALF, arguments=["--steps", 1, "--accumulate", 4]).stdout)
+        self.assertEqual(whole["programs_not_run"], [])
+        self.assertLess(found["peak_bytes"]["device"], whole["peak_bytes"]["device"])
+        (self.folder / "mine.lua").write_text(text % (HALF, "2"))
+        self.assertIn("equal", self.cairn(*run).stdout)
+
     def test_commands_of_one_program(self):
         (self.folder / "mine.lua").write_text(PROGRAMS % (HALF, "2"))
         for command in ("verify", "profile"):

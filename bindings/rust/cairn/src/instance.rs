@@ -212,7 +212,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Processor and instruction sets.
     pub description: String,
-    /// All its memory.
+    /// The memory that this process may use of it.
     pub memory_bytes: u64,
     /// How many threads it has.
     pub threads: u32,
@@ -220,7 +220,7 @@ pub struct DeviceInfo {
     pub fast_bf16: bool,
     /// The instruction set in use: `"avx512"`; of a GPU its architecture, `"sm_90"`.
     pub isa: String,
-    /// How the disk tier reaches its directory: `direct`, `buffered` or `none`.
+    /// How the disk tier reaches its directory: `direct`, `buffered`, `memory` (tmpfs) or `none`.
     pub disk_access: String,
 }
 

@@ -136,6 +136,8 @@ fn unsupported_not_found_corrupt_and_io() {
 fn cancelled_once() {
     let (instance, device) = cpu();
     let mut session = predicting_graph(&instance, ROWS).unwrap().plan(&device).unwrap().session(&device).unwrap();
+    fails(Status::WrongState, &["parameters have no values", "'x'"], session.run());
+    session.initialise(1).unwrap();
     session.write("x", &batch(0, ROWS).0).unwrap();
     let monitor = session.monitor();
     monitor.cancel();
