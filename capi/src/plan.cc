@@ -22,6 +22,23 @@ namespace plan = cairn::plan;
 static_assert(CAIRN_AMP_FP16 == static_cast<int>(cairn::graph::AmpMode::kFp16));
 static_assert(CAIRN_DECISION_PERSISTENT == static_cast<int>(plan::Decision::kPersistent));
 
+namespace {
+
+// As the summary counts them: whatever is neither of a weight nor of its update.
+std::vector<bool> activations_of(const engine::CompiledPlan& compiled) {
+  using cairn::graph::Role;
+  std::vector<bool> activations(compiled.problem.values.size(), true);
+  for (size_t j = 0; j < compiled.joint->values.size(); ++j) {
+    const int32_t p = compiled.problem_value[j];
+    if (p < 0) continue;
+    for (const Role role : {Role::kParameter, Role::kLow, Role::kPacked, Role::kGradient, Role::kOptimizer})
+      if (compiled.joint->values[j].role == role) activations[p] = false;
+  }
+  return activations;
+}
+
+}  // namespace
+
 cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from,
                        const cairn::device::DeviceInfo& device)
     : compiled(std::move(from)), sustained(cairn::costs::Model(device, compiled->costs).sustained()) {
@@ -33,7 +50,7 @@ cairn_plan::cairn_plan(std::shared_ptr<const engine::CompiledPlan> from,
       category[p] = cairn::graph::kRoleNames[static_cast<size_t>(compiled->joint->values[j].role)].data();
   for (const plan::Op& op : problem.ops)
     for (int32_t value : op.outputs) region[value] = op.region;
-  activation_peak_bytes = plan::activation_peak(problem, compiled->plan);
+  activation_peak_bytes = plan::activation_peak(problem, compiled->plan, activations_of(*compiled));
 }
 
 namespace {

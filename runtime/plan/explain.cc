@@ -187,11 +187,13 @@ void fail_over_budget(const Problem& p, const Index& index, const Plan& smallest
               fault);
 }
 
-int64_t activation_peak(const Problem& problem, const Plan& plan) {
+int64_t activation_peak(const Problem& problem, const Plan& plan, const std::vector<bool>& activations) {
   std::vector<bool> here(problem.values.size(), false);
   int64_t alive = 0, peak = 0;
   const auto place = [&](int32_t value) {
-    if (problem.values[value].persistent || problem.values[value].home >= 0 || here[value]) return;
+    if (!activations[value] || problem.values[value].persistent || problem.values[value].home >= 0 ||
+        here[value])
+      return;
     here[value] = true;
     alive += problem.values[value].bytes;
   };

@@ -108,6 +108,19 @@ TEST_F(PlanTest, SummaryAddsUp) {
   EXPECT_GT(s.instruction_count, s.op_count);
 }
 
+// A step of one micro-batch frees gradients of weights as it goes: they are no activations there either.
+TEST_F(PlanTest, ActivationsAtTheirPeakAreThoseOfAnyNumberOfMicroBatches) {
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  std::vector<uint64_t> peaks;
+  for (const uint32_t micro_steps : {1u, 2u}) {
+    options.micro_steps = micro_steps;
+    const auto s = cairn::Plan::create(graph, devices.device, options).summary();
+    peaks.push_back(s.activation_peak_bytes);
+    EXPECT_LE(s.activation_peak_bytes, s.live_peak_bytes);
+  }
+  EXPECT_EQ(peaks[0], peaks[1]);
+}
+
 TEST_F(PlanTest, MemoryByTierAddsUpToThePeaks) {
   cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
   options.tiers[0] = CAIRN_TIER_HOST;

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "runtime/costs/model.h"
 #include "runtime/engine/compile/homes/gradients.h"
@@ -111,6 +113,52 @@ void check(const PlanOptions& options, const device::Device& device) {
           options.micro_steps, " micro-batches per update");
 }
 
+using Plans = std::vector<std::shared_ptr<const CompiledPlan>>;
+
+Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options);
+
+// More tiers never need more: where nothing fits, what fewer of them do is asked for, too. They may have other forms.
+class WithFewerTiers {
+ public:
+  WithFewerTiers(std::span<const ProgramGraph> graphs, device::Device& device)
+      : graphs_(graphs), device_(device) {}
+
+  Plans run(const PlanOptions& options) {
+    attempt(options, compile_with);
+    for (const Tier tier : options.tiers) {
+      if (!plans_.empty() && !options.smallest_budget) break;
+      PlanOptions fewer = options;
+      std::erase(fewer.tiers, tier);
+      try {
+        attempt(fewer, compile_set);
+      } catch (const Error& error) {
+        // Where a region names the tier there is no plan without it.
+        if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound) throw;
+      }
+    }
+    if (plans_.empty()) throw *over_;
+    return std::move(plans_);
+  }
+
+ private:
+  void attempt(const PlanOptions& options, decltype(compile_with) compile) {
+    try {
+      Plans plans = compile(graphs_, device_, options);
+      const auto budget = [](const Plans& of) { return of.front()->problem.budget_bytes; };
+      if (plans_.empty() || budget(plans) < budget(plans_)) plans_ = std::move(plans);
+    } catch (const Error& error) {
+      if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
+      const auto least = [](const Error& of) { return of.fault()->smallest_budget_bytes; };
+      if (!over_ || least(error) < least(*over_)) over_ = error;
+    }
+  }
+
+  const std::span<const ProgramGraph> graphs_;
+  device::Device& device_;
+  Plans plans_;
+  std::optional<Error> over_;  // names the least, while nothing fits
+};
+
 }  // namespace
 
 std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
@@ -119,9 +167,14 @@ std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> 
   return compile_set({&alone, 1}, device, options)[0];
 }
 
-std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const ProgramGraph> graphs,
-                                                             device::Device& device,
-                                                             const PlanOptions& options) {
+Plans compile_set(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options) {
+  if (options.tiers.size() < 2) return compile_with(graphs, device, options);
+  return WithFewerTiers(graphs, device).run(options);
+}
+
+namespace {
+
+Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options) {
   check(options, device);
   SetCompiler set(graphs, device, options);
   graph::JointOptions joint = joint_options(options, device);
@@ -164,4 +217,5 @@ std::vector<std::shared_ptr<const CompiledPlan>> compile_set(std::span<const Pro
   return set.beside(std::move(first), budget);
 }
 
+}  // namespace
 }  // namespace cairn::engine

@@ -274,10 +274,10 @@ class Variants {
     const PartUnits units = parts_(joint);
     require(!units.empty() || options_.vocabulary_parts <= 1, Code::kUnsupported,
             "no weight goes in parts: lookups and the fused loss would have to be all that uses it, on a "
-            "backend that "
-            "makes the same bits of its parts, and in a vocabulary large enough for two");
-    joint.parts = options_.vocabulary_parts > 1 ? choose_parts(whole, units, options_.vocabulary_parts)
-                                                : choose_parts(*lowered(joint), units);
+            "backend that makes the same bits of its parts, and in a vocabulary large enough for two");
+    const int64_t given = options_.vocabulary_parts;
+    joint.parts = given > 1 ? choose_parts(whole, units, given)
+                            : choose_parts(std::bind_front(&Variants::lowered, this), joint, units);
     if (joint.parts.empty()) return;
     const Ways ways(lowered(joint));
     refuse();

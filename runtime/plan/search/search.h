@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/plan/local_search/local_search.h"
@@ -34,6 +35,12 @@ inline void keep_faster(std::optional<Fit>& best, std::optional<Fit> fit) {
   if (fit && (!best || fit->plan.predicted_seconds < best->plan.predicted_seconds)) best = std::move(fit);
 }
 
+// Plans that searches have met, and some whose offsets were searched for.
+struct Met {
+  Archive archive;
+  std::vector<Fit> exact;
+};
+
 class Search {
  public:
   // arenas_follow_peaks: a plan's arena is as low as its own peak allows, whatever the budget, so that what
@@ -45,6 +52,11 @@ class Search {
   // Forgets all plans; what follows depends on the problem and on later calls alone. Begins with the plans
   // that keep everything.
   void restart();
+  // Has others for what was met so far, which are left there.
+  void exchange(Met& met) {
+    std::swap(archive, met.archive);
+    exact_.swap(met.exact);
+  }
   // False if the retention points are no plan.
   bool try_retention(const RetentionPoints&, Pace);
   RetentionPoints retention_of(const OptionSets&, const Chosen&) const;

@@ -52,15 +52,13 @@ std::optional<Plan> Solver::solve_once(int64_t budget_bytes, Effort effort) {
     if (!quick_) quick_.emplace(p_);
     return finished(quick_->search, quick_->one.solve(budget, effort));
   }
-  search_all();
-  return finished(search_, search_.fastest_within(budget, budget));
+  return finished(search_, levels().fastest_within(budget));
 }
 
 Plan Solver::smallest() {
   search_.set_layout_effort(0);
   if (!small()) return one_.smallest().plan;
-  search_all();
-  return search_.lowest()->plan;
+  return levels().lowest().plan;
 }
 
 // Nothing is faster than running each op once and never waiting; where policies ask for more, a search may
@@ -74,9 +72,9 @@ std::optional<Plan> Solver::as_it_is(int64_t budget, bool limited) {
   return plan;
 }
 
-void Solver::search_all() {
-  if (!searched_) search_all_budgets(search_);
-  searched_ = true;
+Levels& Solver::levels() {
+  if (!levels_) levels_.emplace(search_);
+  return *levels_;
 }
 
 Plan Solver::finish(Plan plan, int64_t budget_bytes, Effort effort) {

@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "runtime/plan/search/search.h"
+#include "runtime/plan/search/levels.h"
 
 namespace cairn::plan {
 
@@ -26,13 +26,13 @@ class Solver {
   bool small() const { return p_.ops.size() <= kSmallProblem; }
   std::optional<Plan> solve_once(int64_t budget_bytes, Effort effort);
   std::optional<Plan> as_it_is(int64_t budget, bool limited);
-  void search_all();
+  Levels& levels();
   Plan finish(Plan plan, int64_t budget_bytes, Effort effort);
 
   const Problem& p_;
   Search search_;
   OneBudget one_;
-  bool searched_ = false;  // a small problem's plans for all budgets are there
+  std::optional<Levels> levels_;  // a small problem's plans for all budgets
   // A small problem's plans for one budget, quickly: apart from those for all budgets, which they would overwrite.
   struct Quick {
     explicit Quick(const Problem& p) : search(p, false), one(search) {}

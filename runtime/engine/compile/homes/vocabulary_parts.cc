@@ -83,6 +83,84 @@ WorkingSet working_set(const CompiledPlan& plan, const JointOp& op, int64_t work
   return set;
 }
 
+int64_t workspace_of(const CompiledPlan& plan, size_t op) {
+  const int32_t kernel = plan.op_kernel[graph::kMicroBatch][op];
+  return kernel < 0 ? 0 : align_up(plan.kernels[at(kernel)]->workspace_bytes(), kAlignment);
+}
+
+// The most that an op has on the device at once that uses nothing of what goes in parts.
+int64_t largest_of_others(const CompiledPlan& plan, const std::set<int32_t>& parted) {
+  int64_t most = 0;
+  for (size_t i = 0; i < plan.joint->ops().size(); ++i)
+    if (const WorkingSet set = working_set(plan, plan.joint->ops()[i], workspace_of(plan, i), parted);
+        set.parted == 0)
+      most = std::max(most, set.fixed);
+  return most;
+}
+
+// Of `rows` that an op uses, as many as leave it no more than `most`.
+int64_t rows_within(int64_t most, const WorkingSet& set, int64_t rows) {
+  const double room = static_cast<double>(std::max<int64_t>(0, most - set.fixed));
+  return static_cast<int64_t>(std::min(1.0, room / static_cast<double>(set.parted)) *
+                              static_cast<double>(rows));
+}
+
+// By what ops on the whole need.
+graph::PartRows first_parts(const CompiledPlan& whole, const PartUnits& units) {
+  const JointGraph& joint = *whole.joint;
+  std::map<std::string, std::set<int32_t>> values;  // that go in parts: the weight and its gradient
+  std::set<int32_t> all;
+  for (const ParameterSlot& slot : joint.parameters) {
+    const std::string& name = joint.values[at(slot.value)].name;
+    if (!units.contains(name)) continue;
+    for (const int32_t v : {slot.value, slot.gradient})
+      if (v >= 0) values[name].insert(v), all.insert(v);
+  }
+  const int64_t most = largest_of_others(whole, all);
+  graph::PartRows chosen;
+  for (const auto& [name, parted] : values) {
+    const int64_t vocab = joint.values[at(*parted.begin())].desc.shape[0], unit = units.at(name);
+    int64_t least = vocab;
+    for (size_t i = 0; i < joint.ops().size(); ++i) {
+      const WorkingSet set = working_set(whole, joint.ops()[i], workspace_of(whole, i), parted);
+      if (set.parted > 0) least = std::min(least, rows_within(most, set, vocab));
+    }
+    if (const int64_t parts = parts_for(vocab, unit, least); parts > 1)
+      chosen[name] = firsts(vocab, unit, parts);
+  }
+  return chosen;
+}
+
+// By what ops on the parts need; no fewer.
+graph::PartRows more_parts(const CompiledPlan& parted, const PartUnits& units, graph::PartRows parts) {
+  const JointGraph& joint = *parted.joint;
+  std::map<std::string, std::set<int32_t>> values;  // parts of the weight and of its gradient
+  std::set<int32_t> all;
+  for (const ParameterSlot& slot : joint.parameters)
+    for (const int32_t v : {slot.value, slot.gradient})
+      if (const graph::Slices* const slices = v < 0 ? nullptr : joint.slices_of(v))
+        for (const int32_t part : slices->parts)
+          values[joint.values[at(slot.value)].name].insert(part), all.insert(part);
+  const int64_t most = largest_of_others(parted, all);
+  for (auto& [name, firsts_of] : parts) {
+    const int64_t vocab = joint.values[at(joint.find(name))].desc.shape[0];
+    int64_t least = vocab;
+    for (size_t i = 0; i < joint.ops().size(); ++i) {
+      const WorkingSet set = working_set(parted, joint.ops()[i], workspace_of(parted, i), values[name]);
+      if (set.parted == 0 || set.fixed + set.parted <= most) continue;
+      int64_t rows = 0;
+      for (const auto* list : {&joint.ops()[i].in, &joint.ops()[i].out})
+        for (const int32_t v : *list)
+          if (v >= 0 && values[name].contains(joint.storage(v)))
+            rows = std::max(rows, joint.values[at(v)].desc.shape[0]);
+      least = std::min(least, rows_within(most, set, rows));
+    }
+    const int64_t unit = units.at(name), count = parts_for(vocab, unit, least);
+    if (count > static_cast<int64_t>(firsts_of.size())) firsts_of = firsts(vocab, unit, count);
+  }
+  return parts;
+}
+
 }  // namespace
 
 PartUnits part_units(std::span<const std::shared_ptr<const JointGraph>> joints,
@@ -104,40 +182,16 @@ PartUnits part_units(std::span<const std::shared_ptr<const JointGraph>> joints,
   return units;
 }
 
-graph::PartRows choose_parts(const CompiledPlan& whole, const PartUnits& units) {
-  const JointGraph& joint = *whole.joint;
-  std::map<std::string, std::set<int32_t>> values;  // that go in parts: the weight and its gradient
-  std::set<int32_t> all;
-  for (const ParameterSlot& slot : joint.parameters) {
-    const std::string& name = joint.values[at(slot.value)].name;
-    if (!units.contains(name)) continue;
-    for (const int32_t v : {slot.value, slot.gradient})
-      if (v >= 0) values[name].insert(v), all.insert(v);
+graph::PartRows choose_parts(
+    const std::function<std::shared_ptr<CompiledPlan>(const graph::JointOptions&)>& lower,
+    graph::JointOptions joint, const PartUnits& units) {
+  joint.parts = first_parts(*lower(joint), units);
+  while (!joint.parts.empty()) {
+    graph::PartRows more = more_parts(*lower(joint), units, joint.parts);
+    if (more == joint.parts) break;
+    joint.parts = std::move(more);
   }
-  const auto set_of = [&](size_t i, const std::set<int32_t>& parted) {
-    const int32_t kernel = whole.op_kernel[graph::kMicroBatch][i];
-    const int64_t workspace =
-        kernel < 0 ? 0 : align_up(whole.kernels[at(kernel)]->workspace_bytes(), kAlignment);
-    return working_set(whole, joint.ops()[i], workspace, parted);
-  };
-  int64_t most = 0;
-  for (size_t i = 0; i < joint.ops().size(); ++i)
-    if (const WorkingSet set = set_of(i, all); set.parted == 0) most = std::max(most, set.fixed);
-  graph::PartRows chosen;
-  for (const auto& [name, parted] : values) {
-    const int64_t vocab = joint.values[at(*parted.begin())].desc.shape[0], unit = units.at(name);
-    int64_t least = vocab;
-    for (size_t i = 0; i < joint.ops().size(); ++i) {
-      const WorkingSet set = set_of(i, parted);
-      if (set.parted == 0) continue;
-      const double room = static_cast<double>(std::max<int64_t>(0, most - set.fixed));
-      const double share = room / static_cast<double>(set.parted) * static_cast<double>(vocab);
-      if (share < static_cast<double>(least)) least = static_cast<int64_t>(share);
-    }
-    if (const int64_t parts = parts_for(vocab, unit, least); parts > 1)
-      chosen[name] = firsts(vocab, unit, parts);
-  }
-  return chosen;
+  return joint.parts;
 }
 
 graph::PartRows choose_parts(const CompiledPlan& whole, const PartUnits& units, int64_t parts) {

@@ -67,6 +67,26 @@ TEST(VocabularyParts, AreWhatMeetsABudgetBelowTheHead) {
   EXPECT_TRUE(compile(graph_of(m), *device, options)->joint->slices.empty());
 }
 
+// Parts hand sums on to one another, which takes room beside them: with enough parts that is none that another op does not take.
+TEST(VocabularyParts, AreAsManyAsTheSmallestBudgetTakes) {
+  const auto device = cpu();
+  const Model m{.vocab = 20480, .width = 64, .rows = 256};
+  for (const std::vector<Tier>& tiers :
+       {std::vector{Tier::kHost}, {Tier::kDisk}, {Tier::kHost, Tier::kDisk}}) {
+    const auto least = [&](int64_t parts) {
+      PlanOptions options = in_parts(parts);
+      options.tiers = tiers;
+      options.budget_bytes = 1;
+      return smallest_budget(graph_of(m), *device, options);
+    };
+    PlanOptions options;
+    options.tiers = tiers;
+    options.budget_bytes = 1;
+    const int64_t chosen = smallest_budget(graph_of(m), *device, options);
+    for (const int64_t parts : {4, 8, 16}) EXPECT_LE(chosen, least(parts) * 102 / 100) << parts;
+  }
+}
+
 // Where kernels do not reach the tier. The first gradient writes the norm, the other one adds to it.
 TEST(VocabularyParts, ComeToTheNormInPiecesOfWholeChunks) {
   const auto device = device::checked(cpu());
