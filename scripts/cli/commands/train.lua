@@ -153,16 +153,14 @@ local function write_file(path, mode, text)
   if not ok then fail.with(5, problem) end
 end
 
-local function start(run, opened, options)
+local function start(run, opened, options, note)
   if opened then
     resume.restore(run, opened)
     -- A checkpoint keeps the options it was saved under; those given now count, once no effective batch is open.
-    local report = fail.check("--resume", run.stepper:report())
-    run.next_batch = opened.number("next_batch", report.step * run.spec.accumulate)
-    run.micro_before = report.micro
-    if report.micro > 0 then run.sums:restore(opened.text("metrics")) end
-    if report.micro == 0 then resume.configure(run) else run.configures = true end
-    return report.step
+    local before = resume.place(run, opened, note)
+    if before > 0 then run.sums:restore(opened.text("metrics")) end
+    if before == 0 then resume.configure(run) else run.configures = true end
+    return fail.check("--resume", run.stepper:report()).step
   end
   run:initialise()
   if options.init then run:import(options.init) end
@@ -295,7 +293,7 @@ return function(arguments, root)
   if out then checkpoints.rehearse(run, out) end
   native.catch_signals()
   watch(run)
-  local first = start(run, opened, options)
+  local first = start(run, opened, options, note)
   local result = { first_step = first, steps = first, loss = {}, seconds = {}, tokens = {}, samples = {}, stall = {},
                    copies = {}, submit = {}, metrics = {}, evaluation = {}, evaluation_seconds = 0,
                    evaluates = run.evaluation ~= nil, dry = options.dry_run,
