@@ -1,12 +1,13 @@
-// The ABI boundary: no exception crosses it. Every fallible function is one guard() around its work; inside,
-// errors are exceptions, and report() turns the one in flight into a status and fills the caller's error
-// object.
+// The ABI boundary: no exception crosses it, and the host's floating-point environment does not come in. Every
+// fallible function is one guard() around its work; inside, errors are exceptions, and report() turns the one in
+// flight into a status and fills the caller's error object.
 #pragma once
 #include <string_view>
 
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
 #include "runtime/base/error.h"
+#include "runtime/base/os/float_environment.h"
 
 namespace cairn::capi {
 
@@ -15,6 +16,7 @@ cairn_status_t report(cairn_error_t* error) noexcept;
 
 template <class Work>
 cairn_status_t guard(cairn_error_t* error, Work&& work) noexcept {
+  const DefaultFloatEnvironment numbers;
   try {
     work();
     return CAIRN_STATUS_OK;

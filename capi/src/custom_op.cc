@@ -2,6 +2,7 @@
 #include <array>
 
 #include "capi/src/graph.h"
+#include "runtime/base/os/float_environment.h"
 
 namespace cairn::capi {
 namespace {
@@ -63,6 +64,7 @@ using Run = int32_t (*)(void*, const cairn_tensor_t*, const cairn_tensor_t*, voi
 
 auto runner(const std::string& op, const char* which, const std::shared_ptr<CustomOpUser>& user, Run run) {
   return [op, which, user, run](std::span<const Tensor> in, std::span<const Tensor> out, void* workspace) {
+    const KeptFloatEnvironment numbers;
     const int32_t result = run(user->user, Views(in).list.data(), Views(out).list.data(), workspace);
     if (result == 0) return true;
     failed(op, which, result, words(*user));
@@ -79,6 +81,7 @@ graph::CustomOp custom_op(const cairn_custom_op_t& op, const std::shared_ptr<Cus
   made.recomputable = op.recomputable != 0;
   made.shape = [name = made.name, user, shape = op.shape](std::span<const TensorDesc> in,
                                                           std::span<TensorDesc> out) {
+    const KeptFloatEnvironment numbers;
     Views outputs{std::span<const TensorDesc>()};
     const int32_t result = shape(user->user, Views(in).list.data(), outputs.list.data());
     if (result != 0) {
@@ -92,6 +95,7 @@ graph::CustomOp custom_op(const cairn_custom_op_t& op, const std::shared_ptr<Cus
   if (op.workspace_bytes != nullptr)
     made.workspace_bytes = [name = made.name, user,
                             ask = op.workspace_bytes](std::span<const TensorDesc> in) {
+      const KeptFloatEnvironment numbers;
       const int64_t bytes = ask(user->user, Views(in).list.data());
       if (bytes < 0)
         fail(Code::kInvalidArgument, "custom op '", name, "': workspace_bytes gave ", bytes, words(*user));

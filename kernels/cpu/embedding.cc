@@ -4,7 +4,9 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/long_sums.h"
 #include "kernels/cpu/support.h"
+#include "kernels/cpu/workspace.h"
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -38,6 +40,83 @@ std::unique_ptr<Kernel> make_lookup(const Signature& s) {
   });
 }
 
+// Rows of the table that more tokens have than one chain adds up: their sums go by blocks, in the workspace. A few at
+// most, as the tokens are shared out among them.
+class FrequentRows {
+ public:
+  FrequentRows(int64_t rows, int64_t columns, int64_t tokens, int threads, Workspace* space)
+      : rows_(rows), columns_(columns), most_(tokens / (kChain + 1)) {
+    if (most_ == 0) return;
+    place_at_ = space->add(rows * 4);
+    row_at_ = space->add(most_ * 4);
+    taken_at_ = space->add(threads * most_ * 4);
+    sums_at_ = space->add(3 * most_ * columns * 4);
+  }
+
+  // Finds them among the tokens' rows; row(i) of token i is outside of 0 .. rows for tokens of other tables.
+  template <class Row>
+  void find(void* workspace, int64_t tokens, const Row& row) {
+    if (most_ == 0) return;
+    place_ = Workspace::at<int32_t>(workspace, place_at_);
+    row_ = Workspace::at<int32_t>(workspace, row_at_);
+    taken_ = Workspace::at<int32_t>(workspace, taken_at_);
+    sums_ = Workspace::at<float>(workspace, sums_at_);
+    std::fill_n(place_, rows_, 0);
+    for (int64_t i = 0; i < tokens; ++i)
+      if (const int64_t r = row(i); r >= 0 && r < rows_) ++place_[r];
+    count_ = 0;
+    for (int64_t r = 0; r < rows_; ++r) {
+      const bool frequent = sums_by_blocks(place_[r]);
+      if (frequent) row_[count_] = static_cast<int32_t>(r);
+      place_[r] = frequent ? static_cast<int32_t>(count_++) : -1;
+    }
+    std::fill_n(sums_, 3 * count_ * columns_, 0.0f);
+  }
+
+  // What a thread does with columns [begin, end) of all tokens: asks where each is added, then finishes.
+  struct Share {
+    const FrequentRows& of;
+    float* const table;
+    const int64_t begin, end;
+    int32_t* const taken;  // tokens of the block of each that are there by now
+
+    float* add_to(int64_t row) const {
+      const int32_t place = of.count_ > 0 ? of.place_[row] : -1;
+      if (place < 0) return table + row * of.columns_ + begin;
+      if (taken[place]++ == kSumBlock) {
+        taken[place] = 1;
+        of.end(place, begin, end);
+      }
+      return of.sums(place, 0) + begin;
+    }
+    void finish() const {
+      for (int64_t place = 0; place < of.count_; ++place) {
+        of.end(place, begin, end);
+        float *total = of.sums(place, 0) + begin, *to = table + of.row_[place] * of.columns_ + begin;
+        end_totals(total, of.sums(place, 1) + begin, of.sums(place, 2) + begin, end - begin);
+        for (int64_t i = 0; i < end - begin; ++i) to[i] += total[i];
+      }
+    }
+  };
+  Share share(int thread, float* table, int64_t begin, int64_t end) const {
+    int32_t* const taken = count_ > 0 ? taken_ + thread * most_ : nullptr;
+    std::fill_n(taken, count_, 0);
+    return {*this, table, begin, end, taken};
+  }
+
+ private:
+  float* sums(int64_t place, int64_t which) const { return sums_ + (3 * place + which) * columns_; }
+  void end(int64_t place, int64_t begin, int64_t end) const {
+    end_block(sums(place, 0) + begin, sums(place, 1) + begin, sums(place, 2) + begin, end - begin);
+  }
+
+  int64_t rows_, columns_, most_, count_ = 0;
+  int64_t place_at_ = 0, row_at_ = 0, taken_at_ = 0, sums_at_ = 0;
+  int32_t *place_ = nullptr, *row_ = nullptr,
+          *taken_ = nullptr;  // place_[row]: among the frequent ones, or -1
+  float* sums_ = nullptr;     // [place][sums of a block, high, low][column]
+};
+
 // Threads own columns, so every row of the table is summed in token order at any thread count.
 std::unique_ptr<Kernel> make_lookup_grad(const Signature& s) {
   if (!integer_ids(s.in[0]) || !fast_float(s.in[1]) || !plain_f32(s.out[0])) return nullptr;
@@ -45,19 +124,26 @@ std::unique_ptr<Kernel> make_lookup_grad(const Signature& s) {
                 first = first_row(s);
   const DType type = s.in[1].dtype;
   const int64_t bytes = dtype_bytes(type);
-  return make_kernel([=](const Call& call) {
+  Workspace space;
+  const FrequentRows frequent_rows(rows, columns, count, s.threads, &space);
+  const auto run = [=](const Call& call) {
     const int32_t* ids = input<const int32_t>(call, 0);
     const char* dy = input<const char>(call, 1);
     float* table = output<float>(call, 0);
     if (!accumulates(call, 0))
       parallel_for(rows * columns, kGrain,
                    [&](int64_t b, int64_t e, int) { std::fill(table + b, table + e, 0.0f); });
-    parallel_for(columns, 16, [&](int64_t b, int64_t e, int) {
+    FrequentRows frequent = frequent_rows;
+    frequent.find(call.workspace, count, [&](int64_t i) { return ids[i] - first; });
+    parallel_for(columns, 16, [&](int64_t b, int64_t e, int thread) {
+      const FrequentRows::Share share = frequent.share(thread, table, b, e);
       for (int64_t i = 0; i < count; ++i)
         if (const int64_t row = ids[i] - first; row >= 0 && row < rows)
-          convert(type, DType::kF32, true, dy + (i * columns + b) * bytes, table + row * columns + b, e - b);
+          convert(type, DType::kF32, true, dy + (i * columns + b) * bytes, share.add_to(row), e - b);
+      share.finish();
     });
-  });
+  };
+  return make_kernel(run, space.bytes());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "kernels/cpu/norm.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/simd/dispatch.h"
@@ -10,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/long_sums-inl.h"
 #include "kernels/cpu/simd/several-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
@@ -29,13 +31,15 @@ void norm_rows(const NormRows& r, int64_t begin, int64_t end) {
     auto mean = all_rows<kRows>(zero), squares = mean;
     if (centered) {
       auto sum = mean;
-      for_each_vector(0, c, [&](auto t, int64_t i) { sum = add(sum, get_rows<kRows>(t, x + i, c)); });
+      sum_row(
+          c, sum, CAIRN_ADDS { sum = add(sum, get_rows<kRows>(t, x + i, c)); });
       mean = each([&](V v) { return set(sum_lanes(v) * inverse); }, sum);
     }
-    for_each_vector(0, c, [&](auto t, int64_t i) {
-      const auto d = each([&](V v) { return keep(t, v, zero); }, sub(get_rows<kRows>(t, x + i, c), mean));
-      squares = mul_add(d, d, squares);
-    });
+    sum_row(
+        c, squares, CAIRN_ADDS {
+          const auto d = each([&](V v) { return keep(t, v, zero); }, sub(get_rows<kRows>(t, x + i, c), mean));
+          squares = mul_add(d, d, squares);
+        });
     const auto factor =
         each([&](V v) { return set(1.0f / std::sqrt(sum_lanes(v) * inverse + r.eps)); }, squares);
     for_each_vector(0, c, [&](auto t, int64_t i) {
@@ -72,15 +76,29 @@ void norm_grad_typed(const NormGradRows& r, float* dgamma, float* dbeta, int64_t
     const T* x = static_cast<const T*>(r.x) + row * c;
     const T* dy = static_cast<const T*>(r.dy) + row * c;
     const V mean = set(centered ? r.mean[row] : 0.0f), rstd = set(r.rstd[row]);
-    V sum_g = hn::Zero(DF()), sum_gh = hn::Zero(DF());
-    for_each_vector(0, c, [&](auto t, int64_t i) {
+    const V zero = hn::Zero(DF());
+    V sum_g = zero, sum_gh = zero;
+    const auto add_up = CAIRN_ADDS {
       const V d = get(t, dy + i), h = hn::Mul(hn::Sub(get(t, x + i), mean), rstd);
       const V g = r.gamma != nullptr ? hn::Mul(d, get(t, r.gamma + i)) : d;
       sum_g = hn::Add(sum_g, g);
       sum_gh = hn::MulAdd(g, h, sum_gh);
       if (dgamma != nullptr) put(t, hn::MulAdd(d, h, get(t, dgamma + i)), dgamma + i);
       if (dbeta != nullptr) put(t, hn::Add(get(t, dbeta + i), d), dbeta + i);
-    });
+    };
+    if (c <= kRowChain) {
+      for_each_vector(0, c, add_up);
+    } else {
+      V high_g = zero, high_gh = zero, low_g = zero, low_gh = zero;
+      for (int64_t at = 0; at < c; at += kRowBlock) {
+        sum_g = sum_gh = zero;
+        for_each_vector(at, std::min(c, at + kRowBlock), add_up);
+        add_to_total(high_g, low_g, sum_g);
+        add_to_total(high_gh, low_gh, sum_gh);
+      }
+      sum_g = rounded_total(high_g, low_g);
+      sum_gh = rounded_total(high_gh, low_gh);
+    }
     if (r.dx == nullptr) continue;
     T* dx = static_cast<T*>(r.dx) + row * c;
     const T* da = r.da != nullptr ? static_cast<const T*>(r.da) + row * c : nullptr;
@@ -108,6 +126,7 @@ void norm_grad_dispatch(const NormGradRows& r, float* dgamma, float* dbeta, int6
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "kernels/cpu/simd/long_sums.h"
 #include "kernels/cpu/support.h"
 
 namespace cairn::kernels::cpu {
@@ -144,8 +163,11 @@ std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
     if (s.has_in(i) && (i == da ? s.in[i].dtype != s.in[0].dtype : !plain_f32(s.in[i]))) return nullptr;
   NormGradRows r{.columns = s.in[0].shape.last(), .type = s.in[0].dtype, .centered = centered};
   const int64_t rows = s.in[0].shape.rows(), threads = s.threads;
-  // Each thread sums its rows into its own two rows of the workspace; they are added up in thread order.
-  const int64_t stride = align_up(r.columns * 4, kAlignment) / 4;
+  // Each thread sums its rows into its own two rows of the workspace; they are added up in thread order. Many rows are
+  // summed by blocks, whose totals are four rows more.
+  const int64_t stride = align_up(r.columns * 4, kAlignment) / 4, both = 2 * stride;
+  const bool blocks = sums_by_blocks(rows) && (s.has_out(1) || (centered && s.has_out(2)));
+  const int64_t own = blocks ? 3 * both : both;
   return make_kernel(
       [=](const Call& call) {
         NormGradRows q = r;
@@ -158,23 +180,29 @@ std::unique_ptr<Kernel> make_norm_grad(const Signature& s, bool centered) {
         q.dx = data_of(call.out, 0);
         float* sums[2] = {output<float>(call, 1), r.centered ? output<float>(call, 2) : nullptr};
         float* partial = static_cast<float*>(call.workspace);
-        std::memset(partial, 0, static_cast<size_t>(2 * threads * stride * 4));
+        std::memset(partial, 0, static_cast<size_t>(threads * own * 4));
         parallel_for(rows, row_grain(q.columns), [&](int64_t b, int64_t e, int thread) {
-          float* mine = partial + 2 * thread * stride;
-          CAIRN_DISPATCH(norm_grad_dispatch)
-          (q, sums[0] != nullptr ? mine : nullptr, sums[1] != nullptr ? mine + stride : nullptr, b, e);
+          float *mine = partial + thread * own, *high = mine + both, *low = high + both;
+          const int64_t step = blocks ? kSumBlock : e - b, used = sums[1] != nullptr ? both : stride;
+          for (int64_t at = b; at < e; at += step) {
+            CAIRN_DISPATCH(norm_grad_dispatch)
+            (q, sums[0] != nullptr ? mine : nullptr, sums[1] != nullptr ? mine + stride : nullptr, at,
+             std::min(at + step, e));
+            if (blocks) end_block(mine, high, low, used);
+          }
+          if (blocks) end_totals(mine, high, low, used);
         });
         for (int which = 0; which < 2; ++which) {
           if (sums[which] == nullptr) continue;
           const bool add = accumulates(call, static_cast<size_t>(which) + 1);
           for (int64_t i = 0; i < q.columns; ++i) {
             float total = 0;
-            for (int64_t t = 0; t < threads; ++t) total += partial[(2 * t + which) * stride + i];
+            for (int64_t t = 0; t < threads; ++t) total += partial[t * own + which * stride + i];
             sums[which][i] = add ? sums[which][i] + total : total;
           }
         }
       },
-      2 * threads * stride * 4);
+      threads * own * 4);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/rows.h"
+#include "kernels/cpu/simd/long_sums.h"
 #include "kernels/cpu/support.h"
 
 namespace cairn::kernels::cpu {
@@ -32,7 +33,7 @@ std::optional<Reduction> reduction_of(const Shape& shape, std::vector<int64_t> a
 }
 
 // y[outer, inner] (+)= factor * sum over reduced of x. Threads own outputs; sums run in order of the reduced
-// axis, in float64 where that axis is contiguous, else in float32 rows.
+// axis, in float64 where that axis is contiguous, else in float32 rows, by blocks of them where they are many.
 std::unique_ptr<Kernel> make_sum(const Signature& s, Reduction f, float factor) {
   if (!fast_float(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
   const DType type = s.in[0].dtype;
@@ -61,13 +62,22 @@ std::unique_ptr<Kernel> make_sum(const Signature& s, Reduction f, float factor) 
     parallel_for(
         f.inner, std::max<int64_t>(16, kGrain / f.reduced / 16 * 16), [&](int64_t b, int64_t e, int) {
           constexpr int64_t kStrip = 1024;
-          float sums[kStrip];
+          float sums[kStrip], high[kStrip], low[kStrip];
+          const bool blocks = sums_by_blocks(f.reduced);
+          const int64_t step = blocks ? kSumBlock : f.reduced;
           for (int64_t o = 0; o < f.outer; ++o)
             for (int64_t at = b; at < e; at += kStrip) {
               const int64_t n = std::min(kStrip, e - at);
               std::fill(sums, sums + n, 0.0f);
-              for (int64_t i = 0; i < f.reduced; ++i)
-                convert(type, DType::kF32, true, x + ((o * f.reduced + i) * f.inner + at) * bytes, sums, n);
+              for (float* total : {high, low})
+                if (blocks) std::fill(total, total + n, 0.0f);
+              for (int64_t begin = 0; begin < f.reduced; begin += step) {
+                const int64_t end = std::min(f.reduced, begin + step);
+                for (int64_t i = begin; i < end; ++i)
+                  convert(type, DType::kF32, true, x + ((o * f.reduced + i) * f.inner + at) * bytes, sums, n);
+                if (blocks) end_block(sums, high, low, n);
+              }
+              if (blocks) end_totals(sums, high, low, n);
               float* to = y + o * f.inner + at;
               for (int64_t j = 0; j < n; ++j) to[j] = add ? to[j] + sums[j] * factor : sums[j] * factor;
             }

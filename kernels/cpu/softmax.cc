@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/cpu/simd/long_sums-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,7 +61,8 @@ void softmax_dispatch(DType type, const void* x, void* y, int64_t n) {
 template <class T>
 void softmax_grad_typed(const T* dy, const T* y, T* dx, int64_t n) {
   V sum = hn::Zero(DF());
-  for_each_vector(0, n, [&](auto t, int64_t i) { sum = hn::MulAdd(get(t, dy + i), get(t, y + i), sum); });
+  sum_row(
+      n, sum, CAIRN_ADDS { sum = hn::MulAdd(get(t, dy + i), get(t, y + i), sum); });
   const V dot = set(sum_lanes(sum));
   for_each_vector(
       0, n, [&](auto t, int64_t i) { put(t, hn::Mul(get(t, y + i), hn::Sub(get(t, dy + i), dot)), dx + i); });

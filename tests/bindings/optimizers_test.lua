@@ -134,6 +134,12 @@ test("optim.muon has settings for the parameters that it leaves to AdamW", funct
   near(plan.hypers["/adamw"].rate_scale, 0.25, 1e-12, "rate_scale")
   equal(stepper.rate, 0.02)
   equal(stepper.otherwise_rate, nil)
+  local groups = { { pattern = "*.bias", rate_scale = 2 }, { pattern = "w", optimizer = "sgd" }, { pattern = "v" } }
+  plan = optim.split(optim.muon { learningRate = 0.02, otherwiseRate = 0.005 }, groups)
+  near(plan.hypers["/adamw"].rate_scale, 0.25, 1e-12, "rate_scale")
+  near(plan.hypers["*.bias/adamw"].rate_scale, 0.5, 1e-12, "rate_scale of a group's rest")
+  near(plan.hypers["v/adamw"].rate_scale, 0.25, 1e-12, "rate_scale of a group's rest")
+  equal(plan.hypers["w/adamw"], nil)
   raises(function() optim.split(optim.adafactor { learningRate = 1, otherwiseRate = 1 }) end, "adafactor",
     "otherwiseRate")
   raises(function() optim.split(optim.muon { otherwiseRate = 1 }) end, "learningRate")

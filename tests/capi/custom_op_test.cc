@@ -1,5 +1,6 @@
 // Ops of the host: called with what the contract says, trained through, failing without harm to others.
 #include <atomic>
+#include <cfenv>
 
 #include "tests/capi/rig.h"
 
@@ -75,6 +76,49 @@ TEST(CustomOp, TrainsThroughTheHostsGradient) {
   session.read("w/gradient", gradient);
   // d/dw (w^2 - x)^2 = 2 (w^2 - x) 2 w, at w = 0.5, x = 1
   for (float g : gradient) EXPECT_FLOAT_EQ(g, 2 * (0.25f - 1) * 2 * 0.5f);
+}
+
+// A callback is called with the default environment, whatever the host's; what it leaves changed is put back.
+TEST(CustomOp, TheRoundingModeStaysOnItsSide) {
+  static std::atomic<int> other_mode;
+  other_mode = 0;
+  const auto digest = [](bool changes) {
+    const Devices devices;
+    Square square;
+    const auto graph = [&] {
+      auto made = cairn::Graph::create(devices.instance);
+      cairn_custom_op_t op = square.op();
+      if (changes)
+        op.workspace_bytes = [](void*, const cairn_tensor_t*) -> int64_t {
+          std::fesetround(FE_UPWARD);
+          return 64;
+        };
+      if (changes)
+        op.forward = [](void*, const cairn_tensor_t* in, const cairn_tensor_t* out, void*) -> int32_t {
+          other_mode += std::fegetround() != FE_TONEAREST;
+          for (int64_t i = 0; i < kN * kN; ++i) {
+            const float x = static_cast<const float*>(in[0].data)[i];
+            static_cast<float*>(out[0].data)[i] = x * x;
+          }
+          std::fesetround(FE_UPWARD);
+          return 0;
+        };
+      made.custom_op(op);
+      const auto w = made.parameter("w", {kN, kN}, cairn::init_constant(0.3));
+      const auto x = made.input("x", {kN, kN});
+      made.freeze(made.op("mse", {made.op("square", {w}), x}));
+      return made;
+    }();
+    Trainer trainer(devices, graph);
+    for (int step = 0; step < 3; ++step) {
+      trainer.session.write("x", std::vector<float>(kN * kN, 1.0f));
+      EXPECT_EQ(trainer.stepper.micro().outcome, static_cast<uint32_t>(CAIRN_STEP_APPLIED));
+    }
+    EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+    return trainer.session.digest();
+  };
+  EXPECT_EQ(digest(true), digest(false));
+  EXPECT_EQ(other_mode.load(), 0);
 }
 
 TEST(CustomOp, AFailingCallbackPoisonsItsSessionOnly) {

@@ -59,8 +59,25 @@ function optim.rest(optimizer)
   end
 end
 
--- What of these options the plan takes (optimizer, hypers), and what the stepper.
-function optim.split(options)
+-- Adds to hyper-parameters of cairn.plan that parameters which an optimizer leaves to another have `scale` times the
+-- rate: those of the model, and those of each of `groups` (rows of cairn.plan; optional) with that optimizer, times the
+-- group's own rate_scale.
+function optim.scale_rests(hypers_of_plan, optimizer, scale, groups)
+  local rest, rows, rests = optim.rest(optimizer), { { pattern = "" } }, {}
+  for _, group in ipairs(type(groups) == "table" and groups or {}) do
+    -- What is no group is refused where groups are taken.
+    if type(group) == "table" and type(group.pattern) == "string" then rows[#rows + 1] = group end
+  end
+  for _, row in ipairs(rows) do rests[row.pattern .. rest] = true end
+  for _, row in ipairs(rows) do
+    if (row.optimizer or optimizer) == optimizer and not rests[row.pattern] then
+      hypers_of_plan[row.pattern .. rest] = { rate_scale = scale * (tonumber(row.rate_scale) or 1) }
+    end
+  end
+end
+
+-- What of these options the plan takes (optimizer, hypers), and what the stepper. groups: the plan's (optional).
+function optim.split(options, groups)
   local plan, stepper = { optimizer = options.optimizer, hypers = {} }, {}
   for key, value in pairs(options) do
     if HYPERS[key] then
@@ -69,7 +86,7 @@ function optim.split(options)
       local group = optim.rest(options.optimizer)
       if not group then error(("%s takes all parameters: otherwiseRate is of none"):format(options.optimizer), 2) end
       if not (options.rate and options.rate > 0) then error("otherwiseRate goes with a learningRate above 0", 2) end
-      plan.hypers[group] = { rate_scale = value / options.rate }
+      optim.scale_rests(plan.hypers, options.optimizer, value / options.rate, groups)
     elseif key ~= "optimizer" then
       stepper[key] = value
     end

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/simd/dispatch.h"
+#include "kernels/cpu/simd/long_sums.h"
 #include "kernels/cpu/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -11,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/cpu/simd/activation-inl.h"
+#include "kernels/cpu/simd/long_sums-inl.h"
 #include "kernels/cpu/simd/several-inl.h"
 #include "kernels/cpu/simd/simd-inl.h"
 
@@ -84,7 +86,24 @@ void multiply_derivatives_dispatch(Activation act, DType type, const void* pre, 
 }
 
 template <class T>
+void long_column_sums(const T* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool keep_sums) {
+  for_each_several<4>(0, columns, [&](auto t, int64_t i) {
+    const auto before = get(t, sums + i);
+    auto high = each([](V) { return hn::Zero(DF()); }, before), low = high;
+    for (int64_t b = 0; b < rows; b += kSumBlock) {
+      auto sum = get(t, x + b * ld + i);
+      const int64_t end = std::min(rows, b + kSumBlock);
+      for (int64_t r = b + 1; r < end; ++r) sum = add(sum, get(t, x + r * ld + i));
+      add_to_total(high, low, sum);
+    }
+    const auto total = each(CAIRN_FUNCTION(rounded_total), high, low);
+    put(t, keep_sums ? add(before, total) : total, sums + i);
+  });
+}
+
+template <class T>
 void column_sums_typed(const T* x, int64_t ld, int64_t rows, int64_t columns, float* sums, bool keep_sums) {
+  if (sums_by_blocks(rows)) return long_column_sums(x, ld, rows, columns, sums, keep_sums);
   if (!keep_sums) std::fill(sums, sums + columns, 0.0f);
   // A block of rows is summed from zero and then added: shorter chains round less.
   constexpr int64_t kRows = 64;

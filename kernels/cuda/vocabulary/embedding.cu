@@ -7,6 +7,7 @@
 // the table adds up its windows and the tokens before and after them.
 #include <algorithm>
 
+#include "kernels/cuda/common/long_sum.h"
 #include "kernels/cuda/common/support.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/rows.h"
@@ -20,6 +21,8 @@ constexpr int kWindow = 64;  // sorted tokens
 constexpr int kEach = 8;     // tokens that a thread looks at in one go
 constexpr int kFlight = 8;   // rows of dy on their way at a time
 constexpr int kRows = 8;     // of the table, of one block
+// Windows of a row: so many are one chain of additions, more go to a total by blocks.
+constexpr int kChainWindows = 64, kBlockWindows = 32;
 
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Part {
@@ -288,6 +291,8 @@ __global__ void __launch_bounds__(kThreads)
     const bool whole = first < last;
     add_tokens<T, kCount>(dy, columns, column, sorted, from, whole ? first * kWindow : until, sums);
     if (whole) {
+      const bool blocks = last - first > kChainWindows;
+      LongSum<kCount> total;
       int w = first;
       for (; w + kFlight <= last; w += kFlight) {
         Part<float, kCount> parts[kFlight];
@@ -295,12 +300,17 @@ __global__ void __launch_bounds__(kThreads)
           parts[j] = load_part<kCount>(windows + static_cast<int64_t>(w + j) * columns + column);
         for (int j = 0; j < kFlight; ++j)
           for (int c = 0; c < kCount; ++c) sums[c] += parts[j].at[c];
+        if (blocks && (w - first) % kBlockWindows == kBlockWindows - kFlight) total.add(sums);
       }
       for (; w < last; ++w) {
         const auto part = load_part<kCount>(windows + static_cast<int64_t>(w) * columns + column);
         for (int c = 0; c < kCount; ++c) sums[c] += part.at[c];
       }
       add_tokens<T, kCount>(dy, columns, column, sorted, last * kWindow, until, sums);
+      if (blocks) {
+        total.add(sums);
+        for (int c = 0; c < kCount; ++c) sums[c] = total.total(c);
+      }
     }
     finish(from < until);
   }

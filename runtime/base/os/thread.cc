@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/base/os/float_environment.h"
 
 namespace cairn {
 namespace {
@@ -67,6 +68,7 @@ void Thread::join() {
 void* Thread::enter(void* self) {
   const auto& thread = *static_cast<const Thread*>(self);
   prctl(PR_SET_NAME, thread.name_, 0, 0, 0);
+  FloatRegisters::defaults().write();
   thread.main_(thread.argument_);
   return nullptr;
 }

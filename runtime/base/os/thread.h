@@ -1,4 +1,5 @@
-// A thread of the library's own: named, deaf to the host's signals, and started through a call whose failure
+// A thread of the library's own: named, deaf to the host's signals, with the default floating-point environment
+// whatever that of its maker, and started through a call whose failure
 // is an error, not an exception of the standard library or the end of the process.
 #pragma once
 #include <pthread.h>

@@ -24,6 +24,26 @@ function resume.amp(opened)
   return amp
 end
 
+-- Puts the restored run where its checkpoint was in the data, and returns how many micro-batches of the step under way
+-- it goes on from. A checkpoint counts micro-batches as its run was trained on them, each a part of one of the data's.
+-- Where memory has made this run's smaller (--on-oom shrink), a step under way begins anew: sizes do not mix in one.
+function resume.place(run, opened, note)
+  local report = fail.check("--resume", run.stepper:report())
+  local was, parts = opened.number("parts", 1), run.spec.parts or 1
+  if was == 0 then fail.input(opened.directory .. " is damaged: its parts are 0") end
+  local place = opened.number("next_batch", report.step * opened.number("accumulate", run.spec.accumulate))
+  local before = report.micro
+  if before > 0 and parts ~= was then
+    fail.check("--resume", run.stepper:discard())
+    note(("note: step %d, of which %s has %d of %s micro-batches, begins anew with smaller ones"):format(
+      report.step + 1, opened.directory, before, opened.text("accumulate") or "its"))
+    place, before = place - before, 0
+  end
+  run.next_batch, run.micro_before = place * parts / was, before
+  for _, row in ipairs(run.spec.shrunk or {}) do row.step = report.step end
+  return before
+end
+
 -- A checkpoint keeps the options it was saved under; those of the run count from the next step on.
 function resume.configure(run)
   local about = { seed = run.spec.seed, steps = run.spec.steps, accumulate = run.spec.accumulate }

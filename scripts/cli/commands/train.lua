@@ -135,16 +135,14 @@ local function write_file(path, mode, text)
   if not ok then fail.with(5, problem) end
 end
 
-local function start(run, opened, options)
+local function start(run, opened, options, note)
   if opened then
     resume.restore(run, opened)
     -- A checkpoint keeps the options it was saved under; those given now count, once no effective batch is open.
-    local report = fail.check("--resume", run.stepper:report())
-    run.next_batch = opened.number("next_batch", report.step * run.spec.accumulate)
-    run.micro_before = report.micro
-    if report.micro > 0 then run.sums:restore(opened.text("metrics")) end
-    if report.micro == 0 then resume.configure(run) else run.configures = true end
-    return report.step
+    local before = resume.place(run, opened, note)
+    if before > 0 then run.sums:restore(opened.text("metrics")) end
+    if before == 0 then resume.configure(run) else run.configures = true end
+    return fail.check("--resume", run.stepper:report()).step
   end
   run:initialise()
   if options.init then run:import(options.init, options.init_missing) end
@@ -265,7 +263,7 @@ return function(arguments, root)
   local out, continues, take = out_directory.of(run, options, opened, note)
   native.catch_signals()
   conduct.watch(run)
-  local first = start(run, opened, options)
+  local first = start(run, opened, options, note)
   if opened then resume.check_data(run, opened) end
   local skipped = fail.check("step", run.stepper:report()).skipped_steps
   local result = { first_step = first, steps = first, records = records.new(options.json),

@@ -357,6 +357,7 @@ end
 function recipe.optimizer(self, o)
   local hypers = {}
   for _, name in ipairs((hypers_of(o.optimizer))) do hypers[name] = o[name] end
+  local groups = self.groups and self.call("groups", o)
   if hypers.otherwise_rate then
     if hypers.otherwise_rate > 0 then
       if o.rate == 0 then fail.usage(("otherwise_rate=%g: goes with a rate above 0"):format(o.otherwise_rate)) end
@@ -364,12 +365,11 @@ function recipe.optimizer(self, o)
       if scale > 1e38 then
         fail.usage(("otherwise_rate=%g: more than 1e38 times the rate, %g"):format(o.otherwise_rate, o.rate))
       end
-      hypers[cairn.optim.rest(o.optimizer)] = { rate_scale = scale }
+      cairn.optim.scale_rests(hypers, o.optimizer, scale, groups)
     end
     hypers.otherwise_rate = nil
   end
-  return { optimizer = o.optimizer, hypers = hypers, groups = self.groups and self.call("groups", o),
-           parameters = o.parameters }
+  return { optimizer = o.optimizer, hypers = hypers, groups = groups, parameters = o.parameters }
 end
 
 -- Where a schedule ends in a run of few steps that stands for a whole one.

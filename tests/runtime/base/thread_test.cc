@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cfenv>
 #include <csignal>
 #include <cstring>
 #include <string>
@@ -43,6 +44,18 @@ TEST(Thread, HasItsNameAndLeavesSignalsToTheHost) {
   pthread_sigmask(SIG_BLOCK, nullptr, &after);
   for (int signal = 1; signal < 32; ++signal)
     EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal)) << "the caller's own mask";
+}
+
+TEST(Thread, RoundsToNearestWhateverItsMakerDoes) {
+  int mode = -1;
+  Thread thread;
+  std::fesetround(FE_UPWARD);
+  thread.start(
+      "cairn/compute", [](void* seen) { *static_cast<int*>(seen) = std::fegetround(); }, &mode);
+  thread.join();
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(mode, FE_TONEAREST);
 }
 
 TEST(Thread, LongNamesAreCut) {

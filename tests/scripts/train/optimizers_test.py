@@ -100,6 +100,32 @@ class Optimizers(Case):
         self.fails(3, "train", "--resume", "run", "--steps", 4, "optimizer=adamw", says=("muon", "/adamw"))
         self.fails(3, "train", "--resume", "run", "--steps", 4, "ns_steps=3", says=("ns_steps 3", "ns_steps 5"))
 
+    def test_the_rate_of_what_muon_leaves_reaches_every_group(self):
+        recipe = self.folder / "grouped.lua"
+
+        def grouped(rows):
+            recipe.write_text(f"""
+            local recipe = {{}}
+            for key, value in pairs(require "recipes.gpt2") do recipe[key] = value end
+            recipe.groups = function() return {{ {rows} }} end
+            return recipe""")
+            options = [recipe, *TINY, f"data={self.text}", *MUON, "weight_decay=0.1", "--steps", 3, "--threads", 2]
+            run = json.loads(self.cairn("train", *options, "--json", "--quiet", "--out", "run", "--force").stdout)
+            state = json.loads(self.cairn("inspect", "run", "--json").stdout)["state"]
+            return run["parameter_digest"], {group["pattern"]: group["hypers"]["rate_scale"] for group in state["groups"]}
+
+        plain = self.train("--steps", 3, *MUON, "weight_decay=0.1")["parameter_digest"]
+        for rows in ('{ pattern = "*.bias", weight_decay = 0.1 }', '{ pattern = "h.*", optimizer = "muon" }',
+                     '{ pattern = "h.*", weight_decay = 0.1 }, { pattern = "w?e.weight", weight_decay = 0.1 }'):
+            with self.subTest(rows=rows):
+                self.assertEqual(grouped(rows)[0], plain)
+        # A group's own scale multiplies that rate; a rest that is named has what is said of it.
+        scales = grouped('{ pattern = "*.bias", rate_scale = 2 }, { pattern = "h.*.weight", rate_scale = 3 }, '
+                         '{ pattern = "h.*.weight/adamw", rate_scale = 0.5 }')[1]
+        self.assertEqual({pattern: round(scale, 6) for pattern, scale in scales.items()},
+                         {"": 1, "/adamw": 0.1, "*.bias": 2, "*.bias/adamw": 0.2, "h.*.weight": 3,
+                          "h.*.weight/adamw": 0.5})
+
     def test_state_that_does_not_split_from_the_disk(self):
         for options in (ADAFACTOR, MUON):
             with self.subTest(options=options):

@@ -53,7 +53,7 @@ function nn.Trainer(settings)
   end
   self.graph, err = nn.build(settings.model, settings.criterion, settings.input)
   if not self.graph then return nil, err end
-  local for_plan, for_stepper = optim.split(settings.optim or {})
+  local for_plan, for_stepper = optim.split(settings.optim or {}, (settings.plan or {}).groups)
   self.plan, err = binding.plan.Plan.new(self.graph, self.device, optim.with(for_plan, settings.plan))
   if not self.plan then return nil, err end
   self.session, err = binding.session.Session.new(self.plan)
