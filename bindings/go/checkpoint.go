@@ -16,7 +16,7 @@ type SaveOptions struct {
 }
 
 // Save writes a checkpoint into a new directory: durable when it returns, all or nothing. In the middle of an accumulation the
-// gradients are in it. Errors: IO, CorruptFile (reads back otherwise than written), Unsupported (custom ops).
+// gradients are in it. Errors: IO, CorruptFile (reads back otherwise than written).
 func (s *Stepper) Save(directory string, options SaveOptions) error {
 	if err := checkTexts("directory", directory); err != nil {
 		return err

@@ -248,7 +248,7 @@ func (g *Graph) Freeze(options FreezeOptions) error {
 	return nil
 }
 
-// Save writes a frozen graph to a file of its own. Errors: IO, Unsupported (custom ops).
+// Save writes a frozen graph to a file of its own, which has the names of custom ops. Errors: IO.
 func (g *Graph) Save(path string) error {
 	if err := checkTexts("path", path); err != nil {
 		return err

@@ -160,7 +160,8 @@ cairn_status_t cairn_checkpoint_graph(const cairn_checkpoint_t* checkpoint, cair
     not_null(checkpoint, "checkpoint");
     not_null(out_graph, "out_graph");
     auto made = std::make_unique<cairn_graph>(checkpoint->instance.get());
-    made->graph = checkpoint->checkpoint->graph();
+    made->building = checkpoint->checkpoint->graph_to_bind();
+    made->graph = made->building != nullptr ? made->building : checkpoint->checkpoint->graph();
     *out_graph = made.release();
   });
 }

@@ -181,7 +181,10 @@ cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op
     require(given.shape != nullptr && given.forward != nullptr, Code::kInvalidArgument, "custom op '",
             given.name, "': the callback ", given.shape == nullptr ? "shape" : "forward", " is NULL");
     const auto user = std::make_shared<CustomOpUser>(given.user, given.failure_words);
-    graph->open().custom(custom_op(given, user));
+    if (graph->building != nullptr && graph->building->frozen() && graph->building->waits_for_customs())
+      graph->building->bind(custom_op(given, user));
+    else
+      graph->open().custom(custom_op(given, user));
     user->release = given.release_user;  // from here on it is the graph's
   });
 }

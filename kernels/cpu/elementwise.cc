@@ -36,6 +36,7 @@ void map_typed(Map map, const void* const in[3], void* const out[2], int64_t beg
     return unary(CAIRN_FUNCTION(name)); \
   case Map::k_##name##_grad:            \
     return binary(CAIRN_FUNCTION(name##_grad));
+#define PLAIN(name, ...) FUNCTION(name)
 #include "runtime/base/elementwise.def"
     case Map::kSwiglu:
       return binary([](V gate, V up) { return hn::Mul(silu(gate), up); });

@@ -8,6 +8,7 @@ namespace cairn::kernels::cpu {
 
 enum class Map : uint8_t {
 #define FUNCTION(name, ...) k_##name, k_##name##_grad,
+#define PLAIN(name, ...) k_##name, k_##name##_grad,
 #include "runtime/base/elementwise.def"
   kSwiglu,
   kSwigluGrad,

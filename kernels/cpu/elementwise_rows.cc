@@ -4,6 +4,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/support.h"
+#include "runtime/base/broadcast.h"
 
 namespace cairn::kernels::cpu {
 namespace {
@@ -30,6 +31,7 @@ struct Function {
 };
 constexpr Function kFunctions[] = {
 #define FUNCTION(name, op, choice) {#op, choice, Map::k_##name, Map::k_##name##_grad},
+#define PLAIN(name, op) FUNCTION(name, op, "")
 #include "runtime/base/elementwise.def"
 };
 
@@ -43,7 +45,7 @@ const Function& function_of(const Signature& s, std::string_view op) {
 }
 
 std::unique_ptr<Kernel> make_combine(const Signature& s, Map map) {
-  if (!fast_float(s.in[0]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  if (!fast_float(s.in[0]) || s.out[0].dtype != s.in[0].dtype || !are_suffixes(s.in)) return nullptr;
   if (s.in[1].dtype != s.in[0].dtype && !plain_f32(s.in[1])) return nullptr;
   const int64_t count = s.in[0].shape.elements(), row = s.in[1].shape.elements();
   const DType type_a = s.in[0].dtype, type_b = s.in[1].dtype;

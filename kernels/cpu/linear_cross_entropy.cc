@@ -56,6 +56,7 @@ void chunk_losses(const HeadSizes& z, const Targets& t, int64_t first, int64_t c
 
 bool operands_fit(const Signature& s, bool gradient) {
   if (s.in[2].dtype != DType::kI32 || (s.has_in(3) && !plain_f32(s.in[3]))) return false;
+  if (const size_t i = gradient ? 6 : 4; s.has_in(i) && !plain_f32(s.in[i])) return false;
   if (!gradient) return true;
   return (s.out.size() < 3 || !s.has_out(2) || s.out[2].dtype == s.in[0].dtype) &&
          (s.out.size() < 4 || !s.has_out(3) || plain_f32(s.out[3]));
@@ -69,9 +70,16 @@ struct Head {
   bool gradient, by_chunk;
   DType dx_type;
   int64_t dx_at = -1;
+  size_t class_weights;  // the operand
+  float smoothing;
 
   Head(const Signature& s, std::unique_ptr<HeadProducts> with, bool with_gradient, bool chunks)
-      : products(std::move(with)), gradient(with_gradient), by_chunk(chunks), dx_type(s.in[0].dtype) {
+      : products(std::move(with)),
+        gradient(with_gradient),
+        by_chunk(chunks),
+        dx_type(s.in[0].dtype),
+        class_weights(with_gradient ? 6 : 4),
+        smoothing(s.attrs != nullptr ? static_cast<float>(s.attrs->real("smoothing")) : 0.0f) {
     const HeadSizes& z = products->z;
     rows = RowSpace(s, z.rows, gradient, &products->space);
     // Both ways have room for it whether dx is asked for or not, the way in float32 in the forward op, too.
@@ -81,8 +89,13 @@ struct Head {
 
   void run(const Call& call) const {
     const HeadSizes& z = products->z;
-    const Targets t{input<const int32_t>(call, 2), input<const float>(call, 3), z.vocab, z.ignore,
-                    gradient_scale(call, 5)};
+    const Targets t{input<const int32_t>(call, 2),
+                    input<const float>(call, 3),
+                    z.vocab,
+                    z.ignore,
+                    gradient_scale(call, 5),
+                    input<const float>(call, class_weights),
+                    smoothing};
     const RowSums sums = rows.in(call.workspace);
     char* dx = gradient ? output<char>(call, 2) : nullptr;
     float* dw = gradient ? output<float>(call, 3) : nullptr;
@@ -128,10 +141,11 @@ std::unique_ptr<Kernel> make_plain(const Signature& s, bool gradient) {
 std::unique_ptr<Kernel> make_bf16(const Signature& s, bool gradient) {
   if (!has_bf16_products() || !is_bf16(s.in[0]) || !weight_fits(s.in[1]) || !operands_fit(s, gradient))
     return nullptr;
-  if (s.has_in(4) && s.in[4].packed_bytes == 0) return nullptr;
+  const bool own_grad_weight = gradient && s.has_in(4);
+  if (own_grad_weight && s.in[4].packed_bytes == 0) return nullptr;
   // The gradient for x needs the weight packed the other way, or plain.
-  if (gradient && s.has_out(2) && !s.has_in(4) && s.in[1].packed_bytes > 0) return nullptr;
-  return make_head(s, bf16_products(s, gradient, s.has_in(4)), gradient, true);
+  if (gradient && s.has_out(2) && !own_grad_weight && s.in[1].packed_bytes > 0) return nullptr;
+  return make_head(s, bf16_products(s, gradient, own_grad_weight), gradient, true);
 }
 
 }  // namespace

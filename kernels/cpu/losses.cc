@@ -15,15 +15,18 @@ namespace cairn::kernels::cpu {
 
 LossRow classify(const Targets& t, int64_t row) {
   const int32_t target = t.targets[row];
-  const float weight = target == t.ignore_index ? 0.0f : t.weights != nullptr ? t.weights[row] : 1.0f;
+  float weight = target == t.ignore_index ? 0.0f : t.weights != nullptr ? t.weights[row] : 1.0f;
+  const bool valid = target >= 0 && target < t.classes;
+  if (t.class_weights != nullptr && valid) weight *= t.class_weights[target];
   if (weight == 0) return {LossRow::kIgnored, 0, 0};
-  return {target < 0 || target >= t.classes ? LossRow::kInvalid : LossRow::kValid, target, weight};
+  return {valid ? LossRow::kValid : LossRow::kInvalid, target, weight};
 }
 
 double cross_entropy_step(const Targets& t, int64_t row, DType type_x, DType type_d, const void* x, void* d) {
   const LossRow r = classify(t, row);
   if (r.kind == LossRow::kValid)
-    return r.weight * cross_entropy_row(type_x, type_d, x, t.classes, r.target, r.weight * t.scale, d);
+    return r.weight *
+           cross_entropy_row(type_x, type_d, x, t.classes, r.target, r.weight * t.scale, t.smoothing, d);
   const bool ignored = r.kind == LossRow::kIgnored;
   // All bits set is a NaN in both types.
   if (d != nullptr) std::memset(d, ignored ? 0 : 0xff, static_cast<size_t>(t.classes * dtype_bytes(type_d)));
@@ -110,10 +113,18 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
                 row_d = s.in[0].shape.last() * dtype_bytes(type_d);
   const int64_t classes = s.in[0].shape.last(), rows = s.in[0].shape.rows();
   const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
+  const float smoothing = s.attrs != nullptr ? static_cast<float>(s.attrs->real("smoothing")) : 0.0f;
+  const size_t class_weights = gradient ? 4 : 3;
+  if (s.has_in(class_weights) && !plain_f32(s.in[class_weights])) return nullptr;
   return make_kernel(
       [=](const Call& call) {
-        const Targets t{input<const int32_t>(call, 1), input<const float>(call, 2), classes, ignore,
-                        gradient_scale(call, 3)};
+        const Targets t{input<const int32_t>(call, 1),
+                        input<const float>(call, 2),
+                        classes,
+                        ignore,
+                        gradient ? gradient_scale(call, 3) : 1.0f,
+                        input<const float>(call, class_weights),
+                        smoothing};
         double* losses = static_cast<double*>(call.workspace);
         char* d = gradient ? output<char>(call, 2) : nullptr;
         parallel_for(rows, row_grain(classes), [&](int64_t b, int64_t e, int) {

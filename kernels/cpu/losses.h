@@ -12,6 +12,8 @@ struct Targets {
   int64_t classes;
   int64_t ignore_index;
   float scale = 1;  // of gradients
+  const float* class_weights = nullptr;  // may be null: all 1
+  float smoothing = 0;                   // the share of a target that all classes have alike
 };
 
 struct LossRow {

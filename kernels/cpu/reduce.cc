@@ -103,6 +103,11 @@ std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) {
   return make_sum(s, f, 1.0f);
 }
 
+std::unique_ptr<Kernel> make_reduce_axes(const Signature& s) {
+  const auto f = reduction_of(s.in[0].shape, s.attrs->list("axes"));
+  return f ? make_sum(s, *f, 1.0f) : nullptr;
+}
+
 std::unique_ptr<Kernel> make_expand(const Signature& s) {
   if (!plain_f32(s.in[0]) || !plain_f32(s.out[0])) return nullptr;
   const auto f = reduction_of(s.out[0].shape, s.attrs->list("axes"));

@@ -86,10 +86,39 @@ double cross_entropy_typed(const T* x, int64_t n, int64_t target, float weight, 
   d[target] = round_to<D>(own);
   return loss;
 }
+// The mean of a row, summed in blocks.
+template <class T>
+double row_mean(const T* x, int64_t n) {
+  double total = 0;
+  for (int64_t b = 0; b < n; b += kBlock) {
+    V sum = hn::Zero(DF());
+    for_each_vector(b, b + kBlock < n ? b + kBlock : n,
+                    [&](auto t, int64_t i) { sum = hn::Add(sum, get(t, x + i)); });
+    total += sum_lanes(sum);
+  }
+  return total / static_cast<double>(n);
+}
+// The same loss where all n classes have the share `smoothing` of the target alike.
+template <class T, class D>
+double smoothed_typed(const T* x, int64_t n, int64_t target, float weight, float smoothing, D* d) {
+  const double at = to_float(x[target]), mean = row_mean(x, n);
+  const float max = row_max(x, n);
+  const double sum = exp_sum(x, n, max, d), log_sum = std::log(sum) + max;
+  const double loss = log_sum - at + smoothing * (at - mean);
+  if (d == nullptr) return loss;
+  const double alike = smoothing / static_cast<double>(n);
+  const V factor = set(static_cast<float>(weight / sum)), shift = set(static_cast<float>(weight * alike));
+  for_each_vector(0, n, [&](auto t, int64_t i) { put(t, hn::MulSub(get(t, d + i), factor, shift), d + i); });
+  d[target] = round_to<D>(static_cast<float>(weight * (std::exp(at - log_sum) - (1.0 - smoothing) - alike)));
+  return loss;
+}
 double cross_entropy_dispatch(DType type_x, DType type_d, const void* x, int64_t n, int64_t target,
-                              float weight, void* d) {
+                              float weight, float smoothing, void* d) {
   return with_float(type_x, [&](auto zero_x) {
     return with_float(type_d, [&](auto zero_d) {
+      if (smoothing > 0)
+        return smoothed_typed(static_cast<const decltype(zero_x)*>(x), n, target, weight, smoothing,
+                              static_cast<decltype(zero_d)*>(d));
       return cross_entropy_typed(static_cast<const decltype(zero_x)*>(x), n, target, weight,
                                  static_cast<decltype(zero_d)*>(d));
     });
@@ -171,8 +200,8 @@ void softmax_grad_row(DType type, const void* dy, const void* y, void* dx, int64
   CAIRN_DISPATCH(softmax_grad_dispatch)(type, dy, y, dx, n);
 }
 double cross_entropy_row(DType type_x, DType type_d, const void* x, int64_t n, int64_t target, float weight,
-                         void* d) {
-  return CAIRN_DISPATCH(cross_entropy_dispatch)(type_x, type_d, x, n, target, weight, d);
+                         float smoothing, void* d) {
+  return CAIRN_DISPATCH(cross_entropy_dispatch)(type_x, type_d, x, n, target, weight, smoothing, d);
 }
 int64_t lanes_of_exponentials() { return CAIRN_DISPATCH(lanes_dispatch)(); }
 float largest_of(DType type, const void* x, int64_t n, float than) {

@@ -11,9 +11,9 @@ void softmax_row(DType type, const void* x, void* y, int64_t n);
 // dx = y (dy - sum(dy y))
 void softmax_grad_row(DType type, const void* dy, const void* y, void* dx, int64_t n);
 // log(sum(exp(x))) - x[target] over n logits. When d is given: d = weight * (softmax(x) - onehot(target)),
-// which may stand in x's place if the types agree.
+// which may stand in x's place if the types agree. Of the target, all n have the share `smoothing` alike.
 double cross_entropy_row(DType type_x, DType type_d, const void* x, int64_t n, int64_t target, float weight,
-                         void* d);
+                         float smoothing, void* d);
 
 // The same of rows that come in parts, of which elements [first, first + n) are this one.
 // The largest, or `than`, if that is larger.

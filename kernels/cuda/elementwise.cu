@@ -5,6 +5,7 @@
 #include "kernels/cuda/common/activations.h"
 #include "kernels/cuda/common/group.h"
 #include "kernels/cuda/rows.h"
+#include "runtime/base/broadcast.h"
 
 namespace cairn::kernels::cuda {
 namespace {
@@ -142,6 +143,7 @@ std::unique_ptr<Kernel> make_combined(F f, int64_t count, int64_t row) {
 template <class F>
 std::unique_ptr<Kernel> make_combine(const Signature& s, F f) {
   if (!fast_float(s.in[0]) || !fast_float(s.in[1]) || s.out[0].dtype != s.in[0].dtype) return nullptr;
+  if (!are_suffixes(s.in)) return nullptr;
   const int64_t count = s.in[0].shape.elements(), row = s.in[1].shape.elements();
   if (s.in[1].dtype != s.in[0].dtype && !plain_f32(s.in[1])) return nullptr;
   return with_float(s.in[0].dtype, [&](auto zero) {
@@ -164,6 +166,7 @@ std::unique_ptr<Kernel> with_function(const Signature& s, std::string_view op, c
 #include "runtime/base/elementwise.def"
 #define FUNCTION(name, of, choice) \
   if (op == #of) return use(Function_##name{}, Gradient_##name{});
+#define PLAIN(name, of) FUNCTION(name, of, "")
 #include "runtime/base/elementwise.def"
   return nullptr;
 }

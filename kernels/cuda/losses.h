@@ -8,11 +8,16 @@ struct Targets {
   const int32_t* targets = nullptr;
   const float* weights = nullptr;  // nullptr: 1
   int64_t classes = 0, ignore_index = -100;
-  const double* dloss = nullptr;  // what gradients are multiplied by; nullptr: 1
+  const double* dloss = nullptr;         // what gradients are multiplied by; nullptr: 1
+  const float* class_weights = nullptr;  // nullptr: 1
+  float smoothing = 0;                   // the share of a target that all classes have alike
+  const float* means = nullptr;          // of the rows of logits of this launch, where there is smoothing
 
   __device__ __forceinline__ float weight(int64_t row) const {
-    if (targets[row] == ignore_index) return 0.0f;
-    return weights != nullptr ? weights[row] : 1.0f;
+    const int32_t target = targets[row];
+    if (target == ignore_index) return 0.0f;
+    const float own = weights != nullptr ? weights[row] : 1.0f;
+    return class_weights == nullptr || target < 0 || target >= classes ? own : own * class_weights[target];
   }
   __device__ __forceinline__ float scale() const {
     return dloss != nullptr ? static_cast<float>(*dloss) : 1.0f;
@@ -36,6 +41,10 @@ LossRows make_loss_rows(DType x_dtype, int64_t ld_x, DType d_dtype, int64_t ld_d
 void cross_entropy_rows(cudaStream_t stream, const LossRows& how, const void* x, void* d,
                         const Targets& targets, int64_t first, int64_t count, double* losses);
 
+// means[r] = the mean of row r of x, rows `ld` elements apart: what a loss with smoothing needs before cross_entropy_rows.
+void mean_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, int64_t classes, int64_t count,
+               float* means);
+
 // hits[first + r] = kHit where the first of the largest numbers of row r of x, rows `ld` elements apart, stands at its
 // target, kNone where the row does not count, else kMissed.
 enum class Hit : char { kNone, kMissed, kHit };
@@ -49,6 +58,8 @@ void sum_hits(cudaStream_t stream, const Hit* of, int64_t rows, double* hits, do
 void sum_cross_entropy(cudaStream_t stream, const Targets& targets, int64_t rows, const double* losses,
                        double* loss, double* weight);
 
+inline constexpr size_t kLeftOut = 32;  // an operand that no call has
+
 // Threads of the block that adds up so many.
 inline constexpr int kSumThreads = 1024;  // at most
 inline int sum_threads(int64_t items) {
@@ -57,9 +68,9 @@ inline int sum_threads(int64_t items) {
 
 // Where a call's targets, weights and scalars stand.
 inline Targets targets_of(const Call& call, size_t targets, int64_t classes, int64_t ignore_index,
-                          size_t dloss) {
-  return {input<const int32_t>(call, targets), input<const float>(call, targets + 1), classes, ignore_index,
-          input<const double>(call, dloss)};
+                          size_t dloss, size_t class_weights = kLeftOut) {
+  return {input<const int32_t>(call, targets), input<const float>(call, targets + 1),  classes, ignore_index,
+          input<const double>(call, dloss),    input<const float>(call, class_weights)};
 }
 
 }  // namespace cairn::kernels::cuda

@@ -213,6 +213,8 @@ std::unique_ptr<Kernel> make_reduce(const Signature& s, bool mean) {
 std::unique_ptr<Kernel> make_reduce_sum(const Signature& s) { return make_reduce(s, false); }
 std::unique_ptr<Kernel> make_reduce_mean(const Signature& s) { return make_reduce(s, true); }
 
+std::unique_ptr<Kernel> make_reduce_axes(const Signature& s) { return make_reduce(s, false); }
+
 std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) {
   const int64_t inner = s.out[0].shape.elements();
   std::vector<Pass> passes;

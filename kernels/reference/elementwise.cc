@@ -76,27 +76,6 @@ class SwigluGrad : public Kernel {
   }
 };
 
-// y = a (+ or *) b, b repeated over a's leading dimensions.
-template <class T, bool kMultiply>
-class Binary : public Kernel {
- public:
-  void run(const Call& c) const override {
-    const int64_t n = c.out[0].desc.shape.elements(), period = c.in[1].desc.shape.elements();
-    for (int64_t i = 0; i < n; ++i) {
-      const double a = load(c.in[0].as<T>()[i]), b = at(c.in[1], i % period);
-      c.out[0].as<T>()[i] = store<T>(kMultiply ? a * b : a + b);
-    }
-  }
-};
-template <class T>
-struct Add : Binary<T, false> {
-  explicit Add(const Signature&) {}
-};
-template <class T>
-struct Mul : Binary<T, true> {
-  explicit Mul(const Signature&) {}
-};
-
 template <class T>
 class Scale : public Kernel {
  public:
@@ -181,8 +160,6 @@ class SoftmaxGrad : public Kernel {
 
 std::unique_ptr<Kernel> make_swiglu(const Signature& s) { return make<Swiglu>(s, "TT", "T"); }
 std::unique_ptr<Kernel> make_swiglu_grad(const Signature& s) { return make<SwigluGrad>(s, "TTT", "TT"); }
-std::unique_ptr<Kernel> make_add(const Signature& s) { return make<Add>(s, "TF", "T"); }
-std::unique_ptr<Kernel> make_mul(const Signature& s) { return make<Mul>(s, "TF", "T"); }
 std::unique_ptr<Kernel> make_scale(const Signature& s) { return make<Scale>(s, "T", "T"); }
 std::unique_ptr<Kernel> make_dropout(const Signature& s) { return make<Dropout>(s, "T", "T"); }
 std::unique_ptr<Kernel> make_softmax(const Signature& s) { return make<Softmax>(s, "T", "T"); }

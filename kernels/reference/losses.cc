@@ -15,12 +15,15 @@ struct Row {
   double scale = 1;   // of the gradient
   double lse = 0;
   double error = 0;
+  double smoothing = 0;  // the share of the target that all classes have alike
+  int64_t classes = 1;
 
   // scale * weight * (softmax - one hot); NaN where the target is invalid.
   double gradient(int64_t v, double logit) const {
     if (weight == 0) return 0;
     if (std::isnan(error)) return kNaN;
-    return scale * weight * (std::exp(logit - lse) - (v == target ? 1.0 : 0.0));
+    const double alike = smoothing / static_cast<double>(classes);
+    return scale * weight * (std::exp(logit - lse) - alike - (v == target ? 1.0 - smoothing : 0.0));
   }
 };
 
@@ -29,14 +32,23 @@ const Tensor& optional(std::span<const Tensor> list, size_t i) {
   return i < list.size() ? list[i] : none;
 }
 
-Row row_of(const Tensor& targets, const Tensor& weights, const Tensor& dloss, int64_t r,
-           int64_t ignore_index) {
-  Row row;
-  if (dloss) row.scale = at(dloss, 0);
-  row.target = targets.as<int32_t>()[r];
-  row.weight = row.target == ignore_index ? 0.0 : weights ? at(weights, r) : 1.0;
-  return row;
-}
+struct Targets {
+  const Tensor &numbers, &weights, &dloss, &class_weights;
+  int64_t classes, ignore_index;
+  double smoothing = 0;
+
+  Row row(int64_t r) const {
+    Row row;
+    row.smoothing = smoothing;
+    row.classes = classes;
+    if (dloss) row.scale = at(dloss, 0);
+    row.target = numbers.as<int32_t>()[r];
+    row.weight = row.target == ignore_index ? 0.0 : weights ? at(weights, r) : 1.0;
+    if (class_weights && row.weight != 0 && row.target >= 0 && row.target < classes)
+      row.weight *= at(class_weights, row.target);
+    return row;
+  }
+};
 
 // logit(v) gives the row's logits.
 template <class Logit>
@@ -45,7 +57,12 @@ void finish(Row& row, int64_t classes, const Logit& logit) {
   for (int64_t v = 0; v < classes; ++v) largest = std::max(largest, logit(v));
   for (int64_t v = 0; v < classes; ++v) sum += std::exp(logit(v) - largest);
   row.lse = largest + std::log(sum);
-  row.error = row.target >= 0 && row.target < classes ? row.lse - logit(row.target) : kNaN;
+  const bool valid = row.target >= 0 && row.target < classes;
+  row.error = valid ? row.lse - logit(row.target) : kNaN;
+  if (!valid || row.smoothing == 0) return;
+  double mean = 0;
+  for (int64_t v = 0; v < classes; ++v) mean += logit(v) / static_cast<double>(classes);
+  row.error += row.smoothing * (logit(row.target) - mean);
 }
 
 // A sum and what it is divided by, as outputs `first` and the one behind it.
@@ -71,13 +88,23 @@ class CrossEntropy : public Kernel {
   explicit CrossEntropy(const Signature& s)
       : rows_(s.in[0].shape.rows()),
         n_(s.in[0].shape.last()),
-        ignore_(s.attrs->integer("ignore_index", -100)) {}
+        ignore_(s.attrs->integer("ignore_index", -100)),
+        smoothing_(s.attrs->real("smoothing")),
+        gradient_(s.op == "cross_entropy_grad") {}
   void run(const Call& c) const override {
     double loss = 0, weight = 0;
+    const Tensor none;
+    const Targets targets{c.in[1],
+                          optional(c.in, 2),
+                          gradient_ ? optional(c.in, 3) : none,
+                          optional(c.in, gradient_ ? 4 : 3),
+                          n_,
+                          ignore_,
+                          smoothing_};
     T* d = c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
     for (int64_t r = 0; r < rows_; ++r) {
       const T* x = c.in[0].as<T>() + r * n_;
-      Row row = row_of(c.in[1], optional(c.in, 2), optional(c.in, 3), r, ignore_);
+      Row row = targets.row(r);
       finish(row, n_, [&](int64_t v) { return load(x[v]); });
       if (row.weight != 0) loss += row.weight * row.error;
       weight += row.weight;
@@ -89,6 +116,8 @@ class CrossEntropy : public Kernel {
 
  private:
   int64_t rows_, n_, ignore_;
+  double smoothing_;
+  bool gradient_;
 };
 
 template <class T>
@@ -100,9 +129,10 @@ class Accuracy : public Kernel {
         ignore_(s.attrs->integer("ignore_index", -100)) {}
   void run(const Call& c) const override {
     double hits = 0, count = 0;
+    const Tensor none;
     for (int64_t r = 0; r < rows_; ++r) {
       const T* x = c.in[0].as<T>() + r * n_;
-      const Row row = row_of(c.in[1], optional(c.in, 2), {}, r, ignore_);
+      const Row row = Targets{c.in[1], optional(c.in, 2), none, none, n_, ignore_}.row(r);
       if (row.weight == 0) continue;
       count += 1;
       hits += hit(row, n_, [&](int64_t v) { return load(x[v]); }) ? 1 : 0;
@@ -122,7 +152,8 @@ class LinearCrossEntropyOf : public Kernel {
       : rows_(s.in[0].shape.rows()),
         n_(s.in[1].shape[0]),
         k_(s.in[1].shape[1]),
-        ignore_(s.attrs->integer("ignore_index", -100)) {}
+        ignore_(s.attrs->integer("ignore_index", -100)),
+        smoothing_(s.attrs->real("smoothing")) {}
   int64_t workspace_bytes() const override { return (n_ + k_ + rows_) * 8; }
   void run(const Call& c) const override {
     auto* logits = static_cast<double*>(c.workspace);
@@ -130,8 +161,9 @@ class LinearCrossEntropyOf : public Kernel {
     const Weight<T> w(c.in[1]);
     T* dx = kGradient && c.out.size() > 2 ? c.out[2].as<T>() : nullptr;
     double loss = 0, weight = 0, hits = 0, count = 0;
+    const Targets targets = targets_of(c);
     for (int64_t r = 0; r < rows_; ++r) {
-      Row row = row_of(c.in[2], optional(c.in, 3), optional(c.in, 5), r, ignore_);
+      Row row = targets.row(r);
       for (int64_t v = 0; v < n_; ++v) logits[v] = logit(c, w, r, v);
       finish(row, n_, [&](int64_t v) { return logits[v]; });
       lse[r] = std::isnan(row.error) ? kNaN : row.lse;
@@ -156,6 +188,10 @@ class LinearCrossEntropyOf : public Kernel {
   }
 
  private:
+  Targets targets_of(const Call& c) const {
+    return {c.in[2], optional(c.in, 3), optional(c.in, 5), optional(c.in, kGradient ? 6 : 4),
+            n_,      ignore_,           smoothing_};
+  }
   double logit(const Call& c, const Weight<T>& w, int64_t r, int64_t v) const {
     const T* x = c.in[0].as<T>() + r * k_;
     double dot = 0;
@@ -165,10 +201,11 @@ class LinearCrossEntropyOf : public Kernel {
 
   void weight_gradient(const Call& c, double* sum, const double* lse) const {
     const Weight<T> w(c.in[1]);
+    const Targets targets = targets_of(c);
     for (int64_t v = 0; v < n_; ++v) {
       std::fill_n(sum, k_, 0.0);
       for (int64_t r = 0; r < rows_; ++r) {
-        Row row = row_of(c.in[2], optional(c.in, 3), optional(c.in, 5), r, ignore_);
+        Row row = targets.row(r);
         if (row.weight == 0) continue;
         row.lse = row.error = lse[r];
         const double g = row.gradient(v, logit(c, w, r, v));
@@ -179,6 +216,7 @@ class LinearCrossEntropyOf : public Kernel {
   }
 
   int64_t rows_, n_, k_, ignore_;
+  double smoothing_;
 };
 template <class T>
 using LinearCrossEntropy = LinearCrossEntropyOf<T, false>;
@@ -211,15 +249,15 @@ class Mse : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make<CrossEntropy>(s, "TIP", "DD"); }
+std::unique_ptr<Kernel> make_cross_entropy(const Signature& s) { return make<CrossEntropy>(s, "TIPP", "DD"); }
 std::unique_ptr<Kernel> make_cross_entropy_grad(const Signature& s) {
-  return make<CrossEntropy>(s, "TIPD", "DDT");
+  return make<CrossEntropy>(s, "TIPDP", "DDT");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy(const Signature& s) {
-  return make<LinearCrossEntropy>(s, "TWIP", "DDDD");
+  return make<LinearCrossEntropy>(s, "TWIPP", "DDDD");
 }
 std::unique_ptr<Kernel> make_linear_cross_entropy_grad(const Signature& s) {
-  return make<LinearCrossEntropyGrad>(s, "TWIPPD", "DDTPDD");
+  return make<LinearCrossEntropyGrad>(s, "TWIPPDP", "DDTPDD");
 }
 std::unique_ptr<Kernel> make_accuracy(const Signature& s) { return make<Accuracy>(s, "TIP", "DD"); }
 std::unique_ptr<Kernel> make_mse(const Signature& s) { return make_any<Mse>(s, "FFF", "DD"); }

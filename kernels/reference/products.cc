@@ -2,6 +2,7 @@
 #include "kernels/reference/activations.h"
 #include "kernels/reference/common.h"
 #include "kernels/reference/rows.h"
+#include "runtime/base/matmul.h"
 
 namespace cairn::kernels::reference {
 namespace {
@@ -45,6 +46,30 @@ class EmbeddingGrad : public Kernel {
 
  private:
   int64_t vocab_, width_;
+};
+
+template <class T>
+class MatmulOf : public Kernel {
+ public:
+  explicit MatmulOf(const Signature& s) : z_(s) {}
+  void run(const Call& c) const override {
+    for (int64_t i = 0; i < z_.count; ++i) {
+      const T* a = c.in[0].as<T>() + z_.matrix(0, i) * z_.m * z_.k;
+      const T* b = c.in[1].as<T>() + z_.matrix(1, i) * z_.k * z_.n;
+      T* y = c.out[0].as<T>() + i * z_.m * z_.n;
+      for (int64_t r = 0; r < z_.m; ++r)
+        for (int64_t v = 0; v < z_.n; ++v) {
+          double sum = 0;
+          for (int64_t j = 0; j < z_.k; ++j)
+            sum += load(a[z_.transpose_a ? j * z_.m + r : r * z_.k + j]) *
+                   load(b[z_.transpose_b ? v * z_.k + j : j * z_.n + v]);
+          y[r * z_.n + v] = store<T>(sum);
+        }
+    }
+  }
+
+ private:
+  const Matmul z_;
 };
 
 // What the attribute names; nullptr for none.
@@ -139,6 +164,7 @@ class LinearGradWeight : public Kernel {
 
 std::unique_ptr<Kernel> make_embedding(const Signature& s) { return make_any<Embedding>(s, "FI", "F"); }
 std::unique_ptr<Kernel> make_embedding_grad(const Signature& s) { return make<EmbeddingGrad>(s, "IT", "P"); }
+std::unique_ptr<Kernel> make_matmul(const Signature& s) { return make<MatmulOf>(s, "TT", "T"); }
 std::unique_ptr<Kernel> make_linear(const Signature& s) { return make<Linear>(s, "TWP", "TT"); }
 std::unique_ptr<Kernel> make_linear_grad_input(const Signature& s) {
   return make<LinearGradInput>(s, "TWT", "T");

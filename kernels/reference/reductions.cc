@@ -100,6 +100,22 @@ class ReduceLeading : public Kernel {
 };
 
 template <class T>
+class ReduceAxes : public Kernel {
+ public:
+  explicit ReduceAxes(const Signature& s) : reduction_(s.in[0].shape, s.attrs->list("axes")) {}
+  int64_t workspace_bytes() const override { return reduction_.reduced_elements() * 8; }
+  void run(const Call& c) const override {
+    auto* sum = static_cast<double*>(c.workspace);
+    std::fill_n(sum, reduction_.reduced_elements(), 0.0);
+    reduction_.walk([&](int64_t e, int64_t to) { sum[to] += load(c.in[0].as<T>()[e]); });
+    for (int64_t i = 0; i < reduction_.reduced_elements(); ++i) put<Wide<T>>(c, 0, i, sum[i]);
+  }
+
+ private:
+  Reduction reduction_;
+};
+
+template <class T>
 class Accumulate : public Kernel {
  public:
   explicit Accumulate(const Signature&) {}
@@ -155,6 +171,7 @@ std::unique_ptr<Kernel> make_reduce_sum(const Signature& s) { return make<Reduce
 std::unique_ptr<Kernel> make_reduce_mean(const Signature& s) { return make<Reduce>(s, "T", "T"); }
 std::unique_ptr<Kernel> make_expand(const Signature& s) { return make<Expand>(s, "T", "T"); }
 std::unique_ptr<Kernel> make_reduce_leading(const Signature& s) { return make<ReduceLeading>(s, "T", "P"); }
+std::unique_ptr<Kernel> make_reduce_axes(const Signature& s) { return make<ReduceAxes>(s, "T", "P"); }
 std::unique_ptr<Kernel> make_accumulate(const Signature& s) { return make<Accumulate>(s, "T", "P"); }
 std::unique_ptr<Kernel> make_sum_squares(const Signature& s) { return make<SumSquares>(s, "T", "D"); }
 std::unique_ptr<Kernel> make_squares_of_chunks(const Signature& s) {

@@ -1,5 +1,7 @@
 // Reverse-mode differentiation of the joint graph's forward part. Rules come from the op table; this file
 // walks ops backwards, sums what meets, and sends parameters' gradients into their accumulators.
+#include <algorithm>
+
 #include "runtime/graph/joint_builder.h"
 #include "runtime/graph/shapes.h"
 #include "runtime/ops/gradients/gradients.h"
@@ -67,6 +69,9 @@ class Autodiff final : public ops::GradientEmitter {
     node.region = op_->region;
     node.amp_rule = op_->amp_rule;
     inputs.resize(row.inputs.size(), -1);
+    // As of the forward op, an operand that came later is not there where it is left out.
+    while (!inputs.empty() && inputs.back() < 0 && is_later(row.inputs[inputs.size() - 1].name))
+      inputs.pop_back();
     std::vector<TensorDesc> descs(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       require(inputs[i] >= 0 || row.inputs[i].optional, Code::kInternal, node.name, ": input '",
@@ -77,8 +82,9 @@ class Autodiff final : public ops::GradientEmitter {
     const std::vector<TensorDesc> made = infer_shapes(b_.forward, row, node.attrs, node.in, descs);
     node.out.assign(row.outputs.size(), -1);
     // A fused loss computes the forward op's outputs as well and takes its place.
-    const bool replaces =
-        row_->is(ops::FUSED_LOSS) && row.outputs.size() > 2 && row.outputs[0].name == "loss";
+    // But where the loss goes on: what follows needs it before there is a gradient of it.
+    const bool replaces = row_->is(ops::FUSED_LOSS) && row.outputs.size() > 2 &&
+                          row.outputs[0].name == "loss" && is_seed(op_->out[0]);
     for (size_t i = 0; i < made.size(); ++i) {
       if (const int32_t same = replaces ? made_before(row.outputs[i].name) : -1; same >= 0) {
         node.out[i] = same;
@@ -116,6 +122,10 @@ class Autodiff final : public ops::GradientEmitter {
       if (row_->outputs[i].name == name) return op_->out[i];
     return kNone;
   }
+  bool is_later(std::string_view operand) const {
+    return std::ranges::any_of(row_->inputs,
+                               [&](const ops::Operand& o) { return o.later && o.name == operand; });
+  }
   bool is_seed(int32_t value) const { return value == seeded_; }
   bool has_gradient(int32_t value) const {
     auto it = contributions_.find(value);
@@ -129,8 +139,11 @@ class Autodiff final : public ops::GradientEmitter {
     for (const JointOp& op : forward_) {
       bool any = false;
       for (int32_t v : op.in) any = any || (v >= 0 && differentiable_[v]);
+      const ops::OpRow& row = ops::row(op.code);
       for (int32_t v : op.out)
-        if (v >= 0) differentiable_[v] = any && is_float(b_.desc(v).dtype);
+        if (v >= 0)
+          differentiable_[v] = any && is_float(b_.desc(v).dtype) && !row.is(ops::FLAT) &&
+                               !(row.is(ops::LOSS) && v == op.out[1]);  // a denominator
     }
   }
 
@@ -171,10 +184,15 @@ class Autodiff final : public ops::GradientEmitter {
       require(static_cast<bool>(custom.backward), Code::kUnsupported, "custom op '", custom.name, "' (",
               op_->name, ") has no backward callback, but the loss reaches parameters through it");
     }
+    // A sum has a denominator, and nobody but the host knows which one all of them are divided by.
     if (row_->is(ops::FUSED_LOSS))
-      require(is_seed(op_->out[0]), Code::kUnsupported, "op '", row_->name, "' (", op_->name,
-              ") must be the graph's loss itself; nothing may follow it: of several, join the operands with "
-              "concat into one, and weigh rows by its weights");
+      require(is_seed(op_->out[0]) || b_.joint.weight >= 0, Code::kUnsupported, "op '", row_->name, "' (",
+              op_->name,
+              ") goes into the graph's loss, which has no denominator: give freeze the weight that all of "
+              "its sums are divided by, such as '",
+              op_->name,
+              ".weight'; or join the operands with concat into one, "
+              "and weigh rows by its weights");
   }
 
   // Several consumers: their gradients are added, in the order they were found.

@@ -1,5 +1,6 @@
 // Forward part of the joint graph. Mixed precision is decided here, op by op, from the AMP column of the op
 // table and the plan's rules: dtype is part of every value, so a recomputed op cannot see another one.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -34,16 +35,9 @@ class Forward {
     }
     for (size_t i = 0; i < g.ops().size(); ++i)
       if (needed_[i]) add(g.ops()[i], b_.joint.amp_choices[i]);
-    for (ValueId v : g.outputs()) {
-      const int32_t narrow = current_[v];
-      // A parameter is read as what the graph declares anyway.
-      const bool widens = g.values()[v].desc.dtype == DType::kF32 && !parameter(narrow);
-      const int32_t kept = widens ? cast(narrow, DType::kF32) : narrow;
-      // The host reads by the name it gave.
-      if (kept != narrow) std::swap(b_.joint.values[kept].name, b_.joint.values[narrow].name);
-      output(kept);
-    }
+    for (ValueId v : g.outputs()) keep(v);
     if (g.trains()) {
+      if (std::find(g.outputs().begin(), g.outputs().end(), g.loss()) == g.outputs().end()) keep(g.loss());
       b_.joint.loss = scalar(current_[g.loss()]);
       if (g.weight() != kNone) b_.joint.weight = scalar(current_[g.weight()]);
     }
@@ -164,6 +158,16 @@ class Forward {
       if (!is_persistent(b_.joint.values[v].role)) b_.joint.values[v].role = Role::kOutput;
       if (b_.joint.values[v].alias_of < 0) break;
     }
+  }
+
+  // As the graph declares it, under the name that the host gave.
+  void keep(ValueId v) {
+    const int32_t narrow = current_[v];
+    // A parameter is read as what the graph declares anyway.
+    const bool widens = b_.forward.values()[v].desc.dtype == DType::kF32 && !parameter(narrow);
+    const int32_t kept = widens ? cast(narrow, DType::kF32) : narrow;
+    if (kept != narrow) std::swap(b_.joint.values[kept].name, b_.joint.values[narrow].name);
+    output(kept);
   }
 
   int32_t scalar(int32_t value) {

@@ -49,12 +49,14 @@ std::vector<std::string> Graph::gradient_notes(ValueId loss) const {
   for (const Op& op : ops_) {
     bool any = false;
     for (ValueId v : op.in) any = any || (v != kNone && from_parameter[v] && is_float(values_[v].desc.dtype));
+    any = any && !ops::row(op.code).is(ops::FLAT);
     for (ValueId v : op.out)
       if (v != kNone) from_parameter[v] = any;
   }
   to_loss[loss] = true;
   for (size_t i = ops_.size(); i-- > 0;) {
     bool any = false;
+    if (ops::row(ops_[i].code).is(ops::FLAT)) continue;
     for (ValueId v : ops_[i].out) any = any || (v != kNone && to_loss[v]);
     for (ValueId v : ops_[i].in)
       if (v != kNone && any) to_loss[v] = true;

@@ -136,6 +136,32 @@ int Graph::custom(CustomOp op) {
   return static_cast<int>(customs_.size()) - 1;
 }
 
+bool Graph::waits_for_customs() const {
+  return std::any_of(customs_.begin(), customs_.end(), [](const CustomOp& op) { return !op.bound; });
+}
+
+void Graph::bind(CustomOp op) {
+  const auto place =
+      std::find_if(customs_.begin(), customs_.end(), [&](const CustomOp& c) { return c.name == op.name; });
+  require(place != customs_.end() && !place->bound, Code::kNotFound, "no custom op '", op.name,
+          "' of this graph waits for its callbacks");
+  require(op.inputs == place->inputs && op.outputs == place->outputs, Code::kInvalidArgument, "custom op '",
+          op.name, "' has ", op.inputs, " inputs and ", op.outputs, " outputs, in the file ", place->inputs,
+          " and ", place->outputs);
+  for (const Op& node : ops_) {
+    if (node.code != ops::OpCode::k_custom || &customs_[node.attrs.integer("custom")] != &*place) continue;
+    std::vector<TensorDesc> in, out(static_cast<size_t>(op.outputs));
+    for (int i = 0; i < op.inputs; ++i) in.push_back(values_[node.in[i]].desc);
+    require(op.shape(in, out), Code::kInvalidArgument, op.name,
+            ": its shape callback refused the inputs of '", node.name, "'");
+    for (int i = 0; i < op.outputs; ++i)
+      require(out[i] == values_[node.out[i]].desc, Code::kInvalidArgument, "custom op '", op.name, "' makes ",
+              to_string(out[i]), " of '", node.name, "', which is ", to_string(values_[node.out[i]].desc),
+              " in the file");
+  }
+  *place = std::move(op);
+}
+
 void Graph::unknown_op(std::string_view name) const {
   std::vector<std::string> own;
   for (const CustomOp& custom : customs_) own.push_back(custom.name);
@@ -183,6 +209,11 @@ std::vector<ValueId> Graph::op(std::string_view name, std::vector<ValueId> in, A
   }
   node.code = row->code;
   node.attrs = std::move(attrs);
+  // Stored and hashed as it is: as before the row had the operand.
+  while (!in.empty() && in.back() == kNone && row->inputs[in.size() - 1].later) {
+    in.pop_back();
+    descs.pop_back();
+  }
   node.in = std::move(in);
   node.region = open_.empty() ? -1 : open_.back();
   const std::vector<TensorDesc> out = infer_shapes(*this, *row, node.attrs, node.in, descs);

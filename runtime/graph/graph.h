@@ -68,6 +68,7 @@ struct CustomOp {
   std::string name;
   int inputs = 0, outputs = 0;  // 1..4 each
   bool recomputable = true;     // deterministic and without side effects
+  bool bound = true;            // false: of a file, which says the name alone; bind() gives it its callbacks
   std::function<bool(std::span<const TensorDesc> in, std::span<TensorDesc> out)> shape;
   std::function<int64_t(std::span<const TensorDesc> in)> workspace_bytes;  // may be empty: 0
   std::function<bool(std::span<const Tensor> in, std::span<const Tensor> out, void* workspace)> forward;
@@ -92,6 +93,10 @@ class Graph {
   std::vector<ValueId> op(std::string_view name, std::vector<ValueId> in, Attrs attrs = {});
   void name_value(ValueId value, std::string name);
   int custom(CustomOp op);  // registers; its name can then be used in op()
+  // Gives the op of its name that came from a file its callbacks; before a plan is made. kNotFound: none waits for them.
+  // kInvalidArgument: it is another op, by what it takes and makes.
+  void bind(CustomOp op);
+  bool waits_for_customs() const;  // for bind()
   RegionId region_begin(std::string name, plan::Policy policy, std::string offload_tier = {});
   void region_end(RegionId region);  // must be the innermost open one
 

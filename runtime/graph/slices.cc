@@ -20,9 +20,17 @@ constexpr Use kUses[] = {{OpCode::k_embedding, 0, -1},
                          {OpCode::k_linear_cross_entropy_grad, 1, 3}};
 // Operands of the two losses.
 constexpr size_t kX = 0, kTargets = 2, kWeights = 3, kScale = 5, kDx = 2, kDw = 3;
+constexpr int kClassWeights = 4, kClassWeightsOfGrad = 6;
 
 int32_t at(const std::vector<int32_t>& list, int i) {
   return i >= 0 && static_cast<size_t>(i) < list.size() ? list[static_cast<size_t>(i)] : -1;
+}
+
+// A loss that parts do not make: they know neither the mean of a row's logits nor weights of classes.
+bool needs_all_classes(const JointOp& op) {
+  if (op.code == OpCode::k_linear_cross_entropy && at(op.in, kClassWeights) >= 0) return true;
+  if (op.code == OpCode::k_linear_cross_entropy_grad && at(op.in, kClassWeightsOfGrad) >= 0) return true;
+  return op.attrs.real("smoothing") != 0;
 }
 
 const Use* use_of(const JointOp& op, int32_t weight, int32_t gradient) {
@@ -210,7 +218,7 @@ bool slices_by_rows(const JointGraph& joint, const ParameterSlot& slot) {
                      uses(op.out, slot.gradient);
     if (all == 0) continue;
     const Use* const use = use_of(op, slot.value, slot.gradient);
-    if (use == nullptr) return false;
+    if (use == nullptr || needs_all_classes(op)) return false;
     const bool weight = at(op.in, use->weight) == slot.value;
     const bool gradient = slot.gradient >= 0 && at(op.out, use->gradient) == slot.gradient;
     if (all != (weight ? 1 : 0) + (gradient ? 1 : 0)) return false;

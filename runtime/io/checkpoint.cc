@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 struct Checkpoint::Impl {
   fs::path directory;
   Manifest manifest;
-  std::shared_ptr<const graph::Graph> graph;
+  std::shared_ptr<graph::Graph> graph;
   InputFile tensors;
 
   Impl(fs::path from, Manifest decoded)
@@ -99,6 +99,9 @@ Checkpoint::Checkpoint(const fs::path& directory) {
 Checkpoint::~Checkpoint() = default;
 
 std::shared_ptr<const graph::Graph> Checkpoint::graph() const { return impl_->graph; }
+std::shared_ptr<graph::Graph> Checkpoint::graph_to_bind() const {
+  return impl_->graph->waits_for_customs() ? decode_graph(impl_->manifest.graph) : nullptr;
+}
 const step::State& Checkpoint::state() const { return impl_->manifest.state; }
 const std::vector<Checkpoint::TensorInfo>& Checkpoint::tensors() const { return impl_->manifest.tensors; }
 const std::map<std::string, std::string>& Checkpoint::metadata() const { return impl_->manifest.metadata; }
@@ -144,7 +147,8 @@ class Batches {
 bool same_attributes(const Attrs& a, const Attrs& b) {
   Attrs ours = a, theirs = b;
   for (Attrs* attrs : {&ours, &theirs})
-    if (attrs->has("shape")) attrs->set("shape", std::vector<int64_t>());
+    for (const char* name : {"shape", "custom"})  // and an op that the host gave is told by its name
+      if (attrs->has(name)) attrs->set(name, std::vector<int64_t>());
   return ours == theirs;
 }
 
@@ -172,13 +176,22 @@ std::string difference(const graph::Graph& ours, const graph::Graph& theirs) {
   }
   for (size_t i = 0; i < std::min(ours.ops().size(), theirs.ops().size()); ++i) {
     const graph::Op &a = ours.ops()[i], &b = theirs.ops()[i];
-    if (a.code != b.code || a.in != b.in || !same_attributes(a.attrs, b.attrs) || a.region != b.region)
+    if (op_name(ours, a) != op_name(theirs, b))
+      return cat("op '", a.name, "' is ", op_name(ours, a), ", in the checkpoint ", op_name(theirs, b));
+    if (a.in != b.in || !same_attributes(a.attrs, b.attrs) || a.region != b.region)
       return cat("op '", a.name, "' has another kind, other inputs, attributes or region in the checkpoint");
   }
   if (ours.ops().size() != theirs.ops().size() || ours.regions().size() != theirs.regions().size() ||
       ours.loss() != theirs.loss() || ours.weight() != theirs.weight() || ours.outputs() != theirs.outputs())
     return "loss, weight, outputs, ops or regions differ";
   return "";
+}
+
+// Digests number the ops that the host gave, and do not name them.
+bool same_customs(const graph::Graph& ours, const graph::Graph& theirs) {
+  return std::ranges::equal(ours.ops(), theirs.ops(), [&](const graph::Op& a, const graph::Op& b) {
+    return op_name(ours, a) == op_name(theirs, b);
+  });
 }
 
 // Whether only what a parameter is stored as differs.
@@ -202,7 +215,7 @@ void write_converted(engine::Session& session, int32_t value, DType type, int64_
 void Checkpoint::restore(step::Stepper& stepper) const {
   engine::Session& session = stepper.session();
   const graph::JointGraph& joint = *session.plan().joint;
-  if (joint.forward->digest() != impl_->graph->digest()) {
+  if (joint.forward->digest() != impl_->graph->digest() || !same_customs(*joint.forward, *impl_->graph)) {
     const std::string other = difference(*joint.forward, *impl_->graph);
     require(other.empty(), Code::kInvalidArgument, "the checkpoint '", impl_->directory.string(),
             "' is of another model: ", other);

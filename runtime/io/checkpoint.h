@@ -45,6 +45,8 @@ class Checkpoint {
     uint64_t digest_low = 0, digest_high = 0;
   };
   std::shared_ptr<const graph::Graph> graph() const;
+  // One of the caller's own, whose custom ops wait for their callbacks; nullptr: none does.
+  std::shared_ptr<graph::Graph> graph_to_bind() const;
   const step::State& state() const;
   const std::vector<TensorInfo>& tensors() const;
   const std::map<std::string, std::string>& metadata() const;

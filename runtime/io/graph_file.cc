@@ -57,6 +57,7 @@ struct Parts {
   };
   std::vector<Op> ops;
   std::vector<graph::Region> regions;
+  std::vector<graph::CustomOp> customs;
   graph::ValueId loss, weight;
   std::vector<graph::ValueId> outputs;
   std::string digest;
@@ -107,6 +108,17 @@ Parts read_parts(const fb::GraphFile& file, Budget& budget) {
     region.depth = region.parent < 0 ? 1 : parts.regions[region.parent].depth + 1;
     parts.regions.push_back(std::move(region));
   }
+  const uint64_t customs = count_of(file.customs(), kMaxCustoms, "custom ops", budget);
+  for (uint32_t i = 0; i < customs; ++i) {
+    const fb::GraphCustom& from = *file.customs()->Get(i);
+    graph::CustomOp custom;
+    custom.name = text_of(from.name(), budget);
+    custom.inputs = from.inputs();
+    custom.outputs = from.outputs();
+    custom.recomputable = from.recomputable();
+    custom.bound = false;
+    parts.customs.push_back(std::move(custom));
+  }
   parts.loss = file.loss();
   parts.weight = file.weight();
   parts.outputs = list_of(file.outputs(), budget);
@@ -130,6 +142,7 @@ class Replay {
   }
 
   std::shared_ptr<Graph> run() {
+    for (const graph::CustomOp& custom : parts_.customs) graph_->custom(unbound(custom));
     size_t op = 0;
     for (size_t next = graph_->values().size(); next < parts_.values.size(); next = graph_->values().size()) {
       const graph::Value& value = parts_.values[next];
@@ -153,11 +166,47 @@ class Replay {
     close_to(-1);
     for (graph::ValueId parked : parked_) graph_->name_value(parked, parts_.values[parked].name);
     graph_->freeze(parts_.loss, parts_.weight, parts_.outputs);
+    made_.reset();
     compare();
     return std::move(graph_);
   }
 
  private:
+  // Gives the shapes that are stored while the graph is built; whoever asks later is told that there is no such op.
+  graph::CustomOp unbound(graph::CustomOp op) const {
+    const auto fail_missing = [name = op.name] {
+      fail(Code::kNotFound, "the custom op '", name,
+           "' is not known here: a file holds its name alone; give the loaded graph its callbacks "
+           "(cairn_graph_custom_op) before a plan is made");
+    };
+    op.shape = [fail_missing, made = std::weak_ptr(made_)](std::span<const TensorDesc>,
+                                                           std::span<TensorDesc> out) {
+      const auto shapes = made.lock();
+      if (shapes == nullptr) fail_missing();
+      std::copy_n(shapes->begin(), std::min(shapes->size(), out.size()), out.begin());
+      return shapes->size() == out.size();
+    };
+    op.forward = op.backward = [fail_missing](std::span<const Tensor>, std::span<const Tensor>, void*) {
+      fail_missing();
+      return false;
+    };
+    return op;
+  }
+
+  void add_custom(const Parts::Op& op) {
+    const int64_t number = op.attrs.integer("custom", -1);
+    require(number >= 0 && number < static_cast<int64_t>(parts_.customs.size()), Code::kCorruptFile, "op '",
+            op.name, "' is of unknown kind 'custom', number ", number, " of ", parts_.customs.size());
+    const graph::CustomOp& custom = parts_.customs[static_cast<size_t>(number)];
+    made_->clear();
+    for (const graph::ValueId value : op.out)
+      if (value >= 0 && value < static_cast<graph::ValueId>(parts_.values.size()))
+        made_->push_back(parts_.values[static_cast<size_t>(value)].desc);
+    std::vector<graph::ValueId> in = op.in;
+    in.resize(static_cast<size_t>(custom.inputs), graph::kNone);
+    name(op, graph_->op(custom.name, std::move(in)));
+  }
+
   std::string park(size_t value) {
     parked_.push_back(static_cast<graph::ValueId>(value));
     std::string name = cat("value ", value);
@@ -167,13 +216,17 @@ class Replay {
 
   void add(const Parts::Op& op) {
     const ops::OpRow* row = ops::find(op.row);
-    require(row != nullptr && row->code != ops::OpCode::k_custom, Code::kCorruptFile, "op '", op.name,
-            "' is of unknown kind '", op.row, "'");
+    require(row != nullptr, Code::kCorruptFile, "op '", op.name, "' is of unknown kind '", op.row, "'");
     enter(op.region);
+    if (row->code == ops::OpCode::k_custom) return add_custom(op);
     Attrs attrs;
     for (const auto& [key, value] : op.attrs.items())
       if (!(row->is(ops::RNG) && key == "rng")) attrs.set(key, value);  // the graph sets it
-    const std::vector<graph::ValueId> made = graph_->op(op.row, op.in, attrs);
+    name(op, graph_->op(op.row, op.in, attrs));
+  }
+
+  // What the op made, as it is stored.
+  void name(const Parts::Op& op, const std::vector<graph::ValueId>& made) {
     for (graph::ValueId value : made) {
       if (value == graph::kNone) continue;
       require(value < static_cast<graph::ValueId>(parts_.values.size()), Code::kCorruptFile, "op '", op.name,
@@ -235,6 +288,8 @@ class Replay {
   }
 
   const Parts& parts_;
+  std::shared_ptr<std::vector<TensorDesc>> made_ =
+      std::make_shared<std::vector<TensorDesc>>();  // by the custom op that is added; gone when all are
   std::shared_ptr<Graph> graph_;
   std::vector<graph::RegionId> open_;
   std::unordered_set<std::string> defaults_, finals_;
@@ -259,8 +314,6 @@ std::vector<std::byte> encode_graph(const Graph& graph) {
                                           v.producer, v.region));
   std::vector<Offset<fb::GraphOp>> ops;
   for (const graph::Op& op : graph.ops()) {
-    require(op.code != ops::OpCode::k_custom, Code::kUnsupported, "op '", op.name,
-            "' is a custom op; a model with custom ops cannot be stored");
     std::vector<Offset<fb::Attr>> attrs;
     for (const auto& [key, value] : op.attrs.items()) attrs.push_back(encode_attr(to, key, value));
     ops.push_back(fb::CreateGraphOp(to, to.CreateString(std::string(ops::name(op.code))),
@@ -271,10 +324,18 @@ std::vector<std::byte> encode_graph(const Graph& graph) {
   for (const graph::Region& r : graph.regions())
     regions.push_back(fb::CreateGraphRegion(to, to.CreateString(r.name), r.parent,
                                             static_cast<uint8_t>(r.policy), to.CreateString(r.offload_tier)));
-  to.Finish(fb::CreateGraphFile(to, kFormatVersion, to.CreateVector(values), to.CreateVector(ops),
-                                to.CreateVector(regions), graph.loss(), graph.weight(),
-                                to.CreateVector(graph.outputs()), to.CreateString(graph.digest())),
-            fb::GraphFileIdentifier());
+  // A file without any has the bytes that it had before there were any in files.
+  Offset<flatbuffers::Vector<Offset<fb::GraphCustom>>> stored_customs;
+  std::vector<Offset<fb::GraphCustom>> customs;
+  for (const graph::CustomOp& c : graph.customs())
+    customs.push_back(
+        fb::CreateGraphCustom(to, to.CreateString(c.name), c.inputs, c.outputs, c.recomputable));
+  if (!customs.empty()) stored_customs = to.CreateVector(customs);
+  to.Finish(
+      fb::CreateGraphFile(to, kFormatVersion, to.CreateVector(values), to.CreateVector(ops),
+                          to.CreateVector(regions), graph.loss(), graph.weight(),
+                          to.CreateVector(graph.outputs()), to.CreateString(graph.digest()), stored_customs),
+      fb::GraphFileIdentifier());
   return seal(to);
 }
 

@@ -1,4 +1,4 @@
-// A model as a file of its own (model.cairn). Custom ops cannot be stored: kUnsupported.
+// A model as a file of its own (model.cairn). Of custom ops it holds names and sizes: Graph::bind() gives their callbacks.
 #pragma once
 #include <cstddef>
 #include <memory>

@@ -16,6 +16,7 @@ inline constexpr uint32_t kMaxTables = 1u << 23;
 inline constexpr uint64_t kMaxValues = 1u << 20;  // also ops and tensors
 inline constexpr uint64_t kMaxSteps = 1u << 23;
 inline constexpr uint64_t kMaxRegions = 20000;  // adding a region looks at all others
+inline constexpr uint64_t kMaxCustoms = 1024;   // as well
 inline constexpr uint64_t kMaxLinks = 16;
 inline constexpr uint64_t kMaxAttrs = 32;    // of one op
 inline constexpr uint64_t kMaxFiles = 1024;  // beside the tensors

@@ -30,6 +30,7 @@ enum Trait : uint32_t {
   FUSED_LOSS = 1u << 6,  // in training the gradient op computes the loss as well and takes its place
   ALIAS = 1u << 7,       // output 0 is input 0's bytes under another shape; nothing runs
   REORDER = 1u << 8,     // output 0 has input 0's elements, in another order or shape
+  FLAT = 1u << 9,        // outputs are constant but for jumps: no gradient comes back through it
 };
 
 // What happens to a forward op in bf16/fp16 graphs: its AMP class, a row of amp.def.
@@ -72,6 +73,7 @@ struct Operand {
   bool optional = false;     // "name?"
   bool accumulates = false;  // "name+" (outputs): kernel can add to it
   bool in_place = false;  // "name=" (inputs): output 0 may lie on it, where elements are as many and as wide
+  bool later = false;     // "name~" (inputs): graphs do not store that it is left out, as from before it was
   OperandRole role = OperandRole::kData;
   // Of a weight in a product, which a backend may want packed: for what use. "forward" (y = x w^T) and
   // "input_grad" (dx = dy w) stand for the role in the table.

@@ -38,8 +38,11 @@ std::vector<Operand> operands(std::string_view text) {
   std::vector<Operand> list;
   for_words(text, [&](std::string_view word) {
     Operand o;
-    for (; word.find_first_of("?+=") != word.npos; word.remove_suffix(1))
-      (word.back() == '?' ? o.optional : word.back() == '+' ? o.accumulates : o.in_place) = true;
+    for (; word.find_first_of("?+=~") != word.npos; word.remove_suffix(1))
+      (word.back() == '?'   ? o.optional
+       : word.back() == '+' ? o.accumulates
+       : word.back() == '~' ? o.later
+                            : o.in_place) = true;
     const size_t colon = word.find(':');
     o.name = word.substr(0, colon);
     if (colon != word.npos) set_role(o, word.substr(colon + 1));

@@ -50,6 +50,12 @@ Work work_linear(const OpRow& row, Descs in, Descs out, const Attrs*) {
   return {2 * elements(out, 0) * last(in[0]) + kPerElement * elements(out, 1), traffic(row, in, out)};
 }
 
+Work work_matmul(const OpRow& row, Descs in, Descs out, const Attrs* attrs) {
+  const bool transposed = attrs != nullptr && attrs->integer("transpose_a") != 0;
+  const double k = static_cast<double>(in[0].shape[transposed ? -2 : -1]);
+  return {2 * elements(out, 0) * k, traffic(row, in, out)};
+}
+
 Work work_linear_grad_input(const OpRow& row, Descs in, Descs out, const Attrs*) {
   const bool derivative = in.size() > 2 && in[2].shape.rank > 0;
   return {2 * elements(in, 0) * last(out[0]) + (derivative ? kPerElement * elements(in, 2) : 0),

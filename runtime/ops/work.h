@@ -9,6 +9,7 @@ using Descs = std::span<const TensorDesc>;
 
 Work work_lookup(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_linear(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
+Work work_matmul(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_linear_grad_input(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_linear_grad_weight(const OpRow& row, Descs in, Descs out, const Attrs* attrs);
 Work work_head(const OpRow& row, Descs in, Descs out, const Attrs* attrs);

@@ -30,11 +30,15 @@ local function numbers(count, below)
   return list
 end
 
-for _, activation in ipairs { "ReLU", "GELU", "SiLU" } do
+for _, activation in ipairs { "ReLU", "GELU", "SiLU", "Sigmoid", "Tanh", "SoftPlus", "Abs" } do
   learns("Sequential, Linear and " .. activation,
     nn.Sequential():add(nn.Linear(4, 32)):add(nn[activation]()):add(nn.Linear(32, 2)), nn.MSECriterion(), { 8, 4 },
     wave(32, 1.7), wave(16, 0.9), 0.2)
 end
+
+learns("Power, Clamp, Exp and a smoothed CrossEntropyCriterion",
+  nn.Sequential():add(nn.Linear(4, 32)):add(nn.Clamp(-1, 1)):add(nn.Exp()):add(nn.Power(0.5)):add(nn.Linear(32, 3)),
+  nn.CrossEntropyCriterion { smoothing = 0.05 }, { 8, 4 }, wave(32, 1.7), numbers(8, 3), 0.6)
 
 learns("Embedding, Positions, Block, CrossEntropyCriterion",
   nn.Sequential():add(nn.Embedding(16, 16)):add(nn.Positions(8, 16)):add(nn.Block(16, 2, { name = "h0" })):add(

@@ -242,19 +242,90 @@ TEST(CustomOp, WrongDescriptions) {
   EXPECT_EQ(graph.value_count(), 1u);
 }
 
-TEST(CustomOp, CannotBeSaved) {
+cairn::Session session_of(const cairn::Graph& graph, const Devices& devices) {
+  cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+  options.no_optimizer = 1;
+  return cairn::Session::create(cairn::Plan::create(graph, devices.device, options), devices.device);
+}
+
+// A file has the name of the op; the callbacks are the host's to give again.
+TEST(CustomOp, AModelWithOneIsSavedAndLoaded) {
   const Devices devices;
   const Folder folder;
-  Square square;
-  const auto graph = squares(devices.instance, square);
+  Square square, again;
+  const std::string path = folder / "graph.cairn";
+  squares(devices.instance, square).save(path);
+  auto loaded = cairn::Graph::load(devices.instance, path);
+  cairn_plan_t* plan = nullptr;
   Failure failure;
-  expect_failure(cairn_graph_save(graph.get(), (folder / "graph.cairn").c_str(), failure),
-                 CAIRN_STATUS_UNSUPPORTED, failure, {"square"});
-  Trainer trainer(devices, graph);
-  expect_failure(cairn_stepper_save(trainer.stepper.get(), (folder / "checkpoint").c_str(), nullptr, 0,
-                                    nullptr, 0, failure),
-                 CAIRN_STATUS_UNSUPPORTED, failure, {"square"});
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  expect_failure(cairn_plan_create(loaded.get(), devices.device.get(), nullptr, &plan, failure),
+                 CAIRN_STATUS_NOT_FOUND, failure,
+                 {"custom op 'square' is not known here", "cairn_graph_custom_op"});
+  cairn_custom_op_t op = again.op();
+  op.name = "cube";
+  expect_failure(cairn_graph_custom_op(loaded.get(), &op, failure), CAIRN_STATUS_NOT_FOUND, failure,
+                 {"'cube'"});
+  op = again.op();
+  op.outputs = 2;
+  expect_failure(cairn_graph_custom_op(loaded.get(), &op, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"'square' has 1 inputs and 2 outputs, in the file 1 and 1"});
+  op = again.op();
+  op.shape = [](void*, const cairn_tensor_t* in, cairn_tensor_t* out) -> int32_t {
+    out[0] = in[0];
+    out[0].dims[0] = 9;
+    return 0;
+  };
+  expect_failure(cairn_graph_custom_op(loaded.get(), &op, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
+                 {"makes f32[9, 4]", "f32[4, 4] in the file"});
+  loaded.custom_op(again.op());
+  op = again.op();
+  expect_failure(cairn_graph_custom_op(loaded.get(), &op, failure), CAIRN_STATUS_WRONG_STATE, failure,
+                 {"frozen"});
+  auto session = session_of(loaded, devices);
+  session.initialise(1);
+  session.write("x", std::vector<float>(kN * kN, 1.0f));
+  session.run();
+  EXPECT_GE(again.forwards.load(), 1);
+  EXPECT_EQ(square.forwards.load(), 0);
+}
+
+TEST(CustomOp, ACheckpointOfOneGoesOn) {
+  const Devices devices;
+  const Folder folder;
+  Square square, again, other;
+  const std::string path = folder / "checkpoint";
+  const std::vector<float> x(kN * kN, 1.0f);
+  Trainer trainer(devices, squares(devices.instance, square));
+  trainer.session.write("x", x);
+  trainer.stepper.micro();
+  trainer.stepper.save(path);
+  trainer.session.write("x", x);
+  trainer.stepper.micro();
+
+  const auto checkpoint = cairn::Checkpoint::open(devices.instance, path);
+  auto graph = checkpoint.graph();
+  graph.custom_op(again.op());
+  Trainer from_file(devices, graph), from_code(devices, squares(devices.instance, again));
+  for (Trainer* each : {&from_file, &from_code}) {
+    each->stepper.restore(checkpoint);
+    each->session.write("x", x);
+    each->stepper.micro();
+    EXPECT_EQ(each->session.digest(), trainer.session.digest());
+  }
+  // The same graph but for the op's name.
+  auto cubes = cairn::Graph::create(devices.instance);
+  cairn_custom_op_t op = other.op();
+  op.name = "cube";
+  cubes.custom_op(op);
+  const auto w = cubes.parameter("w", {kN, kN}, cairn::init_constant(0.5));
+  const auto in = cubes.input("x", {kN, kN});
+  const auto y = cubes.op("cube", {w});
+  cubes.name(y, "square_0");
+  cubes.freeze(cubes.op("mse", {y, in}));
+  Trainer of_cubes(devices, cubes);
+  Failure failure;
+  expect_failure(cairn_stepper_restore(of_cubes.stepper.get(), checkpoint.get(), failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"'cube_0' is cube, in the checkpoint square"});
 }
 
 // `user` of an op, with what is told of it.

@@ -63,6 +63,32 @@ TEST(Session, NamesAndSizes) {
   EXPECT_EQ(read("y", right), CAIRN_STATUS_OK) << failure.message();
 }
 
+// Whatever the loss is: a loss op's sum, or any number that an op makes, under its own name and in its own type.
+TEST(Session, TheLossIsReadByItsName) {
+  const Devices devices;
+  for (const bool summed : {false, true})
+    for (const uint32_t amp : {uint32_t{CAIRN_AMP_OFF}, uint32_t{CAIRN_AMP_BF16}}) {
+      auto graph = cairn::Graph::create(devices.instance);
+      const auto w = graph.parameter("w", {kWidth, kWidth}, cairn::init_constant(0.5));
+      const auto y = graph.op("linear", {graph.input("x", {kBatch, kWidth}), w});
+      auto loss = graph.op("reduce_sum", {graph.op("mul", {y, y})});
+      if (summed) loss = graph.op("cast", {graph.op("add", {loss, loss})}, {{"dtype", "f64"}});
+      graph.name(loss, "r");
+      graph.freeze(loss);
+      cairn_plan_options_t options = CAIRN_PLAN_OPTIONS_INIT;
+      options.amp = amp;
+      Trainer trainer(devices, graph, options);
+      trainer.session.write("x", std::vector<float>(kBatch * kWidth, 1.0f));
+      const double told = trainer.stepper.micro().loss;
+      const double expected = (summed ? 2.0 : 1.0) * kBatch * kWidth * (0.5 * kWidth) * (0.5 * kWidth);
+      EXPECT_EQ(told, expected);
+      std::vector<float> narrow(1);
+      std::vector<double> wide(1);
+      summed ? trainer.session.read("r", wide) : trainer.session.read("r", narrow);
+      EXPECT_EQ(summed ? wide[0] : static_cast<double>(narrow[0]), told);
+    }
+}
+
 TEST(Session, SaysWhatAValueIs) {
   const Devices devices;
   Trainer trainer(devices, perceptron(devices.instance));

@@ -14,12 +14,20 @@ inline void add_backend_products(std::vector<Case>& to) {
     const Operand x = T({s.m, s.k}), w = P({s.n, s.k}), b = P({s.n});
     to.push_back({"linear", {x, w, b}, {}});
     to.push_back({"linear", {x, w}, {}});
+    to.push_back({"matmul", {x, T({s.k, s.n})}, {}});
+    to.push_back({"matmul",
+                  {T({3, s.k, s.m}), T({s.n, s.k})},
+                  {{"transpose_a", int64_t{1}}, {"transpose_b", int64_t{1}}}});
   }
+  to.push_back({"matmul", {T({2, 1, 33, 16}), T({3, 65, 16})}, with("transpose_b", int64_t{1})});
   for (const ops::Function& f : ops::functions())
     for (const Size& s : {sizes[1], sizes[2], sizes[6]}) {
       const Attrs act = word("activation", std::string(f.name));
-      to.push_back({"linear", {T({s.m, s.k}), P({s.n, s.k}), P({s.n})}, act});
-      to.push_back({"linear", {T({1, s.m, s.k}), P({s.n, s.k})}, act});
+      // Where results end at 1 while arguments grow, and with them what weights of 16 bits are off by: small ones.
+      const double most = f.name == "tanh" ? 0.25 : 1;
+      const Operand w = P({s.n, s.k}, -most, most);
+      to.push_back({"linear", {T({s.m, s.k}), w, P({s.n})}, act});
+      to.push_back({"linear", {T({1, s.m, s.k}), w}, act});
     }
   for (int64_t c : {1, 7, 33, 64, 129})
     for (const char* dtype : {"", "bf16", "f16"}) {
@@ -40,6 +48,8 @@ inline void add_backend_rows(std::vector<Case>& to) {
       to.push_back({"cross_entropy",
                     {T(shape, -4, 4), {'I', {rows}, -1, static_cast<double>(c)}, W({rows})},
                     with("ignore_index", int64_t{-1})});
+      to.push_back({"cross_entropy", {T(shape, -4, 4), I({rows}, c)}, with("smoothing", 0.2)});
+      to.push_back({"cross_entropy", {T(shape, -4, 4), I({rows}, c), kNoOperand, W({c})}, {}});
       to.push_back({"mse", {x, x}, {}});
       to.push_back({"mse", {x, x, W({rows})}, {}});
       for (const char* op : {"add", "mul"}) {
@@ -62,6 +72,11 @@ inline void add_backend_rows(std::vector<Case>& to) {
       to.push_back({"linear_cross_entropy",
                     {x, w, {'I', {s.rows}, -1, static_cast<double>(s.classes)}, W({s.rows})},
                     {{"ignore_index", int64_t{-1}}, {"chunk", chunk}}});
+      to.push_back(
+          {"linear_cross_entropy", {x, w, I({s.rows}, s.classes)}, {{"chunk", chunk}, {"smoothing", 0.1}}});
+      to.push_back({"linear_cross_entropy",
+                    {x, w, I({s.rows}, s.classes), kNoOperand, W({s.classes})},
+                    with("chunk", chunk)});
       // Hits depend on which logit is the largest, be it by little: so on ones that every kernel makes exactly.
       const Operand exact = whole(T({s.rows, s.c}));
       to.push_back({"linear_cross_entropy", {exact, whole(P({5, s.c})), I({s.rows}, 5)}, hits(-1, chunk)});
@@ -100,6 +115,26 @@ inline void add_backend_elements(std::vector<Case>& to) {
     to.push_back({"dropout", {T(shape)}, with("rate", 0.75)});
     for (const char* dtype : {"f32", "bf16", "f16"}) to.push_back({"cast", {T(shape)}, word("dtype", dtype)});
   }
+  for (const List& shape : {List{1}, List{33}, List{129}, List{3, 1000}}) {
+    for (const char* op : {"softplus", "abs"}) to.push_back({op, {T(shape, -20, 20)}, {}});
+    to.push_back({"exp", {T(shape, -8, 8)}, {}});
+    for (const char* op : {"log", "sqrt"}) to.push_back({op, {T(shape, 0.001, 30)}, {}});
+    for (const double exponent : {3.0, -2.0, 1.5, 0.3})
+      to.push_back({"pow", {T(shape, 0.1, 4)}, with("exponent", exponent)});
+    to.push_back({"clamp", {T(shape, -3, 3)}, {{"min", -1.0}, {"max", 2.0}}});
+  }
+  // Rows longer and shorter than what is read in one go, and single numbers, on either side.
+  for (const char* op : {"add", "mul", "sub", "div", "minimum", "maximum"})
+    for (const auto& [a, b] : {std::pair<List, List>{{3, 1000}, {3, 1}},
+                               {{7, 1, 33}, {5, 33}},
+                               {{7, 5, 33}, {7, 1, 33}},
+                               {{1, 700}, {9, 1}},
+                               {{1}, {3, 129}},
+                               {{2, 3, 4, 5}, {3, 1, 5}}})
+      for (const bool wide : {false, true})
+        to.push_back({op, {T(a), wide ? P(b, 0.5, 2) : T(b, 0.5, 2)}, {}});
+  to.push_back({"where", {whole(W({3, 1000})), T({1000}), T({3, 1})}, {}});
+  to.push_back({"where", {whole(T({5, 1, 33})), T({7, 33}), P({33})}, {}});
   to.push_back({"transpose", {T({33, 129})}, with("perm", List{1, 0})});
   to.push_back({"transpose", {T({2, 7, 33, 8})}, with("perm", List{0, 2, 1, 3})});
   to.push_back({"transpose", {T({3, 33, 64})}, with("perm", List{2, 1, 0})});

@@ -180,6 +180,7 @@ inline uint32_t trainable(const Case& c) {
   for (size_t i = 0; i < c.in.size(); ++i)
     if (c.in[i].kind == 'T' || c.in[i].kind == 'P') bits |= 1u << i;
   if (c.op == "embedding") bits &= 1u;
+  if (c.op == "where") bits &= ~1u;
   return bits;
 }
 

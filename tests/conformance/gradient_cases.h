@@ -33,6 +33,18 @@ inline void add_products(std::vector<Case>& to) {
     }
 }
 
+inline void add_matmuls(std::vector<Case>& to) {
+  for (int64_t ta : {0, 1})
+    for (int64_t tb : {0, 1})
+      for (const auto& [a, b] :
+           {std::pair<List, List>{{}, {}}, {{2}, {2}}, {{2}, {}}, {{}, {2}}, {{2, 1}, {3}}}) {
+        List left = a, right = b;
+        for (const int64_t size : ta ? List{4, 3} : List{3, 4}) left.push_back(size);
+        for (const int64_t size : tb ? List{5, 4} : List{4, 5}) right.push_back(size);
+        to.push_back({"matmul", {T(left), T(right)}, {{"transpose_a", ta}, {"transpose_b", tb}}});
+      }
+}
+
 inline void add_norms(std::vector<Case>& to) {
   for (const List& shape : {List{7}, List{3, 5}, List{2, 3, 4}}) {
     const Operand x = T(shape), gamma = P({shape.back()}, 0.5, 1.5), beta = P({shape.back()});
@@ -66,6 +78,34 @@ inline void add_attention(std::vector<Case>& to) {
   to.push_back({"rope", {T({2, 4, 6})}, {{"heads", int64_t{3}}, {"inverse", int64_t{1}}}});
 }
 
+// Of several operands whose shapes broadcast, and with limits of where they are defined.
+inline void add_arithmetic(std::vector<Case>& to) {
+  const Operand positive = T({2, 3}, 0.3, 3), any = apart(T({2, 3}, -2, 2));
+  for (const char* op : {"log", "sqrt", "exp", "softplus", "abs"})
+    to.push_back({op, {op == std::string("log") || op == std::string("sqrt") ? positive : any}, {}});
+  for (const double exponent : {2.0, -1.0, 0.5, -1.5, 2.7, 0.0, 1.0})
+    to.push_back({"pow", {positive}, with("exponent", exponent)});
+  to.push_back({"pow", {any}, with("exponent", 3.0)});
+  to.push_back({"clamp", {any}, {{"min", -0.55}, {"max", 0.65}}});
+  to.push_back({"clamp", {any}, with("min", 0.05)});
+  to.push_back({"clamp", {any}, with("max", 0.05)});
+  for (const char* op : {"add", "sub", "mul", "div", "minimum", "maximum"}) {
+    const auto second = [](List shape) { return apart(T(std::move(shape), 0.5, 2)); };
+    const auto wide = [&](List shape) { return apart(P(std::move(shape), 0.5, 2)); };
+    to.push_back({op, {T({2, 3, 4}), second({2, 3, 4})}, {}});
+    to.push_back({op, {T({2, 3, 4}), wide({3, 1})}, {}});
+    to.push_back({op, {T({2, 3, 4}), wide({1, 3, 1})}, {}});
+    to.push_back({op, {T({3, 1}), second({2, 1, 4})}, {}});
+    to.push_back({op, {T({}), second({2, 3})}, {}});
+    to.push_back({op, {T({4}), wide({2, 1, 4})}, {}});
+    to.push_back({op, {T({2, 1}), wide({1})}, {}});
+  }
+  const auto cond = [](List shape) { return whole(W(std::move(shape))); };
+  to.push_back({"where", {cond({2, 3}), T({2, 3}), T({2, 3})}, {}});
+  to.push_back({"where", {cond({3, 1}), T({2, 1, 4}), P({4})}, {}});
+  to.push_back({"where", {cond({2, 1, 1, 4}), T({3, 1}), T({1})}, {}});
+}
+
 inline void add_elementwise(std::vector<Case>& to) {
   for (const List& shape : {List{6}, List{2, 3}, List{2, 1, 5}}) {
     for (const ops::Function& f : ops::functions())
@@ -81,6 +121,7 @@ inline void add_elementwise(std::vector<Case>& to) {
     to.push_back({"dropout", {T(shape)}, with("rate", 0.0)});
     to.push_back({"softmax", {T(shape, -2, 2)}, {}});
   }
+  add_arithmetic(to);
   for (const char* op : {"add", "mul"}) {
     to.push_back({op, {T({2, 3, 4}), P({4})}, {}});
     to.push_back({op, {T({2, 3, 4}), P({3, 4})}, {}});
@@ -108,6 +149,13 @@ inline void add_losses(std::vector<Case>& to) {
                   {T(x), P({5, 4}), some, W(lead)},
                   {{"ignore_index", int64_t{-1}}, {"chunk", int64_t{2}}}});
     to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), some, W(lead)}, hits(-1, 2)});
+    to.push_back(
+        {"cross_entropy", {T(logits, -2, 2), some}, {{"ignore_index", int64_t{-1}}, {"smoothing", 0.3}}});
+    to.push_back({"cross_entropy", {T(logits, -2, 2), some, W(lead), W({5})}, ignore});
+    to.push_back({"linear_cross_entropy",
+                  {T(x), P({5, 4}), some, W(lead)},
+                  {{"ignore_index", int64_t{-1}}, {"chunk", int64_t{2}}, {"smoothing", 0.1}}});
+    to.push_back({"linear_cross_entropy", {T(x), P({5, 4}), some, kNoOperand, W({5})}, hits(-1, 2)});
     to.push_back({"mse", {T(x), T(x)}, {}});
     to.push_back({"mse", {T(x), T(x), W(lead)}, {}});
   }
@@ -142,6 +190,7 @@ inline void add_layout(std::vector<Case>& to) {
 inline std::vector<Case> gradient_cases() {
   std::vector<Case> cases;
   add_products(cases);
+  add_matmuls(cases);
   add_norms(cases);
   add_attention(cases);
   add_elementwise(cases);

@@ -16,13 +16,14 @@ TensorDesc f64(std::initializer_list<int64_t> shape) { return {DType::kF64, Shap
 
 // Freezes with mse of y against random targets (or with `y` itself, if it is the loss), fills every parameter
 // and input, and compares all gradients with central differences.
-void check(const std::shared_ptr<Graph>& g, ValueId y, bool is_loss = false, int64_t classes = 0) {
+void check(const std::shared_ptr<Graph>& g, ValueId y, bool is_loss = false, int64_t classes = 0,
+           ValueId weight = graph::kNone) {
   ValueId loss = y;
   if (!is_loss) {
     const TensorDesc desc = g->values()[static_cast<size_t>(y)].desc;
     loss = g->op("mse", {y, g->input("target", desc)})[0];
   }
-  g->freeze(loss, graph::kNone, {});
+  g->freeze(loss, weight, {});
   graph::JointOptions options;
   options.optimizer.name = "";
   Interpreter interpreter(graph::derive(g, options));
@@ -179,6 +180,32 @@ TEST(GraphGradients, AScalarThatIsNoLossOp) {
   auto g = std::make_shared<Graph>();
   const ValueId p = g->parameter("p", f64({3, 4}), {});
   check(g, g->op("reduce_mean", {g->op("mul", {p, p})[0]})[0], true);
+}
+
+// Whatever becomes of losses: one goes on twice, one is multiplied by what depends on a parameter, and the denominator
+// is a number like any other.
+TEST(GraphGradients, LossesThatGoOn) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->parameter("x", f64({3, 4}), {}), w = g->parameter("w", f64({5, 4}), {}),
+                s = g->parameter("s", f64({}), {});
+  const ValueId targets = g->input("targets", {DType::kI32, Shape{3}, 0}), y = g->input("y", f64({3, 5}));
+  const auto fused = g->op("linear_cross_entropy", {x, w, targets});
+  const ValueId logits = g->op("linear", {x, w})[0];
+  const auto entropy = g->op("cross_entropy", {logits, targets}), square = g->op("mse", {logits, y});
+  const ValueId weighed = g->op("mul", {fused[0], g->op("exp", {s})[0]})[0];
+  const ValueId mean = g->op("mul", {g->op("div", {square[0], square[1]})[0], fused[1]})[0];
+  ValueId loss = g->op("add", {weighed, g->op("mul", {entropy[0], entropy[0]})[0]})[0];
+  loss = g->op("sub", {loss, mean})[0];
+  check(g, loss, true, 5, fused[1]);
+}
+
+// A comparison is constant but for its jumps.
+TEST(GraphGradients, WhatAComparisonChooses) {
+  auto g = std::make_shared<Graph>();
+  const ValueId x = g->parameter("x", f64({3, 4}), {}), b = g->parameter("b", f64({3, 1}), {});
+  const ValueId less = g->op("less", {x, b})[0];
+  check(g,
+        g->op("mul", {g->op("where", {less, g->op("mul", {x, x})[0], b})[0], g->op("add", {less, x})[0]})[0]);
 }
 
 // y0 = a * b, y1 = a + b, given by the host.

@@ -16,6 +16,12 @@ std::vector<Attrs> attributes(const ops::OpRow& row, DType dtype) {
     if (f.op == row.code || f.gradient == row.code) list.push_back(choice_of(f));
   if (!list.empty()) return list;
   switch (row.code) {
+    case k_pow:
+    case k_pow_grad:
+      return {{{"exponent", 3.0}}, {{"exponent", 0.7}}};
+    case k_clamp:
+    case k_clamp_grad:
+      return {{{"min", -0.5}, {"max", 0.8}}};
     case k_scale:
       return {{{"factor", 0.37}}};
     case k_dropout:

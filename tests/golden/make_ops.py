@@ -391,7 +391,9 @@ def muon():
 
 
 # All are made, since most draw from one stream; those that the command line names are written, or all.
-for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion, adam, adafactor, muon, accuracy):
-    text = "\n".join(family()) + "\n"
-    if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
-        (HERE / f"ops_{family.__name__}.txt").write_text(text)
+if __name__ == "__main__":
+    for family in (products, norms, attention, elementwise, losses, layout, adamw, sgd, lion, adam, adafactor, muon,
+                   accuracy):
+        text = "\n".join(family()) + "\n"
+        if len(sys.argv) == 1 or family.__name__ in sys.argv[1:]:
+            (HERE / f"ops_{family.__name__}.txt").write_text(text)

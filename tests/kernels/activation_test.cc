@@ -18,8 +18,9 @@ constexpr int64_t kCount = 65536;
 struct Function {
   std::string op, choice;  // of the attribute `approximate`
 };
-const std::vector<Function> kFunctions = {
-    {"gelu", "tanh"}, {"gelu", "erf"}, {"silu", ""}, {"relu", ""}, {"swiglu", ""}};
+const std::vector<Function> kFunctions = {{"gelu", "tanh"}, {"gelu", "erf"}, {"silu", ""}, {"relu", ""},
+                                          {"swiglu", ""},   {"sigmoid", ""}, {"tanh", ""}, {"softplus", ""},
+                                          {"exp", ""},      {"log", ""},     {"sqrt", ""}, {"abs", ""}};
 
 std::vector<float> all_floats() {
   std::vector<float> x(kCount);

@@ -12,7 +12,7 @@ local function build(status, level)
   if status ~= 0 then error(select(2, core.failed(status)).message, level + 1) end
 end
 
--- A value of a graph: value:shape(), value:dtype(), value:name(), a + b, a - b, -a, a * b, a * 0.5, a / 2.
+-- A value of a graph: value:shape(), value:dtype(), value:name(), a + b, a - b, -a, a * b, a / b, a * 0.5, a / 2.
 Value.__index = Value
 local function value_of(graph, id)
   if id == 0 then return nil end
@@ -48,11 +48,9 @@ Value.__mul = function(a, b)
   return (graph_of("*", a, b):op("mul", a, b))
 end
 Value.__div = function(a, b)
-  if type(b) ~= "number" or b == 0 then
-    error(("'/' takes a value and a number other than 0, not %s: there is no op that divides values"):format(
-      b == 0 and "0" or "a " .. type(b)), 2)
-  end
-  return scaled(a, 1 / b)
+  if b == 0 then error("'/' takes a value or a number other than 0, not 0", 2) end
+  if type(b) == "number" then return scaled(a, 1 / b) end
+  return (graph_of("/", a, b):op("div", a, b))
 end
 
 function Graph.new()

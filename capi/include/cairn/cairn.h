@@ -324,7 +324,10 @@ typedef struct cairn_custom_op {
 } cairn_custom_op_t;
 #define CAIRN_CUSTOM_OP_INIT \
   {sizeof(cairn_custom_op_t), NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
-/* Makes an op known to a graph; op is copied, user is not. errors: WRONG_STATE (frozen). since: 1.0 */
+/* Makes an op known to a graph; op is copied, user is not. A graph that was loaded (cairn_graph_load,
+ * cairn_checkpoint_graph) knows its custom ops by their names alone: this gives the one of that name its callbacks, before a
+ * plan is made of the graph; a plan of one that lacks them is NOT_FOUND and names it. errors: WRONG_STATE (frozen),
+ * NOT_FOUND (a loaded graph: no op of that name waits), INVALID_ARGUMENT (it takes or makes something else). since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_custom_op(cairn_graph_t* graph, const cairn_custom_op_t* op,
                                                                cairn_error_t* error);
 
@@ -353,7 +356,8 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_region_end(cairn_graph_t* g
 typedef struct cairn_freeze_options {
   size_t struct_size;
   cairn_value_t loss;            /* 0: the graph only runs forward. A loss op's sum, or any scalar */
-  cairn_value_t weight;          /* its denominator; 0: the loss op's own weight, or 1 per micro-batch */
+  cairn_value_t weight;          /* its denominator; 0: the loss op's own weight, or 1 per micro-batch. A loss that is made of
+                                  * sums of loss ops needs one, which all of them are divided by */
   const cairn_value_t* outputs;  /* values the host reads after a run */
   size_t output_count;
 } cairn_freeze_options_t;
@@ -911,8 +915,7 @@ typedef struct cairn_metadata {
  * stays whole, and after an error it is there as before. What was written is read back (digests of all tensors and files)
  * before it replaces anything. What others have put into the older checkpoint's directory is kept. errors: IO (disk full is
  * seen before anything is written), CORRUPT_FILE (reads back otherwise than written), INVALID_ARGUMENT (the directory holds
- * other files and is no checkpoint, or a file of that name that no save wrote), UNSUPPORTED (custom ops). blocks: until
- * durable. since: 1.0 */
+ * other files and is no checkpoint, or a file of that name that no save wrote). blocks: until durable. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_stepper_save(cairn_stepper_t* stepper, const char* directory,
                                                             const cairn_metadata_t* metadata, size_t metadata_count,
                                                             const char* const* files, size_t file_count,
@@ -969,7 +972,7 @@ CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_session_import(cairn_session_t* s
                                                               const cairn_name_t* names, size_t name_count,
                                                               cairn_error_t* error);
 /* A graph as a file of its own, and back (frozen as it was). errors: IO (also: the directory to write to is not there),
- * CORRUPT_FILE, UNSUPPORTED (custom ops). since: 1.0 */
+ * CORRUPT_FILE. Of custom ops a file holds the names: cairn_graph_custom_op. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_save(const cairn_graph_t* graph, const char* path,
                                                           cairn_error_t* error);
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_graph_load(cairn_instance_t* instance, const char* path,

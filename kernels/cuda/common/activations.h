@@ -76,6 +76,31 @@ __device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }  
 // By the argument or the result; a NaN lets dy through.
 __device__ __forceinline__ float relu_grad(float dy, float y) { return y <= 0.0f ? 0.0f : dy; }
 
+__device__ __forceinline__ float sigmoid_grad(float dy, float y) { return dy * (y * (1.0f - y)); }
+
+__device__ __forceinline__ float tanh(float x) { return tanhf(x); }
+__device__ __forceinline__ float tanh_grad(float dy, float y) { return dy * fmaf(-y, y, 1.0f); }
+
+// A NaN stays NaN: the maximum would give its other operand.
+__device__ __forceinline__ float softplus(float x) {
+  return x != x ? x : fmaxf(x, 0.0f) + log1pf(expf(-fabsf(x)));
+}
+__device__ __forceinline__ float softplus_grad(float dy, float x) { return dy * sigmoid(x); }
+
+__device__ __forceinline__ float exponential(float x) { return expf(x); }
+__device__ __forceinline__ float exponential_grad(float dy, float y) { return dy * y; }
+
+__device__ __forceinline__ float logarithm(float x) { return logf(x); }
+__device__ __forceinline__ float logarithm_grad(float dy, float x) { return dy / x; }
+
+__device__ __forceinline__ float square_root(float x) { return sqrtf(x); }
+__device__ __forceinline__ float square_root_grad(float dy, float y) { return dy / (y + y); }
+
+__device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
+__device__ __forceinline__ float magnitude_grad(float dy, float x) {
+  return x > 0.0f ? dy : x < 0.0f ? -dy : x == 0.0f ? 0.0f : x;
+}
+
 // As types, for kernels that take a function.
 #define FUNCTION(name, ...)                                                             \
   struct Function_##name {                                                              \
@@ -84,6 +109,7 @@ __device__ __forceinline__ float relu_grad(float dy, float y) { return y <= 0.0f
   struct Gradient_##name {                                                              \
     __device__ float operator()(float dy, float x) const { return name##_grad(dy, x); } \
   };
+#define PLAIN(name, ...) FUNCTION(name)
 #include "runtime/base/elementwise.def"
 
 }  // namespace cairn::kernels::cuda

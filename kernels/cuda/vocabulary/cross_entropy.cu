@@ -132,7 +132,8 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
       e.join(scratch[turn]);
       turn ^= 1;
     }
-    const RowLoss loss(e, of_class, r.weight, dloss);
+    RowLoss loss(e, of_class, r.weight, dloss);
+    if (t.smoothing > 0) loss.smooth(t.smoothing, of_class, t.means[row], t.classes);
     if (thread == 0) losses[first + row] = loss.loss(r.weight);
     if (d != nullptr) {
       const auto gradient = [&](const T* from, D* to) {
@@ -162,6 +163,20 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   }
 }
 
+constexpr int kMeanThreads = 256;
+
+// A block for each row.
+template <class T>
+__global__ void __launch_bounds__(kMeanThreads)
+    row_means(const T* x, int64_t ld, int64_t classes, float* means) {
+  CAIRN_SHARED float scratch[kWarp];
+  const T* const row = x + static_cast<int64_t>(blockIdx.x) * ld;
+  float sum = 0;
+  for (int64_t v = threadIdx.x; v < classes; v += kMeanThreads) sum += load(row + v);
+  sum = block_sum(sum, scratch);
+  if (threadIdx.x == 0) means[blockIdx.x] = sum / static_cast<float>(classes);
+}
+
 __global__ void __launch_bounds__(kSumThreads)
     cross_entropy_sums(Targets t, int64_t rows, const double* losses, double* loss, double* weight) {
   CAIRN_SHARED double scratch[kWarp];
@@ -184,15 +199,24 @@ std::unique_ptr<Kernel> make_cross_entropy_any(const Signature& s, bool gradient
   const int64_t rows = s.in[0].shape.rows(), classes = s.in[0].shape.last();
   const int64_t ignore = s.attrs != nullptr ? s.attrs->integer("ignore_index", -100) : -100;
   const DType x_dtype = s.in[0].dtype, d_dtype = gradient && s.has_out(2) ? s.out[2].dtype : x_dtype;
+  const float smoothing = s.attrs != nullptr ? static_cast<float>(s.attrs->real("smoothing")) : 0.0f;
+  const size_t class_weights = gradient ? 4 : 3, dloss = gradient ? 3 : kLeftOut;
+  if (s.has_in(class_weights) && !plain_f32(s.in[class_weights])) return nullptr;
   return make_kernel(
       [=, how = make_loss_rows(x_dtype, classes, d_dtype, classes, classes, false)](const Call& call) {
-        const Targets t = targets_of(call, 1, classes, ignore, 3);
+        Targets t = targets_of(call, 1, classes, ignore, dloss, class_weights);
         auto* losses = static_cast<double*>(call.workspace);
+        if (smoothing > 0) {
+          auto* means = reinterpret_cast<float*>(losses + rows);
+          mean_rows(stream_of(call), x_dtype, data_of(call.in, 0), classes, classes, rows, means);
+          t.smoothing = smoothing;
+          t.means = means;
+        }
         cross_entropy_rows(stream_of(call), how, data_of(call.in, 0),
                            gradient ? data_of(call.out, 2) : nullptr, t, 0, rows, losses);
         sum_cross_entropy(stream_of(call), t, rows, losses, output<double>(call, 0), output<double>(call, 1));
       },
-      rows * 8);
+      rows * (smoothing > 0 ? 12 : 8));
 }
 
 // body(kernel, T, D)
@@ -255,6 +279,15 @@ void cross_entropy_rows(cudaStream_t stream, const LossRows& how, const void* x,
   with_cross_entropy(how, [&](auto kernel, auto from, auto to) {
     launch(stream, kernel, size, how, static_cast<const decltype(from)*>(x), static_cast<decltype(to)*>(d),
            targets, first, count, losses);
+  });
+}
+
+void mean_rows(cudaStream_t stream, DType dtype, const void* x, int64_t ld, int64_t classes, int64_t count,
+               float* means) {
+  with_float(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    launch(stream, row_means<T>, {.blocks = count, .threads = kMeanThreads}, static_cast<const T*>(x), ld,
+           classes, means);
   });
 }
 

@@ -116,19 +116,26 @@ __device__ __forceinline__ void join_units(Exponentials last, int units, UnitSum
 // What a row's loss and gradient need of it, as the whole row and its parts have it.
 struct RowLoss {
   float error, of_target, scale;  // in powers of two; factors of the target's logit and of the exponentials
+  float alike = 0;                // of a smoothed target: what all logits' gradients are less
 
   __device__ __forceinline__ RowLoss(const Exponentials& e, float at_target, float weight, float dloss)
       : error(fmaf(-at_target, kLog2E, e.base) + log2f(e.sum)),
         of_target(times(weight, dloss)),
         scale(error != error ? NAN : of_target / e.sum) {}
+  // All classes have the share `smoothing` of the target alike; mean: of the row's logits.
+  __device__ __forceinline__ void smooth(float smoothing, float at_target, float mean, int64_t classes) {
+    error += smoothing * (at_target - mean) * kLog2E;
+    alike = of_target * (smoothing / static_cast<float>(classes));
+    of_target = of_target * (1.0f - smoothing);
+  }
   __device__ __forceinline__ double loss(float weight) const {
     return static_cast<double>(weight) * (0.69314718055994531 * static_cast<double>(error));
   }
   __device__ __forceinline__ float gradient(const Exponentials& e, float x) const {
-    return times(scale, e.of(x));
+    return times(scale, e.of(x)) - alike;
   }
   __device__ __forceinline__ float gradient_at_target(const Exponentials& e, float x) const {
-    return fmaf(scale, e.of(x), -of_target);
+    return fmaf(scale, e.of(x), -of_target) - alike;
   }
 };
 

@@ -14,6 +14,13 @@ void unary(GradientEmitter& e, OpCode op, std::vector<Id> saved, Attrs attrs = {
 
 Id saved(const GradientEmitter& e, uint32_t reads) { return reads == kReads_x ? e.in(0) : e.out(0); }
 
+// dx = op(dy, saved..., attributes) of dy's shape, handed in for operand i.
+void onto(GradientEmitter& e, int i, OpCode op, std::vector<Id> saved, Attrs attrs = {}) {
+  if (!e.wants(i)) return;
+  saved.insert(saved.begin(), e.grad_out(0));
+  give_reduced(e, i, emit_one(e, op, std::move(saved), std::move(attrs)));
+}
+
 }  // namespace
 
 #define UNARY(op, attributes, reads, ...)                                   \
@@ -22,6 +29,8 @@ Id saved(const GradientEmitter& e, uint32_t reads) { return reads == kReads_x ? 
   }
 #include "runtime/base/elementwise.def"
 
+void grad_clamp(GradientEmitter& e) { unary(e, OpCode::k_clamp_grad, {e.in(0)}, e.attrs()); }
+void grad_pow(GradientEmitter& e) { unary(e, OpCode::k_pow_grad, {e.in(0)}, e.attrs()); }
 void grad_softmax(GradientEmitter& e) { unary(e, OpCode::k_softmax_grad, {e.out(0)}); }
 void grad_scale(GradientEmitter& e) { unary(e, OpCode::k_scale, {}, e.attrs()); }
 void grad_dropout(GradientEmitter& e) { unary(e, OpCode::k_dropout, {}, e.attrs()); }
@@ -37,15 +46,45 @@ void grad_swiglu(GradientEmitter& e) {
 void grad_add(GradientEmitter& e) {
   const Id dy = e.grad_out(0);
   if (dy == kNone) return;
-  if (e.wants(0)) e.give(0, dy);
-  if (e.wants(1)) give_reduced(e, 1, dy);
+  for (const int i : {0, 1})
+    if (e.wants(i)) give_reduced(e, i, dy);
+}
+
+void grad_sub(GradientEmitter& e) {
+  const Id dy = e.grad_out(0);
+  if (dy == kNone) return;
+  if (e.wants(0)) give_reduced(e, 0, dy);
+  onto(e, 1, OpCode::k_scale, {}, {{"factor", -1.0}});
 }
 
 void grad_mul(GradientEmitter& e) {
-  const Id dy = e.grad_out(0);
-  if (dy == kNone) return;
-  if (e.wants(0)) e.give(0, emit_one(e, OpCode::k_mul, {dy, e.in(1)}));
-  if (e.wants(1)) give_reduced(e, 1, emit_one(e, OpCode::k_mul, {dy, e.in(0)}));
+  if (e.grad_out(0) == kNone) return;
+  onto(e, 0, OpCode::k_mul, {e.in(1)});
+  onto(e, 1, OpCode::k_mul, {e.in(0)});
+}
+
+void grad_div(GradientEmitter& e) {
+  if (e.grad_out(0) == kNone) return;
+  onto(e, 0, OpCode::k_div, {e.in(1)});
+  onto(e, 1, OpCode::k_div_grad, {e.out(0), e.in(1)});
+}
+
+void grad_maximum(GradientEmitter& e) {
+  if (e.grad_out(0) == kNone) return;
+  onto(e, 0, OpCode::k_greater_grad, {e.in(0), e.in(1)});
+  onto(e, 1, OpCode::k_greater_grad, {e.in(1), e.in(0)});
+}
+
+void grad_minimum(GradientEmitter& e) {
+  if (e.grad_out(0) == kNone) return;
+  onto(e, 0, OpCode::k_greater_grad, {e.in(1), e.in(0)});
+  onto(e, 1, OpCode::k_greater_grad, {e.in(0), e.in(1)});
+}
+
+void grad_where(GradientEmitter& e) {
+  if (e.grad_out(0) == kNone) return;
+  onto(e, 1, OpCode::k_where_grad, {e.in(0)});
+  onto(e, 2, OpCode::k_where_grad, {e.in(0)}, {{"other", int64_t{1}}});
 }
 
 }  // namespace cairn::ops

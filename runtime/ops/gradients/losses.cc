@@ -6,11 +6,13 @@
 namespace cairn::ops {
 namespace {
 
-// Operand `weights` gets no gradient, and none comes through the outputs behind the loss.
+// Operand `weights` and, of a loss over classes, the one behind it get no gradient, and none comes through the
+// outputs behind the loss.
 void check(const GradientEmitter& e, std::string_view op, int weights,
            std::initializer_list<std::string_view> others = {"weight"}) {
   only_first(e, op, others);
-  require(e.in(weights) == kNone || !e.wants(weights), Code::kUnsupported, op, ": weights get no gradient");
+  for (const int i : {weights, weights + 1})
+    require(e.in(i) == kNone || !e.wants(i), Code::kUnsupported, op, ": weights get no gradient");
 }
 
 }  // namespace
@@ -18,9 +20,9 @@ void check(const GradientEmitter& e, std::string_view op, int weights,
 void grad_linear_cross_entropy(GradientEmitter& e) {
   check(e, "linear_cross_entropy", 3, {"weight", "hits", "count"});
   if (!e.wants(0) && !e.wants(1)) return;
-  const auto grads =
-      e.emit(OpCode::k_linear_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.in(3), kNone, e.grad_out(0)},
-             e.attrs(), 7u | (e.wants(1) ? 8u : 0u));
+  const auto grads = e.emit(OpCode::k_linear_cross_entropy_grad,
+                            {e.in(0), e.in(1), e.in(2), e.in(3), kNone, e.grad_out(0), e.in(4)}, e.attrs(),
+                            7u | (e.wants(1) ? 8u : 0u));
   if (e.wants(1)) e.give(1, grads[3]);
   if (e.wants(0)) e.give(0, grads[2]);
 }
@@ -29,7 +31,7 @@ void grad_cross_entropy(GradientEmitter& e) {
   check(e, "cross_entropy", 2);
   if (!e.wants(0)) return;
   const auto grads =
-      e.emit(OpCode::k_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.grad_out(0)}, e.attrs());
+      e.emit(OpCode::k_cross_entropy_grad, {e.in(0), e.in(1), e.in(2), e.grad_out(0), e.in(3)}, e.attrs());
   e.give(0, grads[2]);
 }
 

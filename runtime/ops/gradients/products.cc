@@ -13,7 +13,26 @@ Id through_activation(GradientEmitter& e, const Function& f, Id dy) {
   return emit_one(e, f.gradient, {dy, e.out(f.reads_argument() ? 1 : 0)}, std::move(attrs));
 }
 
+// Hands in the product for operand i, whose matrices may be repeated over leading dimensions.
+void give_product(GradientEmitter& e, int i, Id a, Id b, bool transpose_a, bool transpose_b) {
+  if (!e.wants(i)) return;
+  Attrs attrs;
+  if (transpose_a) attrs.set("transpose_a", int64_t{1});
+  if (transpose_b) attrs.set("transpose_b", int64_t{1});
+  give_reduced(e, i, emit_one(e, OpCode::k_matmul, {a, b}, std::move(attrs)));
+}
+
 }  // namespace
+
+// With A and B as multiplied: dA = dy B^T, dB = A^T dy; of an operand that is stored the other way round, their
+// transposes.
+void grad_matmul(GradientEmitter& e) {
+  const Id dy = e.grad_out(0), a = e.in(0), b = e.in(1);
+  if (dy == kNone) return;
+  const bool ta = e.attrs().integer("transpose_a") != 0, tb = e.attrs().integer("transpose_b") != 0;
+  ta ? give_product(e, 0, b, dy, tb, true) : give_product(e, 0, dy, b, false, !tb);
+  tb ? give_product(e, 1, dy, a, true, ta) : give_product(e, 1, a, dy, !ta, false);
+}
 
 void grad_embedding(GradientEmitter& e) {
   const Id dy = e.grad_out(0);

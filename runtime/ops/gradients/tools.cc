@@ -21,8 +21,34 @@ Id emit_one(GradientEmitter& e, OpCode op, std::vector<Id> in, Attrs attrs) {
 }
 
 void give_reduced(GradientEmitter& e, int i, Id grad) {
-  const int64_t rank = e.desc(e.in(i)).shape.rank;
-  if (rank < e.desc(grad).shape.rank) grad = emit_one(e, OpCode::k_reduce_leading, {grad}, {{"rank", rank}});
+  const Shape own = e.desc(e.in(i)).shape, whole = e.desc(grad).shape;
+  const int missing = whole.rank - own.rank;
+  const auto repeated = [&](int axis) {
+    return whole[axis] > 1 && (axis < missing || own[axis - missing] == 1);
+  };
+  // Of the operand's axes, none is repeated.
+  bool suffix = true;
+  for (int axis = missing; axis < whole.rank; ++axis) suffix = suffix && !repeated(axis);
+  if (suffix) {
+    if (missing > 0) grad = emit_one(e, OpCode::k_reduce_leading, {grad}, {{"rank", int64_t{own.rank}}});
+    e.give(i, as_dtype_of(e, grad, e.in(i)));
+    return;
+  }
+  // Run by run of neighbouring axes, the last first; the sums of the first have the operand's own shape.
+  Shape now = whole;
+  for (int last = whole.rank - 1; last >= 0; --last) {
+    if (!repeated(last)) continue;
+    int first = last;
+    while (first > 0 && (repeated(first - 1) || whole[first - 1] == 1)) --first;
+    std::vector<int64_t> axes;
+    for (int axis = first; axis <= last; ++axis) axes.push_back(axis), now[axis] = 1;
+    bool more = false;
+    for (int axis = 0; axis < first; ++axis) more = more || repeated(axis);
+    const auto left = (more ? now : own).span();
+    grad = emit_one(e, OpCode::k_reduce_axes, {grad},
+                    {{"axes", axes}, {"shape", std::vector<int64_t>(left.begin(), left.end())}});
+    last = first;
+  }
   e.give(i, as_dtype_of(e, grad, e.in(i)));
 }
 

@@ -15,8 +15,8 @@ Id as_dtype_of(GradientEmitter& e, Id id, Id like);
 // Emits an op with one output that is wanted.
 Id emit_one(GradientEmitter& e, OpCode op, std::vector<Id> in, Attrs attrs = {});
 
-// Hands in the gradient of operand `i` that was broadcast over the leading dimensions of `grad`: the sum over
-// them, in the operand's dtype.
+// Hands in the gradient of operand `i` that was broadcast to the shape of `grad`: the sums over the axes along which it
+// was repeated, in the operand's dtype.
 void give_reduced(GradientEmitter& e, int i, Id grad);
 
 }  // namespace cairn::ops

@@ -1,4 +1,6 @@
 // Shape rules of elementwise ops.
+#include <limits>
+
 #include "runtime/ops/shapes/shapes.h"
 
 namespace cairn::ops {
@@ -37,16 +39,39 @@ void shape_swiglu_grad(const ShapeQuery& q) {
   o.put(o[2]);
 }
 
+void shape_clamp(const ShapeQuery& q) {
+  const Operands o(q);
+  check_same(o);
+  const double inf = std::numeric_limits<double>::infinity();
+  const double least = o.attrs().real("min", -inf), most = o.attrs().real("max", inf);
+  o.check(least > -inf || most < inf, 0, "clamp needs min, max or both");
+  o.check_attr(least <= most, "min", least, "it is above max, which is ", most);
+  o.put(o[0]);
+}
+
 void shape_broadcast(const ShapeQuery& q) {
   const Operands o(q);
   o.floating(0);
+  o.beside(1, 0);
+  o.put(desc(o.dtype(0), o.broadcast(1, o.shape(0), 0)));
+}
+
+void shape_where(const ShapeQuery& q) {
+  const Operands o(q);
   o.floating(1);
-  o.check_pair(o.dtype(1) == o.dtype(0) || (o.dtype(1) == DType::kF32 && wide(o.dtype(0)) == DType::kF32), 1,
-               0, "the dtypes do not go together");
-  const Shape &a = o.shape(0), &b = o.shape(1);
-  bool suffix = b.rank <= a.rank;
-  for (int i = 0; suffix && i < b.rank; ++i) suffix = b.dims[b.rank - 1 - i] == a.dims[a.rank - 1 - i];
-  o.check_pair(suffix, 1, 0, "the shape is neither equal nor a suffix");
+  o.beside(0, 1);
+  o.beside(2, 1);
+  o.put(desc(o.dtype(1), o.broadcast(0, o.broadcast(2, o.shape(1), 1), 1)));
+}
+
+// Of operand 0's shape, onto which the others are repeated.
+void shape_onto_first(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  for (int i = 1; i < o.count(); ++i) {
+    o.beside(i, 0);
+    o.check_pair(o.broadcast(i, o.shape(0), 0) == o.shape(0), i, 0, "it is not repeated to that shape");
+  }
   o.put(o[0]);
 }
 

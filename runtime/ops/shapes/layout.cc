@@ -145,6 +145,20 @@ void shape_reduce_leading(const ShapeQuery& q) {
   o.put(desc(wide(o.dtype(0)), Shape(dims.subspan(dims.size() - static_cast<size_t>(rank)))));
 }
 
+void shape_reduce_axes(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  const std::vector<int> axes = o.axes(0);
+  o.check(!axes.empty() && axes.back() - axes.front() + 1 == static_cast<int>(axes.size()), 0,
+          "axes = ", show(o.attrs().list("axes")), " are no neighbours");
+  int64_t elements = o.shape(0).elements();
+  for (const int axis : axes) elements /= o.shape(0)[axis];
+  const std::vector<int64_t> dims = o.attrs().list("shape");
+  const Shape y{std::span<const int64_t>(dims)};
+  o.check_attr(y.elements() == elements, "shape", show(dims), "there are ", elements, " sums");
+  o.put(desc(wide(o.dtype(0)), y));
+}
+
 void shape_cast(const ShapeQuery& q) {
   const Operands o(q);
   movable(o, 0);

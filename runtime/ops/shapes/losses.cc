@@ -38,8 +38,21 @@ void check_rows(const Operands& o, int x, int targets, int weights) {
   check_weights(o, weights, x);
 }
 
-void check_linear_cross_entropy(const Operands& o) {
+// Of a loss over `classes`; class_weights is operand i.
+void check_classes(const Operands& o, int i, int x, int64_t classes) {
+  const double smoothing = o.attrs().real("smoothing");
+  o.check_attr(smoothing >= 0 && smoothing < 1, "smoothing", smoothing, "it must be in [0, 1)");
+  if (!o.has(i)) return;
+  o.parameter(i, x);
+  o.check(o.shape(i).rank == 1 && o.shape(i)[0] == classes, i, "it must be of shape [", classes,
+          "], a weight for each class");
+  o.check_attr(smoothing == 0, "smoothing", smoothing, "it does not go together with class_weights");
+}
+
+void check_linear_cross_entropy(const Operands& o, int class_weights) {
   check_rows(o, 0, 2, 3);
+  o.rank(1, 2);
+  check_classes(o, class_weights, 0, o.shape(1)[0]);
   o.weight(1, 0);
   o.check_pair(o.shape(1)[1] == o.shape(0).last(), 1, 0, "the last dimensions differ (", o.shape(1)[1], ", ",
                o.shape(0).last(), ")");
@@ -62,14 +75,14 @@ void check_mse(const Operands& o) {
 
 void shape_linear_cross_entropy(const ShapeQuery& q) {
   const Operands o(q);
-  check_linear_cross_entropy(o);
+  check_linear_cross_entropy(o, 4);
   put_sums(o);
   put_hits(o);
 }
 
 void shape_linear_cross_entropy_grad(const ShapeQuery& q) {
   const Operands o(q);
-  check_linear_cross_entropy(o);
+  check_linear_cross_entropy(o, 6);
   if (o.has(4)) {
     o.weight(4, 0);
     o.same_shape(4, 1);
@@ -84,6 +97,7 @@ void shape_linear_cross_entropy_grad(const ShapeQuery& q) {
 void shape_cross_entropy(const ShapeQuery& q) {
   const Operands o(q);
   check_rows(o, 0, 1, 2);
+  check_classes(o, 3, 0, o.shape(0).last());
   put_sums(o);
 }
 
@@ -97,6 +111,7 @@ void shape_cross_entropy_grad(const ShapeQuery& q) {
   const Operands o(q);
   check_rows(o, 0, 1, 2);
   check_scalar(o, 3);
+  check_classes(o, 4, 0, o.shape(0).last());
   put_sums(o);
   o.put(o[0]);
 }

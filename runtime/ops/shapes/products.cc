@@ -61,6 +61,31 @@ void shape_linear(const ShapeQuery& q) {
   if (act != nullptr && act->reads_argument()) o.put(y);
 }
 
+void shape_matmul(const ShapeQuery& q) {
+  const Operands o(q);
+  o.floating(0);
+  o.same_dtype(1, 0);
+  o.check(o[1].packed_bytes == 0, 1, "it must not be packed");
+  bool transposed[2];
+  for (int i = 0; i < 2; ++i) {
+    o.rank_at_least(i, 2);
+    const std::string name = i == 0 ? "transpose_a" : "transpose_b";
+    const int64_t given = o.attrs().integer(name);
+    o.check_attr(given == 0 || given == 1, name, given, "it must be 0 or 1");
+    transposed[i] = given == 1;
+  }
+  const int64_t m = o.shape(0)[transposed[0] ? -1 : -2], k = o.shape(0)[transposed[0] ? -2 : -1];
+  const int64_t n = o.shape(1)[transposed[1] ? -2 : -1], other = o.shape(1)[transposed[1] ? -1 : -2];
+  o.check_pair(k == other, 1, 0, "a's matrices have ", k, " columns and b's ", other, " rows",
+               transposed[0] || transposed[1] ? ", where they are transposed as asked" : "");
+  const Shape lead = o.broadcast_leading(1, 0, 2);
+  Shape y = lead;
+  y.rank += 2;
+  y[-2] = m;
+  y[-1] = n;
+  o.put(desc(o.dtype(0), y));
+}
+
 void shape_linear_grad_input(const ShapeQuery& q) {
   const Operands o(q);
   o.floating(0);

@@ -53,6 +53,31 @@ void Operands::same(int i, int j) const {
   same_shape(i, j);
 }
 
+void Operands::beside(int i, int j) const {
+  floating(i);
+  check_pair(dtype(i) == dtype(j) || (dtype(i) == DType::kF32 && wide(dtype(j)) == DType::kF32), i, j,
+             "the dtypes do not go together");
+}
+
+Shape Operands::broadcast(int i, const Shape& with, int j) const { return broadcast(i, shape(i), with, j); }
+
+Shape Operands::broadcast_leading(int i, int j, int but) const {
+  Shape own = shape(i), with = shape(j);
+  for (int k = 0; k < but; ++k) own = without_last(own), with = without_last(with);
+  return broadcast(i, own, with, j);
+}
+
+Shape Operands::broadcast(int i, const Shape& own, const Shape& with, int j) const {
+  Shape both = own.rank > with.rank ? own : with;
+  for (int axis = 1; axis <= std::min(own.rank, with.rank); ++axis) {
+    const int64_t a = own[-axis], b = with[-axis];
+    check_pair(a == b || a == 1 || b == 1, i, j,
+               "the shapes do not broadcast: sizes must be equal, or one of them 1 (", a, ", ", b, ")");
+    both[-axis] = std::max(a, b);
+  }
+  return both;
+}
+
 void Operands::parameter(int i, int j) const {
   const DType want = wide(dtype(j));
   check_pair(dtype(i) == want && (*this)[i].packed_bytes == 0, i, j, "it must be ", dtype_name(want),

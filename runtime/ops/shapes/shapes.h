@@ -51,6 +51,11 @@ class Operands {
   void same(int i, int j) const;  // dtype and shape
   void same_shape(int i, int j) const;
   void same_dtype(int i, int j) const;
+  void beside(int i, int j) const;  // a float dtype: operand j's, or f32 beside one of 16 bits
+  // `shape`, which operand j has or was broadcast to, and operand i's, broadcast to each other.
+  Shape broadcast(int i, const Shape& shape, int j) const;
+  // Of the dimensions before the last `but`.
+  Shape broadcast_leading(int i, int j, int but) const;
   void parameter(int i, int j) const;               // operand i is f32 (f64 beside an f64 operand j)
   void vector(int i, int64_t length, int j) const;  // [length], the last dimension of j
   void rank(int i, int rank) const;
@@ -63,6 +68,7 @@ class Operands {
   std::vector<int> axes(int i) const;
 
  private:
+  Shape broadcast(int i, const Shape& own, const Shape& with, int j) const;
   std::string name(int i) const;
   std::string is(int i) const;
   [[noreturn]] void fail_with(const std::string& message) const;

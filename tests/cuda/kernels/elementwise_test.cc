@@ -64,11 +64,14 @@ TEST(CudaElementwise, MarkedInputsMayBeWrittenOver) {
       for (const DType t : kTypes)
         for (const int64_t n : {1, 7, 64, 20003}) {
           const TensorDesc x = desc(t, {n});
-          const Direct d{
-              row.name.data(),
-              std::vector<TensorDesc>(row.inputs.size(), x),
-              std::vector<TensorDesc>(row.outputs.size(), x),
-              {{"factor", 0.37}, {"rate", 0.3}, {"rng", int64_t{5}}, {"dtype", std::string(dtype_name(t))}}};
+          const Direct d{row.name.data(),
+                         std::vector<TensorDesc>(row.inputs.size(), x),
+                         std::vector<TensorDesc>(row.outputs.size(), x),
+                         {{"factor", 0.37},
+                          {"rate", 0.3},
+                          {"rng", int64_t{5}},
+                          {"dtype", std::string(dtype_name(t))},
+                          {"exponent", 3.0}}};
           const Ran apart(d, [](Ran&, kernels::Call&) {});
           const Ran lying(d, [&](Ran& ran, kernels::Call& call) {
             ran.out[0].data = ran.in[over].data;

@@ -4,8 +4,12 @@
 
 namespace cairn::conformance {
 
-// Ops that only move bytes take any dtype.
-inline constexpr std::string_view kCudaMovesBytes[] = {"transpose", "slice", "slice_grad", "concat"};
+// Ops that only move bytes take any dtype; losses, which are float64, are added up and weighed by arithmetic.
+inline constexpr std::string_view kCudaMovesBytes[] = {
+    "transpose", "slice", "slice_grad", "concat", "scale", "cast",
+#define ARITHMETIC(op, ...) #op,
+#include "runtime/base/arithmetic.def"
+};
 inline constexpr Unsupported kCudaUnsupported[] = {
     {"*", DType::kF64, "float64 graphs are for checking gradients, on the reference backend",
      kCudaMovesBytes},

@@ -118,13 +118,26 @@ std::vector<Variant> variants() {
       {"mul", {x, x}, {}},
       {"mul", {bf({3, 4}), f32({4})}, {}},
       {"mul", {bf({3, 4}), f32({3, 4})}, {}},
+      {"add", {f32({3, 1}), f32({2, 1, 4})}, {}},
+      {"sub", {x, f32({3, 1})}, {}},
+      {"div", {f32({4}), f32({3, 4})}, {}},
+      {"div", {bf({3, 4}), f32({3, 1})}, {}},
+      {"minimum", {x, x}, {}},
+      {"maximum", {x, f32({1, 4})}, {}},
+      {"where", {f32({3, 1}), bf({4}), bf({2, 1, 4})}, {}},
+      {"clamp", {x}, {{"min", -1.0}}},
+      {"pow", {x}, {{"exponent", 2.5}}},
+      {"matmul", {f32({2, 3, 4}), f32({4, 5})}, {}},
+      {"matmul", {f32({4, 3}), f32({2, 5, 4})}, {{"transpose_a", int64_t{1}}, {"transpose_b", int64_t{1}}}},
       {"scale", {x}, {{"factor", 2.0}}},
       {"dropout", {x}, {{"rate", 0.5}, {"rng", int64_t{3}}}},
       {"softmax", {x}, {}},
       {"linear_cross_entropy", {x, f32({7, 4}), i32({3}), f32({3})}, {}},
       {"linear_cross_entropy", {bf({3, 4}), f32({7, 4}), i32({3})}, {}},
       {"linear_cross_entropy", {x, f32({7, 4}), i32({3})}, {{"accuracy", int64_t{1}}}},
+      {"linear_cross_entropy", {x, f32({7, 4}), i32({3}), none(), f32({7})}, {}},
       {"cross_entropy", {x, i32({3}), f32({3})}, {}},
+      {"cross_entropy", {x, i32({3}), none(), f32({4})}, {}},
       {"mse", {x, x, f32({3})}, {}},
       {"reshape", {x}, {{"shape", List{2, 6}}}},
       {"transpose", {x}, {{"perm", List{1, 0}}}},
@@ -135,6 +148,7 @@ std::vector<Variant> variants() {
       {"cast", {x}, {{"dtype", std::string("bf16")}}},
       {"custom", {x, x, x, x}, custom},
   };
+  for (const char* op : {"softplus", "exp", "log", "sqrt", "abs"}) list.push_back({op, {x}, {}});
   std::vector<std::string_view> activations{""};
   for (const Function& f : functions()) {
     list.push_back({name(f.op).data(), {x}, {}});
@@ -152,6 +166,7 @@ uint32_t wantable(const Variant& v) {
   const std::string_view op = v.op;
   if (op == "linear_cross_entropy" || op == "mse") return 3u;
   if (op == "cross_entropy") return 1u;
+  if (op == "where") return 6u;
   return ~0u;
 }
 
@@ -193,6 +208,32 @@ TEST(GradientRules, LinearReadsWhatItsActivationNeeds) {
     Recorder recorder(*find("linear"), {f32({3, 4}), f32({5, 4})}, activation(name.c_str()), ~0u);
     find("linear")->gradient(recorder);
     EXPECT_EQ(recorder.reads, saves) << name;
+  }
+}
+
+// The gradient of an operand that was repeated is summed over the axes along which it was, run by run, the last first,
+// and the last op's sums have the operand's shape: a parameter's accumulator takes them as they are.
+TEST(GradientRules, RepeatedOperandsGetSums) {
+  struct Case {
+    std::vector<int64_t> own, whole;
+    std::vector<std::string> sums;
+  };
+  for (const Case& c : {Case{{3, 4}, {2, 3, 4}, {"[3, 4]"}},
+                        {{3, 1}, {2, 3, 4}, {"[2, 3, 1]", "[3, 1]"}},
+                        {{1, 4}, {2, 3, 4}, {"[1, 4]"}},
+                        {{1, 3, 1}, {2, 3, 4}, {"[2, 3, 1]", "[1, 3, 1]"}},
+                        {{2, 1, 4}, {2, 3, 4}, {"[2, 1, 4]"}},
+                        {{1, 1, 1}, {2, 3, 4}, {"[1, 1, 1]"}},
+                        {{2, 3, 1}, {2, 3, 1}, {}},
+                        {{}, {2, 3}, {"[]"}}}) {
+    const TensorDesc own{DType::kF32, Shape(std::span(c.own))}, whole{DType::kF32, Shape(std::span(c.whole))};
+    Recorder recorder(*find("add"), {whole, own}, {}, 2u);
+    find("add")->gradient(recorder);
+    std::vector<std::string> sums;
+    std::string last;
+    for (const Emitted& e : recorder.emitted)
+      sums.push_back(to_string(recorder.desc(300 + static_cast<Id>(sums.size())).shape));
+    EXPECT_EQ(sums, c.sums) << to_string(own) << " in " << to_string(whole);
   }
 }
 

@@ -76,13 +76,20 @@ func comment(out *bytes.Buffer, text string) {
 	fmt.Fprintln(out, line)
 }
 
+// later are operands that came to an op when programs called its function: they stay out of it, and Graph.Op takes them.
+var later = map[string]bool{"class_weights": true}
+
 func writeOp(out *bytes.Buffer, op Op) error {
-	var parameters, operands, attrs, optional []string
+	var parameters, operands, attrs, optional, behind []string
 	inputs := "[]Value{%s}"
 	if series(op.Inputs) {
 		parameters, inputs = append(parameters, "x []Value"), "x"
 	} else {
 		for _, input := range op.Inputs {
+			if later[input.Name] {
+				behind = append(behind, input.Name)
+				continue
+			}
 			operands = append(operands, input.Name)
 			if input.Optional {
 				optional = append(optional, input.Name)
@@ -117,6 +124,9 @@ func writeOp(out *bytes.Buffer, op Op) error {
 	name, text := camel(op.Name), op.Description
 	if len(optional) > 0 {
 		text += " May be None: " + strings.Join(optional, ", ") + "."
+	}
+	if len(behind) > 0 {
+		text += " Op takes one more operand behind these: " + strings.Join(behind, ", ") + "."
 	}
 	if len(with) > 0 {
 		text += " Attributes: " + strings.Join(with, ", ") + "."

@@ -11,11 +11,13 @@ end
 
 local function nothing() end
 
--- Options of criterions that have accuracy.
-local KNOWN = { accuracy = true }
+-- Options of criterions over classes: accuracy, label smoothing.
+local KNOWN = { accuracy = true, smoothing = true }
 local function options_of(given)
   for key in pairs(given or {}) do
-    if not KNOWN[key] then error(("unknown option '%s' of a criterion (known: accuracy)"):format(tostring(key)), 4) end
+    if not KNOWN[key] then
+      error(("unknown option '%s' of a criterion (known: accuracy, smoothing)"):format(tostring(key)), 4)
+    end
   end
   return given or {}
 end
@@ -35,12 +37,13 @@ nn.MSECriterion = define("MSECriterion", nothing, function(_, y) return y:shape(
   function(_, context, y, target) return context:op("mse", y, target) end)
 
 -- Mean of -log softmax(logits)[target]; targets count from 0 and -100 is ignored. options.accuracy: true gives the
--- metric "accuracy".
+-- metric "accuracy"; options.smoothing: the share of a target that all classes have alike.
 nn.CrossEntropyCriterion = define("CrossEntropyCriterion", function(self, options)
-  self.accuracy = options_of(options).accuracy
+  options = options_of(options)
+  self.accuracy, self.smoothing = options.accuracy, options.smoothing
 end, without_last, function(self, context, y, target)
   local metrics = self.accuracy and { accuracy = nn.accuracy(context:op("accuracy", y, target)) } or nil
-  local loss, weight = context:op("cross_entropy", y, target)
+  local loss, weight = context:op("cross_entropy", y, target, { smoothing = self.smoothing })
   return loss, weight, metrics
 end)
 
@@ -48,17 +51,18 @@ end)
 -- `tied`: an nn.Embedding of the model whose table is the weight; options as CrossEntropyCriterion's.
 nn.LinearCrossEntropyCriterion = define("LinearCrossEntropyCriterion", function(self, width, vocabulary, tied, options)
   self.width, self.vocabulary, self.tied = width, vocabulary, tied
-  self.accuracy = options_of(options).accuracy
+  options = options_of(options)
+  self.accuracy, self.smoothing = options.accuracy, options.smoothing
 end, without_last, function(self, context, y, target)
   local owner, dims = self.tied or self, { self.vocabulary, self.width }
   local w = context:parameter(owner, "weight", dims, { init = "normal", scale = 0.02 })
-  return nn.vocabulary_loss(context, y, w, target, self.accuracy)
+  return nn.vocabulary_loss(context, y, w, target, self.accuracy, self.smoothing)
 end)
 
 -- The loss of hidden states y against a vocabulary's rows w: loss, weight, and metrics where accuracy is true.
-function nn.vocabulary_loss(context, y, w, target, accuracy)
+function nn.vocabulary_loss(context, y, w, target, accuracy, smoothing)
   local loss, weight, hits, count = context:op("linear_cross_entropy", y, w, target,
-    { accuracy = accuracy and 1 or nil })
+    { accuracy = accuracy and 1 or nil, smoothing = smoothing })
   return loss, weight, hits and { accuracy = nn.accuracy(hits, count) }
 end
 

@@ -61,6 +61,19 @@ nn.Identity = define("Identity", nothing, function(_, _, x) return x end)
 nn.ReLU = define("ReLU", nothing, function(_, context, x) return (context:op("relu", x)) end)
 nn.SiLU = define("SiLU", nothing, function(_, context, x) return (context:op("silu", x)) end)
 nn.SoftMax = define("SoftMax", nothing, function(_, context, x) return (context:op("softmax", x)) end)
+-- Functions of each number, by the op of that name: nn.Sigmoid(), nn.Tanh(), ...
+for name, op in pairs { Sigmoid = "sigmoid", Tanh = "tanh", SoftPlus = "softplus", Exp = "exp", Log = "log",
+                        Sqrt = "sqrt", Abs = "abs" } do
+  nn[name] = define(name, nothing, function(_, context, x) return (context:op(op, x)) end)
+end
+-- x^exponent.
+nn.Power = define("Power", function(self, exponent)
+  if type(exponent) ~= "number" then error(("Power: a number expected, got %s"):format(type(exponent)), 3) end
+  self.exponent = exponent
+end, function(self, context, x) return (context:op("pow", x, { exponent = self.exponent })) end)
+-- Not less than min and not more than max, of which one may be nil.
+nn.Clamp = define("Clamp", function(self, min, max) self.limits = { min = min, max = max } end,
+  function(self, context, x) return (context:op("clamp", x, self.limits)) end)
 nn.MulConstant = define("MulConstant", function(self, factor) self.factor = factor end,
   function(self, context, x) return (context:op("scale", x, { factor = self.factor })) end)
 -- approximate: "tanh" (nil) or "none"; false: the op's own, which graphs do not state.

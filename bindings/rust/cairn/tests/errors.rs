@@ -113,11 +113,16 @@ fn unsupported_not_found_corrupt_and_io() {
     let (instance, device) = cpu();
     let mut graph = instance.graph().unwrap();
     graph.custom_op(CustomOp::new("mine", 1, 1, |_| Ok(()))).unwrap();
-    let x = graph.input("x", &[4], DType::F32).unwrap();
-    let y = graph.op("mine", &[x]).build().unwrap();
+    let w = graph.parameter("w", &[4], Parameter::constant(1.0)).unwrap();
+    let y = graph.op("mine", &[w]).build().unwrap();
+    let loss = graph.op("reduce_sum", &[y]).build().unwrap();
     let folder = Folder::new();
-    let graph = graph.freeze(Ends::outputs(&[y])).unwrap();
-    fails(Status::Unsupported, &["mine"], graph.save(folder.join("graph.cairn")));
+    let graph = graph.freeze(Ends::loss(loss)).unwrap();
+    fails(Status::Unsupported, &["mine"], graph.plan_with(&device, &PlanOptions::new()));
+    // A file has the op's name alone.
+    graph.save(folder.join("graph.cairn")).unwrap();
+    let loaded = Graph::load(&instance, folder.join("graph.cairn")).unwrap();
+    fails(Status::NotFound, &["mine"], loaded.plan_with(&device, &PlanOptions::new()));
 
     fails(Status::NotFound, &["abacus", "cpu"], instance.device("abacus"));
     fails(Status::NotFound, &["nothing"], instance.graph().unwrap().op("nothing", &[]).build());

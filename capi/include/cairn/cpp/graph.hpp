@@ -87,7 +87,8 @@ class Graph : public detail::Handle<cairn_graph_t, cairn_graph_retain, cairn_gra
     return detail::make<Graph>(
         {}, [&](auto* out, auto* error) { return cairn_graph_create(instance.get(), out, error); });
   }
-  // Graph files; frozen as they were. errors: IO, CORRUPT_FILE; of saving, UNSUPPORTED (custom ops).
+  // Graph files; frozen as they were. Custom ops are there by name: custom_op() gives them their callbacks. errors: IO,
+  // CORRUPT_FILE.
   static Outcome<Graph> load(const Instance& instance, Text path) {
     return detail::make<Graph>({path}, [&](auto* out, auto* error) {
       return cairn_graph_load(instance.get(), path.c_str(), out, error);

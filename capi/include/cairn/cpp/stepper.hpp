@@ -206,8 +206,7 @@ class Stepper : public detail::Handle<cairn_stepper_t, cairn_stepper_retain, cai
   }
 
   // Saves everything into a new directory, with the metadata and copies of the files; all or nothing. blocks: until durable.
-  // errors: IO, CORRUPT_FILE (reads back otherwise), INVALID_ARGUMENT (the directory holds other files), UNSUPPORTED (custom
-  // ops).
+  // errors: IO, CORRUPT_FILE (reads back otherwise), INVALID_ARGUMENT (the directory holds other files).
   Outcome<void> save(Text directory, Span<const cairn_metadata_t> metadata = {},
                      Span<const char* const> files = {}) {
     return detail::call({directory}, [&](auto* error) {

@@ -40,7 +40,7 @@ impl Graph {
         Ok(Graph::owned(raw, instance.host.clone()))
     }
 
-    /// Writes the graph into a file of its own. Errors: `Io`, `Unsupported` (custom ops).
+    /// Writes the graph into a file of its own. Of custom ops it holds the names. Errors: `Io`.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = c_path(path.as_ref())?;
         check(|error| unsafe { sys::cairn_graph_save(self.raw.get(), path.as_ptr(), error) })

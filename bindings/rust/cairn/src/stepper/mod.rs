@@ -158,7 +158,7 @@ impl Stepper {
     }
 
     /// Saves graph, parameters, optimizer state and where the run stands into a new directory, with words of the host's
-    /// own and copies of files. Durable when it returns, and all or nothing. Errors: `Io`, `Unsupported` (custom ops),
+    /// own and copies of files. Durable when it returns, and all or nothing. Errors: `Io`,
     /// `InvalidArgument` (the directory holds other files).
     pub fn save(&mut self, directory: impl AsRef<Path>, words: &[(&str, &str)], files: &[&Path]) -> Result<()> {
         let directory = c_path(directory.as_ref())?;
