@@ -9,10 +9,17 @@ func (g *Graph) Embedding(table, ids Value, attrs ...Attr) Value {
 }
 
 // Linear adds linear: y[.., N] = act(x[.., K] w[N, K]^T + b[N]); pre: the argument of act, there unless its gradient
-// reads y, as relu's does. activation: gelu_tanh, gelu_erf, relu, silu; default none. May be None: b. Attributes:
-// WithActivation.
+// reads y, as relu's does. activation: gelu_tanh, gelu_erf, relu, silu, sigmoid, tanh; default none. May be None: b.
+// Attributes: WithActivation.
 func (g *Graph) Linear(x, w, b Value, attrs ...Attr) Value {
 	return g.Op("linear", []Value{x, w, b}, attrs...)
+}
+
+// Matmul adds matmul: y[.., M, N] = a[.., M, K] b[.., K, N], the product of each pair of matrices; leading dimensions
+// broadcast as for add. transpose_a, transpose_b: 1 where the operand is stored the other way round, a[.., K, M], b[..,
+// N, K]. Attributes: WithTransposeA, WithTransposeB.
+func (g *Graph) Matmul(a, b Value, attrs ...Attr) Value {
+	return g.Op("matmul", []Value{a, b}, attrs...)
 }
 
 // Layernorm adds layernorm: y = (x - mean) rstd gamma + beta over the last axis; mean[..] and rstd[..] are float32
@@ -57,12 +64,59 @@ func (g *Graph) Silu(x Value) Value {
 	return g.Op("silu", []Value{x})
 }
 
+// Sigmoid adds sigmoid: y = 1 / (1 + exp(-x)).
+func (g *Graph) Sigmoid(x Value) Value {
+	return g.Op("sigmoid", []Value{x})
+}
+
+// Tanh adds tanh: y = (exp(x) - exp(-x)) / (exp(x) + exp(-x)).
+func (g *Graph) Tanh(x Value) Value {
+	return g.Op("tanh", []Value{x})
+}
+
+// Softplus adds softplus: y = log(1 + exp(x)).
+func (g *Graph) Softplus(x Value) Value {
+	return g.Op("softplus", []Value{x})
+}
+
+// Exp adds exp: y = e^x, the exponential of x.
+func (g *Graph) Exp(x Value) Value {
+	return g.Op("exp", []Value{x})
+}
+
+// Log adds log: y = the natural logarithm of x: minus infinity at 0, not a number below.
+func (g *Graph) Log(x Value) Value {
+	return g.Op("log", []Value{x})
+}
+
+// Sqrt adds sqrt: y = the square root of x: not a number below 0; its gradient is infinite at 0.
+func (g *Graph) Sqrt(x Value) Value {
+	return g.Op("sqrt", []Value{x})
+}
+
+// Abs adds abs: y = |x|; the gradient at 0 is 0.
+func (g *Graph) Abs(x Value) Value {
+	return g.Op("abs", []Value{x})
+}
+
+// Clamp adds clamp: y = x, but min where it is less and max where it is more; one of the two may be left out. The
+// gradient passes where min <= x <= max. Attributes: WithMin, WithMax.
+func (g *Graph) Clamp(x Value, attrs ...Attr) Value {
+	return g.Op("clamp", []Value{x}, attrs...)
+}
+
+// Pow adds pow: y = x^exponent, of a number: for an exponent that is a value, exp(exponent log(x)).
+func (g *Graph) Pow(x Value, exponent float64) Value {
+	return g.Op("pow", []Value{x}, Attr{"exponent", exponent})
+}
+
 // Swiglu adds swiglu: y = silu(gate) up.
 func (g *Graph) Swiglu(gate, up Value) Value {
 	return g.Op("swiglu", []Value{gate, up})
 }
 
-// Add adds add: y = a + b. b has a's shape or is a suffix of it (a[.., C] + b[C]); b may be float32 beside a bf16 a.
+// Add adds add: y = a + b. Shapes broadcast by NumPy's rules: aligned at the last axis, an axis of 1 or one that is
+// missing is repeated (a[.., C] + b[C], a[B, 1, T] + b[H, 1]). y has a's type; b may be float32 beside a bf16 a.
 func (g *Graph) Add(a, b Value) Value {
 	return g.Op("add", []Value{a, b})
 }
@@ -70,6 +124,67 @@ func (g *Graph) Add(a, b Value) Value {
 // Mul adds mul: y = a b; shapes as for add.
 func (g *Graph) Mul(a, b Value) Value {
 	return g.Op("mul", []Value{a, b})
+}
+
+// Sub adds sub: y = a - b; shapes as for add.
+func (g *Graph) Sub(a, b Value) Value {
+	return g.Op("sub", []Value{a, b})
+}
+
+// Div adds div: y = a / b; shapes as for add.
+func (g *Graph) Div(a, b Value) Value {
+	return g.Op("div", []Value{a, b})
+}
+
+// Minimum adds minimum: y = the lesser of a and b, not a number where one of them is not; where they are equal, each
+// gets half the gradient. Shapes as for add.
+func (g *Graph) Minimum(a, b Value) Value {
+	return g.Op("minimum", []Value{a, b})
+}
+
+// Maximum adds maximum: y = the greater of a and b; otherwise as minimum.
+func (g *Graph) Maximum(a, b Value) Value {
+	return g.Op("maximum", []Value{a, b})
+}
+
+// Less adds less: y = 1 where a < b, else 0. It has no slope: no gradient goes back through it. Shapes as for add.
+func (g *Graph) Less(a, b Value) Value {
+	return g.Op("less", []Value{a, b})
+}
+
+// LessEqual adds less_equal: y = 1 where a <= b, else 0. It has no slope: no gradient goes back through it. Shapes as
+// for add.
+func (g *Graph) LessEqual(a, b Value) Value {
+	return g.Op("less_equal", []Value{a, b})
+}
+
+// Greater adds greater: y = 1 where a > b, else 0. It has no slope: no gradient goes back through it. Shapes as for
+// add.
+func (g *Graph) Greater(a, b Value) Value {
+	return g.Op("greater", []Value{a, b})
+}
+
+// GreaterEqual adds greater_equal: y = 1 where a >= b, else 0. It has no slope: no gradient goes back through it.
+// Shapes as for add.
+func (g *Graph) GreaterEqual(a, b Value) Value {
+	return g.Op("greater_equal", []Value{a, b})
+}
+
+// Equal adds equal: y = 1 where a == b, else 0. It has no slope: no gradient goes back through it. Shapes as for add.
+func (g *Graph) Equal(a, b Value) Value {
+	return g.Op("equal", []Value{a, b})
+}
+
+// NotEqual adds not_equal: y = 1 where a != b, else 0. It has no slope: no gradient goes back through it. Shapes as for
+// add.
+func (g *Graph) NotEqual(a, b Value) Value {
+	return g.Op("not_equal", []Value{a, b})
+}
+
+// Where adds where: y = a where cond is not 0, else b; the shapes of all three broadcast as for add. cond, such as a
+// comparison makes, gets no gradient.
+func (g *Graph) Where(cond, a, b Value) Value {
+	return g.Op("where", []Value{cond, a, b})
 }
 
 // Scale adds scale: y = factor x.
@@ -90,15 +205,18 @@ func (g *Graph) Softmax(x Value) Value {
 
 // LinearCrossEntropy adds linear_cross_entropy: cross_entropy of logits = x[.., C] w[V, C]^T, which are made in chunks
 // of rows and never stored whole. chunk: rows of one; 0 (default): the kernel chooses. accuracy: 1 makes hits and
-// count, accuracy's of those logits. May be None: weights. Attributes: WithIgnoreIndex, WithChunk, WithAccuracy.
+// count, accuracy's of those logits. May be None: weights. Op takes one more operand behind these: class_weights.
+// Attributes: WithIgnoreIndex, WithChunk, WithAccuracy, WithSmoothing.
 func (g *Graph) LinearCrossEntropy(x, w, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("linear_cross_entropy", []Value{x, w, targets, weights}, attrs...)
 }
 
 // CrossEntropy adds cross_entropy: loss = sum of weights[..] * (log-sum-exp of logits[.., V] - the target's logit),
 // weight = sum of weights; float64 scalars, which the step controller divides. targets[..] i32; weights[..] float32,
-// default 1; ignore_index (default -100) has weight 0, any other target outside [0, V) makes the loss NaN. May be None:
-// weights. Attributes: WithIgnoreIndex.
+// default 1; ignore_index (default -100) has weight 0, any other target outside [0, V) makes the loss NaN.
+// class_weights[V] float32: a row's weight is multiplied by that of its target. smoothing, in [0, 1): of label
+// smoothing, the share of the target that all V classes have alike; it does not go together with class_weights. May be
+// None: weights. Op takes one more operand behind these: class_weights. Attributes: WithIgnoreIndex, WithSmoothing.
 func (g *Graph) CrossEntropy(logits, targets, weights Value, attrs ...Attr) Value {
 	return g.Op("cross_entropy", []Value{logits, targets, weights}, attrs...)
 }
@@ -194,8 +312,23 @@ func WithKeep(value int) Attr { return Attr{"keep", value} }
 // WithKvHeads sets the attribute kv_heads of attention.
 func WithKvHeads(value int) Attr { return Attr{"kv_heads", value} }
 
+// WithMax sets the attribute max of clamp.
+func WithMax(value float64) Attr { return Attr{"max", value} }
+
+// WithMin sets the attribute min of clamp.
+func WithMin(value float64) Attr { return Attr{"min", value} }
+
 // WithRng sets the attribute rng of dropout.
 func WithRng(value int) Attr { return Attr{"rng", value} }
 
 // WithScale sets the attribute scale of attention.
 func WithScale(value float64) Attr { return Attr{"scale", value} }
+
+// WithSmoothing sets the attribute smoothing of linear_cross_entropy, cross_entropy.
+func WithSmoothing(value float64) Attr { return Attr{"smoothing", value} }
+
+// WithTransposeA sets the attribute transpose_a of matmul.
+func WithTransposeA(value int) Attr { return Attr{"transpose_a", value} }
+
+// WithTransposeB sets the attribute transpose_b of matmul.
+func WithTransposeB(value int) Attr { return Attr{"transpose_b", value} }

@@ -9,7 +9,7 @@
 namespace cairn::plan {
 namespace {
 
-constexpr size_t kFewOps = kTinyProblem / 2;  // so few are searched for all budgets at once
+constexpr size_t kSearchedAtOnce = kTinyProblem / 2;  // so few are searched for all budgets at once
 
 }  // namespace
 
@@ -19,7 +19,7 @@ constexpr size_t kFewOps = kTinyProblem / 2;  // so few are searched for all bud
 class Levels::Found {
  public:
   explicit Found(Search& search) : s_(search), all_(search), levels_(all_.levels()), first_(levels_) {
-    if (s_.p.ops.size() <= kFewOps || s_.places()) return;
+    if (s_.p.ops.size() <= kSearchedAtOnce || s_.places()) return;
     all_.look();
     while (first_ > 1 && all_.near(first_ - 1)) --first_;
     s_.exchange(before_);

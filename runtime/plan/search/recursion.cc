@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "runtime/plan/search/stage_model.h"
+#include "runtime/plan/stages/stage_model.h"
 #include "runtime/plan/segments/take_less.h"
 
 namespace cairn::plan {

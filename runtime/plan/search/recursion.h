@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "runtime/plan/search/options.h"
+#include "runtime/plan/stages/options.h"
 
 namespace cairn::plan {
 

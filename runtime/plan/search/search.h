@@ -15,7 +15,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/search/archive.h"
 #include "runtime/plan/search/effort.h"
-#include "runtime/plan/search/frontier.h"
+#include "runtime/plan/stages/frontier.h"
 #include "runtime/plan/segments/segments.h"
 
 // Builds for sanitizers search a fraction: what they check is the same, their plans are as valid.

@@ -28,7 +28,7 @@ constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: an
 constexpr int64_t kFarWork = 20;                          // times the work, then
 constexpr int kFarInVain = 3;                             // so often
 constexpr double kEqual = 1e-9;                           // above the bound: as good as it is
-constexpr double kWorthIt = 1e-3;                         // above the bound, for another level to be of use
+constexpr double kWorthALevel = 1e-3;                         // above the bound, for another level to be of use
 constexpr int64_t kLevelWork = 8;                         // times the cube of the number of ops
 // Of the bytes between the largest and the smallest plan, that a link takes away within a step, for it to matter more than what
 // is made again; then plans without it get a part of the work.
@@ -79,7 +79,7 @@ bool AllBudgets::near(int level, double gap) {
 // What is met on the way to the level above serves it as well.
 void AllBudgets::aim_once(int level) {
   s_.local_search.restart();
-  for (int at = near(level, kWorthIt) ? level : level + 1; at >= level; --at) {
+  for (int at = near(level, kWorthALevel) ? level : level + 1; at >= level; --at) {
     const int64_t budget = budget_at(at);
     s_.local_search.use_links(false);
     if (budget >= least_alone_) aim_at(alone_, budget, has_wide_link(most_ - least_alone_));

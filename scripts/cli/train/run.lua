@@ -5,6 +5,7 @@ local changed = require "cli.base.changed"
 local check = require "cli.recipe.check"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
+local fits = require "cli.plan.fits"
 local format = require "cli.base.format"
 local lengths = require "cli.recipe.lengths"
 local metrics = require "cli.train.metrics"
@@ -23,8 +24,6 @@ local together = require "cli.plan.together"
 local weights = require "cli.recipe.weights"
 
 local run = { DEFAULT_SEED = 1337 }
-local LOOKING = "looking for what would fit"
-local CROWDED = 4  -- times the weights: a budget above that has room for states and gradients of most optimizers
 local Run = {}
 Run.__index = Run
 
@@ -70,19 +69,6 @@ function run.device(options)
   return fail.check("--device", device, err)
 end
 
--- Ends the command before anything is taken if a plan needs more memory than the device has.
-local function check_fits(plan, summary, options, micro_steps, of)
-  local need = summary.peak_bytes.device
-  for _, info in ipairs(fail.check("devices", cairn.devices())) do
-    if info.name == (options.device or "cpu") and info.memory_bytes > 0 and need > info.memory_bytes then
-      local asked = ("the run takes %s (%.0f bytes) of device '%s', which has %s (%.0f bytes)"):format(
-        format.bytes(need), need, info.name, format.bytes(info.memory_bytes), info.memory_bytes)
-      progress.meanwhile(options, LOOKING, refusal.fail, asked, run, plan, options, micro_steps, of,
-        info.memory_bytes, refusal.at_least(summary, options), need)
-    end
-  end
-end
-
 -- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes,
 -- options.amp_rules: what precision.rules makes. micro_steps: micro-batches of a step.
 function run.plan_options(options, micro_steps)
@@ -92,23 +78,6 @@ function run.plan_options(options, micro_steps)
            budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
            policy = options.policy, regions = options.region, tiers = options.tiers, costs = options.costs,
            force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }
-end
-
--- Ends the command if a budget is less than what weights, states and gradients take: finding the best plan for what no
--- plan does may take minutes.
-local function check_budget(graph, device, options, wanted, of)
-  local bytes, stored = wanted.budget_bytes, 0
-  if not bytes then return end
-  for _, parameter in ipairs(graph:parameters()) do stored = stored + parameter.bytes end
-  if stored * CROWDED < bytes then return end
-  local plan = cairn.plan(graph, device, changed(wanted, { budget_bytes = 0 }))
-  if not plan then return end  -- whatever keeps it from being planned is told of the plan that was asked for
-  local at_least = refusal.at_least(fail.check("plan", plan:summary()), options)
-  if at_least and at_least > bytes then
-    progress.meanwhile(options, LOOKING, refusal.fail, "plan: " .. refusal.asked(options.budget, bytes), run, plan,
-      options, wanted.micro_steps, of, bytes, at_least)
-  end
-  plan:free()
 end
 
 local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
@@ -121,10 +90,10 @@ function run.plan(graph, device, options, micro_steps, of)
     io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
   end
   local wanted = run.plan_options(options, micro_steps)
-  check_budget(graph, device, options, wanted, of)
+  fits.budget(run, graph, device, options, wanted, of)
   local plan, err = progress.meanwhile(options, "planning", cairn.plan, graph, device, wanted)
   fail.plan("plan", plan, plan == nil
-    and progress.meanwhile(options, LOOKING, refusal.explained, run, err, device, options,
+    and progress.meanwhile(options, fits.LOOKING, refusal.explained, run, err, device, options,
       micro_steps, of) or nil)
   rates.tell(fail.check("plan", plan:rates()), options)
   return plan
@@ -224,7 +193,7 @@ function run.open(spec)
   end
   self.graph = self.plan.graph
   self.sums = metrics.sums(self.graph.metrics or {})
-  check_fits(self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
+  fits.device(run, self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
   self.inputs = self.graph:inputs()
   self.unit = run.unit_of(self.inputs)
   self.data = self.data or dataset()

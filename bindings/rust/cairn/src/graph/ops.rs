@@ -14,9 +14,17 @@ impl GraphBuilder {
     }
 
     /// Begins the op `linear`: y\[.., N\] = act(x\[.., K\] w\[N, K\]^T + b\[N\]); pre: the argument of act, there
-    /// unless its gradient reads y, as relu's does. activation: gelu\_tanh, gelu\_erf, relu, silu; default none.
+    /// unless its gradient reads y, as relu's does. activation: gelu\_tanh, gelu\_erf, relu, silu, sigmoid, tanh;
+    /// default none.
     pub fn linear(&mut self, x: Value, w: Value) -> Linear<'_> {
         Linear(Op::new(self, "linear", &[x, w]))
+    }
+
+    /// Begins the op `matmul`: y\[.., M, N\] = a\[.., M, K\] b\[.., K, N\], the product of each pair of matrices;
+    /// leading dimensions broadcast as for add. transpose\_a, transpose\_b: 1 where the operand is stored the other way
+    /// round, a\[.., K, M\], b\[.., N, K\].
+    pub fn matmul(&mut self, a: Value, b: Value) -> Matmul<'_> {
+        Matmul(Op::new(self, "matmul", &[a, b]))
     }
 
     /// Begins the op `layernorm`: y = (x - mean) rstd gamma + beta over the last axis; mean\[..\] and rstd\[..\] are
@@ -60,12 +68,59 @@ impl GraphBuilder {
         Silu(Op::new(self, "silu", &[x]))
     }
 
+    /// Begins the op `sigmoid`: y = 1 / (1 + exp(-x)).
+    pub fn sigmoid(&mut self, x: Value) -> Sigmoid<'_> {
+        Sigmoid(Op::new(self, "sigmoid", &[x]))
+    }
+
+    /// Begins the op `tanh`: y = (exp(x) - exp(-x)) / (exp(x) + exp(-x)).
+    pub fn tanh(&mut self, x: Value) -> Tanh<'_> {
+        Tanh(Op::new(self, "tanh", &[x]))
+    }
+
+    /// Begins the op `softplus`: y = log(1 + exp(x)).
+    pub fn softplus(&mut self, x: Value) -> Softplus<'_> {
+        Softplus(Op::new(self, "softplus", &[x]))
+    }
+
+    /// Begins the op `exp`: y = e^x, the exponential of x.
+    pub fn exp(&mut self, x: Value) -> Exp<'_> {
+        Exp(Op::new(self, "exp", &[x]))
+    }
+
+    /// Begins the op `log`: y = the natural logarithm of x: minus infinity at 0, not a number below.
+    pub fn log(&mut self, x: Value) -> Log<'_> {
+        Log(Op::new(self, "log", &[x]))
+    }
+
+    /// Begins the op `sqrt`: y = the square root of x: not a number below 0; its gradient is infinite at 0.
+    pub fn sqrt(&mut self, x: Value) -> Sqrt<'_> {
+        Sqrt(Op::new(self, "sqrt", &[x]))
+    }
+
+    /// Begins the op `abs`: y = \|x\|; the gradient at 0 is 0.
+    pub fn abs(&mut self, x: Value) -> Abs<'_> {
+        Abs(Op::new(self, "abs", &[x]))
+    }
+
+    /// Begins the op `clamp`: y = x, but min where it is less and max where it is more; one of the two may be left out.
+    /// The gradient passes where min \<= x \<= max.
+    pub fn clamp(&mut self, x: Value) -> Clamp<'_> {
+        Clamp(Op::new(self, "clamp", &[x]))
+    }
+
+    /// Begins the op `pow`: y = x^exponent, of a number: for an exponent that is a value, exp(exponent log(x)).
+    pub fn pow(&mut self, x: Value, exponent: f64) -> Pow<'_> {
+        Pow(Op::new(self, "pow", &[x]).attr("exponent", exponent))
+    }
+
     /// Begins the op `swiglu`: y = silu(gate) up.
     pub fn swiglu(&mut self, gate: Value, up: Value) -> Swiglu<'_> {
         Swiglu(Op::new(self, "swiglu", &[gate, up]))
     }
 
-    /// Begins the op `add`: y = a + b. b has a's shape or is a suffix of it (a\[.., C\] + b\[C\]); b may be float32
+    /// Begins the op `add`: y = a + b. Shapes broadcast by NumPy's rules: aligned at the last axis, an axis of 1 or one
+    /// that is missing is repeated (a\[.., C\] + b\[C\], a\[B, 1, T\] + b\[H, 1\]). y has a's type; b may be float32
     /// beside a bf16 a.
     pub fn add(&mut self, a: Value, b: Value) -> Add<'_> {
         Add(Op::new(self, "add", &[a, b]))
@@ -74,6 +129,69 @@ impl GraphBuilder {
     /// Begins the op `mul`: y = a b; shapes as for add.
     pub fn mul(&mut self, a: Value, b: Value) -> Mul<'_> {
         Mul(Op::new(self, "mul", &[a, b]))
+    }
+
+    /// Begins the op `sub`: y = a - b; shapes as for add.
+    pub fn sub(&mut self, a: Value, b: Value) -> Sub<'_> {
+        Sub(Op::new(self, "sub", &[a, b]))
+    }
+
+    /// Begins the op `div`: y = a / b; shapes as for add.
+    pub fn div(&mut self, a: Value, b: Value) -> Div<'_> {
+        Div(Op::new(self, "div", &[a, b]))
+    }
+
+    /// Begins the op `minimum`: y = the lesser of a and b, not a number where one of them is not; where they are equal,
+    /// each gets half the gradient. Shapes as for add.
+    pub fn minimum(&mut self, a: Value, b: Value) -> Minimum<'_> {
+        Minimum(Op::new(self, "minimum", &[a, b]))
+    }
+
+    /// Begins the op `maximum`: y = the greater of a and b; otherwise as minimum.
+    pub fn maximum(&mut self, a: Value, b: Value) -> Maximum<'_> {
+        Maximum(Op::new(self, "maximum", &[a, b]))
+    }
+
+    /// Begins the op `less`: y = 1 where a \< b, else 0. It has no slope: no gradient goes back through it. Shapes as
+    /// for add.
+    pub fn less(&mut self, a: Value, b: Value) -> Less<'_> {
+        Less(Op::new(self, "less", &[a, b]))
+    }
+
+    /// Begins the op `less_equal`: y = 1 where a \<= b, else 0. It has no slope: no gradient goes back through it.
+    /// Shapes as for add.
+    pub fn less_equal(&mut self, a: Value, b: Value) -> LessEqual<'_> {
+        LessEqual(Op::new(self, "less_equal", &[a, b]))
+    }
+
+    /// Begins the op `greater`: y = 1 where a \> b, else 0. It has no slope: no gradient goes back through it. Shapes
+    /// as for add.
+    pub fn greater(&mut self, a: Value, b: Value) -> Greater<'_> {
+        Greater(Op::new(self, "greater", &[a, b]))
+    }
+
+    /// Begins the op `greater_equal`: y = 1 where a \>= b, else 0. It has no slope: no gradient goes back through it.
+    /// Shapes as for add.
+    pub fn greater_equal(&mut self, a: Value, b: Value) -> GreaterEqual<'_> {
+        GreaterEqual(Op::new(self, "greater_equal", &[a, b]))
+    }
+
+    /// Begins the op `equal`: y = 1 where a == b, else 0. It has no slope: no gradient goes back through it. Shapes as
+    /// for add.
+    pub fn equal(&mut self, a: Value, b: Value) -> Equal<'_> {
+        Equal(Op::new(self, "equal", &[a, b]))
+    }
+
+    /// Begins the op `not_equal`: y = 1 where a != b, else 0. It has no slope: no gradient goes back through it. Shapes
+    /// as for add.
+    pub fn not_equal(&mut self, a: Value, b: Value) -> NotEqual<'_> {
+        NotEqual(Op::new(self, "not_equal", &[a, b]))
+    }
+
+    /// Begins the op `where`: y = a where cond is not 0, else b; the shapes of all three broadcast as for add. cond,
+    /// such as a comparison makes, gets no gradient.
+    pub fn where_(&mut self, cond: Value, a: Value, b: Value) -> Where<'_> {
+        Where(Op::new(self, "where", &[cond, a, b]))
     }
 
     /// Begins the op `scale`: y = factor x.
@@ -103,7 +221,9 @@ impl GraphBuilder {
     /// Begins the op `cross_entropy`: loss = sum of weights\[..\] \* (log-sum-exp of logits\[.., V\] - the target's
     /// logit), weight = sum of weights; float64 scalars, which the step controller divides. targets\[..\] i32;
     /// weights\[..\] float32, default 1; ignore\_index (default -100) has weight 0, any other target outside \[0, V)
-    /// makes the loss NaN.
+    /// makes the loss NaN. class\_weights\[V\] float32: a row's weight is multiplied by that of its target. smoothing,
+    /// in \[0, 1): of label smoothing, the share of the target that all V classes have alike; it does not go together
+    /// with class\_weights.
     pub fn cross_entropy(&mut self, logits: Value, targets: Value) -> CrossEntropy<'_> {
         CrossEntropy(Op::new(self, "cross_entropy", &[logits, targets]))
     }
@@ -212,6 +332,28 @@ pub struct LinearOutputs {
     pub y: Value,
     /// The output `pre`, where the op makes it.
     pub pre: Option<Value>,
+}
+
+/// The op `matmul`, begun by [`GraphBuilder::matmul`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Matmul<'g>(Op<'g>);
+
+impl<'g> Matmul<'g> {
+    /// The attribute `transpose_a`, which may be left out.
+    pub fn transpose_a(self, transpose_a: i64) -> Self {
+        Self(self.0.attr("transpose_a", transpose_a))
+    }
+
+    /// The attribute `transpose_b`, which may be left out.
+    pub fn transpose_b(self, transpose_b: i64) -> Self {
+        Self(self.0.attr("transpose_b", transpose_b))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
 }
 
 /// The op `layernorm`, begun by [`GraphBuilder::layernorm`] and added by `build`.
@@ -413,6 +555,124 @@ impl<'g> Silu<'g> {
     }
 }
 
+/// The op `sigmoid`, begun by [`GraphBuilder::sigmoid`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Sigmoid<'g>(Op<'g>);
+
+impl<'g> Sigmoid<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `tanh`, begun by [`GraphBuilder::tanh`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Tanh<'g>(Op<'g>);
+
+impl<'g> Tanh<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `softplus`, begun by [`GraphBuilder::softplus`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Softplus<'g>(Op<'g>);
+
+impl<'g> Softplus<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `exp`, begun by [`GraphBuilder::exp`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Exp<'g>(Op<'g>);
+
+impl<'g> Exp<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `log`, begun by [`GraphBuilder::log`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Log<'g>(Op<'g>);
+
+impl<'g> Log<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `sqrt`, begun by [`GraphBuilder::sqrt`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Sqrt<'g>(Op<'g>);
+
+impl<'g> Sqrt<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `abs`, begun by [`GraphBuilder::abs`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Abs<'g>(Op<'g>);
+
+impl<'g> Abs<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `clamp`, begun by [`GraphBuilder::clamp`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Clamp<'g>(Op<'g>);
+
+impl<'g> Clamp<'g> {
+    /// The attribute `min`, which may be left out.
+    pub fn min(self, min: f64) -> Self {
+        Self(self.0.attr("min", min))
+    }
+
+    /// The attribute `max`, which may be left out.
+    pub fn max(self, max: f64) -> Self {
+        Self(self.0.attr("max", max))
+    }
+
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `pow`, begun by [`GraphBuilder::pow`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Pow<'g>(Op<'g>);
+
+impl<'g> Pow<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
 /// The op `swiglu`, begun by [`GraphBuilder::swiglu`] and added by `build`.
 #[must_use = "an op is added by build"]
 #[derive(Debug)]
@@ -443,6 +703,138 @@ impl<'g> Add<'g> {
 pub struct Mul<'g>(Op<'g>);
 
 impl<'g> Mul<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `sub`, begun by [`GraphBuilder::sub`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Sub<'g>(Op<'g>);
+
+impl<'g> Sub<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `div`, begun by [`GraphBuilder::div`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Div<'g>(Op<'g>);
+
+impl<'g> Div<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `minimum`, begun by [`GraphBuilder::minimum`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Minimum<'g>(Op<'g>);
+
+impl<'g> Minimum<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `maximum`, begun by [`GraphBuilder::maximum`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Maximum<'g>(Op<'g>);
+
+impl<'g> Maximum<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `less`, begun by [`GraphBuilder::less`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Less<'g>(Op<'g>);
+
+impl<'g> Less<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `less_equal`, begun by [`GraphBuilder::less_equal`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct LessEqual<'g>(Op<'g>);
+
+impl<'g> LessEqual<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `greater`, begun by [`GraphBuilder::greater`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Greater<'g>(Op<'g>);
+
+impl<'g> Greater<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `greater_equal`, begun by [`GraphBuilder::greater_equal`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct GreaterEqual<'g>(Op<'g>);
+
+impl<'g> GreaterEqual<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `equal`, begun by [`GraphBuilder::equal`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Equal<'g>(Op<'g>);
+
+impl<'g> Equal<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `not_equal`, begun by [`GraphBuilder::not_equal`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct NotEqual<'g>(Op<'g>);
+
+impl<'g> NotEqual<'g> {
+    /// Adds the op and returns `y`.
+    pub fn build(self) -> Result<Value> {
+        self.0.build()
+    }
+}
+
+/// The op `where`, begun by [`GraphBuilder::where_`] and added by `build`.
+#[must_use = "an op is added by build"]
+#[derive(Debug)]
+pub struct Where<'g>(Op<'g>);
+
+impl<'g> Where<'g> {
     /// Adds the op and returns `y`.
     pub fn build(self) -> Result<Value> {
         self.0.build()
@@ -501,6 +893,11 @@ impl<'g> LinearCrossEntropy<'g> {
         Self(self.0.input(3, weights))
     }
 
+    /// The operand `class_weights`, which may be left out.
+    pub fn class_weights(self, class_weights: Value) -> Self {
+        Self(self.0.input(4, class_weights))
+    }
+
     /// The attribute `ignore_index`, which may be left out.
     pub fn ignore_index(self, ignore_index: i64) -> Self {
         Self(self.0.attr("ignore_index", ignore_index))
@@ -514,6 +911,11 @@ impl<'g> LinearCrossEntropy<'g> {
     /// The attribute `accuracy`, which may be left out.
     pub fn accuracy(self, accuracy: i64) -> Self {
         Self(self.0.attr("accuracy", accuracy))
+    }
+
+    /// The attribute `smoothing`, which may be left out.
+    pub fn smoothing(self, smoothing: f64) -> Self {
+        Self(self.0.attr("smoothing", smoothing))
     }
 
     /// Adds the op and returns `loss`.
@@ -553,9 +955,19 @@ impl<'g> CrossEntropy<'g> {
         Self(self.0.input(2, weights))
     }
 
+    /// The operand `class_weights`, which may be left out.
+    pub fn class_weights(self, class_weights: Value) -> Self {
+        Self(self.0.input(3, class_weights))
+    }
+
     /// The attribute `ignore_index`, which may be left out.
     pub fn ignore_index(self, ignore_index: i64) -> Self {
         Self(self.0.attr("ignore_index", ignore_index))
+    }
+
+    /// The attribute `smoothing`, which may be left out.
+    pub fn smoothing(self, smoothing: f64) -> Self {
+        Self(self.0.attr("smoothing", smoothing))
     }
 
     /// Adds the op and returns `loss`.
@@ -795,6 +1207,7 @@ impl<'g> Cast<'g> {
 pub(crate) const NAMES: &[&str] = &[
     "embedding",
     "linear",
+    "matmul",
     "layernorm",
     "rmsnorm",
     "attention",
@@ -802,9 +1215,29 @@ pub(crate) const NAMES: &[&str] = &[
     "gelu",
     "relu",
     "silu",
+    "sigmoid",
+    "tanh",
+    "softplus",
+    "exp",
+    "log",
+    "sqrt",
+    "abs",
+    "clamp",
+    "pow",
     "swiglu",
     "add",
     "mul",
+    "sub",
+    "div",
+    "minimum",
+    "maximum",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "equal",
+    "not_equal",
+    "where",
     "scale",
     "dropout",
     "softmax",

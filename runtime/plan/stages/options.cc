@@ -1,11 +1,11 @@
-#include "runtime/plan/search/options.h"
+#include "runtime/plan/stages/options.h"
 
 #include <algorithm>
 #include <bit>
 #include <limits>
 #include <map>
 
-#include "runtime/plan/search/stage_model.h"
+#include "runtime/plan/stages/stage_model.h"
 
 namespace cairn::plan {
 namespace {

@@ -1,6 +1,6 @@
-#include "runtime/plan/search/options.h"
+#include "runtime/plan/stages/options.h"
 
-#include "runtime/plan/search/stage_model.h"
+#include "runtime/plan/stages/stage_model.h"
 #include "tests/runtime/plan/retention_points.h"
 
 namespace cairn::plan {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/plan/search/options.h"
+#include "runtime/plan/stages/options.h"
 
 namespace cairn::plan {
 

@@ -1,4 +1,4 @@
-#include "runtime/plan/search/frontier.h"
+#include "runtime/plan/stages/frontier.h"
 
 #include <algorithm>
 #include <array>

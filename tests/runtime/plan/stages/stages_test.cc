@@ -1,4 +1,4 @@
-#include "runtime/plan/search/stages.h"
+#include "runtime/plan/stages/stages.h"
 
 #include "tests/runtime/plan/retention_points.h"
 

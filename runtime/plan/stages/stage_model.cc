@@ -1,4 +1,4 @@
-#include "runtime/plan/search/stage_model.h"
+#include "runtime/plan/stages/stage_model.h"
 
 #include <algorithm>
 #include <array>

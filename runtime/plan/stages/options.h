@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/plan/search/stages.h"
+#include "runtime/plan/stages/stages.h"
 
 namespace cairn::plan {
 
