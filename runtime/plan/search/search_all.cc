@@ -28,7 +28,7 @@ constexpr double kFarLevel = .02, kFarLevelOfChain = .1;  // above the bound: an
 constexpr int64_t kFarWork = 20;                          // times the work, then
 constexpr int kFarInVain = 3;                             // so often
 constexpr double kEqual = 1e-9;                           // above the bound: as good as it is
-constexpr double kWorthALevel = 1e-3;                         // above the bound, for another level to be of use
+constexpr double kWorthALevel = 1e-3;                     // above the bound, for another level to be of use
 constexpr int64_t kLevelWork = 8;                         // times the cube of the number of ops
 // Of the bytes between the largest and the smallest plan, that a link takes away within a step, for it to matter more than what
 // is made again; then plans without it get a part of the work.
