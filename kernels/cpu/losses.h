@@ -11,7 +11,7 @@ struct Targets {
   const float* weights;  // may be null: all 1
   int64_t classes;
   int64_t ignore_index;
-  float scale = 1;  // of gradients
+  float scale = 1;                       // of gradients
   const float* class_weights = nullptr;  // may be null: all 1
   float smoothing = 0;                   // the share of a target that all classes have alike
 };

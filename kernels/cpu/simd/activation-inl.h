@@ -87,8 +87,7 @@ HWY_INLINE V log_of_normal(V x) {
   // The mantissa in [sqrt(1/2), sqrt(2)), and the exponent that goes with it.
   const auto shifted = hn::Sub(bits, hn::Set(di, 0x3f3504f3));
   const V exponent = hn::ConvertTo(DF(), hn::ShiftRight<23>(shifted));
-  const auto mantissa =
-      hn::Add(hn::And(shifted, hn::Set(di, 0x007fffff)), hn::Set(di, 0x3f3504f3));
+  const auto mantissa = hn::Add(hn::And(shifted, hn::Set(di, 0x007fffff)), hn::Set(di, 0x3f3504f3));
   const V m = hn::Sub(hn::BitCast(DF(), mantissa), set(1.0f)), mm = hn::Mul(m, m);
   V p = set(7.0376836292e-2f);
   for (float c : {-1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
@@ -124,7 +123,8 @@ HWY_INLINE V square_root_grad(V dy, V y) { return hn::Div(dy, hn::Add(y, y)); }
 HWY_INLINE V magnitude(V x) { return hn::Abs(x); }
 HWY_INLINE V magnitude_grad(V dy, V x) {
   const V signed_dy = hn::IfThenElse(hn::Lt(x, hn::Zero(DF())), hn::Neg(dy), dy);
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Eq(x, hn::Zero(DF())), hn::Zero(DF()), signed_dy));
+  return hn::IfThenElse(hn::IsNaN(x), x,
+                        hn::IfThenElse(hn::Eq(x, hn::Zero(DF())), hn::Zero(DF()), signed_dy));
 }
 
 }  // namespace cairn::kernels::cpu::HWY_NAMESPACE

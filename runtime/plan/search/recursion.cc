@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "runtime/plan/stages/stage_model.h"
 #include "runtime/plan/segments/take_less.h"
+#include "runtime/plan/stages/stage_model.h"
 
 namespace cairn::plan {
 namespace {

@@ -15,8 +15,8 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/search/archive.h"
 #include "runtime/plan/search/effort.h"
-#include "runtime/plan/stages/frontier.h"
 #include "runtime/plan/segments/segments.h"
+#include "runtime/plan/stages/frontier.h"
 
 // Builds for sanitizers search a fraction: what they check is the same, their plans are as valid.
 #ifndef CAIRN_SEARCH_SHARE
