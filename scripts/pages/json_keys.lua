@@ -120,7 +120,7 @@ return {
       { "best.{step, metric, value, checkpoint}", "the best evaluation; `checkpoint` null unless it is kept" },
       { "shrunk[].{step, batch, accumulate, why}", "with `--on-oom shrink`: what the run came to, and when" },
       { "dry_run", "true, with `--dry-run`" },
-      { "programs_not_run[]", "names; `planned_peak_bytes` leaves them out, which raised no peak" },
+      { "programs_not_run", "names; `planned_peak_bytes` leaves them out, which raised no peak" },
       { "programs[].{name, length, micro_batches, tokens}",
         "of a run with several: what each has done; `length` may be null" },
       { "resumed.{checkpoint, step}", "of a resumed run: what it goes on from" },
