@@ -10,6 +10,7 @@ local fail = require "cli.base.fail"
 local joint = require "cli.plan.joint"
 local lengths = require "cli.recipe.lengths"
 local metrics = require "cli.train.metrics"
+local mlflow = require "cli.report.mlflow"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
 local out_directory = require "cli.checkpoint.out_directory"
@@ -55,6 +56,7 @@ local KNOWN = args.known("device threads budget amp policy region tiers link pro
   ["progress-every"] = { args.whole(1), "seconds between lines of progress where stderr is no terminal (default 10)",
     "N" },
   prefetch = { args.whole(1), "micro-batches that a thread makes ahead of the model (default 0, at most 64)", "N" },
+  mlflow = { args.text, "record the run in MLflow's file store in this directory, too", "DIR" },
   force = { args.FLAG, "start anew in an --out that has checkpoints already" },
   recipe = { args.text, "with --resume: the recipe, which must be named if it does not come with cairn", "FILE" },
   ["recipe-changed"] = { args.FLAG, "with --resume: take a recipe whose text is not the one the run was trained with" },
@@ -252,6 +254,7 @@ return function(arguments, root)
   local candidates = choose(spec, note)
   options = spec.options
   if saves_nothing then fail.usage("--save-every needs --out") end
+  mlflow.check(options.mlflow, options.out or opened)
   settings_of_run.complete(options, KNOWN)
   samples.check(spec)
   local run = shrink.open(spec, 0)
@@ -277,11 +280,15 @@ return function(arguments, root)
   state.sample = spec.generates and samples.maker(run, state, options)
   state.about = about_page(run, options)
   function state.write_plan() return write_plan(run, out, options, texts, note) end
+  function state.open_mlflow(goes_on, step)
+    return mlflow.open(out, options.mlflow, goes_on, step, spec.recipe.name, config.text(spec, texts), note)
+  end
   local ended, why = conduct.train(run, state, opened, continues, note)
   if ended == "done" and ends_not_finite(result, options) then ended = "nonfinite" end
   result.ended = ended
   local code, message = failure_of(result, why)
   result.error = code and fail.object(code, message)
+  if state.journal then state.journal:close(code) end
   if options.json then
     results.to_json(result, function(text) io.stdout:write(text) end)
   else

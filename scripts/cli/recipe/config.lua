@@ -20,6 +20,7 @@ local KEYS = { "form", "cairn", "recipe", "options", "arguments" }
 -- Of one call of the command, and not of the run.
 local OF_THE_CALL = { out = true, resume = true, config = true, force = true, json = true, quiet = true, recipe = true,
                       epochs = true, ["max-time"] = true, ["no-color"] = true, ["dry-run"] = true,
+                      mlflow = true,
                       ["recipe-changed"] = true }
 local PATHS = { data = true, eval_data = true, init = true, profile = true }
 

@@ -1,5 +1,5 @@
 -- What a run writes of itself into --out as it goes: metrics.jsonl and evaluations.jsonl (a line per step, by step),
--- samples.jsonl, TensorBoard's events, and report.html.
+-- samples.jsonl, TensorBoard's events, and report.html; and into MLflow's file store.
 local decode = require "cli.base.json_decode"
 local fail = require "cli.base.fail"
 local history = require "cli.report.history"
@@ -26,9 +26,18 @@ local function append(path, text)
   if not ok then fail.with(5, problem) end
 end
 
+-- Whether a line that was read is an evaluation: numbers by name, with the step that it is of.
+local function is_evaluation(row)
+  if type(row) ~= "table" or not row.step then return false end
+  for _, value in pairs(row) do
+    if type(value) ~= "number" then return false end
+  end
+  return true
+end
+
 -- out: the directory, or nil: nothing is written. first: the step that the run goes on from; every: steps between
 -- records; about: rows {what, text} that the page begins with; unit: what the run's speed is counted in;
--- each(file, row): called for the rows that are there already of evaluations and samples (optional).
+-- each(file, row): called for the evaluations that are there already (optional).
 function journal.open(out, first, every, about, unit, each)
   local self = setmetatable({ out = out, every = every or 1, lines = {}, events = {}, flushed = posix.now(),
                               reported = posix.now(), about = about, history = history.new(unit) }, Journal)
@@ -40,7 +49,7 @@ function journal.open(out, first, every, about, unit, each)
       if i % stride == 0 or i == #kept or not line:find('"outcome":"applied"', 1, true) then
         local ok, row = pcall(decode, line)
         if ok then self.history:add(file, row) end
-        if ok and each and type(row) == "table" and row.step and file ~= "metrics.jsonl" then each(file, row) end
+        if ok and each and file == "evaluations.jsonl" and is_evaluation(row) then each(file, row) end
       end
     end
   end
@@ -54,6 +63,16 @@ function journal.open(out, first, every, about, unit, each)
   return self
 end
 
+-- Calls each(file, row) for what a run's directory holds of evaluations up to a step, and writes nothing.
+function journal.recall(out, last, each)
+  local file = "evaluations.jsonl"
+  local text = posix.read_file(out .. "/" .. file, math.huge) or ""
+  for line in text:gmatch("[^\n]+") do
+    local ok, row = pcall(decode, line)
+    if ok and is_evaluation(row) and row.step <= last then each(file, row) end
+  end
+end
+
 function Journal:line(file, rows)
   local row = {}
   for _, field in ipairs(rows) do row[field[1]] = field[2] end
@@ -61,6 +80,12 @@ function Journal:line(file, rows)
   local lines = self.lines[file]
   lines[#lines + 1] = json.encode(json.object(rows)) .. "\n"
   if #lines >= MOST_WAITING then self:flush() end
+end
+
+-- Numbers {name, value} of a step, for the programs that draw curves. self.mlflow: the run's record there, or nil.
+function Journal:scalars(step, rows)
+  self.events[#self.events + 1] = tensorboard.scalars(posix.wall(), step, rows)
+  if self.mlflow then self.mlflow:scalars(step, rows) end
 end
 
 -- Records a step (what Run:step returns). last: whether it is recorded in any case, as the run's last one is.
@@ -84,7 +109,7 @@ function Journal:step(step, last)
       rows[#rows + 1], scalars[#scalars + 1] = row, { "train/" .. row[1], row[2] }
     end
     self:line("metrics.jsonl", rows)
-    self.events[#self.events + 1] = tensorboard.scalars(posix.wall(), report.step, scalars)
+    self:scalars(report.step, scalars)
   end
   if step.seconds >= SHORT_STEP or self:due() then self:flush() end
 end
@@ -99,7 +124,7 @@ function Journal:evaluation(row)
   end
   rows[#rows + 1] = { "seconds", row.seconds }
   self:line("evaluations.jsonl", rows)
-  self.events[#self.events + 1] = tensorboard.scalars(posix.wall(), row.step, scalars)
+  self:scalars(row.step, scalars)
   self:flush()
 end
 
@@ -123,7 +148,13 @@ function Journal:flush()
   end
   if #self.events > 0 then append(self.event_path, table.concat(self.events)) end
   self.events = {}
+  if self.mlflow then self.mlflow:flush() end
   if posix.now() - self.reported >= REPORT_SECONDS then self:page() end
+end
+
+-- The run ends with this exit code; nil: well.
+function Journal:close(code)
+  if self.mlflow then self.mlflow:close(code) end
 end
 
 -- Writes report.html. Returns its path; nil without --out. more: rows {what, text} known at the end.
@@ -136,7 +167,7 @@ function Journal:page(more)
   end
   local temporary = self.out .. "/.report.html"
   posix.remove_file(temporary)
-  local ok, problem = posix.write_file(temporary, page.page(self.history, rows))
+  local ok, problem = posix.write_file(temporary, page.page(self.history, rows, self.sums))
   if ok then ok, problem = os.rename(temporary, path) end
   if not ok then fail.with(5, tostring(problem)) end
   collectgarbage()  -- a page is a megabyte of texts

@@ -2,6 +2,7 @@
 local chart = require "cli.report.chart"
 local history = require "cli.report.history"
 local format = require "cli.base.format"
+local sums_tables = require "cli.report.sums_tables"
 
 local report = {}
 
@@ -39,6 +40,9 @@ table { border-collapse: collapse; }
 th, td { text-align: left; padding: .15rem 1.2rem .15rem 0; vertical-align: top; }
 th { font-weight: 400; color: var(--dim); white-space: nowrap; }
 .numbers td { font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+.sums { margin: .8rem 0; }
+.total td { border-top: 1px solid var(--grid); }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid var(--grid); padding-left: .8rem;
       margin: 0; }
 ]]
@@ -118,8 +122,9 @@ local function samples_of(list)
   return table.concat(out, "\n")
 end
 
--- The page of a history (cli.report.history). about: rows {what, text}; the first is the title.
-function report.page(self, about)
+-- The page of a history (cli.report.history). about: rows {what, text}; the first is the title. sums: of the run's plan
+-- (cli.report.sums; optional).
+function report.page(self, about, sums)
   local title, rows = about[1][2], {}
   for i = 2, #about do rows[#rows + 1] = about[i] end
   if self.last then
@@ -131,7 +136,8 @@ function report.page(self, about)
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     "<title>" .. chart.escape(title) .. "</title>", "<style>", STYLE .. "</style></head><body>",
     "<h1>" .. chart.escape(title) .. "</h1>", table_of(rows), '<h2>Training</h2>\n<div class="charts">',
-    charts_of(self), "</div>", evaluations_of(self.evaluations), samples_of(self.samples), "</body></html>",
+    charts_of(self), "</div>", evaluations_of(self.evaluations), samples_of(self.samples),
+    sums and sums_tables(sums, sums.program) or "", "</body></html>",
   }, "\n") .. "\n"
 end
 

@@ -1,5 +1,6 @@
 -- A run from its first step to its last words: what it owes, trains, keeps, and tells at its end.
 local checkpoints = require "cli.checkpoint.checkpoints"
+local fail = require "cli.base.fail"
 local ffi = require "ffi"
 local journal = require "cli.report.journal"
 local loop = require "cli.train.loop"
@@ -12,6 +13,7 @@ local run_directory = require "cli.checkpoint.run_directory"
 local runs = require "cli.train.run"
 local settings = require "cli.checkpoint.settings"
 local shrink = require "cli.train.shrink"
+local sums = require "cli.report.sums"
 
 local conduct = {}
 
@@ -84,6 +86,18 @@ local function train_on(run, state)
   return ended, why
 end
 
+-- Sums of the plan that stands for the run, for its page; nil: this library writes no plan as a text.
+local function sums_of(run)
+  local made, err = sums.of(run.plan)
+  if not made and err.status ~= "UNSUPPORTED" then fail.check("plan", made, err) end
+  collectgarbage()  -- the texts of a large plan are megabytes
+  local several = made and run.trained and #run.trained > 1
+  for _, program in ipairs(several and run.trained or {}) do
+    if program.plan == run.plan then made.program = program.name end
+  end
+  return made
+end
+
 -- Fills `result` with what is told of the run at its end.
 local function tell(run, state, began)
   local result = state.result
@@ -106,8 +120,8 @@ local function tell(run, state, began)
 end
 
 -- Trains, and fills state.result. state: as loop.run has it, and what the command knows: take (takes the directory for
--- this run), write_plan (a function: returns the picture's path), about (rows of the page). Returns why it ended, and
--- in words.
+-- this run), write_plan (a function: returns the picture's path), open_mlflow(continues, first) (the run's record for
+-- MLflow, or nil), about (rows of the page). Returns why it ended, and in words.
 function conduct.train(run, state, opened, continues, note)
   local result, options, out, first = state.result, state.options, state.out, state.first
   local began = posix.now()
@@ -120,12 +134,20 @@ function conduct.train(run, state, opened, continues, note)
   end
   if idle then
     result.ended, result.checkpoint = "done", opened.directory
+    local origin = run_directory.of(opened.directory)
+    if origin then journal.recall(origin, first, follow(state, opened, first)) end
+    local best = state.judge and state.judge.best
+    if best and origin and options.best then run.best = checkpoints.path(origin, best.step) end
     tell(run, state, began)
     return "done"
   end
   if out then result.picture = state.write_plan() end
   state.journal = journal.open(out, continues and first or 0, options.log_every, state.about, run.unit,
     follow(state, opened, first))
+  if out then
+    state.journal.sums = sums_of(run)
+    state.journal.mlflow = state.open_mlflow(continues, first)
+  end
   if loop.is_stale(state) and first < state.last then
     settings.leave(options, { "early-stop" }, note, ("it ended the run at step %d"):format(first))
   end

@@ -26,12 +26,17 @@ function progress.new(settings)
                         shown = terminal and -math.huge or now, lines = 0 }, Progress)
 end
 
+-- The width of a line on the terminal, of which the last column stays free: what reaches it may wrap.
+local function columns_of_line()
+  return (posix.columns(2) or tonumber(os.getenv("COLUMNS") or "") or COLUMNS) - 1
+end
+
 -- Calls work(...), of which a terminal says meanwhile what it does. options: of the command.
 function progress.meanwhile(options, what, work, ...)
   local shown = not options.quiet and posix.is_terminal(2) and os.getenv("TERM") ~= "dumb"
-  if shown then io.stderr:write(what, " ...") end
+  if shown then io.stderr:write((what .. " ..."):sub(1, math.max(columns_of_line(), 0))) end
   local results = { pcall(work, ...) }
-  if shown then io.stderr:write("\r\27[K") end
+  if shown then io.stderr:write(ERASE()) end
   if not results[1] then error(results[2], 0) end
   return unpack(results, 2, table.maxn(results))
 end
@@ -78,7 +83,7 @@ function Progress:show(now)
     io.stderr:write(fitting(self:facts(now), 1000), "\n")
     return
   end
-  local columns = (posix.columns(2) or tonumber(os.getenv("COLUMNS") or "") or COLUMNS) - 1
+  local columns = columns_of_line()
   local facts = fitting(self:facts(now), columns)
   local bar, room = "", math.min(columns - #facts - 1, BAR)
   if room >= SHORTEST_BAR then

@@ -60,7 +60,8 @@ function rescue.fail(run, state, failure)
   words[#words + 1] = keep(run, state, failure)
   local journal = state.journal
   if journal then
-    for _, write in ipairs { journal.flush, function(self) self:page { { "ended", failure.message } } end } do
+    for _, write in ipairs { journal.flush, function(self) self:page { { "ended", failure.message } } end,
+                             function(self) self:close(failure.code) end } do
       local failed = rescue.try(function() write(journal) end)
       if failed and not failure.message:find(failed.message, 1, true) then words[#words + 1] = failed.message end
     end

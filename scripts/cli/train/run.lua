@@ -1,18 +1,14 @@
 -- One training run from a recipe: graph, plan, session, stepper, data. Commands that train are built on it.
 local cairn = require "cairn"
-local bundle = require "cli.checkpoint.bundle"
 local changed = require "cli.base.changed"
 local check = require "cli.recipe.check"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
-local fits = require "cli.plan.fits"
-local format = require "cli.base.format"
 local lengths = require "cli.recipe.lengths"
 local metrics = require "cli.train.metrics"
-local numbers = require "cairn.numbers"
 local parts = require "cli.data.parts"
+local planning = require "cli.train.planning"
 local posix = require "cli.base.posix"
-local precision = require "cli.recipe.precision"
 local prefetch = require "cli.data.prefetch"
 local programs = require "cli.train.programs"
 local progress = require "cli.train.progress"
@@ -24,95 +20,9 @@ local together = require "cli.plan.together"
 local weights = require "cli.recipe.weights"
 
 local run = { DEFAULT_SEED = 1337 }
+for name, call in pairs(planning) do run[name] = call end
 local Run = {}
 Run.__index = Run
-
--- The frozen training graph of a recipe; graph.metrics: what it measures beside the loss (cli.train.metrics). limit: is
--- told of every parameter while the graph is made, and may end the command (refusal.weights_limit; optional).
-function run.graph(recipe, o, limit)
-  local graph = fail.check("graph", cairn.graph())
-  local add = graph.parameter
-  if limit then
-    function graph.parameter(self, name, dims, given)
-      local value = add(self, name, dims, given)
-      limit(name, numbers.count(dims))
-      return value
-    end
-  end
-  local ends = recipe.call("model", o, graph, "training")
-  graph.parameter = nil  -- the graph's own again
-  if limit then limit(nil, 0) end
-  local rows, values = metrics.of(ends, false)
-  for _, value in ipairs(ends.outputs or {}) do values[#values + 1] = value end
-  graph.metrics = rows
-  return fail.check("graph", graph:freeze { loss = ends.loss, weight = ends.weight, outputs = values })
-end
-
--- Elements of all parameters of a graph.
-function run.parameter_count(graph)
-  local count = 0
-  for _, parameter in ipairs(graph:parameters()) do count = count + numbers.count(parameter.shape) end
-  return count
-end
-
--- The graph of a program. first: that of the first program, which has all parameters.
-function run.graph_of(recipe, row, first, limit)
-  if row.kind == "generation" then return bundle.build_generator(recipe, row.o, first) end
-  if row.kind == "evaluation" then return evaluation.graph(recipe, row.o) end
-  return run.graph(recipe, row.o, limit)
-end
-
-function run.device(options)
-  local settings = { threads = options.threads, link_bytes_per_second = options.link, rates = options.rates }
-  local device, err = cairn.device(options.device or "cpu", settings)
-  if not device and err.status == "NOT_FOUND" then fail.usage("--device: " .. err) end
-  return fail.check("--device", device, err)
-end
-
--- Options of cairn.plan from those of the command line; options.optimizer: what recipes.optimizer makes,
--- options.amp_rules: what precision.rules makes. micro_steps: micro-batches of a step.
-function run.plan_options(options, micro_steps)
-  local budget = options.budget or {}
-  local of = options.optimizer or {}
-  return { optimizer = of.optimizer, hypers = of.hypers, groups = of.groups, parameters = of.parameters,
-           budget_bytes = budget.bytes, budget_share = budget.share, amp = precision.of(options),
-           policy = options.policy, regions = options.region, tiers = options.tiers, costs = options.costs,
-           force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }
-end
-
-local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
-
--- The plan of a graph; ends the command where there is none. of: {recipe, o} that the graph is of, so that a refusal
--- names what would help (optional).
-function run.plan(graph, device, options, micro_steps, of)
-  if graph:count() > MANY_VALUES and not options.quiet and not said then
-    said = true
-    io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
-  end
-  local wanted = run.plan_options(options, micro_steps)
-  fits.budget(run, graph, device, options, wanted, of)
-  local plan, err = progress.meanwhile(options, "planning", cairn.plan, graph, device, wanted)
-  fail.plan("plan", plan, plan == nil
-    and progress.meanwhile(options, fits.LOOKING, refusal.explained, run, err, device, options,
-      micro_steps, of) or nil)
-  rates.tell(fail.check("plan", plan:rates()), options)
-  return plan
-end
-
--- The plans of several programs on one store, as programs.plan returns them. limit: as run.graph takes it.
-function run.plan_set(recipe, rows, device, options, micro_steps, o, limit)
-  return programs.plan(rows, device, run.plan_options(options, micro_steps),
-    function(row, first) return run.graph_of(recipe, row, first, not first and limit or nil) end,
-    function(err)
-      return refusal.explained(run, err, device, options, micro_steps, { o = o, plan = function(wanted, on)
-        local graphs = {}
-        for i, row in ipairs(rows) do
-          graphs[i] = { name = row.name, graph = run.graph_of(recipe, row, graphs[1] and graphs[1].graph) }
-        end
-        return cairn.plan_set(graphs, on, wanted)
-      end })
-    end)
-end
 
 -- What recipes are given to make data and programs of their options with. about, all optional: tokenizer (the file of a
 -- vocabulary, in the place of one made for the data), trained (the model is: data may be gone), check_content.
@@ -193,7 +103,7 @@ function run.open(spec)
   end
   self.graph = self.plan.graph
   self.sums = metrics.sums(self.graph.metrics or {})
-  fits.device(run, self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
+  run.check_fits(self.plan, self.summary, spec.options, spec.accumulate, not rows and spec or nil)
   self.inputs = self.graph:inputs()
   self.unit = run.unit_of(self.inputs)
   self.data = self.data or dataset()

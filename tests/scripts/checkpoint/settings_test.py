@@ -51,6 +51,15 @@ class Settings(Case):
         self.assertEqual(said, {"--keep": ("4", "1"), "--eval-every": ("2", "3")})
         self.assertLessEqual(set(self.saved()), {18, found["best"]["step"], best})
 
+    def test_a_run_that_is_done_knows_its_best(self):
+        found = self.start("--steps", 6, "--eval-every", 2, "--best", "loss", "rate=0.5")
+        before = self.state_of()
+        self.assertEqual(self.resume()["best"], found["best"])
+        self.assertEqual(self.state_of(), before)
+        path = self.folder / "run/evaluations.jsonl"
+        path.write_text(path.read_text().replace('"loss":', '"loss":{},"was":', 1) + "nonsense\n")
+        self.assertEqual(self.resume()["best"]["metric"], "loss")
+
     def test_nothing_to_do_touches_nothing(self):
         self.start("--steps", 6, "--save-every", 2, "--keep", 9, "--eval-every", 2)
         before = self.state_of()

@@ -78,6 +78,7 @@ class Terminal(Case):
                 for word in words:
                     self.assertTrue(any(word in line for line in lines), (word, lines))
                 self.assertIn("step 60/60", lines[-1])
+                self.assertNotIn("\\x", "".join(lines))  # the command's own codes act, and are not shown
 
     def test_a_dumb_terminal_gets_no_bar(self):
         self.assertEqual(self.on_terminal(80, "train", "gpt2", *TINY, "data=random", "--steps", 3, TERM="dumb"), [""])

@@ -52,6 +52,18 @@ def fields(data):
     return found
 
 
+def sums(page):
+    """The tables of the plan's sums: by what they are by, {name: cells as numbers}, the last of them the total."""
+    found = {}
+    for text in re.findall('<table class="numbers sums">(.*?)</table>', page, re.S):
+        what, rows = re.search("<th>(.*?)</th>", text)[1], {}
+        for row in re.findall("<tr.*?</tr>", text)[1:]:
+            name, values = re.findall("<td>(.*?)</td>", row)
+            rows[name] = [int(values)] + [float(number) for number in re.findall('title="(\\S+) ', row)]
+        found[what] = rows
+    return found
+
+
 def events(path):
     """Events of a file as (step, {tag: value}, session status), its checksums checked."""
     data, at, found = pathlib.Path(path).read_bytes(), 0, []
@@ -176,6 +188,34 @@ print(json.dumps({tag: [[e.step, e.value] for e in found.Scalars(tag)] for tag i
             for word in ("width=8", "layers=1", "noise=0.03", "rate=0.01", "schedule=constant", "optimizer=adamw", "clip=2"):
                 self.assertIn(word, text)
             self.assertNotIn("final_div_factor", text)
+
+    def test_the_sums_of_the_plan_add_up_to_the_plan(self):
+        held = ["--tiers", "host,disk", "--region", "h1=recompute", "--region", "h2/mlp=offload:host", "--region",
+                "h2/attn=offload:disk"]
+        for options, regions in ((["layers=6", *held], ["outside of regions", "h0", "h1", "h2", "h3 to h5"]),
+                                 (["layers=3", "clip=0", "--fuse-update"], ["outside of regions", "h0 to h2"])):
+            with self.subTest(options=options):
+                plan = self.train(*options, "--steps", 1, "--out", "run", "--force")["plan"]
+                found = sums((self.folder / "run/report.html").read_text())
+                self.assertEqual(list(found), ["op type", "region", "layer type"])
+                totals = [plan[f"{name}_bytes"] for name in ("keep", "recompute", "offload_host", "offload_disk")]
+                for rows in found.values():
+                    total = rows.pop("in all")
+                    self.assertEqual(total[1:5], totals)
+                    for i, number in enumerate(total):
+                        self.assertAlmostEqual(sum(row[i] for row in rows.values()), number, delta=1e-7 * number)
+                    for row in rows.values():
+                        self.assertAlmostEqual(sum(row[5:8]), row[8], delta=1e-7 * row[8])
+                self.assertLessEqual({"linear", "attention", "layernorm", "gelu"}, set(found["op type"]))
+                self.assertEqual(list(found["region"]), regions)
+                self.assertEqual(set(found["layer type"]), {"h*/attn", "h*/mlp", "outside of regions"})
+        self.assertIn("adamw", found["op type"])
+        self.assertGreater(found["op type"]["linear"][7], found["op type"]["linear"][5])  # backward, forward
+        # Nothing is copied here: the ops are all there is to a micro-batch.
+        planned = json.loads(self.cairn("plan", "gpt2", *TINY, "layers=3", "clip=0", f"data={self.text}",
+                                        "--fuse-update", "--threads", 2, "--problem-out", "problem.json", "--json",
+                                        "--quiet").stdout)
+        self.assertAlmostEqual(total[8], planned["predicted_seconds"], delta=1e-7 * total[8])
 
     def test_the_page_of_a_resumed_run_has_all_of_it(self):
         self.train("--steps", 4, *EVALUATES, "--out", "run")

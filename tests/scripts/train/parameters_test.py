@@ -121,8 +121,8 @@ class Parameters(Case):
         for amp in ("off", "fp16"):
             for form in ("bf16", "split"):
                 done = self.cairn("train", "gpt2", *TINY, "data=random", "--amp", amp, f"parameters={form}", "--steps", 1,
-                                  code=3)
-                self.assertIn("go with amp bf16", done.stderr)
+                                  code=2)
+                self.assertIn("goes with --amp bf16", done.stderr)
         done = self.cairn("train", "gpt2", *TINY, "data=random", "--amp", "bf16", "parameters=f16", "--steps", 1,
                           code=2)
         self.assertIn("parameters", done.stderr)

@@ -50,7 +50,7 @@ class Shrink(harness.Case):
         begun = self.gpt2("batch=4", "--accumulate", 2, "--steps", 12)
         self.assertEqual((more["batch"], more["accumulate"]), (4, 2))
         self.assertEqual(more["parameter_digest"], begun["parameter_digest"])
-        self.fails(3, "train", "--resume", "run", "batch=8", "--steps", 15, says=("batch=8", "batch=4"))
+        self.fails(2, "train", "--resume", "run", "batch=8", "--steps", 15, says=("batch=8", "batch=4"))
         again = json.loads(self.cairn("train", "--config", "run/run.json", "--steps", 12, "--json", "--quiet").stdout)
         self.assertEqual(again["parameter_digest"], begun["parameter_digest"])
 
