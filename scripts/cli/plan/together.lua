@@ -34,8 +34,8 @@ local RULES = {
     for _, row in ipairs(tiers and options.region or {}) do
       local tier = row.policy:match("^offload:(%a+)$")
       if tier and not tiers:find(tier, 1, true) then
-        return ("--region %s=%s: the tier %s is not among --tiers %s; give --tiers %s,%s"):format(row.pattern, row.policy,
-          tier, tiers, tiers, tier)
+        return ("--region %s=%s: the tier %s is not among --tiers %s; give --tiers host,disk"):format(row.pattern,
+          row.policy, tier, tiers)
       end
     end
   end,
