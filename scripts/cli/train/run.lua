@@ -3,6 +3,7 @@ local cairn = require "cairn"
 local bundle = require "cli.checkpoint.bundle"
 local changed = require "cli.base.changed"
 local check = require "cli.recipe.check"
+local check_budget = require "cli.plan.check_budget"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
@@ -24,7 +25,6 @@ local weights = require "cli.recipe.weights"
 
 local run = { DEFAULT_SEED = 1337 }
 local LOOKING = "looking for what would fit"
-local CROWDED = 4  -- times the weights: a budget above that has room for states and gradients of most optimizers
 local Run = {}
 Run.__index = Run
 
@@ -78,7 +78,7 @@ local function check_fits(plan, summary, options, micro_steps, of)
       local asked = ("the run takes %s (%.0f bytes) of device '%s', which has %s (%.0f bytes)"):format(
         format.bytes(need), need, info.name, format.bytes(info.memory_bytes), info.memory_bytes)
       progress.meanwhile(options, LOOKING, refusal.fail, asked, run, plan, options, micro_steps, of,
-        info.memory_bytes, refusal.at_least(summary, options), need)
+        info.memory_bytes, refusal.at_least(summary, options, micro_steps), need)
     end
   end
 end
@@ -94,23 +94,6 @@ function run.plan_options(options, micro_steps)
            force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
 
--- Ends the command if a budget is less than what weights, states and gradients take: finding the best plan for what no
--- plan does may take minutes.
-local function check_budget(graph, device, options, wanted, of)
-  local bytes, stored = wanted.budget_bytes, 0
-  if not bytes then return end
-  for _, parameter in ipairs(graph:parameters()) do stored = stored + parameter.bytes end
-  if stored * CROWDED < bytes then return end
-  local plan = cairn.plan(graph, device, changed(wanted, { budget_bytes = 0 }))
-  if not plan then return end  -- whatever keeps it from being planned is told of the plan that was asked for
-  local at_least = refusal.at_least(fail.check("plan", plan:summary()), options)
-  if at_least and at_least > bytes then
-    progress.meanwhile(options, LOOKING, refusal.fail, "plan: " .. refusal.asked(options.budget, bytes), run, plan,
-      options, wanted.micro_steps, of, bytes, at_least)
-  end
-  plan:free()
-end
-
 local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
 
 -- The plan of a graph; ends the command where there is none. of: {recipe, o} that the graph is of, so that a refusal
@@ -121,7 +104,7 @@ function run.plan(graph, device, options, micro_steps, of)
     io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
   end
   local wanted = run.plan_options(options, micro_steps)
-  check_budget(graph, device, options, wanted, of)
+  check_budget(run, graph, device, options, wanted, of)
   local plan, err = progress.meanwhile(options, "planning", cairn.plan, graph, device, wanted)
   fail.plan("plan", plan, plan == nil
     and progress.meanwhile(options, LOOKING, refusal.explained, run, err, device, options,
