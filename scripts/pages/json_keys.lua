@@ -162,13 +162,18 @@ return {
       { "notes", "what was not tried, and why" },
     }, joined("rows[].", {
       { "levers", "the options, as they are typed; without any: recomputing alone" },
-      { "smallest_budget_bytes", "the least budget that a plan with these options has" },
-      { "predicted_step_seconds", "of a step under that budget; null where the device cannot have so much" },
+      { "smallest_budget_bytes", "the least budget that a plan with these options has; null: not looked for, as the " ..
+        "model is large" },
+      { "at_least_bytes", "what that is not below, as weights, states and gradients take so much; null where it is " ..
+        "known" },
+      { "at_most_bytes", "what that is not above, the bytes of a plan that was found; null where it is known" },
+      { "predicted_step_seconds", "of a step under that budget; null where the device cannot have so much, and of " ..
+        "large models but with everything kept, under `at_most_bytes`" },
       { "peak_at", "the op that runs at that plan's peak; null: what persists is all" },
-      { "fits", "whether that budget is within `budget_bytes`" },
+      { "fits", "whether that budget is within `budget_bytes`; null: not known" },
       { "budget_step_seconds", "predicted of a step under `budget_bytes`; null where it does not fit" },
       { "memory_bytes.{parameters, gradients, optimizer, activations, workspace}",
-        "on the device under the smallest budget, at the peak" },
+        "on the device under the smallest budget, at the peak; of large models under `budget_bytes`" },
       { "packed_bytes", "of packed weights, part of its `parameters`" },
       { "tier_bytes.{host, disk}.{parameters, gradients, optimizer, activations}", "in that tier, under that budget" },
       { "planned_peak_bytes." .. TIERS, "under that budget" },

@@ -6,6 +6,7 @@ local costs = require "cli.plan.costs"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
 local json = require "cli.base.json"
+local large = require "cli.plan.fit_large"
 local levers = require "cli.plan.levers"
 local posix = require "cli.base.posix"
 local screen = require "cli.base.screen"
@@ -106,19 +107,39 @@ function Fit:plan(set, budget)
   return numbers
 end
 
+-- The same with so many micro-batches a step.
+function Fit:with(micro_steps) return setmetatable(changed(self, { micro_steps = micro_steps }), Fit) end
+
+-- The same in a copy of the process, in which handles of this one do not count.
+function Fit:again()
+  local options = costs.again(self.options)
+  local again = setmetatable(changed(self, { options = options }), Fit)
+  again.device = runs.device(self.model and changed(options, { rates = "model" }) or options)
+  if self.model then
+    local _, open, closed = costs.variants(options)
+    again.open, again.closed = open(), closed()
+  end
+  return again
+end
+
 function Fit:seconds(numbers)
   return summary.step_seconds(numbers, numbers.predicted_seconds, self.micro_steps)
+end
+
+-- Plans the set that keeps everything, which shares are of; nil, why: there is no such plan.
+function Fit:plan_keeping(set)
+  local numbers, err = self:plan(set, { budget_share = 1 })
+  fail.plan("plan", numbers or err.status ~= "NOT_FOUND", err)
+  if not numbers then return nil, tostring(err) end
+  self.keep, self.keep_bytes = numbers, numbers.peak_bytes.device
+  return true
 end
 
 -- A row, but for what it does within the budget; or nil, why: there is no such plan.
 function Fit:smallest(set)
   local row = { set = set }
-  if set.keeps then  -- what lies in no region is the planner's all the same, so that less may do for the row
-    local numbers, err = self:plan(set, { budget_share = 1 })
-    fail.plan("plan", numbers or err.status ~= "NOT_FOUND", err)
-    if not numbers then return nil, tostring(err) end
-    self.keep_bytes = numbers.peak_bytes.device
-  end
+  -- What lies in no region is the planner's all the same, so that less may do for the row.
+  if set.keeps and not self.keep then return nil, self.why_not_kept end
   -- A row that may not be worth it is only refused, which takes less.
   local numbers, err = self:plan(set, set.than and { budget_bytes = 1 } or { smallest_budget = true })
   if numbers then
@@ -155,10 +176,11 @@ function Fit:quicker(row, other)
 end
 
 local function row_json(self, row)
-  local numbers = row.numbers
+  local numbers = row.numbers or row.within
   local fields = {
     { "levers", json.array(row.set.words) }, { "smallest_budget_bytes", row.bytes },
-    { "predicted_step_seconds", numbers and self:seconds(numbers) }, { "peak_at", numbers and numbers.peak_at },
+    { "at_least_bytes", row.at_least }, { "at_most_bytes", row.at_most },
+    { "predicted_step_seconds", row.numbers and self:seconds(numbers) }, { "peak_at", numbers and numbers.peak_at },
     { "fits", row.fits }, { "budget_step_seconds", row.within and self:seconds(row.within) },
     { "memory_bytes", numbers and summary.memory(numbers) }, { "packed_bytes", numbers and numbers.packed_bytes },
     { "tier_bytes", numbers and summary.tier_bytes(numbers) },
@@ -172,11 +194,13 @@ local SHOWN = { "gradients", "optimizer", "activations", "workspace" }
 
 local function cell(bytes) return bytes > 0 and format.bytes(bytes) or "-" end
 
+local function yes_or_no(fits) return fits == nil and "?" or fits and "yes" or "no" end
+
 local function row_text(self, row)
-  local numbers = row.numbers
+  local numbers = row.numbers or row.within
   local name = #row.set.words > 0 and table.concat(row.set.words, " ") or "(recompute)"
-  local cells = { name, format.bytes(row.bytes), numbers and format.seconds(self:seconds(numbers)) or "-",
-                  row.fits and "yes" or "no", row.within and format.seconds(self:seconds(row.within)) or "-" }
+  local cells = { name, large.smallest(row), row.numbers and format.seconds(self:seconds(numbers)) or "-",
+                  yes_or_no(row.fits), row.within and format.seconds(self:seconds(row.within)) or "-" }
   local packed = numbers and numbers.packed_bytes or 0
   cells[#cells + 1] = cell(numbers and numbers.parameters_bytes - packed or 0)
   cells[#cells + 1] = cell(packed)
@@ -193,7 +217,7 @@ local function print_table(self, rows, notes)
   local cells, any = {}, false
   for i, row in ipairs(rows) do
     cells[i] = row_text(self, row)
-    any = any or row.fits
+    any = any or row.fits ~= false
   end
   local where = self.budget == 0 and "no limit is known"
     or ("%s: %s (%s bytes)"):format(self.given and "the budget" or self.name, format.bytes(self.budget),
@@ -213,10 +237,37 @@ local function print_table(self, rows, notes)
   end
 end
 
+-- Every row with all of its numbers.
+function Fit:rows(sets, notes)
+  local options, found, rows = self.options, {}, {}
+  for i, set in ipairs(sets) do
+    if not options.quiet and posix.is_terminal(2) then
+      io.stderr:write("planning ", table.concat(set.words, " "), screen.control("\27[K\r"))
+    end
+    local row, why
+    if not set.crowded or levers.crowded(self.keep_bytes, set.crowded, self.memory, self.model) then
+      row, why = self:smallest(set)
+    end
+    local worth = row ~= nil
+    for _, other in ipairs(set.than or {}) do
+      worth = worth and not (found[other] and found[other].bytes <= row.bytes)
+    end
+    if worth or (row and set.quicker) then self:complete(row) end
+    if worth or (row and self:quicker(row, found[set.quicker])) then
+      found[i] = row
+      rows[#rows + 1] = row
+    elseif why then
+      notes[#notes + 1] = ("%s: %s"):format(table.concat(set.words, " "), why)
+    end
+  end
+  return rows
+end
+
 -- Prints the table. options.budget: what the rows are to fit; without it, the device's memory.
 function fit.run(recipe, o, device, options, micro_steps)
   local self = setmetatable({ recipe = recipe, o = o, device = device, options = changed(options, {}),
-                              micro_steps = micro_steps, keep_bytes = 0 }, Fit)
+                              micro_steps = micro_steps, keep_bytes = 0, began = posix.now() }, Fit)
+  self.in_place = (options.device or "cpu"):find("^cuda") ~= nil  -- a GPU's driver goes with no copy of the process
   if options.device_model then
     local open, closed
     self.model, open, closed = costs.variants(options)
@@ -233,31 +284,18 @@ function fit.run(recipe, o, device, options, micro_steps)
     fail.input(("--budget: %.0f bytes are above the %.0f bytes of memory that '%s' has"):format(self.budget,
       self.memory, self.name))
   end
-  local found, rows = {}, {}
-  for i, set in ipairs(sets) do
-    if not options.quiet and posix.is_terminal(2) then
-      io.stderr:write("planning ", table.concat(set.words, " "), screen.control("\27[K\r"))
-    end
-    local row, why
-    if not set.crowded or levers.crowded(self.keep_bytes, set.crowded, self.memory, self.model) then
-      row, why = self:smallest(set)
-    end
-    if set.keeps and budget.share then
-      if not row then fail.with(4, ("--budget: a share is of what keeping everything takes, and %s"):format(why)) end
-      self.budget = math.floor(self.keep_bytes * budget.share)
-    end
-    local worth = row ~= nil
-    for _, other in ipairs(set.than or {}) do
-      worth = worth and not (found[other] and found[other].bytes <= row.bytes)
-    end
-    if worth or (row and set.quicker) then self:complete(row) end
-    if worth or (row and self:quicker(row, found[set.quicker])) then
-      found[i] = row
-      rows[#rows + 1] = row
-    elseif why then
-      notes[#notes + 1] = ("%s: %s"):format(table.concat(set.words, " "), why)
-    end
+  local kept, why = self:plan_keeping(sets[1])
+  self.why_not_kept = why
+  if budget.share then
+    if not kept then fail.with(4, ("--budget: a share is of what keeping everything takes, and %s"):format(why)) end
+    self.budget = math.floor(self.keep_bytes * budget.share)
   end
+  local graph = runs.graph(recipe, o)
+  if not options.quiet and posix.is_terminal(2) then
+    io.stderr:write(("planning %d rows"):format(#sets), screen.control("\27[K\r"))
+  end
+  local rows = kept and large.is(graph) and large.rows(self, sets, notes) or self:rows(sets, notes)
+  graph:free()
   if not options.quiet and posix.is_terminal(2) then io.stderr:write(screen.control("\27[K")) end
   if not options.json then return print_table(self, rows, notes) end
   local list = {}

@@ -31,6 +31,21 @@ function levers.crowded(bytes, tier, device_bytes, model)
   return room > 0 and bytes > room
 end
 
+-- Bytes that the tiers of these options hold at most; infinity: not known.
+function levers.room(options, model)
+  if options.closed then return 0 end
+  for _, row in ipairs(options.region or {}) do
+    if row.policy:find("^offload") then return math.huge end
+  end
+  local open, bytes = levers.open_tiers(options, model), 0
+  if not next(open) then return 0 end
+  if not model then return math.huge end
+  for _, link in ipairs(model.links) do
+    if open[link.tier] then bytes = bytes + ((link.capacity_bytes or 0) > 0 and link.capacity_bytes or math.huge) end
+  end
+  return bytes
+end
+
 function levers.tiers(list) return { words = { "--tiers", list }, options = { tiers = list } } end
 
 -- The update inside backward; nil, why: the run has more than one micro-batch a step.

@@ -12,7 +12,7 @@ local refusal = {}
 
 local PATIENCE = 4  -- seconds for the least budget, where it is known to be above what there is
 local FEW_PARAMETERS = 200  -- a graph of so many is made in a moment, and may have worse mistakes
-local FEW_VALUES = 1000  -- of a graph for which no plan is looked for longer than that
+local FEW_VALUES = 300  -- of a graph for which no plan is looked for longer than that
 local NOTHING = "try a smaller model, or a smaller batch="
 
 -- A plan of the run with a lever's changes, under a budget of `bytes`; true, or nil, err.
@@ -95,10 +95,10 @@ end
 
 -- The three lines. asked: the first; budget_bytes: nil where it is the device that has too little; least: bytes, or nil
 -- and at_least, which they are above; more: what else there is to say of them. room: bytes above which no budget may be
--- (0: not known).
-local function lines(asked, budget, budget_bytes, least, at_least, more, room, help)
+-- (0: not known). beside: at_least is beside what tiers hold.
+local function lines(asked, budget, budget_bytes, least, at_least, more, room, help, beside)
   local words = least and ("the smallest budget that %s is %%d bytes (%%s)"):format(budget_bytes and "does" or "fits")
-    or "weights, gradients and states alone take %d bytes (%s)"
+    or (beside and "beside what the tiers hold, " or "") .. "weights, gradients and states alone take %d bytes (%s)"
   local second = words:format(least or at_least, in_unit(least or at_least, budget, budget_bytes))
   local open = least and (room == 0 or least <= room)
   local third = open and ("try --budget %s"):format(budget.bytes and budget.unit == "" and ("%d"):format(least)
@@ -169,11 +169,25 @@ function refusal.weights_limit(options, train)
 end
 
 -- Bytes of the device that every plan of the options takes, whatever it recomputes: weights, states, and gradients
--- until the update, but for packed weights, which may be given up. numbers: the summary of a plan without a budget.
--- nil: nothing is certain, as weights may live in tiers.
-function refusal.at_least(numbers, options)
-  if may_leave(options) then return nil end
-  return numbers.persistent_bytes - numbers.packed_bytes + (options.fuse_update and 0 or numbers.gradients_bytes)
+-- until the update, but for packed weights, which may be given up, and for what tiers have room for. numbers: the
+-- summary of a plan without a budget, in which gradients persist but with one micro-batch a step. nil: nothing is
+-- certain, as weights may live in tiers.
+function refusal.at_least(numbers, options, micro_steps)
+  local room = levers.room(options, options.device_model and costs.variants(options) or nil)
+  local apart = micro_steps == 1 and not options.fuse_update
+  local bytes = numbers.persistent_bytes - numbers.packed_bytes + (apart and numbers.gradients_bytes or 0)
+  return bytes > room and bytes - room or nil
+end
+
+-- The options of cairn.plan without a budget, on a device of any memory.
+function refusal.unlimited(wanted, options)
+  local free = changed(wanted, { budget_share = 1 })
+  free.budget_bytes = nil
+  if options.device_model then
+    local _, open, closed = costs.variants(options)
+    free.costs = (options.closed and closed or open)()
+  end
+  return free
 end
 
 -- Ends the command because a plan asks for more than `bytes`, of which `need` says in words, and what it needs at least
@@ -201,7 +215,8 @@ function refusal.fail(asked, run, plan, options, micro_steps, of, bytes, at_leas
   end
   fail.with(4, lines(asked, budget, not need and bytes or nil, least, at_least, more or "", memory_of(options),
     advice(run, device, options, micro_steps, bytes, least or at_least, of,
-      need and not (options.device or "cpu"):find("^cuda"))),
+      need and not (options.device or "cpu"):find("^cuda")),
+    at_least and levers.room(options, options.device_model and costs.variants(options) or nil) > 0),
     { status = "OVER_BUDGET", requested_bytes = need, budget_bytes = bytes, smallest_budget_bytes = least })
 end
 

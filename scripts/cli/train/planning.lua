@@ -2,7 +2,7 @@
 -- would help.
 local bundle = require "cli.checkpoint.bundle"
 local cairn = require "cairn"
-local changed = require "cli.base.changed"
+local check_budget = require "cli.plan.check_budget"
 local evaluation = require "cli.train.evaluation"
 local fail = require "cli.base.fail"
 local format = require "cli.base.format"
@@ -16,7 +16,6 @@ local refusal = require "cli.plan.refusal"
 
 local planning = {}
 local LOOKING = "looking for what would fit"
-local CROWDED = 4  -- times the weights: a budget above that has room for states and gradients of most optimizers
 
 -- The frozen training graph of a recipe; graph.metrics: what it measures beside the loss (cli.train.metrics). limit: is
 -- told of every parameter while the graph is made, and may end the command (refusal.weights_limit; optional).
@@ -68,7 +67,7 @@ function planning.check_fits(plan, summary, options, micro_steps, of)
       local asked = ("the run takes %s (%.0f bytes) of device '%s', which has %s (%.0f bytes)"):format(
         format.bytes(need), need, info.name, format.bytes(info.memory_bytes), info.memory_bytes)
       progress.meanwhile(options, LOOKING, refusal.fail, asked, planning, plan, options, micro_steps, of,
-        info.memory_bytes, refusal.at_least(summary, options), need)
+        info.memory_bytes, refusal.at_least(summary, options, micro_steps), need)
     end
   end
 end
@@ -84,23 +83,6 @@ function planning.plan_options(options, micro_steps)
            force_costs = options.force_profile, micro_steps = micro_steps, fuse_update = options.fuse_update }
 end
 
--- Ends the command if a budget is less than what weights, states and gradients take: finding the best plan for what no
--- plan does may take minutes.
-local function check_budget(graph, device, options, wanted, of)
-  local bytes, stored = wanted.budget_bytes, 0
-  if not bytes then return end
-  for _, parameter in ipairs(graph:parameters()) do stored = stored + parameter.bytes end
-  if stored * CROWDED < bytes then return end
-  local plan = cairn.plan(graph, device, changed(wanted, { budget_bytes = 0 }))
-  if not plan then return end  -- whatever keeps it from being planned is told of the plan that was asked for
-  local at_least = refusal.at_least(fail.check("plan", plan:summary()), options)
-  if at_least and at_least > bytes then
-    progress.meanwhile(options, LOOKING, refusal.fail, "plan: " .. refusal.asked(options.budget, bytes), planning, plan,
-      options, wanted.micro_steps, of, bytes, at_least)
-  end
-  plan:free()
-end
-
 local MANY_VALUES, said = 20000, false  -- from which on planning takes seconds
 
 -- The plan of a graph; ends the command where there is none. of: {recipe, o} that the graph is of, so that a refusal
@@ -111,7 +93,7 @@ function planning.plan(graph, device, options, micro_steps, of)
     io.stderr:write(("planning a graph of %s values; this may take minutes\n"):format(format.count(graph:count())))
   end
   local wanted = planning.plan_options(options, micro_steps)
-  check_budget(graph, device, options, wanted, of)
+  check_budget(planning, graph, device, options, wanted, of)
   local plan, err = progress.meanwhile(options, "planning", cairn.plan, graph, device, wanted)
   fail.plan("plan", plan, plan == nil
     and progress.meanwhile(options, LOOKING, refusal.explained, planning, err, device, options,

@@ -1,6 +1,7 @@
 """`cairn plan --fit`, and the device models that it plans for."""
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -145,6 +146,58 @@ class Fit(Case):
             self.assertGreater(rows[f"--tiers {tier}"]["smallest_budget_bytes"], both["smallest_budget_bytes"])
             self.assertGreater(both["planned_peak_bytes"][tier], 0)
             self.assertLessEqual(both["planned_peak_bytes"][tier], 20000)
+
+    LARGE = ["layers=14", "heads=2", "width=16", "seq=16", "vocab=64", "batch=1", "data=random"]
+
+    def small_device(self, memory, host):
+        link = {"tier": "host", "latency_seconds": 1e-5, "out_bytes_per_second": 1e9, "in_bytes_per_second": 1e9,
+                "both_ways_factor": 1, "capacity_bytes": host}
+        return self.model(memory_bytes=memory, links=[link])
+
+    def test_a_large_model_has_rows_that_bytes_alone_decide(self):
+        """Weights, states and gradients take 16 bytes an element, of which the tier has room for some."""
+        device = self.small_device(400000, 300000)
+        table = self.fit("--device-model", device, recipe="gpt2", model=self.LARGE)
+        self.assertTrue(any(note.startswith("a large model: ") for note in table["notes"]), table["notes"])
+        rows = self.by_levers(table)
+        for levers in ("--policy keep --tiers none", "--tiers none", "--tiers host"):
+            row = rows[levers]
+            self.assertIs(row["fits"], False)
+            self.assertIsNone(row["smallest_budget_bytes"])
+            self.assertGreater(row["at_least_bytes"], 400000)
+        self.assertEqual(rows["--tiers none"]["at_least_bytes"] - rows["--tiers host"]["at_least_bytes"], 300000)
+        kept = rows["--policy keep --tiers none"]
+        self.assertEqual(kept["at_most_bytes"], kept["planned_peak_bytes"]["device"])
+        self.assertGreater(kept["at_most_bytes"], kept["at_least_bytes"])
+        text = self.cairn("plan", "gpt2", *self.LARGE, "--fit", "--device-model", device).stdout
+        self.assertRegex(text, r"\n--tiers none +> \d")
+        self.assertRegex(text, r"\n--policy keep --tiers none +<= \d")
+        # What is planned all the same needs no less.
+        device = self.small_device(4000000, 300000)
+        text = self.fails(4, "plan", "gpt2", *self.LARGE, "--threads", 2, "--device-model", device, "--tiers", "host",
+                          "--budget", rows["--tiers host"]["at_least_bytes"] + 1000).stderr
+        exact = re.search(r"smallest budget that does is (\d+) bytes", text)
+        self.assertIsNotNone(exact, text)
+        self.assertLess(rows["--tiers host"]["at_least_bytes"], int(exact[1]))
+
+    def test_rows_of_a_large_model_that_fit_are_plans(self):
+        device = self.small_device(400000, 10**9)
+        table = self.fit("--device-model", device, recipe="gpt2", model=self.LARGE)
+        row = self.by_levers(table)["--tiers host"]
+        plan = self.plan("--device-model", device, "--tiers", "host", recipe="gpt2", model=self.LARGE)
+        self.assertIsNone(row["predicted_step_seconds"])
+        if row["budget_step_seconds"] is None:  # the machine had no time for it
+            self.assertTrue(any("left open" in note for note in table["notes"]) or row["fits"])
+        else:
+            self.assertIs(row["fits"], True)
+            self.assertEqual(row["budget_step_seconds"], plan["plan"]["predicted_step_seconds"])
+            for key in ("memory_bytes", "tier_bytes", "planned_peak_bytes"):
+                self.assertEqual(row[key], plan[key])
+        if row["smallest_budget_bytes"]:
+            self.plan("--device-model", device, "--tiers", "host", "--budget", row["smallest_budget_bytes"],
+                      recipe="gpt2", model=self.LARGE)
+            self.fails(4, "plan", "gpt2", *self.LARGE, "--threads", 2, "--device-model", device, "--tiers", "host",
+                       "--budget", row["smallest_budget_bytes"] - 1)
 
     def test_several_micro_batches_have_no_update_inside_backward(self):
         table = self.fit("--accumulate", 2)
