@@ -80,7 +80,7 @@ local function source_of(o, run, needs_tokenizer_alone)
       "--accumulate"):format(o.batch, o.seq, count, MOST_TOKENS))
   end
   if o.data == "random" then return {} end
-  local key = ("%s %s %d %.15g"):format(o.data, o.tokens, o.vocab, fraction_of(o))
+  local key = ("%s %s %s %.15g"):format(o.data, tostring(o.tokens), tostring(o.vocab), fraction_of(o))
   run.text_sources = run.text_sources or {}
   if run.text_sources[key] then return run.text_sources[key] end
   run.told = run.told or {}
@@ -154,7 +154,7 @@ end
 
 -- Data to evaluate with, all windows once: of eval_data, or the share eval_fraction at the end of data.
 local function held_out(o, run)
-  local source, part = source_of(o, run, run.trained and o.eval_data ~= ""), fraction_of(o)
+  local source, part = source_of(o, run, run.trained and (o.eval_data or "") ~= ""), fraction_of(o)
   local count = o.batch * o.seq
   local tokens, targets = ffi.new("int32_t[?]", count), ffi.new("int32_t[?]", count)
   local dataset, batches, own

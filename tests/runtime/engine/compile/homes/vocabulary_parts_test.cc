@@ -93,7 +93,7 @@ TEST(VocabularyParts, ComeToTheNormInPiecesOfWholeChunks) {
   const Model m{.vocab = 20480 + 512, .width = 64, .tied = false};
   for (const uint32_t micro_steps : {1u, 2u})
     for (const bool tight : {false, true}) {
-      PlanOptions options = in_parts(16, micro_steps);
+      PlanOptions options = in_parts(12, micro_steps);  // a part has 1504 rows or more on the tiles
       options.update_on_device = true;
       if (tight) {
         options.budget_bytes = 1;

@@ -110,7 +110,7 @@ TEST(OffloadedState, TheFirstTierWithRoomIsTaken) {
   PlanOptions o = options_for({Tier::kHost, Tier::kDisk}, 1);
   o.policy = plan::Policy::kKeep;
   o.costs = with_host_bytes(1 << 20);
-  o.budget_bytes = smallest(o, *device);
+  o.budget_bytes = smallest(o, *device) + 4 * kPageBytes;  // the smallest is that of the disk alone
   const auto plan = compile(heavy(), *device, o);
   const int64_t host = plan->offloaded_bytes[1], disk = plan->offloaded_bytes[2];
   EXPECT_GT(host, 0);
