@@ -5,6 +5,7 @@ local files = require "cli.base.files"
 local flat = require "cli.data.flat"
 local lengths = require "cli.recipe.lengths"
 local random = require "cairn.random"
+local shuffled = require "cli.data.shuffled"
 
 local buckets = {}
 
@@ -49,15 +50,6 @@ end
 
 -- Pieces of one length: where each begins among all tokens, and how many predictions it has.
 local function new_bucket(longest) return { first = flat.new(2 ^ 52), count = flat.new(longest) } end
-
-local function shuffled(list, seed)
-  local draw = random(seed)
-  for i = #list, 2, -1 do
-    local j = math.floor(draw() * i) + 1
-    list[i], list[j] = list[j], list[i]
-  end
-  return list
-end
 
 -- Micro-batches of one epoch: {program, first piece of its bucket's order, how many}.
 local function epoch_of(sorted, batch, seed)

@@ -1,21 +1,11 @@
 -- Datasets of rows that lie in memory: which are trained with, in which order, and which are held out.
 local fail = require "cli.base.fail"
 local numbers = require "cairn.numbers"
-local random = require "cairn.random"
+local shuffled = require "cli.data.shuffled"
 
 local rows = {}
 
 local SPLIT_SEED = 20260  -- of all runs: what is held out of data is the same whatever seed a run has
-
--- Numbers 1 to count, in an order drawn from the seed.
-local function shuffled(list, seed)
-  local draw = random(seed)
-  for i = #list, 2, -1 do
-    local j = math.floor(draw() * i) + 1
-    list[i], list[j] = list[j], list[i]
-  end
-  return list
-end
 
 local function counted(count)
   local list = {}
