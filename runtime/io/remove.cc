@@ -71,7 +71,8 @@ bool remove_checkpoint(const fs::path& directory) {
   remove_own(place, place.name, opened.get(), files);
   for (const std::string& file : files) {
     struct stat still;
-    if (look_at(opened.get(), file, still) && S_ISREG(still.st_mode))
+    const bool exists = look_at(opened.get(), file, still);
+    if (exists ? S_ISREG(still.st_mode) : errno != ENOENT)
       fail(Code::kIo, "cannot remove '", (directory / file).string(), "'");
   }
   return false;

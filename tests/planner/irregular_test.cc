@@ -181,8 +181,7 @@ TEST(Irregular, SmallOnesAreAsGoodAsBruteForce) {
     const std::vector<std::optional<Plan>> plans = solve_all(p, arenas);
     for (size_t k = 0; k < points.size(); ++k) {
       ASSERT_TRUE(plans[k]) << kind << ", budget " << arenas[k];
-      EXPECT_LE(plans[k]->predicted_seconds, points[k].seconds * kWithin)
-          << kind << ", budget " << arenas[k];
+      EXPECT_LE(plans[k]->predicted_seconds, points[k].seconds * kWithin) << kind << ", budget " << arenas[k];
     }
   }
 }

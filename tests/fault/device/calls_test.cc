@@ -36,8 +36,8 @@ bool becomes(const char* folder, size_t wanted) {
 }
 
 const Kind kKinds[] = {
-    {"kept", {}, 4, 4, 5, true},
-    {"host", {"host"}, 4, 4, 3, true},
+    {.name = "kept", .tiers = {}, .layers = 4, .micros = 4, .threads = 5, .memory = true, .one_in = 10},
+    {.name = "host", .tiers = {"host"}, .layers = 4, .micros = 4, .threads = 3, .memory = true, .one_in = 10},
     {.name = "alone",
      .tiers = {"disk"},
      .layers = 3,

@@ -191,8 +191,8 @@ class Optimizers(Case):
                     self.fails(3, command, "gpt2", *TINY, f"data={self.text}", *options, says=says)
 
     def test_help_knows_them(self):
-        text = self.cairn("train", "gpt2", "--help").stdout
-        for words in ("optimizer=adamw|sgd|lion|adam|adamw8", "momentum=0", "nesterov=false", "lengths="):
+        text = " ".join(self.cairn("train", "gpt2", "--help").stdout.split())
+        for words in ("optimizer=adamw ", "(adamw, sgd, lion, adam, adamw8,", "momentum=0", "nesterov=false", "lengths="):
             self.assertIn(words, text)
 
     def grouped(self, groups, *options, code=0):
