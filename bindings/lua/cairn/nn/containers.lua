@@ -1,4 +1,5 @@
 -- Modules made of modules.
+local attention = require "cairn.nn.attention"
 local layers = require "cairn.nn.layers"
 local module = require "cairn.nn.module"
 local define, expect = module.define, module.expect
@@ -85,11 +86,11 @@ nn.Block = define("Block", function(self, width, heads, settings)
     mlp = nn.Sequential():add(layers.Linear(width, hidden), "fc"):add(layers.GELU())
       :add(layers.Linear(hidden, width), "proj")
   end
-  local attention = layers.CausalSelfAttention(width, heads, { kvHeads = settings.kvHeads, rope = settings.rope })
+  local attends = attention.CausalSelfAttention(width, heads, { kvHeads = settings.kvHeads, rope = settings.rope })
   local drop = layers.Dropout(settings.dropout or 0)
   self.region, self.policy = settings.name, settings.policy
   self.modules = {
-    nn.Sequential():add(nn.Residual(nn.Sequential():add(norm(width), "norm1"):add(attention, "attn"):add(drop)), "a")
+    nn.Sequential():add(nn.Residual(nn.Sequential():add(norm(width), "norm1"):add(attends, "attn"):add(drop)), "a")
       :add(nn.Residual(nn.Sequential():add(norm(width), "norm2"):add(mlp, "mlp"):add(drop)), "m"),
   }
 end, function(self, context, x)

@@ -105,26 +105,4 @@ end)
 nn.View = define("View", function(self, ...) self.shape = { ... } end,
   function(self, context, x) return (context:op("reshape", x, { shape = self.shape })) end)
 
--- Causal self-attention over x[batch, time, width]. settings: kvHeads (grouped queries), rope (true: rotary positions),
--- bias (true).
-nn.CausalSelfAttention = define("CausalSelfAttention", function(self, width, heads, settings)
-  settings = settings or {}
-  self.heads, self.kv_heads = positive(heads, "heads"), settings.kvHeads or heads
-  self.rope = settings.rope
-  local inner = { bias = settings.bias, scale = settings.scale }
-  local narrow = width / heads * self.kv_heads
-  self.modules = { nn.Linear(width, width, inner), nn.Linear(width, narrow, inner), nn.Linear(width, narrow, inner),
-                   nn.Linear(width, width, inner) }
-end, function(self, context, x)
-  local q = context:child("query", self.modules[1], x)
-  local k = context:child("key", self.modules[2], x)
-  local v = context:child("value", self.modules[3], x)
-  if self.rope then
-    q = context:op("rope", q, { heads = self.heads })
-    k = context:op("rope", k, { heads = self.kv_heads })
-  end
-  local y = context:op("attention", q, k, v, { heads = self.heads, kv_heads = self.kv_heads })
-  return context:child("out", self.modules[4], y)
-end)
-
 return nn
