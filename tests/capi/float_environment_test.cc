@@ -2,7 +2,6 @@
 #include "runtime/base/os/float_environment.h"
 
 #include <cfenv>
-#include <cstring>
 
 #include "tests/capi/rig.h"
 
@@ -40,8 +39,6 @@ const Mode kModes[] = {
      }},
 };
 
-bool same(const Registers& a, const Registers& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
-
 // What `work` gives in that mode. What is checked and compared stays outside of it.
 template <class Work>
 auto in_mode(const Mode& mode, const Work& work) {
@@ -51,7 +48,7 @@ auto in_mode(const Mode& mode, const Work& work) {
   auto result = work();
   const Registers after = Registers::read();
   own.write();
-  EXPECT_TRUE(same(before, after)) << mode.name << ": not as it was before the calls";
+  EXPECT_TRUE(before == after) << mode.name << ": not as it was before the calls";
   return result;
 }
 

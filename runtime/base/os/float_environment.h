@@ -5,6 +5,7 @@
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
 #include <cfenv>
+#include <cstring>
 #endif
 
 namespace cairn {
@@ -15,6 +16,7 @@ struct FloatRegisters {
   uint32_t vectors;  // MXCSR
   uint16_t x87;      // rounds for the C library, too, when it reads and writes decimal numbers
 
+  bool operator==(const FloatRegisters&) const = default;
   static constexpr FloatRegisters defaults() { return {0x1f80, 0x037f}; }
   static FloatRegisters read() {
     FloatRegisters now;
@@ -33,6 +35,7 @@ struct FloatRegisters {
 struct FloatRegisters {
   uint64_t control, status;  // FPCR, FPSR
 
+  bool operator==(const FloatRegisters&) const = default;
   static constexpr FloatRegisters defaults() { return {0, 0}; }
   static FloatRegisters read() {
     FloatRegisters now;
@@ -49,6 +52,7 @@ struct FloatRegisters {
 struct FloatRegisters {
   std::fenv_t all;
 
+  bool operator==(const FloatRegisters& other) const { return std::memcmp(&all, &other.all, sizeof all) == 0; }
   static FloatRegisters defaults() { return {*FE_DFL_ENV}; }
   static FloatRegisters read() {
     FloatRegisters now;
