@@ -46,7 +46,7 @@ if(CAIRN_CUDA)
   if(CAIRN_TESTS)
     file(GLOB gpu_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/cuda/gpu/*.cc)
     add_executable(cairn_gpu_conformance ${gpu_tests})
-    target_link_libraries(cairn_gpu_conformance PRIVATE GTest::gtest_main cairn_cuda_native cairn_engine)
+    target_link_libraries(cairn_gpu_conformance PRIVATE GTest::gtest_main cairn_cuda_native cairn_exec)
     cairn_portable(cairn_gpu_conformance)
     # cuDNN plans for a device that is only described: no GPU is needed.
     if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)

@@ -1,2 +1,2 @@
 add_executable(bench_engine ${CMAKE_CURRENT_LIST_DIR}/launch_bench.cc)
-target_link_libraries(bench_engine PRIVATE cairn_engine benchmark::benchmark)
+target_link_libraries(bench_engine PRIVATE cairn_exec benchmark::benchmark)

@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/google_benchmark.h"
-#include "runtime/engine/exec/session.h"
+#include "runtime/exec/session.h"
 
 namespace cairn {
 namespace {

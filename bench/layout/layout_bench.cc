@@ -63,7 +63,7 @@ std::vector<Block> device_blocks(const Problem& p, const Plan& plan) {
 std::vector<Block> blocks_of_plan(const std::string& kind, int size, int percent) {
   Problem p = make_problem(kind, size);
   if (percent == 0)
-    for (plan::Region& region : p.regions) region.policy = plan::Policy::kRecompute;
+    for (plan::Region& region : p.regions) region.policy = Policy::kRecompute;
   if (percent == 0 || percent == 100) return device_blocks(p, plan::solve(p));
   const int64_t fixed = p.persistent_bytes();
   p.budget_bytes = fixed + (plan::solve(p).device_peak_bytes - fixed) / 100 * percent;

@@ -49,7 +49,7 @@ class Tape {
     return static_cast<int32_t>(p_.values.size()) - 1;
   }
   int32_t region(const std::string& name) {
-    p_.regions.push_back({name, -1, plan::Policy::kPlannerDecides, -1});
+    p_.regions.push_back({name, -1, Policy::kPlannerDecides, -1});
     return static_cast<int32_t>(p_.regions.size()) - 1;
   }
 

@@ -8,11 +8,11 @@
 #include "capi/src/session.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
+#include "runtime/compile/kernel_choices.h"
 #include "runtime/costs/probe/link_probe.h"
 #include "runtime/costs/rate_source.h"
-#include "runtime/engine/compile/kernel_choices.h"
-#include "runtime/engine/exec/measure.h"
-#include "runtime/engine/exec/rate_probe.h"
+#include "runtime/exec/measure.h"
+#include "runtime/exec/rate_probe.h"
 
 using namespace cairn::capi;
 using cairn::Code;

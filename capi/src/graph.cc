@@ -18,7 +18,7 @@ static_assert(CAIRN_SPLIT == static_cast<int>(cairn::DType::kSplit));
 static_assert(CAIRN_INIT_UNIFORM == static_cast<int>(graph::Init::kUniform));
 static_assert(CAIRN_INIT_TRUNCATED_NORMAL == static_cast<int>(graph::Init::kTruncatedNormal));
 static_assert(CAIRN_INIT_ORTHOGONAL == static_cast<int>(graph::kLastInit));
-static_assert(CAIRN_REGION_OFFLOAD == static_cast<int>(cairn::plan::Policy::kOffload));
+static_assert(CAIRN_REGION_OFFLOAD == static_cast<int>(cairn::Policy::kOffload));
 
 namespace cairn::capi {
 
@@ -202,7 +202,7 @@ cairn_status_t cairn_graph_region_begin(cairn_graph_t* graph, const cairn_region
     require(o.tier == 0 || o.policy == CAIRN_REGION_OFFLOAD, Code::kInvalidArgument, "region '", o.name,
             "': a tier goes with the policy OFFLOAD only");
     const auto region =
-        graph->open().region_begin(o.name, static_cast<cairn::plan::Policy>(o.policy), kTiers[o.tier]);
+        graph->open().region_begin(o.name, static_cast<cairn::Policy>(o.policy), kTiers[o.tier]);
     *out_region = static_cast<cairn_region_t>(region) + 1;
   });
 }

@@ -8,8 +8,8 @@
 #include "capi/src/optimizers.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
-#include "runtime/engine/compile/packed_weights_choice.h"
-#include "runtime/engine/compile/tier_memory.h"
+#include "runtime/compile/packed_weights_choice.h"
+#include "runtime/compile/tier_memory.h"
 #include "runtime/plan/explain.h"
 
 using namespace cairn::capi;
@@ -100,7 +100,7 @@ std::vector<engine::RegionPolicy> read_region_policies(const cairn_plan_options_
     not_null(row.pattern, name + ".pattern");
     in_enum(row.policy, CAIRN_REGION_OFFLOAD, name + ".policy");
     in_enum(row.tier, CAIRN_TIER_DISK, name + ".tier");
-    engine::RegionPolicy policy{row.pattern, static_cast<plan::Policy>(row.policy)};
+    engine::RegionPolicy policy{row.pattern, static_cast<cairn::Policy>(row.policy)};
     if (row.tier != 0) policy.tier = static_cast<Tier>(row.tier);
     rows.push_back(std::move(policy));
   }
@@ -133,7 +133,7 @@ engine::PlanOptions read_plan(const cairn_plan_options_t* given, const cairn_dev
           .amp_rules = read_amp_rules(o),
           .parameters = static_cast<cairn::DType>(o.parameters),
           .optimizer = read_optimizer(o),
-          .policy = static_cast<plan::Policy>(o.policy),
+          .policy = static_cast<cairn::Policy>(o.policy),
           .region_policies = read_region_policies(o),
           .tiers = read_tiers(o),
           .link_bytes_per_second = o.link_bytes_per_second,

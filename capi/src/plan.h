@@ -5,8 +5,8 @@
 
 #include "cairn/cairn.h"
 #include "capi/src/handle.h"
+#include "runtime/compile/program.h"
 #include "runtime/costs/model.h"
-#include "runtime/engine/compile/program.h"
 
 struct cairn_plan : cairn::capi::Handle<cairn_plan> {
   cairn_plan(std::shared_ptr<const cairn::engine::CompiledPlan> compiled,

@@ -5,7 +5,7 @@
 #include "capi/src/instance.h"
 #include "capi/src/plan.h"
 #include "capi/src/structs.h"
-#include "runtime/engine/exec/measure.h"
+#include "runtime/exec/measure.h"
 
 using namespace cairn::capi;
 using cairn::Code;

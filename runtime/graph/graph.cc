@@ -253,12 +253,12 @@ void Graph::name_value(ValueId value, std::string name) {
   values_[value].name = std::move(name);
 }
 
-RegionId Graph::region_begin(std::string name, plan::Policy policy, std::string offload_tier) {
+RegionId Graph::region_begin(std::string name, Policy policy, std::string offload_tier) {
   building();
   check_name(name, "region");
   require(name.find('/') == std::string::npos, Code::kInvalidArgument, "region name '", name,
           "' holds a '/'");
-  require(policy <= plan::Policy::kOffload, Code::kInvalidArgument, "region '", name, "': unknown policy ",
+  require(policy <= Policy::kOffload, Code::kInvalidArgument, "region '", name, "': unknown policy ",
           static_cast<uint32_t>(policy));
   require(regions_.size() < kMaxRegions, Code::kInvalidArgument, "region '", name, "': a graph has at most ",
           kMaxRegions, " regions, and this one has as many; is a count of layers too large?");

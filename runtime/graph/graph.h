@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/base/policy.h"
 #include "runtime/ops/ops.h"
-#include "runtime/plan/problem.h"
 
 namespace cairn::graph {
 
@@ -56,7 +56,7 @@ struct Op {
 struct Region {
   std::string name;  // full path
   RegionId parent = -1;
-  plan::Policy policy = plan::Policy::kPlannerDecides;
+  Policy policy = Policy::kPlannerDecides;
   std::string offload_tier;  // for kOffload; "": host
   int depth = 1;
 };
@@ -97,7 +97,7 @@ class Graph {
   // kInvalidArgument: it is another op, by what it takes and makes.
   void bind(CustomOp op);
   bool waits_for_customs() const;  // for bind()
-  RegionId region_begin(std::string name, plan::Policy policy, std::string offload_tier = {});
+  RegionId region_begin(std::string name, Policy policy, std::string offload_tier = {});
   void region_end(RegionId region);  // must be the innermost open one
 
   // Ends building. Training graphs: loss is a scalar (output 0 of a loss op, or any scalar); weight its

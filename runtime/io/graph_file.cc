@@ -101,7 +101,7 @@ Parts read_parts(const fb::GraphFile& file, Budget& budget) {
     graph::Region region;
     region.name = text_of(from.name(), budget);
     region.parent = from.parent();
-    region.policy = static_cast<plan::Policy>(from.policy());
+    region.policy = static_cast<Policy>(from.policy());
     region.offload_tier = text_of(from.offload_tier(), budget);
     require(region.parent >= -1 && region.parent < static_cast<int32_t>(i), Code::kCorruptFile, budget.what(),
             ": region '", region.name, "' is inside region ", region.parent);

@@ -2,7 +2,7 @@
 #pragma once
 #include <exception>
 
-#include "runtime/engine/exec/session.h"
+#include "runtime/exec/session.h"
 
 namespace cairn::io {
 

@@ -76,10 +76,10 @@ plan::Problem read_problem(const fb::Problem& from, Budget& budget) {
   const uint64_t regions = count_of(from.regions(), kMaxValues, "regions", budget);
   for (uint32_t i = 0; i < regions; ++i) {
     const fb::ProblemRegion& r = *from.regions()->Get(i);
-    require(r.policy() <= static_cast<uint8_t>(plan::Policy::kOffload), Code::kCorruptFile, budget.what(),
+    require(r.policy() <= static_cast<uint8_t>(Policy::kOffload), Code::kCorruptFile, budget.what(),
             ": unknown policy ", static_cast<int>(r.policy()));
     p.regions.push_back(
-        {text_of(r.name(), budget), r.parent(), static_cast<plan::Policy>(r.policy()), r.offload_tier()});
+        {text_of(r.name(), budget), r.parent(), static_cast<Policy>(r.policy()), r.offload_tier()});
   }
   const uint64_t links = count_of(from.links(), kMaxLinks, "links", budget);
   for (uint32_t i = 0; i < links; ++i) {

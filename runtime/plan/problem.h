@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace cairn::plan {
+#include "runtime/base/policy.h"
 
-enum class Policy : uint32_t { kPlannerDecides = 0, kKeep = 1, kRecompute = 2, kOffload = 3 };
+namespace cairn::plan {
 
 struct Value {
   std::string name;

@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "runtime/engine/exec/session.h"
+#include "runtime/exec/session.h"
 #include "runtime/step/schedule.h"
 
 namespace cairn::step {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/exec/session.h"
+#include "runtime/exec/session.h"
 #include "runtime/step/loss_scale.h"
 #include "runtime/step/schedule.h"
 

@@ -14,7 +14,7 @@ set(aarch64_processors
 set(aarch64_filter_kernels "*")
 set(aarch64_filter_conformance "Backend.*-*AnyNumberOfThreads")
 set(aarch64_filter_golden "*MixedPrecision*:Adamw8*:Families*:Optimizers*")
-set(aarch64_filter_runtime/engine "*InPlace.SameBits*:*SameBits.UnderEveryPolicy/cpu_mlp")
+set(aarch64_filter_runtime/exec "*InPlace.SameBits*:*SameBits.UnderEveryPolicy/cpu_mlp")
 set(aarch64_filter_runtime/step "*")
 set(aarch64_filter_planner "BadBudget.*:Extreme.*:LongJson.*:*BadProblem*")
 set(aarch64_filter_capi "*")

@@ -35,7 +35,7 @@ struct Curve {
   std::string digest;
 };
 
-Curve train(const Golden& golden, const std::string& device_name, graph::AmpMode amp, plan::Policy policy,
+Curve train(const Golden& golden, const std::string& device_name, graph::AmpMode amp, Policy policy,
             uint32_t micro_steps = 1) {
   test::Gpt2 shape;
   const int batch = shape.batch;
@@ -89,7 +89,7 @@ TEST(Gpt2Losses, FollowPyTorchInFloat32) {
   ASSERT_EQ(golden.losses.size(), 20u);
   for (const char* device : {"reference", "cpu"}) {
     SCOPED_TRACE(device);
-    const Curve run = train(golden, device, graph::AmpMode::kOff, plan::Policy::kPlannerDecides);
+    const Curve run = train(golden, device, graph::AmpMode::kOff, Policy::kPlannerDecides);
     expect_close(run.losses, golden.losses, 1e-5, "loss");
     expect_close(run.norms, golden.norms, 1e-4, "gradient norm");
   }
@@ -97,14 +97,14 @@ TEST(Gpt2Losses, FollowPyTorchInFloat32) {
 
 TEST(Gpt2Losses, AccumulationFollowsTheLargeBatch) {
   const Golden golden = read_golden();
-  const Curve run = train(golden, "cpu", graph::AmpMode::kOff, plan::Policy::kPlannerDecides, 4);
+  const Curve run = train(golden, "cpu", graph::AmpMode::kOff, Policy::kPlannerDecides, 4);
   expect_close(run.losses, golden.losses, 1e-5, "loss");
 }
 
 TEST(Gpt2Losses, MixedPrecisionStaysNear) {
   const Golden golden = read_golden();
   for (const graph::AmpMode amp : {graph::AmpMode::kBf16, graph::AmpMode::kFp16}) {
-    const Curve run = train(golden, "cpu", amp, plan::Policy::kPlannerDecides);
+    const Curve run = train(golden, "cpu", amp, Policy::kPlannerDecides);
     expect_close(run.losses, golden.losses, amp == graph::AmpMode::kBf16 ? 2e-2 : 3e-3, "loss");
   }
 }
@@ -112,9 +112,9 @@ TEST(Gpt2Losses, MixedPrecisionStaysNear) {
 TEST(Gpt2Losses, PlansNeverChangeNumbers) {
   const Golden golden = read_golden();
   for (graph::AmpMode amp : {graph::AmpMode::kOff, graph::AmpMode::kBf16, graph::AmpMode::kFp16}) {
-    const Curve keep = train(golden, "cpu", amp, plan::Policy::kKeep);
-    EXPECT_EQ(train(golden, "cpu", amp, plan::Policy::kRecompute).digest, keep.digest);
-    EXPECT_EQ(train(golden, "cpu", amp, plan::Policy::kOffload).digest, keep.digest);
+    const Curve keep = train(golden, "cpu", amp, Policy::kKeep);
+    EXPECT_EQ(train(golden, "cpu", amp, Policy::kRecompute).digest, keep.digest);
+    EXPECT_EQ(train(golden, "cpu", amp, Policy::kOffload).digest, keep.digest);
   }
 }
 

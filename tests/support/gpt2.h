@@ -17,7 +17,7 @@ struct Gpt2 {
   int positions = 0;   // rows of the position table; 0: length
   bool loss = true;    // false: only what the head is given, as output "hidden"
   bool nested = true;  // regions "attn" and "mlp" inside each block
-  plan::Policy policy = plan::Policy::kPlannerDecides;
+  Policy policy = Policy::kPlannerDecides;
   std::string tier;
 };
 
@@ -62,7 +62,7 @@ inline std::shared_ptr<graph::Graph> gpt2_graph(const Gpt2& o) {
   auto drop = [&](ValueId x) { return o.dropout > 0 ? g->op("dropout", {x}, {{"rate", o.dropout}})[0] : x; };
   auto residual = [&](const std::string& region, ValueId x, auto body) {
     graph::RegionId r = -1;
-    if (o.nested) r = g->region_begin(region, plan::Policy::kPlannerDecides);
+    if (o.nested) r = g->region_begin(region, Policy::kPlannerDecides);
     const ValueId y = g->op("add", {x, drop(body())})[0];
     if (o.nested) g->region_end(r);
     return y;

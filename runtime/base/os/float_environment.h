@@ -52,7 +52,9 @@ struct FloatRegisters {
 struct FloatRegisters {
   std::fenv_t all;
 
-  bool operator==(const FloatRegisters& other) const { return std::memcmp(&all, &other.all, sizeof all) == 0; }
+  bool operator==(const FloatRegisters& other) const {
+    return std::memcmp(&all, &other.all, sizeof all) == 0;
+  }
   static FloatRegisters defaults() { return {*FE_DFL_ENV}; }
   static FloatRegisters read() {
     FloatRegisters now;

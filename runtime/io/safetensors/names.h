@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/exec/session.h"
+#include "runtime/exec/session.h"
 
 namespace cairn::io {
 

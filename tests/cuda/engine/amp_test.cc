@@ -1,5 +1,5 @@
 // Rules of mixed precision on an (emulated) GPU.
-#include "tests/runtime/engine/amp_rules.h"
+#include "tests/runtime/compile/amp_rules.h"
 
 namespace cairn::engine {
 namespace {

@@ -1,8 +1,8 @@
 // Updates by the processors beside an (emulated) GPU: the same bits as on it, recorded or not.
-#include "runtime/engine/compile/update/host_updates.h"
+#include "runtime/compile/update/host_updates.h"
 
-#include "tests/runtime/engine/host_room.h"
-#include "tests/runtime/engine/update_check.h"
+#include "tests/runtime/compile/host_room.h"
+#include "tests/runtime/compile/update_check.h"
 
 namespace cairn::engine {
 namespace {

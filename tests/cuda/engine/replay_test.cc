@@ -2,7 +2,7 @@
 // piece, under every plan, and memory is what the plan said.
 #include <tuple>
 
-#include "tests/runtime/engine/support.h"
+#include "tests/runtime/compile/support.h"
 
 namespace cairn::engine {
 namespace {
@@ -71,7 +71,7 @@ TEST_P(Replay, IsReportedBySubmissionAndByTheDriversCount) {
 TEST_P(Replay, EveryRunTellsOfItsCopies) {
   const auto device = device::open("cuda:0", {});
   PlanOptions o = options();
-  o.policy = plan::Policy::kOffload;
+  o.policy = Policy::kOffload;
   Session session(compile(model().graph(), *device, o), device);
   fill(session);
   const auto host = static_cast<size_t>(Tier::kHost);
@@ -102,19 +102,19 @@ TEST_P(Replay, IsNearTheReference) {
 
 TEST_P(Replay, ChangesNoBitUnderAnyPlan) {
   PlanOptions o = options();
-  o.policy = plan::Policy::kKeep;
+  o.policy = Policy::kKeep;
   std::shared_ptr<const CompiledPlan> keep, plan;
   const auto expected = run(o, "cuda:0", true, &keep);
-  o.policy = plan::Policy::kRecompute;
+  o.policy = Policy::kRecompute;
   EXPECT_EQ(run(o, "cuda:0", false, &plan), expected);
   EXPECT_LT(plan->plan.arena_bytes, keep->plan.arena_bytes);
-  o.policy = plan::Policy::kOffload;
+  o.policy = Policy::kOffload;
   for (const Tier tier : {Tier::kHost, Tier::kDisk}) {
     o.tiers = {tier};
     EXPECT_EQ(run(o, "cuda:0", false, &plan), expected);
     EXPECT_FALSE(plan->program().copies.empty());
   }
-  o.policy = plan::Policy::kPlannerDecides;
+  o.policy = Policy::kPlannerDecides;
   o.tiers = {Tier::kHost};
   o.budget_bytes = 1;
   try {
@@ -155,7 +155,7 @@ TEST_P(Replay, ACancelledRunLeavesNothingRecorded) {
 
 TEST_P(Replay, AFailingDiskIsLeft) {
   PlanOptions o = options();
-  o.policy = plan::Policy::kOffload;
+  o.policy = Policy::kOffload;
   o.tiers = {Tier::kDisk};
   const auto expected = run(o, "cuda:0", true);
   std::atomic<bool> fails{false};

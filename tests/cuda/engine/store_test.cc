@@ -1,6 +1,6 @@
 // Several programs on one store of an (emulated) GPU: recorded and replayed in turns.
 #include "runtime/step/stepper.h"
-#include "tests/runtime/engine/support.h"
+#include "tests/runtime/compile/support.h"
 #include "tests/support/gpt2.h"
 
 namespace cairn::engine {

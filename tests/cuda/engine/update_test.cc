@@ -1,6 +1,6 @@
 // The optimizer on an (emulated) GPU: few launches, packed weights made on the way, the same bits wherever
 // state lives.
-#include "tests/runtime/engine/update_check.h"
+#include "tests/runtime/compile/update_check.h"
 
 namespace cairn::engine {
 namespace {

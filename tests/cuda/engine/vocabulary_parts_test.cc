@@ -1,6 +1,6 @@
 // A vocabulary in parts on an (emulated) GPU: the bits of one in one piece, in less memory.
-#include "runtime/engine/compile/cost_query.h"
-#include "tests/runtime/engine/parts_check.h"
+#include "runtime/compile/cost_query.h"
+#include "tests/runtime/compile/parts_check.h"
 
 namespace cairn::engine {
 namespace {

@@ -15,10 +15,10 @@ std::shared_ptr<graph::Graph> network(const Kind& kind) {
     const std::string name = cat("layer", i);
     const auto w = g->parameter(name, {DType::kF32, {kWidth, kWidth}},
                                 {.init = graph::Init::kNormal, .init_scale = 0.2});
-    const auto region = kind.tiers.empty()
-                            ? g->region_begin(name, plan::Policy::kKeep)
-                            : g->region_begin(name, plan::Policy::kOffload,
-                                              kind.tiers[static_cast<size_t>(i) % kind.tiers.size()]);
+    const auto region =
+        kind.tiers.empty()
+            ? g->region_begin(name, Policy::kKeep)
+            : g->region_begin(name, Policy::kOffload, kind.tiers[static_cast<size_t>(i) % kind.tiers.size()]);
     x = g->op("linear", {x, w}, {{"activation", std::string("gelu_tanh")}})[0];
     g->region_end(region);
   }

@@ -16,13 +16,13 @@ std::shared_ptr<Graph> model() {
   auto g = std::make_shared<Graph>();
   ValueId x = g->input("x", f32({4, 8}));
   const ValueId target = g->input("target", f32({4, 8}));
-  const RegionId h0 = g->region_begin("h0", plan::Policy::kPlannerDecides);
+  const RegionId h0 = g->region_begin("h0", Policy::kPlannerDecides);
   x = g->op("linear", {x, g->parameter("a", f32({8, 8}), {})})[0];
-  const RegionId inner = g->region_begin("attn", plan::Policy::kPlannerDecides);
+  const RegionId inner = g->region_begin("attn", Policy::kPlannerDecides);
   x = g->op("softmax", {x})[0];
   g->region_end(inner);
   g->region_end(h0);
-  const RegionId h1 = g->region_begin("h1", plan::Policy::kPlannerDecides);
+  const RegionId h1 = g->region_begin("h1", Policy::kPlannerDecides);
   x = g->op("linear", {x, g->parameter("b", f32({8, 8}), {})})[0];
   x = g->op("cast", {x}, {{"dtype", std::string("f32")}})[0];
   g->region_end(h1);

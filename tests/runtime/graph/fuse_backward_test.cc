@@ -70,11 +70,11 @@ TEST(FuseBackward, TheDerivativeOfAnActivationGoesIntoTheProduct) {
       Attrs attrs;
       if (f.attribute != nullptr) attrs = {{f.attribute, std::string(f.value)}};
       const bool apart = *f.op != '\0';
-      const RegionId first = g->region_begin("up", plan::Policy::kPlannerDecides);
+      const RegionId first = g->region_begin("up", Policy::kPlannerDecides);
       ValueId h = linear(*g, x, "up.w", 6, 4, apart ? Attrs{} : attrs);
       if (apart) h = g->op(f.op, {h}, attrs)[0];
       g->region_end(first);
-      const RegionId second = g->region_begin("down", plan::Policy::kPlannerDecides);
+      const RegionId second = g->region_begin("down", Policy::kPlannerDecides);
       const ValueId y = linear(*g, h, "down.w", 2, 6);
       g->region_end(second);
       JointOptions options;

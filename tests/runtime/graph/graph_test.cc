@@ -66,10 +66,9 @@ TEST(Graph, UnknownOpAndAttribute) {
 TEST(Graph, NoMoreRegionsAndValuesThanFilesHold) {
   Graph g;
   for (size_t i = 0; i < kMaxRegions; ++i)
-    g.region_end(g.region_begin(std::to_string(i), plan::Policy::kPlannerDecides));
-  expect_words(
-      message_of(Code::kInvalidArgument, [&] { g.region_begin("last", plan::Policy::kPlannerDecides); }),
-      {"last", "20000"});
+    g.region_end(g.region_begin(std::to_string(i), Policy::kPlannerDecides));
+  expect_words(message_of(Code::kInvalidArgument, [&] { g.region_begin("last", Policy::kPlannerDecides); }),
+               {"last", "20000"});
   // With sanitizers so many take half a minute; it is one more check of a size.
   if (support::stride(2) > 1) return;
   for (size_t i = 0; i < kMaxValues; ++i) g.input(std::to_string(i), f32({1}));
@@ -95,14 +94,14 @@ TEST(Graph, RegionsNestToDepthEight) {
   Graph g;
   std::vector<RegionId> open;
   for (int i = 0; i < kMaxRegionDepth; ++i)
-    open.push_back(g.region_begin("r" + std::to_string(i), plan::Policy::kPlannerDecides));
+    open.push_back(g.region_begin("r" + std::to_string(i), Policy::kPlannerDecides));
   EXPECT_EQ(g.regions()[open[1]].name, "r0/r1");
-  expect_words(message_of(Code::kInvalidArgument, [&] { g.region_begin("deep", plan::Policy::kKeep); }),
+  expect_words(message_of(Code::kInvalidArgument, [&] { g.region_begin("deep", Policy::kKeep); }),
                {"deep", "8"});
   expect_words(message_of(Code::kWrongState, [&] { g.region_end(open[2]); }), {"r2", "innermost", "r7"});
   for (size_t i = open.size(); i-- > 0;) g.region_end(open[i]);
   message_of(Code::kWrongState, [&] { g.region_end(open[0]); });
-  message_of(Code::kInvalidArgument, [&] { g.region_begin("r0", plan::Policy::kKeep); });
+  message_of(Code::kInvalidArgument, [&] { g.region_begin("r0", Policy::kKeep); });
 }
 
 TEST(Graph, FreezeChecks) {
@@ -114,7 +113,7 @@ TEST(Graph, FreezeChecks) {
                {"loss", "x", "one real number"});
   expect_words(message_of(Code::kInvalidArgument, [&] { g.freeze(loss[0], kNone, {}); }),
                {"no trainable parameter"});
-  const RegionId region = g.region_begin("open", plan::Policy::kKeep);
+  const RegionId region = g.region_begin("open", Policy::kKeep);
   expect_words(message_of(Code::kWrongState, [&] { g.freeze(kNone, kNone, {loss[0]}); }),
                {"open", "not ended"});
   g.region_end(region);
@@ -129,10 +128,10 @@ TEST(Graph, RegionWithoutGradientPathIsReported) {
   const ValueId x = g.input("x", f32({4, 8})), t = g.input("t", f32({4, 8}));
   const ValueId w = g.parameter("w", f32({8, 8}), {}), unused = g.parameter("unused", f32({8}), {});
   (void)unused;
-  const RegionId pre = g.region_begin("preprocess", plan::Policy::kRecompute);
+  const RegionId pre = g.region_begin("preprocess", Policy::kRecompute);
   const ValueId scaled = g.op("scale", {x}, {{"factor", 2.0}})[0];
   g.region_end(pre);
-  const RegionId body = g.region_begin("body", plan::Policy::kRecompute);
+  const RegionId body = g.region_begin("body", Policy::kRecompute);
   const ValueId y = g.op("linear", {scaled, w})[0];
   g.region_end(body);
   const auto loss = g.op("mse", {y, t});
@@ -144,7 +143,7 @@ TEST(Graph, RegionWithoutGradientPathIsReported) {
 }
 
 TEST(Graph, DigestTellsStructureButNotPolicy) {
-  auto build = [](plan::Policy policy, double factor) {
+  auto build = [](Policy policy, double factor) {
     Graph g;
     const ValueId x = g.input("x", f32({4, 8}));
     const RegionId r = g.region_begin("r", policy);
@@ -153,8 +152,8 @@ TEST(Graph, DigestTellsStructureButNotPolicy) {
     g.freeze(kNone, kNone, {y});
     return g.digest();
   };
-  EXPECT_EQ(build(plan::Policy::kKeep, 2), build(plan::Policy::kRecompute, 2));
-  EXPECT_NE(build(plan::Policy::kKeep, 2), build(plan::Policy::kKeep, 3));
+  EXPECT_EQ(build(Policy::kKeep, 2), build(Policy::kRecompute, 2));
+  EXPECT_NE(build(Policy::kKeep, 2), build(Policy::kKeep, 3));
 }
 
 TEST(Graph, CustomOpsAreChecked) {

@@ -8,7 +8,7 @@
 
 #include "runtime/io/checkpoint.h"
 #include "runtime/step/stepper.h"
-#include "tests/runtime/engine/host_room.h"
+#include "tests/runtime/compile/host_room.h"
 #include "tests/runtime/io/scratch.h"
 
 namespace cairn::io {

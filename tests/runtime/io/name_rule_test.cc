@@ -25,8 +25,8 @@ std::shared_ptr<graph::Graph> model(const Names& names) {
   auto g = std::make_shared<graph::Graph>();
   const auto ids = g->input(names.input, {DType::kI32, {8}});
   const auto targets = g->input("goals", {DType::kI32, {8}});
-  const auto outer = g->region_begin(names.outer, plan::Policy::kRecompute);
-  const auto inner = g->region_begin(names.inner, plan::Policy::kPlannerDecides);
+  const auto outer = g->region_begin(names.outer, Policy::kRecompute);
+  const auto inner = g->region_begin(names.inner, Policy::kPlannerDecides);
   const auto table =
       g->parameter(names.parameter, {DType::kF32, {11, 8}}, {.init = graph::Init::kNormal, .init_scale = 1});
   const auto x = g->op("embedding", {table, ids})[0];

@@ -7,12 +7,12 @@
 #include <map>
 #include <random>
 
+#include "runtime/compile/set.h"
 #include "runtime/device/device.h"
-#include "runtime/engine/compile/set.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/ops/optimizers.h"
 #include "runtime/step/stepper.h"
-#include "tests/runtime/engine/host_room.h"
+#include "tests/runtime/compile/host_room.h"
 #include "tests/runtime/io/scratch.h"
 #include "tests/support/seeds.h"
 
@@ -34,8 +34,7 @@ enum Factor : size_t {
   kFactors
 };
 
-constexpr plan::Policy kPolicies[] = {plan::Policy::kKeep, plan::Policy::kRecompute, plan::Policy::kOffload,
-                                      plan::Policy::kPlannerDecides};
+constexpr Policy kPolicies[] = {Policy::kKeep, Policy::kRecompute, Policy::kOffload, Policy::kPlannerDecides};
 struct Tiers {
   std::vector<Tier> open;
   int64_t host_room = 0;  // bytes; 0: the machine's
@@ -81,7 +80,7 @@ std::shared_ptr<graph::Graph> model(bool frozen, bool trains) {
   };
   auto x = g->input("x", {DType::kF32, {kRows, kWidth}});
   for (const char* name : {"a", "b"}) {
-    const auto region = g->region_begin(name, plan::Policy::kPlannerDecides);
+    const auto region = g->region_begin(name, Policy::kPlannerDecides);
     const auto w = weight(cat(name, ".weight"), kWidth, frozen && name[0] == 'a');
     const auto bias = g->parameter(cat(name, ".bias"), {DType::kF32, {kWidth}}, {.decay = false});
     x = g->op("linear", {x, w, bias}, {{"activation", std::string("gelu_tanh")}})[0];

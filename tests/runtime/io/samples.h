@@ -21,18 +21,18 @@ inline std::shared_ptr<graph::Graph> sample_graph() {
   const auto table =
       g->parameter("wte", {DType::kF32, {11, 8}}, {.init = graph::Init::kNormal, .init_scale = 0.02});
   auto x = g->op("embedding", {table, ids})[0];
-  const auto block = g->region_begin("h0", plan::Policy::kRecompute);
+  const auto block = g->region_begin("h0", Policy::kRecompute);
   const auto gamma = g->parameter("h0.ln.weight", {DType::kF32, {8}}, {.decay = false, .init_scale = 1});
-  const auto attn = g->region_begin("attn", plan::Policy::kOffload, "disk");
+  const auto attn = g->region_begin("attn", Policy::kOffload, "disk");
   const auto normed = g->op("layernorm", {x, gamma}, {{"eps", 1e-6}})[0];
   const auto qkv =
       g->parameter("h0.qkv", {DType::kF32, {24, 8}}, {.init = graph::Init::kUniform, .init_scale = 0.1});
   const auto packed = g->op("linear", {normed, qkv})[0];
   const auto y = g->op("attention", {packed}, {{"heads", int64_t{2}}})[0];
   g->region_end(attn);
-  g->region_end(g->region_begin("empty", plan::Policy::kKeep));
+  g->region_end(g->region_begin("empty", Policy::kKeep));
   x = g->op("add", {x, y})[0];
-  const auto mlp = g->region_begin("mlp", plan::Policy::kKeep);
+  const auto mlp = g->region_begin("mlp", Policy::kKeep);
   const auto w = g->parameter("h0.mlp", {DType::kF32, {8, 8}},
                               {.frozen = true, .init = graph::Init::kNormal, .init_scale = 0.3});
   auto z = g->op("linear", {x, w}, {{"activation", std::string("gelu_tanh")}})[0];
@@ -42,7 +42,7 @@ inline std::shared_ptr<graph::Graph> sample_graph() {
   g->region_end(block);
   const auto flat = g->op("reshape", {x}, {{"shape", std::vector<int64_t>{8, 8}}})[0];
   const auto again = g->op("reshape", {flat}, {{"shape", std::vector<int64_t>{2, 4, 8}}})[0];
-  g->region_end(g->region_begin("last", plan::Policy::kPlannerDecides));
+  g->region_end(g->region_begin("last", Policy::kPlannerDecides));
   const auto loss = g->op("linear_cross_entropy", {again, table, targets});
   // Names that collide with default names of other ops while the graph is built again.
   const std::string taken = g->values()[again].name;
@@ -61,9 +61,9 @@ inline SamplePlan sample_plan() {
   SamplePlan s;
   plan::Problem& p = s.problem;
   p.values.push_back({"weights", 256, true});
-  p.regions.push_back({"first", -1, plan::Policy::kRecompute, -1});
-  p.regions.push_back({"first/inner", 0, plan::Policy::kPlannerDecides, -1});
-  p.regions.push_back({"second", -1, plan::Policy::kOffload, 0});
+  p.regions.push_back({"first", -1, Policy::kRecompute, -1});
+  p.regions.push_back({"first/inner", 0, Policy::kPlannerDecides, -1});
+  p.regions.push_back({"second", -1, Policy::kOffload, 0});
   p.links.push_back({"host", 1e-6, 1e9, 1e9, 0.8, 1 << 20});
   for (int i = 0; i < 4; ++i) {
     p.values.push_back({"x" + std::to_string(i), 640 + 64 * i, false});

@@ -47,7 +47,7 @@ Outcome train(int at, int steps) {
   };
   const auto device = device::open("cpu", device_options);
   engine::PlanOptions plan_options;
-  plan_options.policy = plan::Policy::kOffload;
+  plan_options.policy = Policy::kOffload;
   plan_options.tiers = {Tier::kDisk};
   auto session = std::make_shared<engine::Session>(engine::compile(deep(), *device, plan_options), device);
   initialise(*session, 5);

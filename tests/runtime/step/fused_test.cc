@@ -32,7 +32,7 @@ std::shared_ptr<graph::Graph> model() {
   const ValueId table = g->parameter("table", f32({kVocabulary, kWidth}), normal);
   ValueId x = g->op("mul", {g->op("embedding", {table, ids})[0], scale})[0];
   for (int i = 0; i < 3; ++i) {
-    const auto region = g->region_begin(cat("h", i), plan::Policy::kPlannerDecides);
+    const auto region = g->region_begin(cat("h", i), Policy::kPlannerDecides);
     const ValueId n = g->op("layernorm", {x, g->parameter(cat("g", i), f32({kWidth}), ones),
                                           g->parameter(cat("b", i), f32({kWidth}), {})})[0];
     const ValueId up = g->op("linear", {n, g->parameter(cat("up", i), f32({4 * kWidth, kWidth}), normal)})[0];
@@ -46,7 +46,7 @@ std::shared_ptr<graph::Graph> model() {
   return g;
 }
 
-engine::PlanOptions options_for(bool fused, plan::Policy policy = plan::Policy::kKeep,
+engine::PlanOptions options_for(bool fused, Policy policy = Policy::kKeep,
                                 graph::AmpMode amp = graph::AmpMode::kOff, DType parameters = DType::kF32) {
   engine::PlanOptions o;
   o.fuse_update = fused;
@@ -103,13 +103,13 @@ class Fused : public ::testing::TestWithParam<std::tuple<std::string, Precision>
 TEST_P(Fused, ChangesNoBitUnderAnyPolicyAndNeedsLessMemory) {
   const auto& [name, precision] = GetParam();
   const auto device = open(name.c_str());
-  Training apart(options_for(false, plan::Policy::kKeep, precision.amp, precision.parameters), device);
+  Training apart(options_for(false, Policy::kKeep, precision.amp, precision.parameters), device);
   std::vector<double> norms;
   for (int i = 0; i < 3; ++i) norms.push_back(apart.micro().gradient_norm);
   int64_t gradients = 0;
   for (const graph::ParameterSlot& slot : apart.session->plan().joint->parameters)
     gradients += apart.session->plan().joint->values[static_cast<size_t>(slot.gradient)].desc.bytes();
-  for (const plan::Policy policy : {plan::Policy::kKeep, plan::Policy::kRecompute, plan::Policy::kOffload}) {
+  for (const Policy policy : {Policy::kKeep, Policy::kRecompute, Policy::kOffload}) {
     Training fused(options_for(true, policy, precision.amp, precision.parameters), device);
     for (const double norm : norms) {
       const Report report = fused.micro();
@@ -121,9 +121,9 @@ TEST_P(Fused, ChangesNoBitUnderAnyPolicyAndNeedsLessMemory) {
     EXPECT_EQ(plan::violation(fused.session->plan().problem, plan), "");
     EXPECT_EQ(fused.session->count(Tier::kDevice).peak_height_bytes, plan.arena_bytes);
     EXPECT_EQ(fused.session->count(Tier::kDevice).peak_live_bytes, plan.device_peak_bytes);
-    if (policy == plan::Policy::kKeep)
+    if (policy == Policy::kKeep)
       EXPECT_LT(plan.arena_bytes, apart.session->plan().plan.arena_bytes - gradients / 3);
-    if (policy == plan::Policy::kRecompute) EXPECT_GT(plan.totals.recompute_bytes, 0);
+    if (policy == Policy::kRecompute) EXPECT_GT(plan.totals.recompute_bytes, 0);
   }
 }
 
@@ -263,7 +263,7 @@ TEST(FusedUpdate, NothingIsAccumulatedOrClipped) {
 // A cancel either comes before the first update, and nothing was changed, or the step is finished.
 TEST(FusedUpdate, ACancelNeverLeavesParametersHalfUpdated) {
   const auto device = open("cpu");
-  const auto plan = engine::compile(model(), *device, options_for(true, plan::Policy::kOffload));
+  const auto plan = engine::compile(model(), *device, options_for(true, Policy::kOffload));
   Training expected(plan, device);
   const auto start = expected.values();
   expected.micro();
@@ -298,7 +298,7 @@ TEST(FusedUpdate, AFailingDiskIsLeftOrEndsTheSession) {
     return left.fetch_sub(1) == 0 ? -EIO : bytes;
   };
   const auto device = open("cpu", device_options);
-  engine::PlanOptions options = options_for(true, plan::Policy::kOffload);
+  engine::PlanOptions options = options_for(true, Policy::kOffload);
   options.tiers = {Tier::kDisk};
   const auto plan = engine::compile(model(), *device, options);
   Training sound(plan, device);

@@ -70,7 +70,7 @@ std::shared_ptr<const engine::CompiledPlan> plan_for(const Case& c, const std::v
   if (c.optimizer == "adamw8") options.optimizer.groups = {{.pattern = "up1", .optimizer = "adamw"}};
   options.tiers = tiers;
   options.update_on_device = streams;
-  options.policy = plan::Policy::kKeep;  // so that state is all that can leave, and planning is quick
+  options.policy = Policy::kKeep;  // so that state is all that can leave, and planning is quick
   if (!tiers.empty()) {
     options.budget_bytes = 1;
     try {

@@ -247,7 +247,7 @@ TEST(Store, AFailingDiskIsLeftByAllPrograms) {
     return left.fetch_sub(1) == 0 ? -EIO : bytes;
   };
   engine::PlanOptions plan_options;
-  plan_options.policy = plan::Policy::kOffload;
+  plan_options.policy = Policy::kOffload;
   plan_options.tiers = {Tier::kDisk};
   const auto on = device::open("cpu", device_options);
   std::vector<engine::ProgramGraph> graphs;

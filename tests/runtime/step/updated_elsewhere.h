@@ -6,7 +6,7 @@
 #include <map>
 
 #include "runtime/step/stepper.h"
-#include "tests/runtime/engine/host_room.h"
+#include "tests/runtime/compile/host_room.h"
 #include "trained.h"
 
 namespace cairn::step::elsewhere {
@@ -33,7 +33,7 @@ inline std::shared_ptr<graph::Graph> model() {
   const ValueId table = g->parameter("table", f32({kVocabulary, kWidth}), normal);
   ValueId x = g->op("mul", {g->op("embedding", {table, ids})[0], scale})[0];
   for (int i = 0; i < kLayers; ++i) {
-    const auto region = g->region_begin(cat("h", i), plan::Policy::kPlannerDecides);
+    const auto region = g->region_begin(cat("h", i), Policy::kPlannerDecides);
     const ValueId n = g->op("layernorm", {x, g->parameter(cat("g", i), f32({kWidth}), ones),
                                           g->parameter(cat("b", i), f32({kWidth}), {})})[0];
     const ValueId up = g->op("linear", {n, g->parameter(cat("up", i), f32({4 * kWidth, kWidth}), normal)})[0];

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "runtime/compile/homes/gradients.h"
+#include "runtime/compile/in_place.h"
+#include "runtime/compile/packed_weights_choice.h"
+#include "runtime/compile/set.h"
+#include "runtime/compile/variants.h"
+#include "runtime/costs/model.h"
+
+namespace cairn::engine {
+namespace {
+
+void check_options(const PlanOptions& options) {
+  require(options.budget_bytes >= 0, Code::kInvalidArgument,
+          "the budget must not be negative: ", options.budget_bytes, " bytes");
+  require(std::isfinite(options.budget_share) && options.budget_share >= 0, Code::kInvalidArgument,
+          "the budget's share must be a number not below 0: ", options.budget_share);
+  require(std::isfinite(options.link_bytes_per_second) && options.link_bytes_per_second >= 0,
+          Code::kInvalidArgument, "the link's rate must not be negative: ", options.link_bytes_per_second);
+}
+
+const costs::DeviceModel* model_of(const PlanOptions& options) {
+  return options.costs != nullptr && options.costs->model ? &*options.costs->model : nullptr;
+}
+
+void check_profile(const PlanOptions& options, const device::DeviceInfo& info) {
+  if (options.costs == nullptr || !options.costs->profile || options.force_costs) return;
+  const std::string differs = costs::difference(options.costs->profile->machine, costs::machine_of(info));
+  require(differs.empty(), Code::kInvalidArgument, "the profile was measured on another machine: ", differs,
+          "; measure one here, or force this one if it will do");
+}
+
+int64_t memory_bytes(const PlanOptions& options, const device::DeviceInfo& info) {
+  const costs::DeviceModel* model = model_of(options);
+  return model != nullptr ? model->memory_bytes : info.memory_bytes;
+}
+
+// The device's memory bounds every budget, and is the budget for a device that is not there.
+int64_t budget_within(const PlanOptions& options, const device::DeviceInfo& info) {
+  const costs::DeviceModel* model = model_of(options);
+  const int64_t memory = memory_bytes(options, info);
+  require(options.budget_bytes <= memory || memory <= 0, Code::kInvalidArgument, "the budget of ",
+          options.budget_bytes, " bytes is above the ", memory, " bytes of memory that '",
+          model != nullptr ? model->name : info.name, "' has");
+  return options.budget_bytes == 0 && model != nullptr ? memory : options.budget_bytes;
+}
+
+// What the plan would need if everything were kept, whatever the regions say: with ops in place, if that is
+// less.
+int64_t keep_all_bytes(const CompiledPlan& lowered) {
+  CompiledPlan kept = lowered;
+  for (plan::Region& region : kept.problem.regions) region.policy = Policy::kKeep;
+  kept.problem.budget_bytes = 0;
+  const int64_t bytes = plan::solve(kept.problem).arena_bytes;
+  return make_in_place(kept) > 0 ? std::min(bytes, plan::solve(kept.problem).arena_bytes) : bytes;
+}
+
+// What a refusal adds where even all tiers together could not hold what the device would: "" if they could.
+std::string full_tiers(const CompiledPlan& lowered) {
+  double room = 0;
+  std::string words;
+  for (const plan::Link& link : lowered.problem.links) {
+    room += static_cast<double>(link.capacity_bytes);
+    words += cat("; the tier '", link.tier, "' has room for ", link.capacity_bytes, " bytes and no more");
+  }
+  const bool full = !words.empty() && room < static_cast<double>(keep_all_bytes(lowered));
+  return full ? words : "";
+}
+
+graph::JointOptions joint_options(const PlanOptions& options, const device::Device& device) {
+  graph::JointOptions joint;
+  joint.amp = options.amp;
+  joint.amp_rules = options.amp_rules;
+  joint.optimizer = options.optimizer;
+  const kernels::Registry& registry = registry_of(device, options);
+  joint.packed_bytes = registry.packed_bytes;
+  joint.one_packed_form = registry.one_packed_form;
+  joint.fuse_update = options.fuse_update;
+  joint.parameters = options.parameters;
+  joint.threads = device.info().threads;
+  return joint;
+}
+
+// Of plans with everything resident, by the largest of them where a share is asked for.
+int64_t budget_of(std::span<const std::shared_ptr<CompiledPlan>> plans, const PlanOptions& options,
+                  const device::DeviceInfo& info) {
+  int64_t budget = budget_within(options, info);
+  if (options.budget_share > 0) {
+    int64_t all = 0;
+    for (const auto& plan : plans) all = std::max(all, keep_all_bytes(*plan));
+    const double share = options.budget_share * static_cast<double>(all);
+    require(share < 0x1p63, Code::kInvalidArgument, "the budget's share is ", options.budget_share,
+            ", which of ", all, " bytes is no number of bytes; 1 stands for all of them");
+    budget = std::max<int64_t>(1, static_cast<int64_t>(share));
+  }
+  const costs::DeviceModel* model = model_of(options);
+  return model != nullptr ? std::min(budget, model->memory_bytes) : budget;
+}
+
+void check(const PlanOptions& options, const device::Device& device) {
+  check_options(options);
+  require(options.vocabulary_parts >= 0, Code::kInvalidArgument,
+          "the number of parts of a vocabulary must not be negative: ", options.vocabulary_parts);
+  require(options.vocabulary_parts <= 1 || !options.tiers.empty(), Code::kInvalidArgument,
+          "parts of a vocabulary live in a tier: name one (host, disk)");
+  require(options.vocabulary_parts <= 1 || !options.fuse_update, Code::kInvalidArgument,
+          "a vocabulary in parts does not go with an update fused into backward, which has the weight whole");
+  check_profile(options, device.info());
+  require(!options.fuse_update || options.micro_steps <= 1, Code::kInvalidArgument,
+          "an update fused into backward leaves nothing to accumulate, but the plan is for ",
+          options.micro_steps, " micro-batches per update");
+}
+
+using Plans = std::vector<std::shared_ptr<const CompiledPlan>>;
+
+Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options);
+
+// More tiers never need more: where nothing fits, what fewer of them do is asked for, too. They may have other forms.
+class WithFewerTiers {
+ public:
+  WithFewerTiers(std::span<const ProgramGraph> graphs, device::Device& device)
+      : graphs_(graphs), device_(device) {}
+
+  Plans run(const PlanOptions& options) {
+    attempt(options, compile_with);
+    for (const Tier tier : options.tiers) {
+      if (!plans_.empty() && !options.smallest_budget) break;
+      PlanOptions fewer = options;
+      std::erase(fewer.tiers, tier);
+      try {
+        attempt(fewer, compile_set);
+      } catch (const Error& error) {
+        // Where a region names the tier there is no plan without it.
+        if (error.code() != Code::kInvalidArgument && error.code() != Code::kNotFound) throw;
+      }
+    }
+    if (plans_.empty()) throw *over_;
+    return std::move(plans_);
+  }
+
+ private:
+  void attempt(const PlanOptions& options, decltype(compile_with) compile) {
+    try {
+      Plans plans = compile(graphs_, device_, options);
+      const auto budget = [](const Plans& of) { return of.front()->problem.budget_bytes; };
+      if (plans_.empty() || budget(plans) < budget(plans_)) plans_ = std::move(plans);
+    } catch (const Error& error) {
+      if (error.code() != Code::kOverBudget || error.fault() == nullptr) throw;
+      const auto least = [](const Error& of) { return of.fault()->smallest_budget_bytes; };
+      if (!over_ || least(error) < least(*over_)) over_ = error;
+    }
+  }
+
+  const std::span<const ProgramGraph> graphs_;
+  device::Device& device_;
+  Plans plans_;
+  std::optional<Error> over_;  // names the least, while nothing fits
+};
+
+}  // namespace
+
+std::shared_ptr<const CompiledPlan> compile(std::shared_ptr<const graph::Graph> graph, device::Device& device,
+                                            const PlanOptions& options) {
+  const ProgramGraph alone{"", std::move(graph)};
+  return compile_set({&alone, 1}, device, options)[0];
+}
+
+Plans compile_set(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options) {
+  if (options.tiers.size() < 2) return compile_with(graphs, device, options);
+  return WithFewerTiers(graphs, device).run(options);
+}
+
+namespace {
+
+Plans compile_with(std::span<const ProgramGraph> graphs, device::Device& device, const PlanOptions& options) {
+  check(options, device);
+  SetCompiler set(graphs, device, options);
+  graph::JointOptions joint = joint_options(options, device);
+  std::vector<std::shared_ptr<CompiledPlan>> plans = set.lower_all(joint);
+  if (leave_out_useless(*plans[set.primary()], costs::Model(device.info(), options.costs),
+                        options.micro_steps, joint))
+    plans = set.lower_all(joint);
+  int64_t budget = options.smallest_budget ? 1 : budget_of(plans, options, device.info());
+  const size_t primary = set.primary();
+  const Relower again = [&](const graph::JointOptions& with) {
+    auto plan = set.lower_all(with, primary)[0];
+    plan->problem.budget_bytes = budget;
+    return plan;
+  };
+  const FindParts parts = [&](const graph::JointOptions& with) { return set.part_units(with); };
+  std::shared_ptr<CompiledPlan> first;
+  plan::SolverCache cache;
+  const auto solve = [&] {
+    auto lowered = std::make_shared<CompiledPlan>(*plans[primary]);
+    lowered->problem.budget_bytes = budget;
+    first = solve_variants(std::move(lowered), again, parts, joint, device, options, cache);
+  };
+  set.named(primary, [&] {
+    try {
+      solve();
+    } catch (const Error& error) {
+      const MemoryFault* fault = error.code() == Code::kOverBudget ? error.fault() : nullptr;
+      if (fault == nullptr) throw;
+      if (!options.smallest_budget)
+        throw Error(error.code(), error.what() + full_tiers(*plans[primary]), *fault);
+      budget = static_cast<int64_t>(fault->smallest_budget_bytes);
+      const int64_t memory = memory_bytes(options, device.info());
+      if (memory > 0 && budget > memory) throw;
+      solve();
+    }
+  });
+  settle_gradients(*first);
+  assemble_update(*first, device);  // first: it says where copies begin in the tiers
+  assemble(*first);
+  return set.beside(std::move(first), budget);
+}
+
+}  // namespace
+}  // namespace cairn::engine

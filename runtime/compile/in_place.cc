@@ -1,0 +1,254 @@
+#include "runtime/compile/in_place.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+
+#include "runtime/base/checked.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::JointOp;
+
+bool holds(const std::vector<int32_t>& list, int32_t v) {
+  return std::find(list.begin(), list.end(), v) != list.end();
+}
+void add(std::vector<int32_t>& list, int32_t v) {
+  if (!holds(list, v)) list.push_back(v);
+}
+
+class Pairs {
+ public:
+  explicit Pairs(CompiledPlan& plan) : plan_(plan), problem_(plan.problem), joint_(*plan.joint) {
+    const size_t values = problem_.values.size();
+    maker_.assign(values, -1);
+    readers_.resize(values);
+    stand_in_.assign(values, -1);
+    gone_.assign(problem_.ops.size(), false);
+    for (int32_t o = 0; o < count(); ++o) {
+      for (const int32_t v : op(o).inputs) readers_[at(v)].push_back(o);
+      for (const int32_t v : op(o).outputs) maker_[at(v)] = o;
+    }
+  }
+
+  int64_t run() {
+    int64_t pairs = 0;
+    for (int32_t b = 0; b < count(); ++b) pairs += joins(b) ? 1 : 0;
+    if (pairs > 0) compact();
+    plan_.in_place_ops += pairs;
+    return pairs;
+  }
+
+ private:
+  int32_t count() const { return static_cast<int32_t>(problem_.ops.size()); }
+  plan::Op& op(int32_t o) { return problem_.ops[at(o)]; }
+  const plan::Op& op(int32_t o) const { return problem_.ops[at(o)]; }
+  bool persistent(int32_t v) const {
+    return problem_.values[at(v)].persistent || problem_.values[at(v)].home >= 0;
+  }
+  graph::Role role(int32_t joint_value) const { return joint_.values[at(joint_.storage(joint_value))].role; }
+  int32_t stored(int32_t joint_value) const { return plan_.problem_value[at(joint_.storage(joint_value))]; }
+  const TensorDesc& desc(int32_t joint_value) const { return joint_.values[at(joint_value)].desc; }
+
+  // Joins op b, which is one joint op still, with the maker of an input that it can write over.
+  bool joins(int32_t b) {
+    if (plan_.problem_op[at(b)].empty()) return false;  // what stands between two steps
+    const JointOp& node = joint_.ops()[at(plan_.problem_op[at(b)].front())];
+    const ops::OpRow& row = ops::row(node.code);
+    std::vector<int32_t> candidates;  // the latest made first: the fewest ops to pass
+    for (size_t i = 0; i < node.in.size() && i < row.inputs.size(); ++i)
+      if (row.inputs[i].in_place && node.in[i] >= 0) add(candidates, stored(node.in[i]));
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [&](int32_t x, int32_t y) { return maker_[at(x)] > maker_[at(y)]; });
+    return std::any_of(candidates.begin(), candidates.end(), [&](int32_t d) {
+      return may_replace(d, b, node, row) && join(maker_[at(d)], b, d, stored(node.out[0]));
+    });
+  }
+
+  // Nobody but b reads d, and b reads it element by element where it writes.
+  bool may_replace(int32_t d, int32_t b, const JointOp& node, const ops::OpRow& row) const {
+    if (node.out.empty() || node.out[0] < 0) return false;
+    const int32_t made = stored(node.out[0]);
+    if (persistent(d) || persistent(made) || !holds(op(b).outputs, made) || maker_[at(d)] < 0) return false;
+    if (readers_[at(d)] != std::vector<int32_t>{b} ||
+        problem_.values[at(d)].bytes != problem_.values[at(made)].bytes)
+      return false;
+    const TensorDesc& to = desc(node.out[0]);
+    for (size_t i = 0; i < node.in.size(); ++i) {
+      if (node.in[i] < 0 || stored(node.in[i]) != d) continue;
+      const TensorDesc& from = desc(node.in[i]);
+      if (!row.inputs[i].in_place || from.shape.elements() != to.shape.elements() ||
+          from.bytes() != to.bytes())
+        return false;
+    }
+    return true;
+  }
+
+  bool join(int32_t a, int32_t b, int32_t d, int32_t made) {
+    const bool same_part = (a < problem_.backward_begin) == (b < problem_.backward_begin);
+    if (!same_part || op(a).region != op(b).region || op(a).recomputable != op(b).recomputable) return false;
+    if (!saves(a, b, d)) return false;
+    if (down_to(a, b, d))
+      merge(a, b, d, made, b);
+    else if (up_to(a, b))
+      merge(a, b, d, made, a);
+    else
+      return false;
+    return true;
+  }
+
+  // What must be there while the pair runs is not more than what one of its halves needs by itself.
+  bool saves(int32_t a, int32_t b, int32_t d) const {
+    const plan::Op &first = op(a), &second = op(b);
+    std::vector<int32_t> pair;
+    const auto join = [&](const std::vector<int32_t>& list) {
+      for (const int32_t v : list)
+        if (v != d) add(pair, v);
+    };
+    for (const auto* list : {&first.inputs, &first.outputs, &second.inputs, &second.outputs}) join(*list);
+    const int64_t together = bytes(pair) + std::max(first.workspace_bytes, second.workspace_bytes);
+    return together <= std::max(bytes(first.inputs) + bytes(first.outputs) + first.workspace_bytes,
+                                bytes(second.inputs) + bytes(second.outputs) + second.workspace_bytes);
+  }
+  int64_t bytes(const std::vector<int32_t>& list) const {
+    int64_t sum = 0;
+    for (const int32_t v : list) sum += persistent(v) ? 0 : problem_.values[at(v)].bytes;
+    return sum;
+  }
+
+  // Values that an op writes and others may, too, or the host sees: gradients, outputs.
+  void each_written(int32_t o, const std::function<void(int32_t)>& take) const {
+    for (const int32_t part : plan_.problem_op[at(o)])
+      for (const int32_t v : joint_.ops()[at(part)].out)
+        if (v >= 0 && (persistent(stored(v)) || role(v) == graph::Role::kGradient)) take(stored(v));
+  }
+  bool minds(int32_t x, int32_t y) const {  // their order, for what both see of persistent values
+    bool minds = false;
+    each_written(x, [&](int32_t v) { minds = minds || holds(op(y).inputs, v) || holds(op(y).outputs, v); });
+    each_written(y, [&](int32_t v) { minds = minds || holds(op(x).inputs, v) || holds(op(x).outputs, v); });
+    return minds;
+  }
+  // What the host or the device sees of an op beside its values stays in order.
+  bool keeps_order(int32_t o) const {
+    const auto& parts = plan_.problem_op[at(o)];
+    return std::any_of(parts.begin(), parts.end(), [&](int32_t part) {
+      const ops::OpCode code = joint_.ops()[at(part)].code;
+      return ops::row(code).is(ops::EFFECT) || code == ops::OpCode::k_custom ||
+             code == ops::OpCode::k_custom_grad;
+    });
+  }
+
+  // a may run as late as b, and what it reads, and would have ended before, is not more than d, which begins
+  // later for it.
+  bool down_to(int32_t a, int32_t b, int32_t d) const {
+    bool between = false;
+    for (int32_t k = a + 1; k < b; ++k) {
+      if (gone_[at(k)]) continue;
+      between = true;
+      if (minds(a, k)) return false;
+      for (const int32_t v : op(a).outputs)
+        if (holds(op(k).inputs, v)) return false;
+    }
+    if (!between) return true;
+    if (keeps_order(a)) return false;
+    int64_t longer = 0;
+    for (const int32_t v : op(a).inputs) {
+      if (persistent(v)) continue;
+      int32_t last = -1;
+      for (const int32_t reader : readers_[at(v)]) last = std::max(last, reader);
+      if (last < b) longer += problem_.values[at(v)].bytes;
+    }
+    return longer <= problem_.values[at(d)].bytes;
+  }
+
+  // b may run as early as a: nothing that it reads is made in between.
+  bool up_to(int32_t a, int32_t b) const {
+    if (keeps_order(b)) return false;
+    for (int32_t k = a + 1; k < b; ++k) {
+      if (gone_[at(k)]) continue;
+      if (minds(b, k)) return false;
+      for (const int32_t v : op(k).outputs)
+        if (holds(op(b).inputs, v)) return false;
+    }
+    return true;
+  }
+
+  void merge(int32_t a, int32_t b, int32_t d, int32_t made, int32_t place) {
+    plan::Op pair = op(a);
+    pair.name = cat(op(a).name, "+", op(b).name);
+    pair.seconds += op(b).seconds;
+    pair.workspace_bytes = std::max(pair.workspace_bytes, op(b).workspace_bytes);
+    pair.outputs.erase(std::find(pair.outputs.begin(), pair.outputs.end(), d));
+    for (const int32_t v : op(b).outputs) add(pair.outputs, v);
+    for (const int32_t v : op(b).inputs)
+      if (v != d && !holds(pair.outputs, v)) add(pair.inputs, v);
+    std::vector<int32_t> parts = plan_.problem_op[at(a)];
+    parts.insert(parts.end(), plan_.problem_op[at(b)].begin(), plan_.problem_op[at(b)].end());
+    for (const int32_t old : {a, b})
+      for (const int32_t v : op(old).inputs) std::erase(readers_[at(v)], old);
+    for (const int32_t v : pair.inputs) readers_[at(v)].push_back(place);
+    for (const int32_t v : pair.outputs) maker_[at(v)] = place;
+    stand_in_[at(d)] = made;
+    gone_[at(place == a ? b : a)] = true;
+    op(place) = std::move(pair);
+    plan_.problem_op[at(place)] = std::move(parts);
+  }
+
+  void compact() {
+    std::vector<int32_t> now(problem_.values.size(), -1);
+    std::vector<plan::Value> values;
+    for (size_t v = 0; v < now.size(); ++v) {
+      if (stand_in_[v] >= 0) continue;
+      now[v] = static_cast<int32_t>(values.size());
+      values.push_back(std::move(problem_.values[v]));
+    }
+    for (size_t v = 0; v < now.size(); ++v) {
+      int32_t last = static_cast<int32_t>(v);
+      while (stand_in_[at(last)] >= 0) last = stand_in_[at(last)];
+      now[v] = now[at(last)];
+    }
+    problem_.values = std::move(values);
+    for (int32_t& v : plan_.problem_value)
+      if (v >= 0) v = now[at(v)];
+    std::vector<plan::Op> ops;
+    std::vector<std::vector<int32_t>> parts;
+    std::unordered_set<std::string> names;
+    int32_t backward_begin = 0;
+    plan_.measured_ops = 0;
+    int64_t idle = 0;  // what stands between two steps: there is nothing to measure
+    for (int32_t o = 0; o < count(); ++o) {
+      if (o == problem_.backward_begin) backward_begin = static_cast<int32_t>(ops.size());
+      if (gone_[at(o)]) continue;
+      plan::Op& kept = op(o);
+      for (auto* list : {&kept.inputs, &kept.outputs})
+        for (int32_t& v : *list) v = now[at(v)];
+      while (!names.insert(kept.name).second) kept.name += cat('#', o);
+      parts.push_back(std::move(plan_.problem_op[at(o)]));
+      const bool measured = std::all_of(parts.back().begin(), parts.back().end(),
+                                        [&](int32_t part) { return plan_.op_measured[at(part)]; });
+      plan_.measured_ops += !parts.back().empty() && measured ? 1 : 0;
+      idle += parts.back().empty() ? 1 : 0;
+      ops.push_back(std::move(kept));
+    }
+    problem_.backward_begin =
+        problem_.backward_begin >= count() ? static_cast<int32_t>(ops.size()) : backward_begin;
+    if (plan_.measured_ops + idle == static_cast<int64_t>(ops.size())) plan_.measured_ops += idle;
+    problem_.ops = std::move(ops);
+    plan_.problem_op = std::move(parts);
+  }
+
+  CompiledPlan& plan_;
+  plan::Problem& problem_;
+  const graph::JointGraph& joint_;
+  std::vector<int32_t> maker_;                 // value -> op, -1: there from the start
+  std::vector<std::vector<int32_t>> readers_;  // value -> ops
+  std::vector<int32_t> stand_in_;              // value -> the one that takes its place
+  std::vector<bool> gone_;                     // ops that were joined to another
+};
+
+}  // namespace
+
+int64_t make_in_place(CompiledPlan& plan) { return Pairs(plan).run(); }
+
+}  // namespace cairn::engine

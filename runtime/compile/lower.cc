@@ -1,0 +1,348 @@
+// Joint graph -> planning problem. One problem value per storage: aliases have no bytes of their own.
+#include <fcntl.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+#include <unordered_set>
+
+#include "runtime/compile/cost_query.h"
+#include "runtime/compile/homes/gradients.h"
+#include "runtime/compile/kernel_maker.h"
+#include "runtime/compile/packed_weights_choice.h"
+#include "runtime/compile/regions/region_policies.h"
+#include "runtime/costs/disk_rates.h"
+#include "runtime/costs/model.h"
+
+namespace cairn::engine {
+namespace {
+
+using graph::JointOp;
+using graph::JointValue;
+using graph::Role;
+
+std::string unique(std::unordered_set<std::string>& taken, const std::string& wanted, size_t i) {
+  std::string name = wanted.empty() ? cat('#', i) : wanted;
+  while (!taken.insert(name).second) name += cat('#', i);
+  return name;
+}
+
+bool runs(const JointOp& op) { return !ops::row(op.code).is(ops::ALIAS); }
+
+class Lowering {
+ public:
+  Lowering(CompiledPlan& plan, device::Device& device, const PlanOptions& options)
+      : plan_(plan),
+        joint_(*plan.joint),
+        device_(device),
+        options_(options),
+        maker_(plan, device),
+        costs_(device.info(), options.costs),
+        region_rules_(region_rules(*joint_.forward, options)) {}
+
+  void run() {
+    values();
+    regions();
+    plan_.op_kernel[graph::kMicroBatch].assign(joint_.ops().size(), -1);
+    plan_.op_measured.assign(joint_.ops().size(), false);
+    for (size_t phase = 0; phase < joint_.phases.size(); ++phase)
+      if (phase != graph::kMicroBatch) plan_.op_kernel[phase] = kernels_of(joint_.phases[phase]);
+    for (size_t i = 0; i < joint_.ops().size(); ++i) {
+      if (static_cast<int32_t>(i) == joint_.backward_begin)
+        plan_.problem.backward_begin = static_cast<int32_t>(plan_.problem.ops.size());
+      if (runs(joint_.ops()[i])) op(static_cast<int32_t>(i));
+    }
+    if (joint_.backward_begin >= static_cast<int32_t>(joint_.ops().size()))
+      plan_.problem.backward_begin = static_cast<int32_t>(plan_.problem.ops.size());
+    links();
+    policies();
+    // Packs and the optimizer run while nothing but persistent values lives; the arena must have room for
+    // them, too.
+    if (!plan_.problem.ops.empty()) {
+      int64_t& workspace = plan_.problem.ops.front().workspace_bytes;
+      workspace = std::max(workspace, between_steps_workspace());
+    }
+    seconds_around();
+  }
+
+ private:
+  void values() {
+    const size_t count = joint_.values.size();
+    std::vector<bool> used(count);
+    for (size_t v = 0; v < count; ++v)
+      used[v] = joint_.values[v].alias_of < 0 && is_persistent(joint_.values[v].role) &&
+                joint_.slices_of(static_cast<int32_t>(v)) == nullptr;
+    for (const JointOp& op : joint_.ops())
+      if (runs(op))
+        for (const auto* list : {&op.in, &op.out})
+          for (const int32_t v : *list)
+            if (v >= 0) used[static_cast<size_t>(joint_.storage(v))] = true;
+    plan_.problem_value.assign(count, -1);
+    std::unordered_set<std::string> names;
+    if (plan_.layout != nullptr) shared_values(names);
+    for (size_t v = 0; v < count; ++v) {
+      if (!used[v] || plan_.problem_value[v] >= 0) continue;
+      const JointValue& value = joint_.values[v];
+      plan_.problem_value[v] = static_cast<int32_t>(plan_.problem.values.size());
+      plan_.problem.values.push_back({unique(names, value.name, v), align_up(value.desc.bytes(), kAlignment),
+                                      is_persistent(value.role)});
+    }
+    made_.assign(plan_.problem.values.size(), false);
+  }
+
+  // What the plans of a set keep comes first, in the order of all of them, whether this one uses it or not.
+  void shared_values(std::unordered_set<std::string>& names) {
+    const StoreLayout& layout = *plan_.layout;
+    for (size_t e = 0; e < layout.values.size(); ++e) {
+      const StoreLayout::Entry& entry = layout.values[e];
+      if (entry.sliced) {  // its parts are the values
+        plan_.layout_value.push_back(-1);
+        continue;
+      }
+      plan_.layout_value.push_back(static_cast<int32_t>(plan_.problem.values.size()));
+      plan_.problem.values.push_back(
+          {unique(names, entry.name, e), align_up(entry.desc.bytes(), kAlignment), true});
+    }
+    const std::vector<int32_t>& entry_of = layout.entry_of[plan_.index_in_set];
+    for (size_t v = 0; v < entry_of.size(); ++v)
+      if (entry_of[v] >= 0) plan_.problem_value[v] = plan_.layout_value[static_cast<size_t>(entry_of[v])];
+  }
+
+  int32_t kernel_of(const JointOp& op) {
+    try {
+      return maker_.make(op);
+    } catch (const Error& error) {
+      const bool host = op.code == ops::OpCode::k_custom || op.code == ops::OpCode::k_custom_grad;
+      if (error.code() != Code::kUnsupported || op.amp_rule < 0 || host) throw;
+      const graph::AmpRule& rule = joint_.amp_rules[static_cast<size_t>(op.amp_rule)];
+      fail(error.code(), error.what(), ", as the AMP rule ", to_string(rule),
+           " asks; leave the op out of it, or follow it by a rule with the class '", graph::kAmpDefault, "'");
+    }
+  }
+
+  void op(int32_t index) {
+    const JointOp& op = joint_.ops()[static_cast<size_t>(index)];
+    const ops::OpRow& row = ops::row(op.code);
+    plan::Op lowered;
+    lowered.name = unique(op_names_, op.name, static_cast<size_t>(index));
+    lowered.region = op.region;
+    lowered.recomputable =
+        row.is(ops::RECOMPUTE) && !row.is(ops::EFFECT) && op.accumulates == 0 && custom_reruns(op) &&
+        // What backward makes is made before parameters are updated in its midst, and not after.
+        (joint_.grad_scale < 0 || !op.backward);
+    const auto add = [](std::vector<int32_t>& list, int32_t v) {
+      if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+    };
+    for (const int32_t v : op.in)
+      if (v >= 0) add(lowered.inputs, stored(v));
+    for (const int32_t v : op.out) {
+      if (v < 0) continue;
+      const int32_t value = stored(v);
+      // What is added to was there before; of persistent values only outputs are made by an op.
+      const bool made_here = !plan_.problem.values[static_cast<size_t>(value)].persistent ||
+                             joint_.values[static_cast<size_t>(joint_.storage(v))].role == Role::kOutput;
+      if (!made_here || made_[static_cast<size_t>(value)]) {
+        require(plan_.problem.values[static_cast<size_t>(value)].persistent, Code::kInternal, "op '", op.name,
+                "' makes '", plan_.problem.values[static_cast<size_t>(value)].name, "' a second time");
+        lowered.recomputable = lowered.recomputable && made_here;
+        add(lowered.inputs, value);
+      } else {
+        made_[static_cast<size_t>(value)] = true;
+        add(lowered.outputs, value);
+      }
+    }
+    const int32_t kernel = kernel_of(op);
+    lowered.workspace_bytes =
+        align_up(plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes(), kAlignment);
+    const costs::Answer cost = op_seconds(joint_, index, costs_);
+    lowered.seconds = cost.seconds;
+    plan_.measured_ops += cost.measured ? 1 : 0;
+    plan_.op_measured[static_cast<size_t>(index)] = cost.measured;
+    plan_.op_kernel[graph::kMicroBatch][static_cast<size_t>(index)] = kernel;
+    if (op.code == ops::OpCode::k_sum_squares &&
+        joint_.values[static_cast<size_t>(op.in[0])].role == Role::kGradient)
+      return joins(lowered, index, cost.measured);
+    plan_.problem_op.push_back({index});
+    plan_.problem.ops.push_back(std::move(lowered));
+  }
+
+  // One op of the problem with the one before, which writes the gradient: it goes nowhere in between.
+  void joins(const plan::Op& squares, int32_t index, bool measured) {
+    plan::Op& writer = plan_.problem.ops.back();
+    std::vector<int32_t>& parts = plan_.problem_op.back();
+    const std::vector<int32_t>& made = joint_.ops()[static_cast<size_t>(parts.front())].out;
+    require(std::find(made.begin(), made.end(), joint_.ops()[static_cast<size_t>(index)].in[0]) != made.end(),
+            Code::kInternal, "'", squares.name, "' does not stand behind what makes the gradient");
+    const bool others = std::all_of(parts.begin(), parts.end(), [&](int32_t part) {
+      return plan_.op_measured[static_cast<size_t>(part)];
+    });
+    plan_.measured_ops -= measured || others ? 1 : 0;  // of both, each counted, one is left, or none
+    writer.seconds += squares.seconds;
+    writer.workspace_bytes = std::max(writer.workspace_bytes, squares.workspace_bytes);
+    for (const int32_t v : squares.inputs)
+      if (std::find(writer.inputs.begin(), writer.inputs.end(), v) == writer.inputs.end())
+        writer.inputs.push_back(v);
+    parts.push_back(index);
+  }
+
+  // One kernel for all ops, where the backend has that and they add to one sum.
+  std::vector<int32_t> kernels_of(const graph::Phase& phase) {
+    const std::vector<JointOp>& ops = phase.ops;
+    const bool one_sum = std::all_of(ops.begin(), ops.end(), [&](const JointOp& op) {
+      return op.out == ops[0].out && op.code == ops::OpCode::k_sum_squares &&
+             (op.accumulates & ~op.first_writer) == (&op == ops.data() ? 0u : 1u);
+    });
+    if (one_sum && ops.size() > 1) {
+      std::vector<BatchedOp> all;
+      for (const JointOp& op : ops) {
+        all.push_back({&op, Operands(joint_, op)});
+        if (all.size() > 1) all.back().operands.out_present = 0;
+      }
+      if (const int32_t kernel = maker_.make_batch(all); kernel >= 0) return {kernel};
+    }
+    std::vector<int32_t> kernels;
+    for (const JointOp& op : ops) kernels.push_back(maker_.make(op));
+    return kernels;
+  }
+
+  int32_t stored(int32_t value) const {
+    return plan_.problem_value[static_cast<size_t>(joint_.storage(value))];
+  }
+
+  bool custom_reruns(const JointOp& op) const {
+    if (op.code != ops::OpCode::k_custom) return true;
+    return joint_.forward->customs()[static_cast<size_t>(op.attrs.integer("custom"))].recomputable;
+  }
+
+  // What a step takes beside its plan: optimizer and host have entries of their own in a profile.
+  void seconds_around() {
+    for (const JointOp& op : joint_.ops(graph::kRepack))
+      plan_.update_seconds += costs_.seconds(query_of(joint_, op)).seconds;
+    if (!joint_.ops(graph::kUpdate).empty())
+      plan_.update_seconds += costs_.seconds(optimizer_query(joint_)).seconds;
+    plan_.host_seconds = costs_.seconds(host_query(joint_)).seconds;
+  }
+
+  int64_t between_steps_workspace() const {
+    int64_t most = 0;
+    for (size_t phase = 0; phase < joint_.phases.size(); ++phase)
+      if (phase != graph::kMicroBatch)
+        for (const int32_t kernel : plan_.op_kernel[phase])
+          most = std::max(most, plan_.kernels[static_cast<size_t>(kernel)]->workspace_bytes());
+    return align_up(most, kAlignment);
+  }
+
+  void regions() {
+    const std::vector<graph::Region>& regions = joint_.forward->regions();
+    for (size_t i = 0; i < regions.size(); ++i)
+      plan_.problem.regions.push_back({regions[i].name, regions[i].parent, region_rules_[i].policy, -1});
+  }
+
+  void policies() {
+    auto& regions = plan_.problem.regions;
+    for (size_t i = 0; i < regions.size(); ++i) {
+      const RegionRule& rule = region_rules_[i];
+      if (rule.policy != Policy::kOffload || !rule.tier) continue;
+      const auto link = std::find(plan_.link_tier.begin(), plan_.link_tier.end(), *rule.tier);
+      if (link != plan_.link_tier.end())
+        regions[i].offload_tier = static_cast<int32_t>(link - plan_.link_tier.begin());
+    }
+    if (options_.policy == Policy::kPlannerDecides || !regions.empty()) return;
+    regions.push_back({"graph", -1, options_.policy, -1});  // no regions: the policy is for the whole graph
+    for (plan::Op& op : plan_.problem.ops) op.region = 0;
+  }
+
+  void links() {
+    std::vector<Tier> tiers;
+    const auto add = [&](Tier tier) {
+      require(tier != Tier::kDevice, Code::kInvalidArgument,
+              "'device' is no tier to offload to; host and disk are");
+      if (std::find(tiers.begin(), tiers.end(), tier) == tiers.end()) tiers.push_back(tier);
+    };
+    for (const Tier tier : options_.tiers) add(tier);
+    for (const RegionRule& rule : region_rules_) {
+      if (rule.policy != Policy::kOffload || rule.by == RegionRule::By::kPlan) continue;
+      if (rule.tier || tiers.empty()) add(rule.tier.value_or(Tier::kHost));
+    }
+    const bool linked = options_.link_bytes_per_second > 0 || device_.info().link_bytes_per_second > 0;
+    // A device with memory of its own gains by leaving for the host; a CPU's host tier is the same memory.
+    if (tiers.empty() && (linked || is_elsewhere(options_) || options_.policy == Policy::kOffload))
+      add(Tier::kHost);
+    for (const Tier tier : tiers) {
+      plan_.link_tier.push_back(tier);
+      plan_.problem.links.push_back(tier == Tier::kHost ? host_link() : disk_link());
+    }
+  }
+
+  plan::Link host_link() const {
+    return costs_.host_link(options_.link_bytes_per_second > 0 ? options_.link_bytes_per_second
+                                                               : device_.info().throttle());
+  }
+
+  // A plan that sends nothing to a disk which takes nothing would say nothing about it. errno tells why not.
+  static bool can_hold_files(const std::string& directory) {
+    int file = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0) {  // file systems without files that have no name
+      std::string path = directory + "/cairn-tier-XXXXXX";
+      file = ::mkostemp(path.data(), O_CLOEXEC);
+      if (file >= 0) ::unlink(path.c_str());
+    }
+    if (file >= 0) ::close(file);
+    return file >= 0;
+  }
+
+  plan::Link disk_link() const {
+    if (options_.costs != nullptr && options_.costs->model) return costs_.disk_link(INT64_MAX);
+    const std::string& directory = device_.info().disk_directory;
+    struct statvfs space = {};
+    errno = 0;
+    const bool usable = statvfs(directory.c_str(), &space) == 0 && can_hold_files(directory);
+    const int error = errno;
+    require(usable, Code::kIo, "disk tier: no file can be made in '", directory,
+            "': ", std::generic_category().message(error),
+            "; name another directory (TMPDIR, or the device's disk_directory), or leave the tier out");
+    const int64_t room = static_cast<int64_t>(space.f_bavail) * static_cast<int64_t>(space.f_frsize);
+    std::optional<plan::Link> measured;
+    if (!costs_.knows_disk()) measured = costs::find_disk_link({directory, options_.disk_rates});
+    return costs_.disk_link(room, measured ? &*measured : nullptr);
+  }
+
+  CompiledPlan& plan_;
+  const graph::JointGraph& joint_;
+  device::Device& device_;
+  const PlanOptions& options_;
+  KernelMaker maker_;
+  const costs::Model costs_;
+  const std::vector<RegionRule> region_rules_;  // per region of the graph
+  std::unordered_set<std::string> op_names_;
+  std::vector<bool> made_;  // per problem value
+};
+
+}  // namespace
+
+bool is_elsewhere(const PlanOptions& options) {
+  return options.costs != nullptr && options.costs->model && options.costs->model->separate_memory;
+}
+const kernels::Registry& registry_of(const device::Device& device, const PlanOptions& options) {
+  const kernels::Registry* const any = device.kernels().any_machine;
+  return is_elsewhere(options) && any != nullptr ? *any : device.kernels();
+}
+
+void lower(CompiledPlan& plan, device::Device& device, const PlanOptions& options) {
+  require(plan.joint != nullptr, Code::kInternal, "lower() needs the joint graph");
+  const bool modelled = options.costs != nullptr && options.costs->model;
+  const bool elsewhere = is_elsewhere(options);
+  // Of a device that is not there, plans are the same on every machine.
+  plan.threads = elsewhere ? 1 : device.info().threads;
+  plan.registry =
+      elsewhere && device.kernels().any_machine != nullptr ? device.kernels().any_machine : &device.kernels();
+  plan.host_in_reach = device.info().host_reaches && !options.update_on_device && !elsewhere;
+  plan.device = modelled ? "a model of " + options.costs->model->name : device.info().name;
+  Lowering(plan, device, options).run();
+  end_gradients(plan, options);
+}
+
+}  // namespace cairn::engine

@@ -1,0 +1,229 @@
+// The values of a session: those on the device or in a tier within reach are memory, others are reached by copies through
+// the free part of the arena, in which nothing lives between runs.
+#include <algorithm>
+
+#include "runtime/base/split.h"
+#include "runtime/exec/loaded.h"
+
+namespace cairn::engine {
+namespace {
+
+constexpr char kReadInVain[] =
+    "there is no memory to bring the value to the host: the session is as before; free something and read it "
+    "again";
+constexpr char kWrittenInPart[] =
+    "there is no memory to take the value to its tier, and a part of it may be there: free something and "
+    "write it again";
+
+}  // namespace
+
+const TensorDesc& Session::described(int32_t value) const {
+  const graph::JointGraph& joint = *plan().joint;
+  require(value >= 0 && value < static_cast<int32_t>(joint.values.size()), Code::kInvalidArgument,
+          "no value ", value);
+  return joint.values[static_cast<size_t>(value)].desc;
+}
+
+const OffloadedPlace* Session::offloaded_place(int32_t value) const {
+  return plan().away(plan().joint->storage(value));
+}
+
+Tensor Session::tensor(int32_t value) const {
+  const TensorDesc& desc = described(value);
+  const std::string& name = plan().joint->values[static_cast<size_t>(value)].name;
+  const OffloadedPlace* place = offloaded_place(value);
+  require(place == nullptr, Code::kUnsupported, "value '", name, "' lives in the ",
+          place == nullptr ? "" : kTierNames[static_cast<size_t>(place->tier)],
+          " tier and has no address on the device; read or write it");
+  const int64_t offset =
+      plan().offset_between_steps(plan().problem_value[static_cast<size_t>(plan().joint->storage(value))]);
+  require(offset >= 0, Code::kInvalidArgument, "value '", name,
+          "' does not persist: it lives inside a run only");
+  return {desc, store_->arena() + offset};
+}
+
+bool Session::waits_for_updates(int32_t value, bool writes) const {
+  const graph::JointGraph& joint = *plan().joint;
+  switch (joint.values[static_cast<size_t>(joint.storage(value))].role) {
+    case graph::Role::kInput:
+    case graph::Role::kOutput:
+    case graph::Role::kActivation:
+    case graph::Role::kBackward:
+      return false;
+    case graph::Role::kScratch:
+      return writes && !plan().updates_beside_backward() &&  // it has copies of them
+             std::any_of(joint.hypers.begin(), joint.hypers.end(),
+                         [&](const graph::HyperBlock& block) { return block.value == value; });
+    default:
+      return true;
+  }
+}
+
+void* Session::address(int32_t value) const {
+  ready();
+  described(value);
+  require(store_->device->info().host_reaches, Code::kUnsupported, "values on '", store_->device->info().name,
+          "' have no address on the host; read or write them");
+  if (waits_for_updates(value, true)) {
+    if (store_->update_pending) make_deferred_updates();
+    store_->shows_addresses = true;
+  }
+  void* const data = tensor(value).data;
+  note_written(*store_, mine(), value);  // the host may write at any time
+  return data;
+}
+
+void Session::write(int32_t value, const void* from, int64_t bytes) {
+  const TensorDesc& desc = described(value);
+  require(bytes == desc.bytes(), Code::kInvalidArgument, "value '",
+          plan().joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
+          " bytes, but ", bytes, " are written");
+  write_at(value, 0, from, bytes);
+}
+
+void Session::read(int32_t value, void* to, int64_t bytes) const {
+  const TensorDesc& desc = described(value);
+  require(bytes == desc.bytes(), Code::kInvalidArgument, "value '",
+          plan().joint->values[static_cast<size_t>(value)].name, "' is ", to_string(desc), ", ", desc.bytes(),
+          " bytes, but ", bytes, " are read");
+  read_at(value, 0, to, bytes);
+}
+
+void Session::write_at(int32_t value, int64_t offset, const void* from, int64_t bytes) {
+  transfer(value, offset, const_cast<void*>(from), bytes, true);
+  const graph::Role role = plan().joint->values[static_cast<size_t>(value)].role;
+  if (role == graph::Role::kParameter) parameters_changed();
+  if (role == graph::Role::kGradient) store_->squares_known = false;
+}
+
+void Session::read_at(int32_t value, int64_t offset, void* to, int64_t bytes) const {
+  transfer(value, offset, to, bytes, false);
+}
+
+// The host's types are the graph's: a parameter's is what it was declared as, whatever it is stored as.
+TensorDesc Session::declared(int32_t value) const {
+  const TensorDesc& stored = described(value);
+  const graph::JointValue& known = plan().joint->values[static_cast<size_t>(value)];
+  if (known.role != graph::Role::kParameter) return stored;
+  return plan().joint->forward->values()[static_cast<size_t>(known.source)].desc;
+}
+
+TensorDesc Session::saved(int32_t value) const {
+  return plan().joint->low_of(value) >= 0 ? declared(value) : described(value);
+}
+
+void Session::write_saved(int32_t value, int64_t offset, const void* from, int64_t bytes) {
+  const int32_t low = plan().joint->low_of(value);
+  if (low < 0) return write_at(value, offset, from, bytes);
+  const auto* const wide = static_cast<const float*>(from);
+  auto& [upper, lower] = *store_->halves;
+  for (int64_t at = 0; at < bytes / 4; at += Store::kConverted) {
+    const int64_t count = std::min(Store::kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+      upper[i] = high_half(wide[static_cast<size_t>(at) + i]);
+      lower[i] = low_half(wide[static_cast<size_t>(at) + i]);
+    }
+    write_at(value, place, upper.data(), count * 2);
+    write_at(low, place, lower.data(), count * 2);
+  }
+}
+
+void Session::read_saved(int32_t value, int64_t offset, void* to, int64_t bytes) const {
+  const int32_t low = plan().joint->low_of(value);
+  if (low < 0) return read_at(value, offset, to, bytes);
+  auto* const wide = static_cast<float*>(to);
+  auto& [upper, lower] = *store_->halves;
+  for (int64_t at = 0; at < bytes / 4; at += Store::kConverted) {
+    const int64_t count = std::min(Store::kConverted, bytes / 4 - at), place = offset / 2 + at * 2;
+    read_at(value, place, upper.data(), count * 2);
+    read_at(low, place, lower.data(), count * 2);
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+      wide[static_cast<size_t>(at) + i] = join_halves(upper[i], lower[i]);
+  }
+}
+
+void Session::write_declared(int32_t value, const void* from) {
+  const TensorDesc as = declared(value);
+  if (as == saved(value)) return write_saved(value, 0, from, as.bytes());
+  write_floats(value, 0, {static_cast<const float*>(from), static_cast<size_t>(as.shape.elements())});
+}
+
+void Session::read_declared(int32_t value, void* to) const {
+  const TensorDesc as = declared(value);
+  if (as == saved(value)) return read_saved(value, 0, to, as.bytes());
+  auto& stored = store_->halves->upper;
+  const int64_t count = as.shape.elements();
+  for (int64_t at = 0; at < count; at += Store::kConverted) {
+    const int64_t here = std::min(Store::kConverted, count - at);
+    read_at(value, at * 2, stored.data(), here * 2);
+    for (size_t i = 0; i < static_cast<size_t>(here); ++i)
+      static_cast<float*>(to)[static_cast<size_t>(at) + i] = to_float(stored[i]);
+  }
+}
+
+void Session::write_floats(int32_t value, int64_t first, std::span<const float> from) {
+  const DType type = saved(value).dtype;
+  if (type == DType::kF32)
+    return write_saved(value, first * 4, from.data(), static_cast<int64_t>(from.size_bytes()));
+  require(type == DType::kBF16, Code::kInternal, "no float32 is written to ", dtype_name(type));
+  auto& rounded = store_->halves->upper;
+  for (size_t at = 0; at < from.size(); at += rounded.size()) {
+    const size_t count = std::min(rounded.size(), from.size() - at);
+    for (size_t i = 0; i < count; ++i) rounded[i] = to_bf16(from[at + i]);
+    write_at(value, (first + static_cast<int64_t>(at)) * 2, rounded.data(), static_cast<int64_t>(count) * 2);
+  }
+}
+
+void Session::transfer(int32_t value, int64_t offset, void* host, int64_t bytes, bool writes) const {
+  ready();
+  const int64_t whole = described(value).bytes();
+  require(offset >= 0 && bytes >= 0 && offset <= whole - bytes, Code::kInvalidArgument, "value '",
+          plan().joint->values[static_cast<size_t>(value)].name, "' has ", whole, " bytes; [", offset, ", ",
+          offset + bytes, ") lies outside");
+  if (store_->update_pending && waits_for_updates(value, writes)) make_deferred_updates();
+  if (writes && offset + bytes == whole) note_written(*store_, mine(), value);
+  const OffloadedPlace* place = offloaded_place(value);
+  if (place == nullptr) {
+    const int64_t here = tensor(value).as<char>() - store_->arena() + offset;
+    if (writes) store_->blocks[0]->write(here, host, bytes);
+    if (!writes) store_->blocks[0]->read(here, host, bytes);
+    return;
+  }
+  Store& l = *store_;
+  if (l.stopped && place->tier == Tier::kDisk) throw *l.stopped;
+  device::Block* const arena = l.blocks[0].get();
+  device::Block* const tier = l.blocks[static_cast<size_t>(place->tier)].get();
+  if (plan().reaches(place->tier)) {
+    const int64_t far = place->extents.at(0).tier_offset + offset;
+    return writes ? tier->write(far, host, bytes) : tier->read(far, host, bytes);
+  }
+  device::Queue& queue = l.queue(writes ? device::Lane::kCopyOut : device::Lane::kCopyIn);
+  const auto [here, room] = plan().free_range();
+  queue.skip_copies_while(nullptr);  // a cancel is for the next run
+  queue.trace(false);
+  try {
+    for (const OffloadedPlace::Extent& extent : place->extents) {
+      const int64_t first = std::max(offset, extent.begin);
+      const int64_t last = std::min(offset + bytes, extent.begin + extent.bytes);
+      for (int64_t at = first; at < last;) {
+        const int64_t part = std::min(last - at, room), far = extent.tier_offset + (at - extent.begin);
+        char* const theirs = static_cast<char*>(host) + (at - offset);
+        l.ledger.begin_range(Tier::kDevice, here, part);
+        if (writes) arena->write(here, theirs, part);
+        queue.copy(writes ? device::Location{tier, far} : device::Location{arena, here},
+                   writes ? device::Location{arena, here} : device::Location{tier, far}, part);
+        l.ledger.end_range(Tier::kDevice, here);
+        queue.synchronize();
+        if (!writes) arena->read(here, theirs, part);
+        at += part;
+      }
+    }
+  } catch (...) {
+    l.drain();
+    survive_refusal(false, writes ? kWrittenInPart : kReadInVain);
+    lose_disk("parameters on the device are as before");
+  }
+  queue.skip_copies_while(&l.skipped);
+}
+
+}  // namespace cairn::engine

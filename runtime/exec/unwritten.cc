@@ -1,0 +1,73 @@
+// What a store's runs would read and nobody wrote: it holds zeros, and a run on them would look like any other.
+#include <algorithm>
+
+#include "runtime/exec/loaded.h"
+
+namespace cairn::engine {
+namespace {
+
+constexpr size_t kNamed = 3;  // in a message; the others are counted
+
+const std::string& name_of(const graph::JointGraph& joint, int32_t value) {
+  return joint.values[static_cast<size_t>(value)].name;
+}
+
+// Values that an op of the micro-batch reads, by storage.
+std::vector<bool> read_by(const graph::JointGraph& joint) {
+  std::vector<bool> read(joint.values.size(), false);
+  for (const graph::JointOp& op : joint.ops())
+    for (const int32_t in : op.in)
+      if (in >= 0) read[static_cast<size_t>(joint.storage(in))] = true;
+  return read;
+}
+
+template <class List, class Name>
+void tell(std::string& text, const List& missing, std::string_view one, std::string_view many,
+          std::string_view remedy, const Name& name) {
+  if (missing.empty()) return;
+  text += cat(text.empty() ? "" : "; ", missing.size() == 1 ? one : cat(missing.size(), " ", many), ": ");
+  for (size_t i = 0; i < std::min(kNamed, missing.size()); ++i)
+    text += cat(i > 0 ? ", " : "", "'", name(missing[i]), "'");
+  text += cat(missing.size() > kNamed ? ", ..." : "", "; ", remedy);
+}
+
+}  // namespace
+
+void note_unwritten(Store& store) {
+  for (LoadedPlan& of : store.plans) {
+    const graph::JointGraph& joint = *of.plan->joint;
+    const std::vector<bool> read = read_by(joint);
+    for (size_t v = 0; v < joint.values.size(); ++v)
+      if (read[v] && joint.values[v].role == graph::Role::kInput)
+        of.unwritten.push_back(static_cast<int32_t>(v));
+    for (const graph::ParameterSlot& slot : joint.parameters)  // of which programs share some or all
+      if (const std::string& name = name_of(joint, slot.value);
+          std::find(store.unwritten.begin(), store.unwritten.end(), name) == store.unwritten.end())
+        store.unwritten.push_back(name);
+  }
+}
+
+void note_written(Store& store, LoadedPlan& of, int32_t value) {
+  const graph::JointGraph& joint = *of.plan->joint;
+  const graph::Role role = joint.values[static_cast<size_t>(value)].role;
+  if (role == graph::Role::kInput) std::erase(of.unwritten, value);
+  if (role == graph::Role::kParameter) std::erase(store.unwritten, name_of(joint, value));
+}
+
+void require_written(const Store& store, const LoadedPlan& of) {
+  if (store.unwritten.empty() && of.unwritten.empty()) [[likely]]
+    return;
+  const graph::JointGraph& joint = *of.plan->joint;
+  std::vector<std::string> parameters;  // that this program has
+  for (const std::string& name : store.unwritten)
+    if (joint.find(name) >= 0) parameters.push_back(name);
+  std::string text;
+  tell(text, parameters, "this parameter has no values", "parameters have no values",
+       "initialise the session, load or import weights, or write them",
+       [](const std::string& name) { return name; });
+  tell(text, of.unwritten, "this input was never written", "inputs were never written",
+       "write them before the session runs", [&](int32_t value) { return name_of(joint, value); });
+  require(text.empty(), Code::kWrongState, text);
+}
+
+}  // namespace cairn::engine
