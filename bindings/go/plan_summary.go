@@ -21,16 +21,8 @@ type PlanSummary struct {
 	ValueCount, OpCount, InstructionCount, RegionCount            uint64
 	UpdateSeconds                                                 float64 // once per step
 	HostSeconds                                                   float64 // inputs written, work submitted, loss read
-	MeasuredOpCount                                               uint64  // ops whose seconds come from the profile
 	// Of optimizer state and master weights that live in a tier.
 	OptimizerHostBytes, OptimizerDiskBytes uint64
-	PackedBytes                            uint64 // persistent packed weights, for faster products
-	UnpackedBytes                          uint64 // packed weights given up to meet the budget
-	InPlaceOpCount                         uint64 // ops that write over an input
-	UpdateAt                               Tier   // Host: what lives on the host is updated there, where it lies
-	DeferredUpdateCount                    uint64 // parameters that the next micro-batch updates, or whoever looks at them
-	HostUpdateCount                        uint64 // of those, that the host's processors update beside a device with its own memory
-	HostAddCount                           uint64 // whose gradients the host's processors add up there
 }
 
 // Summary is the plan in numbers.
@@ -66,17 +58,22 @@ func (p *Plan) Summary() (PlanSummary, error) {
 		RegionCount:         uint64(raw.region_count),
 		UpdateSeconds:       float64(raw.update_seconds),
 		HostSeconds:         float64(raw.host_seconds),
-		MeasuredOpCount:     uint64(raw.measured_op_count),
 		OptimizerHostBytes:  uint64(raw.optimizer_host_bytes),
 		OptimizerDiskBytes:  uint64(raw.optimizer_disk_bytes),
-		PackedBytes:         uint64(raw.packed_bytes),
-		UnpackedBytes:       uint64(raw.unpacked_bytes),
-		InPlaceOpCount:      uint64(raw.in_place_op_count),
-		UpdateAt:            Tier(raw.update_at),
-		DeferredUpdateCount: uint64(raw.deferred_update_count),
-		HostUpdateCount:     uint64(raw.host_update_count),
-		HostAddCount:        uint64(raw.host_add_count),
 	}, nil
+}
+
+// Counter is what the plan counts by one of the names of PlanCounters.
+func (p *Plan) Counter(name string) (float64, error) {
+	var a arena
+	defer a.free()
+	var value C.double
+	text := a.text(name)
+	if a.err != nil {
+		return 0, a.err
+	}
+	err := do(func(e *C.cairn_error_t) C.cairn_status_t { return C.cairn_plan_counter(p.c(), text, &value, e) }, p.it())
+	return float64(value), err
 }
 
 // PlanMemory is what the bytes of a tier are for, at the tier's peak, which they add up to.

@@ -22,6 +22,12 @@ static inline cairn_optimizer_info_t cairn_go_optimizer_info(void) {
 static inline cairn_schedule_info_t cairn_go_schedule_info(void) {
   return (cairn_schedule_info_t)CAIRN_SCHEDULE_INFO_INIT;
 }
+static inline cairn_setting_info_t cairn_go_setting_info(void) {
+  return (cairn_setting_info_t)CAIRN_SETTING_INFO_INIT;
+}
+static inline cairn_plan_counter_info_t cairn_go_plan_counter_info(void) {
+  return (cairn_plan_counter_info_t)CAIRN_PLAN_COUNTER_INFO_INIT;
+}
 static inline cairn_value_info_t cairn_go_value_info(void) {
   return (cairn_value_info_t)CAIRN_VALUE_INFO_INIT;
 }

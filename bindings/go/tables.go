@@ -135,3 +135,85 @@ func Schedules() ([]ScheduleInfo, error) {
 	})
 	return found, err
 }
+
+// PlanCounterInfo is a number that plans count of how they do things: Plan.Counter.
+type PlanCounterInfo struct {
+	Name        string
+	Unit        string // "count", "bytes", "seconds", or "tier": the number of a Tier
+	Description string
+}
+
+// PlanCounters are those that plans count.
+func PlanCounters() ([]PlanCounterInfo, error) {
+	var found []PlanCounterInfo
+	err := rows(func(index C.size_t, e *C.cairn_error_t) C.cairn_status_t {
+		info := C.cairn_go_plan_counter_info()
+		status := C.cairn_plan_counter_describe(index, &info, e)
+		if status == C.CAIRN_STATUS_OK {
+			found = append(found, PlanCounterInfo{C.GoString(info.name), C.GoString(info.unit),
+				C.GoString(info.description)})
+		}
+		return status
+	})
+	return found, err
+}
+
+// SettingsOf says what has settings.
+type SettingsOf uint32
+
+// What has settings: an optimizer or a schedule, by its name, and steppers.
+const (
+	SettingsOfOptimizer SettingsOf = C.CAIRN_SETTINGS_OF_OPTIMIZER
+	SettingsOfSchedule  SettingsOf = C.CAIRN_SETTINGS_OF_SCHEDULE
+	SettingsOfStepper   SettingsOf = C.CAIRN_SETTINGS_OF_STEPPER
+)
+
+// SettingInfo is a number or a word that an optimizer, a schedule or a stepper takes, and what it may be.
+type SettingInfo struct {
+	Name         string
+	Description  string
+	Allowed      string   // what it may be, in words: "at least 0 and below 1"; "" where Words says it
+	Words        []string // it is one of these, the first by default; none: it is a number
+	DefaultValue float64
+	Least, Most  float64 // the bounds of a number
+	Above, Below bool    // Least, or Most, itself is out of range
+	Integer      bool    // integers alone
+	OrZero       bool    // 0 is in range, too, and stands for a default
+	List         bool    // several such numbers, ascending
+	Switch       bool    // 0 or 1: no or yes
+}
+
+// Settings are what an optimizer or a schedule of that name takes, or a stepper, whose name is "".
+func Settings(of SettingsOf, name string) ([]SettingInfo, error) {
+	var a arena
+	defer a.free()
+	owner := a.word(name)
+	if a.err != nil {
+		return nil, a.err
+	}
+	var found []SettingInfo
+	err := rows(func(index C.size_t, e *C.cairn_error_t) C.cairn_status_t {
+		info := C.cairn_go_setting_info()
+		status := C.cairn_setting_describe(C.uint32_t(of), owner, index, &info, e)
+		if status == C.CAIRN_STATUS_OK {
+			is := func(trait C.uint32_t) bool { return info.traits&trait != 0 }
+			found = append(found, SettingInfo{
+				Name:         C.GoString(info.name),
+				Description:  C.GoString(info.description),
+				Allowed:      C.GoString(info.allowed),
+				Words:        strings.Fields(C.GoString(info.words)),
+				DefaultValue: float64(info.default_value),
+				Least:        float64(info.least),
+				Most:         float64(info.most),
+				Above:        is(C.CAIRN_SETTING_ABOVE),
+				Below:        is(C.CAIRN_SETTING_BELOW),
+				Integer:      is(C.CAIRN_SETTING_INTEGER),
+				OrZero:       is(C.CAIRN_SETTING_OR_ZERO),
+				List:         is(C.CAIRN_SETTING_LIST),
+				Switch:       is(C.CAIRN_SETTING_SWITCH),
+			})
+		}
+		return status
+	})
+	return found, err
+}

@@ -23,10 +23,10 @@ local stepper = require "cairn.stepper"
 local cairn = {
   devices = instance.devices, device = instance.device,
   graph = graph.Graph.new, load_graph = graph.Graph.load, ops = graph.ops,
-  optimizers = hypers.optimizers, amp_classes = amp.classes,
+  optimizers = hypers.optimizers, settings = hypers.settings, amp_classes = amp.classes,
   schedules = schedules.list, schedule_rates = stepper.schedule_rates, parse_schedule = schedules.parse,
   costs = costs.Costs.new, read_costs = costs.Costs.read,
-  plan = plan.Plan.new, plan_set = plan.Plan.set, problem_solve = plan.problem_solve,
+  plan = plan.Plan.new, plan_set = plan.Plan.set, problem_solve = plan.problem_solve, plan_counters = plan.counters,
   session = session.Session.new, sessions = session.Session.set,
   stepper = stepper.Stepper.new, checkpoint = stepper.Checkpoint.open,
   remove_checkpoint = stepper.Checkpoint.remove,

@@ -8,7 +8,6 @@
 #include "capi/src/optimizers.h"
 #include "capi/src/structs.h"
 #include "capi/src/text.h"
-#include "runtime/compile/packed_weights_choice.h"
 #include "runtime/compile/tier_memory.h"
 #include "runtime/plan/explain.h"
 
@@ -190,14 +189,6 @@ cairn_plan_summary_t summary_of(const cairn_plan& handle) {
   s.region_count = c.problem.regions.size();
   s.update_seconds = c.update_seconds;
   s.host_seconds = c.host_seconds;
-  s.measured_op_count = static_cast<uint64_t>(c.measured_ops);
-  s.packed_bytes = u(engine::packed_bytes(c));
-  s.unpacked_bytes = u(engine::unpacked_bytes(c));
-  s.in_place_op_count = static_cast<uint64_t>(c.in_place_ops);
-  s.update_at = static_cast<uint64_t>(c.update_at());
-  s.deferred_update_count = u(c.deferred_updates());
-  s.host_update_count = c.host_updated.size();
-  s.host_add_count = c.host_added.size();
   return s;
 }
 

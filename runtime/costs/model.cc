@@ -14,26 +14,19 @@ constexpr double kHostShare = 0.8;     // of the machine's memory may serve the 
 constexpr double kSharedMemory = 0.7;  // both directions at once, through one memory
 constexpr double kProduct = 8;         // operations per byte: above, an op is bound by them
 constexpr std::string_view kHostTier = "host";
-constexpr std::string_view kUpdateOp =
-    "update";  // of one parameter; the optimizer's entry is for all of them
 
-// What ops of a GPU take of what the roofline says, in 16 bits on an H200 (bench/results/gpu-2026-11-26.md), for GPUs on which
-// nothing was measured. Heads of 64 columns take more than these, of 128 less.
-struct OpRatio {
-  std::string_view op;
-  double ratio;
-};
-constexpr OpRatio kGpuRatios[] = {{"attention", 2.0},           {"attention_grad", 3.1},
-                                  {"embedding", 1.5},           {"layernorm", 1.4},
-                                  {"layernorm_grad", 1.25},     {"linear_grad_input", 1.1},
-                                  {"linear_grad_weight", 1.15}, {"linear_cross_entropy_grad", 1.15},
-                                  {"reduce_leading", 2.0}};
 constexpr std::string_view kGpuTypes[] = {"bf16", "f16"};
 // What products in 16 bits take in a run beside what they take in the few milliseconds that rates are measured in: under lasting
 // load a GPU lowers its clock (bench/results/gpu-rates-2026-11-26.md).
 constexpr double kLastingLoad = 1.18;
 
 std::string class_of(std::string_view op, std::string_view dtype) { return cat(op, ' ', dtype); }
+
+// Of one parameter; the optimizer's entry is for all of them.
+bool is_update(std::string_view op) {
+  static const std::string_view name = ops::with(ops::UPDATES).name;
+  return op == name;
+}
 
 // What happens around a plan scales by nothing but itself.
 bool around(std::string_view op) { return op == kOptimizerOp || op == kHostOp; }
@@ -105,8 +98,9 @@ Model::Model(const device::DeviceInfo& info, std::shared_ptr<const Table> table)
           static_cast<double>(info.host_memory_bytes > 0 ? info.host_memory_bytes : info.memory_bytes) *
           kHostShare)) {
   if (separate_ && (table_ == nullptr || (!table_->profile && !table_->rates && !table_->model)))
-    for (const auto& [op, ratio] : kGpuRatios)
-      for (const std::string_view dtype : kGpuTypes) ratios_[class_of(op, dtype)] = ratio;
+    for (const ops::OpRow& row : ops::all())
+      for (const std::string_view dtype : kGpuTypes)
+        if (row.gpu != 1) ratios_[class_of(row.name, dtype)] = row.gpu;
   if (table_ == nullptr) return;
   if (table_->profile) {
     launch_seconds_ = table_->profile->launch_seconds;
@@ -155,7 +149,7 @@ const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
     const auto found = rates_.find(class_of(op, dtype));
     return found == rates_.end() ? nullptr : &found->second;
   };
-  const std::string_view op = query.op == kUpdateOp ? kOptimizerOp : query.op;
+  const std::string_view op = is_update(query.op) ? kOptimizerOp : query.op;
   // float16, which is not measured, a processor widens; a GPU takes it as it takes bfloat16.
   std::string_view dtypes[] = {own, dtype_name(DType::kF32), dtype_name(DType::kBF16)};
   if (separate_) std::swap(dtypes[1], dtypes[2]);
@@ -163,7 +157,8 @@ const std::vector<Model::Ratio>* Model::rates_of(const Query& query) const {
     if (const auto* list = find(op, dtype)) return list;
   if (around(op)) return nullptr;
   for (const std::string_view dtype : dtypes)
-    if (const auto* list = find(is_product(query) ? "linear" : "add", dtype)) return list;
+    if (const auto* list = find(ops::with(is_product(query) ? ops::PRODUCTS : ops::STREAMS).name, dtype))
+      return list;
   return nullptr;
 }
 
@@ -189,7 +184,7 @@ double Model::ratio(const Query& query, double modelled) const {
     const Ratio& least = list->front();
     if (!(modelled > 0)) return least.ratio;
     // What updates take to begin, as measured, is the norm's and theirs together.
-    if (separate_ && query.op == kUpdateOp) return list->back().ratio;
+    if (separate_ && is_update(query.op)) return list->back().ratio;
     if (separate_ && query.op != kHostOp)
       return on_line(*list, modelled * (lasting_load(query) ? kLastingLoad : 1)) / modelled;
     const double fixed = least.ratio * least.modelled_seconds;
@@ -222,7 +217,8 @@ Sustained Model::sustained() const {
     const double seconds = modelled(work, dtype);
     return kLong / (seconds * ratio({.op = op, .dtype = dtype, .work = work, .signature = {}}, seconds));
   };
-  return {rate("linear", DType::kF32, {kLong, 0}), rate("linear", DType::kBF16, {kLong, 0}),
+  const std::string_view product = ops::with(ops::PRODUCTS).name;
+  return {rate(product, DType::kF32, {kLong, 0}), rate(product, DType::kBF16, {kLong, 0}),
           rate(kOptimizerOp, DType::kF32, {0, kLong})};
 }
 

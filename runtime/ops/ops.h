@@ -31,6 +31,11 @@ enum Trait : uint32_t {
   ALIAS = 1u << 7,       // output 0 is input 0's bytes under another shape; nothing runs
   REORDER = 1u << 8,     // output 0 has input 0's elements, in another order or shape
   FLAT = 1u << 9,        // outputs are constant but for jumps: no gradient comes back through it
+  // Of one row each, for what is measured by rates: its rate is that of all other products, of all that memory
+  // bounds, or its runs are counted together, once per step.
+  PRODUCTS = 1u << 10,
+  STREAMS = 1u << 11,
+  UPDATES = 1u << 12,
 };
 
 // What happens to a forward op in bf16/fp16 graphs: its AMP class, a row of amp.def.
@@ -131,6 +136,7 @@ struct OpRow {
   Tolerance tolerance;
   std::string_view description;
   WorkRule work;  // nullptr: a few operations per element, or none (work.cc)
+  double gpu;     // what its work says, times this, is what it takes on a GPU that nothing was measured on
 
   bool is(Trait t) const { return traits & t; }
   bool has_attr(std::string_view name) const;
@@ -140,6 +146,7 @@ const OpRow& row(OpCode code);
 const OpRow* find(std::string_view name);  // nullptr if unknown
 std::span<const OpRow> all();
 inline std::string_view name(OpCode code) { return row(code).name; }
+const OpRow& with(Trait trait);  // the one row that has it
 
 // Where a weight may stand packed. Operand 0 has the rows that are multiplied, the first operand with a use
 // is the weight. Listed so that one after the other can be replaced: the last operand first, and the weight

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/text/words.h"
+#include "runtime/ops/ranges.h"
 
 namespace cairn::ops {
 namespace {
@@ -142,17 +143,28 @@ double number(std::string_view text) {
   return value;
 }
 
+constexpr Hyper kHypers[] = {
+#define HYPER(id, range, planned, description) {#id, range, 1.0, planned, description},
+#include "runtime/ops/optimizers.def"
+};
+
+// "name=default".
+Hyper parse_hyper(std::string_view word) {
+  const size_t equals = word.find('=');
+  for (Hyper hyper : kHypers) {
+    if (hyper.name != word.substr(0, equals)) continue;
+    hyper.value = number(word.substr(equals + 1));
+    return hyper;
+  }
+  fail(Code::kInternal, "optimizers.def: no hyper-parameter has the name '", word.substr(0, equals), "'");
+}
+
 std::vector<OptimizerRow> optimizer_rows() {
   std::vector<OptimizerRow> rows;
   for (const OptimizerSource& s : kOptimizerSources) {
-    OptimizerRow row{s.name, {}, {{"rate_scale", 'n', 1.0}}, s.rule, s.traits, s.description};
+    OptimizerRow row{s.name, {}, {parse_hyper("rate_scale=1")}, s.rule, s.traits, s.description};
     for_words(s.states, [&](std::string_view word) { row.states.push_back(parse_state(word)); });
-    for_words(s.hypers, [&](std::string_view word) {
-      const size_t colon = word.find(':');
-      const bool planned = word[colon - 1] == '!';
-      row.hypers.push_back({word.substr(0, planned ? colon - 1 : colon), word[colon + 1],
-                            number(word.substr(colon + 3)), planned});
-    });
+    for_words(s.hypers, [&](std::string_view word) { row.hypers.push_back(parse_hyper(word)); });
     for (const auto& [id, other] : kOtherwise)
       if (id == row.name) row.otherwise = other;
     rows.push_back(std::move(row));
@@ -164,21 +176,6 @@ const std::vector<OptimizerRow>& optimizer_table() {
   static const std::vector<OptimizerRow> rows = optimizer_rows();
   return rows;
 }
-
-struct Range {
-  char letter;
-  std::string_view words;
-  bool (*holds)(double);
-};
-constexpr Range kRanges[] = {
-    {'u', "at least 0 and below 1", [](double v) { return v >= 0 && v < 1; }},
-    {'n', "from 0 to 1e38", [](double v) { return v >= 0 && v <= 1e38; }},
-    {'b', "0 or 1", [](double v) { return v == 0 || v == 1; }},
-    {'m', "from -1e38 to 0", [](double v) { return v >= -1e38 && v <= 0; }},
-    {'a', "from 1 to 1e38", [](double v) { return v >= 1 && v <= 1e38; }},
-    {'p', "from 1e-30 to 1e38", [](double v) { return v >= 1e-30 && v <= 1e38; }},
-    {'c', "a whole number from 1 to 99", [](double v) { return v >= 1 && v <= 99 && v == std::floor(v); }},
-};
 
 // Hyper-parameters that have a meaning only beside others, as torch.optim refuses them.
 struct Needs {
@@ -229,10 +226,9 @@ void check_hyper(const OptimizerRow& row, std::string_view hyper, double value) 
   for (const Hyper& h : row.hypers) {
     known += cat(known.empty() ? "" : ", ", h.name);
     if (h.name != hyper) continue;
-    for (const Range& range : kRanges)
-      require(range.letter != h.range || range.holds(value), Code::kInvalidArgument, row.name, ": ", hyper,
-              " is ", value, "; it must be ", range.words);
-    return;
+    const Range& range = ops::range(h.range);
+    return require(range.holds(value), Code::kInvalidArgument, row.name, ": ", hyper, " is ", value,
+                   "; it must be ", range.words);
   }
   fail(Code::kInvalidArgument, "'", row.name, "' has no hyper-parameter '", hyper, "'; it has: ", known);
 }

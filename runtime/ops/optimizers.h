@@ -20,9 +20,10 @@ enum UpdateTrait : uint32_t {
 
 struct Hyper {
   std::string_view name;
-  char range;  // of optimizers.cc's kRanges
+  char range;  // of ranges.h
   double value;
-  bool planned = false;  // an attribute of `update`, which a plan is made with: no stepper changes it
+  bool planned;  // an attribute of `update`, which a plan is made with: no stepper changes it
+  std::string_view description;
 };
 
 // What a state is, as a tensor, for a parameter; nullopt: such a parameter has none.

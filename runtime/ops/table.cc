@@ -72,6 +72,7 @@ struct OpSource {
   Tolerance tolerance;
   std::string_view description;
   WorkRule work = nullptr;
+  double gpu = 1;
 };
 
 using enum Amp;
@@ -107,7 +108,7 @@ OpTable make_op_table() {
   for (const OpSource& s : kOpSources)
     table.rows.push_back({s.code, s.name, operands(s.inputs), operands(s.outputs), schemas(s.attrs), s.shape,
                           s.gradient, s.saves, s.traits, s.amp, s.tolerance,
-                          description(s.description, table.texts), s.work});
+                          description(s.description, table.texts), s.work, s.gpu});
   return table;
 }
 
@@ -128,6 +129,12 @@ const OpRow* find(std::string_view name) {
 }
 
 std::span<const OpRow> all() { return op_table(); }
+
+const OpRow& with(Trait trait) {
+  for (const OpRow& r : op_table())
+    if (r.is(trait)) return r;
+  fail(Code::kInternal, "ops.def: no row has the trait ", static_cast<uint32_t>(trait));
+}
 
 std::span<const AmpRow> amp_classes() { return kAmpClasses; }
 

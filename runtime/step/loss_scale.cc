@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/error.h"
 #include "runtime/graph/joint.h"
+#include "runtime/step/settings.h"
 
 namespace cairn::step {
 
@@ -14,16 +14,10 @@ constexpr double kLeast = 1e-30;
 }  // namespace
 
 void check(const LossScaleOptions& o) {
-  const auto within = [](double v, double low, double high, const char* name) {
-    require(v >= low && v <= high, Code::kInvalidArgument, name, " is ", v, "; it must be from ", low, " to ",
-            high);
-  };
-  within(o.initial, 0, 3e38, "loss_scale");
-  require(o.initial == 0 || o.initial >= kLeast, Code::kInvalidArgument, "loss_scale is ", o.initial,
-          "; it must be 0, for the default, or at least ", kLeast);
-  within(o.growth, 1, 1e6, "loss_scale_growth");
-  within(o.backoff, 1e-6, 1 - 1e-6, "loss_scale_backoff");
-  require(o.interval > 0, Code::kInvalidArgument, "loss_scale_interval is 0; it must be at least 1");
+  check_setting("loss_scale", o.initial);
+  check_setting("loss_scale_growth", o.growth);
+  check_setting("loss_scale_backoff", o.backoff);
+  check_setting("loss_scale_interval", o.interval);
 }
 
 double default_loss_scale(const graph::JointGraph& joint, uint32_t micro_steps) {

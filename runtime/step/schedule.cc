@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/base/error.h"
+#include "runtime/step/settings.h"
 
 namespace cairn::step {
 namespace {
@@ -31,11 +32,6 @@ Stretch stretch_of(const Schedule& s, size_t stage, double before) {
           .list = s.stages[stage].list};
 }
 
-void check_rate(double rate, std::string_view what) {
-  require(rate >= 0 && rate <= 1e38, Code::kInvalidArgument, what, " is ", rate,
-          "; it must be from 0 to 1e38");
-}
-
 }  // namespace
 
 SchedulePoint schedule_at(const Schedule& s, uint64_t step) {
@@ -56,8 +52,8 @@ bool cycles_momentum(const Stage& stage) {
 }
 
 void check_values(const Schedule& s) {
-  check_rate(s.rate, "rate");
-  check_rate(s.minimum_rate, "minimum_rate");
+  if (s.rate != 0) check_setting("rate", s.rate);
+  check_setting("minimum_rate", s.minimum_rate);
   require(!s.stages.empty(), Code::kInvalidArgument, "there is no schedule; 'constant' is the plainest one");
   for (size_t i = 0; i < s.stages.size(); ++i) {
     const Stage& stage = s.stages[i];
@@ -86,7 +82,7 @@ void check_values(const Schedule& s) {
 
 void check_schedule(const Schedule& s) {
   check_values(s);
-  require(s.rate > 0, Code::kInvalidArgument, "rate is ", s.rate, "; it must be above 0");
+  check_setting("rate", s.rate);
   auto before = static_cast<double>(s.warmup_steps);
   for (size_t i = 0; i < s.stages.size(); ++i) {
     const Stage& stage = s.stages[i];

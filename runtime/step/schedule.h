@@ -16,7 +16,7 @@ enum ScheduleTrait : uint32_t {
 
 struct ScheduleParameter {
   std::string_view name;
-  char range;  // as in schedules.def
+  char range;  // of runtime/ops/ranges.h; e: one of `words`
   double value;
   std::vector<std::string_view> words = {};  // range e: by their numbers
 };

@@ -1,9 +1,9 @@
 // Parses the rows of schedules.def once; what the parameters of a stage may be.
 #include <charconv>
-#include <cmath>
 
 #include "runtime/base/error.h"
 #include "runtime/base/text/words.h"
+#include "runtime/ops/ranges.h"
 #include "runtime/step/schedule.h"
 
 namespace cairn::step {
@@ -23,25 +23,6 @@ constexpr Source kSources[] = {
   {#id, parameters, traits, formulas::formula, least_steps::least, schedule_rules::check, description},
 #include "runtime/step/schedules.def"
 #undef SCHEDULE
-};
-
-constexpr double kMaxSteps = 9007199254740992;  // 2^53: whole numbers are exact up to it
-
-struct Range {
-  char letter;
-  std::string_view words;
-  bool (*holds)(double);
-};
-bool whole(double v) { return v == std::floor(v) && v <= kMaxSteps; }
-constexpr Range kRanges[] = {
-    {'p', "above 0, and at most 1e38", [](double v) { return v > 0 && v <= 1e38; }},
-    {'n', "from 0 to 1e38", [](double v) { return v >= 0 && v <= 1e38; }},
-    {'g', "above 0, and at most 1", [](double v) { return v > 0 && v <= 1; }},
-    {'s', "from 0 to 1", [](double v) { return v >= 0 && v <= 1; }},
-    {'u', "at least 0 and below 1", [](double v) { return v >= 0 && v < 1; }},
-    {'w', "a whole number from 0", [](double v) { return v >= 0 && whole(v); }},
-    {'W', "a whole number from 1", [](double v) { return v >= 1 && whole(v); }},
-    {'l', "whole numbers from 1", [](double v) { return v >= 1 && whole(v); }},
 };
 
 // As it is written in the table, whatever the host's locale.
@@ -131,9 +112,9 @@ Stage& Stage::set(std::string_view name, double value) {
   const ScheduleParameter& parameter = row->parameters[p];
   require(parameter.words.empty(), Code::kInvalidArgument, row->name, ": ", name, " is ", value,
           "; it must be one of: ", listed(parameter.words));
-  for (const Range& range : kRanges)
-    require(range.letter != parameter.range || range.holds(value), Code::kInvalidArgument, row->name, ": ",
-            name, " is ", value, "; it must be ", range.words);
+  const ops::Range& range = ops::range(parameter.range);
+  require(range.holds(value), Code::kInvalidArgument, row->name, ": ", name, " is ", value, "; it must be ",
+          range.words);
   if (parameter.range == 'l') {
     list.push_back(value);
   } else {

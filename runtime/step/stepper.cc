@@ -4,18 +4,15 @@
 
 #include "runtime/base/os/clock.h"
 #include "runtime/step/hypers.h"
+#include "runtime/step/settings.h"
 
 namespace cairn::step {
 namespace {
 
 void check_options(const Options& o, const graph::JointGraph& joint) {
-  auto real = [](double v, double low, double high, const char* what) {
-    require(std::isfinite(v) && v >= low && v <= high, Code::kInvalidArgument, what, " is ", v,
-            "; it must be from ", low, " to ", high);
-  };
   require(o.micro_steps >= 1, Code::kInvalidArgument, "micro_steps is 0; it must be at least 1");
   check_values(o.schedule);
-  real(o.clip_norm, 0, 1e38, "clip_norm");
+  check_setting("clip_norm", o.clip_norm);
   check(o.loss_scale);
   if (joint.grad_scale < 0) return;
   require(o.micro_steps == 1, Code::kInvalidArgument,

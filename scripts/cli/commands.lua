@@ -1,8 +1,15 @@
 -- What the command knows to do: rows { name, operands, words for help, operand = }, where `operand` says what the first
--- operand is: a recipe, a file, a directory, or an op.
+-- operand is: a recipe, a file, a directory, or an op. A test compares them with the folder commands.
+local posix = require "cli.base.posix"
+
+local function recipes()
+  local root, names = debug.getinfo(1, "S").source:match("^@(.*)/cli/commands%.lua$"), {}
+  for _, file in ipairs(posix.list(root .. "/recipes") or {}) do names[#names + 1] = file:match("^(.*)%.lua$") end
+  return table.concat(names, ", ")
+end
+
 return {
-  { "train", "RECIPE [key=value ...]", "train; RECIPE is a Lua file or a name: gpt2, llama, classify ...",
-    operand = "recipe" },
+  { "train", "RECIPE [key=value ...]", "train; RECIPE is a Lua file or a name: " .. recipes(), operand = "recipe" },
   { "plan", "RECIPE [key=value ...]", "what the run would take; --sweep, --html FILE, --problem FILE",
     operand = "recipe" },
   { "verify", "RECIPE [key=value ...]", "the same steps kept, recomputed, offloaded ...: compares bits",

@@ -1,5 +1,7 @@
 -- The keys that commands print with --json: sections { command, about, keys = { { key, words } } }. {a, b} in a key
 -- stands for a and b, [] for each element of an array, NAME for any name. A test compares with what commands print.
+local cairn = require "cairn"
+
 local TIERS = "{device, host, disk}"
 
 local PLAN = {
@@ -15,21 +17,14 @@ local PLAN = {
     "predicted if every activation were kept, whatever that takes; states are where this plan has them" },
   { "plan.{optimizer_host_bytes, optimizer_disk_bytes}",
     "of optimizer state and master weights that live in that tier" },
-  { "plan.packed_bytes", "of packed weights that are kept, for faster products" },
-  { "plan.unpacked_bytes", "of packed weights given up to meet the budget: these are packed at every use" },
+  { "plan.{packed_bytes, unpacked_bytes, deferred_updates, host_updates, host_adds}", "as `plan.counters`" },
   { "plan.rates",
     "what predicted seconds rest on: `measured` (now), `cached`, `file`, `model`, `profile` or `device-model`" },
   { "plan.update_at",
     "`host` where what lives on the host is updated there, by a CPU in place, gradients included; else `device`" },
-  { "plan.deferred_updates",
-    "parameters that are updated in the forward part of the next micro-batch, or as soon as somebody looks at them" },
-  { "plan.host_updates",
-    "parameters that the host's processors update where they live, beside a device that does not reach it: deferred " ..
-    "ones; with `--fuse-update` the others beside backward" },
-  { "plan.host_adds",
-    "parameters whose gradient the host's processors add up where it lives, beside such a device, where a step has " ..
-    "several micro-batches" },
 }
+local COUNTERS = {}
+for i, row in ipairs(cairn.plan_counters()) do COUNTERS[i] = { "plan.counters." .. row.name, row.description } end
 
 local MEMORY = {
   { "planned_peak_bytes." .. TIERS, "the plan's highest byte of each tier" },
@@ -55,7 +50,7 @@ local function joined(prefix, ...)
   return rows
 end
 
-local OF_PLAN = joined("", { "budget_bytes", "of the device; 0: no limit" }, PLAN, MEMORY, {
+local OF_PLAN = joined("", { "budget_bytes", "of the device; 0: no limit" }, PLAN, COUNTERS, MEMORY, {
   { "live_peak_bytes", "most bytes alive at once: the peak less the gaps of the layout" },
   { "persistent_bytes", "parameters, gradients, optimizer state, packed weights and inputs on the device" },
   { "values", "how many the plan has" },
@@ -73,6 +68,7 @@ local CANDIDATES = joined("candidates[].", CHOICE, {
   { "slower", "than the choice, as a share" },
   { "planned_peak_bytes." .. TIERS, "of its plan" },
 }, PLAN, {
+  { "plan.counters.NAME", "of each of `cairn ops --counters`" },
   { "measured_ops", "whose seconds come from the profile" },
   { "ops", "of its plan" },
   { "smallest_budget_bytes", "in the place of all these, where it does not fit: the budget that would do" },
@@ -104,7 +100,7 @@ return {
       { "parameter_count", "numbers in all parameters" },
       { "skipped_steps", "whose gradients were not finite, or of whose targets none counted" },
       { "loss_scale", "of the last step; 1 but with `--amp fp16`" },
-    }, PLAN, {
+    }, PLAN, COUNTERS, {
       { "ended", "`done`; `early` by `--early-stop`, `time` by `--max-time`, `recipe` by its `on_step`, " ..
         "`stopped` by a signal; `nonfinite`, `metric`, `empty`" },
       { "first_step", "the steps that were done before" },
@@ -312,7 +308,8 @@ return {
       { "[].{name, description, otherwise}", "`otherwise`: the optimizer of parameters that this one does not take" },
       { "[].states[].{name, when}",
         "what it keeps of each parameter; `when`: only where that hyper-parameter is not 0" },
-      { "[].hypers[].{name, default}", "hyper-parameters" },
+      { "[].hypers[].{name, default, allowed, description}",
+        "hyper-parameters; `allowed`: what they may be, in words" },
     },
   },
   {
@@ -320,6 +317,12 @@ return {
     keys = {
       { "[].{name, description, ends}", "`ends`: it is laid out over its steps" },
       { "[].parameters[].{name, default, list, words}", "numbers, lists, or one of a few words" },
+    },
+  },
+  {
+    command = "ops --counters",
+    keys = {
+      { "[].{name, unit, description}", "of each; `unit`: `count`, `bytes`, `seconds`, or `tier` (1: the host)" },
     },
   },
   {

@@ -50,6 +50,31 @@ test("optimizers are listed with their states and hyper-parameters", function()
   equal(#known.adafactor.states, 3)
 end)
 
+test("settings have defaults and ranges", function()
+  local function of(...)
+    local rows = {}
+    for _, row in ipairs(cairn.settings(...)) do rows[row.name] = row end
+    return rows
+  end
+  local muon = of("optimizer", "muon")
+  equal(muon.momentum.default, 0.95)
+  equal(muon.momentum.below, true)
+  equal(muon.momentum.allowed, "at least 0 and below 1")
+  equal(muon.nesterov.default, true)
+  equal(muon.ns_steps.most, 99)
+  equal(muon.ns_steps.integer, true)
+  equal(of("stepper").rate.above, true)
+  equal(of("stepper").loss_scale.or_zero, true)
+  equal(of("schedule", "wsd").decay_shape.default, "linear")
+  equal(#of("schedule", "wsd").decay_shape.words, 3)
+  equal(of("schedule", "multistep").milestones.list, true)
+  raises(function() cairn.settings("optimiser", "muon") end, "optimiser", "optimizer")
+  raises(function() cairn.settings("optimizer", "muom") end, "muom", "muon")
+  for _, row in ipairs(cairn.optimizers()) do equal(type(optim[row.name]), "function", row.name) end
+  equal(optim.adamw { epsilon = 1e-6 }.eps, 1e-6)
+  equal(optim.muon { nsEpsilon = 1e-6, matchRmsAdamw = true }.ns_eps, 1e-6)
+end)
+
 for _, case in ipairs { { "sgd", { momentum = 0.9 }, 0.05 }, { "sgd", { momentum = 0.9, nesterov = true }, 0.05 },
                         { "lion", {}, 0.01 }, { "adam", {}, 0.05 }, { "adafactor", { clip_threshold = 2 }, 0.1 },
                         { "muon", { ns_steps = 3 }, 0.02 } } do

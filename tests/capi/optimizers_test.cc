@@ -81,6 +81,34 @@ TEST_F(OptimizersTest, AreDescribed) {
   cairn_optimizer_info_t info = CAIRN_OPTIMIZER_INFO_INIT;
   expect_failure(cairn_optimizer_describe(known.size(), &info, failure), CAIRN_STATUS_NOT_FOUND, failure,
                  {std::to_string(known.size())});
+  std::map<std::string, cairn_setting_info_t> settings;
+  for (const cairn_setting_info_t& s : cairn::settings(CAIRN_SETTINGS_OF_OPTIMIZER, "muon"))
+    settings[s.name] = s;
+  EXPECT_EQ(settings.at("momentum").default_value, 0.95);
+  EXPECT_EQ(settings.at("momentum").traits, CAIRN_SETTING_BELOW);
+  EXPECT_STREQ(settings.at("momentum").allowed, "at least 0 and below 1");
+  EXPECT_EQ(settings.at("ns_steps").traits, CAIRN_SETTING_INTEGER);
+  EXPECT_EQ(settings.at("ns_steps").most, 99);
+  EXPECT_EQ(settings.at("nesterov").traits, CAIRN_SETTING_INTEGER | CAIRN_SETTING_SWITCH);
+  cairn_setting_info_t setting = CAIRN_SETTING_INFO_INIT;
+  expect_failure(cairn_setting_describe(CAIRN_SETTINGS_OF_OPTIMIZER, "lion", 1000, &setting, failure),
+                 CAIRN_STATUS_NOT_FOUND, failure);
+  expect_failure(cairn_setting_describe(CAIRN_SETTINGS_OF_OPTIMIZER, "lyon", 0, &setting, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"lion"});
+  expect_failure(cairn_setting_describe(CAIRN_SETTINGS_OF_STEPPER, "adamw", 0, &setting, failure),
+                 CAIRN_STATUS_INVALID_ARGUMENT, failure, {"NULL"});
+  // A stepper's defaults are those of its options.
+  const cairn_stepper_options_t defaults = CAIRN_STEPPER_OPTIONS_INIT;
+  for (const cairn_setting_info_t& s : cairn::settings(CAIRN_SETTINGS_OF_STEPPER)) settings[s.name] = s;
+  EXPECT_EQ(settings.at("rate").default_value, defaults.rate);
+  EXPECT_EQ(settings.at("clip_norm").default_value, defaults.clip_norm);
+  EXPECT_EQ(settings.at("loss_scale").traits, CAIRN_SETTING_OR_ZERO);
+  for (const cairn_setting_info_t& s : cairn::settings(CAIRN_SETTINGS_OF_OPTIMIZER, "adamw"))
+    settings[s.name] = s;
+  EXPECT_EQ(settings.at("beta1").default_value, defaults.beta1);
+  EXPECT_EQ(settings.at("beta2").default_value, defaults.beta2);
+  EXPECT_EQ(settings.at("eps").default_value, defaults.eps);
+  EXPECT_EQ(settings.at("weight_decay").default_value, defaults.weight_decay);
   expect_failure(cairn_optimizer_describe(0, nullptr, failure), CAIRN_STATUS_INVALID_ARGUMENT, failure,
                  {"out_info"});
 }

@@ -175,7 +175,17 @@ TEST_F(PlanTest, OptimizerStateInATierIsToldAndTaken) {
   EXPECT_EQ(s.optimizer_disk_bytes, 0u);
   EXPECT_LE(s.optimizer_bytes, moments / 2);
   EXPECT_GE(s.peak_bytes[CAIRN_TIER_HOST], s.optimizer_host_bytes);
-  EXPECT_EQ(s.update_at, static_cast<uint64_t>(CAIRN_TIER_HOST));
+  EXPECT_EQ(trainer.plan.counter("update_at"), CAIRN_TIER_HOST);
+  for (const cairn_plan_counter_info_t& counter : cairn::plan_counters()) {
+    EXPECT_GE(trainer.plan.counter(counter.name), 0) << counter.name;
+    EXPECT_NE(std::string_view(counter.description), "") << counter.name;
+  }
+  double value = 7;
+  expect_failure(cairn_plan_counter(trainer.plan.get(), "packed", &value, failure), CAIRN_STATUS_NOT_FOUND,
+                 failure, {"packed_bytes"});
+  EXPECT_EQ(value, 7) << "an out parameter of a call that failed";
+  cairn_plan_counter_info_t info = CAIRN_PLAN_COUNTER_INFO_INIT;
+  expect_failure(cairn_plan_counter_describe(1000, &info, failure), CAIRN_STATUS_NOT_FOUND, failure);
   uint64_t rows = 0, here = 0, there = 0, gradients = 0;
   for (const cairn_plan_value_t& row : trainer.plan.values()) {
     ++rows;

@@ -109,6 +109,7 @@ RUNS = {
     "ops": ["ops"],
     "ops --optimizers": ["ops --optimizers"],
     "ops --schedules": ["ops --schedules"],
+    "ops --counters": ["ops --counters"],
     "ops --amp": ["ops --amp"],
 }
 

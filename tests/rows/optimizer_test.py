@@ -22,9 +22,11 @@ MOST_FILES = 6  # beside tests
 NAME = "tempered"
 EDITS = [
     edits.Edit("runtime/ops/optimizers.def", 'weight_decay p); m = beta2 m + (1 - beta2) g.")\n', '''
-OPTIMIZER(tempered, "a", "beta:u=0.9 weight_decay:n=0", hyper_tempered, UPDATE_ELEMENTWISE,
+OPTIMIZER(tempered, "a", "beta=0.9 weight_decay=0", hyper_tempered, UPDATE_ELEMENTWISE,
    "a = beta a + (1 - beta) g; p -= rate (a / (1 + abs(a)) + weight_decay p).")
 '''),
+    edits.Edit("runtime/ops/optimizers.def", 'HYPER(beta2_decay, \'m\', false, "beta2 is 1 - t^beta2_decay")\n',
+               'HYPER(beta, \'u\', false, "share of the old mean in the new one")\n'),
     edits.Edit("runtime/ops/optimizers.cc", "using Values = std::span<const double>;\n", '''
 void hyper_tempered(Values v, const UpdateStep& s, double* slots) {
   slots[0] = s.rate;

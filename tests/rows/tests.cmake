@@ -7,4 +7,6 @@ if(TARGET cairn_cli AND NOT CAIRN_SANITIZE)
                                      ${row_libraries} -lhwy -lxxhash -lpthread -ldl)
   add_test(NAME rows/optimizer_test COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/optimizer_test.py
                                             ${CMAKE_BINARY_DIR})
+  add_test(NAME rows/counter_test COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/counter_test.py
+                                          ${CMAKE_BINARY_DIR})
 endif()

@@ -5,8 +5,7 @@ local C = core.C
 
 local amp = {}
 
-local MODES = { off = 0, bf16 = 1, fp16 = 2 }
-local set_mode = core.word("amp", MODES)
+local set_mode = core.word("amp", (core.enum("CAIRN_AMP_", "off bf16 fp16")))
 
 -- The classes that ops have: an array of {name, description, by_rule (whether a rule may give it)}.
 function amp.classes()

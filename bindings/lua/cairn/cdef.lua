@@ -313,17 +313,19 @@ typedef struct cairn_plan_summary_t {
  uint64_t value_count, op_count, instruction_count, region_count;
  double update_seconds;
  double host_seconds;
- uint64_t measured_op_count;
  uint64_t optimizer_host_bytes, optimizer_disk_bytes;
- uint64_t packed_bytes;
- uint64_t unpacked_bytes;
- uint64_t in_place_op_count;
- uint64_t update_at;
- uint64_t deferred_update_count;
- uint64_t host_update_count;
- uint64_t host_add_count;
 } cairn_plan_summary_t;
  cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
+ cairn_error_t* error);
+typedef struct cairn_plan_counter_info {
+ size_t struct_size;
+ const char* name;
+ const char* unit;
+ const char* description;
+} cairn_plan_counter_info_t;
+ cairn_status_t cairn_plan_counter_describe(size_t index, cairn_plan_counter_info_t* out_info,
+ cairn_error_t* error);
+ cairn_status_t cairn_plan_counter(const cairn_plan_t* plan, const char* name, double* out_value,
  cairn_error_t* error);
 typedef struct cairn_plan_memory_t {
  size_t struct_size;
@@ -472,6 +474,28 @@ typedef struct cairn_stepper_options {
  uint32_t loss_scale_interval;
  uint32_t reserved;
 } cairn_stepper_options_t;
+enum { CAIRN_SETTINGS_OF_OPTIMIZER = 0, CAIRN_SETTINGS_OF_SCHEDULE = 1, CAIRN_SETTINGS_OF_STEPPER = 2 };
+enum {
+ CAIRN_SETTING_ABOVE = 1,
+ CAIRN_SETTING_BELOW = 2,
+ CAIRN_SETTING_INTEGER = 4,
+ CAIRN_SETTING_OR_ZERO = 8,
+ CAIRN_SETTING_LIST = 16,
+ CAIRN_SETTING_SWITCH = 32
+};
+typedef struct cairn_setting_info {
+ size_t struct_size;
+ const char* name;
+ const char* description;
+ const char* allowed;
+ const char* words;
+ double default_value;
+ double least, most;
+ uint32_t traits;
+ uint32_t reserved;
+} cairn_setting_info_t;
+ cairn_status_t cairn_setting_describe(uint32_t kind, const char* owner, size_t index,
+ cairn_setting_info_t* out_info, cairn_error_t* error);
  cairn_status_t cairn_schedule_rates(const cairn_stepper_options_t* options, uint64_t first,
  size_t count, double* out_rates, double* out_momenta,
  cairn_error_t* error);

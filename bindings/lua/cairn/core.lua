@@ -61,8 +61,21 @@ Error.__tostring = function(self) return self.message end
 Error.__concat = function(a, b) return tostring(a) .. tostring(b) end
 core.Error = Error
 
-local TIERS = { [0] = "device", "host", "disk" }
+-- The header's constants PREFIX + WORD: numbers by word, and words by number.
+function core.enum(prefix, words)
+  local numbers, names = {}, {}
+  for word in words:gmatch("%S+") do
+    local number = tonumber(C[prefix .. word:upper()])
+    numbers[word], names[number] = number, word
+  end
+  return numbers, names
+end
+
+local TIER_NUMBERS, TIERS = core.enum("CAIRN_TIER_", "device host disk")
 core.TIERS = TIERS
+-- A tier that something may be offloaded to, by its name.
+core.LOWER_TIERS = { host = TIER_NUMBERS.host, disk = TIER_NUMBERS.disk }
+core.TIER_NUMBERS = TIER_NUMBERS
 
 -- One error object for all calls: a Lua state runs one call at a time.
 local raw_error = ffi.gc(C.cairn_error_create(), C.cairn_error_release)

@@ -27,7 +27,7 @@ end
 -- Measures copies to and from a tier, "host" or "disk". Returns true, or nil, err.
 function Costs:measure_link(device, tier)
   core.expect(instance.Device, device, "device")
-  local number = ({ host = 1, disk = 2 })[tier]
+  local number = core.LOWER_TIERS[tier]
   if not number then error("tier: one of host, disk", 2) end
   return core.done(C.cairn_costs_measure_link(self:raw(), device:raw(), number, core.raw_error))
 end

@@ -87,7 +87,7 @@ function Graph:input(name, dims, dtype)
 end
 
 local PARAMETER = {
-  init = core.word("init", { constant = 0, normal = 1, uniform = 2, truncated_normal = 3, orthogonal = 4 }),
+  init = core.word("init", (core.enum("CAIRN_INIT_", "constant normal uniform truncated_normal orthogonal"))),
   scale = "init_scale", frozen = "frozen", no_decay = "no_decay",
 }
 -- A trainable tensor. options: init ("constant", "normal", "uniform", "truncated_normal", "orthogonal"), scale (the
@@ -177,9 +177,10 @@ function Graph:name(value, name)
   return value
 end
 
-local POLICIES = { planner = 0, auto = 0, keep = 1, recompute = 2, offload = 3 }
+local POLICIES = core.enum("CAIRN_REGION_", "keep recompute offload")
+POLICIES.planner, POLICIES.auto = C.CAIRN_REGION_PLANNER_DECIDES, C.CAIRN_REGION_PLANNER_DECIDES
 local REGION = { name = "name", policy = core.word("policy", POLICIES),
-                 tier = core.word("tier", { host = 1, disk = 2 }) }
+                 tier = core.word("tier", core.LOWER_TIERS) }
 
 -- "offload:disk" as its two words: "offload" and "disk"; nil where no tier is named.
 function Graph.policy_words(policy)

@@ -1,6 +1,7 @@
--- Optimizers: what there is, and hyper-parameters as the library takes them.
+-- Optimizers: what there is, what settings may be, and hyper-parameters as the library takes them.
 local ffi = require "ffi"
 local core = require "cairn.core"
+local bit = require "bit"
 local C = core.C
 
 local hypers = {}
@@ -21,6 +22,36 @@ function hypers.optimizers()
     end
     for name, default in ffi.string(info.hypers):gmatch("(%S+)=(%S+)") do
       row.hypers[#row.hypers + 1] = { name = name, default = tonumber(default) }
+    end
+    list[#list + 1] = row
+  end
+end
+
+local KINDS = { optimizer = C.CAIRN_SETTINGS_OF_OPTIMIZER, schedule = C.CAIRN_SETTINGS_OF_SCHEDULE,
+                stepper = C.CAIRN_SETTINGS_OF_STEPPER }
+
+-- What an optimizer, a schedule (kind, and its name) or a stepper takes: an array of {name, description, allowed (in
+-- words), default, least, most, above, below (whether the bound itself is out of range), integer, or_zero, list}; of one
+-- that is yes or no default is a boolean; of one that is one of a few words {name, description, words, default}.
+function hypers.settings(kind, owner)
+  local number, list = KINDS[kind], {}
+  if not number then error(("'%s' is none of: optimizer, schedule, stepper"):format(tostring(kind)), 2) end
+  while true do
+    local info = ffi.new("cairn_setting_info_t", { ffi.sizeof("cairn_setting_info_t") })
+    if not core.more(C.cairn_setting_describe(number, owner, #list, info, core.raw_error)) then return list end
+    local function is(trait) return bit.band(info.traits, trait) ~= 0 end
+    local row = { name = ffi.string(info.name), description = ffi.string(info.description),
+                  default = info.default_value }
+    if info.words[0] ~= 0 then
+      row.words = {}
+      for word in ffi.string(info.words):gmatch("%S+") do row.words[#row.words + 1] = word end
+      row.default = row.words[1]
+    else
+      row.allowed, row.least, row.most = ffi.string(info.allowed), info.least, info.most
+      row.above, row.below = is(C.CAIRN_SETTING_ABOVE), is(C.CAIRN_SETTING_BELOW)
+      row.integer, row.or_zero = is(C.CAIRN_SETTING_INTEGER), is(C.CAIRN_SETTING_OR_ZERO)
+      row.list = is(C.CAIRN_SETTING_LIST)
+      if is(C.CAIRN_SETTING_SWITCH) then row.default = info.default_value ~= 0 end
     end
     list[#list + 1] = row
   end

@@ -3,17 +3,10 @@ local hypers = require "cairn.hypers"
 
 local optim = {}
 
-local NAMES = { learningRate = "rate", minimumRate = "minimum_rate", beta1 = "beta1", beta2 = "beta2", epsilon = "eps",
-                weightDecay = "weight_decay", momentum = "momentum", dampening = "dampening", nesterov = "nesterov",
-                beta2Decay = "beta2_decay", eps1 = "eps1", eps2 = "eps2", clipThreshold = "clip_threshold",
-                nsSteps = "ns_steps", nsEpsilon = "ns_eps", matchRmsAdamw = "match_rms_adamw",
-                otherwiseRate = "otherwise_rate", clipNorm = "clip_norm", schedule = "schedule",
-                warmup = "warmup_steps",
-                totalSteps = "total_steps", accumulate = "micro_steps", seed = "seed" }
-
-local HYPERS = { beta1 = true, beta2 = true, eps = true, weight_decay = true, momentum = true, dampening = true,
-                 nesterov = true, beta2_decay = true, eps1 = true, eps2 = true, clip_threshold = true, ns_steps = true,
-                 ns_eps = true, match_rms_adamw = true }
+local NAMES = { learningRate = "rate", minimumRate = "minimum_rate", otherwiseRate = "otherwise_rate",
+                clipNorm = "clip_norm", schedule = "schedule", warmup = "warmup_steps", totalSteps = "total_steps",
+                accumulate = "micro_steps", seed = "seed" }
+local HYPERS = {}
 
 local function options_of(optimizer, settings)
   local options = { optimizer = optimizer }
@@ -33,24 +26,18 @@ local function options_of(optimizer, settings)
   return options
 end
 
--- optim.adamw{learningRate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1.0,
--- accumulate = 1, seed = 0} and one of the schedules below merged in by optim.with.
-function optim.adamw(settings) return options_of(nil, settings) end
--- optim.sgd{learningRate =, momentum = 0, dampening = 0, nesterov = false, weightDecay = 0, ...}
-function optim.sgd(settings) return options_of("sgd", settings) end
--- optim.lion{learningRate =, beta1 = 0.9, beta2 = 0.99, weightDecay = 0, ...}
-function optim.lion(settings) return options_of("lion", settings) end
--- optim.adam{learningRate =, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weightDecay = 0, ...}
-function optim.adam(settings) return options_of("adam", settings) end
--- As optim.adamw, with states of 8 bits.
-function optim.adamw8(settings) return options_of("adamw8", settings) end
--- optim.adafactor{learningRate = 1e-2, beta2Decay = -0.8, eps1 = 2^-23, eps2 = 1e-3, clipThreshold = 1,
--- weightDecay = 0, ...}
-function optim.adafactor(settings) return options_of("adafactor", settings) end
--- optim.muon{learningRate =, momentum = 0.95, nesterov = true, nsSteps = 5, nsEpsilon = 1e-7, matchRmsAdamw = false,
--- weightDecay = 0.1, ...}. Of the parameters that are AdamW's: beta1, beta2, epsilon and, where it is not learningRate,
--- otherwiseRate.
-function optim.muon(settings) return options_of("muon", settings) end
+-- Of each optimizer of cairn.optimizers() a function: optim.adamw{learningRate = 3e-4, weightDecay = 0.1,
+-- clipNorm = 1.0, accumulate = 1, seed = 0}. Hyper-parameters are written as Torch7 writes them: weight_decay as
+-- weightDecay, eps as epsilon. otherwiseRate: of the parameters that the optimizer leaves to another, where it is not
+-- learningRate.
+for i, row in ipairs(hypers.optimizers()) do
+  for _, hyper in ipairs(row.hypers) do
+    local name = hyper.name:gsub("%f[%a]eps$", "epsilon"):gsub("_(%l)", string.upper)
+    if hyper.name ~= "rate_scale" then NAMES[name], HYPERS[hyper.name] = hyper.name, true end
+  end
+  local named = i > 1 and row.name or nil  -- a plan's own is the first
+  optim[row.name] = function(settings) return options_of(named, settings) end
+end
 
 -- The group of the parameters that an optimizer leaves to another; nil: it takes all.
 function optim.rest(optimizer)

@@ -19,7 +19,7 @@ local function set_tiers(struct, list)
   end
   if #list == 0 or #list > 4 then error("tiers: one to four of host, disk", 4) end
   for i, word in ipairs(list) do
-    local number = ({ host = 1, disk = 2 })[word]
+    local number = core.LOWER_TIERS[word]
     if not number then error(("tiers: '%s' is none of: host, disk"):format(tostring(word)), 4) end
     struct.tiers[i - 1] = number
   end
@@ -92,13 +92,34 @@ local NUMBERS = {
   "activations_bytes", "workspace_bytes", "activation_peak_bytes", "keep_bytes", "recompute_bytes",
   "offload_host_bytes", "offload_disk_bytes", "predicted_seconds", "keep_all_seconds", "bound_seconds", "gap",
   "solve_seconds", "value_count", "op_count", "instruction_count", "region_count", "update_seconds", "host_seconds",
-  "measured_op_count", "optimizer_host_bytes", "optimizer_disk_bytes", "packed_bytes", "unpacked_bytes",
-  "in_place_op_count", "deferred_update_count", "host_update_count", "host_add_count",
+  "optimizer_host_bytes", "optimizer_disk_bytes",
 }
 
+-- What plans count of how they do things: an array of {name, unit ("count", "bytes", "seconds" or "tier"),
+-- description}.
+local function counters()
+  local list = {}
+  while true do
+    local info = ffi.new("cairn_plan_counter_info_t", { ffi.sizeof("cairn_plan_counter_info_t") })
+    if not core.more(C.cairn_plan_counter_describe(#list, info, core.raw_error)) then return list end
+    list[#list + 1] = { name = ffi.string(info.name), unit = ffi.string(info.unit),
+                        description = ffi.string(info.description) }
+  end
+end
+
+-- The counters of the plan: numbers by name.
+function Plan:counters()
+  local values, out = {}, ffi.new("double[1]")
+  for _, row in ipairs(counters()) do
+    local status = C.cairn_plan_counter(self:raw(), row.name, out, core.raw_error)
+    if status ~= 0 then return core.failed(status) end
+    values[row.name] = out[0]
+  end
+  return values
+end
+
 -- All numbers of the plan; peak_bytes is {device, host, disk}, tier_bytes what these are for by tier (Plan:memory),
--- peak_at the op at the device's peak, update_at where what lives on the host is updated, "device" or "host", rates
--- what Plan:rates() returns.
+-- peak_at the op at the device's peak, counters what Plan:counters() returns, rates what Plan:rates() returns.
 function Plan:summary()
   local struct = ffi.new("cairn_plan_summary_t", { ffi.sizeof("cairn_plan_summary_t") })
   local status = C.cairn_plan_summary(self:raw(), struct, core.raw_error)
@@ -106,7 +127,9 @@ function Plan:summary()
   local summary = { peak_bytes = {} }
   for i, tier in pairs(core.TIERS) do summary.peak_bytes[tier] = tonumber(struct.peak_bytes[i]) end
   for _, name in ipairs(NUMBERS) do summary[name] = tonumber(struct[name]) end
-  summary.update_at = core.TIERS[tonumber(struct.update_at)]
+  local counted, problem = self:counters()
+  if not counted then return nil, problem end
+  summary.counters = counted
   summary.tier_bytes = {}
   for _, tier in pairs(core.TIERS) do
     local memory, err = self:memory(tier)
@@ -121,8 +144,7 @@ end
 -- Bytes of a tier ("device", "host", "disk") by what they are for, at its peak, which they add up to: {parameters,
 -- gradients, optimizer, activations, workspace}; peak_at: the op there, nil where what persists is all.
 function Plan:memory(tier)
-  local number
-  for i, word in pairs(core.TIERS) do number = word == tier and i or number end
+  local number = core.TIER_NUMBERS[tier]
   if not number then error(("tier: '%s' is none of: device, host, disk"):format(tostring(tier)), 2) end
   local struct = ffi.new("cairn_plan_memory_t", { ffi.sizeof("cairn_plan_memory_t") })
   local status = C.cairn_plan_memory(self:raw(), number, struct, core.raw_error)
@@ -145,7 +167,7 @@ function Plan:rates()
            memory_bytes_per_second = row.memory_bytes_per_second, measuring_seconds = row.measuring_seconds }
 end
 
-local DECISIONS = { [0] = "keep", "recompute", "offload", "persistent" }
+local _, DECISIONS = core.enum("CAIRN_DECISION_", "keep recompute offload persistent")
 -- The table of values: an array of {name, region, reason, category, bytes, offset_bytes, decision, tier, first_step,
 -- last_step}.
 function Plan:values()
@@ -158,7 +180,8 @@ function Plan:values()
     list[#list + 1] = {
       name = ffi.string(row.name), region = ffi.string(row.region), reason = ffi.string(row.reason),
       category = ffi.string(row.category), bytes = tonumber(row.bytes), offset_bytes = tonumber(row.offset_bytes),
-      decision = DECISIONS[row.decision], tier = row.decision == 2 and core.TIERS[row.tier] or nil,
+      decision = DECISIONS[row.decision],
+      tier = row.decision == C.CAIRN_DECISION_OFFLOAD and core.TIERS[row.tier] or nil,
       first_step = row.first_step, last_step = row.last_step,
     }
   end
@@ -207,4 +230,4 @@ local function problem_solve(json, budget_bytes, kind)
   return core.take_text(out)
 end
 
-return { Plan = Plan, problem_solve = problem_solve }
+return { Plan = Plan, problem_solve = problem_solve, counters = counters }

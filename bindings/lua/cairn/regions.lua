@@ -6,7 +6,7 @@ local graphs = require "cairn.graph"
 local regions = {}
 
 local set_policy = core.word("policy", graphs.POLICIES)
-local set_tier = core.word("tier", { host = 1, disk = 2 })
+local set_tier = core.word("tier", core.LOWER_TIERS)
 
 -- The option `regions`: { { pattern = "h*/attn", policy = "recompute" }, { pattern = "h0", policy = "offload:disk" } }.
 function regions.set(struct, list, anchors)

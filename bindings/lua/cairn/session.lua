@@ -96,7 +96,7 @@ function Session:cancel() C.cairn_session_cancel(self:raw()) end
 -- {reserved_bytes, peak_bytes, live_peak_bytes} of a tier: "device", "host" or "disk"; of the device also what its
 -- driver counts, driver_before_bytes and driver_bytes (0 where it does not).
 function Session:usage(tier)
-  local number = ({ device = 0, host = 1, disk = 2 })[tier or "device"]
+  local number = core.TIER_NUMBERS[tier or "device"]
   if not number then error("tier: one of device, host, disk", 2) end
   local usage = ffi.new("cairn_tier_usage_t", { ffi.sizeof("cairn_tier_usage_t") })
   local status = C.cairn_session_usage(self:raw(), number, usage, core.raw_error)
@@ -109,7 +109,7 @@ end
 -- Whether later runs record when each op and copy ran.
 function Session:trace(on) return core.done(C.cairn_session_trace(self:raw(), on and 1 or 0, core.raw_error)) end
 
-local LANES = { [0] = "compute", "copy_out", "copy_in", "host", "host_in", "host_out" }
+local _, LANES = core.enum("CAIRN_LANE_", "compute copy_out copy_in host host_in host_out")
 -- The spans of the last traced run: an array of {name, lane, tier, begin_seconds, end_seconds, live_bytes}.
 function Session:spans()
   local list = {}

@@ -18,8 +18,12 @@ for _, name in ipairs { "seed", "warmup_steps", "warmup_units", "step_units", "t
   OPTIONS[name] = name
 end
 -- What CAIRN_STEPPER_OPTIONS_INIT sets.
-local DEFAULTS = { rate = 3e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1, clip_norm = 1.0,
-                   micro_steps = 1 }
+local DEFAULTS = { micro_steps = 1 }
+for _, list in ipairs { hypers.settings("stepper"), hypers.settings("optimizer", "adamw") } do
+  for _, row in ipairs(list) do
+    if OPTIONS[row.name] then DEFAULTS[row.name] = row.default end
+  end
+end
 
 local function stepper_options(options)
   local all = {}
@@ -63,7 +67,7 @@ local function schedule_rates(options, first, count)
   return rates, momenta
 end
 
-local OUTCOMES = { [0] = "accumulated", "applied", "skipped_nonfinite", "skipped_empty" }
+local _, OUTCOMES = core.enum("CAIRN_STEP_", "accumulated applied skipped_nonfinite skipped_empty")
 local REALS = { "step", "skipped_steps", "loss", "weight", "step_loss", "step_weight", "gradient_norm", "rate",
                 "loss_scale", "seconds", "stall_seconds", "optimizer_seconds", "submit_seconds",
                 "micro" }

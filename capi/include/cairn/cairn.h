@@ -460,7 +460,7 @@ typedef struct cairn_optimizer_info {
   const char* name;
   const char* states;      /* what it keeps of each parameter, as large as it or as the description says: words; "?name"
                               behind one: only where that hyper-parameter is not 0 */
-  const char* hypers;      /* "name=default", separated by blanks */
+  const char* hypers;      /* "name=default", separated by blanks; what each may be: cairn_setting_describe */
   const char* description;
   const char* otherwise;   /* the optimizer of those parameters that this one does not take: they are a group of their
                               own, "PATTERN/OTHERWISE", "/OTHERWISE" beside the first; "": it takes all */
@@ -563,30 +563,31 @@ typedef struct cairn_plan_summary_t {
   uint64_t value_count, op_count, instruction_count, region_count;
   double update_seconds;          /* predicted, once per step: packed weights, gradient norm, optimizer */
   double host_seconds;            /* predicted, per micro-batch: inputs written, work submitted, loss read */
-  uint64_t measured_op_count;     /* ops whose seconds come from the profile */
   uint64_t optimizer_host_bytes, optimizer_disk_bytes; /* of optimizer state and master weights that live there, not on
                                                           the device; part of peak_bytes */
-  uint64_t packed_bytes;          /* persistent packed weights, for faster products */
-  uint64_t unpacked_bytes;        /* packed weights given up to meet the budget: these are packed at every use */
-  uint64_t in_place_op_count;     /* ops that write over an input; op_count counts each with the op before it */
-  uint64_t update_at;             /* CAIRN_TIER_HOST: the optimizer changes what lives on the host where it lies, and gradients
-                                     there are added to in place; CAIRN_TIER_DEVICE: what lives in a tier comes to the
-                                     device for that, or nothing does. As the plan found faster */
-  uint64_t deferred_update_count; /* parameters that are updated where the next micro-batch uses them first, or as soon as the
-                                     host reads or writes what training changes: their optimizer state comes and goes
-                                     beside forward ops */
-  uint64_t host_update_count;     /* parameters that the host's processors update, beside a device that does not reach the
-                                     host's memory, where their optimizer state, weight and gradient live: deferred ones,
-                                     or, with fuse_update, most of them beside backward, as soon as a gradient is there */
-  uint64_t host_add_count;        /* parameters whose gradient the host's processors add up where it lives, beside such a
-                                     device, if there are several micro-batches per update: each sends its own, and nothing
-                                     comes back to be added to */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
-   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0.0, 0.0, 0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
+                                                            cairn_error_t* error);
+
+/* A number that a plan counts of how it does things; the summary has none of these. The texts live as long as the library. */
+typedef struct cairn_plan_counter_info {
+  size_t struct_size;
+  const char* name;        /* "packed_bytes" */
+  const char* unit;        /* "count", "bytes", "seconds", or "tier": a number of CAIRN_TIER_* */
+  const char* description; /* what it counts */
+} cairn_plan_counter_info_t;
+#define CAIRN_PLAN_COUNTER_INFO_INIT {sizeof(cairn_plan_counter_info_t), NULL, NULL, NULL}
+/* Counter number index, from 0. Later versions may have more counters, and may no longer have one of today's.
+ * errors: NOT_FOUND past the last. threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_counter_describe(size_t index, cairn_plan_counter_info_t* out_info,
+                                                                     cairn_error_t* error);
+/* The value of a counter, by its name. errors: NOT_FOUND (no such counter; the message lists those known).
+ * threads: const. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_counter(const cairn_plan_t* plan, const char* name, double* out_value,
                                                             cairn_error_t* error);
 
 /* Bytes of a tier by what they are for, at the tier's peak: together, peak_bytes of the summary. On the device inputs,
@@ -825,6 +826,35 @@ typedef struct cairn_stepper_options {
 #define CAIRN_STEPPER_OPTIONS_INIT \
   {sizeof(cairn_stepper_options_t), 0, 0, 0, 3e-4, 0.0, 0.9, 0.95, 1e-8, 0.1, 1.0, 0, 1, NULL, 0, NULL, 0, 0, 0, \
    0.0, 0.0, 0.0, 0, 0}
+
+enum { CAIRN_SETTINGS_OF_OPTIMIZER = 0, CAIRN_SETTINGS_OF_SCHEDULE = 1, CAIRN_SETTINGS_OF_STEPPER = 2 };
+enum {
+  CAIRN_SETTING_ABOVE = 1,   /* `least` itself is out of range */
+  CAIRN_SETTING_BELOW = 2,   /* `most` itself is out of range */
+  CAIRN_SETTING_INTEGER = 4, /* integers alone */
+  CAIRN_SETTING_OR_ZERO = 8, /* 0 is in range, too, and stands for a default */
+  CAIRN_SETTING_LIST = 16,   /* several such numbers, ascending */
+  CAIRN_SETTING_SWITCH = 32  /* 0 or 1: no or yes */
+};
+/* A number or word that an optimizer, a schedule or a stepper takes, and what it may be. The texts live as long as the
+ * library. */
+typedef struct cairn_setting_info {
+  size_t struct_size;
+  const char* name;        /* of a stepper: the field of cairn_stepper_options_t */
+  const char* description; /* what it is; of a schedule's "": the schedule's own description says it */
+  const char* allowed;     /* what it may be, in words: "at least 0 and below 1"; "" where `words` says it */
+  const char* words;       /* it is one of these, separated by blanks, the first by default; "": it is a number */
+  double default_value;    /* out of range where a schedule needs to be given one */
+  double least, most;      /* the bounds of a number */
+  uint32_t traits;         /* sum of CAIRN_SETTING_* */
+  uint32_t reserved;
+} cairn_setting_info_t;
+#define CAIRN_SETTING_INFO_INIT {sizeof(cairn_setting_info_t), NULL, NULL, NULL, NULL, 0.0, 0.0, 0.0, 0, 0}
+/* Setting number index, from 0, of what has settings: kind is CAIRN_SETTINGS_OF_*, owner the name of the optimizer or
+ * schedule, NULL for steppers. INVALID_ARGUMENT also means: an unknown owner. errors: NOT_FOUND past the last.
+ * threads: any. since: 1.0 */
+CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_setting_describe(uint32_t kind, const char* owner, size_t index,
+                                                                cairn_setting_info_t* out_info, cairn_error_t* error);
 /* What a stepper with these options would give the updates of steps first to first + count - 1, counted from 0: their rates
  * and, where out_momenta is not NULL, momenta; NaN where the schedule has none. Looks at rates, warm-up and schedule alone;
  * count may be 0, to check them. INVALID_ARGUMENT also means: an unknown schedule or parameter, a value out of range, a

@@ -8,6 +8,7 @@
 
 #include "runtime/base/os/clock.h"
 #include "runtime/costs/fit.h"
+#include "runtime/ops/ops.h"
 
 namespace cairn::costs {
 namespace {
@@ -33,7 +34,7 @@ class Products {
             TensorDesc{DType::kF32, Shape{kColumns, kColumns}},
             {}},
         out_{TensorDesc{DType::kF32, Shape{kRows, kColumns}}, {}},
-        kernel_(device.kernels().find({.op = "linear",
+        kernel_(device.kernels().find({.op = ops::with(ops::PRODUCTS).name,
                                        .in = in_,
                                        .out = out_,
                                        .in_present = 3,

@@ -7,10 +7,11 @@ local format = require "cli.base.format"
 local json = require "cli.base.json"
 local nearest = require "cli.base.nearest"
 
-local USAGE = "cairn ops [NAME ...] [--amp | --optimizers | --schedules] [--json] [--markdown]"
+local USAGE = "cairn ops [NAME ...] [--amp | --optimizers | --schedules | --counters] [--json] [--markdown]"
 local KNOWN = args.known("json quiet", { markdown = { args.FLAG, "as capi/docs/ops.md" },
   amp = { args.FLAG, "the classes that ops have under --amp, and which op has which" },
   optimizers = { args.FLAG, "the optimizers, their states and hyper-parameters" },
+  counters = { args.FLAG, "what plans count of how they do things: `plan.counters` of --json" },
   schedules = { args.FLAG, "the schedules of the learning rate and their parameters" } })
 local WIDTH = 100
 
@@ -167,8 +168,10 @@ local OPTIMIZERS = {
     for j, state in ipairs(optimizer.states) do
       states[j] = json.object { { "name", state.name }, { "when", state.when } }
     end
+    local settings = cairn.settings("optimizer", optimizer.name)
     for j, hyper in ipairs(optimizer.hypers) do
-      hypers[j] = json.object { { "name", hyper.name }, { "default", hyper.default } }
+      hypers[j] = json.object { { "name", hyper.name }, { "default", hyper.default },
+                                { "allowed", settings[j].allowed }, { "description", settings[j].description } }
     end
     return { { "states", json.array(states) }, { "hypers", json.array(hypers) },
              { "otherwise", optimizer.otherwise } }
@@ -203,6 +206,15 @@ local SCHEDULES = {
     end
     return { { "parameters", json.array(parameters) }, { "ends", row.ends } }
   end,
+}
+
+local COUNTERS = {
+  kind = "counter", head = "# Counters of plans\n",
+  all = cairn.plan_counters,
+  title = function(row) return row.name end,
+  facts = function(row) return { "    unit: " .. row.unit } end,
+  about = function(row) return ("Unit: %s."):format(row.unit) end,
+  fields = function(row) return { { "unit", row.unit } } end,
 }
 
 local function to_markdown(shape, list)
@@ -257,7 +269,8 @@ return function(arguments)
   if not options then return 0 end
   if #settings > 0 then fail.usage("usage: " .. USAGE) end
   local shape, flag = OPS, nil
-  for _, table in ipairs { { "amp", AMP }, { "optimizers", OPTIMIZERS }, { "schedules", SCHEDULES } } do
+  for _, table in ipairs { { "amp", AMP }, { "optimizers", OPTIMIZERS }, { "schedules", SCHEDULES },
+                           { "counters", COUNTERS } } do
     if options[table[1]] then
       if flag then fail.usage(("--%s and --%s exclude each other"):format(flag, table[1])) end
       flag, shape = unpack(table)

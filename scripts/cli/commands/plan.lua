@@ -84,8 +84,8 @@ local function rows_of(plan, micro_steps)
     { "memory_bytes", summary.memory(plan) }, { "tier_bytes", summary.tier_bytes(plan) },
     { "live_peak_bytes", plan.live_peak_bytes },
     { "persistent_bytes", plan.persistent_bytes }, { "values", plan.value_count }, { "ops", plan.op_count },
-    { "in_place_ops", plan.in_place_op_count },
-    { "measured_ops", plan.measured_op_count }, { "instructions", plan.instruction_count },
+    { "in_place_ops", plan.counters.in_place_ops },
+    { "measured_ops", plan.counters.measured_ops }, { "instructions", plan.instruction_count },
     { "regions", plan.region_count },
   }
 end
@@ -191,8 +191,8 @@ return function(arguments, root)
     format.seconds(step), micro_steps,
     format.seconds(numbers.host_seconds), format.seconds(numbers.update_seconds)))
   if options.profile then
-    io.stdout:write(("costs             %d of %d ops measured, the others modelled\n"):format(numbers.measured_op_count,
-      numbers.op_count))
+    io.stdout:write(("costs             %d of %d ops measured, the others modelled\n"):format(
+      numbers.counters.measured_ops, numbers.op_count))
   end
   io.stdout:write(("rates             %s\n"):format(rates.line(numbers.rates)))
   local bound = summary.step_seconds(numbers, numbers.bound_seconds, micro_steps)

@@ -37,8 +37,8 @@ end
 local function seconds(options, plan)
   if options.device_model then return ("the device model %s, by the work of each op"):format(options.device_model) end
   if options.profile then
-    return ("measured for %d of %d ops (%s), by their work for others"):format(plan.measured_op_count, plan.op_count,
-      options.profile)
+    return ("measured for %d of %d ops (%s), by their work for others"):format(
+      plan.counters.measured_ops, plan.op_count, options.profile)
   end
   if plan.rates.source == "model" then return "an analytic guide: nothing was measured (cairn profile does that)" end
   return "by the rates of this machine, " .. rates.line(plan.rates)
@@ -70,5 +70,6 @@ return function(title, recipe, o, options, plan, micro_steps)
     "seconds: " .. seconds(options, plan),
     ("step: %s predicted for %d micro-batch%s, each one forward and backward, and the update"):format(
       format.seconds(step), micro_steps, micro_steps == 1 and "" or "es"),
+    "counters: " .. summary.counters_text(plan),
   }, "\n")
 end

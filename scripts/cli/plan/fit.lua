@@ -182,7 +182,8 @@ local function row_json(self, row)
     { "at_least_bytes", row.at_least }, { "at_most_bytes", row.at_most },
     { "predicted_step_seconds", row.numbers and self:seconds(numbers) }, { "peak_at", numbers and numbers.peak_at },
     { "fits", row.fits }, { "budget_step_seconds", row.within and self:seconds(row.within) },
-    { "memory_bytes", numbers and summary.memory(numbers) }, { "packed_bytes", numbers and numbers.packed_bytes },
+    { "memory_bytes", numbers and summary.memory(numbers) },
+    { "packed_bytes", numbers and numbers.counters.packed_bytes },
     { "tier_bytes", numbers and summary.tier_bytes(numbers) },
     { "planned_peak_bytes", numbers and summary.tiers(numbers.peak_bytes) }, { "needs", row.set.needs },
     { "why", row.why },
@@ -201,7 +202,7 @@ local function row_text(self, row)
   local name = #row.set.words > 0 and table.concat(row.set.words, " ") or "(recompute)"
   local cells = { name, large.smallest(row), row.numbers and format.seconds(self:seconds(numbers)) or "-",
                   yes_or_no(row.fits), row.within and format.seconds(self:seconds(row.within)) or "-" }
-  local packed = numbers and numbers.packed_bytes or 0
+  local packed = numbers and numbers.counters.packed_bytes or 0
   cells[#cells + 1] = cell(numbers and numbers.parameters_bytes - packed or 0)
   cells[#cells + 1] = cell(packed)
   for _, category in ipairs(SHOWN) do cells[#cells + 1] = cell(numbers and numbers[category .. "_bytes"] or 0) end

@@ -152,7 +152,7 @@ function joint.json(candidates)
         { "samples_per_second", row.samples_per_second }, { "predicted_step_seconds", row.seconds },
         { "slower", row.seconds / candidates[1].seconds - 1 },
         { "planned_peak_bytes", summary.tiers(row.plan.peak_bytes) },
-        { "plan", summary.plan(row.plan, row.accumulate) }, { "measured_ops", row.plan.measured_op_count },
+        { "plan", summary.plan(row.plan, row.accumulate) }, { "measured_ops", row.plan.counters.measured_ops },
         { "ops", row.plan.op_count },
       } do fields[#fields + 1] = field end
     else

@@ -175,7 +175,7 @@ end
 function refusal.at_least(numbers, options, micro_steps)
   local room = levers.room(options, options.device_model and costs.variants(options) or nil)
   local apart = micro_steps == 1 and not options.fuse_update
-  local bytes = numbers.persistent_bytes - numbers.packed_bytes + (apart and numbers.gradients_bytes or 0)
+  local bytes = numbers.persistent_bytes - numbers.counters.packed_bytes + (apart and numbers.gradients_bytes or 0)
   return bytes > room and bytes - room or nil
 end
 

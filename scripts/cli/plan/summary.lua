@@ -1,4 +1,6 @@
 -- The same numbers of a plan, for JSON and for people.
+local cairn = require "cairn"
+local core = require "cairn.core"
 local format = require "cli.base.format"
 local json = require "cli.base.json"
 
@@ -29,6 +31,26 @@ function summary.tier_bytes(plan)
   return json.object(tiers)
 end
 
+-- The tier where the optimizer updates what the host tier holds: "device" or "host".
+function summary.update_at(plan) return core.TIERS[plan.counters.update_at] end
+
+-- What the library's plans count, by name.
+function summary.counters(plan)
+  local rows = {}
+  for i, row in ipairs(cairn.plan_counters()) do rows[i] = { row.name, plan.counters[row.name] } end
+  return json.object(rows)
+end
+
+-- Those that are not 0, as one line.
+function summary.counters_text(plan)
+  local words = {}
+  for _, row in ipairs(cairn.plan_counters()) do
+    local value = plan.counters[row.name]
+    if value ~= 0 then words[#words + 1] = ("%s %s"):format(row.name, format.count(value)) end
+  end
+  return #words > 0 and table.concat(words, ", ") or "all 0"
+end
+
 -- Seconds of a step whose micro-batches take `seconds` each in their plan: no plan changes what is around it.
 function summary.step_seconds(plan, seconds, micro_steps)
   return (seconds + plan.host_seconds) * micro_steps + plan.update_seconds
@@ -49,13 +71,12 @@ function summary.plan(plan, micro_steps)
   rows[9] = { "keep_all_step_seconds", summary.step_seconds(plan, plan.keep_all_seconds, micro_steps) }
   rows[10] = { "optimizer_host_bytes", plan.optimizer_host_bytes }
   rows[11] = { "optimizer_disk_bytes", plan.optimizer_disk_bytes }
-  rows[12] = { "packed_bytes", plan.packed_bytes }
-  rows[13] = { "unpacked_bytes", plan.unpacked_bytes }
-  rows[14] = { "rates", plan.rates.source }
-  rows[15] = { "update_at", plan.update_at }
-  rows[16] = { "deferred_updates", plan.deferred_update_count }
-  rows[17] = { "host_updates", plan.host_update_count }
-  rows[18] = { "host_adds", plan.host_add_count }
+  for i, name in ipairs { "packed_bytes", "unpacked_bytes", "deferred_updates", "host_updates", "host_adds" } do
+    rows[11 + i] = { name, plan.counters[name] }
+  end
+  rows[17] = { "rates", plan.rates.source }
+  rows[18] = { "update_at", summary.update_at(plan) }
+  rows[19] = { "counters", summary.counters(plan) }
   return json.object(rows)
 end
 
@@ -79,10 +100,10 @@ function summary.lines(plan, measured)
   text[#text + 1] = "for backward      " .. (#decided > 0 and table.concat(decided, ", ") or "nothing to hold") .. "\n"
   local homes = {}
   for _, row in ipairs { { "host", plan.optimizer_host_bytes }, { "disk", plan.optimizer_disk_bytes } } do
-    local there = row[1] == plan.update_at and "updated there" or "through the device in every update"
+    local there = row[1] == summary.update_at(plan) and "updated there" or "through the device in every update"
     if row[2] > 0 then homes[#homes + 1] = ("%s on the %s, %s"):format(format.bytes(row[2]), row[1], there) end
   end
-  local deferred, on_host = plan.deferred_update_count, plan.host_update_count
+  local deferred, on_host = plan.counters.deferred_updates, plan.counters.host_updates
   local beside, by_host = on_host - deferred, ""
   if beside > 0 then
     by_host = (", and of %s beside backward, by the host's processors"):format(format.count(beside))
@@ -93,14 +114,14 @@ function summary.lines(plan, measured)
     text[#text + 1] = ("updates           of %s parameters beside the next forward part%s, to the same bits\n"):format(
       format.count(deferred), by_host)
   end
-  if plan.host_add_count > 0 then
+  if plan.counters.host_adds > 0 then
     text[#text + 1] = ("gradients         of %s parameters added up by the host's processors\n"):format(
-      format.count(plan.host_add_count))
+      format.count(plan.counters.host_adds))
   end
   if #homes > 0 then text[#text + 1] = ("optimizer state   %s\n"):format(table.concat(homes, "; ")) end
   for _, tier in ipairs { "host", "disk" } do
     local bytes, parts = plan.tier_bytes[tier], {}
-    local in_place = tier == plan.update_at and plan.host_update_count == 0
+    local in_place = tier == summary.update_at(plan) and plan.counters.host_updates == 0
     for _, row in ipairs { { "parameters", "fetched for every use" },
                            { "gradients", in_place and "added to there" or "fetched for every use" },
                            { "optimizer", "fetched for updates" } } do
@@ -111,9 +132,9 @@ function summary.lines(plan, measured)
     end
     if #parts > 0 then text[#text + 1] = ("at home on %-6s %s\n"):format(tier, table.concat(parts, "; ")) end
   end
-  if plan.unpacked_bytes > 0 then
+  if plan.counters.unpacked_bytes > 0 then
     text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(
-      format.bytes(plan.packed_bytes), format.bytes(plan.unpacked_bytes))
+      format.bytes(plan.counters.packed_bytes), format.bytes(plan.counters.unpacked_bytes))
   end
   for _, tier in ipairs { "device", "host", "disk" } do
     local planned = plan.peak_bytes[tier]

@@ -161,7 +161,7 @@ end
 -- states live in tiers, whose weights are not kept packed, whose updates lie elsewhere.
 local function has_forms(curve, about, options)
   local first = curve.points[1]
-  return first ~= nil and next(first.tiers) ~= nil or about.packed_bytes > 0 or options.fuse_update
+  return first ~= nil and next(first.tiers) ~= nil or about.counters.packed_bytes > 0 or options.fuse_update
 end
 
 -- rows_of(plan, micro_steps): the keys of `cairn plan --json`.

@@ -97,6 +97,24 @@ function check.problem(row, value)
   if row.valid then return row.valid(value) end  -- of rows that are every recipe's
 end
 
+-- A row of options from one of cairn.settings(), under a name of its own.
+function check.row(setting, name)
+  local row = { name or setting.name, setting.default, setting.description, choices = setting.words,
+                whole = setting.integer or nil }
+  if type(setting.default) == "number" then
+    row[setting.above and "above" or "least"] = setting.or_zero and 0 or setting.least
+    row[setting.below and "below" or "most"] = setting.most
+  else
+    row.whole = nil
+  end
+  if setting.or_zero then
+    row.valid = function(value)
+      if value ~= 0 and value < setting.least then return ("0, or at least %g"):format(setting.least) end
+    end
+  end
+  return row
+end
+
 local function option_row(path, at, row, seen)
   local what = ("row %d of options"):format(at)
   if type(row) ~= "table" then refuse(path, what, row, '{ name, default, words }, as { "width", 32, "of a layer" }') end

@@ -40,6 +40,7 @@ local core = require "cairn.core"
 local fail = require "cli.base.fail"
 local files = require "cli.base.files"
 local format = require "cli.base.format"
+local hypers = require "cli.recipe.hypers"
 local lengths = require "cli.recipe.lengths"
 local native = require "cli.native"
 local nearest = require "cli.base.nearest"
@@ -60,39 +61,19 @@ end
 
 -- Options of every recipe, with defaults that its `training` may change.
 local TRAINING = schedule.rows()
-for _, row in ipairs {
-  { "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
+local function add(...)
+  for _, row in ipairs { ... } do TRAINING[#TRAINING + 1] = row end
+end
+add({ "optimizer", "adamw", "`cairn ops --optimizers` says what each does", choices = names_of(cairn.optimizers()) },
   { "parameters", "f32", "weights are stored as; with --amp bf16 also bf16: half the bytes, rounded stochastically; "
-    .. "split: f32 as its bf16 and the 16 bits below, without copies in bf16", choices = { "f32", "bf16", "split" } },
-  { "weight_decay", 0.1, "for weights, not biases and norms; default of sgd, lion, adam and adafactor: 0", least = 0,
-    most = 1e38 },
-  { "beta1", 0.9, "Adam's, AdamW's and Lion's, and of what Muon leaves to AdamW", least = 0, below = 1 },
-  { "beta2", 0.95, "as beta1; Lion's default: 0.99, Adam's: 0.999", least = 0, below = 1 },
-  { "momentum", 0, "SGD's", least = 0, below = 1 },
-  { "dampening", 0, "of SGD's momentum", least = 0, below = 1 },
-  { "nesterov", false, "SGD's, and Muon's, where it is true by default" },
-  { "beta2_decay", -0.8, "Adafactor's: beta2 is 1 - t^beta2_decay", least = -1e38, most = 0 },
-  { "eps1", 2 ^ -23, "Adafactor's least root of v", least = 1e-30, most = 1e38 },
-  { "eps2", 1e-3, "Adafactor's least size of p, which updates are relative to", least = 0, most = 1e38 },
-  { "clip_threshold", 1, "Adafactor's longest update, as a root of a mean square", least = 1, most = 1e38 },
-  { "ns_steps", 5, "Muon's Newton-Schulz steps", whole = true, least = 1, most = 99 },
-  { "match_rms_adamw", false, "Muon's rate: times 0.2 sqrt(max(rows, columns)), for a rate that suits AdamW" },
-  { "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0,
-    most = 1e38 },
-  { "clip", 1.0, "global norm of the gradient; 0: no clipping", least = 0, most = 1e38 },
-  { "loss_scale", 0, "of --amp fp16, at first; 0: 65536 over the rows of an effective batch", least = 0, most = 3e38,
-    valid = function(scale)  -- as runtime/step/loss_scale.cc; below, float32 does not hold its reciprocal
-      if scale > 0 and scale < 1e-30 then return "0, or at least 1e-30" end
-    end },
-  { "loss_scale_growth", 2, "times the loss scale, after loss_scale_interval finite steps in a row", least = 1,
-    most = 1e6 },
-  { "loss_scale_backoff", 0.5, "times the loss scale, after a step that was skipped", least = 1e-6, most = 1 - 1e-6 },
-  { "loss_scale_interval", 2000, "finite steps in a row after which the loss scale grows", whole = true, least = 1,
-    most = 2 ^ 32 - 1 },
-} do TRAINING[#TRAINING + 1] = row end
--- Those of them that are an optimizer's. Each is an option of `optimizers` where that has one of the name.
-local HYPERS = { "weight_decay", "beta1", "beta2", "momentum", "dampening", "nesterov", "beta2_decay", "eps1", "eps2",
-                 "clip_threshold", "ns_steps", "match_rms_adamw", "otherwise_rate" }
+    .. "split: f32 as its bf16 and the 16 bits below, without copies in bf16", choices = { "f32", "bf16", "split" } })
+add(unpack(hypers.rows))
+add({ "otherwise_rate", 0, "of parameters that an optimizer leaves to another, as Muon to AdamW; 0: rate", least = 0,
+  most = 1e38 })
+for _, setting in ipairs(cairn.settings("stepper")) do
+  if setting.name == "clip_norm" then add(check.row(setting, "clip")) end
+  if setting.name:find("^loss_scale") then add(check.row(setting)) end
+end
 -- Of every recipe that has a batch.
 local GLOBAL_BATCH = { "global_batch", 0, "samples of a step: batch times --accumulate; 0: not stated. batch=auto " ..
   "chooses among its divisors", whole = true, least = 0, most = 2 ^ 31 - 1 }
@@ -246,35 +227,6 @@ local function read_value(row, text)
   return value
 end
 
--- The hyper-parameters among HYPERS of an optimizer and of that of what it leaves, with defaults.
-local function hypers_of(optimizer)
-  local defaults, rows = {}, {}
-  for _, row in ipairs(cairn.optimizers()) do rows[row.name] = row end
-  local row = rows[optimizer]
-  for _, each in ipairs { row or { hypers = {} }, row and rows[row.otherwise] } do
-    for _, hyper in ipairs(each.hypers) do defaults[hyper.name] = defaults[hyper.name] or hyper.default end
-  end
-  if row and row.otherwise then defaults.otherwise_rate = 0 end
-  local known = {}
-  for _, name in ipairs(HYPERS) do
-    if defaults[name] then known[#known + 1] = name end
-  end
-  return known, defaults
-end
-
--- Hyper-parameters that nobody stated are the optimizer's own; a recipe's are those of its optimizer.
-local function settle_hypers(self, values, by_name, stated)
-  if values.optimizer == (self.training.optimizer or "adamw") then return end
-  local _, defaults = hypers_of(values.optimizer)
-  for _, name in ipairs(HYPERS) do
-    local default = defaults[name]
-    if by_name[name] and not stated[name] and default then
-      if type(values[name]) == "boolean" then default = default ~= 0 end
-      values[name] = default
-    end
-  end
-end
-
 -- Option values: defaults, overridden by `saved` (function(name) -> text or nil), overridden by settings {key, text}.
 -- joint: the command can do with batch=auto and global_batch (see cli.plan.joint).
 function recipe.resolve(self, settings, saved, joint)
@@ -296,7 +248,7 @@ function recipe.resolve(self, settings, saved, joint)
       fail.usage(("%s=%s: goes with `cairn plan` and `cairn train`"):format(name, text))
     end
   end
-  settle_hypers(self, values, by_name, stated)
+  hypers.settle(self, values, by_name, stated)
   schedule.settle(values, settings, self.common)
   if values.lengths and values.lengths ~= "" then
     if not joint then fail.usage(("lengths=%s: goes with `cairn plan` and `cairn train`"):format(values.lengths)) end
@@ -306,9 +258,9 @@ function recipe.resolve(self, settings, saved, joint)
   if values.remainder == "own" and not joint then
     fail.usage("remainder=own: goes with `cairn plan` and `cairn train`")
   end
-  local known, defaults = hypers_of(values.optimizer)
+  local known, defaults = hypers.of(values.optimizer)
   for _, setting in ipairs(settings) do
-    for _, name in ipairs(HYPERS) do
+    for _, name in ipairs(hypers.NAMES) do
       local meant = not setting.file or values[name] ~= by_name[name][2]  -- as run.json states all options
       if setting[1] == name and not defaults[name] and meant then
         fail.usage(("%s=%s: '%s' has no %s; it has: rate %s"):format(name, setting[2], values.optimizer, name,
@@ -355,21 +307,21 @@ end
 
 -- What cairn.plan takes of an optimizer, from a recipe's option values.
 function recipe.optimizer(self, o)
-  local hypers = {}
-  for _, name in ipairs((hypers_of(o.optimizer))) do hypers[name] = o[name] end
+  local given = {}
+  for _, name in ipairs((hypers.of(o.optimizer))) do given[name] = o[name] end
   local groups = self.groups and self.call("groups", o)
-  if hypers.otherwise_rate then
-    if hypers.otherwise_rate > 0 then
+  if given.otherwise_rate then
+    if given.otherwise_rate > 0 then
       if o.rate == 0 then fail.usage(("otherwise_rate=%g: goes with a rate above 0"):format(o.otherwise_rate)) end
       local scale = o.otherwise_rate / o.rate
       if scale > 1e38 then
         fail.usage(("otherwise_rate=%g: more than 1e38 times the rate, %g"):format(o.otherwise_rate, o.rate))
       end
-      cairn.optim.scale_rests(hypers, o.optimizer, scale, groups)
+      cairn.optim.scale_rests(given, o.optimizer, scale, groups)
     end
-    hypers.otherwise_rate = nil
+    given.otherwise_rate = nil
   end
-  return { optimizer = o.optimizer, hypers = hypers, groups = groups, parameters = o.parameters }
+  return { optimizer = o.optimizer, hypers = given, groups = groups, parameters = o.parameters }
 end
 
 -- Where a schedule ends in a run of few steps that stands for a whole one.

@@ -1,11 +1,13 @@
 -- Mixed precision as the command line and a recipe ask for it: --amp, and the recipe's `amp_rules`.
+local cairn = require "cairn"
 local fail = require "cli.base.fail"
 local json = require "cli.base.json"
 
 -- LOSS_SCALE: options of every recipe that only --amp fp16 has a use for.
-local precision = {
-  LOSS_SCALE = { "loss_scale", "loss_scale_growth", "loss_scale_backoff", "loss_scale_interval" },
-}
+local precision = { LOSS_SCALE = {} }
+for _, setting in ipairs(cairn.settings("stepper")) do
+  if setting.name:find("^loss_scale") then table.insert(precision.LOSS_SCALE, setting.name) end
+end
 
 -- What cairn.plan takes as `amp`, from options of a command; options.amp_rules: what precision.rules makes.
 function precision.of(options)

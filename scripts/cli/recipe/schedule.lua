@@ -2,6 +2,7 @@
 -- or tokens, and rates that follow the effective batch.
 local args = require "cli.base.args"
 local cairn = require "cairn"
+local check = require "cli.recipe.check"
 local fail = require "cli.base.fail"
 local nearest = require "cli.base.nearest"
 
@@ -103,19 +104,21 @@ for _, row in ipairs(PARAMETER_ROWS) do DEFAULTS[row[1]] = row[2] end
 
 -- Rows of the options of every recipe.
 function schedule.rows()
+  local of_stepper = {}
+  for _, setting in ipairs(cairn.settings("stepper")) do of_stepper[setting.name] = setting end
   local rows = {
-    { "rate", 3e-4, "learning rate", above = 0, most = 1e38 },
+    check.row(of_stepper.rate),
     { "rate_scaling", "none", "rate times the effective batch over base_batch, or the square root of that",
       choices = { "none", "linear", "sqrt" } },
     { "base_batch", 0, "samples of a step for which rate was found; of rate_scaling", whole = true, least = 0,
       most = 2 ^ 31 - 1 },
-    { "warmup", 0, "steps of linear warm-up", whole = true, least = 0 },
+    check.row(of_stepper.warmup_steps, "warmup"),
     { "warmup_samples", 0, "samples of linear warm-up, in whole steps", whole = true, least = 0 },
     { "warmup_tokens", 0, "tokens of linear warm-up, in whole steps", whole = true, least = 0 },
     { "schedule", "constant", "`cairn ops --schedules` says what each does; or several, one after the other: " ..
       "linear:100:start_factor=0.1,cosine", valid = wanted, known = NAMES },
     { "schedule_steps", 0, "where a schedule that has an end does so; 0: at --steps", whole = true, least = 0 },
-    { "minimum_rate", 0, "where cosine, linear, wsd and polynomial end", least = 0, most = 1e38 },
+    check.row(of_stepper.minimum_rate),
   }
   for _, row in ipairs(PARAMETER_ROWS) do rows[#rows + 1] = row end
   return rows

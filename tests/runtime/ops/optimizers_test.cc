@@ -11,6 +11,7 @@
 #include "runtime/base/optimizers/update.h"
 #include "runtime/base/text/cat.h"
 #include "runtime/ops/ops.h"
+#include "runtime/ops/ranges.h"
 
 namespace cairn::ops {
 namespace {
@@ -39,6 +40,21 @@ TEST(Optimizers, RowsAreParsed) {
   }
   EXPECT_EQ(names,
             (std::set<std::string_view>{"adamw", "sgd", "lion", "adam", "adamw8", "adafactor", "muon"}));
+}
+
+TEST(Ranges, HoldWhatTheirWordsSay) {
+  std::set<char> letters;
+  for (const Range& range : ranges()) {
+    EXPECT_TRUE(letters.insert(range.letter).second) << range.letter;
+    EXPECT_EQ(&cairn::ops::range(range.letter), &range);
+    EXPECT_EQ(range.holds(range.least), !range.is(RANGE_ABOVE)) << range.letter;
+    EXPECT_EQ(range.holds(range.most), !range.is(RANGE_BELOW)) << range.letter;
+    if (range.is(RANGE_INTEGER)) EXPECT_FALSE(range.holds(range.least + 0.5)) << range.letter;
+    EXPECT_FALSE(range.holds(std::nan(""))) << range.letter;
+    EXPECT_FALSE(range.holds(std::nextafter(range.most, 2 * range.most + 1))) << range.letter;
+  }
+  EXPECT_TRUE(cairn::ops::range('z').holds(0)) << "stands for a default";
+  EXPECT_THROW(cairn::ops::range('?'), Error);
 }
 
 TEST(Optimizers, StatesAndHyperParameters) {

@@ -78,6 +78,18 @@ TEST(Table, ColumnsFitTogether) {
 }
 
 // Operands by role, for those that know only rows.
+TEST(Table, CostsOfAnOpStandInItsRow) {
+  for (const Trait trait : {PRODUCTS, STREAMS, UPDATES}) {
+    int rows = 0;
+    for (const OpRow& row : all()) rows += row.is(trait) ? 1 : 0;
+    EXPECT_EQ(rows, 1) << trait;
+    EXPECT_TRUE(with(trait).is(trait));
+  }
+  for (const OpRow& row : all()) EXPECT_GE(row.gpu, 1) << row.name;
+  EXPECT_EQ(find("attention")->gpu, 2);
+  EXPECT_EQ(find("gelu")->gpu, 1) << "a column that is left out";
+}
+
 TEST(Table, OperandsHaveRoles) {
   const OpRow& linear = row(OpCode::k_linear);
   EXPECT_EQ(linear.inputs[0].role, OperandRole::kData);

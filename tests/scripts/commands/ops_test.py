@@ -1,6 +1,7 @@
 """`cairn ops`: the list of ops is the library's own, and the page made of it is fresh."""
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -55,7 +56,14 @@ class Ops(Case):
         listed = {row["name"]: row for row in json.loads(self.cairn("ops", "--optimizers", "--json").stdout)}
         self.assertEqual(next(iter(listed)), "adamw")
         self.assertEqual(listed["sgd"]["states"], [{"name": "momentum", "when": "momentum"}])
-        self.assertIn({"name": "beta2", "default": 0.99}, listed["lion"]["hypers"])
+        self.assertEqual(listed["lion"]["hypers"][2]["default"], 0.99)
+        self.assertEqual(listed["lion"]["hypers"][2]["allowed"], "at least 0 and below 1")
+        options = " ".join(self.cairn("train", "mlp", "--help").stdout.split())
+        for row in listed.values():  # every hyper-parameter is an option, said to be of this optimizer
+            for hyper in row["hypers"]:
+                if hyper["name"] not in ("rate_scale", "eps", "ns_eps"):
+                    self.assertRegex(options, rf" {hyper['name']}=\S+ {re.escape(hyper['description'])} "
+                                              rf"\([^()]*\b{row['name']}\b")
         text = self.cairn("ops", "--optimizers", "lion").stdout
         for words in ("lion", "states: m", "rate_scale=1 beta1=0.9 beta2=0.99", "sign("):
             self.assertIn(words, text)

@@ -1,10 +1,11 @@
 """Command lines: help, unknown words, missing values, types of options; every mistake is exit code 2 and says what."""
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from harness import TINY, Case, main  # noqa: E402
+from harness import ROOT, TINY, Case, main  # noqa: E402
 
 COMMANDS = ("train", "plan", "verify", "profile", "inspect", "generate", "export", "devices", "ops")
 
@@ -26,6 +27,10 @@ class Usage(Case):
         self.assertEqual(self.cairn("help").stdout, self.cairn("--help").stdout)
         self.assertIn("usage: cairn lua FILE", self.cairn("help", "lua").stdout)
         self.fails(2, "help", "trian", says=("trian", "train"))
+        recipes = sorted(path.stem for path in (ROOT / "scripts/recipes").glob("*.lua"))
+        self.assertIn(f"a name: {', '.join(recipes)}", " ".join(text.split()))
+        listed = re.findall(r"^  cairn (\w+)", text, flags=re.M)
+        self.assertEqual(sorted(listed), sorted(path.stem for path in (ROOT / "scripts/cli/commands").glob("*.lua")))
 
     def test_unknown_words(self):
         self.fails(2)

@@ -265,7 +265,7 @@ fn cairn_program_t_lies_as_promised() {
 
 #[test]
 fn cairn_plan_summary_t_lies_as_promised() {
-    assert_eq!(size_of::<cairn_plan_summary_t>(), 304);
+    assert_eq!(size_of::<cairn_plan_summary_t>(), 240);
     assert_eq!(place!(cairn_plan_summary_t, struct_size), (0, 8));
     assert_eq!(place!(cairn_plan_summary_t, peak_bytes), (8, 24));
     assert_eq!(place!(cairn_plan_summary_t, budget_bytes), (32, 8));
@@ -292,16 +292,17 @@ fn cairn_plan_summary_t_lies_as_promised() {
     assert_eq!(place!(cairn_plan_summary_t, region_count), (200, 8));
     assert_eq!(place!(cairn_plan_summary_t, update_seconds), (208, 8));
     assert_eq!(place!(cairn_plan_summary_t, host_seconds), (216, 8));
-    assert_eq!(place!(cairn_plan_summary_t, measured_op_count), (224, 8));
-    assert_eq!(place!(cairn_plan_summary_t, optimizer_host_bytes), (232, 8));
-    assert_eq!(place!(cairn_plan_summary_t, optimizer_disk_bytes), (240, 8));
-    assert_eq!(place!(cairn_plan_summary_t, packed_bytes), (248, 8));
-    assert_eq!(place!(cairn_plan_summary_t, unpacked_bytes), (256, 8));
-    assert_eq!(place!(cairn_plan_summary_t, in_place_op_count), (264, 8));
-    assert_eq!(place!(cairn_plan_summary_t, update_at), (272, 8));
-    assert_eq!(place!(cairn_plan_summary_t, deferred_update_count), (280, 8));
-    assert_eq!(place!(cairn_plan_summary_t, host_update_count), (288, 8));
-    assert_eq!(place!(cairn_plan_summary_t, host_add_count), (296, 8));
+    assert_eq!(place!(cairn_plan_summary_t, optimizer_host_bytes), (224, 8));
+    assert_eq!(place!(cairn_plan_summary_t, optimizer_disk_bytes), (232, 8));
+}
+
+#[test]
+fn cairn_plan_counter_info_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_plan_counter_info_t>(), 32);
+    assert_eq!(place!(cairn_plan_counter_info_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_plan_counter_info_t, name), (8, 8));
+    assert_eq!(place!(cairn_plan_counter_info_t, unit), (16, 8));
+    assert_eq!(place!(cairn_plan_counter_info_t, description), (24, 8));
 }
 
 #[test]
@@ -437,6 +438,21 @@ fn cairn_stepper_options_t_lies_as_promised() {
     assert_eq!(place!(cairn_stepper_options_t, loss_scale_backoff), (160, 8));
     assert_eq!(place!(cairn_stepper_options_t, loss_scale_interval), (168, 4));
     assert_eq!(place!(cairn_stepper_options_t, reserved), (172, 4));
+}
+
+#[test]
+fn cairn_setting_info_t_lies_as_promised() {
+    assert_eq!(size_of::<cairn_setting_info_t>(), 72);
+    assert_eq!(place!(cairn_setting_info_t, struct_size), (0, 8));
+    assert_eq!(place!(cairn_setting_info_t, name), (8, 8));
+    assert_eq!(place!(cairn_setting_info_t, description), (16, 8));
+    assert_eq!(place!(cairn_setting_info_t, allowed), (24, 8));
+    assert_eq!(place!(cairn_setting_info_t, words), (32, 8));
+    assert_eq!(place!(cairn_setting_info_t, default_value), (40, 8));
+    assert_eq!(place!(cairn_setting_info_t, least), (48, 8));
+    assert_eq!(place!(cairn_setting_info_t, most), (56, 8));
+    assert_eq!(place!(cairn_setting_info_t, traits), (64, 4));
+    assert_eq!(place!(cairn_setting_info_t, reserved), (68, 4));
 }
 
 #[test]

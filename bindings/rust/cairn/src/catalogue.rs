@@ -1,6 +1,7 @@
-//! What the library knows by name: ops, optimizers, schedules, classes of mixed precision.
+//! What the library knows by name: ops, optimizers, schedules, what these take, classes of mixed precision, counters.
+use crate::error::{Result, Status};
 use crate::handle::{blank, check};
-use crate::text::lent;
+use crate::text::{lent, Texts};
 use cairn_sys as sys;
 
 macro_rules! catalogue {
@@ -113,6 +114,108 @@ catalogue! {
     } {
         /// Whether a rule may give it.
         by_rule,
+    }
+}
+
+catalogue! {
+    /// What plans count of how they do things.
+    plan_counters,
+    /// A number that plans count.
+    PlanCounterInfo, cairn_plan_counter_info_t, cairn_plan_counter_describe {
+        /// As [`Plan::counter`](crate::Plan::counter) takes it.
+        name,
+        /// `count`, `bytes`, `seconds`, or `tier`: 0 device, 1 host, 2 disk.
+        unit,
+        /// What it counts.
+        description,
+    } {}
+}
+
+/// What has settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingsOf<'a> {
+    /// An optimizer, by its name.
+    Optimizer(&'a str),
+    /// A schedule, by its name.
+    Schedule(&'a str),
+    /// Every stepper.
+    Stepper,
+}
+
+/// A number or a word that an optimizer, a schedule or a stepper takes, and what it may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SettingInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is; of a schedule's empty: the schedule's own description says it.
+    pub description: &'static str,
+    /// What it may be, in words; empty where `words` says it.
+    pub allowed: &'static str,
+    /// It is one of these, separated by blanks, the first by default; empty: it is a number.
+    pub words: &'static str,
+    /// The default.
+    pub default_value: f64,
+    /// The lower bound.
+    pub least: f64,
+    /// The upper bound.
+    pub most: f64,
+    /// Whether the lower bound itself is out of range.
+    pub above: bool,
+    /// Whether the upper bound itself is out of range.
+    pub below: bool,
+    /// Whether it is an integer.
+    pub integer: bool,
+    /// Whether 0 is in range, too, and stands for a default.
+    pub or_zero: bool,
+    /// Whether it is several such numbers, ascending.
+    pub list: bool,
+    /// Whether it is 0 or 1, no or yes.
+    pub switch: bool,
+}
+
+/// What an optimizer, a schedule or a stepper takes. Errors: `InvalidArgument` (there is none of that name).
+///
+/// ```
+/// let settings = cairn::settings(cairn::SettingsOf::Optimizer("adamw"))?;
+/// let beta1 = settings.iter().find(|setting| setting.name == "beta1").unwrap();
+/// assert_eq!((beta1.least, beta1.most, beta1.below), (0.0, 1.0, true));
+/// # Ok::<(), cairn::Error>(())
+/// ```
+pub fn settings(of: SettingsOf<'_>) -> Result<Vec<SettingInfo>> {
+    let (kind, owner) = match of {
+        SettingsOf::Optimizer(name) => (sys::CAIRN_SETTINGS_OF_OPTIMIZER, Some(name)),
+        SettingsOf::Schedule(name) => (sys::CAIRN_SETTINGS_OF_SCHEDULE, Some(name)),
+        SettingsOf::Stepper => (sys::CAIRN_SETTINGS_OF_STEPPER, None),
+    };
+    let mut texts = Texts::default();
+    let owner = texts.add_some("the name of what has settings", owner)?;
+    let mut rows = Vec::new();
+    loop {
+        let mut raw: sys::cairn_setting_info_t = blank();
+        match check(|error| unsafe { sys::cairn_setting_describe(kind as u32, owner, rows.len(), &mut raw, error) }) {
+            Err(error) if error.status() == Status::NotFound => return Ok(rows),
+            done => done?,
+        }
+        let is = |trait_: u32| raw.traits & trait_ != 0;
+        // The texts live as long as the library.
+        rows.push(unsafe {
+            SettingInfo {
+                name: lent(raw.name),
+                description: lent(raw.description),
+                allowed: lent(raw.allowed),
+                words: lent(raw.words),
+                default_value: raw.default_value,
+                least: raw.least,
+                most: raw.most,
+                above: is(sys::CAIRN_SETTING_ABOVE as u32),
+                below: is(sys::CAIRN_SETTING_BELOW as u32),
+                integer: is(sys::CAIRN_SETTING_INTEGER as u32),
+                or_zero: is(sys::CAIRN_SETTING_OR_ZERO as u32),
+                list: is(sys::CAIRN_SETTING_LIST as u32),
+                switch: is(sys::CAIRN_SETTING_SWITCH as u32),
+            }
+        });
     }
 }
 

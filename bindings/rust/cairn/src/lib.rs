@@ -78,7 +78,10 @@ mod stepper;
 mod text;
 
 pub use allocator::{Allocator, Limited};
-pub use catalogue::{amp_classes, ops, optimizers, schedules, AmpClassInfo, OpInfo, OptimizerInfo, ScheduleInfo};
+pub use catalogue::{
+    amp_classes, ops, optimizers, plan_counters, schedules, settings, AmpClassInfo, OpInfo, OptimizerInfo,
+    PlanCounterInfo, ScheduleInfo, SettingInfo, SettingsOf,
+};
 pub use custom_op::tensor::{Tensor, TensorMut, TensorType};
 pub use custom_op::{Backward, CustomOp, Forward};
 pub use data::{Dataset, DatasetInfo, Tokenizer};

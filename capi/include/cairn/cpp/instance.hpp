@@ -4,6 +4,7 @@
 
 #include <new>
 #include <string>
+#include <vector>
 #if __has_include(<memory_resource>)
 #include <memory_resource>
 #endif
@@ -39,6 +40,28 @@ inline auto optimizers() {
 }
 inline auto schedules() {
   return detail::described<cairn_schedule_info_t, cairn_schedule_describe>(CAIRN_SCHEDULE_INFO_INIT);
+}
+// What plans count; texts are the library's.
+inline auto plan_counters() {
+  return detail::described<cairn_plan_counter_info_t, cairn_plan_counter_describe>(
+      CAIRN_PLAN_COUNTER_INFO_INIT);
+}
+// What an optimizer or a schedule (kind: CAIRN_SETTINGS_OF_*, owner: its name) or a stepper takes.
+// errors: INVALID_ARGUMENT (an unknown owner).
+inline Outcome<std::vector<cairn_setting_info_t>> settings(uint32_t kind, Text owner = "") {
+  std::vector<cairn_setting_info_t> rows;
+  const char* const name = kind == CAIRN_SETTINGS_OF_STEPPER ? nullptr : owner.c_str();
+  return detail::call(
+      {owner},
+      [&](cairn_error_t* error) -> cairn_status_t {
+        for (;;) {
+          cairn_setting_info_t row = CAIRN_SETTING_INFO_INIT;
+          const cairn_status_t status = cairn_setting_describe(kind, name, rows.size(), &row, error);
+          if (status != CAIRN_STATUS_OK) return status == CAIRN_STATUS_NOT_FOUND ? CAIRN_STATUS_OK : status;
+          rows.push_back(row);
+        }
+      },
+      [&] { return rows; });
 }
 
 // What an instance calls back. Both hooks are borrowed: they must outlive the instance and everything made from it, are called

@@ -53,6 +53,12 @@ class Plan : public detail::Handle<cairn_plan_t, cairn_plan_retain, cairn_plan_r
     return detail::fill({}, cairn_plan_summary_t CAIRN_PLAN_SUMMARY_INIT,
                         [&](auto* out, auto* error) { return cairn_plan_summary(handle_, out, error); });
   }
+  // One of plan_counters(). errors: NOT_FOUND (no such counter).
+  Outcome<double> counter(Text name) const {
+    return detail::fill({name}, 0.0, [&](auto* out, auto* error) {
+      return cairn_plan_counter(handle_, name.c_str(), out, error);
+    });
+  }
   // Bytes of a tier by what they are for, at its peak; the text borrows from the plan.
   Outcome<cairn_plan_memory_t> memory(uint32_t tier = CAIRN_TIER_DEVICE) const {
     return detail::fill({}, cairn_plan_memory_t CAIRN_PLAN_MEMORY_INIT,

@@ -87,6 +87,23 @@ impl Plan {
         Ok(PlanSummary::read(&raw))
     }
 
+    /// What the plan counts by one of the names of [`plan_counters`](crate::plan_counters). Errors: `NotFound`.
+    ///
+    /// ```
+    /// # fn show(plan: &cairn::Plan) -> cairn::Result<()> {
+    /// for counter in cairn::plan_counters() {
+    ///     println!("{}: {}", counter.name, plan.counter(counter.name)?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn counter(&self, name: &str) -> Result<f64> {
+        let name = c_text("the name of a counter", name)?;
+        let mut value = 0.0;
+        check(|error| unsafe { sys::cairn_plan_counter(self.raw.get(), name.as_ptr(), &mut value, error) })?;
+        Ok(value)
+    }
+
     /// What the bytes of a tier are for, at the tier's peak.
     pub fn memory(&self, tier: Tier) -> Result<PlanMemory<'_>> {
         let mut raw: sys::cairn_plan_memory_t = blank();

@@ -71,26 +71,10 @@ summary! {
     update_seconds: f64,
     /// Predicted: inputs written, work submitted, loss read.
     host_seconds: f64,
-    /// Ops whose seconds come from a profile.
-    measured_op_count: u64,
     /// Of optimizer state and master weights: in the host tier.
     optimizer_host_bytes: u64,
     /// Of optimizer state and master weights: in the disk tier.
     optimizer_disk_bytes: u64,
-    /// Packed weights, for faster products.
-    packed_bytes: u64,
-    /// Packed weights that were given up to meet the budget.
-    unpacked_bytes: u64,
-    /// Ops that write over an input.
-    in_place_op_count: u64,
-    /// Where what lives on the host is updated: 1 there, where it lies; 0 on the device, or nothing lives there.
-    update_at: u64,
-    /// Parameters that are updated where the next micro-batch uses them first, or as soon as they are looked at.
-    deferred_update_count: u64,
-    /// Of those: that the host's processors update, beside a device that does not reach the host's memory.
-    host_update_count: u64,
-    /// Whose gradients the host's processors add up there, beside such a device.
-    host_add_count: u64,
 }
 
 /// A row of a plan's table of values. Texts are borrowed from the plan.

@@ -471,16 +471,12 @@ typedef struct cairn_plan_summary_t {
   uint64_t value_count, op_count, instruction_count, region_count;
   double update_seconds;          /* predicted, once per step: packs of weights, gradient norm, optimizer */
   double host_seconds;            /* predicted, per micro-batch: inputs written, work submitted, loss read */
-  uint64_t measured_op_count;     /* ops whose seconds come from the profile */
   uint64_t optimizer_host_bytes, optimizer_disk_bytes; /* of optimizer state and master weights that live there, not on
                                                           the device; part of peak_bytes */
-  uint64_t packed_bytes;          /* persistent packs of weights, for faster products */
-  uint64_t unpacked_bytes;        /* packs given up to meet the budget: their weights are packed at every use */
-  uint64_t in_place_op_count;     /* ops that write over an input; op_count counts each with the op before it */
 } cairn_plan_summary_t;
 #define CAIRN_PLAN_SUMMARY_INIT                                                                            \
   {sizeof(cairn_plan_summary_t), {0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, \
-   0, 0, 0, 0, 0.0, 0.0, 0, 0, 0, 0, 0, 0}
+   0, 0, 0, 0, 0.0, 0.0, 0, 0}
 /* threads: const. since: 1.0 */
 CAIRN_API CAIRN_NODISCARD cairn_status_t cairn_plan_summary(const cairn_plan_t* plan, cairn_plan_summary_t* out_summary,
                                                             cairn_error_t* error);
