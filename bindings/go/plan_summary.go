@@ -29,7 +29,7 @@ type PlanSummary struct {
 	InPlaceOpCount                         uint64 // ops that write over an input
 	UpdateAt                               Tier   // Host: what lives on the host is updated there, where it lies
 	DeferredUpdateCount                    uint64 // parameters that the next micro-batch updates, or whoever looks at them
-	HostUpdateCount                        uint64 // of those, that the host's processors update beside a device with its own memory
+	HostUpdateCount                        uint64 // of those, that the host's processors update, for a device with its own memory
 	HostAddCount                           uint64 // whose gradients the host's processors add up there
 }
 

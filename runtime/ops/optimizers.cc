@@ -80,7 +80,7 @@ std::optional<TensorDesc> udynamic8(const TensorDesc& parameter) {
   return in_blocks(parameter, DType::kUDynamic8);
 }
 
-// What is left of a tensor of two dimensions or more without its dimension `axis`, counted from the end.
+// The shape of a tensor of two dimensions or more without its dimension `axis`, counted from the end.
 std::optional<TensorDesc> without(const TensorDesc& parameter, int axis) {
   const Shape& shape = parameter.shape;
   if (shape.rank < 2) return std::nullopt;
@@ -180,7 +180,7 @@ constexpr Range kRanges[] = {
     {'c', "a whole number from 1 to 99", [](double v) { return v >= 1 && v <= 99 && v == std::floor(v); }},
 };
 
-// Hyper-parameters that have a meaning only beside others, as torch.optim refuses them.
+// Hyper-parameters that have a meaning only together with others; torch.optim refuses them, too.
 struct Needs {
   std::string_view optimizer, hyper, other;
   bool zero;  // whether `other` must be 0; else it must not be

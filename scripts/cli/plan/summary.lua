@@ -85,12 +85,12 @@ function summary.lines(plan, measured)
   local deferred, on_host = plan.deferred_update_count, plan.host_update_count
   local beside, by_host = on_host - deferred, ""
   if beside > 0 then
-    by_host = (", and of %s beside backward, by the host's processors"):format(format.count(beside))
+    by_host = (", and of %s during backward, by the host's processors"):format(format.count(beside))
   elseif on_host > 0 then
     by_host = (", %s by the host's processors"):format(format.count(on_host))
   end
   if deferred + on_host > 0 then
-    text[#text + 1] = ("updates           of %s parameters beside the next forward part%s, to the same bits\n"):format(
+    text[#text + 1] = ("updates           of %s parameters during the next forward part%s, to the same bits\n"):format(
       format.count(deferred), by_host)
   end
   if plan.host_add_count > 0 then
@@ -109,7 +109,7 @@ function summary.lines(plan, measured)
       local here = bytes[name] - streamed
       if here > 0 then parts[#parts + 1] = ("%s of %s, %s"):format(format.bytes(here), name, how) end
     end
-    if #parts > 0 then text[#text + 1] = ("at home on %-6s %s\n"):format(tier, table.concat(parts, "; ")) end
+    if #parts > 0 then text[#text + 1] = ("stored on %-7s %s\n"):format(tier, table.concat(parts, "; ")) end
   end
   if plan.unpacked_bytes > 0 then
     text[#text + 1] = ("packed weights    %s kept, %s given up: packed at every use\n"):format(

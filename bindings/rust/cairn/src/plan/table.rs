@@ -87,9 +87,9 @@ summary! {
     update_at: u64,
     /// Parameters that are updated where the next micro-batch uses them first, or as soon as they are looked at.
     deferred_update_count: u64,
-    /// Of those: that the host's processors update, beside a device that does not reach the host's memory.
+    /// Of those: that the host's processors update, where the device does not reach the host's memory.
     host_update_count: u64,
-    /// Whose gradients the host's processors add up there, beside such a device.
+    /// Whose gradients the host's processors add up there, for such a device.
     host_add_count: u64,
 }
 
